@@ -1,0 +1,30 @@
+#include "core/aligned_buffer.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "core/check.h"
+
+namespace ringtail {
+namespace {
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kCacheLine = 64;
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  RT_CHECK(data_ != nullptr, "out of memory: cannot allocate " + std::to_string(rounded >> 20) + " MiB");
+  // Advice only: without huge pages everything works, with more TLB misses.
+  if (alignment == kHugePage) (void)madvise(data_, rounded, MADV_HUGEPAGE);
+  std::memset(data_, 0, rounded);
+}
+
+AlignedBuffer::~AlignedBuffer() { std::free(data_); }
+
+}  // namespace ringtail

@@ -1,0 +1,33 @@
+#include "core/logging.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace ringtail {
+namespace {
+
+spdlog::logger& Logger() {
+  static const std::shared_ptr<spdlog::logger> logger = [] {
+    auto created = spdlog::stderr_color_mt("ringtail");
+    created->set_pattern("%^%L%$ %H:%M:%S %v");
+    created->set_level(spdlog::level::info);
+    return created;
+  }();
+  return *logger;
+}
+
+}  // namespace
+
+void SetLogLevel(LogLevel level) {
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
+                                                   spdlog::level::warn, spdlog::level::err,
+                                                   spdlog::level::off};
+  Logger().set_level(kLevels[static_cast<int>(level)]);
+}
+
+void LogDebug(std::string_view message) { Logger().debug(message); }
+void LogInfo(std::string_view message) { Logger().info(message); }
+void LogWarning(std::string_view message) { Logger().warn(message); }
+void LogError(std::string_view message) { Logger().error(message); }
+
+}  // namespace ringtail

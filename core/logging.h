@@ -1,0 +1,21 @@
+// Log lines on stderr, one event each: "I 11:25:43 message". Messages are composed with fmt:
+//   LogInfo(fmt::format("epoch={} accuracy={:.4f}", epoch, accuracy));
+// Thread-safety: any thread.
+#ifndef RINGTAIL_CORE_LOGGING_H_
+#define RINGTAIL_CORE_LOGGING_H_
+
+#include <string_view>
+
+namespace ringtail {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kNone };
+
+void SetLogLevel(LogLevel level);  // default: kInfo
+void LogDebug(std::string_view message);
+void LogInfo(std::string_view message);
+void LogWarning(std::string_view message);
+void LogError(std::string_view message);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_LOGGING_H_

@@ -1,0 +1,77 @@
+// Parameters: all weights of a net in one block of f32, all gradients in another of the same layout.
+//
+// Order in the blocks: as backward produces gradients (last layer first), so that a gradient bucket is
+// a range of the block and can be sent while backward goes on. Everything is plain row-major, PyTorch's
+// shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors (C). Every parameter starts on
+// a 64-byte boundary; the gaps stay zero.
+// Buffers (batch norm's running statistics) have no gradient and a block of their own.
+// Thread-safety: none; the trainer thread owns it.
+#ifndef RINGTAIL_CORE_PARAMETER_H_
+#define RINGTAIL_CORE_PARAMETER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+using Shape = std::vector<int64_t>;
+int64_t NumElements(const Shape& shape);     // product; 1 for {}
+std::string ShapeString(const Shape& shape);  // "64x3x7x7"
+
+enum class ParameterKind { kConvolutionWeight, kLinearWeight, kVector };  // kVector: bias, batch norm
+
+struct ParameterSpec {
+  std::string name;  // "<layer>.weight"
+  Shape shape;
+  ParameterKind kind = ParameterKind::kVector;
+};
+
+// A view of one parameter (or buffer) inside its arena. Valid as long as the arena lives.
+class ParameterArena;
+struct Parameter {
+  ParameterSpec spec;
+  int64_t offset = 0;    // in floats from the start of the block
+  int64_t elements = 0;
+  bool is_buffer = false;
+  const ParameterArena* arena = nullptr;
+
+  std::span<float> value() const;  // looked up at each call: SwapValues changes it
+  std::span<float> grad() const;   // parameters only
+};
+
+class ParameterArena {
+ public:
+  // Names must be unique over both lists (InvalidArgument otherwise). Values start at zero.
+  static StatusOr<std::unique_ptr<ParameterArena>> Create(std::vector<ParameterSpec> parameters,
+                                                          std::vector<ParameterSpec> buffers);
+
+  std::span<const Parameter> parameters() const { return parameters_; }
+  std::span<const Parameter> buffers() const { return buffers_; }
+  const Parameter* FindParameter(std::string_view name) const;  // null if there is none
+  const Parameter* FindBuffer(std::string_view name) const;
+
+  std::span<float> values() const { return values_.floats(); }        // whole block, with gaps
+  std::span<float> grads() const { return grads_.floats(); }
+  std::span<float> buffer_values() const { return buffer_values_.floats(); }
+  int64_t num_parameters() const { return num_parameters_; }  // elements without gaps and buffers
+
+  // Exchanges the weights and buffers with others of the same size: how averaged weights are evaluated.
+  void SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values);
+
+ private:
+  ParameterArena() = default;
+  friend struct Parameter;
+  std::vector<Parameter> parameters_, buffers_;
+  AlignedBuffer values_, grads_, buffer_values_;
+  int64_t num_parameters_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_PARAMETER_H_

@@ -1,0 +1,65 @@
+// Configs: protobuf text format, read with limits and with errors that point at the place.
+//
+//   configs/lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?
+//     layer { convolution { kernal: 3 } }
+//                           ^
+// Limits: file <= 1 MiB, valid UTF-8, nesting <= 64. Fields that the schema does not know, values out of
+// a type's range, and a singular field given twice are errors. Ranges of values are checked by whoever
+// owns the schema, with FieldError().
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_CORE_TEXT_CONFIG_H_
+#define RINGTAIL_CORE_TEXT_CONFIG_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace google::protobuf {
+class Message;
+}
+
+namespace ringtail {
+
+// Where each field of a parsed config stands, so that later checks can point there, too.
+class ConfigSource {
+ public:
+  ConfigSource();
+  ~ConfigSource();
+  ConfigSource(ConfigSource&&) noexcept;
+  ConfigSource& operator=(ConfigSource&&) noexcept;
+
+  // InvalidArgument "file:line:column: message", with the line and a caret, for the field at `path`
+  // ("net.layer[3].convolution.kernel", an index per repeated field). Falls back to the nearest
+  // enclosing field that stands in the file, and to "file: message".
+  Status Error(std::string_view path, std::string_view message) const;
+
+ private:
+  friend Status ParseTextConfig(std::string_view, std::string_view, google::protobuf::Message*,
+                                ConfigSource*);
+  friend Status ApplyOverride(std::string_view, google::protobuf::Message*, ConfigSource*);
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Parses `text`; `file_name` is for messages. `source` may be null.
+Status ParseTextConfig(std::string_view text, std::string_view file_name,
+                       google::protobuf::Message* config, ConfigSource* source);
+Status ReadTextConfig(const std::string& path, google::protobuf::Message* config, ConfigSource* source);
+
+// `--set a.b.c=value`. A path may index repeated fields by number or by the `name` field of an element:
+// net.layer[3].convolution.out_channels=64, net.layer[conv1].convolution.out_channels=64,
+// data.mean=1,2,3 (replaces all), optim.adam.beta1=0.8 (switches the oneof). Values are text format.
+Status ApplyOverride(std::string_view assignment, google::protobuf::Message* config, ConfigSource* source);
+
+std::string PrintTextConfig(const google::protobuf::Message& config);  // what ParseTextConfig reads back
+
+// The candidate nearest to `word` by edit distance if it is near enough to be a typing error, else "".
+std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_TEXT_CONFIG_H_

@@ -1,0 +1,42 @@
+// Dataset: the list of pictures of a folder, list file or packed file, with labels and names.
+//
+// What counts: Sample.key, the picture's name relative to the root ("train/cat.7.jpg"). Lists are sorted by
+// natural order of the key ("cat.2" < "cat.10"), so they are the same on every machine; the split and all
+// randomness hang on (seed, key), never on directory order.
+// Thread-safety: const after Open; Read may be called from any thread.
+#ifndef RINGTAIL_DATA_DATASET_H_
+#define RINGTAIL_DATA_DATASET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "data/data.pb.h"
+
+namespace ringtail {
+
+struct Sample {
+  std::string key;     // unique; also the name in messages
+  int32_t label = -1;  // index into class_names; -1: unlabelled (a test set)
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  // Detects the layout (DataConfig.layout AUTO) and lists the pictures; reads no picture but a packed file's
+  // index. NotFound, with what was looked for, when there is nothing.
+  static StatusOr<std::unique_ptr<Dataset>> Open(const DataConfig& config);
+
+  virtual const std::vector<Sample>& samples() const = 0;
+  virtual const std::vector<std::string>& class_names() const = 0;  // Kaggle: cat = 0, dog = 1
+  virtual std::string Describe() const = 0;  // "Kaggle layout, /data: 12,500 cat, 12,500 dog"
+  // The encoded bytes of sample i, at most max_file_mib.
+  virtual StatusOr<std::vector<std::byte>> Read(int64_t i) const = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DATA_DATASET_H_

@@ -1,0 +1,17 @@
+// Element-wise loops over n floats. See kernels.h for how they are compiled and called.
+#ifndef RINGTAIL_LAYERS_KERNELS_ELEMENTWISE_H_
+#define RINGTAIL_LAYERS_KERNELS_ELEMENTWISE_H_
+
+#include <cstdint>
+
+#include "layers/kernels/kernels.h"
+
+namespace ringtail {
+
+RT_DECLARE_KERNEL(void AddInto(const float* src, float* dst, int64_t n))                 // dst += src
+RT_DECLARE_KERNEL(void ReluBackward(const float* dst, float* diff, int64_t n))   // diff = dst > 0 ? diff : 0
+RT_DECLARE_KERNEL(void Relu6Backward(const float* dst, float* diff, int64_t n))  // ... 0 < dst < 6 ...
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_KERNELS_ELEMENTWISE_H_

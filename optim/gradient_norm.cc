@@ -1,0 +1,31 @@
+#include <cmath>
+#include <vector>
+
+#include "core/parallel_for.h"
+#include "optim/optimizer.h"
+
+namespace ringtail {
+
+double GradientNorm(const ParameterArena& arena, double grad_scale) {
+  // One partial sum per fixed-size range, added in order: the same bits for any number of threads.
+  constexpr int64_t kRange = 1 << 14;
+  const std::span<const float> grads = arena.grads();
+  const int64_t size = static_cast<int64_t>(grads.size());
+  std::vector<double> partial((size + kRange - 1) / kRange);
+  ParallelFor(static_cast<int64_t>(partial.size()), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      double sum = 0;
+      for (int64_t i = r * kRange; i < std::min(size, (r + 1) * kRange); ++i) {
+        sum += static_cast<double>(grads[i]) * grads[i];
+      }
+      partial[r] = sum;
+    }
+  });
+  double sum = 0;
+  for (const double p : partial) sum += p;
+  return std::sqrt(sum) * grad_scale;
+}
+
+double ClipFactor(double norm, double clip) { return clip > 0 && norm > clip ? clip / norm : 1.0; }
+
+}  // namespace ringtail
