@@ -1,0 +1,37 @@
+#include "layers/shape_check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace ringtail {
+
+int64_t SaturatingProduct(int64_t a, int64_t b) {
+  int64_t product;
+  if (__builtin_mul_overflow(a, b, &product)) return kMaxBlobBytes + 1;
+  return std::min(product, kMaxBlobBytes + 1);
+}
+
+Status CheckBlobSize(const BlobDesc& desc) {
+  int64_t bytes = sizeof(float);
+  for (const int64_t d : {desc.N, desc.C, desc.H, desc.W}) {
+    if (d < 1 || d > kMaxDimension) {
+      return InvalidArgument(fmt::format("the output would be {}: every dimension must be 1 to {}",
+                                         desc.ShapeString(), kMaxDimension));
+    }
+    bytes = SaturatingProduct(bytes, d);
+  }
+  if (bytes > kMaxBlobBytes) {
+    return InvalidArgument(
+        fmt::format("the output would be {}: more than the {} GiB that a blob may have",
+                    desc.ShapeString(), kMaxBlobBytes >> 30));
+  }
+  return OkStatus();
+}
+
+Status CheckInputCount(size_t actual, size_t count) {
+  if (actual == count) return OkStatus();
+  return InvalidArgument(fmt::format("it has {} inputs; it takes {}", actual, count));
+}
+
+}  // namespace ringtail
