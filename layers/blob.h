@@ -2,9 +2,10 @@
 //
 // All layouts that Ringtail uses are one formula, channels in blocks of `block`:
 //   offset(n, c, y, x) = ((n * channel_blocks + c / block) * H * W + y * W + x) * block + c % block
-//   block 1: plain NCHW   block 8 or 16: oneDNN's nChw8c, nChw16c (AVX2, AVX-512)   H = W = 1, block 1: NC
-// In a blocked layout C is rounded up to whole blocks; the padding channels are always zero, in data and
-// in gradients (every layer keeps it so).
+//   block 1: plain NCHW   block 8 or 16: oneDNN's nChw8c, nChw16c (AVX2, AVX-512)   H = W = 1,
+//   block 1: NC
+// In a blocked layout C is rounded up to whole blocks; the padding channels are always zero, in
+// data and in gradients (every layer keeps it so).
 #ifndef RINGTAIL_LAYERS_BLOB_H_
 #define RINGTAIL_LAYERS_BLOB_H_
 
@@ -19,7 +20,9 @@ struct BlobDesc {
 
   int64_t channel_blocks() const { return (C + block - 1) / block; }
   int64_t plane() const { return H * W; }
-  int64_t elements() const { return N * channel_blocks() * block * H * W; }  // with padding channels
+  int64_t elements() const {
+    return N * channel_blocks() * block * H * W;
+  }  // with padding channels
   int64_t bytes() const { return elements() * static_cast<int64_t>(sizeof(float)); }
   bool SameShape(const BlobDesc& o) const { return N == o.N && C == o.C && H == o.H && W == o.W; }
   bool operator==(const BlobDesc&) const = default;

@@ -88,16 +88,18 @@ const dnnl::memory& DnnlPort::Begin(const void* caller_data, std::byte* scratch)
   SetHandle(&inner_, scratch + offset_);
   SetHandle(&scratchpad_, scratch + scratchpad_offset_);
   if (direction_ == Direction::kIn) {
-    reorder_.execute(DnnlStream(),
-                     {{DNNL_ARG_FROM, caller_}, {DNNL_ARG_TO, inner_}, {DNNL_ARG_SCRATCHPAD, scratchpad_}});
+    reorder_.execute(
+        DnnlStream(),
+        {{DNNL_ARG_FROM, caller_}, {DNNL_ARG_TO, inner_}, {DNNL_ARG_SCRATCHPAD, scratchpad_}});
   }
   return inner_;
 }
 
 void DnnlPort::End() {
   if (direction_ == Direction::kIn || !copies()) return;
-  reorder_.execute(DnnlStream(),
-                   {{DNNL_ARG_FROM, inner_}, {DNNL_ARG_TO, caller_}, {DNNL_ARG_SCRATCHPAD, scratchpad_}});
+  reorder_.execute(
+      DnnlStream(),
+      {{DNNL_ARG_FROM, inner_}, {DNNL_ARG_TO, caller_}, {DNNL_ARG_SCRATCHPAD, scratchpad_}});
 }
 
 void SetHandle(dnnl::memory* memory, const void* data) {

@@ -1,7 +1,7 @@
 // oneDNN plumbing that the layers share. Private to layers/: included by .cc files only.
 //
-// One engine, one stream (in order). User scratchpads everywhere: Debian's oneDNN 2.6.3 crashes in its
-// own scratchpad mode when a primitive runs on another thread than the one that created it.
+// One engine, one stream (in order). User scratchpads everywhere: Debian's oneDNN 2.6.3 crashes in
+// its own scratchpad mode when a primitive runs on another thread than the one that created it.
 #ifndef RINGTAIL_LAYERS_DNNL_UTIL_H_
 #define RINGTAIL_LAYERS_DNNL_UTIL_H_
 
@@ -21,10 +21,11 @@ dnnl::stream& DnnlStream();
 dnnl::primitive_attr UserScratchpad();
 dnnl::primitive_attr UserScratchpadWith(Activation fused);  // plus the activation as a post-op
 
-dnnl::memory::desc ToDnnl(const BlobDesc& desc);       // {N, C, H, W}
-dnnl::memory::desc AnyLayout(const BlobDesc& desc);    // the same, layout left to oneDNN
-int64_t BlockOf(const dnnl::memory::desc& desc);       // 1, 8, 16 as in BlobDesc; 0: another layout
-// True for code generated for this machine; false for oneDNN's reference loops and im2col fallbacks.
+dnnl::memory::desc ToDnnl(const BlobDesc& desc);     // {N, C, H, W}
+dnnl::memory::desc AnyLayout(const BlobDesc& desc);  // the same, layout left to oneDNN
+int64_t BlockOf(const dnnl::memory::desc& desc);     // 1, 8, 16 as in BlobDesc; 0: another layout
+// True for code generated for this machine; false for oneDNN's reference loops and im2col
+// fallbacks.
 bool IsFastImplementation(const std::string& impl_info);
 
 // Areas of a layer's scratch, laid out one behind the other at Setup.
@@ -43,10 +44,11 @@ class DnnlPort {
  public:
   enum class Direction { kIn, kOut };
   DnnlPort() = default;
-  DnnlPort(Direction direction, const dnnl::memory::desc& caller, const dnnl::memory::desc& primitive,
-           ScratchLayout* scratch);
+  DnnlPort(Direction direction, const dnnl::memory::desc& caller,
+           const dnnl::memory::desc& primitive, ScratchLayout* scratch);
 
-  // Points the port at the caller's memory and at the scratch of this call; kIn: copies if layouts differ.
+  // Points the port at the caller's memory and at the scratch of this call; kIn: copies if layouts
+  // differ.
   const dnnl::memory& Begin(const void* caller_data, std::byte* scratch);
   void End();  // kOut: copies back if layouts differ
   bool copies() const { return static_cast<bool>(reorder_); }

@@ -1,14 +1,16 @@
 // Layer: one node of a net. Its life has three stages, each called once or more in this order:
 //
-//   InferShape  checks the config against the shapes of its inputs; says the output's shape, parameters, FLOPs.
-//   Setup       layouts are known: creates every primitive, says what memory it needs and for how long.
-//   Forward / Backward   run. They allocate nothing, create nothing and cannot fail.
+//   InferShape  checks the config against the shapes of its inputs; says the output's shape,
+//   parameters, FLOPs. Setup       layouts are known: creates every primitive, says what memory it
+//   needs and for how long. Forward / Backward   run. They allocate nothing, create nothing and
+//   cannot fail.
 //
-// Who owns what: the net owns all memory (activations, gradients, state, scratch) and hands out pointers;
-// the arena owns parameters; a layer owns its primitives and numbers. No oneDNN type appears here.
-// Vocabulary: src -> layer -> dst; diff_dst -> layer -> diff_src. Shapes (N, C, H, W), see layers/blob.h.
-// Gradients are sums over the samples of the batch, not means (the optimizer divides).
-// Thread-safety: the trainer thread only. Layers run parallel loops through core/parallel_for.h or oneDNN.
+// Who owns what: the net owns all memory (activations, gradients, state, scratch) and hands out
+// pointers; the arena owns parameters; a layer owns its primitives and numbers. No oneDNN type
+// appears here. Vocabulary: src -> layer -> dst; diff_dst -> layer -> diff_src. Shapes (N, C, H,
+// W), see layers/blob.h. Gradients are sums over the samples of the batch, not means (the optimizer
+// divides). Thread-safety: the trainer thread only. Layers run parallel loops through
+// core/parallel_for.h or oneDNN.
 #ifndef RINGTAIL_LAYERS_LAYER_H_
 #define RINGTAIL_LAYERS_LAYER_H_
 
@@ -29,8 +31,8 @@ namespace ringtail {
 class LayerConfig;
 class InitializerConfig;
 
-// An element-wise function that a producer can apply while it writes dst (fused), because its gradient
-// needs dst alone.
+// An element-wise function that a producer can apply while it writes dst (fused), because its
+// gradient needs dst alone.
 enum class Activation { kNone, kRelu, kRelu6 };
 
 // A parameter as its layer wants it: what it is and how it starts.
@@ -45,50 +47,53 @@ struct ParameterRequest {
 struct ShapeInfo {
   BlobDesc dst;  // block is ignored here
   std::vector<ParameterRequest> parameters;
-  double forward_flops = 0;  // per batch; a multiply-add counts 2; convolutions and linears only, as is usual
+  double forward_flops =
+      0;  // per batch; a multiply-add counts 2; convolutions and linears only, as is usual
 };
 
 struct SetupArgs {
-  std::span<const BlobDesc> src;     // with layouts
-  std::span<const Parameter* const> parameters;  // as requested, in that order; valid while the layer lives
-  bool training = true;              // false: Backward will never be called
+  std::span<const BlobDesc> src;  // with layouts
+  std::span<const Parameter* const>
+      parameters;                        // as requested, in that order; valid while the layer lives
+  bool training = true;                  // false: Backward will never be called
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
 };
 
-// What Setup decides. Bytes are for one step; the net shares memory between layers where lifetimes allow.
+// What Setup decides. Bytes are for one step; the net shares memory between layers where lifetimes
+// allow.
 struct LayerPlan {
-  BlobDesc dst;                     // with the layout that the layer writes; diff_dst comes in the same layout,
-                                    // diff_src[i] is wanted in the layout of src[i]
-  size_t state_bytes = 0;           // written by Forward, read by the matching Backward (masks, statistics)
-  size_t scratch_bytes = 0;         // during one call only
+  BlobDesc dst;  // with the layout that the layer writes; diff_dst comes in the same layout,
+                 // diff_src[i] is wanted in the layout of src[i]
+  size_t state_bytes = 0;  // written by Forward, read by the matching Backward (masks, statistics)
+  size_t scratch_bytes = 0;  // during one call only
   bool backward_needs_src = false;
   bool backward_needs_dst = false;
-  bool forward_in_place = false;    // dst may be the same memory as src[0] (same layout)
-  bool backward_in_place = false;   // diff_src[0] may be the same memory as diff_dst (same layout)
+  bool forward_in_place = false;   // dst may be the same memory as src[0] (same layout)
+  bool backward_in_place = false;  // diff_src[0] may be the same memory as diff_dst (same layout)
 };
 
 // What is the same for all layers of one pass.
 struct StepContext {
-  bool training = true;             // batch statistics, dropout on
-  uint64_t seed = 0;                // the run's
-  uint64_t step = 0;                // optimizer step; dropout is a function of (seed, step, layer, sample)
-  int64_t first_sample = 0;         // position of row 0 in the global batch
+  bool training = true;      // batch statistics, dropout on
+  uint64_t seed = 0;         // the run's
+  uint64_t step = 0;         // optimizer step; dropout is a function of (seed, step, layer, sample)
+  int64_t first_sample = 0;  // position of row 0 in the global batch
   std::span<const int32_t> labels;  // N class indices; -1: no sample in this row
 };
 
 struct ForwardArgs {
   std::span<const float* const> src;
   float* dst = nullptr;
-  std::byte* state = nullptr;       // 64-byte aligned
-  std::byte* scratch = nullptr;     // 64-byte aligned
+  std::byte* state = nullptr;    // 64-byte aligned
+  std::byte* scratch = nullptr;  // 64-byte aligned
   const StepContext* step = nullptr;
 };
 
 struct BackwardArgs {
-  std::span<const float* const> src;   // null entries unless backward_needs_src
-  const float* dst = nullptr;          // null unless backward_needs_dst
-  float* diff_dst = nullptr;           // the layer may overwrite it: it is the last reader
-  std::span<float* const> diff_src;    // to be overwritten; null where not needed
+  std::span<const float* const> src;  // null entries unless backward_needs_src
+  const float* dst = nullptr;         // null unless backward_needs_dst
+  float* diff_dst = nullptr;          // the layer may overwrite it: it is the last reader
+  std::span<float* const> diff_src;   // to be overwritten; null where not needed
   std::byte* state = nullptr;
   std::byte* scratch = nullptr;
   const StepContext* step = nullptr;
@@ -99,18 +104,20 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  // InvalidArgument, without the layer's name (the net adds name and place), if the config does not fit.
-  // Every size is checked against overflow: no dimension above 2^31, no blob above 2^40 bytes.
+  // InvalidArgument, without the layer's name (the net adds name and place), if the config does not
+  // fit. Every size is checked against overflow: no dimension above 2^31, no blob above 2^40 bytes.
   virtual StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) = 0;
 
-  // True if the layer takes the activation over: it then writes act(dst) and the net drops the other layer.
+  // True if the layer takes the activation over: it then writes act(dst) and the net drops the
+  // other layer.
   virtual bool FuseActivation(Activation activation);
 
   virtual StatusOr<LayerPlan> Setup(const SetupArgs& args) = 0;
   virtual void Forward(const ForwardArgs& args) = 0;
   virtual void Backward(const BackwardArgs& args) = 0;
 
-  // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2". Empty: nothing to say.
+  // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2". Empty: nothing
+  // to say.
   virtual std::string Implementation() const { return {}; }
   // Where the net is a classifier's loss, the last layer; see layers/softmax_cross_entropy.h.
   virtual bool IsLoss() const { return false; }
@@ -121,9 +128,9 @@ class Layer {
   Layer& operator=(const Layer&) = delete;
 };
 
-// Creates the layer that `config` describes (layers/factory.cc has the list). `config` must outlive it.
-// InvalidArgument if no kind is set; Internal if it is a composite (expand first).
-// `key` is unique to the layer within the net: random masks are drawn from it.
+// Creates the layer that `config` describes (layers/factory.cc has the list). `config` must outlive
+// it. InvalidArgument if no kind is set; Internal if it is a composite (expand first). `key` is
+// unique to the layer within the net: random masks are drawn from it.
 StatusOr<std::unique_ptr<Layer>> CreateLayer(const LayerConfig& config, uint64_t key);
 
 }  // namespace ringtail

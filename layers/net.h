@@ -5,11 +5,11 @@
 //   RT_ASSIGN_OR_RETURN(auto net, Net::Create(model.get(), {.batch = 64, .image_size = 128}));
 //   net->Forward(batch, step);  net->Backward(on_gradient);
 //
-// A Model is what the config says whatever the batch: layers and parameters. A Net is a Model made ready
-// for one batch and image size; several Nets may share one Model (training, evaluation, other sizes).
-// Memory: every blob, gradient, state and scratch area gets its place in one block by lifetime: backward
-// frees what it no longer needs, and so does an evaluation net after each layer (layers/memory_plan.h).
-// Thread-safety: the trainer thread only.
+// A Model is what the config says whatever the batch: layers and parameters. A Net is a Model made
+// ready for one batch and image size; several Nets may share one Model (training, evaluation, other
+// sizes). Memory: every blob, gradient, state and scratch area gets its place in one block by
+// lifetime: backward frees what it no longer needs, and so does an evaluation net after each layer
+// (layers/memory_plan.h). Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_NET_H_
 #define RINGTAIL_LAYERS_NET_H_
 
@@ -31,7 +31,7 @@ class NetConfig;
 
 // One batch: N pictures, normalised f32 NCHW, and labels; label -1 marks a row without a sample.
 struct BatchView {
-  const float* images = nullptr;   // N * C * H * W, 64-byte aligned
+  const float* images = nullptr;    // N * C * H * W, 64-byte aligned
   std::span<const int32_t> labels;  // N
 };
 
@@ -43,8 +43,9 @@ struct LossResult {
 
 class Model {
  public:
-  // Expands composites, checks names, inputs and shapes (for `image_size`), and places the parameters.
-  // Errors point at the layer in the config file through `source` and `path` ("net"); both may be absent.
+  // Expands composites, checks names, inputs and shapes (for `image_size`), and places the
+  // parameters. Errors point at the layer in the config file through `source` and `path` ("net");
+  // both may be absent.
   static StatusOr<std::unique_ptr<Model>> Create(const NetConfig& config, int64_t image_size,
                                                  const ConfigSource* source = nullptr,
                                                  std::string_view path = "net");
@@ -56,7 +57,7 @@ class Model {
   ParameterArena& arena() const;
   const NetConfig& config() const;  // expanded: primitive layers only
   int64_t input_channels() const;
-  int64_t num_classes() const;      // columns of the logits
+  int64_t num_classes() const;  // columns of the logits
 
  private:
   friend class Net;
@@ -75,10 +76,10 @@ struct NetOptions {
 struct LayerInfo {
   std::string name, kind, implementation;  // kind: the config's field, "+relu" where fused
   BlobDesc dst;
-  int64_t parameters = 0;        // elements
-  double forward_flops = 0;      // per batch
-  double backward_flops = 0;     // per batch: twice forward, or once where nothing behind it learns
-  int64_t memory_bytes = 0;      // dst, gradient and state as if nothing were shared
+  int64_t parameters = 0;     // elements
+  double forward_flops = 0;   // per batch
+  double backward_flops = 0;  // per batch: twice forward, or once where nothing behind it learns
+  int64_t memory_bytes = 0;   // dst, gradient and state as if nothing were shared
 };
 
 // Called during Backward for each parameter as soon as its gradient is complete, in arena order.
@@ -93,17 +94,19 @@ class Net {
 
   // Runs all layers. `step.labels` is taken from the batch. Labels must be -1 .. num_classes - 1.
   LossResult Forward(const BatchView& batch, StepContext step);
-  // After a Forward with training = true: fills arena().grads() with the gradient of the summed loss.
+  // After a Forward with training = true: fills arena().grads() with the gradient of the summed
+  // loss.
   void Backward(const GradReady& on_ready = {});
 
   std::span<const float> logits() const;  // (N, classes), row-major, of the last Forward
-  // After a Forward whose loss is not finite (or a Backward whose gradients are not): reruns Forward with a
-  // check behind each layer, and names the first layer whose parameters, output or gradient has a NaN or infinity.
+  // After a Forward whose loss is not finite (or a Backward whose gradients are not): reruns
+  // Forward with a check behind each layer, and names the first layer whose parameters, output or
+  // gradient has a NaN or infinity.
   Status FindNonFinite(const BatchView& batch, StepContext step);
 
   const NetOptions& options() const;
   std::span<const LayerInfo> layers() const;
-  int64_t memory_bytes() const;       // of the plan: activations, gradients, state, scratch
+  int64_t memory_bytes() const;  // of the plan: activations, gradients, state, scratch
   void set_timer(LayerTimer timer);
 
  private:

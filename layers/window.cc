@@ -5,35 +5,38 @@
 namespace ringtail {
 namespace {
 
-constexpr int32_t kMaxExtent = 1 << 16;  // more than any picture: keeps all products far from overflow
+constexpr int32_t kMaxExtent =
+    1 << 16;  // more than any picture: keeps all products far from overflow
 
-Status CheckValues(const char* field, std::span<const int32_t> values, int32_t lowest) {
+Status CheckValues(const char* field, const IntList& values, int32_t lowest) {
   for (const int32_t v : values) {
     if (v < lowest || v > kMaxExtent) {
-      return InvalidArgument(fmt::format("{} is {}; it must be {} to {}", field, v, lowest, kMaxExtent));
+      return InvalidArgument(
+          fmt::format("{} is {}; it must be {} to {}", field, v, lowest, kMaxExtent));
     }
   }
   return OkStatus();
 }
 
 // One value for both directions, or height and width.
-Status ReadPair(const char* field, std::span<const int32_t> values, int32_t lowest, int64_t* h, int64_t* w) {
+Status ReadPair(const char* field, const IntList& values, int32_t lowest, int64_t* h, int64_t* w) {
   if (values.empty()) return OkStatus();
   if (values.size() > 2) {
-    return InvalidArgument(fmt::format("{} has {} values; give one, or height and width", field, values.size()));
+    return InvalidArgument(
+        fmt::format("{} has {} values; give one, or height and width", field, values.size()));
   }
   RT_RETURN_IF_ERROR(CheckValues(field, values, lowest));
-  *h = values.front();
-  *w = values.back();
+  *h = values.Get(0);
+  *w = values.Get(values.size() - 1);
   return OkStatus();
 }
 
 }  // namespace
 
-StatusOr<Window> ReadWindow(std::span<const int32_t> kernel, std::span<const int32_t> stride,
-                            std::span<const int32_t> padding, std::span<const int32_t> dilation,
-                            DefaultStride default_stride) {
-  if (kernel.empty()) return InvalidArgument("kernel is missing; give one value, or height and width");
+StatusOr<Window> ReadWindow(const IntList& kernel, const IntList& stride, const IntList& padding,
+                            const IntList& dilation, DefaultStride default_stride) {
+  if (kernel.empty())
+    return InvalidArgument("kernel is missing; give one value, or height and width");
   Window w;
   RT_RETURN_IF_ERROR(ReadPair("kernel", kernel, 1, &w.KH, &w.KW));
   if (default_stride == DefaultStride::kKernel) {
@@ -44,8 +47,11 @@ StatusOr<Window> ReadWindow(std::span<const int32_t> kernel, std::span<const int
   RT_RETURN_IF_ERROR(ReadPair("dilation", dilation, 1, &w.DH, &w.DW));
   RT_RETURN_IF_ERROR(CheckValues("padding", padding, 0));
   switch (padding.size()) {
-    case 0: break;
-    case 1: w.PT = w.PL = w.PB = w.PR = padding[0]; break;
+    case 0:
+      break;
+    case 1:
+      w.PT = w.PL = w.PB = w.PR = padding[0];
+      break;
     case 2:
       w.PT = w.PB = padding[0];
       w.PL = w.PR = padding[1];
@@ -58,7 +64,8 @@ StatusOr<Window> ReadWindow(std::span<const int32_t> kernel, std::span<const int
       break;
     default:
       return InvalidArgument(fmt::format(
-          "padding has {} values; give one, or height and width, or top, left, bottom, right", padding.size()));
+          "padding has {} values; give one, or height and width, or top, left, bottom, right",
+          padding.size()));
   }
   return w;
 }

@@ -1,13 +1,17 @@
-// Window: the geometry of a sliding window (convolution, pooling) in two dimensions, read from a config.
+// Window: the geometry of a sliding window (convolution, pooling) in two dimensions, read from a
+// config.
 #ifndef RINGTAIL_LAYERS_WINDOW_H_
 #define RINGTAIL_LAYERS_WINDOW_H_
 
+#include <google/protobuf/repeated_field.h>
+
 #include <cstdint>
-#include <span>
 
 #include "core/status.h"
 
 namespace ringtail {
+
+using IntList = google::protobuf::RepeatedField<int32_t>;
 
 struct Window {
   int64_t KH = 1, KW = 1;                  // kernel
@@ -20,12 +24,12 @@ struct Window {
   int64_t extent_w() const { return DW * (KW - 1) + 1; }
 };
 
-// The four lists of net.proto: kernel (required), stride (empty: `default_stride` of the kernel's two
-// values, or 1), padding (empty: 0), dilation (empty: 1). InvalidArgument names the field and its range.
+// The four lists of net.proto: kernel (required), stride (empty: `default_stride` of the kernel's
+// two values, or 1), padding (empty: 0), dilation (empty: 1). InvalidArgument names the field and
+// its range.
 enum class DefaultStride { kOne, kKernel };
-StatusOr<Window> ReadWindow(std::span<const int32_t> kernel, std::span<const int32_t> stride,
-                            std::span<const int32_t> padding, std::span<const int32_t> dilation,
-                            DefaultStride default_stride);
+StatusOr<Window> ReadWindow(const IntList& kernel, const IntList& stride, const IntList& padding,
+                            const IntList& dilation, DefaultStride default_stride);
 
 // floor((size + padding - extent) / stride) + 1 windows fit; 0 if none does.
 int64_t WindowsFloor(int64_t size, int64_t padding, int64_t extent, int64_t stride);
