@@ -1,0 +1,52 @@
+// An open file of the operating system, closed with its owner. Interrupted calls are repeated,
+// short reads and writes continued; every error names the file.
+//
+// Reading is forgiving, writing is not: who writes calls Close() and looks at what it says, because
+// a network file system reports a full disk only there. The destructor closes what an error left
+// open. Thread-safety: none. Errors: the code of the failed system call (core/status.h
+// ErrnoStatus).
+#ifndef RINGTAIL_CORE_FILE_DESCRIPTOR_H_
+#define RINGTAIL_CORE_FILE_DESCRIPTOR_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/status.h"
+
+namespace ringtail {
+
+class FileDescriptor {
+ public:
+  // open(2) with O_CLOEXEC: no program that we start inherits it. New files get 0666 less the
+  // umask.
+  static StatusOr<FileDescriptor> Open(const std::string& path, int flags);
+
+  ~FileDescriptor();
+  FileDescriptor(FileDescriptor&& other) noexcept
+      : number_(std::exchange(other.number_, -1)), path_(std::move(other.path_)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    std::swap(path_, other.path_);
+    return *this;
+  }
+
+  int number() const { return number_; }
+  const std::string& path() const { return path_; }
+
+  // Bytes read into the start of `to`; fewer than `to.size()` only at the end of the file.
+  StatusOr<size_t> Read(std::span<std::byte> to) const;
+  Status Write(std::span<const std::byte> from) const;  // all of it
+  Status Sync() const;                                  // until it is on the disk
+  Status Close();
+
+ private:
+  FileDescriptor(int number, std::string path) : number_(number), path_(std::move(path)) {}
+  int number_;
+  std::string path_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_FILE_DESCRIPTOR_H_
