@@ -14,11 +14,14 @@ namespace ringtail {
 // InvalidArgument if a number is out of its range; `source` (may be null) points at it.
 Status ValidateSchedule(const OptimConfig& config, const ConfigSource* source);
 
-// The learning rate of `step` (0-based) in a run of `total_steps` with `steps_per_epoch` steps each.
-// Pure; requires ValidateSchedule to have passed, 0 <= step, total_steps >= 1, steps_per_epoch > 0.
-double LearningRate(const OptimConfig& config, int64_t step, int64_t total_steps, double steps_per_epoch);
+// The learning rate of `step` (0-based) in a run of `total_steps` with `steps_per_epoch` steps
+// each. Pure; requires ValidateSchedule to have passed, 0 <= step, total_steps >= 1,
+// steps_per_epoch > 0.
+double LearningRate(const OptimConfig& config, int64_t step, int64_t total_steps,
+                    double steps_per_epoch);
 
-std::string DescribeSchedule(const OptimConfig& config);  // "cosine from 0.2 after 2 epochs of warm-up"
+std::string DescribeSchedule(
+    const OptimConfig& config);  // "cosine from 0.2 after 2 epochs of warm-up"
 
 }  // namespace ringtail
 

@@ -1,0 +1,19 @@
+#include "optim/decay.h"
+
+#include <fmt/format.h>
+
+namespace ringtail {
+
+Decay::Decay(const OptimConfig& config, const ParameterArena& arena)
+    : weight_decay_(config.weight_decay()), decay_vectors_(config.decay_vectors()) {
+  for (const Parameter& p : arena.parameters()) {
+    const bool decays = decay_vectors_ || p.spec.kind != ParameterKind::kVector;
+    decay_.push_back(decays ? weight_decay_ : 0);
+  }
+}
+
+std::string Decay::Describe() const {
+  return fmt::format(" weight_decay={}{}", weight_decay_, decay_vectors_ ? " (vectors, too)" : "");
+}
+
+}  // namespace ringtail

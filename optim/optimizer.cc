@@ -1,0 +1,47 @@
+#include "optim/optimizer.h"
+
+#include "optim/adam.h"
+#include "optim/decay.h"
+#include "optim/field_check.h"
+#include "optim/sgd.h"
+
+namespace ringtail {
+namespace {
+
+Status ValidateCommon(const OptimConfig& config, const ConfigSource* source) {
+  const FieldCheck check(source, "optim");
+  RT_RETURN_IF_ERROR(check.NotNegative("weight_decay", config.weight_decay()));
+  RT_RETURN_IF_ERROR(check.NotNegative("clip_norm", config.clip_norm()));
+  return check.FractionBelowOne("ema_decay", config.ema_decay());
+}
+
+}  // namespace
+
+// A rule is added here, with a case of its own; optim/README.md has the steps.
+StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config,
+                                                       ParameterArena* arena,
+                                                       const ConfigSource* source) {
+  RT_RETURN_IF_ERROR(ValidateCommon(config, source));
+  Decay decay(config, *arena);
+  std::unique_ptr<Optimizer> optimizer;
+  switch (config.rule_case()) {
+    case OptimConfig::kSgd:
+    case OptimConfig::RULE_NOT_SET:
+      RT_RETURN_IF_ERROR(Sgd::Validate(config.sgd(), source));
+      optimizer = std::make_unique<Sgd>(config.sgd(), std::move(decay), arena);
+      break;
+    case OptimConfig::kAdam:
+      RT_RETURN_IF_ERROR(Adam::Validate(config.adam(), "adam", source));
+      optimizer =
+          std::make_unique<Adam>(config.adam(), Adam::DecayKind::kCoupled, std::move(decay), arena);
+      break;
+    case OptimConfig::kAdamw:
+      RT_RETURN_IF_ERROR(Adam::Validate(config.adamw(), "adamw", source));
+      optimizer = std::make_unique<Adam>(config.adamw(), Adam::DecayKind::kDecoupled,
+                                         std::move(decay), arena);
+      break;
+  }
+  return optimizer;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,30 @@
+// One parallel pass over a parameter block, for update rules.
+//
+// The block is cut into ranges of a fixed size, whatever the number of threads, and each range is
+// walked parameter by parameter: a rule looks up what belongs to a parameter (does it decay? later:
+// its trust ratio) once per part, and its inner loop has no branch. Equal ranges also share the
+// work evenly, however uneven the parameters are. Thread-safety: the trainer thread only; `fn` runs
+// on several threads at once, on disjoint parts.
+#ifndef RINGTAIL_OPTIM_PARAMETER_WALK_H_
+#define RINGTAIL_OPTIM_PARAMETER_WALK_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "core/parameter.h"
+
+namespace ringtail {
+
+// A part of one parameter: elements [begin, end) of the arena's block.
+struct ParameterPart {
+  size_t parameter;  // index into ParameterArena::parameters()
+  int64_t begin, end;
+};
+
+// Calls fn once for each part; together the parts cover each parameter once, and no gap.
+void WalkParameters(const ParameterArena& arena,
+                    const std::function<void(const ParameterPart&)>& fn);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_OPTIM_PARAMETER_WALK_H_
