@@ -1,0 +1,216 @@
+#include "layers/expand.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/text_config.h"
+#include "layers/residual_stage.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kUnknownChannels = -1;
+constexpr int kMaxNesting = 8;  // of repeat inside repeat
+
+bool IsValidName(std::string_view name) {
+  constexpr size_t kMaxLength = 200;
+  if (name.empty() || name.size() > kMaxLength || name == kImages) return false;
+  for (const char c : name) {
+    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '_' || c == '.' || c == '/' || c == '-';
+    if (!ok) return false;
+  }
+  return true;
+}
+
+// Walks the config from top to bottom. Knows every name so far, its number of channels, and, inside
+// a repeat, which copy's names an input may mean.
+class Expander {
+ public:
+  explicit Expander(int64_t input_channels) : last_(kImages) {
+    channels_[kImages] = input_channels;
+  }
+
+  Status Add(const LayerConfig& layer, const std::string& prefix, const std::string& origin,
+             int depth) {
+    origin_ = origin;
+    if (!IsValidName(layer.name())) {
+      return InvalidArgument(
+          fmt::format("the layer's name is '{}'; it must be letters, digits, '_', '.', '/' or '-', "
+                      "and not 'images'",
+                      layer.name()));
+    }
+    LayerConfig copy = layer;
+    copy.set_name(prefix + layer.name());
+    RT_RETURN_IF_ERROR(
+        ResolveInputs(layer, prefix, &copy).Annotate(fmt::format("layer '{}'", copy.name())));
+    return Dispatch(copy, origin, depth).Annotate(fmt::format("layer '{}'", copy.name()));
+  }
+
+  // Inputs that name a composite (or "previous" in a repeat) are replaced by the layer they stand
+  // for.
+  void ResolveAliases() {
+    for (ExpandedLayer& layer : layers_) {
+      for (std::string& input : *layer.config.mutable_input()) {
+        for (auto it = alias_.find(input); it != alias_.end(); it = alias_.find(input))
+          input = it->second;
+      }
+    }
+  }
+
+  std::vector<ExpandedLayer> Take() { return std::move(layers_); }
+  const std::string& origin() const { return origin_; }
+
+ private:
+  // Inputs by name: of this copy of a repeat, else of the net. Without inputs: the layer above.
+  Status ResolveInputs(const LayerConfig& layer, const std::string& prefix, LayerConfig* copy) {
+    copy->clear_input();
+    if (layer.input_size() == 0) copy->add_input(last_);
+    for (const std::string& input : layer.input()) {
+      if (channels_.contains(prefix + input)) {
+        copy->add_input(prefix + input);
+      } else if (channels_.contains(input)) {
+        copy->add_input(input);
+      } else {
+        return UnknownInput(input);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status UnknownInput(const std::string& input) const {
+    std::vector<std::string> names;
+    for (const auto& [name, channels] : channels_) names.push_back(name);
+    const std::string nearest = NearestName(input, names);
+    return InvalidArgument(fmt::format("input '{}' is no layer above this one{}", input,
+                                       nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+  }
+
+  Status Dispatch(const LayerConfig& layer, const std::string& origin, int depth) {
+    switch (layer.kind_case()) {
+      case LayerConfig::KIND_NOT_SET:
+        return InvalidArgument("it has no kind; write for example relu {} inside");
+      case LayerConfig::kResidualStage:
+      case LayerConfig::kInvertedResidualStage:
+        return AddStage(layer, origin);
+      case LayerConfig::kRepeat:
+        return AddRepeat(layer, origin, depth);
+      default:
+        return AddPrimitive(layer, origin);
+    }
+  }
+
+  Status AddPrimitive(const LayerConfig& layer, const std::string& origin) {
+    if (static_cast<int>(layers_.size()) >= kMaxLayers) {
+      return InvalidArgument(fmt::format("the net has more than {} layers", kMaxLayers));
+    }
+    const int64_t channels = OutputChannels(layer);
+    if (!channels_.emplace(layer.name(), channels).second) {
+      return InvalidArgument("another layer has the same name; names must be unique");
+    }
+    last_ = layer.name();
+    layers_.push_back({layer, origin});
+    return OkStatus();
+  }
+
+  Status AddStage(const LayerConfig& stage, const std::string& origin) {
+    if (stage.input_size() != 1) return InvalidArgument("a stage reads exactly one input");
+    const int64_t channels = channels_.at(stage.input(0));
+    if (channels == kUnknownChannels) {
+      return InvalidArgument("a stage cannot follow a flatten; it needs pictures");
+    }
+    auto expanded = stage.has_residual_stage() ? ExpandResidualStage(stage, channels)
+                                               : ExpandInvertedResidualStage(stage, channels);
+    RT_RETURN_IF_ERROR(expanded.status());
+    for (const LayerConfig& layer : *expanded) RT_RETURN_IF_ERROR(AddPrimitive(layer, origin));
+    return Alias(stage.name());
+  }
+
+  Status AddRepeat(const LayerConfig& layer, const std::string& origin, int depth) {
+    const RepeatConfig& repeat = layer.repeat();
+    if (repeat.count() < 1 || repeat.count() > kMaxLayers) {
+      return InvalidArgument(
+          fmt::format("count is {}; it must be 1 to {}", repeat.count(), kMaxLayers));
+    }
+    if (repeat.layer().empty()) return InvalidArgument("repeat has no layers inside");
+    if (depth >= kMaxNesting) {
+      return InvalidArgument(fmt::format("repeats are nested more than {} deep", kMaxNesting));
+    }
+    if (layer.input_size() != 1) return InvalidArgument("a repeat reads exactly one input");
+    last_ = layer.input(0);
+    for (int i = 0; i < repeat.count(); ++i) {
+      const std::string prefix = fmt::format("{}.{}.", layer.name(), i);
+      channels_[prefix + "previous"] = channels_.at(last_);
+      alias_[prefix + "previous"] = last_;
+      for (const LayerConfig& inner : repeat.layer()) {
+        RT_RETURN_IF_ERROR(Add(inner, prefix, origin, depth + 1));
+      }
+    }
+    return Alias(layer.name());
+  }
+
+  // A composite's name stands for its last layer.
+  Status Alias(const std::string& name) {
+    if (!channels_.emplace(name, channels_.at(last_)).second) {
+      return InvalidArgument("another layer has the same name; names must be unique");
+    }
+    alias_[name] = last_;
+    return OkStatus();
+  }
+
+  int64_t OutputChannels(const LayerConfig& layer) const {
+    const int64_t input = channels_.at(layer.input(0));
+    switch (layer.kind_case()) {
+      case LayerConfig::kConvolution:
+        return layer.convolution().has_out_channels() ? layer.convolution().out_channels() : input;
+      case LayerConfig::kLinear:
+        return layer.linear().out_features();
+      case LayerConfig::kDropConnect:
+        return layer.drop_connect().linear().out_features();
+      case LayerConfig::kFlatten:
+        return kUnknownChannels;
+      case LayerConfig::kConcat: {
+        int64_t sum = 0;
+        for (const std::string& name : layer.input()) {
+          if (channels_.at(name) == kUnknownChannels) return kUnknownChannels;
+          sum += channels_.at(name);
+        }
+        return sum;
+      }
+      default:
+        return input;
+    }
+  }
+
+  std::vector<ExpandedLayer> layers_;
+  std::map<std::string, int64_t>
+      channels_;  // by name; ordered, so that messages are the same each time
+  std::unordered_map<std::string, std::string> alias_;
+  std::string last_, origin_;
+};
+
+}  // namespace
+
+StatusOr<std::vector<ExpandedLayer>> ExpandLayers(const NetConfig& config,
+                                                  std::string* error_origin) {
+  Expander expander(config.input_channels());
+  for (int i = 0; i < config.layer_size(); ++i) {
+    const Status status = expander.Add(config.layer(i), "", fmt::format("layer[{}]", i), 0);
+    if (!status.ok()) {
+      *error_origin = expander.origin();
+      return status;
+    }
+  }
+  expander.ResolveAliases();
+  return expander.Take();
+}
+
+std::string KindName(const LayerConfig& layer) {
+  if (layer.kind_case() == LayerConfig::KIND_NOT_SET) return {};
+  return LayerConfig::descriptor()->FindFieldByNumber(layer.kind_case())->name();
+}
+
+}  // namespace ringtail
