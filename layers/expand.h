@@ -1,5 +1,6 @@
-// Expansion: composites (residual stages, inverted residual stages, repeats) become primitive layers, and
-// every layer's inputs become explicit. What comes out is what the rest of layers/ works on.
+// Expansion: composites (residual stages, inverted residual stages, repeats) become primitive
+// layers, and every layer's inputs become explicit. What comes out is what the rest of layers/
+// works on.
 #ifndef RINGTAIL_LAYERS_EXPAND_H_
 #define RINGTAIL_LAYERS_EXPAND_H_
 
@@ -21,7 +22,8 @@ struct ExpandedLayer {
 };
 
 // An error names the layer and carries its place in `error_origin`.
-StatusOr<std::vector<ExpandedLayer>> ExpandLayers(const NetConfig& config, std::string* error_origin);
+StatusOr<std::vector<ExpandedLayer>> ExpandLayers(const NetConfig& config,
+                                                  std::string* error_origin);
 
 // The name of the config field of `layer`'s kind ("convolution"); "" if none is set.
 std::string KindName(const LayerConfig& layer);

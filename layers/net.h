@@ -24,10 +24,9 @@
 #include "core/text_config.h"
 #include "layers/blob.h"
 #include "layers/layer.h"
+#include "layers/model.h"
 
 namespace ringtail {
-
-class NetConfig;
 
 // One batch: N pictures, normalised f32 NCHW, and labels; label -1 marks a row without a sample.
 struct BatchView {
@@ -39,31 +38,6 @@ struct LossResult {
   double loss_sum = 0;  // over samples, smoothing included
   int64_t correct = 0;  // argmax of the logits is the label
   int64_t count = 0;    // samples: rows whose label is not -1
-};
-
-class Model {
- public:
-  // Expands composites, checks names, inputs and shapes (for `image_size`), and places the
-  // parameters. Errors point at the layer in the config file through `source` and `path` ("net");
-  // both may be absent.
-  static StatusOr<std::unique_ptr<Model>> Create(const NetConfig& config, int64_t image_size,
-                                                 const ConfigSource* source = nullptr,
-                                                 std::string_view path = "net");
-  ~Model();
-
-  // Sets every parameter and buffer to its start, a function of (seed, name) alone.
-  void Initialize(uint64_t seed);
-
-  ParameterArena& arena() const;
-  const NetConfig& config() const;  // expanded: primitive layers only
-  int64_t input_channels() const;
-  int64_t num_classes() const;  // columns of the logits
-
- private:
-  friend class Net;
-  Model();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
 };
 
 struct NetOptions {

@@ -1,0 +1,151 @@
+#include "layers/net_memory.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "layers/memory_plan.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kNone = -1;  // no storage
+
+// Collects storages (one request each) while it walks a step in time order; several blobs may map
+// to one storage.
+class Planner {
+ public:
+  Planner(std::span<const NodeNeeds> nodes, bool training)
+      : nodes_(nodes),
+        training_(training),
+        size_(static_cast<int>(nodes.size())),
+        data_(nodes.size(), kNone),
+        diff_(nodes.size(), kNone),
+        refs_(nodes.size()),
+        readers_(nodes.size(), 0) {
+    for (const NodeNeeds& node : nodes) {
+      for (const int input : node.inputs) {
+        if (input >= 0) ++readers_[input];
+      }
+    }
+  }
+
+  NetMemory Run() {
+    for (int i = 0; i < size_; ++i) PlaceForward(i);
+    if (training_) {
+      for (int i = size_ - 1; i >= 0; --i) PlaceBackward(i);
+    }
+    return Resolve();
+  }
+
+ private:
+  // Per node: indices into requests_, resolved to offsets at the end.
+  struct Refs {
+    int state = kNone, forward_scratch = kNone, backward_scratch = kNone;
+    std::vector<int> diff_src;
+    std::vector<bool> accumulate;
+  };
+
+  int BackwardTime(int i) const { return 2 * size_ - 1 - i; }
+  bool Learns(int i) const { return training_ && i >= 0 && nodes_[i].learns; }
+
+  int NewStorage(int64_t bytes, int first, int last) {
+    requests_.push_back({bytes, first, last});
+    return static_cast<int>(requests_.size()) - 1;
+  }
+  void Extend(int storage, int last) {
+    requests_[storage].last = std::max(requests_[storage].last, last);
+  }
+
+  // The last time at which somebody reads dst of node i.
+  int LastUse(int i) const {
+    int last = i;
+    for (int c = i + 1; c < size_; ++c) {
+      const std::vector<int>& inputs = nodes_[c].inputs;
+      if (std::find(inputs.begin(), inputs.end(), i) == inputs.end()) continue;
+      last = std::max(last, c);
+      if (Learns(c) && nodes_[c].plan.backward_needs_src) last = std::max(last, BackwardTime(c));
+    }
+    if (Learns(i) && nodes_[i].plan.backward_needs_dst) last = std::max(last, BackwardTime(i));
+    const bool is_logits = nodes_.back().inputs[0] == i;  // read by the net after forward
+    return is_logits ? std::max(last, size_ - 1) : last;
+  }
+
+  void PlaceForward(int i) {
+    const LayerPlan& plan = nodes_[i].plan;
+    const int last = LastUse(i);
+    const int input = nodes_[i].inputs[0];
+    const bool in_place = plan.forward_in_place && input >= 0 && readers_[input] == 1 &&
+                          plan.dst.bytes() == nodes_[input].plan.dst.bytes() && LastUse(input) == i;
+    if (in_place) {
+      data_[i] = data_[input];
+      Extend(data_[i], last);
+    } else {
+      data_[i] = NewStorage(plan.dst.bytes(), i, last);
+    }
+    refs_[i].state =
+        NewStorage(static_cast<int64_t>(plan.state_bytes), i, Learns(i) ? BackwardTime(i) : i);
+    refs_[i].forward_scratch = NewStorage(static_cast<int64_t>(plan.scratch_bytes), i, i);
+  }
+
+  void PlaceBackward(int i) {
+    const NodeNeeds& node = nodes_[i];
+    Refs& refs = refs_[i];
+    refs.diff_src.assign(node.inputs.size(), kNone);
+    refs.accumulate.assign(node.inputs.size(), false);
+    if (!Learns(i)) return;
+    const int now = BackwardTime(i);
+    refs.backward_scratch = NewStorage(static_cast<int64_t>(node.plan.scratch_bytes), now, now);
+    if (diff_[i] != kNone) Extend(diff_[i], now);
+    for (size_t j = 0; j < node.inputs.size(); ++j) {
+      const int p = node.inputs[j];
+      if (!Learns(p)) continue;
+      const int64_t bytes = nodes_[p].plan.dst.bytes();
+      const bool in_place = j == 0 && node.plan.backward_in_place && diff_[i] != kNone &&
+                            bytes == node.plan.dst.bytes();
+      refs.accumulate[j] = diff_[p] != kNone;
+      refs.diff_src[j] = in_place ? diff_[i] : NewStorage(bytes, now, now);
+      if (!refs.accumulate[j]) diff_[p] = refs.diff_src[j];
+    }
+    for (const int p : node.inputs) {
+      if (Learns(p)) Extend(diff_[p], now);
+    }
+  }
+
+  NetMemory Resolve() const {
+    const MemoryPlan plan = PlanMemory(requests_);
+    const auto offset = [&](int storage) {
+      return storage == kNone || requests_[storage].bytes == 0 ? kNoBuffer : plan.offsets[storage];
+    };
+    NetMemory memory;
+    memory.total_bytes = plan.total_bytes;
+    for (int i = 0; i < size_; ++i) {
+      NodePlacement p{.dst = offset(data_[i]),
+                      .diff_dst = offset(diff_[i]),
+                      .state = offset(refs_[i].state),
+                      .forward_scratch = offset(refs_[i].forward_scratch),
+                      .backward_scratch = offset(refs_[i].backward_scratch),
+                      .diff_src = {},
+                      .accumulate = refs_[i].accumulate};
+      for (const int storage : refs_[i].diff_src) p.diff_src.push_back(offset(storage));
+      memory.nodes.push_back(std::move(p));
+    }
+    return memory;
+  }
+
+  std::span<const NodeNeeds> nodes_;
+  bool training_;
+  int size_;
+  std::vector<int> data_, diff_;  // storage of each node's dst and of its gradient
+  std::vector<Refs> refs_;
+  std::vector<int> readers_;
+  std::vector<MemoryRequest> requests_;
+};
+
+}  // namespace
+
+NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training) {
+  RT_CHECK(!nodes.empty(), "a net has at least its loss");
+  return Planner(nodes, training).Run();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,54 @@
+// NetMemory: which buffers a net needs, when each is alive, and which may be one and the same.
+//
+// Time runs over one step of L nodes: forward of node i at time i, backward of node i at 2L-1-i.
+//
+//   time     0 1 2 3 | 4 5 6 7      L = 4, training
+//   dst 0    [=========]            read by node 1 forward, and by node 1's backward (time 6) if it
+//   needs src diff 0               [===]      written by the backward of its last reader, read by
+//   node 0's backward state 0  [=============]        from forward to backward scratch  one call:
+//   forward and backward separately
+//
+// In place: a node may write dst over src[0] if it is src[0]'s only reader and nobody reads src[0]
+// later; and diff_src[0] over diff_dst. Several readers: the gradient of a blob is the sum over its
+// readers. The first backward to come writes it, the others write to a temporary that the net adds
+// up ("accumulate").
+#ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
+#define RINGTAIL_LAYERS_NET_MEMORY_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "layers/layer.h"
+
+namespace ringtail {
+
+inline constexpr int64_t kNoBuffer = -1;
+
+// What a node needs, as the planner sees it.
+struct NodeNeeds {
+  std::vector<int> inputs;  // nodes, or -1: the pictures
+  LayerPlan plan;
+  bool learns = false;  // has a backward: parameters here or behind it
+};
+
+// Where a node's buffers lie: byte offsets into the net's block, or kNoBuffer.
+struct NodePlacement {
+  int64_t dst = kNoBuffer, diff_dst = kNoBuffer, state = kNoBuffer;
+  int64_t forward_scratch = kNoBuffer, backward_scratch = kNoBuffer;
+  std::vector<int64_t> diff_src;  // per input; what Backward writes
+  std::vector<bool>
+      accumulate;  // per input: diff_src is a temporary, to be added to the blob's gradient
+};
+
+struct NetMemory {
+  std::vector<NodePlacement> nodes;
+  int64_t total_bytes = 0;
+};
+
+// `nodes` in topological order, the loss last. training: with backward.
+NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_NET_MEMORY_H_

@@ -1,0 +1,73 @@
+#include "layers/softmax_cross_entropy.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "layers/shape_check.h"
+
+namespace ringtail {
+
+StatusOr<ShapeInfo> SoftmaxCrossEntropyLayer::InferShape(std::span<const BlobDesc> src) {
+  RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
+  const float s = config_.label_smoothing();
+  if (!(s >= 0 && s < 1)) {
+    return InvalidArgument(
+        fmt::format("label_smoothing is {}; it must be at least 0 and below 1", s));
+  }
+  if (src[0].plane() != 1) {
+    return InvalidArgument(fmt::format(
+        "its input is {}; logits are (N, classes): put flatten {{}} or linear {{}} before it",
+        src[0].ShapeString()));
+  }
+  if (src[0].C < 2)
+    return InvalidArgument("its input has one class; a classifier needs at least 2");
+  return ShapeInfo{.dst = {.N = src[0].N, .C = 1}, .parameters = {}};
+}
+
+StatusOr<LayerPlan> SoftmaxCrossEntropyLayer::Setup(const SetupArgs& args) {
+  src_ = args.src[0];
+  return LayerPlan{.dst = {.N = src_.N, .C = 1},
+                   .state_bytes = static_cast<size_t>(src_.N * src_.C) * sizeof(float)};
+}
+
+// With H = W = 1, element (n, c) of a blob lies at n * (channel blocks * block) + c in every
+// layout.
+void SoftmaxCrossEntropyLayer::Forward(const ForwardArgs& args) {
+  const int64_t C = src_.C, row = src_.elements() / src_.N;
+  const double s = config_.label_smoothing();
+  float* p = reinterpret_cast<float*>(args.state);
+  for (int64_t n = 0; n < src_.N; ++n) {
+    const float* z = args.src[0] + n * row;
+    double largest = z[0], sum = 0, total = 0;
+    for (int64_t c = 1; c < C; ++c) largest = std::max<double>(largest, z[c]);
+    for (int64_t c = 0; c < C; ++c) {
+      sum += std::exp(z[c] - largest);
+      total += z[c];
+    }
+    const double logsumexp = largest + std::log(sum);
+    for (int64_t c = 0; c < C; ++c) p[n * C + c] = static_cast<float>(std::exp(z[c] - logsumexp));
+    const int32_t label = args.step->labels[n];
+    args.dst[n] =
+        label < 0 ? 0 : static_cast<float>(logsumexp - (1 - s) * z[label] - s / C * total);
+  }
+}
+
+void SoftmaxCrossEntropyLayer::Backward(const BackwardArgs& args) {
+  if (args.diff_src[0] == nullptr) return;
+  const int64_t C = src_.C, row = src_.elements() / src_.N;
+  const float s = config_.label_smoothing();
+  const float* p = reinterpret_cast<const float*>(args.state);
+  std::fill_n(args.diff_src[0], src_.elements(), 0.0F);
+  for (int64_t n = 0; n < src_.N; ++n) {
+    const int32_t label = args.step->labels[n];
+    if (label < 0) continue;
+    float* diff = args.diff_src[0] + n * row;
+    for (int64_t c = 0; c < C; ++c) {
+      diff[c] = p[n * C + c] - s / static_cast<float>(C) - (c == label ? 1 - s : 0);
+    }
+  }
+}
+
+}  // namespace ringtail
