@@ -157,11 +157,11 @@ StatusOr<std::vector<LayerConfig>> ExpandInvertedResidualStage(const LayerConfig
   RT_CHECK(stage.input_size() == 1, "a stage reads one layer");
   std::vector<LayerConfig> out;
   std::string input = stage.input(0);
+  const std::string& block_name = config.has_block_name() ? config.block_name() : stage.name();
   for (int i = 0; i < config.blocks(); ++i) {
-    input = AddInvertedResidualBlock(config.expansion(), config.channels(),
-                                     fmt::format("{}.{}", stage.name(), config.first() + i), input,
-                                     i == 0 ? input_channels : config.channels(),
-                                     i == 0 ? config.stride() : 1, &out);
+    input = AddInvertedResidualBlock(
+        config.expansion(), config.channels(), fmt::format("{}.{}", block_name, config.first() + i),
+        input, i == 0 ? input_channels : config.channels(), i == 0 ? config.stride() : 1, &out);
   }
   return out;
 }
