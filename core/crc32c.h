@@ -1,0 +1,41 @@
+// CRC-32C (Castagnoli): finds every burst of errors up to 32 bits and every one- and two-bit error
+// in blocks of any size that we write. Not a defence against somebody who means it.
+//
+//   polynomial x^32 + x^28 + x^27 + x^26 + x^25 + x^23 + ... + 1 (0x1EDC6F41), bits reflected,
+//   register starts and ends inverted: Crc32c("123456789") = 0xe3069283
+//
+// Cost: about 8 bytes in 3 cycles with SSE4.2, a third of that without; chosen at run time.
+// Thread-safety: functions without state. Sources: Castagnoli et al. 1993; RFC 3720, B.4; tables
+// eight bytes at a time: Kounavis and Berry, "Novel Table Lookup-Based Algorithms for
+// High-Performance CRC Generation", 2008.
+#ifndef RINGTAIL_CORE_CRC32C_H_
+#define RINGTAIL_CORE_CRC32C_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ringtail {
+
+// The checksum of `data`; or, given the checksum of what comes before, that of both together:
+// Crc32c(b, Crc32c(a)) is the checksum of a followed by b.
+uint32_t Crc32c(std::span<const std::byte> data, uint32_t previous = 0);
+
+// The form that files carry: eight lower-case hexadecimal digits. Parsing accepts nothing else, so
+// that a flipped bit cannot turn one spelling of a number into another.
+std::string Crc32cToHex(uint32_t crc);
+std::optional<uint32_t> Crc32cFromHex(std::string_view hex);
+
+// The two ways to compute it. Crc32cSse42 needs a processor that has SSE4.2.
+namespace internal {
+uint32_t Crc32cTable(std::span<const std::byte> data, uint32_t previous);
+uint32_t Crc32cSse42(std::span<const std::byte> data, uint32_t previous);
+bool HasSse42();
+}  // namespace internal
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_CRC32C_H_
