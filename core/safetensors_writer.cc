@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/crc32c.h"
+#include "core/file.h"
+#include "core/safetensors.h"
+#include "core/safetensors_header.h"
+
+namespace ringtail {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kDataAlignBytes = 64;  // a cache line
+
+// Larger elements first: then each tensor is aligned for its type though nothing lies between them.
+std::vector<const TensorView*> InFileOrder(std::span<const TensorView> tensors) {
+  std::vector<const TensorView*> order;
+  for (const TensorView& tensor : tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const TensorView* a, const TensorView* b) {
+    return DtypeBytes(a->dtype) > DtypeBytes(b->dtype);
+  });
+  return order;
+}
+
+Status CheckTensorName(const std::string& name, const json& header) {
+  const std::string quoted = safetensors::Quoted(name);
+  if (name == safetensors::kMetadataName) {
+    return InvalidArgument("no tensor can have the name " + quoted);
+  }
+  if (name.size() > safetensors::kMaxNameBytes) {
+    return InvalidArgument(fmt::format("the tensor name {} is longer than {} bytes", quoted,
+                                       safetensors::kMaxNameBytes));
+  }
+  if (header.contains(name)) {
+    return InvalidArgument("two tensors have the name " + quoted);
+  }
+  return OkStatus();
+}
+
+StatusOr<json> MakeHeader(std::span<const TensorView* const> tensors,
+                          const std::map<std::string, std::string>& metadata) {
+  json header = json::object();
+  json all_metadata = json::object();
+  for (const auto& [name, text] : metadata) {
+    if (safetensors::IsReserved(name) || name.size() > safetensors::kMaxNameBytes) {
+      return InvalidArgument("no metadata can have the name " + safetensors::Quoted(name));
+    }
+    all_metadata[name] = text;
+  }
+  size_t offset = 0;
+  for (const TensorView* tensor : tensors) {
+    RT_CHECK(static_cast<int64_t>(tensor->data.size()) ==
+                 NumElements(tensor->shape) * DtypeBytes(tensor->dtype),
+             "tensor '" + tensor->name + "': the data does not have the size of the shape");
+    RT_RETURN_IF_ERROR(CheckTensorName(tensor->name, header));
+    const size_t end = offset + tensor->data.size();
+    header[tensor->name] = {{"dtype", DtypeName(tensor->dtype)},
+                            {"shape", tensor->shape},
+                            {"data_offsets", {offset, end}}};
+    all_metadata[std::string(safetensors::kTensorCrcPrefix) + tensor->name] =
+        Crc32cToHex(Crc32c(tensor->data));
+    offset = end;
+  }
+  all_metadata[std::string(safetensors::kDataBytesName)] = std::to_string(offset);
+  all_metadata[std::string(safetensors::kHeaderCrcName)] = Crc32cToHex(0);
+  header[std::string(safetensors::kMetadataName)] = std::move(all_metadata);
+  return header;
+}
+
+// The header as it goes into the file: padded so that the data is aligned, and with its own
+// checksum.
+StatusOr<std::string> SerializeHeader(const json& header) {
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const json::exception& error) {
+    return InvalidArgument(fmt::format("a tensor name or metadata is not UTF-8: {}", error.what()));
+  }
+  const size_t unaligned = (safetensors::kLengthBytes + text.size()) % kDataAlignBytes;
+  if (unaligned != 0) text.append(kDataAlignBytes - unaligned, ' ');
+  if (text.size() > safetensors::kMaxHeaderBytes) {
+    return InvalidArgument(fmt::format("names and metadata take {} bytes, more than the {} allowed",
+                                       text.size(), safetensors::kMaxHeaderBytes));
+  }
+  const std::optional<size_t> digits_at = safetensors::FindHeaderCrcDigits(text);
+  RT_CHECK(digits_at.has_value(), "the header was just given a checksum");
+  const std::string digits = Crc32cToHex(safetensors::HeaderCrc(text, *digits_at));
+  text.replace(*digits_at, digits.size(), digits);
+  return text;
+}
+
+}  // namespace
+
+Status WriteSafetensors(const std::string& path, std::span<const TensorView> tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  const std::vector<const TensorView*> order = InFileOrder(tensors);
+  StatusOr<json> header = MakeHeader(order, metadata);
+  if (!header.ok()) return header.status().Annotate("writing '" + path + "'");
+  StatusOr<std::string> text = SerializeHeader(*header);
+  if (!text.ok()) return text.status().Annotate("writing '" + path + "'");
+
+  const uint64_t length = text->size();  // little-endian, as every processor we run on
+  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(&length, 1)),
+                                                   std::as_bytes(std::span(*text))};
+  for (const TensorView* tensor : order) parts.push_back(tensor->data);
+  return WriteFileAtomic(path, parts);
+}
+
+}  // namespace ringtail
