@@ -1,0 +1,81 @@
+// Checkpoints: what a training run saves, and how it finds it again after a crash at any instant.
+//
+//   <run>/lock                                    who writes here (core/run_lock.h)
+//   <run>/checkpoints/step-00001234.safetensors   the newest `keep`, complete or absent, never torn
+//   <run>/checkpoints/best.safetensors            another name of the best of them; outlives it
+//
+// What is in a checkpoint is the trainer's business: tensors by name and strings by name. This file
+// adds the step, and with it an order. Weights, momenta and running statistics are tensors; the
+// config, the epoch and the best accuracy are strings. With random numbers that are a pure function
+// of (seed, step), that is the whole state of a run.
+//
+// Save: new file durable first (core/file.h), only then are old ones deleted; so there is a valid
+// checkpoint at every instant after the first. Load: the newest file whose every bit is proven by
+// its checksums (core/safetensors.h), else the one before, with a warning that says why.
+//
+// Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
+// for a file that is not what was written. Cost: one write and fsync of the tensors, no copy of
+// them.
+#ifndef RINGTAIL_CORE_CHECKPOINT_H_
+#define RINGTAIL_CORE_CHECKPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/run_lock.h"
+#include "core/safetensors.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+// A checkpoint that was read and proven intact.
+struct Checkpoint {
+  int64_t step = 0;
+  std::string path;
+  SafetensorsFile file;  // tensors; metadata() is what Save was given, and "step"
+};
+
+// Reads one checkpoint. DataLoss if it is damaged, InvalidArgument if it is no checkpoint of ours.
+StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
+
+// The newest intact checkpoint of a run; needs no lock. Each newer one that was refused is logged
+// as a warning. NotFound if the run has none at all, DataLoss (with the reasons) if none is intact.
+StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder);
+
+// Where the best checkpoint of a run is, if there is one.
+std::string BestCheckpointPath(const std::string& run_folder);
+
+// The writing side: one per run, and only for the one who holds the run's lock.
+class CheckpointDirectory {
+ public:
+  static constexpr int kDefaultKeep = 2;  // so that a disk error in the newest does not end the run
+
+  // Makes <run>/checkpoints and removes temporary files that dead writers left there and in <run>.
+  // `lock` must stay held as long as this is used. From here on, a write beyond the limit for file
+  // sizes (ulimit -f) is an error instead of the end of the process.
+  static StatusOr<CheckpointDirectory> Open(const RunLock& lock);
+
+  // Once this returns OK, the checkpoint survives a power cut. Then deletes all but the `keep` >= 1
+  // newest, and those of later steps, which a run that was resumed further back has left behind.
+  // `metadata` must not use the names that safetensors.h reserves, nor "step".
+  Status Save(int64_t step, std::span<const TensorView> tensors,
+              const std::map<std::string, std::string>& metadata, int keep = kDefaultKeep);
+
+  // Makes the saved checkpoint of `step` the best one. The caller has made sure that it is finite.
+  Status SaveBest(int64_t step);
+
+  StatusOr<std::vector<int64_t>> Steps() const;  // saved steps, ascending
+  std::string Path(int64_t step) const;
+
+ private:
+  explicit CheckpointDirectory(std::string run_folder) : run_folder_(std::move(run_folder)) {}
+  void DeleteOthers(int64_t newest, int keep) const;
+  std::string run_folder_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_CHECKPOINT_H_
