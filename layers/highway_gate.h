@@ -1,0 +1,43 @@
+// HighwayGate: mixes a transformed input h with the input x itself, as a learned gate t says.
+//
+//   src h, t, x (N, C, H, W) of one shape, any layouts -> dst, same shape, in the layout of h
+//   s = sigmoid(t);  dst = s h + (1 - s) x
+//   diff_h = s diff_dst;  diff_t = s (1 - s) (h - x) diff_dst;  diff_x = (1 - s) diff_dst
+//
+// State: none; s is computed again in Backward. Scratch: t and x, and their gradients, where they
+// come in another layout than h. In place: in Backward, and in Forward if nothing is to be learned.
+// Cost: one pass over memory; sigmoid in vectors.
+// Errors: InvalidArgument unless there are three inputs of one shape.   Source: Srivastava et al.
+// 2015, eq. 3.
+#ifndef RINGTAIL_LAYERS_HIGHWAY_GATE_H_
+#define RINGTAIL_LAYERS_HIGHWAY_GATE_H_
+
+#include <array>
+
+#include "layers/layer.h"
+
+namespace ringtail {
+
+class HighwayGateConfig;
+
+class HighwayGateLayer : public Layer {
+ public:
+  explicit HighwayGateLayer(const HighwayGateConfig& config);
+  StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
+  StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
+  void Forward(const ForwardArgs& args) override;
+  void Backward(const BackwardArgs& args) override;
+
+ private:
+  static constexpr size_t kInputs = 3;  // h, t, x
+  // The inputs in the layout of h: where they are, or converted into scratch.
+  std::array<const float*, kInputs> Sources(std::span<const float* const> src,
+                                            std::byte* scratch) const;
+  float* Converted(size_t input, std::byte* scratch) const;  // its place in scratch
+
+  std::array<BlobDesc, kInputs> src_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_HIGHWAY_GATE_H_

@@ -1,0 +1,117 @@
+#include "layers/lrn.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel_for.h"
+#include "layers/kernels/lrn.h"
+#include "layers/padding.h"
+#include "layers/shape_check.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kTilesPerPart = 3;  // src, ratio, and dst or diff
+
+Status CheckNumber(const char* name, float value, bool valid, const char* range) {
+  if (valid && std::isfinite(value)) return OkStatus();
+  return InvalidArgument(fmt::format("{} is {}; it must be {}", name, value, range));
+}
+
+}  // namespace
+
+LrnLayer::LrnLayer(const LrnConfig& config) : config_(config) {}
+
+StatusOr<ShapeInfo> LrnLayer::InferShape(std::span<const BlobDesc> src) {
+  RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
+  const LrnConfig& c = config_;
+  if (c.size() < 1 || c.size() % 2 == 0) {
+    return InvalidArgument(fmt::format("size is {}; it must be odd and at least 1", c.size()));
+  }
+  RT_RETURN_IF_ERROR(CheckNumber("alpha", c.alpha(), c.alpha() >= 0, "at least 0"));
+  RT_RETURN_IF_ERROR(CheckNumber("beta", c.beta(), c.beta() >= 0, "at least 0"));
+  RT_RETURN_IF_ERROR(CheckNumber("k", c.k(), c.k() > 0, "above 0"));
+  ShapeInfo info;
+  info.dst = src[0];
+  return info;
+}
+
+StatusOr<LayerPlan> LrnLayer::Setup(const SetupArgs& args) {
+  desc_ = args.src[0];
+  parts_ = NumComputeThreads();
+  LayerPlan plan;
+  plan.dst = desc_;
+  plan.scratch_bytes =
+      static_cast<size_t>(parts_ * kTilesPerPart * tile_elements()) * sizeof(float);
+  plan.backward_needs_src = true;
+  plan.forward_in_place = !args.training;  // Backward needs src as it was
+  plan.backward_in_place = true;
+  return plan;
+}
+
+LrnShape LrnLayer::Shape() const {
+  // Channels further away than C do not exist: the window ends there.
+  const int64_t half = std::min<int64_t>(config_.size() / 2, desc_.C - 1);
+  return {desc_.C, half, config_.alpha() / static_cast<float>(config_.size()), config_.beta(),
+          config_.k()};
+}
+
+int64_t LrnLayer::tile_elements() const {
+  const LrnShape shape = Shape();
+  return (shape.channels + 2 * shape.half) * kLrnTile;
+}
+
+template <typename Run>
+void LrnLayer::ForEachTile(std::byte* scratch, const Run& run) const {
+  const int64_t tiles_per_sample = (desc_.plane() + kLrnTile - 1) / kLrnTile;
+  const int64_t tiles = desc_.N * tiles_per_sample, sample_elements = desc_.elements() / desc_.N;
+  const int64_t part_elements = kTilesPerPart * tile_elements();
+  ParallelFor(parts_, 1, [&](int64_t first_part, int64_t last_part) {
+    for (int64_t part = first_part; part < last_part; ++part) {
+      float* part_scratch = reinterpret_cast<float*>(scratch) + part * part_elements;
+      std::fill_n(part_scratch, part_elements, 0.0F);
+      for (int64_t i = tiles * part / parts_; i < tiles * (part + 1) / parts_; ++i) {
+        const int64_t position = i % tiles_per_sample * kLrnTile;
+        const int64_t offset = i / tiles_per_sample * sample_elements + position * desc_.block;
+        run(part_scratch, offset, std::min(kLrnTile, desc_.plane() - position));
+      }
+    }
+  });
+}
+
+void LrnLayer::Forward(const ForwardArgs& args) {
+  const LrnShape shape = Shape();
+  const int64_t edge = shape.half * kLrnTile, tile = tile_elements();
+  // The padding channels are written when dst is not src; the tiles cover the real ones alone.
+  if (args.dst != args.src[0]) ZeroPaddingChannels(desc_, args.dst);
+  ForEachTile(args.scratch, [&](float* tiles, int64_t offset, int64_t positions) {
+    float *src = tiles + edge, *dst = src + tile;
+    RT_KERNEL(LoadLrnTile)
+    (args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions, src);
+    RT_KERNEL(LrnForwardTile)(shape, src, dst);
+    RT_KERNEL(StoreLrnTile)
+    (dst, desc_.C, desc_.block, desc_.plane(), positions, args.dst + offset);
+  });
+}
+
+void LrnLayer::Backward(const BackwardArgs& args) {
+  float* diff_src = args.diff_src[0];
+  if (diff_src == nullptr) return;
+  const LrnShape shape = Shape();
+  const int64_t edge = shape.half * kLrnTile, tile = tile_elements();
+  if (diff_src != args.diff_dst) ZeroPaddingChannels(desc_, diff_src);
+  ForEachTile(args.scratch, [&](float* tiles, int64_t offset, int64_t positions) {
+    float *src = tiles + edge, *ratio = src + tile, *diff = ratio + tile;
+    RT_KERNEL(LoadLrnTile)
+    (args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions, src);
+    RT_KERNEL(LoadLrnTile)
+    (args.diff_dst + offset, desc_.C, desc_.block, desc_.plane(), positions, diff);
+    RT_KERNEL(LrnBackwardTile)(shape, src, ratio, diff);
+    RT_KERNEL(StoreLrnTile)
+    (diff, desc_.C, desc_.block, desc_.plane(), positions, diff_src + offset);
+  });
+}
+
+}  // namespace ringtail
