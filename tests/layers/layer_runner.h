@@ -43,10 +43,10 @@ class GuardedBuffer {
 };
 
 struct LayerRunnerOptions {
-  bool training = true;              // of Setup, and of the first steps; see step()
-  bool in_place = true;              // share memory wherever the plan allows it
-  std::vector<char> needs_diff_src;  // per src; empty: all
-  uint64_t seed = 1;                 // of the parameters' start and of the step
+  bool training = true;                   // of Setup, and of the first steps; see step()
+  bool in_place = true;                   // share memory wherever the plan allows it
+  std::vector<char> needs_diff_src = {};  // per src; empty: all
+  uint64_t seed = 1;                      // of the parameters' start and of the step
 };
 
 class LayerRunner {
