@@ -3,11 +3,16 @@
 // fails without it).
 #include <fmt/core.h>
 
+#include "layers/concat.h"
 #include "layers/convolution.h"
+#include "layers/drop_connect.h"
+#include "layers/dropout.h"
 #include "layers/expand.h"
 #include "layers/flatten.h"
+#include "layers/highway_gate.h"
 #include "layers/layer.h"
 #include "layers/linear.h"
+#include "layers/lrn.h"
 #include "layers/net.pb.h"
 #include "layers/softmax_cross_entropy.h"
 
@@ -22,6 +27,21 @@ StatusOr<std::unique_ptr<Layer>> CreateLayer(const LayerConfig& config, uint64_t
     case LayerConfig::kLinear:
       layer = std::make_unique<LinearLayer>(config.linear());
       break;
+    case LayerConfig::kDropout:
+      layer = std::make_unique<DropoutLayer>(config.dropout(), key);
+      break;
+    case LayerConfig::kDropConnect:
+      layer = std::make_unique<DropConnectLayer>(config.drop_connect(), key);
+      break;
+    case LayerConfig::kLrn:
+      layer = std::make_unique<LrnLayer>(config.lrn());
+      break;
+    case LayerConfig::kConcat:
+      layer = std::make_unique<ConcatLayer>(config.concat());
+      break;
+    case LayerConfig::kHighwayGate:
+      layer = std::make_unique<HighwayGateLayer>(config.highway_gate());
+      break;
     case LayerConfig::kFlatten:
       layer = std::make_unique<FlattenLayer>();
       break;
@@ -34,7 +54,6 @@ StatusOr<std::unique_ptr<Layer>> CreateLayer(const LayerConfig& config, uint64_t
       return Internal(
           fmt::format("{} is not a primitive layer; expand the net first", KindName(config)));
   }
-  (void)key;
   return layer;
 }
 
