@@ -8,7 +8,6 @@
 #include "core/crc32c.h"
 #include "core/file.h"
 #include "core/safetensors_header.h"
-#include "core/text_config.h"
 
 namespace ringtail {
 namespace {
@@ -173,12 +172,8 @@ StatusOr<std::span<const T>> SafetensorsFile::Elements(std::string_view name, Dt
                                                        const Shape& shape) const {
   const auto found = entries_.find(std::string(name));
   if (found == entries_.end()) {
-    std::vector<std::string> names;
-    for (const auto& [other, entry] : entries_) names.push_back(other);
-    const std::string nearest = NearestName(name, names);
     return NotFound(
-        fmt::format("{}: there is no tensor {}{}", file_name_, safetensors::Quoted(name),
-                    nearest.empty() ? "" : "; did you mean " + safetensors::Quoted(nearest) + "?"));
+        fmt::format("{}: there is no tensor {}", file_name_, safetensors::Quoted(name)));
   }
   const Entry& entry = found->second;
   if (entry.dtype != dtype) {

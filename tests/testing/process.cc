@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,7 +109,8 @@ std::optional<std::string> ChildProcess::ReadLine() {
 }
 
 bool ChildProcess::WaitUntilItEnds() const {
-  const int handle = pidfd_open(pid_, 0);
+  // Not by glibc's wrapper, whose header lacks extern "C" in glibc 2.36.
+  const auto handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   RT_CHECK(handle >= 0, "cannot watch a child process");
   pollfd end = {handle, POLLIN, 0};
   int ready = 0;
