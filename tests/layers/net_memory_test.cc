@@ -1,0 +1,73 @@
+#include "layers/net_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace ringtail {
+namespace {
+
+constexpr BlobDesc kBlob{.N = 4, .C = 16, .H = 8, .W = 8};  // 16 KiB
+
+NodeNeeds Node(std::vector<int> inputs, bool needs_src, bool needs_dst, bool in_place) {
+  NodeNeeds node;
+  node.inputs = std::move(inputs);
+  node.plan.dst = kBlob;
+  node.plan.backward_needs_src = needs_src;
+  node.plan.backward_needs_dst = needs_dst;
+  node.plan.forward_in_place = node.plan.backward_in_place = in_place;
+  node.learns = true;
+  return node;
+}
+
+TEST(NetMemoryTest, EvaluationFreesEachBlobAfterItsLastReader) {
+  std::vector<NodeNeeds> nodes = {Node({-1}, true, false, false)};
+  for (int i = 0; i < 9; ++i) nodes.push_back(Node({i}, true, false, false));
+  const NetMemory evaluation = PlanNetMemory(nodes, false);
+  const NetMemory training = PlanNetMemory(nodes, true);
+  EXPECT_LE(evaluation.total_bytes, 3 * kBlob.bytes());  // src and dst; the logits live on
+  EXPECT_GE(training.total_bytes, 9 * kBlob.bytes());    // every src is needed again
+}
+
+TEST(NetMemoryTest, WorksInPlaceOnlyWhereNobodyReadsTheSourceLater) {
+  // 0 -> 1 (in place over 0) -> 2; 0's own backward does not need its output
+  const std::vector<NodeNeeds> free = {Node({-1}, true, false, false), Node({0}, false, true, true),
+                                       Node({1}, false, false, false)};
+  NetMemory memory = PlanNetMemory(free, true);
+  EXPECT_EQ(memory.nodes[1].dst, memory.nodes[0].dst);
+  EXPECT_EQ(memory.nodes[1].diff_src[0], memory.nodes[1].diff_dst);
+  // 0's backward needs its output: 1 must not overwrite it
+  std::vector<NodeNeeds> needed = free;
+  needed[0].plan.backward_needs_dst = true;
+  memory = PlanNetMemory(needed, true);
+  EXPECT_NE(memory.nodes[1].dst, memory.nodes[0].dst);
+  // two readers of 0: the first must not overwrite what the second reads
+  const std::vector<NodeNeeds> shared = {Node({-1}, true, false, false), Node({0}, false, false, true),
+                                         Node({0, 1}, false, false, false), Node({2}, false, false, false)};
+  memory = PlanNetMemory(shared, true);
+  EXPECT_NE(memory.nodes[1].dst, memory.nodes[0].dst);
+}
+
+TEST(NetMemoryTest, TheFirstBackwardWritesTheOthersAddUp) {
+  // 0 is read by 1, 2 and 3
+  const std::vector<NodeNeeds> nodes = {Node({-1}, true, false, false), Node({0}, true, false, false),
+                                        Node({0, 1}, true, false, false), Node({0, 2}, true, false, false),
+                                        Node({3}, true, false, false)};
+  const NetMemory memory = PlanNetMemory(nodes, true);
+  EXPECT_FALSE(memory.nodes[3].accumulate[0]);
+  EXPECT_EQ(memory.nodes[3].diff_src[0], memory.nodes[0].diff_dst);
+  EXPECT_TRUE(memory.nodes[2].accumulate[0]);
+  EXPECT_TRUE(memory.nodes[1].accumulate[0]);
+  EXPECT_NE(memory.nodes[1].diff_src[0], memory.nodes[0].diff_dst);
+}
+
+TEST(NetMemoryTest, WhatDoesNotLearnHasNoGradient) {
+  std::vector<NodeNeeds> nodes = {Node({-1}, false, false, false), Node({0}, true, false, false),
+                                  Node({1}, true, false, false)};
+  nodes[0].learns = false;  // for example a pooling of the pictures
+  const NetMemory memory = PlanNetMemory(nodes, true);
+  EXPECT_EQ(memory.nodes[0].diff_dst, kNoBuffer);
+  EXPECT_EQ(memory.nodes[1].diff_src[0], kNoBuffer);
+  EXPECT_NE(memory.nodes[1].diff_dst, kNoBuffer);
+}
+
+}  // namespace
+}  // namespace ringtail
