@@ -60,8 +60,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(size_t /*elements*/) override;
   bool end_array() override;
   bool parse_error(size_t position, const std::string& /*last_token*/,
-                   const nlohmann::json::exception& error) override {
-    return Fail(fmt::format("the header is not JSON: byte {}: {}", position, error.what()));
+                   const nlohmann::json::exception& /*error*/) override {
+    return Fail(fmt::format("the header is not JSON: see byte {} of it", position));
   }
 
   static constexpr size_t kMaxQuotedBytes = 64;
