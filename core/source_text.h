@@ -1,0 +1,47 @@
+// The text of a config file, and errors that point into it:
+//
+//   configs/lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean
+//   'kernel'?
+//     layer { convolution { kernal: 3 } }
+//                           ^
+// Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. Of a long
+// line only the surroundings are shown. Thread-safety: immutable.
+#ifndef RINGTAIL_CORE_SOURCE_TEXT_H_
+#define RINGTAIL_CORE_SOURCE_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace ringtail {
+
+class SourceText {
+ public:
+  SourceText(std::string file_name, std::string text);
+
+  std::string_view text() const { return text_; }
+  const std::string& file_name() const { return file_name_; }
+
+  // The byte at a position as protobuf's tokenizer counts: line and column from 0, a tab leads to
+  // the next multiple of 8, each byte else is a column. Positions outside the text go to its
+  // nearest end.
+  size_t OffsetOf(int line, int column) const;
+
+  // InvalidArgument that points at the byte `offset`.
+  Status Error(size_t offset, std::string_view message) const;
+
+ private:
+  size_t LineOf(size_t offset) const;        // from 0
+  std::string_view Line(size_t line) const;  // without its end
+
+  std::string file_name_;
+  std::string text_;
+  std::vector<size_t> line_begins_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_SOURCE_TEXT_H_

@@ -1,0 +1,53 @@
+// How many cores this process may really use, and who gets them.
+//
+// Not hardware_concurrency: in a container, under a batch scheduler or behind `taskset` that counts
+// cores which are not ours, and an OpenMP team with more threads than cores spends its time waiting
+// for itself. What counts is the smaller of the affinity mask and the CPU quota of the process's
+// control group (v1 or v2) and of all groups above it. A quota is rounded down: with 2.5 cores, a
+// team of three would be stopped by the kernel in every period, and all would wait for the one that
+// is.
+//
+// Compute threads are OpenMP's (core/parallel_for.h). They are bound to cores by OMP_PROC_BIND and
+// OMP_PLACES, which OpenMP reads before main(): set them in the environment. Left alone, the kernel
+// places the threads. Thread-safety: functions without state.
+#ifndef RINGTAIL_CORE_THREAD_BUDGET_H_
+#define RINGTAIL_CORE_THREAD_BUDGET_H_
+
+#include <string>
+#include <string_view>
+
+namespace ringtail {
+
+// The cores of the affinity mask, at least 1.
+int AffinityCores();
+
+// The CPU quota in cores (2.5), or infinity if there is none or it cannot be read. `root` stands
+// before /proc/self/cgroup and /sys/fs/cgroup; tests put a folder there.
+double CgroupQuotaCores(const std::string& root = "");
+
+// min(AffinityCores, floor of the quota), at least 1.
+int UsableCores(const std::string& root = "");
+
+struct ThreadBudget {
+  int cores = 1;          // that the process may use
+  int compute = 1;        // OpenMP team of the trainer thread: layers, optimizer
+  int input = 1;          // loader workers: read, decode, augment
+  int communication = 0;  // threads that reduce gradients; 0 on one machine
+
+  // "2 cores: 2 compute, 2 input (shared)"; shared: together they are more than the cores. That is
+  // right for compute and input: what one leaves idle the other uses.
+  std::string Describe() const;
+};
+
+// `compute` and `input` as asked for; 0: as many as there are cores left after communication (at
+// least 1).
+ThreadBudget SplitCores(int cores, int compute, int input, int communication = 0);
+
+// Names the calling thread for debuggers, `top -H` and traces. Cut after 15 bytes, all that Linux
+// keeps.
+void SetThreadName(std::string_view name);
+std::string ThreadName();  // of the calling thread
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_THREAD_BUDGET_H_

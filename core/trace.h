@@ -1,0 +1,60 @@
+// A timeline of what every thread did, for chrome://tracing or ui.perfetto.dev: which layer, which
+// batch, which wait, side by side. Format: Chrome's trace events, "X" (complete) with times in
+// microseconds, pid = rank, tid = thread, and "M" events that name the rank and the threads.
+//
+//   StartTrace(rank);
+//   { ScopedSpan span(layer.name, "forward");  layer.Forward(); }
+//   Status status = FinishTrace(run_directory + "/trace.json");
+//
+// State: one trace per process. A thread writes to a buffer of its own (at most kMaxTraceEvents
+// spans; later ones are counted, not kept) that outlives it. Thread-safety: spans on any thread;
+// Start and Finish on one. Cost: off (the default), a span is one relaxed load; on, two clock reads
+// and one uncontended lock.
+#ifndef RINGTAIL_CORE_TRACE_H_
+#define RINGTAIL_CORE_TRACE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace ringtail {
+
+inline constexpr size_t kMaxTraceEvents = size_t{1} << 18;  // per thread; about 24 MiB
+
+namespace internal {
+extern std::atomic<bool> trace_on;
+int64_t TraceClockNs();
+void RecordSpan(std::string_view name, std::string_view category, int64_t start_ns);
+}  // namespace internal
+
+// Forgets what was recorded and records from now on.
+void StartTrace(int rank);
+
+// Stops and writes what was recorded. Spans that have begun and not ended are left out.
+Status FinishTrace(const std::string& path);
+
+// From construction to destruction. `name` and `category` must live as long as the span.
+class ScopedSpan {
+ public:
+  explicit ScopedSpan(std::string_view name, std::string_view category = "")
+      : name_(name), category_(category) {
+    if (internal::trace_on.load(std::memory_order_relaxed)) start_ns_ = internal::TraceClockNs();
+  }
+  ~ScopedSpan() {
+    if (start_ns_ != kOff) internal::RecordSpan(name_, category_, start_ns_);
+  }
+  ScopedSpan(const ScopedSpan&) = delete;
+  ScopedSpan& operator=(const ScopedSpan&) = delete;
+
+ private:
+  static constexpr int64_t kOff = -1;
+  const std::string_view name_, category_;
+  int64_t start_ns_ = kOff;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_TRACE_H_
