@@ -158,6 +158,9 @@ Status SetLeaf(pb::Message* message, PathStep* step, std::string_view value) {
   RT_ASSIGN_OR_RETURN(const std::unique_ptr<pb::Message> fragment,
                       ParseValue(*message, field, is_element, value));
   const pb::Reflection& reflection = *message->GetReflection();
+  if (is_element && reflection.FieldSize(*fragment, field) != 1) {
+    return InvalidArgument(fmt::format("'{}[{}]' takes one value", step->field, *step->selector));
+  }
   if (!is_element) reflection.ClearField(message, field);
   message->MergeFrom(*fragment);  // appends to a repeated field
   if (is_element) {

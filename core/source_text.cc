@@ -9,8 +9,8 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kTabColumns = 8;         // of protobuf's tokenizer
-constexpr size_t kShownBytesBefore = 60;  // of a long line, around the caret
-constexpr size_t kShownBytesAfter = 40;
+constexpr size_t kShownBytesBefore = 80;  // of a long line, around the caret
+constexpr size_t kShownBytesAfter = 80;
 
 size_t CountCharacters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return !IsUtf8Continuation(c); });
