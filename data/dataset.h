@@ -1,9 +1,10 @@
 // Dataset: the list of pictures of a folder, list file or packed file, with labels and names.
 //
-// What counts: Sample.key, the picture's name relative to the root ("train/cat.7.jpg"). Lists are sorted by
-// natural order of the key ("cat.2" < "cat.10"), so they are the same on every machine; the split and all
-// randomness hang on (seed, key), never on directory order.
-// Thread-safety: const after Open; Read may be called from any thread.
+// What counts: Sample.key, the picture's name relative to the folder that holds the layout
+// ("cat.7.jpg", "Cat/7.jpg"; valid UTF-8, bytes that are not appear as "\xE9"). Lists are sorted by
+// natural order of the key ("cat.2" < "cat.10"), so they are the same on every machine; the split
+// and all randomness hang on (seed, key), never on directory order. Thread-safety: const after
+// Open; Read may be called from any thread.
 #ifndef RINGTAIL_DATA_DATASET_H_
 #define RINGTAIL_DATA_DATASET_H_
 
@@ -18,16 +19,21 @@
 
 namespace ringtail {
 
+// The part of a data set that a sample belongs to, if the folders say so (train/ beside
+// validation/).
+enum class SplitPart : uint8_t { kByConfig = 0, kTrain = 1, kValidation = 2 };
+
 struct Sample {
   std::string key;     // unique; also the name in messages
   int32_t label = -1;  // index into class_names; -1: unlabelled (a test set)
+  SplitPart part = SplitPart::kByConfig;
 };
 
 class Dataset {
  public:
   virtual ~Dataset() = default;
-  // Detects the layout (DataConfig.layout AUTO) and lists the pictures; reads no picture but a packed file's
-  // index. NotFound, with what was looked for, when there is nothing.
+  // Detects the layout (DataConfig.layout AUTO) and lists the pictures; reads no picture but a
+  // packed file's index. NotFound, with what was looked for, when there is nothing.
   static StatusOr<std::unique_ptr<Dataset>> Open(const DataConfig& config);
 
   virtual const std::vector<Sample>& samples() const = 0;

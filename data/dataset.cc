@@ -1,0 +1,105 @@
+// Which layout it is. To add one: a finder in data/layouts.h, a value in DataConfig.Layout, a case
+// here.
+#include "data/dataset.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "data/layouts.h"
+#include "data/nothing_found.h"
+#include "data/picture_list.h"
+#include "data/picture_name.h"
+
+namespace ringtail {
+namespace {
+
+constexpr std::string_view kKaggleNames =
+    "cat.N.jpg and dog.N.jpg here and in train/, unlabelled pictures here and in test1/ or test/";
+constexpr std::string_view kClassFolderNames =
+    "one folder of pictures per class (Cat/ and Dog/) here and in PetImages/ or train/";
+
+StatusOr<PictureList> FindKaggleOrUnlabelled(const std::string& folder) {
+  RT_ASSIGN_OR_RETURN(PictureList list, FindKagglePictures(folder));
+  if (!list.pictures.empty()) return list;
+  return FindUnlabelledPictures(folder);
+}
+
+// The more a name says, the earlier it is looked for: any folder of pictures could be an unlabelled
+// test set.
+StatusOr<PictureList> FindAny(const std::string& folder) {
+  RT_ASSIGN_OR_RETURN(PictureList kaggle, FindKagglePictures(folder));
+  if (!kaggle.pictures.empty()) return kaggle;
+  RT_ASSIGN_OR_RETURN(PictureList classes, FindClassFolders(folder, false));
+  if (!classes.pictures.empty()) return classes;
+  RT_ASSIGN_OR_RETURN(PictureList unlabelled, FindUnlabelledPictures(folder));
+  if (!unlabelled.pictures.empty()) return unlabelled;
+  return FindClassFolders(folder, true);
+}
+
+StatusOr<PictureList> ListPicturesInFolder(DataConfig::Layout layout, const std::string& folder) {
+  const auto listed = [&](StatusOr<PictureList> list,
+                          std::string looked_for) -> StatusOr<PictureList> {
+    if (list.ok() && list->pictures.empty()) return NothingFound(folder, looked_for);
+    return list;
+  };
+  switch (layout) {
+    case DataConfig::AUTO:
+      return listed(FindAny(folder), fmt::format("{}, {}", kKaggleNames, kClassFolderNames));
+    case DataConfig::KAGGLE:
+      return listed(FindKaggleOrUnlabelled(folder), std::string(kKaggleNames));
+    case DataConfig::CLASS_FOLDERS:
+      return listed(FindClassFolders(folder, true), std::string(kClassFolderNames));
+    case DataConfig::LIST_FILE:
+    case DataConfig::PACKED:
+      break;
+  }
+  return InvalidArgument(fmt::format("{} is a folder, but data.layout {} is a file; give the file",
+                                     EscapeName(folder), DataConfig::Layout_Name(layout)));
+}
+
+StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std::string& path,
+                                            int32_t max_file_mib) {
+  if (layout == DataConfig::KAGGLE || layout == DataConfig::CLASS_FOLDERS) {
+    return InvalidArgument(
+        fmt::format("{} is a file, but data.layout {} is a folder; give the folder",
+                    EscapeName(path), DataConfig::Layout_Name(layout)));
+  }
+  if (layout == DataConfig::PACKED) return InvalidArgument("packed files cannot be read yet");
+  if (IsArchiveName(path)) {
+    return InvalidArgument(fmt::format(
+        "{} is an archive; unpack it and give the folder that comes out of it", EscapeName(path)));
+  }
+  if (HasPictureExtension(path)) {
+    return InvalidArgument(fmt::format(
+        "{} is a single picture; give the folder that holds the pictures", EscapeName(path)));
+  }
+  RT_ASSIGN_OR_RETURN(PictureList list, ReadListFile(path));
+  return MakeFileDataset(std::move(list), max_file_mib);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config) {
+  const std::string& path = config.path();
+  const int32_t max_file_mib = config.bad_pictures().max_file_mib();
+  if (path.empty()) return InvalidArgument("data.path is not set; say where the pictures are");
+  if (path.find('\0') != std::string::npos) {
+    return InvalidArgument("data.path contains a zero byte: " + EscapeName(path));
+  }
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return NoSuchPath(path);
+    return ErrnoStatus(errno, "cannot look at data.path " + EscapeName(path));
+  }
+  if (S_ISREG(info.st_mode)) return OpenFile(config.layout(), path, max_file_mib);
+  if (!S_ISDIR(info.st_mode)) {
+    return InvalidArgument(EscapeName(path) + " is neither a folder nor a file");
+  }
+  RT_ASSIGN_OR_RETURN(PictureList list, ListPicturesInFolder(config.layout(), path));
+  return MakeFileDataset(std::move(list), max_file_mib);
+}
+
+}  // namespace ringtail

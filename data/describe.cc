@@ -1,0 +1,72 @@
+#include "data/describe.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ringtail {
+namespace {
+
+constexpr size_t kMaxClassesByName = 10;  // more are only counted
+
+struct KindName {
+  std::string_view one, many;
+};
+constexpr std::array<KindName, 5> kKindNames = {{
+    {"hidden file", "hidden files"},
+    {"other file", "other files"},
+    {"folder", "folders"},
+    {"special file", "special files"},
+    {"picture of another name", "pictures of other names"},
+}};
+
+}  // namespace
+
+void IgnoredFiles::Add(const IgnoredFiles& other) {
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+}
+
+std::string IgnoredFiles::ToString() const {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    const std::string_view name = counts_[i] == 1 ? kKindNames[i].one : kKindNames[i].many;
+    parts.push_back(fmt::format("{} {}", GroupDigits(counts_[i]), name));
+  }
+  return parts.empty() ? "" : fmt::format(" ({} ignored)", fmt::join(parts, ", "));
+}
+
+std::string GroupDigits(int64_t n) {
+  std::string digits = std::to_string(n);
+  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(i, ",");
+  return digits;
+}
+
+std::string DescribeSamples(const std::vector<Sample>& samples,
+                            const std::vector<std::string>& class_names) {
+  std::vector<int64_t> counts(class_names.size());
+  int64_t unlabelled = 0, training = 0, validating = 0;
+  for (const Sample& sample : samples) {
+    ++(sample.label < 0 ? unlabelled : counts[sample.label]);
+    training += sample.part == SplitPart::kTrain;
+    validating += sample.part == SplitPart::kValidation;
+  }
+  const int64_t labelled = static_cast<int64_t>(samples.size()) - unlabelled;
+  std::vector<std::string> parts;
+  if (labelled > 0 && class_names.size() > kMaxClassesByName) {
+    parts.push_back(fmt::format("{} pictures in {} classes", GroupDigits(labelled),
+                                GroupDigits(static_cast<int64_t>(class_names.size()))));
+  } else if (labelled > 0) {
+    for (size_t i = 0; i < class_names.size(); ++i) {
+      parts.push_back(fmt::format("{} {}", GroupDigits(counts[i]), class_names[i]));
+    }
+  }
+  if (unlabelled > 0) parts.push_back(GroupDigits(unlabelled) + " without a label");
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (training + validating > 0) {
+    text += fmt::format("; split by folders: {} train, {} validation", GroupDigits(training),
+                        GroupDigits(validating));
+  }
+  return text;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,22 @@
+// The error for a folder without pictures: what was looked for, what is there, what to do.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_DATA_NOTHING_FOUND_H_
+#define RINGTAIL_DATA_NOTHING_FOUND_H_
+
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace ringtail {
+
+// For a folder in which `looked_for` is not to be found.
+Status NothingFound(const std::string& folder, std::string_view looked_for);
+// For a path that does not exist: names the nearest folder above that does, and what is in it.
+Status NoSuchPath(const std::string& path);
+
+bool IsArchiveName(std::string_view name);  // train.zip, pets.tar.gz
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DATA_NOTHING_FOUND_H_

@@ -1,0 +1,47 @@
+// Names of picture files: which look like a picture, how they are sorted, read and printed.
+//
+// A file name is any sequence of bytes but '/' and NUL. What Ringtail prints, sorts and hashes is
+// its escaped form: valid UTF-8 without control characters, the same for everybody who sees the
+// file. Nothing here depends on the locale. Thread-safety: functions without state.
+#ifndef RINGTAIL_DATA_PICTURE_NAME_H_
+#define RINGTAIL_DATA_PICTURE_NAME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ringtail {
+
+// jpg, jpeg, png, bmp or gif, in any case. Whether there is a picture inside, decoding finds out.
+bool HasPictureExtension(std::string_view file_name);
+
+// "cat.2" < "cat.10": runs of digits compare as numbers, all else as bytes. Names that are equal so
+// far
+// ("7" and "07") compare as bytes, so this is a total order.
+bool NaturalLess(std::string_view a, std::string_view b);
+
+struct NaturalOrder {
+  bool operator()(std::string_view a, std::string_view b) const { return NaturalLess(a, b); }
+};
+
+// Bytes that are not printable UTF-8, and the backslash, become "\xE9". Different names stay
+// different.
+std::string EscapeName(std::string_view bytes);
+// Whether every character is printable UTF-8, as in each name that EscapeName returns.
+bool IsPrintable(std::string_view text);
+
+// "Cat", "CATS" -> "cat" and "Dogs" -> "dog", so that a network trained on Kaggle's names can be
+// evaluated on Microsoft's. Every other name stays as it is.
+std::string CanonicalClassName(std::string_view name);
+
+// "train/cat.12.jpg" -> {"cat", 12}; "Cat/12.jpg" -> {"", 12}. Nothing for other names.
+struct NumberedName {
+  std::string stem;
+  int64_t number = 0;
+};
+std::optional<NumberedName> ParseNumberedName(std::string_view key);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DATA_PICTURE_NAME_H_
