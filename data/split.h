@@ -1,6 +1,10 @@
 // Train / validation split: a pure function of (config, sorted list of samples).
-// By fraction: within each class, samples are ranked by Philox(seed, key); the first round(fraction * n)
-// validate. By numbers: the N of Kaggle's "cat.N.jpg". Samples in neither part are left out.
+// By numbers, if the config has ranges: the N of Kaggle's "cat.N.jpg" or of "Cat/N.jpg"; samples in
+// neither range are left out. Else by folders, if they are train/ and validation/. Else by
+// fraction: within each class, samples are ranked by Philox(seed, kSplitStream, key), and the first
+// round(fraction * n) validate. Samples without a label are in neither part. Errors:
+// InvalidArgument for wrong ranges, and where nothing is left to train on or to validate with.
+// Thread-safety: functions without state. Cost: O(n log n).
 #ifndef RINGTAIL_DATA_SPLIT_H_
 #define RINGTAIL_DATA_SPLIT_H_
 
@@ -16,6 +20,10 @@ namespace ringtail {
 struct Split {
   std::vector<int64_t> train, validation;  // indices into samples(), rising
 };
+
+// Both ranges or none; each 0 <= first <= last; no number in both.
+Status CheckNumberRanges(const SplitConfig& config);
+
 StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample>& samples);
 
 }  // namespace ringtail

@@ -1,0 +1,144 @@
+#include "data/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/random.h"
+#include "data/picture_name.h"
+
+namespace ringtail {
+namespace {
+
+bool Contains(const NumberRange& range, int64_t number) {
+  return number >= range.first() && number <= range.last();
+}
+
+std::string RangeString(const NumberRange& range) {
+  return fmt::format("{}..{}", range.first(), range.last());
+}
+
+StatusOr<Split> SplitByNumber(const SplitConfig& config, const std::vector<Sample>& samples) {
+  RT_RETURN_IF_ERROR(CheckNumberRanges(config));
+  Split split;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto name = ParseNumberedName(samples[i].key);
+    if (samples[i].label < 0 || !name) continue;
+    if (Contains(config.train(), name->number)) split.train.push_back(static_cast<int64_t>(i));
+    if (Contains(config.validation(), name->number)) {
+      split.validation.push_back(static_cast<int64_t>(i));
+    }
+  }
+  for (const auto& [indices, range, part] :
+       {std::tuple(&split.train, &config.train(), "train"),
+        std::tuple(&split.validation, &config.validation(), "validation")}) {
+    if (indices->empty()) {
+      return InvalidArgument(
+          fmt::format("no labelled picture has a number in split.{} {}; numbers are the N of "
+                      "cat.N.jpg or Cat/N.jpg",
+                      part, RangeString(*range)));
+    }
+  }
+  return split;
+}
+
+// The folders have split the pictures already.
+Split SplitByPart(const std::vector<Sample>& samples) {
+  Split split;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i].label < 0) continue;
+    if (samples[i].part == SplitPart::kTrain) split.train.push_back(static_cast<int64_t>(i));
+    if (samples[i].part == SplitPart::kValidation) {
+      split.validation.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return split;
+}
+
+Split SplitByFraction(double fraction, uint64_t seed, const std::vector<Sample>& samples) {
+  const RngKey key = RngKey(seed).With(kSplitStream);
+  std::map<int32_t, std::vector<std::pair<uint64_t, int64_t>>> ranked;  // by label: (rank, index)
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i].label < 0) continue;
+    ranked[samples[i].label].emplace_back(key.With(samples[i].key).bits(), i);
+  }
+  Split split;
+  for (auto& [label, members] : ranked) {
+    std::sort(members.begin(), members.end());
+    const auto count = std::llround(fraction * static_cast<double>(members.size()));
+    for (int64_t i = 0; i < static_cast<int64_t>(members.size()); ++i) {
+      (i < count ? split.validation : split.train).push_back(members[i].second);
+    }
+  }
+  std::sort(split.train.begin(), split.train.end());
+  std::sort(split.validation.begin(), split.validation.end());
+  return split;
+}
+
+}  // namespace
+
+Status CheckNumberRanges(const SplitConfig& config) {
+  if (config.has_train() != config.has_validation()) {
+    return InvalidArgument(fmt::format("split.{} is given without split.{}; give both, or neither",
+                                       config.has_train() ? "train" : "validation",
+                                       config.has_train() ? "validation" : "train"));
+  }
+  if (!config.has_train()) return OkStatus();
+  for (const auto& [range, part] :
+       {std::pair(&config.train(), "train"), std::pair(&config.validation(), "validation")}) {
+    if (!range->has_first() || !range->has_last()) {
+      return InvalidArgument(fmt::format("split.{} needs both first and last", part));
+    }
+    if (range->first() < 0 || range->first() > range->last()) {
+      return InvalidArgument(fmt::format(
+          "split.{} {} is not a range; it must be 0 <= first <= last", part, RangeString(*range)));
+    }
+  }
+  if (config.train().first() <= config.validation().last() &&
+      config.validation().first() <= config.train().last()) {
+    return InvalidArgument(
+        fmt::format("split.train {} and split.validation {} overlap; no picture may be in both",
+                    RangeString(config.train()), RangeString(config.validation())));
+  }
+  return OkStatus();
+}
+
+StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample>& samples) {
+  if (std::none_of(samples.begin(), samples.end(), [](const Sample& s) { return s.label >= 0; })) {
+    return InvalidArgument(
+        "none of the pictures has a label; name them cat.N.jpg and dog.N.jpg, or sort them into "
+        "one "
+        "folder per class");
+  }
+  if (config.has_train() || config.has_validation()) return SplitByNumber(config, samples);
+  if (std::any_of(samples.begin(), samples.end(),
+                  [](const Sample& s) { return s.part != SplitPart::kByConfig; })) {
+    return SplitByPart(samples);
+  }
+  const double fraction = config.validation_fraction();
+  if (!(fraction >= 0 && fraction < 1)) {
+    return InvalidArgument(
+        fmt::format("split.validation_fraction is {}, allowed is 0 <= fraction < 1", fraction));
+  }
+  Split split = SplitByFraction(fraction, config.seed(), samples);
+  if (fraction > 0 && split.validation.empty()) {
+    return InvalidArgument(
+        fmt::format("split.validation_fraction {} of {} pictures leaves none for validation; take "
+                    "more pictures, a "
+                    "larger fraction, or 0",
+                    fraction, split.train.size()));
+  }
+  if (split.train.empty()) {
+    return InvalidArgument(
+        fmt::format("split.validation_fraction {} of {} pictures leaves none for training; take "
+                    "more pictures or a "
+                    "smaller fraction",
+                    fraction, split.validation.size()));
+  }
+  return split;
+}
+
+}  // namespace ringtail
