@@ -17,8 +17,8 @@ void ExpectNoConflict(const std::vector<MemoryRequest>& requests, const MemoryPl
     EXPECT_EQ(plan.offsets[i] % 64, 0);
     EXPECT_LE(plan.offsets[i] + requests[i].bytes, plan.total_bytes);
     for (size_t j = 0; j < i; ++j) {
-      const bool together = Overlap(requests[i].first, requests[i].last + 1, requests[j].first,
-                                    requests[j].last + 1);
+      const bool together =
+          Overlap(requests[i].first, requests[i].last + 1, requests[j].first, requests[j].last + 1);
       if (!together) continue;
       EXPECT_FALSE(Overlap(plan.offsets[i], plan.offsets[i] + requests[i].bytes, plan.offsets[j],
                            plan.offsets[j] + requests[j].bytes))
@@ -28,7 +28,8 @@ void ExpectNoConflict(const std::vector<MemoryRequest>& requests, const MemoryPl
 }
 
 TEST(MemoryPlanTest, DisjointLivesShareAnAddress) {
-  const std::vector<MemoryRequest> requests = {{64 << 10, 0, 1}, {32 << 10, 1, 3}, {64 << 10, 2, 3}};
+  const std::vector<MemoryRequest> requests = {
+      {64 << 10, 0, 1}, {32 << 10, 1, 3}, {64 << 10, 2, 3}};
   const MemoryPlan plan = PlanMemory(requests);
   ExpectNoConflict(requests, plan);
   EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
@@ -55,7 +56,8 @@ TEST(MemoryPlanTest, RandomRequestsNeverConflictAndBeatNoSharing) {
     int64_t sum = 0;
     for (int i = 0; i < 60; ++i) {
       const int first = static_cast<int>(rng.Below(40));
-      requests.push_back({static_cast<int64_t>(1 + rng.Below(5000)), first, first + static_cast<int>(rng.Below(6))});
+      requests.push_back({static_cast<int64_t>(1 + rng.Below(5000)), first,
+                          first + static_cast<int>(rng.Below(6))});
       sum += requests.back().bytes;
     }
     const MemoryPlan plan = PlanMemory(requests);

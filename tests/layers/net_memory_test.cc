@@ -40,17 +40,19 @@ TEST(NetMemoryTest, WorksInPlaceOnlyWhereNobodyReadsTheSourceLater) {
   memory = PlanNetMemory(needed, true);
   EXPECT_NE(memory.nodes[1].dst, memory.nodes[0].dst);
   // two readers of 0: the first must not overwrite what the second reads
-  const std::vector<NodeNeeds> shared = {Node({-1}, true, false, false), Node({0}, false, false, true),
-                                         Node({0, 1}, false, false, false), Node({2}, false, false, false)};
+  const std::vector<NodeNeeds> shared = {
+      Node({-1}, true, false, false), Node({0}, false, false, true),
+      Node({0, 1}, false, false, false), Node({2}, false, false, false)};
   memory = PlanNetMemory(shared, true);
   EXPECT_NE(memory.nodes[1].dst, memory.nodes[0].dst);
 }
 
 TEST(NetMemoryTest, TheFirstBackwardWritesTheOthersAddUp) {
   // 0 is read by 1, 2 and 3
-  const std::vector<NodeNeeds> nodes = {Node({-1}, true, false, false), Node({0}, true, false, false),
-                                        Node({0, 1}, true, false, false), Node({0, 2}, true, false, false),
-                                        Node({3}, true, false, false)};
+  const std::vector<NodeNeeds> nodes = {
+      Node({-1}, true, false, false), Node({0}, true, false, false),
+      Node({0, 1}, true, false, false), Node({0, 2}, true, false, false),
+      Node({3}, true, false, false)};
   const NetMemory memory = PlanNetMemory(nodes, true);
   EXPECT_FALSE(memory.nodes[3].accumulate[0]);
   EXPECT_EQ(memory.nodes[3].diff_src[0], memory.nodes[0].diff_dst);
