@@ -3,58 +3,91 @@
 // fails without it).
 #include <fmt/core.h>
 
+#include "layers/adaptive_average_pool.h"
+#include "layers/add.h"
+#include "layers/average_pool.h"
+#include "layers/batch_norm.h"
 #include "layers/concat.h"
 #include "layers/convolution.h"
 #include "layers/drop_connect.h"
 #include "layers/dropout.h"
 #include "layers/expand.h"
 #include "layers/flatten.h"
+#include "layers/global_average_pool.h"
 #include "layers/highway_gate.h"
 #include "layers/layer.h"
+#include "layers/leaky_relu.h"
 #include "layers/linear.h"
 #include "layers/lrn.h"
+#include "layers/max_pool.h"
+#include "layers/multiply.h"
 #include "layers/net.pb.h"
+#include "layers/relu.h"
+#include "layers/relu6.h"
+#include "layers/sigmoid.h"
 #include "layers/softmax_cross_entropy.h"
+#include "layers/tanh.h"
 
 namespace ringtail {
+namespace {
+
+template <typename Kind, typename... Args>
+StatusOr<std::unique_ptr<Layer>> Make(const Args&... args) {
+  return std::unique_ptr<Layer>(std::make_unique<Kind>(args...));
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<Layer>> CreateLayer(const LayerConfig& config, uint64_t key) {
-  std::unique_ptr<Layer> layer;
   switch (config.kind_case()) {
     case LayerConfig::kConvolution:
-      layer = std::make_unique<ConvolutionLayer>(config.convolution());
-      break;
+      return Make<ConvolutionLayer>(config.convolution());
     case LayerConfig::kLinear:
-      layer = std::make_unique<LinearLayer>(config.linear());
-      break;
+      return Make<LinearLayer>(config.linear());
+    case LayerConfig::kBatchNorm:
+      return Make<BatchNormLayer>(config.batch_norm());
+    case LayerConfig::kRelu:
+      return Make<ReluLayer>(config.relu());
+    case LayerConfig::kRelu6:
+      return Make<Relu6Layer>(config.relu6());
+    case LayerConfig::kLeakyRelu:
+      return Make<LeakyReluLayer>(config.leaky_relu());
+    case LayerConfig::kSigmoid:
+      return Make<SigmoidLayer>(config.sigmoid());
+    case LayerConfig::kTanh:
+      return Make<TanhLayer>(config.tanh());
+    case LayerConfig::kMaxPool:
+      return Make<MaxPoolLayer>(config.max_pool());
+    case LayerConfig::kAveragePool:
+      return Make<AveragePoolLayer>(config.average_pool());
+    case LayerConfig::kGlobalAveragePool:
+      return Make<GlobalAveragePoolLayer>(config.global_average_pool());
+    case LayerConfig::kAdaptiveAveragePool:
+      return Make<AdaptiveAveragePoolLayer>(config.adaptive_average_pool());
     case LayerConfig::kDropout:
-      layer = std::make_unique<DropoutLayer>(config.dropout(), key);
-      break;
+      return Make<DropoutLayer>(config.dropout(), key);
     case LayerConfig::kDropConnect:
-      layer = std::make_unique<DropConnectLayer>(config.drop_connect(), key);
-      break;
+      return Make<DropConnectLayer>(config.drop_connect(), key);
     case LayerConfig::kLrn:
-      layer = std::make_unique<LrnLayer>(config.lrn());
-      break;
+      return Make<LrnLayer>(config.lrn());
+    case LayerConfig::kAdd:
+      return Make<AddLayer>(config.add());
+    case LayerConfig::kMultiply:
+      return Make<MultiplyLayer>(config.multiply());
     case LayerConfig::kConcat:
-      layer = std::make_unique<ConcatLayer>(config.concat());
-      break;
-    case LayerConfig::kHighwayGate:
-      layer = std::make_unique<HighwayGateLayer>(config.highway_gate());
-      break;
+      return Make<ConcatLayer>(config.concat());
     case LayerConfig::kFlatten:
-      layer = std::make_unique<FlattenLayer>();
-      break;
+      return Make<FlattenLayer>();
+    case LayerConfig::kHighwayGate:
+      return Make<HighwayGateLayer>(config.highway_gate());
     case LayerConfig::kSoftmaxCrossEntropy:
-      layer = std::make_unique<SoftmaxCrossEntropyLayer>(config.softmax_cross_entropy());
-      break;
+      return Make<SoftmaxCrossEntropyLayer>(config.softmax_cross_entropy());
     case LayerConfig::KIND_NOT_SET:
       return InvalidArgument("it has no kind; write for example relu {} inside");
     default:
       return Internal(
           fmt::format("{} is not a primitive layer; expand the net first", KindName(config)));
   }
-  return layer;
 }
 
 }  // namespace ringtail

@@ -4,25 +4,19 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/parallel_for.h"
 #include "layers/kernels/relayout.h"
+#include "layers/parallel_blobs.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int64_t kGrainFloats = 1 << 14;  // below this a thread costs more than it saves
-
-// Calls fn(n, first channel, channels) for every block of `block` channels of every sample, in
-// parallel.
+// Calls fn(n, first channel, channels) for every channel block of every sample, in parallel.
 template <typename Function>
-void ForEachChannelBlock(const BlobDesc& desc, int64_t block, const Function& fn) {
-  const int64_t blocks = (desc.C + block - 1) / block;
-  const int64_t grain = std::max<int64_t>(1, kGrainFloats / (desc.plane() * block));
-  ParallelFor(desc.N * blocks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t c = i % blocks * block;
-      fn(i / blocks, c, std::min(block, desc.C - c));
-    }
+void ForEachBlockedChannels(const BlobDesc& blocked, const Function& fn) {
+  const int64_t blocks = blocked.channel_blocks();
+  ForEachChannelBlock(blocked, [&](int64_t i) {
+    const int64_t c = i % blocks * blocked.block;
+    fn(i / blocks, c, std::min(blocked.block, blocked.C - c));
   });
 }
 
@@ -37,7 +31,7 @@ void CopyAll(const float* src, float* dst, int64_t elements) {
 }
 
 void BlockToOtherBlock(const BlobDesc& from, const float* src, const BlobDesc& to, float* dst) {
-  ForEachChannelBlock(to, to.block, [&](int64_t n, int64_t first, int64_t channels) {
+  ForEachBlockedChannels(to, [&](int64_t n, int64_t first, int64_t channels) {
     float* out = dst + Offset(to, n, first);
     for (int64_t i = 0; i < to.block; ++i) {
       const float* in = i < channels ? src + Offset(from, n, first + i) : nullptr;
@@ -62,13 +56,13 @@ void Relayout(const BlobDesc& from, const float* src, const BlobDesc& to, float*
     CopyAll(src, dst, from.elements());
   } else if (from.block == 1) {
     const auto kernel = RT_KERNEL(InterleaveChannels);
-    ForEachChannelBlock(to, to.block, [&](int64_t n, int64_t first, int64_t channels) {
+    ForEachBlockedChannels(to, [&](int64_t n, int64_t first, int64_t channels) {
       kernel(src + Offset(from, n, first), from.plane(), channels, to.block,
              dst + Offset(to, n, first));
     });
   } else if (to.block == 1) {
     const auto kernel = RT_KERNEL(DeinterleaveChannels);
-    ForEachChannelBlock(from, from.block, [&](int64_t n, int64_t first, int64_t channels) {
+    ForEachBlockedChannels(from, [&](int64_t n, int64_t first, int64_t channels) {
       kernel(src + Offset(from, n, first), from.plane(), channels, from.block,
              dst + Offset(to, n, first));
     });

@@ -34,4 +34,14 @@ Status CheckInputCount(size_t actual, size_t count) {
   return InvalidArgument(fmt::format("it has {} inputs; it takes {}", actual, count));
 }
 
+Status CheckSameShapes(std::span<const BlobDesc> src) {
+  for (size_t i = 1; i < src.size(); ++i) {
+    if (src[i].SameShape(src[0])) continue;
+    return InvalidArgument(
+        fmt::format("input {} is {}, but input 0 is {}; they must have one shape", i,
+                    src[i].ShapeString(), src[0].ShapeString()));
+  }
+  return OkStatus();
+}
+
 }  // namespace ringtail

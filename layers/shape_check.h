@@ -2,6 +2,8 @@
 #ifndef RINGTAIL_LAYERS_SHAPE_CHECK_H_
 #define RINGTAIL_LAYERS_SHAPE_CHECK_H_
 
+#include <span>
+
 #include "core/status.h"
 #include "layers/blob.h"
 
@@ -19,6 +21,9 @@ Status CheckBlobSize(const BlobDesc& desc);
 
 // InvalidArgument unless there are `count` inputs.
 Status CheckInputCount(size_t actual, size_t count);
+
+// InvalidArgument, with the first that differs, unless all inputs have the shape of input 0.
+Status CheckSameShapes(std::span<const BlobDesc> src);
 
 }  // namespace ringtail
 

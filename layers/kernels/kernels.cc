@@ -15,7 +15,8 @@ KernelIsa MachineIsa() {
   return KernelIsa::kBaseline;
 }
 
-// oneDNN's own switch caps our kernels, too, so that both can be tested for a smaller machine at once.
+// oneDNN's own switch caps our kernels, too, so that both can be tested for a smaller machine at
+// once.
 KernelIsa EnvironmentCap() {
   const char* cap = std::getenv("DNNL_MAX_CPU_ISA");
   if (cap == nullptr || std::strcmp(cap, "ALL") == 0 || std::strcmp(cap, "DEFAULT") == 0 ||
@@ -37,11 +38,26 @@ void SetKernelIsaForTest(KernelIsa isa) { Selected() = isa; }
 
 const char* KernelIsaName(KernelIsa isa) {
   switch (isa) {
-    case KernelIsa::kAvx512: return "avx512";
-    case KernelIsa::kAvx2: return "avx2";
-    case KernelIsa::kBaseline: break;
+    case KernelIsa::kAvx512:
+      return "avx512";
+    case KernelIsa::kAvx2:
+      return "avx2";
+    case KernelIsa::kBaseline:
+      break;
   }
   return "baseline";
+}
+
+const char* KernelImplementation() {
+  switch (SelectedKernelIsa()) {
+    case KernelIsa::kAvx512:
+      return "ringtail:avx512";
+    case KernelIsa::kAvx2:
+      return "ringtail:avx2";
+    case KernelIsa::kBaseline:
+      break;
+  }
+  return "ringtail:baseline";
 }
 
 }  // namespace ringtail

@@ -1,13 +1,13 @@
-// Inner loops that oneDNN lacks or does slowly, compiled once per instruction set from one source and
-// chosen at run time.
+// Inner loops that oneDNN lacks or does slowly, compiled once per instruction set from one source
+// and chosen at run time.
 //
 // Each source layers/kernels/NAME.cc is compiled three times, with RT_KERNEL_ISA = baseline, avx2,
 // avx512, inside `namespace ringtail::RT_KERNEL_ISA`. To add a kernel: declare it in NAME.h with
 // RT_DECLARE_KERNEL, define it in NAME.cc, call it through RT_KERNEL(name)(arguments).
-// Rules: plain loops over pointers, `#pragma omp simd`, no inline function of the standard library and no
-// other header than <cstdint>, <cmath> and the kernel's own: otherwise the linker could pick an AVX-512
-// version of a shared inline function for a machine that has none. Kernels do not start threads: the
-// caller splits the work with core/parallel_for.h.
+// Rules: plain loops over pointers, `#pragma omp simd`, no inline function of the standard library
+// and no other header than <cstdint>, <cmath> and the kernel's own: otherwise the linker could pick
+// an AVX-512 version of a shared inline function for a machine that has none. Kernels do not start
+// threads: the caller splits the work with core/parallel_for.h.
 #ifndef RINGTAIL_LAYERS_KERNELS_KERNELS_H_
 #define RINGTAIL_LAYERS_KERNELS_KERNELS_H_
 
@@ -15,28 +15,40 @@ namespace ringtail {
 
 enum class KernelIsa { kBaseline, kAvx2, kAvx512 };
 
-// The best that both the machine and DNNL_MAX_CPU_ISA (AVX2, AVX512_CORE, ...; SSE41: baseline) allow.
+// The best that both the machine and DNNL_MAX_CPU_ISA (AVX2, AVX512_CORE, ...; SSE41: baseline)
+// allow.
 KernelIsa SelectedKernelIsa();
 const char* KernelIsaName(KernelIsa isa);  // "baseline", "avx2", "avx512"
-void SetKernelIsaForTest(KernelIsa isa);   // must be one that the machine has
+const char* KernelImplementation();  // "ringtail:avx512": what a layer of own kernels says it is
+void SetKernelIsaForTest(KernelIsa isa);  // must be one that the machine has
 
 template <typename Function>
 Function* SelectKernel(Function* baseline, Function* avx2, Function* avx512) {
   switch (SelectedKernelIsa()) {
-    case KernelIsa::kAvx512: return avx512;
-    case KernelIsa::kAvx2: return avx2;
-    case KernelIsa::kBaseline: break;
+    case KernelIsa::kAvx512:
+      return avx512;
+    case KernelIsa::kAvx2:
+      return avx2;
+    case KernelIsa::kBaseline:
+      break;
   }
   return baseline;
 }
 
-#define RT_DECLARE_KERNEL(declaration)            \
-  namespace baseline { declaration; }             \
-  namespace avx2 { declaration; }                 \
-  namespace avx512 { declaration; }
+#define RT_DECLARE_KERNEL(declaration) \
+  namespace baseline {                 \
+  declaration;                         \
+  }                                    \
+  namespace avx2 {                     \
+  declaration;                         \
+  }                                    \
+  namespace avx512 {                   \
+  declaration;                         \
+  }
 
-#define RT_KERNEL(name) \
-  ::ringtail::SelectKernel(::ringtail::baseline::name, ::ringtail::avx2::name, ::ringtail::avx512::name)
+#define RT_KERNEL(name)                                                        \
+  ::ringtail::SelectKernel(::ringtail::baseline::name, ::ringtail::avx2::name, \
+                           ::ringtail::avx512::name)
 
 }  // namespace ringtail
 

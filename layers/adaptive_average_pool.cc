@@ -1,0 +1,33 @@
+#include "layers/adaptive_average_pool.h"
+
+#include <fmt/core.h>
+
+namespace ringtail {
+namespace {
+
+constexpr int32_t kMaxOutput = 1 << 16;  // as large as any picture
+
+void FillSpans(int64_t windows, int64_t size, std::vector<PoolSpan>* spans) {
+  for (int64_t i = 0; i < windows; ++i) {
+    const int64_t begin = i * size / windows, end = ((i + 1) * size + windows - 1) / windows;
+    spans->push_back({.begin = begin, .end = end, .count = end - begin});
+  }
+}
+
+}  // namespace
+
+AdaptiveAveragePoolLayer::AdaptiveAveragePoolLayer(const AdaptiveAveragePoolConfig& config)
+    : config_(config) {}
+
+Status AdaptiveAveragePoolLayer::FindWindows(const BlobDesc& src, std::vector<PoolSpan>* rows,
+                                             std::vector<PoolSpan>* columns) {
+  const int32_t output = config_.output();
+  if (output < 1 || output > kMaxOutput) {
+    return InvalidArgument(fmt::format("output is {}; it must be 1 to {}", output, kMaxOutput));
+  }
+  FillSpans(output, src.H, rows);
+  FillSpans(output, src.W, columns);
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,97 @@
+#include "layers/add.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "layers/kernels/activation.h"
+#include "layers/kernels/arithmetic.h"
+#include "layers/parallel_blobs.h"
+#include "layers/relayout.h"
+#include "layers/shape_check.h"
+
+namespace ringtail {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kPiece = 4096;  // floats: what is copied several times stays in the cache
+
+float Low(Activation activation) { return activation == Activation::kNone ? -kInfinity : 0; }
+float High(Activation activation) { return activation == Activation::kRelu6 ? 6 : kInfinity; }
+
+}  // namespace
+
+AddLayer::AddLayer(const AddConfig&) {}
+
+StatusOr<ShapeInfo> AddLayer::InferShape(std::span<const BlobDesc> src) {
+  if (src.size() < 2) {
+    return InvalidArgument(fmt::format("it has {} inputs; it takes two or more", src.size()));
+  }
+  RT_RETURN_IF_ERROR(CheckBlobSize(src[0]));
+  RT_RETURN_IF_ERROR(CheckSameShapes(src));
+  return ShapeInfo{.dst = src[0], .parameters = {}};
+}
+
+bool AddLayer::FuseActivation(Activation activation) {
+  if (activation_ != Activation::kNone) return false;
+  activation_ = activation;
+  return true;
+}
+
+StatusOr<LayerPlan> AddLayer::Setup(const SetupArgs& args) {
+  src_.assign(args.src.begin(), args.src.end());
+  const bool convert = std::any_of(
+      src_.begin(), src_.end(), [&](const BlobDesc& desc) { return !SameLayout(desc, src_[0]); });
+  return LayerPlan{.dst = src_[0],
+                   .scratch_bytes = convert ? static_cast<size_t>(src_[0].bytes()) : 0,
+                   .backward_needs_dst = activation_ != Activation::kNone,
+                   .forward_in_place = true,
+                   .backward_in_place = true};
+}
+
+void AddLayer::Forward(const ForwardArgs& args) {
+  const auto add = RT_KERNEL(AddClamped);
+  auto* converted = reinterpret_cast<float*>(args.scratch);
+  const float* sum = args.src[0];
+  for (size_t i = 1; i < src_.size(); ++i) {
+    const float* term = args.src[i];
+    if (!SameLayout(src_[i], src_[0])) {
+      Relayout(src_[i], term, src_[0], converted);
+      term = converted;
+    }
+    const Activation activation = i + 1 == src_.size() ? activation_ : Activation::kNone;
+    ForEachElementRange(src_[0], [&](int64_t begin, int64_t end) {
+      add(sum + begin, term + begin, end - begin, Low(activation), High(activation),
+          args.dst + begin);
+    });
+    sum = args.dst;
+  }
+}
+
+void AddLayer::Backward(const BackwardArgs& args) {
+  const auto mask = RT_KERNEL(ClampGradient);
+  ForEachElementRange(src_[0], [&](int64_t range_begin, int64_t range_end) {
+    for (int64_t begin = range_begin; begin < range_end; begin += kPiece) {
+      const int64_t n = std::min(kPiece, range_end - begin);
+      float* diff = args.diff_dst + begin;
+      if (activation_ != Activation::kNone) {
+        mask(args.dst + begin, diff, n, Low(activation_), High(activation_), diff);
+      }
+      for (size_t i = 0; i < src_.size(); ++i) {
+        float* copy = args.diff_src[i];
+        if (copy == nullptr || copy == args.diff_dst || !SameLayout(src_[i], src_[0])) continue;
+        std::memcpy(copy + begin, diff, n * sizeof(float));
+      }
+    }
+  });
+  for (size_t i = 1; i < src_.size(); ++i) {
+    if (args.diff_src[i] == nullptr || SameLayout(src_[i], src_[0])) continue;
+    Relayout(src_[0], args.diff_dst, src_[i], args.diff_src[i]);
+  }
+}
+
+std::string AddLayer::Implementation() const { return KernelImplementation(); }
+
+}  // namespace ringtail

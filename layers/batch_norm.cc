@@ -1,0 +1,264 @@
+#include "layers/batch_norm.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "layers/kernels/batch_norm.h"
+#include "layers/parallel_blobs.h"
+#include "layers/shape_check.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kFloatsPerLine = 16;  // arrays in scratch start on a cache line
+
+int64_t RoundUp(int64_t n) { return (n + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine; }
+
+BlobDesc BestView(BlobDesc desc) {
+  if (desc.block != 1 || desc.plane() != 1) return desc;
+  for (const int64_t block : {16, 8}) {
+    if (desc.C % block == 0) {
+      desc.block = block;
+      break;
+    }
+  }
+  return desc;
+}
+
+}  // namespace
+
+struct BatchNormLayer::Work {
+  float *mean, *inv_std;                 // per channel, in state
+  float *scale, *bias, *slope, *offset;  // per channel
+  double *first, *second;  // per (sample, channel): mean and m2, or the two gradient sums
+  float low, high;
+
+  BatchNormAffine Affine(int64_t channel) const {
+    return {mean + channel, scale + channel, bias + channel, low, high};
+  }
+};
+
+BatchNormLayer::BatchNormLayer(const BatchNormConfig& config) : config_(config) {}
+
+StatusOr<ShapeInfo> BatchNormLayer::InferShape(std::span<const BlobDesc> src) {
+  RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
+  RT_RETURN_IF_ERROR(CheckBlobSize(src[0]));
+  if (!(config_.epsilon() > 0) || !std::isfinite(config_.epsilon())) {
+    return InvalidArgument(fmt::format("epsilon is {}; it must be above 0", config_.epsilon()));
+  }
+  if (!(config_.momentum() >= 0 && config_.momentum() <= 1)) {
+    return InvalidArgument(fmt::format("momentum is {}; it must be 0 to 1", config_.momentum()));
+  }
+  using Fallback = ParameterRequest::Fallback;
+  const auto request = [&](const char* name, Fallback fallback, bool is_buffer) {
+    return ParameterRequest{.spec = {name, {src[0].C}, ParameterKind::kVector},
+                            .is_buffer = is_buffer,
+                            .init = nullptr,
+                            .fallback_init = fallback};
+  };
+  ShapeInfo info{.dst = src[0], .parameters = {}};
+  info.parameters.push_back(request("weight", Fallback::kOne, false));
+  if (config_.has_weight_init()) info.parameters.back().init = &config_.weight_init();
+  info.parameters.push_back(request("bias", Fallback::kZero, false));
+  info.parameters.push_back(request("running_mean", Fallback::kZero, true));
+  info.parameters.push_back(request("running_var", Fallback::kOne, true));
+  return info;
+}
+
+bool BatchNormLayer::FuseActivation(Activation activation) {
+  if (activation_ != Activation::kNone) return false;
+  activation_ = activation;
+  return true;
+}
+
+StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
+  view_ = BestView(args.src[0]);
+  if (args.training && view_.N * view_.plane() == 1) {
+    return InvalidArgument(fmt::format(
+        "batch norm needs more than one value per channel to train, and its input is {}; use a "
+        "larger batch or larger pictures",
+        view_.ShapeString()));
+  }
+  weight_ = args.parameters[0];
+  bias_ = args.parameters[1];
+  running_mean_ = args.parameters[2];
+  running_var_ = args.parameters[3];
+  return LayerPlan{.dst = args.src[0],
+                   .state_bytes = StateBytes(),
+                   .scratch_bytes = ScratchBytes(),
+                   .backward_needs_src = true,
+                   .forward_in_place = !args.training,
+                   .backward_in_place = true};
+}
+
+size_t BatchNormLayer::StateBytes() const { return 2 * RoundUp(channels()) * sizeof(float); }
+
+size_t BatchNormLayer::ScratchBytes() const {
+  return 4 * RoundUp(channels()) * sizeof(float) +
+         2 * RoundUp(view_.N * channels()) * sizeof(double);
+}
+
+BatchNormLayer::Work BatchNormLayer::MakeWork(std::byte* state, std::byte* scratch) const {
+  const int64_t stride = RoundUp(channels());
+  auto* statistics = reinterpret_cast<float*>(state);
+  auto* coefficients = reinterpret_cast<float*>(scratch);
+  auto* sums = reinterpret_cast<double*>(coefficients + 4 * stride);
+  Work work{.mean = statistics,
+            .inv_std = statistics + stride,
+            .scale = coefficients,
+            .bias = coefficients + stride,
+            .slope = coefficients + 2 * stride,
+            .offset = coefficients + 3 * stride,
+            .first = sums,
+            .second = sums + RoundUp(view_.N * channels()),
+            .low = -std::numeric_limits<float>::infinity(),
+            .high = std::numeric_limits<float>::infinity()};
+  if (activation_ != Activation::kNone) work.low = 0;
+  if (activation_ == Activation::kRelu6) work.high = 6;
+  return work;
+}
+
+int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {
+  return (n * view_.channel_blocks() + block) * view_.plane() * view_.block;
+}
+
+// sum(n, channel block) for all samples, then combine(channel block), then map(n, channel block)
+// for all samples. With enough channel blocks each thread does whole ones, so that a block that
+// fits the cache is read from memory once. The sums are the same either way.
+template <typename Sum, typename Combine, typename Map>
+void BatchNormLayer::SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const {
+  constexpr int64_t kBlocksPerThread = 4;  // then an uneven split costs little
+  const int64_t N = view_.N, blocks = view_.channel_blocks(), threads = NumComputeThreads();
+  const int64_t item_floats = view_.plane() * view_.block;
+  if (blocks % threads == 0 || blocks >= kBlocksPerThread * threads) {
+    ParallelFor(blocks, Grain(N * item_floats), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        for (int64_t n = 0; n < N; ++n) sum(n, b);
+        combine(b);
+        for (int64_t n = N - 1; n >= 0; --n)
+          map(n, b);  // backwards: the last is still in the cache
+      }
+    });
+    return;
+  }
+  ParallelFor(N * blocks, Grain(item_floats), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum(i / blocks, i % blocks);
+  });
+  ParallelFor(blocks, Grain(N * view_.block), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) combine(b);
+  });
+  ParallelFor(N * blocks, Grain(item_floats), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) map(i / blocks, i % blocks);
+  });
+}
+
+// scale and bias from inv_std and the parameters; padding channels map 0 to 0.
+void BatchNormLayer::SetAffine(const Work& work, int64_t channel_block) const {
+  const std::span<const float> weight = weight_->value(), bias = bias_->value();
+  for (int64_t i = 0; i < view_.block; ++i) {
+    const int64_t c = channel_block * view_.block + i;
+    work.scale[c] = c < view_.C ? weight[c] * work.inv_std[c] : 0;
+    work.bias[c] = c < view_.C ? bias[c] : 0;
+  }
+}
+
+void BatchNormLayer::UseRunningStatistics(const Work& work) const {
+  const std::span<const float> mean = running_mean_->value(), var = running_var_->value();
+  for (int64_t c = 0; c < channels(); ++c) {
+    work.mean[c] = c < view_.C ? mean[c] : 0;
+    work.inv_std[c] = c < view_.C ? 1 / std::sqrt(var[c] + config_.epsilon()) : 0;
+  }
+  for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
+}
+
+// Mean and variance of a channel from those of its samples, all of equal weight; in double.
+void BatchNormLayer::UseBatchStatistics(const Work& work, int64_t channel_block) const {
+  const std::span<float> running_mean = running_mean_->value(), running_var = running_var_->value();
+  const double momentum = config_.momentum(), M = count();
+  for (int64_t i = 0; i < view_.block; ++i) {
+    const int64_t c = channel_block * view_.block + i;
+    double mean = 0, m2 = 0;
+    for (int64_t n = 0; n < view_.N; ++n) mean += work.first[n * channels() + c];
+    mean /= static_cast<double>(view_.N);
+    for (int64_t n = 0; n < view_.N; ++n) {
+      const double delta = work.first[n * channels() + c] - mean;
+      m2 += work.second[n * channels() + c] + delta * delta * static_cast<double>(view_.plane());
+    }
+    work.mean[c] = static_cast<float>(mean);
+    work.inv_std[c] = static_cast<float>(1 / std::sqrt(m2 / M + config_.epsilon()));
+    if (c >= view_.C) continue;
+    running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * mean);
+    running_var[c] = static_cast<float>((1 - momentum) * running_var[c] + momentum * m2 / (M - 1));
+  }
+  SetAffine(work, channel_block);
+}
+
+void BatchNormLayer::Forward(const ForwardArgs& args) {
+  const Work work = MakeWork(args.state, args.scratch);
+  const int64_t plane = view_.plane(), block = view_.block;
+  const auto moments = RT_KERNEL(BatchNormMoments);
+  const auto apply = RT_KERNEL(BatchNormApply);
+  const auto map = [&](int64_t n, int64_t b) {
+    const int64_t offset = Offset(n, b);
+    apply(args.src[0] + offset, plane, block, work.Affine(b * block), args.dst + offset);
+  };
+  if (!args.step->training) {
+    UseRunningStatistics(work);
+    SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {}, map);
+    return;
+  }
+  SumCombineMap(
+      [&](int64_t n, int64_t b) {
+        const int64_t slot = n * channels() + b * block;
+        moments(args.src[0] + Offset(n, b), plane, block, work.first + slot, work.second + slot);
+      },
+      [&](int64_t b) { UseBatchStatistics(work, b); }, map);
+}
+
+// Adds the sums over the samples; parameter gradients, and the coefficients of diff_src.
+void BatchNormLayer::FinishGradientSums(const Work& work, int64_t channel_block) const {
+  const std::span<float> diff_weight = weight_->grad(), diff_bias = bias_->grad();
+  for (int64_t i = 0; i < view_.block; ++i) {
+    const int64_t c = channel_block * view_.block + i;
+    double sum_g = 0, sum_gx = 0;
+    for (int64_t n = 0; n < view_.N; ++n) {
+      sum_g += work.first[n * channels() + c];
+      sum_gx += work.second[n * channels() + c];
+    }
+    const double scale = work.scale[c], inv_std = work.inv_std[c];
+    work.slope[c] = static_cast<float>(-scale * inv_std * inv_std * sum_gx / count());
+    work.offset[c] = static_cast<float>(-scale * sum_g / count());
+    if (c >= view_.C) continue;
+    diff_weight[c] = static_cast<float>(inv_std * sum_gx);
+    diff_bias[c] = static_cast<float>(sum_g);
+  }
+}
+
+void BatchNormLayer::Backward(const BackwardArgs& args) {
+  RT_CHECK(args.step->training, "batch norm's backward belongs to a forward with batch statistics");
+  const Work work = MakeWork(args.state, args.scratch);
+  const int64_t plane = view_.plane(), block = view_.block;
+  for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
+  const auto sums = RT_KERNEL(BatchNormGradientSums);
+  const auto gradient = RT_KERNEL(BatchNormGradient);
+  SumCombineMap(
+      [&](int64_t n, int64_t b) {
+        const int64_t offset = Offset(n, b), slot = n * channels() + b * block;
+        sums(args.src[0] + offset, args.diff_dst + offset, plane, block, work.Affine(b * block),
+             work.first + slot, work.second + slot);
+      },
+      [&](int64_t b) { FinishGradientSums(work, b); },
+      [&](int64_t n, int64_t b) {
+        if (args.diff_src[0] == nullptr) return;
+        const int64_t offset = Offset(n, b);
+        gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, work.Affine(b * block),
+                 work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
+      });
+}
+
+std::string BatchNormLayer::Implementation() const { return KernelImplementation(); }
+
+}  // namespace ringtail

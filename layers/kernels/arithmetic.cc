@@ -1,0 +1,29 @@
+#include "layers/kernels/arithmetic.h"
+
+namespace ringtail::RT_KERNEL_ISA {
+
+void AddClamped(const float* a, const float* b, int64_t n, float low, float high, float* dst) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const float sum = a[i] + b[i];
+    const float above = sum < low ? low : sum;  // in this order NaN passes through
+    dst[i] = above > high ? high : above;
+  }
+}
+
+void Multiply(const float* a, const float* b, int64_t n, float* dst) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) dst[i] = a[i] * b[i];
+}
+
+void MultiplyGradient(const float* a, const float* b, const float* diff_dst, int64_t n,
+                      float* diff_a, float* diff_b) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const float diff = diff_dst[i], factor = b[i];
+    diff_b[i] = a[i] * diff;
+    diff_a[i] = factor * diff;
+  }
+}
+
+}  // namespace ringtail::RT_KERNEL_ISA

@@ -1,0 +1,22 @@
+// Sums and products over n floats. dst may be a; see each for what a gradient may overwrite.
+#ifndef RINGTAIL_LAYERS_KERNELS_ARITHMETIC_H_
+#define RINGTAIL_LAYERS_KERNELS_ARITHMETIC_H_
+
+#include <cstdint>
+
+#include "layers/kernels/kernels.h"
+
+namespace ringtail {
+
+// dst = min(max(a + b, low), high): the bounds are a fused activation. NaN passes through.
+RT_DECLARE_KERNEL(void AddClamped(const float* a, const float* b, int64_t n, float low, float high,
+                                  float* dst))
+// dst = a b
+RT_DECLARE_KERNEL(void Multiply(const float* a, const float* b, int64_t n, float* dst))
+// diff_a = b diff_dst, diff_b = a diff_dst; diff_a may be diff_dst, diff_b may be b.
+RT_DECLARE_KERNEL(void MultiplyGradient(const float* a, const float* b, const float* diff_dst,
+                                        int64_t n, float* diff_a, float* diff_b))
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_KERNELS_ARITHMETIC_H_

@@ -1,0 +1,32 @@
+// Averages over windows of one channel block of one sample: planes (H, W, block) -> (OH, OW,
+// block), block 1, 8 or 16.
+#ifndef RINGTAIL_LAYERS_KERNELS_AVERAGE_POOL_H_
+#define RINGTAIL_LAYERS_KERNELS_AVERAGE_POOL_H_
+
+#include <cstdint>
+
+#include "layers/kernels/kernels.h"
+
+namespace ringtail {
+
+// Rows (or columns) begin .. end - 1 of the picture, not empty; the average divides by `count`.
+// Begins and ends never decrease from one window to the next.
+struct PoolSpan {
+  int64_t begin, end, count;
+};
+
+struct AveragePoolGeometry {
+  int64_t H, W, OH, OW;
+  const PoolSpan *rows, *columns;  // OH, OW
+};
+
+// dst = sum over the window / (row count * column count)
+RT_DECLARE_KERNEL(void AveragePoolForward(const float* src, const AveragePoolGeometry& g,
+                                          int64_t block, float* dst))
+// diff_src = sum over the windows with the element of diff_dst / (row count * column count)
+RT_DECLARE_KERNEL(void AveragePoolBackward(const float* diff_dst, const AveragePoolGeometry& g,
+                                           int64_t block, float* diff_src))
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_KERNELS_AVERAGE_POOL_H_

@@ -1,0 +1,191 @@
+#include "layers/kernels/batch_norm.h"
+
+// All loops walk the floats of a channel block in vectors of kLanes, a multiple of the block: lane
+// l holds channel l % kBlock. So one source serves every block, and the sums run in kLanes
+// independent chains, which is faster and rounds less than one.
+namespace ringtail::RT_KERNEL_ISA {
+namespace {
+
+constexpr int64_t kPiece = 4096;  // floats: 16 KiB, half a first-level cache
+constexpr int kSumLanes = 64;
+constexpr int kMapLanes = 16;
+
+template <int kBlock, int kLanes>
+void Spread(const float* channels, float* lanes) {
+  for (int l = 0; l < kLanes; ++l) lanes[l] = channels[l % kBlock];
+}
+
+// total[c] += sum of the lanes of channel c.
+template <int kBlock, int kLanes>
+void Fold(const float* lanes, double* total) {
+  for (int l = 0; l < kLanes; ++l) total[l % kBlock] += lanes[l];
+}
+
+template <int kBlock>
+void PieceMean(const float* src, int64_t n, float* mean) {
+  float sum[kSumLanes] = {};
+  int64_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) {
+#pragma omp simd
+    for (int l = 0; l < kSumLanes; ++l) sum[l] += src[i + l];
+  }
+  for (int l = 0; i < n; ++i, ++l) sum[l] += src[i];
+  double total[kBlock] = {};
+  Fold<kBlock, kSumLanes>(sum, total);
+  for (int c = 0; c < kBlock; ++c) mean[c] = static_cast<float>(total[c] * kBlock / n);
+}
+
+// sum_d = sum(x - mean), sum_dd = sum((x - mean)^2).
+template <int kBlock>
+void PieceDeviations(const float* src, int64_t n, const float* mean, double* sum_d,
+                     double* sum_dd) {
+  float m[kSumLanes], d1[kSumLanes] = {}, d2[kSumLanes] = {};
+  Spread<kBlock, kSumLanes>(mean, m);
+  int64_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) {
+#pragma omp simd
+    for (int l = 0; l < kSumLanes; ++l) {
+      const float d = src[i + l] - m[l];
+      d1[l] += d;
+      d2[l] += d * d;
+    }
+  }
+  for (int l = 0; i < n; ++i, ++l) {
+    const float d = src[i] - m[l];
+    d1[l] += d;
+    d2[l] += d * d;
+  }
+  Fold<kBlock, kSumLanes>(d1, sum_d);
+  Fold<kBlock, kSumLanes>(d2, sum_dd);
+}
+
+template <int kBlock>
+void Moments(const float* src, int64_t n, double* mean, double* m2) {
+  for (int c = 0; c < kBlock; ++c) mean[c] = m2[c] = 0;
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    const int64_t floats = begin + kPiece < n ? kPiece : n - begin;
+    float piece_mean[kBlock];
+    double sum_d[kBlock] = {}, sum_dd[kBlock] = {};
+    PieceMean<kBlock>(src + begin, floats, piece_mean);
+    PieceDeviations<kBlock>(src + begin, floats, piece_mean, sum_d, sum_dd);
+    const double count = static_cast<double>(floats) / kBlock;
+    const double before = static_cast<double>(begin) / kBlock;
+    const double per_count = 1 / count, share = count / (before + count);
+    for (int c = 0; c < kBlock; ++c) {  // sum_d corrects what the float mean lost
+      const double exact_mean = piece_mean[c] + sum_d[c] * per_count;
+      const double delta = exact_mean - mean[c];
+      mean[c] += delta * share;
+      m2[c] += sum_dd[c] - sum_d[c] * sum_d[c] * per_count + delta * delta * before * share;
+    }
+  }
+}
+
+template <int kBlock>
+void Apply(const float* src, int64_t n, const BatchNormAffine& affine, float* dst) {
+  float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes];
+  Spread<kBlock, kMapLanes>(affine.mean, mean);
+  Spread<kBlock, kMapLanes>(affine.scale, scale);
+  Spread<kBlock, kMapLanes>(affine.bias, bias);
+  const float low = affine.low, high = affine.high;
+  const auto y = [&](float x, int l) {
+    const float value = (x - mean[l]) * scale[l] + bias[l];
+    const float above = value < low ? low : value;  // in this order NaN passes through
+    return above > high ? high : above;
+  };
+  int64_t i = 0;
+  for (; i + kMapLanes <= n; i += kMapLanes) {
+#pragma omp simd
+    for (int l = 0; l < kMapLanes; ++l) dst[i + l] = y(src[i + l], l);
+  }
+  for (int l = 0; i < n; ++i, ++l) dst[i] = y(src[i], l);
+}
+
+template <int kBlock>
+void GradientSums(const float* src, const float* diff_dst, int64_t n, const BatchNormAffine& affine,
+                  double* sum_g, double* sum_gx) {
+  float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes];
+  Spread<kBlock, kMapLanes>(affine.mean, mean);
+  Spread<kBlock, kMapLanes>(affine.scale, scale);
+  Spread<kBlock, kMapLanes>(affine.bias, bias);
+  const float low = affine.low, high = affine.high;
+  for (int c = 0; c < kBlock; ++c) sum_g[c] = sum_gx[c] = 0;
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    const int64_t end = begin + kPiece < n ? begin + kPiece : n;
+    float s[kMapLanes] = {}, sx[kMapLanes] = {};
+    const auto add = [&](float x, float diff, int l) {
+      const float centred = x - mean[l];
+      const float y = centred * scale[l] + bias[l];
+      const float g = (y > low) & (y < high) ? diff : 0;
+      s[l] += g;
+      sx[l] += g * centred;
+    };
+    int64_t i = begin;
+    for (; i + kMapLanes <= end; i += kMapLanes) {
+#pragma omp simd
+      for (int l = 0; l < kMapLanes; ++l) add(src[i + l], diff_dst[i + l], l);
+    }
+    for (int l = 0; i < end; ++i, ++l) add(src[i], diff_dst[i], l);
+    Fold<kBlock, kMapLanes>(s, sum_g);
+    Fold<kBlock, kMapLanes>(sx, sum_gx);
+  }
+}
+
+template <int kBlock>
+void Gradient(const float* src, const float* diff_dst, int64_t n, const BatchNormAffine& affine,
+              const float* slopes, const float* offsets, float* diff_src) {
+  float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes], slope[kMapLanes], offset[kMapLanes];
+  Spread<kBlock, kMapLanes>(affine.mean, mean);
+  Spread<kBlock, kMapLanes>(affine.scale, scale);
+  Spread<kBlock, kMapLanes>(affine.bias, bias);
+  Spread<kBlock, kMapLanes>(slopes, slope);
+  Spread<kBlock, kMapLanes>(offsets, offset);
+  const float low = affine.low, high = affine.high;
+  const auto gradient = [&](float x, float diff, int l) {
+    const float centred = x - mean[l];
+    const float y = centred * scale[l] + bias[l];
+    const float g = (y > low) & (y < high) ? diff : 0;
+    return scale[l] * g + (slope[l] * centred + offset[l]);
+  };
+  int64_t i = 0;
+  for (; i + kMapLanes <= n; i += kMapLanes) {
+#pragma omp simd
+    for (int l = 0; l < kMapLanes; ++l) {
+      diff_src[i + l] = gradient(src[i + l], diff_dst[i + l], l);
+    }
+  }
+  for (int l = 0; i < n; ++i, ++l) diff_src[i] = gradient(src[i], diff_dst[i], l);
+}
+
+}  // namespace
+
+void BatchNormMoments(const float* src, int64_t pixels, int64_t block, double* mean, double* m2) {
+  if (block == 16) return Moments<16>(src, pixels * 16, mean, m2);
+  if (block == 8) return Moments<8>(src, pixels * 8, mean, m2);
+  Moments<1>(src, pixels, mean, m2);
+}
+
+void BatchNormApply(const float* src, int64_t pixels, int64_t block, const BatchNormAffine& affine,
+                    float* dst) {
+  if (block == 16) return Apply<16>(src, pixels * 16, affine, dst);
+  if (block == 8) return Apply<8>(src, pixels * 8, affine, dst);
+  Apply<1>(src, pixels, affine, dst);
+}
+
+void BatchNormGradientSums(const float* src, const float* diff_dst, int64_t pixels, int64_t block,
+                           const BatchNormAffine& affine, double* sum_g, double* sum_gx) {
+  if (block == 16) return GradientSums<16>(src, diff_dst, pixels * 16, affine, sum_g, sum_gx);
+  if (block == 8) return GradientSums<8>(src, diff_dst, pixels * 8, affine, sum_g, sum_gx);
+  GradientSums<1>(src, diff_dst, pixels, affine, sum_g, sum_gx);
+}
+
+void BatchNormGradient(const float* src, const float* diff_dst, int64_t pixels, int64_t block,
+                       const BatchNormAffine& affine, const float* slope, const float* offset,
+                       float* diff_src) {
+  if (block == 16) {
+    return Gradient<16>(src, diff_dst, pixels * 16, affine, slope, offset, diff_src);
+  }
+  if (block == 8) return Gradient<8>(src, diff_dst, pixels * 8, affine, slope, offset, diff_src);
+  Gradient<1>(src, diff_dst, pixels, affine, slope, offset, diff_src);
+}
+
+}  // namespace ringtail::RT_KERNEL_ISA
