@@ -1,0 +1,103 @@
+#include "optim/adam.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/optim/test_arena.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kSteps = 5;
+constexpr double kGradScale = 0.25, kBeta1 = 0.8, kBeta2 = 0.95;
+constexpr double kTolerance = 5e-6;  // a few roundings of f32 on numbers around 1
+
+double Rate(int64_t step) { return 0.1 / static_cast<double>(1 + step); }  // a rate that changes
+
+struct Case {
+  const char* name;
+  const char* config;
+  double epsilon;
+  double coupled, decoupled;  // on weights; vectors have none
+};
+
+class AdamReferenceTest : public testing::TestWithParam<Case> {};
+
+TEST_P(AdamReferenceTest, FollowsTheFormulaInDoublePrecision) {
+  const Case& c = GetParam();
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer(c.config, arena.get());
+  std::vector<std::vector<ReferenceWeight>> references;
+  for (const Parameter& p : arena->parameters()) {
+    auto& reference = references.emplace_back();
+    for (const float w : p.value()) reference.push_back({w});
+  }
+  for (int64_t step = 0; step < kSteps; ++step) {
+    DrawGradients(step, arena.get());
+    optimizer->Step(step, Rate(step), kGradScale);
+    for (size_t k = 0; k < references.size(); ++k) {
+      const Parameter& p = arena->parameters()[k];
+      const bool decays = p.spec.kind != ParameterKind::kVector;
+      for (int64_t i = 0; i < p.elements; ++i) {
+        references[k][i].AdamStep(kGradScale * p.grad()[i], step, Rate(step), kBeta1, kBeta2,
+                                  c.epsilon, decays ? c.coupled : 0, decays ? c.decoupled : 0);
+        ASSERT_NEAR(p.value()[i], references[k][i].weight, kTolerance)
+            << p.spec.name << "[" << i << "] after step " << step;
+      }
+    }
+  }
+}
+
+// A large epsilon shows whether it stands outside the corrected square root.
+INSTANTIATE_TEST_SUITE_P(
+    Rules, AdamReferenceTest,
+    testing::Values(
+        Case{"Adam", "adam { beta1: 0.8 beta2: 0.95 epsilon: 1e-3 } weight_decay: 0", 1e-3, 0, 0},
+        Case{"LargeEpsilon", "adam { beta1: 0.8 beta2: 0.95 epsilon: 0.5 } weight_decay: 0", 0.5, 0,
+             0},
+        Case{"Coupled", "adam { beta1: 0.8 beta2: 0.95 epsilon: 0.1 } weight_decay: 0.3", 0.1, 0.3,
+             0},
+        Case{"AdamW", "adamw { beta1: 0.8 beta2: 0.95 epsilon: 0.1 } weight_decay: 0.3", 0.1, 0,
+             0.3}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(AdamTest, ConstantGradientMovesEveryWeightByTheRate) {
+  // m / (1 - b1^t) = g and v / (1 - b2^t) = g^2 at every step, so each step is lr sign(g), in the
+  // parameter that comes first as in the last.
+  constexpr double kRate = 0.01;
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer("adam {} weight_decay: 0", arena.get());
+  for (const Parameter& p : arena->parameters()) {
+    for (int64_t i = 0; i < p.elements; ++i) p.grad()[i] = i % 2 == 0 ? 0.5F : -3.0F;
+  }
+  const std::vector<float> start = Copy(arena->values());
+  for (int64_t step = 0; step < kSteps; ++step) {
+    optimizer->Step(step, kRate, 1);
+    for (const Parameter& p : arena->parameters()) {
+      for (int64_t i = 0; i < p.elements; ++i) {
+        const double moved = kRate * static_cast<double>(step + 1) * (i % 2 == 0 ? -1 : 1);
+        ASSERT_NEAR(p.value()[i], start[p.offset + i] + moved, 2e-6) << p.spec.name << " " << step;
+      }
+    }
+  }
+}
+
+TEST(AdamTest, StaysAtRestWithoutAGradient) {
+  const auto arena = MakeTestArena();
+  const std::vector<float> start = Copy(arena->values());
+  const auto optimizer = MakeOptimizer("adam {} weight_decay: 0", arena.get());
+  for (int64_t step = 0; step < kSteps; ++step) optimizer->Step(step, 0.1, 1);
+  EXPECT_EQ(Copy(arena->values()), start);
+}
+
+TEST(AdamTest, DescribesItself) {
+  const auto arena = MakeTestArena();
+  EXPECT_EQ(MakeOptimizer("adam {}", arena.get())->Describe(),
+            "Adam beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.0005");
+  EXPECT_EQ(MakeOptimizer("adamw { beta2: 0.99 } weight_decay: 0.01", arena.get())->Describe(),
+            "AdamW beta1=0.9 beta2=0.99 epsilon=1e-08 weight_decay=0.01");
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,169 @@
+// What every rule must do, whatever its formula. A new rule is one more line in kRules.
+#include "optim/optimizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/parallel_for.h"
+#include "tests/optim/test_arena.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+const char* const kRules[] = {
+    "sgd {}",
+    "sgd { momentum: 0 }",
+    "sgd { nesterov: true }",
+    "sgd { decoupled_decay: true }",
+    "adam {}",
+    "adamw {}",
+};
+constexpr int kSteps = 4;
+
+void RunSteps(Optimizer* optimizer, ParameterArena* arena, int64_t from, int64_t to) {
+  for (int64_t step = from; step < to; ++step) {
+    DrawGradients(step, arena);
+    optimizer->Step(step, 0.05, 0.5);
+  }
+}
+
+class EveryRuleTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Rules, EveryRuleTest, testing::ValuesIn(kRules));
+
+TEST_P(EveryRuleTest, LeavesGradientsAndGapsAlone) {
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer(GetParam(), arena.get());
+  RunSteps(optimizer.get(), arena.get(), 0, 1);
+  const std::vector<float> grads = Copy(arena->grads());
+  optimizer->Step(1, 0.05, 0.5);
+  EXPECT_EQ(Copy(arena->grads()), grads);
+  const Parameter& bias = *arena->FindParameter("norm.bias");
+  const std::span<float> gap = arena->values().subspan(bias.offset + bias.elements, 9);
+  EXPECT_THAT(gap, testing::Each(0.0F));
+}
+
+TEST_P(EveryRuleTest, DecaysVectorsOnlyWhenAskedTo) {
+  // With a gradient of zero a first step is decay alone, if any.
+  for (const bool decay_vectors : {false, true}) {
+    const auto arena = MakeTestArena();
+    const auto optimizer = MakeOptimizer(std::string(GetParam()) + " weight_decay: 0.1" +
+                                             (decay_vectors ? " decay_vectors: true" : ""),
+                                         arena.get());
+    const std::vector<float> start = Copy(arena->values());
+    optimizer->Step(0, 0.05, 1);
+    for (const Parameter& p : arena->parameters()) {
+      const bool moved = Copy(p.value()) != Copy(std::span(start).subspan(p.offset, p.elements));
+      EXPECT_EQ(moved, decay_vectors || p.spec.kind != ParameterKind::kVector) << p.spec.name;
+      EXPECT_LE(std::abs(p.value()[0]), std::abs(start[p.offset])) << p.spec.name;
+    }
+  }
+}
+
+TEST_P(EveryRuleTest, GoesOnFromSavedStateWithTheSameBits) {
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer(GetParam(), arena.get());
+  RunSteps(optimizer.get(), arena.get(), 0, kSteps);
+  // Save, by name, and restore into a new optimizer over a new arena.
+  const auto restored_arena = MakeTestArena();
+  const auto restored = MakeOptimizer(GetParam(), restored_arena.get());
+  std::ranges::copy(arena->values(), restored_arena->values().begin());
+  const auto saved = optimizer->state(), target = restored->state();
+  ASSERT_EQ(saved.size(), target.size());
+  for (size_t i = 0; i < saved.size(); ++i) {
+    ASSERT_EQ(saved[i].name, target[i].name);
+    std::ranges::copy(saved[i].values, target[i].values.begin());
+  }
+  RunSteps(optimizer.get(), arena.get(), kSteps, 2 * kSteps);
+  RunSteps(restored.get(), restored_arena.get(), kSteps, 2 * kSteps);
+  EXPECT_EQ(Copy(restored_arena->values()), Copy(arena->values()));
+}
+
+TEST_P(EveryRuleTest, GivesTheSameBitsForAnyNumberOfThreads) {
+  const int threads = NumComputeThreads();
+  std::vector<std::vector<float>> results;
+  for (const int n : {1, 2, 3, 5}) {
+    SetNumComputeThreads(n);
+    const auto arena = MakeTestArena();
+    RunSteps(MakeOptimizer(GetParam(), arena.get()).get(), arena.get(), 0, kSteps);
+    results.push_back(Copy(arena->values()));
+  }
+  SetNumComputeThreads(threads);
+  EXPECT_NE(results[0], Copy(MakeTestArena()->values()));
+  for (const auto& result : results) EXPECT_EQ(result, results[0]);
+}
+
+TEST_P(EveryRuleTest, ScalesGradientsAsIfTheyHadBeenScaledBefore) {
+  const auto arena = MakeTestArena(), scaled_arena = MakeTestArena();
+  DrawGradients(0, arena.get());
+  DrawGradients(0, scaled_arena.get());
+  for (float& g : scaled_arena->grads()) g *= 0.25F;
+  MakeOptimizer(GetParam(), arena.get())->Step(0, 0.05, 0.25);
+  MakeOptimizer(GetParam(), scaled_arena.get())->Step(0, 0.05, 1);
+  EXPECT_EQ(Copy(arena->values()), Copy(scaled_arena->values()));
+}
+
+TEST_P(EveryRuleTest, WorksOnAnEmptyArena) {
+  const auto arena = ParameterArena::Create({}, {});
+  const auto optimizer = MakeOptimizer(GetParam(), arena->get());
+  optimizer->Step(0, 0.1, 1);
+  for (const auto& block : optimizer->state()) EXPECT_TRUE(block.values.empty());
+}
+
+TEST(OptimizerTest, TakesSgdWhenNoRuleIsGiven) {
+  const auto arena = MakeTestArena();
+  EXPECT_THAT(MakeOptimizer("", arena.get())->Describe(), HasSubstr("SGD"));
+}
+
+struct BadConfig {
+  const char* text;  // stands from line 2 on
+  const char* place;
+  const char* complaint;
+};
+
+class OptimizerValidationTest : public testing::TestWithParam<BadConfig> {};
+
+TEST_P(OptimizerValidationTest, PointsAtTheField) {
+  const std::string message = ValidationMessage(GetParam().text);
+  EXPECT_THAT(message, HasSubstr(std::string("run.textproto:") + GetParam().place));
+  EXPECT_THAT(message, HasSubstr(GetParam().complaint));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, OptimizerValidationTest,
+    testing::Values(
+        BadConfig{"weight_decay: -1", "2:", "weight_decay is -1; it must be finite and at least 0"},
+        BadConfig{"weight_decay: nan", "2:", "weight_decay is nan"},
+        BadConfig{"weight_decay: 1e39", "2:", "weight_decay is 1e+39"},
+        BadConfig{"\nclip_norm: -0.5", "3:", "clip_norm is -0.5"},
+        BadConfig{"clip_norm: inf", "2:", "clip_norm is inf"},
+        BadConfig{"ema_decay: 1", "2:", "ema_decay is 1; it must be at least 0 and less than 1"},
+        BadConfig{"sgd {\n  momentum: 1\n}", "3:", "momentum is 1; it must be"},
+        BadConfig{"sgd { momentum: -0.1 }", "2:", "momentum is -0.1"},
+        BadConfig{"sgd { momentum: 0 nesterov: true }", "2:", "nesterov needs momentum > 0"},
+        BadConfig{"adam { beta1: 1 }", "2:", "beta1 is 1"},
+        BadConfig{"adamw {\n\n  beta2: 1.5\n}", "4:", "beta2 is 1.5"},
+        BadConfig{"adam { epsilon: 0 }",
+                  "2:", "epsilon is 0; it must be finite and greater than 0"},
+        BadConfig{"adam { epsilon: 1e-50 }", "2:", "epsilon is 1e-50"}));
+
+TEST(OptimizerValidationTest, AcceptsTheEdgesOfTheRanges) {
+  for (const char* text :
+       {"", "weight_decay: 0 clip_norm: 0 ema_decay: 0", "ema_decay: 0.9999", "sgd { momentum: 0 }",
+        "sgd { momentum: 0.999 nesterov: true }", "adam { beta1: 0 beta2: 0 }"}) {
+    EXPECT_EQ(ValidationMessage(text), "") << text;
+  }
+}
+
+TEST(OptimizerValidationTest, NamesTheFieldWithoutASource) {
+  const auto arena = MakeTestArena();
+  const auto result = Optimizer::Create(ParseOptim("sgd { momentum: 2 }"), arena.get());
+  EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("optim.sgd.momentum: momentum is 2"));
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,84 @@
+#include "tests/optim/test_arena.h"
+
+#include <cmath>
+
+#include "apps/run.pb.h"
+#include "core/check.h"
+#include "core/random.h"
+#include "core/text_config.h"
+#include "optim/schedule.h"
+
+namespace ringtail {
+namespace {
+
+void Draw(std::string_view what, uint64_t number, std::span<float> values) {
+  Rng rng(RngKey(1).With(kTestStream).With(what).With(number));
+  for (float& value : values) value = rng.Normal();
+}
+
+}  // namespace
+
+std::unique_ptr<ParameterArena> MakeTestArena() {
+  auto arena =
+      ParameterArena::Create({{"fc.weight", {300, 301}, ParameterKind::kLinearWeight},
+                              {"norm.bias", {7}, ParameterKind::kVector},
+                              {"conv.weight", {5, 3, 3, 3}, ParameterKind::kConvolutionWeight}},
+                             {{"norm.running_mean", {9}, ParameterKind::kVector}});
+  for (const Parameter& p : (*arena)->parameters()) Draw("weights", p.offset, p.value());
+  for (const Parameter& p : (*arena)->buffers()) Draw("buffers", p.offset, p.value());
+  return *std::move(arena);
+}
+
+void DrawGradients(int64_t step, ParameterArena* arena) {
+  for (const Parameter& p : arena->parameters()) {
+    Draw("gradients", (static_cast<uint64_t>(step) << 32) + p.offset, p.grad());
+  }
+}
+
+std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+OptimConfig ParseOptim(const std::string& text) {
+  OptimConfig config;
+  const Status status = ParseTextConfig(text, "optim.textproto", &config, nullptr);
+  RT_CHECK(status.ok(), status.ToString());
+  return config;
+}
+
+std::unique_ptr<Optimizer> MakeOptimizer(const std::string& text, ParameterArena* arena) {
+  return *Optimizer::Create(ParseOptim(text), arena);
+}
+
+std::string ValidationMessage(const std::string& text) {
+  RunConfig config;
+  ConfigSource source;
+  const Status parsed =
+      ParseTextConfig("optim {\n" + text + "\n}\n", "run.textproto", &config, &source);
+  RT_CHECK(parsed.ok(), parsed.ToString());
+  const auto arena = MakeTestArena();
+  const auto optimizer = Optimizer::Create(config.optim(), arena.get(), &source);
+  if (!optimizer.ok()) return optimizer.status().ToString();
+  const Status schedule = ValidateSchedule(config.optim(), &source);
+  return schedule.ok() ? "" : schedule.ToString();
+}
+
+void ReferenceWeight::SgdStep(double g, double rate, double momentum, bool nesterov, double coupled,
+                              double decoupled) {
+  g += coupled * weight;
+  first = momentum * first + g;
+  const double update = nesterov ? g + momentum * first : first;
+  weight -= rate * decoupled * weight;
+  weight -= rate * update;
+}
+
+void ReferenceWeight::AdamStep(double g, int64_t step, double rate, double beta1, double beta2,
+                               double epsilon, double coupled, double decoupled) {
+  g += coupled * weight;
+  first = beta1 * first + (1 - beta1) * g;
+  second = beta2 * second + (1 - beta2) * g * g;
+  const double first_hat = first / (1 - std::pow(beta1, step + 1));
+  const double second_hat = second / (1 - std::pow(beta2, step + 1));
+  weight -= rate * decoupled * weight;
+  weight -= rate * first_hat / (std::sqrt(second_hat) + epsilon);
+}
+
+}  // namespace ringtail
