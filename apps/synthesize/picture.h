@@ -1,0 +1,19 @@
+// One picture: background, animal, foreground, light, lens.
+#ifndef RINGTAIL_APPS_SYNTHESIZE_PICTURE_H_
+#define RINGTAIL_APPS_SYNTHESIZE_PICTURE_H_
+
+#include <opencv2/core.hpp>
+
+#include "apps/synthesize/animal.h"
+#include "core/random.h"
+
+namespace ringtail {
+
+constexpr int kMinSidePixels = 160, kMaxSidePixels = 320;
+
+// 8-bit BGR, each side kMinSidePixels .. kMaxSidePixels; a function of its arguments alone.
+cv::Mat DrawPicture(Species species, RngKey key);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_SYNTHESIZE_PICTURE_H_
