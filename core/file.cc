@@ -87,13 +87,6 @@ StatusOr<Content> ReadFile(const std::string& path, int64_t max_bytes) {
   }
 }
 
-Status SyncFolder(const FileDescriptor& folder) {
-  if (fsync(folder.number()) == 0) return OkStatus();
-  // Some network file systems cannot sync folders; there is nothing more to do then.
-  if (errno == EINVAL || errno == ENOTSUP) return OkStatus();
-  return ErrnoStatus(errno, "cannot sync the folder '" + folder.path() + "' to the disk");
-}
-
 // Gives the finished file `temporary` its name, for good.
 Status RenameDurably(const std::string& temporary, const std::string& path) {
   // Opened before the rename: afterwards no error should be possible but that of the fsync itself.
@@ -102,7 +95,7 @@ Status RenameDurably(const std::string& temporary, const std::string& path) {
   if (rename(temporary.c_str(), path.c_str()) != 0) {
     return ErrnoStatus(errno, "cannot rename '" + temporary + "' to '" + path + "'");
   }
-  return SyncFolder(folder);
+  return folder.SyncFolder();
 }
 
 Status WriteAndSync(const std::string& path, std::span<const std::span<const std::byte>> parts) {
@@ -171,7 +164,7 @@ Status MakeDirectories(const std::string& path) {
     if (!made) continue;
     RT_ASSIGN_OR_RETURN(const FileDescriptor parent,
                         FileDescriptor::Open(FolderOf(folder.string()), O_RDONLY | O_DIRECTORY));
-    RT_RETURN_IF_ERROR(SyncFolder(parent));
+    RT_RETURN_IF_ERROR(parent.SyncFolder());
   }
   return OkStatus();
 }

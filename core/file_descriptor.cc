@@ -64,6 +64,13 @@ Status FileDescriptor::Sync() const {
   return ErrnoStatus(errno, "cannot sync '" + path_ + "' to the disk");
 }
 
+Status FileDescriptor::SyncFolder() const {
+  if (Uninterrupted([&] { return fsync(number_); }) == 0) return OkStatus();
+  // What some network file systems say: there is nothing more that could be done.
+  if (errno == EINVAL || errno == ENOTSUP) return OkStatus();
+  return ErrnoStatus(errno, "cannot sync the folder '" + path_ + "' to the disk");
+}
+
 Status FileDescriptor::Close() {
   // Never repeated: Linux frees the number even if close fails, and another thread may own it by
   // now.

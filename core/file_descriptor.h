@@ -39,6 +39,7 @@ class FileDescriptor {
   StatusOr<size_t> Read(std::span<std::byte> to) const;
   Status Write(std::span<const std::byte> from) const;  // all of it
   Status Sync() const;                                  // until it is on the disk
+  Status SyncFolder() const;  // the names in it; OK, too, on file systems that cannot sync folders
   Status Close();
 
  private:

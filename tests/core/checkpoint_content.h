@@ -1,0 +1,48 @@
+// What the checkpoints of these tests hold: weights that are a function of the step, so that a
+// reader can tell a right checkpoint from a wrong one without anything else. Shared by the tests
+// and the worker program that they kill.
+#ifndef RINGTAIL_TESTS_CORE_CHECKPOINT_CONTENT_H_
+#define RINGTAIL_TESTS_CORE_CHECKPOINT_CONTENT_H_
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint.h"
+#include "core/random.h"
+
+namespace ringtail {
+
+inline constexpr int64_t kTestWeights = 5000;  // 20 kB, several pages
+
+inline std::vector<float> WeightsOfStep(int64_t step) {
+  Rng rng(RngKey(static_cast<uint64_t>(step)).With(kTestStream));
+  std::vector<float> weights(kTestWeights);
+  for (float& weight : weights) weight = rng.Uniform(-1.0F, 1.0F);
+  return weights;
+}
+
+inline Status SaveTestCheckpoint(CheckpointDirectory* directory, int64_t step) {
+  const std::vector<float> weights = WeightsOfStep(step);
+  const std::vector<int32_t> counts = {static_cast<int32_t>(step)};
+  const TensorView tensors[] = {ViewF32("weights", {kTestWeights / 10, 10}, weights),
+                                ViewI32("counts", {1}, counts)};
+  return directory->Save(step, tensors, {{"config", "step " + std::to_string(step)}});
+}
+
+// Whether a checkpoint holds what SaveTestCheckpoint wrote for its step, all of it.
+inline bool HoldsItsStep(const Checkpoint& checkpoint) {
+  const auto weights = checkpoint.file.F32("weights", {kTestWeights / 10, 10});
+  const auto counts = checkpoint.file.I32("counts", {1});
+  const std::map<std::string, std::string> metadata = {
+      {"config", "step " + std::to_string(checkpoint.step)},
+      {"step", std::to_string(checkpoint.step)}};
+  return weights.ok() && std::ranges::equal(*weights, WeightsOfStep(checkpoint.step)) &&
+         counts.ok() && counts->front() == checkpoint.step &&
+         checkpoint.file.entries().size() == 2 && checkpoint.file.metadata() == metadata;
+}
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_TESTS_CORE_CHECKPOINT_CONTENT_H_
