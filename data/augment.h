@@ -1,0 +1,51 @@
+// What is cut out of a picture, and how it is changed: pure functions of a key and the picture's
+// size.
+//
+// Training: RandomResizedCrop (Szegedy et al. 2015, "Going deeper with convolutions", section 6):
+// an area drawn evenly from [min_area, max_area] of the picture's, an aspect ratio drawn
+// log-evenly, and a place. If ten draws do not fit, the largest centred crop within the aspect
+// limits (torchvision's rule). Then a flip and factors for brightness, contrast and saturation,
+// each drawn from [1 - x, 1 + x]. Evaluation: resizing the shorter side to image_size /
+// crop_fraction and cutting out the centre is the same as cutting out a centred square of
+// crop_fraction of the shorter side, which is what is decoded.
+//
+// Both are resized alike, in two steps: the decoder shrinks by the largest power of two that leaves
+// the crop at least image_size pixels on its shorter side, then linear interpolation does the rest,
+// a factor below 2 on that side, at which every pixel still counts. So training and evaluation see
+// the same sharpness. The draws of a sample hang on its key alone, so a change of one parameter
+// does not shift the others'.
+#ifndef RINGTAIL_DATA_AUGMENT_H_
+#define RINGTAIL_DATA_AUGMENT_H_
+
+#include <cstdint>
+
+#include "core/random.h"
+#include "data/data.pb.h"
+#include "data/decode.h"
+#include "data/picture_guard.h"
+
+namespace ringtail {
+
+// Pixels of the upright picture at full size.
+struct CropRectangle {
+  int32_t x = 0, y = 0, width = 0, height = 0;
+  bool operator==(const CropRectangle&) const = default;
+};
+
+struct View {
+  CropRectangle crop;
+  bool flip = false;                                   // left and right, after the crop
+  float brightness = 1, contrast = 1, saturation = 1;  // factors; 1: unchanged
+};
+
+// width, height: of the upright picture.
+View DrawTrainingView(const AugmentConfig& config, RngKey key, int32_t width, int32_t height);
+View CentreView(const EvaluationCropConfig& config, bool flip, int32_t width, int32_t height);
+
+// What has to be decoded for `crop` to become image_size x image_size pixels: the crop, rounded to
+// pixels of the shrunk picture and turned back to how the picture is stored.
+Region RegionOfCrop(const CropRectangle& crop, const PictureHeader& header, int32_t image_size);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DATA_AUGMENT_H_

@@ -1,0 +1,265 @@
+#include "data/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "core/aligned_buffer.h"
+#include "core/logging.h"
+#include "core/mutex.h"
+#include "data/picture_source.h"
+#include "data/sampler.h"
+#include "data/worker_pool.h"
+
+namespace ringtail {
+namespace {
+
+// One batch of the ring. Its rows are written by workers, each its own; `rows_left` says when it is
+// full.
+struct Slot {
+  AlignedBuffer pixels;  // (batch, 3, S, S) f32
+  std::vector<int32_t> labels;
+  std::vector<int64_t> samples;
+  int64_t epoch = 0, step_in_epoch = 0;
+  int64_t rows_left = 0;        // guarded by the loader's mutex
+  std::vector<BadPicture> bad;  // the same
+};
+
+class PrefetchingLoader : public DataLoader {
+ public:
+  PrefetchingLoader(const Dataset* dataset, std::vector<int64_t> indices, const DataConfig& config,
+                    const LoaderOptions& options, int workers)
+      : dataset_(dataset),
+        indices_(std::move(indices)),
+        bad_pictures_config_(config.bad_pictures()),
+        options_(options),
+        row_floats_(kChannels * options.image_size * options.image_size),
+        source_(dataset, config, options),
+        buffers_(workers),
+        pool_(workers) {
+    for (int i = 0; i < config.prefetch_batches(); ++i) {
+      auto slot = std::make_unique<Slot>();
+      slot->pixels = AlignedBuffer(options.batch * row_floats_ * sizeof(float));
+      slot->labels.resize(options.batch);
+      slot->samples.resize(options.batch);
+      free_.push_back(std::move(slot));
+    }
+  }
+
+  ~PrefetchingLoader() override { pool_.Cancel(); }  // before any member goes that a row may use
+
+  int64_t steps_per_epoch() const override {
+    const int64_t global_batch = options_.batch * options_.world;
+    const auto count = static_cast<int64_t>(indices_.size());
+    return options_.mode == LoaderMode::kTrain ? count / global_batch
+                                               : (count + global_batch - 1) / global_batch;
+  }
+
+  StatusOr<LoadedBatch> Next() override;
+  void Seek(int64_t epoch, int64_t step_in_epoch) override;
+
+  std::vector<BadPicture> bad_pictures() const override {
+    std::vector<BadPicture> result;
+    for (const auto& [sample, bad] : bad_) result.push_back(bad);
+    return result;
+  }
+  CacheStatistics cache_statistics() const override { return source_.cache_statistics(); }
+
+ private:
+  bool endless() const { return options_.mode == LoaderMode::kTrain; }
+  void FillFreeSlots();
+  void ChooseSamples(Slot* slot);
+  void StartRows(Slot* slot);
+  void LoadRow(Slot* slot, int64_t row, int worker);
+  double WaitFor(Slot* slot);
+  Status TakeBadPictures(Slot* slot);
+
+  const Dataset* dataset_;
+  const std::vector<int64_t> indices_;
+  const BadPicturesConfig bad_pictures_config_;
+  const LoaderOptions options_;
+  const int64_t row_floats_;
+  PictureSource source_;
+  std::vector<PictureSource::Buffers> buffers_;  // one per worker
+
+  // The consumer's side; no lock.
+  int64_t next_epoch_ = 0, next_step_ = 0;  // of the next batch to be started
+  std::vector<int64_t> order_;              // of epoch `order_epoch_`: positions in indices_
+  int64_t order_epoch_ = -1;
+  std::deque<std::unique_ptr<Slot>> free_, in_flight_;  // in_flight_: in the order of delivery
+  std::unique_ptr<Slot> delivered_;                     // what the consumer looks at
+  std::map<int64_t, BadPicture> bad_;                   // by sample
+
+  Mutex mutex_;  // of every Slot's rows_left and bad
+  ConditionVariable row_done_;
+  WorkerPool pool_;  // last: its threads use all of the above
+};
+
+// The rank's rows of the batch (next_epoch_, next_step_): sample -1 beyond the end of the list.
+void PrefetchingLoader::ChooseSamples(Slot* slot) {
+  if (endless() && order_epoch_ != next_epoch_) {
+    order_ = EpochPermutation(options_.seed, next_epoch_, static_cast<int64_t>(indices_.size()));
+    order_epoch_ = next_epoch_;
+  }
+  const int64_t first = (next_step_ * options_.world + options_.rank) * options_.batch;
+  for (int64_t row = 0; row < options_.batch; ++row) {
+    const int64_t position = first + row;
+    const bool exists = position < static_cast<int64_t>(indices_.size());
+    const int64_t sample = exists ? indices_[endless() ? order_[position] : position] : -1;
+    slot->samples[row] = sample;
+    slot->labels[row] = exists ? dataset_->samples()[sample].label : -1;
+  }
+  slot->epoch = next_epoch_;
+  slot->step_in_epoch = next_step_;
+}
+
+void PrefetchingLoader::StartRows(Slot* slot) {
+  {
+    MutexLock lock(&mutex_);
+    slot->rows_left = options_.batch;
+    slot->bad.clear();
+  }
+  for (int64_t row = 0; row < options_.batch; ++row) {
+    pool_.Submit([this, slot, row](int worker) { LoadRow(slot, row, worker); });
+  }
+}
+
+void PrefetchingLoader::FillFreeSlots() {
+  while (!free_.empty() && (endless() || next_step_ < steps_per_epoch())) {
+    std::unique_ptr<Slot> slot = std::move(free_.front());
+    free_.pop_front();
+    ChooseSamples(slot.get());
+    StartRows(slot.get());
+    in_flight_.push_back(std::move(slot));
+    ++next_step_;
+    if (endless() && next_step_ == steps_per_epoch()) {
+      ++next_epoch_;
+      next_step_ = 0;
+    }
+  }
+}
+
+// On a worker: fills one row, or zeroes it.
+void PrefetchingLoader::LoadRow(Slot* slot, int64_t row, int worker) {
+  const std::span<float> pixels = slot->pixels.floats().subspan(row * row_floats_, row_floats_);
+  const int64_t sample = slot->samples[row];
+  Status status;
+  if (sample >= 0) status = source_.Load(sample, slot->epoch, &buffers_[worker], pixels.data());
+  if (sample < 0 || !status.ok()) std::fill(pixels.begin(), pixels.end(), 0.0F);
+  if (!status.ok()) slot->labels[row] = -1;
+
+  MutexLock lock(&mutex_);
+  if (!status.ok()) {
+    slot->bad.push_back({sample, dataset_->samples()[sample].key, status.message()});
+  }
+  if (--slot->rows_left == 0) row_done_.NotifyAll();
+}
+
+// Seconds until all rows of `slot` are there.
+double PrefetchingLoader::WaitFor(Slot* slot) {
+  const auto start = std::chrono::steady_clock::now();
+  MutexLock lock(&mutex_);
+  while (slot->rows_left > 0) row_done_.Wait(&mutex_);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Adds the batch's bad pictures to those known; an error if they are too many now.
+Status PrefetchingLoader::TakeBadPictures(Slot* slot) {
+  std::vector<BadPicture> found;
+  {
+    MutexLock lock(&mutex_);
+    found.swap(slot->bad);
+  }
+  if (found.empty()) return OkStatus();
+  std::sort(found.begin(), found.end(),
+            [](const BadPicture& a, const BadPicture& b) { return a.sample < b.sample; });
+  for (BadPicture& bad : found) {
+    const auto [place, is_new] = bad_.try_emplace(bad.sample, bad);
+    if (is_new) LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
+  }
+  return CheckBadPictures(bad_pictures(), static_cast<int64_t>(indices_.size()),
+                          bad_pictures_config_);
+}
+
+StatusOr<LoadedBatch> PrefetchingLoader::Next() {
+  if (delivered_ != nullptr) free_.push_back(std::move(delivered_));
+  FillFreeSlots();
+  LoadedBatch batch;
+  if (in_flight_.empty()) {  // the end of an evaluation
+    batch.step_in_epoch = next_step_;
+    return batch;
+  }
+  delivered_ = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  batch.wait_seconds = WaitFor(delivered_.get());
+  RT_RETURN_IF_ERROR(TakeBadPictures(delivered_.get()));
+  batch.images = delivered_->pixels.floats().data();
+  batch.labels = delivered_->labels;
+  batch.samples = delivered_->samples;
+  batch.epoch = delivered_->epoch;
+  batch.step_in_epoch = delivered_->step_in_epoch;
+  return batch;
+}
+
+void PrefetchingLoader::Seek(int64_t epoch, int64_t step_in_epoch) {
+  RT_CHECK(epoch >= 0 && step_in_epoch >= 0, "a loader cannot seek before its beginning");
+  pool_.Cancel();
+  if (delivered_ != nullptr) free_.push_back(std::move(delivered_));
+  for (std::unique_ptr<Slot>& slot : in_flight_) free_.push_back(std::move(slot));
+  in_flight_.clear();
+  // A step behind the last one of its epoch is one of the next.
+  const int64_t steps = endless() ? steps_per_epoch() : step_in_epoch + 1;
+  next_epoch_ = epoch + step_in_epoch / steps;
+  next_step_ = step_in_epoch % steps;
+}
+
+Status CheckOptions(const Dataset& dataset, const std::vector<int64_t>& indices,
+                    const LoaderOptions& options) {
+  constexpr int64_t kMaxImageSize = 1024;
+  if (options.batch < 1)
+    return InvalidArgument(fmt::format("batch is {}; use 1 or more", options.batch));
+  if (options.image_size < 1 || options.image_size > kMaxImageSize) {
+    return InvalidArgument(
+        fmt::format("image_size is {}; use 1 .. {}", options.image_size, kMaxImageSize));
+  }
+  if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
+    return InvalidArgument(
+        fmt::format("rank {} does not exist in a world of {}", options.rank, options.world));
+  }
+  for (const int64_t index : indices) {
+    RT_CHECK(index >= 0 && index < static_cast<int64_t>(dataset.samples().size()),
+             "a loader was given a sample that its data set does not have");
+  }
+  const auto count = static_cast<int64_t>(indices.size());
+  if (options.mode == LoaderMode::kTrain && count < options.batch * options.world) {
+    return InvalidArgument(
+        fmt::format("{} training pictures do not fill one batch of {} x {} ranks; use a smaller "
+                    "batch or more pictures",
+                    count, options.batch, options.world));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
+                                                         std::vector<int64_t> indices,
+                                                         const DataConfig& config,
+                                                         const LoaderOptions& options) {
+  RT_RETURN_IF_ERROR(CheckOptions(*dataset, indices, options));
+  // One batch is with the consumer; another must be in the making.
+  if (config.prefetch_batches() < 2) {
+    return InvalidArgument(
+        fmt::format("prefetch_batches is {}; use 2 .. 64", config.prefetch_batches()));
+  }
+  const int workers = config.workers() > 0 ? config.workers() : DefaultWorkers();
+  return std::unique_ptr<DataLoader>(
+      new PrefetchingLoader(dataset, std::move(indices), config, options, workers));
+}
+
+}  // namespace ringtail

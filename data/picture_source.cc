@@ -1,0 +1,99 @@
+#include "data/picture_source.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/random.h"
+#include "data/augment.h"
+#include "data/decode.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kMebi = int64_t{1} << 20;
+
+// One evaluation pass uses every picture once, so only training loaders have a use for the cache.
+int64_t CacheBytes(const DataConfig& config, const LoaderOptions& options) {
+  return options.mode == LoaderMode::kTrain ? config.cache_mib() * kMebi : 0;
+}
+
+ImageView Cut(const Image& whole, const Region& region) {
+  return {whole, region.x, region.y, region.width, region.height};
+}
+
+}  // namespace
+
+PictureSource::PictureSource(const Dataset* dataset, const DataConfig& config,
+                             const LoaderOptions& options)
+    : dataset_(dataset),
+      config_(config),
+      options_(options),
+      normalization_(NormalizationFromConfig(config)),
+      cache_(CacheBytes(config, options)) {}
+
+View PictureSource::ViewOf(int64_t sample, int64_t epoch, const PictureHeader& header) const {
+  const int32_t width = header.upright_width(), height = header.upright_height();
+  if (options_.mode != LoaderMode::kTrain) {
+    return CentreView(config_.evaluation(), options_.mode == LoaderMode::kEvaluateFlipped, width,
+                      height);
+  }
+  const RngKey key = RngKey(options_.seed)
+                         .With(kAugmentStream)
+                         .With(static_cast<uint64_t>(epoch))
+                         .With(dataset_->samples()[sample].key);
+  return DrawTrainingView(config_.augment(), key, width, height);
+}
+
+void PictureSource::Render(const ImageView& pixels, const PictureHeader& header, const View& view,
+                           Buffers* buffers, float* dst) const {
+  RenderPicture(pixels, header.orientation, view, normalization_,
+                static_cast<int32_t>(options_.image_size), &buffers->render, dst);
+}
+
+Status PictureSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
+  if (const std::optional<PictureHeader> header = cache_.FindHeader(sample)) {
+    const View view = ViewOf(sample, epoch, *header);
+    const Region region =
+        RegionOfCrop(view.crop, *header, static_cast<int32_t>(options_.image_size));
+    if (const Image* whole = cache_.Find(sample, region.denominator)) {
+      Render(Cut(*whole, region), *header, view, buffers, dst);
+      return OkStatus();
+    }
+  }
+  return ReadAndDecode(sample, epoch, buffers, dst);
+}
+
+Status PictureSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, dataset_->Read(sample));
+  // From these bytes and not from the cache: the file may have been replaced since.
+  RT_ASSIGN_OR_RETURN(const PictureHeader header, InspectPicture(bytes, config_.bad_pictures()));
+  const View view = ViewOf(sample, epoch, header);
+  const Region region = RegionOfCrop(view.crop, header, static_cast<int32_t>(options_.image_size));
+  RT_ASSIGN_OR_RETURN(const ImageView pixels,
+                      DecodeOrCache(sample, bytes, header, region, &buffers->decoded));
+  Render(pixels, header, view, buffers, dst);
+  return OkStatus();
+}
+
+StatusOr<ImageView> PictureSource::DecodeOrCache(int64_t sample,
+                                                 const std::vector<std::byte>& bytes,
+                                                 const PictureHeader& header, const Region& region,
+                                                 Image* decoded) {
+  const Region whole = WholeRegion(header.width, header.height, region.denominator);
+  const int64_t whole_bytes = int64_t{whole.width} * whole.height * kChannels;
+  if (!cache_.Reserve(whole_bytes)) {
+    RT_RETURN_IF_ERROR(DecodeRegion(bytes, header, region, decoded));
+    return ImageView(*decoded);
+  }
+  Image image;
+  if (Status status = DecodeRegion(bytes, header, whole, &image); !status.ok()) {
+    cache_.Release(whole_bytes);
+    return status;
+  }
+  const Image* kept = cache_.Insert(sample, header, region.denominator, &image);
+  if (kept != nullptr) return Cut(*kept, region);
+  *decoded = std::move(image);
+  return Cut(*decoded, region);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,136 @@
+#include "data/worker_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/mutex.h"
+
+namespace ringtail {
+namespace {
+
+constexpr char kThreadName[] = "rt-loader";
+// A step of nice is a factor of 1.25 of a core's time: 5 leaves a competing loader thread a quarter
+// of it.
+constexpr int kNice = 5;
+
+// Names each thread that joins the arena and lowers its priority (which only ever concerns TBB's
+// threads: the arena has no place for others).
+class ThreadSetter : public tbb::task_scheduler_observer {
+ public:
+  explicit ThreadSetter(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+    observe(true);
+  }
+  ~ThreadSetter() override { observe(false); }
+
+  void on_scheduler_entry(bool /*is_worker*/) override {
+    pthread_setname_np(pthread_self(), kThreadName);
+    // Advice: a system that refuses it has its reasons, and everything works without.
+    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  }
+};
+
+}  // namespace
+
+class WorkerPool::Impl {
+ public:
+  explicit Impl(int workers)
+      : workers_(workers),
+        // TBB counts the calling thread, too, and would stop at the number of cores.
+        limit_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(workers) + 1),
+        arena_(workers, /*reserved_for_masters=*/0),
+        setter_(arena_) {
+    MutexLock lock(&mutex_);
+    free_workers_.resize(workers);
+    std::iota(free_workers_.rbegin(), free_workers_.rend(), 0);
+  }
+
+  ~Impl() { Cancel(); }
+
+  int workers() const { return workers_; }
+
+  void Submit(Item item) {
+    MutexLock lock(&mutex_);
+    queue_.push_back(std::move(item));
+    if (free_workers_.empty()) return;  // a worker that is running will come to it
+    const int worker = free_workers_.back();
+    free_workers_.pop_back();
+    arena_.enqueue([this, worker] { Work(worker); });
+  }
+
+  void Cancel() {
+    std::deque<Item> dropped;
+    MutexLock lock(&mutex_);
+    dropped.swap(queue_);
+    WaitUntilWorkersAreFree();
+  }
+
+  void WaitUntilIdle() {
+    MutexLock lock(&mutex_);
+    WaitUntilWorkersAreFree();
+  }
+
+ private:
+  // A worker leaves only when the queue is empty, so "all free" means "nothing queued or running".
+  void WaitUntilWorkersAreFree() RT_REQUIRES(mutex_) {
+    while (static_cast<int>(free_workers_.size()) < workers_) idle_.Wait(&mutex_);
+  }
+
+  // One visit of a thread to the queue: until it is empty.
+  void Work(int worker) {
+    while (true) {
+      Item item;
+      {
+        MutexLock lock(&mutex_);
+        if (queue_.empty()) {
+          free_workers_.push_back(worker);
+          idle_.NotifyAll();
+          return;
+        }
+        item = std::move(queue_.front());
+        queue_.pop_front();
+      }
+      item(worker);
+    }
+  }
+
+  const int workers_;
+  tbb::global_control limit_;
+  tbb::task_arena arena_;
+  ThreadSetter setter_;
+  Mutex mutex_;
+  ConditionVariable idle_;
+  std::deque<Item> queue_ RT_GUARDED_BY(mutex_);
+  std::vector<int> free_workers_ RT_GUARDED_BY(mutex_);
+};
+
+WorkerPool::WorkerPool(int workers) {
+  RT_CHECK(workers >= 1, "a worker pool needs a worker");
+  impl_ = std::make_unique<Impl>(workers);
+}
+WorkerPool::~WorkerPool() = default;
+int WorkerPool::workers() const { return impl_->workers(); }
+void WorkerPool::Submit(Item item) { impl_->Submit(std::move(item)); }
+void WorkerPool::Cancel() { impl_->Cancel(); }
+void WorkerPool::WaitUntilIdle() { impl_->WaitUntilIdle(); }
+
+int DefaultWorkers() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(CPU_COUNT(&cores), 1);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+}  // namespace ringtail
