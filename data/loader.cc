@@ -12,6 +12,7 @@
 #include "core/aligned_buffer.h"
 #include "core/logging.h"
 #include "core/mutex.h"
+#include "core/thread_budget.h"
 #include "data/picture_source.h"
 #include "data/sampler.h"
 #include "data/worker_pool.h"
@@ -257,7 +258,7 @@ StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
     return InvalidArgument(
         fmt::format("prefetch_batches is {}; use 2 .. 64", config.prefetch_batches()));
   }
-  const int workers = config.workers() > 0 ? config.workers() : DefaultWorkers();
+  const int workers = config.workers() > 0 ? config.workers() : UsableCores();
   return std::unique_ptr<DataLoader>(
       new PrefetchingLoader(dataset, std::move(indices), config, options, workers));
 }

@@ -47,6 +47,19 @@ constexpr RefusedFormat kRefused[] = {
 
 constexpr ByteOrder kBig = ByteOrder::kBigEndian, kLittle = ByteOrder::kLittleEndian;
 
+// Walks the chunks (length, name, content, checksum): whether the last one, IEND, is there.
+bool HasPngEnd(std::span<const std::byte> bytes) {
+  constexpr uint64_t kAroundContent = 12;
+  uint64_t offset = kPngMagic.size();
+  while (const auto length = ReadUint(bytes, offset, 4, kBig)) {
+    const uint64_t next = offset + kAroundContent + *length;
+    if (next > bytes.size()) return false;
+    if (HasTextAt(bytes, offset + 4, "IEND")) return true;
+    offset = next;
+  }
+  return false;
+}
+
 // IHDR must be the first chunk: length 13, "IHDR", width, height, bit depth, ...
 StatusOr<PictureHeader> ParsePngHeader(std::span<const std::byte> bytes) {
   constexpr uint32_t kHeaderLength = 13;
@@ -58,6 +71,9 @@ StatusOr<PictureHeader> ParsePngHeader(std::span<const std::byte> bytes) {
   }
   if (*width == 0 || *height == 0 || *width > kMaxSide || *height > kMaxSide) {
     return DataLoss(fmt::format("is a PNG picture of {} x {} pixels", *width, *height));
+  }
+  if (!HasPngEnd(bytes)) {
+    return DataLoss(fmt::format("is a PNG picture truncated after {} bytes", bytes.size()));
   }
   PictureHeader header;
   header.format = PictureFormat::kPng;

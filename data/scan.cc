@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/thread_budget.h"
 #include "data/decode.h"
 #include "data/loader.h"
 #include "data/picture_guard.h"
@@ -32,7 +33,7 @@ Status CheckPicture(const Dataset& dataset, int64_t sample, const DataConfig& co
 
 std::vector<BadPicture> ScanPictures(const Dataset& dataset, const std::vector<int64_t>& indices,
                                      const DataConfig& config, bool decode) {
-  const int workers = config.workers() > 0 ? config.workers() : DefaultWorkers();
+  const int workers = config.workers() > 0 ? config.workers() : UsableCores();
   const size_t items = (indices.size() + kPicturesPerItem - 1) / kPicturesPerItem;
   std::vector<std::vector<BadPicture>> found(items);  // each item its own
   std::vector<Image> pixels(workers);

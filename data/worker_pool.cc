@@ -1,22 +1,19 @@
 #include "data/worker_pool.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <deque>
 #include <numeric>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "core/mutex.h"
+#include "core/thread_budget.h"
 
 namespace ringtail {
 namespace {
@@ -25,6 +22,14 @@ constexpr char kThreadName[] = "rt-loader";
 // A step of nice is a factor of 1.25 of a core's time: 5 leaves a competing loader thread a quarter
 // of it.
 constexpr int kNice = 5;
+
+// How many threads TBB may have in all. Left alone it stops at the number of cores, counting the
+// caller. Lives as long as the process: of several limits TBB takes the lowest, so one per pool
+// would bind the others.
+constexpr size_t kMaxThreads = 256;
+void LiftThreadLimitOnce() {
+  static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, kMaxThreads);
+}
 
 // Names each thread that joins the arena and lowers its priority (which only ever concerns TBB's
 // threads: the arena has no place for others).
@@ -36,7 +41,7 @@ class ThreadSetter : public tbb::task_scheduler_observer {
   ~ThreadSetter() override { observe(false); }
 
   void on_scheduler_entry(bool /*is_worker*/) override {
-    pthread_setname_np(pthread_self(), kThreadName);
+    SetThreadName(kThreadName);
     // Advice: a system that refuses it has its reasons, and everything works without.
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
   }
@@ -47,11 +52,7 @@ class ThreadSetter : public tbb::task_scheduler_observer {
 class WorkerPool::Impl {
  public:
   explicit Impl(int workers)
-      : workers_(workers),
-        // TBB counts the calling thread, too, and would stop at the number of cores.
-        limit_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(workers) + 1),
-        arena_(workers, /*reserved_for_masters=*/0),
-        setter_(arena_) {
+      : workers_(workers), arena_(workers, /*reserved_for_masters=*/0), setter_(arena_) {
     MutexLock lock(&mutex_);
     free_workers_.resize(workers);
     std::iota(free_workers_.rbegin(), free_workers_.rend(), 0);
@@ -107,7 +108,6 @@ class WorkerPool::Impl {
   }
 
   const int workers_;
-  tbb::global_control limit_;
   tbb::task_arena arena_;
   ThreadSetter setter_;
   Mutex mutex_;
@@ -118,6 +118,7 @@ class WorkerPool::Impl {
 
 WorkerPool::WorkerPool(int workers) {
   RT_CHECK(workers >= 1, "a worker pool needs a worker");
+  LiftThreadLimitOnce();
   impl_ = std::make_unique<Impl>(workers);
 }
 WorkerPool::~WorkerPool() = default;
@@ -125,12 +126,5 @@ int WorkerPool::workers() const { return impl_->workers(); }
 void WorkerPool::Submit(Item item) { impl_->Submit(std::move(item)); }
 void WorkerPool::Cancel() { impl_->Cancel(); }
 void WorkerPool::WaitUntilIdle() { impl_->WaitUntilIdle(); }
-
-int DefaultWorkers() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(CPU_COUNT(&cores), 1);
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
-}
 
 }  // namespace ringtail

@@ -39,9 +39,6 @@ class WorkerPool {
   std::unique_ptr<Impl> impl_;
 };
 
-// What `workers: 0` means: the cores that this process may use.
-int DefaultWorkers();
-
 }  // namespace ringtail
 
 #endif  // RINGTAIL_DATA_WORKER_POOL_H_

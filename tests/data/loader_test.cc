@@ -1,0 +1,372 @@
+#include "data/loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "data/sampler.h"
+#include "tests/data/memory_dataset.h"
+#include "tests/data/test_pictures.h"
+
+namespace ringtail {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kPictures = 23, kBatch = 4, kSize = 32;
+constexpr int64_t kRowFloats = 3 * kSize * kSize;
+
+std::unique_ptr<MemoryDataset> MakeDataset(int64_t pictures = kPictures) {
+  auto dataset = std::make_unique<MemoryDataset>();
+  for (int64_t i = 0; i < pictures; ++i) {
+    const auto width = static_cast<int32_t>(60 + 7 * (i % 5)),
+               height = static_cast<int32_t>(90 - 8 * (i % 4));
+    dataset->Add(
+        "cat." + std::to_string(i) + ".jpg", static_cast<int32_t>(i % 2),
+        EncodeJpeg(DrawPicture(width, height, i), {.orientation = static_cast<int32_t>(i % 9)}));
+  }
+  return dataset;
+}
+
+std::vector<int64_t> All(const Dataset& dataset) {
+  std::vector<int64_t> indices(dataset.samples().size());
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
+}
+
+DataConfig Config(int workers = 2) {
+  DataConfig config;
+  config.set_workers(workers);
+  config.set_cache_mib(0);
+  config.mutable_bad_pictures()->set_max_fraction(1);
+  config.mutable_augment()->set_brightness(0.2F);
+  return config;
+}
+
+LoaderOptions Options(LoaderMode mode = LoaderMode::kTrain) {
+  LoaderOptions options;
+  options.mode = mode;
+  options.batch = kBatch;
+  options.image_size = kSize;
+  return options;
+}
+
+std::unique_ptr<DataLoader> MakeLoader(const Dataset& dataset, const DataConfig& config,
+                                       const LoaderOptions& options = Options()) {
+  return DataLoader::Create(&dataset, All(dataset), config, options).value();
+}
+
+// A batch that outlives the next Next().
+struct BatchCopy {
+  std::vector<float> images;
+  std::vector<int32_t> labels;
+  std::vector<int64_t> samples;
+  int64_t epoch, step;
+  bool operator==(const BatchCopy&) const = default;
+};
+
+BatchCopy Copy(const LoadedBatch& batch) {
+  return {{batch.images, batch.images + batch.labels.size() * kRowFloats},
+          {batch.labels.begin(), batch.labels.end()},
+          {batch.samples.begin(), batch.samples.end()},
+          batch.epoch,
+          batch.step_in_epoch};
+}
+
+std::vector<BatchCopy> Take(DataLoader* loader, int64_t batches) {
+  std::vector<BatchCopy> result;
+  for (int64_t i = 0; i < batches; ++i) result.push_back(Copy(loader->Next().value()));
+  return result;
+}
+
+TEST(LoaderTest, BitsDoNotDependOnWorkersPrefetchOrCache) {
+  const auto dataset = MakeDataset();
+  constexpr int64_t kBatches = 17;  // into the fourth epoch
+  const std::vector<BatchCopy> expected = Take(MakeLoader(*dataset, Config(1)).get(), kBatches);
+  for (const int workers : {2, 3, 8}) {
+    EXPECT_TRUE(Take(MakeLoader(*dataset, Config(workers)).get(), kBatches) == expected) << workers;
+  }
+  DataConfig config = Config(3);
+  config.set_prefetch_batches(2);
+  EXPECT_TRUE(Take(MakeLoader(*dataset, config).get(), kBatches) == expected);
+  config.set_prefetch_batches(9);
+  config.set_cache_mib(1);
+  const auto cached = MakeLoader(*dataset, config);
+  EXPECT_TRUE(Take(cached.get(), kBatches) == expected);
+  EXPECT_GT(cached->cache_statistics().hits, 0);
+}
+
+TEST(LoaderTest, AnEpochIsAPermutationCutIntoBatches) {
+  const auto dataset = MakeDataset();
+  const auto loader = MakeLoader(*dataset, Config());
+  ASSERT_EQ(loader->steps_per_epoch(), kPictures / kBatch);
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    const std::vector<int64_t> order = EpochPermutation(Options().seed, epoch, kPictures);
+    for (int64_t step = 0; step < loader->steps_per_epoch(); ++step) {
+      const BatchCopy batch = Copy(loader->Next().value());
+      EXPECT_EQ(batch.epoch, epoch);
+      EXPECT_EQ(batch.step, step);
+      for (int64_t row = 0; row < kBatch; ++row) {
+        EXPECT_EQ(batch.samples[row], order[step * kBatch + row]);
+        EXPECT_EQ(batch.labels[row], batch.samples[row] % 2);
+      }
+    }
+  }
+}
+
+TEST(LoaderTest, AnotherEpochShowsAnotherViewOfTheSamePicture) {
+  const auto dataset = MakeDataset(4);
+  const auto loader = MakeLoader(*dataset, Config());
+  const BatchCopy first = Take(loader.get(), 1)[0], second = Take(loader.get(), 1)[0];
+  const auto row_of = [](const BatchCopy& batch, int64_t sample) {
+    const auto row =
+        std::find(batch.samples.begin(), batch.samples.end(), sample) - batch.samples.begin();
+    return std::vector<float>(batch.images.begin() + row * kRowFloats,
+                              batch.images.begin() + (row + 1) * kRowFloats);
+  };
+  for (int64_t sample = 0; sample < 4; ++sample)
+    EXPECT_NE(row_of(first, sample), row_of(second, sample));
+}
+
+TEST(LoaderTest, SeekEqualsGettingThere) {
+  const auto dataset = MakeDataset();
+  const std::vector<BatchCopy> expected = Take(MakeLoader(*dataset, Config()).get(), 14);
+  const auto loader = MakeLoader(*dataset, Config(3));
+  const int64_t steps = loader->steps_per_epoch();
+  for (const int64_t target : {7, 0, 13, 4, 5}) {
+    loader->Seek(target / steps, target % steps);
+    EXPECT_TRUE(Copy(loader->Next().value()) == expected[target]) << target;
+  }
+  loader->Seek(0, 6);  // behind the end of the epoch: a step of the next
+  EXPECT_TRUE(Copy(loader->Next().value()) == expected[6]);
+}
+
+TEST(LoaderTest, RanksShareEachGlobalBatch) {
+  const auto dataset = MakeDataset();
+  LoaderOptions options = Options();
+  options.batch = 2 * kBatch;
+  const std::vector<BatchCopy> expected = Take(MakeLoader(*dataset, Config(), options).get(), 4);
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    options.batch = kBatch;
+    options.world = 2;
+    options.rank = rank;
+    const auto loader = MakeLoader(*dataset, Config(), options);
+    for (const BatchCopy& whole : expected) {
+      const BatchCopy part = Copy(loader->Next().value());
+      EXPECT_EQ(part.images,
+                std::vector<float>(whole.images.begin() + rank * kBatch * kRowFloats,
+                                   whole.images.begin() + (rank + 1) * kBatch * kRowFloats));
+    }
+  }
+}
+
+TEST(LoaderTest, EvaluationIsOnePassInOrderWithPadding) {
+  const auto dataset = MakeDataset();
+  for (const int64_t world : {1, 2, 3}) {
+    std::set<int64_t> seen;
+    for (int64_t rank = 0; rank < world; ++rank) {
+      LoaderOptions options = Options(LoaderMode::kEvaluate);
+      options.world = world;
+      options.rank = rank;
+      const auto loader = MakeLoader(*dataset, Config(), options);
+      int64_t batches = 0;
+      while (true) {
+        const LoadedBatch batch = loader->Next().value();
+        if (batch.labels.empty()) break;
+        ++batches;
+        for (int64_t row = 0; row < kBatch; ++row) {
+          const int64_t sample = batch.samples[row];
+          if (sample >= 0) {
+            EXPECT_TRUE(seen.insert(sample).second);
+            EXPECT_EQ(batch.labels[row], sample % 2);
+            continue;
+          }
+          EXPECT_EQ(batch.labels[row], -1);
+          EXPECT_THAT(std::vector<float>(batch.images + row * kRowFloats,
+                                         batch.images + (row + 1) * kRowFloats),
+                      Each(0.0F));
+        }
+      }
+      EXPECT_EQ(batches, loader->steps_per_epoch());
+      EXPECT_TRUE(loader->Next().value().labels.empty());
+      loader->Seek(0, 0);  // a second pass
+      EXPECT_EQ(loader->Next().value().samples[0], rank * kBatch);
+    }
+    EXPECT_EQ(seen.size(), static_cast<size_t>(kPictures)) << world;
+  }
+}
+
+TEST(LoaderTest, FlippedEvaluationIsTheMirrorImage) {
+  const auto dataset = MakeDataset(4);
+  const BatchCopy plain =
+      Take(MakeLoader(*dataset, Config(), Options(LoaderMode::kEvaluate)).get(), 1)[0];
+  const BatchCopy flipped =
+      Take(MakeLoader(*dataset, Config(), Options(LoaderMode::kEvaluateFlipped)).get(), 1)[0];
+  EXPECT_NE(plain.images, flipped.images);
+  for (int64_t line = 0; line < static_cast<int64_t>(plain.images.size()); line += kSize) {
+    for (int64_t x = 0; x < kSize; ++x) {
+      ASSERT_EQ(plain.images[line + x], flipped.images[line + kSize - 1 - x]);
+    }
+  }
+}
+
+TEST(LoaderTest, ABadPictureKeepsItsRowAndIsReportedOnce) {
+  const auto dataset = MakeDataset();
+  dataset->Replace(5, Bytes(""));
+  const auto loader = MakeLoader(*dataset, Config(3));
+  int seen = 0;
+  for (int64_t step = 0; step < 4 * loader->steps_per_epoch(); ++step) {
+    const BatchCopy batch = Copy(loader->Next().value());
+    for (int64_t row = 0; row < kBatch; ++row) {
+      const std::vector<float> pixels(batch.images.begin() + row * kRowFloats,
+                                      batch.images.begin() + (row + 1) * kRowFloats);
+      if (batch.samples[row] == 5) {
+        ++seen;
+        EXPECT_EQ(batch.labels[row], -1);
+        EXPECT_THAT(pixels, Each(0.0F));
+      } else {
+        EXPECT_EQ(batch.labels[row], batch.samples[row] % 2);
+        EXPECT_THAT(pixels, Not(Each(0.0F)));
+      }
+    }
+  }
+  EXPECT_GE(seen, 1);
+  ASSERT_EQ(loader->bad_pictures().size(), 1U);
+  EXPECT_EQ(loader->bad_pictures()[0].key, "cat.5.jpg");
+  EXPECT_EQ(loader->bad_pictures()[0].reason, "is empty");
+}
+
+// Row D4: the file of a sample is deleted, cut short or replaced while the loader runs.
+TEST(LoaderTest, FilesMayChangeDuringTheEpoch) {
+  for (const int64_t cache_mib : {0, 64}) {
+    const auto dataset = MakeDataset();
+    DataConfig config = Config(3);
+    config.set_cache_mib(cache_mib);
+    const auto loader = MakeLoader(*dataset, config);
+    ASSERT_TRUE(loader->Next().ok());
+    std::vector<std::byte> half = EncodeJpeg(DrawPicture(60, 90));
+    half.resize(half.size() / 2);
+    dataset->Replace(1, NotFound("cannot open cat.1.jpg: No such file or directory"));
+    dataset->Replace(2, half);
+    dataset->Replace(
+        3, EncodeJpeg(DrawPicture(300, 200)));  // another size: what is cached is the old one
+    dataset->Replace(4, DataLoss("cannot read cat.4.jpg: Input/output error"));
+    for (int64_t step = 0; step < 5 * loader->steps_per_epoch(); ++step)
+      ASSERT_TRUE(loader->Next().ok());
+    for (const BadPicture& bad : loader->bad_pictures()) {
+      EXPECT_THAT(bad.sample, testing::AnyOf(1, 2, 4));
+    }
+    if (cache_mib == 0) {
+      EXPECT_EQ(loader->bad_pictures().size(), 3U);
+    }
+  }
+}
+
+// Row D5.
+TEST(LoaderTest, TooManyBadPicturesStopTheRun) {
+  const auto dataset = MakeDataset();
+  for (const int64_t i : {2, 9, 17}) dataset->Replace(i, Bytes("GIF89a not a JPEG at all"));
+  DataConfig config = Config();
+  config.mutable_bad_pictures()->set_max_fraction(0.1);  // 2 of 23 would do
+  LoaderOptions options = Options(LoaderMode::kEvaluate);
+  const auto loader = MakeLoader(*dataset, config, options);
+  Status status;
+  int64_t batches = 0;
+  for (; status.ok() && batches < 6; ++batches) status = loader->Next().status();
+  EXPECT_EQ(batches, 5);  // sample 17 is in the fifth batch
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("3 of 23 pictures cannot be used"));
+  EXPECT_THAT(status.message(), HasSubstr("cat.2.jpg is a GIF picture"));
+}
+
+TEST(LoaderTest, PolicyFailStopsAtTheFirst) {
+  const auto dataset = MakeDataset();
+  dataset->Replace(6, Bytes(""));
+  DataConfig config = Config();
+  config.mutable_bad_pictures()->set_policy(BadPicturesConfig::FAIL);
+  const auto loader = MakeLoader(*dataset, config, Options(LoaderMode::kEvaluate));
+  EXPECT_TRUE(loader->Next().ok());
+  EXPECT_THAT(loader->Next().status().message(), HasSubstr("cat.6.jpg is empty"));
+}
+
+TEST(LoaderTest, MayBeDestroyedAtAnyMoment) {
+  const auto dataset = MakeDataset();
+  for (int64_t batches = 0; batches < 12; ++batches) {
+    const auto loader = MakeLoader(*dataset, Config(1 + static_cast<int>(batches % 4)));
+    for (int64_t i = 0; i < batches; ++i) ASSERT_TRUE(loader->Next().ok());
+    if (batches % 3 == 2) loader->Seek(3, 1);
+  }
+}
+
+TEST(LoaderTest, TwoLoadersRunSideBySide) {
+  const auto dataset = MakeDataset();
+  const std::vector<BatchCopy> train = Take(MakeLoader(*dataset, Config()).get(), 6);
+  const std::vector<BatchCopy> evaluate =
+      Take(MakeLoader(*dataset, Config(), Options(LoaderMode::kEvaluate)).get(), 6);
+  const auto first = MakeLoader(*dataset, Config(2));
+  const auto second = MakeLoader(*dataset, Config(3), Options(LoaderMode::kEvaluate));
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_TRUE(Copy(first->Next().value()) == train[i]);
+    EXPECT_TRUE(Copy(second->Next().value()) == evaluate[i]);
+  }
+}
+
+TEST(LoaderTest, RefusesWhatCannotWork) {
+  const auto dataset = MakeDataset();
+  const auto create = [&](auto&& change) {
+    LoaderOptions options = Options();
+    DataConfig config = Config();
+    change(&options, &config);
+    return DataLoader::Create(dataset.get(), All(*dataset), config, options).status();
+  };
+  EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->batch = 24; }).message(),
+              HasSubstr("23 training pictures do not fill one batch"));
+  EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->batch = 0; }).message(),
+              HasSubstr("batch is 0"));
+  EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->rank = 1; }).message(),
+              HasSubstr("rank 1 does not exist"));
+  EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->image_size = 0; }).message(),
+              HasSubstr("image_size is 0"));
+  EXPECT_THAT(create([](LoaderOptions*, DataConfig* c) { c->set_prefetch_batches(1); }).message(),
+              HasSubstr("prefetch_batches is 1"));
+}
+
+TEST(ScanPicturesTest, FindsThemAllInOrderWhateverTheWorkers) {
+  const auto dataset = MakeDataset(50);
+  std::vector<std::byte> truncated = EncodeJpeg(DrawPicture(80, 60));
+  truncated.resize(truncated.size() / 2);
+  dataset->Replace(40, truncated);
+  dataset->Replace(3, Bytes("hello, world"));
+  dataset->Replace(17, NotFound("cannot open cat.17.jpg: Permission denied"));
+  for (const int workers : {1, 4}) {
+    const auto bad = ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/true);
+    ASSERT_EQ(bad.size(), 3U);
+    EXPECT_EQ(bad[0].sample, 3);
+    EXPECT_THAT(bad[0].reason, HasSubstr("begins with 68 65 6C 6C"));
+    EXPECT_EQ(bad[1].sample, 17);
+    EXPECT_EQ(bad[2].key, "cat.40.jpg");
+    EXPECT_THAT(bad[2].reason, HasSubstr("is truncated after"));
+    EXPECT_EQ(ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/false).size(), 2U);
+  }
+  EXPECT_TRUE(ScanPictures(*dataset, {}, Config(), true).empty());
+}
+
+TEST(CheckBadPicturesTest, TheLimitItselfIsAllowed) {
+  BadPicturesConfig config;
+  config.set_max_fraction(0.01);
+  const std::vector<BadPicture> one = {{7, "cat.7.jpg", "is empty"}};
+  EXPECT_TRUE(CheckBadPictures({}, 0, config).ok());
+  EXPECT_TRUE(CheckBadPictures(one, 100, config).ok());
+  EXPECT_FALSE(CheckBadPictures(one, 99, config).ok());
+}
+
+}  // namespace
+}  // namespace ringtail
