@@ -12,6 +12,8 @@ namespace ringtail {
 namespace {
 
 constexpr uint64_t kLayerKey = 0x5EED;
+constexpr float kOffKinks =
+    0.25F;  // so that the sum of one, two or three inputs is no whole number
 
 // Evenly spaced numbers in random order: no two are close, so that the largest of a window stays
 // it.
@@ -25,7 +27,7 @@ std::vector<float> DistinctInputs(const BlobDesc& desc, uint64_t seed, float low
   for (const size_t rank : ranks) {
     const float value =
         low + (high - low) * (static_cast<float>(rank) + 0.5F) / static_cast<float>(count);
-    inputs.push_back(std::round(value * 0x1p16F) * 0x1p-16F);
+    inputs.push_back((std::round(value * 0x1p16F) + kOffKinks) * 0x1p-16F);
   }
   return inputs;
 }
@@ -50,11 +52,11 @@ Status CheckedLayer::Create(const LayerCase& layer_case, const std::vector<BlobD
   runner_ = std::make_unique<LayerRunner>(layer_.get(), src, options);
   RT_RETURN_IF_ERROR(runner_->status());
 
-  // Vectors start at 0 or 1, where a mistake may not show.
+  // Vectors start at 0 or 1, where a mistake may not show; these take batch norm beyond 6.
   Rng rng(RngKey(options.seed).With(kTestStream).With("vectors"));
   for (size_t i = 0; i < runner_->num_parameters(); ++i) {
     if (runner_->parameter(i).spec.kind != ParameterKind::kVector) continue;
-    for (float& value : runner_->parameter(i).value()) value = rng.Uniform(0.5F, 1.5F);
+    for (float& value : runner_->parameter(i).value()) value = rng.Uniform(0.5F, 3.0F);
   }
   for (size_t i = 0; i < src.size(); ++i) {
     src_.push_back(DistinctInputs(src[i], options.seed + i, layer_case.low, layer_case.high));

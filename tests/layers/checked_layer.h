@@ -23,7 +23,7 @@ class CheckedLayer {
 
   const Status& status() const { return status_; }
   LayerRunner& runner() { return *runner_; }
-  // May be changed between passes. Distinct multiples of 2^-16.
+  // May be changed between passes. Distinct, multiples of 2^-18, off the kinks at 0 and 6.
   std::vector<std::vector<float>>& src() { return src_; }
   const std::vector<float>& projection() const { return projection_; }
 

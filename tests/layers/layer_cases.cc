@@ -11,6 +11,8 @@ constexpr auto kNone = Activation::kNone;
 
 // The largest of a window changes hands when values are closer than this (see DistinctInputs).
 constexpr float kPoolDistance = 0x1p-13F;
+// One parameter moves so many elements that with a larger step some always meet a kink.
+constexpr float kManyKinks = 0x1p-10F;
 
 std::vector<LayerCase> Convolutions() {
   return {
@@ -113,8 +115,8 @@ std::vector<LayerCase> Normalisations() {
       {"batch_norm_picture", "batch_norm {}", {{3, 17, 5, 3}}},
       {"batch_norm_vector", "batch_norm { epsilon: 0.1 }", {{9, 5}}},
       {"batch_norm_far_from_zero", "batch_norm {}", {{2, 3, 5, 5}}, kNone, 9, 12},
-      {"batch_norm_relu", "batch_norm {}", {{3, 8, 3, 5}}, kRelu},
-      {"batch_norm_relu6", "batch_norm {}", {{2, 17, 7, 7}}, kRelu6},
+      {"batch_norm_relu", "batch_norm {}", {{3, 8, 3, 5}}, kRelu, -1, 1, kManyKinks},
+      {"batch_norm_relu6", "batch_norm {}", {{2, 17, 7, 7}}, kRelu6, -1, 1, kManyKinks},
       {"lrn_default_size", "lrn { alpha: 1 k: 2 }", {{3, 17, 3, 5}}, kNone, -2, 2},
       {"lrn_other_power", "lrn { size: 3 alpha: 2 beta: 0.5 }", {{1, 5, 5, 7}}, kNone, -2, 2},
       {"lrn_more_than_all", "lrn { size: 9 alpha: 2 }", {{2, 3}}, kNone, -2, 2},
