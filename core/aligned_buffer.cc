@@ -18,8 +18,10 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   const size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-  RT_CHECK(data_ != nullptr, "out of memory: cannot allocate " + std::to_string(rounded >> 20) + " MiB");
+  const bool wrapped = rounded < bytes;
+  data_ = wrapped ? nullptr : static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  RT_CHECK(data_ != nullptr,
+           "out of memory: cannot allocate " + std::to_string(bytes >> 20) + " MiB");
   // Advice only: without huge pages everything works, with more TLB misses.
   if (alignment == kHugePage) (void)madvise(data_, rounded, MADV_HUGEPAGE);
   std::memset(data_, 0, rounded);

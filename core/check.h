@@ -10,10 +10,10 @@ namespace ringtail {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
                               std::string_view message);
 
-#define RT_CHECK(condition, message)                                              \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]]                                                \
-      ::ringtail::CheckFailed(__FILE__, __LINE__, #condition, message);           \
+#define RT_CHECK(condition, message)                                    \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::ringtail::CheckFailed(__FILE__, __LINE__, #condition, message); \
   } while (false)
 
 }  // namespace ringtail

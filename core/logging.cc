@@ -7,13 +7,14 @@ namespace ringtail {
 namespace {
 
 spdlog::logger& Logger() {
-  static const std::shared_ptr<spdlog::logger> logger = [] {
+  // Never destroyed: threads may log after main().
+  static const auto* const logger = new std::shared_ptr<spdlog::logger>([] {
     auto created = spdlog::stderr_color_mt("ringtail");
     created->set_pattern("%^%L%$ %H:%M:%S %v");
     created->set_level(spdlog::level::info);
     return created;
-  }();
-  return *logger;
+  }());
+  return **logger;
 }
 
 }  // namespace

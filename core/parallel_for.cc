@@ -8,6 +8,15 @@
 
 namespace ringtail {
 
+namespace {
+
+// Sizes of ranges differ by at most one. Not count * i / parts, which can overflow.
+int64_t RangeBegin(int64_t count, int64_t parts, int64_t i) {
+  return count / parts * i + std::min(i, count % parts);
+}
+
+}  // namespace
+
 int NumComputeThreads() { return omp_get_max_threads(); }
 
 void SetNumComputeThreads(int n) {
@@ -15,12 +24,19 @@ void SetNumComputeThreads(int n) {
   omp_set_num_threads(n);
 }
 
-void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& fn) {
+namespace internal {
+
+void ParallelForRanges(int64_t count, int64_t grain, RangeFunction call, const void* fn) {
   if (count <= 0) return;
-  const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, NumComputeThreads());
-  if (parts == 1) return fn(0, count);
-#pragma omp parallel for num_threads(static_cast<int>(parts)) schedule(static, 1)
-  for (int64_t i = 0; i < parts; ++i) fn(count * i / parts, count * (i + 1) / parts);
+  const int64_t parts =
+      std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, NumComputeThreads());
+  if (parts == 1) return call(fn, 0, count);
+#pragma omp parallel for num_threads(static_cast <int>(parts)) schedule(static, 1)
+  for (int64_t i = 0; i < parts; ++i) {
+    call(fn, RangeBegin(count, parts, i), RangeBegin(count, parts, i + 1));
+  }
 }
+
+}  // namespace internal
 
 }  // namespace ringtail

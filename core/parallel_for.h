@@ -1,21 +1,39 @@
-// A parallel loop over OpenMP's team, the one that oneDNN uses, too (two pools would oversubscribe the
-// cores). Call it from the trainer thread only.
+// A parallel loop over OpenMP's team, the one that oneDNN uses, too (two pools would oversubscribe
+// the cores). Call it from the trainer thread only.
 //
-// fn(begin, end) gets ranges that are a pure function of (count, grain, threads): no work stealing, so a
-// reduction with one slot per range gives the same bits in every run.
+//   ParallelFor(count, kMinFloatsPerThread, [&](int64_t begin, int64_t end) { ... });
+//
+// The ranges are a pure function of (count, grain, threads): no work stealing, so a reduction with
+// one slot per range gives the same bits in every run. `fn` must not throw. Thread-safety: the
+// trainer thread. Cost: one fork and join of the team (a few microseconds) unless there is only one
+// range; no allocation.
 #ifndef RINGTAIL_CORE_PARALLEL_FOR_H_
 #define RINGTAIL_CORE_PARALLEL_FOR_H_
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 
 namespace ringtail {
 
 int NumComputeThreads();           // what the next loop will use at most
 void SetNumComputeThreads(int n);  // n >= 1; for oneDNN's primitives, too
 
-// Splits [0, count) into at most NumComputeThreads() ranges of at least `grain` (except the last).
-void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& fn);
+namespace internal {
+// `fn` without its type, so that the loop itself is compiled once and nothing is copied to the
+// heap.
+using RangeFunction = void (*)(const void* fn, int64_t begin, int64_t end);
+void ParallelForRanges(int64_t count, int64_t grain, RangeFunction call, const void* fn);
+}  // namespace internal
+
+// Calls fn(begin, end) for ranges that cover [0, count) once: at most NumComputeThreads() of them,
+// each of at least `grain` unless count is smaller. Nothing happens if count <= 0.
+template <typename Fn>
+void ParallelFor(int64_t count, int64_t grain, const Fn& fn) {
+  const auto call = [](const void* object, int64_t begin, int64_t end) {
+    (*static_cast<const Fn*>(object))(begin, end);
+  };
+  internal::ParallelForRanges(count, grain, call, std::addressof(fn));
+}
 
 }  // namespace ringtail
 

@@ -1,5 +1,6 @@
 #include "core/parameter.h"
 
+#include <limits>
 #include <unordered_set>
 
 #include "core/check.h"
@@ -8,6 +9,21 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kAlignFloats = 16;  // 64 bytes
+constexpr int64_t kMaxElements = int64_t{1} << 38;
+
+// Refuses lists whose elements do not fit into a block; their sum cannot overflow.
+Status CheckSizes(const std::vector<ParameterSpec>& specs) {
+  int64_t sum = 0;
+  for (const ParameterSpec& spec : specs) {
+    const int64_t elements = NumElements(spec.shape);
+    if (elements > kMaxElements - sum) {
+      return ResourceExhausted("parameter '" + spec.name + "' of " + ShapeString(spec.shape) +
+                               " makes the net larger than 1 TiB; make the layer smaller");
+    }
+    sum += elements;
+  }
+  return {};
+}
 
 // Places `specs` one behind the other; returns the size of the block in floats.
 int64_t Place(std::vector<ParameterSpec> specs, bool is_buffer, const ParameterArena* arena,
@@ -37,7 +53,11 @@ const Parameter* Find(std::span<const Parameter> list, std::string_view name) {
 
 int64_t NumElements(const Shape& shape) {
   int64_t n = 1;
-  for (int64_t d : shape) n *= d;
+  for (const int64_t d : shape) {
+    RT_CHECK(d >= 0, "a dimension is negative");
+    if (d == 0) return 0;
+    if (__builtin_mul_overflow(n, d, &n)) n = std::numeric_limits<int64_t>::max();
+  }
   return n;
 }
 
@@ -52,15 +72,21 @@ std::span<float> Parameter::value() const {
   return block.floats().subspan(offset, elements);
 }
 
-std::span<float> Parameter::grad() const { return arena->grads_.floats().subspan(offset, elements); }
+std::span<float> Parameter::grad() const {
+  RT_CHECK(!is_buffer, "a buffer has no gradient");
+  return arena->grads_.floats().subspan(offset, elements);
+}
 
-StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(std::vector<ParameterSpec> parameters,
-                                                                 std::vector<ParameterSpec> buffers) {
+StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
+    std::vector<ParameterSpec> parameters, std::vector<ParameterSpec> buffers) {
+  RT_RETURN_IF_ERROR(CheckSizes(parameters));
+  RT_RETURN_IF_ERROR(CheckSizes(buffers));
   std::unordered_set<std::string_view> names;
   for (const auto* list : {&parameters, &buffers}) {
     for (const ParameterSpec& spec : *list) {
       if (!names.insert(spec.name).second) {
-        return InvalidArgument("parameter '" + spec.name + "' exists twice; give the layers different names");
+        return InvalidArgument("parameter '" + spec.name +
+                               "' exists twice; give the layers different names");
       }
     }
   }
@@ -77,7 +103,9 @@ StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(std::vector<Par
 const Parameter* ParameterArena::FindParameter(std::string_view name) const {
   return Find(parameters_, name);
 }
-const Parameter* ParameterArena::FindBuffer(std::string_view name) const { return Find(buffers_, name); }
+const Parameter* ParameterArena::FindBuffer(std::string_view name) const {
+  return Find(buffers_, name);
+}
 
 void ParameterArena::SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values) {
   RT_CHECK(values->size_bytes() == values_.size_bytes(), "SwapValues: sizes differ");

@@ -1,11 +1,12 @@
-// Parameters: all weights of a net in one block of f32, all gradients in another of the same layout.
+// Parameters: all weights of a net in one block of f32, all gradients in another of the same
+// layout.
 //
-// Order in the blocks: as backward produces gradients (last layer first), so that a gradient bucket is
-// a range of the block and can be sent while backward goes on. Everything is plain row-major, PyTorch's
-// shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors (C). Every parameter starts on
-// a 64-byte boundary; the gaps stay zero.
-// Buffers (batch norm's running statistics) have no gradient and a block of their own.
-// Thread-safety: none; the trainer thread owns it.
+// Order in the blocks: as backward produces gradients (last layer first), so that a gradient bucket
+// is a range of the block and can be sent while backward goes on. Everything is plain row-major,
+// PyTorch's shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors (C). Every
+// parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's running
+// statistics) have no gradient and a block of their own. Thread-safety: none; the trainer thread
+// owns it.
 #ifndef RINGTAIL_CORE_PARAMETER_H_
 #define RINGTAIL_CORE_PARAMETER_H_
 
@@ -21,10 +22,14 @@
 namespace ringtail {
 
 using Shape = std::vector<int64_t>;
-int64_t NumElements(const Shape& shape);     // product; 1 for {}
+int64_t NumElements(const Shape& shape);      // product, 1 for {}; the largest int64 if beyond it
 std::string ShapeString(const Shape& shape);  // "64x3x7x7"
 
-enum class ParameterKind { kConvolutionWeight, kLinearWeight, kVector };  // kVector: bias, batch norm
+enum class ParameterKind {
+  kConvolutionWeight,
+  kLinearWeight,
+  kVector
+};  // kVector: bias, batch norm
 
 struct ParameterSpec {
   std::string name;  // "<layer>.weight"
@@ -36,7 +41,7 @@ struct ParameterSpec {
 class ParameterArena;
 struct Parameter {
   ParameterSpec spec;
-  int64_t offset = 0;    // in floats from the start of the block
+  int64_t offset = 0;  // in floats from the start of the block
   int64_t elements = 0;
   bool is_buffer = false;
   const ParameterArena* arena = nullptr;
@@ -47,21 +52,27 @@ struct Parameter {
 
 class ParameterArena {
  public:
-  // Names must be unique over both lists (InvalidArgument otherwise). Values start at zero.
+  // Names must be unique over both lists (InvalidArgument) and a list may have at most 2^38
+  // elements (1 TiB, ResourceExhausted; whether the machine has the memory is core/memory_limit.h's
+  // question). Values start at zero.
   static StatusOr<std::unique_ptr<ParameterArena>> Create(std::vector<ParameterSpec> parameters,
                                                           std::vector<ParameterSpec> buffers);
+
+  ParameterArena(const ParameterArena&) = delete;  // parameters point to their arena
+  ParameterArena& operator=(const ParameterArena&) = delete;
 
   std::span<const Parameter> parameters() const { return parameters_; }
   std::span<const Parameter> buffers() const { return buffers_; }
   const Parameter* FindParameter(std::string_view name) const;  // null if there is none
   const Parameter* FindBuffer(std::string_view name) const;
 
-  std::span<float> values() const { return values_.floats(); }        // whole block, with gaps
+  std::span<float> values() const { return values_.floats(); }  // whole block, with gaps
   std::span<float> grads() const { return grads_.floats(); }
   std::span<float> buffer_values() const { return buffer_values_.floats(); }
   int64_t num_parameters() const { return num_parameters_; }  // elements without gaps and buffers
 
-  // Exchanges the weights and buffers with others of the same size: how averaged weights are evaluated.
+  // Exchanges the weights and buffers with others of the same size: how averaged weights are
+  // evaluated.
   void SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values);
 
  private:

@@ -1,5 +1,5 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon et al., SC'11). A draw is a pure function of a
-// key and a counter: no state, no order, the same on every machine and for any number of threads.
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., SC'11). A draw is a pure function of
+// a key and a counter: no state, no order, the same on every machine and for any number of threads.
 //
 //   RngKey key = RngKey(seed).With(kDropoutStream).With(step).With(layer);
 //   Rng rng(key.With(sample));  float u = rng.Uniform();

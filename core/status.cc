@@ -7,19 +7,32 @@ namespace ringtail {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "OK";
-    case StatusCode::kCancelled: return "Cancelled";
-    case StatusCode::kInvalidArgument: return "InvalidArgument";
-    case StatusCode::kDeadlineExceeded: return "DeadlineExceeded";
-    case StatusCode::kNotFound: return "NotFound";
-    case StatusCode::kAlreadyExists: return "AlreadyExists";
-    case StatusCode::kPermissionDenied: return "PermissionDenied";
-    case StatusCode::kResourceExhausted: return "ResourceExhausted";
-    case StatusCode::kFailedPrecondition: return "FailedPrecondition";
-    case StatusCode::kUnimplemented: return "Unimplemented";
-    case StatusCode::kInternal: return "Internal";
-    case StatusCode::kUnavailable: return "Unavailable";
-    case StatusCode::kDataLoss: return "DataLoss";
+    case StatusCode::kOk:
+      return "OK";
+    case StatusCode::kCancelled:
+      return "Cancelled";
+    case StatusCode::kInvalidArgument:
+      return "InvalidArgument";
+    case StatusCode::kDeadlineExceeded:
+      return "DeadlineExceeded";
+    case StatusCode::kNotFound:
+      return "NotFound";
+    case StatusCode::kAlreadyExists:
+      return "AlreadyExists";
+    case StatusCode::kPermissionDenied:
+      return "PermissionDenied";
+    case StatusCode::kResourceExhausted:
+      return "ResourceExhausted";
+    case StatusCode::kFailedPrecondition:
+      return "FailedPrecondition";
+    case StatusCode::kUnimplemented:
+      return "Unimplemented";
+    case StatusCode::kInternal:
+      return "Internal";
+    case StatusCode::kUnavailable:
+      return "Unavailable";
+    case StatusCode::kDataLoss:
+      return "DataLoss";
   }
   return "Unknown";
 }
@@ -64,14 +77,37 @@ Status Cancelled(std::string m) { return {StatusCode::kCancelled, std::move(m)};
 Status ErrnoStatus(int error_number, std::string_view what) {
   StatusCode code = StatusCode::kInternal;
   switch (error_number) {
-    case ENOENT: case ENOTDIR: code = StatusCode::kNotFound; break;
-    case EEXIST: code = StatusCode::kAlreadyExists; break;
-    case EACCES: case EPERM: case EROFS: code = StatusCode::kPermissionDenied; break;
-    case ENOSPC: case EDQUOT: case EFBIG: case EMFILE: case ENFILE: case ENOMEM:
-      code = StatusCode::kResourceExhausted; break;
-    case EIO: code = StatusCode::kDataLoss; break;
-    case EINVAL: case EISDIR: case ENAMETOOLONG: case ELOOP: code = StatusCode::kInvalidArgument; break;
-    default: break;
+    case ENOENT:
+    case ENOTDIR:
+      code = StatusCode::kNotFound;
+      break;
+    case EEXIST:
+      code = StatusCode::kAlreadyExists;
+      break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      code = StatusCode::kPermissionDenied;
+      break;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      code = StatusCode::kResourceExhausted;
+      break;
+    case EIO:
+      code = StatusCode::kDataLoss;
+      break;
+    case EINVAL:
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      code = StatusCode::kInvalidArgument;
+      break;
+    default:
+      break;
   }
   return {code, std::string(what) + ": " + std::strerror(error_number)};
 }

@@ -29,9 +29,9 @@ enum class StatusCode {
   kResourceExhausted = 8,   // disk full, limit exceeded
   kFailedPrecondition = 9,  // right in itself, not in this state
   kUnimplemented = 12,
-  kInternal = 13,           // a library failed in a way that nobody expects
-  kUnavailable = 14,        // a peer is gone
-  kDataLoss = 15,           // corrupt or truncated data
+  kInternal = 13,     // a library failed in a way that nobody expects
+  kUnavailable = 14,  // a peer is gone
+  kDataLoss = 15,     // corrupt or truncated data
 };
 
 std::string_view StatusCodeName(StatusCode code);  // "InvalidArgument"
@@ -107,10 +107,10 @@ class [[nodiscard]] StatusOr {
   std::optional<T> value_;
 };
 
-#define RT_RETURN_IF_ERROR(expression)                  \
-  do {                                                  \
-    ::ringtail::Status rt_status_ = (expression);       \
-    if (!rt_status_.ok()) return rt_status_;            \
+#define RT_RETURN_IF_ERROR(expression)            \
+  do {                                            \
+    ::ringtail::Status rt_status_ = (expression); \
+    if (!rt_status_.ok()) return rt_status_;      \
   } while (false)
 
 // RT_ASSIGN_OR_RETURN(const Dataset data, Dataset::Open(path));
