@@ -1,0 +1,50 @@
+#include "core/logging.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ringtail {
+namespace {
+
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
+
+class LoggingTest : public ::testing::Test {
+ protected:
+  void TearDown() override { SetLogLevel(LogLevel::kInfo); }
+
+  // The level letters of what comes out at `level`.
+  static std::string LettersAt(LogLevel level) {
+    SetLogLevel(level);
+    CaptureStderr();
+    LogDebug("d");
+    LogInfo("i");
+    LogWarning("w");
+    LogError("e");
+    std::string letters;
+    const std::string output = GetCapturedStderr();
+    for (size_t i = 0; i < output.size(); ++i) {
+      if (i == 0 || output[i - 1] == '\n') letters += output[i];
+    }
+    return letters;
+  }
+};
+
+TEST_F(LoggingTest, LevelDecidesWhatComesOut) {
+  EXPECT_EQ(LettersAt(LogLevel::kDebug), "DIWE");
+  EXPECT_EQ(LettersAt(LogLevel::kInfo), "IWE");
+  EXPECT_EQ(LettersAt(LogLevel::kWarning), "WE");
+  EXPECT_EQ(LettersAt(LogLevel::kError), "E");
+  EXPECT_EQ(LettersAt(LogLevel::kNone), "");
+}
+
+TEST_F(LoggingTest, LinesHaveLevelTimeAndTheMessageAsItIs) {
+  CaptureStderr();
+  LogInfo("50% of {} and {0:d} %s");
+  EXPECT_THAT(GetCapturedStderr(),
+              ::testing::MatchesRegex("I [0-9][0-9]:[0-9][0-9]:[0-9][0-9] 50% of \\{\\} and "
+                                      "\\{0:d\\} %s\n"));
+}
+
+}  // namespace
+}  // namespace ringtail
