@@ -7,7 +7,7 @@ gradient of the first step, every parameter and running statistic after the last
 sides: two generators cannot agree.
 
   apt-get install python3-torch python3-torchvision python3-numpy
-  tests/replay/compare_with_torch.py [--program build/release/bin/dogs_vs_cats] [--nets lenet,resnet18]
+  tests/compare/replay_with_torch.py [--program build/release/bin/dogs_vs_cats] [--nets lenet,resnet18]
 """
 import argparse
 import json

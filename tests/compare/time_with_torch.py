@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""Training speed and peak memory of Ringtail beside PyTorch at its fastest CPU settings.
+
+Every net is measured in alternating runs (PyTorch, Ringtail, PyTorch, ...), one process each, so that a noisy
+machine disturbs both sides alike. PyTorch runs with OpenBLAS, tcmalloc and, per net, the faster of channels_last
+and oneDNN's blocked layout (--layouts). `default` is Debian's PyTorch as it comes: plain layout, glibc's allocator.
+
+  apt-get install python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4
+  tests/compare/time_with_torch.py [--nets resnet18:128:32,lenet:64:32] [--rounds 3]
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LIBRARIES = '/usr/lib/x86_64-linux-gnu'
+NETS = ('lenet:64:32,catdog_vgg:128:32,alexnet:224:32,vgg11_bn:128:32,resnet18:128:32,resnet18:224:32,'
+        'mobilenet_v2:128:32,mobilenet_v2:224:32,resnet50:224:8')
+
+
+def torch_run(net, layout, threads, steps, tuned):
+    name, size, batch = net.split(':')
+    env = dict(os.environ)
+    if tuned:
+        env['OMP_NUM_THREADS'] = str(threads)
+        env['LD_LIBRARY_PATH'] = f'{LIBRARIES}/openblas-openmp'
+        env['LD_PRELOAD'] = f'{LIBRARIES}/libtcmalloc_minimal.so.4'
+    run = subprocess.run(['/usr/bin/python3', os.path.join(HERE, 'torch_step.py'), name, size, batch, str(threads),
+                          layout, str(steps)], env=env, capture_output=True, text=True)
+    if run.returncode != 0:
+        return None  # the blocked layout lacks some operations (ReLU6)
+    result = json.loads(run.stdout)
+    return statistics.median(result['times']) * 1e3, result['peak_mib']
+
+
+def ringtail_run(program, net, threads, steps):
+    name, size, batch = net.split(':')
+    run = subprocess.run([program, 'time', '--config', os.path.join(ROOT, 'configs', name + '.textproto'), '--batch',
+                          batch, '--set', f'data.image_size={size}', '--threads', str(threads), '--iterations',
+                          str(steps), '--json'], check=True, capture_output=True, text=True)
+    result = json.loads(run.stdout)
+    return result['step_ms'], result['peak_memory_mib']
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--program', default=os.path.join(ROOT, 'build/release/bin/dogs_vs_cats'))
+    parser.add_argument('--nets', default=NETS, help='name:size:batch,...')
+    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--steps', type=int, default=5)
+    parser.add_argument('--layouts', default='nhwc,mkldnn')
+    parser.add_argument('--untuned', action='store_true', help='also PyTorch as it comes')
+    args = parser.parse_args()
+    print('| net @size, batch | PyTorch tuned ms (layout) | Ringtail ms | speed ratio per round | median | '
+          'peak MiB PyTorch | Ringtail | memory ratio | PyTorch untuned ms |')
+    print('|---|---|---|---|---|---|---|---|---|')
+    speeds, memories = [], []
+    for net in args.nets.split(','):
+        best = {}
+        for layout in args.layouts.split(','):
+            probe = torch_run(net, layout, args.threads, args.steps, True)
+            if probe:
+                best[layout] = probe[0]
+        layout = min(best, key=best.get)
+        rows = [(torch_run(net, layout, args.threads, args.steps, True),
+                 ringtail_run(args.program, net, args.threads, args.steps)) for _ in range(args.rounds)]
+        untuned = torch_run(net, 'nchw', 1, 2, False)[0] if args.untuned else float('nan')
+        ratios = [t[0] / r[0] for t, r in rows]
+        torch_ms, ours_ms = (statistics.median(row[i][0] for row in rows) for i in (0, 1))
+        torch_mib, ours_mib = (statistics.median(row[i][1] for row in rows) for i in (0, 1))
+        speeds.append(statistics.median(ratios))
+        memories.append(ours_mib / torch_mib)
+        name, size, batch = net.split(':')
+        print(f'| {name} @{size}, {batch} | {torch_ms:.0f} ({layout}) | {ours_ms:.0f} | '
+              f'{", ".join(f"{r:.2f}" for r in ratios)} | {speeds[-1]:.2f} | {torch_mib:.0f} | {ours_mib:.0f} | '
+              f'{memories[-1]:.2f} | {untuned:.0f} |', flush=True)
+    mean = lambda values: math.exp(statistics.fmean(map(math.log, values)))
+    print(f'geometric mean: speed {mean(speeds):.2f}, memory {mean(memories):.2f}')
+
+
+if __name__ == '__main__':
+    main()
