@@ -185,7 +185,7 @@ Status RemoveTemporaryFiles(const std::string& folder) {
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   for (const std::string& name : names) {
     if (!IsTemporaryName(name)) continue;
-    const std::string path = folder + "/" + name;
+    const std::string path = std::filesystem::path(folder) / name;
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
       return ErrnoStatus(errno, "cannot remove the temporary file '" + path + "'");
     }

@@ -8,6 +8,7 @@
 #include "core/crc32c.h"
 #include "core/file.h"
 #include "core/safetensors_header.h"
+#include "core/text_config.h"
 
 namespace ringtail {
 namespace {
@@ -167,13 +168,22 @@ bool SafetensorsFile::Has(std::string_view name) const {
   return entries_.contains(std::string(name));
 }
 
+Status SafetensorsFile::MissingTensor(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const auto& [other, entry] : entries_) names.push_back(other);
+  const std::string nearest = NearestName(name, names);
+  const std::string advice =
+      nearest.empty() ? "" : "; did you mean " + safetensors::Quoted(nearest) + "?";
+  return NotFound(
+      fmt::format("{}: there is no tensor {}{}", file_name_, safetensors::Quoted(name), advice));
+}
+
 template <typename T>
 StatusOr<std::span<const T>> SafetensorsFile::Elements(std::string_view name, Dtype dtype,
                                                        const Shape& shape) const {
   const auto found = entries_.find(std::string(name));
   if (found == entries_.end()) {
-    return NotFound(
-        fmt::format("{}: there is no tensor {}", file_name_, safetensors::Quoted(name)));
+    return MissingTensor(name);
   }
   const Entry& entry = found->second;
   if (entry.dtype != dtype) {

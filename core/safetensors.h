@@ -84,6 +84,7 @@ class SafetensorsFile {
   Status VerifyChecksums(std::string_view header_json);
   void AlignTensors();
   std::span<const std::byte> Data(const Entry& entry) const;
+  Status MissingTensor(std::string_view name) const;
   template <typename T>
   StatusOr<std::span<const T>> Elements(std::string_view name, Dtype dtype,
                                         const Shape& shape) const;

@@ -248,6 +248,7 @@ bool HeaderReader::FinishTensor() {
 // Sorted by place, each tensor has to begin where the one before ended, and the last ends the data.
 Status CheckCoverage(const std::map<std::string, Entry>& entries, size_t data_bytes) {
   std::vector<std::pair<const Entry*, const std::string*>> by_place;
+  by_place.reserve(entries.size());
   for (const auto& [name, entry] : entries) by_place.emplace_back(&entry, &name);
   std::sort(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);

@@ -98,7 +98,7 @@ TEST(SafetensorsTest, FileWithoutTensors) {
 TEST(SafetensorsTest, DataAndTensorsAreAlignedWhenWritten) {
   const float w[] = {1, 2, 3};
   const std::vector<int64_t> n = {5};
-  for (size_t padding = 0; padding < 70; ++padding) {
+  for (size_t padding = 0; padding < 70; padding += 5) {
     const TensorView tensors[] = {{"u", Dtype::kU8, {3}, std::as_bytes(std::span("abc", 3))},
                                   ViewF32("w", {3}, w),
                                   {"n", Dtype::kI64, {1}, std::as_bytes(std::span(n))}};
@@ -141,7 +141,9 @@ TEST(SafetensorsTest, AskingForTheWrongThingSaysWhatIsThere) {
   EXPECT_FALSE(file->Has("conv1.weigth"));
   const Status missing = file->F32("conv1.weigth", {}).status();
   EXPECT_EQ(missing.code(), StatusCode::kNotFound);
-  EXPECT_THAT(missing.message(), HasSubstr("made.safetensors"));
+  EXPECT_THAT(missing.message(),
+              HasSubstr("'made.safetensors': there is no tensor \"conv1.weigth\"; "
+                        "did you mean \"conv1.weight\"?"));
   const Status dtype = file->I32("conv1.weight", {}).status();
   EXPECT_EQ(dtype.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(dtype.message(), HasSubstr("is F32, but I32 is expected"));

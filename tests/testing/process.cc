@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 std::vector<char*> NullTerminated(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& string : strings) pointers.push_back(string.data());
   pointers.push_back(nullptr);
   return pointers;
