@@ -1,1 +1,40 @@
-int main() { return 0; }
+// dogs_vs_cats: trains, evaluates and examines networks that tell cats from dogs.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "apps/commands/command.h"
+#include "apps/exit_code.h"
+#include "apps/version.h"
+
+namespace ringtail {
+namespace {
+
+int Fail(const std::string& message, int exit_code) {
+  std::cerr << "dogs_vs_cats: " << message << '\n';
+  return exit_code;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Trains convolutional networks on CPUs to tell cats from dogs.", "dogs_vs_cats");
+  app.set_version_flag("--version", VersionLine());
+  app.require_subcommand(1);
+  Command chosen;
+  AddSummaryCommand(&app, &chosen);
+  AddTimeCommand(&app, &chosen);
+  AddReplayCommand(&app, &chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for) {  // --help, --version
+    return app.exit(asked_for);
+  } catch (const CLI::ParseError& error) {
+    return Fail(std::string(error.what()) + "; see --help", kExitUsage);
+  }
+  const StatusOr<int> exit_code = chosen();
+  return exit_code.ok() ? *exit_code
+                        : Fail(exit_code.status().message(), ExitCodeOf(exit_code.status()));
+}
+
+}  // namespace
+}  // namespace ringtail
+
+int main(int argc, char** argv) { return ringtail::Main(argc, argv); }

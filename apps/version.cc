@@ -1,7 +1,20 @@
 #include "apps/version.h"
 
+#include <fmt/core.h>
+#include <google/protobuf/stubs/common.h>
+
+#include <opencv2/core/utility.hpp>
+
+#include "layers/kernels/kernels.h"
+#include "layers/onednn_version.h"
+
 namespace ringtail {
 
-std::string VersionLine() { return std::string("ringtail ") + kRingtailVersion; }
+std::string VersionLine() {
+  return fmt::format("ringtail {} ({} kernels), oneDNN {}, OpenCV {}, protobuf {}",
+                     kRingtailVersion, KernelIsaName(SelectedKernelIsa()), OneDnnVersion(),
+                     cv::getVersionString(),
+                     google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION));
+}
 
 }  // namespace ringtail

@@ -8,7 +8,7 @@ namespace ringtail {
 
 inline constexpr char kRingtailVersion[] = "0.1.0";
 
-// "ringtail 0.1.0, oneDNN 2.6.3 (avx512), OpenCV 4.6.0, protobuf 3.21.12"
+// "ringtail 0.1.0 (avx512 kernels), oneDNN 2.6.3 (avx512_core), OpenCV 4.6.0, protobuf 3.21.12"
 std::string VersionLine();
 
 }  // namespace ringtail

@@ -1,0 +1,45 @@
+#include "apps/commands/config_flags.h"
+
+#include <fmt/core.h>
+#include <google/protobuf/stubs/strutil.h>
+
+#include <CLI/CLI.hpp>
+
+#include "core/parallel_for.h"
+#include "core/thread_budget.h"
+
+namespace ringtail {
+
+void ConfigFlags::SetString(const std::string& field, const std::string& value) {
+  set.push_back(fmt::format("{}=\"{}\"", field, google::protobuf::CEscape(value)));
+}
+
+void ConfigFlags::SetNumber(const std::string& field, int64_t value) {
+  set.push_back(fmt::format("{}={}", field, value));
+}
+
+void AddConfigFlag(CLI::App* app, ConfigFlags* flags) {
+  app->add_option("--config", flags->config, "Config file (default: the one that is built in)")
+      ->type_name("FILE");
+}
+
+void AddSetFlag(CLI::App* app, ConfigFlags* flags) {
+  app->add_option("--set", flags->set, "Override any field, e.g. train.epochs=3; repeatable")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddThreadsFlag(CLI::App* app, ConfigFlags* flags) {
+  app->add_option("--threads", flags->threads, "Compute threads (default: all cores)")
+      ->check(CLI::Range(1, 4096));
+}
+
+std::string UseThreads(const ConfigFlags& flags, const RunConfig& config) {
+  const int asked = flags.threads > 0 ? flags.threads : config.train().threads();
+  const ThreadBudget budget = SplitCores(UsableCores(), asked, config.data().workers());
+  SetNumComputeThreads(budget.compute);
+  return budget.Describe();
+}
+
+}  // namespace ringtail

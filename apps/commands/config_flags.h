@@ -1,0 +1,37 @@
+// The flags that all verbs with a config share: --config, --set, --threads.
+#ifndef RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
+#define RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "apps/run_config.h"
+#include "core/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ringtail {
+
+struct ConfigFlags {
+  std::string config;  // path; empty: built in
+  std::vector<std::string> set;
+  int threads = 0;  // 0: what train.threads says
+
+  // Adds a --set whose value is quoted as a string ("/data/my pictures").
+  void SetString(const std::string& field, const std::string& value);
+  void SetNumber(const std::string& field, int64_t value);
+};
+
+void AddConfigFlag(CLI::App* app, ConfigFlags* flags);
+void AddSetFlag(CLI::App* app, ConfigFlags* flags);
+void AddThreadsFlag(CLI::App* app, ConfigFlags* flags);
+
+// Sets the number of compute threads from --threads, else train.threads, else the cores that the
+// process may use. Returns what was chosen, in words.
+std::string UseThreads(const ConfigFlags& flags, const RunConfig& config);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_

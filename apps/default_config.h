@@ -1,0 +1,14 @@
+// configs/dogs_vs_cats.textproto as it was when the program was built: what runs without --config.
+#ifndef RINGTAIL_APPS_DEFAULT_CONFIG_H_
+#define RINGTAIL_APPS_DEFAULT_CONFIG_H_
+
+#include <string_view>
+
+namespace ringtail {
+
+inline constexpr std::string_view kDefaultConfigName = "dogs_vs_cats.textproto (built in)";
+std::string_view DefaultConfigText();
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_DEFAULT_CONFIG_H_

@@ -1,0 +1,118 @@
+#include "apps/run_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "apps/default_config.h"
+#include "apps/train_config_check.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace ringtail {
+namespace {
+
+Status ValidateOptimConfig(const OptimConfig& config, const ConfigSource& source) {
+  RT_RETURN_IF_ERROR(ValidateSchedule(config, &source));
+  // The rules check themselves when they are created; nothing to optimise is enough for that.
+  RT_ASSIGN_OR_RETURN(const auto nothing, ParameterArena::Create({}, {}));
+  return Optimizer::Create(config, nothing.get(), &source).status();
+}
+
+Status ValidateRanges(const LoadedConfig& loaded) {
+  const RunConfig& config = loaded.config;
+  const ConfigSource& source = loaded.source;
+  if (config.net().layer().empty()) {
+    return source.Error("net", "the network has no layers; give it some: net { layer { ... } }");
+  }
+  RT_RETURN_IF_ERROR(CheckFinite(config, &source, ""));
+  RT_RETURN_IF_ERROR(ValidateTrainConfig(config, source));
+  return ValidateOptimConfig(config.optim(), source);
+}
+
+// The first parameter whose shape depends on the picture's size; null if none does.
+const Parameter* FirstOfOtherShape(const Model& model, const Model& other) {
+  for (const Parameter& p : model.arena().parameters()) {
+    if (other.arena().FindParameter(p.spec.name)->spec.shape != p.spec.shape) return &p;
+  }
+  return nullptr;
+}
+
+Status CheckFits(const LoadedConfig& loaded, const Model& model, int64_t image_size,
+                 std::string_view field) {
+  RT_ASSIGN_OR_RETURN(const auto resized,
+                      Model::Create(loaded.config.net(), image_size, &loaded.source, "net"));
+  const Parameter* differs = FirstOfOtherShape(model, *resized);
+  if (differs == nullptr) return OkStatus();
+  return loaded.source.Error(
+      field,
+      fmt::format("for pictures of {} pixels '{}' would have the shape {} instead of {}; end "
+                  "the convolutions with global_average_pool, or train at one size",
+                  image_size, differs->spec.name,
+                  ShapeString(resized->arena().FindParameter(differs->spec.name)->spec.shape),
+                  ShapeString(differs->spec.shape)));
+}
+
+StatusOr<LoadedConfig> Finish(LoadedConfig loaded, std::span<const std::string> overrides) {
+  for (const std::string& assignment : overrides) {
+    RT_RETURN_IF_ERROR(ApplyOverride(assignment, &loaded.config, &loaded.source));
+  }
+  RT_RETURN_IF_ERROR(ValidateRanges(loaded));
+  return loaded;
+}
+
+}  // namespace
+
+StatusOr<LoadedConfig> LoadRunConfig(const std::string& path,
+                                     std::span<const std::string> overrides) {
+  if (path.empty()) return ParseRunConfig(DefaultConfigText(), kDefaultConfigName, overrides);
+  LoadedConfig loaded;
+  const Status read = ReadTextConfig(path, &loaded.config, &loaded.source);
+  if (!read.ok()) return InvalidArgument(read.message());  // a wrong path is a wrong flag
+  return Finish(std::move(loaded), overrides);
+}
+
+StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view name,
+                                      std::span<const std::string> overrides) {
+  LoadedConfig loaded;
+  RT_RETURN_IF_ERROR(ParseTextConfig(text, name, &loaded.config, &loaded.source));
+  return Finish(std::move(loaded), overrides);
+}
+
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded) {
+  const RunConfig& config = loaded.config;
+  const std::vector<int64_t> sizes = TrainingImageSizes(config);
+  RT_ASSIGN_OR_RETURN(auto model,
+                      Model::Create(config.net(), sizes.front(), &loaded.source, "net"));
+  for (size_t i = 1; i < sizes.size(); ++i) {
+    RT_RETURN_IF_ERROR(
+        CheckFits(loaded, *model, sizes[i], fmt::format("train.phase[{}].image_size", i - 1)));
+  }
+  if (config.train().evaluation_image_size() > 0) {
+    RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().evaluation_image_size(),
+                                 "train.evaluation_image_size"));
+  }
+  return model;
+}
+
+std::vector<int64_t> TrainingImageSizes(const RunConfig& config) {
+  std::vector<int64_t> sizes = {config.data().image_size()};
+  for (const PhaseConfig& phase : config.train().phase()) sizes.push_back(phase.image_size());
+  return sizes;
+}
+
+int64_t EvaluationImageSize(const RunConfig& config, int64_t training_size) {
+  const int64_t fixed = config.train().evaluation_image_size();
+  return fixed > 0 ? fixed : training_size;
+}
+
+int64_t PartBatch(const RunConfig& config) {
+  return config.train().batch() / config.train().accumulation();
+}
+
+int64_t EvaluationBatch(const RunConfig& config) {
+  const int64_t asked = config.train().evaluation_batch();
+  return asked > 0 ? asked : PartBatch(config);
+}
+
+}  // namespace ringtail
