@@ -1,4 +1,5 @@
 // Files that lie: each is refused with one clear error that names the file and the reason.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -244,9 +245,10 @@ TEST(SafetensorsHostileTest, MemoryFollowsTheFileNotItsClaims) {
   const long before = PeakMemoryKib();
   // Each claims up to 8 EiB in a few bytes.
   for (int power = 33; power < 63; ++power) {
-    const std::string bytes = std::to_string(uint64_t{1} << power);
-    ExpectRefused(SafetensorsBytes(R"({"a":{"dtype":"U8","shape":[)" + bytes +
-                                       R"(],"data_offsets":[0,)" + bytes + "]}}",
+    const uint64_t bytes = uint64_t{1} << power;
+    ExpectRefused(SafetensorsBytes(fmt::format(R"({{"a":{{"dtype":"U8","shape":[{0}],)"
+                                               R"("data_offsets":[0,{0}]}}}})",
+                                               bytes),
                                    kData),
                   "are not inside the 8 bytes");
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -80,8 +81,7 @@ TEST(SafetensorsTest, RoundTripKeepsEveryBit) {
   EXPECT_EQ(file->metadata(), metadata);
   const StatusOr<std::span<const float>> read = file->F32(tensors[0].name, {3, 1, 2});
   ASSERT_TRUE(read.ok());
-  ASSERT_EQ(read->size_bytes(), sizeof(values));
-  EXPECT_EQ(std::memcmp(read->data(), values, sizeof(values)), 0);
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(*read), std::as_bytes(std::span(values))));
   EXPECT_THAT(*file->I32("labels", {3}), ElementsAre(1, 0, INT32_MIN));
   EXPECT_THAT(*file->F32("empty", {0, 7}), IsEmpty());
   EXPECT_EQ(file->F32("scalar", {})->size(), 1u);
@@ -157,6 +157,7 @@ TEST(SafetensorsTest, WriterRefusesWhatAFileCannotHold) {
   const float w[] = {1};
   const auto write = [&](std::vector<std::string> names, const Metadata& metadata) {
     std::vector<TensorView> tensors;
+    tensors.reserve(names.size());
     for (std::string& name : names) tensors.push_back(ViewF32(std::move(name), {1}, w));
     return WriteSafetensors(dir.File("a"), tensors, metadata);
   };
