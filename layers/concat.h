@@ -1,11 +1,11 @@
 // Concat: its inputs one behind the other along channels.
 //
-//   src[i] (N, C_i, H, W), any layouts -> dst (N, sum of C_i, H, W) in the largest block among the
-//   inputs diff_src[i] = the channels of diff_dst that came from src[i]
+//   src[i] (N, C_i, H, W), any layouts -> dst (N, sum of C_i, H, W), in the inputs' largest block
+//   diff_src[i] = the channels of diff_dst that came from src[i]
 //
-// State: none. Cost: one copy each way, of whole channel blocks where an input starts at a block's
-// edge and has dst's layout, plane by plane otherwise. Errors: InvalidArgument unless there are two
-// or more inputs with the same N, H and W.
+// State: none. Cost: one copy each way, of whole channel blocks where an input has dst's layout and
+// starts at a block's edge, plane by plane otherwise.
+// Errors: InvalidArgument unless there are two or more inputs with the same N, H and W.
 #ifndef RINGTAIL_LAYERS_CONCAT_H_
 #define RINGTAIL_LAYERS_CONCAT_H_
 

@@ -1,16 +1,17 @@
 // DropConnect: a linear layer whose weights are dropped at random in training, one mask per step.
 //
 //   src (N, C, H, W) read as (N, K), weight (M, K), bias (M) -> dst (N, M)
-//   training:   dst = src (m * weight)^T + bias, m ~ Bernoulli(1 - rate) per weight
+//   training:   dst = act(src (m * weight)^T + bias), m ~ Bernoulli(1 - rate) per weight
 //               diff_weight = m * (diff_dst^T src)
-//   evaluation: dst = src ((1 - rate) weight)^T + bias, the mean over all masks
+//   evaluation: dst = act(src ((1 - rate) weight)^T + bias), the mean over all masks
 // Nothing is rescaled in training, so that both have the same expectation before the activation.
 //
 // m is a function of (run's seed, step, layer's key, index of the weight): the same for all samples
 // of a step and on every process. State: the layer keeps the masked weights and their gradient,
-// twice the weights' memory, outside the net's plan. Cost: that of linear, and a few passes over
-// the weights. Errors: those of linear; InvalidArgument unless 0 <= rate < 1. Source: Wan et al.,
-// ICML 2013, section 3; evaluation by the mean instead of their Gaussian.
+// twice the weights' memory, outside the net's plan.
+// Cost: that of linear, and a few passes over the weights.
+// Errors: those of linear; InvalidArgument unless 0 <= rate < 1.
+// Source: Wan et al., ICML 2013, section 3; evaluation by the mean instead of their Gaussian.
 #ifndef RINGTAIL_LAYERS_DROP_CONNECT_H_
 #define RINGTAIL_LAYERS_DROP_CONNECT_H_
 

@@ -5,11 +5,12 @@
 //   training: dst = src * m / (1 - rate), m ~ Bernoulli(1 - rate) per element
 //             diff_src = diff_dst * m / (1 - rate)
 //
-// State: none. m is drawn again in Backward: it is a function of (run's seed, step, layer's key,
-// position of the sample in the global batch, channel, y, x), whatever the layout, threads and
-// number of processes. In place in both directions. Cost: about a third of a Philox block, 60
-// operations, per four elements. Errors: InvalidArgument unless 0 <= rate < 1.   Source: Srivastava
-// et al., JMLR 15 (2014), section 4.
+// State: none; Backward draws m again. m is a function of (run's seed, step, layer's key, position
+// of the sample in the global batch, channel, y, x), whatever the layout and the number of threads
+// and processes. In place in both directions.
+// Cost: one Philox block, about 60 operations in vectors, per four elements and direction.
+// Errors: InvalidArgument unless 0 <= rate < 1.
+// Source: Srivastava et al., JMLR 15 (2014), section 4.
 #ifndef RINGTAIL_LAYERS_DROPOUT_H_
 #define RINGTAIL_LAYERS_DROPOUT_H_
 

@@ -4,11 +4,11 @@
 //   s = sigmoid(t);  dst = s h + (1 - s) x
 //   diff_h = s diff_dst;  diff_t = s (1 - s) (h - x) diff_dst;  diff_x = (1 - s) diff_dst
 //
-// State: none; s is computed again in Backward. Scratch: t and x, and their gradients, where they
-// come in another layout than h. In place: in Backward, and in Forward if nothing is to be learned.
+// State: none; Backward computes s again. Scratch: t and x, later their gradients, where they come
+// in another layout than h. In place: in Backward, and in Forward if nothing is to be learned.
 // Cost: one pass over memory; sigmoid in vectors.
-// Errors: InvalidArgument unless there are three inputs of one shape.   Source: Srivastava et al.
-// 2015, eq. 3.
+// Errors: InvalidArgument unless there are three inputs of one shape.
+// Source: Srivastava et al. 2015, eq. 3.
 #ifndef RINGTAIL_LAYERS_HIGHWAY_GATE_H_
 #define RINGTAIL_LAYERS_HIGHWAY_GATE_H_
 

@@ -1,12 +1,14 @@
 // Initializers: how a parameter starts (InitializerConfig in layers/net.proto).
 //
-//   normal kinds    value = std * z,  z ~ N(0, 1), std^2 = gain / fan or 2 / (fan_in + fan_out) or
-//   given uniform kinds   value ~ U[-a, a), a = sqrt(3 * variance) or 1 / sqrt(fan_in)
+//   normal kinds:   value = std * z, z ~ N(0, 1); std given, or std^2 = gain / fan,
+//                   or std^2 = 2 / (fan_in + fan_out)
+//   uniform kinds:  value ~ U[-a, a), a = sqrt(3 std^2), or a = 1 / sqrt(fan_in)
 //
-// Value i is a pure function of (key, i): the same for any number of threads and on every machine
-// that rounds log and cos alike. Thread-safety: functions without state; FillInitial runs on the
-// compute team. Cost: about 10 ns per normal value and core. Source: Glorot & Bengio 2010, eq. 16;
-// He et al. 2015, eq. 10; Box & Muller 1958.
+// Value i is a pure function of (key, i): the same for any number of threads, and on every machine
+// that rounds log and cos alike.
+// Thread-safety: functions without state; FillInitial runs on the compute team.
+// Cost: about 20 ns per normal value and core.
+// Source: Glorot & Bengio 2010, eq. 16; He et al. 2015, eq. 10; Box & Muller 1958.
 #ifndef RINGTAIL_LAYERS_INITIALIZER_H_
 #define RINGTAIL_LAYERS_INITIALIZER_H_
 

@@ -1,13 +1,14 @@
 // LRN: local response normalisation across channels.
 //
 //   src (N, C, H, W), any layout -> dst, same shape and layout
-//   dst[c] = src[c] / s[c]^beta,  s[c] = k + alpha / size * sum of src[j]^2 over `size` channels
-//   around c
+//   dst[c] = src[c] / s[c]^beta
+//   s[c] = k + alpha / size * sum of src[j]^2 over the `size` channels around c
 //
-// State: none; s is computed again in Backward. Scratch: three tiles of 16 positions per thread.
-// In place: in Backward, and in Forward if nothing is to be learned. Cost: two passes over memory
-// and 2 size operations per element; the usual beta = 0.75 in vectors, others by one powf per
-// element. Errors: InvalidArgument unless size is odd and positive, alpha >= 0, beta >= 0, k > 0.
+// State: none; Backward computes s again. Scratch: three tiles of 16 positions per thread.
+// In place: in Backward, and in Forward if nothing is to be learned.
+// Cost: two passes over memory and 2 size operations per element; the usual beta = 0.75 in vectors,
+// others by one powf per element.
+// Errors: InvalidArgument unless size is odd and positive, alpha >= 0, beta >= 0, k > 0.
 // Source: Krizhevsky et al., NIPS 2012, section 3.3, with alpha / size for alpha as Caffe has it.
 #ifndef RINGTAIL_LAYERS_LRN_H_
 #define RINGTAIL_LAYERS_LRN_H_

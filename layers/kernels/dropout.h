@@ -1,10 +1,10 @@
 // Dropout's inner loops: Philox4x32-10 (core/random.h) in vectors, and the mask it makes.
 //
 // One Philox block decides on a group of four consecutive channels at one position:
-//   word(c, position) = Philox(counter = {position, c / 4, 0, 0}, key)[c % 4];  dropped if word <
-//   threshold
-// so that the mask does not depend on how a blob lies in memory. dst = src * (dropped ? 0 : scale);
-// dst may be src. See kernels.h for how this is compiled and called.
+//   word(c, position) = Philox(counter = {position, c / 4, 0, 0}, key)[c % 4]
+//   dst = src * (word < threshold ? 0 : scale)
+// so that the mask does not depend on how a blob lies in memory. dst may be src.
+// See kernels.h for how this is compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_DROPOUT_H_
 #define RINGTAIL_LAYERS_KERNELS_DROPOUT_H_
 

@@ -5,14 +5,13 @@ namespace {
 
 constexpr int64_t kChunk = 512;  // floats at a time: the gate stays in the first-level cache
 
-// e^x for |x| <= 87: x = n ln 2 + r, |r| <= ln 2 / 2; e^r by its Taylor series, 2^n by the exponent
-// bits.
+// e^x for |x| <= 87: x = n ln 2 + r, |r| <= ln 2 / 2; e^r by its Taylor series, 2^n by writing the
+// exponent's bits.
 inline float Exp(float x) {
   constexpr float kLog2E = 1.44269504F;
-  constexpr float kLn2High = 0.693359375F,
-                  kLn2Low = -2.12194440e-4F;  // their sum is ln 2, n * high exact
-  constexpr float kRound =
-      12582912.0F;  // 1.5 * 2^23: adding it leaves a whole number in the low bits
+  constexpr float kLn2High = 0.693359375F;    // n * high is exact
+  constexpr float kLn2Low = -2.12194440e-4F;  // high + low = ln 2
+  constexpr float kRound = 12582912.0F;       // 1.5 * 2^23: adding it rounds to a whole number
   const float shifted = x * kLog2E + kRound;
   const float n = shifted - kRound;
   const float r = x - n * kLn2High - n * kLn2Low;

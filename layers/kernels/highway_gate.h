@@ -1,11 +1,13 @@
 // The highway gate's inner loops over n floats, s = sigmoid(t).
 //
-//   forward    dst = x + s (h - x)
-//   backward   diff_h = s diff_dst,  diff_t = s (1 - s) (h - x) diff_dst,  diff_x = (1 - s)
-//   diff_dst
+//   forward:   dst = x + s (h - x)
+//   backward:  diff_h = s diff_dst
+//              diff_t = s (1 - s) (h - x) diff_dst
+//              diff_x = (1 - s) diff_dst
 //
 // dst may be h. diff_h may be diff_dst, diff_t may be t, diff_x may be x; each of the three may be
-// null. sigmoid is right to 2e-7 of its value. See kernels.h for how this is compiled and called.
+// null. sigmoid is right to 2e-7 of its value for |t| <= 80.
+// See kernels.h for how this is compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_HIGHWAY_GATE_H_
 #define RINGTAIL_LAYERS_KERNELS_HIGHWAY_GATE_H_
 

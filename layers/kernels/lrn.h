@@ -2,12 +2,13 @@
 //
 //   s[c] = k + alpha / size * sum of src[j]^2 over the window |j - c| <= half
 //   dst[c] = src[c] s[c]^-beta
-//   diff_src[c] = diff_dst[c] s[c]^-beta - 2 alpha beta / size * src[c] * sum over the window of
-//   ratio[j], ratio[j] = diff_dst[j] src[j] s[j]^(-beta - 1)
+//   ratio[c] = diff_dst[c] src[c] s[c]^(-beta - 1)
+//   diff_src[c] = diff_dst[c] s[c]^-beta
+//                 - 2 alpha beta / size * src[c] * sum of ratio[j] over the window
 //
 // A row is kLrnTile floats. Rows -half .. -1 and channels .. channels + half - 1 of src and ratio
-// must exist and be zero: the window needs no test for the edges. See kernels.h for how this is
-// compiled and called.
+// must exist and be zero, so that the window needs no test for the edges.
+// See kernels.h for how this is compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_LRN_H_
 #define RINGTAIL_LAYERS_KERNELS_LRN_H_
 
