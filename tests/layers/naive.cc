@@ -227,7 +227,7 @@ Doubles WithoutActivation(const NaiveProblem& problem, const std::vector<Doubles
 
 Doubles NaiveForward(const NaiveProblem& problem, const std::vector<Doubles>& src,
                      const std::vector<Doubles>& parameters) {
-  const Doubles dst = WithoutActivation(problem, src, parameters);
+  Doubles dst = WithoutActivation(problem, src, parameters);
   switch (problem.fused) {
     case Activation::kRelu:
       return Map(dst, Relu);
