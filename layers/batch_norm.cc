@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,6 +14,8 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kFloatsPerLine = 16;  // arrays in scratch start on a cache line
+
+using PerChannel = std::array<double, 16>;  // of one channel block, the largest
 
 int64_t RoundUp(int64_t n) { return (n + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine; }
 
@@ -174,24 +176,34 @@ void BatchNormLayer::UseRunningStatistics(const Work& work) const {
   for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
 }
 
-// Mean and variance of a channel from those of its samples, all of equal weight; in double.
+// Mean and variance of each channel from those of its samples, all of equal weight; in double.
 void BatchNormLayer::UseBatchStatistics(const Work& work, int64_t channel_block) const {
+  const int64_t first = channel_block * view_.block, stride = channels();
+  const auto N = static_cast<double>(view_.N), plane = static_cast<double>(view_.plane());
+  PerChannel mean{}, m2{};
+  for (int64_t n = 0; n < view_.N; ++n) {
+    const double* sample = work.first + n * stride + first;
+    for (int64_t i = 0; i < view_.block; ++i) mean[i] += sample[i];
+  }
+  for (double& m : mean) m /= N;
+  for (int64_t n = 0; n < view_.N; ++n) {
+    const double* sample = work.first + n * stride + first;
+    const double* sample_m2 = work.second + n * stride + first;
+    for (int64_t i = 0; i < view_.block; ++i) {
+      const double delta = sample[i] - mean[i];
+      m2[i] += sample_m2[i] + delta * delta * plane;
+    }
+  }
   const std::span<float> running_mean = running_mean_->value(), running_var = running_var_->value();
   const double momentum = config_.momentum(), M = count();
   for (int64_t i = 0; i < view_.block; ++i) {
-    const int64_t c = channel_block * view_.block + i;
-    double mean = 0, m2 = 0;
-    for (int64_t n = 0; n < view_.N; ++n) mean += work.first[n * channels() + c];
-    mean /= static_cast<double>(view_.N);
-    for (int64_t n = 0; n < view_.N; ++n) {
-      const double delta = work.first[n * channels() + c] - mean;
-      m2 += work.second[n * channels() + c] + delta * delta * static_cast<double>(view_.plane());
-    }
-    work.mean[c] = static_cast<float>(mean);
-    work.inv_std[c] = static_cast<float>(1 / std::sqrt(m2 / M + config_.epsilon()));
+    const int64_t c = first + i;
+    work.mean[c] = static_cast<float>(mean[i]);
+    work.inv_std[c] = static_cast<float>(1 / std::sqrt(m2[i] / M + config_.epsilon()));
     if (c >= view_.C) continue;
-    running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * mean);
-    running_var[c] = static_cast<float>((1 - momentum) * running_var[c] + momentum * m2 / (M - 1));
+    running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * mean[i]);
+    running_var[c] =
+        static_cast<float>((1 - momentum) * running_var[c] + momentum * m2[i] / (M - 1));
   }
   SetAffine(work, channel_block);
 }
@@ -220,20 +232,23 @@ void BatchNormLayer::Forward(const ForwardArgs& args) {
 
 // Adds the sums over the samples; parameter gradients, and the coefficients of diff_src.
 void BatchNormLayer::FinishGradientSums(const Work& work, int64_t channel_block) const {
+  const int64_t first = channel_block * view_.block, stride = channels();
+  PerChannel sum_g{}, sum_gx{};
+  for (int64_t n = 0; n < view_.N; ++n) {
+    for (int64_t i = 0; i < view_.block; ++i) {
+      sum_g[i] += work.first[n * stride + first + i];
+      sum_gx[i] += work.second[n * stride + first + i];
+    }
+  }
   const std::span<float> diff_weight = weight_->grad(), diff_bias = bias_->grad();
   for (int64_t i = 0; i < view_.block; ++i) {
-    const int64_t c = channel_block * view_.block + i;
-    double sum_g = 0, sum_gx = 0;
-    for (int64_t n = 0; n < view_.N; ++n) {
-      sum_g += work.first[n * channels() + c];
-      sum_gx += work.second[n * channels() + c];
-    }
+    const int64_t c = first + i;
     const double scale = work.scale[c], inv_std = work.inv_std[c];
-    work.slope[c] = static_cast<float>(-scale * inv_std * inv_std * sum_gx / count());
-    work.offset[c] = static_cast<float>(-scale * sum_g / count());
+    work.slope[c] = static_cast<float>(-scale * inv_std * inv_std * sum_gx[i] / count());
+    work.offset[c] = static_cast<float>(-scale * sum_g[i] / count());
     if (c >= view_.C) continue;
-    diff_weight[c] = static_cast<float>(inv_std * sum_gx);
-    diff_bias[c] = static_cast<float>(sum_g);
+    diff_weight[c] = static_cast<float>(inv_std * sum_gx[i]);
+    diff_bias[c] = static_cast<float>(sum_g[i]);
   }
 }
 

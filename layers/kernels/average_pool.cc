@@ -46,7 +46,10 @@ template <int kBlock>
 void Backward(const float* diff_dst, const AveragePoolGeometry& g, float* diff_src) {
   int64_t zeroed = 0;  // floats
   const auto zero_until = [&](int64_t row) {
-    for (; zeroed < row * g.W * kBlock; ++zeroed) diff_src[zeroed] = 0;
+    const int64_t end = row * g.W * kBlock;
+#pragma omp simd
+    for (int64_t i = zeroed; i < end; ++i) diff_src[i] = 0;
+    zeroed = end > zeroed ? end : zeroed;
   };
   for (int64_t oh = 0; oh < g.OH; ++oh) {
     const PoolSpan rows = g.rows[oh];

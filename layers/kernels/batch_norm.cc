@@ -18,7 +18,10 @@ void Spread(const float* channels, float* lanes) {
 // total[c] += sum of the lanes of channel c.
 template <int kBlock, int kLanes>
 void Fold(const float* lanes, double* total) {
-  for (int l = 0; l < kLanes; ++l) total[l % kBlock] += lanes[l];
+  for (int l = 0; l < kLanes; l += kBlock) {
+#pragma omp simd
+    for (int c = 0; c < kBlock; ++c) total[c] += lanes[l + c];
+  }
 }
 
 template <int kBlock>
@@ -29,7 +32,9 @@ void PieceMean(const float* src, int64_t n, float* mean) {
 #pragma omp simd
     for (int l = 0; l < kSumLanes; ++l) sum[l] += src[i + l];
   }
-  for (int l = 0; i < n; ++i, ++l) sum[l] += src[i];
+  const int64_t rest = n - i;
+#pragma omp simd
+  for (int64_t l = 0; l < rest; ++l) sum[l] += src[i + l];
   double total[kBlock] = {};
   Fold<kBlock, kSumLanes>(sum, total);
   for (int c = 0; c < kBlock; ++c) mean[c] = static_cast<float>(total[c] * kBlock / n);
@@ -50,8 +55,10 @@ void PieceDeviations(const float* src, int64_t n, const float* mean, double* sum
       d2[l] += d * d;
     }
   }
-  for (int l = 0; i < n; ++i, ++l) {
-    const float d = src[i] - m[l];
+  const int64_t rest = n - i;
+#pragma omp simd
+  for (int64_t l = 0; l < rest; ++l) {
+    const float d = src[i + l] - m[l];
     d1[l] += d;
     d2[l] += d * d;
   }

@@ -3,6 +3,10 @@
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
+// Windows of kKernel x kKernel that lie inside the picture have loops of known length, which the
+// compiler unrolls; kAnyKernel stands for all other windows.
+constexpr int kAnyKernel = 0;
+
 // The taps of a window that lie inside the picture: [begin, end) of its kernel rows or columns.
 struct Taps {
   int64_t first;  // picture row or column of tap 0; may be negative
@@ -14,22 +18,28 @@ Taps TapsOf(int64_t window, int64_t stride, int64_t padding, int64_t kernel, int
   return {first, first < 0 ? -first : 0, first + kernel > size ? size - first : kernel};
 }
 
-template <int kBlock, bool kKeepWinner, typename Winner>
+bool AllInside(const Taps& taps, int64_t kernel) { return taps.begin == 0 && taps.end == kernel; }
+
+template <int kBlock, int kKernel, typename Winner>
 void ForwardPixel(const float* src, const MaxPoolGeometry& g, const Taps& rows, const Taps& columns,
                   float* dst, Winner* winner) {
+  constexpr bool kInside = kKernel != kAnyKernel;
+  const int64_t KW = kInside ? kKernel : g.KW;
+  const int64_t row_begin = kInside ? 0 : rows.begin, row_end = kInside ? kKernel : rows.end;
+  const int64_t begin = kInside ? 0 : columns.begin, end = kInside ? kKernel : columns.end;
+  const float* window = src + (rows.first * g.W + columns.first) * kBlock;
   float best[kBlock];
   int32_t best_tap[kBlock];
-  const float* first =
-      src + ((rows.first + rows.begin) * g.W + columns.first + columns.begin) * kBlock;
   for (int c = 0; c < kBlock; ++c) {
-    best[c] = first[c];
-    best_tap[c] = static_cast<int32_t>(rows.begin * g.KW + columns.begin);
+    best[c] = window[(row_begin * g.W + begin) * kBlock + c];
+    best_tap[c] = static_cast<int32_t>(row_begin * KW + begin);
   }
-  for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
-    const float* row = src + ((rows.first + kh) * g.W + columns.first) * kBlock;
-    for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
-      const float* x = row + kw * kBlock;
-      const auto tap = static_cast<int32_t>(kh * g.KW + kw);
+#pragma GCC unroll 3
+  for (int64_t kh = row_begin; kh < row_end; ++kh) {
+#pragma GCC unroll 3
+    for (int64_t kw = begin; kw < end; ++kw) {
+      const float* x = window + (kh * g.W + kw) * kBlock;
+      const auto tap = static_cast<int32_t>(kh * KW + kw);
 #pragma omp simd
       for (int c = 0; c < kBlock; ++c) {
         const bool better = (x[c] > best[c]) | (x[c] != x[c]);
@@ -40,82 +50,125 @@ void ForwardPixel(const float* src, const MaxPoolGeometry& g, const Taps& rows, 
   }
 #pragma omp simd
   for (int c = 0; c < kBlock; ++c) dst[c] = best[c];
-  if constexpr (kKeepWinner) {
+  if (winner == nullptr) return;
 #pragma omp simd
-    for (int c = 0; c < kBlock; ++c) winner[c] = static_cast<Winner>(best_tap[c]);
-  }
+  for (int c = 0; c < kBlock; ++c) winner[c] = static_cast<Winner>(best_tap[c]);
 }
 
-template <int kBlock, bool kKeepWinner, typename Winner>
+template <int kBlock, int kKernel, typename Winner>
 void Forward(const float* src, const MaxPoolGeometry& g, float* dst, Winner* winner) {
   for (int64_t oh = 0; oh < g.OH; ++oh) {
     const Taps rows = TapsOf(oh, g.SH, g.PT, g.KH, g.H);
     for (int64_t ow = 0; ow < g.OW; ++ow) {
       const Taps columns = TapsOf(ow, g.SW, g.PL, g.KW, g.W);
-      const int64_t o = (oh * g.OW + ow) * kBlock;
-      ForwardPixel<kBlock, kKeepWinner>(src, g, rows, columns, dst + o,
-                                        kKeepWinner ? winner + o : nullptr);
+      if (kKernel != kAnyKernel && AllInside(rows, kKernel) && AllInside(columns, kKernel)) {
+        ForwardPixel<kBlock, kKernel>(src, g, rows, columns, dst, winner);
+      } else {
+        ForwardPixel<kBlock, kAnyKernel>(src, g, rows, columns, dst, winner);
+      }
+      dst += kBlock;
+      if (winner != nullptr) winner += kBlock;
     }
   }
 }
 
-template <int kBlock, typename Winner>
-void BackwardPixel(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+template <int kBlock, int kKernel>
+void BackwardPixel(const float* diff_dst, const int32_t* winner, const MaxPoolGeometry& g,
                    const Taps& rows, const Taps& columns, float* diff_src) {
-  int32_t won_by[kBlock];
+  constexpr bool kInside = kKernel != kAnyKernel;
+  const int64_t KW = kInside ? kKernel : g.KW;
+  const int64_t row_begin = kInside ? 0 : rows.begin, row_end = kInside ? kKernel : rows.end;
+  const int64_t begin = kInside ? 0 : columns.begin, end = kInside ? kKernel : columns.end;
+  float* window = diff_src + (rows.first * g.W + columns.first) * kBlock;
+#pragma GCC unroll 3
+  for (int64_t kh = row_begin; kh < row_end; ++kh) {
+#pragma GCC unroll 3
+    for (int64_t kw = begin; kw < end; ++kw) {
+      const auto tap = static_cast<int32_t>(kh * KW + kw);
+      float* x = window + (kh * g.W + kw) * kBlock;
 #pragma omp simd
-  for (int c = 0; c < kBlock; ++c) won_by[c] = winner[c];
-  for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
-    float* row = diff_src + ((rows.first + kh) * g.W + columns.first) * kBlock;
-    for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
-      const auto tap = static_cast<int32_t>(kh * g.KW + kw);
-      float* x = row + kw * kBlock;
+      for (int c = 0; c < kBlock; ++c) {
+        const float diff = diff_dst[c];
+        x[c] += winner[c] == tap ? diff : 0;
+      }
+    }
+  }
+}
+
+// A row of windows. Winners are widened a strip ahead: pixel by pixel the narrow vectors would wait
+// for the wide ones.
+template <int kBlock, int kKernel, typename Winner>
+void BackwardRow(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+                 const Taps& rows, float* diff_src) {
+  constexpr int64_t kStrip = 16;  // pixels
+  int32_t wide[kStrip * kBlock];
+  for (int64_t strip = 0; strip < g.OW; strip += kStrip) {
+    const int64_t end = strip + kStrip < g.OW ? strip + kStrip : g.OW;
+    const Winner* narrow = winner + strip * kBlock;
 #pragma omp simd
-      for (int c = 0; c < kBlock; ++c) x[c] += won_by[c] == tap ? diff_dst[c] : 0;
+    for (int64_t i = 0; i < (end - strip) * kBlock; ++i) wide[i] = narrow[i];
+    for (int64_t ow = strip; ow < end; ++ow) {
+      const Taps columns = TapsOf(ow, g.SW, g.PL, g.KW, g.W);
+      const float* diff = diff_dst + ow * kBlock;
+      const int32_t* won_by = wide + (ow - strip) * kBlock;
+      if (kKernel != kAnyKernel && AllInside(rows, kKernel) && AllInside(columns, kKernel)) {
+        BackwardPixel<kBlock, kKernel>(diff, won_by, g, rows, columns, diff_src);
+      } else {
+        BackwardPixel<kBlock, kAnyKernel>(diff, won_by, g, rows, columns, diff_src);
+      }
     }
   }
 }
 
 // Zeroes the picture row by row just ahead of the windows, so that the row is still in the cache.
-template <int kBlock, typename Winner>
+template <int kBlock, int kKernel, typename Winner>
 void Backward(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
               float* diff_src) {
   int64_t zeroed = 0;  // floats
-  const auto zero_until = [&](int64_t rows) {
-    for (; zeroed < rows * g.W * kBlock; ++zeroed) diff_src[zeroed] = 0;
+  const auto zero_until = [&](int64_t row) {
+    const int64_t end = row * g.W * kBlock;
+#pragma omp simd
+    for (int64_t i = zeroed; i < end; ++i) diff_src[i] = 0;
+    zeroed = end > zeroed ? end : zeroed;
   };
   for (int64_t oh = 0; oh < g.OH; ++oh) {
     const Taps rows = TapsOf(oh, g.SH, g.PT, g.KH, g.H);
     zero_until(rows.first + rows.end);
-    for (int64_t ow = 0; ow < g.OW; ++ow) {
-      const Taps columns = TapsOf(ow, g.SW, g.PL, g.KW, g.W);
-      const int64_t o = (oh * g.OW + ow) * kBlock;
-      BackwardPixel<kBlock>(diff_dst + o, winner + o, g, rows, columns, diff_src);
-    }
+    const int64_t o = oh * g.OW * kBlock;
+    BackwardRow<kBlock, kKernel>(diff_dst + o, winner + o, g, rows, diff_src);
   }
   zero_until(g.H);
 }
 
 template <int kBlock, typename Winner>
-void ForwardMaybeKeep(const float* src, const MaxPoolGeometry& g, float* dst, Winner* winner) {
-  if (winner != nullptr) return Forward<kBlock, true>(src, g, dst, winner);
-  Forward<kBlock, false>(src, g, dst, winner);
+void ForwardAnyKernel(const float* src, const MaxPoolGeometry& g, float* dst, Winner* winner) {
+  if (g.KH == 2 && g.KW == 2) return Forward<kBlock, 2>(src, g, dst, winner);
+  if (g.KH == 3 && g.KW == 3) return Forward<kBlock, 3>(src, g, dst, winner);
+  Forward<kBlock, kAnyKernel>(src, g, dst, winner);
+}
+
+template <int kBlock, typename Winner>
+void BackwardAnyKernel(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+                       float* diff_src) {
+  if (g.KH == 2 && g.KW == 2) return Backward<kBlock, 2>(diff_dst, winner, g, diff_src);
+  if (g.KH == 3 && g.KW == 3) return Backward<kBlock, 3>(diff_dst, winner, g, diff_src);
+  Backward<kBlock, kAnyKernel>(diff_dst, winner, g, diff_src);
 }
 
 template <typename Winner>
 void ForwardAnyBlock(const float* src, const MaxPoolGeometry& g, int64_t block, float* dst,
                      Winner* winner) {
-  if (block == 16) return ForwardMaybeKeep<16>(src, g, dst, winner);
-  if (block == 8) return ForwardMaybeKeep<8>(src, g, dst, winner);
-  ForwardMaybeKeep<1>(src, g, dst, winner);
+  if (block == 16) return ForwardAnyKernel<16>(src, g, dst, winner);
+  if (block == 8) return ForwardAnyKernel<8>(src, g, dst, winner);
+  ForwardAnyKernel<1>(src, g, dst, winner);
 }
 
 template <typename Winner>
 void BackwardAnyBlock(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
                       int64_t block, float* diff_src) {
-  if (block == 16) return Backward<16>(diff_dst, winner, g, diff_src);
-  if (block == 8) return Backward<8>(diff_dst, winner, g, diff_src);
-  Backward<1>(diff_dst, winner, g, diff_src);
+  if (block == 16) return BackwardAnyKernel<16>(diff_dst, winner, g, diff_src);
+  if (block == 8) return BackwardAnyKernel<8>(diff_dst, winner, g, diff_src);
+  BackwardAnyKernel<1>(diff_dst, winner, g, diff_src);
 }
 
 }  // namespace
