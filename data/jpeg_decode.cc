@@ -23,14 +23,15 @@ constexpr int32_t kMarginColumns = 8;
 // Encoders write about ten.
 constexpr int kMaxScans = 100;
 constexpr int kInkComponents = 4;
+constexpr int64_t kBlockSide = 8;  // pixels that a transform turns into coefficients
 
 // libjpeg calls back with pointers to its own members; ours lie behind them.
 struct ErrorManager {
   jpeg_error_mgr base;  // first: libjpeg's pointer to it is a pointer to this
   jmp_buf on_error;
   char message[JMSG_LENGTH_MAX];
-  bool truncated;             // the data ended (or an end marker came) before the pixels did
-  JDIMENSION truncation_row;  // first output row that may be affected
+  bool truncated;         // the data ended (or an end marker came) before the pixels did
+  int64_t complete_rows;  // of the picture at full size, then
 };
 
 ErrorManager* Errors(j_common_ptr jpeg) { return reinterpret_cast<ErrorManager*>(jpeg->err); }
@@ -50,8 +51,10 @@ void OnMessage(j_common_ptr jpeg, int level) {
   const int marker = decoder->unread_marker;
   if (marker >= JPEG_RST0 && marker < JPEG_RST0 + 8) return;
   ErrorManager* errors = Errors(jpeg);
-  if (!errors->truncated) errors->truncation_row = decoder->output_scanline;
+  if (errors->truncated) return;
   errors->truncated = true;
+  errors->complete_rows =
+      int64_t{decoder->input_iMCU_row} * decoder->max_v_samp_factor * kBlockSide;
 }
 
 void OnProgress(j_common_ptr jpeg) {
@@ -159,9 +162,9 @@ Status DecodeJpegRegion(std::span<const std::byte> bytes, const PictureHeader& h
     return DataLoss("is truncated: a scan of the progressive picture is incomplete");
   }
   if (decoder.errors.truncated) {
-    const int64_t row = int64_t{decoder.errors.truncation_row} * region.denominator;
     return DataLoss(fmt::format("is truncated after {} of {} rows",
-                                std::min<int64_t>(row, header.height), header.height));
+                                std::min<int64_t>(decoder.errors.complete_rows, header.height),
+                                header.height));
   }
   return OkStatus();
 }

@@ -104,10 +104,10 @@ StatusOr<PictureHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
         fmt::format("is a BMP picture of {} x {} pixels with {} bits each", columns, rows, *bits));
   }
   const int64_t row_bytes = (columns * *bits + 31) / 32 * 4;
-  const int64_t present = static_cast<int64_t>(bytes.size()) - *pixels;
-  if (*compression == kUncompressed && present < row_bytes * rows) {
+  const int64_t rows_present = (static_cast<int64_t>(bytes.size()) - *pixels) / row_bytes;
+  if (*compression == kUncompressed && rows_present < rows) {
     return DataLoss(fmt::format("is a BMP picture truncated after {} of {} rows",
-                                std::max<int64_t>(present, 0) / row_bytes, rows));
+                                std::max<int64_t>(rows_present, 0), rows));
   }
   PictureHeader header;
   header.format = PictureFormat::kBmp;

@@ -73,9 +73,12 @@ class WorkerPool::Impl {
 
   void Cancel() {
     std::deque<Item> dropped;
-    MutexLock lock(&mutex_);
-    dropped.swap(queue_);
-    WaitUntilWorkersAreFree();
+    {
+      MutexLock lock(&mutex_);
+      dropped.swap(queue_);
+    }
+    dropped.clear();  // what Items own may lock or wait in its destructor
+    WaitUntilIdle();
   }
 
   void WaitUntilIdle() {

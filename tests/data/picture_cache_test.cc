@@ -1,0 +1,110 @@
+#include "data/picture_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/data/test_pictures.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kPictureBytes = 10 * 8 * kChannels;
+
+PictureHeader Header(int32_t width = 10, int32_t height = 8) {
+  PictureHeader header;
+  header.width = width;
+  header.height = height;
+  return header;
+}
+
+TEST(PictureCacheTest, FindsWhatWasInserted) {
+  PictureCache cache(10 * kPictureBytes);
+  EXPECT_FALSE(cache.FindHeader(3).has_value());
+  ASSERT_TRUE(cache.Reserve(kPictureBytes));
+  Image image = DrawPicture(10, 8);
+  const std::vector<uint8_t> pixels = image.pixels;
+  const Image* kept = cache.Insert(3, Header(), 1, &image);
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kept->pixels, pixels);
+  EXPECT_EQ(cache.FindHeader(3), Header());
+  EXPECT_EQ(cache.Find(3, 1), kept);
+  EXPECT_EQ(cache.Find(3, 2), nullptr);
+  EXPECT_EQ(cache.Find(4, 1), nullptr);
+  const CacheStatistics statistics = cache.statistics();
+  EXPECT_EQ(statistics.hits, 1);
+  EXPECT_EQ(statistics.misses, 3);
+  EXPECT_EQ(statistics.pictures, 1);
+  EXPECT_EQ(statistics.bytes, kPictureBytes);
+}
+
+TEST(PictureCacheTest, NeverExceedsItsBudgetAndKeepsWhatItHas) {
+  PictureCache cache(2 * kPictureBytes + 1);
+  for (int64_t sample = 0; sample < 2; ++sample) {
+    ASSERT_TRUE(cache.Reserve(kPictureBytes));
+    Image image = DrawPicture(10, 8);
+    cache.Insert(sample, Header(), 1, &image);
+  }
+  EXPECT_FALSE(cache.Reserve(kPictureBytes));
+  EXPECT_TRUE(cache.Reserve(1));
+  EXPECT_FALSE(cache.Reserve(1));
+  cache.Release(1);
+  EXPECT_TRUE(cache.Reserve(1));
+  EXPECT_NE(cache.Find(0, 1), nullptr);
+  EXPECT_EQ(cache.statistics().bytes, 2 * kPictureBytes);
+}
+
+TEST(PictureCacheTest, WithoutABudgetNothingIsKept) {
+  PictureCache cache(0);
+  EXPECT_FALSE(cache.Reserve(1));
+  EXPECT_FALSE(cache.FindHeader(0).has_value());
+}
+
+TEST(PictureCacheTest, TheSlowerOfTwoThreadsGivesItsShareBack) {
+  PictureCache cache(2 * kPictureBytes);
+  ASSERT_TRUE(cache.Reserve(kPictureBytes));
+  ASSERT_TRUE(cache.Reserve(kPictureBytes));
+  Image first = DrawPicture(10, 8), second = first;
+  const Image* kept = cache.Insert(0, Header(), 1, &first);
+  EXPECT_EQ(cache.Insert(0, Header(), 1, &second), kept);
+  EXPECT_EQ(cache.statistics().pictures, 1);
+  EXPECT_TRUE(cache.Reserve(kPictureBytes));
+}
+
+TEST(PictureCacheTest, AReplacedFileIsNotMixedWithTheOldOne) {
+  PictureCache cache(10 * kPictureBytes);
+  ASSERT_TRUE(cache.Reserve(2 * kPictureBytes));
+  Image before = DrawPicture(10, 8), after = DrawPicture(8, 10);
+  cache.Insert(0, Header(10, 8), 1, &before);
+  EXPECT_EQ(cache.Insert(0, Header(8, 10), 2, &after), nullptr);
+  EXPECT_EQ(after.width, 8);  // still the caller's
+  EXPECT_EQ(cache.FindHeader(0), Header(10, 8));
+  EXPECT_EQ(cache.Find(0, 2), nullptr);
+}
+
+TEST(PictureCacheTest, ManyThreads) {
+  constexpr int64_t kSamples = 50;
+  PictureCache cache(kSamples / 2 * kPictureBytes);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int64_t sample = 0; sample < kSamples; ++sample) {
+        const Image* found = cache.Find(sample, 1);
+        if (found == nullptr && cache.Reserve(kPictureBytes)) {
+          Image image = DrawPicture(10, 8, sample);
+          found = cache.Insert(sample, Header(), 1, &image);
+        }
+        if (found != nullptr) {
+          EXPECT_EQ(found->pixels, DrawPicture(10, 8, sample).pixels);
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(cache.statistics().pictures, kSamples / 2);
+  EXPECT_EQ(cache.statistics().hits + cache.statistics().misses, 4 * kSamples);
+}
+
+}  // namespace
+}  // namespace ringtail
