@@ -9,8 +9,6 @@
 #include <filesystem>
 #include <new>
 
-#include "core/file_descriptor.h"
-
 namespace ringtail {
 namespace {
 
@@ -98,11 +96,11 @@ Status RenameDurably(const std::string& temporary, const std::string& path) {
   return folder.SyncFolder();
 }
 
-Status WriteAndSync(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+Status WriteAndSync(const std::string& path, const FileWriter& write) {
   // O_TRUNC and not O_EXCL: in a container every run may have the process id of one that died.
   RT_ASSIGN_OR_RETURN(FileDescriptor file,
                       FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW));
-  for (const std::span<const std::byte> part : parts) RT_RETURN_IF_ERROR(file.Write(part));
+  RT_RETURN_IF_ERROR(write(file));
   RT_RETURN_IF_ERROR(file.Sync());
   return file.Close();
 }
@@ -127,12 +125,19 @@ StatusOr<std::string> ReadFileText(const std::string& path, int64_t max_bytes) {
   return ReadFile<std::string>(path, max_bytes);
 }
 
-Status WriteFileAtomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+Status WriteFileAtomic(const std::string& path, const FileWriter& write) {
   const std::string temporary = TemporaryName(path);
-  Status status = WriteAndSync(temporary, parts);
+  Status status = WriteAndSync(temporary, write);
   if (status.ok()) status = RenameDurably(temporary, path);
   if (!status.ok()) unlink(temporary.c_str());
   return status.Annotate("writing '" + path + "'");
+}
+
+Status WriteFileAtomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  return WriteFileAtomic(path, [&](const FileDescriptor& file) {
+    for (const std::span<const std::byte> part : parts) RT_RETURN_IF_ERROR(file.Write(part));
+    return OkStatus();
+  });
 }
 
 Status WriteFileAtomic(const std::string& path, std::string_view text) {

@@ -12,11 +12,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "core/status.h"
 
 namespace ringtail {
@@ -32,6 +34,11 @@ StatusOr<std::string> ReadFileText(const std::string& path, int64_t max_bytes);
 // already, but a power cut may undo that.
 Status WriteFileAtomic(const std::string& path, std::span<const std::span<const std::byte>> parts);
 Status WriteFileAtomic(const std::string& path, std::string_view text);
+
+// The same for what does not fit into memory: `write` writes it to the temporary file, front to
+// back. Its error ends the writing and is returned.
+using FileWriter = std::function<Status(const FileDescriptor& file)>;
+Status WriteFileAtomic(const std::string& path, const FileWriter& write);
 
 // Makes `path` another name of the file `existing`, replacing `path` as WriteFileAtomic does. No
 // byte is copied, unless the file system has no hard links.

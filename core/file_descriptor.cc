@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 namespace ringtail {
 namespace {
@@ -21,6 +22,21 @@ auto Uninterrupted(const Call& call) {
   }
 }
 
+// Calls `read_some`(bytes done, bytes wanted) until `to` is full or the file ends; nothing on an
+// error (errno).
+template <typename ReadSome>
+std::optional<size_t> Fill(std::span<std::byte> to, const ReadSome& read_some) {
+  size_t done = 0;
+  while (done < to.size()) {
+    const size_t wanted = std::min(to.size() - done, kMaxTransfer);
+    const ssize_t got = Uninterrupted([&] { return read_some(done, wanted); });
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
 }  // namespace
 
 StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, int flags) {
@@ -35,15 +51,18 @@ FileDescriptor::~FileDescriptor() {
 }
 
 StatusOr<size_t> FileDescriptor::Read(std::span<std::byte> to) const {
-  size_t done = 0;
-  while (done < to.size()) {
-    const size_t wanted = std::min(to.size() - done, kMaxTransfer);
-    const ssize_t got = Uninterrupted([&] { return read(number_, to.data() + done, wanted); });
-    if (got < 0) return ErrnoStatus(errno, "cannot read '" + path_ + "'");
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return done;
+  const auto result =
+      Fill(to, [&](size_t done, size_t wanted) { return read(number_, to.data() + done, wanted); });
+  if (!result) return ErrnoStatus(errno, "cannot read '" + path_ + "'");
+  return *result;
+}
+
+StatusOr<size_t> FileDescriptor::ReadAt(int64_t offset, std::span<std::byte> to) const {
+  const auto result = Fill(to, [&](size_t done, size_t wanted) {
+    return pread(number_, to.data() + done, wanted, offset + static_cast<int64_t>(done));
+  });
+  if (!result) return ErrnoStatus(errno, "cannot read '" + path_ + "'");
+  return *result;
 }
 
 Status FileDescriptor::Write(std::span<const std::byte> from) const {

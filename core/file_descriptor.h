@@ -3,12 +3,13 @@
 //
 // Reading is forgiving, writing is not: who writes calls Close() and looks at what it says, because
 // a network file system reports a full disk only there. The destructor closes what an error left
-// open. Thread-safety: none. Errors: the code of the failed system call (core/status.h
-// ErrnoStatus).
+// open. Thread-safety: none, but for ReadAt. Errors: the code of the failed system call
+// (core/status.h ErrnoStatus).
 #ifndef RINGTAIL_CORE_FILE_DESCRIPTOR_H_
 #define RINGTAIL_CORE_FILE_DESCRIPTOR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,6 +38,8 @@ class FileDescriptor {
 
   // Bytes read into the start of `to`; fewer than `to.size()` only at the end of the file.
   StatusOr<size_t> Read(std::span<std::byte> to) const;
+  // The same from `offset`, without moving where Read goes on; from any number of threads.
+  StatusOr<size_t> ReadAt(int64_t offset, std::span<std::byte> to) const;
   Status Write(std::span<const std::byte> from) const;  // all of it
   Status Sync() const;                                  // until it is on the disk
   Status SyncFolder() const;  // the names in it; OK, too, on file systems that cannot sync folders
