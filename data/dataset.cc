@@ -10,6 +10,7 @@
 
 #include "data/layouts.h"
 #include "data/nothing_found.h"
+#include "data/packed_file.h"
 #include "data/picture_list.h"
 #include "data/picture_name.h"
 
@@ -67,7 +68,9 @@ StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std
         fmt::format("{} is a file, but data.layout {} is a folder; give the folder",
                     EscapeName(path), DataConfig::Layout_Name(layout)));
   }
-  if (layout == DataConfig::PACKED) return InvalidArgument("packed files cannot be read yet");
+  if (layout == DataConfig::PACKED || (layout == DataConfig::AUTO && IsPackedFile(path))) {
+    return OpenPackedFile(path, max_file_mib);
+  }
   if (IsArchiveName(path)) {
     return InvalidArgument(fmt::format(
         "{} is an archive; unpack it and give the folder that comes out of it", EscapeName(path)));

@@ -1,0 +1,61 @@
+// The writing half of data/packed_file.h.
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "core/check.h"
+#include "core/crc32c.h"
+#include "core/file.h"
+#include "data/packed_file.h"
+#include "data/packed_format.h"
+
+namespace ringtail {
+namespace {
+
+StatusOr<std::vector<std::byte>> ReadForPacking(const Dataset& dataset, int64_t sample) {
+  auto bytes = dataset.Read(sample);
+  if (!bytes.ok()) return bytes.status().Annotate(dataset.samples()[sample].key);
+  return bytes;
+}
+
+// Writes one record and enters it into the index.
+Status WriteRecord(const FileDescriptor& file, std::span<const std::byte> bytes,
+                   const Sample& sample, PackedIndex* index) {
+  if (bytes.size() > std::numeric_limits<uint32_t>::max()) {
+    return ResourceExhausted(sample.key + ": too large for a packed file");
+  }
+  RT_RETURN_IF_ERROR(file.Write(bytes));
+  index->records.push_back({0, static_cast<uint32_t>(bytes.size()), Crc32c(bytes)});
+  index->samples.push_back(sample);
+  return OkStatus();
+}
+
+Status WriteIndexAndFooter(const FileDescriptor& file, const PackedIndex& index) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::byte> encoded, EncodePackedIndex(index));
+  RT_RETURN_IF_ERROR(file.Write(encoded));
+  return file.Write(EncodePackedFooter({encoded.size(), index.records.size(), Crc32c(encoded)}));
+}
+
+}  // namespace
+
+Status WritePackedFile(const Dataset& dataset, const std::vector<int64_t>& indices,
+                       const std::string& path, const PackProgress& progress) {
+  const auto total = static_cast<int64_t>(indices.size());
+  return WriteFileAtomic(path, [&](const FileDescriptor& file) -> Status {
+    RT_RETURN_IF_ERROR(file.Write(EncodePackedHeader()));
+    PackedIndex index;
+    index.class_names = dataset.class_names();
+    for (int64_t i = 0; i < total; ++i) {
+      RT_CHECK(i == 0 || indices[i - 1] < indices[i], "indices to pack must rise");
+      RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadForPacking(dataset, indices[i]));
+      RT_RETURN_IF_ERROR(WriteRecord(file, bytes, dataset.samples()[indices[i]], &index));
+      if (progress && !progress(i + 1, total)) {
+        return Cancelled(fmt::format("stopped after {} of {} pictures", i + 1, total));
+      }
+    }
+    return WriteIndexAndFooter(file, index);
+  });
+}
+
+}  // namespace ringtail
