@@ -1,0 +1,22 @@
+// Ranges of every field of data.proto, in one place.
+#ifndef RINGTAIL_DATA_VALIDATE_H_
+#define RINGTAIL_DATA_VALIDATE_H_
+
+#include <string_view>
+
+#include "core/status.h"
+#include "core/text_config.h"
+#include "data/data.pb.h"
+
+namespace ringtail {
+
+// The first field that is out of range, as InvalidArgument with the value and what is allowed. With
+// a `source` (may be null), the message begins with file, line and column; `path` is where `config`
+// stands in what the source parsed ("data"). Looks at no file: whether data.path exists,
+// Dataset::Open finds out. Thread-safety: a pure function.
+Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
+                          std::string_view path);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DATA_VALIDATE_H_
