@@ -62,6 +62,7 @@ double Loss(const Values& dst, const std::vector<float>& projection) {
 template <typename Values>
 std::vector<int> Pieces(const Values& dst) {
   std::vector<int> pieces;
+  pieces.reserve(dst.size());
   for (const double value : dst) pieces.push_back(value <= 0 ? 0 : value < 6 ? 1 : 2);
   return pieces;
 }

@@ -21,6 +21,7 @@ double Sigmoid(double t) { return 1 / (1 + std::exp(-t)); }
 // Runs one gate with the inputs in these blocks and compares with the formulas in double.
 void CheckAgainstFormula(const std::array<int64_t, 3>& blocks, float gate_range, bool in_place) {
   std::vector<BlobDesc> descs;
+  descs.reserve(blocks.size());
   for (const int64_t block : blocks) descs.push_back({2, 17, 9, 5, block});
   const std::vector<std::vector<float>> src = {RandomPlain(descs[0], 1),
                                                RandomPlain(descs[1], 2, -gate_range, gate_range),
