@@ -15,7 +15,7 @@ void ClampGradient(const float* dst, const float* diff_dst, int64_t n, float low
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const float diff = diff_dst[i];
-    diff_src[i] = (dst[i] > low) & (dst[i] < high) ? diff : 0;
+    diff_src[i] = ((dst[i] > low) & (dst[i] < high)) ? diff : 0;
   }
 }
 

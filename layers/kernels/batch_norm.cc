@@ -122,7 +122,7 @@ void GradientSums(const float* src, const float* diff_dst, int64_t n, const Batc
     const auto add = [&](float x, float diff, int l) {
       const float centred = x - mean[l];
       const float y = centred * scale[l] + bias[l];
-      const float g = (y > low) & (y < high) ? diff : 0;
+      const float g = ((y > low) & (y < high)) ? diff : 0;
       s[l] += g;
       sx[l] += g * centred;
     };
@@ -150,7 +150,7 @@ void Gradient(const float* src, const float* diff_dst, int64_t n, const BatchNor
   const auto gradient = [&](float x, float diff, int l) {
     const float centred = x - mean[l];
     const float y = centred * scale[l] + bias[l];
-    const float g = (y > low) & (y < high) ? diff : 0;
+    const float g = ((y > low) & (y < high)) ? diff : 0;
     return scale[l] * g + (slope[l] * centred + offset[l]);
   };
   int64_t i = 0;
