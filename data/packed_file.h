@@ -26,6 +26,14 @@ bool IsPackedFile(const std::string& path);  // whether it begins like one
 // damaged. Read refuses records above `max_file_mib`.
 StatusOr<std::unique_ptr<Dataset>> OpenPackedFile(const std::string& path, int32_t max_file_mib);
 
+struct PackedFileOptions {
+  // Above 0: pictures whose shorter side is longer are made smaller to it and encoded as JPEG
+  // again. All others, and what cannot be decoded, are taken as they are.
+  int32_t short_side = 0;     // pixels
+  int32_t jpeg_quality = 95;  // 1 .. 100
+  BadPicturesConfig limits;   // pictures beyond them are taken as they are
+};
+
 // Called after each picture; false stops the writing (Cancelled).
 using PackProgress = std::function<bool(int64_t done, int64_t total)>;
 
@@ -33,7 +41,8 @@ using PackProgress = std::function<bool(int64_t done, int64_t total)>;
 // for one picture and the index. A picture that cannot be read is an error that names it: scan
 // first, and leave it out. `progress` may be empty.
 Status WritePackedFile(const Dataset& dataset, const std::vector<int64_t>& indices,
-                       const std::string& path, const PackProgress& progress);
+                       const PackedFileOptions& options, const std::string& path,
+                       const PackProgress& progress);
 
 }  // namespace ringtail
 

@@ -9,14 +9,17 @@
 #include "core/file.h"
 #include "data/packed_file.h"
 #include "data/packed_format.h"
+#include "data/shrink_picture.h"
 
 namespace ringtail {
 namespace {
 
-StatusOr<std::vector<std::byte>> ReadForPacking(const Dataset& dataset, int64_t sample) {
+StatusOr<std::vector<std::byte>> ReadForPacking(const Dataset& dataset, int64_t sample,
+                                                const PackedFileOptions& options) {
   auto bytes = dataset.Read(sample);
   if (!bytes.ok()) return bytes.status().Annotate(dataset.samples()[sample].key);
-  return bytes;
+  if (options.short_side == 0) return bytes;
+  return ShrinkPicture(*std::move(bytes), options.limits, options.short_side, options.jpeg_quality);
 }
 
 // Writes one record and enters it into the index.
@@ -37,10 +40,24 @@ Status WriteIndexAndFooter(const FileDescriptor& file, const PackedIndex& index)
   return file.Write(EncodePackedFooter({encoded.size(), index.records.size(), Crc32c(encoded)}));
 }
 
+Status CheckOptions(const PackedFileOptions& options) {
+  if (options.short_side < 0) {
+    return InvalidArgument(fmt::format(
+        "short_side is {}, allowed is 0 (as they are) and more pixels", options.short_side));
+  }
+  if (options.jpeg_quality < 1 || options.jpeg_quality > 100) {
+    return InvalidArgument(
+        fmt::format("jpeg_quality is {}, allowed is 1 .. 100", options.jpeg_quality));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status WritePackedFile(const Dataset& dataset, const std::vector<int64_t>& indices,
-                       const std::string& path, const PackProgress& progress) {
+                       const PackedFileOptions& options, const std::string& path,
+                       const PackProgress& progress) {
+  RT_RETURN_IF_ERROR(CheckOptions(options));
   const auto total = static_cast<int64_t>(indices.size());
   return WriteFileAtomic(path, [&](const FileDescriptor& file) -> Status {
     RT_RETURN_IF_ERROR(file.Write(EncodePackedHeader()));
@@ -48,7 +65,8 @@ Status WritePackedFile(const Dataset& dataset, const std::vector<int64_t>& indic
     index.class_names = dataset.class_names();
     for (int64_t i = 0; i < total; ++i) {
       RT_CHECK(i == 0 || indices[i - 1] < indices[i], "indices to pack must rise");
-      RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadForPacking(dataset, indices[i]));
+      RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                          ReadForPacking(dataset, indices[i], options));
       RT_RETURN_IF_ERROR(WriteRecord(file, bytes, dataset.samples()[indices[i]], &index));
       if (progress && !progress(i + 1, total)) {
         return Cancelled(fmt::format("stopped after {} of {} pictures", i + 1, total));

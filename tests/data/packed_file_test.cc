@@ -42,7 +42,7 @@ class PackedFileTest : public testing::Test {
     PutFile(dir_.File("data/train/Dog/gar\xe7on.jpg"), std::string("zero \0 inside", 13));
     PutFile(dir_.File("data/val/Dog/9.jpg"), "a dog to validate with");
     files_ = OpenOrDie(dir_.File("data"));
-    ASSERT_TRUE(WritePackedFile(*files_, AllOf(*files_), path_, kNoProgress).ok());
+    ASSERT_TRUE(WritePackedFile(*files_, AllOf(*files_), {}, path_, kNoProgress).ok());
     bytes_ = *ReadFileText(path_, 1 << 20);
   }
 
@@ -94,19 +94,19 @@ TEST_F(PackedFileTest, ASubsetIsPackedAndProgressIsReported) {
     calls.emplace_back(done, total);
     return true;
   };
-  ASSERT_TRUE(WritePackedFile(*files_, {0, 3}, path_, progress).ok());
+  ASSERT_TRUE(WritePackedFile(*files_, {0, 3}, {}, path_, progress).ok());
   EXPECT_THAT(Keys(*OpenOrDie(path_)), ElementsAre("train/Cat/1.jpg", "val/Dog/9.jpg"));
   EXPECT_THAT(calls, ElementsAre(std::pair(1, 2), std::pair(2, 2)));
 }
 
 TEST_F(PackedFileTest, ADataSetWithoutPicturesIsPossible) {
-  ASSERT_TRUE(WritePackedFile(*files_, {}, path_, kNoProgress).ok());
+  ASSERT_TRUE(WritePackedFile(*files_, {}, {}, path_, kNoProgress).ok());
   EXPECT_TRUE(OpenOrDie(path_)->samples().empty());
 }
 
 TEST_F(PackedFileTest, WhenStoppedTheOldFileStays) {
   const Status status =
-      WritePackedFile(*files_, {0, 1}, path_, [](int64_t, int64_t) { return false; });
+      WritePackedFile(*files_, {0, 1}, {}, path_, [](int64_t, int64_t) { return false; });
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_EQ(*ReadFileText(path_, 1 << 20), bytes_);
   EXPECT_THAT(*ListFolder(dir_.path()), ElementsAre("data", "pets.packed"));
@@ -114,15 +114,29 @@ TEST_F(PackedFileTest, WhenStoppedTheOldFileStays) {
 
 TEST_F(PackedFileTest, APictureThatCannotBeReadIsNamed) {
   std::filesystem::remove(dir_.File("data/train/Cat/2.jpg"));
-  const Status status = WritePackedFile(*files_, AllOf(*files_), path_, kNoProgress);
+  const Status status = WritePackedFile(*files_, AllOf(*files_), {}, path_, kNoProgress);
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("train/Cat/2.jpg"));
   EXPECT_EQ(*ReadFileText(path_, 1 << 20), bytes_);
 }
 
+TEST_F(PackedFileTest, OptionsOutOfRangeAreErrors) {
+  for (const PackedFileOptions& options :
+       {PackedFileOptions{-1, 95, {}}, PackedFileOptions{100, 0, {}},
+        PackedFileOptions{100, 101, {}}}) {
+    EXPECT_EQ(WritePackedFile(*files_, {0}, options, path_, kNoProgress).code(),
+              StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(PackedFileTest, ShrinkingLeavesWhatIsNoPicture) {
+  ASSERT_TRUE(WritePackedFile(*files_, {0}, {100, 95, {}}, path_, kNoProgress).ok());
+  EXPECT_EQ(ReadText(*OpenOrDie(path_), 0), "first cat, a longer one");
+}
+
 TEST_F(PackedFileTest, AFolderThatDoesNotExistIsAnError) {
   const std::string path = dir_.File("nowhere/pets.packed");
-  EXPECT_EQ(WritePackedFile(*files_, {0}, path, kNoProgress).code(), StatusCode::kNotFound);
+  EXPECT_EQ(WritePackedFile(*files_, {0}, {}, path, kNoProgress).code(), StatusCode::kNotFound);
 }
 
 TEST_F(PackedFileTest, EveryTruncationIsFound) {
@@ -160,13 +174,13 @@ TEST_F(PackedFileTest, CutOffWhileInUseIsAStatus) {
 
 TEST_F(PackedFileTest, ReplacedWhileInUseChangesNothing) {
   const auto packed = OpenOrDie(path_);
-  ASSERT_TRUE(WritePackedFile(*files_, {3}, path_, kNoProgress).ok());
+  ASSERT_TRUE(WritePackedFile(*files_, {3}, {}, path_, kNoProgress).ok());
   EXPECT_EQ(ReadText(*packed, 0), "first cat, a longer one");
 }
 
 TEST_F(PackedFileTest, RecordsAboveTheLimitAreRefused) {
   PutFile(dir_.File("data/train/Cat/2.jpg"), std::string((1 << 20) + 1, 'x'));
-  ASSERT_TRUE(WritePackedFile(*files_, {0, 1}, path_, kNoProgress).ok());
+  ASSERT_TRUE(WritePackedFile(*files_, {0, 1}, {}, path_, kNoProgress).ok());
   const auto packed = OpenPackedFile(path_, kMaxMib);
   ASSERT_TRUE(packed.ok());
   EXPECT_EQ((*packed)->Read(1).status().code(), StatusCode::kResourceExhausted);
