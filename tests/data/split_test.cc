@@ -1,0 +1,176 @@
+// Splits are stratified, complete, and the same for ever.
+#include "data/split.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace ringtail {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<Sample> KaggleSamples(int cats, int dogs) {
+  std::vector<Sample> samples;
+  for (int i = 0; i < cats; ++i) samples.push_back({"cat." + std::to_string(i) + ".jpg", 0});
+  for (int i = 0; i < dogs; ++i) samples.push_back({"dog." + std::to_string(i) + ".jpg", 1});
+  return samples;
+}
+
+SplitConfig Fraction(double fraction, uint64_t seed = 1) {
+  SplitConfig config;
+  config.set_validation_fraction(fraction);
+  config.set_seed(seed);
+  return config;
+}
+
+SplitConfig Numbers(int64_t train_first, int64_t train_last, int64_t first, int64_t last) {
+  SplitConfig config;
+  config.mutable_train()->set_first(train_first);
+  config.mutable_train()->set_last(train_last);
+  config.mutable_validation()->set_first(first);
+  config.mutable_validation()->set_last(last);
+  return config;
+}
+
+std::vector<std::string> KeysOf(const std::vector<int64_t>& indices,
+                                const std::vector<Sample>& samples) {
+  std::vector<std::string> keys;
+  for (const int64_t i : indices) keys.push_back(samples[i].key);
+  return keys;
+}
+
+std::string ErrorOf(const SplitConfig& config, const std::vector<Sample>& samples) {
+  const auto split = SplitDataset(config, samples);
+  if (split.ok()) return "no error";
+  EXPECT_EQ(split.status().code(), StatusCode::kInvalidArgument);
+  return split.status().message();
+}
+
+TEST(SplitTest, ByFractionIsStratifiedAndComplete) {
+  const auto samples = KaggleSamples(1000, 301);
+  const auto split = SplitDataset(Fraction(0.1), samples);
+  ASSERT_TRUE(split.ok());
+  const auto is_cat = [&](int64_t i) { return samples[i].label == 0; };
+  EXPECT_EQ(std::count_if(split->validation.begin(), split->validation.end(), is_cat), 100);
+  EXPECT_EQ(split->validation.size(), 130u);
+  EXPECT_TRUE(std::is_sorted(split->train.begin(), split->train.end()));
+  EXPECT_TRUE(std::is_sorted(split->validation.begin(), split->validation.end()));
+  std::set<int64_t> all(split->train.begin(), split->train.end());
+  all.insert(split->validation.begin(), split->validation.end());
+  EXPECT_EQ(all.size(), 1301u);
+  EXPECT_EQ(split->train.size() + split->validation.size(), 1301u);
+}
+
+// If this changes, everybody's validation set changes, and old accuracies mean nothing.
+TEST(SplitTest, GoldenKeys) {
+  const auto samples = KaggleSamples(20, 20);
+  const auto split = SplitDataset(Fraction(0.15, 1), samples);
+  EXPECT_THAT(
+      KeysOf(split->validation, samples),
+      ElementsAre("cat.1.jpg", "cat.6.jpg", "cat.12.jpg", "dog.1.jpg", "dog.3.jpg", "dog.4.jpg"));
+  const auto other = SplitDataset(Fraction(0.15, 2), samples);
+  EXPECT_THAT(
+      KeysOf(other->validation, samples),
+      ElementsAre("cat.0.jpg", "cat.5.jpg", "cat.6.jpg", "dog.11.jpg", "dog.16.jpg", "dog.17.jpg"));
+}
+
+TEST(SplitTest, EachPictureKeepsItsPartInAnotherOrderOfTheList) {
+  auto samples = KaggleSamples(50, 50);
+  auto before = KeysOf(SplitDataset(Fraction(0.2), samples)->validation, samples);
+  std::reverse(samples.begin(), samples.end());
+  auto after = KeysOf(SplitDataset(Fraction(0.2), samples)->validation, samples);
+  std::sort(before.begin(), before.end());
+  std::sort(after.begin(), after.end());
+  EXPECT_EQ(before, after);
+}
+
+TEST(SplitTest, FractionZeroTrainsOnEverything) {
+  const auto split = SplitDataset(Fraction(0), KaggleSamples(5, 5));
+  ASSERT_TRUE(split.ok());
+  EXPECT_EQ(split->train.size(), 10u);
+  EXPECT_TRUE(split->validation.empty());
+}
+
+TEST(SplitTest, AClassWithoutPicturesIsNoProblem) {
+  const auto split = SplitDataset(Fraction(0.5), KaggleSamples(4, 0));
+  ASSERT_TRUE(split.ok());
+  EXPECT_EQ(split->validation.size(), 2u);
+  EXPECT_EQ(split->train.size(), 2u);
+}
+
+TEST(SplitTest, UnlabelledPicturesAreInNeitherPart) {
+  auto samples = KaggleSamples(10, 10);
+  samples.push_back({"1.jpg", -1});
+  for (const SplitConfig& config : {Fraction(0.5), Numbers(0, 4, 5, 9)}) {
+    const auto split = SplitDataset(config, samples);
+    ASSERT_TRUE(split.ok());
+    EXPECT_EQ(split->train.size() + split->validation.size(), 20u);
+  }
+}
+
+TEST(SplitTest, ByNumbersOfKagglesNames) {
+  const auto samples = KaggleSamples(12500, 12500);
+  const auto split = SplitDataset(Numbers(0, 9999, 10000, 11249), samples);
+  ASSERT_TRUE(split.ok());
+  EXPECT_EQ(split->train.size(), 20000u);
+  EXPECT_EQ(split->validation.size(), 2500u);
+  EXPECT_EQ(samples[split->train[9999]].key, "cat.9999.jpg");
+  EXPECT_EQ(samples[split->train[10000]].key, "dog.0.jpg");
+  EXPECT_EQ(samples[split->validation.front()].key, "cat.10000.jpg");
+  EXPECT_EQ(samples[split->validation.back()].key, "dog.11249.jpg");
+}
+
+TEST(SplitTest, ByNumbersOfClassFolders) {
+  const std::vector<Sample> samples = {{"Cat/7.jpg", 0}, {"Cat/other.jpg", 0}, {"Dog/8.jpg", 1}};
+  const auto split = SplitDataset(Numbers(0, 7, 8, 8), samples);
+  ASSERT_TRUE(split.ok());
+  EXPECT_THAT(split->train, ElementsAre(0));
+  EXPECT_THAT(split->validation, ElementsAre(2));
+}
+
+TEST(SplitTest, ByFolders) {
+  const std::vector<Sample> samples = {{"train/cat/1.jpg", 0, SplitPart::kTrain},
+                                       {"train/cat/2.jpg", 0, SplitPart::kTrain},
+                                       {"val/cat/3.jpg", 0, SplitPart::kValidation}};
+  const auto split = SplitDataset(Fraction(0.9), samples);
+  ASSERT_TRUE(split.ok());
+  EXPECT_THAT(split->train, ElementsAre(0, 1));
+  EXPECT_THAT(split->validation, ElementsAre(2));
+}
+
+TEST(SplitTest, WrongRangesAreErrors) {
+  const auto samples = KaggleSamples(10, 10);
+  EXPECT_THAT(ErrorOf(Numbers(0, 5, 5, 9), samples),
+              HasSubstr("0..5 and split.validation 5..9 overlap"));
+  EXPECT_THAT(ErrorOf(Numbers(5, 9, 0, 5), samples), HasSubstr("overlap"));
+  EXPECT_THAT(ErrorOf(Numbers(0, 9, 3, 4), samples), HasSubstr("overlap"));
+  EXPECT_THAT(ErrorOf(Numbers(4, 3, 5, 9), samples), HasSubstr("split.train 4..3"));
+  EXPECT_THAT(ErrorOf(Numbers(-1, 3, 5, 9), samples), HasSubstr("0 <= first"));
+  EXPECT_THAT(ErrorOf(Numbers(0, 5, 20, 30), samples), HasSubstr("split.validation 20..30"));
+  EXPECT_THAT(ErrorOf(Numbers(20, 30, 0, 5), samples), HasSubstr("split.train 20..30"));
+  SplitConfig half = Numbers(0, 5, 6, 9);
+  half.clear_validation();
+  EXPECT_THAT(ErrorOf(half, samples), HasSubstr("without split.validation"));
+  half = Numbers(0, 5, 6, 9);
+  half.mutable_validation()->clear_last();
+  EXPECT_THAT(ErrorOf(half, samples), HasSubstr("needs both first and last"));
+}
+
+TEST(SplitTest, NothingLeftIsAnError) {
+  EXPECT_THAT(ErrorOf(Fraction(0.1), {}), HasSubstr("none of the pictures has a label"));
+  EXPECT_THAT(ErrorOf(Fraction(0.1), {{"1.jpg", -1}}),
+              HasSubstr("none of the pictures has a label"));
+  EXPECT_THAT(ErrorOf(Fraction(0.1), KaggleSamples(2, 2)), HasSubstr("none for validation"));
+  EXPECT_THAT(ErrorOf(Fraction(0.9), KaggleSamples(1, 1)), HasSubstr("none for training"));
+  for (const double fraction : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THAT(ErrorOf(Fraction(fraction), KaggleSamples(9, 9)), HasSubstr("0 <= fraction < 1"));
+  }
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,106 @@
+// Every field of data.proto: the defaults and the ends of each range are allowed, one step beyond
+// is not.
+#include "data/validate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace ringtail {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Case {
+  const char* text;   // a DataConfig
+  const char* error;  // what the message must hold; "": allowed
+};
+
+class ValidateTest : public testing::TestWithParam<Case> {};
+
+TEST_P(ValidateTest, AllowsOrExplains) {
+  DataConfig config;
+  ASSERT_TRUE(ParseTextConfig(GetParam().text, "data.textproto", &config, nullptr).ok());
+  const Status status = ValidateDataConfig(config, nullptr, "data");
+  if (*GetParam().error == '\0') {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  } else {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(GetParam().error));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, ValidateTest,
+    testing::ValuesIn<Case>({
+        {"", ""},
+        {"image_size: 8", ""},
+        {"image_size: 1024", ""},
+        {"image_size: 7", "data.image_size is 7, allowed is 8 .. 1024"},
+        {"image_size: 1025", "data.image_size"},
+        {"split { validation_fraction: 0 }", ""},
+        {"split { validation_fraction: 1 }", "data.split.validation_fraction is 1"},
+        {"split { validation_fraction: -0.1 }", "data.split.validation_fraction"},
+        {"split { validation_fraction: nan }", "data.split.validation_fraction is nan"},
+        {"split { train { first: 0 last: 1 } validation { first: 2 last: 2 } }", ""},
+        {"split { train { first: 0 last: 1 } }", "data.split.train is wrong"},
+        {"split { validation { first: 0 last: 1 } }", "data.split.validation is wrong"},
+        {"split { train { first: 0 last: 1 } validation { first: 1 last: 2 } }", "overlap"},
+        {"split { train { first: 0 last: 1 } validation { first: 3 last: 2 } }", "not a range"},
+        {"augment { min_area: 1 max_area: 1 }", ""},
+        {"augment { min_area: 0 }", "data.augment.min_area is 0"},
+        {"augment { min_area: nan }", "data.augment.min_area is nan"},
+        {"augment { max_area: 1.01 }", "data.augment.max_area"},
+        {"augment { min_area: 0.5 max_area: 0.4 }", "above augment.max_area"},
+        {"augment { min_aspect: 0.1 max_aspect: 10 }", ""},
+        {"augment { min_aspect: 0.09 }", "data.augment.min_aspect"},
+        {"augment { max_aspect: 10.1 }", "data.augment.max_aspect"},
+        {"augment { min_aspect: 2 max_aspect: 1 }", "above augment.max_aspect"},
+        {"augment { flip_probability: 1 brightness: 1 contrast: 1 saturation: 1 }", ""},
+        {"augment { flip_probability: 1.1 }", "data.augment.flip_probability"},
+        {"augment { flip_probability: -0.1 }", "data.augment.flip_probability"},
+        {"augment { brightness: 1.1 }", "data.augment.brightness"},
+        {"augment { contrast: -1 }", "data.augment.contrast"},
+        {"augment { saturation: inf }", "data.augment.saturation is inf"},
+        {"evaluation { crop_fraction: 1 }", ""},
+        {"evaluation { crop_fraction: 0 }", "data.evaluation.crop_fraction"},
+        {"evaluation { crop_fraction: 1.1 }", "data.evaluation.crop_fraction"},
+        {"mean: [0, 128, 255] std: [1, 0.001, 1000]", ""},
+        {"mean: [1, 2]", "data.mean has 2 values"},
+        {"std: [1, 2, 3, 4]", "data.std has 4 values"},
+        {"mean: [0, 0, 256]", "data.mean[2] is 256"},
+        {"std: [1, 0, 1]", "data.std[1] is 0"},
+        {"std: [nan, 1, 1]", "data.std[0] is nan"},
+        {"workers: 0", ""},
+        {"workers: -1", "data.workers"},
+        {"workers: 1025", "data.workers"},
+        {"prefetch_batches: 2", ""},
+        {"prefetch_batches: 1", "data.prefetch_batches is 1, allowed is 2 .. 64"},
+        {"prefetch_batches: 65", "data.prefetch_batches"},
+        {"cache_mib: 0", ""},
+        {"cache_mib: -1", "data.cache_mib"},
+        {"cache_mib: 9223372036854775807", "data.cache_mib"},
+        {"bad_pictures { max_fraction: 0 }", ""},
+        {"bad_pictures { max_fraction: 1.1 }", "data.bad_pictures.max_fraction"},
+        {"bad_pictures { max_megapixels: 0 }", "data.bad_pictures.max_megapixels"},
+        {"bad_pictures { max_side: 65536 }", "data.bad_pictures.max_side"},
+        {"bad_pictures { max_file_mib: 2047 }", ""},
+        {"bad_pictures { max_file_mib: 2048 }", "data.bad_pictures.max_file_mib"},
+    }));
+
+TEST(ValidateWithSourceTest, PointsAtThePlace) {
+  DataConfig config;
+  ConfigSource source;
+  const char* text = "image_size: 64\naugment {\n  min_area: 2\n}\n";
+  ASSERT_TRUE(ParseTextConfig(text, "pets.textproto", &config, &source).ok());
+  const Status status = ValidateDataConfig(config, &source, "");
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(),
+              AllOf(StartsWith("pets.textproto:3:"), HasSubstr("augment.min_area is 2")));
+}
+
+}  // namespace
+}  // namespace ringtail
