@@ -114,6 +114,7 @@ class [[nodiscard]] StatusOr {
   } while (false)
 
 // RT_ASSIGN_OR_RETURN(const Dataset data, Dataset::Open(path));
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and a name cannot stand in parentheses
 #define RT_ASSIGN_OR_RETURN(declaration, expression) \
   RT_ASSIGN_OR_RETURN_IMPL_(RT_CONCAT_(rt_or_, __LINE__), declaration, expression)
 #define RT_ASSIGN_OR_RETURN_IMPL_(temporary, declaration, expression) \
@@ -122,6 +123,7 @@ class [[nodiscard]] StatusOr {
   declaration = *std::move(temporary)
 #define RT_CONCAT_(a, b) RT_CONCAT_IMPL_(a, b)
 #define RT_CONCAT_IMPL_(a, b) a##b
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace ringtail
 

@@ -117,6 +117,7 @@ std::optional<ParseFailure> RunTextParser(std::string_view text, pb::Message* co
 
 std::string UnknownField(std::string_view name, const pb::Descriptor& type) {
   std::vector<std::string> candidates;
+  candidates.reserve(type.field_count());
   for (int i = 0; i < type.field_count(); ++i) candidates.push_back(type.field(i)->name());
   return fmt::format("unknown field '{}' of {}{}", name, type.name(), Suggestion(name, candidates));
 }

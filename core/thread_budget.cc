@@ -107,7 +107,8 @@ double CgroupQuotaCores(const std::string& root) {
       tightest = std::min(tightest, TightestQuota(mount, parsed->group, QuotaV2));
     } else if (HasCpuController(parsed->controllers)) {
       for (const std::string& folder : {parsed->controllers, std::string("cpu")}) {
-        tightest = std::min(tightest, TightestQuota(mount + "/" + folder, parsed->group, QuotaV1));
+        const std::string controller_mount = fmt::format("{}/{}", mount, folder);
+        tightest = std::min(tightest, TightestQuota(controller_mount, parsed->group, QuotaV1));
       }
     }
   }
