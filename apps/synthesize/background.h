@@ -13,7 +13,7 @@ namespace ringtail {
 cv::Mat DrawBackground(cv::Size size, Rng* rng);
 
 // Sometimes draws stalks, leaves or a bar over the picture, each narrower than a head.
-void DrawForeground(double head_pixels, cv::Mat picture, Rng* rng);
+void DrawForeground(double head_pixels, cv::Mat* picture, Rng* rng);
 
 }  // namespace ringtail
 

@@ -1,5 +1,6 @@
 #include "apps/synthesize/canvas.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <opencv2/imgproc.hpp>

@@ -66,6 +66,7 @@ void DrawCatHead(const Canvas& canvas, const Coat& coat, Rng* rng) {
   const double lean = rng->Uniform(-0.12F, 0.2F), height = rng->Uniform(0.45F, 0.8F);
   const double wide = rng->Uniform(0.95F, 1.1F), look = rng->Uniform(-0.06F, 0.06F);
   const double pupil = rng->Uniform(0.045F, 0.11F);
+  const double droop = rng->Uniform(-0.1F, 0.15F), whiskers = rng->Uniform(0.7F, 1.0F);
   for (const double side : {-1.0, 1.0}) DrawEar(canvas, coat, side, lean, height);
   canvas.FillFur(Smooth({{0, -0.86},
                          {0.6 * wide, -0.7},
@@ -80,7 +81,7 @@ void DrawCatHead(const Canvas& canvas, const Coat& coat, Rng* rng) {
                  coat.fur, 1, coat.contour);
   for (const double side : {-1.0, 1.0}) DrawEye(canvas, coat, side, pupil, look);
   DrawMuzzle(canvas, coat);
-  DrawWhiskers(canvas, coat, rng->Uniform(-0.1F, 0.15F), rng->Uniform(0.7F, 1.0F));
+  DrawWhiskers(canvas, coat, droop, whiskers);
 }
 
 BodyShape CatBody(Rng* rng) {

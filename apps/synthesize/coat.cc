@@ -1,5 +1,6 @@
 #include "apps/synthesize/coat.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -83,7 +84,8 @@ Coat DrawCoat(cv::Size size, double head_pixels, Rng* rng) {
   const cv::Scalar base = Pick(kFurColors, kFurJitter, rng);
   const cv::Scalar second = Pick(kFurColors, kFurJitter, rng);
   const cv::Scalar light = Mixed(base, kWhite, rng->Uniform(0.3F, 0.9F));
-  const cv::Mat markings = DrawMarkings(size, head_pixels, rng) * rng->Uniform(0.5F, 1);
+  cv::Mat markings = DrawMarkings(size, head_pixels, rng);
+  markings *= rng->Uniform(0.5F, 1);
   const cv::Mat grain = SmoothNoise(size, std::max(1.5, head_pixels / 20), rng);
   Coat coat;
   coat.fur = Paint(base, second, markings, grain);
@@ -91,7 +93,8 @@ Coat DrawCoat(cv::Size size, double head_pixels, Rng* rng) {
   coat.contour = Mixed(base, kBlack, 0.75);
   coat.iris = Pick(kIrisColors, 25, rng);
   coat.nose = Chance(0.5, rng) ? Jittered(kBlack, 20, rng) : Jittered(kPink * 0.8, 25, rng);
-  coat.inner_ear = Mixed(Jittered(kPink, 25, rng), base, rng->Uniform(0.1F, 0.6F));
+  const cv::Scalar skin = Jittered(kPink, 25, rng);
+  coat.inner_ear = Mixed(skin, base, rng->Uniform(0.1F, 0.6F));
   coat.mouth = Jittered({110, 96, 220}, 20, rng);
   coat.collar = RandomColor(rng);
   coat.has_collar = Chance(0.35, rng);

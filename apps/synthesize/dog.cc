@@ -6,6 +6,7 @@ namespace ringtail {
 namespace {
 
 const cv::Scalar kPupil(20, 18, 20), kGleam(250, 250, 250), kEyeWhite(232, 236, 238);
+constexpr float kTongueChance = 0.4F;
 
 void DrawEar(const Canvas& canvas, const Coat& coat, double side, double spread, double length) {
   const double top = -0.72, bottom = top + length;
@@ -60,6 +61,8 @@ void DrawMuzzle(const Canvas& canvas, const Coat& coat, double width, bool tongu
 void DrawDogHead(const Canvas& canvas, const Coat& coat, Rng* rng) {
   const double spread = rng->Uniform(0, 0.25F), length = rng->Uniform(0.95F, 1.6F);
   const double wide = rng->Uniform(0.9F, 1.05F), look = rng->Uniform(-0.04F, 0.04F);
+  const double muzzle = rng->Uniform(0.46F, 0.58F);
+  const bool tongue = rng->Uniform() < kTongueChance;
   canvas.FillFur(Smooth({{0, -0.9},
                          {0.52 * wide, -0.8},
                          {0.8 * wide, -0.35},
@@ -72,7 +75,7 @@ void DrawDogHead(const Canvas& canvas, const Coat& coat, Rng* rng) {
                          {-0.52 * wide, -0.8}}),
                  coat.fur, 1, coat.contour);
   for (const double side : {-1.0, 1.0}) DrawEye(canvas, coat, side, look);
-  DrawMuzzle(canvas, coat, rng->Uniform(0.46F, 0.58F), rng->Uniform() < 0.4F);
+  DrawMuzzle(canvas, coat, muzzle, tongue);
   for (const double side : {-1.0, 1.0}) DrawEar(canvas, coat, side, spread, length);
 }
 

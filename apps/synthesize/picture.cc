@@ -52,9 +52,9 @@ Placement DrawPlacement(cv::Size size, Rng* rng) {
   return place;
 }
 
-void DrawAnimal(Species species, const Placement& place, const Coat& coat, cv::Mat picture,
+void DrawAnimal(Species species, const Placement& place, const Coat& coat, cv::Mat* picture,
                 Rng* rng) {
-  const Canvas canvas(picture, place.head_pixels, place.scale, place.degrees, place.flip);
+  const Canvas canvas(*picture, place.head_pixels, place.scale, place.degrees, place.flip);
   const BodyShape body = species == Species::kCat ? CatBody(rng) : DogBody(rng);
   switch (place.pose) {
     case Pose::kPortrait:
@@ -102,8 +102,8 @@ cv::Mat DrawPicture(Species species, RngKey key) {
   const cv::Size size = DrawSize(&frame);
   const Placement place = DrawPlacement(size, &frame);
   cv::Mat picture = DrawBackground(size, &background);
-  DrawAnimal(species, place, DrawCoat(size, place.scale, &fur), picture, &animal);
-  DrawForeground(place.scale, picture, &foreground);
+  DrawAnimal(species, place, DrawCoat(size, place.scale, &fur), &picture, &animal);
+  DrawForeground(place.scale, &picture, &foreground);
   return Photograph(picture, &lens);
 }
 

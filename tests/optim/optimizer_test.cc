@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/parallel_for.h"
 #include "tests/optim/test_arena.h"
