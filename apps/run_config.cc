@@ -6,6 +6,7 @@
 
 #include "apps/default_config.h"
 #include "apps/train_config_check.h"
+#include "data/validate.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
@@ -27,6 +28,7 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   }
   RT_RETURN_IF_ERROR(CheckFinite(config, &source, ""));
   RT_RETURN_IF_ERROR(ValidateTrainConfig(config, source));
+  RT_RETURN_IF_ERROR(ValidateDataConfig(config.data(), &source, "data"));
   return ValidateOptimConfig(config.optim(), source);
 }
 
@@ -81,12 +83,11 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
 
 StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded) {
   const RunConfig& config = loaded.config;
-  const std::vector<int64_t> sizes = TrainingImageSizes(config);
-  RT_ASSIGN_OR_RETURN(auto model,
-                      Model::Create(config.net(), sizes.front(), &loaded.source, "net"));
-  for (size_t i = 1; i < sizes.size(); ++i) {
-    RT_RETURN_IF_ERROR(
-        CheckFits(loaded, *model, sizes[i], fmt::format("train.phase[{}].image_size", i - 1)));
+  RT_ASSIGN_OR_RETURN(auto model, Model::Create(config.net(), TrainingImageSizes(config).front(),
+                                                &loaded.source, "net"));
+  for (int i = 0; i < config.train().phase_size(); ++i) {
+    RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
+                                 fmt::format("train.phase[{}].image_size", i)));
   }
   if (config.train().evaluation_image_size() > 0) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().evaluation_image_size(),
@@ -96,8 +97,10 @@ StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded) {
 }
 
 std::vector<int64_t> TrainingImageSizes(const RunConfig& config) {
-  std::vector<int64_t> sizes = {config.data().image_size()};
-  for (const PhaseConfig& phase : config.train().phase()) sizes.push_back(phase.image_size());
+  const auto& phases = config.train().phase();
+  std::vector<int64_t> sizes;
+  if (phases.empty() || phases[0].from_epoch() > 0) sizes.push_back(config.data().image_size());
+  for (const PhaseConfig& phase : phases) sizes.push_back(phase.image_size());
   return sizes;
 }
 

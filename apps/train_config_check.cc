@@ -57,15 +57,17 @@ Status CheckImageSize(int64_t size, const std::string& field, const ConfigSource
 }
 
 Status CheckPhases(const TrainConfig& train, const ConfigSource& source) {
-  double last = 0;
+  double last = -1;  // the first phase may be there from the beginning
   for (int i = 0; i < train.phase_size(); ++i) {
     const std::string path = fmt::format("train.phase[{}]", i);
     const PhaseConfig& phase = train.phase(i);
-    if (!(phase.from_epoch() > last)) {
+    if (!(phase.from_epoch() >= 0 && phase.from_epoch() > last)) {
       return source.Error(
           path + ".from_epoch",
-          fmt::format("from_epoch is {}; it must be above {}, where the phase before begins",
-                      phase.from_epoch(), last));
+          i == 0
+              ? fmt::format("from_epoch is {}; it must be at least 0", phase.from_epoch())
+              : fmt::format("from_epoch is {}; it must be above {}, where the phase before begins",
+                            phase.from_epoch(), last));
     }
     last = phase.from_epoch();
     RT_RETURN_IF_ERROR(CheckImageSize(phase.image_size(), path + ".image_size", source));

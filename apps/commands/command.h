@@ -18,9 +18,14 @@ namespace ringtail {
 
 using Command = std::function<StatusOr<int>()>;
 
+void AddTrainCommand(CLI::App* app, Command* chosen);
+void AddEvaluateCommand(CLI::App* app, Command* chosen);
+void AddPredictCommand(CLI::App* app, Command* chosen);
 void AddSummaryCommand(CLI::App* app, Command* chosen);
 void AddTimeCommand(CLI::App* app, Command* chosen);
 void AddReplayCommand(CLI::App* app, Command* chosen);
+void AddSynthesizeCommand(CLI::App* app, Command* chosen);
+void AddPrepareCommand(CLI::App* app, Command* chosen);
 
 }  // namespace ringtail
 

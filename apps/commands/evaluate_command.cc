@@ -1,0 +1,108 @@
+// dogs_vs_cats evaluate: how well a trained network does on labelled pictures.
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "apps/commands/command.h"
+#include "apps/commands/config_flags.h"
+#include "apps/exit_code.h"
+#include "apps/stopwatch.h"
+#include "apps/trainer/evaluation.h"
+#include "apps/trainer/model_file.h"
+#include "core/logging.h"
+#include "data/split.h"
+
+namespace ringtail {
+namespace {
+
+struct EvaluateFlags {
+  ConfigFlags config;
+  std::string checkpoint, data;
+  std::string part = "all";
+  bool json = false;
+};
+
+// Which pictures of the data set count.
+StatusOr<std::vector<int64_t>> ChosenPictures(const std::string& part, const Dataset& dataset,
+                                              const SplitConfig& split) {
+  if (part == "all") {
+    std::vector<int64_t> all(dataset.samples().size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  RT_ASSIGN_OR_RETURN(Split parts, SplitDataset(split, dataset.samples()));
+  return part == "train" ? std::move(parts.train) : std::move(parts.validation);
+}
+
+Status CheckSameClasses(const TrainedModel& trained, const Dataset& dataset) {
+  if (dataset.class_names() == trained.class_names) return OkStatus();
+  return InvalidArgument(
+      fmt::format("the pictures are of the classes {}, the network was trained on {}",
+                  fmt::join(dataset.class_names(), ", "), fmt::join(trained.class_names, ", ")));
+}
+
+StatusOr<int> RunEvaluate(EvaluateFlags flags) {
+  if (!flags.data.empty()) {
+    flags.config.SetString("data.path", flags.data);
+    flags.config.set.push_back("data.layout=AUTO");
+  }
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained,
+                      ReadModelFile(flags.checkpoint, flags.config.set));
+  const RunConfig& config = trained.loaded.config;
+  UseThreads(flags.config, config);
+  RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config.data()));
+  RT_RETURN_IF_ERROR(CheckSameClasses(trained, *dataset));
+  RT_ASSIGN_OR_RETURN(const auto pictures,
+                      ChosenPictures(flags.part, *dataset, config.data().split()));
+  const Stopwatch watch;
+  RT_ASSIGN_OR_RETURN(const PictureLogits logits,
+                      ComputeLogits(trained.model.get(), *dataset, pictures, config.data(),
+                                    EvaluationOptionsOf(config)));
+  const double seconds = watch.Seconds();
+  for (const BadPicture& bad : logits.bad) {
+    LogWarning(fmt::format("not counted: {}: {}", bad.key, bad.reason));
+  }
+  const EvaluationResult result = Score(logits, *dataset, pictures);
+  if (result.pictures == 0) return InvalidArgument("there are no labelled pictures to count");
+  const double images_per_s = static_cast<double>(result.pictures) / seconds;
+  if (flags.json) {
+    std::cout << nlohmann::ordered_json({{"accuracy", result.accuracy},
+                                         {"loss", result.loss},
+                                         {"images", result.pictures},
+                                         {"correct", result.correct},
+                                         {"bad_images", logits.bad.size()},
+                                         {"images_per_s", images_per_s}})
+                     .dump()
+              << '\n';
+  } else {
+    fmt::print("accuracy {:.2f} % ({} of {} pictures), loss {:.4f}, {:.0f} pictures/s\n",
+               100 * result.accuracy, result.correct, result.pictures, result.loss, images_per_s);
+  }
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void AddEvaluateCommand(CLI::App* app, Command* chosen) {
+  auto flags = std::make_shared<EvaluateFlags>();
+  CLI::App* verb = app->add_subcommand("evaluate", "Measure a trained network on pictures");
+  AddSetFlag(verb, &flags->config);
+  AddThreadsFlag(verb, &flags->config);
+  verb->add_option("--checkpoint", flags->checkpoint, "final.safetensors, or any checkpoint")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--data", flags->data, "Labelled pictures (default: those of the training run)")
+      ->type_name("PATH");
+  verb->add_option("--part", flags->part, "Which of them, by the split of the training config")
+      ->check(CLI::IsMember({"all", "train", "validation"}))
+      ->capture_default_str();
+  verb->add_flag("--json", flags->json, "Print JSON");
+  verb->callback([flags, chosen] { *chosen = [flags] { return RunEvaluate(*flags); }; });
+}
+
+}  // namespace ringtail

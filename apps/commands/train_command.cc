@@ -1,0 +1,184 @@
+// dogs_vs_cats train: a run from its first step, or from a checkpoint, to its end.
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "apps/commands/command.h"
+#include "apps/commands/config_flags.h"
+#include "apps/exit_code.h"
+#include "apps/progress.h"
+#include "apps/stop_signal.h"
+#include "apps/trainer/model_file.h"
+#include "apps/trainer/trainer.h"
+#include "apps/version.h"
+#include "core/logging.h"
+#include "layers/net.h"
+#include "optim/schedule.h"
+
+namespace ringtail {
+namespace {
+
+struct TrainFlags {
+  ConfigFlags config;
+  std::string data, output, resume_from;
+  double until_accuracy = 0;
+  bool resume = false;
+};
+
+bool IsFolder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// --resume without --output goes on in the run it names; a new run is called after its config.
+std::string OutputFolder(const TrainFlags& flags) {
+  if (!flags.output.empty()) return flags.output;
+  if (IsFolder(flags.resume_from)) return flags.resume_from;
+  const std::string name = std::filesystem::path(flags.config.config).stem().string();
+  return "runs/" + (name.empty() ? "dogs_vs_cats" : name);
+}
+
+// The checkpoint to go on from: none for a new run, and for --resume where none was written yet, so
+// that a scheduler can start and restart a job with one command.
+StatusOr<std::optional<Checkpoint>> FindCheckpoint(const TrainFlags& flags,
+                                                   const std::string& output) {
+  if (!flags.resume) return std::optional<Checkpoint>();
+  const bool named = !flags.resume_from.empty();
+  auto checkpoint = named && !IsFolder(flags.resume_from)
+                        ? LoadCheckpoint(flags.resume_from)
+                        : LoadNewestCheckpoint(named ? flags.resume_from : output);
+  if (checkpoint.ok()) return std::optional<Checkpoint>(*std::move(checkpoint));
+  if (named || checkpoint.status().code() != StatusCode::kNotFound) return checkpoint.status();
+  LogInfo(fmt::format("no checkpoint in {} yet: the run begins", output));
+  return std::optional<Checkpoint>();
+}
+
+// --config; else, when resuming, the config of the run; else the one that is built in.
+StatusOr<LoadedConfig> LoadConfig(const TrainFlags& flags,
+                                  const std::optional<Checkpoint>& checkpoint) {
+  if (!flags.config.config.empty() || !checkpoint) {
+    return LoadRunConfig(flags.config.config, flags.config.set);
+  }
+  const auto text = checkpoint->file.metadata().find(kConfigKey);
+  if (text == checkpoint->file.metadata().end()) {
+    return DataLoss(checkpoint->path + ": the config is missing; this is no checkpoint of `train`");
+  }
+  return ParseRunConfig(text->second, checkpoint->path, flags.config.set);
+}
+
+Status CheckOutput(const TrainFlags& flags, const RunDirectory& directory) {
+  if (flags.resume || !directory.HasCheckpoints()) return OkStatus();
+  return FailedPrecondition(
+      fmt::format("{} holds a run already; go on with it by --resume, or give another --output",
+                  directory.path()));
+}
+
+// FLOPs of one picture, forward and backward, at the size that training begins with.
+StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      Net::Create(model, {.batch = 1,
+                                          .image_size = TrainingImageSizes(loaded.config).front(),
+                                          .training = true}));
+  double flops = 0;
+  for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
+  return flops;
+}
+
+Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
+                         const TrainingData& data, const Trainer& trainer) {
+  constexpr double kMega = 1e6;
+  Model* model = trainer.state().model();
+  RT_ASSIGN_OR_RETURN(const double flops, FlopsPerPicture(loaded, model));
+  fmt::print("{}; {}\n", VersionLine(), threads);
+  fmt::print("{}; {} to train on, {} to validate, {} left out\n", data.dataset->Describe(),
+             data.split.train.size(), data.split.validation.size(), data.bad.size());
+  fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
+             loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
+             TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
+             DescribeSchedule(loaded.config.optim()), trainer.plan().total_steps());
+  for (const BadPicture& bad : data.bad) {
+    LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
+  }
+  std::fflush(stdout);
+  return OkStatus();
+}
+
+int Report(const TrainingOutcome& outcome) {
+  switch (outcome.kind) {
+    case TrainingOutcome::Kind::kFinished:
+    case TrainingOutcome::Kind::kReachedAccuracy:
+      fmt::print("{}\n", outcome.message);
+      return kExitSuccess;
+    case TrainingOutcome::Kind::kStopped:
+      LogWarning(outcome.message);
+      return kExitSignalBase + StopSignal();
+    case TrainingOutcome::Kind::kNotFinite:
+      LogError(outcome.message);
+      return kExitNotFinite;
+  }
+  return kExitFailure;
+}
+
+StatusOr<int> RunTrain(TrainFlags flags) {
+  InstallStopSignals();
+  if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
+  if (flags.until_accuracy > 0) {
+    flags.config.set.push_back(fmt::format("train.until_accuracy={}", flags.until_accuracy));
+  }
+  const std::string output = OutputFolder(flags);
+  RT_ASSIGN_OR_RETURN(const auto checkpoint, FindCheckpoint(flags, output));
+  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded, LoadConfig(flags, checkpoint));
+  const RunConfig& config = loaded.config;
+  if (config.data().path().empty()) {
+    return InvalidArgument("no pictures are named; give --data DIR or set data.path");
+  }
+  RT_RETURN_IF_ERROR(
+      CreateModel(loaded).status());  // what is wrong is said before the pictures are read
+  const std::string threads = UseThreads(flags.config, config);
+  RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
+  RT_RETURN_IF_ERROR(CheckOutput(flags, *directory));
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config.data()));
+  Progress progress(stdout, config.train().log_every_steps());
+  RT_ASSIGN_OR_RETURN(const auto trainer,
+                      Trainer::Create(loaded, &data, directory.get(), &progress));
+  RT_RETURN_IF_ERROR(PrintIntroduction(loaded, threads, data, *trainer));
+  if (checkpoint) {
+    RT_RETURN_IF_ERROR(trainer->Resume(*checkpoint));
+    LogInfo(fmt::format("goes on after step {} ({})", checkpoint->step, checkpoint->path));
+  }
+  RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, trainer->Run());
+  progress.Finish();
+  return Report(outcome);
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App* app, Command* chosen) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App* verb = app->add_subcommand("train", "Train a network on pictures");
+  AddConfigFlag(verb, &flags->config);
+  AddSetFlag(verb, &flags->config);
+  AddThreadsFlag(verb, &flags->config);
+  verb->add_option("--data", flags->data, "Folder, list file or packed file with the pictures")
+      ->type_name("PATH");
+  verb->add_option("--output", flags->output, "Folder of the run (default: runs/<config>)")
+      ->type_name("DIR");
+  CLI::Option* resume =
+      verb->add_option("--resume", flags->resume_from,
+                       "Go on from a checkpoint or run folder (default: the newest in --output)")
+          ->type_name("[PATH]")
+          ->expected(0, 1);
+  verb->add_option("--until-accuracy", flags->until_accuracy,
+                   "Stop once validation reaches this fraction, e.g. 0.95")
+      ->check(CLI::Range(0.0, 1.0));
+  verb->callback([flags, resume, chosen] {
+    flags->resume = resume->count() > 0;
+    *chosen = [flags] { return RunTrain(*flags); };
+  });
+}
+
+}  // namespace ringtail

@@ -1,0 +1,119 @@
+#include "apps/progress.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringtail {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr int kDefaultWidth = 80, kMaxBar = 40, kMinBar = 5;
+constexpr double kMsPerSecond = 1e3;
+constexpr char kClearLine[] = "\r\033[K";
+
+int TerminalWidth(int descriptor) {
+  winsize size = {};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultWidth;
+  return size.ws_col;
+}
+
+std::string Numbers(const ProgressView& view) {
+  return fmt::format("epoch {:.2f}/{:g}  step {}/{}  loss {:.3f}  accuracy {:.1f} %  {:.0f}/s  {}",
+                     view.epoch, view.total_epochs, view.step, view.total_steps, view.loss,
+                     100 * view.accuracy, view.images_per_s, ClockText(view.seconds_left));
+}
+
+}  // namespace
+
+std::string ClockText(double seconds) {
+  constexpr int64_t kMinute = 60, kHour = 3600;
+  const int64_t s = std::llround(std::max(seconds, 0.0));
+  if (s < kMinute) return fmt::format("{}", s);
+  if (s < kHour) return fmt::format("{}:{:02}", s / kMinute, s % kMinute);
+  return fmt::format("{}:{:02}:{:02}", s / kHour, s % kHour / kMinute, s % kMinute);
+}
+
+std::string ProgressBarLine(const ProgressView& view, int width) {
+  const std::string numbers = Numbers(view);
+  const int bar = std::min(kMaxBar, width - static_cast<int>(numbers.size()) - 3);  // "[" "] "
+  if (bar < kMinBar) return numbers.substr(0, std::max(width, 0));
+  const int done = static_cast<int>(bar * view.step / std::max<int64_t>(view.total_steps, 1));
+  std::string drawn(bar, ' ');
+  std::fill_n(drawn.begin(), done, '=');
+  if (done < bar) drawn[done] = '>';
+  return fmt::format("[{}] {}", drawn, numbers);
+}
+
+std::string ProgressPlainLine(const ProgressView& view) { return Numbers(view) + " left"; }
+
+Progress::Progress(FILE* out, int log_every_steps)
+    : out_(out), terminal_(isatty(fileno(out)) != 0), log_every_steps_(log_every_steps) {}
+
+Progress::~Progress() { Finish(); }
+
+// On a terminal older steps fade, in a file each line stands for the steps since the last.
+void Progress::Add(const Metrics& step) {
+  const double keep = terminal_ ? 1 - 1 / kShownSteps : 1;
+  const double seconds = step.step_ms / kMsPerSecond;
+  steps_ = steps_ * keep + 1;
+  loss_sum_ = loss_sum_ * keep + step.loss;
+  accuracy_sum_ = accuracy_sum_ * keep + step.accuracy;
+  images_ = images_ * keep + step.images_per_s * seconds;
+  seconds_ = seconds_ * keep + seconds;
+}
+
+ProgressView Progress::View(const Metrics& step, int64_t total_steps) const {
+  ProgressView view;
+  view.epoch = step.epoch;
+  view.step = step.step;
+  view.total_steps = total_steps;
+  view.total_epochs =
+      step.epoch * static_cast<double>(total_steps) / static_cast<double>(step.step);
+  view.loss = loss_sum_ / steps_;
+  view.accuracy = accuracy_sum_ / steps_;
+  view.images_per_s = images_ / seconds_;
+  view.seconds_left = static_cast<double>(total_steps - step.step) * seconds_ / steps_;
+  return view;
+}
+
+void Progress::OnStep(const Metrics& step, int64_t total_steps) {
+  Add(step);
+  const bool last = step.step == total_steps;
+  if (terminal_) {
+    if (!last && bar_shown_ && since_drawn_.Seconds() < kRedrawSeconds) return;
+    since_drawn_.Restart();
+    fmt::print(out_, "{}{}", kClearLine,
+               ProgressBarLine(View(step, total_steps), TerminalWidth(fileno(out_)) - 1));
+    bar_shown_ = true;
+  } else {
+    if (!last && step.step % log_every_steps_ != 0) return;
+    fmt::print(out_, "{}\n", ProgressPlainLine(View(step, total_steps)));
+    steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = 0;
+  }
+  std::fflush(out_);
+}
+
+void Progress::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
+  ClearBar();
+  fmt::print(out_, "epoch {:.2f}  step {}  validation: loss {:.4f}  accuracy {:.2f} %{}\n",
+             evaluation.epoch, evaluation.step, evaluation.loss, 100 * evaluation.accuracy,
+             best_so_far ? "  (best so far)" : "");
+  std::fflush(out_);
+}
+
+void Progress::ClearBar() {
+  if (bar_shown_) fmt::print(out_, "{}", kClearLine);
+  bar_shown_ = false;
+}
+
+void Progress::Finish() {
+  if (bar_shown_) fmt::print(out_, "\n");
+  bar_shown_ = false;
+  std::fflush(out_);
+}
+
+}  // namespace ringtail

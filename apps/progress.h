@@ -1,0 +1,60 @@
+// Shows a training run to people, on standard output.
+//
+// On a terminal one line that is drawn anew, and a line for each evaluation:
+//   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
+// Otherwise (a file, a pipe) a plain line every `log_every_steps` steps. Loss, accuracy and rate
+// are means since the last line (terminal: over the last kShownSteps steps or so).
+// State: sums since the last line. Thread-safety: one thread. Cost: a few additions per step.
+#ifndef RINGTAIL_APPS_PROGRESS_H_
+#define RINGTAIL_APPS_PROGRESS_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "apps/stopwatch.h"
+#include "apps/trainer/training_observer.h"
+
+namespace ringtail {
+
+struct ProgressView {
+  double epoch = 0, total_epochs = 0;
+  int64_t step = 0, total_steps = 0;
+  double loss = 0, accuracy = 0, images_per_s = 0;
+  double seconds_left = 0;
+};
+
+// The line without control characters, at most `width` columns wide; the bar takes what is left.
+std::string ProgressBarLine(const ProgressView& view, int width);
+std::string ProgressPlainLine(const ProgressView& view);
+std::string ClockText(double seconds);  // "59", "12:34", "1:02:03" (h:mm:ss)
+
+class Progress : public TrainingObserver {
+ public:
+  static constexpr double kShownSteps = 50;
+
+  Progress(FILE* out, int log_every_steps);
+  ~Progress() override;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void OnStep(const Metrics& step, int64_t total_steps) override;
+  void OnEvaluation(const Metrics& evaluation, bool best_so_far) override;
+  void Finish();  // leaves the last line standing
+
+ private:
+  void Add(const Metrics& step);
+  void ClearBar();
+  ProgressView View(const Metrics& step, int64_t total_steps) const;
+
+  FILE* const out_;
+  const bool terminal_;
+  const int log_every_steps_;
+  bool bar_shown_ = false;
+  Stopwatch since_drawn_;
+  double steps_ = 0, loss_sum_ = 0, accuracy_sum_ = 0, images_ = 0, seconds_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_PROGRESS_H_

@@ -1,0 +1,121 @@
+#include "apps/trainer/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/stop_signal.h"
+#include "core/check.h"
+#include "layers/net.h"
+
+namespace ringtail {
+namespace {
+
+// Adds scale * logits of every picture, seen in `mode`, to `sum`.
+Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& indices,
+               const DataConfig& data, LoaderMode mode, float scale, PictureLogits* sum) {
+  LoaderOptions options;
+  options.mode = mode;
+  options.batch = net->options().batch;
+  options.image_size = net->options().image_size;
+  RT_ASSIGN_OR_RETURN(const auto loader, DataLoader::Create(&dataset, indices, data, options));
+  int64_t picture = 0;
+  while (true) {
+    if (StopSignal() != 0) return Cancelled("a signal asked to stop");
+    RT_ASSIGN_OR_RETURN(const LoadedBatch batch, loader->Next());
+    if (batch.labels.empty()) break;
+    net->Forward({batch.images, batch.labels}, {.training = false});
+    const std::span<const float> logits = net->logits();
+    for (int64_t row = 0; row < options.batch && batch.samples[row] >= 0; ++row, ++picture) {
+      RT_CHECK(batch.samples[row] == indices[picture], "the loader left the order of the list");
+      for (int64_t k = 0; k < sum->classes; ++k) {
+        sum->values[picture * sum->classes + k] += scale * logits[row * sum->classes + k];
+      }
+    }
+  }
+  RT_CHECK(picture == static_cast<int64_t>(indices.size()), "the loader left pictures out");
+  sum->bad = loader->bad_pictures();
+  return OkStatus();
+}
+
+// -log p[label], without leaving the range of numbers where p itself would.
+double NegativeLogLikelihood(std::span<const float> logits, int64_t label) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  return std::log(sum) - (logits[label] - largest);
+}
+
+void MarkBad(const std::vector<int64_t>& indices, PictureLogits* logits) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    logits->usable[i] = std::none_of(logits->bad.begin(), logits->bad.end(),
+                                     [&](const BadPicture& b) { return b.sample == indices[i]; });
+  }
+}
+
+}  // namespace
+
+EvaluationOptions EvaluationOptionsOf(const RunConfig& config, int64_t training_size) {
+  return {.batch = EvaluationBatch(config),
+          .image_size = EvaluationImageSize(config, training_size),
+          .flipped = config.train().evaluate_flipped()};
+}
+
+EvaluationOptions EvaluationOptionsOf(const RunConfig& config) {
+  return EvaluationOptionsOf(config, TrainingImageSizes(config).back());
+}
+
+StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
+                                      const std::vector<int64_t>& indices, const DataConfig& data,
+                                      const EvaluationOptions& options) {
+  const int64_t pictures = static_cast<int64_t>(indices.size());
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
+                                          .image_size = options.image_size,
+                                          .training = false}));
+  PictureLogits logits;
+  logits.classes = model->num_classes();
+  logits.values.assign(pictures * logits.classes, 0);
+  logits.usable.assign(pictures, true);
+  const float scale = options.flipped ? 0.5F : 1.0F;
+  RT_RETURN_IF_ERROR(
+      AddView(net.get(), dataset, indices, data, LoaderMode::kEvaluate, scale, &logits));
+  if (options.flipped) {
+    RT_RETURN_IF_ERROR(
+        AddView(net.get(), dataset, indices, data, LoaderMode::kEvaluateFlipped, scale, &logits));
+  }
+  MarkBad(indices, &logits);
+  return logits;
+}
+
+EvaluationResult Score(const PictureLogits& logits, const Dataset& dataset,
+                       const std::vector<int64_t>& indices) {
+  EvaluationResult result;
+  double loss_sum = 0;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int32_t label = dataset.samples()[indices[i]].label;
+    if (label < 0 || !logits.usable[i]) continue;
+    const std::span<const float> row = logits.row(static_cast<int64_t>(i));
+    loss_sum += NegativeLogLikelihood(row, label);
+    result.correct += ArgMax(row) == label ? 1 : 0;
+    ++result.pictures;
+  }
+  const double count = static_cast<double>(std::max<int64_t>(result.pictures, 1));
+  result.loss = loss_sum / count;
+  result.accuracy = static_cast<double>(result.correct) / count;
+  return result;
+}
+
+std::vector<double> Softmax(std::span<const float> logits) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> p(logits.size());
+  double sum = 0;
+  for (size_t k = 0; k < p.size(); ++k) sum += p[k] = std::exp(logits[k] - largest);
+  for (double& value : p) value /= sum;
+  return p;
+}
+
+int64_t ArgMax(std::span<const float> values) {
+  return std::max_element(values.begin(), values.end()) - values.begin();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,64 @@
+// What a trained network says about pictures: logits of every one, and the score against labels.
+//
+// Each picture is cut from its centre (data/loader.h kEvaluate); with `flipped` the logits are the
+// mean over the picture and its mirror image. Counts are exact: each picture counts once, whatever
+// the batch; pictures that cannot be decoded do not count and are named.
+// Loss: the mean of -log p[label] (natural logarithm), without the label smoothing of training, so
+// that runs compare. Thread-safety: the trainer thread only. Errors: what the loader says;
+// Cancelled once a stop signal came. Cost: one forward pass per view in the memory of an inference
+// net, which is freed again.
+#ifndef RINGTAIL_APPS_TRAINER_EVALUATION_H_
+#define RINGTAIL_APPS_TRAINER_EVALUATION_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "apps/run_config.h"
+#include "core/status.h"
+#include "data/loader.h"
+#include "layers/model.h"
+
+namespace ringtail {
+
+struct EvaluationOptions {
+  int64_t batch = 64;
+  int64_t image_size = 128;
+  bool flipped = false;
+};
+// What the config asks for while, or, without a size, after training pictures are of a size.
+EvaluationOptions EvaluationOptionsOf(const RunConfig& config, int64_t training_size);
+EvaluationOptions EvaluationOptionsOf(const RunConfig& config);
+
+struct PictureLogits {
+  int64_t classes = 0;
+  std::vector<float> values;    // (pictures, classes), row-major
+  std::vector<bool> usable;     // per picture
+  std::vector<BadPicture> bad;  // why the others are not
+
+  std::span<const float> row(int64_t i) const {
+    return {values.data() + i * classes, static_cast<size_t>(classes)};
+  }
+};
+
+// One row per entry of `indices`.
+StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
+                                      const std::vector<int64_t>& indices, const DataConfig& data,
+                                      const EvaluationOptions& options);
+
+struct EvaluationResult {
+  double loss = 0, accuracy = 0;
+  int64_t correct = 0, pictures = 0;
+};
+
+// Labels of `indices` in `dataset`; unlabelled pictures do not count.
+EvaluationResult Score(const PictureLogits& logits, const Dataset& dataset,
+                       const std::vector<int64_t>& indices);
+
+// exp(logit_k) / sum over j of exp(logit_j)
+std::vector<double> Softmax(std::span<const float> logits);
+int64_t ArgMax(std::span<const float> values);  // the first of the largest
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_EVALUATION_H_

@@ -1,0 +1,78 @@
+#include "apps/trainer/gradient_pass.h"
+
+#include <algorithm>
+
+#include "apps/stopwatch.h"
+#include "core/check.h"
+#include "core/parallel_for.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
+
+void AddTo(std::span<const float> from, std::span<float> to) {
+  ParallelFor(static_cast<int64_t>(to.size()), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+  });
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const Options& options) {
+  RT_CHECK(options.parts >= 1 && options.batch % options.parts == 0,
+           "the parts must divide the batch");
+  RT_ASSIGN_OR_RETURN(auto net, Net::Create(model, {.batch = options.batch / options.parts,
+                                                    .image_size = options.image_size,
+                                                    .training = true}));
+  return std::unique_ptr<GradientPass>(new GradientPass(model, options, std::move(net)));
+}
+
+GradientPass::GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net)
+    : model_(model), options_(options), net_(std::move(net)) {
+  if (options.parts > 1) sum_ = AlignedBuffer(model->arena().grads().size_bytes());
+}
+
+BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
+  const int64_t rows = options_.batch / options_.parts;
+  const int64_t row_floats = model_->input_channels() * options_.image_size * options_.image_size;
+  return {batch.images + part * rows * row_floats, batch.labels.subspan(part * rows, rows)};
+}
+
+StepContext GradientPass::Context(int64_t step, int64_t part) const {
+  StepContext context;
+  context.seed = options_.seed;
+  context.step = static_cast<uint64_t>(step);
+  context.first_sample = part * (options_.batch / options_.parts);
+  return context;
+}
+
+LossResult GradientPass::Run(const BatchView& batch, int64_t step) {
+  LossResult total;
+  times_ = {};
+  const std::span<float> grads = model_->arena().grads();
+  for (int64_t part = 0; part < options_.parts; ++part) {
+    Stopwatch watch;
+    const LossResult loss = net_->Forward(Part(batch, part), Context(step, part));
+    times_.forward_seconds += watch.Restart();
+    net_->Backward();
+    times_.backward_seconds += watch.Restart();
+    total.loss_sum += loss.loss_sum;
+    total.correct += loss.correct;
+    total.count += loss.count;
+    // Backward overwrites the gradients, so the sum lives beside them until the last part.
+    if (part > 0) AddTo(sum_.floats().first(grads.size()), grads);
+    if (part + 1 < options_.parts) std::copy(grads.begin(), grads.end(), sum_.floats().begin());
+  }
+  return total;
+}
+
+std::string GradientPass::DescribeNonFinite(const BatchView& batch, int64_t step) {
+  for (int64_t part = 0; part < options_.parts; ++part) {
+    const Status found = net_->FindNonFinite(Part(batch, part), Context(step, part));
+    if (!found.ok()) return found.message();
+  }
+  return "the loss is not finite, though the output of every layer is";
+}
+
+}  // namespace ringtail

@@ -1,0 +1,61 @@
+// The gradient of one batch, computed in one or several parts (gradient accumulation).
+//
+//   grads = sum over the samples of the batch of d loss / d weights
+//
+// The batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
+// the sums are added up: the memory of one part, the gradient of the whole. Dropout is keyed by the
+// row's place in the whole batch, so the parts change nothing, except in batch norm, whose
+// statistics are each part's own. Rows with label -1 count nowhere.
+// State: a second gradient block only if parts > 1. Thread-safety: the trainer thread only.
+#ifndef RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
+#define RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/aligned_buffer.h"
+#include "core/status.h"
+#include "layers/net.h"
+
+namespace ringtail {
+
+struct PassTimes {
+  double forward_seconds = 0, backward_seconds = 0;
+};
+
+class GradientPass {
+ public:
+  struct Options {
+    int64_t batch = 64, parts = 1;  // parts divides batch
+    int64_t image_size = 128;
+    uint64_t seed = 1;
+  };
+
+  static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);
+
+  // `batch` has options.batch rows.
+  LossResult Run(const BatchView& batch, int64_t step);
+  PassTimes times() const { return times_; }  // of the last Run
+
+  // After a Run with a loss or gradient that is not finite: one sentence that says where it began.
+  std::string DescribeNonFinite(const BatchView& batch, int64_t step);
+
+  const Options& options() const { return options_; }
+  const Net& net() const { return *net_; }
+
+ private:
+  GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net);
+  BatchView Part(const BatchView& batch, int64_t part) const;
+  StepContext Context(int64_t step, int64_t part) const;
+
+  Model* model_;
+  Options options_;
+  std::unique_ptr<Net> net_;
+  AlignedBuffer sum_;  // of the parts so far
+  PassTimes times_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_

@@ -1,0 +1,47 @@
+// A trained network as a file: weights by name and, in `__metadata__`, the config it was trained
+// with and the names of its classes. `final.safetensors` is one; every checkpoint is one, too.
+//
+// Reading takes the averaged weights where the file has them (a checkpoint has both).
+// Thread-safety: functions without state. Errors: DataLoss, NotFound with file and tensor.
+#ifndef RINGTAIL_APPS_TRAINER_MODEL_FILE_H_
+#define RINGTAIL_APPS_TRAINER_MODEL_FILE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/run_config.h"
+#include "core/parameter.h"
+#include "core/safetensors.h"
+#include "core/status.h"
+#include "layers/model.h"
+
+namespace ringtail {
+
+inline constexpr char kAveragePrefix[] = "average.";
+inline constexpr char kConfigKey[] = "config";  // in the metadata: the effective config, as text
+
+// What a file says about itself.
+std::map<std::string, std::string> ModelMetadata(const RunConfig& config,
+                                                 const std::vector<std::string>& class_names);
+
+Status WriteModelFile(const std::string& path, const ParameterArena& arena,
+                      const std::map<std::string, std::string>& metadata);
+
+struct TrainedModel {
+  LoadedConfig loaded;
+  std::unique_ptr<Model> model;
+  std::vector<std::string> class_names;
+};
+// `overrides`: --set for the config in the file (data and evaluation settings; not the net).
+StatusOr<TrainedModel> ReadModelFile(const std::string& path,
+                                     std::span<const std::string> overrides);
+
+// All parameters and buffers by name, each after `prefix`.
+Status ReadWeights(const SafetensorsFile& file, const std::string& prefix, ParameterArena* arena);
+Status CheckFiniteWeights(const ParameterArena& arena);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_MODEL_FILE_H_

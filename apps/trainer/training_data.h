@@ -1,0 +1,39 @@
+// The pictures of a run: listed, split, and looked at once before training begins, so that pictures
+// that cannot be used are in neither part and every step finds whole batches.
+//
+// Thread-safety: as Dataset. Errors: what Dataset::Open and SplitDataset say; DataLoss if a picture
+// is bad and the policy is FAIL, or if more than max_fraction are; InvalidArgument if there are
+// fewer pictures than a batch.
+// Cost: Open decodes every picture once (about a millisecond each and core).
+#ifndef RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_
+#define RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "data/split.h"
+
+namespace ringtail {
+
+struct TrainingData {
+  std::unique_ptr<Dataset> dataset;
+  Split split;                  // usable pictures only
+  std::vector<BadPicture> bad;  // left out, with reasons
+  uint64_t fingerprint = 0;     // of both parts: keys and labels
+
+  static StatusOr<TrainingData> Open(const DataConfig& config);
+  // The same for a data set that is at hand.
+  static StatusOr<TrainingData> Prepare(std::unique_ptr<Dataset> dataset, const DataConfig& config);
+};
+
+// "key,reason" with a heading; quotes where needed (RFC 4180).
+std::string BadPicturesCsv(const std::vector<BadPicture>& bad);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_

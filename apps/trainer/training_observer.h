@@ -1,0 +1,18 @@
+// Who wants to see a run while it goes on. The trainer calls; it never prints.
+#ifndef RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_
+#define RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_
+
+#include "core/metrics.h"
+
+namespace ringtail {
+
+class TrainingObserver {
+ public:
+  virtual ~TrainingObserver() = default;
+  virtual void OnStep(const Metrics& /*step*/, int64_t /*total_steps*/) {}
+  virtual void OnEvaluation(const Metrics& /*evaluation*/, bool /*best_so_far*/) {}
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_

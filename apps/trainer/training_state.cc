@@ -1,0 +1,79 @@
+#include "apps/trainer/training_state.h"
+
+#include <fmt/core.h>
+
+#include "apps/trainer/model_file.h"
+#include "apps/trainer/progress_metadata.h"
+
+namespace ringtail {
+namespace {
+
+// Where every tensor of the state lives; saving reads there, restoring writes there.
+struct StateTensor {
+  std::string name;
+  const Shape* shape;
+  std::span<float> values;
+};
+
+std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* optimizer,
+                                      WeightAverage* average) {
+  std::vector<StateTensor> tensors;
+  const auto add = [&](const std::string& prefix, const Parameter& p, std::span<float> values) {
+    tensors.push_back({prefix + p.spec.name, &p.spec.shape, values});
+  };
+  const auto slice = [](const Parameter& p, std::span<float> block) {
+    return block.subspan(p.offset, p.elements);
+  };
+  for (const Parameter& p : arena.parameters()) add("", p, p.value());
+  for (const Parameter& p : arena.buffers()) add("", p, p.value());
+  for (const Optimizer::StateBlock& block : optimizer->state()) {
+    const std::string prefix = fmt::format("optimizer.{}.", block.name);
+    for (const Parameter& p : arena.parameters()) add(prefix, p, slice(p, block.values));
+  }
+  if (average != nullptr) {
+    for (const Parameter& p : arena.parameters())
+      add(kAveragePrefix, p, slice(p, average->values()));
+    for (const Parameter& p : arena.buffers()) add(kAveragePrefix, p, slice(p, average->buffers()));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+StatusOr<TrainingState> TrainingState::Create(std::unique_ptr<Model> model,
+                                              const OptimConfig& config, uint64_t seed) {
+  TrainingState state;
+  state.model_ = std::move(model);
+  state.model_->Initialize(seed);
+  ParameterArena* arena = &state.model_->arena();
+  RT_ASSIGN_OR_RETURN(state.optimizer_, Optimizer::Create(config, arena));
+  if (config.ema_decay() > 0) {
+    state.average_ = std::make_unique<WeightAverage>(config.ema_decay(), arena);
+  }
+  return state;
+}
+
+std::vector<TensorView> TrainingState::Tensors() const {
+  std::vector<TensorView> views;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    views.push_back(ViewF32(t.name, *t.shape, t.values));
+  }
+  return views;
+}
+
+std::map<std::string, std::string> TrainingState::Metadata() const {
+  return ProgressMetadata(progress);
+}
+
+Status TrainingState::Restore(const SafetensorsFile& file) {
+  RT_ASSIGN_OR_RETURN(progress, ParseProgress(file.metadata()));
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    RT_ASSIGN_OR_RETURN(const std::span<const float> saved, file.F32(t.name, *t.shape));
+    std::copy(saved.begin(), saved.end(), t.values.begin());
+  }
+  return OkStatus();
+}
+
+Status TrainingState::CheckFinite() const { return CheckFiniteWeights(model_->arena()); }
+
+}  // namespace ringtail
