@@ -31,7 +31,7 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 std::map<std::string, std::string> FilesIn(const std::string& folder) {
   std::map<std::string, std::string> files;
   for (const std::string& name : NamesIn(folder)) {
-    files[name] = *ReadFileText(folder + "/" + name, 1 << 20);
+    files[name] = *ReadFileText(std::filesystem::path(folder) / name, 1 << 20);
   }
   return files;
 }
@@ -94,9 +94,10 @@ TEST(SynthesizeTest, NoTwoPicturesAreAlike) {
   for (const uint64_t seed : {1, 2}) {
     const std::string out = dir.File(std::to_string(seed));
     ASSERT_TRUE(Synthesize({.output = out, .images = 6, .test_images = 6, .seed = seed}).ok());
-    for (const char* folder : {"/train", "/test1"}) {
-      for (const auto& [name, bytes] : FilesIn(out + folder)) {
-        const auto [place, is_new] = first_with.emplace(bytes, out + folder + name);
+    for (const char* folder : {"train", "test1"}) {
+      for (const auto& [name, bytes] : FilesIn(std::filesystem::path(out) / folder)) {
+        const auto [place, is_new] =
+            first_with.emplace(bytes, std::filesystem::path(out) / folder / name);
         EXPECT_TRUE(is_new) << name << " of seed " << seed << " is " << place->second;
       }
     }
