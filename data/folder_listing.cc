@@ -17,14 +17,14 @@ bool IsHidden(std::string_view name) { return name.starts_with('.') || name == "
 void AddEntry(const fs::directory_entry& entry, FolderListing* listing) {
   const std::string name = entry.path().filename().string();
   if (IsHidden(name)) return listing->ignored.Add(IgnoredKind::kHidden);
-  std::error_code ignored;  // a status that cannot be had is fs::file_type::none or not_found
-  const fs::file_type type = entry.status(ignored).type();
-  if (type == fs::file_type::directory) {
+  // These questions are answered from what the directory says; only links (and entries of file
+  // systems that do not tell) cost a stat. What cannot be found out counts as "does not exist".
+  std::error_code ignored;
+  if (entry.is_directory(ignored)) {
     listing->folders.push_back(name);
   } else if (!HasPictureExtension(name)) {
     listing->ignored.Add(IgnoredKind::kOther);
-  } else if (type == fs::file_type::regular || type == fs::file_type::not_found ||
-             type == fs::file_type::none) {
+  } else if (entry.is_regular_file(ignored) || !entry.exists(ignored)) {
     listing->pictures.push_back(name);
   } else {
     listing->ignored.Add(IgnoredKind::kSpecial);
