@@ -6,6 +6,11 @@ with Nesterov momentum and weight decay on weights alone. Compared: the loss of 
 gradient of the first step, every parameter and running statistic after the last. Dropout is set to 0 on both
 sides: two generators cannot agree.
 
+Which batch: a ReLU whose input is zero to within rounding may open on one side and stay shut on the other, and in a
+deep net with batch norm a single one changes a gradient by 1 %. PyTorch does that to itself, from one layout to another. So the
+batch is the first of 12 random ones on which PyTorch in single precision agrees with PyTorch in double, which
+says nothing about Ringtail; the last column is that agreement. Pictures are small, so that there are fewer units.
+
   apt-get install python3-torch python3-torchvision python3-numpy
   tests/compare/replay_with_torch.py [--program build/release/bin/dogs_vs_cats] [--nets lenet,resnet18]
 """
@@ -24,7 +29,8 @@ import torchvision
 from torch import nn
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-STEPS, BATCH, RATE, MOMENTUM, DECAY = 5, 8, 0.01, 0.9, 5e-4
+STEPS, BATCH, RATE, MOMENTUM, DECAY = 5, 8, 0.001, 0.9, 5e-4
+CANDIDATES, WELL_CONDITIONED = 12, 2e-4
 LOSS_LIMIT, GRADIENT_LIMIT, PARAMETER_LIMIT = 1e-4, 1e-3, 1e-3   # relative
 DTYPES = {'F32': np.float32, 'I32': np.int32, 'I64': np.int64}
 
@@ -167,18 +173,22 @@ NETS = {
     'lenet': (lambda: plain_net((32, 64, 128), 128, 64), 64, ()),
     'catdog_vgg': (lambda: plain_net((32, 64, 128, 128), 512, 128), 128, ()),
     'alexnet': (lambda: models.alexnet(num_classes=2), 224, ('classifier.0', 'classifier.3')),
-    'vgg11_bn': (lambda: models.vgg11_bn(num_classes=2), 128, ('classifier.2', 'classifier.5')),
-    'resnet18': (lambda: models.resnet18(num_classes=2), 128, ()),
-    'resnet50': (lambda: models.resnet50(num_classes=2), 128, ()),
-    'mobilenet_v2': (lambda: models.mobilenet_v2(num_classes=2), 128, ('classifier.0',)),
+    'vgg11_bn': (lambda: models.vgg11_bn(num_classes=2), 32, ('classifier.2', 'classifier.5')),
+    'resnet18': (lambda: models.resnet18(num_classes=2), 64, ()),
+    'resnet50': (lambda: models.resnet50(num_classes=2), 64, ()),
+    'mobilenet_v2': (lambda: models.mobilenet_v2(num_classes=2), 64, ('classifier.0',)),
     'highway': (Highway, 64, ()),
-    'dogs_vs_cats': (lambda: SmallResNet((16, 32), (32, 64, 128, 256), 2, True), 128, ()),
+    'dogs_vs_cats': (lambda: SmallResNet((16, 32), (32, 64, 128, 256), 2, True), 64, ()),
     'quickstart': (lambda: SmallResNet((16,), (16, 32, 64, 128), 1, False), 64, ()),
 }
 
 
 def torch_name(name):
     return name.replace('downsample.pool', 'pool')
+
+
+# Where residual branches end, in nets that would amplify rounding.
+BRANCH_ENDS = {'resnet50': ('bn3.weight',), 'resnet18': ('bn2.weight',), 'mobilenet_v2': ('conv.3.weight',)}
 
 
 def relative(a, b):
@@ -203,36 +213,21 @@ def replay(program, net, size, dropouts, folder, weights, smoothing):
     return read_safetensors(out)
 
 
-def compare(program, name):
-    build, size, dropouts = NETS[name]
-    smoothing = 0.1
-    rng = np.random.default_rng(7)
-    images = rng.standard_normal((BATCH, 3, size, size), np.float32)
-    labels = rng.integers(0, 2, BATCH).astype(np.int32)
-    with tempfile.TemporaryDirectory() as folder:
-        write_safetensors(os.path.join(folder, 'batch.safetensors'), {'images': images, 'labels': labels})
-        first = replay(program, name, size, dropouts, folder, None, smoothing)
-        weights = {k[5:]: v for k, v in first.items() if k.startswith('init.')}
-        # zero-gamma would hide the gradients behind it: start those at 0.5
-        for k, v in weights.items():
-            if v.ndim == 1 and k.endswith('.weight') and not v.any():
-                v[:] = 0.5
-        path = os.path.join(folder, 'weights.safetensors')
-        write_safetensors(path, weights)
-        ours = replay(program, name, size, dropouts, folder, path, smoothing)
-
-    torch.manual_seed(1)
+def torch_steps(build, weights, images, labels, smoothing, dtype):
+    """Losses, first logits, first gradients, final state."""
     net = without_dropout(build()).train()
     state = net.state_dict()
     wanted = {k for k in state if not k.endswith('num_batches_tracked')}
-    assert wanted == set(weights), f'{name}: parameter names differ: {sorted(wanted ^ set(weights))[:6]}'
-    net.load_state_dict({k: torch.from_numpy(weights[k]) for k in wanted}, strict=False)
+    assert wanted == set(weights), f'parameter names differ: {sorted(wanted ^ set(weights))[:6]}'
+    net.load_state_dict({k: torch.from_numpy(weights[k].copy()) for k in wanted}, strict=False)
+    net = net.to(dtype)
     matrices = [p for p in net.parameters() if p.ndim > 1]
     vectors = [p for p in net.parameters() if p.ndim <= 1]
     sgd = torch.optim.SGD([{'params': matrices, 'weight_decay': DECAY}, {'params': vectors, 'weight_decay': 0}],
                           lr=RATE, momentum=MOMENTUM, nesterov=True)
-    x, y = torch.from_numpy(images), torch.from_numpy(labels).long()
-    losses, gradients = [], {}
+    x = torch.from_numpy(images).to(dtype)
+    y = torch.from_numpy(labels).long()
+    losses, gradients, first_logits = [], {}, None
     for step in range(STEPS):
         sgd.zero_grad()
         logits = net(x)
@@ -243,23 +238,62 @@ def compare(program, name):
             gradients = {k: p.grad.numpy().copy() for k, p in net.named_parameters()}
         losses.append(loss.item())
         sgd.step()
-    final = {k: v.numpy() for k, v in net.state_dict().items() if k in wanted}
+    return losses, first_logits, gradients, {k: v.numpy() for k, v in net.state_dict().items() if k in wanted}
 
-    loss_error = max(abs(a - b) / abs(b) for a, b in zip(ours['loss'], losses))
+
+def errors(ours, theirs):
+    """Worst relative differences: loss, gradients (error, name), parameters (error, name)."""
+    loss = max(abs(a - b) / abs(b) for a, b in zip(ours[0], theirs[0]))
     # A gradient that is zero in exact arithmetic (a bias before a batch norm) is noise on both sides.
-    floor = 1e-5 * max(np.linalg.norm(g) for g in gradients.values())
-    gradient_error = {k: relative(ours['grad.' + k], g) for k, g in gradients.items() if np.linalg.norm(g) > floor}
-    scale = {k: max(np.linalg.norm(v), 1e-3) for k, v in final.items()}
-    parameter_error = {k: float(np.linalg.norm((ours['param.' + k] - v).ravel()) / scale[k])
-                       for k, v in final.items()}
-    worst_gradient = max(gradient_error, key=gradient_error.get)
-    worst_parameter = max(parameter_error, key=parameter_error.get)
-    ok = (loss_error <= LOSS_LIMIT and gradient_error[worst_gradient] <= GRADIENT_LIMIT and
-          parameter_error[worst_parameter] <= PARAMETER_LIMIT)
-    print(f'| {name} | {sum(p.numel() for p in net.parameters()):,} | {loss_error:.1e} | '
-          f'{relative(ours["logits"], first_logits):.1e} | {gradient_error[worst_gradient]:.1e} ({worst_gradient}) | '
-          f'{parameter_error[worst_parameter]:.1e} ({worst_parameter}) | {"ok" if ok else "DIFFERS"} |', flush=True)
+    floor = 1e-5 * max(np.linalg.norm(g) for g in theirs[2].values())
+    gradients = max((relative(ours[2][k], g), k) for k, g in theirs[2].items() if np.linalg.norm(g) > floor)
+    parameters = max((float(np.linalg.norm(ours[3][k] - v) / max(np.linalg.norm(v), 1e-3)), k)
+                     for k, v in theirs[3].items())
+    return loss, gradients, parameters
+
+
+def compare(program, name):
+    build, size, dropouts = NETS[name]
+    smoothing = 0.1
+    with tempfile.TemporaryDirectory() as folder:
+        batch_path, weight_path = (os.path.join(folder, f + '.safetensors') for f in ('batch', 'weights'))
+        images, labels = random_batch(0, size)
+        write_safetensors(batch_path, {'images': images, 'labels': labels})
+        first = replay(program, name, size, dropouts, folder, None, smoothing)
+        weights = {k[5:]: v for k, v in first.items() if k.startswith('init.')}
+        # Zero-gamma would hide the gradients behind it, and fifty layers at full gain amplify rounding beyond any
+        # tolerance: residual branches end in a gamma of 0.25.
+        for k, v in weights.items():
+            if v.ndim == 1 and (not v.any() and k.endswith('.weight') or k.endswith(BRANCH_ENDS.get(name, ()))):
+                v[:] = 0.25
+        write_safetensors(weight_path, weights)
+        candidates = []
+        for seed in range(CANDIDATES):
+            images, labels = random_batch(seed, size)
+            single, double = (torch_steps(build, weights, images, labels, smoothing, t)
+                              for t in (torch.float32, torch.float64))
+            loss, (gradient, _), (parameter, _) = errors(single, double)
+            candidates.append((max(gradient, parameter), seed, single))
+            if candidates[-1][0] <= WELL_CONDITIONED:
+                break
+        own_error, seed, theirs = min(candidates, key=lambda c: c[0])
+        images, labels = random_batch(seed, size)
+        write_safetensors(batch_path, {'images': images, 'labels': labels})
+        out = replay(program, name, size, dropouts, folder, weight_path, smoothing)
+    ours = (out['loss'], out['logits'], {k: out['grad.' + k] for k in theirs[2]},
+            {k: out['param.' + k] for k in theirs[3]})
+    loss, (gradient, worst_gradient), (parameter, worst_parameter) = errors(ours, theirs)
+    ok = loss <= LOSS_LIMIT and gradient <= GRADIENT_LIMIT and parameter <= PARAMETER_LIMIT
+    print(f'| {name} @{size} | {sum(g.size for g in theirs[2].values()):,} | {loss:.1e} | '
+          f'{relative(ours[1], theirs[1]):.1e} | {gradient:.1e} ({worst_gradient}) | '
+          f'{parameter:.1e} ({worst_parameter}) | {"ok" if ok else "DIFFERS"} | {own_error:.1e} (batch {seed}) |',
+          flush=True)
     return ok
+
+
+def random_batch(seed, size):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((BATCH, 3, size, size), np.float32), rng.integers(0, 2, BATCH).astype(np.int32)
 
 
 def main():
@@ -268,8 +302,8 @@ def main():
     parser.add_argument('--nets', default=','.join(NETS))
     args = parser.parse_args()
     print('| net | parameters | loss (worst of 5, relative) | logits | gradient (worst, relative L2) | '
-          'parameter after 5 steps (worst) | |')
-    print('|---|---|---|---|---|---|---|')
+          'parameter after 5 steps (worst) | | PyTorch single against double |')
+    print('|---|---|---|---|---|---|---|---|')
     results = [compare(args.program, name) for name in args.nets.split(',')]
     sys.exit(0 if all(results) else 1)
 
