@@ -44,8 +44,8 @@ TEST(AlignedBuffer, MovesItsMemory) {
   second = std::move(first);
   EXPECT_EQ(second.data(), memory);
   EXPECT_EQ(second.size_bytes(), 8u);
-  EXPECT_EQ(first.data(),
-            nullptr);  // NOLINT(bugprone-use-after-move): that it is empty is the contract
+  // NOLINTNEXTLINE(bugprone-use-after-move): that it is empty then is the contract
+  EXPECT_EQ(first.data(), nullptr);
   const AlignedBuffer third(std::move(second));
   EXPECT_EQ(third.data(), memory);
   EXPECT_EQ(second.data(), nullptr);  // NOLINT(bugprone-use-after-move)
@@ -53,7 +53,7 @@ TEST(AlignedBuffer, MovesItsMemory) {
 
 TEST(AlignedBufferDeathTest, SaysHowMuchCouldNotBeHad) {
   EXPECT_DEATH(AlignedBuffer(size_t{1} << 60), "cannot allocate 1099511627776 MiB");
-  EXPECT_DEATH(AlignedBuffer(std::numeric_limits<size_t>::max()), "out of memory");
+  EXPECT_DEATH(AlignedBuffer{std::numeric_limits<size_t>::max()}, "out of memory");
 }
 
 }  // namespace

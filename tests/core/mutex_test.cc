@@ -14,6 +14,7 @@ TEST(Mutex, ExcludesOtherThreads) {
   Mutex mutex;
   int64_t count = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < kRounds; ++i) {

@@ -65,8 +65,8 @@ TEST(Status, ErrnoBecomesACode) {
 }
 
 TEST(StatusDeathTest, AnErrorNeedsAnErrorCode) {
-  EXPECT_DEATH(Status(StatusCode::kOk, "fine"), "an error needs an error code");
-  EXPECT_DEATH(StatusOr<int>{OkStatus()}, "needs an error");
+  EXPECT_DEATH((void)Status(StatusCode::kOk, "fine"), "an error needs an error code");
+  EXPECT_DEATH((void)StatusOr<int>{OkStatus()}, "needs an error");
 }
 
 TEST(StatusOr, HoldsAValueOrAnError) {

@@ -91,6 +91,7 @@ TEST_F(TraceTest, EveryThreadHasItsOwnLine) {
   constexpr int kThreads = 4, kSpans = 1000;
   StartTrace(0);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([t] {
       SetThreadName("worker-" + std::to_string(t));
