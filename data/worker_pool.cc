@@ -49,8 +49,12 @@ class ThreadSetter : public tbb::task_scheduler_observer {
   void on_scheduler_entry(bool /*is_worker*/) override {
     SetThreadName(kThreadName);
     // Advice: a system that refuses it has its reasons, and everything works without.
-    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), main_nice_ + kNice);
   }
+
+ private:
+  // Of the process's first thread, so that a run started with `nice` keeps the distance.
+  const int main_nice_ = getpriority(PRIO_PROCESS, static_cast<id_t>(getpid()));
 };
 
 }  // namespace
