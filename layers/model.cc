@@ -6,12 +6,19 @@
 #include "layers/graph.h"
 #include "layers/initializer.h"
 #include "layers/net.pb.h"
+#include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int64_t kMaxInputChannels = 4096;
 constexpr int64_t kBlocks = 2;  // weights and gradients
+
+// Before the next addition could overflow: one parameter is at most kMaxBlobBytes + 1.
+Status CheckParameterBytes(int64_t bytes) {
+  if (bytes <= kMaxBlobBytes) return OkStatus();
+  return InvalidArgument(fmt::format("the parameters need more than {} GiB", kMaxBlobBytes >> 30));
+}
 
 }  // namespace
 
@@ -81,7 +88,9 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
       if (!valid.ok())
         return at(nodes[i].origin, valid.Annotate(fmt::format("layer '{}'", nodes[i].name)));
       request.spec.name = nodes[i].name + "." + request.spec.name;
-      bytes += NumElements(request.spec.shape) * static_cast<int64_t>(sizeof(float));
+      bytes += SaturatingProduct(NumElements(request.spec.shape), sizeof(float));
+      const Status countable = CheckParameterBytes(bytes);
+      if (!countable.ok()) return at(nodes[i].origin, countable);
       (request.is_buffer ? buffers : parameters).push_back(request.spec);
       model->starts_.push_back({.request = request, .parameter = nullptr});
     }
