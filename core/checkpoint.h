@@ -14,8 +14,8 @@
 // its checksums (core/safetensors.h), else the one before, with a warning that says why.
 //
 // Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
-// for a file that is not what was written. Cost: one write and fsync of the tensors, no copy of
-// them.
+// for a file that is not what was written.
+// Cost: one write and fsync of the tensors, no copy of them.
 #ifndef RINGTAIL_CORE_CHECKPOINT_H_
 #define RINGTAIL_CORE_CHECKPOINT_H_
 

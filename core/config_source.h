@@ -27,8 +27,8 @@ struct ConfigSource::Impl {
   google::protobuf::TextFormat::ParseInfoTree locations;
   std::vector<Override> overrides;
 
-  // The byte where the deepest field on the way to `path` begins; none if not even the first is
-  // there.
+  // The byte where the deepest field on the way to `path` begins;
+  // none if not even the first is there.
   std::optional<size_t> FindOffset(const FieldPath& path) const;
 };
 

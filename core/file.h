@@ -44,8 +44,8 @@ Status WriteFileAtomic(const std::string& path, const FileWriter& write);
 // byte is copied, unless the file system has no hard links.
 Status LinkFileAtomic(const std::string& existing, const std::string& path);
 
-// Makes `path` and all folders above it that are missing, durably. A folder that exists is no
-// error.
+// Makes `path` and all folders above it that are missing, durably.
+// A folder that exists is no error.
 Status MakeDirectories(const std::string& path);
 
 // The names in a folder, sorted, without "." and "..".

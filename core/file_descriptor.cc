@@ -22,8 +22,8 @@ auto Uninterrupted(const Call& call) {
   }
 }
 
-// Calls `read_some`(bytes done, bytes wanted) until `to` is full or the file ends; nothing on an
-// error (errno).
+// Calls `read_some`(bytes done, bytes wanted) until `to` is full or the file ends;
+// nothing on an error (errno).
 template <typename ReadSome>
 std::optional<size_t> Fill(std::span<std::byte> to, const ReadSome& read_some) {
   size_t done = 0;
@@ -91,8 +91,8 @@ Status FileDescriptor::SyncFolder() const {
 }
 
 Status FileDescriptor::Close() {
-  // Never repeated: Linux frees the number even if close fails, and another thread may own it by
-  // now.
+  // Never repeated: Linux frees the number even if close fails,
+  // and another thread may own it by now.
   if (close(std::exchange(number_, -1)) == 0 || errno == EINTR) return OkStatus();
   return ErrnoStatus(errno, "cannot close '" + path_ + "'");
 }

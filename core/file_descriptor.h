@@ -20,8 +20,8 @@ namespace ringtail {
 
 class FileDescriptor {
  public:
-  // open(2) with O_CLOEXEC: no program that we start inherits it. New files get 0666 less the
-  // umask.
+  // open(2) with O_CLOEXEC: no program that we start inherits it.
+  // New files get 0666 less the umask.
   static StatusOr<FileDescriptor> Open(const std::string& path, int flags);
 
   ~FileDescriptor();

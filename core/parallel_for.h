@@ -19,8 +19,8 @@ int NumComputeThreads();           // what the next loop will use at most
 void SetNumComputeThreads(int n);  // n >= 1; for oneDNN's primitives, too
 
 namespace internal {
-// `fn` without its type, so that the loop itself is compiled once and nothing is copied to the
-// heap.
+// `fn` without its type, so that the loop itself is compiled once
+// and nothing is copied to the heap.
 using RangeFunction = void (*)(const void* fn, int64_t begin, int64_t end);
 void ParallelForRanges(int64_t count, int64_t grain, RangeFunction call, const void* fn);
 }  // namespace internal

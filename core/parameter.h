@@ -5,8 +5,8 @@
 // is a range of the block and can be sent while backward goes on. Everything is plain row-major,
 // PyTorch's shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors (C). Every
 // parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's running
-// statistics) have no gradient and a block of their own. Thread-safety: none; the trainer thread
-// owns it.
+// statistics) have no gradient and a block of their own.
+// Thread-safety: none; the trainer thread owns it.
 #ifndef RINGTAIL_CORE_PARAMETER_H_
 #define RINGTAIL_CORE_PARAMETER_H_
 
@@ -71,8 +71,8 @@ class ParameterArena {
   std::span<float> buffer_values() const { return buffer_values_.floats(); }
   int64_t num_parameters() const { return num_parameters_; }  // elements without gaps and buffers
 
-  // Exchanges the weights and buffers with others of the same size: how averaged weights are
-  // evaluated.
+  // Exchanges the weights and buffers with others of the same size:
+  // how averaged weights are evaluated.
   void SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values);
 
  private:

@@ -1,24 +1,26 @@
 // safetensors: u64 little-endian header length N, JSON header, raw tensor data (core/README.md
 // draws it).
 //
-//   | N, 8 bytes | JSON, N bytes: {"name": {"dtype", "shape", "data_offsets": [begin, end]}} | data
-//   |
+//   | N, 8 bytes | N bytes: {"name": {"dtype", "shape", "data_offsets": [begin, end]}} | data |
 //
 // Used for checkpoints, replay and interchange; a file written by Ringtail loads in every other
 // reader, and the other way round. Ringtail's own files also prove that they are intact, with
-// reserved names in
-// "__metadata__": "crc32c.<tensor>" of each tensor's bytes, "header_crc32c" of all bytes before the
-// data (its own eight digits taken as zeros), "data_bytes". Where present they are verified on
-// read.
+// reserved names in "__metadata__", which are verified on read where present:
+//
+//   crc32c.<tensor>   of the tensor's bytes
+//   header_crc32c     of all bytes before the data, its own eight digits taken as zeros
+//   data_bytes        the size of the data
 //
 // A hostile file never reads or writes out of bounds and never allocates what it merely claims: the
 // header is read as a stream of events into the few things that it may hold, and every number is
 // compared with the bytes that are really there.
+//
 // Limits: header <= 16 MiB, dtypes F32, I32, I64, U8; at most 8 dimensions; names <= 1 KiB; no
-// holes, no overlaps, no duplicate names. Errors: DataLoss with the file, the tensor and the
-// reason; on writing, InvalidArgument for names and texts that a file cannot hold. Thread-safety:
-// const after Parse. Cost: the file once in memory, one pass for the checksums. Source:
-// github.com/huggingface/safetensors, "Format".
+// holes, no overlaps, no duplicate names.
+// Errors: DataLoss with the file, the tensor and the reason; on writing, InvalidArgument for names
+// and texts that a file cannot hold.
+// Thread-safety: const after Parse. Cost: the file once in memory, one pass for the checksums.
+// Source: github.com/huggingface/safetensors, "Format".
 #ifndef RINGTAIL_CORE_SAFETENSORS_H_
 #define RINGTAIL_CORE_SAFETENSORS_H_
 
@@ -69,8 +71,8 @@ class SafetensorsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   // What the writer gave; without the reserved names.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  // Whether checksums covered, and so proved, every byte of the file: true for what Ringtail
-  // writes.
+  // Whether checksums covered, and so proved, every byte of the file:
+  // true for what Ringtail writes.
   bool proven_intact() const { return proven_intact_; }
   bool Has(std::string_view name) const;
 

@@ -40,8 +40,8 @@ StatusOr<Header> ParseHeader(std::string_view json, size_t data_bytes);
 // A name as it may be printed: quoted, control characters escaped, long ones cut.
 std::string Quoted(std::string_view name);
 
-// Where in the header's JSON the digits of "header_crc32c" stand, if they do as Ringtail writes
-// them.
+// Where in the header's JSON the digits of "header_crc32c" stand,
+// if they do as Ringtail writes them.
 std::optional<size_t> FindHeaderCrcDigits(std::string_view json);
 
 // The checksum of the length and the header with the digits at `digits_at` taken as zeros.

@@ -71,8 +71,8 @@ StatusOr<json> MakeHeader(std::span<const TensorView* const> tensors,
   return header;
 }
 
-// The header as it goes into the file: padded so that the data is aligned, and with its own
-// checksum.
+// The header as it goes into the file: padded so that the data is aligned,
+// and with its own checksum.
 StatusOr<std::string> SerializeHeader(const json& header) {
   std::string text;
   try {

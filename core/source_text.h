@@ -1,9 +1,9 @@
 // The text of a config file, and errors that point into it:
 //
-//   configs/lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean
-//   'kernel'?
+//   lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?
 //     layer { convolution { kernal: 3 } }
 //                           ^
+//
 // Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. Of a long
 // line only the surroundings are shown. Thread-safety: immutable.
 #ifndef RINGTAIL_CORE_SOURCE_TEXT_H_

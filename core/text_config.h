@@ -1,9 +1,9 @@
 // Configs: protobuf text format, read with limits and with errors that point at the place.
 //
-//   configs/lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean
-//   'kernel'?
+//   lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?
 //     layer { convolution { kernal: 3 } }
 //                           ^
+//
 // Limits: file <= 1 MiB, valid UTF-8, nesting <= 64, 100,000 fields and list elements. Fields that
 // the schema does not know, values out of a type's range, and a singular field given twice are
 // errors. Ranges of values are checked by whoever owns the schema, with ConfigSource::Error().
@@ -58,9 +58,13 @@ Status ReadTextConfig(const std::string& path, google::protobuf::Message* config
 // element; numbers win. Values are text format, but strings need no quotes. After an error `config`
 // is as it was.
 //
-//   net.layer[3].convolution.out_channels=64    net.layer[conv1].convolution.out_channels=64
-//   data.mean=1,2,3 (replaces all)              data.mean[0]=1 (replaces one)     data.mean=
-//   (clears) optim.adam.beta1=0.8 (switches the oneof)   optim.cosine={} (a whole message)
+//   net.layer[3].convolution.out_channels=64
+//   net.layer[conv1].convolution.out_channels=64
+//   data.mean=1,2,3           replaces all elements
+//   data.mean[0]=1            replaces one
+//   data.mean=                clears
+//   optim.adam.beta1=0.8      switches the oneof
+//   optim.cosine={}           a whole message
 Status ApplyOverride(std::string_view assignment, google::protobuf::Message* config,
                      ConfigSource* source);
 

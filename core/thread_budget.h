@@ -5,11 +5,12 @@
 // for itself. What counts is the smaller of the affinity mask and the CPU quota of the process's
 // control group (v1 or v2) and of all groups above it. A quota is rounded down: with 2.5 cores, a
 // team of three would be stopped by the kernel in every period, and all would wait for the one that
-// is.
+// is stopped.
 //
 // Compute threads are OpenMP's (core/parallel_for.h). They are bound to cores by OMP_PROC_BIND and
 // OMP_PLACES, which OpenMP reads before main(): set them in the environment. Left alone, the kernel
-// places the threads. Thread-safety: functions without state.
+// places the threads.
+// Thread-safety: functions without state.
 #ifndef RINGTAIL_CORE_THREAD_BUDGET_H_
 #define RINGTAIL_CORE_THREAD_BUDGET_H_
 
@@ -39,12 +40,12 @@ struct ThreadBudget {
   std::string Describe() const;
 };
 
-// `compute` and `input` as asked for; 0: as many as there are cores left after communication (at
-// least 1).
+// `compute` and `input` as asked for;
+// 0: as many as there are cores left after communication (at least 1).
 ThreadBudget SplitCores(int cores, int compute, int input, int communication = 0);
 
-// Names the calling thread for debuggers, `top -H` and traces. Cut after 15 bytes, all that Linux
-// keeps.
+// Names the calling thread for debuggers, `top -H` and traces.
+// Cut after 15 bytes, all that Linux keeps.
 void SetThreadName(std::string_view name);
 std::string ThreadName();  // of the calling thread
 

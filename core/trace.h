@@ -7,9 +7,10 @@
 //   Status status = FinishTrace(run_directory + "/trace.json");
 //
 // State: one trace per process. A thread writes to a buffer of its own (at most kMaxTraceEvents
-// spans; later ones are counted, not kept) that outlives it. Thread-safety: spans on any thread;
-// Start and Finish on one. Cost: off (the default), a span is one relaxed load; on, two clock reads
-// and one uncontended lock.
+// spans; later ones are counted, not kept) that outlives it.
+// Thread-safety: spans on any thread; Start and Finish on one.
+// Cost: off (the default), a span is one relaxed load; on, two clock reads and one uncontended
+// lock.
 #ifndef RINGTAIL_CORE_TRACE_H_
 #define RINGTAIL_CORE_TRACE_H_
 

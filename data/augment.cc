@@ -47,8 +47,8 @@ float DrawFactor(RngKey key, Draw draw, float spread) {
   return Rng(key.With(draw)).Uniform(1 - spread, 1 + spread);
 }
 
-// The shrunk picture's pixel range [first, first + count) nearest to [offset, offset + size) of the
-// picture.
+// The shrunk picture's pixel range [first, first + count) nearest to the picture's range
+// [offset, offset + size).
 struct Range {
   int32_t first, count;
 };

@@ -13,8 +13,8 @@
 namespace ringtail {
 namespace {
 
-// Folders of these names hold a part of a data set; unless the layout is certain they are not
-// classes.
+// Folders of these names hold a part of a data set;
+// unless the layout is certain they are not classes.
 bool IsPartName(std::string_view name) {
   constexpr std::string_view kPartNames[] = {"train",      "val",  "valid",
                                              "validation", "test", "test1"};

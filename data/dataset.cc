@@ -1,5 +1,5 @@
-// Which layout it is. To add one: a finder in data/layouts.h, a value in DataConfig.Layout, a case
-// here.
+// Which layout it is. To add one: a finder in data/layouts.h, a value in DataConfig.Layout,
+// a case here.
 #include "data/dataset.h"
 
 #include <fmt/format.h>
@@ -28,8 +28,8 @@ StatusOr<PictureList> FindKaggleOrUnlabelled(const std::string& folder) {
   return FindUnlabelledPictures(folder);
 }
 
-// The more a name says, the earlier it is looked for: any folder of pictures could be an unlabelled
-// test set.
+// The more a name says, the earlier it is looked for:
+// any folder of pictures could be an unlabelled test set.
 StatusOr<PictureList> FindAny(const std::string& folder) {
   RT_ASSIGN_OR_RETURN(PictureList kaggle, FindKagglePictures(folder));
   if (!kaggle.pictures.empty()) return kaggle;

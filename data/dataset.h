@@ -19,8 +19,8 @@
 
 namespace ringtail {
 
-// The part of a data set that a sample belongs to, if the folders say so (train/ beside
-// validation/).
+// The part of a data set that a sample belongs to,
+// if the folders say so (train/ beside validation/).
 enum class SplitPart : uint8_t { kByConfig = 0, kTrain = 1, kValidation = 2 };
 
 struct Sample {

@@ -16,8 +16,8 @@ namespace {
 constexpr uint32_t kWhite = 255;
 constexpr double k16To8Bits = 1.0 / 257;  // 65535 -> 255
 
-// The loader's threads are the parallelism: OpenCV starts none of its own, and keeps quiet about
-// files.
+// The loader's threads are the parallelism: OpenCV starts none of its own,
+// and keeps quiet about files.
 void ConfigureOpenCvOnce() {
   static const bool configured = [] {
     cv::setNumThreads(1);

@@ -9,12 +9,15 @@
 //
 // Grey becomes R = G = B, CMYK and YCCK are multiplied out, 16 bits are cut to 8, transparent
 // pixels lie on white (what a page would show; colours under full transparency are arbitrary).
-// EXIF's turn is not applied. Precondition: InspectPicture accepted these bytes and gave `header`.
+// EXIF's turn is not applied.
+//
+// Precondition: InspectPicture accepted these bytes and gave `header`.
 // Errors: DataLoss, a predicate without the file's name ("is truncated after 48 of 96 rows"). Data
 // that is only scrambled, or followed by junk, is no error: the picture is used. Nothing is written
-// to stderr. Thread-safety: any thread, one `dst` each. Memory: one region and a row (progressive
-// JPEG, PNG, BMP: the whole picture once). Source of the method: libjpeg-turbo, libjpeg.txt,
-// "Partial image decompression".
+// to stderr.
+// Thread-safety: any thread, one `dst` each.
+// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole picture once).
+// Source of the method: libjpeg-turbo, libjpeg.txt, "Partial image decompression".
 #ifndef RINGTAIL_DATA_DECODE_H_
 #define RINGTAIL_DATA_DECODE_H_
 

@@ -16,8 +16,8 @@ namespace ringtail {
 
 // Names as they are on disk, in natural order.
 struct FolderListing {
-  // Files named like a picture. A link that leads nowhere is among them: reading it gives the
-  // reason.
+  // Files named like a picture. A link that leads nowhere is among them:
+  // reading it gives the reason.
   std::vector<std::string> pictures;
   std::vector<std::string> folders;  // not the hidden ones
   IgnoredFiles ignored;

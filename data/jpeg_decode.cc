@@ -63,8 +63,8 @@ void OnProgress(j_common_ptr jpeg) {
   longjmp(Errors(jpeg)->on_error, 1);  // NOLINT(bugprone-*)
 }
 
-// Adobe's programs store ink inverted (255: none), and say so by their marker; nobody else writes
-// CMYK.
+// Adobe's programs store ink inverted (255: none), and say so by their marker;
+// nobody else writes CMYK.
 void InkToRgb(const uint8_t* ink, int32_t width, bool inverted, uint8_t* rgb) {
   for (int32_t x = 0; x < width; ++x, ink += kInkComponents, rgb += kChannels) {
     for (int c = 0; c < kChannels; ++c) {
@@ -138,8 +138,8 @@ void ReadRegion(const PictureHeader& header, const Region& region, Decoder* deco
   while (!header.complete && jpeg.output_scanline < jpeg.output_height) ReadRow(decoder);
 }
 
-// False if libjpeg gave up. Only this frame holds the jump's target, and nothing that needs a
-// destructor.
+// False if libjpeg gave up. Only this frame holds the jump's target,
+// and nothing that needs a destructor.
 bool Decode(std::span<const std::byte> bytes, const PictureHeader& header, const Region& region,
             Decoder* decoder, Image* dst) {
   if (setjmp(decoder->errors.on_error) != 0) return false;  // NOLINT(bugprone-*)

@@ -24,8 +24,8 @@ bool IsStartOfFrame(uint32_t marker) {
          marker != 0xCC;
 }
 
-// Sequential and progressive, Huffman (C0 .. C2) and arithmetic (C9, CA); not lossless, not
-// hierarchical.
+// Sequential and progressive, Huffman (C0 .. C2) and arithmetic (C9, CA);
+// not lossless, not hierarchical.
 bool IsDecodableFrame(uint32_t marker) {
   return (marker >= 0xC0 && marker <= 0xC2) || marker == 0xC9 || marker == 0xCA;
 }
@@ -34,8 +34,8 @@ bool HasNoContent(uint32_t marker) {
   return marker == kTemporary || (marker >= kFirstRestart && marker <= kLastRestart);
 }
 
-// Moves `offset` behind the next marker and returns it. Like the decoder, skips what is between
-// segments.
+// Moves `offset` behind the next marker and returns it.
+// Like the decoder, skips what is between segments.
 std::optional<uint32_t> NextMarker(std::span<const std::byte> bytes, size_t* offset) {
   while (*offset + 1 < bytes.size()) {
     if (static_cast<uint32_t>(bytes[*offset]) == kMarkerPrefix) {

@@ -16,8 +16,8 @@ namespace ringtail {
 // that /data and /data/train give the same keys and the same split.
 StatusOr<PictureList> FindKagglePictures(const std::string& folder);
 
-// kaggle_folder.cc: pictures of any name, without labels, in `folder`, `folder`/test1 or
-// `folder`/test.
+// kaggle_folder.cc: pictures of any name, without labels, in `folder`,
+// `folder`/test1 or `folder`/test.
 StatusOr<PictureList> FindUnlabelledPictures(const std::string& folder);
 
 // class_folders.cc: one folder per class, with pictures at any depth, in `folder`,

@@ -6,8 +6,7 @@
 //   puppies/1.jpg dog
 //
 // Labels are class names, or numbers from 0 (-1: no label), not both. Empty lines and lines that
-// begin with
-// '#' are skipped. The paths are only ever read from.
+// begin with '#' are skipped. The paths are only ever read from.
 #include <fmt/format.h>
 
 #include <algorithm>

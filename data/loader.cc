@@ -20,8 +20,8 @@
 namespace ringtail {
 namespace {
 
-// One batch of the ring. Its rows are written by workers, each its own; `rows_left` says when it is
-// full.
+// One batch of the ring. Its rows are written by workers, each its own;
+// `rows_left` says when it is full.
 struct Slot {
   AlignedBuffer pixels;  // (batch, 3, S, S) f32
   std::vector<int32_t> labels;

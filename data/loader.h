@@ -2,8 +2,11 @@
 // arena.
 //
 //   indices -> read -> guard -> decode (only what the crop needs) -> augment --full--> Next()
-//      writes f32 straight into row n of one of `prefetch_batches` reusable batches  <--free--
-//      (next Next())
+//                                                                       ^                |
+//                                                                       +-----free-------+
+//
+// Pictures are written as f32 straight into row n of one of `prefetch_batches` reusable batches;
+// the next Next() frees the one before.
 //
 // The stream is a pure function of the config: augmentation is keyed by (seed, epoch, sample key),
 // so the number of workers, their timing and Seek change nothing. A picture that cannot be used
@@ -11,8 +14,9 @@
 // rows in the loss). Before a run, ScanPictures finds them all, so that they can be left out of the
 // list and every rank has the same list. Decoding begins with the first Next(), so that a Seek
 // before it costs nothing. Only pictures of batches that have been handed over count as bad, so
-// that the same batch stops the run whatever has been read ahead. Thread-safety: one consumer
-// thread. The loader's own threads are named "rt-loader" (data/worker_pool.h).
+// that the same batch stops the run whatever has been read ahead.
+// Thread-safety: one consumer thread. The loader's own threads are named "rt-loader"
+// (data/worker_pool.h).
 #ifndef RINGTAIL_DATA_LOADER_H_
 #define RINGTAIL_DATA_LOADER_H_
 
@@ -45,8 +49,8 @@ struct LoaderOptions {
   int64_t batch = 64;
   int64_t image_size = 128;
   uint64_t seed = 1;
-  // The share of this rank: rows [rank * batch, (rank + 1) * batch) of each global batch of world *
-  // batch.
+  // The share of this rank: rows [rank * batch, (rank + 1) * batch) of each global batch of
+  // world * batch.
   int64_t rank = 0, world = 1;
 };
 

@@ -16,8 +16,8 @@
 // lies is the sum of the sizes before it: no index can make records overlap or leave the file, and
 // the sum must be the size of the file. Records are sorted by key in natural order, which makes
 // keys unique. Every byte is under a checksum or a fixed value, so any flipped bit is found.
-// Thread-safety: functions without state. Errors: DataLoss, with the reason; the caller adds the
-// file.
+// Thread-safety: functions without state.
+// Errors: DataLoss, with the reason; the caller adds the file.
 #ifndef RINGTAIL_DATA_PACKED_FORMAT_H_
 #define RINGTAIL_DATA_PACKED_FORMAT_H_
 

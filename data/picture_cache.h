@@ -2,18 +2,18 @@
 //
 // What is kept: whole pictures as u8 RGB, one per (sample, denominator) that was asked for, and
 // their header (which tells the crop without reading the file). Why so:
+//
 // - The bits of a batch must not depend on the cache. A rectangle of the whole picture equals the
-// region that
-//   would have been decoded (data/decode.h), so it does not matter which of the two a row came
-//   from.
+//   region that would have been decoded (data/decode.h), so it does not matter which of the two a
+//   row came from.
 // - Shrunk pictures first come at the scale their crops want: a 500 x 375 photograph at 1/2 takes
-// 140 KB.
+//   140 KB.
 // - Encoded bytes are left to the operating system's page cache, which keeps them once per machine
-// and gives
-//   them back under pressure; reading them from there costs a tenth of decoding them.
+//   and gives them back under pressure; reading them from there costs a tenth of decoding them.
 // - Once full it stays as it is: epochs visit every sample once, and under that pattern evicting
-// the oldest
-//   would throw out each picture just before its use. Full by half, it serves half of the pictures.
+//   the oldest would throw out each picture just before its use. Full by half, it serves half of
+//   the pictures.
+//
 // Thread-safety: any thread. A found Image stays valid and unchanged as long as the cache lives.
 #ifndef RINGTAIL_DATA_PICTURE_CACHE_H_
 #define RINGTAIL_DATA_PICTURE_CACHE_H_

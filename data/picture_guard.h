@@ -5,10 +5,12 @@
 //
 // Let through: JPEG (baseline, extended, progressive; grey, YCbCr, RGB, CMYK, YCCK; 8 bits), PNG,
 // BMP, by their first bytes, whatever the file is called. All others are refused by name ("is a GIF
-// picture ..."). Checked against BadPicturesConfig: bytes of the file, pixels, sides. Cost: a few
-// hundred bytes read, nothing allocated. Thread-safety: a pure function. Errors: DataLoss (broken),
-// InvalidArgument (a format that is not read), ResourceExhausted (a limit); the message is a
-// predicate without the file's name ("is empty"), so that callers can put the name in front.
+// picture ..."). Checked against BadPicturesConfig: bytes of the file, pixels, sides.
+//
+// Cost: a few hundred bytes read, nothing allocated. Thread-safety: a pure function.
+// Errors: DataLoss (broken), InvalidArgument (a format that is not read), ResourceExhausted (a
+// limit); the message is a predicate without the file's name ("is empty"), so that callers can put
+// the name in front.
 #ifndef RINGTAIL_DATA_PICTURE_GUARD_H_
 #define RINGTAIL_DATA_PICTURE_GUARD_H_
 

@@ -17,16 +17,15 @@ namespace ringtail {
 bool HasPictureExtension(std::string_view file_name);
 
 // "cat.2" < "cat.10": runs of digits compare as numbers, all else as bytes. Names that are equal so
-// far
-// ("7" and "07") compare as bytes, so this is a total order.
+// far ("7" and "07") compare as bytes, so this is a total order.
 bool NaturalLess(std::string_view a, std::string_view b);
 
 struct NaturalOrder {
   bool operator()(std::string_view a, std::string_view b) const { return NaturalLess(a, b); }
 };
 
-// Bytes that are not printable UTF-8, and the backslash, become "\xE9". Different names stay
-// different.
+// Bytes that are not printable UTF-8, and the backslash, become "\xE9".
+// Different names stay different.
 std::string EscapeName(std::string_view bytes);
 // Whether every character is printable UTF-8, as in each name that EscapeName returns.
 bool IsPrintable(std::string_view text);

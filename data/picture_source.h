@@ -1,9 +1,10 @@
 // PictureSource: the way of one sample into one row of a batch.
 //
 //   cache? -> Dataset::Read -> InspectPicture -> view (crop) -> DecodeRegion -> RenderPicture
+//
 // What a row holds is a pure function of (config, options, sample, epoch): see data/loader.h.
-// Thread-safety: any thread, one Buffers each. Errors: why the picture cannot be used, without its
-// name.
+// Thread-safety: any thread, one Buffers each.
+// Errors: why the picture cannot be used, without its name.
 #ifndef RINGTAIL_DATA_PICTURE_SOURCE_H_
 #define RINGTAIL_DATA_PICTURE_SOURCE_H_
 

@@ -2,10 +2,13 @@
 //
 //   src  rgb (h, w, 3) u8, as stored   ->   dst (3, S, S) f32, planes R G B, normalised
 //   linear interpolation to S x S -> EXIF's turn -> flip -> colour jitter -> (pixel - mean) / std
-// Jitter, each step cut to 0..255, grey = 0.299 R + 0.587 G + 0.114 B (torchvision's formulas, this
-// order):
-//   brightness  p = b p        contrast  p = c p + (1 - c) mean(grey)        saturation  p = s p +
-//   (1 - s) grey
+//
+// Jitter, in this order, each step cut to 0..255 (torchvision's formulas):
+//
+//   brightness  p = b p
+//   contrast    p = c p + (1 - c) mean(grey)
+//   saturation  p = s p + (1 - s) grey           grey = 0.299 R + 0.587 G + 0.114 B
+//
 // Thread-safety: any thread, one RenderBuffers each. Cost: about 0.1 ms at S = 128 without jitter.
 #ifndef RINGTAIL_DATA_RENDER_H_
 #define RINGTAIL_DATA_RENDER_H_

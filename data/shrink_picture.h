@@ -3,8 +3,9 @@
 //
 // The shorter side becomes `short_side` pixels, the longer one in proportion; EXIF's turn is
 // applied; the result is a JPEG. Returned as it was: a picture that is small enough already, and
-// one that cannot be decoded (whoever loads it will say why, as for the original). Thread-safety: a
-// pure function. Cost: one decode (a JPEG: at the nearest scale above), one encode.
+// one that cannot be decoded (whoever loads it will say why, as for the original).
+// Thread-safety: a pure function.
+// Cost: one decode (a JPEG: at the nearest scale above), one encode.
 #ifndef RINGTAIL_DATA_SHRINK_PICTURE_H_
 #define RINGTAIL_DATA_SHRINK_PICTURE_H_
 

@@ -1,9 +1,13 @@
 // Train / validation split: a pure function of (config, sorted list of samples).
-// By numbers, if the config has ranges: the N of Kaggle's "cat.N.jpg" or of "Cat/N.jpg"; samples in
-// neither range are left out. Else by folders, if they are train/ and validation/. Else by
-// fraction: within each class, samples are ranked by Philox(seed, kSplitStream, key), and the first
-// round(fraction * n) validate. Samples without a label are in neither part. Errors:
-// InvalidArgument for wrong ranges, and where nothing is left to train on or to validate with.
+//
+// - By numbers, if the config has ranges: the N of Kaggle's "cat.N.jpg" or of "Cat/N.jpg"; samples
+//   in neither range are left out.
+// - Else by folders, if they are train/ and validation/.
+// - Else by fraction: within each class, samples are ranked by Philox(seed, kSplitStream, key), and
+//   the first round(fraction * n) validate.
+//
+// Samples without a label are in neither part. Errors: InvalidArgument for wrong ranges, and where
+// nothing is left to train on or to validate with.
 // Thread-safety: functions without state. Cost: O(n log n).
 #ifndef RINGTAIL_DATA_SPLIT_H_
 #define RINGTAIL_DATA_SPLIT_H_

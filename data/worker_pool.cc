@@ -20,8 +20,8 @@ namespace ringtail {
 namespace {
 
 constexpr char kThreadName[] = "rt-loader";
-// A step of nice is a factor of 1.25 of a core's time: 5 leaves a competing loader thread a quarter
-// of it.
+// A step of nice is a factor of 1.25 of a core's time:
+// 5 leaves a competing loader thread a quarter of it.
 constexpr int kNice = 5;
 
 // How many threads TBB may have in all. Left alone it stops at the number of cores, counting the

@@ -2,11 +2,14 @@
 //
 // Items run in the order in which they were given. The queue is ours and not TBB's, for two
 // reasons: what is queued can be dropped (Seek, shutdown), and every hand-over between threads goes
-// through one mutex. The threads have a lower priority (nice +5) than those that compute: on a
-// machine without cores to spare, a loader thread that takes a core for a time slice would hold up
-// the whole OpenMP team at its next barrier. When compute waits for data, its cores are idle and
-// the loader gets all of them. Thread-safety: any thread may call anything, except that the
-// destructor is called once, last.
+// through one mutex.
+//
+// The threads have a lower priority (nice +5) than those that compute: on a machine without cores
+// to spare, a loader thread that takes a core for a time slice would hold up the whole OpenMP team
+// at its next barrier. When compute waits for data, its cores are idle and the loader gets all of
+// them.
+//
+// Thread-safety: any thread may call anything, except that the destructor is called once, last.
 #ifndef RINGTAIL_DATA_WORKER_POOL_H_
 #define RINGTAIL_DATA_WORKER_POOL_H_
 

@@ -1,5 +1,5 @@
-// The gradient of a fused activation, from its output: diff = act'(dst) * diff, in place and in
-// parallel.
+// The gradient of a fused activation, from its output:
+// diff = act'(dst) * diff, in place and in parallel.
 #ifndef RINGTAIL_LAYERS_ACTIVATION_GRADIENT_H_
 #define RINGTAIL_LAYERS_ACTIVATION_GRADIENT_H_
 

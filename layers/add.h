@@ -1,7 +1,7 @@
 // Sum of two or more inputs of one shape, with ReLU or ReLU6 fused (the end of a residual block, He
 // et al. 2016, figure 2).
-//   dst = act(src[0] + src[1] + ...), layout of src[0];  diff_src[i] = act'(dst) diff_dst for every
-//   i
+//   dst = act(src[0] + src[1] + ...), layout of src[0]
+//   diff_src[i] = act'(dst) diff_dst for every i
 // In place both ways over input 0. Inputs in other layouts are converted.
 // State: none. Scratch: a converted input. Errors: shapes that differ (InferShape).
 // Cost: memory-bound, each blob read or written once.

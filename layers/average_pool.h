@@ -1,8 +1,8 @@
 // Average pooling over windows (layers/pool_window.h, layers/average_windows.h).
 //   src (N, C, H, W) -> dst (N, C, OH, OW); dst = sum of the window / divisor
 // divisor: the window's elements inside the picture; with count_padding (the default) those inside
-// the picture and its padding, so that only what CEIL adds beyond the padding is left out
-// (PyTorch).
+// the picture and its padding, so that only what CEIL adds beyond the padding is left out (as in
+// PyTorch).
 #ifndef RINGTAIL_LAYERS_AVERAGE_POOL_H_
 #define RINGTAIL_LAYERS_AVERAGE_POOL_H_
 

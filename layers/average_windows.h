@@ -1,6 +1,6 @@
 // AverageWindowsLayer: what the three average poolings share. A subclass says which windows; the
-// average of a window is the sum of its elements inside the picture times 1 / (row count * column
-// count).
+// average of a window is the sum of its elements inside the picture times
+// 1 / (row count * column count).
 //   src (N, C, H, W) -> dst (N, C, OH, OW), layout of src
 //   diff_src = sum over the windows with the element of diff_dst / (row count * column count)
 // A dst of single pixels in whole channel blocks is called plain, which is the same memory, so that

@@ -127,9 +127,9 @@ int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {
   return (n * view_.channel_blocks() + block) * view_.plane() * view_.block;
 }
 
-// sum(n, channel block) for all samples, then combine(channel block), then map(n, channel block)
-// for all samples. With enough channel blocks each thread does whole ones, so that a block that
-// fits the cache is read from memory once. The sums are the same either way.
+// For all samples sum(n, channel block), then combine(channel block), then for all samples
+// map(n, channel block). With enough channel blocks each thread does whole ones, so that a block
+// that fits the cache is read from memory once. The sums are the same either way.
 template <typename Sum, typename Combine, typename Map>
 void BatchNormLayer::SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const {
   constexpr int64_t kBlocksPerThread = 4;  // then an uneven split costs little

@@ -10,8 +10,9 @@
 // Parameters: weight, bias (C); buffers running_mean, running_var (C).
 // State: mean, inv_std. Scratch: sums per (sample, channel). Sums are taken per (sample, channel
 // block) in float pieces, and added over samples in double in a fixed order: the same bits for any
-// number of threads. Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst
-// once, backward reads src and diff_dst twice and writes diff_src once; memory-bound.
+// number of threads.
+// Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once, backward reads
+// src and diff_dst twice and writes diff_src once; memory-bound.
 #ifndef RINGTAIL_LAYERS_BATCH_NORM_H_
 #define RINGTAIL_LAYERS_BATCH_NORM_H_
 
@@ -51,8 +52,8 @@ class BatchNormLayer : public Layer {
 
   const BatchNormConfig& config_;
   Activation activation_ = Activation::kNone;
-  BlobDesc
-      view_;  // src; vectors (N, C) of whole blocks are seen as blocked, which is the same memory
+  // Of src; vectors (N, C) of whole blocks are seen as blocked, which is the same memory.
+  BlobDesc view_;
   const Parameter *weight_ = nullptr, *bias_ = nullptr;
   const Parameter *running_mean_ = nullptr, *running_var_ = nullptr;
 };

@@ -1,9 +1,12 @@
 // BlobDesc: the shape and memory layout of an activation or of its gradient, f32.
 //
 // All layouts that Ringtail uses are one formula, channels in blocks of `block`:
+//
 //   offset(n, c, y, x) = ((n * channel_blocks + c / block) * H * W + y * W + x) * block + c % block
-//   block 1: plain NCHW   block 8 or 16: oneDNN's nChw8c, nChw16c (AVX2, AVX-512)   H = W = 1,
-//   block 1: NC
+//
+//   block 1         plain NCHW; NC where H = W = 1
+//   block 8 or 16   oneDNN's nChw8c, nChw16c (AVX2, AVX-512)
+//
 // In a blocked layout C is rounded up to whole blocks; the padding channels are always zero, in
 // data and in gradients (every layer keeps it so).
 #ifndef RINGTAIL_LAYERS_BLOB_H_

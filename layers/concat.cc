@@ -20,8 +20,8 @@ struct Channels {
   int64_t first;
   Pointer data;
 
-  // The first element of `channel` (counted from `first`) of sample n; the next position is block
-  // further.
+  // The first element of `channel` (counted from `first`) of sample n;
+  // the next position is block further.
   Pointer Plane(int64_t n, int64_t channel) const {
     const int64_t c = first + channel;
     const int64_t block_index = n * desc.channel_blocks() + c / desc.block;

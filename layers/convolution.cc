@@ -196,8 +196,8 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
 
   if (args.training) {
     const auto hint = ForwardDesc(p, any_src, any_dst, true);
-    ScratchLayout
-        weights;  // the two backward primitives run one after the other: they share scratch
+    // The two backward primitives run one after the other: they share scratch.
+    ScratchLayout weights;
     const auto backward_weights =
         CreateFast([&](const Memory::desc& s,
                        const Memory::desc& d) { return BackwardWeightsDesc(p, s, d, hint); },

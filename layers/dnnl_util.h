@@ -24,8 +24,8 @@ dnnl::primitive_attr UserScratchpadWith(Activation fused);  // plus the activati
 dnnl::memory::desc ToDnnl(const BlobDesc& desc);     // {N, C, H, W}
 dnnl::memory::desc AnyLayout(const BlobDesc& desc);  // the same, layout left to oneDNN
 int64_t BlockOf(const dnnl::memory::desc& desc);     // 1, 8, 16 as in BlobDesc; 0: another layout
-// True for code generated for this machine; false for oneDNN's reference loops and im2col
-// fallbacks.
+// True for code generated for this machine;
+// false for oneDNN's reference loops and im2col fallbacks.
 bool IsFastImplementation(const std::string& impl_info);
 
 // Areas of a layer's scratch, laid out one behind the other at Setup.
@@ -47,8 +47,8 @@ class DnnlPort {
   DnnlPort(Direction direction, const dnnl::memory::desc& caller,
            const dnnl::memory::desc& primitive, ScratchLayout* scratch);
 
-  // Points the port at the caller's memory and at the scratch of this call; kIn: copies if layouts
-  // differ.
+  // Points the port at the caller's memory and at the scratch of this call;
+  // kIn: copies if layouts differ.
   const dnnl::memory& Begin(const void* caller_data, std::byte* scratch);
   void End();  // kOut: copies back if layouts differ
   bool copies() const { return static_cast<bool>(reorder_); }

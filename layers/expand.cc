@@ -186,8 +186,8 @@ class Expander {
   }
 
   std::vector<ExpandedLayer> layers_;
-  std::map<std::string, int64_t>
-      channels_;  // by name; ordered, so that messages are the same each time
+  // By name; ordered, so that messages are the same each time.
+  std::map<std::string, int64_t> channels_;
   std::unordered_map<std::string, std::string> alias_;
   std::string last_, origin_;
 };

@@ -1,16 +1,19 @@
 // Layer: one node of a net. Its life has three stages, each called once or more in this order:
 //
-//   InferShape  checks the config against the shapes of its inputs; says the output's shape,
-//   parameters, FLOPs. Setup       layouts are known: creates every primitive, says what memory it
-//   needs and for how long. Forward / Backward   run. They allocate nothing, create nothing and
-//   cannot fail.
+//   InferShape          checks the config against the shapes of its inputs; says the output's
+//                       shape, parameters, FLOPs.
+//   Setup               layouts are known: creates every primitive, says what memory it needs and
+//                       for how long.
+//   Forward / Backward  run. They allocate nothing, create nothing and cannot fail.
 //
 // Who owns what: the net owns all memory (activations, gradients, state, scratch) and hands out
 // pointers; the arena owns parameters; a layer owns its primitives and numbers. No oneDNN type
-// appears here. Vocabulary: src -> layer -> dst; diff_dst -> layer -> diff_src. Shapes (N, C, H,
-// W), see layers/blob.h. Gradients are sums over the samples of the batch, not means (the optimizer
-// divides). Thread-safety: the trainer thread only. Layers run parallel loops through
-// core/parallel_for.h or oneDNN.
+// appears here.
+// Vocabulary: src -> layer -> dst; diff_dst -> layer -> diff_src. Shapes (N, C, H, W), see
+// layers/blob.h. Gradients are sums over the samples of the batch, not means (the optimizer
+// divides).
+// Thread-safety: the trainer thread only. Layers run parallel loops through core/parallel_for.h or
+// oneDNN.
 #ifndef RINGTAIL_LAYERS_LAYER_H_
 #define RINGTAIL_LAYERS_LAYER_H_
 
@@ -47,23 +50,24 @@ struct ParameterRequest {
 struct ShapeInfo {
   BlobDesc dst;  // block is ignored here
   std::vector<ParameterRequest> parameters;
-  double forward_flops =
-      0;  // per batch; a multiply-add counts 2; convolutions and linears only, as is usual
+  // Per batch; a multiply-add counts 2; convolutions and linears only, as is usual.
+  double forward_flops = 0;
 };
 
 struct SetupArgs {
   std::span<const BlobDesc> src;  // with layouts
-  std::span<const Parameter* const>
-      parameters;                        // as requested, in that order; valid while the layer lives
+  // As requested, in that order; valid while the layer lives.
+  std::span<const Parameter* const> parameters;
   bool training = true;                  // false: Backward will never be called
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
 };
 
-// What Setup decides. Bytes are for one step; the net shares memory between layers where lifetimes
-// allow.
+// What Setup decides. Bytes are for one step; the net shares memory between layers
+// where lifetimes allow.
 struct LayerPlan {
-  BlobDesc dst;  // with the layout that the layer writes; diff_dst comes in the same layout,
-                 // diff_src[i] is wanted in the layout of src[i]
+  // With the layout that the layer writes; diff_dst comes in the same layout, diff_src[i] is wanted
+  // in the layout of src[i].
+  BlobDesc dst;
   size_t state_bytes = 0;  // written by Forward, read by the matching Backward (masks, statistics)
   size_t scratch_bytes = 0;  // during one call only
   bool backward_needs_src = false;
@@ -108,16 +112,16 @@ class Layer {
   // fit. Every size is checked against overflow: no dimension above 2^31, no blob above 2^40 bytes.
   virtual StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) = 0;
 
-  // True if the layer takes the activation over: it then writes act(dst) and the net drops the
-  // other layer.
+  // True if the layer takes the activation over:
+  // it then writes act(dst) and the net drops the other layer.
   virtual bool FuseActivation(Activation activation);
 
   virtual StatusOr<LayerPlan> Setup(const SetupArgs& args) = 0;
   virtual void Forward(const ForwardArgs& args) = 0;
   virtual void Backward(const BackwardArgs& args) = 0;
 
-  // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2". Empty: nothing
-  // to say.
+  // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2".
+  // Empty: nothing to say.
   virtual std::string Implementation() const { return {}; }
   // Where the net is a classifier's loss, the last layer; see layers/softmax_cross_entropy.h.
   virtual bool IsLoss() const { return false; }

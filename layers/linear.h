@@ -2,8 +2,8 @@
 //   src (N, C, H, W) read as (N, K), K = C H W; weight (M, K), bias (M) -> dst (N, M)
 //   dst = act(src weight^T + bias)
 // Plain layouts throughout: weights of 400 MB would cost more to reorder than to multiply with.
-// State: none. Scratch: src in plain order if it comes in channel blocks. Cost: 2 N K M FLOPs
-// forward, twice that backward.
+// State: none. Scratch: src in plain order if it comes in channel blocks.
+// Cost: 2 N K M FLOPs forward, twice that backward.
 #ifndef RINGTAIL_LAYERS_LINEAR_H_
 #define RINGTAIL_LAYERS_LINEAR_H_
 

@@ -8,8 +8,8 @@
 //
 // Greedy by size (largest first, each at the lowest offset that is free for its whole life): within
 // a few percent of the optimum on network graphs (Pisarchyk & Lee 2020, "Efficient Memory
-// Management for Deep Neural Net Inference", algorithm 3). Cost: O(n^2) for n buffers, once per
-// net.
+// Management for Deep Neural Net Inference", algorithm 3).
+// Cost: O(n^2) for n buffers, once per net.
 #ifndef RINGTAIL_LAYERS_MEMORY_PLAN_H_
 #define RINGTAIL_LAYERS_MEMORY_PLAN_H_
 

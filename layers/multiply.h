@@ -1,8 +1,10 @@
 // Product of two inputs of one shape.
-//   dst = src[0] src[1], layout of src[0];  diff_src[0] = src[1] diff_dst, diff_src[1] = src[0]
-//   diff_dst
-// Input 1 is converted if it comes in another layout. State: none. Scratch: the converted
-// input. Errors: shapes that differ (InferShape). Cost: memory-bound.
+//   dst = src[0] src[1], layout of src[0]
+//   diff_src[0] = src[1] diff_dst
+//   diff_src[1] = src[0] diff_dst
+// Input 1 is converted if it comes in another layout.
+// State: none. Scratch: the converted input. Errors: shapes that differ (InferShape).
+// Cost: memory-bound.
 #ifndef RINGTAIL_LAYERS_MULTIPLY_H_
 #define RINGTAIL_LAYERS_MULTIPLY_H_
 

@@ -9,7 +9,8 @@
 // ready for one batch and image size; several Nets may share one Model (training, evaluation, other
 // sizes). Memory: every blob, gradient, state and scratch area gets its place in one block by
 // lifetime: backward frees what it no longer needs, and so does an evaluation net after each layer
-// (layers/memory_plan.h). Thread-safety: the trainer thread only.
+// (layers/memory_plan.h).
+// Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_NET_H_
 #define RINGTAIL_LAYERS_NET_H_
 
@@ -68,8 +69,8 @@ class Net {
 
   // Runs all layers. `step.labels` is taken from the batch. Labels must be -1 .. num_classes - 1.
   LossResult Forward(const BatchView& batch, StepContext step);
-  // After a Forward with training = true: fills arena().grads() with the gradient of the summed
-  // loss.
+  // After a Forward with training = true: fills arena().grads() with the gradient
+  // of the summed loss.
   void Backward(const GradReady& on_ready = {});
 
   std::span<const float> logits() const;  // (N, classes), row-major, of the last Forward

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kNone = -1;  // no storage
 
-// Collects storages (one request each) while it walks a step in time order; several blobs may map
-// to one storage.
+// Collects storages (one request each) while it walks a step in time order;
+// several blobs may map to one storage.
 class Planner {
  public:
   Planner(std::span<const NodeNeeds> nodes, bool training)

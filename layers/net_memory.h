@@ -2,11 +2,11 @@
 //
 // Time runs over one step of L nodes: forward of node i at time i, backward of node i at 2L-1-i.
 //
-//   time     0 1 2 3 | 4 5 6 7      L = 4, training
-//   dst 0    [=========]            read by node 1 forward, and by node 1's backward (time 6) if it
-//   needs src diff 0               [===]      written by the backward of its last reader, read by
-//   node 0's backward state 0  [=============]        from forward to backward scratch  one call:
-//   forward and backward separately
+//   time      0 1 2 3 | 4 5 6 7    L = 4, training; each node is read by the next one
+//   dst 0     [=============]      read by node 1 forward and, if it needs src, backward (time 6)
+//   diff 0                  [=]    written by node 1's backward, read by node 0's
+//   state 0   [===============]    from forward to backward
+//   scratch   one call: forward and backward separately
 //
 // In place: a node may write dst over src[0] if it is src[0]'s only reader and nobody reads src[0]
 // later; and diff_src[0] over diff_dst. Several readers: the gradient of a blob is the sum over its
@@ -37,8 +37,8 @@ struct NodePlacement {
   int64_t dst = kNoBuffer, diff_dst = kNoBuffer, state = kNoBuffer;
   int64_t forward_scratch = kNoBuffer, backward_scratch = kNoBuffer;
   std::vector<int64_t> diff_src;  // per input; what Backward writes
-  std::vector<bool>
-      accumulate;  // per input: diff_src is a temporary, to be added to the blob's gradient
+  // Per input: diff_src is a temporary, to be added to the blob's gradient.
+  std::vector<bool> accumulate;
 };
 
 struct NetMemory {

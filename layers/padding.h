@@ -1,7 +1,7 @@
 // Padding channels: in a blocked layout C is rounded up to whole blocks, and what is beyond C is
 // zero, in data and in gradients (layers/blob.h). Layers that write channel by channel call this to
-// keep it so.
-// Thread-safety: the trainer thread. Cost: writes at most one block of channels per sample.
+// keep it so. Thread-safety: the trainer thread. Cost: writes at most one block of channels per
+// sample.
 #ifndef RINGTAIL_LAYERS_PADDING_H_
 #define RINGTAIL_LAYERS_PADDING_H_
 

@@ -15,8 +15,8 @@ inline constexpr int64_t kMaxBlobBytes = int64_t{1} << 40;
 // a * b, or kMaxBlobBytes + 1 if that is larger (for 0 <= a, b <= kMaxBlobBytes + 1).
 int64_t SaturatingProduct(int64_t a, int64_t b);
 
-// InvalidArgument if a dimension is below 1 or above kMaxDimension, or the whole above
-// kMaxBlobBytes.
+// InvalidArgument if a dimension is below 1 or above kMaxDimension,
+// or the whole above kMaxBlobBytes.
 Status CheckBlobSize(const BlobDesc& desc);
 
 // InvalidArgument unless there are `count` inputs.

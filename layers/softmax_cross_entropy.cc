@@ -32,8 +32,8 @@ StatusOr<LayerPlan> SoftmaxCrossEntropyLayer::Setup(const SetupArgs& args) {
                    .state_bytes = static_cast<size_t>(src_.N * src_.C) * sizeof(float)};
 }
 
-// With H = W = 1, element (n, c) of a blob lies at n * (channel blocks * block) + c in every
-// layout.
+// With H = W = 1, element (n, c) of a blob lies at n * (channel blocks * block) + c
+// in every layout.
 void SoftmaxCrossEntropyLayer::Forward(const ForwardArgs& args) {
   const int64_t C = src_.C, row = src_.elements() / src_.N;
   const double s = config_.label_smoothing();

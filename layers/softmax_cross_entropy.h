@@ -1,9 +1,9 @@
 // Softmax cross-entropy with label smoothing s: the loss of a classifier.
-//   src: logits (N, C), any finite f32;  labels: N class indices, -1 for a row without a sample
+//   src: logits z (N, C), any finite f32;  labels: N class indices, -1 for a row without a sample
 //   q = (1 - s) onehot(label) + s / C,   p = softmax(src row)
-//   dst (N): loss of each row, -sum_k q_k log p_k = logsumexp(z) - (1 - s) z_label - s/C sum_k z_k;
-//   0 for label -1 diff_src = p - q for the SUM of the rows' losses (diff_dst is not read); 0 for
-//   label -1
+//   dst (N): loss of each row; 0 for label -1
+//          = -sum_k q_k log p_k = logsumexp(z) - (1 - s) z_label - s/C sum_k z_k
+//   diff_src = p - q for the SUM of the rows' losses (diff_dst is not read); 0 for label -1
 // State: p. Computed in double per row: C is small beside everything else.
 // Source: Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7 (smoothing).
 #ifndef RINGTAIL_LAYERS_SOFTMAX_CROSS_ENTROPY_H_

@@ -5,8 +5,8 @@
 namespace ringtail {
 namespace {
 
-constexpr int32_t kMaxExtent =
-    1 << 16;  // more than any picture: keeps all products far from overflow
+// More than any picture: keeps all products far from overflow.
+constexpr int32_t kMaxExtent = 1 << 16;
 
 Status CheckValues(const char* field, const IntList& values, int32_t lowest) {
   for (const int32_t v : values) {

@@ -1,5 +1,5 @@
-// Window: the geometry of a sliding window (convolution, pooling) in two dimensions, read from a
-// config.
+// Window: the geometry of a sliding window (convolution, pooling) in two dimensions,
+// read from a config.
 #ifndef RINGTAIL_LAYERS_WINDOW_H_
 #define RINGTAIL_LAYERS_WINDOW_H_
 

@@ -8,8 +8,8 @@
 //                                          AdamW: from w (1 - lr wd) instead of w
 //
 // The bias corrections belong to the step, not to a parameter: they are computed once per Step().
-// State: m, v ("first_moment", "second_moment"). Cost: reads w, g, m, v and writes w, m, v: 28
-// bytes, one square root and one division per weight.
+// State: m, v ("first_moment", "second_moment").
+// Cost: reads w, g, m, v and writes w, m, v: 28 bytes, one square root and one division per weight.
 #ifndef RINGTAIL_OPTIM_ADAM_H_
 #define RINGTAIL_OPTIM_ADAM_H_
 

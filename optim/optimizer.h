@@ -3,8 +3,9 @@
 // Gradients arrive as sums over samples; `grad_scale` (1 / samples, times the clip factor) makes
 // them means without an extra pass. Gradients are not changed. State (momentum ...) lies in blocks
 // of the arena's layout, so parameter i's state is at the same offset. Weight decay applies to
-// kConvolutionWeight and kLinearWeight only unless decay_vectors. Thread-safety: the trainer thread
-// only. Cost: one parallel pass over weights, gradients and state.
+// kConvolutionWeight and kLinearWeight only unless decay_vectors.
+// Thread-safety: the trainer thread only.
+// Cost: one parallel pass over weights, gradients and state.
 #ifndef RINGTAIL_OPTIM_OPTIMIZER_H_
 #define RINGTAIL_OPTIM_OPTIMIZER_H_
 
@@ -45,12 +46,11 @@ class Optimizer {
 
 // sqrt(sum g^2) over the whole gradient block, times grad_scale; summed in double in a fixed order.
 double GradientNorm(const ParameterArena& arena, double grad_scale);
-// The factor for clipping by global norm (Pascanu et al. 2013): min(1, clip / norm); 1 if clip is
-// 0.
+// The factor for clipping by global norm (Pascanu et al. 2013): min(1, clip / norm);
+// 1 if clip is 0.
 double ClipFactor(double norm, double clip);
 
-// Exponential moving average of weights and buffers (Polyak & Juditsky 1992; as used by Tan & Le
-// 2019):
+// Exponential moving average of weights and buffers (Polyak & Juditsky 1992; Tan & Le 2019):
 //   average += (1 - d) (value - average),  d = min(decay, (1 + step) / (10 + step))
 class WeightAverage {
  public:

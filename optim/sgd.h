@@ -4,8 +4,8 @@
 //   g = grad_scale * grad + wd w           coupled decay (L2); decoupled: without wd w
 //   v = m v + g                            v starts at 0, so the first step has v = g
 //   u = v                                  Nesterov: u = g + m v
-//   w = w - lr u                           decoupled (SGDW, Loshchilov & Hutter 2019): w (1 - lr
-//   wd) - lr u
+//   w = w - lr u                           decoupled (SGDW, Loshchilov & Hutter 2019):
+//                                          w (1 - lr wd) - lr u
 //
 // State: v ("momentum"), none if m is 0. Cost: reads w, g, v and writes w, v: 20 bytes per weight.
 #ifndef RINGTAIL_OPTIM_SGD_H_

@@ -31,9 +31,8 @@ class Canvas {
   // `opacity`: 0 .. 1.
   void Fill(const Outline& outline, const cv::Scalar& color, double opacity = 1) const;
   // Fills with what `texture` (same size as the picture) shows there, darker towards the edge, as
-  // if the shape were round, and draws a contour of `contour` around it.
-  // An open contour leaves out the line from the last corner to the first: where a leg grows out of
-  // the body.
+  // if the shape were round, and draws a contour of `contour` around it. An open contour leaves out
+  // the line from the last corner to the first: where a leg grows out of the body.
   enum class Contour { kClosed, kOpen };
   void FillFur(const Outline& outline, const cv::Mat& texture, double lightness,
                const cv::Scalar& contour, Contour closing = Contour::kClosed) const;

@@ -1,7 +1,7 @@
 // Random fields: what fur, backgrounds and light are made of.
 //
-// Never draw twice within the arguments of one call: C++ leaves their order open, and a picture must not
-// depend on the compiler.
+// Never draw twice within the arguments of one call: C++ leaves their order open, and a picture
+// must not depend on the compiler.
 #ifndef RINGTAIL_APPS_SYNTHESIZE_NOISE_H_
 #define RINGTAIL_APPS_SYNTHESIZE_NOISE_H_
 
@@ -14,8 +14,8 @@ namespace ringtail {
 // A smooth f32 field in about -1 .. 1 whose hills are `grain_pixels` apart.
 cv::Mat SmoothNoise(cv::Size size, double grain_pixels, Rng* rng);
 
-// An f32 field with `channels` channels, each value uniform in -1 .. 1 and independent of the
-// others.
+// An f32 field with `channels` channels, each value uniform in -1 .. 1
+// and independent of the others.
 cv::Mat WhiteNoise(cv::Size size, int channels, Rng* rng);
 
 // Colours, BGR.

@@ -6,8 +6,8 @@ namespace {
 constexpr int64_t kChunk = 256;  // Philox blocks at a time: their words stay in the nearest cache
 
 // words[i * block_stride + k * word_stride] = word k of block first + i, for i < kChunk. Block b
-// has the counter {position, group} = {b >> shift, first_group + b % 2^shift}, where 0 <= shift
-// <= 32.
+// has the counter {position, group} = {b >> shift, first_group + b % 2^shift},
+// where 0 <= shift <= 32.
 template <int64_t block_stride, int64_t word_stride>
 inline void PhiloxChunk(uint64_t key, int64_t first, uint32_t first_group, int shift,
                         uint32_t* words) {

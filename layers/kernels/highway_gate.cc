@@ -5,8 +5,8 @@ namespace {
 
 constexpr int64_t kChunk = 512;  // floats at a time: the gate stays in the first-level cache
 
-// e^x for |x| <= 87: x = n ln 2 + r, |r| <= ln 2 / 2; e^r by its Taylor series, 2^n by writing the
-// exponent's bits.
+// e^x for |x| <= 87: x = n ln 2 + r, |r| <= ln 2 / 2;
+// e^r by its Taylor series, 2^n by writing the exponent's bits.
 inline float Exp(float x) {
   constexpr float kLog2E = 1.44269504F;
   constexpr float kLn2High = 0.693359375F;    // n * high is exact

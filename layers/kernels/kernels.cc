@@ -15,8 +15,8 @@ KernelIsa MachineIsa() {
   return KernelIsa::kBaseline;
 }
 
-// oneDNN's own switch caps our kernels, too, so that both can be tested for a smaller machine at
-// once.
+// oneDNN's own switch caps our kernels, too, so that both can be tested
+// for a smaller machine at once.
 KernelIsa EnvironmentCap() {
   const char* cap = std::getenv("DNNL_MAX_CPU_ISA");
   if (cap == nullptr || std::strcmp(cap, "ALL") == 0 || std::strcmp(cap, "DEFAULT") == 0 ||

@@ -95,8 +95,8 @@ void BackwardPixel(const float* diff_dst, const int32_t* winner, const MaxPoolGe
   }
 }
 
-// A row of windows. Winners are widened a strip ahead: pixel by pixel the narrow vectors would wait
-// for the wide ones.
+// A row of windows. Winners are widened a strip ahead:
+// pixel by pixel the narrow vectors would wait for the wide ones.
 template <int kBlock, int kKernel, typename Winner>
 void BackwardRow(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
                  const Taps& rows, float* diff_src) {

@@ -1,5 +1,5 @@
-// Max pooling over one channel block of one sample: planes (H, W, block) -> (OH, OW, block),
-// block 1, 8 or 16.
+// Max pooling over one channel block of one sample:
+// planes (H, W, block) -> (OH, OW, block), block 1, 8 or 16.
 #ifndef RINGTAIL_LAYERS_KERNELS_MAX_POOL_H_
 #define RINGTAIL_LAYERS_KERNELS_MAX_POOL_H_
 

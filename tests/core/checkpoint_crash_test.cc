@@ -177,8 +177,8 @@ TEST(CheckpointCrashTest, EverySystemCallAfterTheCommitFails) {
     SCOPED_TRACE("EIO at " + calls[i].as_shown);
     const SavedRun saved;
     const ProcessResult result = RunWithFault(saved.SaveOnce(), calls[i], "error=EIO");
-    // Cleaning up may fail without harm, what concerns the best checkpoint not; the new one is
-    // there.
+    // Cleaning up may fail without harm, what concerns the best checkpoint not;
+    // the new one is there.
     EXPECT_THAT(result.exit_code, AnyOf(0, 1)) << result.out << result.err;
     EXPECT_EQ(result.exit_code == 0, LastDurable(result.out) == 3) << result.out;
     EXPECT_EQ(NewestStep(saved.run()), 3);

@@ -10,8 +10,8 @@ namespace {
 using ringtail::Dtype;
 using ringtail::SafetensorsFile;
 
-// Touches every byte of every tensor, so that the sanitizers see a range that is not the file's
-// own.
+// Touches every byte of every tensor, so that the sanitizers see a range
+// that is not the file's own.
 uint64_t Touch(const SafetensorsFile& file) {
   uint64_t sum = 0;
   for (const auto& [name, entry] : file.entries()) {

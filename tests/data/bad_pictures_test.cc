@@ -1,5 +1,5 @@
-// Rows D1 and D3 of the fault list: a folder as people have them, through data set, scan and
-// loader.
+// Rows D1 and D3 of the fault list: a folder as people have them, through data set,
+// scan and loader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -46,8 +46,8 @@ std::vector<std::byte> Truncated(std::vector<std::byte> bytes) {
   return bytes;
 }
 
-// Good and bad ones, numbered through; returns the reason (a part of it) of each bad one by its
-// key.
+// Good and bad ones, numbered through; returns the reason (a part of it)
+// of each bad one by its key.
 std::map<std::string, std::string> FillFolder(const TempDir& folder) {
   const Image picture = DrawPicture(120, 90);
   std::vector<std::byte> junk_behind = EncodeJpeg(picture);
@@ -142,8 +142,8 @@ int64_t PeakMemoryKib() {
   return usage.ru_maxrss;
 }
 
-// Row D3. The valid PNG of 900 megapixels is small because it is a single colour; only its header
-// counts.
+// Row D3. The valid PNG of 900 megapixels is small because it is a single colour;
+// only its header counts.
 TEST(BadPicturesTest, BombsAreRefusedWithoutMemory) {
   std::vector<std::byte> jpeg = EncodeJpeg(DrawPicture(400, 300));
   PatchJpegSize(32767, 32767, &jpeg);

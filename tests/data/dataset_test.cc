@@ -1,5 +1,5 @@
-// Layouts are found, what is no picture is left out and counted, and reading survives what happens
-// to files.
+// Layouts are found, what is no picture is left out and counted,
+// and reading survives what happens to files.
 #include "data/dataset.h"
 
 #include <gmock/gmock.h>
@@ -117,8 +117,8 @@ TEST(ClassFoldersTest, ALinkToAFolderAboveEnds) {
   EXPECT_LT(dataset->samples().size(), 10u);
 }
 
-// Microsoft's download: two empty pictures (Cat/666.jpg, Dog/11702.jpg) and Thumbs.db in both
-// folders.
+// Microsoft's download: two empty pictures (Cat/666.jpg, Dog/11702.jpg) and Thumbs.db
+// in both folders.
 TEST(ClassFoldersTest, PetImagesWithEmptyPictures) {
   TempDir dir;
   for (const char* name :

@@ -252,8 +252,8 @@ TEST(DecodeTest, ACorruptPngIsRefused) {
 
 TEST(DecodeTest, EndlessScansAreRefused) {
   const std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(32, 32), {.progressive = true});
-  // Repeats the last scan, a refinement that may come any number of times as far as its syntax
-  // goes.
+  // Repeats the last scan, a refinement that may come any number of times as far
+  // as its syntax goes.
   size_t scan = bytes.size();
   while (bytes[scan - 2] != std::byte{0xFF} || bytes[scan - 1] != std::byte{0xDA}) --scan;
   const std::vector<std::byte> last(bytes.begin() + static_cast<int64_t>(scan) - 2,

@@ -39,8 +39,8 @@ TEST(EpochPermutationTest, GoldenOrder) {
   EXPECT_THAT(EpochPermutation(12345678901234, 7, 10), ElementsAre(5, 3, 4, 2, 9, 8, 0, 7, 1, 6));
 }
 
-// All 24 orders of 4 come up, and about equally often: 9,600 draws give 400 each, +- 20 (one
-// sigma).
+// All 24 orders of 4 come up, and about equally often:
+// 9,600 draws give 400 each, +- 20 (one sigma).
 TEST(EpochPermutationTest, IsUniform) {
   constexpr int kDraws = 9600, kExpected = 400, kFiveSigma = 100;
   std::map<std::vector<int64_t>, int> counts;

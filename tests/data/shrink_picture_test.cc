@@ -1,5 +1,5 @@
-// Pictures become smaller, stand upright, look the same; what cannot be made smaller stays as it
-// is.
+// Pictures become smaller, stand upright, look the same;
+// what cannot be made smaller stays as it is.
 #include "data/shrink_picture.h"
 
 #include <gtest/gtest.h>

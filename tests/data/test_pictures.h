@@ -1,5 +1,5 @@
-// Pictures for tests, made on the spot: drawn pixels, and JPEG files of every kind that people
-// have.
+// Pictures for tests, made on the spot: drawn pixels,
+// and JPEG files of every kind that people have.
 #ifndef RINGTAIL_TESTS_DATA_TEST_PICTURES_H_
 #define RINGTAIL_TESTS_DATA_TEST_PICTURES_H_
 

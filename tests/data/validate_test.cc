@@ -1,5 +1,5 @@
-// Every field of data.proto: the defaults and the ends of each range are allowed, one step beyond
-// is not.
+// Every field of data.proto: the defaults and the ends of each range are allowed,
+// one step beyond is not.
 #include "data/validate.h"
 
 #include <gmock/gmock.h>

@@ -12,11 +12,11 @@ namespace ringtail {
 namespace {
 
 constexpr uint64_t kLayerKey = 0x5EED;
-constexpr float kOffKinks =
-    0.25F;  // so that the sum of one, two or three inputs is no whole number
+// So that the sum of one, two or three inputs is no whole number.
+constexpr float kOffKinks = 0.25F;
 
-// Evenly spaced numbers in random order: no two are close, so that the largest of a window stays
-// it.
+// Evenly spaced numbers in random order: no two are close,
+// so that the largest of a window stays it.
 std::vector<float> DistinctInputs(const BlobDesc& desc, uint64_t seed, float low, float high) {
   const auto count = static_cast<size_t>(PlainElements(desc));
   std::vector<size_t> ranks(count);

@@ -23,8 +23,8 @@ DropConnectConfig Config(float rate) {
   return config;
 }
 
-// (N = inputs, C = inputs): with the identity as src, dst is the transposed masked weight plus
-// bias.
+// (N = inputs, C = inputs): with the identity as src,
+// dst is the transposed masked weight plus bias.
 std::vector<float> IdentitySrc() {
   std::vector<float> src(kInputs * kInputs, 0.0F);
   for (int64_t i = 0; i < kInputs; ++i) src[i * kInputs + i] = 1;

@@ -73,31 +73,46 @@ TEST_P(KernelsTest, Activations) {
       ExpectNear(actual, expected, 1e-6F, what);
     };
     check(
-        "Clamp", [&](float* out) { RT_KERNEL(Clamp)
-                                   (x.data(), n, 0, 6, out); },
+        "Clamp",
+        [&](float* out) {
+          RT_KERNEL(Clamp)
+          (x.data(), n, 0, 6, out);
+        },
         [](float v, float) { return std::clamp(v, 0.0F, 6.0F); });
     check(
         "ClampGradient",
-        [&](float* out) { RT_KERNEL(ClampGradient)
-                          (x.data(), diff.data(), n, 0, 6, out); },
+        [&](float* out) {
+          RT_KERNEL(ClampGradient)
+          (x.data(), diff.data(), n, 0, 6, out);
+        },
         [](float v, float d) { return v > 0 && v < 6 ? d : 0; });
     check(
-        "LeakyRelu", [&](float* out) { RT_KERNEL(LeakyRelu)
-                                       (x.data(), n, 0.1F, out); },
+        "LeakyRelu",
+        [&](float* out) {
+          RT_KERNEL(LeakyRelu)
+          (x.data(), n, 0.1F, out);
+        },
         [](float v, float) { return v > 0 ? v : 0.1F * v; });
     check(
         "LeakyReluGradient",
-        [&](float* out) { RT_KERNEL(LeakyReluGradient)
-                          (x.data(), diff.data(), n, 0.1F, out); },
+        [&](float* out) {
+          RT_KERNEL(LeakyReluGradient)
+          (x.data(), diff.data(), n, 0.1F, out);
+        },
         [](float v, float d) { return v > 0 ? d : 0.1F * d; });
     check(
         "SigmoidGradient",
-        [&](float* out) { RT_KERNEL(SigmoidGradient)
-                          (x.data(), diff.data(), n, out); },
+        [&](float* out) {
+          RT_KERNEL(SigmoidGradient)
+          (x.data(), diff.data(), n, out);
+        },
         [](float v, float d) { return v * (1 - v) * d; });
     check(
-        "TanhGradient", [&](float* out) { RT_KERNEL(TanhGradient)
-                                          (x.data(), diff.data(), n, out); },
+        "TanhGradient",
+        [&](float* out) {
+          RT_KERNEL(TanhGradient)
+          (x.data(), diff.data(), n, out);
+        },
         [](float v, float d) { return (1 - v * v) * d; });
     check(
         "ReluBackward",

@@ -17,8 +17,8 @@ struct LayerCase {
   std::vector<BlobDesc> src;  // shapes
   Activation fused = Activation::kNone;
   float low = -1, high = 1;  // range of the inputs
-  // Distance of the finite differences: small where the formula is curved or has kinks, a power of
-  // two.
+  // Distance of the finite differences: small where the formula is curved or has kinks,
+  // a power of two.
   float distance = 0x1p-6F;
 };
 

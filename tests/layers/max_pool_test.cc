@@ -23,8 +23,8 @@ PoolConfig Config(const std::string& text) {
   return config;
 }
 
-// Max pooling as its definition says, one window after the other, with the gradient of every
-// winner.
+// Max pooling as its definition says, one window after the other,
+// with the gradient of every winner.
 struct Reference {
   std::vector<float> dst, diff_src;
 };

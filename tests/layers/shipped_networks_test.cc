@@ -1,5 +1,5 @@
-// The networks in configs/: they build, train a step, and have torchvision's names, shapes and
-// counts.
+// The networks in configs/: they build, train a step, and have torchvision's names,
+// shapes and counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,8 +62,8 @@ TEST_P(ShippedNetworkTest, TrainsAStep) {
   EXPECT_GT(norm, 0);
 }
 
-// Counts: torchvision 0.14, num_classes = 2; for Ringtail's own nets, the sum of their layers by
-// hand.
+// Counts: torchvision 0.14, num_classes = 2; for Ringtail's own nets,
+// the sum of their layers by hand.
 INSTANTIATE_TEST_SUITE_P(
     Configs, ShippedNetworkTest,
     testing::Values(Shipped{"lenet", 64, 1142210, "conv3.weight", "128x64x3x3"},
