@@ -13,7 +13,7 @@
 namespace ringtail {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
 
 constexpr int64_t kMebi = int64_t{1} << 20;
 constexpr int64_t kMega = 1'000'000;

@@ -25,7 +25,7 @@
 namespace ringtail {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
 using testing::HasSubstr;
 using Colour = JpegOptions::Colour;
 

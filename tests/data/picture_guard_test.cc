@@ -14,8 +14,8 @@
 namespace ringtail {
 namespace {
 
-using std::string_literals::operator""s;
-using std::string_view_literals::operator""sv;
+using namespace std::string_literals;       // NOLINT(google-build-using-namespace): literals only
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
 using testing::HasSubstr;
 
 std::string Refusal(const std::vector<std::byte>& bytes, const BadPicturesConfig& limits = {}) {
