@@ -93,6 +93,7 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
                    .scratch_bytes = ScratchBytes(),
                    .backward_needs_src = true,
                    .forward_in_place = !args.training,
+                   .recomputable = true,
                    .backward_in_place = true};
 }
 
@@ -208,26 +209,37 @@ void BatchNormLayer::UseBatchStatistics(const Work& work, int64_t channel_block)
   SetAffine(work, channel_block);
 }
 
+void BatchNormLayer::Apply(const ForwardArgs& args, const Work& work, int64_t n,
+                           int64_t channel_block) const {
+  const int64_t offset = Offset(n, channel_block);
+  RT_KERNEL(BatchNormApply)
+  (args.src[0] + offset, view_.plane(), view_.block, work.Affine(channel_block * view_.block),
+   args.dst + offset);
+}
+
 void BatchNormLayer::Forward(const ForwardArgs& args) {
   const Work work = MakeWork(args.state, args.scratch);
-  const int64_t plane = view_.plane(), block = view_.block;
-  const auto moments = RT_KERNEL(BatchNormMoments);
-  const auto apply = RT_KERNEL(BatchNormApply);
-  const auto map = [&](int64_t n, int64_t b) {
-    const int64_t offset = Offset(n, b);
-    apply(args.src[0] + offset, plane, block, work.Affine(b * block), args.dst + offset);
-  };
+  const auto map = [&](int64_t n, int64_t b) { Apply(args, work, n, b); };
   if (!args.step->training) {
     UseRunningStatistics(work);
     SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {}, map);
     return;
   }
+  const auto moments = RT_KERNEL(BatchNormMoments);
   SumCombineMap(
       [&](int64_t n, int64_t b) {
-        const int64_t slot = n * channels() + b * block;
-        moments(args.src[0] + Offset(n, b), plane, block, work.first + slot, work.second + slot);
+        const int64_t slot = n * channels() + b * view_.block;
+        moments(args.src[0] + Offset(n, b), view_.plane(), view_.block, work.first + slot,
+                work.second + slot);
       },
       [&](int64_t b) { UseBatchStatistics(work, b); }, map);
+}
+
+// The batch's statistics are in the state; only the map is left to do.
+void BatchNormLayer::Recompute(const ForwardArgs& args) {
+  const Work work = MakeWork(args.state, args.scratch);
+  SumCombineMap([](int64_t, int64_t) {}, [&](int64_t b) { SetAffine(work, b); },
+                [&](int64_t n, int64_t b) { Apply(args, work, n, b); });
 }
 
 // Adds the sums over the samples; parameter gradients, and the coefficients of diff_src.

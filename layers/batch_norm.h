@@ -32,6 +32,7 @@ class BatchNormLayer : public Layer {
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
+  void Recompute(const ForwardArgs& args) override;
   std::string Implementation() const override;
 
  private:
@@ -47,6 +48,7 @@ class BatchNormLayer : public Layer {
   void UseBatchStatistics(const Work& work, int64_t channel_block) const;
   void SetAffine(const Work& work, int64_t channel_block) const;
   void FinishGradientSums(const Work& work, int64_t channel_block) const;
+  void Apply(const ForwardArgs& args, const Work& work, int64_t n, int64_t channel_block) const;
   template <typename Sum, typename Combine, typename Map>
   void SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const;
 

@@ -1,7 +1,11 @@
 #include "layers/layer.h"
 
+#include "core/check.h"
+
 namespace ringtail {
 
 bool Layer::FuseActivation(Activation) { return false; }
+
+void Layer::Recompute(const ForwardArgs&) { RT_CHECK(false, "this layer is not recomputable"); }
 
 }  // namespace ringtail

@@ -73,6 +73,7 @@ struct LayerPlan {
   bool backward_needs_src = false;
   bool backward_needs_dst = false;
   bool forward_in_place = false;   // dst may be the same memory as src[0] (same layout)
+  bool recomputable = false;       // Recompute can write dst again, from src and state
   bool backward_in_place = false;  // diff_src[0] may be the same memory as diff_dst (same layout)
 };
 
@@ -119,6 +120,10 @@ class Layer {
   virtual StatusOr<LayerPlan> Setup(const SetupArgs& args) = 0;
   virtual void Forward(const ForwardArgs& args) = 0;
   virtual void Backward(const BackwardArgs& args) = 0;
+
+  // Writes the dst of the last Forward again, bit for bit, from src and state; changes nothing else.
+  // Called only if the plan says `recomputable`: then dst need not be kept from forward to backward.
+  virtual void Recompute(const ForwardArgs& args);
 
   // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2".
   // Empty: nothing to say.

@@ -42,7 +42,10 @@ struct ReadyNode {
   float* dst = nullptr;
   float* diff_dst = nullptr;
   std::vector<float*> diff_src;
-  std::vector<float*> add_to;  // where diff_src is a temporary: the gradient to add it to
+  std::vector<float*> add_to;       // where diff_src is a temporary: the gradient to add it to
+  float* recomputed_dst = nullptr;  // where dst is dropped after forward
+  std::vector<int> recompute;       // nodes to recompute before this one's backward
+  std::byte* recompute_scratch = nullptr;
   std::byte* state = nullptr;
   std::byte* forward_scratch = nullptr;
   std::byte* backward_scratch = nullptr;
@@ -68,6 +71,7 @@ struct Net::Impl {
   void SetImages(const float* images);
   void ForwardNode(int i);
   void BackwardNode(int i);
+  void Recompute(int i);
   LossResult Loss();
 };
 
@@ -86,7 +90,7 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
 
 Status Net::Impl::Build() {
   RT_ASSIGN_OR_RETURN(const std::vector<NodeNeeds> needs, SetUpLayers());
-  const NetMemory memory = PlanNetMemory(needs, options.training);
+  const NetMemory memory = PlanNetMemory(needs, options.training, options.recompute);
   RT_RETURN_IF_ERROR(CheckMemoryAvailable(
       memory.total_bytes, fmt::format("a batch of {} pictures of {}x{}", options.batch,
                                       options.image_size, options.image_size)));
@@ -162,10 +166,15 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
     node.state = at(place.state);
     node.forward_scratch = at(place.forward_scratch);
     node.backward_scratch = at(place.backward_scratch);
+    node.recomputed_dst = floats(place.recomputed_dst);
+    node.recompute_scratch = at(place.recompute_scratch);
+    node.recompute = place.recompute;
     for (size_t j = 0; j < needs[i].inputs.size(); ++j) {
       const int input = needs[i].inputs[j];
       node.src.push_back(input == kImagesInput ? nullptr : nodes[input].dst);
-      node.backward_src.push_back(needs[i].plan.backward_needs_src ? node.src.back() : nullptr);
+      const float* again = input == kImagesInput ? nullptr : nodes[input].recomputed_dst;
+      const float* backward_src = again != nullptr ? again : node.src.back();
+      node.backward_src.push_back(needs[i].plan.backward_needs_src ? backward_src : nullptr);
       if (!options.training) continue;
       node.diff_src.push_back(floats(place.diff_src[j]));
       node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
@@ -194,9 +203,19 @@ void Net::Impl::ForwardNode(int i) {
   if (timer) timer(i, false, Now() - start);
 }
 
+void Net::Impl::Recompute(int i) {
+  const ReadyNode& node = nodes[i];
+  node.layer->Recompute({.src = node.src,
+                         .dst = node.recomputed_dst,
+                         .state = node.state,
+                         .scratch = node.recompute_scratch,
+                         .step = &step});
+}
+
 void Net::Impl::BackwardNode(int i) {
   ReadyNode& node = nodes[i];
   const double start = timer ? Now() : 0;
+  for (const int dropped : node.recompute) Recompute(dropped);
   node.layer->Backward({.src = node.backward_src,
                         .dst = node.dst,
                         .diff_dst = node.diff_dst,

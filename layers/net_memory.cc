@@ -14,9 +14,10 @@ constexpr int kNone = -1;  // no storage
 // several blobs may map to one storage.
 class Planner {
  public:
-  Planner(std::span<const NodeNeeds> nodes, bool training)
+  Planner(std::span<const NodeNeeds> nodes, bool training, bool recompute)
       : nodes_(nodes),
         training_(training),
+        recompute_(recompute),
         size_(static_cast<int>(nodes.size())),
         data_(nodes.size(), kNone),
         diff_(nodes.size(), kNone),
@@ -41,6 +42,8 @@ class Planner {
   // Per node: indices into requests_, resolved to offsets at the end.
   struct Refs {
     int state = kNone, forward_scratch = kNone, backward_scratch = kNone;
+    int recomputed = kNone, recompute_scratch = kNone;
+    std::vector<int> recompute;
     std::vector<int> diff_src;
     std::vector<bool> accumulate;
   };
@@ -56,18 +59,53 @@ class Planner {
     requests_[storage].last = std::max(requests_[storage].last, last);
   }
 
-  // The last time at which somebody reads dst of node i.
-  int LastUse(int i) const {
-    int last = i;
+  // The nodes that read dst of node i.
+  std::vector<int> Readers(int i) const {
+    std::vector<int> readers;
     for (int c = i + 1; c < size_; ++c) {
       const std::vector<int>& inputs = nodes_[c].inputs;
-      if (std::find(inputs.begin(), inputs.end(), i) == inputs.end()) continue;
-      last = std::max(last, c);
-      if (Learns(c) && nodes_[c].plan.backward_needs_src) last = std::max(last, BackwardTime(c));
+      if (std::find(inputs.begin(), inputs.end(), i) != inputs.end()) readers.push_back(c);
+    }
+    return readers;
+  }
+  bool ReadsSrcBackward(int i) const { return Learns(i) && nodes_[i].plan.backward_needs_src; }
+
+  // The last time at which somebody reads dst of node i; of a dropped one: in forward.
+  int LastUse(int i) const {
+    int last = i;
+    for (const int reader : Readers(i)) {
+      last = std::max(last, reader);
+      if (ReadsSrcBackward(reader) && !IsDropped(i)) last = std::max(last, BackwardTime(reader));
     }
     if (Learns(i) && nodes_[i].plan.backward_needs_dst) last = std::max(last, BackwardTime(i));
     const bool is_logits = nodes_.back().inputs[0] == i;  // read by the net after forward
     return is_logits ? std::max(last, size_ - 1) : last;
+  }
+
+  // Whether dst of node i is dropped after forward. Its src is still there when it is recomputed:
+  // its own backward, which comes later, needs it. A src that is dropped itself is not.
+  bool IsDropped(int i) const {
+    const LayerPlan& plan = nodes_[i].plan;
+    const int input = nodes_[i].inputs[0];
+    return recompute_ && Learns(i) && plan.recomputable && plan.backward_needs_src &&
+           !plan.backward_needs_dst && !(input >= 0 && IsDropped(input));
+  }
+
+  // Storage for the second life of a dropped blob: from the first backward that reads it to the last.
+  void PlaceRecomputed(int i) {
+    if (!IsDropped(i)) return;
+    int first_reader = kNone, last = 0;
+    for (const int reader : Readers(i)) {
+      if (!ReadsSrcBackward(reader)) continue;
+      first_reader = std::max(first_reader, reader);  // backward runs from the last node on
+      last = std::max(last, BackwardTime(reader));
+    }
+    if (first_reader == kNone) return;
+    const int now = BackwardTime(first_reader);
+    refs_[i].recomputed = NewStorage(nodes_[i].plan.dst.bytes(), now, last);
+    refs_[i].recompute_scratch =
+        NewStorage(static_cast<int64_t>(nodes_[i].plan.scratch_bytes), now, now);
+    refs_[first_reader].recompute.push_back(i);
   }
 
   void PlaceForward(int i) {
@@ -85,6 +123,7 @@ class Planner {
     refs_[i].state =
         NewStorage(static_cast<int64_t>(plan.state_bytes), i, Learns(i) ? BackwardTime(i) : i);
     refs_[i].forward_scratch = NewStorage(static_cast<int64_t>(plan.scratch_bytes), i, i);
+    PlaceRecomputed(i);
   }
 
   void PlaceBackward(int i) {
@@ -124,6 +163,9 @@ class Planner {
                       .state = offset(refs_[i].state),
                       .forward_scratch = offset(refs_[i].forward_scratch),
                       .backward_scratch = offset(refs_[i].backward_scratch),
+                      .recomputed_dst = offset(refs_[i].recomputed),
+                      .recompute_scratch = offset(refs_[i].recompute_scratch),
+                      .recompute = refs_[i].recompute,
                       .diff_src = {},
                       .accumulate = refs_[i].accumulate};
       for (const int storage : refs_[i].diff_src) p.diff_src.push_back(offset(storage));
@@ -133,7 +175,7 @@ class Planner {
   }
 
   std::span<const NodeNeeds> nodes_;
-  bool training_;
+  bool training_, recompute_;
   int size_;
   std::vector<int> data_, diff_;  // storage of each node's dst and of its gradient
   std::vector<Refs> refs_;
@@ -143,9 +185,9 @@ class Planner {
 
 }  // namespace
 
-NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training) {
+NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool recompute) {
   RT_CHECK(!nodes.empty(), "a net has at least its loss");
-  return Planner(nodes, training).Run();
+  return Planner(nodes, training, recompute).Run();
 }
 
 }  // namespace ringtail

@@ -9,9 +9,12 @@
 //   scratch   one call: forward and backward separately
 //
 // In place: a node may write dst over src[0] if it is src[0]'s only reader and nobody reads src[0]
-// later; and diff_src[0] over diff_dst. Several readers: the gradient of a blob is the sum over its
-// readers. The first backward to come writes it, the others write to a temporary that the net adds
-// up ("accumulate").
+// later; and diff_src[0] over diff_dst.
+// Several readers: the gradient of a blob is the sum over its readers. The first backward to come
+// writes it, the others write to a temporary that the net adds up ("accumulate").
+// Recomputed: a blob that its layer can write again (batch norm's: one cheap pass) is dropped after
+// its last reader's forward, and written a second time, elsewhere, before the first backward that
+// reads it. Where convolutions are followed by batch norm that saves up to half of what is kept.
 #ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
 #define RINGTAIL_LAYERS_NET_MEMORY_H_
 
@@ -36,6 +39,8 @@ struct NodeNeeds {
 struct NodePlacement {
   int64_t dst = kNoBuffer, diff_dst = kNoBuffer, state = kNoBuffer;
   int64_t forward_scratch = kNoBuffer, backward_scratch = kNoBuffer;
+  int64_t recomputed_dst = kNoBuffer, recompute_scratch = kNoBuffer;
+  std::vector<int> recompute;     // nodes to recompute before this one's Backward
   std::vector<int64_t> diff_src;  // per input; what Backward writes
   // Per input: diff_src is a temporary, to be added to the blob's gradient.
   std::vector<bool> accumulate;
@@ -47,7 +52,8 @@ struct NetMemory {
 };
 
 // `nodes` in topological order, the loss last. training: with backward.
-NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training);
+// recompute: drop after forward what can be recomputed.
+NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool recompute = false);
 
 }  // namespace ringtail
 

@@ -71,5 +71,31 @@ TEST(NetMemoryTest, WhatDoesNotLearnHasNoGradient) {
   EXPECT_NE(memory.nodes[1].diff_dst, kNoBuffer);
 }
 
+TEST(NetMemoryTest, RecomputedBlobsLiveTwiceButNotInBetween) {
+  // convolution (0, 2, 4, ...) and batch norm (1, 3, 5, ...) in turn
+  std::vector<NodeNeeds> nodes;
+  for (int i = 0; i < 21; ++i) {
+    nodes.push_back(Node({i - 1}, true, false, false));
+    nodes.back().plan.recomputable = i % 2 == 1;
+  }
+  const NetMemory kept = PlanNetMemory(nodes, true), dropped = PlanNetMemory(nodes, true, true);
+  EXPECT_GE(kept.total_bytes, 20 * kBlob.bytes());
+  EXPECT_LE(dropped.total_bytes, 14 * kBlob.bytes());
+  EXPECT_NE(dropped.nodes[1].recomputed_dst, kNoBuffer);
+  EXPECT_EQ(dropped.nodes[2].recompute, std::vector<int>{1});  // before the backward of its reader
+  EXPECT_EQ(kept.nodes[1].recomputed_dst, kNoBuffer);
+  EXPECT_EQ(PlanNetMemory(nodes, false, true).nodes[1].recomputed_dst, kNoBuffer);
+}
+
+TEST(NetMemoryTest, RecomputesBeforeTheFirstOfSeveralReaders) {
+  std::vector<NodeNeeds> nodes = {Node({-1}, true, false, false), Node({0}, true, false, false),
+                                  Node({1}, true, false, false), Node({1, 2}, true, false, false),
+                                  Node({3}, true, false, false)};
+  nodes[1].plan.recomputable = true;
+  const NetMemory memory = PlanNetMemory(nodes, true, true);
+  EXPECT_EQ(memory.nodes[3].recompute, std::vector<int>{1});
+  EXPECT_TRUE(memory.nodes[2].recompute.empty());
+}
+
 }  // namespace
 }  // namespace ringtail

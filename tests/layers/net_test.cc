@@ -110,6 +110,37 @@ TEST(NetTest, SameBitsTwiceAndInAnyMemory) {
   }
 }
 
+TEST(NetTest, RecomputationSavesMemoryAndChangesNoBit) {
+  constexpr char kText[] = R"(
+    layer { name: "conv1" convolution { out_channels: 17 kernel: 3 padding: 1 } }
+    layer { name: "bn1"   batch_norm {} }
+    layer { name: "relu1" relu {} }
+    layer { name: "stage" residual_stage { blocks: 3 channels: 24 } }
+    layer { name: "pool"  global_average_pool {} }
+    layer { name: "fc"    linear { out_features: 3 } }
+    layer { name: "loss"  softmax_cross_entropy {} })";
+  const Problem batch = RandomBatch(4, 9, 3);
+  std::vector<std::vector<float>> grads, buffers;
+  std::vector<int64_t> memory;
+  for (const bool recompute : {false, true}) {
+    const auto model = MakeModel(kText, 9);
+    const auto net = MakeNet(model.get(), {.batch = 4, .image_size = 9, .recompute = recompute});
+    for (int step = 0; step < 2; ++step) {
+      net->Forward(batch.view(), {});
+      net->Backward();
+    }
+    const auto copy = [](std::span<const float> v) {
+      return std::vector<float>(v.begin(), v.end());
+    };
+    grads.push_back(copy(model->arena().grads()));
+    buffers.push_back(copy(model->arena().buffer_values()));
+    memory.push_back(net->memory_bytes());
+  }
+  EXPECT_EQ(grads[0], grads[1]);
+  EXPECT_EQ(buffers[0], buffers[1]);
+  EXPECT_LT(memory[1], memory[0]);
+}
+
 TEST(NetTest, EvaluationNeedsLessMemoryAndGivesTheSameLogits) {
   const auto model = MakeModel(kDag, 9);
   const auto training = MakeNet(model.get(), {.batch = 4, .image_size = 9});
