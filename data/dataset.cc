@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "data/layouts.h"
@@ -42,7 +43,7 @@ StatusOr<PictureList> FindAny(const std::string& folder) {
 
 StatusOr<PictureList> ListPicturesInFolder(DataConfig::Layout layout, const std::string& folder) {
   const auto listed = [&](StatusOr<PictureList> list,
-                          std::string looked_for) -> StatusOr<PictureList> {
+                          std::string_view looked_for) -> StatusOr<PictureList> {
     if (list.ok() && list->pictures.empty()) return NothingFound(folder, looked_for);
     return list;
   };
@@ -50,9 +51,9 @@ StatusOr<PictureList> ListPicturesInFolder(DataConfig::Layout layout, const std:
     case DataConfig::AUTO:
       return listed(FindAny(folder), fmt::format("{}, {}", kKaggleNames, kClassFolderNames));
     case DataConfig::KAGGLE:
-      return listed(FindKaggleOrUnlabelled(folder), std::string(kKaggleNames));
+      return listed(FindKaggleOrUnlabelled(folder), kKaggleNames);
     case DataConfig::CLASS_FOLDERS:
-      return listed(FindClassFolders(folder, true), std::string(kClassFolderNames));
+      return listed(FindClassFolders(folder, true), kClassFolderNames);
     case DataConfig::LIST_FILE:
     case DataConfig::PACKED:
       break;

@@ -210,7 +210,7 @@ std::string Forge(std::string_view records, std::string_view index, uint64_t num
   return file.append(reinterpret_cast<const char*>(footer.data()), footer.size());
 }
 
-std::string ForgeIndex(PackedIndex index, std::string_view records = "abcd") {
+std::string ForgeIndex(const PackedIndex& index, std::string_view records = "abcd") {
   const auto encoded = *EncodePackedIndex(index);
   const std::string text(reinterpret_cast<const char*>(encoded.data()), encoded.size());
   return Forge(records, text, index.samples.size(), text.size());

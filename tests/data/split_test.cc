@@ -16,6 +16,7 @@ using testing::HasSubstr;
 
 std::vector<Sample> KaggleSamples(int cats, int dogs) {
   std::vector<Sample> samples;
+  samples.reserve(cats + dogs);
   for (int i = 0; i < cats; ++i) samples.push_back({"cat." + std::to_string(i) + ".jpg", 0});
   for (int i = 0; i < dogs; ++i) samples.push_back({"dog." + std::to_string(i) + ".jpg", 1});
   return samples;
@@ -40,6 +41,7 @@ SplitConfig Numbers(int64_t train_first, int64_t train_last, int64_t first, int6
 std::vector<std::string> KeysOf(const std::vector<int64_t>& indices,
                                 const std::vector<Sample>& samples) {
   std::vector<std::string> keys;
+  keys.reserve(indices.size());
   for (const int64_t i : indices) keys.push_back(samples[i].key);
   return keys;
 }
