@@ -99,6 +99,8 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
 
 StatusOr<TrainingOutcome> Trainer::Run() {
   RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
+  // A run that was killed between writing its best checkpoint and calling it that.
+  if (state_.progress.best_step == step()) SaveCheckpoint(/*best=*/true);
   while (true) {
     RT_RETURN_IF_ERROR(EvaluateIfDue());
     if (StopSignal() != 0) return Stopped();
