@@ -52,8 +52,9 @@ Status CheckEpochs(const TrainConfig& train, const ConfigSource& source) {
 
 Status CheckImageSize(int64_t size, const std::string& field, const ConfigSource& source) {
   if (size >= kMinImageSize && size <= kMaxImageSize) return OkStatus();
-  return source.Error(field, fmt::format("the picture's side is {}; it must be {} .. {} pixels",
-                                         size, kMinImageSize, kMaxImageSize));
+  const std::string name = field.substr(field.rfind('.') + 1);
+  return source.Error(field, fmt::format("{} is {}; it must be {} .. {} pixels", name, size,
+                                         kMinImageSize, kMaxImageSize));
 }
 
 Status CheckPhases(const TrainConfig& train, const ConfigSource& source) {

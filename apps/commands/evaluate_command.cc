@@ -14,7 +14,6 @@
 #include "apps/stopwatch.h"
 #include "apps/trainer/evaluation.h"
 #include "apps/trainer/model_file.h"
-#include "core/logging.h"
 #include "data/split.h"
 
 namespace ringtail {
@@ -64,9 +63,6 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
                       ComputeLogits(trained.model.get(), *dataset, pictures, config.data(),
                                     EvaluationOptionsOf(config)));
   const double seconds = watch.Seconds();
-  for (const BadPicture& bad : logits.bad) {
-    LogWarning(fmt::format("not counted: {}: {}", bad.key, bad.reason));
-  }
   const EvaluationResult result = Score(logits, *dataset, pictures);
   if (result.pictures == 0) return InvalidArgument("there are no labelled pictures to count");
   const double images_per_s = static_cast<double>(result.pictures) / seconds;

@@ -12,7 +12,6 @@
 #include "apps/prediction_table.h"
 #include "apps/trainer/model_file.h"
 #include "core/file.h"
-#include "core/logging.h"
 
 namespace ringtail {
 namespace {
@@ -41,12 +40,11 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
                       OpenPictureFiles(flags.images, config.data().bad_pictures().max_file_mib()));
   DataConfig data = config.data();
   data.mutable_bad_pictures()->set_policy(BadPicturesConfig::SKIP);
-  data.mutable_bad_pictures()->set_max_fraction(1);  // each is named below
+  data.mutable_bad_pictures()->set_max_fraction(1);  // the loader names each
   std::vector<int64_t> all(dataset->samples().size());
   std::iota(all.begin(), all.end(), 0);
   RT_ASSIGN_OR_RETURN(const PictureLogits logits, ComputeLogits(trained.model.get(), *dataset, all,
                                                                 data, EvaluationOptionsOf(config)));
-  for (const BadPicture& bad : logits.bad) LogWarning(fmt::format("{}: {}", bad.key, bad.reason));
   RT_ASSIGN_OR_RETURN(const std::string text, Text(flags, *dataset, logits, trained.class_names));
   if (!flags.csv.empty()) {
     RT_RETURN_IF_ERROR(WriteFileAtomic(flags.csv, text));

@@ -52,6 +52,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   if (EndIsOpen(now.optim())) Ignore(TrainConfig::descriptor(), {"epochs"}, &differencer);
   std::string report;
   differencer.ReportDifferencesToString(&report);
+  differencer.set_report_ignores(false);
   if (differencer.Compare(saved, now)) return OkStatus();
   return FailedPrecondition(fmt::format(
       "the config is not the one that the run began with ({}); change it back, or begin a new run "

@@ -68,11 +68,19 @@ LossResult GradientPass::Run(const BatchView& batch, int64_t step) {
 }
 
 std::string GradientPass::DescribeNonFinite(const BatchView& batch, int64_t step) {
-  for (int64_t part = 0; part < options_.parts; ++part) {
-    const Status found = net_->FindNonFinite(Part(batch, part), Context(step, part));
-    if (!found.ok()) return found.message();
+  const std::span<float> buffers = model_->arena().buffer_values();
+  const std::vector<float> saved(buffers.begin(), buffers.end());
+  Status found = OkStatus();
+  for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
+    if (options_.parts > 1) {  // the gradients are a sum: compute this part's own again
+      net_->Forward(Part(batch, part), Context(step, part));
+      net_->Backward();
+      std::copy(saved.begin(), saved.end(), buffers.begin());
+    }
+    found = net_->FindNonFinite(Part(batch, part), Context(step, part));
   }
-  return "the loss is not finite, though the output of every layer is";
+  return found.ok() ? "the loss is not finite, though the output of every layer is"
+                    : found.message();
 }
 
 }  // namespace ringtail

@@ -39,6 +39,7 @@ class GradientPass {
   PassTimes times() const { return times_; }  // of the last Run
 
   // After a Run with a loss or gradient that is not finite: one sentence that says where it began.
+  // Running statistics stay as they are; gradients are lost.
   std::string DescribeNonFinite(const BatchView& batch, int64_t step);
 
   const Options& options() const { return options_; }

@@ -171,10 +171,10 @@ Status Trainer::TrainStep() {
 
 void Trainer::HandleNonFinite(const BatchView& batch) {
   TrainingProgress& progress = state_.progress;
-  const std::string where = gradients_->DescribeNonFinite(batch, step());
-  // Batch norm has already mixed this batch into its running statistics.
+  // Batch norm has already mixed this batch into its running statistics: not the cause, an effect.
   std::copy(buffers_before_.begin(), buffers_before_.end(),
             state_.model()->arena().buffer_values().begin());
+  const std::string where = gradients_->DescribeNonFinite(batch, step());
   if (config_.train().on_nan() == TrainConfig::STOP) {
     not_finite_ = where;
     return;

@@ -1,0 +1,80 @@
+#include "apps/prediction_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "apps/csv.h"
+#include "apps/picture_files.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+class PredictionTableTest : public testing::Test {
+ protected:
+  void Open(const std::vector<std::string>& names) {
+    for (const std::string& name : names) std::ofstream(folder_.File(name)) << "x";
+    dataset_ = OpenPictureFiles({folder_.path()}, 1).value();
+    logits_.classes = 2;
+    logits_.usable.assign(names.size(), true);
+    logits_.values.assign(2 * names.size(), 0);
+  }
+  // The probability of a dog becomes `dog`.
+  void SetDog(int64_t i, double dog) {
+    logits_.values[2 * i + 1] = static_cast<float>(std::log(dog / (1 - dog)));
+  }
+
+  TempDir folder_;
+  std::unique_ptr<Dataset> dataset_;
+  PictureLogits logits_;
+};
+
+TEST_F(PredictionTableTest, SubmissionIsSortedByNumber) {
+  Open({"10.jpg", "9.jpg", "100.jpg"});
+  SetDog(0, 0.75);  // 9: natural order
+  SetDog(1, 0.25);
+  logits_.usable[2] = false;
+  EXPECT_EQ(SubmissionCsv(*dataset_, logits_).value(),
+            "id,label\n9,0.750000\n10,0.250000\n100,0.500000\n");
+}
+
+TEST_F(PredictionTableTest, SubmissionNeedsNumbersThatDiffer) {
+  Open({"1.jpg", "1.png"});
+  EXPECT_THAT(SubmissionCsv(*dataset_, logits_).status().message(), HasSubstr("occurs twice"));
+  std::ofstream(folder_.File("cat.jpg")) << "x";
+  Open({"1.jpg", "1.png", "cat.jpg"});
+  EXPECT_EQ(SubmissionCsv(*dataset_, logits_).status().code(), StatusCode::kInvalidArgument);
+  logits_.classes = 3;
+  EXPECT_THAT(SubmissionCsv(*dataset_, logits_).status().message(), HasSubstr("two classes"));
+}
+
+TEST_F(PredictionTableTest, TableAndCsv) {
+  Open({"a,b.jpg", "c.jpg"});
+  SetDog(0, 0.9);
+  logits_.usable[1] = false;
+  const std::string key = dataset_->samples()[0].key;
+  const std::string table = PredictionTable(*dataset_, logits_, {"cat", "dog"});
+  EXPECT_THAT(table, HasSubstr("dog       90.00 %\n"));
+  EXPECT_THAT(table, testing::EndsWith("  -\n"));
+  EXPECT_EQ(PredictionCsv(*dataset_, logits_, {"cat", "dog"}),
+            "key,label,probability\n\"" + key + "\",dog,0.900000\n");
+}
+
+TEST(PictureFilesTest, WhatDoesNotExistIsNamed) {
+  const TempDir folder;
+  EXPECT_THAT(OpenPictureFiles({folder.File("no.jpg")}, 1).status().message(), HasSubstr("no.jpg"));
+  EXPECT_EQ(OpenPictureFiles({folder.path()}, 1).status().code(), StatusCode::kNotFound);
+}
+
+TEST(CsvTest, QuotesOnlyWhatNeedsIt) {
+  EXPECT_EQ(CsvField("cat.1.jpg"), "cat.1.jpg");
+  EXPECT_EQ(CsvField("a \"b\", c"), "\"a \"\"b\"\", c\"");
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,79 @@
+#include "apps/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+const ProgressView kView = {.epoch = 1.5,
+                            .total_epochs = 3,
+                            .step = 15,
+                            .total_steps = 30,
+                            .loss = 0.3412,
+                            .accuracy = 0.8671,
+                            .images_per_s = 1180.4,
+                            .seconds_left = 754};
+
+TEST(ProgressTest, TheBarTakesTheSpaceThatIsLeft) {
+  const std::string numbers =
+      "epoch 1.50/3  step 15/30  loss 0.341  accuracy 86.7 %  1180/s  12:34";
+  EXPECT_EQ(ProgressBarLine(kView, static_cast<int>(numbers.size()) + 13),
+            "[=====>    ] " + numbers);
+  EXPECT_EQ(ProgressBarLine(kView, static_cast<int>(numbers.size()) + 4), numbers);
+  for (int width = 0; width < 200; ++width) {
+    EXPECT_LE(ProgressBarLine(kView, width).size(), static_cast<size_t>(width));
+  }
+}
+
+TEST(ProgressTest, TheFinishedBarIsFull) {
+  ProgressView view = kView;
+  view.step = 30;
+  EXPECT_THAT(ProgressBarLine(view, 100), testing::HasSubstr("=] "));
+  EXPECT_THAT(ProgressBarLine(view, 100), testing::Not(testing::HasSubstr(">")));
+}
+
+TEST(ProgressTest, ClockText) {
+  EXPECT_EQ(ClockText(-1), "0");
+  EXPECT_EQ(ClockText(59.4), "59");
+  EXPECT_EQ(ClockText(60), "1:00");
+  EXPECT_EQ(ClockText(3599.6), "1:00:00");
+  EXPECT_EQ(ClockText(3723), "1:02:03");
+}
+
+Metrics Step(int64_t step, double loss) {
+  Metrics metrics;
+  metrics.step = step;
+  metrics.epoch = static_cast<double>(step) / 10;
+  metrics.loss = loss;
+  metrics.accuracy = 0.5;
+  metrics.images_per_s = 100;
+  metrics.step_ms = 10;
+  return metrics;
+}
+
+TEST(ProgressTest, AFileGetsALinePerIntervalAndOneAtTheEnd) {
+  const TempDir folder;
+  FILE* file = std::fopen(folder.File("log").c_str(), "w");
+  {
+    Progress progress(file, 2);
+    for (int64_t step = 1; step <= 5; ++step)
+      progress.OnStep(Step(step, static_cast<double>(step)), 5);
+    Metrics evaluation = Step(5, 0.25);
+    evaluation.kind = Metrics::Kind::kEvaluation;
+    progress.OnEvaluation(evaluation, true);
+  }
+  std::fclose(file);
+  const std::string text = ReadFileText(folder.File("log"), 1 << 20).value();
+  EXPECT_EQ(text,
+            "epoch 0.20/0.5  step 2/5  loss 1.500  accuracy 50.0 %  100/s  0 left\n"
+            "epoch 0.40/0.5  step 4/5  loss 3.500  accuracy 50.0 %  100/s  0 left\n"
+            "epoch 0.50/0.5  step 5/5  loss 5.000  accuracy 50.0 %  100/s  0 left\n"
+            "epoch 0.50  step 5  validation: loss 0.2500  accuracy 50.00 %  (best so far)\n");
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,70 @@
+#include "tests/apps/tiny_run.h"
+
+#include "apps/stop_signal.h"
+#include "apps/synthesize/synthesize.h"
+#include "core/check.h"
+#include "core/safetensors.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+
+const std::string& TinyPictures() {
+  static const TempDir folder;
+  static const std::string pictures = [] {
+    const Status drawn = Synthesize({.output = folder.path(), .images = 48, .seed = 3});
+    RT_CHECK(drawn.ok(), drawn.ToString());
+    return folder.path();
+  }();
+  return pictures;
+}
+
+std::string TinyConfigText() {
+  return R"(
+net {
+  name: "tiny"
+  layer { name: "conv1" convolution { out_channels: 8 kernel: 3 stride: 2 padding: 1 } }
+  layer { name: "bn1" batch_norm {} }
+  layer { name: "relu1" relu {} }
+  layer { name: "conv2" convolution { out_channels: 16 kernel: 3 stride: 2 padding: 1 } }
+  layer { name: "relu2" relu {} }
+  layer { name: "pool" global_average_pool {} }
+  layer { name: "dropout" dropout { rate: 0.2 } }
+  layer { name: "fc" linear { out_features: 2 } }
+  layer { name: "loss" softmax_cross_entropy { label_smoothing: 0.1 } }
+}
+data { image_size: 16 workers: 2 split { validation_fraction: 0.16667 } }
+optim { learning_rate: 0.05 ema_decay: 0.9 clip_norm: 5 sgd { momentum: 0.9 nesterov: true } }
+train { epochs: 4 batch: 8 phase { from_epoch: 2 image_size: 24 } }
+)";
+}
+
+LoadedConfig TinyConfig(const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = {"data.path=\"" + TinyPictures() + "\""};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return ParseRunConfig(TinyConfigText(), "tiny.textproto", all).value();
+}
+
+StatusOr<TrainingOutcome> TrainTiny(const LoadedConfig& loaded, const std::string& output,
+                                    bool resume, StepHook* hook) {
+  SetStopSignalForTest(0);
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data()));
+  RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
+  RT_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(loaded, &data, directory.get(), hook));
+  if (resume) {
+    RT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadNewestCheckpoint(output));
+    RT_RETURN_IF_ERROR(trainer->Resume(checkpoint));
+  }
+  return trainer->Run();
+}
+
+std::map<std::string, std::vector<float>> ReadTensors(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::Read(path).value();
+  std::map<std::string, std::vector<float>> tensors;
+  for (const auto& [name, entry] : file.entries()) {
+    const std::span<const float> values = file.F32(name, {}).value();
+    tensors[name].assign(values.begin(), values.end());
+  }
+  return tensors;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,200 @@
+#include "apps/trainer/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "apps/stop_signal.h"
+#include "core/file.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using Kind = TrainingOutcome::Kind;
+using testing::HasSubstr;
+
+std::string Final(const TempDir& folder) { return folder.File("final.safetensors"); }
+
+double Mean(const std::vector<double>& values, size_t begin, size_t end) {
+  return std::accumulate(values.begin() + static_cast<int64_t>(begin),
+                         values.begin() + static_cast<int64_t>(end), 0.0) /
+         static_cast<double>(end - begin);
+}
+
+// Trains, is told to stop after each step of `stops`, and resumes, until it has finished.
+void TrainWithStops(const LoadedConfig& loaded, const std::string& output,
+                    const std::vector<int64_t>& stops) {
+  bool resume = false;
+  for (const int64_t stop : stops) {
+    StepHook hook([&](int64_t step) {
+      if (step == stop) SetStopSignalForTest(SIGTERM);
+    });
+    ASSERT_EQ(TrainTiny(loaded, output, resume, &hook).value().kind, Kind::kStopped) << stop;
+    resume = true;
+  }
+  ASSERT_EQ(TrainTiny(loaded, output, resume).value().kind, Kind::kFinished);
+}
+
+TEST(TrainerTest, LossFalls) {
+  const TempDir folder;
+  StepHook hook({});
+  const LoadedConfig loaded =
+      TinyConfig({"train.epochs=60", "optim.adam={}", "optim.learning_rate=0.01",
+                  "data.augment.min_area=0.9", "net.layer[dropout].dropout.rate=0"});
+  ASSERT_EQ(TrainTiny(loaded, folder.path(), false, &hook).value().kind, Kind::kFinished);
+  ASSERT_EQ(hook.losses.size(), 60U * kTinyStepsPerEpoch);
+  EXPECT_LT(Mean(hook.losses, 280, 300), 0.8 * Mean(hook.losses, 0, 20));
+}
+
+TEST(TrainerTest, TwoRunsGiveTheSameBits) {
+  const TempDir one, two, other_seed;
+  ASSERT_TRUE(TrainTiny(TinyConfig(), one.path()).ok());
+  ASSERT_TRUE(TrainTiny(TinyConfig({"data.workers=1", "data.cache_mib=0"}), two.path()).ok());
+  ASSERT_TRUE(TrainTiny(TinyConfig({"train.seed=2"}), other_seed.path()).ok());
+  EXPECT_EQ(ReadTensors(Final(one)), ReadTensors(Final(two)));
+  EXPECT_NE(ReadTensors(Final(one)), ReadTensors(Final(other_seed)));
+}
+
+// Step 1: within the first epoch. 5: an evaluation is due. 7: mid-epoch. 10: the size changes.
+TEST(TrainerTest, ResumeGivesTheBitsOfARunLeftAlone) {
+  for (const std::vector<std::string>& overrides :
+       {std::vector<std::string>{},
+        {"optim.adamw={}", "train.accumulation=2"},
+        {"optim.ema_decay=0", "optim.constant={}", "train.evaluate_every_epochs=0.4"}}) {
+    const TempDir alone, stopped;
+    const LoadedConfig loaded = TinyConfig(overrides);
+    ASSERT_EQ(TrainTiny(loaded, alone.path()).value().kind, Kind::kFinished);
+    TrainWithStops(loaded, stopped.path(), {1, 5, 7, 10, 13});
+    EXPECT_EQ(ReadTensors(Final(alone)), ReadTensors(Final(stopped)));
+    EXPECT_EQ(ReadTensors(alone.File("checkpoints/best.safetensors")),
+              ReadTensors(stopped.File("checkpoints/best.safetensors")));
+  }
+}
+
+// The metrics of a run that was stopped are those of a run left alone, too, but for the times.
+TEST(TrainerTest, MetricsOfAResumedRunHaveEveryStepOnce) {
+  const TempDir folder;
+  TrainWithStops(TinyConfig(), folder.path(), {3, 8});
+  std::ifstream metrics(folder.File("metrics.jsonl"));
+  std::vector<int> steps(4 * kTinyStepsPerEpoch + 1), evaluations(steps.size());
+  for (std::string line; std::getline(metrics, line);) {
+    const auto at = line.find("\"step\":", line.find(','));
+    const int step = std::stoi(line.substr(at + 7));
+    ++(line.find("\"kind\":\"evaluation\"") == std::string::npos ? steps : evaluations)[step];
+  }
+  for (size_t step = 1; step < steps.size(); ++step) {
+    EXPECT_EQ(steps[step], 1) << step;
+    EXPECT_EQ(evaluations[step], step % kTinyStepsPerEpoch == 0 ? 1 : 0) << step;
+  }
+}
+
+TEST(TrainerTest, AnotherConfigOrOtherPicturesAreRefused) {
+  const TempDir folder;
+  StepHook hook([](int64_t step) {
+    if (step == 2) SetStopSignalForTest(SIGINT);
+  });
+  ASSERT_TRUE(TrainTiny(TinyConfig(), folder.path(), false, &hook).ok());
+  const auto refused = TrainTiny(TinyConfig({"train.batch=10"}), folder.path(), true);
+  EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("train.batch: 8 -> 10"));
+
+  const TempDir fewer;
+  std::filesystem::copy(TinyPictures(), fewer.path(), std::filesystem::copy_options::recursive);
+  std::filesystem::remove(fewer.File("train/cat.0.jpg"));
+  LoadedConfig other = TinyConfig();
+  other.config.mutable_data()->set_path(fewer.path());
+  const auto other_pictures = TrainTiny(other, folder.path(), true);
+  EXPECT_THAT(other_pictures.status().message(), HasSubstr("the pictures or their split are not"));
+}
+
+TEST(TrainerTest, StopsAtTheAccuracyThatWasAskedFor) {
+  const TempDir folder;
+  StepHook hook({});
+  const LoadedConfig loaded = TinyConfig({"train.until_accuracy=0.25"});
+  EXPECT_EQ(TrainTiny(loaded, folder.path(), false, &hook).value().kind, Kind::kReachedAccuracy);
+  EXPECT_LT(hook.losses.size(), 4U * kTinyStepsPerEpoch);
+  EXPECT_GE(hook.evaluations.back().accuracy, 0.25);
+  EXPECT_TRUE(std::filesystem::exists(Final(folder)));
+  // Resuming it notices that there is nothing left to do.
+  StepHook again({});
+  EXPECT_EQ(TrainTiny(loaded, folder.path(), true, &again).value().kind, Kind::kReachedAccuracy);
+  EXPECT_TRUE(again.losses.empty());
+}
+
+TEST(TrainerTest, ALearningRateOfABillionStopsTheRunAndNamesTheLayer) {
+  const TempDir folder;
+  const TrainingOutcome outcome =
+      TrainTiny(TinyConfig({"optim.learning_rate=1e9", "optim.clip_norm=0",
+                            "train.checkpoint_every_steps=1"}),
+                folder.path())
+          .value();
+  EXPECT_EQ(outcome.kind, Kind::kNotFinite);
+  EXPECT_THAT(outcome.message, HasSubstr("layer '"));
+  EXPECT_THAT(outcome.message, HasSubstr("optim.learning_rate"));
+  EXPECT_FALSE(std::filesystem::exists(Final(folder)));
+  const Checkpoint newest = LoadNewestCheckpoint(folder.path()).value();
+  for (const auto& [name, values] : ReadTensors(newest.path)) {
+    for (const float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
+  }
+}
+
+TEST(TrainerTest, SkippingKeepsTheWeightsFiniteAndEndsWhenNothingElseHappens) {
+  const TempDir folder;
+  const TrainingOutcome outcome =
+      TrainTiny(TinyConfig({"optim.learning_rate=1e9", "optim.clip_norm=0", "train.on_nan=SKIP",
+                            "train.checkpoint_every_steps=1"}),
+                folder.path())
+          .value();
+  EXPECT_EQ(outcome.kind, Kind::kNotFinite);
+  EXPECT_THAT(outcome.message, HasSubstr("in 11 steps running"));
+  for (const auto& [name, values] : ReadTensors(LoadNewestCheckpoint(folder.path())->path)) {
+    for (const float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
+  }
+}
+
+// Recorded with AVX-512; other instruction sets round differently. A change in what these are is a
+// change in what every run computes: initial weights, order, crops, forward, backward, update.
+TEST(TrainerTest, TenGoldenLosses) {
+  constexpr double kTolerance = 1e-4;  // relative
+  const std::vector<double> golden = {0.656505, 0.739692, 0.835291, 0.733136, 0.719762,
+                                      0.633426, 0.723497, 0.685032, 0.670006, 0.709768};
+  const TempDir folder;
+  StepHook hook({});
+  ASSERT_TRUE(TrainTiny(TinyConfig(), folder.path(), false, &hook).ok());
+  ASSERT_GE(hook.losses.size(), 10U);
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_NEAR(hook.losses[i], golden.at(i), kTolerance * golden.at(i)) << "step " << i + 1;
+  }
+}
+
+TEST(TrainerTest, MoreClassesThanTheNetworkHasAreRefused) {
+  const TempDir folder, pictures;
+  for (const std::string name : {"bird", "cat", "dog"}) {
+    std::filesystem::create_directories(pictures.File(name));
+    for (int i = 0; i < 8; ++i) {
+      std::filesystem::copy(TinyPictures() + "/train/cat." + std::to_string(i) + ".jpg",
+                            pictures.File(name + "/" + std::to_string(i) + ".jpg"));
+    }
+  }
+  LoadedConfig loaded = TinyConfig();
+  loaded.config.mutable_data()->set_path(pictures.path());
+  EXPECT_THAT(TrainTiny(loaded, folder.path()).status().message(),
+              HasSubstr("3 classes (bird, cat, dog), the network tells 2 apart"));
+}
+
+TEST(TrainerTest, FewerPicturesThanABatchAreRefused) {
+  const TempDir folder;
+  const auto result = TrainTiny(TinyConfig({"train.batch=64"}), folder.path());
+  EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("fewer than one batch of 64"));
+}
+
+}  // namespace
+}  // namespace ringtail

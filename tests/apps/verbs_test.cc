@@ -1,0 +1,187 @@
+// Every verb of the program, end to end on a small set of drawn pictures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+class VerbsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    std::ofstream(Path("tiny.textproto")) << TinyConfigText();
+    const ProcessResult train =
+        RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(),
+                       "--output", Path("run"), "--set", "train.log_every_steps=4"});
+    ASSERT_EQ(train.exit_code, 0) << train.err;
+    train_output_ = train.out;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static std::string Path(const std::string& name) { return folder_->File(name); }
+  static std::string Text(const std::string& path) { return ReadFileText(path, 1 << 20).value(); }
+
+  static TempDir* folder_;
+  static std::string train_output_;
+};
+TempDir* VerbsTest::folder_ = nullptr;
+std::string VerbsTest::train_output_;
+
+TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
+  for (const char* said :
+       {"ringtail ", "oneDNN 2.", "compute", "24 cat, 24 dog", "40 to train on, 8 to validate",
+        "parameters", "MFLOP per picture", "step 4/20", "step 20/20", "validation: loss",
+        "trained for 20 of 20 steps"}) {
+    EXPECT_THAT(train_output_, HasSubstr(said));
+  }
+  for (const char* file :
+       {"config.textproto", "metrics.jsonl", "final.safetensors", "checkpoints/best.safetensors",
+        "checkpoints/step-00000020.safetensors"}) {
+    EXPECT_TRUE(std::filesystem::exists(Path("run/") + file)) << file;
+  }
+  EXPECT_TRUE(ParseRunConfig(Text(Path("run/config.textproto")), "config", {}).ok());
+}
+
+TEST_F(VerbsTest, TrainRefusesARunThatIsThere) {
+  const ProcessResult again = RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data",
+                                             TinyPictures(), "--output", Path("run")});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("--resume"));
+}
+
+TEST_F(VerbsTest, AFinishedRunResumesToTheSameEnd) {
+  const auto before = ReadTensors(Path("run/final.safetensors"));
+  const ProcessResult resumed = RunDogsVsCats({"train", "--resume", Path("run")});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(ReadTensors(Path("run/final.safetensors")), before);
+}
+
+TEST_F(VerbsTest, EvaluateAgreesWithTheLastEvaluationOfTraining) {
+  const ProcessResult result =
+      RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--data",
+                     TinyPictures(), "--part", "validation", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["images"], 8);
+  const std::string metrics = Text(Path("run/metrics.jsonl"));
+  const size_t at = metrics.rfind("{\"kind\":\"evaluation\"");
+  ASSERT_NE(at, std::string::npos);
+  const auto last = nlohmann::json::parse(metrics.substr(at, metrics.find('\n', at) - at));
+  EXPECT_EQ(json["accuracy"], last["accuracy"]);
+  EXPECT_EQ(json["loss"], last["loss"]);
+}
+
+TEST_F(VerbsTest, EvaluateReadsCheckpointsAndPackedFiles) {
+  const std::string packed = Path("pictures.packed");
+  const ProcessResult prepare =
+      RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", packed});
+  ASSERT_EQ(prepare.exit_code, 0) << prepare.err;
+  EXPECT_THAT(prepare.out, HasSubstr("48 pictures"));
+  const auto evaluate = [&](const std::string& data) {
+    return RunDogsVsCats({"evaluate", "--checkpoint",
+                          Path("run/checkpoints/step-00000020.safetensors"), "--data", data});
+  };
+  const ProcessResult from_folder = evaluate(TinyPictures()), from_file = evaluate(packed);
+  ASSERT_EQ(from_file.exit_code, 0) << from_file.err;
+  const auto score = [](const std::string& out) { return out.substr(0, out.rfind(',')); };
+  EXPECT_EQ(score(from_folder.out), score(from_file.out));
+}
+
+TEST_F(VerbsTest, PredictNamesAClassForEveryPicture) {
+  const ProcessResult table =
+      RunDogsVsCats({"predict", "--checkpoint", Path("run/final.safetensors"), "--images",
+                     TinyPictures() + "/train/cat.0.jpg", TinyPictures() + "/train/dog.0.jpg"});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 2);
+  EXPECT_THAT(table.out, testing::ContainsRegex("dog.0.jpg +(cat|dog) +[0-9.]+ %"));
+}
+
+TEST_F(VerbsTest, PredictWritesASubmission) {
+  const ProcessResult draw = RunDogsVsCats(
+      {"synthesize", "--out", Path("test"), "--images", "2", "--test-images", "12", "--seed", "9"});
+  ASSERT_EQ(draw.exit_code, 0) << draw.err;
+  const ProcessResult predict =
+      RunDogsVsCats({"predict", "--checkpoint", Path("run/final.safetensors"), "--images",
+                     Path("test/test1"), "--csv", Path("submission.csv"), "--submission"});
+  ASSERT_EQ(predict.exit_code, 0) << predict.err;
+  std::ifstream csv(Path("submission.csv"));
+  std::string line;
+  std::getline(csv, line);
+  EXPECT_EQ(line, "id,label");
+  for (int id = 1; id <= 12; ++id) {
+    std::getline(csv, line);
+    EXPECT_EQ(line.rfind(std::to_string(id) + ",0.", 0), 0U) << line;
+  }
+}
+
+TEST_F(VerbsTest, SummaryCountsParameters) {
+  const ProcessResult result =
+      RunDogsVsCats({"summary", "--config", Path("tiny.textproto"), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  // conv1 3*8*9+8, bn1 16, conv2 8*16*9+16, fc 32+2
+  EXPECT_EQ(json["parameters"], 224 + 16 + 1168 + 34);
+  EXPECT_EQ(json["layers"][0]["name"], "conv1");
+  EXPECT_THAT(RunDogsVsCats({"summary", "--config", Path("tiny.textproto")}).out,
+              HasSubstr("1442 parameters"));
+}
+
+TEST_F(VerbsTest, TimeReportsTheKeysOfTheContract) {
+  const ProcessResult result =
+      RunDogsVsCats({"time", "--config", Path("tiny.textproto"), "--batch", "2", "--image-size",
+                     "32", "--iterations", "3", "--threads", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_GT(json["step_ms"], 0);
+  EXPECT_GT(json["images_per_s"], 0);
+  EXPECT_GT(json["peak_memory_mib"], 1);
+  EXPECT_EQ(json["threads"], 1);
+  double share = 0;
+  for (const auto& layer : json["layers"]) {
+    EXPECT_GE(layer["forward_ms"], 0);
+    share += layer["share"].get<double>();
+  }
+  EXPECT_NEAR(share, 1, 1e-6);
+}
+
+TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"tarin"},
+      {"train", "--no-such-flag"},
+      {"train", "--config", Path("none.textproto"), "--data", TinyPictures()},
+      {"train", "--config", Path("tiny.textproto")},
+      {"train", "--config", Path("tiny.textproto"), "--set", "train.bach=3"},
+      {"time", "--config", Path("tiny.textproto"), "--batch", "0"},
+      {"replay", "--steps", "1"}};
+  for (const auto& arguments : wrong) {
+    const ProcessResult result = RunDogsVsCats(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_THAT(RunDogsVsCats({"tarin"}).err, HasSubstr("did you mean 'train'?"));
+}
+
+TEST_F(VerbsTest, HelpAndVersion) {
+  const ProcessResult help = RunDogsVsCats({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* verb :
+       {"train", "evaluate", "predict", "summary", "time", "replay", "synthesize", "prepare"}) {
+    EXPECT_THAT(help.out, HasSubstr(verb));
+    EXPECT_EQ(RunDogsVsCats({verb, "--help"}).exit_code, 0);
+  }
+  EXPECT_THAT(RunDogsVsCats({"--version"}).out, HasSubstr("ringtail "));
+}
+
+}  // namespace
+}  // namespace ringtail
