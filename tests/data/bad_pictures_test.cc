@@ -1,4 +1,4 @@
-// Rows D1 and D3 of the fault list: a folder as people have them, through data set,
+// Broken pictures and decompression bombs: a folder as people have them, through data set,
 // scan and loader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -142,7 +142,7 @@ int64_t PeakMemoryKib() {
   return usage.ru_maxrss;
 }
 
-// Row D3. The valid PNG of 900 megapixels is small because it is a single colour;
+// A decompression bomb. The valid PNG of 900 megapixels is small because it is a single colour;
 // only its header counts.
 TEST(BadPicturesTest, BombsAreRefusedWithoutMemory) {
   std::vector<std::byte> jpeg = EncodeJpeg(DrawPicture(400, 300));

@@ -244,7 +244,7 @@ TEST(LoaderTest, ABadPictureKeepsItsRowAndIsReportedOnce) {
   EXPECT_EQ(loader->bad_pictures()[0].reason, "is empty");
 }
 
-// Row D4: the file of a sample is deleted, cut short or replaced while the loader runs.
+// The file of a sample is deleted, cut short or replaced while the loader runs.
 TEST(LoaderTest, FilesMayChangeDuringTheEpoch) {
   for (const int64_t cache_mib : {0, 64}) {
     const auto dataset = MakeDataset();
@@ -270,7 +270,7 @@ TEST(LoaderTest, FilesMayChangeDuringTheEpoch) {
   }
 }
 
-// Row D5.
+// Too many bad pictures stop the run.
 TEST(LoaderTest, TooManyBadPicturesStopTheRun) {
   const auto dataset = MakeDataset();
   for (const int64_t i : {2, 9, 17}) dataset->Replace(i, Bytes("GIF89a not a JPEG at all"));
