@@ -66,32 +66,31 @@ void Progress::Add(const Metrics& step) {
   seconds_ = seconds_ * keep + seconds;
 }
 
-ProgressView Progress::View(const Metrics& step, int64_t total_steps) const {
+ProgressView Progress::View(const Metrics& step, const TrainingPlan& plan) const {
   ProgressView view;
   view.epoch = step.epoch;
   view.step = step.step;
-  view.total_steps = total_steps;
-  view.total_epochs =
-      step.epoch * static_cast<double>(total_steps) / static_cast<double>(step.step);
+  view.total_steps = plan.total_steps();
+  view.total_epochs = plan.EpochAt(plan.total_steps());
   view.loss = loss_sum_ / steps_;
   view.accuracy = accuracy_sum_ / steps_;
   view.images_per_s = images_ / seconds_;
-  view.seconds_left = static_cast<double>(total_steps - step.step) * seconds_ / steps_;
+  view.seconds_left = plan.WorkLeft(step.step) * seconds_ / steps_;
   return view;
 }
 
-void Progress::OnStep(const Metrics& step, int64_t total_steps) {
+void Progress::OnStep(const Metrics& step, const TrainingPlan& plan) {
   Add(step);
-  const bool last = step.step == total_steps;
+  const bool last = step.step == plan.total_steps();
   if (terminal_) {
     if (!last && bar_shown_ && since_drawn_.Seconds() < kRedrawSeconds) return;
     since_drawn_.Restart();
     fmt::print(out_, "{}{}", kClearLine,
-               ProgressBarLine(View(step, total_steps), TerminalWidth(fileno(out_)) - 1));
+               ProgressBarLine(View(step, plan), TerminalWidth(fileno(out_)) - 1));
     bar_shown_ = true;
   } else {
     if (!last && step.step % log_every_steps_ != 0) return;
-    fmt::print(out_, "{}\n", ProgressPlainLine(View(step, total_steps)));
+    fmt::print(out_, "{}\n", ProgressPlainLine(View(step, plan)));
     steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = 0;
   }
   std::fflush(out_);

@@ -3,7 +3,8 @@
 // On a terminal one line that is drawn anew, and a line for each evaluation:
 //   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
 // Otherwise (a file, a pipe) a plain line every `log_every_steps` steps. Loss, accuracy and rate
-// are means since the last line (terminal: over the last kShownSteps steps or so).
+// are means since the last line (terminal: over the last kShownSteps steps or so). The time left
+// takes the sizes of later phases into account, not the evaluations.
 // State: sums since the last line. Thread-safety: one thread. Cost: a few additions per step.
 #ifndef RINGTAIL_APPS_PROGRESS_H_
 #define RINGTAIL_APPS_PROGRESS_H_
@@ -38,14 +39,14 @@ class Progress : public TrainingObserver {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void OnStep(const Metrics& step, int64_t total_steps) override;
+  void OnStep(const Metrics& step, const TrainingPlan& plan) override;
   void OnEvaluation(const Metrics& evaluation, bool best_so_far) override;
   void Finish();  // leaves the last line standing
 
  private:
   void Add(const Metrics& step);
   void ClearBar();
-  ProgressView View(const Metrics& step, int64_t total_steps) const;
+  ProgressView View(const Metrics& step, const TrainingPlan& plan) const;
 
   FILE* const out_;
   const bool terminal_;

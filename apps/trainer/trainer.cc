@@ -110,6 +110,11 @@ StatusOr<TrainingOutcome> Trainer::Run() {
     RT_RETURN_IF_ERROR(TrainStep());
     if (!not_finite_.empty()) return NotFinite();
   }
+  // The last update is seen by no later loss.
+  if (const Status finite = state_.CheckFinite(); !finite.ok()) {
+    not_finite_ = finite.message();
+    return NotFinite();
+  }
   RT_RETURN_IF_ERROR(SaveFinal());
   return Finished();
 }
@@ -165,7 +170,7 @@ Status Trainer::TrainStep() {
   metrics.step = step();
   metrics.epoch = plan_.EpochAt(step());
   directory_->Record(metrics);
-  if (observer_ != nullptr) observer_->OnStep(metrics, plan_.total_steps());
+  if (observer_ != nullptr) observer_->OnStep(metrics, plan_);
   return OkStatus();
 }
 
@@ -244,7 +249,6 @@ void Trainer::SaveCheckpoint(bool best) {
 }
 
 Status Trainer::SaveFinal() {
-  RT_RETURN_IF_ERROR(state_.CheckFinite().Annotate("the trained network is of no use"));
   if (state_.average() != nullptr) state_.average()->Swap();
   const Status status =
       WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());

@@ -2,6 +2,7 @@
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_
 
+#include "apps/trainer/training_plan.h"
 #include "core/metrics.h"
 
 namespace ringtail {
@@ -9,7 +10,7 @@ namespace ringtail {
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
-  virtual void OnStep(const Metrics& /*step*/, int64_t /*total_steps*/) {}
+  virtual void OnStep(const Metrics& /*step*/, const TrainingPlan& /*plan*/) {}
   virtual void OnEvaluation(const Metrics& /*evaluation*/, bool /*best_so_far*/) {}
 };
 

@@ -35,6 +35,20 @@ double TrainingPlan::EpochAt(int64_t step) const {
   return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
 }
 
+double TrainingPlan::WorkLeft(int64_t step) const {
+  const auto pixels = [](const Phase& phase) {
+    return static_cast<double>(phase.image_size) * static_cast<double>(phase.image_size);
+  };
+  const double last_step = pixels(PhaseAt(std::max<int64_t>(step - 1, 0)));
+  double work = 0;
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const int64_t end = i + 1 < phases_.size() ? phases_[i + 1].first_step : total_steps_;
+    const int64_t steps = std::min(end, total_steps_) - std::max(phases_[i].first_step, step);
+    if (steps > 0) work += static_cast<double>(steps) * pixels(phases_[i]) / last_step;
+  }
+  return work;
+}
+
 bool TrainingPlan::EvaluationIsDue(int64_t step) const {
   return step > 0 && (step % evaluation_interval_ == 0 || step >= total_steps_);
 }

@@ -29,6 +29,9 @@ class TrainingPlan {
 
   const Phase& PhaseAt(int64_t step) const;
   double EpochAt(int64_t step) const;  // passes over the pictures after `step` steps
+  // What is left after `step` steps, counted in steps like the last one: convolutions cost time in
+  // proportion to the pixels, so a step of a later phase counts for its share of them.
+  double WorkLeft(int64_t step) const;
   // After `step` steps; always at the end.
   bool EvaluationIsDue(int64_t step) const;
   // Beside the checkpoints at evaluations.

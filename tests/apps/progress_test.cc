@@ -51,17 +51,22 @@ Metrics Step(int64_t step, double loss) {
   metrics.loss = loss;
   metrics.accuracy = 0.5;
   metrics.images_per_s = 100;
-  metrics.step_ms = 10;
+  metrics.step_ms = 10000;
   return metrics;
 }
 
 TEST(ProgressTest, AFileGetsALinePerIntervalAndOneAtTheEnd) {
   const TempDir folder;
+  RunConfig config;
+  config.mutable_train()->set_epochs(0.5);
+  config.mutable_train()->add_phase()->set_from_epoch(0.4);
+  config.mutable_train()->mutable_phase(0)->set_image_size(2 * config.data().image_size());
+  const TrainingPlan plan(config, 10);
   FILE* file = std::fopen(folder.File("log").c_str(), "w");
   {
     Progress progress(file, 2);
     for (int64_t step = 1; step <= 5; ++step)
-      progress.OnStep(Step(step, static_cast<double>(step)), 5);
+      progress.OnStep(Step(step, static_cast<double>(step)), plan);
     Metrics evaluation = Step(5, 0.25);
     evaluation.kind = Metrics::Kind::kEvaluation;
     progress.OnEvaluation(evaluation, true);
@@ -69,8 +74,8 @@ TEST(ProgressTest, AFileGetsALinePerIntervalAndOneAtTheEnd) {
   std::fclose(file);
   const std::string text = ReadFileText(folder.File("log"), 1 << 20).value();
   EXPECT_EQ(text,
-            "epoch 0.20/0.5  step 2/5  loss 1.500  accuracy 50.0 %  100/s  0 left\n"
-            "epoch 0.40/0.5  step 4/5  loss 3.500  accuracy 50.0 %  100/s  0 left\n"
+            "epoch 0.20/0.5  step 2/5  loss 1.500  accuracy 50.0 %  100/s  1:00 left\n"
+            "epoch 0.40/0.5  step 4/5  loss 3.500  accuracy 50.0 %  100/s  40 left\n"
             "epoch 0.50/0.5  step 5/5  loss 5.000  accuracy 50.0 %  100/s  0 left\n"
             "epoch 0.50  step 5  validation: loss 0.2500  accuracy 50.00 %  (best so far)\n");
 }

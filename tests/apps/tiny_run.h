@@ -28,7 +28,7 @@ LoadedConfig TinyConfig(const std::vector<std::string>& overrides = {});
 class StepHook : public TrainingObserver {
  public:
   explicit StepHook(std::function<void(int64_t)> fn) : fn_(std::move(fn)) {}
-  void OnStep(const Metrics& step, int64_t /*total_steps*/) override {
+  void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
     losses.push_back(step.loss);
     if (fn_) fn_(step.step);
   }

@@ -145,6 +145,18 @@ TEST(TrainerTest, ALearningRateOfABillionStopsTheRunAndNamesTheLayer) {
   }
 }
 
+TEST(TrainerTest, AnInfiniteLastUpdateStopsTheRun) {
+  const TempDir folder;
+  const TrainingOutcome outcome =
+      TrainTiny(TinyConfig({"optim.learning_rate=1e38", "optim.weight_decay=1e38",
+                            "optim.clip_norm=0", "train.epochs=0.2"}),
+                folder.path())
+          .value();
+  EXPECT_EQ(outcome.kind, Kind::kNotFinite);
+  EXPECT_THAT(outcome.message, HasSubstr("at step 1 '"));
+  EXPECT_FALSE(std::filesystem::exists(Final(folder)));
+}
+
 TEST(TrainerTest, SkippingKeepsTheWeightsFiniteAndEndsWhenNothingElseHappens) {
   const TempDir folder;
   const TrainingOutcome outcome =

@@ -48,6 +48,23 @@ TEST(TrainingPlanTest, PhasesBeginAtTheirSteps) {
   EXPECT_EQ(plan.PhaseAt(1000).image_size, 128);
 }
 
+TEST(TrainingPlanTest, WorkLeftCountsLaterPhasesByTheirPixels) {
+  RunConfig config = Config(3, 1);
+  EXPECT_DOUBLE_EQ(TrainingPlan(config, 10).WorkLeft(0), 30);
+  EXPECT_DOUBLE_EQ(TrainingPlan(config, 10).WorkLeft(12), 18);
+  EXPECT_DOUBLE_EQ(TrainingPlan(config, 10).WorkLeft(30), 0);
+  PhaseConfig* phase = config.mutable_train()->add_phase();
+  phase->set_from_epoch(2);
+  phase->set_image_size(128);
+  phase = config.mutable_train()->add_phase();
+  phase->set_from_epoch(5);  // after the end
+  phase->set_image_size(256);
+  const TrainingPlan plan(config, 10);
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(0), 20 + 10 * 4);
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(20), 10 * 4);  // told in steps of 64 pixels, as the last one was
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(21), 9);
+}
+
 TEST(TrainingPlanTest, APhaseFromTheBeginningReplacesTheDataSize) {
   RunConfig config = Config(10, 1);
   config.mutable_train()->add_phase()->set_image_size(96);
