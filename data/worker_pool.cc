@@ -32,9 +32,9 @@ void LiftThreadLimitOnce() {
   static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, kMaxThreads);
 }
 
-// Orders what Submit did before what the woken thread does. TBB does so, too, but inside its
-// library, where a race detector does not see it. Not a member: a member could not be reached
-// without being ordered already.
+// Orders what was done before TBB was called before what its thread then does, and the other way
+// round. TBB does so, too, but inside its library, where a race detector does not see it. Not a
+// member: a member could not be reached without being ordered already.
 std::atomic<uint64_t> handed_over = 0;
 
 // Names each thread that joins the arena and lowers its priority (which only ever concerns TBB's
@@ -42,14 +42,20 @@ std::atomic<uint64_t> handed_over = 0;
 class ThreadSetter : public tbb::task_scheduler_observer {
  public:
   explicit ThreadSetter(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+    handed_over.fetch_add(1, std::memory_order_release);
     observe(true);
   }
-  ~ThreadSetter() override { observe(false); }
+  ~ThreadSetter() override {
+    observe(false);  // waits for calls that are under way
+    (void)handed_over.load(std::memory_order_acquire);
+  }
 
   void on_scheduler_entry(bool /*is_worker*/) override {
+    (void)handed_over.load(std::memory_order_acquire);
     SetThreadName(kThreadName);
     // Advice: a system that refuses it has its reasons, and everything works without.
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), main_nice_ + kNice);
+    handed_over.fetch_add(1, std::memory_order_release);
   }
 
  private:

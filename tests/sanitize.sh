@@ -8,12 +8,17 @@ cd "$(dirname "$0")/.."
 
 apps/install_packages.sh --tests
 case "${1:-}" in
-  address) preset=asan; filter=() ;;
-  thread) preset=tsan; filter=(--label-regex '^(core|data)$'); export OMP_NUM_THREADS=1 ;;
+  address) preset=asan; folders=(core layers optim data apps) ;;
+  thread) preset=tsan; folders=(core data); export OMP_NUM_THREADS=1 ;;
   *) echo "usage: tests/sanitize.sh address|thread [arguments for ctest]" >&2; exit 2 ;;
 esac
 shift
 cmake --preset $preset -Wno-dev >/dev/null
-ninja -C build/$preset --quiet
+targets=()
+for folder in "${folders[@]}"; do
+  for source in tests/"$folder"/*_test.cc; do targets+=("${folder}_$(basename "$source" .cc)"); done
+done
+ninja -C build/$preset --quiet "${targets[@]}"
 export OMP_WAIT_POLICY=passive
-ctest --test-dir build/$preset --output-on-failure --parallel "$(nproc)" "${filter[@]}" "$@"
+ctest --test-dir build/$preset --output-on-failure --parallel "$(nproc)" \
+  --label-regex "^($(IFS='|'; echo "${folders[*]}"))\$" "$@"
