@@ -141,6 +141,7 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
   }
   RT_RETURN_IF_ERROR(CheckBlobSize(dst_));
   const int64_t window = window_.KH * window_.KW;
+  const int64_t fan_in = in.C / groups_ * window, fan_out = OC / groups_ * window;
   RT_RETURN_IF_ERROR(
       CheckBlobSize({OC, in.C / groups_, window_.KH, window_.KW}).Annotate("weight"));
   ShapeInfo info{.dst = dst_, .parameters = {}, .forward_flops = 0};
@@ -149,15 +150,15 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
                                       ParameterKind::kConvolutionWeight},
                              .init = config_.has_weight_init() ? &config_.weight_init() : nullptr,
                              .fallback_init = ParameterRequest::Fallback::kHeNormal,
-                             .fan_in = in.C / groups_ * window,
-                             .fan_out = OC / groups_ * window});
+                             .fan_in = fan_in,
+                             .fan_out = fan_out});
   if (config_.bias()) {
     info.parameters.push_back({.spec = {"bias", {OC}, ParameterKind::kVector},
                                .init = config_.has_bias_init() ? &config_.bias_init() : nullptr,
-                               .fan_in = in.C / groups_ * window,
-                               .fan_out = OC / groups_ * window});
+                               .fan_in = fan_in,
+                               .fan_out = fan_out});
   }
-  info.forward_flops = 2.0 * dst_.N * OC * dst_.plane() * (in.C / groups_) * window;
+  info.forward_flops = 2.0 * dst_.N * OC * dst_.plane() * fan_in;
   return info;
 }
 

@@ -250,8 +250,7 @@ void Trainer::SaveCheckpoint(bool best) {
 
 Status Trainer::SaveFinal() {
   if (state_.average() != nullptr) state_.average()->Swap();
-  const Status status =
-      WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());
+  Status status = WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());
   if (state_.average() != nullptr) state_.average()->Swap();
   return status;
 }

@@ -85,9 +85,11 @@ TEST(PictureCacheTest, AReplacedFileIsNotMixedWithTheOldOne) {
 
 TEST(PictureCacheTest, ManyThreads) {
   constexpr int64_t kSamples = 50;
+  constexpr int kThreads = 4;
   PictureCache cache(kSamples / 2 * kPictureBytes);
   std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t) {
+  threads.reserve(kThreads);
+  for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (int64_t sample = 0; sample < kSamples; ++sample) {
         const Image* found = cache.Find(sample, 1);
