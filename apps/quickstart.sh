@@ -18,8 +18,10 @@ say "installing packages"
 apps/install_packages.sh
 
 say "building"
+quiet=(--quiet)
+[ -t 1 ] && quiet=()  # a terminal gets one line that counts what is built
 cmake --preset release -Wno-dev >/dev/null
-ninja -C build/release --quiet dogs_vs_cats
+ninja -C build/release "${quiet[@]}" dogs_vs_cats
 "$program" --version
 
 say "drawing $train_pictures pictures to train on and $unseen_pictures others to be tested with"

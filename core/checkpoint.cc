@@ -20,7 +20,9 @@ constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kStepName = "step";  // in the metadata
 
-std::string CheckpointFolder(const std::string& run_folder) { return run_folder + "/checkpoints"; }
+std::string CheckpointFolder(const std::string& run_folder) {
+  return run_folder + "/" + kCheckpointFolder;
+}
 
 std::string CheckpointPath(const std::string& run_folder, int64_t step) {
   return fmt::format("{}/{}{:08}{}", CheckpointFolder(run_folder), kPrefix, step, kSuffix);

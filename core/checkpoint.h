@@ -31,6 +31,8 @@
 
 namespace ringtail {
 
+inline constexpr char kCheckpointFolder[] = "checkpoints";  // in the run's folder
+
 // A checkpoint that was read and proven intact.
 struct Checkpoint {
   int64_t step = 0;

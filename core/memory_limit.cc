@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "core/cgroup.h"
+
 namespace ringtail {
 namespace {
 
@@ -25,17 +27,18 @@ std::optional<int64_t> ReadKibField(const char* path, const std::string& key) {
   return std::nullopt;
 }
 
-std::optional<int64_t> ReadNumber(const char* path) {
-  std::ifstream file(path);
-  int64_t value;
-  if (file >> value) return value;
-  return std::nullopt;  // no such file, or "max"
-}
-
-int64_t CgroupLeft(const char* limit_path, const char* usage_path) {
-  const auto limit = ReadNumber(limit_path), usage = ReadNumber(usage_path);
-  if (!limit || !usage) return kNoLimit;
-  return std::max<int64_t>(*limit - *usage, 0);
+// What one group has left. The page cache counts as used, but gives way to a process that needs
+// memory: it does not take anything away.
+double CgroupLeft(CgroupVersion version, const std::string& folder) {
+  const bool v2 = version == CgroupVersion::kV2;
+  const auto limit = ReadCgroupNumbers(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  const auto usage =
+      ReadCgroupNumbers(folder + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+  if (limit.size() != 1 || usage.size() != 1) return std::numeric_limits<double>::infinity();
+  const std::string statistics = folder + "/memory.stat", prefix = v2 ? "" : "total_";
+  const double cache = ReadCgroupField(statistics, prefix + "inactive_file").value_or(0) +
+                       ReadCgroupField(statistics, prefix + "active_file").value_or(0);
+  return std::max(limit[0] - std::max(usage[0] - cache, 0.0), 0.0);
 }
 
 int64_t AddressSpaceLeft() {
@@ -47,12 +50,18 @@ int64_t AddressSpaceLeft() {
 
 }  // namespace
 
+int64_t CgroupMemoryLeft(const std::string& root) {
+  constexpr double kLargest = 1LL << 62;  // above it: no limit, which v1 writes as a number
+  double left = kLargest;
+  ForEachCgroup(root, "memory", [&](CgroupVersion version, const std::string& folder) {
+    left = std::min(left, CgroupLeft(version, folder));
+  });
+  return left < kLargest ? static_cast<int64_t>(left) : kNoLimit;
+}
+
 int64_t AvailableMemoryBytes() {
   return std::min({ReadKibField("/proc/meminfo", "MemAvailable:").value_or(kNoLimit),
-                   CgroupLeft("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-                   CgroupLeft("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                              "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-                   AddressSpaceLeft()});
+                   CgroupMemoryLeft(), AddressSpaceLeft()});
 }
 
 int64_t PeakMemoryBytes() { return ReadKibField("/proc/self/status", "VmHWM:").value_or(0); }

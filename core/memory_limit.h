@@ -9,9 +9,13 @@
 
 namespace ringtail {
 
-// The smallest of: the kernel's MemAvailable, what the cgroup (v1 or v2) has left, what RLIMIT_AS
-// has left. A limit that cannot be read counts as none.
+// The smallest of: the kernel's MemAvailable, what the control groups have left, what RLIMIT_AS has
+// left. A limit that cannot be read counts as none.
 int64_t AvailableMemoryBytes();
+
+// What the tightest of the process's control groups has left, the page cache counted as free; INT64_MAX
+// if none is limited. `root` as in core/cgroup.h.
+int64_t CgroupMemoryLeft(const std::string& root = "");
 
 // The largest resident size that this process has had (VmHWM).
 int64_t PeakMemoryBytes();

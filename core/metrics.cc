@@ -1,6 +1,8 @@
 #include "core/metrics.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <span>
@@ -70,7 +72,14 @@ StatusOr<MetricsWriter> MetricsWriter::Open(const std::string& path, int64_t res
 
 Status MetricsWriter::Write(const Metrics& metrics) {
   const std::string line = MetricsJson(metrics) + '\n';
-  return file_.Write(std::as_bytes(std::span(line)));
+  struct stat before = {};
+  const bool known = fstat(file_.number(), &before) == 0;
+  Status status = file_.Write(std::as_bytes(std::span(line)));
+  // A full disk may have taken a part of the line: the next one must not begin behind it.
+  if (!status.ok() && known && ftruncate(file_.number(), before.st_size) != 0) {
+    return status.Annotate("and the torn line could not be removed");
+  }
+  return status;
 }
 
 }  // namespace ringtail

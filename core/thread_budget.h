@@ -19,7 +19,7 @@
 
 namespace ringtail {
 
-// The cores of the affinity mask, at least 1.
+// The cores of the affinity mask that the process began with, at least 1.
 int AffinityCores();
 
 // The CPU quota in cores (2.5), or infinity if there is none or it cannot be read. `root` stands
@@ -28,6 +28,10 @@ double CgroupQuotaCores(const std::string& root = "");
 
 // min(AffinityCores, floor of the quota), at least 1.
 int UsableCores(const std::string& root = "");
+
+// Lets the calling thread run on all cores of OpenMP's places: a thread made by one that OpenMP has
+// bound inherits its one place. Does nothing where OpenMP binds no threads.
+void UnbindThread();
 
 struct ThreadBudget {
   int cores = 1;          // that the process may use

@@ -11,6 +11,7 @@
 
 #include "core/aligned_buffer.h"
 #include "core/logging.h"
+#include "core/memory_limit.h"
 #include "core/mutex.h"
 #include "core/thread_budget.h"
 #include "data/picture_source.h"
@@ -258,6 +259,12 @@ StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
     return InvalidArgument(
         fmt::format("prefetch_batches is {}; use 2 .. 64", config.prefetch_batches()));
   }
+  const int64_t picture_bytes =
+      kChannels * options.image_size * options.image_size * static_cast<int64_t>(sizeof(float));
+  RT_RETURN_IF_ERROR(CheckMemoryAvailable(
+      config.prefetch_batches() * options.batch * picture_bytes,
+      fmt::format("reading {} batches of {} pictures of {} pixels ahead (data.prefetch_batches)",
+                  config.prefetch_batches(), options.batch, options.image_size)));
   const int workers = config.workers() > 0 ? config.workers() : UsableCores();
   return std::unique_ptr<DataLoader>(
       new PrefetchingLoader(dataset, std::move(indices), config, options, workers));

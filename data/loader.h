@@ -21,6 +21,7 @@
 #define RINGTAIL_DATA_LOADER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -87,9 +88,12 @@ Status CheckBadPictures(const std::vector<BadPicture>& bad, int64_t total,
                         const BadPicturesConfig& config);
 
 // Looks at every sample: reads the file and its header and, with `decode`, all of its pixels. In
-// parallel, result by sample index. Says which pictures cannot be used and why.
-std::vector<BadPicture> ScanPictures(const Dataset& dataset, const std::vector<int64_t>& indices,
-                                     const DataConfig& config, bool decode);
+// parallel, result by sample index. Says which pictures cannot be used and why. `stop` is asked
+// before each picture, by any thread; once it says true the result is Cancelled.
+StatusOr<std::vector<BadPicture>> ScanPictures(const Dataset& dataset,
+                                               const std::vector<int64_t>& indices,
+                                               const DataConfig& config, bool decode,
+                                               const std::function<bool()>& stop = {});
 
 }  // namespace ringtail
 

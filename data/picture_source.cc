@@ -1,8 +1,12 @@
 #include "data/picture_source.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <utility>
 
+#include "core/logging.h"
+#include "core/memory_limit.h"
 #include "core/random.h"
 #include "data/augment.h"
 #include "data/decode.h"
@@ -14,7 +18,14 @@ constexpr int64_t kMebi = int64_t{1} << 20;
 
 // One evaluation pass uses every picture once, so only training loaders have a use for the cache.
 int64_t CacheBytes(const DataConfig& config, const LoaderOptions& options) {
-  return options.mode == LoaderMode::kTrain ? config.cache_mib() * kMebi : 0;
+  if (options.mode != LoaderMode::kTrain) return 0;
+  const int64_t wanted = config.cache_mib() * kMebi, most = AvailableMemoryBytes() / 2;
+  if (wanted <= most) return wanted;
+  LogInfo(
+      fmt::format("decoded pictures may take {} MiB, not data.cache_mib = {}: that is half of "
+                  "the memory that is available; the others are decoded each time",
+                  most / kMebi, config.cache_mib()));
+  return most;
 }
 
 ImageView Cut(const Image& whole, const Region& region) {
@@ -86,9 +97,11 @@ StatusOr<ImageView> PictureSource::DecodeOrCache(int64_t sample,
     return ImageView(*decoded);
   }
   Image image;
-  if (Status status = DecodeRegion(bytes, header, whole, &image); !status.ok()) {
+  if (!DecodeRegion(bytes, header, whole, &image).ok()) {
+    // As without a cache: what the crop needs may be there.
     cache_.Release(whole_bytes);
-    return status;
+    RT_RETURN_IF_ERROR(DecodeRegion(bytes, header, region, decoded));
+    return ImageView(*decoded);
   }
   const Image* kept = cache_.Insert(sample, header, region.denominator, &image);
   if (kept != nullptr) return Cut(*kept, region);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -31,18 +33,25 @@ Status CheckPicture(const Dataset& dataset, int64_t sample, const DataConfig& co
 
 }  // namespace
 
-std::vector<BadPicture> ScanPictures(const Dataset& dataset, const std::vector<int64_t>& indices,
-                                     const DataConfig& config, bool decode) {
+StatusOr<std::vector<BadPicture>> ScanPictures(const Dataset& dataset,
+                                               const std::vector<int64_t>& indices,
+                                               const DataConfig& config, bool decode,
+                                               const std::function<bool()>& stop) {
   const int workers = config.workers() > 0 ? config.workers() : UsableCores();
   const size_t items = (indices.size() + kPicturesPerItem - 1) / kPicturesPerItem;
   std::vector<std::vector<BadPicture>> found(items);  // each item its own
   std::vector<Image> pixels(workers);
+  std::atomic<bool> stopped = false;
   {
     WorkerPool pool(workers);
     for (size_t item = 0; item < items; ++item) {
       pool.Submit([&, item](int worker) {
         const size_t end = std::min(indices.size(), (item + 1) * kPicturesPerItem);
         for (size_t i = item * kPicturesPerItem; i < end; ++i) {
+          if (stopped || (stop && stop())) {
+            stopped = true;
+            return;
+          }
           const Status status = CheckPicture(dataset, indices[i], config, decode, &pixels[worker]);
           if (status.ok()) continue;
           found[item].push_back({indices[i], dataset.samples()[indices[i]].key, status.message()});
@@ -51,6 +60,7 @@ std::vector<BadPicture> ScanPictures(const Dataset& dataset, const std::vector<i
     }
     pool.WaitUntilIdle();
   }
+  if (stopped) return Cancelled("stopped while looking at the pictures");
   std::vector<BadPicture> result;
   for (std::vector<BadPicture>& part : found) {
     std::move(part.begin(), part.end(), std::back_inserter(result));

@@ -53,6 +53,7 @@ class ThreadSetter : public tbb::task_scheduler_observer {
   void on_scheduler_entry(bool /*is_worker*/) override {
     (void)handed_over.load(std::memory_order_acquire);
     SetThreadName(kThreadName);
+    UnbindThread();
     // Advice: a system that refuses it has its reasons, and everything works without.
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), main_nice_ + kNice);
     handed_over.fetch_add(1, std::memory_order_release);

@@ -143,8 +143,13 @@ class Expander {
     last_ = layer.input(0);
     for (int i = 0; i < repeat.count(); ++i) {
       const std::string prefix = fmt::format("{}.{}.", layer.name(), i);
-      channels_[prefix + "previous"] = channels_.at(last_);
-      alias_[prefix + "previous"] = last_;
+      const std::string previous = prefix + "previous";
+      const int64_t channels = channels_.at(last_);
+      if (!channels_.emplace(previous, channels).second) {
+        return InvalidArgument(
+            fmt::format("another layer is called '{}', as the repeat's own input is", previous));
+      }
+      alias_[previous] = last_;
       for (const LayerConfig& inner : repeat.layer()) {
         RT_RETURN_IF_ERROR(Add(inner, prefix, origin, depth + 1));
       }

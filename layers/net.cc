@@ -32,6 +32,19 @@ void Accumulate(const float* from, float* to, int64_t elements) {
               [&](int64_t begin, int64_t end) { add(from + begin, to + begin, end - begin); });
 }
 
+// The model made its parameters for pictures of one size; a linear layer behind a flatten has
+// others for another size.
+Status CheckParameters(std::span<const Parameter* const> parameters, const ShapeInfo& wanted) {
+  for (size_t i = 0; i < wanted.parameters.size(); ++i) {
+    const Shape &have = parameters[i]->spec.shape, &want = wanted.parameters[i].spec.shape;
+    if (have == want) continue;
+    return InvalidArgument(fmt::format("'{}' is {}, but {} for pictures of this size",
+                                       parameters[i]->spec.name, ShapeString(have),
+                                       ShapeString(want)));
+  }
+  return OkStatus();
+}
+
 // A node made ready to run: its layer and the addresses of everything that it touches.
 struct ReadyNode {
   std::unique_ptr<Layer> layer;
@@ -126,6 +139,8 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
       needs_diff_src[j] = input != kImagesInput && needs[input].learns;
       learns = learns || needs_diff_src[j];
     }
+    RT_RETURN_IF_ERROR(
+        CheckParameters(model->parameters(i), shapes[i]).Annotate("layer '" + node.name + "'"));
     auto plan = layers[i]->Setup({.src = src,
                                   .parameters = model->parameters(i),
                                   .training = options.training,

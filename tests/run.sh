@@ -8,8 +8,10 @@ cd "$(dirname "$0")/.."
 
 apps/install_packages.sh --tests
 
+quiet=(--quiet)
+[ -t 1 ] && quiet=()  # a terminal gets one line that counts what is built
 cmake --preset release -Wno-dev >/dev/null
-ninja -C build/release --quiet
+ninja -C build/release "${quiet[@]}"
 
 format=ok
 git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror || format=failed

@@ -31,7 +31,11 @@ StatusOr<int> RunPrepare(const PrepareFlags& flags) {
   std::vector<int64_t> pictures(dataset->samples().size());
   std::iota(pictures.begin(), pictures.end(), 0);
   std::unordered_set<int64_t> unusable;
-  for (const BadPicture& bad : ScanPictures(*dataset, pictures, config, /*decode=*/true)) {
+  const auto stop = [] { return StopSignal() != 0; };
+  const auto scanned = ScanPictures(*dataset, pictures, config, /*decode=*/true, stop);
+  if (scanned.status().code() == StatusCode::kCancelled) return kExitSignalBase + StopSignal();
+  RT_RETURN_IF_ERROR(Status(scanned.status()));
+  for (const BadPicture& bad : *scanned) {
     LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
     unusable.insert(bad.sample);
   }

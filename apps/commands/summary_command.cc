@@ -90,7 +90,7 @@ StatusOr<int> RunSummary(SummaryFlags flags) {
   RT_ASSIGN_OR_RETURN(
       const auto net,
       Net::Create(model.get(), {.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config),
-                                .image_size = loaded.config.data().image_size(),
+                                .image_size = TrainingImageSizes(loaded.config).front(),
                                 .training = true}));
   if (flags.json) {
     std::cout << Json(loaded, *net) << '\n';

@@ -13,6 +13,7 @@
 #include "apps/progress.h"
 #include "apps/stop_signal.h"
 #include "apps/trainer/model_file.h"
+#include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "apps/version.h"
 #include "core/logging.h"
@@ -34,10 +35,15 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// --resume without --output goes on in the run it names; a new run is called after its config.
+// --resume without --output goes on in the run it names, by its folder or one of its checkpoints; a
+// new run is called after its config.
 std::string OutputFolder(const TrainFlags& flags) {
   if (!flags.output.empty()) return flags.output;
   if (IsFolder(flags.resume_from)) return flags.resume_from;
+  const std::filesystem::path folder = std::filesystem::path(flags.resume_from).parent_path();
+  if (folder.filename() == kCheckpointFolder) {
+    return folder.has_parent_path() ? folder.parent_path().string() : ".";
+  }
   const std::string name = std::filesystem::path(flags.config.config).stem().string();
   return "runs/" + (name.empty() ? "dogs_vs_cats" : name);
 }
@@ -70,8 +76,22 @@ StatusOr<LoadedConfig> LoadConfig(const TrainFlags& flags,
   return ParseRunConfig(text->second, checkpoint->path, flags.config.set);
 }
 
-Status CheckOutput(const TrainFlags& flags, const RunDirectory& directory) {
-  if (flags.resume || !directory.HasCheckpoints()) return OkStatus();
+bool IsIn(const std::string& file, const std::string& folder) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(std::filesystem::path(file).parent_path(), folder, ignored);
+}
+
+// Another run is never written over: neither by a new one nor by one that goes on from elsewhere.
+Status CheckOutput(const TrainFlags& flags, const std::optional<Checkpoint>& checkpoint,
+                   const RunDirectory& directory) {
+  if (!directory.HasCheckpoints()) return OkStatus();
+  const std::string checkpoints = directory.path() + "/" + kCheckpointFolder;
+  if (checkpoint && IsIn(checkpoint->path, checkpoints)) return OkStatus();
+  if (checkpoint) {
+    return FailedPrecondition(fmt::format("{} holds another run than {}; give another --output",
+                                          directory.path(), checkpoint->path));
+  }
+  if (flags.resume) return OkStatus();
   return FailedPrecondition(
       fmt::format("{} holds a run already; go on with it by --resume, or give another --output",
                   directory.path()));
@@ -79,13 +99,14 @@ Status CheckOutput(const TrainFlags& flags, const RunDirectory& directory) {
 
 // FLOPs of one picture, forward and backward, at the size that training begins with.
 StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
+  constexpr int64_t kBatch = 2;  // the fewest that batch norm trains on after a global pooling
   RT_ASSIGN_OR_RETURN(const auto net,
-                      Net::Create(model, {.batch = 1,
+                      Net::Create(model, {.batch = kBatch,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
                                           .training = true}));
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
-  return flops;
+  return flops / kBatch;
 }
 
 Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
@@ -105,6 +126,22 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
   }
   std::fflush(stdout);
   return OkStatus();
+}
+
+// As many threads as the run began with, unless told otherwise: sums that are divided otherwise
+// round otherwise.
+void KeepNumerics(const Checkpoint& checkpoint, const RunConfig& config, ConfigFlags* flags) {
+  const int threads = ReadNumerics(checkpoint.file.metadata()).threads;
+  if (flags->threads == 0 && config.train().threads() == 0) flags->threads = threads;
+}
+
+void WarnOfOtherNumerics(const Checkpoint& checkpoint) {
+  const Numerics saved = ReadNumerics(checkpoint.file.metadata()), now = CurrentNumerics();
+  if (saved.threads == 0 || saved == now) return;
+  LogWarning(
+      fmt::format("the run began with {}; with {} it goes on just as well, but not to the "
+                  "same bits",
+                  saved.Describe(), now.Describe()));
 }
 
 int Report(const TrainingOutcome& outcome) {
@@ -138,16 +175,23 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   }
   RT_RETURN_IF_ERROR(
       CreateModel(loaded).status());  // what is wrong is said before the pictures are read
+  if (checkpoint) KeepNumerics(*checkpoint, config, &flags.config);
   const std::string threads = UseThreads(flags.config, config);
   RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
-  RT_RETURN_IF_ERROR(CheckOutput(flags, *directory));
-  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config.data()));
+  RT_RETURN_IF_ERROR(CheckOutput(flags, checkpoint, *directory));
+  auto data = TrainingData::Open(config.data());
+  if (data.status().code() == StatusCode::kCancelled) {
+    LogWarning("stopped by a signal before the first step");
+    return kExitSignalBase + StopSignal();
+  }
+  RT_RETURN_IF_ERROR(Status(data.status()));
   Progress progress(stdout, config.train().log_every_steps());
   RT_ASSIGN_OR_RETURN(const auto trainer,
-                      Trainer::Create(loaded, &data, directory.get(), &progress));
-  RT_RETURN_IF_ERROR(PrintIntroduction(loaded, threads, data, *trainer));
+                      Trainer::Create(loaded, &*data, directory.get(), &progress));
+  RT_RETURN_IF_ERROR(PrintIntroduction(loaded, threads, *data, *trainer));
   if (checkpoint) {
     RT_RETURN_IF_ERROR(trainer->Resume(*checkpoint));
+    WarnOfOtherNumerics(*checkpoint);
     LogInfo(fmt::format("goes on after step {} ({})", checkpoint->step, checkpoint->path));
   }
   RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, trainer->Run());

@@ -70,6 +70,7 @@ StatusOr<TrainedModel> ReadModelFile(const std::string& path,
   const bool averaged = !arena->parameters().empty() &&
                         file.Has(kAveragePrefix + arena->parameters().front().spec.name);
   RT_RETURN_IF_ERROR(ReadWeights(file, averaged ? kAveragePrefix : "", arena));
+  RT_RETURN_IF_ERROR(CheckFiniteWeights(*arena).Annotate(path));
   return trained;
 }
 

@@ -11,6 +11,7 @@
 #include "apps/trainer/config_difference.h"
 #include "apps/trainer/evaluation.h"
 #include "apps/trainer/model_file.h"
+#include "apps/trainer/numerics.h"
 #include "core/logging.h"
 #include "optim/schedule.h"
 
@@ -187,6 +188,10 @@ void Trainer::HandleNonFinite(const BatchView& batch) {
   LogWarning(fmt::format("step {} is left out: {}", step(), where));
   ++progress.step;
   ++progress.skipped_steps;
+  Metrics metrics;  // a line without numbers
+  metrics.step = step();
+  metrics.epoch = plan_.EpochAt(step());
+  directory_->Record(metrics);
   if (++progress.skipped_in_a_row > kMaxSkippedInARow) {
     not_finite_ = fmt::format("{} (in {} steps running)", where, progress.skipped_in_a_row);
   }
@@ -243,8 +248,8 @@ void Trainer::SaveCheckpoint(bool best) {
   if (status.ok()) saved_step_ = step();
   if (status.ok() && best) status = checkpoints.SaveBest(step());
   if (!status.ok()) {
-    LogWarning(fmt::format("no checkpoint of step {}: {}; earlier ones stay, training goes on",
-                           step(), status.message()));
+    LogWarning(
+        fmt::format("no checkpoint of step {}: {}; earlier ones stay", step(), status.message()));
   }
 }
 
@@ -259,6 +264,7 @@ std::map<std::string, std::string> Trainer::Metadata() const {
   std::map<std::string, std::string> metadata =
       ModelMetadata(config_, data_->dataset->class_names());
   metadata.merge(state_.Metadata());
+  AddNumerics(CurrentNumerics(), &metadata);
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   return metadata;
 }
@@ -270,9 +276,13 @@ bool Trainer::IsFinished() const {
 
 TrainingOutcome Trainer::Stopped() {
   if (saved_step_ != step()) SaveCheckpoint(/*best=*/false);
-  return {TrainingOutcome::Kind::kStopped,
-          fmt::format("stopped by a signal after step {} of {}; go on with --resume", step(),
-                      plan_.total_steps())};
+  const std::string at =
+      fmt::format("stopped by a signal after step {} of {}", step(), plan_.total_steps());
+  const std::string next = saved_step_ == step() ? "go on with --resume"
+                           : saved_step_ >= 0
+                               ? fmt::format("--resume goes on from step {}", saved_step_)
+                               : "no checkpoint was written: --resume begins anew";
+  return {TrainingOutcome::Kind::kStopped, fmt::format("{}; {}", at, next)};
 }
 
 TrainingOutcome Trainer::NotFinite() const {

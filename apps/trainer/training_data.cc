@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "apps/csv.h"
+#include "apps/stop_signal.h"
 #include "core/random.h"
 #include "data/manifest.h"
 
@@ -52,7 +53,8 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
   std::vector<int64_t> used = data.split.train;
   used.insert(used.end(), data.split.validation.begin(), data.split.validation.end());
   std::sort(used.begin(), used.end());
-  data.bad = ScanPictures(*data.dataset, used, config, /*decode=*/true);
+  RT_ASSIGN_OR_RETURN(data.bad, ScanPictures(*data.dataset, used, config, /*decode=*/true,
+                                             [] { return StopSignal() != 0; }));
   RT_RETURN_IF_ERROR(
       CheckPolicy(config.bad_pictures(), data.bad, static_cast<int64_t>(used.size())));
   std::unordered_set<int64_t> bad;

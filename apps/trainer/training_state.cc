@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/progress_metadata.h"
 
@@ -69,6 +72,9 @@ Status TrainingState::Restore(const SafetensorsFile& file) {
   RT_ASSIGN_OR_RETURN(progress, ParseProgress(file.metadata()));
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
     RT_ASSIGN_OR_RETURN(const std::span<const float> saved, file.F32(t.name, *t.shape));
+    if (!std::all_of(saved.begin(), saved.end(), [](float v) { return std::isfinite(v); })) {
+      return DataLoss(fmt::format("'{}' has a NaN or infinity", t.name));
+    }
     std::copy(saved.begin(), saved.end(), t.values.begin());
   }
   return OkStatus();

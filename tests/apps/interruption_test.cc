@@ -21,7 +21,7 @@ namespace ringtail {
 namespace {
 
 constexpr int kInterruptions = 20;
-constexpr int kEpochs = 20;
+constexpr int kEpochs = 80;  // far more than the interruptions let go by, on a fast disk too
 
 class InterruptionTest : public testing::Test {
  protected:

@@ -66,6 +66,50 @@ TEST_F(VerbsTest, AFinishedRunResumesToTheSameEnd) {
   EXPECT_EQ(ReadTensors(Path("run/final.safetensors")), before);
 }
 
+TEST_F(VerbsTest, ResumingFromACheckpointStaysInItsRun) {
+  const ProcessResult resumed =
+      RunDogsVsCats({"train", "--resume", Path("run/checkpoints/step-00000020.safetensors")});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr(Path("run") + "/final.safetensors"));
+}
+
+TEST_F(VerbsTest, ResumingElsewhereDoesNotTouchAnotherRun) {
+  const std::vector<std::string> other = {"train",        "--config",     Path("tiny.textproto"),
+                                          "--data",       TinyPictures(), "--set",
+                                          "train.seed=2", "--output",     Path("other")};
+  ASSERT_EQ(RunDogsVsCats(other).exit_code, 0);
+  const std::string config = Text(Path("other/config.textproto"));
+  const ProcessResult refused =
+      RunDogsVsCats({"train", "--resume", Path("run"), "--output", Path("other")});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("holds another run"));
+  EXPECT_EQ(Text(Path("other/config.textproto")), config);
+}
+
+TEST_F(VerbsTest, AResumedRunKeepsItsThreadsOrSaysThatItDoesNot) {
+  const std::vector<std::string> first = {"train",     "--config",     Path("tiny.textproto"),
+                                          "--data",    TinyPictures(), "--output",
+                                          Path("one"), "--threads",    "1"};
+  const ProcessResult alone = RunDogsVsCats(first);
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr(" 1 compute"));
+  const ProcessResult same = RunDogsVsCats({"train", "--resume", Path("one")});
+  EXPECT_THAT(same.out, HasSubstr(" 1 compute"));
+  EXPECT_THAT(same.err, testing::Not(HasSubstr("the run began with")));
+  const ProcessResult other = RunDogsVsCats({"train", "--resume", Path("one"), "--threads", "3"});
+  EXPECT_THAT(other.out, HasSubstr(" 3 compute"));
+  EXPECT_THAT(other.err, HasSubstr("the run began with 1 thread, "));
+}
+
+// At this size the last layers see one value per picture and channel.
+TEST_F(VerbsTest, BatchNormOfSinglePixelsTrains) {
+  const ProcessResult result = RunDogsVsCats(
+      {"train", "--config", std::string(RT_SOURCE_DIR) + "/configs/quickstart.textproto", "--data",
+       TinyPictures(), "--output", Path("small"), "--set", "data.image_size=8", "--set",
+       "train.batch=16", "--set", "train.epochs=1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 TEST_F(VerbsTest, EvaluateAgreesWithTheLastEvaluationOfTraining) {
   const ProcessResult result =
       RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--data",

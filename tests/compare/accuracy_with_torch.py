@@ -3,7 +3,7 @@
 
 Both train on cat and dog 0 .. 9999 and validate on 10000 .. 11249, one after the other, from scratch, with all cores.
 Minutes are those of training steps, waits for data included, evaluations not. PyTorch's recipe and its settings:
-torch_training.py. A run whose results are in --out is shown again, not made again.
+torch_training.py. A finished run in --out is shown again, not made again; Ringtail's unfinished runs go on.
 
   apt-get install python3-torch python3-numpy python3-opencv libopenblas0-openmp libtcmalloc-minimal4
   tests/compare/accuracy_with_torch.py --data ~/dogs-vs-cats/train [--seeds 1,2,3] [--out runs/accuracy]
@@ -24,18 +24,17 @@ TORCH_EPOCHS = 15
 def ringtail_curve(args, seed):
     """[(epoch, minutes of training, validation accuracy)]"""
     folder = os.path.join(args.out, f'ringtail-{seed}')
-    metrics = os.path.join(folder, 'metrics.jsonl')
-    if not os.path.exists(metrics):
+    if not os.path.exists(os.path.join(folder, 'final.safetensors')):
         command = [args.program, 'train', '--config', os.path.join(ROOT, 'configs/dogs_vs_cats.textproto'),
-                   '--data', args.data, '--output', folder, '--set', f'train.seed={seed}']
+                   '--data', args.data, '--output', folder, '--resume', '--set', f'train.seed={seed}']
         for field, value in SPLIT.items():
             command += ['--set', f'data.split.{field}={value}']
         subprocess.run(command, check=True)
     curve, minutes = [], 0.0
-    with open(metrics) as lines:
+    with open(os.path.join(folder, 'metrics.jsonl')) as lines:
         for line in map(json.loads, lines):
             if line['kind'] == 'step':
-                minutes += line['step_ms'] / 60e3
+                minutes += (line['step_ms'] or 0) / 60e3
             else:
                 curve.append((line['epoch'], minutes, line['accuracy']))
     return curve
@@ -43,7 +42,7 @@ def ringtail_curve(args, seed):
 
 def torch_curve(args):
     out = os.path.join(args.out, 'torch.jsonl')
-    if not os.path.exists(out):
+    if not os.path.exists(out) or sum(1 for _ in open(out)) < TORCH_EPOCHS:
         env = dict(os.environ, OMP_NUM_THREADS='2', LD_LIBRARY_PATH=f'{LIBRARIES}/openblas-openmp',
                    LD_PRELOAD=f'{LIBRARIES}/libtcmalloc_minimal.so.4')
         script = os.path.join(HERE, 'torch_training.py')

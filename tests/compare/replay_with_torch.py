@@ -19,6 +19,7 @@ other bend), and the rate is lower.
 """
 import argparse
 import json
+import math
 import os
 import struct
 import subprocess
@@ -265,6 +266,10 @@ def torch_steps(build, rate, weights, images, labels, smoothing, dtype):
 
 def errors(ours, theirs):
     """Worst relative differences: loss, gradients (error, name), parameters (error, name)."""
+    for losses, logits, gradients, state in (ours, theirs):
+        for values in (losses, logits, *gradients.values(), *state.values()):
+            if not np.isfinite(values).all():
+                return math.inf, (math.inf, 'not finite'), (math.inf, 'not finite')
     loss = max(abs(a - b) / abs(b) for a, b in zip(ours[0], theirs[0]))
     # A gradient that is zero in exact arithmetic (a bias before a batch norm) is noise on both sides.
     floor = 1e-5 * max(np.linalg.norm(g) for g in theirs[2].values())

@@ -27,7 +27,7 @@ void PutPicture(const std::string& path) {
 std::vector<BadPicture> Scan(const Dataset& dataset) {
   std::vector<int64_t> indices(dataset.samples().size());
   std::iota(indices.begin(), indices.end(), 0);
-  return ScanPictures(dataset, indices, DataConfig(), /*decode=*/true);
+  return ScanPictures(dataset, indices, DataConfig(), /*decode=*/true).value();
 }
 
 auto Bad(const std::string& key, const std::string& reason) {

@@ -103,7 +103,8 @@ TEST(BadPicturesTest, AFolderAsPeopleHaveThem) {
   std::vector<int64_t> indices(dataset->samples().size());
   std::iota(indices.begin(), indices.end(), 0);
 
-  const std::vector<BadPicture> bad = ScanPictures(*dataset, indices, config, /*decode=*/true);
+  const std::vector<BadPicture> bad =
+      ScanPictures(*dataset, indices, config, /*decode=*/true).value();
   std::set<std::string> named;
   for (const BadPicture& picture : bad) {
     EXPECT_TRUE(named.insert(picture.key).second) << picture.key << " is listed twice";
@@ -164,9 +165,10 @@ TEST(BadPicturesTest, BombsAreRefusedWithoutMemory) {
   std::iota(indices.begin(), indices.end(), 0);
   DataConfig config;
   config.set_workers(1);
-  EXPECT_EQ(ScanPictures(dataset, {}, config, true).size(), 0U);  // threads have their stacks
+  EXPECT_EQ(ScanPictures(dataset, {}, config, true)->size(), 0U);  // threads have their stacks
   const int64_t before = PeakMemoryKib();
-  const std::vector<BadPicture> bad = ScanPictures(dataset, indices, config, /*decode=*/true);
+  const std::vector<BadPicture> bad =
+      ScanPictures(dataset, indices, config, /*decode=*/true).value();
   EXPECT_LT(PeakMemoryKib() - before, 10 * 1024);
   ASSERT_EQ(bad.size(), 6U);
   EXPECT_THAT(bad[0].reason, HasSubstr("max_side"));

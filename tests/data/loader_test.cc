@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -347,16 +348,26 @@ TEST(ScanPicturesTest, FindsThemAllInOrderWhateverTheWorkers) {
   dataset->Replace(3, Bytes("hello, world"));
   dataset->Replace(17, NotFound("cannot open cat.17.jpg: Permission denied"));
   for (const int workers : {1, 4}) {
-    const auto bad = ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/true);
+    const auto bad =
+        ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/true).value();
     ASSERT_EQ(bad.size(), 3U);
     EXPECT_EQ(bad[0].sample, 3);
     EXPECT_THAT(bad[0].reason, HasSubstr("begins with 68 65 6C 6C"));
     EXPECT_EQ(bad[1].sample, 17);
     EXPECT_EQ(bad[2].key, "cat.40.jpg");
     EXPECT_THAT(bad[2].reason, HasSubstr("is truncated after"));
-    EXPECT_EQ(ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/false).size(), 2U);
+    EXPECT_EQ(ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/false)->size(), 2U);
   }
-  EXPECT_TRUE(ScanPictures(*dataset, {}, Config(), true).empty());
+  EXPECT_TRUE(ScanPictures(*dataset, {}, Config(), true)->empty());
+}
+
+TEST(ScanPicturesTest, StopsWhenItIsTold) {
+  const auto dataset = MakeDataset(200);
+  std::atomic<int> looked_at = 0;
+  const auto bad = ScanPictures(*dataset, All(*dataset), Config(2), /*decode=*/true,
+                                [&] { return ++looked_at > 5; });
+  EXPECT_EQ(bad.status().code(), StatusCode::kCancelled);
+  EXPECT_LT(looked_at, 50);
 }
 
 TEST(CheckBadPicturesTest, TheLimitItselfIsAllowed) {

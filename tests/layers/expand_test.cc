@@ -95,5 +95,17 @@ TEST(ExpandTest, ErrorsSayWhichLayerOfTheConfig) {
   EXPECT_THAT(layers.status().message(), testing::HasSubstr("did you mean 'conv1'?"));
 }
 
+TEST(ExpandTest, TheRepeatsOwnInputIsNobodysName) {
+  NetConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"(layer { name: "r.0.previous" relu {} }
+         layer { name: "r" repeat { layer { name: "a" relu {} } } })",
+      &config));
+  std::string origin;
+  const auto layers = ExpandLayers(config, &origin);
+  ASSERT_FALSE(layers.ok());
+  EXPECT_THAT(layers.status().message(), testing::HasSubstr("'r.0.previous'"));
+}
+
 }  // namespace
 }  // namespace ringtail

@@ -60,6 +60,13 @@ std::unique_ptr<Net> MakeNet(Model* model, const NetOptions& options) {
   return *std::move(net);
 }
 
+TEST(NetTest, AModelForOtherPicturesIsRefused) {
+  const auto model = MakeModel(kDag, 9);
+  const auto net = Net::Create(model.get(), {.batch = 4, .image_size = 13});
+  ASSERT_FALSE(net.ok());
+  EXPECT_THAT(net.status().message(), testing::HasSubstr("layer 'fc': 'fc.weight' is 3x"));
+}
+
 TEST(NetTest, GradientsOfADagMatchFiniteDifferences) {
   const auto model = MakeModel(kDag, 9);
   const auto net = MakeNet(model.get(), {.batch = 4, .image_size = 9});

@@ -1,0 +1,42 @@
+#include "apps/trainer/numerics.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "core/parallel_for.h"
+#include "layers/kernels/kernels.h"
+
+namespace ringtail {
+namespace {
+
+constexpr char kThreadsKey[] = "compute_threads", kIsaKey[] = "instruction_set";
+
+}  // namespace
+
+std::string Numerics::Describe() const {
+  return fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", isa);
+}
+
+Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(SelectedKernelIsa())}; }
+
+void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata) {
+  (*metadata)[kThreadsKey] = std::to_string(numerics.threads);
+  (*metadata)[kIsaKey] = numerics.isa;
+}
+
+Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
+  constexpr int kMaxThreads = 4096;  // as --threads
+  Numerics numerics;
+  if (const auto it = metadata.find(kThreadsKey); it != metadata.end()) {
+    const std::string& text = it->second;
+    int threads = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    if (whole && threads >= 1 && threads <= kMaxThreads) numerics.threads = threads;
+  }
+  if (const auto it = metadata.find(kIsaKey); it != metadata.end()) numerics.isa = it->second;
+  return numerics;
+}
+
+}  // namespace ringtail

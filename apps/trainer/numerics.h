@@ -1,0 +1,25 @@
+// What a step's last bits depend on beside config, pictures and step: the number of compute threads
+// (how sums are divided) and the instruction set. A checkpoint says what its run began with.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_APPS_TRAINER_NUMERICS_H_
+#define RINGTAIL_APPS_TRAINER_NUMERICS_H_
+
+#include <map>
+#include <string>
+
+namespace ringtail {
+
+struct Numerics {
+  int threads = 0;  // 0: not known
+  std::string isa;  // "avx512"; empty: not known
+  bool operator==(const Numerics&) const = default;
+  std::string Describe() const;  // "2 threads, avx512"
+};
+
+Numerics CurrentNumerics();
+void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata);
+Numerics ReadNumerics(const std::map<std::string, std::string>& metadata);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_NUMERICS_H_
