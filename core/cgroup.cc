@@ -1,5 +1,7 @@
 #include "core/cgroup.h"
 
+#include <fmt/core.h>
+
 #include <sstream>
 
 #include "core/file.h"
@@ -55,8 +57,10 @@ void ForEachCgroup(const std::string& root, const std::string& controller,
       VisitUpwards(CgroupVersion::kV2, mount, line->group, visit);
     } else if (HasController(line->controllers, controller)) {
       // Mounted by the names of all controllers that share it, or by a link with one name.
-      VisitUpwards(CgroupVersion::kV1, mount + "/" + line->controllers, line->group, visit);
-      VisitUpwards(CgroupVersion::kV1, mount + "/" + controller, line->group, visit);
+      for (const std::string& name : {line->controllers, controller}) {
+        const std::string folder = fmt::format("{}/{}", mount, name);
+        VisitUpwards(CgroupVersion::kV1, folder, line->group, visit);
+      }
     }
   }
 }
