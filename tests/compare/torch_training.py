@@ -39,9 +39,9 @@ class Block(nn.Module):
 
 
 def resnet18(w):
+    stem = [nn.Conv2d(3, w, 7, 2, 3, bias=False), nn.BatchNorm2d(w), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)]
     stages = [Block(max(w, w << i >> (j == 0)), w << i, 2 if i and not j else 1) for i in range(4) for j in range(2)]
-    return nn.Sequential(nn.Conv2d(3, w, 7, 2, 3, bias=False), nn.BatchNorm2d(w), nn.ReLU(True), nn.MaxPool2d(3, 2, 1),
-                         *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * w, 2))
+    return nn.Sequential(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * w, 2))
 
 
 def load(folder, numbers):
