@@ -99,14 +99,13 @@ Status CheckOutput(const TrainFlags& flags, const std::optional<Checkpoint>& che
 
 // FLOPs of one picture, forward and backward, at the size that training begins with.
 StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
-  constexpr int64_t kBatch = 2;  // the fewest that batch norm trains on after a global pooling
   RT_ASSIGN_OR_RETURN(const auto net,
-                      Net::Create(model, {.batch = kBatch,
+                      Net::Create(model, {.batch = 1,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
-                                          .training = true}));
+                                          .training = false}));  // takes no memory for gradients
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
-  return flops / kBatch;
+  return flops;
 }
 
 Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,

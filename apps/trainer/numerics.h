@@ -1,5 +1,5 @@
 // What a step's last bits depend on beside config, pictures and step: the number of compute threads
-// (how sums are divided) and the instruction set. A checkpoint says what its run began with.
+// (how sums are divided) and the instruction set. A checkpoint says what it was written with.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_TRAINER_NUMERICS_H_
 #define RINGTAIL_APPS_TRAINER_NUMERICS_H_

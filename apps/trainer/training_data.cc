@@ -13,27 +13,6 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kBadInMessage = 5;  // named in an error; all of them are in the log
-
-Status CheckPolicy(const BadPicturesConfig& config, const std::vector<BadPicture>& bad,
-                   int64_t pictures) {
-  if (bad.empty()) return OkStatus();
-  const double fraction = static_cast<double>(bad.size()) / static_cast<double>(pictures);
-  const bool fail = config.policy() == BadPicturesConfig::FAIL;
-  if (!fail && fraction <= config.max_fraction()) return OkStatus();
-  std::string names;
-  for (size_t i = 0; i < std::min(bad.size(), kBadInMessage); ++i) {
-    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", bad[i].key, bad[i].reason);
-  }
-  if (bad.size() > kBadInMessage) names += ", ...";
-  return DataLoss(fmt::format(
-      "{} of {} pictures cannot be used: {}; {}", bad.size(), pictures, names,
-      fail ? "data.bad_pictures.policy is FAIL: remove them or set it to SKIP"
-           : fmt::format("that is more than data.bad_pictures.max_fraction = {} allows: look at "
-                         "the data or raise it",
-                         config.max_fraction())));
-}
-
 void Remove(const std::unordered_set<int64_t>& bad, std::vector<int64_t>* indices) {
   std::erase_if(*indices, [&](int64_t i) { return bad.contains(i); });
 }
@@ -56,7 +35,7 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
   RT_ASSIGN_OR_RETURN(data.bad, ScanPictures(*data.dataset, used, config, /*decode=*/true,
                                              [] { return StopSignal() != 0; }));
   RT_RETURN_IF_ERROR(
-      CheckPolicy(config.bad_pictures(), data.bad, static_cast<int64_t>(used.size())));
+      CheckBadPictures(data.bad, static_cast<int64_t>(used.size()), config.bad_pictures()));
   std::unordered_set<int64_t> bad;
   for (const BadPicture& picture : data.bad) bad.insert(picture.sample);
   Remove(bad, &data.split.train);
