@@ -1,0 +1,32 @@
+// Winograd's transforms of 3x3 filters and of their gradients; see winograd_transform.h. Filters lie
+// plain, as parameters do: (OC, IC, 3, 3). `lanes` of them go side by side into a register; what
+// they are is up to the strides: output channels for forward, input channels for backward-data.
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
+
+#include <cstdint>
+
+#include "layers/kernels/kernels.h"
+
+namespace ringtail {
+
+struct WinogradFilters {
+  int64_t lane_stride;     // floats from one lane's 3x3 to the next lane's
+  int64_t lanes;           // how many there are; the others are zero
+  int64_t channel_stride;  // floats from one channel's 3x3 to the next channel's
+  int64_t channels;        // over which the convolution sums
+  bool turned;             // by 180 degrees
+};
+
+// G g G^T: slice s of channel c goes to u + s * slice_stride + c * u_stride.
+RT_DECLARE_KERNEL(void WinogradFilter(int tile, const WinogradFilters& filters,
+                                      const float* weight, float* u, int64_t u_stride,
+                                      int64_t slice_stride))
+// G^T du G, to the plain filters.
+RT_DECLARE_KERNEL(void WinogradFilterGradient(int tile, const WinogradFilters& filters,
+                                              const float* du, int64_t u_stride,
+                                              int64_t slice_stride, float* diff_weight))
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_

@@ -1,0 +1,133 @@
+#include "layers/kernels/winograd_transform.h"
+
+#include "layers/kernels/winograd_matrices.h"
+
+// Rows of tiles are worked on in strips: every column of a strip is transformed once, although it
+// belongs to up to two tiles, into a buffer in the first-level cache; then every tile's rows.
+namespace ringtail::RT_KERNEL_ISA {
+namespace {
+
+constexpr int kStripTiles = 8;
+
+int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Calls work(sample, ty, tx, count, done) for the strips that tiles [first, last) consist of.
+template <typename Work>
+void ForEachStrip(const WinogradGrid& grid, int64_t first, int64_t last, const Work& work) {
+  int64_t tx = first % grid.tiles_x;
+  int64_t ty = first / grid.tiles_x % grid.tiles_y;
+  int64_t sample = first / grid.tiles_x / grid.tiles_y;
+  for (int64_t t = first; t < last;) {
+    const int64_t count = Min(Min(grid.tiles_x - tx, last - t), kStripTiles);
+    work(sample, ty, tx, count, t - first);
+    t += count;
+    tx += count;
+    if (tx < grid.tiles_x) continue;
+    tx = 0;
+    if (++ty < grid.tiles_y) continue;
+    ty = 0;
+    ++sample;
+  }
+}
+
+// Into slices: Transform is Winograd<m>::Input (overlapping tiles) or Gradient.
+template <int kTile, typename Transform>
+void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
+              float* slices, int64_t slice_stride) {
+  constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
+  constexpr int kOverlap = kIn - kTile;
+  Vec columns[kOut][kStripTiles * kTile + kOverlap];
+  ForEachStrip(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count,
+                                      int64_t done) {
+    const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
+    const float* image = plane + sample * grid.sample_stride;
+    const int64_t width = count * kTile + kOverlap;
+    for (int64_t x = 0; x < width; ++x) {
+      Vec in[kIn], out[kOut];
+      const bool inside = x0 + x >= 0 && x0 + x < grid.W;
+#pragma GCC unroll 6
+      for (int i = 0; i < kIn; ++i) {
+        const int64_t y = y0 + i;
+        in[i] = inside && y >= 0 && y < grid.H ? Load(image + (y * grid.W + x0 + x) * kLanes)
+                                               : Vec{};
+      }
+      Transform::Apply(in, out);
+#pragma GCC unroll 6
+      for (int i = 0; i < kOut; ++i) columns[i][x] = out[i];
+    }
+    float* dst = slices + done * kLanes;
+    for (int i = 0; i < kOut; ++i) {
+      for (int64_t t = 0; t < count; ++t) {
+        Vec out[kOut];
+        Transform::Apply(&columns[i][t * kTile], out);
+#pragma GCC unroll 6
+        for (int j = 0; j < kOut; ++j) {
+          Store(dst + (i * kOut + j) * slice_stride + t * kLanes, out[j]);
+        }
+      }
+    }
+  });
+}
+
+template <int kTile>
+void FromSlices(const WinogradGrid& grid, const float* m, int64_t slice_stride, int64_t first,
+                int64_t last, const WinogradEpilogue& epilogue, float* plane) {
+  using Transform = typename Winograd<kTile>::Output;
+  constexpr int kIn = Transform::kIn;
+  const Vec bias = epilogue.bias != nullptr ? Load(epilogue.bias) : Vec{};
+  const Vec low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
+  ForEachStrip(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count,
+                                      int64_t done) {
+    const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
+    float* image = plane + sample * grid.sample_stride;
+    for (int64_t t = 0; t < count; ++t) {
+      const float* src = m + (done + t) * kLanes;
+      Vec columns[kTile][kIn];
+#pragma GCC unroll 6
+      for (int j = 0; j < kIn; ++j) {
+        Vec in[kIn], out[kTile];
+#pragma GCC unroll 6
+        for (int i = 0; i < kIn; ++i) in[i] = Load(src + (i * kIn + j) * slice_stride);
+        Transform::Apply(in, out);
+#pragma GCC unroll 4
+        for (int i = 0; i < kTile; ++i) columns[i][j] = out[i];
+      }
+      const int64_t rows = Min(kTile, grid.H - y0), x = x0 + t * kTile;
+      const int64_t width = Min(kTile, grid.W - x);
+      for (int64_t i = 0; i < rows; ++i) {
+        Vec out[kTile];
+        Transform::Apply(columns[i], out);
+        float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
+        for (int64_t j = 0; j < width; ++j) {
+          Vec y = out[j] + bias;
+          y = y < low ? low : y;  // a NaN stays one
+          Store(dst + j * kLanes, y > high ? high : y);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void WinogradInput(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
+                   int64_t last, float* v, int64_t slice_stride) {
+  if (tile == 4) return ToSlices<4, Winograd<4>::Input>(grid, plane, first, last, v, slice_stride);
+  ToSlices<2, Winograd<2>::Input>(grid, plane, first, last, v, slice_stride);
+}
+
+void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
+                      int64_t last, float* z, int64_t slice_stride) {
+  if (tile == 4) {
+    return ToSlices<4, Winograd<4>::Gradient>(grid, plane, first, last, z, slice_stride);
+  }
+  ToSlices<2, Winograd<2>::Gradient>(grid, plane, first, last, z, slice_stride);
+}
+
+void WinogradOutput(int tile, const WinogradGrid& grid, const float* m, int64_t slice_stride,
+                    int64_t first, int64_t last, const WinogradEpilogue& epilogue, float* plane) {
+  if (tile == 4) return FromSlices<4>(grid, m, slice_stride, first, last, epilogue, plane);
+  FromSlices<2>(grid, m, slice_stride, first, last, epilogue, plane);
+}
+
+}  // namespace ringtail::RT_KERNEL_ISA

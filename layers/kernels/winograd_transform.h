@@ -1,0 +1,44 @@
+// Winograd's transforms of whole rows of tiles, for layers/winograd/. `tile` is the m of F(m, 3): 2
+// or 4; n = m + 2. Tensors of activations are blocked by the lanes of the instruction set (16 for
+// AVX-512, else 8): one call works on one block of channels.
+//
+// A transformed tile is n x n slices; slice s of tile t lies at  base + s * slice_stride + t * lanes
+// so that a slice of many tiles is a matrix [tile][channel].
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
+
+#include <cstdint>
+
+#include "layers/kernels/kernels.h"
+
+namespace ringtail {
+
+// How tiles lie on a plane of H x W pixels. Tile (ty, tx) of m x m outputs begins at row
+// ty * m - pad_top, column tx * m - pad_left; what lies outside reads zero and is never written.
+// Tile number t = (sample * tiles_y + ty) * tiles_x + tx.
+struct WinogradGrid {
+  int64_t H, W, pad_top, pad_left, tiles_y, tiles_x;
+  int64_t sample_stride;  // floats from a channel block of one sample to that of the next
+};
+
+// What is added to an output and how it is clamped, on its way out.
+struct WinogradEpilogue {
+  const float* bias;  // per lane; null: none
+  float low, high;    // the fused activation
+};
+
+// B^T d B of tiles [first, last): v[0] belongs to tile `first`.
+RT_DECLARE_KERNEL(void WinogradInput(int tile, const WinogradGrid& grid, const float* plane,
+                                     int64_t first, int64_t last, float* v, int64_t slice_stride))
+// A dy A^T
+RT_DECLARE_KERNEL(void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane,
+                                        int64_t first, int64_t last, float* z,
+                                        int64_t slice_stride))
+// A^T m A, written to the pixels of the plane.
+RT_DECLARE_KERNEL(void WinogradOutput(int tile, const WinogradGrid& grid, const float* m,
+                                      int64_t slice_stride, int64_t first, int64_t last,
+                                      const WinogradEpilogue& epilogue, float* plane))
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_

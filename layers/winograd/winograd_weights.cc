@@ -1,0 +1,118 @@
+#include "layers/winograd/winograd_weights.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/parallel_for.h"
+#include "layers/kernels/winograd_filter.h"
+#include "layers/kernels/winograd_multiply.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kFilterTaps = 9;
+constexpr int64_t kLineFloats = 16;             // see winograd_data.cc
+constexpr int64_t kBytesOfVAndZ = 8 << 20;      // of a block of tiles: third-level cache
+constexpr int64_t kMinBlockTiles = 32;          // shorter sums would not pay for reading dU again
+
+}  // namespace
+
+WinogradWeights::WinogradWeights(const WinogradProblem& problem)
+    : tile_(problem.tile),
+      slices_(problem.slices()),
+      lanes_(RT_KERNEL(WinogradLanes)()),
+      channels_(problem.src.C),
+      channel_blocks_(problem.src.channel_blocks()),
+      outputs_(problem.dst.C),
+      output_blocks_(problem.dst.channel_blocks()),
+      input_(problem.Grid(problem.src, problem.window.PT, problem.window.PL, problem.dst)),
+      gradient_(problem.Grid(problem.dst, 0, 0, problem.dst)),
+      tiles_(problem.dst.N * input_.tiles_y * input_.tiles_x) {
+  RT_CHECK(problem.IsSupported(), "not a convolution for Winograd");
+  const int64_t bytes_per_tile =
+      slices_ * (channels_ + outputs_) * static_cast<int64_t>(sizeof(float));
+  const int64_t fit = std::max(kBytesOfVAndZ / bytes_per_tile, kMinBlockTiles);
+  const int64_t blocks = (tiles_ + fit - 1) / fit;
+  block_tiles_ = (tiles_ + blocks - 1) / blocks;
+}
+
+int64_t WinogradWeights::SliceOfV() const {
+  return channel_blocks_ * block_tiles_ * lanes_ + kLineFloats;
+}
+int64_t WinogradWeights::SliceOfZ() const {
+  return output_blocks_ * block_tiles_ * lanes_ + kLineFloats;
+}
+int64_t WinogradWeights::SliceOfDu() const { return lanes_ * outputs_ + kLineFloats; }
+
+size_t WinogradWeights::scratch_bytes() const {
+  return static_cast<size_t>(slices_ * (SliceOfV() + SliceOfZ() + channel_blocks_ * SliceOfDu())) *
+         sizeof(float);
+}
+
+void WinogradWeights::Run(const float* src, const float* diff_dst, float* diff_weight,
+                          std::byte* scratch) const {
+  auto* v = reinterpret_cast<float*>(scratch);
+  float* z = v + slices_ * SliceOfV();
+  float* du = z + slices_ * SliceOfZ();
+  for (int64_t first = 0; first < tiles_; first += block_tiles_) {
+    const int64_t last = std::min(tiles_, first + block_tiles_);
+    Transform(src, diff_dst, first, last, v, z);
+    Multiply(v, z, last - first, /*accumulate=*/first > 0, du);
+  }
+  TransformBack(du, diff_weight);
+}
+
+void WinogradWeights::Transform(const float* src, const float* diff_dst, int64_t first,
+                                int64_t last, float* v, float* z) const {
+  const int64_t offset = block_tiles_ * lanes_;
+  ParallelFor(channel_blocks_ + output_blocks_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i < channel_blocks_) {
+        RT_KERNEL(WinogradInput)
+        (tile_, input_, src + i * input_.H * input_.W * lanes_, first, last, v + i * offset,
+         SliceOfV());
+      } else {
+        const int64_t k = i - channel_blocks_;
+        RT_KERNEL(WinogradGradient)
+        (tile_, gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
+         z + k * offset, SliceOfZ());
+      }
+    }
+  });
+}
+
+void WinogradWeights::Multiply(const float* v, const float* z, int64_t tiles, bool accumulate,
+                               float* du) const {
+  ParallelFor(slices_ * channel_blocks_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t slice = i / channel_blocks_, block = i % channel_blocks_;
+      RT_KERNEL(WinogradMultiplyGradient)
+      ({.v = v + slice * SliceOfV() + block * block_tiles_ * lanes_,
+        .z = z + slice * SliceOfZ(),
+        .z_block_stride = block_tiles_ * lanes_,
+        .k_blocks = output_blocks_,
+        .tiles = tiles,
+        .du = du + (block * slices_ + slice) * SliceOfDu(),
+        .du_stride = outputs_,
+        .accumulate = accumulate});
+    }
+  });
+}
+
+void WinogradWeights::TransformBack(const float* du, float* diff_weight) const {
+  const WinogradFilters filters = {.lane_stride = channels_ * kFilterTaps,
+                                   .lanes = lanes_,
+                                   .channel_stride = kFilterTaps,
+                                   .channels = lanes_,
+                                   .turned = false};
+  ParallelFor(channel_blocks_ * output_blocks_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t block = i / output_blocks_, k = i % output_blocks_;
+      RT_KERNEL(WinogradFilterGradient)
+      (tile_, filters, du + block * slices_ * SliceOfDu() + k * lanes_, outputs_, SliceOfDu(),
+       diff_weight + (k * lanes_ * channels_ + block * lanes_) * kFilterTaps);
+    }
+  });
+}
+
+}  // namespace ringtail
