@@ -1,0 +1,62 @@
+// ConvolutionAlgorithm: one way to compute one direction of a convolution; and ConvolutionProblem,
+// what all of them are made from. A layer holds one algorithm per direction, chosen by measurement
+// (choose_algorithms.h).
+//
+//   direction          reads                   writes
+//   forward            src, weight, bias       dst, after the fused activation
+//   backward-data      diff_dst, weight        diff_src
+//   backward-weights   src, diff_dst           diff_weight, diff_bias
+//
+// Blobs have the layouts of the problem's descriptors; padding channels are zero on the way in and
+// written as zero. Parameters are plain: (OC, IC/groups, KH, KW) and (OC).
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "layers/blob.h"
+#include "layers/layer.h"
+#include "layers/window.h"
+
+namespace ringtail {
+
+enum class ConvolutionDirection { kForward, kBackwardData, kBackwardWeights };
+
+struct ConvolutionProblem {
+  Window window;
+  int64_t groups = 1;
+  BlobDesc src, dst;  // with layouts
+  bool bias = false;
+  Activation activation = Activation::kNone;  // fused into forward; the caller undoes it on diff_dst
+  bool training = true;
+
+  bool depthwise() const { return groups == src.C && groups == dst.C; }
+};
+
+// Those that a direction does not touch are null; bias and diff_bias are null where there is none.
+struct ConvolutionTensors {
+  const float *src = nullptr, *weight = nullptr, *bias = nullptr, *diff_dst = nullptr;
+  float *dst = nullptr, *diff_src = nullptr, *diff_weight = nullptr, *diff_bias = nullptr;
+  std::byte* scratch = nullptr;  // 64-byte aligned
+};
+
+class ConvolutionAlgorithm {
+ public:
+  virtual ~ConvolutionAlgorithm() = default;
+
+  virtual std::string name() const = 0;  // "winograd 4x4", "jit:avx512_core": for people and caches
+  virtual size_t scratch_bytes() const = 0;
+  virtual void Run(const ConvolutionTensors& tensors) = 0;
+
+ protected:
+  ConvolutionAlgorithm() = default;
+  ConvolutionAlgorithm(const ConvolutionAlgorithm&) = delete;
+  ConvolutionAlgorithm& operator=(const ConvolutionAlgorithm&) = delete;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
