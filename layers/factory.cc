@@ -8,7 +8,7 @@
 #include "layers/average_pool.h"
 #include "layers/batch_norm.h"
 #include "layers/concat.h"
-#include "layers/convolution.h"
+#include "layers/convolution/convolution_layer.h"
 #include "layers/drop_connect.h"
 #include "layers/dropout.h"
 #include "layers/expand.h"

@@ -1,4 +1,4 @@
-#include "layers/convolution.h"
+#include "layers/convolution/convolution_layer.h"
 
 #include <fmt/core.h>
 

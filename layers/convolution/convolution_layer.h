@@ -8,8 +8,8 @@
 // every step, so keeping them would save nothing); other tensors only where layouts disagree.
 // Cost: 2 N OC OH OW IC/groups KH KW FLOPs forward, twice that backward.
 // Source: LeCun et al. 1989.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_LAYER_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_LAYER_H_
 
 #include <memory>
 
@@ -45,4 +45,4 @@ class ConvolutionLayer : public Layer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_LAYER_H_

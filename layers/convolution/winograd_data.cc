@@ -1,4 +1,4 @@
-#include "layers/winograd/winograd_data.h"
+#include "layers/convolution/winograd_data.h"
 
 #include <algorithm>
 

@@ -15,15 +15,15 @@
 // another; where there are few (the last stages of a net), threads share V and divide the panels of
 // output channels. The result is the same to the bit either way, and for every number of threads.
 // Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
-#ifndef RINGTAIL_LAYERS_WINOGRAD_WINOGRAD_DATA_H_
-#define RINGTAIL_LAYERS_WINOGRAD_WINOGRAD_DATA_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
 
 #include <cstddef>
 #include <cstdint>
 
 #include "layers/kernels/winograd_filter.h"
 #include "layers/kernels/winograd_transform.h"
-#include "layers/winograd/winograd_problem.h"
+#include "layers/convolution/winograd_problem.h"
 
 namespace ringtail {
 
@@ -76,4 +76,4 @@ class WinogradData {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_WINOGRAD_WINOGRAD_DATA_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_

@@ -1,4 +1,4 @@
-#include "layers/winograd/winograd_problem.h"
+#include "layers/convolution/winograd_problem.h"
 
 #include "layers/kernels/winograd_multiply.h"
 

@@ -1,4 +1,4 @@
-#include "layers/winograd/winograd_weights.h"
+#include "layers/convolution/winograd_weights.h"
 
 #include <algorithm>
 

@@ -8,13 +8,13 @@
 // Threads share V and Z of one block of tiles and divide (slice, channel block) pairs, each of which
 // one thread sums over all tiles in order: the result is the same for every number of threads.
 // Source: Lavin & Gray 2016.
-#ifndef RINGTAIL_LAYERS_WINOGRAD_WINOGRAD_WEIGHTS_H_
-#define RINGTAIL_LAYERS_WINOGRAD_WINOGRAD_WEIGHTS_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WEIGHTS_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WEIGHTS_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "layers/winograd/winograd_problem.h"
+#include "layers/convolution/winograd_problem.h"
 
 namespace ringtail {
 
@@ -46,4 +46,4 @@ class WinogradWeights {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_WINOGRAD_WINOGRAD_WEIGHTS_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WEIGHTS_H_

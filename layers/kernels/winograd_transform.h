@@ -1,4 +1,4 @@
-// Winograd's transforms of whole rows of tiles, for layers/winograd/. `tile` is the m of F(m, 3): 2
+// Winograd's transforms of whole rows of tiles, for layers/convolution/. `tile` is the m of F(m, 3): 2
 // or 4; n = m + 2. Tensors of activations are blocked by the lanes of the instruction set (16 for
 // AVX-512, else 8): one call works on one block of channels.
 //

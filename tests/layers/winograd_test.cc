@@ -7,8 +7,8 @@
 #include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
 #include "layers/kernels/winograd_multiply.h"
-#include "layers/winograd/winograd_data.h"
-#include "layers/winograd/winograd_weights.h"
+#include "layers/convolution/winograd_data.h"
+#include "layers/convolution/winograd_weights.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {
