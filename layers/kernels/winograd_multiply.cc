@@ -19,7 +19,7 @@ void Micro(const WinogradProduct& p, int64_t first_tile) {
   const float* v = p.v + first_tile * kLanes;
   const float* u = p.u;
   for (int64_t block = 0; block < p.channel_blocks; ++block) {
-#pragma GCC unroll 16
+#pragma GCC unroll 1
     for (int lane = 0; lane < kLanes; ++lane) {
       Vec filter[kVecs];
 #pragma GCC unroll 2
