@@ -61,6 +61,14 @@ class Expander {
     }
   }
 
+  // The net's choice, where a convolution has none of its own.
+  void SetConvolutionPolicy(ConvolutionPolicy policy) {
+    for (ExpandedLayer& layer : layers_) {
+      if (!layer.config.has_convolution() || layer.config.convolution().has_algorithm()) continue;
+      layer.config.mutable_convolution()->set_algorithm(policy);
+    }
+  }
+
   std::vector<ExpandedLayer> Take() { return std::move(layers_); }
   const std::string& origin() const { return origin_; }
 
@@ -210,6 +218,7 @@ StatusOr<std::vector<ExpandedLayer>> ExpandLayers(const NetConfig& config,
     }
   }
   expander.ResolveAliases();
+  expander.SetConvolutionPolicy(config.convolution());
   return expander.Take();
 }
 

@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/memory_limit.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/algorithm_choices.h"
 #include "layers/graph.h"
 #include "layers/kernels/elementwise.h"
 #include "layers/net_memory.h"
@@ -165,6 +166,7 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
     needs.push_back({.inputs = node.inputs, .plan = *plan, .learns = learns});
     nodes.push_back({.layer = std::move(layers[i]), .dst_desc = plan->dst, .learns = learns});
   }
+  AlgorithmChoices::Shared().Save();
   return needs;
 }
 

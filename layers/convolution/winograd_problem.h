@@ -4,17 +4,13 @@
 
 #include <cstdint>
 
-#include "layers/blob.h"
+#include "layers/convolution/convolution_algorithm.h"
 #include "layers/kernels/winograd_transform.h"
-#include "layers/window.h"
 
 namespace ringtail {
 
-struct WinogradProblem {
+struct WinogradProblem : ConvolutionProblem {
   int tile = 4;  // m of F(m x m, 3 x 3): 2 or 4
-  Window window;
-  int64_t groups = 1;
-  BlobDesc src, dst;  // with layouts
 
   // 3x3, stride 1, dense, one group, padding of at most 2, and activations in blocks of this
   // machine's vectors that the channels fill.

@@ -45,38 +45,53 @@ int64_t WinogradWeights::SliceOfZ() const {
 int64_t WinogradWeights::SliceOfDu() const { return lanes_ * outputs_ + kLineFloats; }
 
 size_t WinogradWeights::scratch_bytes() const {
-  return static_cast<size_t>(slices_ * (SliceOfV() + SliceOfZ() + channel_blocks_ * SliceOfDu())) *
-         sizeof(float);
+  const int64_t floats = slices_ * (SliceOfV() + SliceOfZ() + channel_blocks_ * SliceOfDu());
+  return static_cast<size_t>(outputs_) * sizeof(double) +
+         static_cast<size_t>(floats) * sizeof(float);
+}
+
+WinogradWeights::Buffers WinogradWeights::Split(std::byte* scratch) const {
+  Buffers buffers;
+  buffers.bias = reinterpret_cast<double*>(scratch);
+  buffers.v = reinterpret_cast<float*>(buffers.bias + outputs_);
+  buffers.z = buffers.v + slices_ * SliceOfV();
+  buffers.du = buffers.z + slices_ * SliceOfZ();
+  return buffers;
 }
 
 void WinogradWeights::Run(const float* src, const float* diff_dst, float* diff_weight,
-                          std::byte* scratch) const {
-  auto* v = reinterpret_cast<float*>(scratch);
-  float* z = v + slices_ * SliceOfV();
-  float* du = z + slices_ * SliceOfZ();
+                          float* diff_bias, std::byte* scratch) const {
+  const Buffers buffers = Split(scratch);
+  std::fill_n(buffers.bias, outputs_, 0.0);
   for (int64_t first = 0; first < tiles_; first += block_tiles_) {
     const int64_t last = std::min(tiles_, first + block_tiles_);
-    Transform(src, diff_dst, first, last, v, z);
-    Multiply(v, z, last - first, /*accumulate=*/first > 0, du);
+    Transform(src, diff_dst, first, last, buffers);
+    Multiply(buffers.v, buffers.z, last - first, /*accumulate=*/first > 0, buffers.du);
   }
-  TransformBack(du, diff_weight);
+  TransformBack(buffers.du, diff_weight);
+  if (diff_bias == nullptr) return;
+  for (int64_t k = 0; k < outputs_; ++k) diff_bias[k] = static_cast<float>(buffers.bias[k]);
 }
 
 void WinogradWeights::Transform(const float* src, const float* diff_dst, int64_t first,
-                                int64_t last, float* v, float* z) const {
+                                int64_t last, const Buffers& buffers) const {
   const int64_t offset = block_tiles_ * lanes_;
+  // The slice of the points (1, 1) is the sum over a tile: what the bias's gradient sums.
+  const int64_t sums = (tile_ + 2 + 1) * SliceOfZ();
   ParallelFor(channel_blocks_ + output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i < channel_blocks_) {
         RT_KERNEL(WinogradInput)
-        (tile_, input_, src + i * input_.H * input_.W * lanes_, first, last, v + i * offset,
-         SliceOfV());
-      } else {
-        const int64_t k = i - channel_blocks_;
-        RT_KERNEL(WinogradGradient)
-        (tile_, gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
-         z + k * offset, SliceOfZ());
+        (tile_, input_, src + i * input_.H * input_.W * lanes_, first, last,
+         buffers.v + i * offset, SliceOfV());
+        continue;
       }
+      const int64_t k = i - channel_blocks_;
+      float* z = buffers.z + k * offset;
+      RT_KERNEL(WinogradGradient)
+      (tile_, gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last, z,
+       SliceOfZ());
+      RT_KERNEL(WinogradSumTiles)(z + sums, last - first, buffers.bias + k * lanes_);
     }
   });
 }

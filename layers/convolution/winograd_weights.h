@@ -24,12 +24,18 @@ class WinogradWeights {
   explicit WinogradWeights(const WinogradProblem& problem);
 
   size_t scratch_bytes() const;
-  // diff_weight is overwritten. scratch: 64-byte aligned.
-  void Run(const float* src, const float* diff_dst, float* diff_weight, std::byte* scratch) const;
+  // Overwrites diff_weight and diff_bias (null: none). scratch: 64-byte aligned.
+  void Run(const float* src, const float* diff_dst, float* diff_weight, float* diff_bias,
+           std::byte* scratch) const;
 
  private:
-  void Transform(const float* src, const float* diff_dst, int64_t first, int64_t last, float* v,
-                 float* z) const;
+  struct Buffers {
+    double* bias;  // sums of diff_dst, (K)
+    float *v, *z, *du;
+  };
+  Buffers Split(std::byte* scratch) const;
+  void Transform(const float* src, const float* diff_dst, int64_t first, int64_t last,
+                 const Buffers& buffers) const;
   void Multiply(const float* v, const float* z, int64_t tiles, bool accumulate, float* du) const;
   void TransformBack(const float* du, float* diff_weight) const;
 

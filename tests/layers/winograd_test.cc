@@ -123,9 +123,16 @@ TEST_P(WinogradTest, BackwardWeights) {
   });
   const WinogradWeights weights(problem_);
   AlignedBuffer scratch(weights.scratch_bytes());
-  std::vector<float> actual(weight_.size(), NAN);
-  weights.Run(src_.data(), diff_dst_.data(), actual.data(), scratch.data());
+  std::vector<float> actual(weight_.size(), NAN), diff_bias(problem_.dst.C, NAN);
+  weights.Run(src_.data(), diff_dst_.data(), actual.data(), diff_bias.data(), scratch.data());
   EXPECT_LT(RelativeError(actual, expected), Tolerance());
+  std::vector<double> expected_bias(problem_.dst.C);
+  const BlobDesc& d = problem_.dst;
+  for (int64_t n = 0; n < d.N; ++n)
+    for (int64_t k = 0; k < d.C; ++k)
+      for (int64_t p = 0; p < d.plane(); ++p)
+        expected_bias[k] += diff_dst_[At(d, n, k, p / d.W, p % d.W)];
+  EXPECT_LT(RelativeError(diff_bias, expected_bias), Tolerance());
 }
 
 TEST_P(WinogradTest, TheSameBitsWithAnyNumberOfThreads) {

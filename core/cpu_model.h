@@ -1,0 +1,15 @@
+// The processor's name, to tell measurements of one kind of machine from those of another.
+// Thread-safety: any thread.
+#ifndef RINGTAIL_CORE_CPU_MODEL_H_
+#define RINGTAIL_CORE_CPU_MODEL_H_
+
+#include <string>
+
+namespace ringtail {
+
+// "AMD EPYC 9R14"; "unknown processor" where the kernel does not say. Read once per process.
+const std::string& CpuModel();
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_CPU_MODEL_H_

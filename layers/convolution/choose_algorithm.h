@@ -1,0 +1,35 @@
+// Which algorithm a layer uses for one direction of its convolution: the fastest here, by
+// measurement, or the one that the config asks for.
+//
+// Measuring runs every candidate on memory of its own, the fast ones several times, and costs
+// milliseconds per layer and direction; what was measured is remembered (algorithm_choices.h).
+// Thread-safety: the trainer thread only.
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_
+
+#include <memory>
+#include <vector>
+
+#include "layers/convolution/algorithm_choices.h"
+#include "layers/convolution/convolution_algorithm.h"
+#include "layers/net.pb.h"
+
+namespace ringtail {
+
+// All that can do it; oneDNN's, which can do everything, comes first. Throws dnnl::error.
+std::vector<std::unique_ptr<ConvolutionAlgorithm>> ConvolutionCandidates(
+    const ConvolutionProblem& problem, ConvolutionDirection direction);
+
+// "<machine>; <direction> <shapes>": what a choice depends on.
+std::string ChoiceKey(const ConvolutionProblem& problem, ConvolutionDirection direction);
+
+// FASTEST: by `choices`, or measured and added there. WINOGRAD_*: where it applies, else oneDNN.
+// Throws dnnl::error.
+std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
+                                                      ConvolutionDirection direction,
+                                                      ConvolutionPolicy policy,
+                                                      AlgorithmChoices* choices);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_

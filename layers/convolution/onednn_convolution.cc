@@ -1,0 +1,227 @@
+#include "layers/convolution/onednn_convolution.h"
+
+#include <vector>
+
+#include "layers/dnnl_util.h"
+
+namespace ringtail {
+namespace {
+
+using Memory = dnnl::memory;
+using Port = DnnlPort;
+using Tensors = ConvolutionTensors;
+constexpr auto kF32 = Memory::data_type::f32;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+// A problem in oneDNN's words: everything that the three primitive descriptors need.
+struct Dims {
+  Memory::dims weight, bias, stride, dilation, padding_begin, padding_end;
+  Activation activation;
+  bool training;
+
+  Memory::desc Weights(bool plain) const {
+    using Tag = Memory::format_tag;
+    const Tag tag = weight.size() == 5 ? Tag::goihw : Tag::oihw;
+    return {weight, kF32, plain ? tag : Tag::any};
+  }
+  Memory::desc Bias() const {
+    return bias.empty() ? Memory::desc() : Memory::desc(bias, kF32, Memory::format_tag::x);
+  }
+};
+
+Dims MakeDims(const ConvolutionProblem& p) {
+  const Window& w = p.window;
+  Dims dims{.weight = {p.dst.C / p.groups, p.src.C / p.groups, w.KH, w.KW},
+            .bias = {},
+            .stride = {w.SH, w.SW},
+            .dilation = {w.DH - 1, w.DW - 1},
+            .padding_begin = {w.PT, w.PL},
+            .padding_end = {w.PB, w.PR},
+            .activation = p.activation,
+            .training = p.training};
+  if (p.groups > 1) dims.weight.insert(dims.weight.begin(), p.groups);
+  if (p.bias) dims.bias = {p.dst.C};
+  return dims;
+}
+
+using ForwardDesc = dnnl::convolution_forward::primitive_desc;
+using DataDesc = dnnl::convolution_backward_data::primitive_desc;
+using WeightsDesc = dnnl::convolution_backward_weights::primitive_desc;
+
+ForwardDesc DescribeForward(const Dims& d, const Memory::desc& src, const Memory::desc& dst) {
+  const auto kind =
+      d.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+  return {{kind, kDirect, src, d.Weights(false), d.Bias(), dst, d.stride, d.dilation,
+           d.padding_begin, d.padding_end},
+          UserScratchpadWith(d.activation),
+          DnnlEngine()};
+}
+
+DataDesc DescribeBackwardData(const Dims& d, const Memory::desc& diff_src,
+                              const Memory::desc& diff_dst, const ForwardDesc& forward) {
+  return {{kDirect, diff_src, d.Weights(false), diff_dst, d.stride, d.dilation, d.padding_begin,
+           d.padding_end},
+          UserScratchpad(),
+          DnnlEngine(),
+          forward};
+}
+
+WeightsDesc DescribeBackwardWeights(const Dims& d, const Memory::desc& src,
+                                    const Memory::desc& diff_dst, const ForwardDesc& forward) {
+  return {{kDirect, src, d.Weights(false), d.Bias(), diff_dst, d.stride, d.dilation,
+           d.padding_begin, d.padding_end},
+          UserScratchpad(),
+          DnnlEngine(),
+          forward};
+}
+
+// The primitive for the layouts that the net has, if oneDNN is fast there; otherwise the one for
+// the layouts that oneDNN prefers, and the ports reorder.
+template <typename Create>
+auto CreateFast(const Create& create, const Memory::desc& given_a, const Memory::desc& given_b,
+                const Memory::desc& any_a, const Memory::desc& any_b) {
+  try {
+    auto given = create(given_a, given_b);
+    if (IsFastImplementation(given.impl_info_str())) return given;
+    auto preferred = create(any_a, any_b);
+    return IsFastImplementation(preferred.impl_info_str()) ? preferred : given;
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) throw;
+    return create(any_a, any_b);
+  }
+}
+
+// Any of the three primitives, with a port for each tensor.
+class OneDnnConvolution : public ConvolutionAlgorithm {
+ public:
+  template <typename Desc>
+  explicit OneDnnConvolution(const Desc& desc)
+      : name_(desc.impl_info_str()),
+        scratchpad_(desc.scratchpad_desc(), DnnlEngine(), DNNL_MEMORY_NONE),
+        scratchpad_offset_(scratch_.Add(desc.scratchpad_desc().get_size())) {}
+
+  void Read(int argument, const float* Tensors::*tensor, const Memory::desc& caller,
+            const Memory::desc& primitive) {
+    inputs_.push_back({argument, tensor, Port(Port::Direction::kIn, caller, primitive, &scratch_)});
+  }
+  void Write(int argument, float* Tensors::*tensor, const Memory::desc& caller,
+             const Memory::desc& primitive) {
+    outputs_.push_back(
+        {argument, tensor, Port(Port::Direction::kOut, caller, primitive, &scratch_)});
+  }
+  void set_primitive(dnnl::primitive primitive) { primitive_ = std::move(primitive); }
+
+  std::string name() const override { return name_; }
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
+
+  void Run(const Tensors& tensors) override {
+    SetHandle(&scratchpad_, tensors.scratch + scratchpad_offset_);
+    arguments_[DNNL_ARG_SCRATCHPAD] = scratchpad_;
+    for (auto& [argument, tensor, port] : inputs_) {
+      arguments_[argument] = port.Begin(tensors.*tensor, tensors.scratch);
+    }
+    for (auto& [argument, tensor, port] : outputs_) {
+      arguments_[argument] = port.Begin(tensors.*tensor, tensors.scratch);
+    }
+    primitive_.execute(DnnlStream(), arguments_);
+    for (auto& output : outputs_) output.port.End();
+  }
+
+ private:
+  template <typename Pointer>
+  struct Argument {
+    int argument;
+    Pointer Tensors::*tensor;
+    Port port;
+  };
+
+  std::string name_;
+  ScratchLayout scratch_;
+  dnnl::primitive primitive_;
+  Memory scratchpad_;
+  size_t scratchpad_offset_;
+  std::vector<Argument<const float*>> inputs_;
+  std::vector<Argument<float*>> outputs_;
+  DnnlArgs arguments_;  // the same entries in every call
+};
+
+ForwardDesc FastForward(const ConvolutionProblem& problem, const Dims& dims) {
+  const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
+    return DescribeForward(dims, src, dst);
+  };
+  const Memory::desc any_dst = AnyLayout(problem.dst);
+  return CreateFast(describe, ToDnnl(problem.src), any_dst, AnyLayout(problem.src), any_dst);
+}
+
+// What backward primitives are created with, beside their own layouts.
+ForwardDesc Hint(const ConvolutionProblem& problem, const Dims& dims) {
+  return DescribeForward(dims, AnyLayout(problem.src), AnyLayout(problem.dst));
+}
+
+std::unique_ptr<ConvolutionAlgorithm> CreateForward(const ConvolutionProblem& p) {
+  const Dims dims = MakeDims(p);
+  const ForwardDesc desc = FastForward(p, dims);
+  auto forward = std::make_unique<OneDnnConvolution>(desc);
+  forward->set_primitive(dnnl::convolution_forward(desc));
+  forward->Read(DNNL_ARG_SRC, &Tensors::src, ToDnnl(p.src), desc.src_desc());
+  forward->Read(DNNL_ARG_WEIGHTS, &Tensors::weight, dims.Weights(true), desc.weights_desc());
+  if (p.bias) forward->Read(DNNL_ARG_BIAS, &Tensors::bias, dims.Bias(), dims.Bias());
+  forward->Write(DNNL_ARG_DST, &Tensors::dst, ToDnnl(p.dst), desc.dst_desc());
+  return forward;
+}
+
+std::unique_ptr<ConvolutionAlgorithm> CreateBackwardData(const ConvolutionProblem& p) {
+  const Dims dims = MakeDims(p);
+  const ForwardDesc hint = Hint(p, dims);
+  const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
+    return DescribeBackwardData(dims, src, dst, hint);
+  };
+  const DataDesc desc = CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src),
+                                   AnyLayout(p.dst));
+  auto data = std::make_unique<OneDnnConvolution>(desc);
+  data->set_primitive(dnnl::convolution_backward_data(desc));
+  data->Read(DNNL_ARG_DIFF_DST, &Tensors::diff_dst, ToDnnl(p.dst), desc.diff_dst_desc());
+  data->Read(DNNL_ARG_WEIGHTS, &Tensors::weight, dims.Weights(true), desc.weights_desc());
+  data->Write(DNNL_ARG_DIFF_SRC, &Tensors::diff_src, ToDnnl(p.src), desc.diff_src_desc());
+  return data;
+}
+
+std::unique_ptr<ConvolutionAlgorithm> CreateBackwardWeights(const ConvolutionProblem& p) {
+  const Dims dims = MakeDims(p);
+  const ForwardDesc hint = Hint(p, dims);
+  const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
+    return DescribeBackwardWeights(dims, src, dst, hint);
+  };
+  const WeightsDesc desc = CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src),
+                                      AnyLayout(p.dst));
+  auto weights = std::make_unique<OneDnnConvolution>(desc);
+  weights->set_primitive(dnnl::convolution_backward_weights(desc));
+  weights->Read(DNNL_ARG_SRC, &Tensors::src, ToDnnl(p.src), desc.src_desc());
+  weights->Read(DNNL_ARG_DIFF_DST, &Tensors::diff_dst, ToDnnl(p.dst), desc.diff_dst_desc());
+  weights->Write(DNNL_ARG_DIFF_WEIGHTS, &Tensors::diff_weight, dims.Weights(true),
+                 desc.diff_weights_desc());
+  if (p.bias) weights->Write(DNNL_ARG_DIFF_BIAS, &Tensors::diff_bias, dims.Bias(), dims.Bias());
+  return weights;
+}
+
+}  // namespace
+
+int64_t OneDnnOutputBlock(const ConvolutionProblem& problem) {
+  const int64_t block = BlockOf(FastForward(problem, MakeDims(problem)).dst_desc());
+  return block != 0 ? block : 1;
+}
+
+std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionProblem& problem,
+                                                              ConvolutionDirection direction) {
+  switch (direction) {
+    case ConvolutionDirection::kForward:
+      return CreateForward(problem);
+    case ConvolutionDirection::kBackwardData:
+      return CreateBackwardData(problem);
+    case ConvolutionDirection::kBackwardWeights:
+      break;
+  }
+  return CreateBackwardWeights(problem);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,23 @@
+// Convolution by oneDNN's direct kernels (Georganas et al. 2018): every window, stride, dilation and
+// number of groups. Where oneDNN is slow in the layouts that the net has, it works in those that it
+// prefers, on copies in scratch. Weights are reordered into its blocked layout in every call: they
+// change every step, so keeping them would save nothing.
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
+
+#include <memory>
+
+#include "layers/convolution/convolution_algorithm.h"
+
+namespace ringtail {
+
+// The layout in which oneDNN would write dst: 1, 8 or 16 channels to a block. problem.dst.block is
+// not read. Throws dnnl::error, as the functions below: callers turn it into a Status.
+int64_t OneDnnOutputBlock(const ConvolutionProblem& problem);
+
+std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionProblem& problem,
+                                                              ConvolutionDirection direction);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
