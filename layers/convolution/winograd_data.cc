@@ -13,22 +13,32 @@ constexpr int64_t kPanelBlocks = 2;  // of output channels: what the product kee
 constexpr int64_t kFilterTaps = 9;
 // Streams that are a power of two apart would share the sets of a cache: one line keeps them apart.
 constexpr int64_t kLineFloats = 16;
-// V of one block of tiles: about what a core's second-level cache holds beside M and U.
+// U larger than a share of the third-level cache is made panel by panel; and a smaller one, too,
+// where so few tiles read it that each thread would read more of U than of V.
+constexpr int64_t kMaxBytesOfU = 16 << 20;
+constexpr int64_t kMaxBytesOfUForFewTiles = 4 << 20;
+constexpr int64_t kFewTiles = 256;
+// V by tiles: about what a core's second-level cache holds beside M and a slice of U.
 constexpr int64_t kBytesOfV = 512 << 10;
-constexpr int64_t kSharedBytesOfV = 4 << 20;  // third level
-constexpr int64_t kMaxBlockTiles = 192;
-// Fewer tiles per thread than this, and re-reading U for each block costs more than sharing V.
-constexpr int64_t kMinTilesPerThread = 96;
+constexpr int64_t kMaxTiles = 192;
+// V by panels: a share of the third-level cache; M then is of few tiles.
+constexpr int64_t kSharedBytesOfV = 12 << 20;
+constexpr int64_t kPanelTiles = 48;
 
-int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
+int64_t RoundUp(int64_t n, int64_t multiple) { return Divide(n, multiple) * multiple; }
+
+// [0, tiles) in blocks of equal size, whole groups, of at most `most` tiles.
+int64_t EqualBlocks(int64_t tiles, int64_t most, int64_t group) {
+  return RoundUp(Divide(tiles, Divide(tiles, std::max(most, group))), group);
+}
 
 }  // namespace
 
 struct WinogradData::Call {
   const float *src, *weight, *bias;
   float low, high;
-  float* dst;
-  std::byte* scratch;
+  float *dst, *scratch;
 };
 
 WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, int threads)
@@ -52,7 +62,6 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
   // weight is (K, C, 3, 3), K the channels of dst.
   const int64_t of_k = problem.src.C * kFilterTaps, of_c = kFilterTaps;
   filters_ = {.lane_stride = forward ? of_k : of_c,
-              .lanes = lanes_,
               .channel_stride = forward ? of_c : of_k,
               .channels = channels_,
               .turned = !forward};
@@ -60,15 +69,17 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
 
   tiles_ = in.N * input_.tiles_y * input_.tiles_x;
   const int64_t group = RT_KERNEL(WinogradTileGroup)();
-  by_panels_ = threads_ > 1 && tiles_ < threads_ * kMinTilesPerThread && panels_ >= threads_;
   const int64_t bytes_per_tile = slices_ * channels_ * static_cast<int64_t>(sizeof(float));
-  const int64_t budget = by_panels_ ? kSharedBytesOfV : kBytesOfV;
-  const int64_t fit = std::clamp(budget / bytes_per_tile / group * group, 2 * group,
-                                 by_panels_ ? tiles_ : kMaxBlockTiles);
-  const int64_t share = by_panels_ ? tiles_ : (tiles_ + threads_ - 1) / threads_;
-  // Blocks of equal size, whole groups of tiles.
-  const int64_t blocks = (share + fit - 1) / fit;
-  block_tiles_ = std::min(RoundUp((share + blocks - 1) / blocks, group), RoundUp(share, 2));
+  by_panels_ = bytes_per_tile * outputs_ >
+               (tiles_ <= kFewTiles ? kMaxBytesOfUForFewTiles : kMaxBytesOfU);
+  if (by_panels_) {
+    v_tiles_ = EqualBlocks(tiles_, kSharedBytesOfV / bytes_per_tile, group);
+    m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group);
+  } else {
+    v_tiles_ = EqualBlocks(Divide(tiles_, threads_),
+                           std::min(kBytesOfV / bytes_per_tile / group * group, kMaxTiles), group);
+    m_tiles_ = v_tiles_;
+  }
 }
 
 int64_t WinogradData::PanelBlocks(int64_t panel) const {
@@ -77,72 +88,114 @@ int64_t WinogradData::PanelBlocks(int64_t panel) const {
 int64_t WinogradData::SliceOfU() const {
   return channels_ * kPanelBlocks * lanes_ + kLineFloats;
 }
-int64_t WinogradData::PanelFloats() const { return slices_ * SliceOfU(); }
 int64_t WinogradData::SliceOfV() const {
-  return channel_blocks_ * block_tiles_ * lanes_ + kLineFloats;
+  return channel_blocks_ * v_tiles_ * lanes_ + kLineFloats;
 }
-int64_t WinogradData::SliceOfM() const {
-  return kPanelBlocks * block_tiles_ * lanes_ + kLineFloats;
-}
+int64_t WinogradData::SliceOfM() const { return kPanelBlocks * m_tiles_ * lanes_ + kLineFloats; }
 
 size_t WinogradData::scratch_bytes() const {
-  const int64_t u = panels_ * PanelFloats();
-  const int64_t v = slices_ * SliceOfV() * (by_panels_ ? 1 : threads_);
-  const int64_t m = slices_ * SliceOfM() * threads_;
+  const int64_t u = (by_panels_ ? threads_ : panels_) * SizeOfU();
+  const int64_t v = (by_panels_ ? 1 : threads_) * SizeOfV();
+  const int64_t m = threads_ * SizeOfM();
   return static_cast<size_t>(u + v + m) * sizeof(float);
-}
-
-WinogradData::Buffers WinogradData::Split(std::byte* scratch, int64_t thread) const {
-  Buffers buffers;
-  buffers.u = reinterpret_cast<float*>(scratch);
-  float* v = buffers.u + panels_ * PanelFloats();
-  buffers.v = v + (by_panels_ ? 0 : thread * slices_ * SliceOfV());
-  buffers.m = v + slices_ * SliceOfV() * (by_panels_ ? 1 : threads_) + thread * slices_ * SliceOfM();
-  return buffers;
 }
 
 void WinogradData::Run(const float* src, const float* weight, const float* bias, float low,
                        float high, float* dst, std::byte* scratch) const {
-  const Call call = {src, weight, bias, low, high, dst, scratch};
-  TransformFilters(call, Split(scratch, 0).u);
+  const Call call = {src, weight, bias, low, high, dst, reinterpret_cast<float*>(scratch)};
   if (by_panels_) return RunByPanels(call);
   RunByTiles(call);
 }
 
-void WinogradData::TransformFilters(const Call& call, float* u) const {
-  ParallelFor(output_blocks_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t panel = block / kPanelBlocks, blocks = PanelBlocks(panel);
-      RT_KERNEL(WinogradFilter)
-      (tile_, filters_, call.weight + block * filter_block_stride_,
-       u + panel * PanelFloats() + block % kPanelBlocks * lanes_, blocks * lanes_, SliceOfU());
+template <typename Work>
+void WinogradData::ForEachThread(const Work& work) const {
+  ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread) work(thread);
+  });
+}
+
+void WinogradData::RunByTiles(const Call& call) const {
+  float* const all_u = call.scratch;
+  float* const all_v = all_u + panels_ * SizeOfU();
+  float* const all_m = all_v + threads_ * SizeOfV();
+  ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      TransformPanel(call, panel, all_u + panel * SizeOfU());
     }
   });
+  ForEachThread([&](int64_t thread) {
+    float *v = all_v + thread * SizeOfV(), *m = all_m + thread * SizeOfM();
+    const int64_t begin = tiles_ * thread / threads_, end = tiles_ * (thread + 1) / threads_;
+    for (int64_t first = begin; first < end; first += v_tiles_) {
+      const int64_t last = std::min(end, first + v_tiles_);
+      for (int64_t block = 0; block < channel_blocks_; ++block) {
+        TransformInput(call, block, first, last, v);
+      }
+      for (int64_t panel = 0; panel < panels_; ++panel) {
+        MultiplyPanel(call, panel, all_u + panel * SizeOfU(), v, first, last, m);
+      }
+    }
+  });
+}
+
+void WinogradData::RunByPanels(const Call& call) const {
+  float* const v = call.scratch;
+  float* const all_u = v + SizeOfV();
+  float* const all_m = all_u + threads_ * SizeOfU();
+  for (int64_t first = 0; first < tiles_; first += v_tiles_) {
+    const int64_t last = std::min(tiles_, first + v_tiles_);
+    ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) {
+        TransformInput(call, block, first, last, v);
+      }
+    });
+    ForEachThread([&](int64_t thread) {
+      float *u = all_u + thread * SizeOfU(), *m = all_m + thread * SizeOfM();
+      const int64_t end = panels_ * (thread + 1) / threads_;
+      for (int64_t panel = panels_ * thread / threads_; panel < end; ++panel) {
+        RunPanel(call, panel, v, first, last, u, m);
+      }
+    });
+  }
+}
+
+void WinogradData::RunPanel(const Call& call, int64_t panel, const float* v, int64_t first,
+                            int64_t last, float* u, float* m) const {
+  TransformPanel(call, panel, u);
+  for (int64_t tile = first; tile < last; tile += m_tiles_) {
+    MultiplyPanel(call, panel, u, v + (tile - first) * lanes_, tile,
+                  std::min(last, tile + m_tiles_), m);
+  }
+}
+
+void WinogradData::TransformPanel(const Call& call, int64_t panel, float* u) const {
+  for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
+    const int64_t block = panel * kPanelBlocks + i;
+    RT_KERNEL(WinogradFilter)
+    (tile_, filters_, call.weight + block * filter_block_stride_, u + i * lanes_,
+     PanelBlocks(panel) * lanes_, SliceOfU());
+  }
 }
 
 void WinogradData::TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
                                   float* v) const {
   RT_KERNEL(WinogradInput)
   (tile_, input_, call.src + block * input_.H * input_.W * lanes_, first, last,
-   v + block * block_tiles_ * lanes_, SliceOfV());
+   v + block * v_tiles_ * lanes_, SliceOfV());
 }
 
-// One panel of output channels of tiles [first, last), whose inputs are in V.
-void WinogradData::MultiplyPanel(const Call& call, const Buffers& buffers, int64_t panel,
-                                 int64_t first, int64_t last) const {
-  WinogradProduct product = {.v = nullptr,
-                             .v_block_stride = block_tiles_ * lanes_,
-                             .channel_blocks = channel_blocks_,
-                             .u = nullptr,
-                             .panel_blocks = static_cast<int>(PanelBlocks(panel)),
-                             .m = nullptr,
-                             .m_block_stride = block_tiles_ * lanes_,
-                             .tiles = last - first};
+void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,
+                                 int64_t first, int64_t last, float* m) const {
   for (int64_t slice = 0; slice < slices_; ++slice) {
-    product.v = buffers.v + slice * SliceOfV();
-    product.u = buffers.u + panel * PanelFloats() + slice * SliceOfU();
-    product.m = buffers.m + slice * SliceOfM();
-    RT_KERNEL(WinogradMultiply)(product);
+    RT_KERNEL(WinogradMultiply)
+    ({.v = v + slice * SliceOfV(),
+      .v_block_stride = v_tiles_ * lanes_,
+      .channel_blocks = channel_blocks_,
+      .u = u + slice * SliceOfU(),
+      .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+      .m = m + slice * SliceOfM(),
+      .m_block_stride = m_tiles_ * lanes_,
+      .tiles = last - first});
   }
   for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
     const int64_t block = panel * kPanelBlocks + i;
@@ -151,47 +204,8 @@ void WinogradData::MultiplyPanel(const Call& call, const Buffers& buffers, int64
         .low = call.low,
         .high = call.high};
     RT_KERNEL(WinogradOutput)
-    (tile_, output_, buffers.m + i * block_tiles_ * lanes_, SliceOfM(), first, last, epilogue,
+    (tile_, output_, m + i * m_tiles_ * lanes_, SliceOfM(), first, last, epilogue,
      call.dst + block * output_.H * output_.W * lanes_);
-  }
-}
-
-void WinogradData::RunByTiles(const Call& call) const {
-  ParallelFor(threads_, 1, [&](int64_t begin_thread, int64_t end_thread) {
-    for (int64_t thread = begin_thread; thread < end_thread; ++thread) {
-      const Buffers buffers = Split(call.scratch, thread);
-      const int64_t begin = tiles_ * thread / threads_, end = tiles_ * (thread + 1) / threads_;
-      for (int64_t first = begin; first < end; first += block_tiles_) {
-        const int64_t last = std::min(end, first + block_tiles_);
-        for (int64_t block = 0; block < channel_blocks_; ++block) {
-          TransformInput(call, block, first, last, buffers.v);
-        }
-        for (int64_t panel = 0; panel < panels_; ++panel) {
-          MultiplyPanel(call, buffers, panel, first, last);
-        }
-      }
-    }
-  });
-}
-
-void WinogradData::RunByPanels(const Call& call) const {
-  for (int64_t first = 0; first < tiles_; first += block_tiles_) {
-    const int64_t last = std::min(tiles_, first + block_tiles_);
-    ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
-      const Buffers buffers = Split(call.scratch, 0);
-      for (int64_t block = begin; block < end; ++block) {
-        TransformInput(call, block, first, last, buffers.v);
-      }
-    });
-    ParallelFor(threads_, 1, [&](int64_t begin_thread, int64_t end_thread) {
-      for (int64_t thread = begin_thread; thread < end_thread; ++thread) {
-        const Buffers buffers = Split(call.scratch, thread);
-        const int64_t end = panels_ * (thread + 1) / threads_;
-        for (int64_t panel = panels_ * thread / threads_; panel < end; ++panel) {
-          MultiplyPanel(call, buffers, panel, first, last);
-        }
-      }
-    });
   }
 }
 

@@ -11,9 +11,13 @@
 // 4 times fewer for m = 4, 2.25 for m = 2. V and M exist for one block of tiles at a time, which
 // stays in the cache.
 //
-// How the work is divided: where there are many tiles, each thread has its own and never waits for
-// another; where there are few (the last stages of a net), threads share V and divide the panels of
-// output channels. The result is the same to the bit either way, and for every number of threads.
+// How the work is divided depends on where U fits:
+//   small filters   U is made once and stays in the cache; each thread has tiles of its own, some at
+//                   a time, and never waits for another.
+//   large filters   (U would be 4 times the weights, up to 40 MB) threads share V of many tiles and
+//                   divide the panels of output channels; U exists for one panel per thread.
+// A result is one sum over channels in order, so it has the same bits either way, and for every
+// number of threads.
 // Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
@@ -42,25 +46,30 @@ class WinogradData {
            float* dst, std::byte* scratch) const;
 
  private:
-  struct Buffers {
-    float *u, *v, *m;
-  };
   struct Call;  // the arguments of Run
 
-  Buffers Split(std::byte* scratch, int64_t thread) const;
-  void TransformFilters(const Call& call, float* u) const;
+  void TransformPanel(const Call& call, int64_t panel, float* u) const;
   void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
                       float* v) const;
-  void MultiplyPanel(const Call& call, const Buffers& buffers, int64_t panel, int64_t first,
-                     int64_t last) const;
+  // Tiles [first, last) of one panel, of which v holds the first.
+  void MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,
+                     int64_t first, int64_t last, float* m) const;
   void RunByTiles(const Call& call) const;
   void RunByPanels(const Call& call) const;
+  void RunPanel(const Call& call, int64_t panel, const float* v, int64_t first, int64_t last,
+                float* u, float* m) const;
+  // Calls work(thread) for each thread of the team.
+  template <typename Work>
+  void ForEachThread(const Work& work) const;
 
   int64_t PanelBlocks(int64_t panel) const;  // 2, or 1 for the last of an odd number
-  int64_t PanelFloats() const;               // of U, per panel
-  int64_t SliceOfU() const;                  // floats between slices of a panel of U
+  // Floats between slices of one panel of U, of V and of M; and all slices of each.
+  int64_t SliceOfU() const;
   int64_t SliceOfV() const;
   int64_t SliceOfM() const;
+  int64_t SizeOfU() const { return slices_ * SliceOfU(); }
+  int64_t SizeOfV() const { return slices_ * SliceOfV(); }
+  int64_t SizeOfM() const { return slices_ * SliceOfM(); }
 
   int tile_;
   int64_t slices_, lanes_, threads_;
@@ -69,9 +78,9 @@ class WinogradData {
   WinogradGrid input_, output_;
   WinogradFilters filters_;  // of one block of outputs
   int64_t filter_block_stride_;
-  int64_t tiles_;       // in all
-  int64_t block_tiles_;  // at a time
+  int64_t tiles_;  // in all
   bool by_panels_;
+  int64_t v_tiles_, m_tiles_;  // at a time
 };
 
 }  // namespace ringtail

@@ -116,7 +116,6 @@ void WinogradWeights::Multiply(const float* v, const float* z, int64_t tiles, bo
 
 void WinogradWeights::TransformBack(const float* du, float* diff_weight) const {
   const WinogradFilters filters = {.lane_stride = channels_ * kFilterTaps,
-                                   .lanes = lanes_,
                                    .channel_stride = kFilterTaps,
                                    .channels = lanes_,
                                    .turned = false};

@@ -23,23 +23,63 @@ void Transform2d(const Vec* src, Vec* dst) {
   for (int i = 0; i < kOut; ++i) Transform::Apply(columns[i], dst + i * kOut);
 }
 
+// out[r][lane] = src[lane * stride + r], r < kLanes.
+void LoadTransposed(const float* src, int64_t stride, Vec* out) {
+#pragma GCC unroll 16
+  for (int l = 0; l < kLanes; ++l) out[l] = Load(src + l * stride);
+  Transpose(out);
+}
+
+// taps[c * 9 + r][lane] of kLanes channels.
+void LoadTaps(const WinogradFilters& filters, const float* weight, Vec* taps) {
+  if (filters.channel_stride == kTaps) {  // a lane's channels lie one behind the other
+    for (int i = 0; i < kTaps; ++i) {
+      LoadTransposed(weight + i * kLanes, filters.lane_stride, taps + i * kLanes);
+    }
+    return;
+  }
+  float channel[(kTaps + 2) * kLanes];  // a transposition reads more than 9 taps of the last lane
+  for (int c = 0; c < kLanes; ++c) {
+    for (int i = 0; i < kTaps; ++i) {
+      Store(channel + i * kLanes, Load(weight + c * filters.channel_stride + i * kLanes));
+    }
+    for (int r = 0; r < kTaps; r += kLanes) {
+      Vec rows[kLanes];
+      LoadTransposed(channel + r, kTaps, rows);
+      for (int i = 0; i < kLanes && r + i < kTaps; ++i) taps[c * kTaps + r + i] = rows[i];
+    }
+  }
+}
+
+void StoreTaps(const WinogradFilters& filters, const Vec* taps, float* weight) {
+  for (int i = 0; i < kTaps; ++i) {
+    Vec rows[kLanes];
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l) rows[l] = taps[i * kLanes + l];
+    Transpose(rows);
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l) {
+      Store(weight + l * filters.lane_stride + i * kLanes, rows[l]);
+    }
+  }
+}
+
 template <int kTile>
 void Forward(const WinogradFilters& filters, const float* weight, float* u, int64_t u_stride,
              int64_t slice_stride) {
   constexpr int kSlices = Winograd<kTile>::kPoints * Winograd<kTile>::kPoints;
-  float taps[kTaps * kLanes] = {};
-  for (int64_t c = 0; c < filters.channels; ++c) {
-    const float* channel = weight + c * filters.channel_stride;
-    for (int64_t l = 0; l < filters.lanes; ++l) {
-      const float* filter = channel + l * filters.lane_stride;
+  Vec taps[kTaps * kLanes];
+  for (int64_t first = 0; first < filters.channels; first += kLanes) {
+    LoadTaps(filters, weight + first * filters.channel_stride, taps);
+    for (int c = 0; c < kLanes; ++c) {
+      Vec in[kTaps], out[kSlices];
       for (int r = 0; r < kTaps; ++r) {
-        taps[r * kLanes + l] = filter[filters.turned ? kTaps - 1 - r : r];
+        in[r] = taps[c * kTaps + (filters.turned ? kTaps - 1 - r : r)];
       }
+      Transform2d<typename Winograd<kTile>::Filter>(in, out);
+      float* dst = u + (first + c) * u_stride;
+      for (int s = 0; s < kSlices; ++s) Store(dst + s * slice_stride, out[s]);
     }
-    Vec in[kTaps], out[kSlices];
-    for (int r = 0; r < kTaps; ++r) in[r] = Load(taps + r * kLanes);
-    Transform2d<typename Winograd<kTile>::Filter>(in, out);
-    for (int s = 0; s < kSlices; ++s) Store(u + s * slice_stride + c * u_stride, out[s]);
   }
 }
 
@@ -47,17 +87,15 @@ template <int kTile>
 void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride,
               int64_t slice_stride, float* diff_weight) {
   constexpr int kSlices = Winograd<kTile>::kPoints * Winograd<kTile>::kPoints;
-  for (int64_t c = 0; c < filters.channels; ++c) {
-    Vec in[kSlices], out[kTaps];
-    for (int s = 0; s < kSlices; ++s) in[s] = Load(du + s * slice_stride + c * u_stride);
-    Transform2d<typename Winograd<kTile>::FilterGradient>(in, out);
-    float taps[kTaps * kLanes];
-    for (int r = 0; r < kTaps; ++r) Store(taps + r * kLanes, out[r]);
-    float* channel = diff_weight + c * filters.channel_stride;
-    for (int64_t l = 0; l < filters.lanes; ++l) {
-      float* filter = channel + l * filters.lane_stride;
-      for (int r = 0; r < kTaps; ++r) filter[r] = taps[r * kLanes + l];
+  Vec taps[kTaps * kLanes];
+  for (int64_t first = 0; first < filters.channels; first += kLanes) {
+    for (int c = 0; c < kLanes; ++c) {
+      const float* src = du + (first + c) * u_stride;
+      Vec in[kSlices];
+      for (int s = 0; s < kSlices; ++s) in[s] = Load(src + s * slice_stride);
+      Transform2d<typename Winograd<kTile>::FilterGradient>(in, taps + c * kTaps);
     }
+    StoreTaps(filters, taps, diff_weight + first * filters.channel_stride);
   }
 }
 

@@ -1,5 +1,5 @@
 // Winograd's transforms of 3x3 filters and of their gradients; see winograd_transform.h. Filters lie
-// plain, as parameters do: (OC, IC, 3, 3). `lanes` of them go side by side into a register; what
+// plain, as parameters do: (OC, IC, 3, 3). As many as a register has lanes go side by side; what
 // they are is up to the strides: output channels for forward, input channels for backward-data.
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
@@ -11,18 +11,17 @@
 namespace ringtail {
 
 struct WinogradFilters {
-  int64_t lane_stride;     // floats from one lane's 3x3 to the next lane's
-  int64_t lanes;           // how many there are; the others are zero
-  int64_t channel_stride;  // floats from one channel's 3x3 to the next channel's
-  int64_t channels;        // over which the convolution sums
-  bool turned;             // by 180 degrees
+  // Floats from one 3x3 to the next: one of the two is 9.
+  int64_t lane_stride, channel_stride;
+  int64_t channels;  // over which the convolution sums; a multiple of the lanes
+  bool turned;       // by 180 degrees
 };
 
 // G g G^T: slice s of channel c goes to u + s * slice_stride + c * u_stride.
 RT_DECLARE_KERNEL(void WinogradFilter(int tile, const WinogradFilters& filters,
                                       const float* weight, float* u, int64_t u_stride,
                                       int64_t slice_stride))
-// G^T du G, to the plain filters.
+// G^T du G, to the plain filters. Requires channel_stride = 9; not turned.
 RT_DECLARE_KERNEL(void WinogradFilterGradient(int tile, const WinogradFilters& filters,
                                               const float* du, int64_t u_stride,
                                               int64_t slice_stride, float* diff_weight))
