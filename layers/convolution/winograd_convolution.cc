@@ -55,7 +55,7 @@ class BackwardData : public ConvolutionAlgorithm {
 class BackwardWeights : public ConvolutionAlgorithm {
  public:
   explicit BackwardWeights(const WinogradProblem& problem)
-      : name_(Name(problem)), weights_(problem) {}
+      : name_(Name(problem)), weights_(problem, NumComputeThreads()) {}
   std::string name() const override { return name_; }
   size_t scratch_bytes() const override { return weights_.scratch_bytes(); }
   void Run(const ConvolutionTensors& t) override {

@@ -89,6 +89,19 @@ class WinogradTest : public testing::TestWithParam<Case> {
     return out;
   }
 
+  // The gradient of the weights, and behind it that of the bias.
+  std::vector<float> RunWeights(int threads) const {
+    const int before = NumComputeThreads();
+    SetNumComputeThreads(threads);
+    const WinogradWeights weights(problem_, threads);
+    AlignedBuffer scratch(weights.scratch_bytes());
+    std::vector<float> out(weight_.size() + bias_.size(), NAN);
+    weights.Run(src_.data(), diff_dst_.data(), out.data(), out.data() + weight_.size(),
+                scratch.data());
+    SetNumComputeThreads(before);
+    return out;
+  }
+
   double Tolerance() const { return GetParam().tile == 4 ? 1e-5 : 1e-6; }
 
   WinogradProblem problem_;
@@ -121,18 +134,16 @@ TEST_P(WinogradTest, BackwardWeights) {
   ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
     expected[w] += static_cast<double>(src_[s]) * diff_dst_[d];
   });
-  const WinogradWeights weights(problem_);
-  AlignedBuffer scratch(weights.scratch_bytes());
-  std::vector<float> actual(weight_.size(), NAN), diff_bias(problem_.dst.C, NAN);
-  weights.Run(src_.data(), diff_dst_.data(), actual.data(), diff_bias.data(), scratch.data());
-  EXPECT_LT(RelativeError(actual, expected), Tolerance());
+  const std::vector<float> actual = RunWeights(1);
+  const auto bias = actual.begin() + static_cast<int64_t>(weight_.size());
+  EXPECT_LT(RelativeError({actual.begin(), bias}, expected), Tolerance());
   std::vector<double> expected_bias(problem_.dst.C);
   const BlobDesc& d = problem_.dst;
   for (int64_t n = 0; n < d.N; ++n)
     for (int64_t k = 0; k < d.C; ++k)
       for (int64_t p = 0; p < d.plane(); ++p)
         expected_bias[k] += diff_dst_[At(d, n, k, p / d.W, p % d.W)];
-  EXPECT_LT(RelativeError(diff_bias, expected_bias), Tolerance());
+  EXPECT_LT(RelativeError({bias, actual.end()}, expected_bias), Tolerance());
 }
 
 TEST_P(WinogradTest, TheSameBitsWithAnyNumberOfThreads) {
@@ -142,6 +153,9 @@ TEST_P(WinogradTest, TheSameBitsWithAnyNumberOfThreads) {
     EXPECT_EQ(RunData(direction, 2), one);
     EXPECT_EQ(RunData(direction, 5), one);
   }
+  const std::vector<float> one = RunWeights(1);
+  EXPECT_EQ(RunWeights(2), one);
+  EXPECT_EQ(RunWeights(5), one);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
@@ -152,7 +166,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
                                          Case{4, 1, 16, 32, 5, 45, 0, 2, 1, 0},
                                          Case{2, 1, 16, 32, 5, 45, 0, 2, 1, 0},
                                          Case{4, 9, 64, 96, 14, 14, 1, 1, 1, 1},
-                                         Case{4, 1, 16, 16, 1, 1, 1, 1, 1, 1}));
+                                         Case{4, 1, 16, 16, 1, 1, 1, 1, 1, 1},
+                                         // Large filters: panel by panel, part by part.
+                                         Case{4, 2, 192, 208, 6, 6, 1, 1, 1, 1},
+                                         Case{2, 2, 256, 272, 4, 4, 1, 1, 1, 1},
+                                         Case{4, 1, 192, 208, 1, 1600, 1, 1, 1, 1}));
 
 }  // namespace
 }  // namespace ringtail
