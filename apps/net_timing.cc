@@ -113,9 +113,7 @@ std::vector<LayerTiming> LayerTimings(const Net& net,
   for (size_t i = 0; i < seconds.size(); ++i) {
     const LayerInfo& info = net.layers()[i];
     const auto [forward, backward] = seconds[i];
-    timings.push_back({.name = info.name,
-                       .kind = info.kind,
-                       .implementation = info.implementation,
+    timings.push_back({.info = info,
                        .forward_ms = forward * kMsPerSecond,
                        .backward_ms = backward * kMsPerSecond,
                        .forward_gflop_per_s = GflopPerSecond(info.forward_flops, forward),

@@ -8,11 +8,11 @@
 #define RINGTAIL_APPS_NET_TIMING_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "apps/run_config.h"
 #include "core/status.h"
+#include "layers/net.h"
 
 namespace ringtail {
 
@@ -23,7 +23,7 @@ struct TimingOptions {
 };
 
 struct LayerTiming {
-  std::string name, kind, implementation;
+  LayerInfo info;
   double forward_ms = 0, backward_ms = 0;  // medians; 0 backward where nothing learns
   double forward_gflop_per_s = 0, backward_gflop_per_s = 0;
   double share = 0;  // of the sum over all layers

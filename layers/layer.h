@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -77,6 +78,13 @@ struct LayerPlan {
   bool backward_in_place = false;  // diff_src[0] may be the same memory as diff_dst (same layout)
 };
 
+// What was measured when a layer had a choice of algorithms for one direction.
+struct AlgorithmTimings {
+  std::string direction;                  // "forward", "backward-data", "backward-weights"
+  std::string chosen;                     // of `seconds`
+  std::map<std::string, double> seconds;  // per call, by algorithm
+};
+
 // What is the same for all layers of one pass.
 struct StepContext {
   bool training = true;      // batch statistics, dropout on
@@ -128,6 +136,8 @@ class Layer {
   // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2".
   // Empty: nothing to say.
   virtual std::string Implementation() const { return {}; }
+  // For `time` and `summary`, too. Empty: there was no choice.
+  virtual std::vector<AlgorithmTimings> Timings() const { return {}; }
   // Where the net is a classifier's loss, the last layer; see layers/softmax_cross_entropy.h.
   virtual bool IsLoss() const { return false; }
 

@@ -153,6 +153,7 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
     LayerInfo info{.name = node.name,
                    .kind = node.kind,
                    .implementation = layers[i]->Implementation(),
+                   .timings = layers[i]->Timings(),
                    .dst = plan->dst,
                    .parameters = 0,
                    .forward_flops = shapes[i].forward_flops};

@@ -53,6 +53,7 @@ struct NetOptions {
 // One line of `summary` and `time`.
 struct LayerInfo {
   std::string name, kind, implementation;  // kind: the config's field, "+relu" where fused
+  std::vector<AlgorithmTimings> timings;
   BlobDesc dst;
   int64_t parameters = 0;     // elements
   double forward_flops = 0;   // per batch

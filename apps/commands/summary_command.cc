@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/algorithm_table.h"
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
@@ -56,7 +57,9 @@ std::string Json(const LoadedConfig& loaded, const Net& net) {
                               {"parameters", layer.parameters},
                               {"forward_flops_per_image", layer.forward_flops / batch},
                               {"backward_flops_per_image", layer.backward_flops / batch},
-                              {"memory_bytes", layer.memory_bytes}});
+                              {"memory_bytes", layer.memory_bytes},
+                              {"implementation", layer.implementation},
+                              {"algorithms", AlgorithmJson(layer)}});
   }
   return json.dump(1);
 }
@@ -96,6 +99,7 @@ StatusOr<int> RunSummary(SummaryFlags flags) {
     std::cout << Json(loaded, *net) << '\n';
   } else {
     PrintTable(loaded, *net);
+    PrintAlgorithmTable(net->layers());
   }
   return kExitSuccess;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/algorithm_table.h"
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
@@ -40,14 +41,15 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
                                  {"parameters", timing.parameters}};
   json["layers"] = nlohmann::ordered_json::array();
   for (const LayerTiming& layer : timing.layers) {
-    json["layers"].push_back({{"name", layer.name},
-                              {"kind", layer.kind},
-                              {"implementation", layer.implementation},
+    json["layers"].push_back({{"name", layer.info.name},
+                              {"kind", layer.info.kind},
+                              {"implementation", layer.info.implementation},
                               {"forward_ms", layer.forward_ms},
                               {"backward_ms", layer.backward_ms},
                               {"forward_gflop_per_s", layer.forward_gflop_per_s},
                               {"backward_gflop_per_s", layer.backward_gflop_per_s},
-                              {"share", layer.share}});
+                              {"share", layer.share},
+                              {"algorithms", AlgorithmJson(layer.info)}});
   }
   return json.dump(1);
 }
@@ -58,15 +60,19 @@ void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const 
   fmt::print("{:<32} {:<28} {:>9} {:>9} {:>8} {:>8} {:>6}  {}\n", "layer", "kind", "fwd ms",
              "bwd ms", "GFLOP/s", "GFLOP/s", "share", "implementation");
   for (const LayerTiming& layer : timing.layers) {
-    fmt::print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n", layer.name,
-               layer.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,
-               layer.backward_gflop_per_s, 100 * layer.share, layer.implementation);
+    fmt::print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n",
+               layer.info.name, layer.info.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,
+               layer.backward_gflop_per_s, 100 * layer.share,
+               layer.info.implementation);
   }
   fmt::print(
       "\nstep {:.2f} ms (median of {}; {:.2f} .. {:.2f}), {:.1f} pictures/s, {:.1f} GFLOP/s, "
       "peak memory {:.0f} MiB\n",
       timing.step_ms, options.iterations, timing.fastest_step_ms, timing.slowest_step_ms,
       timing.images_per_s, timing.gflop_per_s, timing.peak_memory_mib);
+  std::vector<LayerInfo> layers;
+  for (const LayerTiming& layer : timing.layers) layers.push_back(layer.info);
+  PrintAlgorithmTable(layers);
 }
 
 StatusOr<int> RunTime(TimeFlags flags) {

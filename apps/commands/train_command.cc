@@ -176,6 +176,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
       CreateModel(loaded).status());  // what is wrong is said before the pictures are read
   if (checkpoint) KeepNumerics(*checkpoint, config, &flags.config);
   const std::string threads = UseThreads(flags.config, config);
+  if (checkpoint) KeepAlgorithms(checkpoint->file.metadata());
   RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
   RT_RETURN_IF_ERROR(CheckOutput(flags, checkpoint, *directory));
   auto data = TrainingData::Open(config.data());

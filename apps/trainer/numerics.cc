@@ -4,13 +4,16 @@
 
 #include <charconv>
 
+#include "core/logging.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/algorithm_choices.h"
 #include "layers/kernels/kernels.h"
 
 namespace ringtail {
 namespace {
 
 constexpr char kThreadsKey[] = "compute_threads", kIsaKey[] = "instruction_set";
+constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 
 }  // namespace
 
@@ -23,6 +26,7 @@ Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(Selected
 void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata) {
   (*metadata)[kThreadsKey] = std::to_string(numerics.threads);
   (*metadata)[kIsaKey] = numerics.isa;
+  (*metadata)[kAlgorithmsKey] = AlgorithmChoices::Shared().Used();
 }
 
 Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
@@ -37,6 +41,16 @@ Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
   }
   if (const auto it = metadata.find(kIsaKey); it != metadata.end()) numerics.isa = it->second;
   return numerics;
+}
+
+void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
+  const auto it = metadata.find(kAlgorithmsKey);
+  if (it == metadata.end()) return;
+  const Status status = AlgorithmChoices::Shared().Merge(it->second);
+  if (status.ok()) return;
+  LogWarning(fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "
+                         "chosen again",
+                         status.message()));
 }
 
 }  // namespace ringtail

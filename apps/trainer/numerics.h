@@ -1,5 +1,6 @@
 // What a step's last bits depend on beside config, pictures and step: the number of compute threads
-// (how sums are divided) and the instruction set. A checkpoint says what it was written with.
+// (how sums are divided), the instruction set, and which algorithm each convolution uses. A
+// checkpoint says what it was written with.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_TRAINER_NUMERICS_H_
 #define RINGTAIL_APPS_TRAINER_NUMERICS_H_
@@ -17,8 +18,12 @@ struct Numerics {
 };
 
 Numerics CurrentNumerics();
+// With the algorithms of all nets so far.
 void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata);
 Numerics ReadNumerics(const std::map<std::string, std::string>& metadata);
+// Convolutions of nets set up from now on use the algorithms of the run that wrote `metadata`,
+// where machine and shapes are the same. What cannot be read costs a warning.
+void KeepAlgorithms(const std::map<std::string, std::string>& metadata);
 
 }  // namespace ringtail
 

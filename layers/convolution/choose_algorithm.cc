@@ -23,20 +23,11 @@ using Direction = ConvolutionDirection;
 
 // To be raised when the speed of our kernels changes: older choices are then measured again.
 constexpr int kKernelsVersion = 1;
-constexpr int kRounds = 3;           // of one call of each candidate
-constexpr double kHopeless = 1.3;    // times the best: not called again
-
-const char* DirectionName(Direction direction) {
-  switch (direction) {
-    case Direction::kForward:
-      return "forward";
-    case Direction::kBackwardData:
-      return "backward-data";
-    case Direction::kBackwardWeights:
-      break;
-  }
-  return "backward-weights";
-}
+// Rounds of one call of each candidate: at least and at most, and no more after so long. Calls of
+// microseconds are repeated more often, because a disturbance may outlast several of them.
+constexpr int kMinRounds = 3, kMaxRounds = 12;
+constexpr double kSecondsForRounds = 0.04;
+constexpr double kHopeless = 1.3;  // times the best: not called again
 
 const char* PolicyAlgorithm(ConvolutionPolicy policy) {
   if (policy == WINOGRAD_4X4) return "winograd 4x4";
@@ -105,12 +96,15 @@ size_t MostScratch(const Candidates& candidates) {
 AlgorithmChoice Measure(const Candidates& candidates, ProblemMemory* memory, Direction direction) {
   const ConvolutionTensors tensors = memory->Tensors(direction);
   std::vector<double> least(candidates.size(), std::numeric_limits<double>::infinity());
-  double best = std::numeric_limits<double>::infinity();
+  double best = std::numeric_limits<double>::infinity(), spent = 0;
   for (const auto& candidate : candidates) candidate->Run(tensors);  // touches memory and code
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    if (round >= kMinRounds && spent > kSecondsForRounds) break;
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (round > 0 && least[i] > kHopeless * best) continue;
-      least[i] = std::min(least[i], Seconds(candidates[i].get(), tensors));
+      const double seconds = Seconds(candidates[i].get(), tensors);
+      spent += seconds;
+      least[i] = std::min(least[i], seconds);
       best = std::min(best, least[i]);
     }
   }
@@ -131,6 +125,18 @@ std::unique_ptr<ConvolutionAlgorithm> Take(Candidates* candidates, const std::st
 }
 
 }  // namespace
+
+const char* DirectionName(Direction direction) {
+  switch (direction) {
+    case Direction::kForward:
+      return "forward";
+    case Direction::kBackwardData:
+      return "backward-data";
+    case Direction::kBackwardWeights:
+      break;
+  }
+  return "backward-weights";
+}
 
 Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction direction) {
   Candidates candidates;

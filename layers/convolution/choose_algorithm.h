@@ -20,6 +20,8 @@ namespace ringtail {
 std::vector<std::unique_ptr<ConvolutionAlgorithm>> ConvolutionCandidates(
     const ConvolutionProblem& problem, ConvolutionDirection direction);
 
+const char* DirectionName(ConvolutionDirection direction);  // "backward-data"
+
 // "<machine>; <direction> <shapes>": what a choice depends on.
 std::string ChoiceKey(const ConvolutionProblem& problem, ConvolutionDirection direction);
 

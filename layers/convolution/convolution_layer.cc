@@ -127,4 +127,18 @@ std::string ConvolutionLayer::Implementation() const {
   return names;
 }
 
+std::vector<AlgorithmTimings> ConvolutionLayer::Timings() const {
+  std::vector<AlgorithmTimings> timings;
+  const auto add = [&](const auto& algorithm, ConvolutionDirection direction) {
+    if (!algorithm || config_.algorithm() != FASTEST) return;
+    const auto* choice = AlgorithmChoices::Shared().Find(ChoiceKey(problem_, direction));
+    if (choice == nullptr) return;
+    timings.push_back({DirectionName(direction), algorithm->name(), choice->seconds});
+  };
+  add(forward_, ConvolutionDirection::kForward);
+  add(backward_data_, ConvolutionDirection::kBackwardData);
+  add(backward_weights_, ConvolutionDirection::kBackwardWeights);
+  return timings;
+}
+
 }  // namespace ringtail

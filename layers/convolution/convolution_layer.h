@@ -31,6 +31,7 @@ class ConvolutionLayer : public Layer {
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
   std::string Implementation() const override;
+  std::vector<AlgorithmTimings> Timings() const override;
 
  private:
   const ConvolutionConfig& config_;

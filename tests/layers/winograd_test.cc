@@ -146,6 +146,19 @@ TEST_P(WinogradTest, BackwardWeights) {
   EXPECT_LT(RelativeError({bias, actual.end()}, expected_bias), Tolerance());
 }
 
+// Wherever direct convolution would show a NaN, Winograd does.
+TEST_P(WinogradTest, NanDoesNotHide) {
+  const size_t poisoned = src_.size() / 2;
+  src_[poisoned] = NAN;
+  const std::vector<float> dst = RunData(WinogradData::Direction::kForward, 2);
+  const std::vector<float> gradient = RunWeights(2);
+  ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
+    if (s != static_cast<int64_t>(poisoned)) return;
+    EXPECT_TRUE(std::isnan(dst[d])) << d;
+    EXPECT_TRUE(std::isnan(gradient[w])) << w;
+  });
+}
+
 TEST_P(WinogradTest, TheSameBitsWithAnyNumberOfThreads) {
   for (const auto direction :
        {WinogradData::Direction::kForward, WinogradData::Direction::kBackwardData}) {
