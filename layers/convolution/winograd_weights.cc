@@ -96,8 +96,6 @@ void WinogradWeights::Run(const float* src, const float* diff_dst, float* diff_w
 void WinogradWeights::Transform(const float* src, const float* diff_dst, int64_t first,
                                 int64_t last, const Buffers& buffers) const {
   const int64_t offset = block_tiles_ * lanes_;
-  // The slice of the points (1, 1) is the sum over a tile: what the bias's gradient sums.
-  const int64_t sums = (tile_ + 2 + 1) * SliceOfZ();
   ParallelFor(channel_blocks_ + output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i < channel_blocks_) {
@@ -107,11 +105,9 @@ void WinogradWeights::Transform(const float* src, const float* diff_dst, int64_t
         continue;
       }
       const int64_t k = i - channel_blocks_;
-      float* z = buffers.z + k * offset;
       RT_KERNEL(WinogradGradient)
-      (tile_, gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last, z,
-       SliceOfZ());
-      RT_KERNEL(WinogradSumTiles)(z + sums, last - first, buffers.bias + k * lanes_);
+      (tile_, gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
+       buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
     }
   });
 }

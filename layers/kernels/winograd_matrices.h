@@ -1,5 +1,5 @@
 // The matrices of Winograd's minimal filtering F(m, 3), applied to vectors (Lavin & Gray 2016;
-// Winograd 1980). With n = m + 2 interpolation points (0, +-1, infinity; for m = 4 also +-2):
+// Winograd 1980). With n = m + 2 interpolation points:
 //
 //   y = A^T [(G g) . (B^T d)]         m outputs of a 3-tap filter g over m + 2 inputs d,
 //                                     n multiplications instead of 3 m
@@ -18,6 +18,7 @@ namespace ringtail::RT_KERNEL_ISA {
 template <int kTile>
 struct Winograd;
 
+// The points are 0, +-1 and infinity.
 template <>
 struct Winograd<2> {
   static constexpr int kPoints = 4;
@@ -73,68 +74,78 @@ struct Winograd<2> {
   };
 };
 
+// The points are 0, +-5/8, +-3/2 and infinity. With the usual 0, +-1, +-2 the transforms lose more
+// than twice as much precision: tests/layers/winograd_test.cc. All constants but those of Filter
+// are exact in binary.
 template <>
 struct Winograd<4> {
   static constexpr int kPoints = 6;
+  static constexpr float a = 5.0F / 8, b = 3.0F / 2;
+  static constexpr float a2 = a * a, a3 = a * a2, b2 = b * b, b3 = b * b2;
+  static constexpr float kSum = a2 + b2, kProduct = a2 * b2;
+  // 1 / the product of a point's distances to the other points.
+  static constexpr float kZero = 1 / kProduct;
+  static constexpr float kInverseA = 1 / (2 * a2 * (a2 - b2));
+  static constexpr float kInverseB = 1 / (2 * b2 * (b2 - a2));
 
   struct Input {
     static constexpr int kIn = 6, kOut = 6;
     [[gnu::always_inline]] static void Apply(const Vec* d, Vec* v) {
-      const Vec even1 = d[4] - 4 * d[2], odd1 = d[3] - 4 * d[1];        // points +-1
-      const Vec even2 = d[4] - d[2], odd2 = 2 * (d[3] - d[1]);          // points +-2
-      v[0] = 4 * d[0] - 5 * d[2] + d[4];
-      v[1] = even1 + odd1;
-      v[2] = even1 - odd1;
-      v[3] = even2 + odd2;
-      v[4] = even2 - odd2;
-      v[5] = 4 * d[1] - 5 * d[3] + d[5];
+      const Vec even_a = d[4] - b2 * d[2], odd_a = d[3] - b2 * d[1];
+      const Vec even_b = d[4] - a2 * d[2], odd_b = d[3] - a2 * d[1];
+      v[0] = kProduct * d[0] - kSum * d[2] + d[4];
+      v[1] = even_a + a * odd_a;
+      v[2] = even_a - a * odd_a;
+      v[3] = even_b + b * odd_b;
+      v[4] = even_b - b * odd_b;
+      v[5] = kProduct * d[1] - kSum * d[3] + d[5];
     }
   };
   struct Output {
     static constexpr int kIn = 6, kOut = 4;
     [[gnu::always_inline]] static void Apply(const Vec* m, Vec* y) {
-      const Vec sum1 = m[1] + m[2], difference1 = m[1] - m[2];
-      const Vec sum2 = m[3] + m[4], difference2 = m[3] - m[4];
-      y[0] = m[0] + sum1 + sum2;
-      y[1] = difference1 + 2 * difference2;
-      y[2] = sum1 + 4 * sum2;
-      y[3] = difference1 + 8 * difference2 + m[5];
+      const Vec sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+      const Vec sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+      y[0] = m[0] + sum_a + sum_b;
+      y[1] = a * difference_a + b * difference_b;
+      y[2] = a2 * sum_a + b2 * sum_b;
+      y[3] = a3 * difference_a + b3 * difference_b + m[5];
     }
   };
   struct Gradient {
     static constexpr int kIn = 4, kOut = 6;
     [[gnu::always_inline]] static void Apply(const Vec* y, Vec* z) {
-      const Vec even1 = y[0] + y[2], odd1 = y[1] + y[3];
-      const Vec even2 = y[0] + 4 * y[2], odd2 = 2 * (y[1] + 4 * y[3]);
+      const Vec even_a = y[0] + a2 * y[2], odd_a = y[1] + a2 * y[3];
+      const Vec even_b = y[0] + b2 * y[2], odd_b = y[1] + b2 * y[3];
       z[0] = y[0];
-      z[1] = even1 + odd1;
-      z[2] = even1 - odd1;
-      z[3] = even2 + odd2;
-      z[4] = even2 - odd2;
+      z[1] = even_a + a * odd_a;
+      z[2] = even_a - a * odd_a;
+      z[3] = even_b + b * odd_b;
+      z[4] = even_b - b * odd_b;
       z[5] = y[3];
     }
   };
   struct Filter {
     static constexpr int kIn = 3, kOut = 6;
     [[gnu::always_inline]] static void Apply(const Vec* g, Vec* u) {
-      const Vec even1 = (-1.0F / 6) * (g[0] + g[2]), odd1 = (-1.0F / 6) * g[1];
-      const Vec even2 = (1.0F / 24) * g[0] + (1.0F / 6) * g[2], odd2 = (1.0F / 12) * g[1];
-      u[0] = 0.25F * g[0];
-      u[1] = even1 + odd1;
-      u[2] = even1 - odd1;
-      u[3] = even2 + odd2;
-      u[4] = even2 - odd2;
+      const Vec even_a = kInverseA * (g[0] + a2 * g[2]), odd_a = (kInverseA * a) * g[1];
+      const Vec even_b = kInverseB * (g[0] + b2 * g[2]), odd_b = (kInverseB * b) * g[1];
+      u[0] = kZero * g[0];
+      u[1] = even_a + odd_a;
+      u[2] = even_a - odd_a;
+      u[3] = even_b + odd_b;
+      u[4] = even_b - odd_b;
       u[5] = g[2];
     }
   };
   struct FilterGradient {
     static constexpr int kIn = 6, kOut = 3;
     [[gnu::always_inline]] static void Apply(const Vec* u, Vec* g) {
-      const Vec sum1 = (1.0F / 6) * (u[1] + u[2]), difference1 = (1.0F / 6) * (u[1] - u[2]);
-      const Vec sum2 = u[3] + u[4], difference2 = u[3] - u[4];
-      g[0] = 0.25F * u[0] - sum1 + (1.0F / 24) * sum2;
-      g[1] = (1.0F / 12) * difference2 - difference1;
-      g[2] = (1.0F / 6) * sum2 - sum1 + u[5];
+      const Vec sum_a = kInverseA * (u[1] + u[2]), difference_a = kInverseA * (u[1] - u[2]);
+      const Vec sum_b = kInverseB * (u[3] + u[4]), difference_b = kInverseB * (u[3] - u[4]);
+      g[0] = kZero * u[0] + sum_a + sum_b;
+      g[1] = a * difference_a + b * difference_b;
+      g[2] = a2 * sum_a + b2 * sum_b + u[5];
     }
   };
 };

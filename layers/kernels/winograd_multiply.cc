@@ -103,16 +103,6 @@ void WinogradMultiplyGradient(const WinogradGradientProduct& p) {
   }
 }
 
-void WinogradSumTiles(const float* z, int64_t tiles, double* sums) {
-  double sum[kLanes];
-  for (int l = 0; l < kLanes; ++l) sum[l] = sums[l];
-  for (int64_t t = 0; t < tiles; ++t) {
-#pragma omp simd
-    for (int l = 0; l < kLanes; ++l) sum[l] += z[t * kLanes + l];
-  }
-  for (int l = 0; l < kLanes; ++l) sums[l] = sum[l];
-}
-
 int64_t WinogradTileGroup() { return kRows; }
 int64_t WinogradLanes() { return kLanes; }
 

@@ -34,9 +34,6 @@ struct WinogradGradientProduct {
 };
 RT_DECLARE_KERNEL(void WinogradMultiplyGradient(const WinogradGradientProduct& product))
 
-// sums[lane] += sum over t of z[t][lane], in double.
-RT_DECLARE_KERNEL(void WinogradSumTiles(const float* z, int64_t tiles, double* sums))
-
 // Tiles for which WinogradMultiply is at its best: numbers of tiles should be multiples of it.
 RT_DECLARE_KERNEL(int64_t WinogradTileGroup())
 RT_DECLARE_KERNEL(int64_t WinogradLanes())

@@ -30,18 +30,27 @@ void ForEachStrip(const WinogradGrid& grid, int64_t first, int64_t last, const W
   }
 }
 
-// Into slices: Transform is Winograd<m>::Input (overlapping tiles) or Gradient.
+void AddLanes(Vec values, double* sums) {
+  float lanes[kLanes];
+  Store(lanes, values);
+#pragma omp simd
+  for (int l = 0; l < kLanes; ++l) sums[l] += lanes[l];
+}
+
+// Into slices: Transform is Winograd<m>::Input (overlapping tiles) or Gradient, which sums, too.
 template <int kTile, typename Transform>
 void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
-              float* slices, int64_t slice_stride) {
+              float* slices, int64_t slice_stride, double* sums) {
   constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
   constexpr int kOverlap = kIn - kTile;
+  constexpr bool kSums = kOverlap == 0;
   Vec columns[kOut][kStripTiles * kTile + kOverlap];
   ForEachStrip(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count,
                                       int64_t done) {
     const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
     const float* image = plane + sample * grid.sample_stride;
     const int64_t width = count * kTile + kOverlap;
+    Vec sum = {};
     for (int64_t x = 0; x < width; ++x) {
       Vec in[kIn], out[kOut];
       const bool inside = x0 + x >= 0 && x0 + x < grid.W;
@@ -50,11 +59,13 @@ void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64
         const int64_t y = y0 + i;
         in[i] = inside && y >= 0 && y < grid.H ? Load(image + (y * grid.W + x0 + x) * kLanes)
                                                : Vec{};
+        if constexpr (kSums) sum += in[i];
       }
       Transform::Apply(in, out);
 #pragma GCC unroll 6
       for (int i = 0; i < kOut; ++i) columns[i][x] = out[i];
     }
+    if constexpr (kSums) AddLanes(sum, sums);
     float* dst = slices + done * kLanes;
     for (int i = 0; i < kOut; ++i) {
       for (int64_t t = 0; t < count; ++t) {
@@ -112,16 +123,20 @@ void FromSlices(const WinogradGrid& grid, const float* m, int64_t slice_stride, 
 
 void WinogradInput(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
                    int64_t last, float* v, int64_t slice_stride) {
-  if (tile == 4) return ToSlices<4, Winograd<4>::Input>(grid, plane, first, last, v, slice_stride);
-  ToSlices<2, Winograd<2>::Input>(grid, plane, first, last, v, slice_stride);
+  if (tile == 4) {
+    ToSlices<4, Winograd<4>::Input>(grid, plane, first, last, v, slice_stride, nullptr);
+  } else {
+    ToSlices<2, Winograd<2>::Input>(grid, plane, first, last, v, slice_stride, nullptr);
+  }
 }
 
 void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
-                      int64_t last, float* z, int64_t slice_stride) {
+                      int64_t last, float* z, int64_t slice_stride, double* sums) {
   if (tile == 4) {
-    return ToSlices<4, Winograd<4>::Gradient>(grid, plane, first, last, z, slice_stride);
+    ToSlices<4, Winograd<4>::Gradient>(grid, plane, first, last, z, slice_stride, sums);
+  } else {
+    ToSlices<2, Winograd<2>::Gradient>(grid, plane, first, last, z, slice_stride, sums);
   }
-  ToSlices<2, Winograd<2>::Gradient>(grid, plane, first, last, z, slice_stride);
 }
 
 void WinogradOutput(int tile, const WinogradGrid& grid, const float* m, int64_t slice_stride,

@@ -30,10 +30,10 @@ struct WinogradEpilogue {
 // B^T d B of tiles [first, last): v[0] belongs to tile `first`.
 RT_DECLARE_KERNEL(void WinogradInput(int tile, const WinogradGrid& grid, const float* plane,
                                      int64_t first, int64_t last, float* v, int64_t slice_stride))
-// A dy A^T
+// A dy A^T; and sums[lane] += the sum of dy over these tiles.
 RT_DECLARE_KERNEL(void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane,
                                         int64_t first, int64_t last, float* z,
-                                        int64_t slice_stride))
+                                        int64_t slice_stride, double* sums))
 // A^T m A, written to the pixels of the plane.
 RT_DECLARE_KERNEL(void WinogradOutput(int tile, const WinogradGrid& grid, const float* m,
                                       int64_t slice_stride, int64_t first, int64_t last,
