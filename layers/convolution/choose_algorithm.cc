@@ -10,6 +10,7 @@
 #include "core/cpu_model.h"
 #include "core/memory_limit.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/winograd_convolution.h"
 #include "layers/kernels/kernels.h"
@@ -146,6 +147,7 @@ Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction di
   add(CreateOneDnnConvolution(problem, direction));
   add(CreateWinograd(problem, direction, /*tile=*/4));
   add(CreateWinograd(problem, direction, /*tile=*/2));
+  add(CreateDepthwise(problem, direction));
   return candidates;
 }
 
