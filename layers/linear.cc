@@ -2,34 +2,61 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "core/parallel_for.h"
 #include "layers/activation_gradient.h"
-#include "layers/dnnl_util.h"
+#include "layers/kernels/linear.h"
+#include "layers/kernels/linear_few.h"
+#include "layers/kernels/linear_multiply.h"
+#include "layers/parallel_blobs.h"
+#include "layers/relayout.h"
 #include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
 
-using Memory = dnnl::memory;
-using Port = DnnlPort;
-constexpr auto kF32 = Memory::data_type::f32;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kLineFloats = 16;  // 64 bytes
+// Up to here reading the weights takes longer than multiplying with them.
+constexpr int64_t kFew = 8;
+// Gradients above this are not in a cache any more when the optimizer reads them.
+constexpr int64_t kStreamFloats = (16 << 20) / sizeof(float);
+// Multiply-adds below which a thread costs more than it saves.
+constexpr int64_t kGrainProducts = 1 << 16;
 
-Memory Unbound(const Memory::desc& desc) { return {desc, DnnlEngine(), DNNL_MEMORY_NONE}; }
+// Splits 0 .. count - 1 at multiples of `unit` and calls fn(part, begin, end) for each part, in
+// parallel; `products` multiply-adds are done for each of count.
+template <typename Function>
+void ForEachPart(int64_t threads, int64_t count, int64_t unit, int64_t products,
+                 const Function& fn) {
+  const int64_t units = (count + unit - 1) / unit;
+  const int64_t worth = count * products / kGrainProducts;
+  const int64_t parts = std::clamp<int64_t>(std::min(units, worth), 1, threads);
+  ParallelFor(parts, 1, [&](int64_t first, int64_t last) {
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t begin = units * part / parts * unit;
+      const int64_t end = std::min(units * (part + 1) / parts * unit, count);
+      fn(part, begin, end);
+    }
+  });
+}
+
+// (rows, columns) to (columns, rows).
+void TransposeInParallel(const float* src, int64_t rows, int64_t columns, float* dst) {
+  ParallelFor((columns + kLineFloats - 1) / kLineFloats, Grain(rows * kLineFloats),
+              [&](int64_t first, int64_t last) {
+                const int64_t begin = first * kLineFloats;
+                const int64_t end = std::min(last * kLineFloats, columns);
+                RT_KERNEL(Transpose)
+                (src + begin, columns, rows, end - begin, dst + begin * rows, rows);
+              });
+}
 
 }  // namespace
 
-struct LinearLayer::Primitives {
-  dnnl::inner_product_forward forward;
-  dnnl::inner_product_backward_weights backward_weights;
-  dnnl::inner_product_backward_data backward_data;
-  Port forward_src, weights_src, data_diff_src;  // the only blobs that may come in blocks
-  Memory dst, weights, bias, diff_dst, diff_weights, diff_bias;
-  Memory forward_scratchpad, weights_scratchpad, data_scratchpad;
-  size_t scratchpad_offset = 0;
-  std::string implementation;
-};
-
 LinearLayer::LinearLayer(const LinearConfig& config) : config_(config) {}
-LinearLayer::~LinearLayer() = default;
 
 StatusOr<ShapeInfo> LinearLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
@@ -59,105 +86,171 @@ bool LinearLayer::FuseActivation(Activation activation) {
   return true;
 }
 
-StatusOr<LayerPlan> LinearLayer::Setup(const SetupArgs& args) try {
-  src_ = args.src[0];
+StatusOr<LayerPlan> LinearLayer::Setup(const SetupArgs& args) {
+  src_ = plain_src_ = args.src[0];
+  plain_src_.block = 1;
+  N_ = src_.N;
+  K_ = src_.C * src_.plane();
+  M_ = dst_.C;
   weight_ = args.parameters[0];
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
-  primitives_ = std::make_unique<Primitives>();
-  Primitives& q = *primitives_;
-
-  const Memory::dims src_dims = {src_.N, src_.C, src_.H, src_.W};
-  const Memory::desc src(src_dims, kF32, Memory::format_tag::nchw);
-  const Memory::desc weights({dst_.C, src_.C, src_.H, src_.W}, kF32, Memory::format_tag::oihw);
-  const Memory::desc bias =
-      bias_ ? Memory::desc({dst_.C}, kF32, Memory::format_tag::x) : Memory::desc();
-  const Memory::desc dst({dst_.N, dst_.C}, kF32, Memory::format_tag::nc);
-
-  const auto kind =
-      args.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  const dnnl::inner_product_forward::primitive_desc forward(
-      {kind, src, weights, bias, dst}, UserScratchpadWith(activation_), DnnlEngine());
-  q.forward = dnnl::inner_product_forward(forward);
-  q.implementation = forward.impl_info_str();
-  q.weights = Unbound(weights);
-  q.dst = Unbound(dst);
-  q.forward_scratchpad = Unbound(forward.scratchpad_desc());
-  if (bias_) q.bias = Unbound(bias);
-  size_t scratchpad_bytes = forward.scratchpad_desc().get_size();
-
-  ScratchLayout scratch;
-  q.forward_src = Port(Port::Direction::kIn, ToDnnl(src_), src, &scratch);
-  if (args.training) {
-    const dnnl::inner_product_backward_weights::primitive_desc backward_weights(
-        {src, weights, bias, dst}, UserScratchpad(), DnnlEngine(), forward);
-    q.backward_weights = dnnl::inner_product_backward_weights(backward_weights);
-    q.weights_src = Port(Port::Direction::kIn, ToDnnl(src_), src, &scratch);
-    q.weights_scratchpad = Unbound(backward_weights.scratchpad_desc());
-    q.diff_dst = Unbound(dst);
-    q.diff_weights = Unbound(weights);
-    if (bias_) q.diff_bias = Unbound(bias);
-    const dnnl::inner_product_backward_data::primitive_desc backward_data(
-        {src, weights, dst}, UserScratchpad(), DnnlEngine(), forward);
-    q.backward_data = dnnl::inner_product_backward_data(backward_data);
-    q.data_diff_src = Port(Port::Direction::kOut, ToDnnl(src_), src, &scratch);
-    q.data_scratchpad = Unbound(backward_data.scratchpad_desc());
-    scratchpad_bytes = std::max({scratchpad_bytes, backward_weights.scratchpad_desc().get_size(),
-                                 backward_data.scratchpad_desc().get_size()});
-  }
-  q.scratchpad_offset = scratch.Add(scratchpad_bytes);
+  threads_ = NumComputeThreads();
+  areas_ = LayOut();
   return LayerPlan{.dst = dst_,
-                   .scratch_bytes = scratch.bytes(),
+                   .scratch_bytes = areas_.floats * sizeof(float),
                    .backward_needs_src = true,
                    .backward_needs_dst = activation_ != Activation::kNone};
-} catch (const dnnl::error& error) {
-  return DnnlStatus(error);
+}
+
+LinearLayer::Areas LinearLayer::LayOut() const {
+  Areas areas;
+  const auto add = [&](int64_t floats) {
+    const int64_t offset = areas.floats;
+    areas.floats += (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
+    return offset;
+  };
+  areas.plain = add(SameLayout(src_, plain_src_) ? 0 : N_ * K_);
+  areas.src_columns = add(K_ * N_);
+  areas.dst_columns = add(M_ * N_);
+  areas.multiply = add(threads_ * RT_KERNEL(MultiplyScratchFloats)());
+  return areas;
 }
 
 void LinearLayer::Forward(const ForwardArgs& args) {
-  Primitives& q = *primitives_;
-  SetHandle(&q.weights, weight_->value().data());
-  SetHandle(&q.dst, args.dst);
-  SetHandle(&q.forward_scratchpad, args.scratch + q.scratchpad_offset);
-  DnnlArgs arguments = {{DNNL_ARG_SRC, q.forward_src.Begin(args.src[0], args.scratch)},
-                        {DNNL_ARG_WEIGHTS, q.weights},
-                        {DNNL_ARG_DST, q.dst},
-                        {DNNL_ARG_SCRATCHPAD, q.forward_scratchpad}};
-  if (bias_) {
-    SetHandle(&q.bias, bias_->value().data());
-    arguments.emplace(DNNL_ARG_BIAS, q.bias);
+  auto* scratch = reinterpret_cast<float*>(args.scratch);
+  MultiplyForward(PlainSrc(args.src[0], scratch), scratch);
+  FinishForward(scratch + areas_.dst_columns, args.dst);
+}
+
+const float* LinearLayer::PlainSrc(const float* src, float* scratch) const {
+  if (SameLayout(src_, plain_src_)) return src;
+  float* plain = scratch + areas_.plain;
+  const int64_t blocks = src_.channel_blocks(), block = src_.block, plane = src_.plane();
+  ForEachChannelBlock(src_, [&](int64_t i) {
+    const int64_t n = i / blocks, c = i % blocks * block;
+    RT_KERNEL(Transpose)
+    (src + i * plane * block, block, plane, std::min(block, src_.C - c),
+     plain + (n * src_.C + c) * plane, plane);
+  });
+  return plain;
+}
+
+// Computes dst^T, so that weights are read row by row.
+void LinearLayer::MultiplyForward(const float* src, float* scratch) const {
+  const float* weight = weight_->value().data();
+  float* dst_columns = scratch + areas_.dst_columns;
+  if (std::min(N_, M_) <= kFew) {
+    ForEachPart(threads_, M_, 1, N_ * K_, [&](int64_t, int64_t begin, int64_t end) {
+      RT_KERNEL(MultiplyRowDots)
+      ({weight + begin * K_, src, dst_columns + begin * N_, end - begin, N_, K_});
+    });
+    return;
   }
-  q.forward.execute(DnnlStream(), arguments);
+  float* src_columns = scratch + areas_.src_columns;
+  TransposeInParallel(src, N_, K_, src_columns);
+  const int64_t unit = RT_KERNEL(MultiplyRows)(), buffer = RT_KERNEL(MultiplyScratchFloats)();
+  ForEachPart(threads_, M_, unit, N_ * K_, [&](int64_t part, int64_t begin, int64_t end) {
+    const MatrixProduct product = {.a = weight + begin * K_,
+                                   .a_stride = K_,
+                                   .b = src_columns,
+                                   .b_stride = N_,
+                                   .c = dst_columns + begin * N_,
+                                   .c_stride = N_,
+                                   .rows = end - begin,
+                                   .depth = K_,
+                                   .columns = N_};
+    RT_KERNEL(MultiplyLargeAOrC)(product, scratch + areas_.multiply + part * buffer);
+  });
+}
+
+void LinearLayer::FinishForward(const float* dst_columns, float* dst) const {
+  const float low = activation_ == Activation::kNone ? -kInfinity : 0;
+  const float high = activation_ == Activation::kRelu6 ? 6 : kInfinity;
+  const float* bias = bias_ != nullptr ? bias_->value().data() : nullptr;
+  ParallelFor(M_, Grain(N_), [&](int64_t begin, int64_t end) {
+    RT_KERNEL(Transpose)(dst_columns + begin * N_, N_, end - begin, N_, dst + begin, M_);
+    for (int64_t n = 0; n < N_; ++n) {
+      RT_KERNEL(AddBiasAndClamp)
+      (bias != nullptr ? bias + begin : nullptr, end - begin, low, high, dst + n * M_ + begin);
+    }
+  });
 }
 
 void LinearLayer::Backward(const BackwardArgs& args) {
-  Primitives& q = *primitives_;
+  auto* scratch = reinterpret_cast<float*>(args.scratch);
   ApplyActivationGradient(activation_, args.dst, args.diff_dst, dst_.elements());
-  SetHandle(&q.diff_dst, args.diff_dst);
-  SetHandle(&q.diff_weights, weight_->grad().data());
-  SetHandle(&q.weights_scratchpad, args.scratch + q.scratchpad_offset);
-  DnnlArgs arguments = {{DNNL_ARG_SRC, q.weights_src.Begin(args.src[0], args.scratch)},
-                        {DNNL_ARG_DIFF_DST, q.diff_dst},
-                        {DNNL_ARG_DIFF_WEIGHTS, q.diff_weights},
-                        {DNNL_ARG_SCRATCHPAD, q.weights_scratchpad}};
-  if (bias_) {
-    SetHandle(&q.diff_bias, bias_->grad().data());
-    arguments.emplace(DNNL_ARG_DIFF_BIAS, q.diff_bias);
+  BackwardWeights(PlainSrc(args.src[0], scratch), args.diff_dst, scratch);
+  if (bias_ != nullptr) {
+    float* diff_bias = bias_->grad().data();
+    ParallelFor(M_, Grain(N_), [&](int64_t begin, int64_t end) {
+      RT_KERNEL(SumRows)(args.diff_dst + begin, M_, N_, end - begin, diff_bias + begin);
+    });
   }
-  q.backward_weights.execute(DnnlStream(), arguments);
-
   if (args.diff_src[0] == nullptr) return;
-  SetHandle(&q.weights, weight_->value().data());
-  SetHandle(&q.data_scratchpad, args.scratch + q.scratchpad_offset);
-  q.backward_data.execute(
-      DnnlStream(), {{DNNL_ARG_DIFF_DST, q.diff_dst},
-                     {DNNL_ARG_WEIGHTS, q.weights},
-                     {DNNL_ARG_DIFF_SRC, q.data_diff_src.Begin(args.diff_src[0], args.scratch)},
-                     {DNNL_ARG_SCRATCHPAD, q.data_scratchpad}});
-  q.data_diff_src.End();
+  if (SameLayout(src_, plain_src_)) return BackwardData(args.diff_dst, args.diff_src[0], scratch);
+  BackwardData(args.diff_dst, scratch + areas_.plain, scratch);
+  Relayout(plain_src_, scratch + areas_.plain, src_, args.diff_src[0]);
+}
+
+void LinearLayer::BackwardWeights(const float* src, const float* diff_dst, float* scratch) const {
+  float* diff_weight = weight_->grad().data();
+  float* diff_columns = scratch + areas_.dst_columns;
+  TransposeInParallel(diff_dst, N_, M_, diff_columns);
+  const bool aligned =
+      K_ % kLineFloats == 0 &&
+      reinterpret_cast<uintptr_t>(diff_weight) % (kLineFloats * sizeof(float)) == 0;
+  const int64_t unit = RT_KERNEL(MultiplyColumns)(), buffer = RT_KERNEL(MultiplyScratchFloats)();
+  ForEachPart(threads_, K_, unit, N_ * M_, [&](int64_t part, int64_t begin, int64_t end) {
+    if (M_ <= kFew) {
+      RT_KERNEL(MultiplyFewRows)({diff_columns, src, diff_weight, M_, N_, K_}, begin, end);
+      return;
+    }
+    const MatrixProduct product = {.a = diff_columns,
+                                   .a_stride = N_,
+                                   .b = src + begin,
+                                   .b_stride = K_,
+                                   .c = diff_weight + begin,
+                                   .c_stride = K_,
+                                   .rows = M_,
+                                   .depth = N_,
+                                   .columns = end - begin,
+                                   .stream_c = aligned && M_ * K_ > kStreamFloats};
+    RT_KERNEL(MultiplyLargeAOrC)(product, scratch + areas_.multiply + part * buffer);
+  });
+}
+
+void LinearLayer::BackwardData(const float* diff_dst, float* diff_src, float* scratch) const {
+  const float* weight = weight_->value().data();
+  if (M_ <= kFew) {  // the weights stay in the caches: sample by sample
+    ForEachPart(threads_, N_, 1, K_ * M_, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        RT_KERNEL(MultiplyFewRows)
+        ({diff_dst + n * M_, weight, diff_src + n * K_, 1, M_, K_}, 0, K_);
+      }
+    });
+    return;
+  }
+  const int64_t unit = RT_KERNEL(MultiplyColumns)(), buffer = RT_KERNEL(MultiplyScratchFloats)();
+  ForEachPart(threads_, K_, unit, N_ * M_, [&](int64_t part, int64_t begin, int64_t end) {
+    if (N_ <= kFew) {
+      RT_KERNEL(MultiplyFewRows)({diff_dst, weight, diff_src, N_, M_, K_}, begin, end);
+      return;
+    }
+    const MatrixProduct product = {.a = diff_dst,
+                                   .a_stride = M_,
+                                   .b = weight + begin,
+                                   .b_stride = K_,
+                                   .c = diff_src + begin,
+                                   .c_stride = K_,
+                                   .rows = N_,
+                                   .depth = M_,
+                                   .columns = end - begin};
+    RT_KERNEL(MultiplyLargeB)(product, scratch + areas_.multiply + part * buffer);
+  });
 }
 
 std::string LinearLayer::Implementation() const {
-  return primitives_ ? primitives_->implementation : std::string();
+  return weight_ != nullptr ? KernelImplementation() : std::string();
 }
 
 }  // namespace ringtail
