@@ -1,6 +1,6 @@
-// PixelPieces: the pixels of a batch, cut into pieces that a loop works on one after the other while
-// they lie in a cache. A plane larger than a piece is cut; of smaller planes, several whole ones in
-// samples that follow each other make up a run.
+// PixelPieces: the pixels of a batch, cut into pieces that a loop works on one after the other
+// while they lie in a cache. A plane larger than a piece is cut; of smaller planes, several whole
+// ones in samples that follow each other make up a run. Every cut is a function of the shape alone.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_PIXEL_PIECES_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_PIXEL_PIECES_H_
 

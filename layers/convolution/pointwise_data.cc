@@ -37,7 +37,8 @@ PointwiseData::PointwiseData(const ConvolutionProblem& problem, ConvolutionDirec
       lanes_(in_.block),
       panels_((out_.channel_blocks() + kPanelBlocks - 1) / kPanelBlocks),
       pass_channels_(PassChannels(in_)),
-      pieces_(in_.N, in_.plane(), std::min(kRunBytes / (pass_channels_ * kFloatBytes), kMaxRunPixels),
+      pieces_(in_.N, in_.plane(),
+              std::min(kRunBytes / (pass_channels_ * kFloatBytes), kMaxRunPixels),
               RT_KERNEL(PointwisePixelGroup)()) {}
 
 int64_t PointwiseData::PanelBlocks(int64_t panel) const {
@@ -100,6 +101,7 @@ void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run,
       .next_weight = weights_of_pass + (panel + 1 < last_panel ? PanelFloats() : 0),
       .bias = call.bias == nullptr || !last_pass ? nullptr : call.bias + block * lanes_,
       .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+      .outputs = out_.C - block * lanes_,
       .out = out + block * out_block,
       .out_block_stride = out_block,
       .out_sample_stride = out_sample,
@@ -128,16 +130,14 @@ void PointwiseData::Run(const ConvolutionTensors& tensors) {
   });
   if (pieces % threads != 0 && pieces < threads * kMinPiecesPerThread) {
     ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
-      pieces_.ForEachRun(0, pieces, [&](const PixelPieces::Run& run) {
-        MultiplyPanels(call, run, begin, end);
-      });
+      pieces_.ForEachRun(
+          0, pieces, [&](const PixelPieces::Run& run) { MultiplyPanels(call, run, begin, end); });
     });
     return;
   }
   ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
-    pieces_.ForEachRun(begin, end, [&](const PixelPieces::Run& run) {
-      MultiplyPanels(call, run, 0, panels_);
-    });
+    pieces_.ForEachRun(begin, end,
+                       [&](const PixelPieces::Run& run) { MultiplyPanels(call, run, 0, panels_); });
   });
 }
 

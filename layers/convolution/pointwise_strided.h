@@ -1,5 +1,5 @@
-// A 1x1 convolution of a larger stride: the pixels of src that it reads, gathered in scratch, make a
-// convolution of stride 1. Backward-data spreads that one's result out; all else is zero.
+// A 1x1 convolution of a larger stride: the pixels of src that it reads, gathered in scratch, make
+// a convolution of stride 1. Backward-data spreads that one's result out; all else is zero.
 // Cost: that of stride 1, one pass over the pixels read and, backward-data, over all of diff_src.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_STRIDED_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_STRIDED_H_

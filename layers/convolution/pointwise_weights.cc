@@ -28,8 +28,8 @@ int64_t TileChannels(const BlobDesc& blob, int64_t most) {
 
 int64_t Slots(const BlobDesc& blob, int64_t tiles) {
   int64_t slots = blob.N;
-  while (slots > 1 && (slots * tiles > kItems ||
-                       slots * kMinPixelsPerSlot > blob.N * blob.plane())) {
+  while (slots > 1 &&
+         (slots * tiles > kItems || slots * kMinPixelsPerSlot > blob.N * blob.plane())) {
     slots = (slots + 1) / 2;
   }
   return slots;
@@ -72,24 +72,24 @@ void PointwiseWeights::SumTile(const float* rows, const float* columns, int64_t 
   const int64_t row = tile / columns_.tiles(), column = tile % columns_.tiles();
   const int64_t lanes = dst_.block, pieces = pieces_.count();
   bool accumulate = false;
-  pieces_.ForEachRun(pieces * slot / slots_, pieces * (slot + 1) / slots_,
-                     [&](const PixelPieces::Run& run) {
-    RT_KERNEL(PointwiseMultiplyGradient)
-    ({.rows = rows_.At(rows, run, row),
-      .rows_block_stride = rows_.blob.plane() * lanes,
-      .rows_sample_stride = rows_.blob.channel_blocks() * rows_.blob.plane() * lanes,
-      .row_channels = rows_.Channels(row),
-      .columns = columns_.At(columns, run, column),
-      .columns_block_stride = columns_.blob.plane() * lanes,
-      .columns_sample_stride = columns_.blob.channel_blocks() * columns_.blob.plane() * lanes,
-      .column_blocks = (columns_.Channels(column) + lanes - 1) / lanes,
-      .pieces = run.pieces,
-      .pixels = run.pixels,
-      .sum = sum,
-      .sum_stride = columns_.tile,
-      .accumulate = accumulate});
-    accumulate = true;
-  });
+  pieces_.ForEachRun(
+      pieces * slot / slots_, pieces * (slot + 1) / slots_, [&](const PixelPieces::Run& run) {
+        RT_KERNEL(PointwiseMultiplyGradient)
+        ({.rows = rows_.At(rows, run, row),
+          .rows_block_stride = rows_.blob.plane() * lanes,
+          .rows_sample_stride = rows_.blob.channel_blocks() * rows_.blob.plane() * lanes,
+          .row_channels = rows_.Channels(row),
+          .columns = columns_.At(columns, run, column),
+          .columns_block_stride = columns_.blob.plane() * lanes,
+          .columns_sample_stride = columns_.blob.channel_blocks() * columns_.blob.plane() * lanes,
+          .column_blocks = (columns_.Channels(column) + lanes - 1) / lanes,
+          .pieces = run.pieces,
+          .pixels = run.pixels,
+          .sum = sum,
+          .sum_stride = columns_.tile,
+          .accumulate = accumulate});
+        accumulate = true;
+      });
 }
 
 // Adds the slots' sums of one tile and writes them where they belong.

@@ -2,8 +2,8 @@
 
 #include "layers/kernels/vec.h"
 
-// Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one operand
-// comes as kVecs registers, the other as broadcasts from memory.
+// Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one
+// operand comes as kVecs registers, the other as broadcasts from memory.
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
@@ -14,9 +14,11 @@ constexpr int kGradientRows = kRegisters == 32 ? 8 : 4;  // divides kLanes
 
 // Writes past the caches: a store that does not first read the line that it overwrites.
 [[gnu::always_inline]] inline void StreamStore(float* p, Vec v) {
-#if defined(__AVX512F__)
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<Vec*>(p));
+#elif defined(__AVX512F__)
   __builtin_ia32_movntps512(p, v);
-#elif defined(__AVX__)
+#elif defined(__AVX2__)
   __builtin_ia32_movntps256(p, v);
 #else
   Store(p, v);
@@ -25,62 +27,91 @@ constexpr int kGradientRows = kRegisters == 32 ? 8 : 4;  // divides kLanes
 
 void FinishStreaming() { __builtin_ia32_sfence(); }
 
-template <int kRows, int kVecs>
-[[gnu::always_inline]] inline void AddChannel(const float* pixels, const float* weight,
-                                              Vec (&sum)[kRows][kVecs]) {
-  Vec w[kVecs];
+// Half a register. A panel whose last block is at most half full multiplies no padding there, which
+// networks with 24 channels notice. Where registers are shorter, so are blocks.
+constexpr bool kHalves = kLanes == 16;
+using Half = float __attribute__((vector_size(kLanes / 2 * sizeof(float)), may_alias));
+
+[[gnu::always_inline, maybe_unused]] inline Half LowHalf(const Vec& v) {
+  return reinterpret_cast<const Half&>(v);
+}
+[[gnu::always_inline, maybe_unused]] inline Vec Widen(Half half) {
+  Vec wide = {};
+  reinterpret_cast<Half&>(wide) = half;
+  return wide;
+}
+
+// The accumulators of kRows pixels: kVecs whole blocks of output channels and, if kHalf, half a
+// block.
+template <int kRows, int kVecs, bool kHalf>
+struct Sums {
+  Vec whole[kVecs][kRows] = {};
+  Half half[kRows] = {};  // unused unless kHalf
+};
+
+template <int kRows, int kVecs, bool kHalf>
+[[gnu::always_inline]] inline void LoadSums(const PointwiseProduct& p, const float* out,
+                                            Sums<kRows, kVecs, kHalf>& sums) {
+#pragma GCC unroll 14
+  for (int row = 0; row < kRows; ++row) {
 #pragma GCC unroll 2
-  for (int x = 0; x < kVecs; ++x) w[x] = Load(weight + x * kLanes);
+    for (int x = 0; x < kVecs; ++x) {
+      sums.whole[x][row] = Load(out + x * p.out_block_stride + row * kLanes);
+    }
+    if constexpr (kHalf) {
+      sums.half[row] = LowHalf(Load(out + kVecs * p.out_block_stride + row * kLanes));
+    }
+  }
+}
+
+template <int kRows, int kVecs, bool kHalf>
+[[gnu::always_inline]] inline void AddChannel(const float* pixels, const float* weight,
+                                              Sums<kRows, kVecs, kHalf>& sums) {
+  Vec w[kVecs + 1];
+#pragma GCC unroll 3
+  for (int x = 0; x < kVecs + kHalf; ++x) w[x] = Load(weight + x * kLanes);
 #pragma GCC unroll 14
   for (int row = 0; row < kRows; ++row) {
     const Vec pixel = Broadcast(pixels[row * kLanes]);
 #pragma GCC unroll 2
-    for (int x = 0; x < kVecs; ++x) sum[row][x] += pixel * w[x];
+    for (int x = 0; x < kVecs; ++x) sums.whole[x][row] += pixel * w[x];
+    if constexpr (kHalf) sums.half[row] += LowHalf(pixel) * LowHalf(w[kVecs]);
   }
 }
 
-template <int kRows, int kVecs>
-[[gnu::always_inline]] inline void Finish(const PointwiseProduct& p, float* out,
-                                          Vec (&sum)[kRows][kVecs]) {
-#pragma GCC unroll 2
-  for (int x = 0; x < kVecs; ++x) {
-    if (p.bias != nullptr) {
-      const Vec bias = Load(p.bias + x * kLanes);
+// Block `x` of the panel: bias, activation, stores.
+template <int kRows>
+[[gnu::always_inline]] inline void Finish(const PointwiseProduct& p, int x, Vec (&sum)[kRows],
+                                          float* out) {
+  if (p.bias != nullptr) {
+    const Vec bias = Load(p.bias + x * kLanes);
 #pragma GCC unroll 14
-      for (int row = 0; row < kRows; ++row) sum[row][x] += bias;
+    for (int row = 0; row < kRows; ++row) sum[row] += bias;
+  }
+  if (p.clamp) {
+    const Vec low = Broadcast(p.low), high = Broadcast(p.high);
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) {
+      const Vec y = sum[row] < low ? low : sum[row];  // in this order NaN passes through
+      sum[row] = y > high ? high : y;
     }
-    if (p.clamp) {
-      const Vec low = Broadcast(p.low), high = Broadcast(p.high);
+  }
+  float* to = out + x * p.out_block_stride;
+  if (p.stream) {
 #pragma GCC unroll 14
-      for (int row = 0; row < kRows; ++row) {
-        const Vec y = sum[row][x] < low ? low : sum[row][x];  // in this order NaN passes through
-        sum[row][x] = y > high ? high : y;
-      }
-    }
-    float* to = out + x * p.out_block_stride;
-    if (p.stream) {
+    for (int row = 0; row < kRows; ++row) StreamStore(to + row * kLanes, sum[row]);
+  } else {
 #pragma GCC unroll 14
-      for (int row = 0; row < kRows; ++row) StreamStore(to + row * kLanes, sum[row][x]);
-    } else {
-#pragma GCC unroll 14
-      for (int row = 0; row < kRows; ++row) Store(to + row * kLanes, sum[row][x]);
-    }
+    for (int row = 0; row < kRows; ++row) Store(to + row * kLanes, sum[row]);
   }
 }
 
 // `next_weight`: floats between the weights that this call reads and those that it fetches.
-template <int kRows, int kVecs>
+template <int kRows, int kVecs, bool kHalf>
 void Micro(const PointwiseProduct& p, int64_t next_weight, const float* in, float* out) {
-  Vec sum[kRows][kVecs] = {};
-  if (p.accumulate) {
-#pragma GCC unroll 2
-    for (int x = 0; x < kVecs; ++x) {
-#pragma GCC unroll 14
-      for (int row = 0; row < kRows; ++row) {
-        sum[row][x] = Load(out + x * p.out_block_stride + row * kLanes);
-      }
-    }
-  }
+  constexpr int kWidth = (kVecs + kHalf) * kLanes;
+  Sums<kRows, kVecs, kHalf> sums;
+  if (p.accumulate) LoadSums(p, out, sums);
   const float* weight = p.weight;
   int64_t left = p.channels;
   for (; left >= kLanes; left -= kLanes) {
@@ -90,26 +121,33 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const float* in, floa
       __builtin_prefetch(in + (kRows + lane) * kLanes);
 #pragma GCC unroll 2
       for (int x = 0; x < kVecs; ++x) __builtin_prefetch(weight + next_weight + x * kLanes);
-      AddChannel(in + lane, weight, sum);
-      weight += kVecs * kLanes;
+      AddChannel(in + lane, weight, sums);
+      weight += kWidth;
     }
     in += p.in_block_stride;
   }
   for (int64_t lane = 0; lane < left; ++lane) {
-    AddChannel(in + lane, weight, sum);
-    weight += kVecs * kLanes;
+    AddChannel(in + lane, weight, sums);
+    weight += kWidth;
   }
-  Finish(p, out, sum);
+#pragma GCC unroll 2
+  for (int x = 0; x < kVecs; ++x) Finish(p, x, sums.whole[x], out);
+  if constexpr (kHalf) {
+    Vec widened[kRows];
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) widened[row] = Widen(sums.half[row]);
+    Finish(p, kVecs, widened, out);
+  }
 }
 
-template <int kRows, int kVecs>
+template <int kRows, int kVecs, bool kHalf>
 void MicroOf(int64_t rows, const PointwiseProduct& p, int64_t next_weight, const float* in,
              float* out) {
-  if (rows == kRows) return Micro<kRows, kVecs>(p, next_weight, in, out);
-  if constexpr (kRows > 1) MicroOf<kRows - 1, kVecs>(rows, p, next_weight, in, out);
+  if (rows == kRows) return Micro<kRows, kVecs, kHalf>(p, next_weight, in, out);
+  if constexpr (kRows > 1) MicroOf<kRows - 1, kVecs, kHalf>(rows, p, next_weight, in, out);
 }
 
-template <int kVecs>
+template <int kVecs, bool kHalf>
 void Multiply(const PointwiseProduct& p) {
   // As few groups of at most kPixels as possible, of nearly the same size.
   const int64_t groups = (p.pixels + kPixels - 1) / kPixels;
@@ -120,32 +158,38 @@ void Multiply(const PointwiseProduct& p) {
     for (int64_t group = 0; group < groups; ++group) {
       const int64_t n = rows + (group < larger ? 1 : 0);
       const bool last = group + 1 == groups && piece + 1 == p.pieces;
-      MicroOf<kPixels, kVecs>(n, p, last ? p.next_weight - p.weight : 0, in, out);
+      MicroOf<kPixels, kVecs, kHalf>(n, p, last ? p.next_weight - p.weight : 0, in, out);
       in += n * kLanes;
       out += n * kLanes;
     }
   }
 }
 
-using IntVec = int __attribute__((vector_size(kLanes * sizeof(int))));
+// Exchanges, between two rows `kDistance` apart, the lanes that are as far apart: done in all pairs
+// for each power of two, this transposes. kLane: 0 .. kLanes - 1.
+template <int... kLane>
+struct LaneNumbers {
+  template <int kDistance>
+  [[gnu::always_inline]] static inline void Exchange(Vec& a, Vec& b) {
+    const Vec upper = __builtin_shufflevector(
+        a, b, ((kLane & kDistance) != 0 ? kLanes + kLane - kDistance : kLane)...);
+    b = __builtin_shufflevector(a, b,
+                                ((kLane & kDistance) != 0 ? kLanes + kLane : kLane + kDistance)...);
+    a = upper;
+  }
+};
+template <int kCount, int... kLane>
+struct CountLanes : CountLanes<kCount - 1, kCount - 1, kLane...> {};
+template <int... kLane>
+struct CountLanes<0, kLane...> : LaneNumbers<kLane...> {};
 
-// Exchanges, in every pair of rows `kDistance` apart, the lanes that are as far apart: done for each
-// power of two, this transposes.
 template <int kDistance>
 [[gnu::always_inline]] inline void ExchangeLanes(Vec (&rows)[kLanes]) {
-  IntVec upper, lower;
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    const bool odd = (i & kDistance) != 0;
-    upper[i] = odd ? kLanes + i - kDistance : i;
-    lower[i] = odd ? kLanes + i : i + kDistance;
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) {
-    if ((i & kDistance) != 0) continue;
-    const Vec a = rows[i], b = rows[i + kDistance];
-    rows[i] = __builtin_shuffle(a, b, upper);
-    rows[i + kDistance] = __builtin_shuffle(a, b, lower);
+    if ((i & kDistance) == 0) {
+      CountLanes<kLanes>::template Exchange<kDistance>(rows[i], rows[i + kDistance]);
+    }
   }
 }
 
@@ -162,8 +206,8 @@ void TransposeBlock(const float* from, int64_t from_stride, float* to, int64_t t
   for (int i = 0; i < kLanes; ++i) Store(to + i * to_stride, rows[i]);
 }
 
-// `next_rows` and `next_columns` are blocks that later calls will read, fetched while this one
-// computes.
+// `next_rows` and `next_columns`: floats to blocks that later calls will read, fetched while this
+// one computes; 0: none.
 template <int kVecs>
 void MicroGradient(const PointwiseGradientProduct& p, const float* rows, const float* columns,
                    int64_t next_rows, int64_t next_columns, float* to) {
@@ -200,10 +244,12 @@ void MicroGradient(const PointwiseGradientProduct& p, const float* rows, const f
 }  // namespace
 
 void PointwiseMultiply(const PointwiseProduct& product) {
-  if (product.panel_blocks == kPanel) {
-    Multiply<kPanel>(product);
+  if (product.panel_blocks == 1) {
+    Multiply<1, false>(product);
+  } else if (kHalves && 2 * product.outputs <= 3 * kLanes) {
+    Multiply<1, kHalves>(product);
   } else {
-    Multiply<1>(product);
+    Multiply<kPanel, false>(product);
   }
   if (product.stream) FinishStreaming();
 }
@@ -241,11 +287,11 @@ void PointwiseMultiplyGradient(const PointwiseGradientProduct& p) {
     const float* columns = p.columns + k * p.columns_block_stride;
     for (int64_t row = 0; row < p.row_channels; row += kGradientRows) {
       const float* rows = p.rows + row / kLanes * p.rows_block_stride + row % kLanes;
-      const int64_t next_rows =
-          k == 0 && row / kLanes + 1 < row_blocks ? p.rows_block_stride : 0;
+      const int64_t next_rows = k == 0 && row / kLanes + 1 < row_blocks ? p.rows_block_stride : 0;
       const int64_t next = row / kGradientRows - first_fetch;
       const int64_t next_columns = next >= 0 && k + vecs + next < p.column_blocks
-                                       ? (vecs + next) * p.columns_block_stride : 0;
+                                       ? (vecs + next) * p.columns_block_stride
+                                       : 0;
       float* to = p.sum + row * p.sum_stride + k * kLanes;
       if (vecs == 3) MicroGradient<3>(p, rows, columns, next_rows, next_columns, to);
       if (vecs == 2) MicroGradient<2>(p, rows, columns, next_rows, next_columns, to);

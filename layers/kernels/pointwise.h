@@ -1,6 +1,6 @@
 // The matrix products of 1x1 convolutions. Activations are blocked by the lanes of the instruction
-// set: one channel block of one sample is [pixel][lane]. A "piece" is a run of pixels of one sample;
-// a product works on one or more pieces of the same size in samples that follow each other.
+// set: one channel block of one sample is [pixel][lane]. A "piece" is a stretch of pixels of one
+// sample; a product works on pieces of the same size in one or more samples that follow each other.
 #ifndef RINGTAIL_LAYERS_KERNELS_POINTWISE_H_
 #define RINGTAIL_LAYERS_KERNELS_POINTWISE_H_
 
@@ -22,6 +22,7 @@ struct PointwiseProduct {
   const float* next_weight;  // what the next call will read: fetched meanwhile
   const float* bias;         // panel_blocks * lanes, or null
   int panel_blocks;
+  int64_t outputs;  // k from the panel's first to the last of all, without padding
   float* out;
   int64_t out_block_stride, out_sample_stride;
   int64_t pieces, pixels;  // pixels per piece
@@ -32,9 +33,8 @@ struct PointwiseProduct {
 };
 RT_DECLARE_KERNEL(void PointwiseMultiply(const PointwiseProduct& product))
 
-// The weights of one panel as PointwiseMultiply reads them: to[c][k], k < panel_blocks * lanes, from
-// weight[k][c], which is weight + k * k_stride + c * c_stride; one of the strides is 1.
-// k >= outputs: zero.
+// The weights of one panel as PointwiseMultiply reads them: to[c][k], k < panel_blocks * lanes, is
+// weight[k * k_stride + c * c_stride], one of the strides being 1, or zero for k >= outputs.
 struct PointwisePanel {
   const float* weight;
   int64_t k_stride, c_stride;
@@ -53,9 +53,9 @@ struct PointwiseGradientProduct {
   int64_t columns_block_stride, columns_sample_stride;
   int64_t column_blocks;
   int64_t pieces, pixels;
-  float* sum;        // [r, in whole groups of PointwiseRowGroup()][k]
+  float* sum;          // [r, in whole groups of PointwiseRowGroup()][k]
   int64_t sum_stride;  // floats between rows
-  bool accumulate;   // add to what is there
+  bool accumulate;     // add to what is there
 };
 RT_DECLARE_KERNEL(void PointwiseMultiplyGradient(const PointwiseGradientProduct& product))
 
