@@ -1,0 +1,319 @@
+#include "layers/kernels/pointwise.h"
+
+#include "layers/kernels/vec.h"
+
+// Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one
+// operand comes as kVecs registers, the other as broadcasts from memory.
+namespace ringtail::RT_KERNEL_ISA {
+namespace {
+
+constexpr int kPanel = 2;                                // blocks of output channels at a time
+constexpr int kPixels = kRegisters == 32 ? 14 : 6;       // divides the planes of ImageNet's nets
+constexpr int kGradientVecs = 3;                         // column blocks at a time
+constexpr int kGradientRows = kRegisters == 32 ? 8 : 4;  // divides kLanes
+
+// Writes past the caches: a store that does not first read the line that it overwrites.
+[[gnu::always_inline]] inline void StreamStore(float* p, Vec v) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<Vec*>(p));
+#elif defined(__AVX512F__)
+  __builtin_ia32_movntps512(p, v);
+#elif defined(__AVX2__)
+  __builtin_ia32_movntps256(p, v);
+#else
+  Store(p, v);
+#endif
+}
+
+void FinishStreaming() { __builtin_ia32_sfence(); }
+
+// Half a register. A panel whose last block is at most half full multiplies no padding there, which
+// networks with 24 channels notice. Where registers are shorter, so are blocks.
+constexpr bool kHalves = kLanes == 16;
+using Half = float __attribute__((vector_size(kLanes / 2 * sizeof(float)), may_alias));
+
+[[gnu::always_inline, maybe_unused]] inline Half LowHalf(const Vec& v) {
+  return reinterpret_cast<const Half&>(v);
+}
+[[gnu::always_inline, maybe_unused]] inline Vec Widen(Half half) {
+  Vec wide = {};
+  reinterpret_cast<Half&>(wide) = half;
+  return wide;
+}
+
+// The accumulators of kRows pixels: kVecs whole blocks of output channels and, if kHalf, half a
+// block.
+template <int kRows, int kVecs, bool kHalf>
+struct Sums {
+  Vec whole[kVecs][kRows] = {};
+  Half half[kRows] = {};  // unused unless kHalf
+};
+
+template <int kRows, int kVecs, bool kHalf>
+[[gnu::always_inline]] inline void LoadSums(const PointwiseProduct& p, const float* out,
+                                            Sums<kRows, kVecs, kHalf>& sums) {
+#pragma GCC unroll 14
+  for (int row = 0; row < kRows; ++row) {
+#pragma GCC unroll 2
+    for (int x = 0; x < kVecs; ++x) {
+      sums.whole[x][row] = Load(out + x * p.out_block_stride + row * kLanes);
+    }
+    if constexpr (kHalf) {
+      sums.half[row] = LowHalf(Load(out + kVecs * p.out_block_stride + row * kLanes));
+    }
+  }
+}
+
+template <int kRows, int kVecs, bool kHalf>
+[[gnu::always_inline]] inline void AddChannel(const float* pixels, const float* weight,
+                                              Sums<kRows, kVecs, kHalf>& sums) {
+  Vec w[kVecs + 1];
+#pragma GCC unroll 3
+  for (int x = 0; x < kVecs + kHalf; ++x) w[x] = Load(weight + x * kLanes);
+#pragma GCC unroll 14
+  for (int row = 0; row < kRows; ++row) {
+    const Vec pixel = Broadcast(pixels[row * kLanes]);
+#pragma GCC unroll 2
+    for (int x = 0; x < kVecs; ++x) sums.whole[x][row] += pixel * w[x];
+    if constexpr (kHalf) sums.half[row] += LowHalf(pixel) * LowHalf(w[kVecs]);
+  }
+}
+
+// Block `x` of the panel: bias, activation, stores.
+template <int kRows>
+[[gnu::always_inline]] inline void Finish(const PointwiseProduct& p, int x, Vec (&sum)[kRows],
+                                          float* out) {
+  if (p.bias != nullptr) {
+    const Vec bias = Load(p.bias + x * kLanes);
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) sum[row] += bias;
+  }
+  if (p.clamp) {
+    const Vec low = Broadcast(p.low), high = Broadcast(p.high);
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) {
+      const Vec y = sum[row] < low ? low : sum[row];  // in this order NaN passes through
+      sum[row] = y > high ? high : y;
+    }
+  }
+  float* to = out + x * p.out_block_stride;
+  if (p.stream) {
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) StreamStore(to + row * kLanes, sum[row]);
+  } else {
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) Store(to + row * kLanes, sum[row]);
+  }
+}
+
+// `next_weight`: floats between the weights that this call reads and those that it fetches.
+template <int kRows, int kVecs, bool kHalf>
+void Micro(const PointwiseProduct& p, int64_t next_weight, const float* in, float* out) {
+  constexpr int kWidth = (kVecs + kHalf) * kLanes;
+  Sums<kRows, kVecs, kHalf> sums;
+  if (p.accumulate) LoadSums(p, out, sums);
+  const float* weight = p.weight;
+  int64_t left = p.channels;
+  for (; left >= kLanes; left -= kLanes) {
+#pragma GCC unroll 4
+    for (int lane = 0; lane < kLanes; ++lane) {
+      // The pixels of the next call, which the hardware does not foresee across channel blocks.
+      __builtin_prefetch(in + (kRows + lane) * kLanes);
+#pragma GCC unroll 2
+      for (int x = 0; x < kVecs; ++x) __builtin_prefetch(weight + next_weight + x * kLanes);
+      AddChannel(in + lane, weight, sums);
+      weight += kWidth;
+    }
+    in += p.in_block_stride;
+  }
+  for (int64_t lane = 0; lane < left; ++lane) {
+    AddChannel(in + lane, weight, sums);
+    weight += kWidth;
+  }
+#pragma GCC unroll 2
+  for (int x = 0; x < kVecs; ++x) Finish(p, x, sums.whole[x], out);
+  if constexpr (kHalf) {
+    Vec widened[kRows];
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) widened[row] = Widen(sums.half[row]);
+    Finish(p, kVecs, widened, out);
+  }
+}
+
+template <int kRows, int kVecs, bool kHalf>
+void MicroOf(int64_t rows, const PointwiseProduct& p, int64_t next_weight, const float* in,
+             float* out) {
+  if (rows == kRows) return Micro<kRows, kVecs, kHalf>(p, next_weight, in, out);
+  if constexpr (kRows > 1) MicroOf<kRows - 1, kVecs, kHalf>(rows, p, next_weight, in, out);
+}
+
+template <int kVecs, bool kHalf>
+void Multiply(const PointwiseProduct& p) {
+  // As few groups of at most kPixels as possible, of nearly the same size.
+  const int64_t groups = (p.pixels + kPixels - 1) / kPixels;
+  const int64_t rows = p.pixels / groups, larger = p.pixels % groups;
+  for (int64_t piece = 0; piece < p.pieces; ++piece) {
+    const float* in = p.in + piece * p.in_sample_stride;
+    float* out = p.out + piece * p.out_sample_stride;
+    for (int64_t group = 0; group < groups; ++group) {
+      const int64_t n = rows + (group < larger ? 1 : 0);
+      const bool last = group + 1 == groups && piece + 1 == p.pieces;
+      MicroOf<kPixels, kVecs, kHalf>(n, p, last ? p.next_weight - p.weight : 0, in, out);
+      in += n * kLanes;
+      out += n * kLanes;
+    }
+  }
+}
+
+// Exchanges, between two rows `kDistance` apart, the lanes that are as far apart: done in all pairs
+// for each power of two, this transposes. kLane: 0 .. kLanes - 1.
+template <int... kLane>
+struct LaneNumbers {
+  template <int kDistance>
+  [[gnu::always_inline]] static inline void Exchange(Vec& a, Vec& b) {
+    const Vec upper = __builtin_shufflevector(
+        a, b, ((kLane & kDistance) != 0 ? kLanes + kLane - kDistance : kLane)...);
+    b = __builtin_shufflevector(a, b,
+                                ((kLane & kDistance) != 0 ? kLanes + kLane : kLane + kDistance)...);
+    a = upper;
+  }
+};
+template <int kCount, int... kLane>
+struct CountLanes : CountLanes<kCount - 1, kCount - 1, kLane...> {};
+template <int... kLane>
+struct CountLanes<0, kLane...> : LaneNumbers<kLane...> {};
+
+template <int kDistance>
+[[gnu::always_inline]] inline void ExchangeLanes(Vec (&rows)[kLanes]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if ((i & kDistance) == 0) {
+      CountLanes<kLanes>::template Exchange<kDistance>(rows[i], rows[i + kDistance]);
+    }
+  }
+}
+
+// to[c][k] = from[k][c] for kLanes of each.
+void TransposeBlock(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  Vec rows[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) rows[i] = Load(from + i * from_stride);
+  if constexpr (kLanes == 16) ExchangeLanes<kLanes / 2>(rows);
+  ExchangeLanes<4>(rows);
+  ExchangeLanes<2>(rows);
+  ExchangeLanes<1>(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) Store(to + i * to_stride, rows[i]);
+}
+
+// `next_rows` and `next_columns`: floats to blocks that later calls will read, fetched while this
+// one computes; 0: none.
+template <int kVecs>
+void MicroGradient(const PointwiseGradientProduct& p, const float* rows, const float* columns,
+                   int64_t next_rows, int64_t next_columns, float* to) {
+  Vec sum[kGradientRows][kVecs] = {};
+  for (int64_t piece = 0; piece < p.pieces; ++piece) {
+    const float* r = rows + piece * p.rows_sample_stride;
+    const float* c = columns + piece * p.columns_sample_stride;
+    for (int64_t pixel = 0; pixel < p.pixels; ++pixel) {
+      __builtin_prefetch(r + next_rows + pixel * kLanes);
+      __builtin_prefetch(c + next_columns + pixel * kLanes);
+      Vec column[kVecs];
+#pragma GCC unroll 3
+      for (int x = 0; x < kVecs; ++x) {
+        column[x] = Load(c + x * p.columns_block_stride + pixel * kLanes);
+      }
+#pragma GCC unroll 8
+      for (int row = 0; row < kGradientRows; ++row) {
+        const Vec value = Broadcast(r[pixel * kLanes + row]);
+#pragma GCC unroll 3
+        for (int x = 0; x < kVecs; ++x) sum[row][x] += value * column[x];
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int row = 0; row < kGradientRows; ++row) {
+#pragma GCC unroll 3
+    for (int x = 0; x < kVecs; ++x) {
+      float* at = to + row * p.sum_stride + x * kLanes;
+      Store(at, p.accumulate ? Load(at) + sum[row][x] : sum[row][x]);
+    }
+  }
+}
+
+}  // namespace
+
+void PointwiseMultiply(const PointwiseProduct& product) {
+  if (product.panel_blocks == 1) {
+    Multiply<1, false>(product);
+  } else if (kHalves && 2 * product.outputs <= 3 * kLanes) {
+    Multiply<1, kHalves>(product);
+  } else {
+    Multiply<kPanel, false>(product);
+  }
+  if (product.stream) FinishStreaming();
+}
+
+void PointwisePack(const PointwisePanel& p) {
+  const int64_t width = p.panel_blocks * kLanes;
+  for (int64_t k = 0; k < width; k += kLanes) {
+    const bool full = k + kLanes <= p.outputs;
+    const float* from = p.weight + k * p.k_stride;
+    float* to = p.to + k;
+    int64_t c = 0;
+    if (full && p.c_stride == 1) {
+      for (; c + kLanes <= p.channels; c += kLanes) {
+        TransposeBlock(from + c, p.k_stride, to + c * width, width);
+      }
+    }
+    if (full && p.k_stride == 1) {
+      for (; c < p.channels; ++c) Store(to + c * width, Load(from + c * p.c_stride));
+    }
+    for (; c < p.channels; ++c) {
+      for (int64_t i = 0; i < kLanes; ++i) {
+        to[c * width + i] = k + i < p.outputs ? from[i * p.k_stride + c * p.c_stride] : 0;
+      }
+    }
+  }
+}
+
+void PointwiseMultiplyGradient(const PointwiseGradientProduct& p) {
+  const int64_t row_blocks = (p.row_channels + kLanes - 1) / kLanes;
+  const int64_t groups = (p.row_channels + kGradientRows - 1) / kGradientRows;
+  const int64_t first_fetch = groups > kGradientVecs ? groups - kGradientVecs : 0;
+  for (int64_t k = 0; k < p.column_blocks;) {
+    const int64_t left = p.column_blocks - k;
+    const int vecs = left == 4 || left == 2 ? 2 : left == 1 ? 1 : kGradientVecs;
+    const float* columns = p.columns + k * p.columns_block_stride;
+    for (int64_t row = 0; row < p.row_channels; row += kGradientRows) {
+      const float* rows = p.rows + row / kLanes * p.rows_block_stride + row % kLanes;
+      const int64_t next_rows = k == 0 && row / kLanes + 1 < row_blocks ? p.rows_block_stride : 0;
+      const int64_t next = row / kGradientRows - first_fetch;
+      const int64_t next_columns = next >= 0 && k + vecs + next < p.column_blocks
+                                       ? (vecs + next) * p.columns_block_stride
+                                       : 0;
+      float* to = p.sum + row * p.sum_stride + k * kLanes;
+      if (vecs == 3) MicroGradient<3>(p, rows, columns, next_rows, next_columns, to);
+      if (vecs == 2) MicroGradient<2>(p, rows, columns, next_rows, next_columns, to);
+      if (vecs == 1) MicroGradient<1>(p, rows, columns, next_rows, next_columns, to);
+    }
+    k += vecs;
+  }
+}
+
+void PointwiseSumPixels(const float* blob, int64_t pixels, float* to) {
+  Vec sum[4] = {};
+  int64_t pixel = 0;
+  for (; pixel + 4 <= pixels; pixel += 4) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sum[i] += Load(blob + (pixel + i) * kLanes);
+  }
+  for (; pixel < pixels; ++pixel) sum[0] += Load(blob + pixel * kLanes);
+  Store(to, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+int64_t PointwiseLanes() { return kLanes; }
+int64_t PointwisePixelGroup() { return kPixels; }
+int64_t PointwiseRowGroup() { return kGradientRows; }
+
+}  // namespace ringtail::RT_KERNEL_ISA
