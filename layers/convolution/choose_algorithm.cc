@@ -12,6 +12,7 @@
 #include "core/parallel_for.h"
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
+#include "layers/convolution/pointwise_convolution.h"
 #include "layers/convolution/winograd_convolution.h"
 #include "layers/kernels/kernels.h"
 #include "layers/onednn_version.h"
@@ -148,6 +149,7 @@ Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction di
   add(CreateWinograd(problem, direction, /*tile=*/4));
   add(CreateWinograd(problem, direction, /*tile=*/2));
   add(CreateDepthwise(problem, direction));
+  add(CreatePointwise(problem, direction));
   return candidates;
 }
 
