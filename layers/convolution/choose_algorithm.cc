@@ -1,6 +1,7 @@
 #include "layers/convolution/choose_algorithm.h"
 
 #include <fmt/core.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -118,6 +119,17 @@ AlgorithmChoice Measure(const Candidates& candidates, ProblemMemory* memory, Dir
   return choice;
 }
 
+AlgorithmChoice MeasureOnce(const Candidates& candidates, const ConvolutionProblem& problem,
+                            size_t scratch_bytes, Direction direction) {
+  AlgorithmChoice choice;
+  {
+    ProblemMemory memory(problem, scratch_bytes);
+    choice = Measure(candidates, &memory, direction);
+  }
+  malloc_trim(0);  // or the heap would keep the memory, beside that of the net
+  return choice;
+}
+
 // The candidate of that name; null: none.
 std::unique_ptr<ConvolutionAlgorithm> Take(Candidates* candidates, const std::string& name) {
   for (auto& candidate : *candidates) {
@@ -184,8 +196,7 @@ std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& 
   if (!CheckMemoryAvailable(ProblemMemory::Bytes(problem, scratch), "measuring").ok()) {
     return std::move(candidates.front());
   }
-  ProblemMemory memory(problem, scratch);
-  const AlgorithmChoice choice = Measure(candidates, &memory, direction);
+  const AlgorithmChoice choice = MeasureOnce(candidates, problem, scratch, direction);
   choices->Add(key, choice);
   return Take(&candidates, choice.algorithm);
 }
