@@ -60,6 +60,7 @@ struct SetupArgs {
   // As requested, in that order; valid while the layer lives.
   std::span<const Parameter* const> parameters;
   bool training = true;                  // false: Backward will never be called
+  bool measure = true;                   // algorithms of which nothing is known; false: do without
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
 };
 

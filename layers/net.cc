@@ -145,6 +145,7 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
     auto plan = layers[i]->Setup({.src = src,
                                   .parameters = model->parameters(i),
                                   .training = options.training,
+                                  .measure = options.measure,
                                   .needs_diff_src = {needs_diff_src.get(), node.inputs.size()}});
     RT_RETURN_IF_ERROR(plan.status().Annotate(fmt::format("layer '{}'", node.name)));
     RT_CHECK(plan->dst.SameShape(shapes[i].dst),

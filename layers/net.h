@@ -48,6 +48,8 @@ struct NetOptions {
   // much less memory for a few percent of the time. The results are the same bits.
   bool recompute = true;
   bool training = true;  // false: Forward only, in far less memory
+  // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
+  bool measure = true;
 };
 
 // One line of `summary` and `time`.

@@ -60,10 +60,9 @@ void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const 
   fmt::print("{:<32} {:<28} {:>9} {:>9} {:>8} {:>8} {:>6}  {}\n", "layer", "kind", "fwd ms",
              "bwd ms", "GFLOP/s", "GFLOP/s", "share", "implementation");
   for (const LayerTiming& layer : timing.layers) {
-    fmt::print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n",
-               layer.info.name, layer.info.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,
-               layer.backward_gflop_per_s, 100 * layer.share,
-               layer.info.implementation);
+    fmt::print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n", layer.info.name,
+               layer.info.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,
+               layer.backward_gflop_per_s, 100 * layer.share, layer.info.implementation);
   }
   fmt::print(
       "\nstep {:.2f} ms (median of {}; {:.2f} .. {:.2f}), {:.1f} pictures/s, {:.1f} GFLOP/s, "

@@ -102,7 +102,8 @@ StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
   RT_ASSIGN_OR_RETURN(const auto net,
                       Net::Create(model, {.batch = 1,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
-                                          .training = false}));  // takes no memory for gradients
+                                          .training = false,  // takes no memory for gradients
+                                          .measure = false}));
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
   return flops;

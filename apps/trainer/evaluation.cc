@@ -71,7 +71,8 @@ StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
   RT_ASSIGN_OR_RETURN(const auto net,
                       Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
                                           .image_size = options.image_size,
-                                          .training = false}));
+                                          .training = false,
+                                          .measure = pictures >= options.batch}));
   PictureLogits logits;
   logits.classes = model->num_classes();
   logits.values.assign(pictures * logits.classes, 0);

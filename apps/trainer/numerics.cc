@@ -46,7 +46,7 @@ Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
 void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
   const auto it = metadata.find(kAlgorithmsKey);
   if (it == metadata.end()) return;
-  const Status status = AlgorithmChoices::Shared().Merge(it->second);
+  const Status status = AlgorithmChoices::Shared().KeepAll(it->second);
   if (status.ok()) return;
   LogWarning(fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "
                          "chosen again",

@@ -100,6 +100,7 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
 
 StatusOr<TrainingOutcome> Trainer::Run() {
   RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
+  RT_RETURN_IF_ERROR(PreparePhases());
   // A run that was killed between writing its best checkpoint and calling it that.
   if (state_.progress.best_step == step()) SaveCheckpoint(/*best=*/true);
   while (true) {
@@ -120,6 +121,23 @@ StatusOr<TrainingOutcome> Trainer::Run() {
   return Finished();
 }
 
+// Sets a net up for each picture size of the run, so that what is too large fails now and not hours
+// later, and every checkpoint knows the convolution algorithms of all of them.
+Status Trainer::PreparePhases() {
+  const std::vector<int64_t> sizes = TrainingImageSizes(config_);
+  if (sizes.size() < 2) return OkStatus();
+  for (const int64_t size : sizes) RT_RETURN_IF_ERROR(CreateGradients(size).status());
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_size) {
+  const TrainConfig& train = config_.train();
+  return GradientPass::Create(state_.model(), {.batch = train.batch(),
+                                               .parts = train.accumulation(),
+                                               .image_size = image_size,
+                                               .seed = train.seed()});
+}
+
 // Makes net and loader for the picture size of this step, if they are not there.
 Status Trainer::EnterPhase() {
   const int64_t image_size = plan_.PhaseAt(step()).image_size;
@@ -127,11 +145,7 @@ Status Trainer::EnterPhase() {
   gradients_.reset();  // before the new ones take their memory
   loader_.reset();
   const TrainConfig& train = config_.train();
-  RT_ASSIGN_OR_RETURN(gradients_,
-                      GradientPass::Create(state_.model(), {.batch = train.batch(),
-                                                            .parts = train.accumulation(),
-                                                            .image_size = image_size,
-                                                            .seed = train.seed()}));
+  RT_ASSIGN_OR_RETURN(gradients_, CreateGradients(image_size));
   LoaderOptions options;
   options.mode = LoaderMode::kTrain;
   options.batch = train.batch();

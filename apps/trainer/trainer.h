@@ -63,6 +63,8 @@ class Trainer {
   Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
           TrainingObserver* observer, TrainingState state, TrainingPlan plan);
 
+  Status PreparePhases();
+  StatusOr<std::unique_ptr<GradientPass>> CreateGradients(int64_t image_size);
   Status EnterPhase();
   Status TrainStep();
   void HandleNonFinite(const BatchView& batch);

@@ -10,6 +10,7 @@
 
 #include "core/file.h"
 #include "core/logging.h"
+#include "layers/onednn_version.h"
 
 namespace ringtail {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 using Json = nlohmann::json;
 using Choices = std::map<std::string, AlgorithmChoice>;
 constexpr int kFormat = 1;
+// To be raised when the speed of our kernels changes: older measurements are then forgotten.
+constexpr int kKernelsVersion = 1;
 constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
 std::string CachePath() {
@@ -33,12 +36,12 @@ std::string CachePath() {
   return folder + "/ringtail/convolutions.json";
 }
 
-std::string Write(const Choices& choices) {
+std::string Write(const Choices& choices, const std::string& versions) {
   Json entries = Json::object();
   for (const auto& [key, choice] : choices) {
     entries[key] = {{"algorithm", choice.algorithm}, {"seconds", choice.seconds}};
   }
-  return Json{{"format", kFormat}, {"choices", std::move(entries)}}.dump(1);
+  return Json{{"format", kFormat}, {"versions", versions}, {"choices", std::move(entries)}}.dump(1);
 }
 
 bool ReadEntry(const Json& entry, AlgorithmChoice* choice) {
@@ -54,13 +57,17 @@ bool ReadEntry(const Json& entry, AlgorithmChoice* choice) {
   return true;
 }
 
-StatusOr<Choices> Read(std::string_view text) {
+StatusOr<Choices> Read(std::string_view text, const std::string& versions) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return InvalidArgument("not a JSON object");
   const auto format = json.find("format");
+  const auto of = json.find("versions");
   const auto entries = json.find("choices");
   if (format == json.end() || !format->is_number_integer() || *format != kFormat) {
     return InvalidArgument(fmt::format("its format is not {}", kFormat));
+  }
+  if (of == json.end() || !of->is_string() || *of != versions) {
+    return FailedPrecondition(fmt::format("it is not of {}", versions));
   }
   if (entries == json.end() || !entries->is_object()) return InvalidArgument("it has no choices");
   Choices choices;
@@ -72,10 +79,14 @@ StatusOr<Choices> Read(std::string_view text) {
   return choices;
 }
 
-StatusOr<Choices> ReadFile(const std::string& path) {
-  if (path.empty() || !std::filesystem::exists(path)) return Choices{};
-  RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(path, kMaxFileBytes));
-  auto choices = Read(text);
+// No file, or one of other versions: no choices.
+StatusOr<Choices> ReadFile(const std::string& path, const std::string& versions) {
+  if (path.empty()) return Choices{};
+  const auto text = ReadFileText(path, kMaxFileBytes);
+  if (text.status().code() == StatusCode::kNotFound) return Choices{};
+  RT_RETURN_IF_ERROR(Status(text.status()));
+  auto choices = Read(*text, versions);
+  if (choices.status().code() == StatusCode::kFailedPrecondition) return Choices{};
   RT_RETURN_IF_ERROR(choices.status().Annotate(path));
   return choices;
 }
@@ -83,52 +94,73 @@ StatusOr<Choices> ReadFile(const std::string& path) {
 }  // namespace
 
 AlgorithmChoices& AlgorithmChoices::Shared() {
-  static AlgorithmChoices choices(CachePath());
+  static AlgorithmChoices choices(
+      CachePath(), fmt::format("oneDNN {}, kernels {}", OneDnnVersion(), kKernelsVersion));
   return choices;
 }
 
-AlgorithmChoices::AlgorithmChoices(std::string path) : path_(std::move(path)) {
-  auto choices = ReadFile(path_);
+AlgorithmChoices::AlgorithmChoices(std::string path, std::string versions)
+    : path_(std::move(path)), versions_(std::move(versions)) {
+  auto choices = ReadFile(path_, versions_);
   if (choices.ok()) {
-    choices_ = *std::move(choices);
+    measured_ = *std::move(choices);
   } else {
     LogWarning(fmt::format("{}; convolutions are measured again", choices.status().message()));
   }
 }
 
 const AlgorithmChoice* AlgorithmChoices::Find(const std::string& key) {
-  const auto it = choices_.find(key);
-  if (it == choices_.end()) return nullptr;
-  used_.insert(key);
-  return &it->second;
+  for (const Choices* choices : {&kept_, &measured_}) {
+    const auto it = choices->find(key);
+    if (it == choices->end()) continue;
+    used_.insert(key);
+    return &it->second;
+  }
+  return nullptr;
 }
 
 void AlgorithmChoices::Add(const std::string& key, AlgorithmChoice choice) {
-  choices_[key] = std::move(choice);
+  if (resumed_) {
+    resumed_ = false;
+    LogWarning("the run's convolution algorithms are not known for this machine and these shapes; "
+               "it goes on just as well, but perhaps not to the same bits");
+  }
+  kept_.erase(key);
+  measured_[key] = std::move(choice);
   used_.insert(key);
   changed_ = true;
 }
 
-std::string AlgorithmChoices::Used() const {
-  Choices used;
-  for (const std::string& key : used_) used.emplace(key, choices_.at(key));
-  return Write(used);
+void AlgorithmChoices::Keep(const std::string& key, AlgorithmChoice choice) {
+  kept_[key] = std::move(choice);
+  used_.insert(key);
 }
 
-Status AlgorithmChoices::Merge(std::string_view json) {
-  RT_ASSIGN_OR_RETURN(Choices taken, Read(json));
-  for (auto& [key, choice] : taken) choices_[key] = std::move(choice);
+std::string AlgorithmChoices::Used() const {
+  Choices used;
+  for (const std::string& key : used_) {
+    const auto kept = kept_.find(key);
+    used.emplace(key, kept != kept_.end() ? kept->second : measured_.at(key));
+  }
+  return Write(used, versions_);
+}
+
+Status AlgorithmChoices::KeepAll(std::string_view json) {
+  RT_ASSIGN_OR_RETURN(Choices choices, Read(json, versions_));
+  resumed_ = !choices.empty();
+  for (auto& [key, choice] : choices) Keep(key, std::move(choice));
   return OkStatus();
 }
 
 void AlgorithmChoices::Save() {
   if (!changed_ || path_.empty()) return;
   changed_ = false;
-  Choices all = choices_;
-  // What another process has found meanwhile; a damaged file is replaced.
-  if (auto others = ReadFile(path_); others.ok()) all.merge(*others);
+  // What another process has found meanwhile stays; a damaged file is replaced.
+  Choices all;
+  if (auto others = ReadFile(path_, versions_); others.ok()) all = *std::move(others);
+  for (const auto& [key, choice] : measured_) all.emplace(key, choice);
   Status status = MakeDirectories(std::filesystem::path(path_).parent_path());
-  if (status.ok()) status = WriteFileAtomic(path_, Write(all));
+  if (status.ok()) status = WriteFileAtomic(path_, Write(all, versions_));
   if (!status.ok()) {
     LogWarning(fmt::format("{}; the next run will measure its convolutions again",
                            status.message()));

@@ -1,14 +1,15 @@
 // AlgorithmChoices: which algorithm won, for every convolution that was ever measured here.
 //
-//   key     "AMD EPYC, avx512, 2 threads, oneDNN 2.6.3, kernels 1; forward 32x64x56x56:16 ..."
+//   key     "AMD EPYC, avx512, 2 threads; forward 32x64x56x56:16 to 32x64x56x56:16, window 3x3 ..."
 //   choice  "winograd 4x4", and what each candidate took
 //
 // The last bits of a result depend on the choice. That is why it is made once: it is remembered in
-// a file of the user's cache folder, goes into every checkpoint (Used), and a resumed run takes it
-// from there (Merge) before anything is measured.
-// File: $XDG_CACHE_HOME/ringtail/convolutions.json, else ~/.cache/ringtail/convolutions.json. A file
-// that cannot be read or written costs a warning and the measuring. Processes may share it: what one
-// has found is kept by the others.
+// a file of the user's cache folder, goes into every checkpoint (Used), and a resumed run keeps it
+// (Keep) before anything is measured. Measurements of other versions of oneDNN or our kernels
+// (`versions`) count for nothing.
+// File: $XDG_CACHE_HOME/ringtail/convolutions.json, else under ~/.cache. One that cannot be read or
+// written costs a warning and the measuring. Processes may share it and keep what others have found;
+// two that save at the same instant may lose an entry, which is then measured again.
 // Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_ALGORITHM_CHOICES_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_ALGORITHM_CHOICES_H_
@@ -32,25 +33,28 @@ class AlgorithmChoices {
   // Those of this process, with what the cache file holds.
   static AlgorithmChoices& Shared();
 
-  AlgorithmChoices() = default;  // empty and without a file
-  explicit AlgorithmChoices(std::string path);
+  // `path` empty: without a file.
+  AlgorithmChoices(std::string path, std::string versions);
 
   // Null if nothing is known. Counts as used.
   const AlgorithmChoice* Find(const std::string& key);
+  // What was measured. Warns, once, if a run was resumed and so loses its last bits.
   void Add(const std::string& key, AlgorithmChoice choice);
+  // A choice of this run alone, before those that are measured: it is not saved.
+  void Keep(const std::string& key, AlgorithmChoice choice);
 
   // All that were found or added, as JSON.
   std::string Used() const;
-  // Takes over what Used() wrote, in place of what is known. InvalidArgument, and nothing is taken,
-  // if it is not that.
-  Status Merge(std::string_view json);
+  // Keeps all that Used() wrote. An error, and nothing is kept, if it is not that or of other
+  // versions.
+  Status KeepAll(std::string_view json);
   // Writes the file if anything was added; warns if that fails.
   void Save();
 
  private:
-  std::string path_;
-  bool changed_ = false;
-  std::map<std::string, AlgorithmChoice> choices_;
+  std::string path_, versions_;
+  bool changed_ = false, resumed_ = false;
+  std::map<std::string, AlgorithmChoice> kept_, measured_;
   std::set<std::string> used_;
 };
 

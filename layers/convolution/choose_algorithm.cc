@@ -16,7 +16,6 @@
 #include "layers/convolution/pointwise_convolution.h"
 #include "layers/convolution/winograd_convolution.h"
 #include "layers/kernels/kernels.h"
-#include "layers/onednn_version.h"
 
 namespace ringtail {
 namespace {
@@ -24,12 +23,11 @@ namespace {
 using Candidates = std::vector<std::unique_ptr<ConvolutionAlgorithm>>;
 using Direction = ConvolutionDirection;
 
-// To be raised when the speed of our kernels changes: older choices are then measured again.
-constexpr int kKernelsVersion = 1;
 // Rounds of one call of each candidate: at least and at most, and no more after so long. Calls of
 // microseconds are repeated more often, because a disturbance may outlast several of them.
 constexpr int kMinRounds = 3, kMaxRounds = 12;
 constexpr double kSecondsForRounds = 0.04;
+constexpr double kSecondsAtMost = 1;  // after which not even the minimum is done
 constexpr double kHopeless = 1.3;  // times the best: not called again
 
 const char* PolicyAlgorithm(ConvolutionPolicy policy) {
@@ -95,16 +93,21 @@ size_t MostScratch(const Candidates& candidates) {
   return bytes;
 }
 
-// The least time of each candidate: what disturbs a machine only ever adds.
+// The least time of each candidate: what disturbs a machine only ever adds. The first round touches
+// memory and code, and counts only where there is no time for a second.
 AlgorithmChoice Measure(const Candidates& candidates, ProblemMemory* memory, Direction direction) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const ConvolutionTensors tensors = memory->Tensors(direction);
-  std::vector<double> least(candidates.size(), std::numeric_limits<double>::infinity());
-  double best = std::numeric_limits<double>::infinity(), spent = 0;
-  for (const auto& candidate : candidates) candidate->Run(tensors);  // touches memory and code
-  for (int round = 0; round < kMaxRounds; ++round) {
-    if (round >= kMinRounds && spent > kSecondsForRounds) break;
+  std::vector<double> least(candidates.size(), kInfinity);
+  double best = kInfinity, spent = 0;
+  for (int round = 0; round <= kMaxRounds; ++round) {
+    if (spent > kSecondsAtMost || (round > kMinRounds && spent > kSecondsForRounds)) break;
+    if (round == 1) {
+      std::ranges::fill(least, kInfinity);
+      best = kInfinity;
+    }
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (round > 0 && least[i] > kHopeless * best) continue;
+      if (round > 1 && least[i] > kHopeless * best) continue;
       const double seconds = Seconds(candidates[i].get(), tensors);
       spent += seconds;
       least[i] = std::min(least[i], seconds);
@@ -168,17 +171,16 @@ Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction di
 std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
   const Window& w = p.window;
   return fmt::format(
-      "{}, {}, {} threads, oneDNN {}, kernels {}; {} {}:{} to {}:{}, window {}x{}, stride {} {}, "
-      "padding {} {} {} {}, dilation {} {}, groups {}{}{}",
-      CpuModel(), KernelIsaName(SelectedKernelIsa()), NumComputeThreads(), OneDnnVersion(),
-      kKernelsVersion, DirectionName(direction), p.src.ShapeString(), p.src.block,
-      p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW, w.PT, w.PL, w.PB, w.PR, w.DH, w.DW,
-      p.groups, p.bias ? ", bias" : "", p.activation != Activation::kNone ? ", activation" : "");
+      "{}, {}, {} threads; {} {}:{} to {}:{}, window {}x{}, stride {} {}, padding {} {} {} {}, "
+      "dilation {} {}, groups {}{}{}",
+      CpuModel(), KernelIsaName(SelectedKernelIsa()), NumComputeThreads(), DirectionName(direction),
+      p.src.ShapeString(), p.src.block, p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW,
+      w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "", p.activation != Activation::kNone ? ", activation" : "");
 }
 
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
                                                       Direction direction,
-                                                      ConvolutionPolicy policy,
+                                                      ConvolutionPolicy policy, bool measure,
                                                       AlgorithmChoices* choices) {
   Candidates candidates = ConvolutionCandidates(problem, direction);
   if (policy != FASTEST) {
@@ -191,9 +193,11 @@ std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& 
   if (const AlgorithmChoice* known = choices->Find(key)) {
     if (auto chosen = Take(&candidates, known->algorithm)) return chosen;
   }
+  if (!measure) return std::move(candidates.front());
   const size_t scratch = MostScratch(candidates);
   // A net too large for the machine is refused where all its memory is known.
-  if (!CheckMemoryAvailable(ProblemMemory::Bytes(problem, scratch), "measuring").ok()) {
+  if (!CheckMemoryAvailable(2 * ProblemMemory::Bytes(problem, scratch), "measuring").ok()) {
+    choices->Keep(key, {.algorithm = candidates.front()->name(), .seconds = {}});
     return std::move(candidates.front());
   }
   const AlgorithmChoice choice = MeasureOnce(candidates, problem, scratch, direction);

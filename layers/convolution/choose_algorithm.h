@@ -1,8 +1,9 @@
 // Which algorithm a layer uses for one direction of its convolution: the fastest here, by
 // measurement, or the one that the config asks for.
 //
-// Measuring runs every candidate on memory of its own, the fast ones several times, and costs
-// milliseconds per layer and direction; what was measured is remembered (algorithm_choices.h).
+// Measuring runs every candidate on memory of its own, the fast ones several times: a tenth of a
+// second per direction of an ordinary layer, a few seconds for one that itself takes seconds. What
+// was measured is remembered (algorithm_choices.h).
 // Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_
@@ -25,11 +26,12 @@ const char* DirectionName(ConvolutionDirection direction);  // "backward-data"
 // "<machine>; <direction> <shapes>": what a choice depends on.
 std::string ChoiceKey(const ConvolutionProblem& problem, ConvolutionDirection direction);
 
-// FASTEST: by `choices`, or measured and added there. WINOGRAD_*: where it applies, else oneDNN.
+// FASTEST: by `choices`; or measured and added there; or oneDNN's without `measure` or without the
+// memory for it. WINOGRAD_*: where it applies, else oneDNN's.
 // Throws dnnl::error.
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction,
-                                                      ConvolutionPolicy policy,
+                                                      ConvolutionPolicy policy, bool measure,
                                                       AlgorithmChoices* choices);
 
 }  // namespace ringtail

@@ -1,6 +1,6 @@
 // ConvolutionAlgorithm: one way to compute one direction of a convolution; and ConvolutionProblem,
 // what all of them are made from. A layer holds one algorithm per direction, chosen by measurement
-// (choose_algorithms.h).
+// (choose_algorithm.h).
 //
 //   direction          reads                   writes
 //   forward            src, weight, bias       dst, after the fused activation
@@ -8,7 +8,7 @@
 //   backward-weights   src, diff_dst           diff_weight, diff_bias
 //
 // Blobs have the layouts of the problem's descriptors; padding channels are zero on the way in and
-// written as zero. Parameters are plain: (OC, IC/groups, KH, KW) and (OC).
+// written as zero (where inputs are finite). Parameters are plain: (OC, IC/groups, KH, KW) and (OC).
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
 
@@ -30,7 +30,7 @@ struct ConvolutionProblem {
   int64_t groups = 1;
   BlobDesc src, dst;  // with layouts
   bool bias = false;
-  Activation activation = Activation::kNone;  // fused into forward; the caller undoes it on diff_dst
+  Activation activation = Activation::kNone;  // fused; the caller applies its gradient to diff_dst
   bool training = true;
 
   bool depthwise() const { return groups == src.C && groups == dst.C; }

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "layers/activation_gradient.h"
 #include "layers/convolution/choose_algorithm.h"
 #include "layers/convolution/onednn_convolution.h"
@@ -75,7 +77,8 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   problem_.dst.block = OneDnnOutputBlock(problem_);
 
   const auto choose = [&](ConvolutionDirection direction) {
-    return ChooseAlgorithm(problem_, direction, config_.algorithm(), &AlgorithmChoices::Shared());
+    return ChooseAlgorithm(problem_, direction, config_.algorithm(), args.measure,
+                           &AlgorithmChoices::Shared());
   };
   forward_ = choose(ConvolutionDirection::kForward);
   size_t scratch_bytes = forward_->scratch_bytes();

@@ -4,8 +4,9 @@
 // Each source layers/kernels/NAME.cc is compiled three times, with RT_KERNEL_ISA = baseline, avx2,
 // avx512, inside `namespace ringtail::RT_KERNEL_ISA`. To add a kernel: declare it in NAME.h with
 // RT_DECLARE_KERNEL, define it in NAME.cc, call it through RT_KERNEL(name)(arguments).
-// Rules: plain loops over pointers, `#pragma omp simd`, no inline function of the standard library
-// and no other header than <cstdint>, <cmath> and the kernel's own: otherwise the linker could pick
+// Rules: plain loops over pointers with `#pragma omp simd`, or Vec (vec.h) where the compiler does
+// not keep a product's sums in registers; no inline function of the standard library and no other
+// header than <cstdint>, <cmath> and the kernel's own: otherwise the linker could pick
 // an AVX-512 version of a shared inline function for a machine that has none. Kernels do not start
 // threads: the caller splits the work with core/parallel_for.h.
 #ifndef RINGTAIL_LAYERS_KERNELS_KERNELS_H_

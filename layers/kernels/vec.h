@@ -22,7 +22,8 @@ constexpr int kRegisters = 16;
 #endif
 
 using Vec = float __attribute__((vector_size(kLanes * sizeof(float))));
-using VecInMemory = float __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+using VecInMemory =
+    float __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
 [[gnu::always_inline]] static inline Vec Load(const float* p) {
   return *reinterpret_cast<const VecInMemory*>(p);

@@ -2,8 +2,8 @@
 
 #include "layers/kernels/vec.h"
 
-// Each micro-kernel keeps a block of the result in registers: kRows x kVecs accumulators, with kVecs
-// registers for one operand, while the other comes as broadcasts from memory. 12 accumulators of
+// Each micro-kernel keeps a block of the result in registers: kRows x kVecs accumulators, with
+// kVecs registers for one operand, while the other comes as broadcasts from memory. 12 accumulators of
 // 16 registers (AVX2) or 24 of 32 (AVX-512) hide the latency of the multiply-adds.
 namespace ringtail::RT_KERNEL_ISA {
 namespace {

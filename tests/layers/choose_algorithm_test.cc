@@ -31,8 +31,8 @@ ConvolutionProblem Problem(int64_t kernel = 3, int64_t stride = 1) {
 
 TEST(ChooseAlgorithmTest, MeasuresAllCandidatesAndRemembersTheFastest) {
   for (const ConvolutionDirection direction : kDirections) {
-    AlgorithmChoices choices;
-    const auto chosen = ChooseAlgorithm(Problem(), direction, FASTEST, &choices);
+    AlgorithmChoices choices("", "");
+    const auto chosen = ChooseAlgorithm(Problem(), direction, FASTEST, true, &choices);
     const AlgorithmChoice* choice = choices.Find(ChoiceKey(Problem(), direction));
     ASSERT_NE(choice, nullptr);
     EXPECT_EQ(choice->algorithm, chosen->name());
@@ -48,29 +48,29 @@ TEST(ChooseAlgorithmTest, MeasuresAllCandidatesAndRemembersTheFastest) {
 
 TEST(ChooseAlgorithmTest, WhatIsKnownIsNotMeasuredAgain) {
   for (const std::string name : {"winograd 2x2", "winograd 4x4"}) {
-    AlgorithmChoices choices;
+    AlgorithmChoices choices("", "");
     const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
     choices.Add(key, {.algorithm = name, .seconds = {{name, 1}}});
     const auto chosen =
-        ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, &choices);
+        ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
     EXPECT_EQ(chosen->name(), name);
     EXPECT_EQ(choices.Find(key)->seconds.size(), 1U);
   }
 }
 
 TEST(ChooseAlgorithmTest, ChoiceOfAnAlgorithmThatIsGoneIsMadeAgain) {
-  AlgorithmChoices choices;
+  AlgorithmChoices choices("", "");
   const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
   choices.Add(key, {.algorithm = "of an older version", .seconds = {}});
-  const auto chosen = ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, &choices);
+  const auto chosen = ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
   EXPECT_EQ(choices.Find(key)->algorithm, chosen->name());
 }
 
 TEST(ChooseAlgorithmTest, ConfigCanForceOne) {
-  AlgorithmChoices choices;
+  AlgorithmChoices choices("", "");
   for (const ConvolutionDirection direction : kDirections) {
     const auto name = [&](const ConvolutionProblem& problem, ConvolutionPolicy policy) {
-      return ChooseAlgorithm(problem, direction, policy, &choices)->name();
+      return ChooseAlgorithm(problem, direction, policy, true, &choices)->name();
     };
     EXPECT_EQ(name(Problem(), WINOGRAD_4X4), "winograd 4x4");
     EXPECT_EQ(name(Problem(), WINOGRAD_2X2), "winograd 2x2");
@@ -79,6 +79,19 @@ TEST(ChooseAlgorithmTest, ConfigCanForceOne) {
     EXPECT_THAT(name(Problem(3, 2), WINOGRAD_4X4), testing::Not(HasSubstr("winograd")));
     EXPECT_THAT(name(Problem(5), WINOGRAD_4X4), testing::Not(HasSubstr("winograd")));
   }
+}
+
+TEST(ChooseAlgorithmTest, WithoutMeasuringWhatIsKnownElseOneDnn) {
+  AlgorithmChoices choices("", "");
+  const auto name = [&] {
+    const auto direction = ConvolutionDirection::kForward;
+    return ChooseAlgorithm(Problem(), direction, FASTEST, /*measure=*/false, &choices)->name();
+  };
+  EXPECT_EQ(name(), CreateOneDnnConvolution(Problem(), ConvolutionDirection::kForward)->name());
+  const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
+  EXPECT_EQ(choices.Find(key), nullptr);
+  choices.Add(key, {.algorithm = "winograd 2x2", .seconds = {}});
+  EXPECT_EQ(name(), "winograd 2x2");
 }
 
 TEST(ChooseAlgorithmTest, KeySaysWhatASpeedDependsOn) {

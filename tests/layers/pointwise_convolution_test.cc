@@ -90,7 +90,11 @@ class PointwiseTest : public testing::TestWithParam<Case> {
     const int64_t elements = direction == Direction::kForward        ? problem_.dst.elements()
                              : direction == Direction::kBackwardData ? problem_.src.elements()
                                                                      : weight_.size();
-    std::vector<float> out(elements + (weights && problem_.bias ? bias_.size() : 0), NAN);
+    // Aligned as a net's memory is: what is large is then written past the caches.
+    const size_t size = elements + (weights && problem_.bias ? bias_.size() : 0);
+    AlignedBuffer memory(size * sizeof(float));
+    const std::span<float> out = memory.floats().first(size);
+    std::ranges::fill(out, NAN);
     ConvolutionTensors tensors = {.scratch = scratch.data()};
     if (direction != Direction::kBackwardData) tensors.src = src_.data();
     if (direction != Direction::kForward) tensors.diff_dst = diff_dst_.data();
@@ -104,7 +108,7 @@ class PointwiseTest : public testing::TestWithParam<Case> {
     if (direction == Direction::kForward && problem_.bias) tensors.bias = bias_.data();
     algorithm->Run(tensors);
     SetNumComputeThreads(before);
-    return out;
+    return {out.begin(), out.end()};
   }
 
   double Activate(double x) const {

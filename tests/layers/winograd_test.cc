@@ -183,7 +183,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
                                          // Large filters: panel by panel, part by part.
                                          Case{4, 2, 192, 208, 6, 6, 1, 1, 1, 1},
                                          Case{2, 2, 256, 272, 4, 4, 1, 1, 1, 1},
-                                         Case{4, 1, 192, 208, 1, 1600, 1, 1, 1, 1}));
+                                         Case{4, 1, 192, 208, 1, 1600, 1, 1, 1, 1},
+                                         Case{4, 1, 192, 208, 1, 400, 1, 1, 1, 1},
+                                         Case{4, 1, 352, 352, 1, 1000, 1, 1, 1, 1}));
 
 }  // namespace
 }  // namespace ringtail
