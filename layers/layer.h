@@ -137,9 +137,9 @@ class Layer {
   virtual void Forward(const ForwardArgs& args) = 0;
   virtual void Backward(const BackwardArgs& args) = 0;
 
-  // Writes the dst of the last Forward again, bit for bit, from src and state, without scratch;
-  // changes nothing else.
-  // Called only if the plan says `recomputable`: then dst need not be kept from forward to backward.
+  // Writes the dst of the last Forward again, bit for bit, from src and state (scratch is null);
+  // changes nothing else. Called only if the plan says `recomputable`: then dst need not be kept from forward
+  // to backward.
   virtual void Recompute(const ForwardArgs& args);
 
   // The map that makes dst of src[0], whose coefficients Forward puts into `state`.
