@@ -13,6 +13,7 @@
 namespace ringtail {
 namespace {
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kFloatsPerLine = 16;  // arrays in scratch start on a cache line
 
 using PerChannel = std::array<double, 16>;  // of one channel block, the largest
@@ -33,14 +34,9 @@ BlobDesc BestView(BlobDesc desc) {
 }  // namespace
 
 struct BatchNormLayer::Work {
-  float *mean, *inv_std;                 // per channel, in state
-  float *scale, *bias, *slope, *offset;  // per channel
+  float *mean, *scale, *bias, *inv_std;  // per channel, in state
+  float *slope, *offset;                 // per channel
   double *first, *second;  // per (sample, channel): mean and m2, or the two gradient sums
-  float low, high;
-
-  BatchNormAffine Affine(int64_t channel) const {
-    return {mean + channel, scale + channel, bias + channel, low, high};
-  }
 };
 
 BatchNormLayer::BatchNormLayer(const BatchNormConfig& config) : config_(config) {}
@@ -94,13 +90,14 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
                    .backward_needs_src = true,
                    .forward_in_place = !args.training,
                    .recomputable = true,
-                   .backward_in_place = true};
+                   .backward_in_place = true,
+                   .dst_is_affine = true};
 }
 
-size_t BatchNormLayer::StateBytes() const { return 2 * RoundUp(channels()) * sizeof(float); }
+size_t BatchNormLayer::StateBytes() const { return 4 * RoundUp(channels()) * sizeof(float); }
 
 size_t BatchNormLayer::ScratchBytes() const {
-  return 4 * RoundUp(channels()) * sizeof(float) +
+  return 2 * RoundUp(channels()) * sizeof(float) +
          2 * RoundUp(view_.N * channels()) * sizeof(double);
 }
 
@@ -108,20 +105,25 @@ BatchNormLayer::Work BatchNormLayer::MakeWork(std::byte* state, std::byte* scrat
   const int64_t stride = RoundUp(channels());
   auto* statistics = reinterpret_cast<float*>(state);
   auto* coefficients = reinterpret_cast<float*>(scratch);
-  auto* sums = reinterpret_cast<double*>(coefficients + 4 * stride);
-  Work work{.mean = statistics,
-            .inv_std = statistics + stride,
-            .scale = coefficients,
-            .bias = coefficients + stride,
-            .slope = coefficients + 2 * stride,
-            .offset = coefficients + 3 * stride,
-            .first = sums,
-            .second = sums + RoundUp(view_.N * channels()),
-            .low = -std::numeric_limits<float>::infinity(),
-            .high = std::numeric_limits<float>::infinity()};
-  if (activation_ != Activation::kNone) work.low = 0;
-  if (activation_ == Activation::kRelu6) work.high = 6;
-  return work;
+  auto* sums = reinterpret_cast<double*>(coefficients + 2 * stride);
+  return {.mean = statistics,
+          .scale = statistics + stride,
+          .bias = statistics + 2 * stride,
+          .inv_std = statistics + 3 * stride,
+          .slope = coefficients,
+          .offset = coefficients + stride,
+          .first = sums,
+          .second = sums + RoundUp(view_.N * channels())};
+}
+
+ChannelAffine BatchNormLayer::DstAffine(const std::byte* state) const {
+  const int64_t stride = RoundUp(channels());
+  const auto* mean = reinterpret_cast<const float*>(state);
+  return {.mean = mean,
+          .scale = mean + stride,
+          .bias = mean + 2 * stride,
+          .low = activation_ == Activation::kNone ? -kInfinity : 0,
+          .high = activation_ == Activation::kRelu6 ? 6 : kInfinity};
 }
 
 int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {
@@ -209,21 +211,19 @@ void BatchNormLayer::UseBatchStatistics(const Work& work, int64_t channel_block)
   SetAffine(work, channel_block);
 }
 
-void BatchNormLayer::Apply(const ForwardArgs& args, const Work& work, int64_t n,
-                           int64_t channel_block) const {
+void BatchNormLayer::Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const {
+  if (args.dst == nullptr) return;
   const int64_t offset = Offset(n, channel_block);
   RT_KERNEL(BatchNormApply)
-  (args.src[0] + offset, view_.plane(), view_.block, work.Affine(channel_block * view_.block),
-   args.dst + offset);
+  (args.src[0] + offset, view_.plane(), view_.block,
+   DstAffine(args.state).From(channel_block * view_.block), args.dst + offset);
 }
 
 void BatchNormLayer::Forward(const ForwardArgs& args) {
   const Work work = MakeWork(args.state, args.scratch);
-  const auto map = [&](int64_t n, int64_t b) { Apply(args, work, n, b); };
   if (!args.step->training) {
     UseRunningStatistics(work);
-    SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {}, map);
-    return;
+    return Recompute(args);
   }
   const auto moments = RT_KERNEL(BatchNormMoments);
   SumCombineMap(
@@ -232,14 +232,14 @@ void BatchNormLayer::Forward(const ForwardArgs& args) {
         moments(args.src[0] + Offset(n, b), view_.plane(), view_.block, work.first + slot,
                 work.second + slot);
       },
-      [&](int64_t b) { UseBatchStatistics(work, b); }, map);
+      [&](int64_t b) { UseBatchStatistics(work, b); },
+      [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
 
-// The batch's statistics are in the state; only the map is left to do.
+// The statistics are in the state; only the map is left to do.
 void BatchNormLayer::Recompute(const ForwardArgs& args) {
-  const Work work = MakeWork(args.state, args.scratch);
-  SumCombineMap([](int64_t, int64_t) {}, [&](int64_t b) { SetAffine(work, b); },
-                [&](int64_t n, int64_t b) { Apply(args, work, n, b); });
+  SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {},
+                [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
 
 // Adds the sums over the samples; parameter gradients, and the coefficients of diff_src.
@@ -268,20 +268,20 @@ void BatchNormLayer::Backward(const BackwardArgs& args) {
   RT_CHECK(args.step->training, "batch norm's backward belongs to a forward with batch statistics");
   const Work work = MakeWork(args.state, args.scratch);
   const int64_t plane = view_.plane(), block = view_.block;
-  for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
+  const ChannelAffine affine = DstAffine(args.state);
   const auto sums = RT_KERNEL(BatchNormGradientSums);
   const auto gradient = RT_KERNEL(BatchNormGradient);
   SumCombineMap(
       [&](int64_t n, int64_t b) {
         const int64_t offset = Offset(n, b), slot = n * channels() + b * block;
-        sums(args.src[0] + offset, args.diff_dst + offset, plane, block, work.Affine(b * block),
+        sums(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
              work.first + slot, work.second + slot);
       },
       [&](int64_t b) { FinishGradientSums(work, b); },
       [&](int64_t n, int64_t b) {
         if (args.diff_src[0] == nullptr) return;
         const int64_t offset = Offset(n, b);
-        gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, work.Affine(b * block),
+        gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
                  work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
       });
 }

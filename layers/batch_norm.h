@@ -8,11 +8,12 @@
 //   diff_src = weight inv_std (g - diff_bias / M - (src - mean) inv_std diff_weight / M)
 // The mask of the activation is computed again from src, so that dst is not kept.
 // Parameters: weight, bias (C); buffers running_mean, running_var (C).
-// State: mean, inv_std. Scratch: sums per (sample, channel). Sums are taken per (sample, channel
-// block) in float pieces, and added over samples in double in a fixed order: the same bits for any
-// number of threads.
-// Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once, backward reads
-// src and diff_dst twice and writes diff_src once; memory-bound.
+// State: mean, inv_std, and scale and bias of the map that they make (DstAffine). Scratch: sums per
+// (sample, channel). Sums are taken per (sample, channel block) in float pieces, and added over
+// samples in double in a fixed order: the same bits for any number of threads.
+// Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once (deferred: reads
+// src once in training, nothing in evaluation), backward reads src and diff_dst twice and writes
+// diff_src once; memory-bound.
 #ifndef RINGTAIL_LAYERS_BATCH_NORM_H_
 #define RINGTAIL_LAYERS_BATCH_NORM_H_
 
@@ -33,6 +34,7 @@ class BatchNormLayer : public Layer {
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
   void Recompute(const ForwardArgs& args) override;
+  ChannelAffine DstAffine(const std::byte* state) const override;
   std::string Implementation() const override;
 
  private:
@@ -48,7 +50,7 @@ class BatchNormLayer : public Layer {
   void UseBatchStatistics(const Work& work, int64_t channel_block) const;
   void SetAffine(const Work& work, int64_t channel_block) const;
   void FinishGradientSums(const Work& work, int64_t channel_block) const;
-  void Apply(const ForwardArgs& args, const Work& work, int64_t n, int64_t channel_block) const;
+  void Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const;
   template <typename Sum, typename Combine, typename Map>
   void SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const;
 

@@ -78,7 +78,10 @@ StatusOr<Graph> Graph::Build(const NetConfig& config, std::string* error_origin)
               .name = name,
               .kind = KindName(layer.config),
               .origin = layer.origin};
-    for (const std::string& input : layer.config.input()) node.inputs.push_back(index.at(input));
+    for (const std::string& input : layer.config.input()) {
+      node.inputs.push_back(index.at(input));
+      if (node.inputs.back() != kImagesInput) ++graph.nodes_[node.inputs.back()].readers;
+    }
     RT_RETURN_IF_ERROR(node.Instantiate().status().Annotate(fmt::format("layer '{}'", name)));
     index[name] = graph.size();
     graph.nodes_.push_back(std::move(node));

@@ -21,6 +21,7 @@ struct Node {
   const LayerConfig* config = nullptr;  // owned by the Graph
   std::string name, kind, origin;       // kind: "convolution", "batch_norm+relu6"
   std::vector<int> inputs;              // earlier nodes or kImagesInput
+  int readers = 0;                      // how often it is an input
   Activation fused = Activation::kNone;
 
   // A fresh layer for this node, the activation fused.

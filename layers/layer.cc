@@ -8,4 +8,9 @@ bool Layer::FuseActivation(Activation) { return false; }
 
 void Layer::Recompute(const ForwardArgs&) { RT_CHECK(false, "this layer is not recomputable"); }
 
+ChannelAffine Layer::DstAffine(const std::byte*) const {
+  RT_CHECK(false, "this layer's dst is no map of src");
+  return {};
+}
+
 }  // namespace ringtail

@@ -29,6 +29,7 @@
 #include "core/random.h"
 #include "core/status.h"
 #include "layers/blob.h"
+#include "layers/kernels/affine.h"
 
 namespace ringtail {
 
@@ -62,6 +63,7 @@ struct SetupArgs {
   bool training = true;                  // false: Backward will never be called
   bool measure = true;                   // algorithms of which nothing is known; false: do without
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
+  bool src_is_affine = false;  // src[0] is a dst_is_affine that nobody else reads: it may be deferred
 };
 
 // What Setup decides. Bytes are for one step; the net shares memory between layers
@@ -77,6 +79,10 @@ struct LayerPlan {
   bool forward_in_place = false;   // dst may be the same memory as src[0] (same layout)
   bool recomputable = false;       // Recompute can write dst again, from src and state
   bool backward_in_place = false;  // diff_src[0] may be the same memory as diff_dst (same layout)
+  // Deferral (layers/net_memory.h): dst need not be written, because it is DstAffine() of src[0];
+  // requires `recomputable`. And, in a reader: src[0] may come in that form.
+  bool dst_is_affine = false;
+  bool forward_takes_affine = false, backward_takes_affine = false;
 };
 
 // What was measured when a layer had a choice of algorithms for one direction.
@@ -97,7 +103,8 @@ struct StepContext {
 
 struct ForwardArgs {
   std::span<const float* const> src;
-  float* dst = nullptr;
+  ChannelAffine src_affine;      // the layer's input is this of src[0]; see forward_takes_affine
+  float* dst = nullptr;          // null: deferred, see dst_is_affine
   std::byte* state = nullptr;    // 64-byte aligned
   std::byte* scratch = nullptr;  // 64-byte aligned
   const StepContext* step = nullptr;
@@ -105,6 +112,7 @@ struct ForwardArgs {
 
 struct BackwardArgs {
   std::span<const float* const> src;  // null entries unless backward_needs_src
+  ChannelAffine src_affine;           // as in ForwardArgs; see backward_takes_affine
   const float* dst = nullptr;         // null unless backward_needs_dst
   float* diff_dst = nullptr;          // the layer may overwrite it: it is the last reader
   std::span<float* const> diff_src;   // to be overwritten; null where not needed
@@ -130,9 +138,14 @@ class Layer {
   virtual void Forward(const ForwardArgs& args) = 0;
   virtual void Backward(const BackwardArgs& args) = 0;
 
-  // Writes the dst of the last Forward again, bit for bit, from src and state; changes nothing else.
-  // Called only if the plan says `recomputable`: then dst need not be kept from forward to backward.
+  // Writes the dst of the last Forward again, bit for bit, from src and state (scratch is null);
+  // changes nothing else. Called only if the plan says `recomputable`: then dst need not be kept from forward
+  // to backward.
   virtual void Recompute(const ForwardArgs& args);
+
+  // The map that makes dst of src[0], whose coefficients Forward puts into `state`.
+  // Called only if the plan says `dst_is_affine`.
+  virtual ChannelAffine DstAffine(const std::byte* state) const;
 
   // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2".
   // Empty: nothing to say.

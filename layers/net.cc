@@ -59,7 +59,8 @@ struct ReadyNode {
   std::vector<float*> add_to;       // where diff_src is a temporary: the gradient to add it to
   float* recomputed_dst = nullptr;  // where dst is dropped after forward
   std::vector<int> recompute;       // nodes to recompute before this one's backward
-  std::byte* recompute_scratch = nullptr;
+  // Where src[0] is the src of a deferred node: that node's map.
+  ChannelAffine src_affine, backward_src_affine;
   std::byte* state = nullptr;
   std::byte* forward_scratch = nullptr;
   std::byte* backward_scratch = nullptr;
@@ -81,11 +82,14 @@ struct Net::Impl {
 
   Status Build();
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
+  bool IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const;
   void Bind(const NetMemory& memory, std::span<const NodeNeeds> needs);
+  void BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place);
   void SetImages(const float* images);
   void ForwardNode(int i);
   void BackwardNode(int i);
-  void Recompute(int i);
+  void Recompute(int i, float* dst);
+  std::span<const float> Dst(int i, AlignedBuffer* spare);
   LossResult Loss();
 };
 
@@ -104,7 +108,7 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
 
 Status Net::Impl::Build() {
   RT_ASSIGN_OR_RETURN(const std::vector<NodeNeeds> needs, SetUpLayers());
-  const NetMemory memory = PlanNetMemory(needs, options.training, options.recompute);
+  const NetMemory memory = PlanNetMemory(needs, options.training, options.recompute, options.defer);
   RT_RETURN_IF_ERROR(CheckMemoryAvailable(
       memory.total_bytes, fmt::format("a batch of {} pictures of {}x{}", options.batch,
                                       options.image_size, options.image_size)));
@@ -146,7 +150,8 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
                                   .parameters = model->parameters(i),
                                   .training = options.training,
                                   .measure = options.measure,
-                                  .needs_diff_src = {needs_diff_src.get(), node.inputs.size()}});
+                                  .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
+                                  .src_is_affine = IsAffineOfOneReader(node.inputs[0], needs)});
     RT_RETURN_IF_ERROR(plan.status().Annotate(fmt::format("layer '{}'", node.name)));
     RT_CHECK(plan->dst.SameShape(shapes[i].dst),
              "Setup must keep the shape that InferShape promised");
@@ -172,6 +177,10 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   return needs;
 }
 
+bool Net::Impl::IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const {
+  return i != kImagesInput && needs[i].plan.dst_is_affine && model->graph().nodes()[i].readers == 1;
+}
+
 void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) {
   const auto at = [&](int64_t offset) {
     return offset == kNoBuffer ? nullptr : block.data() + offset;
@@ -186,7 +195,6 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
     node.forward_scratch = at(place.forward_scratch);
     node.backward_scratch = at(place.backward_scratch);
     node.recomputed_dst = floats(place.recomputed_dst);
-    node.recompute_scratch = at(place.recompute_scratch);
     node.recompute = place.recompute;
     for (size_t j = 0; j < needs[i].inputs.size(); ++j) {
       const int input = needs[i].inputs[j];
@@ -198,6 +206,21 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
       node.diff_src.push_back(floats(place.diff_src[j]));
       node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
     }
+    const int input = needs[i].inputs[0];
+    if (input != kImagesInput) BindDeferred(&node, input, memory.nodes[input]);
+  }
+}
+
+// Lets the reader read through the deferred node, where it is one.
+void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place) {
+  const ReadyNode& node = nodes[deferred];
+  if (place.deferred_forward) {
+    reader->src[0] = node.src[0];
+    reader->src_affine = node.layer->DstAffine(node.state);
+  }
+  if (place.deferred_backward) {
+    reader->backward_src[0] = node.backward_src[0];
+    reader->backward_src_affine = node.layer->DstAffine(node.state);
   }
 }
 
@@ -215,6 +238,7 @@ void Net::Impl::ForwardNode(int i) {
   ReadyNode& node = nodes[i];
   const double start = timer ? Now() : 0;
   node.layer->Forward({.src = node.src,
+                       .src_affine = node.src_affine,
                        .dst = node.dst,
                        .state = node.state,
                        .scratch = node.forward_scratch,
@@ -222,20 +246,21 @@ void Net::Impl::ForwardNode(int i) {
   if (timer) timer(i, false, Now() - start);
 }
 
-void Net::Impl::Recompute(int i) {
+void Net::Impl::Recompute(int i, float* dst) {
   const ReadyNode& node = nodes[i];
   node.layer->Recompute({.src = node.src,
-                         .dst = node.recomputed_dst,
+                         .dst = dst,
                          .state = node.state,
-                         .scratch = node.recompute_scratch,
+                         .scratch = nullptr,
                          .step = &step});
 }
 
 void Net::Impl::BackwardNode(int i) {
   ReadyNode& node = nodes[i];
   const double start = timer ? Now() : 0;
-  for (const int dropped : node.recompute) Recompute(dropped);
+  for (const int dropped : node.recompute) Recompute(dropped, nodes[dropped].recomputed_dst);
   node.layer->Backward({.src = node.backward_src,
+                        .src_affine = node.backward_src_affine,
                         .dst = node.dst,
                         .diff_dst = node.diff_dst,
                         .diff_src = node.diff_src,
@@ -248,6 +273,16 @@ void Net::Impl::BackwardNode(int i) {
     Accumulate(node.diff_src[j], node.add_to[j], nodes[input].dst_desc.elements());
   }
   if (timer) timer(i, true, Now() - start);
+}
+
+// dst of node i right after its Forward; what is deferred is written to `spare`.
+std::span<const float> Net::Impl::Dst(int i, AlignedBuffer* spare) {
+  const ReadyNode& node = nodes[i];
+  const auto elements = static_cast<size_t>(node.dst_desc.elements());
+  if (node.dst != nullptr) return {node.dst, elements};
+  *spare = AlignedBuffer(elements * sizeof(float));
+  Recompute(i, spare->floats().data());
+  return spare->floats();
 }
 
 LossResult Net::Impl::Loss() {
@@ -328,8 +363,8 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
     }
     if (!result.ok()) break;
     net.ForwardNode(static_cast<int>(i));
-    const ReadyNode& node = net.nodes[i];
-    if (!AllFinite({node.dst, static_cast<size_t>(node.dst_desc.elements())})) {
+    AlignedBuffer spare;
+    if (!AllFinite(net.Dst(static_cast<int>(i), &spare))) {
       result = found(fmt::format("the output of layer '{}' has a NaN or infinity", graph[i].name));
     }
   }

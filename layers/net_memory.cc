@@ -14,18 +14,22 @@ constexpr int kNone = -1;  // no storage
 // several blobs may map to one storage.
 class Planner {
  public:
-  Planner(std::span<const NodeNeeds> nodes, bool training, bool recompute)
+  Planner(std::span<const NodeNeeds> nodes, bool training, bool recompute, bool defer)
       : nodes_(nodes),
         training_(training),
         recompute_(recompute),
+        defer_(defer),
         size_(static_cast<int>(nodes.size())),
         data_(nodes.size(), kNone),
         diff_(nodes.size(), kNone),
         refs_(nodes.size()),
-        readers_(nodes.size(), 0) {
-    for (const NodeNeeds& node : nodes) {
-      for (const int input : node.inputs) {
-        if (input >= 0) ++readers_[input];
+        readers_(nodes.size(), 0),
+        last_reader_(nodes.size(), kNone) {
+    for (int i = 0; i < size_; ++i) {
+      for (const int input : nodes[i].inputs) {
+        if (input < 0) continue;
+        ++readers_[input];
+        last_reader_[input] = i;
       }
     }
   }
@@ -42,7 +46,7 @@ class Planner {
   // Per node: indices into requests_, resolved to offsets at the end.
   struct Refs {
     int state = kNone, forward_scratch = kNone, backward_scratch = kNone;
-    int recomputed = kNone, recompute_scratch = kNone;
+    int recomputed = kNone;
     std::vector<int> recompute;
     std::vector<int> diff_src;
     std::vector<bool> accumulate;
@@ -72,10 +76,12 @@ class Planner {
 
   // The last time at which somebody reads dst of node i; of a dropped one: in forward.
   int LastUse(int i) const {
+    const bool forward_only = IsDropped(i) || IsDeferredBackward(i);
     int last = i;
     for (const int reader : Readers(i)) {
       last = std::max(last, reader);
-      if (ReadsSrcBackward(reader) && !IsDropped(i)) last = std::max(last, BackwardTime(reader));
+      if (IsDeferredForward(reader)) last = std::max(last, last_reader_[reader]);
+      if (ReadsSrcBackward(reader) && !forward_only) last = std::max(last, BackwardTime(reader));
     }
     if (Learns(i) && nodes_[i].plan.backward_needs_dst) last = std::max(last, BackwardTime(i));
     const bool is_logits = nodes_.back().inputs[0] == i;  // read by the net after forward
@@ -91,9 +97,30 @@ class Planner {
            !plan.backward_needs_dst && !(input >= 0 && IsDropped(input));
   }
 
+  // The node that may read src[0] of node i in place of dst, if its plan says that it can.
+  int DeferredReader(int i) const {
+    const LayerPlan& plan = nodes_[i].plan;
+    const bool possible = defer_ && plan.dst_is_affine && !plan.backward_needs_dst &&
+                          nodes_[i].inputs[0] >= 0 && readers_[i] == 1 &&
+                          nodes_[last_reader_[i]].inputs[0] == i;
+    return possible ? last_reader_[i] : kNone;
+  }
+  // In backward src[0] is still there, as for IsDropped.
+  bool IsDeferredBackward(int i) const {
+    const int reader = DeferredReader(i);
+    return reader != kNone && ReadsSrcBackward(reader) && ReadsSrcBackward(i) &&
+           nodes_[reader].plan.backward_takes_affine && !IsDropped(nodes_[i].inputs[0]);
+  }
+  // Not where dst would have to be kept for backward all the same.
+  bool IsDeferredForward(int i) const {
+    const int reader = DeferredReader(i);
+    return reader != kNone && nodes_[reader].plan.forward_takes_affine &&
+           (!ReadsSrcBackward(reader) || IsDeferredBackward(i) || IsDropped(i));
+  }
+
   // Storage for the second life of a dropped blob: from the first backward that reads it to the last.
   void PlaceRecomputed(int i) {
-    if (!IsDropped(i)) return;
+    if (!IsDropped(i) || IsDeferredBackward(i)) return;
     int first_reader = kNone, last = 0;
     for (const int reader : Readers(i)) {
       if (!ReadsSrcBackward(reader)) continue;
@@ -103,8 +130,6 @@ class Planner {
     if (first_reader == kNone) return;
     const int now = BackwardTime(first_reader);
     refs_[i].recomputed = NewStorage(nodes_[i].plan.dst.bytes(), now, last);
-    refs_[i].recompute_scratch =
-        NewStorage(static_cast<int64_t>(nodes_[i].plan.scratch_bytes), now, now);
     refs_[first_reader].recompute.push_back(i);
   }
 
@@ -112,16 +137,20 @@ class Planner {
     const LayerPlan& plan = nodes_[i].plan;
     const int last = LastUse(i);
     const int input = nodes_[i].inputs[0];
+    const bool deferred = IsDeferredForward(i);
     const bool in_place = plan.forward_in_place && input >= 0 && readers_[input] == 1 &&
+                          !IsDeferredForward(input) &&
                           plan.dst.bytes() == nodes_[input].plan.dst.bytes() && LastUse(input) == i;
-    if (in_place) {
+    if (deferred) {
+      data_[i] = kNone;
+    } else if (in_place) {
       data_[i] = data_[input];
       Extend(data_[i], last);
     } else {
       data_[i] = NewStorage(plan.dst.bytes(), i, last);
     }
-    refs_[i].state =
-        NewStorage(static_cast<int64_t>(plan.state_bytes), i, Learns(i) ? BackwardTime(i) : i);
+    const int state_last = Learns(i) ? BackwardTime(i) : deferred ? last : i;
+    refs_[i].state = NewStorage(static_cast<int64_t>(plan.state_bytes), i, state_last);
     refs_[i].forward_scratch = NewStorage(static_cast<int64_t>(plan.scratch_bytes), i, i);
     PlaceRecomputed(i);
   }
@@ -164,7 +193,8 @@ class Planner {
                       .forward_scratch = offset(refs_[i].forward_scratch),
                       .backward_scratch = offset(refs_[i].backward_scratch),
                       .recomputed_dst = offset(refs_[i].recomputed),
-                      .recompute_scratch = offset(refs_[i].recompute_scratch),
+                      .deferred_forward = IsDeferredForward(i),
+                      .deferred_backward = IsDeferredBackward(i),
                       .recompute = refs_[i].recompute,
                       .diff_src = {},
                       .accumulate = refs_[i].accumulate};
@@ -175,19 +205,20 @@ class Planner {
   }
 
   std::span<const NodeNeeds> nodes_;
-  bool training_, recompute_;
+  bool training_, recompute_, defer_;
   int size_;
   std::vector<int> data_, diff_;  // storage of each node's dst and of its gradient
   std::vector<Refs> refs_;
-  std::vector<int> readers_;
+  std::vector<int> readers_, last_reader_;
   std::vector<MemoryRequest> requests_;
 };
 
 }  // namespace
 
-NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool recompute) {
+NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool recompute,
+                        bool defer) {
   RT_CHECK(!nodes.empty(), "a net has at least its loss");
-  return Planner(nodes, training, recompute).Run();
+  return Planner(nodes, training, recompute, defer).Run();
 }
 
 }  // namespace ringtail

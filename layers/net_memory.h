@@ -15,6 +15,14 @@
 // Recomputed: a blob that its layer can write again (batch norm's: one cheap pass) is dropped after
 // its last reader's forward, and written a second time, elsewhere, before the first backward that
 // reads it. Where convolutions are followed by batch norm that saves up to half of what is kept.
+// Deferred: where a blob is an affine map of its layer's src (batch norm's again), and its only
+// reader can apply the map while it loads, the reader gets that src and the map instead, and nobody
+// writes the blob:
+//
+//   the reader can in    dst                                     saves
+//   both directions      never written                           a write, and recomputing
+//   forward alone        written for the reader's backward       a write
+//   backward alone       written by forward, dropped after it    recomputing
 #ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
 #define RINGTAIL_LAYERS_NET_MEMORY_H_
 
@@ -39,7 +47,9 @@ struct NodeNeeds {
 struct NodePlacement {
   int64_t dst = kNoBuffer, diff_dst = kNoBuffer, state = kNoBuffer;
   int64_t forward_scratch = kNoBuffer, backward_scratch = kNoBuffer;
-  int64_t recomputed_dst = kNoBuffer, recompute_scratch = kNoBuffer;
+  int64_t recomputed_dst = kNoBuffer;
+  // The reader's Forward, its Backward, gets src[0] and the map instead of dst.
+  bool deferred_forward = false, deferred_backward = false;
   std::vector<int> recompute;     // nodes to recompute before this one's Backward
   std::vector<int64_t> diff_src;  // per input; what Backward writes
   // Per input: diff_src is a temporary, to be added to the blob's gradient.
@@ -52,8 +62,9 @@ struct NetMemory {
 };
 
 // `nodes` in topological order, the loss last. training: with backward.
-// recompute: drop after forward what can be recomputed.
-NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool recompute = false);
+// recompute: drop after forward what can be recomputed. defer: do not write what its reader maps.
+NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool recompute = false,
+                        bool defer = false);
 
 }  // namespace ringtail
 

@@ -15,7 +15,9 @@
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise_convolution.h"
 #include "layers/convolution/winograd_convolution.h"
+#include "layers/kernels/batch_norm.h"
 #include "layers/kernels/kernels.h"
+#include "layers/parallel_blobs.h"
 
 namespace ringtail {
 namespace {
@@ -58,6 +60,8 @@ class ProblemMemory {
     return p.src.bytes() + p.dst.bytes() + WeightBytes(p) + scratch_bytes;
   }
 
+  float* src() { return src_.floats().data(); }
+
   ConvolutionTensors Tensors(Direction direction) {
     float *src = src_.floats().data(), *dst = dst_.floats().data(),
           *weight = weight_.floats().data(), *bias = has_bias_ ? bias_.floats().data() : nullptr;
@@ -81,10 +85,29 @@ class ProblemMemory {
   bool has_bias_;
 };
 
-double Seconds(ConvolutionAlgorithm* algorithm, const ConvolutionTensors& tensors) {
+template <typename Function>
+double Seconds(const Function& run) {
   const auto begin = std::chrono::steady_clock::now();
-  algorithm->Run(tensors);
+  run();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// What it takes to map src to where it lies (and back into the same values).
+double SecondsToMap(const BlobDesc& desc, float* src) {
+  const std::vector<float> zeros(desc.block, 0.0F), ones(desc.block, 1.0F);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const ChannelAffine affine = {zeros.data(), ones.data(), zeros.data(), -kInfinity, kInfinity};
+  const int64_t floats = desc.plane() * desc.block;
+  double least = kInfinity;
+  for (int round = 0; round < kMinRounds; ++round) {
+    least = std::min(least, Seconds([&] {
+      ForEachChannelBlock(desc, [&](int64_t i) {
+        float* plane = src + i * floats;
+        RT_KERNEL(BatchNormApply)(plane, desc.plane(), desc.block, affine, plane);
+      });
+    }));
+  }
+  return least;
 }
 
 size_t MostScratch(const Candidates& candidates) {
@@ -95,9 +118,12 @@ size_t MostScratch(const Candidates& candidates) {
 
 // The least time of each candidate: what disturbs a machine only ever adds. The first round touches
 // memory and code, and counts only where there is no time for a second.
-AlgorithmChoice Measure(const Candidates& candidates, ProblemMemory* memory, Direction direction) {
+AlgorithmChoice Measure(const Candidates& candidates, const ConvolutionProblem& problem,
+                        ProblemMemory* memory, Direction direction) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const ConvolutionTensors tensors = memory->Tensors(direction);
+  const bool maps = problem.src_is_affine && direction != Direction::kBackwardData;
+  const double seconds_to_map = maps ? SecondsToMap(problem.src, memory->src()) : 0;
   std::vector<double> least(candidates.size(), kInfinity);
   double best = kInfinity, spent = 0;
   for (int round = 0; round <= kMaxRounds; ++round) {
@@ -108,9 +134,10 @@ AlgorithmChoice Measure(const Candidates& candidates, ProblemMemory* memory, Dir
     }
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (round > 1 && least[i] > kHopeless * best) continue;
-      const double seconds = Seconds(candidates[i].get(), tensors);
+      const double seconds = Seconds([&] { candidates[i]->Run(tensors); });
       spent += seconds;
-      least[i] = std::min(least[i], seconds);
+      const double for_src = candidates[i]->takes_affine() ? 0 : seconds_to_map;
+      least[i] = std::min(least[i], seconds + for_src);
       best = std::min(best, least[i]);
     }
   }
@@ -127,7 +154,7 @@ AlgorithmChoice MeasureOnce(const Candidates& candidates, const ConvolutionProbl
   AlgorithmChoice choice;
   {
     ProblemMemory memory(problem, scratch_bytes);
-    choice = Measure(candidates, &memory, direction);
+    choice = Measure(candidates, problem, &memory, direction);
   }
   malloc_trim(0);  // or the heap would keep the memory, beside that of the net
   return choice;
@@ -172,10 +199,12 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
   const Window& w = p.window;
   return fmt::format(
       "{}, {}, {} threads; {} {}:{} to {}:{}, window {}x{}, stride {} {}, padding {} {} {} {}, "
-      "dilation {} {}, groups {}{}{}",
+      "dilation {} {}, groups {}{}{}{}",
       CpuModel(), KernelIsaName(SelectedKernelIsa()), NumComputeThreads(), DirectionName(direction),
       p.src.ShapeString(), p.src.block, p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW,
-      w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "", p.activation != Activation::kNone ? ", activation" : "");
+      w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "",
+      p.activation != Activation::kNone ? ", activation" : "",
+      p.src_is_affine && direction != Direction::kBackwardData ? ", affine src" : "");
 }
 
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,

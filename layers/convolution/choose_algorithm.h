@@ -1,6 +1,8 @@
 // Which algorithm a layer uses for one direction of its convolution: the fastest here, by
 // measurement, or the one that the config asks for.
 //
+// Where src may come as a map of another blob, a candidate that needs it written (takes_affine) is
+// charged for that, too: batch norm then writes it in forward, or again before backward.
 // Measuring runs every candidate on memory of its own, the fast ones several times: a tenth of a
 // second per direction of an ordinary layer, a few seconds for one that itself takes seconds. What
 // was measured is remembered (algorithm_choices.h).

@@ -32,6 +32,8 @@ struct ConvolutionProblem {
   bool bias = false;
   Activation activation = Activation::kNone;  // fused; the caller applies its gradient to diff_dst
   bool training = true;
+  // src may come as the map of another blob: who cannot take it so has it written first.
+  bool src_is_affine = false;
 
   bool depthwise() const { return groups == src.C && groups == dst.C; }
 };
@@ -39,6 +41,7 @@ struct ConvolutionProblem {
 // Those that a direction does not touch are null; bias and diff_bias are null where there is none.
 struct ConvolutionTensors {
   const float *src = nullptr, *weight = nullptr, *bias = nullptr, *diff_dst = nullptr;
+  ChannelAffine src_affine;  // what is read is this of src; only if the algorithm takes_affine
   float *dst = nullptr, *diff_src = nullptr, *diff_weight = nullptr, *diff_bias = nullptr;
   std::byte* scratch = nullptr;  // 64-byte aligned
 };
@@ -49,6 +52,8 @@ class ConvolutionAlgorithm {
 
   virtual std::string name() const = 0;  // "winograd 4x4", "jit:avx512_core": for people and caches
   virtual size_t scratch_bytes() const = 0;
+  // Whether it can apply a map to src while it loads it: the same bits as from the mapped src.
+  virtual bool takes_affine() const { return false; }
   virtual void Run(const ConvolutionTensors& tensors) = 0;
 
  protected:

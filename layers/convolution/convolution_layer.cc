@@ -74,6 +74,7 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
   problem_.src = args.src[0];
   problem_.training = args.training;
+  problem_.src_is_affine = args.src_is_affine;
   problem_.dst.block = OneDnnOutputBlock(problem_);
 
   const auto choose = [&](ConvolutionDirection direction) {
@@ -94,7 +95,9 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   return LayerPlan{.dst = problem_.dst,
                    .scratch_bytes = scratch_bytes,
                    .backward_needs_src = true,
-                   .backward_needs_dst = problem_.activation != Activation::kNone};
+                   .backward_needs_dst = problem_.activation != Activation::kNone,
+                   .forward_takes_affine = forward_->takes_affine(),
+                   .backward_takes_affine = backward_weights_ && backward_weights_->takes_affine()};
 } catch (const dnnl::error& error) {
   return DnnlStatus(error);
 }
@@ -103,6 +106,7 @@ void ConvolutionLayer::Forward(const ForwardArgs& args) {
   forward_->Run({.src = args.src[0],
                  .weight = weight_->value().data(),
                  .bias = bias_ != nullptr ? bias_->value().data() : nullptr,
+                 .src_affine = args.src_affine,
                  .dst = args.dst,
                  .scratch = args.scratch});
 }
@@ -111,6 +115,7 @@ void ConvolutionLayer::Backward(const BackwardArgs& args) {
   ApplyActivationGradient(problem_.activation, args.dst, args.diff_dst, problem_.dst.elements());
   backward_weights_->Run({.src = args.src[0],
                           .diff_dst = args.diff_dst,
+                          .src_affine = args.src_affine,
                           .diff_weight = weight_->grad().data(),
                           .diff_bias = bias_ != nullptr ? bias_->grad().data() : nullptr,
                           .scratch = args.scratch});

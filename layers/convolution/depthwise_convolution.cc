@@ -37,6 +37,7 @@ class Depthwise : public ConvolutionAlgorithm {
         lanes_(p.src.block),
         blocks_(p.src.channel_blocks()),
         taps_(p.window.KH * p.window.KW),
+        ring_floats_(p.window.KH * p.src.W * lanes_),
         src_plane_(p.src.plane() * lanes_),
         dst_plane_(p.dst.plane() * lanes_) {}
 
@@ -47,6 +48,7 @@ class Depthwise : public ConvolutionAlgorithm {
     return std::min(lanes_, problem_.src.C - block * lanes_);
   }
   size_t PackedBytes() const { return blocks_ * taps_ * lanes_ * sizeof(float); }
+  size_t RingBytes() const { return threads_ * ring_floats_ * sizeof(float); }
 
   // weight (C, K, K) -> (channel block, K K, lane), zero in padding channels.
   void PackWeights(const float* weight, float* packed) const {
@@ -62,26 +64,50 @@ class Depthwise : public ConvolutionAlgorithm {
     });
   }
 
-  // Calls fn(i, block) for i = sample * blocks_ + block: planes i of src and dst.
+  // Calls fn(begin, end, ring) for ranges of `count` items of `floats` floats, at most one per
+  // thread, each with a ring of its own. Without `rings` ring is null.
   template <typename Function>
-  void ForEachPlane(const Function& fn) const {
-    ParallelFor(problem_.src.N * blocks_, Grain(std::max(src_plane_, dst_plane_)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) fn(i, i % blocks_);
-                });
+  void ForEachRange(int64_t count, int64_t floats, float* rings, const Function& fn) const {
+    const int64_t grain = Grain(floats), worth = (count + grain - 1) / grain;
+    const int64_t ranges = std::min(threads_, worth);
+    ParallelFor(ranges, 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        fn(count * i / ranges, count * (i + 1) / ranges,
+           rings != nullptr ? rings + i * ring_floats_ : nullptr);
+      }
+    });
+  }
+
+  // Calls fn(i, block, ring) for i = sample * blocks_ + block: planes i of src and dst.
+  template <typename Function>
+  void ForEachPlane(float* rings, const Function& fn) const {
+    ForEachRange(problem_.src.N * blocks_, std::max(src_plane_, dst_plane_), rings,
+                 [&](int64_t begin, int64_t end, float* ring) {
+                   for (int64_t i = begin; i < end; ++i) fn(i, i % blocks_, ring);
+                 });
+  }
+
+  // Plane i of src.
+  DepthwiseSrc Src(const ConvolutionTensors& t, int64_t i, float* ring) const {
+    return {t.src + i * src_plane_, t.src_affine.From(i % blocks_ * lanes_), ring};
   }
 
   const ConvolutionProblem problem_;
   const DepthwisePlane plane_;
   const KernelIsa isa_ = SelectedKernelIsa();
-  const int64_t lanes_, blocks_, taps_, src_plane_, dst_plane_;  // planes in floats
+  const int64_t threads_ = NumComputeThreads();
+  const int64_t lanes_, blocks_, taps_;
+  const int64_t ring_floats_, src_plane_, dst_plane_;
 };
 
 class DepthwiseForwardAlgorithm final : public Depthwise {
  public:
   using Depthwise::Depthwise;
 
-  size_t scratch_bytes() const override { return PackedBytes() + blocks_ * lanes_ * sizeof(float); }
+  bool takes_affine() const override { return true; }
+  size_t scratch_bytes() const override {
+    return PackedBytes() + blocks_ * lanes_ * sizeof(float) + RingBytes();
+  }
 
   void Run(const ConvolutionTensors& t) override {
     auto* weight = reinterpret_cast<float*>(t.scratch);
@@ -93,9 +119,9 @@ class DepthwiseForwardAlgorithm final : public Depthwise {
     const float low = clamped ? 0 : -kInfinity;
     const float high = problem_.activation == Activation::kRelu6 ? 6 : kInfinity;
     const auto kernel = RT_KERNEL(DepthwiseForward);
-    ForEachPlane([&](int64_t i, int64_t block) {
+    ForEachPlane(bias + blocks_ * lanes_, [&](int64_t i, int64_t block, float* ring) {
       const DepthwiseEpilogue epilogue = {bias + block * lanes_, low, high};
-      kernel(plane_, t.src + i * src_plane_, weight + block * taps_ * lanes_, epilogue,
+      kernel(plane_, Src(t, i, ring), weight + block * taps_ * lanes_, epilogue,
              t.dst + i * dst_plane_);
     });
   }
@@ -111,7 +137,7 @@ class DepthwiseBackwardDataAlgorithm final : public Depthwise {
     auto* weight = reinterpret_cast<float*>(t.scratch);
     PackWeights(t.weight, weight);
     const auto kernel = RT_KERNEL(DepthwiseBackwardData);
-    ForEachPlane([&](int64_t i, int64_t block) {
+    ForEachPlane(/*rings=*/nullptr, [&](int64_t i, int64_t block, float*) {
       kernel(plane_, t.diff_dst + i * dst_plane_, weight + block * taps_ * lanes_,
              t.diff_src + i * src_plane_);
     });
@@ -122,19 +148,23 @@ class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
  public:
   using Depthwise::Depthwise;
 
-  size_t scratch_bytes() const override { return groups_ * blocks_ * sum_floats_ * sizeof(float); }
+  bool takes_affine() const override { return true; }
+  size_t scratch_bytes() const override {
+    return groups_ * blocks_ * sum_floats_ * sizeof(float) + RingBytes();
+  }
 
   void Run(const ConvolutionTensors& t) override {
     auto* sums = reinterpret_cast<float*>(t.scratch);
-    const int64_t floats = std::max(src_plane_, dst_plane_) * kGroup;
-    ParallelFor(groups_ * blocks_, Grain(floats), [&](int64_t begin, int64_t end) {
-      while (begin < end) {  // one group at a time
-        const int64_t group = begin / blocks_, first = begin % blocks_;
-        const int64_t count = std::min(end - begin, blocks_ - first);
-        SumGroup(t, group, first, first + count, sums + begin * sum_floats_);
-        begin += count;
-      }
-    });
+    const int64_t items = groups_ * blocks_, floats = std::max(src_plane_, dst_plane_) * kGroup;
+    ForEachRange(items, floats, sums + items * sum_floats_,
+                 [&](int64_t begin, int64_t end, float* ring) {
+                   while (begin < end) {  // one group at a time
+                     const int64_t group = begin / blocks_, first = begin % blocks_;
+                     const int64_t count = std::min(end - begin, blocks_ - first);
+                     SumGroup(t, group, first, first + count, ring, sums + begin * sum_floats_);
+                     begin += count;
+                   }
+                 });
     ParallelFor(blocks_, Grain(groups_ * sum_floats_), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         WriteSum(t, block, sums + block * sum_floats_);
@@ -148,7 +178,7 @@ class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
 
   // The sums of blocks [first, last) over one group of samples.
   void SumGroup(const ConvolutionTensors& t, int64_t group, int64_t first, int64_t last,
-                float* sums) const {
+                float* ring, float* sums) const {
     const auto kernel = RT_KERNEL(DepthwiseBackwardWeights);
     std::fill_n(sums, (last - first) * sum_floats_, 0.0f);
     const int64_t end = std::min((group + 1) * kGroup, problem_.src.N);
@@ -156,7 +186,7 @@ class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
       for (int64_t block = first; block < last; ++block) {
         const int64_t i = n * blocks_ + block;
         float* sum = sums + (block - first) * sum_floats_;
-        kernel(plane_, t.src + i * src_plane_, t.diff_dst + i * dst_plane_, sum,
+        kernel(plane_, Src(t, i, ring), t.diff_dst + i * dst_plane_, sum,
                t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr);
       }
     }

@@ -5,10 +5,13 @@
 // one channel block of one sample.
 //
 //   direction          scratch
-//   forward            weights (channel block, K K, lane) and bias (channel block, lane)
+//   forward            weights (channel block, K K, lane) and bias (channel block, lane); rings
 //   backward-data      weights (channel block, K K, lane)
-//   backward-weights   sums (group of 4 samples, channel block, K K + 1, lane); the last: the bias'
+//   backward-weights   sums (group of 4 samples, channel block, K K + 1, lane), the last: the bias';
+//                      rings
 //
+// Both that read src can map it on the way (takes_affine), row by row through a ring (K, W, lane)
+// per thread.
 // Backward-weights adds samples up within groups and then the groups, both in order: its result is,
 // as that of the other directions, the same to the bit for every number of threads.
 // Source: Howard et al. 2017, "MobileNets".

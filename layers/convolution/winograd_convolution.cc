@@ -26,8 +26,9 @@ class Forward : public ConvolutionAlgorithm {
         data_(problem, WinogradData::Direction::kForward, NumComputeThreads()) {}
   std::string name() const override { return name_; }
   size_t scratch_bytes() const override { return data_.scratch_bytes(); }
+  bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& t) override {
-    data_.Run(t.src, t.weight, t.bias, low_, high_, t.dst, t.scratch);
+    data_.Run(t.src, t.src_affine, t.weight, t.bias, low_, high_, t.dst, t.scratch);
   }
 
  private:
@@ -44,7 +45,8 @@ class BackwardData : public ConvolutionAlgorithm {
   std::string name() const override { return name_; }
   size_t scratch_bytes() const override { return data_.scratch_bytes(); }
   void Run(const ConvolutionTensors& t) override {
-    data_.Run(t.diff_dst, t.weight, /*bias=*/nullptr, -kInfinity, kInfinity, t.diff_src, t.scratch);
+    data_.Run(t.diff_dst, ChannelAffine(), t.weight, /*bias=*/nullptr, -kInfinity, kInfinity,
+              t.diff_src, t.scratch);
   }
 
  private:
@@ -58,8 +60,9 @@ class BackwardWeights : public ConvolutionAlgorithm {
       : name_(Name(problem)), weights_(problem, NumComputeThreads()) {}
   std::string name() const override { return name_; }
   size_t scratch_bytes() const override { return weights_.scratch_bytes(); }
+  bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& t) override {
-    weights_.Run(t.src, t.diff_dst, t.diff_weight, t.diff_bias, t.scratch);
+    weights_.Run(t.src, t.src_affine, t.diff_dst, t.diff_weight, t.diff_bias, t.scratch);
   }
 
  private:

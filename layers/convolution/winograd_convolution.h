@@ -3,6 +3,9 @@
 // multiplications of direct convolution) or 2 (4/9). Where the work is done: winograd_data.h
 // (forward and backward-data), winograd_weights.h (backward-weights).
 //
+// Forward and backward-weights can map src while they load it (takes_affine): tiles overlap, so
+// that a pixel is mapped 1.5 (F(4)) or 2 times.
+//
 // Error relative to double precision (Euclidean norm): F(2) 2e-7 to 8e-7, F(4) 4e-7 to 3e-6; direct
 // convolution has 1e-7 to 6e-7 (README.md). A NaN or infinity in a picture spreads over the tile of
 // outputs that reads it, never less than direct convolution would spread it.

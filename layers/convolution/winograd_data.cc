@@ -36,7 +36,9 @@ int64_t EqualBlocks(int64_t tiles, int64_t most, int64_t group) {
 }  // namespace
 
 struct WinogradData::Call {
-  const float *src, *weight, *bias;
+  const float* src;
+  ChannelAffine affine;
+  const float *weight, *bias;
   float low, high;
   float *dst, *scratch;
 };
@@ -100,9 +102,10 @@ size_t WinogradData::scratch_bytes() const {
   return static_cast<size_t>(u + v + m) * sizeof(float);
 }
 
-void WinogradData::Run(const float* src, const float* weight, const float* bias, float low,
-                       float high, float* dst, std::byte* scratch) const {
-  const Call call = {src, weight, bias, low, high, dst, reinterpret_cast<float*>(scratch)};
+void WinogradData::Run(const float* src, const ChannelAffine& affine, const float* weight,
+                       const float* bias, float low, float high, float* dst,
+                       std::byte* scratch) const {
+  const Call call = {src, affine, weight, bias, low, high, dst, reinterpret_cast<float*>(scratch)};
   if (by_panels_) return RunByPanels(call);
   RunByTiles(call);
 }
@@ -180,8 +183,8 @@ void WinogradData::TransformPanel(const Call& call, int64_t panel, float* u) con
 void WinogradData::TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
                                   float* v) const {
   RT_KERNEL(WinogradInput)
-  (tile_, input_, call.src + block * input_.H * input_.W * lanes_, first, last,
-   v + block * v_tiles_ * lanes_, SliceOfV());
+  (tile_, input_, call.src + block * input_.H * input_.W * lanes_,
+   call.affine.From(block * lanes_), first, last, v + block * v_tiles_ * lanes_, SliceOfV());
 }
 
 void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,

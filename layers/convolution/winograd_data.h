@@ -40,10 +40,10 @@ class WinogradData {
 
   size_t scratch_bytes() const;
 
-  // weight: (K, C, 3, 3), plain. bias (null: none), low, high: what dst is clamped to (forward).
-  // scratch: 64-byte aligned.
-  void Run(const float* src, const float* weight, const float* bias, float low, float high,
-           float* dst, std::byte* scratch) const;
+  // affine: the map of src that is convolved. weight: (K, C, 3, 3), plain. bias (null: none), low,
+  // high: what dst is clamped to (forward). scratch: 64-byte aligned.
+  void Run(const float* src, const ChannelAffine& affine, const float* weight, const float* bias,
+           float low, float high, float* dst, std::byte* scratch) const;
 
  private:
   struct Call;  // the arguments of Run

@@ -69,13 +69,13 @@ WinogradWeights::Buffers WinogradWeights::Split(std::byte* scratch) const {
   return buffers;
 }
 
-void WinogradWeights::Run(const float* src, const float* diff_dst, float* diff_weight,
-                          float* diff_bias, std::byte* scratch) const {
+void WinogradWeights::Run(const float* src, const ChannelAffine& affine, const float* diff_dst,
+                          float* diff_weight, float* diff_bias, std::byte* scratch) const {
   const Buffers buffers = Split(scratch);
   std::fill_n(buffers.bias, outputs_, 0.0);
   for (int64_t first = 0; first < tiles_; first += block_tiles_) {
     const int64_t last = std::min(tiles_, first + block_tiles_), tiles = last - first;
-    Transform(src, diff_dst, first, last, buffers);
+    Transform(src, affine, diff_dst, first, last, buffers);
     if (by_filters_) {
       RunByFilters(buffers, tiles, first == 0, last == tiles_, diff_weight);
     } else {
@@ -93,15 +93,16 @@ void WinogradWeights::Run(const float* src, const float* diff_dst, float* diff_w
   for (int64_t k = 0; k < outputs_; ++k) diff_bias[k] = static_cast<float>(buffers.bias[k]);
 }
 
-void WinogradWeights::Transform(const float* src, const float* diff_dst, int64_t first,
-                                int64_t last, const Buffers& buffers) const {
+void WinogradWeights::Transform(const float* src, const ChannelAffine& affine,
+                                const float* diff_dst, int64_t first, int64_t last,
+                                const Buffers& buffers) const {
   const int64_t offset = block_tiles_ * lanes_;
   ParallelFor(channel_blocks_ + output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i < channel_blocks_) {
         RT_KERNEL(WinogradInput)
-        (tile_, input_, src + i * input_.H * input_.W * lanes_, first, last,
-         buffers.v + i * offset, SliceOfV());
+        (tile_, input_, src + i * input_.H * input_.W * lanes_, affine.From(i * lanes_), first,
+         last, buffers.v + i * offset, SliceOfV());
         continue;
       }
       const int64_t k = i - channel_blocks_;

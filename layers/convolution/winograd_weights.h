@@ -29,9 +29,10 @@ class WinogradWeights {
   WinogradWeights(const WinogradProblem& problem, int threads);
 
   size_t scratch_bytes() const;
-  // Overwrites diff_weight and diff_bias (null: none). scratch: 64-byte aligned.
-  void Run(const float* src, const float* diff_dst, float* diff_weight, float* diff_bias,
-           std::byte* scratch) const;
+  // affine: the map of src that was convolved. Overwrites diff_weight and diff_bias (null: none).
+  // scratch: 64-byte aligned.
+  void Run(const float* src, const ChannelAffine& affine, const float* diff_dst,
+           float* diff_weight, float* diff_bias, std::byte* scratch) const;
 
  private:
   struct Buffers {
@@ -39,8 +40,8 @@ class WinogradWeights {
     float *v, *z, *du;
   };
   Buffers Split(std::byte* scratch) const;
-  void Transform(const float* src, const float* diff_dst, int64_t first, int64_t last,
-                 const Buffers& buffers) const;
+  void Transform(const float* src, const ChannelAffine& affine, const float* diff_dst,
+                 int64_t first, int64_t last, const Buffers& buffers) const;
   void RunBySlices(const Buffers& buffers, int64_t tiles, bool accumulate) const;
   void RunByFilters(const Buffers& buffers, int64_t tiles, bool first, bool last,
                     float* diff_weight) const;

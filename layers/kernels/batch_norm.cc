@@ -88,7 +88,7 @@ void Moments(const float* src, int64_t n, double* mean, double* m2) {
 }
 
 template <int kBlock>
-void Apply(const float* src, int64_t n, const BatchNormAffine& affine, float* dst) {
+void Apply(const float* src, int64_t n, const ChannelAffine& affine, float* dst) {
   float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes];
   Spread<kBlock, kMapLanes>(affine.mean, mean);
   Spread<kBlock, kMapLanes>(affine.scale, scale);
@@ -108,7 +108,7 @@ void Apply(const float* src, int64_t n, const BatchNormAffine& affine, float* ds
 }
 
 template <int kBlock>
-void GradientSums(const float* src, const float* diff_dst, int64_t n, const BatchNormAffine& affine,
+void GradientSums(const float* src, const float* diff_dst, int64_t n, const ChannelAffine& affine,
                   double* sum_g, double* sum_gx) {
   float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes];
   Spread<kBlock, kMapLanes>(affine.mean, mean);
@@ -138,7 +138,7 @@ void GradientSums(const float* src, const float* diff_dst, int64_t n, const Batc
 }
 
 template <int kBlock>
-void Gradient(const float* src, const float* diff_dst, int64_t n, const BatchNormAffine& affine,
+void Gradient(const float* src, const float* diff_dst, int64_t n, const ChannelAffine& affine,
               const float* slopes, const float* offsets, float* diff_src) {
   float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes], slope[kMapLanes], offset[kMapLanes];
   Spread<kBlock, kMapLanes>(affine.mean, mean);
@@ -171,7 +171,7 @@ void BatchNormMoments(const float* src, int64_t pixels, int64_t block, double* m
   Moments<1>(src, pixels, mean, m2);
 }
 
-void BatchNormApply(const float* src, int64_t pixels, int64_t block, const BatchNormAffine& affine,
+void BatchNormApply(const float* src, int64_t pixels, int64_t block, const ChannelAffine& affine,
                     float* dst) {
   if (block == 16) return Apply<16>(src, pixels * 16, affine, dst);
   if (block == 8) return Apply<8>(src, pixels * 8, affine, dst);
@@ -179,14 +179,14 @@ void BatchNormApply(const float* src, int64_t pixels, int64_t block, const Batch
 }
 
 void BatchNormGradientSums(const float* src, const float* diff_dst, int64_t pixels, int64_t block,
-                           const BatchNormAffine& affine, double* sum_g, double* sum_gx) {
+                           const ChannelAffine& affine, double* sum_g, double* sum_gx) {
   if (block == 16) return GradientSums<16>(src, diff_dst, pixels * 16, affine, sum_g, sum_gx);
   if (block == 8) return GradientSums<8>(src, diff_dst, pixels * 8, affine, sum_g, sum_gx);
   GradientSums<1>(src, diff_dst, pixels, affine, sum_g, sum_gx);
 }
 
 void BatchNormGradient(const float* src, const float* diff_dst, int64_t pixels, int64_t block,
-                       const BatchNormAffine& affine, const float* slope, const float* offset,
+                       const ChannelAffine& affine, const float* slope, const float* offset,
                        float* diff_src) {
   if (block == 16) {
     return Gradient<16>(src, diff_dst, pixels * 16, affine, slope, offset, diff_src);

@@ -1,19 +1,15 @@
 // The four loops of batch norm over one channel block of one sample: `pixels` pixels of `block`
-// channels each (1, 8 or 16). Arrays of per-channel values hold `block` elements.
+// channels each (1, 8 or 16). Arrays of per-channel values hold `block` elements. y is `affine`'s,
+// whose bounds are the fused activation.
 #ifndef RINGTAIL_LAYERS_KERNELS_BATCH_NORM_H_
 #define RINGTAIL_LAYERS_KERNELS_BATCH_NORM_H_
 
 #include <cstdint>
 
+#include "layers/kernels/affine.h"
 #include "layers/kernels/kernels.h"
 
 namespace ringtail {
-
-// y = min(max((x - mean) * scale + bias, low), high): the bounds are the fused activation.
-struct BatchNormAffine {
-  const float *mean, *scale, *bias;
-  float low, high;
-};
 
 // mean[c] = sum(x) / pixels; m2[c] = sum((x - mean[c])^2). Two passes over pieces that stay in the
 // first-level cache, pieces combined in double (Chan et al. 1979): safe for |mean| >> std.
@@ -21,15 +17,15 @@ RT_DECLARE_KERNEL(void BatchNormMoments(const float* src, int64_t pixels, int64_
                                         double* mean, double* m2))
 // dst = y(src); dst may be src.
 RT_DECLARE_KERNEL(void BatchNormApply(const float* src, int64_t pixels, int64_t block,
-                                      const BatchNormAffine& affine, float* dst))
+                                      const ChannelAffine& affine, float* dst))
 // With g = low < y(src) < high ? diff_dst : 0:  sum_g = sum(g), sum_gx = sum(g (src - mean)).
 RT_DECLARE_KERNEL(void BatchNormGradientSums(const float* src, const float* diff_dst,
                                              int64_t pixels, int64_t block,
-                                             const BatchNormAffine& affine, double* sum_g,
+                                             const ChannelAffine& affine, double* sum_g,
                                              double* sum_gx))
 // diff_src = scale g + slope (src - mean) + offset; diff_src may be diff_dst.
 RT_DECLARE_KERNEL(void BatchNormGradient(const float* src, const float* diff_dst, int64_t pixels,
-                                         int64_t block, const BatchNormAffine& affine,
+                                         int64_t block, const ChannelAffine& affine,
                                          const float* slope, const float* offset, float* diff_src))
 
 }  // namespace ringtail

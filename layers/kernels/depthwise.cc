@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "layers/kernels/vec.h"
+#include "layers/kernels/vec_affine.h"
 
 // Forward and backward-data are one loop over rows of outputs. A row consists of an interior, where
 // no column of a window falls into the padding, and of the few columns beside it. The interior is
@@ -117,10 +117,38 @@ struct Epilogue {
   }
 };
 
+// The rows of a plane of inputs.
+struct Rows {
+  const float* data;
+  int64_t floats;  // per row
+
+  const float* At(int64_t y) { return data + y * floats; }
+};
+
+// The same, mapped. To be read from the top to the bottom: a row is gone kKernel rows further down.
+template <int kKernel>
+struct MappedRows {
+  const float* data;
+  int64_t floats;
+  VecAffine affine;
+  float* ring;
+  int64_t next = 0;  // to be mapped
+
+  const float* At(int64_t y) {
+    for (; next <= y; ++next) {
+      const float* from = data + next * floats;
+      float* to = ring + next % kKernel * floats;
+      for (int64_t i = 0; i < floats; i += kLanes) Store(to + i, affine(Load(from + i)));
+    }
+    return ring + y % kKernel * floats;
+  }
+};
+
+constexpr int kMaxKernel = 5;
+
 // One row of outputs: the rows of input that it is the sum of.
 struct Row {
-  const float* in;
-  int64_t in_step;
+  const float* in[kMaxKernel];
   const float* weight;
   int64_t weight_step, count;
   float* out;
@@ -132,10 +160,9 @@ void WriteGroup(const Row& row, int64_t input, int64_t output, const Epilogue& e
   Vec sum[kSums];
 #pragma GCC unroll 8
   for (int p = 0; p < kSums; ++p) sum[p] = epilogue.bias;
-  const float *in = row.in + input * kLanes, *weight = row.weight;
+  const float* weight = row.weight;
   for (int64_t n = 0; n < row.count; ++n) {
-    Direction::template AddRow<kSteps>(in, weight, sum);
-    in += row.in_step;
+    Direction::template AddRow<kSteps>(row.in[n] + input * kLanes, weight, sum);
     weight += row.weight_step;
   }
   float* out = row.out + output * kLanes;
@@ -161,7 +188,7 @@ void WriteEdge(const Row& row, const Axis& columns, int64_t begin, int64_t end,
     const Taps taps = Direction::TapsOf(columns, x);
     Vec sum = epilogue.bias;
     for (int64_t n = 0; n < row.count; ++n) {
-      const float* in = row.in + n * row.in_step + taps.first * kLanes;
+      const float* in = row.in[n] + taps.first * kLanes;
       const float* weight = row.weight + n * row.weight_step + taps.tap * kLanes;
       for (int64_t m = 0; m < taps.count; ++m) {
         sum += Load(in + m * taps.step * kLanes) * Load(weight + m * taps.tap_step * kLanes);
@@ -171,23 +198,23 @@ void WriteEdge(const Row& row, const Axis& columns, int64_t begin, int64_t end,
   }
 }
 
-template <typename Direction, int kKernel>
-void Run(const DepthwisePlane& plane, const float* in, const float* weight,
-         const Epilogue& epilogue, float* out) {
+template <typename Direction, int kKernel, typename InputRows>
+void Run(const DepthwisePlane& plane, InputRows in, const float* weight, const Epilogue& epilogue,
+         float* out) {
   constexpr int kOutputs = Direction::kOutputs, kSteps = kGroup / kOutputs;
   const Axis rows = {plane.H, plane.OH, plane.pad_top};
   const Axis columns = {plane.W, plane.OW, plane.pad_left};
   const int64_t width = Direction::Outputs(columns);
-  const int64_t in_row = Direction::Inputs(columns) * kLanes, weight_row = kKernel * kLanes;
+  const int64_t weight_row = kKernel * kLanes;
   const Range interior = Direction::Interior(columns);
   for (int64_t y = 0; y < Direction::Outputs(rows); ++y) {
     const Taps taps = Direction::TapsOf(rows, y);
-    const Row row = {.in = in + taps.first * in_row,
-                     .in_step = taps.step * in_row,
-                     .weight = weight + taps.tap * weight_row,
-                     .weight_step = taps.tap_step * weight_row,
-                     .count = taps.count,
-                     .out = out + y * width * kLanes};
+    Row row = {.in = {},
+               .weight = weight + taps.tap * weight_row,
+               .weight_step = taps.tap_step * weight_row,
+               .count = taps.count,
+               .out = out + y * width * kLanes};
+    for (int64_t n = 0; n < taps.count; ++n) row.in[n] = in.At(taps.first + n * taps.step);
     WriteEdge<Direction>(row, columns, 0, interior.begin, epilogue);
     int64_t x = interior.begin, input = Direction::FirstInput(columns, x);
     for (; x + kGroup <= interior.end; x += kGroup, input += kSteps * Direction::kInputs) {
@@ -248,8 +275,8 @@ void AddEdge(const float* gradient, const float* src, const Axis& columns, int64
   }
 }
 
-template <int kKernel, int kStride>
-void SumGradients(const DepthwisePlane& plane, const float* src, const float* diff_dst,
+template <int kKernel, int kStride, typename SrcRows>
+void SumGradients(const DepthwisePlane& plane, SrcRows src, const float* diff_dst,
                   float* diff_weight) {
   using Direction = Forward<kKernel, kStride>;
   const Axis rows = {plane.H, plane.OH, plane.pad_top};
@@ -261,7 +288,7 @@ void SumGradients(const DepthwisePlane& plane, const float* src, const float* di
     const Taps taps = Direction::TapsOf(rows, y);
     const float* gradient = diff_dst + y * plane.OW * kLanes;
     for (int64_t n = 0; n < taps.count; ++n) {
-      const float* row = src + (taps.first + n) * plane.W * kLanes;
+      const float* row = src.At(taps.first + n);
       Vec* sum = sums + (taps.tap + n) * kKernel;
       AddEdge<kKernel, kStride>(gradient, row, columns, 0, interior.begin, sum);
       AddInterior<kKernel, kStride>(gradient, row, columns, interior, sum);
@@ -281,41 +308,58 @@ void SumBias(const DepthwisePlane& plane, const float* diff_dst, float* diff_bia
   Store(diff_bias, sum);
 }
 
+// Calls run(rows of src).
+template <int kKernel, typename Function>
+void WithRows(const DepthwisePlane& plane, const DepthwiseSrc& src, const Function& run) {
+  const int64_t floats = plane.W * kLanes;
+  if (src.affine.mean == nullptr) return run(Rows{src.data, floats});
+  run(MappedRows<kKernel>{src.data, floats, VecAffine(src.affine), src.ring});
+}
+
 }  // namespace
 
-void DepthwiseForward(const DepthwisePlane& plane, const float* src, const float* weight,
+void DepthwiseForward(const DepthwisePlane& plane, const DepthwiseSrc& src, const float* weight,
                       const DepthwiseEpilogue& epilogue, float* dst) {
   const Epilogue e = {Load(epilogue.bias), Broadcast(epilogue.low), Broadcast(epilogue.high)};
   const bool unit = plane.stride == 1;
   if (plane.kernel == 3) {
-    return unit ? Run<Forward<3, 1>, 3>(plane, src, weight, e, dst)
-                : Run<Forward<3, 2>, 3>(plane, src, weight, e, dst);
+    return WithRows<3>(plane, src, [&](auto rows) {
+      unit ? Run<Forward<3, 1>, 3>(plane, rows, weight, e, dst)
+           : Run<Forward<3, 2>, 3>(plane, rows, weight, e, dst);
+    });
   }
-  unit ? Run<Forward<5, 1>, 5>(plane, src, weight, e, dst)
-       : Run<Forward<5, 2>, 5>(plane, src, weight, e, dst);
+  WithRows<5>(plane, src, [&](auto rows) {
+    unit ? Run<Forward<5, 1>, 5>(plane, rows, weight, e, dst)
+         : Run<Forward<5, 2>, 5>(plane, rows, weight, e, dst);
+  });
 }
 
 void DepthwiseBackwardData(const DepthwisePlane& plane, const float* diff_dst, const float* weight,
                            float* diff_src) {
   const Epilogue e = {Vec{}, Broadcast(-INFINITY), Broadcast(INFINITY)};
+  const Rows rows = {diff_dst, plane.OW * kLanes};
   const bool unit = plane.stride == 1;
   if (plane.kernel == 3) {
-    return unit ? Run<Backward<3, 1>, 3>(plane, diff_dst, weight, e, diff_src)
-                : Run<Backward<3, 2>, 3>(plane, diff_dst, weight, e, diff_src);
+    return unit ? Run<Backward<3, 1>, 3>(plane, rows, weight, e, diff_src)
+                : Run<Backward<3, 2>, 3>(plane, rows, weight, e, diff_src);
   }
-  unit ? Run<Backward<5, 1>, 5>(plane, diff_dst, weight, e, diff_src)
-       : Run<Backward<5, 2>, 5>(plane, diff_dst, weight, e, diff_src);
+  unit ? Run<Backward<5, 1>, 5>(plane, rows, weight, e, diff_src)
+       : Run<Backward<5, 2>, 5>(plane, rows, weight, e, diff_src);
 }
 
-void DepthwiseBackwardWeights(const DepthwisePlane& plane, const float* src, const float* diff_dst,
-                              float* diff_weight, float* diff_bias) {
+void DepthwiseBackwardWeights(const DepthwisePlane& plane, const DepthwiseSrc& src,
+                              const float* diff_dst, float* diff_weight, float* diff_bias) {
   const bool unit = plane.stride == 1;
   if (plane.kernel == 3) {
-    unit ? SumGradients<3, 1>(plane, src, diff_dst, diff_weight)
-         : SumGradients<3, 2>(plane, src, diff_dst, diff_weight);
+    WithRows<3>(plane, src, [&](auto rows) {
+      unit ? SumGradients<3, 1>(plane, rows, diff_dst, diff_weight)
+           : SumGradients<3, 2>(plane, rows, diff_dst, diff_weight);
+    });
   } else {
-    unit ? SumGradients<5, 1>(plane, src, diff_dst, diff_weight)
-         : SumGradients<5, 2>(plane, src, diff_dst, diff_weight);
+    WithRows<5>(plane, src, [&](auto rows) {
+      unit ? SumGradients<5, 1>(plane, rows, diff_dst, diff_weight)
+           : SumGradients<5, 2>(plane, rows, diff_dst, diff_weight);
+    });
   }
   if (diff_bias != nullptr) SumBias(plane, diff_dst, diff_bias);
 }

@@ -1,5 +1,6 @@
 #include "layers/kernels/winograd_transform.h"
 
+#include "layers/kernels/vec_affine.h"
 #include "layers/kernels/winograd_matrices.h"
 
 // Rows of tiles are worked on in strips: every column of a strip is transformed once, although it
@@ -38,9 +39,9 @@ void AddLanes(Vec values, double* sums) {
 }
 
 // Into slices: Transform is Winograd<m>::Input (overlapping tiles) or Gradient, which sums, too.
-template <int kTile, typename Transform>
-void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
-              float* slices, int64_t slice_stride, double* sums) {
+template <int kTile, typename Transform, typename Map>
+void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int64_t first,
+              int64_t last, float* slices, int64_t slice_stride, double* sums) {
   constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
   constexpr int kOverlap = kIn - kTile;
   constexpr bool kSums = kOverlap == 0;
@@ -57,7 +58,7 @@ void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64
 #pragma GCC unroll 6
       for (int i = 0; i < kIn; ++i) {
         const int64_t y = y0 + i;
-        in[i] = inside && y >= 0 && y < grid.H ? Load(image + (y * grid.W + x0 + x) * kLanes)
+        in[i] = inside && y >= 0 && y < grid.H ? map(Load(image + (y * grid.W + x0 + x) * kLanes))
                                                : Vec{};
         if constexpr (kSums) sum += in[i];
       }
@@ -119,23 +120,35 @@ void FromSlices(const WinogradGrid& grid, const float* m, int64_t slice_stride, 
   });
 }
 
+template <int kTile>
+void Input(const WinogradGrid& grid, const float* plane, const ChannelAffine& affine,
+           int64_t first, int64_t last, float* v, int64_t slice_stride) {
+  using Transform = typename Winograd<kTile>::Input;
+  if (affine.mean == nullptr) {
+    ToSlices<kTile, Transform>(grid, plane, VecIdentity(), first, last, v, slice_stride, nullptr);
+  } else {
+    ToSlices<kTile, Transform>(grid, plane, VecAffine(affine), first, last, v, slice_stride,
+                               nullptr);
+  }
+}
+
 }  // namespace
 
-void WinogradInput(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
-                   int64_t last, float* v, int64_t slice_stride) {
-  if (tile == 4) {
-    ToSlices<4, Winograd<4>::Input>(grid, plane, first, last, v, slice_stride, nullptr);
-  } else {
-    ToSlices<2, Winograd<2>::Input>(grid, plane, first, last, v, slice_stride, nullptr);
-  }
+void WinogradInput(int tile, const WinogradGrid& grid, const float* plane,
+                   const ChannelAffine& affine, int64_t first, int64_t last, float* v,
+                   int64_t slice_stride) {
+  if (tile == 4) return Input<4>(grid, plane, affine, first, last, v, slice_stride);
+  Input<2>(grid, plane, affine, first, last, v, slice_stride);
 }
 
 void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
                       int64_t last, float* z, int64_t slice_stride, double* sums) {
   if (tile == 4) {
-    ToSlices<4, Winograd<4>::Gradient>(grid, plane, first, last, z, slice_stride, sums);
+    ToSlices<4, Winograd<4>::Gradient>(grid, plane, VecIdentity(), first, last, z, slice_stride,
+                                       sums);
   } else {
-    ToSlices<2, Winograd<2>::Gradient>(grid, plane, first, last, z, slice_stride, sums);
+    ToSlices<2, Winograd<2>::Gradient>(grid, plane, VecIdentity(), first, last, z, slice_stride,
+                                       sums);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "layers/kernels/affine.h"
 #include "layers/kernels/kernels.h"
 
 namespace ringtail {
@@ -27,9 +28,11 @@ struct WinogradEpilogue {
   float low, high;    // the fused activation
 };
 
-// B^T d B of tiles [first, last): v[0] belongs to tile `first`.
+// B^T d B of tiles [first, last): v[0] belongs to tile `first`. d is the plane, or a map of it that
+// is applied on the way; what lies outside is not mapped.
 RT_DECLARE_KERNEL(void WinogradInput(int tile, const WinogradGrid& grid, const float* plane,
-                                     int64_t first, int64_t last, float* v, int64_t slice_stride))
+                                     const ChannelAffine& affine, int64_t first, int64_t last,
+                                     float* v, int64_t slice_stride))
 // A dy A^T; and sums[lane] += the sum of dy over these tiles.
 RT_DECLARE_KERNEL(void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane,
                                         int64_t first, int64_t last, float* z,

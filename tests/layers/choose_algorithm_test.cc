@@ -46,6 +46,16 @@ TEST(ChooseAlgorithmTest, MeasuresAllCandidatesAndRemembersTheFastest) {
   }
 }
 
+TEST(ChooseAlgorithmTest, WinogradTakesAMapOfSrc) {
+  for (const auto direction :
+       {ConvolutionDirection::kForward, ConvolutionDirection::kBackwardWeights}) {
+    for (const auto& candidate : ConvolutionCandidates(Problem(), direction)) {
+      const bool winograd = candidate->name().starts_with("winograd");
+      EXPECT_EQ(candidate->takes_affine(), winograd) << candidate->name();
+    }
+  }
+}
+
 TEST(ChooseAlgorithmTest, WhatIsKnownIsNotMeasuredAgain) {
   for (const std::string name : {"winograd 2x2", "winograd 4x4"}) {
     AlgorithmChoices choices("", "");
@@ -104,6 +114,9 @@ TEST(ChooseAlgorithmTest, KeySaysWhatASpeedDependsOn) {
   EXPECT_NE(key(Problem(5)), key(Problem()));
   EXPECT_NE(key(Problem(3, 2)), key(Problem()));
   EXPECT_NE(ChoiceKey(Problem(), ConvolutionDirection::kBackwardData), key(Problem()));
+  ConvolutionProblem affine = Problem();
+  affine.src_is_affine = true;
+  EXPECT_NE(key(affine), key(Problem()));
   const int before = NumComputeThreads();
   const std::string now = key(Problem());
   SetNumComputeThreads(before + 1);

@@ -12,6 +12,7 @@
 #include "core/parallel_for.h"
 #include "layers/kernels/depthwise.h"
 #include "tests/layers/layer_runner.h"
+#include "tests/layers/test_affine.h"
 
 namespace ringtail {
 namespace {
@@ -68,15 +69,19 @@ void ExpectZeroPadding(const BlobDesc& desc, const float* blob) {
   }
 }
 
+enum class Src { kAsItIs, kMappedOnTheWay, kMappedBefore };
+
 // One call, with memory full of NaN and guarded.
-Result RunOnce(const ConvolutionProblem& p, const Data& data, Direction direction,
-               int threads = 1) {
+Result RunOnce(const ConvolutionProblem& p, const Data& data, Direction direction, int threads = 1,
+               Src map_src = Src::kAsItIs) {
   const int before = NumComputeThreads();
   SetNumComputeThreads(threads);
   const auto algorithm = CreateDepthwise(p, direction);
   GuardedBuffer src(p.src.bytes()), dst(p.dst.bytes()), scratch(algorithm->scratch_bytes());
   Result result;
   ConvolutionTensors t;
+  const TestAffine map(p.src);
+  if (map_src == Src::kMappedOnTheWay) t.src_affine = map.affine();
   scratch.FillWithNan();
   t.scratch = scratch.data();
   if (direction == Direction::kForward) {
@@ -103,6 +108,7 @@ Result RunOnce(const ConvolutionProblem& p, const Data& data, Direction directio
     t.diff_weight = result.diff_weight.data();
     if (p.bias) t.diff_bias = result.diff_bias.data();
   }
+  if (map_src == Src::kMappedBefore) map.Apply(p.src, src.floats());
   algorithm->Run(t);
   SetNumComputeThreads(before);
   EXPECT_TRUE(src.GuardsIntact() && dst.GuardsIntact() && scratch.GuardsIntact());
@@ -208,6 +214,16 @@ TEST_P(DepthwiseTest, BackwardWeights) {
     const Result actual = RunOnce(p, data, Direction::kBackwardWeights);
     EXPECT_LT(RelativeError(actual.diff_weight, diff_weight), kTolerance);
     EXPECT_LT(RelativeError(actual.diff_bias, diff_bias), kTolerance);
+  }
+}
+
+TEST_P(DepthwiseTest, MapsSrcToTheSameBits) {
+  const ConvolutionProblem p = MakeProblem(GetParam());
+  const Data data(p);
+  for (const auto direction : {Direction::kForward, Direction::kBackwardWeights}) {
+    const Result before = RunOnce(p, data, direction, 1, Src::kMappedBefore);
+    EXPECT_EQ(RunOnce(p, data, direction, 1, Src::kMappedOnTheWay), before);
+    EXPECT_EQ(RunOnce(p, data, direction, 2, Src::kMappedOnTheWay), before);
   }
 }
 

@@ -177,7 +177,7 @@ TEST_P(KernelsTest, BatchNorm) {
       const Floats src = Random(n, 1), diff = Random(n, 2), mean = Random(block, 3);
       const Floats scale = Random(block, 4, 0.5, 3), bias = Random(block, 5, 0, 5);
       const Floats slope = Random(block, 6), offset = Random(block, 7);
-      const BatchNormAffine affine{mean.data(), scale.data(), bias.data(), kLow, kHigh};
+      const ChannelAffine affine{mean.data(), scale.data(), bias.data(), kLow, kHigh};
       const auto count = static_cast<double>(pixels);
       std::vector<double> naive_mean(block), naive_m2(block), naive_g(block), naive_gx(block);
       Floats naive_dst(n), naive_diff_src(n);

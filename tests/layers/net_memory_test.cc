@@ -97,5 +97,62 @@ TEST(NetMemoryTest, RecomputesBeforeTheFirstOfSeveralReaders) {
   EXPECT_TRUE(memory.nodes[2].recompute.empty());
 }
 
+// 0 -> 1, a batch norm -> 2, a convolution -> 3
+std::vector<NodeNeeds> Deferrable(bool forward, bool backward) {
+  std::vector<NodeNeeds> nodes = {Node({-1}, true, false, false), Node({0}, true, false, false),
+                                  Node({1}, true, false, false), Node({2}, true, false, false)};
+  nodes[1].plan.recomputable = nodes[1].plan.dst_is_affine = true;
+  nodes[1].plan.state_bytes = 64;
+  nodes[2].plan.forward_takes_affine = forward;
+  nodes[2].plan.backward_takes_affine = backward;
+  return nodes;
+}
+
+TEST(NetMemoryTest, DefersInTheDirectionsInWhichTheReaderCan) {
+  for (const bool forward : {false, true}) {
+    for (const bool backward : {false, true}) {
+      const NodePlacement node =
+          PlanNetMemory(Deferrable(forward, backward), true, true, true).nodes[1];
+      EXPECT_EQ(node.deferred_forward, forward);
+      EXPECT_EQ(node.deferred_backward, backward);
+      EXPECT_EQ(node.dst == kNoBuffer, forward);
+      EXPECT_EQ(node.recomputed_dst == kNoBuffer, backward);
+    }
+  }
+  // Not recomputed: what must be written for backward is written in forward.
+  const NetMemory kept = PlanNetMemory(Deferrable(true, false), true, false, true);
+  EXPECT_FALSE(kept.nodes[1].deferred_forward);
+  EXPECT_NE(kept.nodes[1].dst, kNoBuffer);
+}
+
+TEST(NetMemoryTest, DefersOnlyWhatOneReaderMaps) {
+  const auto deferred = [](const std::vector<NodeNeeds>& nodes, bool defer = true) {
+    const NodePlacement node = PlanNetMemory(nodes, true, true, defer).nodes[1];
+    return node.deferred_forward || node.deferred_backward;
+  };
+  EXPECT_TRUE(deferred(Deferrable(true, true)));
+  EXPECT_FALSE(deferred(Deferrable(true, true), false));
+  std::vector<NodeNeeds> nodes = Deferrable(true, true);
+  nodes[3].inputs = {2, 1};
+  EXPECT_FALSE(deferred(nodes));
+  nodes = Deferrable(true, true);
+  nodes[1].plan.dst_is_affine = false;
+  EXPECT_FALSE(deferred(nodes));
+  nodes = Deferrable(true, true);
+  nodes[1].inputs = {-1};  // the pictures are not the net's
+  EXPECT_FALSE(deferred(nodes));
+}
+
+TEST(NetMemoryTest, EvaluationKeepsWhatADeferredBlobIsMadeOf) {
+  std::vector<NodeNeeds> nodes = Deferrable(true, false);
+  nodes[1].plan.forward_in_place = true;
+  const NetMemory memory = PlanNetMemory(nodes, false, true, true);
+  EXPECT_EQ(memory.nodes[1].dst, kNoBuffer);
+  // 2 reads 0's dst and 1's state while it writes
+  EXPECT_NE(memory.nodes[2].dst, memory.nodes[0].dst);
+  const int64_t state = memory.nodes[1].state;
+  EXPECT_TRUE(state >= memory.nodes[2].dst + kBlob.bytes() || state < memory.nodes[2].dst);
+}
+
 }  // namespace
 }  // namespace ringtail

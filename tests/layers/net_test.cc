@@ -148,6 +148,65 @@ TEST(NetTest, RecomputationSavesMemoryAndChangesNoBit) {
   EXPECT_LT(memory[1], memory[0]);
 }
 
+// Winograd after batch norm with ReLU, depthwise with ReLU6, and one that nobody can defer.
+constexpr char kDeferring[] = R"(
+  layer { name: "conv1" convolution { out_channels: 32 kernel: 3 padding: 1 algorithm: WINOGRAD_4X4 } }
+  layer { name: "bn1"   batch_norm {} }
+  layer { name: "relu1" relu {} }
+  layer { name: "conv2" convolution { out_channels: 32 kernel: 3 padding: 1 algorithm: WINOGRAD_4X4 } }
+  layer { name: "bn2"   batch_norm {} }
+  layer { name: "relu2" relu6 {} }
+  layer { name: "conv3" convolution { depthwise: true kernel: 3 padding: 1 stride: 2 } }
+  layer { name: "bn3"   batch_norm {} }
+  layer { name: "conv4" convolution { out_channels: 32 kernel: 3 padding: 1 algorithm: WINOGRAD_2X2 } }
+  layer { name: "bn4"   batch_norm {} }
+  layer { name: "pool"  global_average_pool {} }
+  layer { name: "fc"    linear { out_features: 3 } }
+  layer { name: "loss"  softmax_cross_entropy {} })";
+
+TEST(NetTest, DeferralSavesMemoryAndChangesNoBit) {
+  const Problem batch = RandomBatch(4, 12, 3);
+  for (const bool recompute : {false, true}) {
+    std::vector<std::vector<float>> results;
+    std::vector<int64_t> memory;
+    for (const bool defer : {false, true}) {
+      const auto model = MakeModel(kDeferring, 12);
+      NetOptions options{.batch = 4, .image_size = 12, .recompute = recompute, .defer = defer};
+      const auto net = MakeNet(model.get(), options);
+      for (int step = 0; step < 2; ++step) {
+        net->Forward(batch.view(), {});
+        net->Backward();
+      }
+      const auto grads = model->arena().grads();
+      const auto buffers = model->arena().buffer_values();
+      std::vector<float> result(grads.begin(), grads.end());
+      result.insert(result.end(), buffers.begin(), buffers.end());
+      options.training = false;
+      const auto evaluation = MakeNet(model.get(), options);
+      evaluation->Forward(batch.view(), {.training = false});
+      const auto logits = evaluation->logits();
+      result.insert(result.end(), logits.begin(), logits.end());
+      results.push_back(result);
+      memory.push_back(net->memory_bytes());
+    }
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_LE(memory[1], memory[0]);
+    EXPECT_TRUE(recompute || memory[1] < memory[0]);
+  }
+}
+
+TEST(NetTest, FindNonFiniteLooksAtWhatIsDeferred) {
+  const auto model = MakeModel(kDeferring, 12);
+  const auto net = MakeNet(model.get(), {.batch = 4, .image_size = 12});
+  const Problem batch = RandomBatch(4, 12, 3);
+  net->Forward(batch.view(), {});
+  net->Backward();
+  EXPECT_TRUE(net->FindNonFinite(batch.view(), {}).ok());
+  // Its input and its parameters are finite, its output is not, and conv2 maps to that in passing.
+  for (float& w : model->arena().FindParameter("bn1.weight")->value()) w = 3e38F;
+  EXPECT_THAT(net->FindNonFinite(batch.view(), {}).message(), testing::HasSubstr("layer 'bn1'"));
+}
+
 TEST(NetTest, EvaluationNeedsLessMemoryAndGivesTheSameLogits) {
   const auto model = MakeModel(kDag, 9);
   const auto training = MakeNet(model.get(), {.batch = 4, .image_size = 9});

@@ -10,6 +10,7 @@
 #include "layers/convolution/winograd_data.h"
 #include "layers/convolution/winograd_weights.h"
 #include "tests/layers/layer_runner.h"
+#include "tests/layers/test_affine.h"
 
 namespace ringtail {
 namespace {
@@ -76,27 +77,28 @@ class WinogradTest : public testing::TestWithParam<Case> {
     return std::sqrt(error / norm);
   }
 
-  std::vector<float> RunData(WinogradData::Direction direction, int threads) const {
+  std::vector<float> RunData(WinogradData::Direction direction, int threads,
+                             const ChannelAffine& affine = {}) const {
     const bool forward = direction == WinogradData::Direction::kForward;
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);
     const WinogradData data(problem_, direction, threads);
     AlignedBuffer scratch(data.scratch_bytes());
     std::vector<float> out((forward ? problem_.dst : problem_.src).elements(), NAN);
-    data.Run(forward ? src_.data() : diff_dst_.data(), weight_.data(),
+    data.Run(forward ? src_.data() : diff_dst_.data(), affine, weight_.data(),
              forward ? bias_.data() : nullptr, -INFINITY, INFINITY, out.data(), scratch.data());
     SetNumComputeThreads(before);
     return out;
   }
 
   // The gradient of the weights, and behind it that of the bias.
-  std::vector<float> RunWeights(int threads) const {
+  std::vector<float> RunWeights(int threads, const ChannelAffine& affine = {}) const {
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);
     const WinogradWeights weights(problem_, threads);
     AlignedBuffer scratch(weights.scratch_bytes());
     std::vector<float> out(weight_.size() + bias_.size(), NAN);
-    weights.Run(src_.data(), diff_dst_.data(), out.data(), out.data() + weight_.size(),
+    weights.Run(src_.data(), affine, diff_dst_.data(), out.data(), out.data() + weight_.size(),
                 scratch.data());
     SetNumComputeThreads(before);
     return out;
@@ -107,6 +109,15 @@ class WinogradTest : public testing::TestWithParam<Case> {
   WinogradProblem problem_;
   std::vector<float> src_, diff_dst_, weight_, bias_;
 };
+
+TEST_P(WinogradTest, MapsSrcToTheSameBits) {
+  const TestAffine map(problem_.src);
+  const std::vector<float> forward = RunData(WinogradData::Direction::kForward, 1, map.affine());
+  const std::vector<float> weights = RunWeights(1, map.affine());
+  map.Apply(problem_.src, src_.data());
+  EXPECT_EQ(RunData(WinogradData::Direction::kForward, 1), forward);
+  EXPECT_EQ(RunWeights(1), weights);
+}
 
 TEST_P(WinogradTest, Forward) {
   std::vector<double> expected(problem_.dst.elements());

@@ -1,0 +1,35 @@
+// ChannelAffine applied to registers: the same operations, and so the same bits, as BatchNormApply.
+// Only for layers/kernels/*.cc.
+#ifndef RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
+#define RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
+
+#include "layers/kernels/affine.h"
+#include "layers/kernels/vec.h"
+
+namespace ringtail::RT_KERNEL_ISA {
+
+// Of one channel block of kLanes channels.
+struct VecAffine {
+  Vec mean, scale, bias, low, high;
+
+  [[gnu::always_inline]] explicit VecAffine(const ChannelAffine& affine)
+      : mean(Load(affine.mean)),
+        scale(Load(affine.scale)),
+        bias(Load(affine.bias)),
+        low(Broadcast(affine.low)),
+        high(Broadcast(affine.high)) {}
+
+  [[gnu::always_inline]] Vec operator()(Vec x) const {
+    const Vec value = (x - mean) * scale + bias;
+    const Vec above = value < low ? low : value;  // in this order NaN passes through
+    return above > high ? high : above;
+  }
+};
+
+struct VecIdentity {
+  [[gnu::always_inline]] Vec operator()(Vec x) const { return x; }
+};
+
+}  // namespace ringtail::RT_KERNEL_ISA
+
+#endif  // RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
