@@ -13,6 +13,7 @@
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/winograd_convolution.h"
+#include "layers/convolution/winograd_strided_convolution.h"
 #include "layers/kernels/kernels.h"
 #include "layers/onednn_version.h"
 
@@ -147,6 +148,7 @@ Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction di
   add(CreateOneDnnConvolution(problem, direction));
   add(CreateWinograd(problem, direction, /*tile=*/4));
   add(CreateWinograd(problem, direction, /*tile=*/2));
+  add(CreateWinogradStrided(problem, direction));
   add(CreateDepthwise(problem, direction));
   return candidates;
 }
