@@ -38,6 +38,7 @@ struct WinogradStridedData::Call {
 WinogradStridedData::WinogradStridedData(const Problem& problem, Direction direction, int threads)
     : forward_(direction == Direction::kForward),
       lanes_(RT_KERNEL(WinogradLanes)()),
+      group_(RT_KERNEL(WinogradTileGroup)()),
       threads_(threads),
       input_(forward_ ? problem.SrcGrid() : problem.DiffDstGrid()),
       output_(forward_ ? problem.DstGrid() : problem.DiffSrcGrid()) {
@@ -56,11 +57,10 @@ WinogradStridedData::WinogradStridedData(const Problem& problem, Direction direc
               .turned = !forward_};
 
   tiles_ = in.N * input_.tiles_y * input_.tiles_x;
-  const int64_t group = RT_KERNEL(WinogradTileGroup)();
   const int64_t bytes_per_tile =
       (forward_ ? kProducts : Problem::kSlices) * channels_ * static_cast<int64_t>(sizeof(float));
-  v_tiles_ = EqualBlocks(tiles_, kBytesOfV / bytes_per_tile, group);
-  m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group);
+  v_tiles_ = EqualBlocks(tiles_, kBytesOfV / bytes_per_tile, group_);
+  m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group_);
 }
 
 int64_t WinogradStridedData::PanelBlocks(int64_t panel) const {
@@ -70,8 +70,11 @@ int64_t WinogradStridedData::PhaseOfM() const { return kPanelBlocks * m_tiles_ *
 int64_t WinogradStridedData::SliceOfU() const {
   return Problem::kPhases * channels_ * kPanelBlocks * lanes_ + kLineFloats;
 }
+int64_t WinogradStridedData::GroupOfV() const {
+  return (forward_ ? Problem::kPhases : 1) * PhaseOfV();
+}
 int64_t WinogradStridedData::SliceOfV() const {
-  return (forward_ ? Problem::kPhases : 1) * PhaseOfV() + kLineFloats;
+  return v_tiles_ / group_ * GroupOfV() + kLineFloats;
 }
 int64_t WinogradStridedData::SliceOfM() const {
   return (forward_ ? 1 : Problem::kPhases) * PhaseOfM() + kLineFloats;
@@ -111,7 +114,7 @@ void WinogradStridedData::RunPanel(const Call& call, int64_t panel, const float*
   TransformPanel(call, panel, u);
   for (int64_t tile = first; tile < last; tile += m_tiles_) {
     const int64_t end = std::min(last, tile + m_tiles_);
-    MultiplyPanel(panel, u, v + (tile - first) * lanes_, end - tile, m);
+    MultiplyPanel(panel, u, v + (tile - first) / group_ * GroupOfV(), end - tile, m);
     TransformOutput(call, panel, m, tile, end);
   }
 }
@@ -119,11 +122,14 @@ void WinogradStridedData::RunPanel(const Call& call, int64_t panel, const float*
 void WinogradStridedData::TransformInput(const Call& call, int64_t block, int64_t first,
                                          int64_t last, float* v) const {
   const float* plane = call.src + block * input_.H * input_.W * lanes_;
-  float* to = v + block * v_tiles_ * lanes_;
-  if (forward_) {
-    RT_KERNEL(WinogradStridedInput)(input_, plane, first, last, to, SliceOfV(), PhaseOfV());
-  } else {
-    RT_KERNEL(WinogradStridedDiffDst)(input_, plane, first, last, to, SliceOfV());
+  float* to = v + block * group_ * lanes_;
+  for (int64_t tile = first; tile < last; tile += group_, to += GroupOfV()) {
+    const int64_t end = std::min(last, tile + group_);
+    if (forward_) {
+      RT_KERNEL(WinogradStridedInput)(input_, plane, tile, end, to, SliceOfV(), PhaseOfV());
+    } else {
+      RT_KERNEL(WinogradStridedDiffDst)(input_, plane, tile, end, to, SliceOfV());
+    }
   }
 }
 
@@ -142,15 +148,20 @@ void WinogradStridedData::MultiplyPanel(int64_t panel, const float* u, const flo
     const auto [first, count] = Problem::PhasesOf(slice);
     // Forward, the phases are further channels; backward, further outputs.
     for (int64_t phase = first; phase < first + (forward_ ? 1 : count); ++phase) {
-      RT_KERNEL(WinogradMultiply)
-      ({.v = v + slice * SliceOfV() + (forward_ ? phase * PhaseOfV() : 0),
-        .v_block_stride = v_tiles_ * lanes_,
-        .channel_blocks = (forward_ ? count : 1) * channel_blocks_,
-        .u = u + slice * SliceOfU() + phase * PhaseOfU(panel),
-        .panel_blocks = static_cast<int>(PanelBlocks(panel)),
-        .m = m + slice * SliceOfM() + (forward_ ? 0 : phase * PhaseOfM()),
-        .m_block_stride = m_tiles_ * lanes_,
-        .tiles = tiles});
+      WinogradProduct product = {
+          .v = v + slice * SliceOfV() + (forward_ ? phase * PhaseOfV() : 0),
+          .v_block_stride = group_ * lanes_,
+          .channel_blocks = (forward_ ? count : 1) * channel_blocks_,
+          .u = u + slice * SliceOfU() + phase * PhaseOfU(panel),
+          .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+          .m = m + slice * SliceOfM() + (forward_ ? 0 : phase * PhaseOfM()),
+          .m_block_stride = m_tiles_ * lanes_};
+      for (int64_t tile = 0; tile < tiles; tile += group_) {
+        product.tiles = std::min(group_, tiles - tile);
+        RT_KERNEL(WinogradMultiply)(product);
+        product.v += GroupOfV();
+        product.m += group_ * lanes_;
+      }
     }
   }
 }

@@ -6,7 +6,7 @@
 //   M[slice] = sum over phases of V x U      M[slice][phase] = V[slice] x U[slice][phase]
 //   M --> dst (+ bias, activation)           M, four phases --> diff_src
 //
-//   V [slice][phase][channel block][tile][lane]
+//   V [slice][group of tiles][phase][channel block][tile][lane]: read in this order
 //   U [slice][phase][channel][panel lanes], for one panel of output channels
 //   M [slice][phase][block of the panel][tile][lane]
 //
@@ -54,10 +54,11 @@ class WinogradStridedData {
                 float* u, float* m) const;
 
   int64_t PanelBlocks(int64_t panel) const;  // 2, or 1 for the last of an odd number
-  // Floats between phases and between slices; and all slices.
+  // Floats between phases, groups and slices; and all slices.
   int64_t PhaseOfU(int64_t panel) const { return channels_ * PanelBlocks(panel) * lanes_; }
-  int64_t PhaseOfV() const { return channel_blocks_ * v_tiles_ * lanes_; }
+  int64_t PhaseOfV() const { return channel_blocks_ * group_ * lanes_; }
   int64_t PhaseOfM() const;
+  int64_t GroupOfV() const;
   int64_t SliceOfU() const;
   int64_t SliceOfV() const;
   int64_t SliceOfM() const;
@@ -66,7 +67,7 @@ class WinogradStridedData {
   int64_t SizeOfM() const { return WinogradStridedProblem::kSlices * SliceOfM(); }
 
   bool forward_;
-  int64_t lanes_, threads_;
+  int64_t lanes_, group_, threads_;    // group_: tiles that one product takes at a time
   int64_t channels_, channel_blocks_;  // summed over
   int64_t output_blocks_, panels_;
   WinogradGrid input_, output_;
