@@ -15,6 +15,7 @@
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise_convolution.h"
 #include "layers/convolution/winograd_convolution.h"
+#include "layers/convolution/winograd_strided_convolution.h"
 #include "layers/kernels/batch_norm.h"
 #include "layers/kernels/kernels.h"
 #include "layers/parallel_blobs.h"
@@ -190,6 +191,7 @@ Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction di
   add(CreateOneDnnConvolution(problem, direction));
   add(CreateWinograd(problem, direction, /*tile=*/4));
   add(CreateWinograd(problem, direction, /*tile=*/2));
+  add(CreateWinogradStrided(problem, direction));
   add(CreateDepthwise(problem, direction));
   add(CreatePointwise(problem, direction));
   return candidates;

@@ -1,6 +1,8 @@
 #include "layers/kernels/winograd_filter.h"
 
 #include "layers/kernels/winograd_matrices.h"
+#include "layers/kernels/winograd_slices.h"
+#include "layers/kernels/winograd_strided_matrices.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
@@ -14,10 +16,10 @@ void Transform2d(const Vec* src, Vec* dst) {
   Vec columns[kOut][kIn];
   for (int j = 0; j < kIn; ++j) {
     Vec in[kIn], out[kOut];
-#pragma GCC unroll 6
+#pragma GCC unroll 9
     for (int i = 0; i < kIn; ++i) in[i] = src[i * kIn + j];
     Transform::Apply(in, out);
-#pragma GCC unroll 6
+#pragma GCC unroll 9
     for (int i = 0; i < kOut; ++i) columns[i][j] = out[i];
   }
   for (int i = 0; i < kOut; ++i) Transform::Apply(columns[i], dst + i * kOut);
@@ -64,10 +66,21 @@ void StoreTaps(const WinogradFilters& filters, const Vec* taps, float* weight) {
   }
 }
 
-template <int kTile>
+// Where slice (i, j) lies, for all of them: cheaper to load than to compute for every channel.
+template <int kSide, typename Place>
+void FillOffsets(const Place& place, int64_t* offsets) {
+  for (int i = 0; i < kSide; ++i) {
+    for (int j = 0; j < kSide; ++j) offsets[i * kSide + j] = place(i, j);
+  }
+}
+
+// Matrices is a Winograd<m> or WinogradStrided; slice (i, j) lies at place(i, j).
+template <typename Matrices, typename Place>
 void Forward(const WinogradFilters& filters, const float* weight, float* u, int64_t u_stride,
-             int64_t slice_stride) {
-  constexpr int kSlices = Winograd<kTile>::kPoints * Winograd<kTile>::kPoints;
+             const Place& place) {
+  constexpr int kSide = Matrices::Filter::kOut, kSlices = kSide * kSide;
+  int64_t offsets[kSlices];
+  FillOffsets<kSide>(place, offsets);
   Vec taps[kTaps * kLanes];
   for (int64_t first = 0; first < filters.channels; first += kLanes) {
     LoadTaps(filters, weight + first * filters.channel_stride, taps);
@@ -76,41 +89,64 @@ void Forward(const WinogradFilters& filters, const float* weight, float* u, int6
       for (int r = 0; r < kTaps; ++r) {
         in[r] = taps[c * kTaps + (filters.turned ? kTaps - 1 - r : r)];
       }
-      Transform2d<typename Winograd<kTile>::Filter>(in, out);
+      Transform2d<typename Matrices::Filter>(in, out);
       float* dst = u + (first + c) * u_stride;
-      for (int s = 0; s < kSlices; ++s) Store(dst + s * slice_stride, out[s]);
+      for (int s = 0; s < kSlices; ++s) Store(dst + offsets[s], out[s]);
     }
   }
 }
 
-template <int kTile>
+template <typename Matrices, typename Place>
 void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride,
-              int64_t slice_stride, float* diff_weight) {
-  constexpr int kSlices = Winograd<kTile>::kPoints * Winograd<kTile>::kPoints;
+              const Place& place, float* diff_weight) {
+  constexpr int kSide = Matrices::Filter::kOut, kSlices = kSide * kSide;
+  int64_t offsets[kSlices];
+  FillOffsets<kSide>(place, offsets);
   Vec taps[kTaps * kLanes];
   for (int64_t first = 0; first < filters.channels; first += kLanes) {
     for (int c = 0; c < kLanes; ++c) {
       const float* src = du + (first + c) * u_stride;
       Vec in[kSlices];
-      for (int s = 0; s < kSlices; ++s) in[s] = Load(src + s * slice_stride);
-      Transform2d<typename Winograd<kTile>::FilterGradient>(in, taps + c * kTaps);
+      for (int s = 0; s < kSlices; ++s) in[s] = Load(src + offsets[s]);
+      Transform2d<typename Matrices::FilterGradient>(in, taps + c * kTaps);
     }
     StoreTaps(filters, taps, diff_weight + first * filters.channel_stride);
   }
 }
 
+template <int kTile>
+using Dense = DenseSlices<Winograd<kTile>::kPoints>;
+
 }  // namespace
 
 void WinogradFilter(int tile, const WinogradFilters& filters, const float* weight, float* u,
                     int64_t u_stride, int64_t slice_stride) {
-  if (tile == 4) return Forward<4>(filters, weight, u, u_stride, slice_stride);
-  Forward<2>(filters, weight, u, u_stride, slice_stride);
+  if (tile == 4) {
+    Forward<Winograd<4>>(filters, weight, u, u_stride, Dense<4>{slice_stride});
+  } else {
+    Forward<Winograd<2>>(filters, weight, u, u_stride, Dense<2>{slice_stride});
+  }
 }
 
 void WinogradFilterGradient(int tile, const WinogradFilters& filters, const float* du,
                             int64_t u_stride, int64_t slice_stride, float* diff_weight) {
-  if (tile == 4) return Gradient<4>(filters, du, u_stride, slice_stride, diff_weight);
-  Gradient<2>(filters, du, u_stride, slice_stride, diff_weight);
+  if (tile == 4) {
+    Gradient<Winograd<4>>(filters, du, u_stride, Dense<4>{slice_stride}, diff_weight);
+  } else {
+    Gradient<Winograd<2>>(filters, du, u_stride, Dense<2>{slice_stride}, diff_weight);
+  }
+}
+
+void WinogradStridedFilter(const WinogradFilters& filters, const float* weight, float* u,
+                           int64_t u_stride, int64_t slice_stride, int64_t phase_stride) {
+  Forward<WinogradStrided>(filters, weight, u, u_stride, PhasedSlices{slice_stride, phase_stride});
+}
+
+void WinogradStridedFilterGradient(const WinogradFilters& filters, const float* du,
+                                   int64_t u_stride, int64_t slice_stride, int64_t phase_stride,
+                                   float* diff_weight) {
+  Gradient<WinogradStrided>(filters, du, u_stride, PhasedSlices{slice_stride, phase_stride},
+                            diff_weight);
 }
 
 }  // namespace ringtail::RT_KERNEL_ISA

@@ -42,6 +42,28 @@ RT_DECLARE_KERNEL(void WinogradOutput(int tile, const WinogradGrid& grid, const 
                                       int64_t slice_stride, int64_t first, int64_t last,
                                       const WinogradEpilogue& epilogue, float* plane))
 
+// Convolutions of stride 2 (winograd_strided_matrices.h): a tile is 4 x 4 outputs, 8 x 8 pixels of
+// src, 25 slices. Where there are phases they lie as winograd_slices.h says.
+//
+// Forward and backward-weights: src to V, tiles of 8; M to dst and diff_dst to Z, tiles of 4.
+RT_DECLARE_KERNEL(void WinogradStridedInput(const WinogradGrid& grid, const float* plane,
+                                            int64_t first, int64_t last, float* v,
+                                            int64_t slice_stride, int64_t phase_stride))
+RT_DECLARE_KERNEL(void WinogradStridedOutput(const WinogradGrid& grid, const float* m,
+                                             int64_t slice_stride, int64_t first, int64_t last,
+                                             const WinogradEpilogue& epilogue, float* plane))
+RT_DECLARE_KERNEL(void WinogradStridedGradient(const WinogradGrid& grid, const float* plane,
+                                               int64_t first, int64_t last, float* z,
+                                               int64_t slice_stride, double* sums))
+// Backward-data: diff_dst to V, tiles of 4; M to diff_src, tiles of 8.
+RT_DECLARE_KERNEL(void WinogradStridedDiffDst(const WinogradGrid& grid, const float* plane,
+                                              int64_t first, int64_t last, float* v,
+                                              int64_t slice_stride))
+RT_DECLARE_KERNEL(void WinogradStridedDiffSrc(const WinogradGrid& grid, const float* m,
+                                              int64_t slice_stride, int64_t phase_stride,
+                                              int64_t first, int64_t last,
+                                              const WinogradEpilogue& epilogue, float* plane))
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
