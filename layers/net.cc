@@ -248,11 +248,8 @@ void Net::Impl::ForwardNode(int i) {
 
 void Net::Impl::Recompute(int i, float* dst) {
   const ReadyNode& node = nodes[i];
-  node.layer->Recompute({.src = node.src,
-                         .dst = dst,
-                         .state = node.state,
-                         .scratch = nullptr,
-                         .step = &step});
+  node.layer->Recompute(
+      {.src = node.src, .dst = dst, .state = node.state, .scratch = nullptr, .step = &step});
 }
 
 void Net::Impl::BackwardNode(int i) {

@@ -44,8 +44,9 @@ struct LossResult {
 struct NetOptions {
   int64_t batch = 32;
   int64_t image_size = 128;
-  // Keep of batch norm the input only, and compute its output again in backward (layers/net_memory.h):
-  // much less memory for a few percent of the time. The results are the same bits.
+  // Keep of batch norm the input only, and compute its output again in backward
+  // (layers/net_memory.h): much less memory for a few percent of the time. The results are the same
+  // bits.
   bool recompute = true;
   // Do not write batch norm's output at all where the convolution that reads it can normalise while
   // it loads (layers/net_memory.h). The same bits, in less time and memory.

@@ -118,7 +118,8 @@ class Planner {
            (!ReadsSrcBackward(reader) || IsDeferredBackward(i) || IsDropped(i));
   }
 
-  // Storage for the second life of a dropped blob: from the first backward that reads it to the last.
+  // Storage for the second life of a dropped blob: from the first backward that reads it to the
+  // last.
   void PlaceRecomputed(int i) {
     if (!IsDropped(i) || IsDeferredBackward(i)) return;
     int first_reader = kNone, last = 0;

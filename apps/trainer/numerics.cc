@@ -48,9 +48,10 @@ void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
   if (it == metadata.end()) return;
   const Status status = AlgorithmChoices::Shared().KeepAll(it->second);
   if (status.ok()) return;
-  LogWarning(fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "
-                         "chosen again",
-                         status.message()));
+  LogWarning(
+      fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "
+                  "chosen again",
+                  status.message()));
 }
 
 }  // namespace ringtail

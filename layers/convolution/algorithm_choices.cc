@@ -122,8 +122,9 @@ const AlgorithmChoice* AlgorithmChoices::Find(const std::string& key) {
 void AlgorithmChoices::Add(const std::string& key, AlgorithmChoice choice) {
   if (resumed_) {
     resumed_ = false;
-    LogWarning("the run's convolution algorithms are not known for this machine and these shapes; "
-               "it goes on just as well, but perhaps not to the same bits");
+    LogWarning(
+        "the run's convolution algorithms are not known for this machine and these shapes; "
+        "it goes on just as well, but perhaps not to the same bits");
   }
   kept_.erase(key);
   measured_[key] = std::move(choice);
@@ -162,8 +163,8 @@ void AlgorithmChoices::Save() {
   Status status = MakeDirectories(std::filesystem::path(path_).parent_path());
   if (status.ok()) status = WriteFileAtomic(path_, Write(all, versions_));
   if (!status.ok()) {
-    LogWarning(fmt::format("{}; the next run will measure its convolutions again",
-                           status.message()));
+    LogWarning(
+        fmt::format("{}; the next run will measure its convolutions again", status.message()));
   }
 }
 

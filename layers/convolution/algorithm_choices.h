@@ -8,8 +8,8 @@
 // (Keep) before anything is measured. Measurements of other versions of oneDNN or our kernels
 // (`versions`) count for nothing.
 // File: $XDG_CACHE_HOME/ringtail/convolutions.json, else under ~/.cache. One that cannot be read or
-// written costs a warning and the measuring. Processes may share it and keep what others have found;
-// two that save at the same instant may lose an entry, which is then measured again.
+// written costs a warning and the measuring. Processes may share it and keep what others have
+// found; two that save at the same instant may lose an entry, which is then measured again.
 // Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_ALGORITHM_CHOICES_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_ALGORITHM_CHOICES_H_
@@ -24,7 +24,7 @@
 namespace ringtail {
 
 struct AlgorithmChoice {
-  std::string algorithm;                // of `seconds`, the one with the least
+  std::string algorithm;                  // of `seconds`, the one with the least
   std::map<std::string, double> seconds;  // per call, of every candidate
 };
 

@@ -31,7 +31,7 @@ using Direction = ConvolutionDirection;
 constexpr int kMinRounds = 3, kMaxRounds = 12;
 constexpr double kSecondsForRounds = 0.04;
 constexpr double kSecondsAtMost = 1;  // after which not even the minimum is done
-constexpr double kHopeless = 1.3;  // times the best: not called again
+constexpr double kHopeless = 1.3;     // times the best: not called again
 
 const char* PolicyAlgorithm(ConvolutionPolicy policy) {
   if (policy == WINOGRAD_4X4) return "winograd 4x4";
@@ -102,11 +102,11 @@ double SecondsToMap(const BlobDesc& desc, float* src) {
   double least = kInfinity;
   for (int round = 0; round < kMinRounds; ++round) {
     least = std::min(least, Seconds([&] {
-      ForEachChannelBlock(desc, [&](int64_t i) {
-        float* plane = src + i * floats;
-        RT_KERNEL(BatchNormApply)(plane, desc.plane(), desc.block, affine, plane);
-      });
-    }));
+                       ForEachChannelBlock(desc, [&](int64_t i) {
+                         float* plane = src + i * floats;
+                         RT_KERNEL(BatchNormApply)(plane, desc.plane(), desc.block, affine, plane);
+                       });
+                     }));
   }
   return least;
 }
@@ -210,9 +210,8 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
 }
 
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
-                                                      Direction direction,
-                                                      ConvolutionPolicy policy, bool measure,
-                                                      AlgorithmChoices* choices) {
+                                                      Direction direction, ConvolutionPolicy policy,
+                                                      bool measure, AlgorithmChoices* choices) {
   Candidates candidates = ConvolutionCandidates(problem, direction);
   if (policy != FASTEST) {
     auto wanted = Take(&candidates, PolicyAlgorithm(policy));

@@ -8,7 +8,8 @@
 //   backward-weights   src, diff_dst           diff_weight, diff_bias
 //
 // Blobs have the layouts of the problem's descriptors; padding channels are zero on the way in and
-// written as zero (where inputs are finite). Parameters are plain: (OC, IC/groups, KH, KW) and (OC).
+// written as zero (where inputs are finite). Parameters are plain: (OC, IC/groups, KH, KW) and
+// (OC).
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
 

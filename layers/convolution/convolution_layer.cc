@@ -37,22 +37,20 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
          WindowsFloor(in.W, w.PL + w.PR, w.extent_w(), w.SW)};
   if (dst.H < 1 || dst.W < 1) {
     return InvalidArgument(
-        fmt::format("a kernel of {}x{} does not fit into {}x{} with this padding",
-                    w.extent_h(), w.extent_w(), in.H, in.W));
+        fmt::format("a kernel of {}x{} does not fit into {}x{} with this padding", w.extent_h(),
+                    w.extent_w(), in.H, in.W));
   }
   RT_RETURN_IF_ERROR(CheckBlobSize(dst));
   const int64_t window = w.KH * w.KW;
   const int64_t fan_in = in.C / groups * window, fan_out = OC / groups * window;
-  RT_RETURN_IF_ERROR(
-      CheckBlobSize({OC, in.C / groups, w.KH, w.KW}).Annotate("weight"));
+  RT_RETURN_IF_ERROR(CheckBlobSize({OC, in.C / groups, w.KH, w.KW}).Annotate("weight"));
   ShapeInfo info{.dst = dst, .parameters = {}, .forward_flops = 0};
-  info.parameters.push_back({.spec = {"weight",
-                                      {OC, in.C / groups, w.KH, w.KW},
-                                      ParameterKind::kConvolutionWeight},
-                             .init = config_.has_weight_init() ? &config_.weight_init() : nullptr,
-                             .fallback_init = ParameterRequest::Fallback::kHeNormal,
-                             .fan_in = fan_in,
-                             .fan_out = fan_out});
+  info.parameters.push_back(
+      {.spec = {"weight", {OC, in.C / groups, w.KH, w.KW}, ParameterKind::kConvolutionWeight},
+       .init = config_.has_weight_init() ? &config_.weight_init() : nullptr,
+       .fallback_init = ParameterRequest::Fallback::kHeNormal,
+       .fan_in = fan_in,
+       .fan_out = fan_out});
   if (config_.bias()) {
     info.parameters.push_back({.spec = {"bias", {OC}, ParameterKind::kVector},
                                .init = config_.has_bias_init() ? &config_.bias_init() : nullptr,

@@ -7,8 +7,8 @@
 //   direction          scratch
 //   forward            weights (channel block, K K, lane) and bias (channel block, lane); rings
 //   backward-data      weights (channel block, K K, lane)
-//   backward-weights   sums (group of 4 samples, channel block, K K + 1, lane), the last: the bias';
-//                      rings
+//   backward-weights   sums (group of 4 samples, channel block, K K + 1, lane), the last: the
+//                      bias'; rings
 //
 // Both that read src can map it on the way (takes_affine), row by row through a ring (K, W, lane)
 // per thread.

@@ -176,8 +176,8 @@ std::unique_ptr<ConvolutionAlgorithm> CreateBackwardData(const ConvolutionProble
   const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
     return DescribeBackwardData(dims, src, dst, hint);
   };
-  const DataDesc desc = CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src),
-                                   AnyLayout(p.dst));
+  const DataDesc desc =
+      CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src), AnyLayout(p.dst));
   auto data = std::make_unique<OneDnnConvolution>(desc);
   data->set_primitive(dnnl::convolution_backward_data(desc));
   data->Read(DNNL_ARG_DIFF_DST, &Tensors::diff_dst, ToDnnl(p.dst), desc.diff_dst_desc());
@@ -192,8 +192,8 @@ std::unique_ptr<ConvolutionAlgorithm> CreateBackwardWeights(const ConvolutionPro
   const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
     return DescribeBackwardWeights(dims, src, dst, hint);
   };
-  const WeightsDesc desc = CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src),
-                                      AnyLayout(p.dst));
+  const WeightsDesc desc =
+      CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src), AnyLayout(p.dst));
   auto weights = std::make_unique<OneDnnConvolution>(desc);
   weights->set_primitive(dnnl::convolution_backward_weights(desc));
   weights->Read(DNNL_ARG_SRC, &Tensors::src, ToDnnl(p.src), desc.src_desc());

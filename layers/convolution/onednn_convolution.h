@@ -1,7 +1,7 @@
 // Convolution by oneDNN's direct kernels (Georganas et al. 2018): every window, stride, dilation
-// and number of groups. Where oneDNN is slow in the layouts that the net has, it works in those that it
-// prefers, on copies in scratch. Weights are reordered into its blocked layout in every call: they
-// change every step, so keeping them would save nothing.
+// and number of groups. Where oneDNN is slow in the layouts that the net has, it works in those
+// that it prefers, on copies in scratch. Weights are reordered into its blocked layout in every
+// call: they change every step, so keeping them would save nothing.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
 

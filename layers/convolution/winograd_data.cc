@@ -72,8 +72,8 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
   tiles_ = in.N * input_.tiles_y * input_.tiles_x;
   const int64_t group = RT_KERNEL(WinogradTileGroup)();
   const int64_t bytes_per_tile = slices_ * channels_ * static_cast<int64_t>(sizeof(float));
-  by_panels_ = bytes_per_tile * outputs_ >
-               (tiles_ <= kFewTiles ? kMaxBytesOfUForFewTiles : kMaxBytesOfU);
+  by_panels_ =
+      bytes_per_tile * outputs_ > (tiles_ <= kFewTiles ? kMaxBytesOfUForFewTiles : kMaxBytesOfU);
   if (by_panels_) {
     v_tiles_ = EqualBlocks(tiles_, kSharedBytesOfV / bytes_per_tile, group);
     m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group);
@@ -87,12 +87,8 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
 int64_t WinogradData::PanelBlocks(int64_t panel) const {
   return std::min(kPanelBlocks, output_blocks_ - panel * kPanelBlocks);
 }
-int64_t WinogradData::SliceOfU() const {
-  return channels_ * kPanelBlocks * lanes_ + kLineFloats;
-}
-int64_t WinogradData::SliceOfV() const {
-  return channel_blocks_ * v_tiles_ * lanes_ + kLineFloats;
-}
+int64_t WinogradData::SliceOfU() const { return channels_ * kPanelBlocks * lanes_ + kLineFloats; }
+int64_t WinogradData::SliceOfV() const { return channel_blocks_ * v_tiles_ * lanes_ + kLineFloats; }
 int64_t WinogradData::SliceOfM() const { return kPanelBlocks * m_tiles_ * lanes_ + kLineFloats; }
 
 size_t WinogradData::scratch_bytes() const {
@@ -183,8 +179,8 @@ void WinogradData::TransformPanel(const Call& call, int64_t panel, float* u) con
 void WinogradData::TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
                                   float* v) const {
   RT_KERNEL(WinogradInput)
-  (tile_, input_, call.src + block * input_.H * input_.W * lanes_,
-   call.affine.From(block * lanes_), first, last, v + block * v_tiles_ * lanes_, SliceOfV());
+  (tile_, input_, call.src + block * input_.H * input_.W * lanes_, call.affine.From(block * lanes_),
+   first, last, v + block * v_tiles_ * lanes_, SliceOfV());
 }
 
 void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,

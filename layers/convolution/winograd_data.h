@@ -12,8 +12,8 @@
 // stays in the cache.
 //
 // How the work is divided depends on where U fits:
-//   small filters   U is made once and stays in the cache; each thread has tiles of its own, some at
-//                   a time, and never waits for another.
+//   small filters   U is made once and stays in the cache; each thread has tiles of its own, some
+//                   at a time, and never waits for another.
 //   large filters   (U would be 4 times the weights, up to 40 MB) threads share V of many tiles and
 //                   divide the panels of output channels; U exists for one panel per thread.
 // A result is one sum over channels in order, so it has the same bits either way, and for every
@@ -25,9 +25,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "layers/convolution/winograd_problem.h"
 #include "layers/kernels/winograd_filter.h"
 #include "layers/kernels/winograd_transform.h"
-#include "layers/convolution/winograd_problem.h"
 
 namespace ringtail {
 
@@ -49,11 +49,10 @@ class WinogradData {
   struct Call;  // the arguments of Run
 
   void TransformPanel(const Call& call, int64_t panel, float* u) const;
-  void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
-                      float* v) const;
+  void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last, float* v) const;
   // Tiles [first, last) of one panel, of which v holds the first.
-  void MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,
-                     int64_t first, int64_t last, float* m) const;
+  void MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v, int64_t first,
+                     int64_t last, float* m) const;
   void RunByTiles(const Call& call) const;
   void RunByPanels(const Call& call) const;
   void RunPanel(const Call& call, int64_t panel, const float* v, int64_t first, int64_t last,

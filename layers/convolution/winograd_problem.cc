@@ -7,8 +7,8 @@ namespace ringtail {
 bool WinogradProblem::IsSupported() const {
   const int64_t lanes = RT_KERNEL(WinogradLanes)();
   const Window& w = window;
-  return w.KH == 3 && w.KW == 3 && w.SH == 1 && w.SW == 1 && w.DH == 1 && w.DW == 1 &&
-         w.PT <= 2 && w.PL <= 2 && w.PB <= 2 && w.PR <= 2 && groups == 1 && src.block == lanes &&
+  return w.KH == 3 && w.KW == 3 && w.SH == 1 && w.SW == 1 && w.DH == 1 && w.DW == 1 && w.PT <= 2 &&
+         w.PL <= 2 && w.PB <= 2 && w.PR <= 2 && groups == 1 && src.block == lanes &&
          dst.block == lanes && src.C % lanes == 0 && dst.C % lanes == 0;
 }
 

@@ -148,14 +148,13 @@ void WinogradStridedData::MultiplyPanel(int64_t panel, const float* u, const flo
     const auto [first, count] = Problem::PhasesOf(slice);
     // Forward, the phases are further channels; backward, further outputs.
     for (int64_t phase = first; phase < first + (forward_ ? 1 : count); ++phase) {
-      WinogradProduct product = {
-          .v = v + slice * SliceOfV() + (forward_ ? phase * PhaseOfV() : 0),
-          .v_block_stride = group_ * lanes_,
-          .channel_blocks = (forward_ ? count : 1) * channel_blocks_,
-          .u = u + slice * SliceOfU() + phase * PhaseOfU(panel),
-          .panel_blocks = static_cast<int>(PanelBlocks(panel)),
-          .m = m + slice * SliceOfM() + (forward_ ? 0 : phase * PhaseOfM()),
-          .m_block_stride = m_tiles_ * lanes_};
+      WinogradProduct product = {.v = v + slice * SliceOfV() + (forward_ ? phase * PhaseOfV() : 0),
+                                 .v_block_stride = group_ * lanes_,
+                                 .channel_blocks = (forward_ ? count : 1) * channel_blocks_,
+                                 .u = u + slice * SliceOfU() + phase * PhaseOfU(panel),
+                                 .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+                                 .m = m + slice * SliceOfM() + (forward_ ? 0 : phase * PhaseOfM()),
+                                 .m_block_stride = m_tiles_ * lanes_};
       for (int64_t tile = 0; tile < tiles; tile += group_) {
         product.tiles = std::min(group_, tiles - tile);
         RT_KERNEL(WinogradMultiply)(product);

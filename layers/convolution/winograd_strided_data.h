@@ -1,6 +1,6 @@
 // A 3x3 convolution of stride 2, forward and backward-data, by Winograd's minimal filtering of its
-// phases: layers/kernels/winograd_strided_matrices.h explains it. Rows and columns of even and of odd
-// number make four phases of src, convolved with 2x2, 2x1, 1x2 and 1x1 taps of the filter.
+// phases: layers/kernels/winograd_strided_matrices.h explains it. Rows and columns of even and of
+// odd number make four phases of src, convolved with 2x2, 2x1, 1x2 and 1x1 taps of the filter.
 //
 //   forward         src --> V, four phases;  diff_dst --> V, one             backward-data
 //   M[slice] = sum over phases of V x U      M[slice][phase] = V[slice] x U[slice][phase]
@@ -10,11 +10,11 @@
 //   U [slice][phase][channel][panel lanes], for one panel of output channels
 //   M [slice][phase][block of the panel][tile][lane]
 //
-// A tile of 4x4 outputs (8x8 pixels of src) costs 81 multiplications per pair of channels instead of
-// 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger than
-// the filters that it is made from, exists for one panel per thread.
-// A result is one sum over channels (and phases) in order: the same bits for every number of threads.
-// Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
+// A tile of 4x4 outputs (8x8 pixels of src) costs 81 multiplications per pair of channels instead
+// of 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger
+// than the filters that it is made from, exists for one panel per thread.
+// A result is one sum over channels (and phases) in order: the same bits for every number of
+// threads. Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
 
@@ -43,8 +43,7 @@ class WinogradStridedData {
  private:
   struct Call;  // the arguments of Run
 
-  void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
-                      float* v) const;
+  void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last, float* v) const;
   void TransformPanel(const Call& call, int64_t panel, float* u) const;
   // Tiles [first, last) of one panel, of which v holds the first.
   void MultiplyPanel(int64_t panel, const float* u, const float* v, int64_t tiles, float* m) const;
@@ -71,8 +70,8 @@ class WinogradStridedData {
   int64_t channels_, channel_blocks_;  // summed over
   int64_t output_blocks_, panels_;
   WinogradGrid input_, output_;
-  WinogradFilters filters_;  // of one block of outputs
-  int64_t tiles_;            // in all
+  WinogradFilters filters_;    // of one block of outputs
+  int64_t tiles_;              // in all
   int64_t v_tiles_, m_tiles_;  // at a time
 };
 

@@ -27,8 +27,8 @@ WinogradGrid Grid(const BlobDesc& at, int64_t pad_top, int64_t pad_left, int64_t
 bool WinogradStridedProblem::IsSupported() const {
   const int64_t lanes = RT_KERNEL(WinogradLanes)();
   const Window& w = window;
-  return w.KH == 3 && w.KW == 3 && w.SH == 2 && w.SW == 2 && w.DH == 1 && w.DW == 1 &&
-         w.PT <= 1 && w.PL <= 1 && w.PB <= 1 && w.PR <= 1 && groups == 1 && src.block == lanes &&
+  return w.KH == 3 && w.KW == 3 && w.SH == 2 && w.SW == 2 && w.DH == 1 && w.DW == 1 && w.PT <= 1 &&
+         w.PL <= 1 && w.PB <= 1 && w.PR <= 1 && groups == 1 && src.block == lanes &&
          dst.block == lanes && src.C % lanes == 0 && dst.C % lanes == 0;
 }
 

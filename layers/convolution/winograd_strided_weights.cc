@@ -14,9 +14,9 @@ using Problem = WinogradStridedProblem;
 
 constexpr int64_t kFilterTaps = 9;
 constexpr int64_t kProducts = 81;
-constexpr int64_t kLineFloats = 16;            // see winograd_strided_data.cc
-constexpr int64_t kBytesOfVAndZ = 20 << 20;    // a share of the third-level cache
-constexpr int64_t kMinBlockTiles = 32;  // shorter sums would not pay for reading dU again
+constexpr int64_t kLineFloats = 16;          // see winograd_strided_data.cc
+constexpr int64_t kBytesOfVAndZ = 20 << 20;  // a share of the third-level cache
+constexpr int64_t kMinBlockTiles = 32;       // shorter sums would not pay for reading dU again
 constexpr int64_t kPartBlocks = 6;  // of k: with all products, what a second-level cache holds
 
 int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -34,8 +34,8 @@ WinogradStridedWeights::WinogradStridedWeights(const Problem& problem, int threa
       gradient_(problem.DstGrid()),
       tiles_(problem.dst.N * input_.tiles_y * input_.tiles_x) {
   RT_CHECK(problem.IsSupported(), "not a strided convolution for Winograd");
-  const int64_t bytes_per_tile = (kProducts * channels_ + Problem::kSlices * outputs_) *
-                                 static_cast<int64_t>(sizeof(float));
+  const int64_t bytes_per_tile =
+      (kProducts * channels_ + Problem::kSlices * outputs_) * static_cast<int64_t>(sizeof(float));
   const int64_t fit = std::max(kBytesOfVAndZ / bytes_per_tile, kMinBlockTiles);
   block_tiles_ = Divide(tiles_, Divide(tiles_, fit));
   k_parts_ = Divide(output_blocks_, kPartBlocks);

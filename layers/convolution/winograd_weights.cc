@@ -11,7 +11,7 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kFilterTaps = 9;
-constexpr int64_t kLineFloats = 16;             // see winograd_data.cc
+constexpr int64_t kLineFloats = 16;  // see winograd_data.cc
 // V and Z of a block of tiles: a share of the third-level cache.
 constexpr int64_t kBytesOfVAndZ = 8 << 20;
 constexpr int64_t kBytesOfVAndZByFilters = 20 << 20;

@@ -31,8 +31,8 @@ class WinogradWeights {
   size_t scratch_bytes() const;
   // affine: the map of src that was convolved. Overwrites diff_weight and diff_bias (null: none).
   // scratch: 64-byte aligned.
-  void Run(const float* src, const ChannelAffine& affine, const float* diff_dst,
-           float* diff_weight, float* diff_bias, std::byte* scratch) const;
+  void Run(const float* src, const ChannelAffine& affine, const float* diff_dst, float* diff_weight,
+           float* diff_bias, std::byte* scratch) const;
 
  private:
   struct Buffers {

@@ -42,10 +42,9 @@ using AllLanes = std::make_integer_sequence<int, kLanes>;
 // One exchange of a transposition: blocks of kStep x kStep, those off the diagonal change places.
 template <int kStep, int... kLane>
 [[gnu::always_inline]] static inline void ExchangeBlocks(Vec* a, Vec* b, LaneList<kLane...>) {
-  const Vec low = __builtin_shufflevector(
-      *a, *b, ((kLane & kStep) != 0 ? kLanes + kLane - kStep : kLane)...);
-  *b = __builtin_shufflevector(*a, *b,
-                               ((kLane & kStep) != 0 ? kLanes + kLane : kLane + kStep)...);
+  const Vec low =
+      __builtin_shufflevector(*a, *b, ((kLane & kStep) != 0 ? kLanes + kLane - kStep : kLane)...);
+  *b = __builtin_shufflevector(*a, *b, ((kLane & kStep) != 0 ? kLanes + kLane : kLane + kStep)...);
   *a = low;
 }
 

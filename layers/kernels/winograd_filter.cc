@@ -97,8 +97,8 @@ void Forward(const WinogradFilters& filters, const float* weight, float* u, int6
 }
 
 template <typename Matrices, typename Place>
-void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride,
-              const Place& place, float* diff_weight) {
+void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride, const Place& place,
+              float* diff_weight) {
   constexpr int kSide = Matrices::Filter::kOut, kSlices = kSide * kSide;
   int64_t offsets[kSlices];
   FillOffsets<kSide>(place, offsets);

@@ -1,5 +1,5 @@
-// Winograd's transforms of 3x3 filters and of their gradients; see winograd_transform.h, for strided
-// convolutions winograd_strided_matrices.h. Filters lie
+// Winograd's transforms of 3x3 filters and of their gradients; see winograd_transform.h, for
+// strided convolutions winograd_strided_matrices.h. Filters lie
 // plain, as parameters do: (OC, IC, 3, 3). As many as a register has lanes go side by side; what
 // they are is up to the strides: output channels for forward, input channels for backward-data.
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
@@ -19,9 +19,8 @@ struct WinogradFilters {
 };
 
 // G g G^T: slice s of channel c goes to u + s * slice_stride + c * u_stride.
-RT_DECLARE_KERNEL(void WinogradFilter(int tile, const WinogradFilters& filters,
-                                      const float* weight, float* u, int64_t u_stride,
-                                      int64_t slice_stride))
+RT_DECLARE_KERNEL(void WinogradFilter(int tile, const WinogradFilters& filters, const float* weight,
+                                      float* u, int64_t u_stride, int64_t slice_stride))
 // G^T du G, to the plain filters. Requires channel_stride = 9; not turned.
 RT_DECLARE_KERNEL(void WinogradFilterGradient(int tile, const WinogradFilters& filters,
                                               const float* du, int64_t u_stride,

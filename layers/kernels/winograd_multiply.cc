@@ -3,14 +3,14 @@
 #include "layers/kernels/vec.h"
 
 // Each micro-kernel keeps a block of the result in registers: kRows x kVecs accumulators, with
-// kVecs registers for one operand, while the other comes as broadcasts from memory. 12 accumulators of
-// 16 registers (AVX2) or 24 of 32 (AVX-512) hide the latency of the multiply-adds.
+// kVecs registers for one operand, while the other comes as broadcasts from memory. 12 accumulators
+// of 16 registers (AVX2) or 24 of 32 (AVX-512) hide the latency of the multiply-adds.
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
-constexpr int kPanel = 2;                             // blocks of k per panel
-constexpr int kRows = kRegisters == 32 ? 12 : 6;      // tiles at a time
-constexpr int kGradientVecs = 3;                      // blocks of k at a time
+constexpr int kPanel = 2;                                // blocks of k per panel
+constexpr int kRows = kRegisters == 32 ? 12 : 6;         // tiles at a time
+constexpr int kGradientVecs = 3;                         // blocks of k at a time
 constexpr int kGradientRows = kRegisters == 32 ? 8 : 4;  // channels at a time
 
 template <int kTiles, int kVecs>

@@ -14,9 +14,9 @@ struct WinogradProduct {
   const float* v;          // [channel block][tile][lane]
   int64_t v_block_stride;  // floats between channel blocks
   int64_t channel_blocks;
-  const float* u;      // [channel][panel_blocks * lanes]
-  int panel_blocks;    // 1 or 2
-  float* m;            // [block of k][tile][lane]
+  const float* u;    // [channel][panel_blocks * lanes]
+  int panel_blocks;  // 1 or 2
+  float* m;          // [block of k][tile][lane]
   int64_t m_block_stride;
   int64_t tiles;
 };

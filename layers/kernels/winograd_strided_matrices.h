@@ -14,8 +14,8 @@
 //                                       stride 1, with two taps or one
 //   dg = G^T [(B^T d) . (A dy)]         for each phase
 //
-// The points are chosen for precision: with 0, +-1, 2 the error is twice as large; all constants but
-// those of Filter are exact in binary. Only for layers/kernels/*.cc.
+// The points are chosen for precision: with 0, +-1, 2 the error is twice as large; all constants
+// but those of Filter are exact in binary. Only for layers/kernels/*.cc.
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_
 

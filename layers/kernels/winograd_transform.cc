@@ -53,39 +53,40 @@ void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int6
   constexpr bool kSums = kOverlap == 0;
   constexpr int kStripTiles = StripTiles(kTile);
   Vec columns[kOut][kStripTiles * kTile + kOverlap];
-  ForEachStrip<kStripTiles>(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count,
-                                      int64_t done) {
-    const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
-    const float* image = plane + sample * grid.sample_stride;
-    const int64_t width = count * kTile + kOverlap;
-    Vec sum = {};
-    for (int64_t x = 0; x < width; ++x) {
-      Vec in[kIn], out[kOut];
-      const bool inside = x0 + x >= 0 && x0 + x < grid.W;
+  ForEachStrip<kStripTiles>(
+      grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
+        const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
+        const float* image = plane + sample * grid.sample_stride;
+        const int64_t width = count * kTile + kOverlap;
+        Vec sum = {};
+        for (int64_t x = 0; x < width; ++x) {
+          Vec in[kIn], out[kOut];
+          const bool inside = x0 + x >= 0 && x0 + x < grid.W;
 #pragma GCC unroll 9
-      for (int i = 0; i < kIn; ++i) {
-        const int64_t y = y0 + i;
-        in[i] = inside && y >= 0 && y < grid.H ? map(Load(image + (y * grid.W + x0 + x) * kLanes))
-                                               : Vec{};
-        if constexpr (kSums) sum += in[i];
-      }
-      Transform::Apply(in, out);
+          for (int i = 0; i < kIn; ++i) {
+            const int64_t y = y0 + i;
+            in[i] = inside && y >= 0 && y < grid.H
+                        ? map(Load(image + (y * grid.W + x0 + x) * kLanes))
+                        : Vec{};
+            if constexpr (kSums) sum += in[i];
+          }
+          Transform::Apply(in, out);
 #pragma GCC unroll 9
-      for (int i = 0; i < kOut; ++i) columns[i][x] = out[i];
-    }
-    if constexpr (kSums) AddLanes(sum, sums);
-    float* dst = slices + done * kLanes;
-    for (int i = 0; i < kOut; ++i) {
-      for (int64_t t = 0; t < count; ++t) {
-        Vec out[kOut];
-        Transform::Apply(&columns[i][t * kTile], out);
-#pragma GCC unroll 9
-        for (int j = 0; j < kOut; ++j) {
-          Store(dst + place(i, j) + t * kLanes, out[j]);
+          for (int i = 0; i < kOut; ++i) columns[i][x] = out[i];
         }
-      }
-    }
-  });
+        if constexpr (kSums) AddLanes(sum, sums);
+        float* dst = slices + done * kLanes;
+        for (int i = 0; i < kOut; ++i) {
+          for (int64_t t = 0; t < count; ++t) {
+            Vec out[kOut];
+            Transform::Apply(&columns[i][t * kTile], out);
+#pragma GCC unroll 9
+            for (int j = 0; j < kOut; ++j) {
+              Store(dst + place(i, j) + t * kLanes, out[j]);
+            }
+          }
+        }
+      });
 }
 
 // The tiles that Transform gives are disjoint.
@@ -96,36 +97,36 @@ void FromSlices(const WinogradGrid& grid, const float* m, const Place& place, in
   constexpr int kIn = Transform::kIn;
   const Vec bias = epilogue.bias != nullptr ? Load(epilogue.bias) : Vec{};
   const Vec low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
-  ForEachStrip<StripTiles(kTile)>(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx,
-                                                         int64_t count, int64_t done) {
-    const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
-    float* image = plane + sample * grid.sample_stride;
-    for (int64_t t = 0; t < count; ++t) {
-      const float* src = m + (done + t) * kLanes;
-      Vec columns[kTile][kIn];
+  ForEachStrip<StripTiles(kTile)>(
+      grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
+        const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
+        float* image = plane + sample * grid.sample_stride;
+        for (int64_t t = 0; t < count; ++t) {
+          const float* src = m + (done + t) * kLanes;
+          Vec columns[kTile][kIn];
 #pragma GCC unroll 9
-      for (int j = 0; j < kIn; ++j) {
-        Vec in[kIn], out[kTile];
+          for (int j = 0; j < kIn; ++j) {
+            Vec in[kIn], out[kTile];
 #pragma GCC unroll 9
-        for (int i = 0; i < kIn; ++i) in[i] = Load(src + place(i, j));
-        Transform::Apply(in, out);
+            for (int i = 0; i < kIn; ++i) in[i] = Load(src + place(i, j));
+            Transform::Apply(in, out);
 #pragma GCC unroll 8
-        for (int i = 0; i < kTile; ++i) columns[i][j] = out[i];
-      }
-      const int64_t rows = Min(kTile, grid.H - y0), x = x0 + t * kTile;
-      const int64_t width = Min(kTile, grid.W - x);
-      for (int64_t i = Max(0, -y0); i < rows; ++i) {
-        Vec out[kTile];
-        Transform::Apply(columns[i], out);
-        float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
-        for (int64_t j = Max(0, -x); j < width; ++j) {
-          Vec y = out[j] + bias;
-          y = y < low ? low : y;  // a NaN stays one
-          Store(dst + j * kLanes, y > high ? high : y);
+            for (int i = 0; i < kTile; ++i) columns[i][j] = out[i];
+          }
+          const int64_t rows = Min(kTile, grid.H - y0), x = x0 + t * kTile;
+          const int64_t width = Min(kTile, grid.W - x);
+          for (int64_t i = Max(0, -y0); i < rows; ++i) {
+            Vec out[kTile];
+            Transform::Apply(columns[i], out);
+            float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
+            for (int64_t j = Max(0, -x); j < width; ++j) {
+              Vec y = out[j] + bias;
+              y = y < low ? low : y;  // a NaN stays one
+              Store(dst + j * kLanes, y > high ? high : y);
+            }
+          }
         }
-      }
-    }
-  });
+      });
 }
 
 template <int kTile>
@@ -134,8 +135,8 @@ using Strided = WinogradStrided;
 using StridedDense = DenseSlices<Strided::kPoints>;
 
 template <int kTile>
-void Input(const WinogradGrid& grid, const float* plane, const ChannelAffine& affine,
-           int64_t first, int64_t last, float* v, const Dense<kTile>& place) {
+void Input(const WinogradGrid& grid, const float* plane, const ChannelAffine& affine, int64_t first,
+           int64_t last, float* v, const Dense<kTile>& place) {
   using Transform = typename Winograd<kTile>::Input;
   if (affine.mean == nullptr) {
     ToSlices<kTile, Transform>(grid, plane, VecIdentity(), first, last, v, place, nullptr);
@@ -173,8 +174,8 @@ void WinogradOutput(int tile, const WinogradGrid& grid, const float* m, int64_t 
   }
 }
 
-void WinogradStridedInput(const WinogradGrid& grid, const float* plane, int64_t first,
-                          int64_t last, float* v, int64_t slice_stride, int64_t phase_stride) {
+void WinogradStridedInput(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
+                          float* v, int64_t slice_stride, int64_t phase_stride) {
   ToSlices<8, Strided::Input>(grid, plane, VecIdentity(), first, last, v,
                               PhasedSlices{slice_stride, phase_stride}, nullptr);
 }

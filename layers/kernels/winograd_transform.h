@@ -1,9 +1,9 @@
-// Winograd's transforms of whole rows of tiles, for layers/convolution/. `tile` is the m of F(m, 3): 2
-// or 4; n = m + 2. Tensors of activations are blocked by the lanes of the instruction set (16 for
-// AVX-512, else 8): one call works on one block of channels.
+// Winograd's transforms of whole rows of tiles, for layers/convolution/. `tile` is the m of F(m,
+// 3): 2 or 4; n = m + 2. Tensors of activations are blocked by the lanes of the instruction set (16
+// for AVX-512, else 8): one call works on one block of channels.
 //
-// A transformed tile is n x n slices; slice s of tile t lies at  base + s * slice_stride + t * lanes
-// so that a slice of many tiles is a matrix [tile][channel].
+// A transformed tile is n x n slices; slice s of tile t lies at  base + s * slice_stride + t *
+// lanes so that a slice of many tiles is a matrix [tile][channel].
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
 
@@ -35,8 +35,8 @@ RT_DECLARE_KERNEL(void WinogradInput(int tile, const WinogradGrid& grid, const f
                                      float* v, int64_t slice_stride))
 // A dy A^T; and sums[lane] += the sum of dy over these tiles.
 RT_DECLARE_KERNEL(void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane,
-                                        int64_t first, int64_t last, float* z,
-                                        int64_t slice_stride, double* sums))
+                                        int64_t first, int64_t last, float* z, int64_t slice_stride,
+                                        double* sums))
 // A^T m A, written to the pixels of the plane.
 RT_DECLARE_KERNEL(void WinogradOutput(int tile, const WinogradGrid& grid, const float* m,
                                       int64_t slice_stride, int64_t first, int64_t last,

@@ -22,8 +22,14 @@ constexpr ConvolutionDirection kDirections[] = {ConvolutionDirection::kForward,
 ConvolutionProblem Problem(int64_t kernel = 3, int64_t stride = 1) {
   ConvolutionProblem problem;
   const int64_t pad = kernel / 2, lanes = RT_KERNEL(WinogradLanes)();
-  problem.window = {.KH = kernel, .KW = kernel, .SH = stride, .SW = stride, .PT = pad, .PL = pad,
-                    .PB = pad, .PR = pad};
+  problem.window = {.KH = kernel,
+                    .KW = kernel,
+                    .SH = stride,
+                    .SW = stride,
+                    .PT = pad,
+                    .PL = pad,
+                    .PB = pad,
+                    .PR = pad};
   problem.src = {2, 32, 8, 8, lanes};
   problem.dst = {2, 32, 8 / stride, 8 / stride, lanes};
   return problem;
@@ -72,7 +78,8 @@ TEST(ChooseAlgorithmTest, ChoiceOfAnAlgorithmThatIsGoneIsMadeAgain) {
   AlgorithmChoices choices("", "");
   const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
   choices.Add(key, {.algorithm = "of an older version", .seconds = {}});
-  const auto chosen = ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
+  const auto chosen =
+      ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
   EXPECT_EQ(choices.Find(key)->algorithm, chosen->name());
 }
 

@@ -21,9 +21,9 @@ struct Case {
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.N << "x" << c.C << "x" << c.H << "x" << c.W << " to "
-             << c.K << " channels, padding " << c.pad_top << " " << c.pad_left << " "
-             << c.pad_bottom << " " << c.pad_right;
+  return out << c.N << "x" << c.C << "x" << c.H << "x" << c.W << " to " << c.K
+             << " channels, padding " << c.pad_top << " " << c.pad_left << " " << c.pad_bottom
+             << " " << c.pad_right;
 }
 
 // Channels are multiples of 16, whatever the instruction set.
@@ -32,8 +32,14 @@ class WinogradStridedTest : public testing::TestWithParam<Case> {
   WinogradStridedTest() {
     const Case& c = GetParam();
     const int64_t lanes = RT_KERNEL(WinogradLanes)();
-    problem_.window = {.KH = 3, .KW = 3, .SH = 2, .SW = 2, .PT = c.pad_top,
-                       .PL = c.pad_left, .PB = c.pad_bottom, .PR = c.pad_right};
+    problem_.window = {.KH = 3,
+                       .KW = 3,
+                       .SH = 2,
+                       .SW = 2,
+                       .PT = c.pad_top,
+                       .PL = c.pad_left,
+                       .PB = c.pad_bottom,
+                       .PR = c.pad_right};
     problem_.src = {c.N, c.C, c.H, c.W, lanes};
     problem_.dst = {c.N, c.K, (c.H + c.pad_top + c.pad_bottom - 3) / 2 + 1,
                     (c.W + c.pad_left + c.pad_right - 3) / 2 + 1, lanes};
@@ -115,7 +121,8 @@ TEST_P(WinogradStridedTest, Forward) {
   for (int64_t n = 0; n < d.N; ++n)
     for (int64_t k = 0; k < d.C; ++k)
       for (int64_t p = 0; p < d.plane(); ++p) expected[At(d, n, k, p / d.W, p % d.W)] += bias_[k];
-  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kForward, 1), expected), kTolerance);
+  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kForward, 1), expected),
+            kTolerance);
 }
 
 TEST_P(WinogradStridedTest, BackwardData) {
@@ -169,19 +176,15 @@ TEST_P(WinogradStridedTest, TheSameBitsWithAnyNumberOfThreads) {
   EXPECT_EQ(RunWeights(5), one);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, WinogradStridedTest,
-                         testing::Values(Case{2, 16, 16, 8, 8, 1, 1, 1, 1},
-                                         Case{3, 32, 48, 7, 9, 1, 1, 1, 1},
-                                         Case{2, 16, 32, 16, 17, 0, 0, 1, 1},
-                                         Case{2, 16, 16, 9, 10, 0, 1, 0, 0},
-                                         Case{2, 16, 16, 10, 11, 1, 0, 0, 1},
-                                         Case{1, 16, 32, 5, 75, 0, 1, 1, 0},
-                                         Case{9, 64, 96, 14, 14, 1, 1, 1, 1},
-                                         Case{1, 16, 16, 1, 1, 1, 1, 1, 1},
-                                         Case{1, 16, 16, 2, 2, 1, 1, 0, 0},
-                                         // Many tiles: block by block.
-                                         Case{1, 192, 208, 1, 2000, 1, 1, 1, 1},
-                                         Case{2, 256, 272, 4, 4, 1, 1, 1, 1}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, WinogradStridedTest,
+    testing::Values(Case{2, 16, 16, 8, 8, 1, 1, 1, 1}, Case{3, 32, 48, 7, 9, 1, 1, 1, 1},
+                    Case{2, 16, 32, 16, 17, 0, 0, 1, 1}, Case{2, 16, 16, 9, 10, 0, 1, 0, 0},
+                    Case{2, 16, 16, 10, 11, 1, 0, 0, 1}, Case{1, 16, 32, 5, 75, 0, 1, 1, 0},
+                    Case{9, 64, 96, 14, 14, 1, 1, 1, 1}, Case{1, 16, 16, 1, 1, 1, 1, 1, 1},
+                    Case{1, 16, 16, 2, 2, 1, 1, 0, 0},
+                    // Many tiles: block by block.
+                    Case{1, 192, 208, 1, 2000, 1, 1, 1, 1}, Case{2, 256, 272, 4, 4, 1, 1, 1, 1}));
 
 }  // namespace
 }  // namespace ringtail

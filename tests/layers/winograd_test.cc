@@ -6,9 +6,9 @@
 
 #include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
-#include "layers/kernels/winograd_multiply.h"
 #include "layers/convolution/winograd_data.h"
 #include "layers/convolution/winograd_weights.h"
+#include "layers/kernels/winograd_multiply.h"
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"
 
@@ -33,8 +33,8 @@ class WinogradTest : public testing::TestWithParam<Case> {
     const Case& c = GetParam();
     const int64_t lanes = RT_KERNEL(WinogradLanes)();
     problem_.tile = c.tile;
-    problem_.window = {.KH = 3, .KW = 3, .PT = c.pad_top, .PL = c.pad_left, .PB = c.pad_bottom,
-                       .PR = c.pad_right};
+    problem_.window = {
+        .KH = 3, .KW = 3, .PT = c.pad_top, .PL = c.pad_left, .PB = c.pad_bottom, .PR = c.pad_right};
     problem_.src = {c.N, c.C, c.H, c.W, lanes};
     problem_.dst = {c.N, c.K, c.H + c.pad_top + c.pad_bottom - 2,
                     c.W + c.pad_left + c.pad_right - 2, lanes};
@@ -182,21 +182,17 @@ TEST_P(WinogradTest, TheSameBitsWithAnyNumberOfThreads) {
   EXPECT_EQ(RunWeights(5), one);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
-                         testing::Values(Case{4, 2, 16, 16, 8, 8, 1, 1, 1, 1},
-                                         Case{2, 2, 16, 16, 8, 8, 1, 1, 1, 1},
-                                         Case{4, 3, 32, 48, 7, 9, 1, 1, 1, 1},
-                                         Case{2, 3, 32, 48, 7, 9, 1, 1, 1, 1},
-                                         Case{4, 1, 16, 32, 5, 45, 0, 2, 1, 0},
-                                         Case{2, 1, 16, 32, 5, 45, 0, 2, 1, 0},
-                                         Case{4, 9, 64, 96, 14, 14, 1, 1, 1, 1},
-                                         Case{4, 1, 16, 16, 1, 1, 1, 1, 1, 1},
-                                         // Large filters: panel by panel, part by part.
-                                         Case{4, 2, 192, 208, 6, 6, 1, 1, 1, 1},
-                                         Case{2, 2, 256, 272, 4, 4, 1, 1, 1, 1},
-                                         Case{4, 1, 192, 208, 1, 1600, 1, 1, 1, 1},
-                                         Case{4, 1, 192, 208, 1, 400, 1, 1, 1, 1},
-                                         Case{4, 1, 352, 352, 1, 1000, 1, 1, 1, 1}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, WinogradTest,
+    testing::Values(Case{4, 2, 16, 16, 8, 8, 1, 1, 1, 1}, Case{2, 2, 16, 16, 8, 8, 1, 1, 1, 1},
+                    Case{4, 3, 32, 48, 7, 9, 1, 1, 1, 1}, Case{2, 3, 32, 48, 7, 9, 1, 1, 1, 1},
+                    Case{4, 1, 16, 32, 5, 45, 0, 2, 1, 0}, Case{2, 1, 16, 32, 5, 45, 0, 2, 1, 0},
+                    Case{4, 9, 64, 96, 14, 14, 1, 1, 1, 1}, Case{4, 1, 16, 16, 1, 1, 1, 1, 1, 1},
+                    // Large filters: panel by panel, part by part.
+                    Case{4, 2, 192, 208, 6, 6, 1, 1, 1, 1}, Case{2, 2, 256, 272, 4, 4, 1, 1, 1, 1},
+                    Case{4, 1, 192, 208, 1, 1600, 1, 1, 1, 1},
+                    Case{4, 1, 192, 208, 1, 400, 1, 1, 1, 1},
+                    Case{4, 1, 352, 352, 1, 1000, 1, 1, 1, 1}));
 
 }  // namespace
 }  // namespace ringtail
