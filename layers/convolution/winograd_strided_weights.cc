@@ -17,7 +17,7 @@ constexpr int64_t kProducts = 81;
 constexpr int64_t kLineFloats = 16;          // see winograd_strided_data.cc
 constexpr int64_t kBytesOfVAndZ = 20 << 20;  // a share of the third-level cache
 constexpr int64_t kMinBlockTiles = 32;       // shorter sums would not pay for reading dU again
-constexpr int64_t kPartBlocks = 6;  // of k: with all products, what a second-level cache holds
+constexpr int64_t kPartBlocks = 9;  // of k: with all products, what a second-level cache holds
 
 int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
