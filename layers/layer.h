@@ -62,7 +62,7 @@ struct SetupArgs {
   std::span<const Parameter* const> parameters;
   bool training = true;                  // false: Backward will never be called
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
-  bool src_is_affine = false;  // src[0] is a dst_is_affine that nobody else reads: it may be deferred
+  bool src_is_affine = false;  // src[0] is a dst_is_affine that nobody else reads: may be deferred
 };
 
 // What Setup decides. Bytes are for one step; the net shares memory between layers
@@ -138,8 +138,8 @@ class Layer {
   virtual void Backward(const BackwardArgs& args) = 0;
 
   // Writes the dst of the last Forward again, bit for bit, from src and state (scratch is null);
-  // changes nothing else. Called only if the plan says `recomputable`: then dst need not be kept from forward
-  // to backward.
+  // changes nothing else. Called only if the plan says `recomputable`: then dst need not be kept
+  // from forward to backward.
   virtual void Recompute(const ForwardArgs& args);
 
   // The map that makes dst of src[0], whose coefficients Forward puts into `state`.

@@ -3,8 +3,8 @@
 // multiplications of direct convolution) or 2 (4/9). Where the work is done: winograd_data.h
 // (forward and backward-data), winograd_weights.h (backward-weights).
 //
-// Forward and backward-weights can map src while they load it (takes_affine): tiles overlap, so that
-// a pixel is mapped 1.5 (F(4)) or 2 times.
+// Forward and backward-weights can map src while they load it (takes_affine). Tiles overlap, so a
+// pixel is mapped 1.5 (F(4)) or 2 times.
 //
 // Accuracy, relative to double precision in the Euclidean norm (tests/layers/winograd_test.cc):
 // F(2) 2e-7 to 1e-6, as direct convolution; F(4) 6e-7 to 7e-6. A NaN or infinity in a picture

@@ -7,8 +7,8 @@
 
 namespace ringtail {
 
-// y = min(max((x - mean) * scale + bias, low), high), or y = x where `mean` is null. The arrays have
-// one value per channel, of padding channels, too, which map 0 to 0.
+// y = min(max((x - mean) * scale + bias, low), high), or y = x where `mean` is null. The arrays
+// have one value per channel, of padding channels, too, which map 0 to 0.
 struct ChannelAffine {
   const float *mean = nullptr, *scale = nullptr, *bias = nullptr;
   float low = 0, high = 0;

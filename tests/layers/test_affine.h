@@ -36,7 +36,8 @@ class TestAffine {
 
  private:
   static std::vector<float> Values(const BlobDesc& desc, uint64_t seed, float low, float high) {
-    std::vector<float> values = RandomPlain({1, desc.channel_blocks() * desc.block}, seed, low, high);
+    const int64_t channels = desc.channel_blocks() * desc.block;
+    std::vector<float> values = RandomPlain({1, channels}, seed, low, high);
     std::fill(values.begin() + desc.C, values.end(), 0.0F);
     return values;
   }
