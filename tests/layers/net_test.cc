@@ -150,15 +150,18 @@ TEST(NetTest, RecomputationSavesMemoryAndChangesNoBit) {
 
 // Winograd after batch norm with ReLU, depthwise with ReLU6, and one that nobody can defer.
 constexpr char kDeferring[] = R"(
-  layer { name: "conv1" convolution { out_channels: 32 kernel: 3 padding: 1 algorithm: WINOGRAD_4X4 } }
+  layer { name: "conv1" convolution { out_channels: 32 kernel: 3 padding: 1
+                                      algorithm: WINOGRAD_4X4 } }
   layer { name: "bn1"   batch_norm {} }
   layer { name: "relu1" relu {} }
-  layer { name: "conv2" convolution { out_channels: 32 kernel: 3 padding: 1 algorithm: WINOGRAD_4X4 } }
+  layer { name: "conv2" convolution { out_channels: 32 kernel: 3 padding: 1
+                                      algorithm: WINOGRAD_4X4 } }
   layer { name: "bn2"   batch_norm {} }
   layer { name: "relu2" relu6 {} }
   layer { name: "conv3" convolution { depthwise: true kernel: 3 padding: 1 stride: 2 } }
   layer { name: "bn3"   batch_norm {} }
-  layer { name: "conv4" convolution { out_channels: 32 kernel: 3 padding: 1 algorithm: WINOGRAD_2X2 } }
+  layer { name: "conv4" convolution { out_channels: 32 kernel: 3 padding: 1
+                                      algorithm: WINOGRAD_2X2 } }
   layer { name: "bn4"   batch_norm {} }
   layer { name: "pool"  global_average_pool {} }
   layer { name: "fc"    linear { out_features: 3 } }

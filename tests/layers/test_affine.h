@@ -20,22 +20,24 @@ class TestAffine {
         low_(low),
         high_(high) {}
 
-  ChannelAffine affine() const { return {mean_.data(), scale_.data(), bias_.data(), low_, high_}; }
+  ChannelAffine affine() const {
+    return {mean_.data(), scale_.data(), bias_.data(), low_, high_};
+  }
 
   // As batch norm would write it, in place.
   void Apply(const BlobDesc& desc, float* blob) const {
     for (int64_t i = 0; i < desc.N * desc.channel_blocks(); ++i) {
       float* plane = blob + i * desc.plane() * desc.block;
       RT_KERNEL(BatchNormApply)
-      (plane, desc.plane(), desc.block, affine().From(i % desc.channel_blocks() * desc.block),
-       plane);
+      (plane, desc.plane(), desc.block,
+       affine().From(i % desc.channel_blocks() * desc.block), plane);
     }
   }
 
  private:
   static std::vector<float> Values(const BlobDesc& desc, uint64_t seed, float low, float high) {
-    std::vector<float> values =
-        RandomPlain({1, desc.channel_blocks() * desc.block}, seed, low, high);
+    const int64_t channels = desc.channel_blocks() * desc.block;
+    std::vector<float> values = RandomPlain({1, channels}, seed, low, high);
     std::fill(values.begin() + desc.C, values.end(), 0.0F);
     return values;
   }
