@@ -1,19 +1,20 @@
 // A 3x3 convolution of stride 2, forward and backward-data, by Winograd's minimal filtering of its
-// phases: layers/kernels/winograd_strided_matrices.h explains it. Rows and columns of even and of odd
-// number make four phases of src, convolved with 2x2, 2x1, 1x2 and 1x1 taps of the filter.
+// phases: layers/kernels/winograd_strided_matrices.h explains it. Rows and columns of even and of
+// odd number make four phases of src, convolved with 2x2, 2x1, 1x2 and 1x1 taps of the filter.
 //
 //   forward         src --> V, four phases;  diff_dst --> V, one             backward-data
 //   M[slice] = sum over phases of V x U      M[slice][phase] = V[slice] x U[slice][phase]
 //   M --> dst (+ bias, activation)           M, four phases --> diff_src
 //
-//   V [slice][group of tiles][phase][channel block][tile][lane]: read in this order
+//   V [slice][group of tiles][phase][channel block][tile][lane], read in this order: a stream
 //   U [slice][phase][channel][panel lanes], for one panel of output channels
 //   M [slice][phase][block of the panel][tile][lane]
 //
 // A tile of 4x4 outputs (8x8 pixels of src) costs 81 multiplications per pair of channels instead of
-// 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger than
-// the filters that it is made from, exists for one panel per thread.
-// A result is one sum over channels (and phases) in order: the same bits for every number of threads.
+// 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger
+// than the filters that it is made from, exists for one panel per thread.
+// A result is one sum over channels (and phases) in order: the same bits for every number of
+// threads.
 // Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_

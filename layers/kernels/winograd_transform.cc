@@ -42,10 +42,11 @@ void AddLanes(Vec values, double* sums) {
 }
 
 // Into slices, which lie where `place` says (winograd_slices.h). Transform reads overlapping tiles
-// (an Input) or disjoint ones (a Gradient), whose pixels are then summed, too.
+// (an Input) or disjoint ones (a Gradient), whose pixels are then summed, too. (Place by value: what
+// is stored cannot change it then, as the compiler sees.)
 template <int kTile, typename Transform, typename Place>
 void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
-              float* slices, const Place& place, double* sums) {
+              float* slices, Place place, double* sums) {
   constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
   constexpr int kOverlap = kIn - kTile;
   constexpr bool kSums = kOverlap == 0;
@@ -88,9 +89,10 @@ void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64
 
 // The tiles that Transform gives are disjoint.
 template <typename Transform, typename Place>
-void FromSlices(const WinogradGrid& grid, const float* m, const Place& place, int64_t first,
+void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t first,
                 int64_t last, const WinogradEpilogue& epilogue, float* plane) {
   constexpr int kTile = Transform::kOut;
+  constexpr bool kPadded = kTile == 8;  // only tiles of diff_src may begin outside the plane
   constexpr int kIn = Transform::kIn;
   const Vec bias = epilogue.bias != nullptr ? Load(epilogue.bias) : Vec{};
   const Vec low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
@@ -112,11 +114,11 @@ void FromSlices(const WinogradGrid& grid, const float* m, const Place& place, in
       }
       const int64_t rows = Min(kTile, grid.H - y0), x = x0 + t * kTile;
       const int64_t width = Min(kTile, grid.W - x);
-      for (int64_t i = Max(0, -y0); i < rows; ++i) {
+      for (int64_t i = kPadded ? Max(0, -y0) : 0; i < rows; ++i) {
         Vec out[kTile];
         Transform::Apply(columns[i], out);
         float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
-        for (int64_t j = Max(0, -x); j < width; ++j) {
+        for (int64_t j = kPadded ? Max(0, -x) : 0; j < width; ++j) {
           Vec y = out[j] + bias;
           y = y < low ? low : y;  // a NaN stays one
           Store(dst + j * kLanes, y > high ? high : y);
