@@ -10,8 +10,8 @@
 //   U [slice][phase][channel][panel lanes], for one panel of output channels
 //   M [slice][phase][block of the panel][tile][lane]
 //
-// A tile of 4x4 outputs (8x8 pixels of src) costs 81 multiplications per pair of channels instead of
-// 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger
+// A tile of 4x4 outputs (8x8 pixels of src) costs 81 multiplications per pair of channels instead
+// of 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger
 // than the filters that it is made from, exists for one panel per thread.
 // A result is one sum over channels (and phases) in order: the same bits for every number of
 // threads.

@@ -6,8 +6,8 @@
 //   dU[slice][phase] = V[slice][phase]^T x Z[slice]     sums over tiles: the work
 //   dU --G^T du G--> diff_weight (K, C, 3, 3), plain
 //
-// Z serves all phases. V and Z exist for one block of tiles at a time; threads share them and divide
-// dU by (block of c, part of k), whose 81 products they transform back at once.
+// Z serves all phases. V and Z exist for one block of tiles at a time; threads share them and
+// divide dU by (block of c, part of k), whose 81 products they transform back at once.
 // A result is one sum over tiles in order: the same bits for every number of threads.
 // Source: Lavin & Gray 2016.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_WEIGHTS_H_

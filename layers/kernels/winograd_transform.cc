@@ -42,8 +42,8 @@ void AddLanes(Vec values, double* sums) {
 }
 
 // Into slices, which lie where `place` says (winograd_slices.h). Transform reads overlapping tiles
-// (an Input) or disjoint ones (a Gradient), whose pixels are then summed, too. (Place by value: what
-// is stored cannot change it then, as the compiler sees.)
+// (an Input) or disjoint ones (a Gradient), whose pixels are then summed, too. Place comes by
+// value, so that the compiler sees that no store can change it.
 template <int kTile, typename Transform, typename Place>
 void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
               float* slices, Place place, double* sums) {
@@ -52,8 +52,8 @@ void ToSlices(const WinogradGrid& grid, const float* plane, int64_t first, int64
   constexpr bool kSums = kOverlap == 0;
   constexpr int kStripTiles = StripTiles(kTile);
   Vec columns[kOut][kStripTiles * kTile + kOverlap];
-  ForEachStrip<kStripTiles>(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count,
-                                      int64_t done) {
+  ForEachStrip<kStripTiles>(grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx,
+                                                   int64_t count, int64_t done) {
     const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
     const float* image = plane + sample * grid.sample_stride;
     const int64_t width = count * kTile + kOverlap;

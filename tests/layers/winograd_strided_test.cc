@@ -115,7 +115,8 @@ TEST_P(WinogradStridedTest, Forward) {
   for (int64_t n = 0; n < d.N; ++n)
     for (int64_t k = 0; k < d.C; ++k)
       for (int64_t p = 0; p < d.plane(); ++p) expected[At(d, n, k, p / d.W, p % d.W)] += bias_[k];
-  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kForward, 1), expected), kTolerance);
+  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kForward, 1), expected),
+            kTolerance);
 }
 
 TEST_P(WinogradStridedTest, BackwardData) {
