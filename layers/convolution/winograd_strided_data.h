@@ -6,7 +6,7 @@
 //   M[slice] = sum over phases of V x U      M[slice][phase] = V[slice] x U[slice][phase]
 //   M --> dst (+ bias, activation)           M, four phases --> diff_src
 //
-//   V [slice][group of tiles][phase][channel block][tile][lane]: read in this order
+//   V [slice][group of tiles][phase][channel block][tile][lane], read in this order: a stream
 //   U [slice][phase][channel][panel lanes], for one panel of output channels
 //   M [slice][phase][block of the panel][tile][lane]
 //
@@ -14,7 +14,8 @@
 // of 144: 1.78 times fewer. Threads share V of many tiles and divide the panels; U, 9 times larger
 // than the filters that it is made from, exists for one panel per thread.
 // A result is one sum over channels (and phases) in order: the same bits for every number of
-// threads. Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
+// threads.
+// Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
 

@@ -66,48 +66,44 @@ void StoreTaps(const WinogradFilters& filters, const Vec* taps, float* weight) {
   }
 }
 
-// Where slice (i, j) lies, for all of them: cheaper to load than to compute for every channel.
-template <int kSide, typename Place>
-void FillOffsets(const Place& place, int64_t* offsets) {
-  for (int i = 0; i < kSide; ++i) {
-    for (int j = 0; j < kSide; ++j) offsets[i * kSide + j] = place(i, j);
-  }
-}
-
 // Matrices is a Winograd<m> or WinogradStrided; slice (i, j) lies at place(i, j).
 template <typename Matrices, typename Place>
 void Forward(const WinogradFilters& filters, const float* weight, float* u, int64_t u_stride,
-             const Place& place) {
-  constexpr int kSide = Matrices::Filter::kOut, kSlices = kSide * kSide;
-  int64_t offsets[kSlices];
-  FillOffsets<kSide>(place, offsets);
+             Place place) {
+  constexpr int kSide = Matrices::Filter::kOut;
   Vec taps[kTaps * kLanes];
   for (int64_t first = 0; first < filters.channels; first += kLanes) {
     LoadTaps(filters, weight + first * filters.channel_stride, taps);
     for (int c = 0; c < kLanes; ++c) {
-      Vec in[kTaps], out[kSlices];
+      Vec in[kTaps], out[kSide * kSide];
       for (int r = 0; r < kTaps; ++r) {
         in[r] = taps[c * kTaps + (filters.turned ? kTaps - 1 - r : r)];
       }
       Transform2d<typename Matrices::Filter>(in, out);
       float* dst = u + (first + c) * u_stride;
-      for (int s = 0; s < kSlices; ++s) Store(dst + offsets[s], out[s]);
+#pragma GCC unroll 9
+      for (int i = 0; i < kSide; ++i) {
+#pragma GCC unroll 9
+        for (int j = 0; j < kSide; ++j) Store(dst + place(i, j), out[i * kSide + j]);
+      }
     }
   }
 }
 
 template <typename Matrices, typename Place>
-void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride, const Place& place,
+void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride, Place place,
               float* diff_weight) {
-  constexpr int kSide = Matrices::Filter::kOut, kSlices = kSide * kSide;
-  int64_t offsets[kSlices];
-  FillOffsets<kSide>(place, offsets);
+  constexpr int kSide = Matrices::Filter::kOut;
   Vec taps[kTaps * kLanes];
   for (int64_t first = 0; first < filters.channels; first += kLanes) {
     for (int c = 0; c < kLanes; ++c) {
       const float* src = du + (first + c) * u_stride;
-      Vec in[kSlices];
-      for (int s = 0; s < kSlices; ++s) in[s] = Load(src + offsets[s]);
+      Vec in[kSide * kSide];
+#pragma GCC unroll 9
+      for (int i = 0; i < kSide; ++i) {
+#pragma GCC unroll 9
+        for (int j = 0; j < kSide; ++j) in[i * kSide + j] = Load(src + place(i, j));
+      }
       Transform2d<typename Matrices::FilterGradient>(in, taps + c * kTaps);
     }
     StoreTaps(filters, taps, diff_weight + first * filters.channel_stride);

@@ -1,7 +1,7 @@
 // Winograd's transforms of 3x3 filters and of their gradients; see winograd_transform.h, for
-// strided convolutions winograd_strided_matrices.h. Filters lie
-// plain, as parameters do: (OC, IC, 3, 3). As many as a register has lanes go side by side; what
-// they are is up to the strides: output channels for forward, input channels for backward-data.
+// strided convolutions winograd_strided_matrices.h. Filters lie plain, as parameters do:
+// (OC, IC, 3, 3). As many as a register has lanes go side by side; what they are is up to the
+// strides: output channels for forward, input channels for backward-data.
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
 

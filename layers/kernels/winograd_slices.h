@@ -17,8 +17,8 @@ struct DenseSlices {
 };
 
 // The 9 x 9 values of a strided convolution's phases: rows and columns 0 to 4 belong to the phase
-// of two taps (5 points), 5 to 8 to that of one tap (without infinity). What is summed, the values
-// of all phases at the same points, is one slice of 5 x 5. The phases lie in such an order,
+// of two taps (5 points), 5 to 8 to that of one tap (without infinity). The values of all phases at
+// the same points are summed, and so make one of 5 x 5 slices. The phases lie in such an order,
 //
 //   0: two taps in rows, one in columns   1: two, two   2: one, two   3: one, one
 //

@@ -10,11 +10,11 @@
 // evaluated at the same points their values can be summed before the way back:
 //
 //   y  = A^T [(G g)_two . (B^T d)_two + (G g)_one . (B^T d)_one]
-//   dd = 2 of A^T [(G g') . (B^T dy)]   the gradient of each phase of d is a convolution of dy of
-//                                       stride 1, with two taps or one
-//   dg = G^T [(B^T d) . (A dy)]         for each phase
+//   dd = A^T [(G g') . (B^T dy)]  for each phase: its gradient is a convolution of dy of stride 1,
+//                                 with two taps (turned round) or one
+//   dg = G^T [(B^T d) . (A dy)]   for each phase
 //
-// The points are chosen for precision: with 0, +-1, 2 the error is twice as large; all constants
+// The points are chosen for precision: with 0, +-1, 2 the error is twice as large. All constants
 // but those of Filter are exact in binary. Only for layers/kernels/*.cc.
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_

@@ -44,10 +44,10 @@ void AddLanes(Vec values, double* sums) {
 
 // Into slices, which lie where `place` says (winograd_slices.h), of pixels as `map` gives them.
 // Transform reads overlapping tiles (an Input) or disjoint ones (a Gradient), whose pixels are then
-// summed, too.
+// summed, too. Place comes by value, so that the compiler sees that no store can change it.
 template <int kTile, typename Transform, typename Map, typename Place>
 void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int64_t first,
-              int64_t last, float* slices, const Place& place, double* sums) {
+              int64_t last, float* slices, Place place, double* sums) {
   constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
   constexpr int kOverlap = kIn - kTile;
   constexpr bool kSums = kOverlap == 0;
@@ -91,9 +91,10 @@ void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int6
 
 // The tiles that Transform gives are disjoint.
 template <typename Transform, typename Place>
-void FromSlices(const WinogradGrid& grid, const float* m, const Place& place, int64_t first,
-                int64_t last, const WinogradEpilogue& epilogue, float* plane) {
+void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t first, int64_t last,
+                const WinogradEpilogue& epilogue, float* plane) {
   constexpr int kTile = Transform::kOut;
+  constexpr bool kPadded = kTile == 8;  // only tiles of diff_src may begin outside the plane
   constexpr int kIn = Transform::kIn;
   const Vec bias = epilogue.bias != nullptr ? Load(epilogue.bias) : Vec{};
   const Vec low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
@@ -115,11 +116,11 @@ void FromSlices(const WinogradGrid& grid, const float* m, const Place& place, in
           }
           const int64_t rows = Min(kTile, grid.H - y0), x = x0 + t * kTile;
           const int64_t width = Min(kTile, grid.W - x);
-          for (int64_t i = Max(0, -y0); i < rows; ++i) {
+          for (int64_t i = kPadded ? Max(0, -y0) : 0; i < rows; ++i) {
             Vec out[kTile];
             Transform::Apply(columns[i], out);
             float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
-            for (int64_t j = Max(0, -x); j < width; ++j) {
+            for (int64_t j = kPadded ? Max(0, -x) : 0; j < width; ++j) {
               Vec y = out[j] + bias;
               y = y < low ? low : y;  // a NaN stays one
               Store(dst + j * kLanes, y > high ? high : y);
@@ -136,7 +137,7 @@ using StridedDense = DenseSlices<Strided::kPoints>;
 
 template <int kTile>
 void Input(const WinogradGrid& grid, const float* plane, const ChannelAffine& affine, int64_t first,
-           int64_t last, float* v, const Dense<kTile>& place) {
+           int64_t last, float* v, Dense<kTile> place) {
   using Transform = typename Winograd<kTile>::Input;
   if (affine.mean == nullptr) {
     ToSlices<kTile, Transform>(grid, plane, VecIdentity(), first, last, v, place, nullptr);

@@ -183,8 +183,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{2, 16, 16, 10, 11, 1, 0, 0, 1}, Case{1, 16, 32, 5, 75, 0, 1, 1, 0},
                     Case{9, 64, 96, 14, 14, 1, 1, 1, 1}, Case{1, 16, 16, 1, 1, 1, 1, 1, 1},
                     Case{1, 16, 16, 2, 2, 1, 1, 0, 0},
-                    // Many tiles: block by block.
-                    Case{1, 192, 208, 1, 2000, 1, 1, 1, 1}, Case{2, 256, 272, 4, 4, 1, 1, 1, 1}));
+                    // Many tiles: block by block, in every direction.
+                    Case{1, 192, 400, 1, 2600, 1, 1, 1, 1}, Case{2, 256, 272, 4, 4, 1, 1, 1, 1}));
 
 }  // namespace
 }  // namespace ringtail
