@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "layers/kernels/activation.h"
 #include "layers/kernels/arithmetic.h"
@@ -15,11 +14,7 @@
 namespace ringtail {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kPiece = 4096;  // floats: what is copied several times stays in the cache
-
-float Low(Activation activation) { return activation == Activation::kNone ? -kInfinity : 0; }
-float High(Activation activation) { return activation == Activation::kRelu6 ? 6 : kInfinity; }
 
 }  // namespace
 
@@ -63,7 +58,7 @@ void AddLayer::Forward(const ForwardArgs& args) {
     }
     const Activation activation = i + 1 == src_.size() ? activation_ : Activation::kNone;
     ForEachElementRange(src_[0], [&](int64_t begin, int64_t end) {
-      add(sum + begin, term + begin, end - begin, Low(activation), High(activation),
+      add(sum + begin, term + begin, end - begin, LowerBound(activation), UpperBound(activation),
           args.dst + begin);
     });
     sum = args.dst;
@@ -77,7 +72,7 @@ void AddLayer::Backward(const BackwardArgs& args) {
       const int64_t n = std::min(kPiece, range_end - begin);
       float* diff = args.diff_dst + begin;
       if (activation_ != Activation::kNone) {
-        mask(args.dst + begin, diff, n, Low(activation_), High(activation_), diff);
+        mask(args.dst + begin, diff, n, LowerBound(activation_), UpperBound(activation_), diff);
       }
       for (size_t i = 0; i < src_.size(); ++i) {
         float* copy = args.diff_src[i];

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "layers/kernels/batch_norm.h"
 #include "layers/parallel_blobs.h"
@@ -13,7 +12,6 @@
 namespace ringtail {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kFloatsPerLine = 16;  // arrays in scratch start on a cache line
 
 using PerChannel = std::array<double, 16>;  // of one channel block, the largest
@@ -122,8 +120,8 @@ ChannelAffine BatchNormLayer::DstAffine(const std::byte* state) const {
   return {.mean = mean,
           .scale = mean + stride,
           .bias = mean + 2 * stride,
-          .low = activation_ == Activation::kNone ? -kInfinity : 0,
-          .high = activation_ == Activation::kRelu6 ? 6 : kInfinity};
+          .low = LowerBound(activation_),
+          .high = UpperBound(activation_)};
 }
 
 int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -39,6 +40,14 @@ class InitializerConfig;
 // An element-wise function that a producer can apply while it writes dst (fused), because its
 // gradient needs dst alone.
 enum class Activation { kNone, kRelu, kRelu6 };
+
+// What a kernel that fuses the activation clamps to.
+constexpr float LowerBound(Activation activation) {
+  return activation == Activation::kNone ? -std::numeric_limits<float>::infinity() : 0;
+}
+constexpr float UpperBound(Activation activation) {
+  return activation == Activation::kRelu6 ? 6 : std::numeric_limits<float>::infinity();
+}
 
 // A parameter as its layer wants it: what it is and how it starts.
 struct ParameterRequest {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/parallel_for.h"
 #include "layers/activation_gradient.h"
@@ -17,7 +16,6 @@
 namespace ringtail {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kLineFloats = 16;  // 64 bytes
 // Up to here reading the weights takes longer than multiplying with them.
 constexpr int64_t kFew = 8;
@@ -164,8 +162,7 @@ void LinearLayer::MultiplyForward(const float* src, float* scratch) const {
 }
 
 void LinearLayer::FinishForward(const float* dst_columns, float* dst) const {
-  const float low = activation_ == Activation::kNone ? -kInfinity : 0;
-  const float high = activation_ == Activation::kRelu6 ? 6 : kInfinity;
+  const float low = LowerBound(activation_), high = UpperBound(activation_);
   const float* bias = bias_ != nullptr ? bias_->value().data() : nullptr;
   ParallelFor(M_, Grain(N_), [&](int64_t begin, int64_t end) {
     RT_KERNEL(Transpose)(dst_columns + begin * N_, N_, end - begin, N_, dst + begin, M_);

@@ -1,7 +1,6 @@
 #include "layers/convolution/depthwise_convolution.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "core/parallel_for.h"
@@ -10,8 +9,6 @@
 
 namespace ringtail {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool IsSupported(const ConvolutionProblem& p) {
   const Window& w = p.window;
@@ -115,9 +112,7 @@ class DepthwiseForwardAlgorithm final : public Depthwise {
     PackWeights(t.weight, weight);
     std::fill_n(bias, blocks_ * lanes_, 0.0f);
     if (t.bias != nullptr) std::copy_n(t.bias, problem_.src.C, bias);
-    const bool clamped = problem_.activation != Activation::kNone;
-    const float low = clamped ? 0 : -kInfinity;
-    const float high = problem_.activation == Activation::kRelu6 ? 6 : kInfinity;
+    const float low = LowerBound(problem_.activation), high = UpperBound(problem_.activation);
     const auto kernel = RT_KERNEL(DepthwiseForward);
     ForEachPlane(bias + blocks_ * lanes_, [&](int64_t i, int64_t block, float* ring) {
       const DepthwiseEpilogue epilogue = {bias + block * lanes_, low, high};

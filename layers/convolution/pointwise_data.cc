@@ -109,8 +109,8 @@ void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run,
       .pixels = run.pixels,
       .accumulate = first_channel > 0,
       .clamp = activation_ != Activation::kNone && last_pass,
-      .low = 0,
-      .high = activation_ == Activation::kRelu6 ? 6 : __builtin_inff(),
+      .low = LowerBound(activation_),
+      .high = UpperBound(activation_),
       .stream = call.stream && last_pass});
   }
 }

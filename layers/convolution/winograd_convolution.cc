@@ -21,8 +21,8 @@ class Forward : public ConvolutionAlgorithm {
  public:
   explicit Forward(const WinogradProblem& problem)
       : name_(Name(problem)),
-        low_(problem.activation == Activation::kNone ? -kInfinity : 0),
-        high_(problem.activation == Activation::kRelu6 ? 6 : kInfinity),
+        low_(LowerBound(problem.activation)),
+        high_(UpperBound(problem.activation)),
         data_(problem, WinogradData::Direction::kForward, NumComputeThreads()) {}
   std::string name() const override { return name_; }
   size_t scratch_bytes() const override { return data_.scratch_bytes(); }

@@ -15,8 +15,8 @@ constexpr const char* kName = "winograd stride 2";
 class Forward : public ConvolutionAlgorithm {
  public:
   explicit Forward(const WinogradStridedProblem& problem)
-      : low_(problem.activation == Activation::kNone ? -kInfinity : 0),
-        high_(problem.activation == Activation::kRelu6 ? 6 : kInfinity),
+      : low_(LowerBound(problem.activation)),
+        high_(UpperBound(problem.activation)),
         data_(problem, WinogradStridedData::Direction::kForward, NumComputeThreads()) {}
   std::string name() const override { return kName; }
   size_t scratch_bytes() const override { return data_.scratch_bytes(); }

@@ -1,6 +1,7 @@
 #include "layers/kernels/linear_multiply.h"
 
 #include "layers/kernels/linear_vec.h"
+#include "layers/kernels/vec_operations.h"
 
 // The micro-kernel keeps kRows x kVecs vectors of c in registers: per step of the depth, kVecs
 // registers of b times kRows numbers of a, broadcast from memory. Both operands are packed into the
@@ -37,18 +38,6 @@ struct Ahead {
 
 int64_t Min(int64_t x, int64_t y) { return x < y ? x : y; }
 int64_t WholeVecs(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
-[[gnu::always_inline]] inline void StoreStreaming(float* p, Vec v) {
-#if defined(__clang__)
-  __builtin_nontemporal_store(v, reinterpret_cast<Vec*>(p));
-#elif defined(__AVX512F__)
-  __builtin_ia32_movntps512(p, v);
-#elif defined(__AVX2__)
-  __builtin_ia32_movntps256(p, v);
-#else
-  Store(p, v);
-#endif
-}
 
 [[gnu::always_inline]] inline void WriteVec(float* p, Vec v, Write write) {
   if (write == Write::kStream) return StoreStreaming(p, v);
@@ -198,7 +187,7 @@ void MultiplyLargeAOrC(const MatrixProduct& p, float* scratch) {
     }
   }
   // Streamed stores are ordered by nothing else, and other threads will read c.
-  if (p.stream_c) __builtin_ia32_sfence();
+  if (p.stream_c) FinishStreaming();
 }
 
 void MultiplyLargeB(const MatrixProduct& p, float* scratch) {

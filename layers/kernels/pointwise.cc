@@ -1,6 +1,7 @@
 #include "layers/kernels/pointwise.h"
 
 #include "layers/kernels/vec.h"
+#include "layers/kernels/vec_operations.h"
 
 // Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one
 // operand comes as kVecs registers, the other as broadcasts from memory.
@@ -11,21 +12,6 @@ constexpr int kPanel = 2;                                // blocks of output cha
 constexpr int kPixels = kRegisters == 32 ? 14 : 6;       // divides the planes of ImageNet's nets
 constexpr int kGradientVecs = 3;                         // column blocks at a time
 constexpr int kGradientRows = kRegisters == 32 ? 8 : 4;  // divides kLanes
-
-// Writes past the caches: a store that does not first read the line that it overwrites.
-[[gnu::always_inline]] inline void StreamStore(float* p, Vec v) {
-#if defined(__clang__)
-  __builtin_nontemporal_store(v, reinterpret_cast<Vec*>(p));
-#elif defined(__AVX512F__)
-  __builtin_ia32_movntps512(p, v);
-#elif defined(__AVX2__)
-  __builtin_ia32_movntps256(p, v);
-#else
-  Store(p, v);
-#endif
-}
-
-void FinishStreaming() { __builtin_ia32_sfence(); }
 
 // Half a register. A panel whose last block is at most half full multiplies no padding there, which
 // networks with 24 channels notice. Where registers are shorter, so are blocks.
@@ -99,7 +85,7 @@ template <int kRows>
   float* to = out + x * p.out_block_stride;
   if (p.stream) {
 #pragma GCC unroll 14
-    for (int row = 0; row < kRows; ++row) StreamStore(to + row * kLanes, sum[row]);
+    for (int row = 0; row < kRows; ++row) StoreStreaming(to + row * kLanes, sum[row]);
   } else {
 #pragma GCC unroll 14
     for (int row = 0; row < kRows; ++row) Store(to + row * kLanes, sum[row]);
@@ -165,43 +151,12 @@ void Multiply(const PointwiseProduct& p) {
   }
 }
 
-// Exchanges, between two rows `kDistance` apart, the lanes that are as far apart: done in all pairs
-// for each power of two, this transposes. kLane: 0 .. kLanes - 1.
-template <int... kLane>
-struct LaneNumbers {
-  template <int kDistance>
-  [[gnu::always_inline]] static inline void Exchange(Vec& a, Vec& b) {
-    const Vec upper = __builtin_shufflevector(
-        a, b, ((kLane & kDistance) != 0 ? kLanes + kLane - kDistance : kLane)...);
-    b = __builtin_shufflevector(a, b,
-                                ((kLane & kDistance) != 0 ? kLanes + kLane : kLane + kDistance)...);
-    a = upper;
-  }
-};
-template <int kCount, int... kLane>
-struct CountLanes : CountLanes<kCount - 1, kCount - 1, kLane...> {};
-template <int... kLane>
-struct CountLanes<0, kLane...> : LaneNumbers<kLane...> {};
-
-template <int kDistance>
-[[gnu::always_inline]] inline void ExchangeLanes(Vec (&rows)[kLanes]) {
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) {
-    if ((i & kDistance) == 0) {
-      CountLanes<kLanes>::template Exchange<kDistance>(rows[i], rows[i + kDistance]);
-    }
-  }
-}
-
 // to[c][k] = from[k][c] for kLanes of each.
 void TransposeBlock(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
   Vec rows[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) rows[i] = Load(from + i * from_stride);
-  if constexpr (kLanes == 16) ExchangeLanes<kLanes / 2>(rows);
-  ExchangeLanes<4>(rows);
-  ExchangeLanes<2>(rows);
-  ExchangeLanes<1>(rows);
+  TransposeRows(rows);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) Store(to + i * to_stride, rows[i]);
 }

@@ -6,7 +6,6 @@
 #define RINGTAIL_LAYERS_KERNELS_VEC_H_
 
 #include <cstdint>
-#include <utility>  // integer_sequence: a type, no code
 
 namespace ringtail::RT_KERNEL_ISA {
 
@@ -34,33 +33,6 @@ using VecInMemory =
 [[gnu::always_inline]] static inline Vec Broadcast(float x) {
   return x - Vec{};  // not +: x - 0 is x for every x, which the compiler knows
 }
-
-template <int... kLane>
-using LaneList = std::integer_sequence<int, kLane...>;
-using AllLanes = std::make_integer_sequence<int, kLanes>;
-
-// One exchange of a transposition: blocks of kStep x kStep, those off the diagonal change places.
-template <int kStep, int... kLane>
-[[gnu::always_inline]] static inline void ExchangeBlocks(Vec* a, Vec* b, LaneList<kLane...>) {
-  const Vec low =
-      __builtin_shufflevector(*a, *b, ((kLane & kStep) != 0 ? kLanes + kLane - kStep : kLane)...);
-  *b = __builtin_shufflevector(*a, *b, ((kLane & kStep) != 0 ? kLanes + kLane : kLane + kStep)...);
-  *a = low;
-}
-
-template <int kStep>
-[[gnu::always_inline]] static inline void TransposeFrom(Vec* rows) {
-  if constexpr (kStep < kLanes) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) {
-      if ((i & kStep) == 0) ExchangeBlocks<kStep>(&rows[i], &rows[i + kStep], AllLanes());
-    }
-    TransposeFrom<2 * kStep>(rows);
-  }
-}
-
-// rows[i][j] becomes rows[j][i], for kLanes rows.
-[[gnu::always_inline]] static inline void Transpose(Vec* rows) { TransposeFrom<1>(rows); }
 
 }  // namespace ringtail::RT_KERNEL_ISA
 

@@ -1,5 +1,7 @@
 #include "layers/kernels/winograd_filter.h"
 
+#include "layers/kernels/vec.h"
+#include "layers/kernels/vec_operations.h"
 #include "layers/kernels/winograd_matrices.h"
 #include "layers/kernels/winograd_slices.h"
 #include "layers/kernels/winograd_strided_matrices.h"
@@ -29,7 +31,7 @@ void Transform2d(const Vec* src, Vec* dst) {
 void LoadTransposed(const float* src, int64_t stride, Vec* out) {
 #pragma GCC unroll 16
   for (int l = 0; l < kLanes; ++l) out[l] = Load(src + l * stride);
-  Transpose(out);
+  TransposeRows(out);
 }
 
 // taps[c * 9 + r][lane] of kLanes channels.
@@ -58,7 +60,7 @@ void StoreTaps(const WinogradFilters& filters, const Vec* taps, float* weight) {
     Vec rows[kLanes];
 #pragma GCC unroll 16
     for (int l = 0; l < kLanes; ++l) rows[l] = taps[i * kLanes + l];
-    Transpose(rows);
+    TransposeRows(rows);
 #pragma GCC unroll 16
     for (int l = 0; l < kLanes; ++l) {
       Store(weight + l * filters.lane_stride + i * kLanes, rows[l]);

@@ -1,0 +1,54 @@
+// What is done with Vec beside arithmetic: transposition, and stores that pass the caches by. Include
+// vec.h or linear_vec.h first: it serves the lanes of either. Only for layers/kernels/*.cc.
+#ifndef RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
+#define RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
+
+#include <utility>  // integer_sequence: a type, no code
+
+namespace ringtail::RT_KERNEL_ISA {
+
+template <int... kLane>
+using LaneList = std::integer_sequence<int, kLane...>;
+using AllLanes = std::make_integer_sequence<int, kLanes>;
+
+// One exchange of a transposition: blocks of kStep x kStep, those off the diagonal change places.
+template <int kStep, int... kLane>
+[[gnu::always_inline]] static inline void ExchangeBlocks(Vec* a, Vec* b, LaneList<kLane...>) {
+  const Vec low =
+      __builtin_shufflevector(*a, *b, ((kLane & kStep) != 0 ? kLanes + kLane - kStep : kLane)...);
+  *b = __builtin_shufflevector(*a, *b, ((kLane & kStep) != 0 ? kLanes + kLane : kLane + kStep)...);
+  *a = low;
+}
+
+template <int kStep>
+[[gnu::always_inline]] static inline void TransposeFrom(Vec* rows) {
+  if constexpr (kStep < kLanes) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if ((i & kStep) == 0) ExchangeBlocks<kStep>(&rows[i], &rows[i + kStep], AllLanes());
+    }
+    TransposeFrom<2 * kStep>(rows);
+  }
+}
+
+// rows[i][j] becomes rows[j][i], for kLanes rows.
+[[gnu::always_inline]] static inline void TransposeRows(Vec* rows) { TransposeFrom<1>(rows); }
+
+// Does not first read the line that it overwrites. `p` is aligned to a Vec. FinishStreaming() comes
+// before another thread reads.
+[[gnu::always_inline]] static inline void StoreStreaming(float* p, Vec v) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<Vec*>(p));
+#elif defined(__AVX512F__)
+  __builtin_ia32_movntps512(p, v);
+#elif defined(__AVX2__)
+  __builtin_ia32_movntps256(p, v);
+#else
+  Store(p, v);
+#endif
+}
+[[gnu::always_inline]] static inline void FinishStreaming() { __builtin_ia32_sfence(); }
+
+}  // namespace ringtail::RT_KERNEL_ISA
+
+#endif  // RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
