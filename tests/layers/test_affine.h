@@ -20,17 +20,15 @@ class TestAffine {
         low_(low),
         high_(high) {}
 
-  ChannelAffine affine() const {
-    return {mean_.data(), scale_.data(), bias_.data(), low_, high_};
-  }
+  ChannelAffine affine() const { return {mean_.data(), scale_.data(), bias_.data(), low_, high_}; }
 
   // As batch norm would write it, in place.
   void Apply(const BlobDesc& desc, float* blob) const {
     for (int64_t i = 0; i < desc.N * desc.channel_blocks(); ++i) {
       float* plane = blob + i * desc.plane() * desc.block;
       RT_KERNEL(BatchNormApply)
-      (plane, desc.plane(), desc.block,
-       affine().From(i % desc.channel_blocks() * desc.block), plane);
+      (plane, desc.plane(), desc.block, affine().From(i % desc.channel_blocks() * desc.block),
+       plane);
     }
   }
 
