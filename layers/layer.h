@@ -31,6 +31,7 @@
 #include "core/status.h"
 #include "layers/blob.h"
 #include "layers/kernels/affine.h"
+#include "layers/moments.h"
 
 namespace ringtail {
 
@@ -74,6 +75,7 @@ struct SetupArgs {
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
   // src[0] is a dst_is_affine that nobody else reads: it may be deferred.
   bool src_is_affine = false;
+  bool dst_is_normalized = false;  // dst has one reader, and that one normalizes()
 };
 
 // What Setup decides. Bytes are for one step; the net shares memory between layers
@@ -93,6 +95,10 @@ struct LayerPlan {
   // requires `recomputable`. And, in a reader: src[0] may come in that form.
   bool dst_is_affine = false;
   bool forward_takes_affine = false, backward_takes_affine = false;
+  // Forward can take the moments of dst, in parts of so many pixels; 0: it cannot.
+  int64_t dst_moments_pixels = 0;
+  // diff_dst may come as a map of another blob (DiffSrcMap of the layer that reads dst).
+  bool backward_takes_map = false;
 };
 
 // What was measured when a layer had a choice of algorithms for one direction.
@@ -114,7 +120,9 @@ struct StepContext {
 struct ForwardArgs {
   std::span<const float* const> src;
   ChannelAffine src_affine;      // the layer's input is this of src[0]; see forward_takes_affine
+  BlobMoments src_moments;       // those of src[0], if normalizes() and the layer before took them
   float* dst = nullptr;          // null: deferred, see dst_is_affine
+  BlobMoments dst_moments;       // to be written; see dst_moments_pixels
   std::byte* state = nullptr;    // 64-byte aligned
   std::byte* scratch = nullptr;  // 64-byte aligned
   const StepContext* step = nullptr;
@@ -125,7 +133,8 @@ struct BackwardArgs {
   ChannelAffine src_affine;           // as in ForwardArgs; see backward_takes_affine
   const float* dst = nullptr;         // null unless backward_needs_dst
   float* diff_dst = nullptr;          // the layer may overwrite it: it is the last reader
-  std::span<float* const> diff_src;   // to be overwritten; null where not needed
+  ChannelGradient diff_dst_map;       // the gradient is this of diff_dst; see backward_takes_map
+  std::span<float* const> diff_src;   // to be overwritten; null where not needed, or a map
   std::byte* state = nullptr;
   std::byte* scratch = nullptr;
   const StepContext* step = nullptr;
@@ -156,6 +165,12 @@ class Layer {
   // The map that makes dst of src[0], whose coefficients Forward puts into `state`.
   // Called only if the plan says `dst_is_affine`.
   virtual ChannelAffine DstAffine(const std::byte* state) const;
+
+  // Whether it is a batch norm: Forward may get the moments of src[0], and Backward be without a
+  // diff_src[0], which is then DiffSrcMap(): of diff_dst, with coefficients that Backward puts into
+  // `state`.
+  virtual bool normalizes() const { return false; }
+  virtual ChannelGradient DiffSrcMap(const float* src, const std::byte* state) const;
 
   // What Setup chose, for `time` and `summary`: "jit:avx512_core", "ringtail:avx2".
   // Empty: nothing to say.

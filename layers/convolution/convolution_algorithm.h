@@ -6,6 +6,7 @@
 //   forward            src, weight, bias       dst, after the fused activation
 //   backward-data      diff_dst, weight        diff_src
 //   backward-weights   src, diff_dst           diff_weight, diff_bias
+//   backward           src, diff_dst, weight   diff_src, diff_weight, diff_bias
 //
 // Blobs have the layouts of the problem's descriptors; padding channels are zero on the way in and
 // written as zero (where inputs are finite). Parameters are plain: (OC, IC/groups, KH, KW) and
@@ -20,11 +21,12 @@
 
 #include "layers/blob.h"
 #include "layers/layer.h"
+#include "layers/moments.h"
 #include "layers/window.h"
 
 namespace ringtail {
 
-enum class ConvolutionDirection { kForward, kBackwardData, kBackwardWeights };
+enum class ConvolutionDirection { kForward, kBackwardData, kBackwardWeights, kBackward };
 
 struct ConvolutionProblem {
   Window window;
@@ -35,6 +37,9 @@ struct ConvolutionProblem {
   bool training = true;
   // src may come as the map of another blob: who cannot take it so has it written first.
   bool src_is_affine = false;
+  // A batch norm alone reads dst. It wants the moments of dst, and diff_dst may come as the map of
+  // what reaches the batch norm: who gives and takes neither has it take them and write it.
+  bool dst_is_normalized = false;
 
   bool depthwise() const { return groups == src.C && groups == dst.C; }
 };
@@ -42,7 +47,9 @@ struct ConvolutionProblem {
 // Those that a direction does not touch are null; bias and diff_bias are null where there is none.
 struct ConvolutionTensors {
   const float *src = nullptr, *weight = nullptr, *bias = nullptr, *diff_dst = nullptr;
-  ChannelAffine src_affine;  // what is read is this of src; only if the algorithm takes_affine
+  ChannelAffine src_affine;      // what is read is this of src; only if the algorithm takes_affine
+  ChannelGradient diff_dst_map;  // diff_dst is this of diff_dst; only if takes_gradient_map
+  BlobMoments dst_moments;       // to be written, if moments_pixels() is not 0
   float *dst = nullptr, *diff_src = nullptr, *diff_weight = nullptr, *diff_bias = nullptr;
   std::byte* scratch = nullptr;  // 64-byte aligned
 };
@@ -55,6 +62,9 @@ class ConvolutionAlgorithm {
   virtual size_t scratch_bytes() const = 0;
   // Whether it can apply a map to src while it loads it: the same bits as from the mapped src.
   virtual bool takes_affine() const { return false; }
+  virtual bool takes_gradient_map() const { return false; }  // the same of diff_dst
+  // Forward: pixels per part of the moments of dst that it can take; 0: it cannot.
+  virtual int64_t moments_pixels() const { return 0; }
   virtual void Run(const ConvolutionTensors& tensors) = 0;
 
  protected:

@@ -21,6 +21,22 @@ struct ChannelAffine {
   }
 };
 
+// The gradient of such a map's input where mean and scale come from the batch, as batch norm's do:
+// with g = low < y(src) < high ? diff_dst : 0,
+//   diff_src = scale g + slope (src - mean) + offset, or diff_dst where `src` is null.
+struct ChannelGradient {
+  const float *src = nullptr;
+  ChannelAffine affine;
+  const float *slope = nullptr, *offset = nullptr;  // one value per channel
+
+  bool is_identity() const { return src == nullptr; }
+  // Not for kernels (kernels.h), as is_identity(). `src` stays: it is a blob, not per channel.
+  ChannelGradient From(int64_t channel) const {
+    if (is_identity()) return *this;
+    return {src, affine.From(channel), slope + channel, offset + channel};
+  }
+};
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_LAYERS_KERNELS_AFFINE_H_
