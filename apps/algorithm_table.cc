@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kGiga = 1e9, kMsPerSecond = 1e3;
 
-std::string Speeds(const AlgorithmTimings& timings, double flops) {
+std::string Speeds(const AlgorithmTimings& timings, double forward_flops) {
+  const double flops = forward_flops * (timings.direction == "backward" ? 2 : 1);  // two gradients
   std::vector<std::pair<double, std::string>> by_seconds;
   for (const auto& [name, seconds] : timings.seconds) {
     by_seconds.emplace_back(name == timings.chosen ? 0 : seconds, name);

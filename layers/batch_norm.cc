@@ -32,8 +32,7 @@ BlobDesc BestView(BlobDesc desc) {
 }  // namespace
 
 struct BatchNormLayer::Work {
-  float *mean, *scale, *bias, *inv_std;  // per channel, in state
-  float *slope, *offset;                 // per channel
+  float *mean, *scale, *bias, *slope, *offset, *inv_std;  // per channel, in state
   double *first, *second;  // per (sample, channel): mean and m2, or the two gradient sums
 };
 
@@ -92,24 +91,22 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
                    .dst_is_affine = true};
 }
 
-size_t BatchNormLayer::StateBytes() const { return 4 * RoundUp(channels()) * sizeof(float); }
+size_t BatchNormLayer::StateBytes() const { return 6 * RoundUp(channels()) * sizeof(float); }
 
 size_t BatchNormLayer::ScratchBytes() const {
-  return 2 * RoundUp(channels()) * sizeof(float) +
-         2 * RoundUp(view_.N * channels()) * sizeof(double);
+  return 2 * RoundUp(view_.N * channels()) * sizeof(double);
 }
 
 BatchNormLayer::Work BatchNormLayer::MakeWork(std::byte* state, std::byte* scratch) const {
   const int64_t stride = RoundUp(channels());
   auto* statistics = reinterpret_cast<float*>(state);
-  auto* coefficients = reinterpret_cast<float*>(scratch);
-  auto* sums = reinterpret_cast<double*>(coefficients + 2 * stride);
+  auto* sums = reinterpret_cast<double*>(scratch);
   return {.mean = statistics,
           .scale = statistics + stride,
           .bias = statistics + 2 * stride,
-          .inv_std = statistics + 3 * stride,
-          .slope = coefficients,
-          .offset = coefficients + stride,
+          .slope = statistics + 3 * stride,
+          .offset = statistics + 4 * stride,
+          .inv_std = statistics + 5 * stride,
           .first = sums,
           .second = sums + RoundUp(view_.N * channels())};
 }
@@ -122,6 +119,14 @@ ChannelAffine BatchNormLayer::DstAffine(const std::byte* state) const {
           .bias = mean + 2 * stride,
           .low = LowerBound(activation_),
           .high = UpperBound(activation_)};
+}
+
+ChannelGradient BatchNormLayer::DiffSrcMap(const float* src, const std::byte* state) const {
+  const auto* slope = reinterpret_cast<const float*>(state) + 3 * RoundUp(channels());
+  return {.src = src,
+          .affine = DstAffine(state),
+          .slope = slope,
+          .offset = slope + RoundUp(channels())};
 }
 
 int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {
@@ -177,26 +182,31 @@ void BatchNormLayer::UseRunningStatistics(const Work& work) const {
   for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
 }
 
-// Mean and variance of each channel from those of its samples, all of equal weight; in double.
-void BatchNormLayer::UseBatchStatistics(const Work& work, int64_t channel_block) const {
-  const int64_t first = channel_block * view_.block, stride = channels();
-  const auto N = static_cast<double>(view_.N), plane = static_cast<double>(view_.plane());
-  PerChannel mean{}, m2{};
-  for (int64_t n = 0; n < view_.N; ++n) {
-    const double* sample = work.first + n * stride + first;
-    for (int64_t i = 0; i < view_.block; ++i) mean[i] += sample[i];
-  }
-  for (double& m : mean) m /= N;
-  for (int64_t n = 0; n < view_.N; ++n) {
-    const double* sample = work.first + n * stride + first;
-    const double* sample_m2 = work.second + n * stride + first;
-    for (int64_t i = 0; i < view_.block; ++i) {
-      const double delta = sample[i] - mean[i];
-      m2[i] += sample_m2[i] + delta * delta * plane;
+// Mean and variance of each channel from those of the parts (Chan et al. 1979); in double.
+void BatchNormLayer::UseBatchStatistics(const Work& work, const BlobMoments& moments,
+                                        int64_t channel_block) const {
+  const int64_t first = channel_block * view_.block, parts = moments.parts(view_);
+  const double M = count();
+  const auto for_each_part = [&](const auto& add) {
+    for (int64_t i = 0; i < view_.N * parts; ++i) {
+      const int64_t at = moments.At(view_, i / parts, i % parts, channel_block);
+      const auto pixels = static_cast<double>(moments.PixelsOf(view_, i % parts));
+      add(moments.mean + at, moments.m2 + at, pixels);
     }
-  }
+  };
+  PerChannel mean{}, m2{};
+  for_each_part([&](const double* part, const double*, double pixels) {
+    for (int64_t i = 0; i < view_.block; ++i) mean[i] += part[i] * pixels;
+  });
+  for (double& m : mean) m /= M;
+  for_each_part([&](const double* part, const double* part_m2, double pixels) {
+    for (int64_t i = 0; i < view_.block; ++i) {
+      const double delta = part[i] - mean[i];
+      m2[i] += part_m2[i] + delta * delta * pixels;
+    }
+  });
   const std::span<float> running_mean = running_mean_->value(), running_var = running_var_->value();
-  const double momentum = config_.momentum(), M = count();
+  const double momentum = config_.momentum();
   for (int64_t i = 0; i < view_.block; ++i) {
     const int64_t c = first + i;
     work.mean[c] = static_cast<float>(mean[i]);
@@ -223,14 +233,16 @@ void BatchNormLayer::Forward(const ForwardArgs& args) {
     UseRunningStatistics(work);
     return Recompute(args);
   }
-  const auto moments = RT_KERNEL(BatchNormMoments);
+  const BlobMoments own = {work.first, work.second, view_.plane()};
+  const BlobMoments& moments = args.src_moments ? args.src_moments : own;
+  const auto take = RT_KERNEL(BatchNormMoments);
   SumCombineMap(
       [&](int64_t n, int64_t b) {
-        const int64_t slot = n * channels() + b * view_.block;
-        moments(args.src[0] + Offset(n, b), view_.plane(), view_.block, work.first + slot,
-                work.second + slot);
+        if (args.src_moments) return;
+        const int64_t at = own.At(view_, n, 0, b);
+        take(args.src[0] + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
       },
-      [&](int64_t b) { UseBatchStatistics(work, b); },
+      [&](int64_t b) { UseBatchStatistics(work, moments, b); },
       [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
 

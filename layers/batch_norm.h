@@ -8,12 +8,14 @@
 //   diff_src = weight inv_std (g - diff_bias / M - (src - mean) inv_std diff_weight / M)
 // The mask of the activation is computed again from src, so that dst is not kept.
 // Parameters: weight, bias (C); buffers running_mean, running_var (C).
-// State: mean, inv_std, and scale and bias of the map that they make (DstAffine). Scratch: sums per
-// (sample, channel). Sums are taken per (sample, channel block) in float pieces, and added over
-// samples in double in a fixed order: the same bits for any number of threads.
-// Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once (deferred: reads
-// src once in training, nothing in evaluation), backward reads src and diff_dst twice and writes
-// diff_src once; memory-bound.
+// State: mean, inv_std, scale and bias of the map that they make (DstAffine), slope and offset of
+// the gradient's (DiffSrcMap). Scratch: sums per (sample, channel). Sums are taken per (sample,
+// channel block) in float pieces, and added over samples in double in a fixed order: the same bits
+// for any number of threads. Where the layer before took the moments (layers/moments.h), those
+// are added.
+// Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once; with moments
+// from before it reads it once less, and deferred as well. Backward reads src and diff_dst twice
+// and writes diff_src once; where diff_src is taken as a map, it reads both once. Memory-bound.
 #ifndef RINGTAIL_LAYERS_BATCH_NORM_H_
 #define RINGTAIL_LAYERS_BATCH_NORM_H_
 
@@ -35,6 +37,8 @@ class BatchNormLayer : public Layer {
   void Backward(const BackwardArgs& args) override;
   void Recompute(const ForwardArgs& args) override;
   ChannelAffine DstAffine(const std::byte* state) const override;
+  bool normalizes() const override { return true; }
+  ChannelGradient DiffSrcMap(const float* src, const std::byte* state) const override;
   std::string Implementation() const override;
 
  private:
@@ -47,7 +51,8 @@ class BatchNormLayer : public Layer {
   int64_t Offset(int64_t n, int64_t block) const;
 
   void UseRunningStatistics(const Work& work) const;
-  void UseBatchStatistics(const Work& work, int64_t channel_block) const;
+  void UseBatchStatistics(const Work& work, const BlobMoments& moments,
+                          int64_t channel_block) const;
   void SetAffine(const Work& work, int64_t channel_block) const;
   void FinishGradientSums(const Work& work, int64_t channel_block) const;
   void Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const;

@@ -13,4 +13,9 @@ ChannelAffine Layer::DstAffine(const std::byte*) const {
   return {};
 }
 
+ChannelGradient Layer::DiffSrcMap(const float*, const std::byte*) const {
+  RT_CHECK(false, "this layer's diff_src is no map of diff_dst");
+  return {};
+}
+
 }  // namespace ringtail

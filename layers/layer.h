@@ -103,8 +103,8 @@ struct LayerPlan {
 
 // What was measured when a layer had a choice of algorithms for one direction.
 struct AlgorithmTimings {
-  std::string direction;                  // "forward", "backward-data", "backward-weights"
-  std::string chosen;                     // of `seconds`
+  std::string direction;  // "forward", "backward-data", "backward-weights", "backward"
+  std::string chosen;     // of `seconds`
   std::map<std::string, double> seconds;  // per call, by algorithm
 };
 

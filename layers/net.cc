@@ -61,6 +61,8 @@ struct ReadyNode {
   std::vector<int> recompute;       // nodes to recompute before this one's backward
   // Where src[0] is the src of a deferred node: that node's map.
   ChannelAffine src_affine, backward_src_affine;
+  BlobMoments src_moments, dst_moments;  // where this node or the one before takes them
+  ChannelGradient diff_dst_map;          // where diff_dst is that of the reader, a batch norm
   std::byte* state = nullptr;
   std::byte* forward_scratch = nullptr;
   std::byte* backward_scratch = nullptr;
@@ -83,8 +85,11 @@ struct Net::Impl {
   Status Build();
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
   bool IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const;
+  bool IsNormalizedByOneReader(int i, std::span<const std::unique_ptr<Layer>> layers) const;
   void Bind(const NetMemory& memory, std::span<const NodeNeeds> needs);
   void BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place);
+  void BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
+                      const LayerPlan& plan);
   void SetImages(const float* images);
   void ForwardNode(int i);
   void BackwardNode(int i);
@@ -151,7 +156,8 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
                                   .training = options.training,
                                   .measure = options.measure,
                                   .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
-                                  .src_is_affine = IsAffineOfOneReader(node.inputs[0], needs)});
+                                  .src_is_affine = IsAffineOfOneReader(node.inputs[0], needs),
+                                  .dst_is_normalized = IsNormalizedByOneReader(i, layers)});
     RT_RETURN_IF_ERROR(plan.status().Annotate(fmt::format("layer '{}'", node.name)));
     RT_CHECK(plan->dst.SameShape(shapes[i].dst),
              "Setup must keep the shape that InferShape promised");
@@ -181,6 +187,16 @@ bool Net::Impl::IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) con
   return i != kImagesInput && needs[i].plan.dst_is_affine && model->graph().nodes()[i].readers == 1;
 }
 
+bool Net::Impl::IsNormalizedByOneReader(int i,
+                                        std::span<const std::unique_ptr<Layer>> layers) const {
+  const std::vector<Node>& graph = model->graph().nodes();
+  if (!options.training || !options.defer || graph[i].readers != 1) return false;
+  for (size_t reader = i + 1; reader < graph.size(); ++reader) {
+    if (graph[reader].inputs[0] == i) return layers[reader]->normalizes();
+  }
+  return false;  // it is another input of its reader
+}
+
 void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) {
   const auto at = [&](int64_t offset) {
     return offset == kNoBuffer ? nullptr : block.data() + offset;
@@ -207,7 +223,9 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
       node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
     }
     const int input = needs[i].inputs[0];
-    if (input != kImagesInput) BindDeferred(&node, input, memory.nodes[input]);
+    if (input == kImagesInput) continue;
+    BindDeferred(&node, input, memory.nodes[input]);
+    BindNormalized(&node, input, memory.nodes[input], needs[input].plan);
   }
 }
 
@@ -221,6 +239,21 @@ void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacemen
   if (place.deferred_backward) {
     reader->backward_src[0] = node.backward_src[0];
     reader->backward_src_affine = node.layer->DstAffine(node.state);
+  }
+}
+
+// Lets a batch norm use the moments that the node before it takes, and that node map its gradient.
+void Net::Impl::BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
+                               const LayerPlan& plan) {
+  ReadyNode& node = nodes[normalized];
+  if (place.dst_moments != kNoBuffer) {
+    BlobMoments moments{.part_pixels = plan.dst_moments_pixels};
+    moments.mean = reinterpret_cast<double*>(block.data() + place.dst_moments);
+    moments.m2 = moments.mean + moments.elements(plan.dst);
+    node.dst_moments = reader->src_moments = moments;
+  }
+  if (place.diff_dst_is_map) {
+    node.diff_dst_map = reader->layer->DiffSrcMap(reader->backward_src[0], reader->state);
   }
 }
 
@@ -239,7 +272,9 @@ void Net::Impl::ForwardNode(int i) {
   const double start = timer ? Now() : 0;
   node.layer->Forward({.src = node.src,
                        .src_affine = node.src_affine,
+                       .src_moments = node.src_moments,
                        .dst = node.dst,
+                       .dst_moments = node.dst_moments,
                        .state = node.state,
                        .scratch = node.forward_scratch,
                        .step = &step});
@@ -260,6 +295,7 @@ void Net::Impl::BackwardNode(int i) {
                         .src_affine = node.backward_src_affine,
                         .dst = node.dst,
                         .diff_dst = node.diff_dst,
+                        .diff_dst_map = node.diff_dst_map,
                         .diff_src = node.diff_src,
                         .state = node.state,
                         .scratch = node.backward_scratch,

@@ -46,7 +46,7 @@ class Planner {
   // Per node: indices into requests_, resolved to offsets at the end.
   struct Refs {
     int state = kNone, forward_scratch = kNone, backward_scratch = kNone;
-    int recomputed = kNone;
+    int recomputed = kNone, dst_moments = kNone;
     std::vector<int> recompute;
     std::vector<int> diff_src;
     std::vector<bool> accumulate;
@@ -84,6 +84,7 @@ class Planner {
       if (ReadsSrcBackward(reader) && !forward_only) last = std::max(last, BackwardTime(reader));
     }
     if (Learns(i) && nodes_[i].plan.backward_needs_dst) last = std::max(last, BackwardTime(i));
+    if (TakesMap(i)) last = std::max(last, BackwardTime(i));
     const bool is_logits = nodes_.back().inputs[0] == i;  // read by the net after forward
     return is_logits ? std::max(last, size_ - 1) : last;
   }
@@ -118,6 +119,9 @@ class Planner {
            (!ReadsSrcBackward(reader) || IsDeferredBackward(i) || IsDropped(i));
   }
 
+  // Whether the only reader leaves its diff_src to this node, as a map.
+  bool TakesMap(int i) const { return Learns(i) && nodes_[i].plan.backward_takes_map; }
+
   // Storage for the second life of a dropped blob: from the first backward that reads it to the
   // last.
   void PlaceRecomputed(int i) {
@@ -150,9 +154,15 @@ class Planner {
     } else {
       data_[i] = NewStorage(plan.dst.bytes(), i, last);
     }
-    const int state_last = Learns(i) ? BackwardTime(i) : deferred ? last : i;
+    int state_last = Learns(i) ? BackwardTime(i) : deferred ? last : i;
+    if (input >= 0 && TakesMap(input)) state_last = BackwardTime(input);
     refs_[i].state = NewStorage(static_cast<int64_t>(plan.state_bytes), i, state_last);
     refs_[i].forward_scratch = NewStorage(static_cast<int64_t>(plan.scratch_bytes), i, i);
+    if (training_ && plan.dst_moments_pixels > 0) {
+      const BlobMoments moments{.part_pixels = plan.dst_moments_pixels};
+      const int64_t bytes = 2 * moments.elements(plan.dst) * static_cast<int64_t>(sizeof(double));
+      refs_[i].dst_moments = NewStorage(bytes, i, last_reader_[i]);
+    }
     PlaceRecomputed(i);
   }
 
@@ -168,6 +178,10 @@ class Planner {
     for (size_t j = 0; j < node.inputs.size(); ++j) {
       const int p = node.inputs[j];
       if (!Learns(p)) continue;
+      if (TakesMap(p)) {
+        diff_[p] = diff_[i];
+        continue;
+      }
       const int64_t bytes = nodes_[p].plan.dst.bytes();
       const bool in_place = j == 0 && node.plan.backward_in_place && diff_[i] != kNone &&
                             bytes == node.plan.dst.bytes();
@@ -176,7 +190,7 @@ class Planner {
       if (!refs.accumulate[j]) diff_[p] = refs.diff_src[j];
     }
     for (const int p : node.inputs) {
-      if (Learns(p)) Extend(diff_[p], now);
+      if (Learns(p) && diff_[p] != kNone) Extend(diff_[p], now);
     }
   }
 
@@ -194,8 +208,10 @@ class Planner {
                       .forward_scratch = offset(refs_[i].forward_scratch),
                       .backward_scratch = offset(refs_[i].backward_scratch),
                       .recomputed_dst = offset(refs_[i].recomputed),
+                      .dst_moments = offset(refs_[i].dst_moments),
                       .deferred_forward = IsDeferredForward(i),
                       .deferred_backward = IsDeferredBackward(i),
+                      .diff_dst_is_map = TakesMap(i),
                       .recompute = refs_[i].recompute,
                       .diff_src = {},
                       .accumulate = refs_[i].accumulate};

@@ -23,6 +23,10 @@
 //   both directions      never written                           a write, and recomputing
 //   forward alone        written for the reader's backward       a write
 //   backward alone       written by forward, dropped after it    recomputing
+//
+// Mapped gradients: the same for backward. Where the reader of a blob is a batch norm and its writer
+// can map gradients while it loads them, the batch norm writes no gradient: the writer's diff_dst is
+// the batch norm's, with the map, and the blob lives until the writer's backward.
 #ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
 #define RINGTAIL_LAYERS_NET_MEMORY_H_
 
@@ -48,8 +52,10 @@ struct NodePlacement {
   int64_t dst = kNoBuffer, diff_dst = kNoBuffer, state = kNoBuffer;
   int64_t forward_scratch = kNoBuffer, backward_scratch = kNoBuffer;
   int64_t recomputed_dst = kNoBuffer;
+  int64_t dst_moments = kNoBuffer;  // from its Forward to that of the only reader
   // The reader's Forward, its Backward, gets src[0] and the map instead of dst.
   bool deferred_forward = false, deferred_backward = false;
+  bool diff_dst_is_map = false;   // diff_dst is the reader's, and its DiffSrcMap is to be applied
   std::vector<int> recompute;     // nodes to recompute before this one's Backward
   std::vector<int64_t> diff_src;  // per input; what Backward writes
   // Per input: diff_src is a temporary, to be added to the blob's gradient.

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 
@@ -14,6 +15,7 @@
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise_convolution.h"
+#include "layers/convolution/separate_backward.h"
 #include "layers/convolution/winograd_convolution.h"
 #include "layers/convolution/winograd_strided_convolution.h"
 #include "layers/kernels/batch_norm.h"
@@ -32,6 +34,7 @@ constexpr int kMinRounds = 3, kMaxRounds = 12;
 constexpr double kSecondsForRounds = 0.04;
 constexpr double kSecondsAtMost = 1;  // after which not even the minimum is done
 constexpr double kHopeless = 1.3;     // times the best: not called again
+constexpr int64_t kLargestBlock = 16;
 
 const char* PolicyAlgorithm(ConvolutionPolicy policy) {
   if (policy == WINOGRAD_4X4) return "winograd 4x4";
@@ -39,16 +42,21 @@ const char* PolicyAlgorithm(ConvolutionPolicy policy) {
   return "";
 }
 
-// The tensors of a problem, filled with something harmless.
+// The tensors of a problem, filled with something harmless; its batch norms map values to
+// themselves.
 class ProblemMemory {
  public:
-  ProblemMemory(const ConvolutionProblem& p, size_t scratch_bytes)
-      : src_(p.src.bytes()),
+  ProblemMemory(const ConvolutionProblem& p, Direction direction, size_t scratch_bytes)
+      : problem_(p),
+        src_(p.src.bytes()),
         dst_(p.dst.bytes()),
+        diff_src_(direction == Direction::kBackward ? p.src.bytes() : 0),
         weight_(WeightBytes(p)),
+        diff_weight_(direction == Direction::kBackward ? WeightBytes(p) : 0),
         bias_(static_cast<size_t>(p.dst.C) * sizeof(float)),
         scratch_(scratch_bytes),
-        has_bias_(p.bias) {
+        zeros_(MostChannels(p), 0.0F),
+        ones_(MostChannels(p), 1.0F) {
     for (AlignedBuffer* buffer : {&src_, &dst_, &weight_}) {
       std::ranges::fill(buffer->floats(), 0.5F);
     }
@@ -57,33 +65,69 @@ class ProblemMemory {
   static size_t WeightBytes(const ConvolutionProblem& p) {
     return p.dst.C * (p.src.C / p.groups) * p.window.KH * p.window.KW * sizeof(float);
   }
-  static size_t Bytes(const ConvolutionProblem& p, size_t scratch_bytes) {
-    return p.src.bytes() + p.dst.bytes() + WeightBytes(p) + scratch_bytes;
+  static size_t Bytes(const ConvolutionProblem& p, Direction direction, size_t scratch_bytes) {
+    const int copies = direction == Direction::kBackward ? 2 : 1;
+    return copies * (p.src.bytes() + WeightBytes(p)) + p.dst.bytes() + scratch_bytes;
   }
 
+  ChannelAffine affine() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return {zeros_.data(), ones_.data(), zeros_.data(), -kInfinity, kInfinity};
+  }
   float* src() { return src_.floats().data(); }
+  float* dst() { return dst_.floats().data(); }
 
-  ConvolutionTensors Tensors(Direction direction) {
-    float *src = src_.floats().data(), *dst = dst_.floats().data(),
-          *weight = weight_.floats().data(), *bias = has_bias_ ? bias_.floats().data() : nullptr;
+  // What the candidate is given when it runs in a net.
+  ConvolutionTensors Tensors(Direction direction, const ConvolutionAlgorithm& candidate) {
+    float *weight = weight_.floats().data(),
+          *bias = problem_.bias ? bias_.floats().data() : nullptr;
     ConvolutionTensors t{.scratch = scratch_.data()};
+    if (direction != Direction::kBackwardData && problem_.src_is_affine &&
+        candidate.takes_affine()) {
+      t.src_affine = affine();
+    }
     switch (direction) {
       case Direction::kForward:
-        t.src = src, t.weight = weight, t.bias = bias, t.dst = dst;
+        t.src = src(), t.weight = weight, t.bias = bias, t.dst = dst();
+        if (problem_.dst_is_normalized) t.dst_moments = Moments(candidate.moments_pixels());
         break;
       case Direction::kBackwardData:
-        t.diff_dst = dst, t.weight = weight, t.diff_src = src;
+        t.diff_dst = dst(), t.weight = weight, t.diff_src = src();
         break;
       case Direction::kBackwardWeights:
-        t.src = src, t.diff_dst = dst, t.diff_weight = weight, t.diff_bias = bias;
+        t.src = src(), t.diff_dst = dst(), t.diff_weight = weight, t.diff_bias = bias;
+        break;
+      case Direction::kBackward:
+        t.src = src(), t.weight = weight, t.diff_dst = dst();
+        t.diff_src = diff_src_.floats().data(), t.diff_weight = diff_weight_.floats().data();
+        t.diff_bias = bias;
+        if (problem_.dst_is_normalized && candidate.takes_gradient_map()) {
+          t.diff_dst_map = {dst(), affine(), zeros_.data(), zeros_.data()};
+        }
         break;
     }
     return t;
   }
 
  private:
-  AlignedBuffer src_, dst_, weight_, bias_, scratch_;
-  bool has_bias_;
+  static size_t MostChannels(const ConvolutionProblem& p) {
+    return std::max(p.src.channel_blocks() * p.src.block, p.dst.channel_blocks() * p.dst.block);
+  }
+
+  BlobMoments Moments(int64_t part_pixels) {
+    if (part_pixels == 0) return {};
+    BlobMoments moments{.part_pixels = part_pixels};
+    const int64_t elements = moments.elements(problem_.dst);
+    moments_.resize(2 * elements);
+    moments.mean = moments_.data();
+    moments.m2 = moments_.data() + elements;
+    return moments;
+  }
+
+  const ConvolutionProblem& problem_;
+  AlignedBuffer src_, dst_, diff_src_, weight_, diff_weight_, bias_, scratch_;
+  std::vector<float> zeros_, ones_;
+  std::vector<double> moments_;
 };
 
 template <typename Function>
@@ -93,23 +137,54 @@ double Seconds(const Function& run) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// What it takes to map src to where it lies (and back into the same values).
-double SecondsToMap(const BlobDesc& desc, float* src) {
-  const std::vector<float> zeros(desc.block, 0.0F), ones(desc.block, 1.0F);
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const ChannelAffine affine = {zeros.data(), ones.data(), zeros.data(), -kInfinity, kInfinity};
-  const int64_t floats = desc.plane() * desc.block;
-  double least = kInfinity;
+// The least time of fn(i) for all channel blocks i of the blob.
+template <typename Function>
+double LeastSeconds(const BlobDesc& desc, const Function& fn) {
+  double least = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kMinRounds; ++round) {
-    least = std::min(least, Seconds([&] {
-                       ForEachChannelBlock(desc, [&](int64_t i) {
-                         float* plane = src + i * floats;
-                         RT_KERNEL(BatchNormApply)(plane, desc.plane(), desc.block, affine, plane);
-                       });
-                     }));
+    least = std::min(least, Seconds([&] { ForEachChannelBlock(desc, fn); }));
   }
   return least;
 }
+
+// What batch norms before and after a convolution do if its algorithm does not.
+struct SecondsOfBatchNorm {
+  double to_write_src = 0, to_take_moments = 0, to_write_diff_dst = 0;
+
+  SecondsOfBatchNorm(const ConvolutionProblem& p, Direction direction, ProblemMemory* memory) {
+    const ChannelAffine affine = memory->affine();
+    const auto plane = [](const BlobDesc& desc, float* blob, int64_t i) {
+      return blob + i * desc.plane() * desc.block;
+    };
+    if (p.src_is_affine && direction != Direction::kBackwardData) {
+      to_write_src = LeastSeconds(p.src, [&](int64_t i) {
+        float* at = plane(p.src, memory->src(), i);
+        RT_KERNEL(BatchNormApply)(at, p.src.plane(), p.src.block, affine, at);
+      });
+    }
+    if (p.dst_is_normalized && direction == Direction::kForward) {
+      to_take_moments = LeastSeconds(p.dst, [&](int64_t i) {
+        std::array<double, kLargestBlock> mean, m2;
+        RT_KERNEL(BatchNormMoments)
+        (plane(p.dst, memory->dst(), i), p.dst.plane(), p.dst.block, mean.data(), m2.data());
+      });
+    }
+    if (p.dst_is_normalized && direction == Direction::kBackward) {
+      const float* zeros = affine.bias;
+      to_write_diff_dst = LeastSeconds(p.dst, [&](int64_t i) {
+        float* at = plane(p.dst, memory->dst(), i);
+        RT_KERNEL(BatchNormGradient)
+        (at, at, p.dst.plane(), p.dst.block, affine, zeros, zeros, at);
+      });
+    }
+  }
+
+  double For(const ConvolutionAlgorithm& candidate) const {
+    return (candidate.takes_affine() ? 0 : to_write_src) +
+           (candidate.moments_pixels() > 0 ? 0 : to_take_moments) +
+           (candidate.takes_gradient_map() ? 0 : to_write_diff_dst);
+  }
+};
 
 size_t MostScratch(const Candidates& candidates) {
   size_t bytes = 0;
@@ -122,9 +197,7 @@ size_t MostScratch(const Candidates& candidates) {
 AlgorithmChoice Measure(const Candidates& candidates, const ConvolutionProblem& problem,
                         ProblemMemory* memory, Direction direction) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const ConvolutionTensors tensors = memory->Tensors(direction);
-  const bool maps = problem.src_is_affine && direction != Direction::kBackwardData;
-  const double seconds_to_map = maps ? SecondsToMap(problem.src, memory->src()) : 0;
+  const SecondsOfBatchNorm batch_norm(problem, direction, memory);
   std::vector<double> least(candidates.size(), kInfinity);
   double best = kInfinity, spent = 0;
   for (int round = 0; round <= kMaxRounds; ++round) {
@@ -135,10 +208,10 @@ AlgorithmChoice Measure(const Candidates& candidates, const ConvolutionProblem& 
     }
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (round > 1 && least[i] > kHopeless * best) continue;
+      const ConvolutionTensors tensors = memory->Tensors(direction, *candidates[i]);
       const double seconds = Seconds([&] { candidates[i]->Run(tensors); });
       spent += seconds;
-      const double for_src = candidates[i]->takes_affine() ? 0 : seconds_to_map;
-      least[i] = std::min(least[i], seconds + for_src);
+      least[i] = std::min(least[i], seconds + batch_norm.For(*candidates[i]));
       best = std::min(best, least[i]);
     }
   }
@@ -154,7 +227,7 @@ AlgorithmChoice MeasureOnce(const Candidates& candidates, const ConvolutionProbl
                             size_t scratch_bytes, Direction direction) {
   AlgorithmChoice choice;
   {
-    ProblemMemory memory(problem, scratch_bytes);
+    ProblemMemory memory(problem, direction, scratch_bytes);
     choice = Measure(candidates, problem, &memory, direction);
   }
   malloc_trim(0);  // or the heap would keep the memory, beside that of the net
@@ -178,9 +251,11 @@ const char* DirectionName(Direction direction) {
     case Direction::kBackwardData:
       return "backward-data";
     case Direction::kBackwardWeights:
+      return "backward-weights";
+    case Direction::kBackward:
       break;
   }
-  return "backward-weights";
+  return "backward";
 }
 
 Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction direction) {
@@ -201,18 +276,29 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
   const Window& w = p.window;
   return fmt::format(
       "{}, {}, {} threads; {} {}:{} to {}:{}, window {}x{}, stride {} {}, padding {} {} {} {}, "
-      "dilation {} {}, groups {}{}{}{}",
+      "dilation {} {}, groups {}{}{}{}{}",
       CpuModel(), KernelIsaName(SelectedKernelIsa()), NumComputeThreads(), DirectionName(direction),
       p.src.ShapeString(), p.src.block, p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW,
       w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "",
       p.activation != Activation::kNone ? ", activation" : "",
-      p.src_is_affine && direction != Direction::kBackwardData ? ", affine src" : "");
+      p.src_is_affine && direction != Direction::kBackwardData ? ", affine src" : "",
+      p.dst_is_normalized && (direction == Direction::kForward || direction == Direction::kBackward)
+          ? ", normalized dst"
+          : "");
 }
 
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
                                                       Direction direction, ConvolutionPolicy policy,
                                                       bool measure, AlgorithmChoices* choices) {
   Candidates candidates = ConvolutionCandidates(problem, direction);
+  if (direction == Direction::kBackward) {
+    const auto choose = [&](Direction half) {
+      return ChooseAlgorithm(problem, half, policy, measure, choices);
+    };
+    candidates.insert(candidates.begin(),
+                      std::make_unique<SeparateBackward>(choose(Direction::kBackwardWeights),
+                                                         choose(Direction::kBackwardData)));
+  }
   if (policy != FASTEST) {
     auto wanted = Take(&candidates, PolicyAlgorithm(policy));
     return wanted ? std::move(wanted) : std::move(candidates.front());
@@ -226,7 +312,8 @@ std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& 
   if (!measure) return std::move(candidates.front());
   const size_t scratch = MostScratch(candidates);
   // A net too large for the machine is refused where all its memory is known.
-  if (!CheckMemoryAvailable(2 * ProblemMemory::Bytes(problem, scratch), "measuring").ok()) {
+  if (!CheckMemoryAvailable(2 * ProblemMemory::Bytes(problem, direction, scratch), "measuring")
+           .ok()) {
     choices->Keep(key, {.algorithm = candidates.front()->name(), .seconds = {}});
     return std::move(candidates.front());
   }

@@ -1,8 +1,11 @@
 // Which algorithm a layer uses for one direction of its convolution: the fastest here, by
 // measurement, or the one that the config asks for.
 //
-// Where src may come as a map of another blob, a candidate that needs it written (takes_affine) is
-// charged for that, too: batch norm then writes it in forward, or again before backward.
+// Between batch norms a candidate is charged for what it leaves to them: writing src, forward or
+// again before backward (unless takes_affine), taking the moments of dst (unless moments_pixels),
+// writing diff_dst (unless takes_gradient_map).
+// Both gradients are computed by the fastest algorithm for each, or by one for both if that takes
+// less time than the two.
 // Measuring runs every candidate on memory of its own, the fast ones several times: a tenth of a
 // second per direction of an ordinary layer, a few seconds for one that itself takes seconds. What
 // was measured is remembered (algorithm_choices.h).
@@ -19,7 +22,8 @@
 
 namespace ringtail {
 
-// All that can do it; oneDNN's, which can do everything, comes first. Throws dnnl::error.
+// All that can do it; oneDNN's, which can do everything but kBackward in one go, comes first. Throws
+// dnnl::error.
 std::vector<std::unique_ptr<ConvolutionAlgorithm>> ConvolutionCandidates(
     const ConvolutionProblem& problem, ConvolutionDirection direction);
 

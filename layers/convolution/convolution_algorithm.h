@@ -59,6 +59,7 @@ class ConvolutionAlgorithm {
   virtual ~ConvolutionAlgorithm() = default;
 
   virtual std::string name() const = 0;  // "winograd 4x4", "jit:avx512_core": for people and caches
+  virtual std::string description() const { return name(); }  // for people alone
   virtual size_t scratch_bytes() const = 0;
   // Whether it can apply a map to src while it loads it: the same bits as from the mapped src.
   virtual bool takes_affine() const { return false; }

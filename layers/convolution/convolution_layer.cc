@@ -73,6 +73,7 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   problem_.src = args.src[0];
   problem_.training = args.training;
   problem_.src_is_affine = args.src_is_affine;
+  problem_.dst_is_normalized = args.dst_is_normalized && problem_.activation == Activation::kNone;
   problem_.dst.block = OneDnnOutputBlock(problem_);
 
   const auto choose = [&](ConvolutionDirection direction) {
@@ -80,22 +81,21 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
                            &AlgorithmChoices::Shared());
   };
   forward_ = choose(ConvolutionDirection::kForward);
-  size_t scratch_bytes = forward_->scratch_bytes();
   if (args.training) {
-    // The two run one after the other: they share scratch.
-    backward_weights_ = choose(ConvolutionDirection::kBackwardWeights);
-    scratch_bytes = std::max(scratch_bytes, backward_weights_->scratch_bytes());
+    backward_ = choose(args.needs_diff_src[0] ? ConvolutionDirection::kBackward
+                                              : ConvolutionDirection::kBackwardWeights);
   }
-  if (args.training && args.needs_diff_src[0]) {
-    backward_data_ = choose(ConvolutionDirection::kBackwardData);
-    scratch_bytes = std::max(scratch_bytes, backward_data_->scratch_bytes());
-  }
-  return LayerPlan{.dst = problem_.dst,
-                   .scratch_bytes = scratch_bytes,
-                   .backward_needs_src = true,
-                   .backward_needs_dst = problem_.activation != Activation::kNone,
-                   .forward_takes_affine = forward_->takes_affine(),
-                   .backward_takes_affine = backward_weights_ && backward_weights_->takes_affine()};
+  return LayerPlan{
+      .dst = problem_.dst,
+      .scratch_bytes =
+          std::max(forward_->scratch_bytes(), backward_ ? backward_->scratch_bytes() : 0),
+      .backward_needs_src = true,
+      .backward_needs_dst = problem_.activation != Activation::kNone,
+      .forward_takes_affine = forward_->takes_affine(),
+      .backward_takes_affine = backward_ && backward_->takes_affine(),
+      .dst_moments_pixels = problem_.dst_is_normalized ? forward_->moments_pixels() : 0,
+      .backward_takes_map =
+          problem_.dst_is_normalized && backward_ && backward_->takes_gradient_map()};
 } catch (const dnnl::error& error) {
   return DnnlStatus(error);
 }
@@ -105,45 +105,43 @@ void ConvolutionLayer::Forward(const ForwardArgs& args) {
                  .weight = weight_->value().data(),
                  .bias = bias_ != nullptr ? bias_->value().data() : nullptr,
                  .src_affine = args.src_affine,
+                 .dst_moments = args.dst_moments,
                  .dst = args.dst,
                  .scratch = args.scratch});
 }
 
 void ConvolutionLayer::Backward(const BackwardArgs& args) {
   ApplyActivationGradient(problem_.activation, args.dst, args.diff_dst, problem_.dst.elements());
-  backward_weights_->Run({.src = args.src[0],
-                          .diff_dst = args.diff_dst,
-                          .src_affine = args.src_affine,
-                          .diff_weight = weight_->grad().data(),
-                          .diff_bias = bias_ != nullptr ? bias_->grad().data() : nullptr,
-                          .scratch = args.scratch});
-  if (args.diff_src[0] == nullptr) return;
-  backward_data_->Run({.weight = weight_->value().data(),
-                       .diff_dst = args.diff_dst,
-                       .diff_src = args.diff_src[0],
-                       .scratch = args.scratch});
+  backward_->Run({.src = args.src[0],
+                  .weight = weight_->value().data(),
+                  .diff_dst = args.diff_dst,
+                  .src_affine = args.src_affine,
+                  .diff_dst_map = args.diff_dst_map,
+                  .diff_src = args.diff_src[0],
+                  .diff_weight = weight_->grad().data(),
+                  .diff_bias = bias_ != nullptr ? bias_->grad().data() : nullptr,
+                  .scratch = args.scratch});
 }
 
-// "forward / backward-weights / backward-data"
+// "forward / backward", or "forward / backward-weights / backward-data"
 std::string ConvolutionLayer::Implementation() const {
   if (!forward_) return {};
-  std::string names = forward_->name();
-  if (backward_weights_) names += " / " + backward_weights_->name();
-  if (backward_data_) names += " / " + backward_data_->name();
-  return names;
+  return forward_->name() + (backward_ ? " / " + backward_->description() : "");
 }
 
 std::vector<AlgorithmTimings> ConvolutionLayer::Timings() const {
   std::vector<AlgorithmTimings> timings;
-  const auto add = [&](const auto& algorithm, ConvolutionDirection direction) {
-    if (!algorithm || config_.algorithm() != FASTEST) return;
+  if (!forward_ || config_.algorithm() != FASTEST) return timings;
+  const auto add = [&](ConvolutionDirection direction) {
     const auto* choice = AlgorithmChoices::Shared().Find(ChoiceKey(problem_, direction));
     if (choice == nullptr) return;
-    timings.push_back({DirectionName(direction), algorithm->name(), choice->seconds});
+    timings.push_back({DirectionName(direction), choice->algorithm, choice->seconds});
   };
-  add(forward_, ConvolutionDirection::kForward);
-  add(backward_data_, ConvolutionDirection::kBackwardData);
-  add(backward_weights_, ConvolutionDirection::kBackwardWeights);
+  add(ConvolutionDirection::kForward);
+  if (!backward_) return timings;
+  add(ConvolutionDirection::kBackwardData);
+  add(ConvolutionDirection::kBackwardWeights);
+  add(ConvolutionDirection::kBackward);
   return timings;
 }
 

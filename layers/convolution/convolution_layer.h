@@ -38,8 +38,8 @@ class ConvolutionLayer : public Layer {
   ConvolutionProblem problem_;
   const Parameter* weight_ = nullptr;
   const Parameter* bias_ = nullptr;  // null: no bias
-  std::unique_ptr<ConvolutionAlgorithm> forward_, backward_weights_;
-  std::unique_ptr<ConvolutionAlgorithm> backward_data_;  // null where no gradient is wanted
+  std::unique_ptr<ConvolutionAlgorithm> forward_;
+  std::unique_ptr<ConvolutionAlgorithm> backward_;  // of weights alone where nothing wants diff_src
 };
 
 }  // namespace ringtail

@@ -215,9 +215,11 @@ std::unique_ptr<ConvolutionAlgorithm> CreateDepthwise(const ConvolutionProblem& 
     case ConvolutionDirection::kBackwardData:
       return std::make_unique<DepthwiseBackwardDataAlgorithm>(problem);
     case ConvolutionDirection::kBackwardWeights:
+      return std::make_unique<DepthwiseBackwardWeightsAlgorithm>(problem);
+    case ConvolutionDirection::kBackward:
       break;
   }
-  return std::make_unique<DepthwiseBackwardWeightsAlgorithm>(problem);
+  return nullptr;
 }
 
 }  // namespace ringtail

@@ -219,9 +219,11 @@ std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionP
     case ConvolutionDirection::kBackwardData:
       return CreateBackwardData(problem);
     case ConvolutionDirection::kBackwardWeights:
+      return CreateBackwardWeights(problem);
+    case ConvolutionDirection::kBackward:
       break;
   }
-  return CreateBackwardWeights(problem);
+  return nullptr;
 }
 
 }  // namespace ringtail

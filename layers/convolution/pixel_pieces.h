@@ -28,20 +28,26 @@ class PixelPieces {
   }
 
   int64_t count() const { return samples_ * per_plane_; }
+  int64_t piece_pixels() const { return piece_; }           // of all but the last of a plane
+  int64_t run_pixels() const { return piece_ * per_run_; }  // at most
 
-  // Calls fn(run) for runs that cover pieces [begin, end) of count().
+  // Calls fn(run, next) for runs that cover pieces [begin, end) of count(); `next`: the run of the
+  // next call, or once more the last.
   template <typename Function>
   void ForEachRun(int64_t begin, int64_t end, const Function& fn) const {
     for (int64_t i = begin; i < end; i += per_run_) {
-      const int64_t first = i % per_plane_ * piece_;
-      fn(Run{.sample = i / per_plane_,
-             .first = first,
-             .pixels = std::min(piece_, plane_ - first),
-             .pieces = std::min(per_run_, end - i)});
+      fn(RunAt(i, end), RunAt(i + per_run_ < end ? i + per_run_ : i, end));
     }
   }
 
  private:
+  Run RunAt(int64_t piece, int64_t end) const {
+    const int64_t first = piece % per_plane_ * piece_;
+    return {.sample = piece / per_plane_,
+            .first = first,
+            .pixels = std::min(piece_, plane_ - first),
+            .pieces = std::min(per_run_, end - piece)};
+  }
   static int64_t Ceil(int64_t n, int64_t divisor) { return (n + divisor - 1) / divisor; }
 
   int64_t samples_ = 0, plane_ = 0;

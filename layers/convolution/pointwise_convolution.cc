@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "layers/convolution/pointwise_backward.h"
 #include "layers/convolution/pointwise_data.h"
 #include "layers/convolution/pointwise_strided.h"
 #include "layers/convolution/pointwise_weights.h"
@@ -23,8 +24,13 @@ std::unique_ptr<ConvolutionAlgorithm> CreatePointwise(const ConvolutionProblem& 
                                                       ConvolutionDirection direction) {
   if (!IsPointwise(problem)) return nullptr;
   if (problem.window.SH != 1 || problem.window.SW != 1) {
+    if (direction == ConvolutionDirection::kBackward) return nullptr;
     auto dense = CreatePointwise(PointwiseStrided::DenseProblem(problem), direction);
     return std::make_unique<PointwiseStrided>(problem, direction, std::move(dense));
+  }
+  if (direction == ConvolutionDirection::kBackward) {
+    if (!PointwiseBackward::Fits(problem)) return nullptr;
+    return std::make_unique<PointwiseBackward>(problem);
   }
   if (direction == ConvolutionDirection::kBackwardWeights) {
     return std::make_unique<PointwiseWeights>(problem);

@@ -31,6 +31,7 @@ int64_t PassChannels(const BlobDesc& in) {
 
 PointwiseData::PointwiseData(const ConvolutionProblem& problem, ConvolutionDirection direction)
     : forward_(direction == ConvolutionDirection::kForward),
+      in_is_affine_(forward_ && problem.src_is_affine),
       activation_(forward_ ? problem.activation : Activation::kNone),
       in_(forward_ ? problem.src : problem.dst),
       out_(forward_ ? problem.dst : problem.src),
@@ -39,15 +40,23 @@ PointwiseData::PointwiseData(const ConvolutionProblem& problem, ConvolutionDirec
       pass_channels_(PassChannels(in_)),
       pieces_(in_.N, in_.plane(),
               std::min(kRunBytes / (pass_channels_ * kFloatBytes), kMaxRunPixels),
-              RT_KERNEL(PointwisePixelGroup)()) {}
+              RT_KERNEL(PointwisePixelGroup)()),
+      threads_(NumComputeThreads()) {}
 
 int64_t PointwiseData::PanelBlocks(int64_t panel) const {
   return std::min(kPanelBlocks, out_.channel_blocks() - panel * kPanelBlocks);
 }
 int64_t PointwiseData::PanelFloats() const { return in_.C * kPanelBlocks * lanes_; }
 
+int64_t PointwiseData::BufferFloats() const {
+  return in_is_affine_ ? pass_channels_ * pieces_.run_pixels() : 0;
+}
+
+size_t PointwiseData::packed_bytes() const { return panels_ * PanelFloats() * kFloatBytes; }
+
 size_t PointwiseData::scratch_bytes() const {
-  return panels_ * (PanelFloats() + kPanelBlocks * lanes_) * kFloatBytes;  // weights and bias
+  const int64_t bias = panels_ * kPanelBlocks * lanes_;
+  return packed_bytes() + (bias + threads_ * BufferFloats()) * kFloatBytes;
 }
 
 // The weight of output k and input c lies at weight[k][c] forward, weight[c][k] backward.
@@ -72,72 +81,109 @@ const float* PointwiseData::PackBias(const float* bias, float* to) const {
 }
 
 void PointwiseData::MultiplyPanels(const Call& call, const PixelPieces::Run& run,
-                                   int64_t first_panel, int64_t last_panel) const {
+                                   const PixelPieces::Run& next, const Range& panels,
+                                   float* buffer) const {
   for (int64_t channel = 0; channel < in_.C; channel += pass_channels_) {
-    MultiplyPass(call, run, channel, first_panel, last_panel);
+    const int64_t first = channel / lanes_;
+    const int64_t blocks = std::min(pass_channels_ / lanes_, in_.channel_blocks() - first);
+    const PixelView in = View({in_, run, first, blocks}, call.in, call.in_affine, buffer);
+    // Without a map `in` is itself what comes from memory.
+    const PixelView fetch =
+        call.in_affine.is_identity() ? PixelView{} : View({in_, next, first, blocks}, call.in);
+    MultiplyPass(call, run, in, fetch, channel, panels);
   }
 }
 
-void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run,
-                                 int64_t first_channel, int64_t first_panel,
-                                 int64_t last_panel) const {
-  const int64_t in_block = in_.plane() * lanes_, in_sample = in_.channel_blocks() * in_block;
-  const int64_t out_block = out_.plane() * lanes_, out_sample = out_.channel_blocks() * out_block;
+// `in`: the channels from first_channel on.
+void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run, const PixelView& in,
+                                 const PixelView& fetch, int64_t first_channel,
+                                 const Range& panels) const {
   const int64_t channels = std::min(pass_channels_, in_.C - first_channel);
   const bool last_pass = first_channel + channels == in_.C;
-  const float* in =
-      call.in + run.sample * in_sample + first_channel / lanes_ * in_block + run.first * lanes_;
-  float* out = call.out + run.sample * out_sample + run.first * lanes_;
-  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-    const int64_t block = panel * kPanelBlocks;
+  for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    const PixelBlocks blocks{out_, run, panel * kPanelBlocks, PanelBlocks(panel)};
+    const int64_t first_output = blocks.first_block * lanes_;
     const float* weight = call.weight + panel * PanelFloats();
-    const float* weights_of_pass = weight + first_channel * PanelBlocks(panel) * lanes_;
-    RT_KERNEL(PointwiseMultiply)
-    ({.in = in,
-      .in_block_stride = in_block,
-      .in_sample_stride = in_sample,
-      .channels = channels,
-      .weight = weights_of_pass,
-      .next_weight = weights_of_pass + (panel + 1 < last_panel ? PanelFloats() : 0),
-      .bias = call.bias == nullptr || !last_pass ? nullptr : call.bias + block * lanes_,
-      .panel_blocks = static_cast<int>(PanelBlocks(panel)),
-      .outputs = out_.C - block * lanes_,
-      .out = out + block * out_block,
-      .out_block_stride = out_block,
-      .out_sample_stride = out_sample,
-      .pieces = run.pieces,
-      .pixels = run.pixels,
-      .accumulate = first_channel > 0,
-      .clamp = activation_ != Activation::kNone && last_pass,
-      .low = LowerBound(activation_),
-      .high = UpperBound(activation_),
-      .stream = call.stream && last_pass});
+    const float* weights_of_pass = weight + first_channel * blocks.blocks * lanes_;
+    const PixelView out = View(blocks, call.out);
+    PointwiseProduct product = {
+        .in = in.data,
+        .in_block_stride = in.block_stride,
+        .in_sample_stride = in.sample_stride,
+        .fetch = {},
+        .channels = channels,
+        .weight = weights_of_pass,
+        .next_weight = weights_of_pass + (panel + 1 < panels.end ? PanelFloats() : 0),
+        .bias = call.bias == nullptr || !last_pass ? nullptr : call.bias + first_output,
+        .panel_blocks = static_cast<int>(blocks.blocks),
+        .outputs = out_.C - first_output,
+        .out = call.out + blocks.Offset(0, 0),
+        .out_block_stride = out.block_stride,
+        .out_sample_stride = out.sample_stride,
+        .pieces = run.pieces,
+        .pixels = run.pixels,
+        .accumulate = first_channel > 0,
+        .clamp = activation_ != Activation::kNone && last_pass,
+        .low = LowerBound(activation_),
+        .high = UpperBound(activation_),
+        .stream = call.stream && last_pass};
+    if (panel == panels.begin) product.fetch = Fetch(fetch);  // once per run
+    if (last_pass && call.moments) {
+      const int64_t part = run.first / pieces_.piece_pixels();
+      const int64_t at = call.moments.At(out_, run.sample, part, blocks.first_block);
+      product.mean = call.moments.mean + at;
+      product.m2 = call.moments.m2 + at;
+      product.moments_stride = call.moments.At(out_, 1, 0, 0);
+    }
+    RT_KERNEL(PointwiseMultiply)(product);
+  }
+}
+
+void PointwiseData::PackWeights(const float* weight, float* packed) const {
+  ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) PackPanel(weight, panel, packed);
+  });
+}
+
+bool PointwiseData::Streams(const float* out) const {
+  return out_.bytes() >= kStreamBytes && reinterpret_cast<uintptr_t>(out) % kLine == 0;
+}
+
+void PointwiseData::MultiplyRun(const float* packed, const PixelPieces::Run& run,
+                                const PixelView& diff_dst, const PixelView& fetch,
+                                float* diff_src) const {
+  const Call call = {.weight = packed, .out = diff_src, .stream = Streams(diff_src)};
+  for (int64_t channel = 0; channel < in_.C; channel += pass_channels_) {
+    PixelView in = diff_dst;
+    in.data += channel / lanes_ * in.block_stride;
+    MultiplyPass(call, run, in, fetch, channel, {0, panels_});
   }
 }
 
 void PointwiseData::Run(const ConvolutionTensors& tensors) {
   float* weight = reinterpret_cast<float*>(tensors.scratch);
+  float* bias = weight + panels_ * PanelFloats();
+  float* buffers = bias + panels_ * kPanelBlocks * lanes_;
   float* out = forward_ ? tensors.dst : tensors.diff_src;
-  const Call call = {
-      .in = forward_ ? tensors.src : tensors.diff_dst,
-      .weight = weight,
-      .bias = PackBias(forward_ ? tensors.bias : nullptr, weight + panels_ * PanelFloats()),
-      .out = out,
-      .stream = out_.bytes() >= kStreamBytes && reinterpret_cast<uintptr_t>(out) % kLine == 0};
-  const int64_t pieces = pieces_.count(), threads = NumComputeThreads();
-  ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) PackPanel(tensors.weight, panel, weight);
-  });
-  if (pieces % threads != 0 && pieces < threads * kMinPiecesPerThread) {
-    ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
-      pieces_.ForEachRun(
-          0, pieces, [&](const PixelPieces::Run& run) { MultiplyPanels(call, run, begin, end); });
-    });
-    return;
-  }
-  ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
-    pieces_.ForEachRun(begin, end,
-                       [&](const PixelPieces::Run& run) { MultiplyPanels(call, run, 0, panels_); });
+  const Call call = {.in = forward_ ? tensors.src : tensors.diff_dst,
+                     .in_affine = tensors.src_affine,
+                     .weight = weight,
+                     .bias = PackBias(forward_ ? tensors.bias : nullptr, bias),
+                     .out = out,
+                     .moments = tensors.dst_moments,
+                     .stream = Streams(out)};
+  PackWeights(tensors.weight, weight);
+  const int64_t pieces = pieces_.count();
+  const bool by_panel = pieces % threads_ != 0 && pieces < threads_ * kMinPiecesPerThread;
+  ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const auto part = [&](int64_t n) { return Range{n * t / threads_, n * (t + 1) / threads_}; };
+      const Range panels = by_panel ? part(panels_) : Range{0, panels_};
+      const Range mine = by_panel ? Range{0, pieces} : part(pieces);
+      pieces_.ForEachRun(mine.begin, mine.end, [&](const auto& run, const auto& next) {
+        MultiplyPanels(call, run, next, panels, buffers + t * BufferFloats());
+      });
+    }
   });
 }
 

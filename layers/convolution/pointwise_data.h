@@ -6,6 +6,8 @@
 // where backward-data reads the weight transposed. The weights are packed at every call into
 // [panel of 2 channel blocks of k][c][lane]. For each run of pixels that fits the second-level
 // cache, each panel passes once over the run; where there are many c, some of them at a time.
+// A map of src (batch norm before) is applied to one run at a time, in the cache, while the next comes
+// from memory; the moments of dst (batch norm behind) are taken while it is in registers.
 // Cost: 2 N H W C K FLOPs; memory traffic is `in` and `out`, once.
 // Threads divide pixels, or panels where there are few pixels; each element of `out` is summed by
 // one thread in the order of c, so its bits depend on neither.
@@ -18,6 +20,7 @@
 
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_pieces.h"
+#include "layers/convolution/pixel_view.h"
 
 namespace ringtail {
 
@@ -28,30 +31,49 @@ class PointwiseData : public ConvolutionAlgorithm {
 
   std::string name() const override { return "pointwise"; }
   size_t scratch_bytes() const override;
+  bool takes_affine() const override { return forward_; }
+  int64_t moments_pixels() const override { return forward_ ? pieces_.piece_pixels() : 0; }
   void Run(const ConvolutionTensors& tensors) override;
+
+  // Backward-data in parts, for whoever has a run of diff_dst in a cache: packs all weights, then
+  // writes the run of diff_src. `fetch`: what that one reads next.
+  size_t packed_bytes() const;
+  void PackWeights(const float* weight, float* packed) const;
+  void MultiplyRun(const float* packed, const PixelPieces::Run& run, const PixelView& diff_dst,
+                   const PixelView& fetch, float* diff_src) const;
 
  private:
   struct Call {  // the arguments of Run, and what is prepared from them
-    const float *in, *weight, *bias;
+    const float* in;
+    ChannelAffine in_affine;
+    const float *weight, *bias;
     float* out;
+    BlobMoments moments;
     bool stream;
+  };
+  struct Range {  // of panels or pieces
+    int64_t begin, end;
   };
 
   void PackPanel(const float* weight, int64_t panel, float* to) const;
   const float* PackBias(const float* bias, float* to) const;
-  void MultiplyPanels(const Call& call, const PixelPieces::Run& run, int64_t first_panel,
-                      int64_t last_panel) const;
-  void MultiplyPass(const Call& call, const PixelPieces::Run& run, int64_t first_channel,
-                    int64_t first_panel, int64_t last_panel) const;
+  void MultiplyPanels(const Call& call, const PixelPieces::Run& run, const PixelPieces::Run& next,
+                      const Range& panels, float* buffer) const;
+  void MultiplyPass(const Call& call, const PixelPieces::Run& run, const PixelView& in,
+                    const PixelView& fetch, int64_t first_channel, const Range& panels) const;
+  int64_t BufferFloats() const;  // of a thread: a run of a pass, mapped
+  bool Streams(const float* out) const;
   int64_t PanelBlocks(int64_t panel) const;  // 2, or 1 for the last of an odd number
   int64_t PanelFloats() const;               // of the packed weights
 
   bool forward_;
+  bool in_is_affine_;
   Activation activation_;
   BlobDesc in_, out_;
   int64_t lanes_, panels_;
   int64_t pass_channels_;  // summed over at a time: whole blocks
   PixelPieces pieces_;
+  int64_t threads_;
 };
 
 }  // namespace ringtail

@@ -23,6 +23,8 @@ class PointwiseStrided : public ConvolutionAlgorithm {
 
   std::string name() const override { return dense_->name(); }
   size_t scratch_bytes() const override;
+  bool takes_affine() const override { return dense_->takes_affine(); }
+  int64_t moments_pixels() const override { return dense_->moments_pixels(); }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:

@@ -1,11 +1,7 @@
-// The gradient of the weights of a 1x1 convolution of stride 1, and that of its bias:
-//
-//   diff_weight[oc][ic] = sum over n, pixel of diff_dst[n][oc][pixel] src[n][ic][pixel]
-//
-// The result is cut into tiles that fit the second-level cache. Where there are too few tiles to
-// keep many threads busy, and pixels enough to make it worth while, the samples are divided among
-// slots, each with a sum of its own; the sums are then added in order. Slots are a function of the
-// shape alone: the bits are the same for every number of threads.
+// The gradient of the weights of a 1x1 convolution of stride 1, and that of its bias, from sums over
+// pixels (pointwise_sums.h) whose tiles fit the second-level cache.
+// A map of src (batch norm before) is applied to one run at a time, in the cache, while the next
+// comes from memory.
 // Cost: 2 N H W IC OC FLOPs; src and diff_dst are read once if there is one tile.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_WEIGHTS_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_WEIGHTS_H_
@@ -16,6 +12,7 @@
 
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_pieces.h"
+#include "layers/convolution/pointwise_sums.h"
 
 namespace ringtail {
 
@@ -26,32 +23,19 @@ class PointwiseWeights : public ConvolutionAlgorithm {
 
   std::string name() const override { return "pointwise"; }
   size_t scratch_bytes() const override;
+  bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:
-  // One operand's channels run down the rows of a tile, the other's along its columns.
-  struct Axis {
-    BlobDesc blob;
-    int64_t weight_stride = 0;  // in diff_weight, of one channel
-    int64_t tile = 0;           // channels per tile: whole blocks
-    int64_t tiles() const { return (blob.C + tile - 1) / tile; }
-    int64_t Channels(int64_t i) const;  // of tile i, without padding
-    const float* At(const float* data, const PixelPieces::Run& run, int64_t i) const;
-  };
-
-  int64_t Tiles() const { return rows_.tiles() * columns_.tiles(); }
-  int64_t TileFloats() const { return rows_.tile * columns_.tile; }
-  void SumTile(const float* rows, const float* columns, int64_t slot, int64_t tile,
-               float* sum) const;
-  void WriteTile(const float* sums, int64_t tile, float* diff_weight) const;
+  void SumTile(const ConvolutionTensors& tensors, int64_t slot, int64_t tile, float* buffer,
+               float* sums) const;
   void SumBias(const float* diff_dst, float* sums, float* diff_bias) const;
 
   BlobDesc dst_;
   bool bias_;
-  bool columns_are_src_;
-  Axis rows_, columns_;
-  int64_t slots_ = 1;
+  PointwiseSums sums_;
   PixelPieces pieces_;
+  int64_t threads_, buffer_floats_;  // of a thread: src of a run and a tile, mapped
 };
 
 }  // namespace ringtail

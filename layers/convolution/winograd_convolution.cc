@@ -82,9 +82,11 @@ std::unique_ptr<ConvolutionAlgorithm> CreateWinograd(const ConvolutionProblem& p
     case ConvolutionDirection::kBackwardData:
       return std::make_unique<BackwardData>(winograd);
     case ConvolutionDirection::kBackwardWeights:
+      return std::make_unique<BackwardWeights>(winograd);
+    case ConvolutionDirection::kBackward:
       break;
   }
-  return std::make_unique<BackwardWeights>(winograd);
+  return nullptr;
 }
 
 }  // namespace ringtail

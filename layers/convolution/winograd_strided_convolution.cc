@@ -69,9 +69,11 @@ std::unique_ptr<ConvolutionAlgorithm> CreateWinogradStrided(const ConvolutionPro
     case ConvolutionDirection::kBackwardData:
       return std::make_unique<BackwardData>(strided);
     case ConvolutionDirection::kBackwardWeights:
+      return std::make_unique<BackwardWeights>(strided);
+    case ConvolutionDirection::kBackward:
       break;
   }
-  return std::make_unique<BackwardWeights>(strided);
+  return nullptr;
 }
 
 }  // namespace ringtail

@@ -15,12 +15,19 @@ void Spread(const float* channels, float* lanes) {
   for (int l = 0; l < kLanes; ++l) lanes[l] = channels[l % kBlock];
 }
 
-// total[c] += sum of the lanes of channel c.
+// total[c] += sum of the lanes of channel c, of which the first additions are in float: no sum that
+// comes here has more than kPiece terms.
 template <int kBlock, int kLanes>
 void Fold(const float* lanes, double* total) {
-  for (int l = 0; l < kLanes; l += kBlock) {
+  float sum[kMapLanes] = {};
+#pragma GCC unroll 4
+  for (int l = 0; l < kLanes; l += kMapLanes) {
 #pragma omp simd
-    for (int c = 0; c < kBlock; ++c) total[c] += lanes[l + c];
+    for (int i = 0; i < kMapLanes; ++i) sum[i] += lanes[l + i];
+  }
+  for (int l = 0; l < kMapLanes; l += kBlock) {
+#pragma omp simd
+    for (int c = 0; c < kBlock; ++c) total[c] += sum[l + c];
   }
 }
 

@@ -92,9 +92,51 @@ template <int kRows>
   }
 }
 
+// Of a piece, block by block of the panel: deviations from `shift`, the value of the first pixel, so
+// that squares do not cancel where a mean is far from zero.
+struct PieceMoments {
+  Vec shift[kPanel], sum[kPanel] = {}, squares[kPanel] = {};
+  bool empty = true;
+
+  template <int kRows>
+  [[gnu::always_inline]] void Add(int x, const Vec (&out)[kRows]) {
+    if (empty) shift[x] = out[0];
+    Vec sums[2] = {sum[x]}, more[2] = {squares[x]};  // two chains
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) {
+      const Vec d = out[row] - shift[x];
+      sums[row % 2] += d;
+      more[row % 2] += d * d;
+    }
+    sum[x] = sums[0] + sums[1];
+    squares[x] = more[0] + more[1];
+  }
+
+  void Write(int blocks, int64_t pixels, double* mean, double* m2) const {
+    const double count = static_cast<double>(pixels);
+    for (int i = 0; i < blocks * kLanes; ++i) {
+      const double d = sum[i / kLanes][i % kLanes], dd = squares[i / kLanes][i % kLanes];
+      mean[i] = shift[i / kLanes][i % kLanes] + d / count;
+      const double spread = dd - d * d / count;
+      m2[i] = spread < 0 ? 0 : spread;  // NaN passes through
+    }
+  }
+};
+
+// What one call of Micro reads and writes beside the weights.
+struct Pixels {
+  const float* in;
+  float* out;
+  const float* fetch;     // null: nothing
+  PieceMoments* moments;  // null: not wanted
+};
+
 // `next_weight`: floats between the weights that this call reads and those that it fetches.
 template <int kRows, int kVecs, bool kHalf>
-void Micro(const PointwiseProduct& p, int64_t next_weight, const float* in, float* out) {
+void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels) {
+  const float* in = pixels.in;
+  float* out = pixels.out;
+  const float* fetch = pixels.fetch;
   constexpr int kWidth = (kVecs + kHalf) * kLanes;
   Sums<kRows, kVecs, kHalf> sums;
   if (p.accumulate) LoadSums(p, out, sums);
@@ -105,32 +147,38 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const float* in, floa
     for (int lane = 0; lane < kLanes; ++lane) {
       // The pixels of the next call, which the hardware does not foresee across channel blocks.
       __builtin_prefetch(in + (kRows + lane) * kLanes);
+      if (fetch != nullptr) __builtin_prefetch(fetch + lane * kLanes);
 #pragma GCC unroll 2
       for (int x = 0; x < kVecs; ++x) __builtin_prefetch(weight + next_weight + x * kLanes);
       AddChannel(in + lane, weight, sums);
       weight += kWidth;
     }
     in += p.in_block_stride;
+    if (fetch != nullptr) fetch += p.fetch.block_stride;
   }
   for (int64_t lane = 0; lane < left; ++lane) {
     AddChannel(in + lane, weight, sums);
     weight += kWidth;
   }
 #pragma GCC unroll 2
-  for (int x = 0; x < kVecs; ++x) Finish(p, x, sums.whole[x], out);
+  for (int x = 0; x < kVecs; ++x) {
+    Finish(p, x, sums.whole[x], out);
+    if (pixels.moments != nullptr) pixels.moments->Add(x, sums.whole[x]);
+  }
   if constexpr (kHalf) {
     Vec widened[kRows];
 #pragma GCC unroll 14
     for (int row = 0; row < kRows; ++row) widened[row] = Widen(sums.half[row]);
     Finish(p, kVecs, widened, out);
+    if (pixels.moments != nullptr) pixels.moments->Add(kVecs, widened);
   }
+  if (pixels.moments != nullptr) pixels.moments->empty = false;
 }
 
 template <int kRows, int kVecs, bool kHalf>
-void MicroOf(int64_t rows, const PointwiseProduct& p, int64_t next_weight, const float* in,
-             float* out) {
-  if (rows == kRows) return Micro<kRows, kVecs, kHalf>(p, next_weight, in, out);
-  if constexpr (kRows > 1) MicroOf<kRows - 1, kVecs, kHalf>(rows, p, next_weight, in, out);
+void MicroOf(int64_t rows, const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels) {
+  if (rows == kRows) return Micro<kRows, kVecs, kHalf>(p, next_weight, pixels);
+  if constexpr (kRows > 1) MicroOf<kRows - 1, kVecs, kHalf>(rows, p, next_weight, pixels);
 }
 
 template <int kVecs, bool kHalf>
@@ -139,14 +187,23 @@ void Multiply(const PointwiseProduct& p) {
   const int64_t groups = (p.pixels + kPixels - 1) / kPixels;
   const int64_t rows = p.pixels / groups, larger = p.pixels % groups;
   for (int64_t piece = 0; piece < p.pieces; ++piece) {
-    const float* in = p.in + piece * p.in_sample_stride;
-    float* out = p.out + piece * p.out_sample_stride;
+    PieceMoments moments;
+    const PointwiseFetch& f = p.fetch;
+    Pixels pixels = {.in = p.in + piece * p.in_sample_stride,
+                     .out = p.out + piece * p.out_sample_stride,
+                     .fetch = f.at == nullptr ? nullptr : f.at + piece * f.sample_stride,
+                     .moments = p.mean != nullptr ? &moments : nullptr};
     for (int64_t group = 0; group < groups; ++group) {
       const int64_t n = rows + (group < larger ? 1 : 0);
       const bool last = group + 1 == groups && piece + 1 == p.pieces;
-      MicroOf<kPixels, kVecs, kHalf>(n, p, last ? p.next_weight - p.weight : 0, in, out);
-      in += n * kLanes;
-      out += n * kLanes;
+      MicroOf<kPixels, kVecs, kHalf>(n, p, last ? p.next_weight - p.weight : 0, pixels);
+      pixels.in += n * kLanes;
+      pixels.out += n * kLanes;
+      if (pixels.fetch != nullptr) pixels.fetch += n * kLanes;
+    }
+    if (p.mean != nullptr) {
+      const int64_t to = piece * p.moments_stride;
+      moments.Write(p.panel_blocks, p.pixels, p.mean + to, p.m2 + to);
     }
   }
 }
@@ -161,18 +218,47 @@ void TransposeBlock(const float* from, int64_t from_stride, float* to, int64_t t
   for (int i = 0; i < kLanes; ++i) Store(to + i * to_stride, rows[i]);
 }
 
+// Two of the blocks that come from memory while the rows of one group meet column blocks
+// [k, k + vecs): each of the columns, and each of the rows with the first columns, as far as there
+// are groups.
+struct FetchPair {
+  PointwiseFetch blocks[2] = {};
+
+  FetchPair(const PointwiseGradientProduct& p, int64_t k, int vecs, int64_t group) {
+    const int64_t columns = p.fetch_columns.at != nullptr ? vecs : 0;
+    const int64_t row_blocks = (p.row_channels + kLanes - 1) / kLanes;
+    const int64_t rows = p.fetch_rows.at != nullptr && k == 0 ? row_blocks : 0;
+    for (int i = 0; i < 2; ++i) {
+      const int64_t block = 2 * group + i;
+      if (block < columns) {
+        blocks[i] = p.fetch_columns;
+        blocks[i].at += (k + block) * p.fetch_columns.block_stride;
+      } else if (block < columns + rows) {
+        blocks[i] = p.fetch_rows;
+        blocks[i].at += (block - columns) * p.fetch_rows.block_stride;
+      }
+    }
+  }
+};
+
 // `next_rows` and `next_columns`: floats to blocks that later calls will read, fetched while this
-// one computes; 0: none.
+// one computes; 0: none. `fetch`: what comes from memory meanwhile.
 template <int kVecs>
 void MicroGradient(const PointwiseGradientProduct& p, const float* rows, const float* columns,
-                   int64_t next_rows, int64_t next_columns, float* to) {
+                   int64_t next_rows, int64_t next_columns, const FetchPair& fetch, float* to) {
   Vec sum[kGradientRows][kVecs] = {};
   for (int64_t piece = 0; piece < p.pieces; ++piece) {
     const float* r = rows + piece * p.rows_sample_stride;
     const float* c = columns + piece * p.columns_sample_stride;
+    const auto from = [&](const PointwiseFetch& f) {  // without: a line that is there
+      return f.at == nullptr ? r : f.at + piece * f.sample_stride;
+    };
+    const float *fetch0 = from(fetch.blocks[0]), *fetch1 = from(fetch.blocks[1]);
     for (int64_t pixel = 0; pixel < p.pixels; ++pixel) {
       __builtin_prefetch(r + next_rows + pixel * kLanes);
       __builtin_prefetch(c + next_columns + pixel * kLanes);
+      __builtin_prefetch(fetch0 + pixel * kLanes);
+      __builtin_prefetch(fetch1 + pixel * kLanes);
       Vec column[kVecs];
 #pragma GCC unroll 3
       for (int x = 0; x < kVecs; ++x) {
@@ -247,10 +333,11 @@ void PointwiseMultiplyGradient(const PointwiseGradientProduct& p) {
       const int64_t next_columns = next >= 0 && k + vecs + next < p.column_blocks
                                        ? (vecs + next) * p.columns_block_stride
                                        : 0;
+      const FetchPair fetch(p, k, vecs, row / kGradientRows);
       float* to = p.sum + row * p.sum_stride + k * kLanes;
-      if (vecs == 3) MicroGradient<3>(p, rows, columns, next_rows, next_columns, to);
-      if (vecs == 2) MicroGradient<2>(p, rows, columns, next_rows, next_columns, to);
-      if (vecs == 1) MicroGradient<1>(p, rows, columns, next_rows, next_columns, to);
+      if (vecs == 3) MicroGradient<3>(p, rows, columns, next_rows, next_columns, fetch, to);
+      if (vecs == 2) MicroGradient<2>(p, rows, columns, next_rows, next_columns, fetch, to);
+      if (vecs == 1) MicroGradient<1>(p, rows, columns, next_rows, next_columns, fetch, to);
     }
     k += vecs;
   }

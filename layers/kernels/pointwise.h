@@ -10,6 +10,14 @@
 
 namespace ringtail {
 
+// Channel blocks of pixels that a later call will read: fetched from memory while this one computes,
+// as far as this one reads as many itself. Pixel p of piece i in block b lies at
+// at + b * block_stride + i * sample_stride + p * lanes.
+struct PointwiseFetch {
+  const float* at;  // null: nothing
+  int64_t block_stride, sample_stride;
+};
+
 // out[pixel][k] = act(bias[k] + sum over c of in[pixel][c] weight[c][k]), for the k of one panel:
 // 1 or 2 channel blocks. The sum may come in several calls, each for some of the channels: all but
 // the first `accumulate`, and only the last has a bias, clamps and streams.
@@ -17,6 +25,7 @@ struct PointwiseProduct {
   const float* in;           // first piece: [channel block][pixel][lane]
   int64_t in_block_stride;   // floats between channel blocks
   int64_t in_sample_stride;  // floats between pieces
+  PointwiseFetch fetch;
   int64_t channels;          // summed over: without padding
   const float* weight;       // [channel][panel_blocks * lanes]
   const float* next_weight;  // what the next call will read: fetched meanwhile
@@ -30,6 +39,10 @@ struct PointwiseProduct {
   bool clamp;              // out = min(max(out, low), high): the fused activation
   float low, high;
   bool stream;  // write around the caches; `out` is aligned to 64 bytes
+  // The moments of each piece, if not null: mean[piece * moments_stride + k], and m2, as
+  // BatchNormMoments defines them. One pass over deviations from the first pixel's value, in float.
+  double *mean, *m2;
+  int64_t moments_stride;
 };
 RT_DECLARE_KERNEL(void PointwiseMultiply(const PointwiseProduct& product))
 
@@ -52,6 +65,7 @@ struct PointwiseGradientProduct {
   const float* columns;
   int64_t columns_block_stride, columns_sample_stride;
   int64_t column_blocks;
+  PointwiseFetch fetch_rows, fetch_columns;
   int64_t pieces, pixels;
   float* sum;          // [r, in whole groups of PointwiseRowGroup()][k]
   int64_t sum_stride;  // floats between rows

@@ -1,0 +1,45 @@
+// Both gradients of a convolution by an algorithm each, one after the other: what algorithms that
+// compute both in one go over the pixels compete with.
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_SEPARATE_BACKWARD_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_SEPARATE_BACKWARD_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "layers/convolution/convolution_algorithm.h"
+
+namespace ringtail {
+
+class SeparateBackward final : public ConvolutionAlgorithm {
+ public:
+  SeparateBackward(std::unique_ptr<ConvolutionAlgorithm> weights,
+                   std::unique_ptr<ConvolutionAlgorithm> data)
+      : weights_(std::move(weights)), data_(std::move(data)) {}
+
+  std::string name() const override { return "separate"; }
+  std::string description() const override { return weights_->name() + " / " + data_->name(); }
+  size_t scratch_bytes() const override {
+    return std::max(weights_->scratch_bytes(), data_->scratch_bytes());
+  }
+  bool takes_affine() const override { return weights_->takes_affine(); }
+
+  void Run(const ConvolutionTensors& t) override {
+    weights_->Run({.src = t.src,
+                   .diff_dst = t.diff_dst,
+                   .src_affine = t.src_affine,
+                   .diff_weight = t.diff_weight,
+                   .diff_bias = t.diff_bias,
+                   .scratch = t.scratch});
+    data_->Run(
+        {.weight = t.weight, .diff_dst = t.diff_dst, .diff_src = t.diff_src, .scratch = t.scratch});
+  }
+
+ private:
+  std::unique_ptr<ConvolutionAlgorithm> weights_, data_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_SEPARATE_BACKWARD_H_
