@@ -5,15 +5,15 @@
 // one channel block of one sample. Results of 16 MB and more are written past the caches.
 //
 //   direction   scratch
-//   forward     weights (channel block, K K, lane) and bias (channel block, lane); per thread a ring
-//               of src and, past the caches, a plane of dst
+//   forward     weights (channel block, K K, lane), bias (channel block, lane); per thread a ring of
+//               src and, past the caches, a plane of dst
 //   backward    weights; sums (group of 4 samples, channel block, K K + 1, lane), the last: the
 //               bias'; per thread rings of src and diff_dst, and a row of diff_src
 //
-// Backward computes both gradients in one pass over diff_dst; backward-data and backward-weights are
-// the same pass without the other's half. src can be mapped on the way (takes_affine), and diff_dst
-// (takes_gradient_map), row by row through a ring (K, width, lane). Forward takes the moments of
-// each plane of dst while it lies in the second-level cache.
+// Backward computes both gradients in one pass over diff_dst; backward-data and backward-weights
+// are the same pass without the other's half. src can be mapped on the way (takes_affine), and
+// diff_dst (takes_gradient_map), row by row through a ring (K, width, lane). Forward takes the
+// moments of each plane of dst while it lies in the second-level cache.
 // Backward adds samples up within groups and then the groups, both in order: its result is, as
 // forward's, the same to the bit for every number of threads.
 // Source: Howard et al. 2017, "MobileNets".

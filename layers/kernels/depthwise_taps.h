@@ -1,5 +1,5 @@
-// Which inputs an output of depthwise convolution is the sum of, and the loop over a row of outputs.
-// Only for layers/kernels/depthwise*.cc.
+// Which inputs an output of depthwise convolution is the sum of, and the loop over a row of
+// outputs. Only for layers/kernels/depthwise*.cc.
 //
 // Forward and backward-data are one loop over rows of outputs. A row consists of an interior, where
 // no column of a window falls into the padding, and of the few columns beside it. The interior is
