@@ -5,8 +5,8 @@
 // one channel block of one sample. Results of 16 MB and more are written past the caches.
 //
 //   direction   scratch
-//   forward     weights (channel block, K K, lane), bias (channel block, lane); per thread a ring of
-//               src and, past the caches, a plane of dst
+//   forward     weights (channel block, K K, lane) and bias (channel block, lane); per thread a
+//               ring of src and, past the caches, a plane of dst
 //   backward    weights; sums (group of 4 samples, channel block, K K + 1, lane), the last: the
 //               bias'; per thread rings of src and diff_dst, and a row of diff_src
 //
