@@ -1,6 +1,7 @@
 #include "layers/convolution/depthwise_convolution.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "core/parallel_for.h"
@@ -10,6 +11,10 @@
 namespace ringtail {
 namespace {
 
+constexpr uintptr_t kLine = 64;
+// A larger result has left the caches before the next layer reads it, so that it need not enter.
+constexpr int64_t kStreamBytes = 16 << 20;
+
 bool IsSupported(const ConvolutionProblem& p) {
   const Window& w = p.window;
   const int64_t lanes = RT_KERNEL(DepthwiseLanes)();
@@ -18,7 +23,10 @@ bool IsSupported(const ConvolutionProblem& p) {
          w.DH == 1 && w.DW == 1;
 }
 
-// What the three directions have in common.
+// Streaming stores are aligned to a register.
+bool IsAligned(const float* blob) { return reinterpret_cast<uintptr_t>(blob) % kLine == 0; }
+
+// What the directions have in common.
 class Depthwise : public ConvolutionAlgorithm {
  public:
   explicit Depthwise(const ConvolutionProblem& p)
@@ -34,18 +42,19 @@ class Depthwise : public ConvolutionAlgorithm {
         lanes_(p.src.block),
         blocks_(p.src.channel_blocks()),
         taps_(p.window.KH * p.window.KW),
-        ring_floats_(p.window.KH * p.src.W * lanes_),
+        src_row_(p.src.W * lanes_),
+        dst_row_(p.dst.W * lanes_),
         src_plane_(p.src.plane() * lanes_),
         dst_plane_(p.dst.plane() * lanes_) {}
 
   std::string name() const override { return std::string("depthwise:") + KernelIsaName(isa_); }
+  bool takes_affine() const override { return true; }
 
  protected:
   int64_t ChannelsOf(int64_t block) const {
     return std::min(lanes_, problem_.src.C - block * lanes_);
   }
-  size_t PackedBytes() const { return blocks_ * taps_ * lanes_ * sizeof(float); }
-  size_t RingBytes() const { return threads_ * ring_floats_ * sizeof(float); }
+  int64_t PackedFloats() const { return blocks_ * taps_ * lanes_; }
 
   // weight (C, K, K) -> (channel block, K K, lane), zero in padding channels.
   void PackWeights(const float* weight, float* packed) const {
@@ -61,30 +70,21 @@ class Depthwise : public ConvolutionAlgorithm {
     });
   }
 
-  // Calls fn(begin, end, ring) for ranges of `count` items of `floats` floats, at most one per
-  // thread, each with a ring of its own. Without `rings` ring is null.
+  // Calls fn(begin, end, rows) for ranges of `count` items of `floats` floats, at most one per
+  // thread, each with `row_floats` of `rows` of its own.
   template <typename Function>
-  void ForEachRange(int64_t count, int64_t floats, float* rings, const Function& fn) const {
+  void ForEachRange(int64_t count, int64_t floats, float* rows, int64_t row_floats,
+                    const Function& fn) const {
     const int64_t grain = Grain(floats), worth = (count + grain - 1) / grain;
     const int64_t ranges = std::min(threads_, worth);
     ParallelFor(ranges, 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
-        fn(count * i / ranges, count * (i + 1) / ranges,
-           rings != nullptr ? rings + i * ring_floats_ : nullptr);
+        fn(count * i / ranges, count * (i + 1) / ranges, rows + i * row_floats);
       }
     });
   }
 
-  // Calls fn(i, block, ring) for i = sample * blocks_ + block: planes i of src and dst.
-  template <typename Function>
-  void ForEachPlane(float* rings, const Function& fn) const {
-    ForEachRange(problem_.src.N * blocks_, std::max(src_plane_, dst_plane_), rings,
-                 [&](int64_t begin, int64_t end, float* ring) {
-                   for (int64_t i = begin; i < end; ++i) fn(i, i % blocks_, ring);
-                 });
-  }
-
-  // Plane i of src.
+  // Plane i = sample * blocks_ + block of src.
   DepthwiseSrc Src(const ConvolutionTensors& t, int64_t i, float* ring) const {
     return {t.src + i * src_plane_, t.src_affine.From(i % blocks_ * lanes_), ring};
   }
@@ -94,72 +94,85 @@ class Depthwise : public ConvolutionAlgorithm {
   const KernelIsa isa_ = SelectedKernelIsa();
   const int64_t threads_ = NumComputeThreads();
   const int64_t lanes_, blocks_, taps_;
-  const int64_t ring_floats_, src_plane_, dst_plane_;
+  const int64_t src_row_, dst_row_, src_plane_, dst_plane_;  // floats
 };
 
 class DepthwiseForwardAlgorithm final : public Depthwise {
  public:
   using Depthwise::Depthwise;
 
-  bool takes_affine() const override { return true; }
   size_t scratch_bytes() const override {
-    return PackedBytes() + blocks_ * lanes_ * sizeof(float) + RingBytes();
+    return (PackedFloats() + blocks_ * lanes_ + threads_ * RowFloats()) * sizeof(float);
   }
+  int64_t moments_pixels() const override { return problem_.dst.plane(); }
 
   void Run(const ConvolutionTensors& t) override {
     auto* weight = reinterpret_cast<float*>(t.scratch);
-    float* bias = weight + blocks_ * taps_ * lanes_;
+    float* bias = weight + PackedFloats();
     PackWeights(t.weight, weight);
     std::fill_n(bias, blocks_ * lanes_, 0.0f);
     if (t.bias != nullptr) std::copy_n(t.bias, problem_.src.C, bias);
-    const float low = LowerBound(problem_.activation), high = UpperBound(problem_.activation);
-    const auto kernel = RT_KERNEL(DepthwiseForward);
-    ForEachPlane(bias + blocks_ * lanes_, [&](int64_t i, int64_t block, float* ring) {
-      const DepthwiseEpilogue epilogue = {bias + block * lanes_, low, high};
-      kernel(plane_, Src(t, i, ring), weight + block * taps_ * lanes_, epilogue,
-             t.dst + i * dst_plane_);
-    });
+    ForEachRange(problem_.src.N * blocks_, std::max(src_plane_, dst_plane_),
+                 bias + blocks_ * lanes_, RowFloats(),
+                 [&](int64_t begin, int64_t end, float* rows) {
+                   for (int64_t i = begin; i < end; ++i) WritePlane(t, i, weight, bias, rows);
+                 });
   }
+
+ private:
+  // Of one thread: a ring of src, and a plane of dst.
+  int64_t RingFloats() const { return plane_.kernel * src_row_; }
+  int64_t RowFloats() const { return RingFloats() + (streams_ ? dst_plane_ : 0); }
+
+  void WritePlane(const ConvolutionTensors& t, int64_t i, const float* weight, const float* bias,
+                  float* rows) const {
+    const int64_t block = i % blocks_;
+    const DepthwiseEpilogue epilogue = {bias + block * lanes_, LowerBound(problem_.activation),
+                                        UpperBound(problem_.activation)};
+    DepthwiseOutput dst = {.data = t.dst + i * dst_plane_};
+    if (streams_ && IsAligned(t.dst)) {
+      dst.buffer = rows + RingFloats();
+      dst.buffer_rows = t.dst_moments ? plane_.OH : 1;
+    }
+    DepthwiseMoments moments;
+    if (t.dst_moments) {
+      const int64_t at = t.dst_moments.At(problem_.dst, i / blocks_, 0, block);
+      moments = {t.dst_moments.mean + at, t.dst_moments.m2 + at};
+    }
+    RT_KERNEL(DepthwiseForward)
+    (plane_, Src(t, i, rows), weight + block * taps_ * lanes_, epilogue, dst, moments);
+  }
+
+  const bool streams_ = problem_.dst.bytes() >= kStreamBytes;
 };
 
-class DepthwiseBackwardDataAlgorithm final : public Depthwise {
+// Both gradients, or those that are wanted: the pointers of the others are null.
+class DepthwiseBackwardAlgorithm final : public Depthwise {
  public:
   using Depthwise::Depthwise;
 
-  size_t scratch_bytes() const override { return PackedBytes(); }
+  bool takes_gradient_map() const override { return true; }
+  size_t scratch_bytes() const override {
+    return (PackedFloats() + groups_ * blocks_ * sum_floats_ + threads_ * RowFloats()) *
+           sizeof(float);
+  }
 
   void Run(const ConvolutionTensors& t) override {
     auto* weight = reinterpret_cast<float*>(t.scratch);
-    PackWeights(t.weight, weight);
-    const auto kernel = RT_KERNEL(DepthwiseBackwardData);
-    ForEachPlane(/*rings=*/nullptr, [&](int64_t i, int64_t block, float*) {
-      kernel(plane_, t.diff_dst + i * dst_plane_, weight + block * taps_ * lanes_,
-             t.diff_src + i * src_plane_);
-    });
-  }
-};
-
-class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
- public:
-  using Depthwise::Depthwise;
-
-  bool takes_affine() const override { return true; }
-  size_t scratch_bytes() const override {
-    return groups_ * blocks_ * sum_floats_ * sizeof(float) + RingBytes();
-  }
-
-  void Run(const ConvolutionTensors& t) override {
-    auto* sums = reinterpret_cast<float*>(t.scratch);
+    float* sums = weight + PackedFloats();
+    if (t.diff_src != nullptr) PackWeights(t.weight, weight);
     const int64_t items = groups_ * blocks_, floats = std::max(src_plane_, dst_plane_) * kGroup;
-    ForEachRange(items, floats, sums + items * sum_floats_,
-                 [&](int64_t begin, int64_t end, float* ring) {
+    ForEachRange(items, floats, sums + items * sum_floats_, RowFloats(),
+                 [&](int64_t begin, int64_t end, float* rows) {
                    while (begin < end) {  // one group at a time
                      const int64_t group = begin / blocks_, first = begin % blocks_;
                      const int64_t count = std::min(end - begin, blocks_ - first);
-                     SumGroup(t, group, first, first + count, ring, sums + begin * sum_floats_);
+                     RunGroup(t, group, first, first + count, weight, rows,
+                              sums + begin * sum_floats_);
                      begin += count;
                    }
                  });
+    if (t.diff_weight == nullptr) return;
     ParallelFor(blocks_, Grain(groups_ * sum_floats_), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         WriteSum(t, block, sums + block * sum_floats_);
@@ -171,20 +184,40 @@ class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
   // Samples that share a sum: fewer sums to write and add up, but enough units of work left.
   static constexpr int64_t kGroup = 4;
 
-  // The sums of blocks [first, last) over one group of samples.
-  void SumGroup(const ConvolutionTensors& t, int64_t group, int64_t first, int64_t last,
-                float* ring, float* sums) const {
-    const auto kernel = RT_KERNEL(DepthwiseBackwardWeights);
+  // Of one thread: rings of src and of diff_dst, and a row of diff_src.
+  int64_t RowFloats() const { return plane_.kernel * (src_row_ + dst_row_) + src_row_; }
+
+  // Blocks [first, last) of one group of samples, and the sums over the group.
+  void RunGroup(const ConvolutionTensors& t, int64_t group, int64_t first, int64_t last,
+                const float* weight, float* rows, float* sums) const {
     std::fill_n(sums, (last - first) * sum_floats_, 0.0f);
     const int64_t end = std::min((group + 1) * kGroup, problem_.src.N);
     for (int64_t n = group * kGroup; n < end; ++n) {
       for (int64_t block = first; block < last; ++block) {
-        const int64_t i = n * blocks_ + block;
-        float* sum = sums + (block - first) * sum_floats_;
-        kernel(plane_, Src(t, i, ring), t.diff_dst + i * dst_plane_, sum,
-               t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr);
+        RunPlane(t, n * blocks_ + block, weight, rows, sums + (block - first) * sum_floats_);
       }
     }
+  }
+
+  void RunPlane(const ConvolutionTensors& t, int64_t i, const float* weight, float* rows,
+                float* sum) const {
+    const int64_t block = i % blocks_;
+    float* ring = rows + plane_.kernel * src_row_;
+    float* row = ring + plane_.kernel * dst_row_;
+    DepthwiseOutput diff_src;
+    if (t.diff_src != nullptr) diff_src.data = t.diff_src + i * src_plane_;
+    if (streams_ && IsAligned(t.diff_src)) diff_src.buffer = row;
+    RT_KERNEL(DepthwiseBackward)
+    (plane_, t.src != nullptr ? Src(t, i, rows) : DepthwiseSrc{}, DiffDst(t, i, ring),
+     weight + block * taps_ * lanes_, diff_src, t.diff_weight != nullptr ? sum : nullptr,
+     t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr);
+  }
+
+  // Plane i of diff_dst.
+  DepthwiseGradient DiffDst(const ConvolutionTensors& t, int64_t i, float* ring) const {
+    ChannelGradient map = t.diff_dst_map.From(i % blocks_ * lanes_);
+    if (!map.is_identity()) map.src += i * dst_plane_;
+    return {t.diff_dst + i * dst_plane_, map, ring};
   }
 
   // Adds the sums of all groups to those of the first, and writes them out.
@@ -200,6 +233,7 @@ class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
     }
   }
 
+  const bool streams_ = problem_.src.bytes() >= kStreamBytes;
   const int64_t groups_ = (problem_.src.N + kGroup - 1) / kGroup;
   const int64_t sum_floats_ = (taps_ + 1) * lanes_;  // per block; the last are the bias'
 };
@@ -209,17 +243,10 @@ class DepthwiseBackwardWeightsAlgorithm final : public Depthwise {
 std::unique_ptr<ConvolutionAlgorithm> CreateDepthwise(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction) {
   if (!IsSupported(problem)) return nullptr;
-  switch (direction) {
-    case ConvolutionDirection::kForward:
-      return std::make_unique<DepthwiseForwardAlgorithm>(problem);
-    case ConvolutionDirection::kBackwardData:
-      return std::make_unique<DepthwiseBackwardDataAlgorithm>(problem);
-    case ConvolutionDirection::kBackwardWeights:
-      return std::make_unique<DepthwiseBackwardWeightsAlgorithm>(problem);
-    case ConvolutionDirection::kBackward:
-      break;
+  if (direction == ConvolutionDirection::kForward) {
+    return std::make_unique<DepthwiseForwardAlgorithm>(problem);
   }
-  return nullptr;
+  return std::make_unique<DepthwiseBackwardAlgorithm>(problem);
 }
 
 }  // namespace ringtail

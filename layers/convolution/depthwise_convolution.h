@@ -1,19 +1,21 @@
-// Depthwise convolution (one filter per channel) on own kernels, in all three directions.
+// Depthwise convolution (one filter per channel) on own kernels, in all directions.
 //
 // Its work is moving memory: 9 multiply-adds per float of dst for a 3x3 window. Every direction
 // reads its blobs once and writes its result once (layers/kernels/depthwise.h); the unit of work is
-// one channel block of one sample.
+// one channel block of one sample. Results of 16 MB and more are written past the caches.
 //
-//   direction          scratch
-//   forward            weights (channel block, K K, lane) and bias (channel block, lane); rings
-//   backward-data      weights (channel block, K K, lane)
-//   backward-weights   sums (group of 4 samples, channel block, K K + 1, lane), the last: the
-//                      bias'; rings
+//   direction   scratch
+//   forward     weights (channel block, K K, lane) and bias (channel block, lane); per thread a
+//               ring of src and, past the caches, a plane of dst
+//   backward    weights; sums (group of 4 samples, channel block, K K + 1, lane), the last: the
+//               bias'; per thread rings of src and diff_dst, and a row of diff_src
 //
-// Both that read src can map it on the way (takes_affine), row by row through a ring (K, W, lane)
-// per thread.
-// Backward-weights adds samples up within groups and then the groups, both in order: its result is,
-// as that of the other directions, the same to the bit for every number of threads.
+// Backward computes both gradients in one pass over diff_dst; backward-data and backward-weights
+// are the same pass without the other's half. src can be mapped on the way (takes_affine), and
+// diff_dst (takes_gradient_map), row by row through a ring (K, width, lane). Forward takes the
+// moments of each plane of dst while it lies in the second-level cache.
+// Backward adds samples up within groups and then the groups, both in order: its result is, as
+// forward's, the same to the bit for every number of threads.
 // Source: Howard et al. 2017, "MobileNets".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_DEPTHWISE_CONVOLUTION_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_DEPTHWISE_CONVOLUTION_H_

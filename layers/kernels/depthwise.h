@@ -1,10 +1,9 @@
-// Depthwise convolution of one channel block of one sample, in the three directions. The block has
-// the lanes of the instruction set (16 for AVX-512, else 8); padding reads nothing, and is not
-// mapped.
+// Depthwise convolution of one channel block of one sample, in both directions. The block has the
+// lanes of the instruction set (16 for AVX-512, else 8); padding reads nothing, and is not mapped.
 //   src (H, W, lane), weight (K, K, lane), bias (lane) -> dst (OH, OW, lane)
 // Cost: reads every input once from memory, writes every output once; K K multiply-adds per lane of
-// dst. A row of the window comes from the first- or second-level cache: it was read for the row of
-// outputs before.
+// dst (backward: twice that). A row of the window comes from the first- or second-level cache: it
+// was read for the row of outputs before.
 #ifndef RINGTAIL_LAYERS_KERNELS_DEPTHWISE_H_
 #define RINGTAIL_LAYERS_KERNELS_DEPTHWISE_H_
 
@@ -31,6 +30,26 @@ struct DepthwiseSrc {
   float* ring;  // (K, W, lane); not used without a map
 };
 
+// The same of diff_dst (OH, OW, lane); map.src is this plane's.
+struct DepthwiseGradient {
+  const float* data;
+  ChannelGradient map;
+  float* ring;  // (K, OW, lane)
+};
+
+// What is written. With a buffer, rows are written there first, and then to memory past the caches:
+// so memory need not be read before it is overwritten.
+struct DepthwiseOutput {
+  float* data = nullptr;    // aligned to a register if there is a buffer
+  float* buffer = nullptr;  // (buffer_rows, width, lane), or null
+  int64_t buffer_rows = 1;  // or all rows
+};
+
+// Of dst, taken while it lies in a cache: BatchNormMoments. With them dst's buffer has all rows.
+struct DepthwiseMoments {
+  double *mean = nullptr, *m2 = nullptr;  // (lane); null: not wanted
+};
+
 // What is added to an output and how it is clamped, on its way out.
 struct DepthwiseEpilogue {
   const float* bias;  // (lane)
@@ -39,13 +58,14 @@ struct DepthwiseEpilogue {
 
 RT_DECLARE_KERNEL(void DepthwiseForward(const DepthwisePlane& plane, const DepthwiseSrc& src,
                                         const float* weight, const DepthwiseEpilogue& epilogue,
-                                        float* dst))
-RT_DECLARE_KERNEL(void DepthwiseBackwardData(const DepthwisePlane& plane, const float* diff_dst,
-                                             const float* weight, float* diff_src))
-// Adds to diff_weight (K, K, lane) and, unless it is null, to diff_bias (lane).
-RT_DECLARE_KERNEL(void DepthwiseBackwardWeights(const DepthwisePlane& plane,
-                                                const DepthwiseSrc& src, const float* diff_dst,
-                                                float* diff_weight, float* diff_bias))
+                                        const DepthwiseOutput& dst,
+                                        const DepthwiseMoments& moments))
+// Writes diff_src and adds to diff_weight (K, K, lane) and diff_bias (lane): one pass over the
+// rows of diff_dst serves all three. Those that are null are not wanted; src is diff_weight's.
+RT_DECLARE_KERNEL(void DepthwiseBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
+                                         const DepthwiseGradient& diff_dst, const float* weight,
+                                         const DepthwiseOutput& diff_src, float* diff_weight,
+                                         float* diff_bias))
 RT_DECLARE_KERNEL(int64_t DepthwiseLanes())
 
 }  // namespace ringtail

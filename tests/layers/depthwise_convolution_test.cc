@@ -1,4 +1,5 @@
-// Depthwise convolution's three directions against the definition in double precision.
+// Depthwise convolution's directions against the definition in double precision; what is fused into
+// them, against the same done before or after, bit for bit.
 #include "layers/convolution/depthwise_convolution.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <ostream>
+#include <span>
 #include <vector>
 
 #include "core/parallel_for.h"
@@ -56,6 +59,7 @@ struct Data {
 
 struct Result {
   std::vector<float> blob, diff_weight, diff_bias;  // blob: dst or diff_src, plain
+  Doubles mean, m2;                                 // of dst
   bool operator==(const Result&) const = default;
 };
 
@@ -69,56 +73,146 @@ void ExpectZeroPadding(const BlobDesc& desc, const float* blob) {
   }
 }
 
-enum class Src { kAsItIs, kMappedOnTheWay, kMappedBefore };
+// A ChannelGradient of a blob, and what it makes of diff_dst when it is written.
+class TestGradient {
+ public:
+  explicit TestGradient(const BlobDesc& desc)
+      : desc_(desc), affine_(desc), src_(desc.bytes()), slope_(Values(21)), offset_(Values(22)) {
+    CopyToLayout(RandomPlain(desc, 23, -2, 2), desc, src_.floats());
+  }
 
-// One call, with memory full of NaN and guarded.
-Result RunOnce(const ConvolutionProblem& p, const Data& data, Direction direction, int threads = 1,
-               Src map_src = Src::kAsItIs) {
-  const int before = NumComputeThreads();
-  SetNumComputeThreads(threads);
-  const auto algorithm = CreateDepthwise(p, direction);
-  GuardedBuffer src(p.src.bytes()), dst(p.dst.bytes()), scratch(algorithm->scratch_bytes());
-  Result result;
-  ConvolutionTensors t;
-  const TestAffine map(p.src);
-  if (map_src == Src::kMappedOnTheWay) t.src_affine = map.affine();
-  scratch.FillWithNan();
-  t.scratch = scratch.data();
-  if (direction == Direction::kForward) {
-    CopyToLayout(data.src, p.src, src.floats());
-    dst.FillWithNan();
-    t.src = src.floats();
-    t.weight = data.weight.data();
-    if (p.bias) t.bias = data.bias.data();
-    t.dst = dst.floats();
-  } else {
-    CopyToLayout(data.diff_dst, p.dst, dst.floats());
-    t.diff_dst = dst.floats();
+  ChannelGradient gradient() const {
+    return {src_.floats(), affine_.affine(), slope_.data(), offset_.data()};
   }
-  if (direction == Direction::kBackwardData) {
-    src.FillWithNan();
-    t.weight = data.weight.data();
-    t.diff_src = src.floats();
+
+  // As batch norm would write it, in place.
+  void Apply(float* blob) const {
+    for (int64_t i = 0; i < desc_.N * desc_.channel_blocks(); ++i) {
+      const int64_t plane = i * desc_.plane() * desc_.block;
+      const ChannelGradient map = gradient().From(i % desc_.channel_blocks() * desc_.block);
+      RT_KERNEL(BatchNormGradient)
+      (map.src + plane, blob + plane, desc_.plane(), desc_.block, map.affine, map.slope, map.offset,
+       blob + plane);
+    }
   }
-  if (direction == Direction::kBackwardWeights) {
-    CopyToLayout(data.src, p.src, src.floats());
-    result.diff_weight.assign(data.weight.size(), NAN);
-    result.diff_bias.assign(p.bias ? p.src.C : 0, NAN);
-    t.src = src.floats();
-    t.diff_weight = result.diff_weight.data();
-    if (p.bias) t.diff_bias = result.diff_bias.data();
+
+ private:
+  std::vector<float> Values(uint64_t seed) const {
+    std::vector<float> values = RandomPlain({1, desc_.channel_blocks() * desc_.block}, seed);
+    std::fill(values.begin() + desc_.C, values.end(), 0.0F);
+    return values;
   }
-  if (map_src == Src::kMappedBefore) map.Apply(p.src, src.floats());
-  algorithm->Run(t);
-  SetNumComputeThreads(before);
-  EXPECT_TRUE(src.GuardsIntact() && dst.GuardsIntact() && scratch.GuardsIntact());
-  if (direction != Direction::kBackwardWeights) {
-    const bool forward = direction == Direction::kForward;
-    const BlobDesc& desc = forward ? p.dst : p.src;
-    const float* blob = forward ? dst.floats() : src.floats();
+
+  BlobDesc desc_;
+  TestAffine affine_;
+  GuardedBuffer src_;
+  std::vector<float> slope_, offset_;
+};
+
+enum class Mapped { kNot, kOnTheWay, kBefore };
+
+struct Options {
+  int threads = 1;
+  Mapped src = Mapped::kNot, diff_dst = Mapped::kNot;
+  bool moments = false;
+};
+
+// The memory of one call, full of NaN and guarded, and what comes of it.
+class Call {
+ public:
+  Call(const ConvolutionProblem& p, const Data& data, Direction direction, const Options& options)
+      : p_(p),
+        data_(data),
+        options_(options),
+        algorithm_(CreateDepthwise(p, direction)),
+        src_(p.src.bytes()),
+        dst_(p.dst.bytes()),
+        scratch_(algorithm_->scratch_bytes()),
+        affine_(p.src),
+        gradient_(p.dst),
+        forward_(direction == Direction::kForward),
+        data_wanted_(direction == Direction::kBackwardData || direction == Direction::kBackward),
+        weights_wanted_(direction == Direction::kBackwardWeights ||
+                        direction == Direction::kBackward) {
+    scratch_.FillWithNan();
+    t_.scratch = scratch_.data();
+    if (!weights_wanted_ || data_wanted_) t_.weight = data.weight.data();
+    if (forward_ || weights_wanted_) SetSrc();
+    forward_ ? SetDst() : SetDiffDst();
+    if (data_wanted_) SetDiffSrc();
+    if (weights_wanted_) SetDiffParameters();
+  }
+
+  Result Run() {
+    const std::vector<std::byte> before(dst_.data(), dst_.data() + dst_.bytes());
+    algorithm_->Run(t_);
+    EXPECT_TRUE(src_.GuardsIntact() && dst_.GuardsIntact() && diff_src_.GuardsIntact() &&
+                scratch_.GuardsIntact());
+    if (forward_) TakeBlob(p_.dst, dst_.floats());
+    if (data_wanted_) TakeBlob(p_.src, diff_src_.floats());
+    EXPECT_TRUE(forward_ || std::ranges::equal(before, std::span(dst_.data(), dst_.bytes())))
+        << "diff_dst was written";
+    return result_;
+  }
+
+ private:
+  void SetSrc() {
+    CopyToLayout(data_.src, p_.src, src_.floats());
+    if (options_.src == Mapped::kBefore) affine_.Apply(p_.src, src_.floats());
+    if (options_.src == Mapped::kOnTheWay) t_.src_affine = affine_.affine();
+    t_.src = src_.floats();
+  }
+  void SetDst() {
+    dst_.FillWithNan();
+    t_.dst = dst_.floats();
+    if (p_.bias) t_.bias = data_.bias.data();
+    if (!options_.moments) return;
+    t_.dst_moments.part_pixels = algorithm_->moments_pixels();
+    result_.mean.assign(t_.dst_moments.elements(p_.dst), NAN);
+    result_.m2 = result_.mean;
+    t_.dst_moments.mean = result_.mean.data();
+    t_.dst_moments.m2 = result_.m2.data();
+  }
+  void SetDiffDst() {
+    CopyToLayout(data_.diff_dst, p_.dst, dst_.floats());
+    if (options_.diff_dst == Mapped::kBefore) gradient_.Apply(dst_.floats());
+    if (options_.diff_dst == Mapped::kOnTheWay) t_.diff_dst_map = gradient_.gradient();
+    t_.diff_dst = dst_.floats();
+  }
+  void SetDiffSrc() {
+    diff_src_ = GuardedBuffer(p_.src.bytes());
+    diff_src_.FillWithNan();
+    t_.diff_src = diff_src_.floats();
+  }
+  void SetDiffParameters() {
+    result_.diff_weight.assign(data_.weight.size(), NAN);
+    result_.diff_bias.assign(p_.bias ? p_.src.C : 0, NAN);
+    t_.diff_weight = result_.diff_weight.data();
+    if (p_.bias) t_.diff_bias = result_.diff_bias.data();
+  }
+  void TakeBlob(const BlobDesc& desc, const float* blob) {
     ExpectZeroPadding(desc, blob);
-    result.blob = CopyToPlain(desc, blob);
+    result_.blob = CopyToPlain(desc, blob);
   }
+
+  const ConvolutionProblem p_;
+  const Data& data_;
+  const Options options_;
+  std::unique_ptr<ConvolutionAlgorithm> algorithm_;
+  GuardedBuffer src_, dst_, diff_src_, scratch_;  // dst_: dst or diff_dst
+  TestAffine affine_;
+  TestGradient gradient_;
+  const bool forward_, data_wanted_, weights_wanted_;
+  ConvolutionTensors t_;
+  Result result_;
+};
+
+Result RunOnce(const ConvolutionProblem& p, const Data& data, Direction direction,
+               const Options& options = {}) {
+  const int before = NumComputeThreads();
+  SetNumComputeThreads(options.threads);
+  const Result result = Call(p, data, direction, options).Run();
+  SetNumComputeThreads(before);
   return result;
 }
 
@@ -169,6 +263,9 @@ double RelativeError(const std::vector<float>& actual, const Doubles& expected) 
 
 constexpr double kTolerance = 1e-6;
 
+constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackwardData,
+                                     Direction::kBackwardWeights, Direction::kBackward};
+
 class DepthwiseTest : public testing::TestWithParam<Case> {};
 
 TEST_P(DepthwiseTest, Forward) {
@@ -217,24 +314,63 @@ TEST_P(DepthwiseTest, BackwardWeights) {
   }
 }
 
-TEST_P(DepthwiseTest, MapsSrcToTheSameBits) {
+TEST_P(DepthwiseTest, BothGradientsAtOnceAreTheSameBits) {
+  for (const bool bias : {false, true}) {
+    const ConvolutionProblem p = MakeProblem(GetParam(), bias);
+    const Data data(p);
+    Result apart = RunOnce(p, data, Direction::kBackwardWeights);
+    apart.blob = RunOnce(p, data, Direction::kBackwardData).blob;
+    EXPECT_EQ(RunOnce(p, data, Direction::kBackward), apart);
+  }
+}
+
+TEST_P(DepthwiseTest, MapsInputsToTheSameBits) {
   const ConvolutionProblem p = MakeProblem(GetParam());
   const Data data(p);
-  for (const auto direction : {Direction::kForward, Direction::kBackwardWeights}) {
-    const Result before = RunOnce(p, data, direction, 1, Src::kMappedBefore);
-    EXPECT_EQ(RunOnce(p, data, direction, 1, Src::kMappedOnTheWay), before);
-    EXPECT_EQ(RunOnce(p, data, direction, 2, Src::kMappedOnTheWay), before);
+  for (const auto direction : kDirections) {
+    for (const bool src : {false, true}) {
+      for (const bool diff_dst : {false, true}) {
+        if (diff_dst && direction == Direction::kForward) continue;
+        if (src && direction == Direction::kBackwardData) continue;
+        const auto options = [&](int threads, Mapped how) {
+          return Options{.threads = threads,
+                         .src = src ? how : Mapped::kNot,
+                         .diff_dst = diff_dst ? how : Mapped::kNot};
+        };
+        const Result before = RunOnce(p, data, direction, options(1, Mapped::kBefore));
+        EXPECT_EQ(RunOnce(p, data, direction, options(1, Mapped::kOnTheWay)), before);
+        EXPECT_EQ(RunOnce(p, data, direction, options(2, Mapped::kOnTheWay)), before);
+      }
+    }
+  }
+}
+
+TEST_P(DepthwiseTest, TakesTheMomentsOfDst) {
+  for (const Activation activation : {Activation::kNone, Activation::kRelu}) {
+    const ConvolutionProblem p = MakeProblem(GetParam(), true, activation);
+    const Data data(p);
+    const Result actual = RunOnce(p, data, Direction::kForward, {.moments = true});
+    EXPECT_EQ(actual.blob, RunOnce(p, data, Direction::kForward).blob);
+    EXPECT_EQ(actual, RunOnce(p, data, Direction::kForward, {.threads = 2, .moments = true}));
+    GuardedBuffer dst(p.dst.bytes());
+    CopyToLayout(actual.blob, p.dst, dst.floats());
+    Doubles mean(actual.mean.size()), m2(mean);  // (sample, channel), as one part is a plane
+    for (size_t c = 0; c < mean.size(); c += p.dst.block) {
+      RT_KERNEL(BatchNormMoments)
+      (dst.floats() + c * p.dst.plane(), p.dst.plane(), p.dst.block, &mean[c], &m2[c]);
+    }
+    EXPECT_EQ(actual.mean, mean);
+    EXPECT_EQ(actual.m2, m2);
   }
 }
 
 TEST_P(DepthwiseTest, TheSameBitsWithAnyNumberOfThreads) {
   const ConvolutionProblem p = MakeProblem(GetParam());
   const Data data(p);
-  for (const auto direction :
-       {Direction::kForward, Direction::kBackwardData, Direction::kBackwardWeights}) {
-    const Result one = RunOnce(p, data, direction, 1);
-    EXPECT_EQ(RunOnce(p, data, direction, 2), one);
-    EXPECT_EQ(RunOnce(p, data, direction, 5), one);
+  for (const auto direction : kDirections) {
+    const Result one = RunOnce(p, data, direction);
+    EXPECT_EQ(RunOnce(p, data, direction, {.threads = 2}), one);
+    EXPECT_EQ(RunOnce(p, data, direction, {.threads = 5}), one);
   }
 }
 
@@ -263,6 +399,30 @@ std::vector<Case> Cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, DepthwiseTest, testing::ValuesIn(Cases()));
 
+// Blobs of 16 MB and more are written past the caches. The same samples fill less one by one.
+TEST(DepthwiseConvolutionTest, LargeBlobsAreTheSameBits) {
+  for (const int64_t stride : {1, 2}) {
+    const ConvolutionProblem p = MakeProblem({3, stride, 2, 32, 257, 259, 1, 1, 1, 1});
+    const ConvolutionProblem one = MakeProblem({3, stride, 1, 32, 257, 259, 1, 1, 1, 1});
+    ASSERT_GE(p.src.bytes(), 16 << 20);
+    const Data data(p), first(one);  // random values do not depend on their number
+    const auto expect_first = [](const auto& all, const auto& part) {
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin()));
+    };
+    for (const bool moments : {false, true}) {
+      const Options options = {.threads = 2, .moments = moments};
+      const Result all = RunOnce(p, data, Direction::kForward, options);
+      const Result part = RunOnce(one, first, Direction::kForward, options);
+      expect_first(all.blob, part.blob);
+      expect_first(all.mean, part.mean);
+      expect_first(all.m2, part.m2);
+    }
+    const Options options = {.src = Mapped::kOnTheWay};
+    expect_first(RunOnce(p, data, Direction::kBackward, options).blob,
+                 RunOnce(one, first, Direction::kBackward, options).blob);
+  }
+}
+
 TEST(DepthwiseConvolutionTest, ANanPassesTheActivation) {
   for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kRelu6}) {
     const ConvolutionProblem p = MakeProblem({3, 1, 1, 16, 20, 20, 1, 1, 1, 1}, false, activation);
@@ -285,10 +445,10 @@ TEST(DepthwiseConvolutionTest, ANanPassesBackward) {
   const ConvolutionProblem p = MakeProblem({3, 2, 2, 16, 20, 20, 1, 1, 1, 1});
   Data data(p);
   data.diff_dst[3 * p.dst.plane() + 5 * 10 + 5] = NAN;  // channel 3, row 5, column 5
+  const Result gradients = RunOnce(p, data, Direction::kBackward);
   int64_t nans = 0;
-  for (const float x : RunOnce(p, data, Direction::kBackwardData).blob) nans += std::isnan(x);
+  for (const float x : gradients.blob) nans += std::isnan(x);
   EXPECT_EQ(nans, 9);
-  const Result gradients = RunOnce(p, data, Direction::kBackwardWeights);
   for (size_t i = 0; i < gradients.diff_weight.size(); ++i) {
     EXPECT_EQ(std::isnan(gradients.diff_weight[i]), i / 9 == 3);
   }

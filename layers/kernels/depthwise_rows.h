@@ -1,0 +1,118 @@
+// The rows of a plane: how depthwise convolution's loops read and write them. Only for
+// layers/kernels/depthwise*.cc.
+#ifndef RINGTAIL_LAYERS_KERNELS_DEPTHWISE_ROWS_H_
+#define RINGTAIL_LAYERS_KERNELS_DEPTHWISE_ROWS_H_
+
+#include <cstdint>
+
+#include "layers/kernels/depthwise.h"
+#include "layers/kernels/vec_affine.h"
+#include "layers/kernels/vec_operations.h"
+
+namespace ringtail::RT_KERNEL_ISA::depthwise {
+
+// So far ahead of its use an input is asked for, in floats. The processor sees by itself what comes
+// next within a row, but forgets it while the rows are worked on: without this a thread computes
+// and waits for memory in turns. Behind a plane lies, as a rule, the one that is worked on next.
+constexpr int64_t kAhead = 4096;
+
+[[gnu::always_inline]] static inline void Prefetch(const float* p) {
+  __builtin_prefetch(p + kAhead, /*write=*/0, /*locality=*/2);
+}
+
+// ChannelGradient applied to registers: the same operations, and so the same bits, as
+// BatchNormGradient.
+struct VecGradient {
+  VecAffine affine;
+  Vec slope, offset;
+
+  [[gnu::always_inline]] explicit VecGradient(const ChannelGradient& map)
+      : affine(map.affine), slope(Load(map.slope)), offset(Load(map.offset)) {}
+
+  [[gnu::always_inline]] Vec operator()(Vec src, Vec diff_dst) const {
+    const Vec centred = src - affine.mean;
+    const Vec y = centred * affine.scale + affine.bias;
+    const Vec above = y > affine.low ? diff_dst : Vec{};
+    const Vec g = y < affine.high ? above : Vec{};
+    return affine.scale * g + (slope * centred + offset);
+  }
+};
+
+static inline bool IsMapped(const DepthwiseSrc& src) { return src.affine.mean != nullptr; }
+static inline bool IsMapped(const DepthwiseGradient& gradient) {
+  return gradient.map.src != nullptr;
+}
+
+// Maps `floats` floats, beginning `offset` behind the first of the plane.
+static inline void MapTo(const DepthwiseSrc& src, int64_t offset, int64_t floats, float* to) {
+  const VecAffine map(src.affine);
+  const float* from = src.data + offset;
+  for (int64_t i = 0; i < floats; i += kLanes) {
+    Prefetch(from + i);
+    Store(to + i, map(Load(from + i)));
+  }
+}
+static inline void MapTo(const DepthwiseGradient& gradient, int64_t offset, int64_t floats,
+                         float* to) {
+  const VecGradient map(gradient.map);
+  const float *src = gradient.map.src + offset, *from = gradient.data + offset;
+  for (int64_t i = 0; i < floats; i += kLanes) {
+    Prefetch(src + i);
+    Prefetch(from + i);
+    Store(to + i, map(Load(src + i), Load(from + i)));
+  }
+}
+
+// Rows of an input, DepthwiseSrc or DepthwiseGradient. To be read from the top to the bottom: a
+// mapped row is gone kKernel rows further down.
+template <int kKernel, typename Input>
+class InputRows {
+ public:
+  InputRows(const Input& input, int64_t width) : input_(input), floats_(width * kLanes) {}
+
+  const float* At(int64_t y) {
+    for (; next_ <= y; ++next_) Fetch(next_);
+    return IsMapped(input_) ? RingRow(y) : input_.data + y * floats_;
+  }
+
+ private:
+  float* RingRow(int64_t y) const { return input_.ring + y % kKernel * floats_; }
+
+  void Fetch(int64_t y) const {
+    if (IsMapped(input_)) return MapTo(input_, y * floats_, floats_, RingRow(y));
+    const float* row = input_.data + y * floats_;
+    for (int64_t i = 0; i < floats_; i += kLanes) Prefetch(row + i);
+  }
+
+  const Input input_;
+  const int64_t floats_;  // per row
+  int64_t next_ = 0;      // to be fetched
+};
+
+// Rows of an output.
+class OutputRows {
+ public:
+  OutputRows(const DepthwiseOutput& out, int64_t width) : out_(out), floats_(width * kLanes) {}
+
+  // Where to write.
+  float* At(int64_t y) const {
+    if (out_.buffer == nullptr) return out_.data + y * floats_;
+    return out_.buffer + y % out_.buffer_rows * floats_;
+  }
+  // Rows [begin, end) are complete: no more than the buffer has.
+  void Finish(int64_t begin, int64_t end) const {
+    if (out_.buffer == nullptr) return;
+    const float* from = At(begin);
+    float* to = out_.data + begin * floats_;
+    const int64_t floats = (end - begin) * floats_;
+    for (int64_t i = 0; i < floats; i += kLanes) StoreStreaming(to + i, Load(from + i));
+  }
+
+ private:
+  const DepthwiseOutput out_;
+  const int64_t floats_;  // per row
+};
+
+}  // namespace ringtail::RT_KERNEL_ISA::depthwise
+
+#endif  // RINGTAIL_LAYERS_KERNELS_DEPTHWISE_ROWS_H_
