@@ -30,8 +30,8 @@ using Direction = ConvolutionDirection;
 
 // Rounds of one call of each candidate: at least and at most, and no more after so long. Calls of
 // microseconds are repeated more often, because a disturbance may outlast several of them.
-constexpr int kMinRounds = 3, kMaxRounds = 12;
-constexpr double kSecondsForRounds = 0.04;
+constexpr int kMinRounds = 4, kMaxRounds = 12;
+constexpr double kSecondsForRounds = 0.08;
 constexpr double kSecondsAtMost = 1;  // after which not even the minimum is done
 constexpr double kHopeless = 1.3;     // times the best: not called again
 constexpr int64_t kLargestBlock = 16;

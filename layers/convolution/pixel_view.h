@@ -30,6 +30,7 @@ struct PixelBlocks {
   const PixelPieces::Run& run;
   int64_t first_block, blocks;
 
+  int64_t first_channel() const { return first_block * desc.block; }
   int64_t plane_floats() const { return desc.plane() * desc.block; }
   int64_t piece_floats() const { return run.pixels * desc.block; }
   // Where the blob has the first pixel of a block, counted from first_block, of a piece.
@@ -37,12 +38,11 @@ struct PixelBlocks {
     const int64_t plane = (run.sample + piece) * desc.channel_blocks() + first_block + block;
     return plane * plane_floats() + run.first * desc.block;
   }
-  int64_t floats() const { return blocks * run.pieces * piece_floats(); }
 };
 
 // Of blob[...].
 PixelView View(const PixelBlocks& blocks, const float* blob);
-// Of blob[...] or of affine(blob[...]), written to `buffer` (blocks.floats() floats).
+// Of blob[...] or of affine(blob[...]), written to `buffer`, which has room for it.
 PixelView View(const PixelBlocks& blocks, const float* blob, const ChannelAffine& affine,
                float* buffer);
 // Of diff_dst[...] or gradient(diff_dst[...]), likewise.

@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kFloatBytes = sizeof(float);
 // Of a core's second-level cache: sums and packed weights; the runs of src and diff_dst, twice.
 constexpr int64_t kWeightBytes = 256 << 10;
-constexpr int64_t kRunBytes = 160 << 10;
-constexpr int64_t kMaxRunPixels = 256, kMinRunPixels = 28;
+constexpr int64_t kRunBytes = 40 << 10;
+constexpr int64_t kMaxRunPixels = 256, kMinRunPixels = 14;
 constexpr int64_t kAllChannels = std::numeric_limits<int32_t>::max();
 
 int64_t Channels(const BlobDesc& desc) { return desc.channel_blocks() * desc.block; }

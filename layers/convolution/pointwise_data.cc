@@ -14,6 +14,7 @@ constexpr size_t kLine = 64;
 // What a run of pixels may take of a core's second-level cache, beside two panels of weights of so
 // many channels.
 constexpr int64_t kRunBytes = 256 << 10;
+constexpr int64_t kMappedRunBytes = 16 << 10;  // in the first-level cache, once it is mapped
 constexpr int64_t kMaxPassChannels = 640;
 constexpr int64_t kMaxRunPixels = 256;
 // A larger result has left the caches before the next layer reads it, so that it need not enter.
@@ -38,9 +39,11 @@ PointwiseData::PointwiseData(const ConvolutionProblem& problem, ConvolutionDirec
       lanes_(in_.block),
       panels_((out_.channel_blocks() + kPanelBlocks - 1) / kPanelBlocks),
       pass_channels_(PassChannels(in_)),
-      pieces_(in_.N, in_.plane(),
-              std::min(kRunBytes / (pass_channels_ * kFloatBytes), kMaxRunPixels),
-              RT_KERNEL(PointwisePixelGroup)()),
+      pieces_(
+          in_.N, in_.plane(),
+          std::min((in_is_affine_ ? kMappedRunBytes : kRunBytes) / (pass_channels_ * kFloatBytes),
+                   kMaxRunPixels),
+          RT_KERNEL(PointwisePixelGroup)()),
       threads_(NumComputeThreads()) {}
 
 int64_t PointwiseData::PanelBlocks(int64_t panel) const {

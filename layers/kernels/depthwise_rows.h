@@ -20,24 +20,6 @@ constexpr int64_t kAhead = 4096;
   __builtin_prefetch(p + kAhead, /*write=*/0, /*locality=*/2);
 }
 
-// ChannelGradient applied to registers: the same operations, and so the same bits, as
-// BatchNormGradient.
-struct VecGradient {
-  VecAffine affine;
-  Vec slope, offset;
-
-  [[gnu::always_inline]] explicit VecGradient(const ChannelGradient& map)
-      : affine(map.affine), slope(Load(map.slope)), offset(Load(map.offset)) {}
-
-  [[gnu::always_inline]] Vec operator()(Vec src, Vec diff_dst) const {
-    const Vec centred = src - affine.mean;
-    const Vec y = centred * affine.scale + affine.bias;
-    const Vec above = y > affine.low ? diff_dst : Vec{};
-    const Vec g = y < affine.high ? above : Vec{};
-    return affine.scale * g + (slope * centred + offset);
-  }
-};
-
 static inline bool IsMapped(const DepthwiseSrc& src) { return src.affine.mean != nullptr; }
 static inline bool IsMapped(const DepthwiseGradient& gradient) {
   return gradient.map.src != nullptr;

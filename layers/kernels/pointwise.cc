@@ -147,7 +147,7 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
     for (int lane = 0; lane < kLanes; ++lane) {
       // The pixels of the next call, which the hardware does not foresee across channel blocks.
       __builtin_prefetch(in + (kRows + lane) * kLanes);
-      if (fetch != nullptr) __builtin_prefetch(fetch + lane * kLanes);
+      if (fetch != nullptr) __builtin_prefetch(fetch + lane * kLanes, 0, 2);
 #pragma GCC unroll 2
       for (int x = 0; x < kVecs; ++x) __builtin_prefetch(weight + next_weight + x * kLanes);
       AddChannel(in + lane, weight, sums);
@@ -257,8 +257,8 @@ void MicroGradient(const PointwiseGradientProduct& p, const float* rows, const f
     for (int64_t pixel = 0; pixel < p.pixels; ++pixel) {
       __builtin_prefetch(r + next_rows + pixel * kLanes);
       __builtin_prefetch(c + next_columns + pixel * kLanes);
-      __builtin_prefetch(fetch0 + pixel * kLanes);
-      __builtin_prefetch(fetch1 + pixel * kLanes);
+      __builtin_prefetch(fetch0 + pixel * kLanes, 0, 2);
+      __builtin_prefetch(fetch1 + pixel * kLanes, 0, 2);
       Vec column[kVecs];
 #pragma GCC unroll 3
       for (int x = 0; x < kVecs; ++x) {

@@ -1,4 +1,5 @@
-// ChannelAffine applied to registers: the same operations, and so the same bits, as BatchNormApply.
+// ChannelAffine and ChannelGradient applied to registers: the same operations, and so the same bits,
+// as BatchNormApply and BatchNormGradient.
 // Only for layers/kernels/*.cc.
 #ifndef RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
 #define RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
@@ -23,6 +24,23 @@ struct VecAffine {
     const Vec value = (x - mean) * scale + bias;
     const Vec above = value < low ? low : value;  // in this order NaN passes through
     return above > high ? high : above;
+  }
+};
+
+// Of one channel block.
+struct VecGradient {
+  VecAffine affine;
+  Vec slope, offset;
+
+  [[gnu::always_inline]] explicit VecGradient(const ChannelGradient& map)
+      : affine(map.affine), slope(Load(map.slope)), offset(Load(map.offset)) {}
+
+  [[gnu::always_inline]] Vec operator()(Vec src, Vec diff_dst) const {
+    const Vec centred = src - affine.mean;
+    const Vec y = centred * affine.scale + affine.bias;
+    const Vec above = y > affine.low ? diff_dst : Vec{};
+    const Vec g = y < affine.high ? above : Vec{};
+    return affine.scale * g + (slope * centred + offset);
   }
 };
 
