@@ -1,13 +1,13 @@
 // Binomial tree: the number of ranks that still hold a part of the sum halves from round to round.
 // Shown for root 0; for another root, ranks count from there: (rank - root) mod N.
 //
-//      round 0    1 -> 0    3 -> 2    5 -> 4    7 -> 6                    0
-//      round 1    2 -> 0    6 -> 4                             as a     / | \            .
-//      round 2    4 -> 0                                       tree    1  2  4
-//                                                                         |  | \         .
-//   In round k, a rank whose lowest k bits are 0 and whose bit k           3  5  6
-//   is 1 sends to the rank without that bit, and has finished.                   |
-//                                                                                7
+//      round 0    1 -> 0    3 -> 2    5 -> 4    7 -> 6          as a tree:      0
+//      round 1    2 -> 0    6 -> 4                                            / | `-.
+//      round 2    4 -> 0                                                     1  2    4
+//                                                                               |    | `.
+//   In round k, a rank whose lowest k bits are 0 and whose bit k                3    5   6
+//   is 1 sends to the rank without that bit, and has finished.                           |
+//                                                                                        7
 // Reduce sums up at the root, Broadcast is its mirror image (Backwards in plan.h), Allreduce is the
 // first and then the second. lg = log2 N rounded up; for n bytes:
 //

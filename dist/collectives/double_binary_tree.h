@@ -27,10 +27,10 @@
 // Every link has at most one such rival at either end; rivals form paths and rings of even length
 // (the ends alternate), which two colours always satisfy.
 //
-// Segment j uses a link in slot first + 2 j, where `first` has the link's colour and comes after the
-// slots in which the same segment enters the child. Both ends of a message know its slot, which is
-// why there is no deadlock: the message of the earliest slot can always go. Distribution is the
-// reduction backwards. With k segments in each half and lg = log2 N rounded up:
+// Segment j uses a link in slot first + 2 j, where `first` has the link's colour and comes after
+// the slots in which the same segment enters the child. Both ends of a message agree on its slot,
+// which is why there is no deadlock: the message of the earliest slot can always go. Distribution
+// is the reduction backwards. With k segments in each half and lg = log2 N rounded up:
 //
 //   rounds   at most 4 (lg + k - 1)
 //   bytes    at most 2 n per rank and direction

@@ -1,5 +1,5 @@
 // Halving-doubling: a reduce-scatter by recursive halving, an allgather by recursive doubling.
-// (Rabenseifner 2004; Thakur, Rabenseifner & Gropp 2005; with the nearest partner first, as in Gloo.)
+// (Rabenseifner 2004; Thakur, Rabenseifner & Gropp 2005; the nearest partner first, as in Gloo.)
 //
 // In round k, a rank and its partner (whose number differs in bit k) work on the same range. Each
 // gives away one half of it and goes on with the other: the one whose bit is 0 with the lower half.

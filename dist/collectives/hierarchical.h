@@ -13,8 +13,8 @@
 //
 //   rounds   2 lg m + 2 (H - 1) at a leader   (lg = log2 rounded up)
 //   bytes    lg m n each way within a host, 2 (H - 1) / H n over the wire, at a leader
-//   time     at most that of a binomial tree of m ranks with alpha and beta of one host, and that of
-//            a ring of H with alpha and beta between hosts
+//   time     at most that of a binomial tree of m ranks with alpha and beta within a host, and that
+//            of a ring of H with alpha and beta between hosts
 #ifndef RINGTAIL_DIST_COLLECTIVES_HIERARCHICAL_H_
 #define RINGTAIL_DIST_COLLECTIVES_HIERARCHICAL_H_
 

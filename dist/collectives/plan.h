@@ -10,7 +10,7 @@
 //   kReceiveCopy    receives as many from the peer, in place of its own
 //
 // Independent means: no element is received twice in a round, and a send sends what its elements
-// were before the round, even if the same round receives into them (two ranks that swap their sums).
+// were before the round, even if the same round receives into them (two ranks swap their sums).
 //
 // Between two ranks, the k-th send of one meets the k-th receive of the other, of the same count. A
 // step of no elements is not sent, and may be left out on both sides. An executor may start a step
