@@ -75,6 +75,7 @@ StatusOr<const AllreduceAlgorithm*> FindAllreduce(std::string_view name) {
 std::vector<Plan> AllPlans(const AllreduceAlgorithm& algorithm, const Topology& topology,
                            int64_t count) {
   std::vector<Plan> plans;
+  plans.reserve(topology.host_of_rank.size());
   for (int rank = 0; rank < topology.world(); ++rank) {
     plans.push_back(algorithm.plan(rank, topology, count));
   }

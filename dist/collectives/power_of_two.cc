@@ -9,8 +9,10 @@ Plan FoldedAllreduce(int rank, int world, int64_t count, PowerOfTwoAllreduce all
   CheckPlanArguments(rank, world, count);
   const int places = static_cast<int>(std::bit_floor(static_cast<unsigned>(world)));
   const int pairs = world - places;
-  std::vector<int> rank_at_place;
-  for (int i = 0; i < places; ++i) rank_at_place.push_back(i < pairs ? 2 * i + 1 : i + pairs);
+  std::vector<int> rank_at_place(static_cast<size_t>(places));
+  for (int i = 0; i < places; ++i) {
+    rank_at_place[static_cast<size_t>(i)] = i < pairs ? 2 * i + 1 : i + pairs;
+  }
 
   const bool in_pair = rank < 2 * pairs, gives = in_pair && rank % 2 == 0;
   const ElementRange all = {.offset = 0, .count = count};

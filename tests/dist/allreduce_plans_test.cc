@@ -168,6 +168,7 @@ TEST(HierarchicalAllreduce, WorksWithAnyAlgorithmBetweenTheLeaders) {
        {RingAllreduce, RecursiveDoublingAllreduce, HalvingDoublingAllreduce}) {
     for (const Topology& topology : AwkwardLayouts()) {
       std::vector<Plan> plans;
+      plans.reserve(topology.host_of_rank.size());
       for (int rank = 0; rank < topology.world(); ++rank) {
         plans.push_back(HierarchicalAllreduce(rank, topology, 10, leaders));
       }

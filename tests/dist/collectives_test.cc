@@ -32,6 +32,7 @@ double Sum(int world, int64_t i) {
 template <typename PlanOfRank>
 std::vector<Plan> Plans(int world, PlanOfRank plan_of_rank) {
   std::vector<Plan> plans;
+  plans.reserve(static_cast<size_t>(world));
   for (int rank = 0; rank < world; ++rank) plans.push_back(plan_of_rank(rank));
   return plans;
 }

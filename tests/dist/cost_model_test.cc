@@ -179,6 +179,15 @@ TEST(PlanCost, RanksOfAHostShareItsWire) {
   EXPECT_NEAR(CostOfPlans(plans, network.between_hosts).seconds, 0.5 + 1.0 + 0.1, 1e-9);
 }
 
+TEST(PlanCost, SendersShareTheLinkOfTheirReceiver) {
+  std::vector<Plan> plans(3);  // 1 and 2 send a thousand bytes each to 0, in the same round
+  const ElementRange lower = {.offset = 0, .count = 250}, upper = {.offset = 250, .count = 250};
+  plans[0].AddRound({Step::ReceiveCopy(1, lower), Step::ReceiveCopy(2, upper)});
+  plans[1].AddRound({Step::Send(0, lower)});
+  plans[2].AddRound({Step::Send(0, upper)});
+  EXPECT_NEAR(CostOfPlans(plans, {.latency_s = 0.5, .seconds_per_byte = 1e-3}).seconds, 2.5, 1e-9);
+}
+
 TEST(PlanCost, AHierarchySparesTheWireIfRanksAreDealtOutInTurn) {
   const Topology topology = {.host_of_rank = {0, 1, 0, 1, 0, 1, 0, 1}};
   const NetworkModel network = {.within_host = {.seconds_per_byte = 1e-10},

@@ -11,6 +11,7 @@ namespace {
 
 std::vector<Plan> Plans(int world, int64_t count, int64_t segment_elements) {
   std::vector<Plan> plans;
+  plans.reserve(static_cast<size_t>(world));
   for (int rank = 0; rank < world; ++rank) {
     plans.push_back(DoubleBinaryTreeAllreduce(rank, world, count, segment_elements));
   }
