@@ -1,6 +1,7 @@
 #include "dist/collectives/double_binary_tree.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -33,7 +34,7 @@ int RankAt(int tree, int place, int world) {
   return world % 2 == 0 ? world - 1 - place : (place + 1) % world;
 }
 
-// All links of both trees, in each tree those of lower ranks in the tree first.
+// All links of both trees; in each tree those nearer to the leaves first.
 std::vector<Link> TreeLinks(int world) {
   std::vector<Link> links;
   for (int tree = 0; tree < kTrees; ++tree) {
@@ -48,39 +49,38 @@ std::vector<Link> TreeLinks(int world) {
   return links;
 }
 
-// The links that must not have the colour of the key: at most one at either end.
-std::vector<std::vector<Link*>> Rivals(std::vector<Link>& links, int world) {
-  std::vector<Link*> into(static_cast<size_t>(world)), out_of(static_cast<size_t>(world));
-  std::vector<std::vector<Link*>> rivals(links.size());
-  const auto meet = [&](std::vector<Link*>& last_at, int rank, Link* link) {
-    Link*& other = last_at[static_cast<size_t>(rank)];
-    if (other != nullptr) {
-      rivals[static_cast<size_t>(link - links.data())].push_back(other);
-      rivals[static_cast<size_t>(other - links.data())].push_back(link);
+// For each link, by index, the links that must have the other colour: at most one at either end.
+std::vector<std::vector<size_t>> Rivals(const std::vector<Link>& links, int world) {
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<size_t> into(static_cast<size_t>(world), kNone), out_of = into;
+  std::vector<std::vector<size_t>> rivals(links.size());
+  const auto meet = [&rivals](size_t* other, size_t link) {
+    if (*other != kNone) {
+      rivals[link].push_back(*other);
+      rivals[*other].push_back(link);
     }
-    other = link;
+    *other = link;
   };
-  for (Link& link : links) {
-    meet(into, link.parent, &link);
-    meet(out_of, link.child, &link);
+  for (size_t i = 0; i < links.size(); ++i) {
+    meet(&into[static_cast<size_t>(links[i].parent)], i);
+    meet(&out_of[static_cast<size_t>(links[i].child)], i);
   }
   return rivals;
 }
 
 void Colour(std::vector<Link>* links, int world) {
-  const std::vector<std::vector<Link*>> rivals = Rivals(*links, world);
-  for (Link& start : *links) {
-    if (start.colour != kUncoloured) continue;
-    start.colour = 0;
-    std::vector<Link*> walk = {&start};
+  const std::vector<std::vector<size_t>> rivals = Rivals(*links, world);
+  for (size_t start = 0; start < links->size(); ++start) {
+    if ((*links)[start].colour != kUncoloured) continue;
+    (*links)[start].colour = 0;
+    std::vector<size_t> walk = {start};
     while (!walk.empty()) {
-      const Link* link = walk.back();
+      const size_t link = walk.back();
       walk.pop_back();
-      for (Link* rival : rivals[static_cast<size_t>(link - links->data())]) {
-        if (rival->colour == kUncoloured) {
-          rival->colour = 1 - link->colour;
-          walk.push_back(rival);
-        }
+      for (const size_t rival : rivals[link]) {
+        if ((*links)[rival].colour != kUncoloured) continue;
+        (*links)[rival].colour = 1 - (*links)[link].colour;
+        walk.push_back(rival);
       }
     }
   }

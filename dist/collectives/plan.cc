@@ -8,6 +8,10 @@
 namespace ringtail {
 
 void Plan::AddRound(std::initializer_list<Step> steps) {
+  AddRound(std::span(steps.begin(), steps.size()));
+}
+
+void Plan::AddRound(std::span<const Step> steps) {
   Round round;
   for (const Step& step : steps) {
     if (step.range.count > 0) round.steps.push_back(step);

@@ -3,14 +3,15 @@
 // world, a cost model prices it, and one executor runs it.
 //
 // A plan works on one array of `count` elements, the same size on every rank, and is a sequence of
-// rounds. The steps of a round are independent of each other; a round comes after the one before:
+// rounds. The steps of a round may run at the same time; a round comes after the one before:
 //
 //   kSend           sends elements [offset, offset + count) to the peer
 //   kReceiveReduce  receives as many from the peer, and adds them to its own
 //   kReceiveCopy    receives as many from the peer, in place of its own
 //
-// Independent means: no element is received twice in a round, and a send sends what its elements
-// were before the round, even if the same round receives into them (two ranks swap their sums).
+// Where steps of one round share elements, there is still only one result: sends send what was
+// there before the round (so two ranks can swap their sums), and what is received for the same
+// elements takes effect in the order of the steps (so a rank can add up what comes from many).
 //
 // Between two ranks, the k-th send of one meets the k-th receive of the other, of the same count. A
 // step of no elements is not sent, and may be left out on both sides. An executor may start a step
@@ -64,6 +65,7 @@ struct Plan {
   std::vector<Round> rounds;
 
   // One more round of those steps that have elements; no round if none has.
+  void AddRound(std::span<const Step> steps);
   void AddRound(std::initializer_list<Step> steps);
   void Append(Plan next);  // `next` after this one
   bool operator==(const Plan&) const = default;

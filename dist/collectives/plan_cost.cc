@@ -70,6 +70,7 @@ class Clock {
     size_t entered = 0;    // rounds
     size_t open = 0;       // steps of this round
     double round_end = 0;  // of the steps that have finished
+    double adding_until = 0;
   };
   struct Channel {                   // from one rank to another: what has not met its partner
     std::deque<double> first_bytes;  // of messages: when they arrive
@@ -136,9 +137,12 @@ class Clock {
   void Receive(double now, const Transfer& transfer) {
     const CostModel& link = Link(transfer.from, transfer.to);
     Port& port = PortOf(transfer.to, transfer.from);
-    port.in_free = std::max(now, port.in_free) + transfer.bytes * link.seconds_per_byte;
-    const double adding = transfer.adds ? transfer.bytes * link.reduce_seconds_per_byte : 0;
-    FinishStep(transfer.to, port.in_free + adding);
+    double& adding_until = ranks_[static_cast<size_t>(transfer.to)].adding_until;
+    const double begin = std::max({now, port.in_free, adding_until});
+    port.in_free = begin + transfer.bytes * link.seconds_per_byte;
+    adding_until =
+        port.in_free + (transfer.adds ? transfer.bytes * link.reduce_seconds_per_byte : 0);
+    FinishStep(transfer.to, adding_until);
   }
 
   void FinishStep(int me, double time) {

@@ -7,8 +7,9 @@
 // Messages between two ranks of one host leave and arrive at ports of the two ranks; messages
 // between hosts at ports of the two hosts, which their ranks share. A port carries one message at a
 // time in each direction, first come, first served. A sender need not wait for its receiver, but
-// the receiver for its own round: rounds follow each other on each rank. An executor that starts
-// steps early, as plan.h allows, can only be faster.
+// the receiver for its own round: rounds follow each other on each rank. A rank adds one message
+// before it takes the next. An executor that starts steps early, as plan.h allows, or overlaps
+// adding with receiving, can only be faster.
 //
 // A pure function: every rank comes to the same price. Cost: some 200 ns per step.
 #ifndef RINGTAIL_DIST_COLLECTIVES_PLAN_COST_H_

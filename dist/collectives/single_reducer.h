@@ -6,10 +6,10 @@
 //        v v v               \ | /
 //          0                     0
 //
-// Rank 0 receives 1, 2, ... in this order, one round each, so the sum is ((a0 + a1) + a2) + ...
-// The others wait for their turn at rank 0's link, through which every byte of the world passes:
+// Rank 0 adds in the order of ranks, whoever comes first: the sum is ((a0 + a1) + a2) + ...
+// Every byte of the world passes through its link:
 //
-//   rounds   N at rank 0, 2 elsewhere
+//   rounds   2
 //   bytes    (N - 1) n each way at rank 0; n each way elsewhere
 //   time     2 alpha + 2 (N - 1) n beta + (N - 1) n gamma: grows with the world
 #ifndef RINGTAIL_DIST_COLLECTIVES_SINGLE_REDUCER_H_

@@ -14,7 +14,7 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kMaxWorld = 64;     // ranks are bits of a word
-constexpr size_t kEagerWindow = 24;  // steps that an eager rank looks ahead
+constexpr size_t kEagerWindow = 24;  // steps that a rank looks ahead, and the whole round
 
 bool Overlap(const ElementRange& a, const ElementRange& b) {
   return a.offset < b.end() && b.offset < a.end();
@@ -51,11 +51,6 @@ std::string FindBrokenRule(int rank, int world, int64_t count, const std::vector
     }
     if (range.offset < 0 || range.end() > count) {
       return Describe(rank, tasks[i]) + ": outside the array";
-    }
-    for (size_t j = i + 1; j < tasks.size() && tasks[j].round == tasks[i].round; ++j) {
-      if (!tasks[i].sends() && !tasks[j].sends() && Overlap(range, tasks[j].step.range)) {
-        return Describe(rank, tasks[j]) + ": received twice in one round";
-      }
     }
   }
   return "";
@@ -128,6 +123,11 @@ class Simulator {
     return rank;
   }
 
+  static bool InSight(const Rank& rank, size_t i) {
+    return i < rank.tasks.size() && (i < rank.first_open + kEagerWindow ||
+                                     rank.tasks[i].round == rank.tasks[rank.first_open].round);
+  }
+
   bool MayStart(const Rank& rank, size_t i) const {
     const Task& task = rank.tasks[i];
     for (size_t j = rank.first_open; j < rank.tasks.size(); ++j) {
@@ -140,8 +140,9 @@ class Simulator {
       if (other.round < task.round) {
         if (options_.timing == Timing::kLockstep) return false;
         if (touch && !(task.sends() && other.sends())) return false;
-      } else if (waits && touch && other.sends() && !task.sends()) {
-        return false;  // a send takes what its elements were before the round
+      } else if (touch && !task.sends()) {
+        if (other.sends() && waits) return false;   // sends take what was there before the round
+        if (!other.sends() && j < i) return false;  // receives follow the order of steps
       }
     }
     return true;
@@ -152,8 +153,7 @@ class Simulator {
     Rank& rank = ranks_[Index(me)];
     for (bool posted = true; posted && result_.error.empty();) {
       posted = false;
-      const size_t end = std::min(rank.tasks.size(), rank.first_open + kEagerWindow);
-      for (size_t i = rank.first_open; i < end && result_.error.empty(); ++i) {
+      for (size_t i = rank.first_open; InSight(rank, i) && result_.error.empty(); ++i) {
         if (rank.tasks[i].state != State::kWaiting || !MayStart(rank, i)) continue;
         Post(me, i);
         posted = true;
