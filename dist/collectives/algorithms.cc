@@ -1,0 +1,85 @@
+#include "dist/collectives/algorithms.h"
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "core/text_config.h"
+#include "dist/collectives/binomial_tree.h"
+#include "dist/collectives/double_binary_tree.h"
+#include "dist/collectives/halving_doubling.h"
+#include "dist/collectives/hierarchical.h"
+#include "dist/collectives/recursive_doubling.h"
+#include "dist/collectives/ring.h"
+#include "dist/collectives/single_reducer.h"
+
+namespace ringtail {
+namespace {
+
+// An algorithm that does not care which ranks share a host.
+template <Plan (*kAllreduce)(int rank, int world, int64_t count)>
+Plan Flat(int rank, const Topology& topology, int64_t count) {
+  return kAllreduce(rank, topology.world(), count);
+}
+
+Plan DoubleBinaryTree(int rank, int world, int64_t count) {
+  return DoubleBinaryTreeAllreduce(rank, world, count);
+}
+
+Plan HierarchicalWithRing(int rank, const Topology& topology, int64_t count) {
+  return HierarchicalAllreduce(rank, topology, count, RingAllreduce);
+}
+
+constexpr AllreduceAlgorithm kAlgorithms[] = {
+    {AllreduceKind::kSingleReducer, "single_reducer",
+     "rank 0 adds everything up: the baseline, whose time grows with the world",
+     Flat<SingleReducerAllreduce>},
+    {AllreduceKind::kRing, "ring", "fewest bytes, rounds grow with the world: long messages",
+     Flat<RingAllreduce>},
+    {AllreduceKind::kRecursiveDoubling, "recursive_doubling",
+     "fewest rounds, every round sends everything: short messages",
+     Flat<RecursiveDoublingAllreduce>},
+    {AllreduceKind::kHalvingDoubling, "halving_doubling",
+     "fewest bytes in few rounds (Rabenseifner): medium and long messages, best in worlds of 2^k",
+     Flat<HalvingDoublingAllreduce>},
+    {AllreduceKind::kBinomialTree, "binomial_tree",
+     "reduce to rank 0 and broadcast, both by a binomial tree", Flat<BinomialTreeAllreduce>},
+    {AllreduceKind::kDoubleBinaryTree, "double_binary_tree",
+     "two pipelined trees with half of the data each: long messages in large worlds",
+     Flat<DoubleBinaryTree>},
+    {AllreduceKind::kHierarchical, "hierarchical",
+     "within each host by a tree, between the hosts' leaders by a ring", HierarchicalWithRing},
+};
+
+}  // namespace
+
+std::span<const AllreduceAlgorithm> AllreduceAlgorithms() { return kAlgorithms; }
+
+const AllreduceAlgorithm& GetAllreduce(AllreduceKind kind) {
+  const AllreduceAlgorithm& algorithm = kAlgorithms[static_cast<size_t>(kind)];
+  RT_CHECK(algorithm.kind == kind, "the table of algorithms must be in the order of the enum");
+  return algorithm;
+}
+
+StatusOr<const AllreduceAlgorithm*> FindAllreduce(std::string_view name) {
+  std::vector<std::string> names;
+  for (const AllreduceAlgorithm& algorithm : kAlgorithms) {
+    if (algorithm.name == name) return &algorithm;
+    names.emplace_back(algorithm.name);
+  }
+  const std::string nearest = NearestName(name, names);
+  return InvalidArgument(fmt::format(
+      "unknown allreduce algorithm '{}'{}; known are {}", name,
+      nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), fmt::join(names, ", ")));
+}
+
+std::vector<Plan> AllPlans(const AllreduceAlgorithm& algorithm, const Topology& topology,
+                           int64_t count) {
+  std::vector<Plan> plans;
+  plans.reserve(topology.host_of_rank.size());
+  for (int rank = 0; rank < topology.world(); ++rank) {
+    plans.push_back(algorithm.plan(rank, topology, count));
+  }
+  return plans;
+}
+
+}  // namespace ringtail

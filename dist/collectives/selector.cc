@@ -1,0 +1,123 @@
+#include "dist/collectives/selector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/check.h"
+
+namespace ringtail {
+namespace {
+
+// Three digits: "1.2 GB", "25 MB", "512 B".
+std::string WithPrefix(double value, std::string_view unit) {
+  constexpr std::string_view kPrefixes[] = {"", "k", "M", "G", "T"};
+  size_t i = 0;
+  for (; std::fabs(value) >= 999.5 && i + 1 < std::size(kPrefixes); ++i) value /= 1000;
+  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
+}
+
+std::string Duration(double seconds) {  // "320 ms", "4.5 s", "85 us"
+  if (seconds >= 0.9995) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= 0.9995e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+std::string Bandwidth(const CostModel& link) {
+  if (link.seconds_per_byte <= 0) return "unlimited bandwidth";
+  return WithPrefix(1 / link.seconds_per_byte, "B/s");
+}
+
+Status CheckLink(const CostModel& link, std::string_view which) {
+  for (const double value : {link.latency_s, link.seconds_per_byte, link.reduce_seconds_per_byte}) {
+    if (!std::isfinite(value) || value < 0) {
+      return InvalidArgument(
+          fmt::format("the measured network {} has {} s as latency, {} s per byte and {} s per "
+                      "byte to add: none may be negative or not a number",
+                      which, link.latency_s, link.seconds_per_byte, link.reduce_seconds_per_byte));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<AlgorithmSelector> AlgorithmSelector::Create(std::string_view setting, Topology topology,
+                                                      const NetworkModel& network) {
+  RT_CHECK(topology.world() > 0, "somebody must be there to select");
+  std::vector<SizeTableEntry> table;
+  if (setting == "auto") {
+    RT_RETURN_IF_ERROR(CheckLink(network.within_host, "within a host"));
+    RT_RETURN_IF_ERROR(CheckLink(network.between_hosts, "between hosts"));
+  } else if (setting.find(':') != std::string_view::npos) {
+    RT_ASSIGN_OR_RETURN(table, ParseSizeTable(setting));
+  } else {
+    const auto found = FindAllreduce(setting);
+    if (!found.ok()) {
+      return InvalidArgument(found.status().message() +
+                             "; or 'auto', or a table by bytes such as "
+                             "'recursive_doubling:0-65536;ring:65536-'");
+    }
+    table.push_back({.algorithm = *found,
+                     .to_bytes = std::numeric_limits<int64_t>::max(),
+                     .text = std::string(setting)});
+  }
+  return AlgorithmSelector(std::move(table), std::move(topology), network);
+}
+
+AlgorithmSelector::AlgorithmSelector(std::vector<SizeTableEntry> table, Topology topology,
+                                     const NetworkModel& network)
+    : table_(std::move(table)), topology_(std::move(topology)), network_(network) {}
+
+const AlgorithmChoice& AlgorithmSelector::Select(int64_t bytes) {
+  RT_CHECK(bytes >= 0, "an array cannot have fewer than no bytes");
+  const auto known = choices_.find(bytes);
+  if (known != choices_.end()) return known->second;
+  return choices_[bytes] = table_.empty() ? Cheapest(bytes) : FromTable(bytes);
+}
+
+AlgorithmChoice AlgorithmSelector::FromTable(int64_t bytes) const {
+  const auto after =
+      std::upper_bound(table_.begin(), table_.end(), bytes,
+                       [](int64_t n, const SizeTableEntry& entry) { return n < entry.from_bytes; });
+  const SizeTableEntry& entry = *std::prev(after);
+  return {.algorithm = entry.algorithm,
+          .why = fmt::format("{}: {}, as '{}' asks for", entry.algorithm->name,
+                             WithPrefix(static_cast<double>(bytes), "B"), entry.text)};
+}
+
+AlgorithmChoice AlgorithmSelector::Cheapest(int64_t bytes) const {
+  std::vector<std::pair<double, const AllreduceAlgorithm*>> priced;
+  for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
+    // The model flatters the baseline: that rank 0 has to handle N - 1 messages is free in it.
+    if (algorithm.kind == AllreduceKind::kSingleReducer) continue;
+    if (algorithm.kind == AllreduceKind::kHierarchical && !topology_.has_levels()) continue;
+    const int64_t count = (bytes + kElementBytes - 1) / kElementBytes;
+    const PlanCost cost = CostOfPlans(AllPlans(algorithm, topology_, count), topology_, network_);
+    priced.emplace_back(cost.seconds, &algorithm);
+  }
+  // Of equals the first in the table of algorithms, on every rank.
+  std::stable_sort(priced.begin(), priced.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto& [best, second] = std::pair(priced[0], priced[1]);
+  return {.algorithm = best.second,
+          .why = fmt::format("{}: {} over {}, {}; {} {}", best.second->name,
+                             WithPrefix(static_cast<double>(bytes), "B"), DescribeNetwork(),
+                             Duration(best.first), second.second->name, Duration(second.first))};
+}
+
+std::string AlgorithmSelector::DescribeNetwork() const {
+  const std::string ranks =
+      fmt::format("{} rank{}", topology_.world(), topology_.world() == 1 ? "" : "s");
+  const std::string wire = Bandwidth(network_.between_hosts);
+  if (topology_.hosts() == 1) {
+    return fmt::format("{} at {}", ranks, Bandwidth(network_.within_host));
+  }
+  if (!topology_.has_levels()) return fmt::format("{} at {}", ranks, wire);
+  return fmt::format("{} on {} hosts at {}", ranks, topology_.hosts(), wire);
+}
+
+}  // namespace ringtail
