@@ -172,6 +172,8 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
     for (const ParameterRequest& p : shapes[i].parameters) {
       if (!p.is_buffer) info.parameters += NumElements(p.spec.shape);
     }
+    info.traffic_bytes = plan->dst.bytes() + info.parameters * static_cast<int64_t>(sizeof(float));
+    for (const BlobDesc& desc : src) info.traffic_bytes += desc.bytes();
     info.backward_flops = learns ? info.forward_flops * (needs_diff_src[0] ? 2 : 1) : 0;
     info.memory_bytes = plan->dst.bytes() * (options.training && learns ? 2 : 1) +
                         static_cast<int64_t>(plan->state_bytes);

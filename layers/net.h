@@ -64,6 +64,7 @@ struct LayerInfo {
   int64_t parameters = 0;     // elements
   double forward_flops = 0;   // per batch
   double backward_flops = 0;  // per batch: twice forward, or once where nothing behind it learns
+  int64_t traffic_bytes = 0;  // what forward must move: inputs, parameters and dst, once
   int64_t memory_bytes = 0;   // dst, gradient and state as if nothing were shared
 };
 

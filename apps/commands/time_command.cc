@@ -41,15 +41,17 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
                                  {"parameters", timing.parameters}};
   json["layers"] = nlohmann::ordered_json::array();
   for (const LayerTiming& layer : timing.layers) {
-    json["layers"].push_back({{"name", layer.info.name},
-                              {"kind", layer.info.kind},
-                              {"implementation", layer.info.implementation},
-                              {"forward_ms", layer.forward_ms},
-                              {"backward_ms", layer.backward_ms},
-                              {"forward_gflop_per_s", layer.forward_gflop_per_s},
-                              {"backward_gflop_per_s", layer.backward_gflop_per_s},
-                              {"share", layer.share},
-                              {"algorithms", AlgorithmJson(layer.info)}});
+    json["layers"].push_back(
+        {{"name", layer.info.name},
+         {"kind", layer.info.kind},
+         {"implementation", layer.info.implementation},
+         {"forward_ms", layer.forward_ms},
+         {"backward_ms", layer.backward_ms},
+         {"forward_gflop_per_s", layer.forward_gflop_per_s},
+         {"traffic_mib", static_cast<double>(layer.info.traffic_bytes) / kBytesPerMib},
+         {"backward_gflop_per_s", layer.backward_gflop_per_s},
+         {"share", layer.share},
+         {"algorithms", AlgorithmJson(layer.info)}});
   }
   return json.dump(1);
 }
