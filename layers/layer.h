@@ -76,6 +76,8 @@ struct SetupArgs {
   // src[0] is a dst_is_affine that nobody else reads: it may be deferred.
   bool src_is_affine = false;
   bool dst_is_normalized = false;  // dst has one reader, and that one normalizes()
+  // diff_src[0] is a sum that another reader of src[0] has begun: it may be added to.
+  bool diff_src_is_begun = false;
 };
 
 // What Setup decides. Bytes are for one step; the net shares memory between layers
@@ -99,6 +101,8 @@ struct LayerPlan {
   int64_t dst_moments_pixels = 0;
   // diff_dst may come as a map of another blob (DiffSrcMap of the layer that reads dst).
   bool backward_takes_map = false;
+  // Backward can add to diff_src[0] instead of overwriting it.
+  bool backward_adds = false;
 };
 
 // What was measured when a layer had a choice of algorithms for one direction.
@@ -135,6 +139,7 @@ struct BackwardArgs {
   float* diff_dst = nullptr;          // the layer may overwrite it: it is the last reader
   ChannelGradient diff_dst_map;       // the gradient is this of diff_dst; see backward_takes_map
   std::span<float* const> diff_src;   // to be overwritten; null where not needed, or a map
+  bool add_to_diff_src = false;       // diff_src[0] is to be added to; see backward_adds
   std::byte* state = nullptr;
   std::byte* scratch = nullptr;
   const StepContext* step = nullptr;

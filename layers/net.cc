@@ -63,6 +63,7 @@ struct ReadyNode {
   ChannelAffine src_affine, backward_src_affine;
   BlobMoments src_moments, dst_moments;  // where this node or the one before takes them
   ChannelGradient diff_dst_map;          // where diff_dst is that of the reader, a batch norm
+  bool add_to_diff_src = false;
   std::byte* state = nullptr;
   std::byte* forward_scratch = nullptr;
   std::byte* backward_scratch = nullptr;
@@ -86,6 +87,7 @@ struct Net::Impl {
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
   bool IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const;
   bool IsNormalizedByOneReader(int i, std::span<const std::unique_ptr<Layer>> layers) const;
+  bool HasReaderBehind(int i, int reader) const;
   void Bind(const NetMemory& memory, std::span<const NodeNeeds> needs);
   void BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place);
   void BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
@@ -151,13 +153,15 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
     }
     RT_RETURN_IF_ERROR(
         CheckParameters(model->parameters(i), shapes[i]).Annotate("layer '" + node.name + "'"));
-    auto plan = layers[i]->Setup({.src = src,
-                                  .parameters = model->parameters(i),
-                                  .training = options.training,
-                                  .measure = options.measure,
-                                  .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
-                                  .src_is_affine = IsAffineOfOneReader(node.inputs[0], needs),
-                                  .dst_is_normalized = IsNormalizedByOneReader(i, layers)});
+    auto plan = layers[i]->Setup(
+        {.src = src,
+         .parameters = model->parameters(i),
+         .training = options.training,
+         .measure = options.measure,
+         .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
+         .src_is_affine = IsAffineOfOneReader(node.inputs[0], needs),
+         .dst_is_normalized = IsNormalizedByOneReader(i, layers),
+         .diff_src_is_begun = needs_diff_src[0] && HasReaderBehind(node.inputs[0], i)});
     RT_RETURN_IF_ERROR(plan.status().Annotate(fmt::format("layer '{}'", node.name)));
     RT_CHECK(plan->dst.SameShape(shapes[i].dst),
              "Setup must keep the shape that InferShape promised");
@@ -199,6 +203,14 @@ bool Net::Impl::IsNormalizedByOneReader(int i,
   return false;  // it is another input of its reader
 }
 
+// Whether a node behind `reader`, whose backward comes first, reads node i as well.
+bool Net::Impl::HasReaderBehind(int i, int reader) const {
+  const std::vector<Node>& graph = model->graph().nodes();
+  return std::any_of(graph.begin() + reader + 1, graph.end(), [&](const Node& node) {
+    return std::find(node.inputs.begin(), node.inputs.end(), i) != node.inputs.end();
+  });
+}
+
 void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) {
   const auto at = [&](int64_t offset) {
     return offset == kNoBuffer ? nullptr : block.data() + offset;
@@ -214,6 +226,7 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
     node.backward_scratch = at(place.backward_scratch);
     node.recomputed_dst = floats(place.recomputed_dst);
     node.recompute = place.recompute;
+    node.add_to_diff_src = place.add_to_diff_src;
     for (size_t j = 0; j < needs[i].inputs.size(); ++j) {
       const int input = needs[i].inputs[j];
       node.src.push_back(input == kImagesInput ? nullptr : nodes[input].dst);
@@ -299,6 +312,7 @@ void Net::Impl::BackwardNode(int i) {
                         .diff_dst = node.diff_dst,
                         .diff_dst_map = node.diff_dst_map,
                         .diff_src = node.diff_src,
+                        .add_to_diff_src = node.add_to_diff_src,
                         .state = node.state,
                         .scratch = node.backward_scratch,
                         .step = &step});

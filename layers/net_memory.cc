@@ -50,6 +50,7 @@ class Planner {
     std::vector<int> recompute;
     std::vector<int> diff_src;
     std::vector<bool> accumulate;
+    bool add_to_diff_src = false;
   };
 
   int BackwardTime(int i) const { return 2 * size_ - 1 - i; }
@@ -185,6 +186,11 @@ class Planner {
       const int64_t bytes = nodes_[p].plan.dst.bytes();
       const bool in_place = j == 0 && node.plan.backward_in_place && diff_[i] != kNone &&
                             bytes == node.plan.dst.bytes();
+      if (j == 0 && diff_[p] != kNone && node.plan.backward_adds) {
+        refs.diff_src[j] = diff_[p];
+        refs.add_to_diff_src = true;
+        continue;
+      }
       refs.accumulate[j] = diff_[p] != kNone;
       refs.diff_src[j] = in_place ? diff_[i] : NewStorage(bytes, now, now);
       if (!refs.accumulate[j]) diff_[p] = refs.diff_src[j];
@@ -214,7 +220,8 @@ class Planner {
                       .diff_dst_is_map = TakesMap(i),
                       .recompute = refs_[i].recompute,
                       .diff_src = {},
-                      .accumulate = refs_[i].accumulate};
+                      .accumulate = refs_[i].accumulate,
+                      .add_to_diff_src = refs_[i].add_to_diff_src};
       for (const int storage : refs_[i].diff_src) p.diff_src.push_back(offset(storage));
       memory.nodes.push_back(std::move(p));
     }

@@ -11,7 +11,7 @@
 // In place: a node may write dst over src[0] if it is src[0]'s only reader and nobody reads src[0]
 // later; and diff_src[0] over diff_dst.
 // Several readers: the gradient of a blob is the sum over its readers. The first backward to come
-// writes it, the others write to a temporary that the net adds up ("accumulate").
+// writes it, the others add to it, or write to a temporary that the net adds up ("accumulate").
 // Recomputed: a blob that its layer can write again (batch norm's: one cheap pass) is dropped after
 // its last reader's forward, and written a second time, elsewhere, before the first backward that
 // reads it. Where convolutions are followed by batch norm that saves up to half of what is kept.
@@ -60,6 +60,7 @@ struct NodePlacement {
   std::vector<int64_t> diff_src;  // per input; what Backward writes
   // Per input: diff_src is a temporary, to be added to the blob's gradient.
   std::vector<bool> accumulate;
+  bool add_to_diff_src = false;  // Backward adds to diff_src[0]
 };
 
 struct NetMemory {

@@ -48,7 +48,7 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
          {"forward_ms", layer.forward_ms},
          {"backward_ms", layer.backward_ms},
          {"forward_gflop_per_s", layer.forward_gflop_per_s},
-         {"traffic_mib", static_cast<double>(layer.info.traffic_bytes) / kBytesPerMib},
+         {"traffic_mib", static_cast<double>(layer.info.traffic_bytes) / (1 << 20)},
          {"backward_gflop_per_s", layer.backward_gflop_per_s},
          {"share", layer.share},
          {"algorithms", AlgorithmJson(layer.info)}});

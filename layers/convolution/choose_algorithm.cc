@@ -19,6 +19,7 @@
 #include "layers/convolution/winograd_convolution.h"
 #include "layers/convolution/winograd_strided_convolution.h"
 #include "layers/kernels/batch_norm.h"
+#include "layers/kernels/elementwise.h"
 #include "layers/kernels/kernels.h"
 #include "layers/parallel_blobs.h"
 
@@ -42,6 +43,10 @@ const char* PolicyAlgorithm(ConvolutionPolicy policy) {
   return "";
 }
 
+bool WritesDiffSrc(Direction direction) {
+  return direction == Direction::kBackwardData || direction == Direction::kBackward;
+}
+
 // The tensors of a problem, filled with something harmless; its batch norms map values to
 // themselves.
 class ProblemMemory {
@@ -50,7 +55,7 @@ class ProblemMemory {
       : problem_(p),
         src_(p.src.bytes()),
         dst_(p.dst.bytes()),
-        diff_src_(direction == Direction::kBackward ? p.src.bytes() : 0),
+        more_src_(HasMoreSrc(p, direction) ? p.src.bytes() : 0),
         weight_(WeightBytes(p)),
         diff_weight_(direction == Direction::kBackward ? WeightBytes(p) : 0),
         bias_(static_cast<size_t>(p.dst.C) * sizeof(float)),
@@ -66,8 +71,8 @@ class ProblemMemory {
     return p.dst.C * (p.src.C / p.groups) * p.window.KH * p.window.KW * sizeof(float);
   }
   static size_t Bytes(const ConvolutionProblem& p, Direction direction, size_t scratch_bytes) {
-    const int copies = direction == Direction::kBackward ? 2 : 1;
-    return copies * (p.src.bytes() + WeightBytes(p)) + p.dst.bytes() + scratch_bytes;
+    const int more = HasMoreSrc(p, direction) ? 1 : 0;
+    return p.dst.bytes() + (1 + more) * (p.src.bytes() + WeightBytes(p)) + scratch_bytes;
   }
 
   ChannelAffine affine() const {
@@ -76,6 +81,7 @@ class ProblemMemory {
   }
   float* src() { return src_.floats().data(); }
   float* dst() { return dst_.floats().data(); }
+  float* begun() { return more_src_.floats().data(); }  // a sum to be added to
 
   // What the candidate is given when it runs in a net.
   ConvolutionTensors Tensors(Direction direction, const ConvolutionAlgorithm& candidate) {
@@ -86,6 +92,8 @@ class ProblemMemory {
         candidate.takes_affine()) {
       t.src_affine = affine();
     }
+    t.add_to_diff_src =
+        WritesDiffSrc(direction) && problem_.diff_src_is_begun && candidate.adds_to_diff_src();
     switch (direction) {
       case Direction::kForward:
         t.src = src(), t.weight = weight, t.bias = bias, t.dst = dst();
@@ -99,7 +107,7 @@ class ProblemMemory {
         break;
       case Direction::kBackward:
         t.src = src(), t.weight = weight, t.diff_dst = dst();
-        t.diff_src = diff_src_.floats().data(), t.diff_weight = diff_weight_.floats().data();
+        t.diff_src = more_src_.floats().data(), t.diff_weight = diff_weight_.floats().data();
         t.diff_bias = bias;
         if (problem_.dst_is_normalized && candidate.takes_gradient_map()) {
           t.diff_dst_map = {dst(), affine(), zeros_.data(), zeros_.data()};
@@ -110,6 +118,11 @@ class ProblemMemory {
   }
 
  private:
+  // Whether there are src and diff_src, or two diff_src.
+  static bool HasMoreSrc(const ConvolutionProblem& p, Direction direction) {
+    return direction == Direction::kBackward ||
+           (direction == Direction::kBackwardData && p.diff_src_is_begun);
+  }
   static size_t MostChannels(const ConvolutionProblem& p) {
     return std::max(p.src.channel_blocks() * p.src.block, p.dst.channel_blocks() * p.dst.block);
   }
@@ -125,7 +138,7 @@ class ProblemMemory {
   }
 
   const ConvolutionProblem& problem_;
-  AlignedBuffer src_, dst_, diff_src_, weight_, diff_weight_, bias_, scratch_;
+  AlignedBuffer src_, dst_, more_src_, weight_, diff_weight_, bias_, scratch_;
   std::vector<float> zeros_, ones_;
   std::vector<double> moments_;
 };
@@ -147,11 +160,11 @@ double LeastSeconds(const BlobDesc& desc, const Function& fn) {
   return least;
 }
 
-// What batch norms before and after a convolution do if its algorithm does not.
-struct SecondsOfBatchNorm {
-  double to_write_src = 0, to_take_moments = 0, to_write_diff_dst = 0;
+// What the batch norms before and behind a convolution, and the net, do if its algorithm does not.
+struct SecondsOfNeighbours {
+  double to_write_src = 0, to_take_moments = 0, to_write_diff_dst = 0, to_add_diff_src = 0;
 
-  SecondsOfBatchNorm(const ConvolutionProblem& p, Direction direction, ProblemMemory* memory) {
+  SecondsOfNeighbours(const ConvolutionProblem& p, Direction direction, ProblemMemory* memory) {
     const ChannelAffine affine = memory->affine();
     const auto plane = [](const BlobDesc& desc, float* blob, int64_t i) {
       return blob + i * desc.plane() * desc.block;
@@ -177,12 +190,20 @@ struct SecondsOfBatchNorm {
         (at, at, p.dst.plane(), p.dst.block, affine, zeros, zeros, at);
       });
     }
+    if (p.diff_src_is_begun && WritesDiffSrc(direction)) {
+      to_add_diff_src = LeastSeconds(p.src, [&](int64_t i) {
+        RT_KERNEL(AddInto)
+        (plane(p.src, memory->src(), i), plane(p.src, memory->begun(), i),
+         p.src.plane() * p.src.block);
+      });
+    }
   }
 
   double For(const ConvolutionAlgorithm& candidate) const {
     return (candidate.takes_affine() ? 0 : to_write_src) +
            (candidate.moments_pixels() > 0 ? 0 : to_take_moments) +
-           (candidate.takes_gradient_map() ? 0 : to_write_diff_dst);
+           (candidate.takes_gradient_map() ? 0 : to_write_diff_dst) +
+           (candidate.adds_to_diff_src() ? 0 : to_add_diff_src);
   }
 };
 
@@ -197,7 +218,7 @@ size_t MostScratch(const Candidates& candidates) {
 AlgorithmChoice Measure(const Candidates& candidates, const ConvolutionProblem& problem,
                         ProblemMemory* memory, Direction direction) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const SecondsOfBatchNorm batch_norm(problem, direction, memory);
+  const SecondsOfNeighbours neighbours(problem, direction, memory);
   std::vector<double> least(candidates.size(), kInfinity);
   double best = kInfinity, spent = 0;
   for (int round = 0; round <= kMaxRounds; ++round) {
@@ -211,7 +232,7 @@ AlgorithmChoice Measure(const Candidates& candidates, const ConvolutionProblem& 
       const ConvolutionTensors tensors = memory->Tensors(direction, *candidates[i]);
       const double seconds = Seconds([&] { candidates[i]->Run(tensors); });
       spent += seconds;
-      least[i] = std::min(least[i], seconds + batch_norm.For(*candidates[i]));
+      least[i] = std::min(least[i], seconds + neighbours.For(*candidates[i]));
       best = std::min(best, least[i]);
     }
   }
@@ -276,7 +297,7 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
   const Window& w = p.window;
   return fmt::format(
       "{}, {}, {} threads; {} {}:{} to {}:{}, window {}x{}, stride {} {}, padding {} {} {} {}, "
-      "dilation {} {}, groups {}{}{}{}{}",
+      "dilation {} {}, groups {}{}{}{}{}{}",
       CpuModel(), KernelIsaName(SelectedKernelIsa()), NumComputeThreads(), DirectionName(direction),
       p.src.ShapeString(), p.src.block, p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW,
       w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "",
@@ -284,7 +305,8 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
       p.src_is_affine && direction != Direction::kBackwardData ? ", affine src" : "",
       p.dst_is_normalized && (direction == Direction::kForward || direction == Direction::kBackward)
           ? ", normalized dst"
-          : "");
+          : "",
+      p.diff_src_is_begun && WritesDiffSrc(direction) ? ", begun diff_src" : "");
 }
 
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,

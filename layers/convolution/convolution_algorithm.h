@@ -40,6 +40,7 @@ struct ConvolutionProblem {
   // A batch norm alone reads dst. It wants the moments of dst, and diff_dst may come as the map of
   // what reaches the batch norm: who gives and takes neither has it take them and write it.
   bool dst_is_normalized = false;
+  bool diff_src_is_begun = false;  // backward may add to it: who cannot leaves that to the net
 
   bool depthwise() const { return groups == src.C && groups == dst.C; }
 };
@@ -50,6 +51,7 @@ struct ConvolutionTensors {
   ChannelAffine src_affine;      // what is read is this of src; only if the algorithm takes_affine
   ChannelGradient diff_dst_map;  // diff_dst is this of diff_dst; only if takes_gradient_map
   BlobMoments dst_moments;       // to be written, if moments_pixels() is not 0
+  bool add_to_diff_src = false;  // only if the algorithm adds_to_diff_src()
   float *dst = nullptr, *diff_src = nullptr, *diff_weight = nullptr, *diff_bias = nullptr;
   std::byte* scratch = nullptr;  // 64-byte aligned
 };
@@ -64,6 +66,7 @@ class ConvolutionAlgorithm {
   // Whether it can apply a map to src while it loads it: the same bits as from the mapped src.
   virtual bool takes_affine() const { return false; }
   virtual bool takes_gradient_map() const { return false; }  // the same of diff_dst
+  virtual bool adds_to_diff_src() const { return false; }
   // Forward: pixels per part of the moments of dst that it can take; 0: it cannot.
   virtual int64_t moments_pixels() const { return 0; }
   virtual void Run(const ConvolutionTensors& tensors) = 0;

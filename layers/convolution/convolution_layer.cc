@@ -73,6 +73,7 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   problem_.src = args.src[0];
   problem_.training = args.training;
   problem_.src_is_affine = args.src_is_affine;
+  problem_.diff_src_is_begun = args.diff_src_is_begun;
   problem_.dst_is_normalized = args.dst_is_normalized && problem_.activation == Activation::kNone;
   problem_.dst.block = OneDnnOutputBlock(problem_);
 
@@ -95,7 +96,8 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
       .backward_takes_affine = backward_ && backward_->takes_affine(),
       .dst_moments_pixels = problem_.dst_is_normalized ? forward_->moments_pixels() : 0,
       .backward_takes_map =
-          problem_.dst_is_normalized && backward_ && backward_->takes_gradient_map()};
+          problem_.dst_is_normalized && backward_ && backward_->takes_gradient_map(),
+      .backward_adds = args.diff_src_is_begun && backward_ && backward_->adds_to_diff_src()};
 } catch (const dnnl::error& error) {
   return DnnlStatus(error);
 }
@@ -117,6 +119,7 @@ void ConvolutionLayer::Backward(const BackwardArgs& args) {
                   .diff_dst = args.diff_dst,
                   .src_affine = args.src_affine,
                   .diff_dst_map = args.diff_dst_map,
+                  .add_to_diff_src = args.add_to_diff_src,
                   .diff_src = args.diff_src[0],
                   .diff_weight = weight_->grad().data(),
                   .diff_bias = bias_ != nullptr ? bias_->grad().data() : nullptr,

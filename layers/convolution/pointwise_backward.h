@@ -32,6 +32,7 @@ class PointwiseBackward : public ConvolutionAlgorithm {
   size_t scratch_bytes() const override;
   bool takes_affine() const override { return true; }
   bool takes_gradient_map() const override { return true; }
+  bool adds_to_diff_src() const override { return true; }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:

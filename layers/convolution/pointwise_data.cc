@@ -125,7 +125,7 @@ void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run, 
         .out_sample_stride = out.sample_stride,
         .pieces = run.pieces,
         .pixels = run.pixels,
-        .accumulate = first_channel > 0,
+        .accumulate = call.add || first_channel > 0,
         .clamp = activation_ != Activation::kNone && last_pass,
         .low = LowerBound(activation_),
         .high = UpperBound(activation_),
@@ -153,9 +153,9 @@ bool PointwiseData::Streams(const float* out) const {
 }
 
 void PointwiseData::MultiplyRun(const float* packed, const PixelPieces::Run& run,
-                                const PixelView& diff_dst, const PixelView& fetch,
+                                const PixelView& diff_dst, const PixelView& fetch, bool add,
                                 float* diff_src) const {
-  const Call call = {.weight = packed, .out = diff_src, .stream = Streams(diff_src)};
+  const Call call = {.weight = packed, .out = diff_src, .stream = Streams(diff_src), .add = add};
   for (int64_t channel = 0; channel < in_.C; channel += pass_channels_) {
     PixelView in = diff_dst;
     in.data += channel / lanes_ * in.block_stride;
@@ -174,7 +174,8 @@ void PointwiseData::Run(const ConvolutionTensors& tensors) {
                      .bias = PackBias(forward_ ? tensors.bias : nullptr, bias),
                      .out = out,
                      .moments = tensors.dst_moments,
-                     .stream = Streams(out)};
+                     .stream = Streams(out),
+                     .add = tensors.add_to_diff_src};
   PackWeights(tensors.weight, weight);
   const int64_t pieces = pieces_.count();
   const bool by_panel = pieces % threads_ != 0 && pieces < threads_ * kMinPiecesPerThread;

@@ -32,6 +32,7 @@ class PointwiseData : public ConvolutionAlgorithm {
   std::string name() const override { return "pointwise"; }
   size_t scratch_bytes() const override;
   bool takes_affine() const override { return forward_; }
+  bool adds_to_diff_src() const override { return !forward_; }
   int64_t moments_pixels() const override { return forward_ ? pieces_.piece_pixels() : 0; }
   void Run(const ConvolutionTensors& tensors) override;
 
@@ -40,7 +41,7 @@ class PointwiseData : public ConvolutionAlgorithm {
   size_t packed_bytes() const;
   void PackWeights(const float* weight, float* packed) const;
   void MultiplyRun(const float* packed, const PixelPieces::Run& run, const PixelView& diff_dst,
-                   const PixelView& fetch, float* diff_src) const;
+                   const PixelView& fetch, bool add, float* diff_src) const;
 
  private:
   struct Call {  // the arguments of Run, and what is prepared from them
@@ -49,7 +50,7 @@ class PointwiseData : public ConvolutionAlgorithm {
     const float *weight, *bias;
     float* out;
     BlobMoments moments;
-    bool stream;
+    bool stream, add;
   };
   struct Range {  // of panels or pieces
     int64_t begin, end;

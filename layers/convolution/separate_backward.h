@@ -24,6 +24,7 @@ class SeparateBackward final : public ConvolutionAlgorithm {
     return std::max(weights_->scratch_bytes(), data_->scratch_bytes());
   }
   bool takes_affine() const override { return weights_->takes_affine(); }
+  bool adds_to_diff_src() const override { return data_->adds_to_diff_src(); }
 
   void Run(const ConvolutionTensors& t) override {
     weights_->Run({.src = t.src,
@@ -32,8 +33,11 @@ class SeparateBackward final : public ConvolutionAlgorithm {
                    .diff_weight = t.diff_weight,
                    .diff_bias = t.diff_bias,
                    .scratch = t.scratch});
-    data_->Run(
-        {.weight = t.weight, .diff_dst = t.diff_dst, .diff_src = t.diff_src, .scratch = t.scratch});
+    data_->Run({.weight = t.weight,
+                .diff_dst = t.diff_dst,
+                .add_to_diff_src = t.add_to_diff_src,
+                .diff_src = t.diff_src,
+                .scratch = t.scratch});
   }
 
  private:
