@@ -24,9 +24,9 @@
 //   forward alone        written for the reader's backward       a write
 //   backward alone       written by forward, dropped after it    recomputing
 //
-// Mapped gradients: the same for backward. Where the reader of a blob is a batch norm and its writer
-// can map gradients while it loads them, the batch norm writes no gradient: the writer's diff_dst is
-// the batch norm's, with the map, and the blob lives until the writer's backward.
+// Mapped gradients: the same for backward. Where the reader of a blob is a batch norm and its
+// writer can map gradients while it loads them, the batch norm writes no gradient: the writer's
+// diff_dst is the batch norm's, with the map, and the blob lives until the writer's backward.
 #ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
 #define RINGTAIL_LAYERS_NET_MEMORY_H_
 

@@ -3,8 +3,8 @@
 //
 // Between batch norms a candidate is charged for what it leaves to them: writing src, forward or
 // again before backward (unless takes_affine), taking the moments of dst (unless moments_pixels),
-// writing diff_dst (unless takes_gradient_map). So it is for the sum of two gradients of src that it
-// leaves to the net (unless adds_to_diff_src).
+// writing diff_dst (unless takes_gradient_map). So it is for the sum of two gradients of src
+// that it leaves to the net (unless adds_to_diff_src).
 // Both gradients are computed by the fastest algorithm for each, or by one for both if that takes
 // less time than the two.
 // Measuring runs every candidate on memory of its own, the fast ones several times: a tenth of a
@@ -23,8 +23,8 @@
 
 namespace ringtail {
 
-// All that can do it; oneDNN's, which can do everything but kBackward in one go, comes first. Throws
-// dnnl::error.
+// All that can do it; oneDNN's, which can do everything but kBackward in one go, comes first.
+// Throws dnnl::error.
 std::vector<std::unique_ptr<ConvolutionAlgorithm>> ConvolutionCandidates(
     const ConvolutionProblem& problem, ConvolutionDirection direction);
 

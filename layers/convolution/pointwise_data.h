@@ -6,8 +6,8 @@
 // where backward-data reads the weight transposed. The weights are packed at every call into
 // [panel of 2 channel blocks of k][c][lane]. For each run of pixels that fits the second-level
 // cache, each panel passes once over the run; where there are many c, some of them at a time.
-// A map of src (batch norm before) is applied to one run at a time, in the cache, while the next comes
-// from memory; the moments of dst (batch norm behind) are taken while it is in registers.
+// A map of src (batch norm before) is applied to one run at a time, in the cache, while the next
+// comes from memory; the moments of dst (batch norm behind) are taken while it is in registers.
 // Cost: 2 N H W C K FLOPs; memory traffic is `in` and `out`, once.
 // Threads divide pixels, or panels where there are few pixels; each element of `out` is summed by
 // one thread in the order of c, so its bits depend on neither.

@@ -1,5 +1,5 @@
-// The gradient of the weights of a 1x1 convolution of stride 1, and that of its bias, from sums over
-// pixels (pointwise_sums.h) whose tiles fit the second-level cache.
+// The gradient of the weights of a 1x1 convolution of stride 1, and that of its bias, from sums
+// over pixels (pointwise_sums.h) whose tiles fit the second-level cache.
 // A map of src (batch norm before) is applied to one run at a time, in the cache, while the next
 // comes from memory.
 // Cost: 2 N H W IC OC FLOPs; src and diff_dst are read once if there is one tile.

@@ -92,8 +92,8 @@ template <int kRows>
   }
 }
 
-// Of a piece, block by block of the panel: deviations from `shift`, the value of the first pixel, so
-// that squares do not cancel where a mean is far from zero.
+// Of a piece, block by block of the panel: deviations from `shift`, the value of the first pixel,
+// so that squares do not cancel where a mean is far from zero.
 struct PieceMoments {
   Vec shift[kPanel], sum[kPanel] = {}, squares[kPanel] = {};
   bool empty = true;

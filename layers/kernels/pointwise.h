@@ -10,8 +10,8 @@
 
 namespace ringtail {
 
-// Channel blocks of pixels that a later call will read: fetched from memory while this one computes,
-// as far as this one reads as many itself. Pixel p of piece i in block b lies at
+// Channel blocks of pixels that a later call will read: fetched from memory while this one
+// computes, as far as this one reads as many itself. Pixel p of piece i in block b lies at
 // at + b * block_stride + i * sample_stride + p * lanes.
 struct PointwiseFetch {
   const float* at;  // null: nothing

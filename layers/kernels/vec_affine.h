@@ -1,5 +1,5 @@
-// ChannelAffine and ChannelGradient applied to registers: the same operations, and so the same bits,
-// as BatchNormApply and BatchNormGradient.
+// ChannelAffine and ChannelGradient applied to registers: the same operations, and so the same
+// bits, as BatchNormApply and BatchNormGradient.
 // Only for layers/kernels/*.cc.
 #ifndef RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
 #define RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
