@@ -48,8 +48,9 @@ struct NetOptions {
   // (layers/net_memory.h): much less memory for a few percent of the time. The results are the same
   // bits.
   bool recompute = true;
-  // Do not write batch norm's output at all where the convolution that reads it can normalise while
-  // it loads (layers/net_memory.h). The same bits, in less time and memory.
+  // Leave to convolutions what they can do of the batch norms before and behind them while they load
+  // and store (layers/net_memory.h): normalise, take moments, map gradients. The same results but
+  // for rounding, in less time and memory.
   bool defer = true;
   bool training = true;  // false: Forward only, in far less memory
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
