@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/transport/grpc_transport.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {
@@ -20,6 +21,11 @@ struct WorldKind {
   std::function<World(int world_size)> make;
 };
 void PrintTo(const WorldKind& kind, std::ostream* out);
+
+// Over gRPC, with a listener for each address.
+World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options);
+World MakeTcpWorld(int world_size);   // loopback
+World MakeUnixWorld(int world_size);  // sockets in a temporary folder, two threads each
 
 // All of them; the same tests hold for each.
 std::vector<WorldKind> AllWorldKinds();
