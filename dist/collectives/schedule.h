@@ -40,8 +40,11 @@ namespace ringtail {
 struct Collective {
   std::string name;  // for people, and part of the check: "allreduce, ring"
   ElementType type = ElementType::kFloat;
-  int64_t count = 0;                  // elements of the array
-  int64_t segment_bytes = 256 << 10;  // at most so many bytes in one message
+  int64_t count = 0;  // elements of the array
+  // At most so many bytes in one message. Smaller ones cost more calls, larger ones wait longer for
+  // the first and leave the cache; measured over gRPC on loopback, 25 MiB between two ranks:
+  // 128 KiB 1.08, 256 KiB 1.20, 512 KiB 1.34 GB/s each way.
+  int64_t segment_bytes = 512 << 10;
 };
 
 struct ScheduledOperation {

@@ -2,19 +2,31 @@
 
 #include <utility>
 
+#include "core/check.h"
+
 namespace ringtail {
 namespace {
 
 constexpr char kMethod[] = "/ringtail.TransportService/Exchange";
 
-// Lets go of the operation whose memory a slice refers to.
-void LetGo(void* reference) { delete static_cast<std::shared_ptr<SendOperation>*>(reference); }
+// Keeps the operation whose memory a slice refers to, until gRPC lets go of the slice.
+struct PayloadReference {
+  std::shared_ptr<SendOperation> memory;
+  std::atomic<bool> handed_over = false;  // as in GrpcCallback
+};
+
+void LetGo(void* reference) {
+  const std::unique_ptr<PayloadReference> owner(static_cast<PayloadReference*>(reference));
+  RT_CHECK(owner->handed_over.load(std::memory_order_acquire), "gRPC returns what it was given");
+}
 
 grpc::Slice PayloadSlice(OutgoingFrame* frame) {
+  auto reference = std::make_unique<PayloadReference>();
+  reference->memory = std::move(frame->memory);
+  reference->handed_over.store(true, std::memory_order_release);
   // gRPC only reads it; its slices just do not know of const.
   void* const memory = const_cast<std::byte*>(frame->payload.data());
-  return {memory, frame->payload.size(), LetGo,
-          new std::shared_ptr<SendOperation>(std::move(frame->memory))};
+  return {memory, frame->payload.size(), LetGo, reference.release()};
 }
 
 // Headers and control payloads are copied, data is referred to.
@@ -38,12 +50,20 @@ grpc::ByteBuffer ToByteBuffer(std::vector<OutgoingFrame> frames) {
 
 }  // namespace
 
+void* NewGrpcTag(std::function<void(bool ok)> run) {
+  auto callback = std::make_unique<GrpcCallback>();
+  callback->run = std::move(run);
+  callback->handed_over.store(true, std::memory_order_release);
+  return callback.release();
+}
+
 void RunGrpcCallbacks(grpc::CompletionQueue* queue) {
   void* tag = nullptr;
   bool ok = false;
   while (queue->Next(&tag, &ok)) {
     const std::unique_ptr<GrpcCallback> callback(static_cast<GrpcCallback*>(tag));
-    (*callback)(ok);
+    RT_CHECK(callback->handed_over.load(std::memory_order_acquire), "gRPC returns our own tags");
+    callback->run(ok);
   }
 }
 

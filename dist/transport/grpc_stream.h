@@ -39,9 +39,14 @@ inline constexpr size_t kWriteBytes = size_t{1} << 20;
 // With the frames' headers, and the control frames that go along.
 inline constexpr int kMaxGrpcMessageBytes = (1 << 20) + (1 << 17);
 
-// What the queue's threads call: RunGrpcCallbacks takes ownership of what NewGrpcTag made.
-using GrpcCallback = std::function<void(bool ok)>;
-inline void* NewGrpcTag(GrpcCallback callback) { return new GrpcCallback(std::move(callback)); }
+// What gRPC gives back when a call has ended; made by NewGrpcTag, and owned by RunGrpcCallbacks.
+struct GrpcCallback {
+  std::function<void(bool ok)> run;
+  // Orders what the one who starts a call did before what the callback does. gRPC's queue does so,
+  // too, but not where a race detector can see it.
+  std::atomic<bool> handed_over = false;
+};
+void* NewGrpcTag(std::function<void(bool ok)> run);
 // Until the queue has been shut down and is empty.
 void RunGrpcCallbacks(grpc::CompletionQueue* queue);
 
