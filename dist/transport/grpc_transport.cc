@@ -2,80 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <thread>
 #include <utility>
 
 #include "core/check.h"
-#include "core/logging.h"
 #include "core/thread_budget.h"
 #include "dist/transport/control_payload.h"
-#include "dist/transport/grpc_listener.h"
-#include "dist/transport/grpc_stream.h"
-#include "dist/transport/peer_messages.h"
+#include "dist/transport/grpc_world.h"
 
 namespace ringtail {
 namespace {
 
-// For whoever dials to say who it is.
-constexpr std::chrono::seconds kGreetingLimit{5};
 // For the last frames to get through before connections are cut. A peer that has stopped reading
 // may hold our memory for as long.
 constexpr std::chrono::seconds kClosingLimit{2};
 
-class GrpcTransport : public Transport, public GrpcStream::Observer {
- public:
-  GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld& world);
-  ~GrpcTransport() override;
-
-  Status Connect() RT_EXCLUDES(mutex_);
-
-  int rank() const override { return world_.rank; }
-  int world_size() const override { return static_cast<int>(world_.addresses.size()); }
-  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-            CompletionTarget done) override;
-  void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
-               CompletionTarget done) override;
-  void Abort(const Status& cause) override { End(cause, AbortSeenByPeer(rank(), cause)); }
-
-  void OnMessage(GrpcStream* stream, ByteCursor* bytes) override;
-  void OnEnd(GrpcStream* stream, const std::string& reason) override;
-
- private:
-  std::shared_ptr<GrpcStream> StreamOf(int peer) RT_EXCLUDES(mutex_);
-  void Pump(int peer);
-  void Dial(int peer) RT_EXCLUDES(mutex_);
-  void AcceptNext() RT_EXCLUDES(mutex_);
-  OutgoingFrame HelloFrame(int peer) const;
-  StatusOr<Hello> ReadHello(ByteCursor* bytes) const;
-  bool Greet(GrpcStream* stream, ByteCursor* bytes) RT_EXCLUDES(mutex_);
-  Status CheckStranger(const Hello& hello) RT_EXCLUDES(mutex_);
-  void Admit(GrpcStream* stream, int peer) RT_EXCLUDES(mutex_);
-  void Remember(const std::shared_ptr<GrpcStream>& stream) RT_EXCLUDES(mutex_);
-
-  void End(const Status& cause, const Status& seen_by_peers);
-  void EndWith(const Status& cause, const OutgoingFrame& last) RT_EXCLUDES(mutex_);
-  void Close() RT_EXCLUDES(mutex_);  // body of closer_
-
-  const GrpcWorld world_;
-  const std::unique_ptr<GrpcServer> server_;
-  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
-  // By rank; none for this one.
-  std::vector<std::unique_ptr<PeerMessages>> messages_;
-
-  Mutex mutex_;
-  ConditionVariable changed_;
-  // By rank; none before it is greeted.
-  std::vector<std::shared_ptr<GrpcStream>> connected_ RT_GUARDED_BY(mutex_);
-  int greeted_ RT_GUARDED_BY(mutex_) = 0;  // streams that have been connected
-  int ended_ RT_GUARDED_BY(mutex_) = 0;    // of them, those whose stream has ended
-  bool closing_ RT_GUARDED_BY(mutex_) = false;
-  std::vector<std::weak_ptr<GrpcStream>> streams_ RT_GUARDED_BY(mutex_);  // all that there are
-  std::thread closer_ RT_GUARDED_BY(mutex_);
-  std::vector<std::thread> io_threads_;
-};
-
-// ---- life ----------------------------------------------------------------------------------------
+}  // namespace
 
 GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld& world)
     : world_(world), server_(std::move(server)), connected_(world.addresses.size()) {
@@ -241,117 +182,6 @@ void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {
   ++ended_;
   changed_.NotifyAll();
 }
-
-// ---- connecting ----------------------------------------------------------------------------------
-
-void GrpcTransport::Remember(const std::shared_ptr<GrpcStream>& stream) {
-  MutexLock lock(&mutex_);
-  std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
-  streams_.push_back(stream);
-}
-
-void GrpcTransport::Dial(int peer) {
-  const auto stream = std::make_shared<DialledStream>(
-      DialGrpc(world_.addresses[peer], server_->options), server_->queue.get(), this);
-  stream->peer = peer;
-  stream->WriteFirst(HelloFrame(peer));
-  Remember(stream);
-  stream->Start();
-}
-
-void GrpcTransport::AcceptNext() {
-  const auto stream = std::make_shared<AcceptedStream>(server_->queue.get(), this);
-  Remember(stream);
-  AcceptedStream* const accepted = stream.get();  // the call under way holds it
-  stream->Accept(&server_->service, [this, accepted](bool ok) {
-    if (!ok) return;
-    accepted->LimitGreeting(std::chrono::system_clock::now() + kGreetingLimit);
-    AcceptNext();
-  });
-}
-
-OutgoingFrame GrpcTransport::HelloFrame(int peer) const {
-  return ControlFrame(FrameKind::kHello, world_.generation,
-                      HelloPayload({.rank = rank(), .peer = peer, .world_size = world_size()}));
-}
-
-StatusOr<Hello> GrpcTransport::ReadHello(ByteCursor* bytes) const {
-  std::array<std::byte, kFrameHeaderBytes> encoded;
-  if (!bytes->Read(encoded)) return DataLoss("less than a frame");
-  RT_ASSIGN_OR_RETURN(const FrameHeader header, DecodeHeader(encoded));
-  if (header.kind != FrameKind::kHello) return DataLoss("no hello");
-  if (header.generation != world_.generation) {
-    return FailedPrecondition(fmt::format("this is generation {} of the job, not {}",
-                                          world_.generation, header.generation));
-  }
-  RT_ASSIGN_OR_RETURN(const std::string payload, ReadControlPayload(header, bytes));
-  RT_ASSIGN_OR_RETURN(const Hello hello, ParseHello(payload));
-  if (hello.peer != rank()) {
-    return FailedPrecondition(fmt::format("this is rank {}, not {}", rank(), hello.peer));
-  }
-  if (hello.world_size != world_size()) {
-    return FailedPrecondition(
-        fmt::format("this world has {} ranks, not {}", world_size(), hello.world_size));
-  }
-  return hello;
-}
-
-Status GrpcTransport::CheckStranger(const Hello& hello) {
-  if (hello.rank <= rank() || hello.rank >= world_size()) {
-    return FailedPrecondition(fmt::format("rank {} does not dial rank {}", hello.rank, rank()));
-  }
-  MutexLock lock(&mutex_);
-  if (closing_) return FailedPrecondition(fmt::format("rank {} is leaving", rank()));
-  if (connected_[hello.rank] != nullptr) {
-    return AlreadyExists(fmt::format("there is a rank {} already", hello.rank));
-  }
-  return {};
-}
-
-// The first message of a stream. False: this is nobody to talk to.
-bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
-  const StatusOr<Hello> hello = ReadHello(bytes);
-  if (stream->peer >= 0) {  // the answer of a rank that we have dialled
-    if (hello.ok() && hello->rank == stream->peer) {
-      Admit(stream, stream->peer);
-      return true;
-    }
-    Abort({StatusCode::kFailedPrecondition,
-           fmt::format(
-               "whoever answers at {} is not rank {}: {}", world_.addresses[stream->peer],
-               stream->peer,
-               hello.ok() ? fmt::format("it is rank {}", hello->rank) : hello.status().message())});
-    return false;
-  }
-  auto* const accepted = static_cast<AcceptedStream*>(stream);
-  const Status status = hello.ok() ? CheckStranger(*hello) : hello.status();
-  if (!status.ok()) {
-    LogWarning(fmt::format("rank {} turned away a connection: {}", rank(), status.message()));
-    accepted->Refuse(status.message());
-    return false;
-  }
-  accepted->EndLimit();
-  stream->WriteFirst(HelloFrame(hello->rank));
-  Admit(stream, hello->rank);
-  return true;
-}
-
-void GrpcTransport::Admit(GrpcStream* stream, int peer) {
-  stream->peer = peer;
-  stream->greeted = true;
-  stream->Attach(messages_[peer].get());
-  bool closing = false;
-  {
-    MutexLock lock(&mutex_);
-    connected_[peer] = stream->shared_from_this();
-    ++greeted_;
-    closing = closing_;
-    changed_.NotifyAll();
-  }
-  if (closing) stream->CloseAfterWriting();  // it came too late to be told with the others
-}
-
-}  // namespace
 
 StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::unique_ptr<GrpcListener> listener,
                                                  const GrpcWorld& world) {
