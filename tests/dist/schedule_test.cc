@@ -156,12 +156,13 @@ TEST(Schedule, WaitsForExactlyWhatItConflictsWith) {
 std::pair<uint64_t, uint64_t> Checks(const Plan& sender, const Collective& sent,
                                      const Plan& receiver, const Collective& expected) {
   uint64_t of_sender = 0, of_receiver = 0;
-  for (const ScheduledOperation& operation : Schedule(sender, 0, sent).operations()) {
+  const Schedule sending(sender, 0, sent), receiving(receiver, 1, expected);
+  for (const ScheduledOperation& operation : sending.operations()) {
     if (operation.kind == StepKind::kSend && operation.peer == 1) {
       of_sender = operation.label.check;
     }
   }
-  for (const ScheduledOperation& operation : Schedule(receiver, 1, expected).operations()) {
+  for (const ScheduledOperation& operation : receiving.operations()) {
     if (operation.kind != StepKind::kSend && operation.peer == 0) {
       of_receiver = operation.label.check;
     }
