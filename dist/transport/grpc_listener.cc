@@ -28,9 +28,9 @@ void SetCommonArguments(const GrpcOptions& options, const Set& set) {
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);        // and whoever gets them does not mind
 }
 
-// gRPC stops its own threads with the last of its objects, and may wait ten seconds for one of them.
-// So once it has been started it stays, as long as the process does. Its log is for those who look
-// into gRPC: what matters of it is in our errors.
+// gRPC stops its own threads with the last of its objects, and may wait ten seconds for one of
+// them. So once it has been started it stays, as long as the process does. Its log is for those who
+// look into gRPC: what matters of it is in our errors.
 void StartGrpcForGood() {
   static const bool once = [] {
     gpr_set_log_function([](gpr_log_func_args* line) { LogDebug(line->message); });

@@ -67,7 +67,7 @@ void RunGrpcCallbacks(grpc::CompletionQueue* queue) {
   }
 }
 
-// ---- both ends -----------------------------------------------------------------------------------
+// ---- both ends ----------------------------------------------------------------------------------
 
 void* GrpcStream::Tag(Handler handler) {
   return NewGrpcTag([self = shared_from_this(), handler](bool ok) { (self.get()->*handler)(ok); });
@@ -208,7 +208,7 @@ void GrpcStream::Deliver() {
 
 void GrpcStream::End() { observer_->OnEnd(this, Reason()); }
 
-// ---- the end that dials --------------------------------------------------------------------------
+// ---- the end that dials -------------------------------------------------------------------------
 
 DialledStream::DialledStream(std::shared_ptr<grpc::Channel> channel, grpc::CompletionQueue* queue,
                              Observer* observer)
@@ -228,7 +228,7 @@ void DialledStream::OnPeerEnded() {
   call_->Finish(&status_, NewGrpcTag([self = shared_from_this(), this](bool) { End(); }));
 }
 
-// ---- the end that is dialled ---------------------------------------------------------------------
+// ---- the end that is dialled --------------------------------------------------------------------
 
 void AcceptedStream::Accept(RawService* service, std::function<void(bool ok)> on_dialled) {
   service->RequestExchange(

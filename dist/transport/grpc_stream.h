@@ -5,8 +5,8 @@
 //   dialled   Start ───────────────────> OnMessage ... CloseAfterWriting ──> OnEnd
 //   accepted  Accept ── they dial us ──> OnMessage ... CloseAfterWriting ──> OnEnd
 //
-// The payload of a data frame is handed to gRPC as a slice over the sender's memory; the slice keeps
-// the SendOperation, and gRPC lets go of the slice when the kernel has the bytes.
+// The payload of a data frame is handed to gRPC as a slice over the sender's memory; the slice
+// keeps the SendOperation, and gRPC lets go of the slice when the kernel has the bytes.
 //
 // Every call of gRPC's that is under way holds a reference to its stream, so that a stream lives at
 // least as long as they.

@@ -120,7 +120,7 @@ void GrpcTransport::Close() {
   server_->server->Shutdown(std::chrono::system_clock::now() + kClosingLimit / 2);
 }
 
-// ---- operations ----------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 std::shared_ptr<GrpcStream> GrpcTransport::StreamOf(int peer) {
   MutexLock lock(&mutex_);
@@ -149,7 +149,7 @@ void GrpcTransport::Receive(int peer, const MessageLabel& label, std::span<std::
   Pump(peer);
 }
 
-// ---- what streams bring --------------------------------------------------------------------------
+// ---- what streams bring -------------------------------------------------------------------------
 
 void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
   if (!stream->greeted && !Greet(stream, bytes)) return;

@@ -1,5 +1,5 @@
-// What a peer's frames do; the other half of peer_messages.cc. Nothing in them is believed before it
-// has been checked.
+// What a peer's frames do; the other half of peer_messages.cc. Nothing in them is believed before
+// it has been checked.
 #include <fmt/format.h>
 
 #include <array>

@@ -85,7 +85,7 @@ class Transport {
   virtual void Abort(const Status& cause) = 0;
 };
 
-// ---- for those who implement it ------------------------------------------------------------------
+// ---- for those who implement it -----------------------------------------------------------------
 
 enum class Direction { kSend, kReceive };
 

@@ -135,7 +135,7 @@ TEST(GrpcTransport, StrangersDisturbNobody) {
   for (const int socket : strangers) close(socket);
 }
 
-// ---- other processes: tests/dist/transport_rank_main.cc ------------------------------------------
+// ---- other processes: tests/dist/transport_rank_main.cc -----------------------------------------
 
 struct RemoteRank {
   explicit RemoteRank(const std::string& address_of_zero)

@@ -218,7 +218,7 @@ TEST_F(PeerMessagesTest, AnAbortBringsItsCause) {
   EXPECT_EQ(receiver_.peer_state(), PeerMessages::PeerState::kStopped);
 }
 
-// ---- peers that do not keep to it ----------------------------------------------------------------
+// ---- peers that do not keep to it ---------------------------------------------------------------
 
 TEST_F(PeerMessagesTest, WhatAPeerMayNotSayIsAnError) {
   const auto refused = [&](const std::vector<FrameHeader>& headers) {
