@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 
 apps/install_packages.sh --tests
 case "${1:-}" in
-  address) preset=asan; folders=(core layers optim data apps) ;;
-  thread) preset=tsan; folders=(core data); export OMP_NUM_THREADS=1 ;;
+  address) preset=asan; folders=(core layers optim data dist apps) ;;
+  thread) preset=tsan; folders=(core data dist); export OMP_NUM_THREADS=1 ;;
   *) echo "usage: tests/sanitize.sh address|thread [arguments for ctest]" >&2; exit 2 ;;
 esac
 shift

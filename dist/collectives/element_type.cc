@@ -1,0 +1,52 @@
+#include "dist/collectives/element_type.h"
+
+#include "core/check.h"
+
+namespace ringtail {
+namespace {
+
+template <typename T>
+void Add(std::byte* sum, const std::byte* addend, size_t bytes) {
+  auto* __restrict to = reinterpret_cast<T*>(sum);
+  const auto* __restrict from = reinterpret_cast<const T*>(addend);
+  for (size_t i = 0; i < bytes / sizeof(T); ++i) to[i] += from[i];
+}
+
+}  // namespace
+
+size_t ElementBytes(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+      return sizeof(float);
+    case ElementType::kDouble:
+      return sizeof(double);
+    case ElementType::kInt64:
+      return sizeof(int64_t);
+  }
+  RT_CHECK(false, "every type of element has a size");
+}
+
+std::string_view ElementTypeName(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+      return "float";
+    case ElementType::kDouble:
+      return "double";
+    case ElementType::kInt64:
+      return "int64";
+  }
+  RT_CHECK(false, "every type of element has a name");
+}
+
+void AddElements(ElementType type, std::byte* sum, const std::byte* addend, size_t bytes) {
+  switch (type) {
+    case ElementType::kFloat:
+      return Add<float>(sum, addend, bytes);
+    case ElementType::kDouble:
+      return Add<double>(sum, addend, bytes);
+    case ElementType::kInt64:
+      return Add<uint64_t>(sum, addend, bytes);  // the same bits, and no undefined overflow
+  }
+}
+
+}  // namespace ringtail

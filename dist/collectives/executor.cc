@@ -1,0 +1,209 @@
+#include "dist/collectives/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/trace.h"
+#include "dist/transport/completion_queue.h"
+
+namespace ringtail {
+namespace {
+
+// A transport that has been aborted completes all operations at once; this long is for machines
+// that do not get to it.
+constexpr std::chrono::minutes kDrainLimit{5};
+constexpr size_t kSlotAlignment = 64;
+
+// One collective while it runs.
+class Execution {
+ public:
+  Execution(Transport* transport, const ExecutorOptions& options, std::span<std::byte> staging,
+            const Schedule& schedule, uint64_t sequence, std::byte* array);
+
+  Status Execute();
+
+ private:
+  struct State {
+    int waits_for = 0;          // operations that have not ended
+    bool under_way = false;     // between its call and its completion
+    bool received = false;      // staged: its message lies in the slot
+    std::byte* slot = nullptr;  // staged, from its call to its end
+  };
+
+  std::string Where(int index) const;
+  size_t BytesOf(const ScheduledOperation& operation) const {
+    return operation.range.count * element_bytes_;
+  }
+  std::byte* ArrayAt(const ScheduledOperation& operation) const {
+    return array_ + operation.range.offset * element_bytes_;
+  }
+  void Start(int index, std::byte* memory);
+  void StartStaged();
+  void OnCompletion(int index);
+  void End(int index);
+  Status Fail(const Status& cause);
+  Status Stalled() const;
+
+  Transport* const transport_;
+  const ExecutorOptions& options_;
+  const Schedule& schedule_;
+  const std::span<const ScheduledOperation> operations_;
+  const uint64_t sequence_;
+  std::byte* const array_;
+  const size_t element_bytes_;
+
+  CompletionQueue queue_;
+  std::vector<State> states_;
+  std::vector<std::byte*> free_slots_;
+  size_t next_staged_ = 0;  // no staged operation before this one still needs a slot
+  size_t under_way_ = 0;
+};
+
+Execution::Execution(Transport* transport, const ExecutorOptions& options,
+                     std::span<std::byte> staging, const Schedule& schedule, uint64_t sequence,
+                     std::byte* array)
+    : transport_(transport),
+      options_(options),
+      schedule_(schedule),
+      operations_(schedule.operations()),
+      sequence_(sequence),
+      array_(array),
+      element_bytes_(ElementBytes(schedule.collective().type)),
+      states_(operations_.size()) {
+  for (size_t i = 0; i < states_.size(); ++i) states_[i].waits_for = operations_[i].waits_for;
+  const size_t largest = schedule.largest_staged_elements() * element_bytes_;
+  RT_CHECK(largest <= staging.size(), "a segment fits into the staging area");
+  if (largest == 0) return;
+  const size_t slot_bytes = (largest + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  const size_t slots = std::max<size_t>(1, staging.size() / slot_bytes);
+  for (size_t i = std::min(slots, operations_.size()); i-- > 0;) {
+    free_slots_.push_back(staging.data() + i * slot_bytes);
+  }
+}
+
+Status Execution::Execute() {
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    if (states_[i].waits_for == 0 && !operations_[i].staged) Start(i, ArrayAt(operations_[i]));
+  }
+  StartStaged();
+  while (under_way_ > 0) {
+    Completion completion;
+    if (!queue_.Next(&completion, std::chrono::steady_clock::now() + options_.stall_timeout)) {
+      return Fail(Stalled());
+    }
+    const int index = static_cast<int>(completion.id);
+    states_[index].under_way = false;
+    --under_way_;
+    if (!completion.status.ok()) return Fail(completion.status.Annotate(Where(index)));
+    OnCompletion(index);
+  }
+  return {};
+}
+
+void Execution::Start(int index, std::byte* memory) {
+  const ScheduledOperation& operation = operations_[index];
+  MessageLabel label = operation.label;
+  label.tag.collective = sequence_;
+  const CompletionTarget done{.queue = &queue_, .id = static_cast<uint64_t>(index)};
+  states_[index].under_way = true;
+  ++under_way_;
+  if (operation.kind == StepKind::kSend) {
+    transport_->Send(operation.peer, label, {memory, BytesOf(operation)}, done);
+  } else {
+    transport_->Receive(operation.peer, label, {memory, BytesOf(operation)}, done);
+  }
+}
+
+// Gives free slots to the next staged receives.
+void Execution::StartStaged() {
+  for (; next_staged_ < operations_.size() && !free_slots_.empty(); ++next_staged_) {
+    if (!operations_[next_staged_].staged) continue;
+    State& state = states_[next_staged_];
+    state.slot = free_slots_.back();
+    free_slots_.pop_back();
+    Start(static_cast<int>(next_staged_), state.slot);
+  }
+}
+
+void Execution::OnCompletion(int index) {
+  if (!operations_[index].staged) return End(index);
+  states_[index].received = true;
+  if (states_[index].waits_for == 0) End(index);
+}
+
+// `index` is through, but for the sum, and may end others that have waited for it.
+void Execution::End(int first) {
+  std::vector<int> ending{first};
+  while (!ending.empty()) {
+    const int index = ending.back();
+    ending.pop_back();
+    const ScheduledOperation& operation = operations_[index];
+    if (std::byte* slot = std::exchange(states_[index].slot, nullptr)) {
+      if (operation.kind == StepKind::kReceiveReduce) {
+        AddElements(schedule_.collective().type, ArrayAt(operation), slot, BytesOf(operation));
+      } else {
+        std::memcpy(ArrayAt(operation), slot, BytesOf(operation));
+      }
+      free_slots_.push_back(slot);
+      StartStaged();
+    }
+    for (const int follower : operation.followers) {
+      if (--states_[follower].waits_for > 0) continue;
+      if (!operations_[follower].staged) {
+        Start(follower, ArrayAt(operations_[follower]));
+      } else if (states_[follower].received) {
+        ending.push_back(follower);
+      }
+    }
+  }
+}
+
+std::string Execution::Where(int index) const {
+  return fmt::format("{} {} on rank {}, round {} of {}", schedule_.collective().name, sequence_,
+                     transport_->rank(), operations_[index].round + 1, schedule_.rounds());
+}
+
+// Names the first operation that is under way: the others may only be waiting for it.
+Status Execution::Stalled() const {
+  size_t first = 0;
+  while (!states_[first].under_way) ++first;
+  const ScheduledOperation& operation = operations_[first];
+  MessageTag tag = operation.label.tag;
+  tag.collective = sequence_;
+  const bool send = operation.kind == StepKind::kSend;
+  const Status status(StatusCode::kDeadlineExceeded,
+                      fmt::format("no operation ended for {} ms", options_.stall_timeout.count()));
+  return status
+      .Annotate(DescribeOperation(send ? Direction::kSend : Direction::kReceive, operation.peer,
+                                  tag, BytesOf(operation)))
+      .Annotate(Where(static_cast<int>(first)));
+}
+
+// Ends the world, and waits until the transport has let go of our memory.
+Status Execution::Fail(const Status& cause) {
+  transport_->Abort(cause);
+  const Deadline deadline = std::chrono::steady_clock::now() + kDrainLimit;
+  for (; under_way_ > 0; --under_way_) {
+    Completion completion;
+    RT_CHECK(queue_.Next(&completion, deadline), "an aborted transport completes its operations");
+  }
+  return cause;
+}
+
+}  // namespace
+
+Executor::Executor(Transport* transport, const ExecutorOptions& options)
+    : transport_(transport), options_(options), staging_(options.staging_bytes) {}
+
+Status Executor::RunOnBytes(const Schedule& schedule, uint64_t sequence, std::byte* array) {
+  const ScopedSpan span(schedule.collective().name, "collective");
+  return Execution(transport_, options_, {staging_.data(), staging_.size_bytes()}, schedule,
+                   sequence, array)
+      .Execute();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,50 @@
+// ByteCursor: reads bytes that lie in several pieces as if they were one after the other, and
+// copies each once. Thread-safety: none.
+#ifndef RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
+#define RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace ringtail {
+
+class ByteCursor {
+ public:
+  using Pieces = std::span<const std::span<const std::byte>>;
+
+  // `pieces` and what they refer to must outlive the cursor.
+  explicit ByteCursor(Pieces pieces) : pieces_(pieces) {
+    for (const auto& piece : pieces_) left_ += piece.size();
+  }
+
+  size_t left() const { return left_; }
+
+  // The next to.size() bytes, or false if there are not as many left.
+  bool Read(std::span<std::byte> to) {
+    if (to.size() > left_) return false;
+    left_ -= to.size();
+    while (!to.empty()) {
+      const std::span<const std::byte> rest = pieces_.front().subspan(offset_);
+      const size_t bytes = std::min(rest.size(), to.size());
+      if (bytes > 0) std::memcpy(to.data(), rest.data(), bytes);
+      to = to.subspan(bytes);
+      offset_ += bytes;
+      if (bytes == rest.size()) {
+        pieces_ = pieces_.subspan(1);
+        offset_ = 0;
+      }
+    }
+    return true;
+  }
+
+ private:
+  Pieces pieces_;
+  size_t offset_ = 0;  // in the first piece
+  size_t left_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_

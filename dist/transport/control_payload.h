@@ -1,0 +1,33 @@
+// The payloads of kHello and kAbort frames (dist/transport/transport.proto), made and read.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
+#define RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core/status.h"
+#include "dist/transport/byte_cursor.h"
+#include "dist/transport/frame.h"
+
+namespace ringtail {
+
+struct Hello {
+  int rank = 0, peer = 0, world_size = 0;
+};
+
+std::string HelloPayload(const Hello& hello);
+StatusOr<Hello> ParseHello(const std::string& payload);
+
+// Long messages are cut, so that they fit.
+std::string AbortPayload(const Status& cause);
+// The cause; DataLoss if the payload does not have one.
+Status ParseAbort(const std::string& payload);
+
+// The payload that `header` announces, checked against its checksum. `header` is of kind kHello or
+// kAbort, so that the payload is small.
+StatusOr<std::string> ReadControlPayload(const FrameHeader& header, ByteCursor* bytes);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_

@@ -1,0 +1,127 @@
+// How streams between ranks begin: who dials says hello, who is dialled checks it and answers, and
+// both know whom they talk to before a message is read.
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "core/logging.h"
+#include "dist/transport/frame.h"
+#include "dist/transport/grpc_world.h"
+
+namespace ringtail {
+namespace {
+
+// For whoever dials to say who it is.
+constexpr std::chrono::seconds kGreetingLimit{5};
+
+}  // namespace
+
+void GrpcTransport::Remember(const std::shared_ptr<GrpcStream>& stream) {
+  MutexLock lock(&mutex_);
+  std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
+  streams_.push_back(stream);
+}
+
+void GrpcTransport::Dial(int peer) {
+  const auto stream = std::make_shared<DialledStream>(
+      DialGrpc(world_.addresses[peer], server_->options), server_->queue.get(), this);
+  stream->peer = peer;
+  stream->WriteFirst(HelloFrame(peer));
+  Remember(stream);
+  stream->Start();
+}
+
+void GrpcTransport::AcceptNext() {
+  const auto stream = std::make_shared<AcceptedStream>(server_->queue.get(), this);
+  Remember(stream);
+  AcceptedStream* const accepted = stream.get();  // the call under way holds it
+  stream->Accept(&server_->service, [this, accepted](bool ok) {
+    if (!ok) return;
+    accepted->LimitGreeting(std::chrono::system_clock::now() + kGreetingLimit);
+    AcceptNext();
+  });
+}
+
+OutgoingFrame GrpcTransport::HelloFrame(int peer) const {
+  return ControlFrame(FrameKind::kHello, world_.generation,
+                      HelloPayload({.rank = rank(), .peer = peer, .world_size = world_size()}));
+}
+
+StatusOr<Hello> GrpcTransport::ReadHello(ByteCursor* bytes) const {
+  std::array<std::byte, kFrameHeaderBytes> encoded;
+  if (!bytes->Read(encoded)) return DataLoss("less than a frame");
+  RT_ASSIGN_OR_RETURN(const FrameHeader header, DecodeHeader(encoded));
+  if (header.kind != FrameKind::kHello) return DataLoss("no hello");
+  if (header.generation != world_.generation) {
+    return FailedPrecondition(fmt::format("this is generation {} of the job, not {}",
+                                          world_.generation, header.generation));
+  }
+  RT_ASSIGN_OR_RETURN(const std::string payload, ReadControlPayload(header, bytes));
+  RT_ASSIGN_OR_RETURN(const Hello hello, ParseHello(payload));
+  if (hello.peer != rank()) {
+    return FailedPrecondition(fmt::format("this is rank {}, not {}", rank(), hello.peer));
+  }
+  if (hello.world_size != world_size()) {
+    return FailedPrecondition(
+        fmt::format("this world has {} ranks, not {}", world_size(), hello.world_size));
+  }
+  return hello;
+}
+
+Status GrpcTransport::CheckStranger(const Hello& hello) {
+  if (hello.rank <= rank() || hello.rank >= world_size()) {
+    return FailedPrecondition(fmt::format("rank {} does not dial rank {}", hello.rank, rank()));
+  }
+  MutexLock lock(&mutex_);
+  if (closing_) return FailedPrecondition(fmt::format("rank {} is leaving", rank()));
+  if (connected_[hello.rank] != nullptr) {
+    return AlreadyExists(fmt::format("there is a rank {} already", hello.rank));
+  }
+  return {};
+}
+
+// The first message of a stream. False: this is nobody to talk to.
+bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
+  const StatusOr<Hello> hello = ReadHello(bytes);
+  if (stream->peer >= 0) {  // the answer of a rank that we have dialled
+    if (hello.ok() && hello->rank == stream->peer) {
+      Admit(stream, stream->peer);
+      return true;
+    }
+    Abort({StatusCode::kFailedPrecondition,
+           fmt::format(
+               "whoever answers at {} is not rank {}: {}", world_.addresses[stream->peer],
+               stream->peer,
+               hello.ok() ? fmt::format("it is rank {}", hello->rank) : hello.status().message())});
+    return false;
+  }
+  auto* const accepted = static_cast<AcceptedStream*>(stream);
+  const Status status = hello.ok() ? CheckStranger(*hello) : hello.status();
+  if (!status.ok()) {
+    LogWarning(fmt::format("rank {} turned away a connection: {}", rank(), status.message()));
+    accepted->Refuse(status.message());
+    return false;
+  }
+  accepted->EndLimit();
+  stream->WriteFirst(HelloFrame(hello->rank));
+  Admit(stream, hello->rank);
+  return true;
+}
+
+void GrpcTransport::Admit(GrpcStream* stream, int peer) {
+  stream->peer = peer;
+  stream->greeted = true;
+  stream->Attach(messages_[peer].get());
+  bool closing = false;
+  {
+    MutexLock lock(&mutex_);
+    connected_[peer] = stream->shared_from_this();
+    ++greeted_;
+    closing = closing_;
+    changed_.NotifyAll();
+  }
+  if (closing) stream->CloseAfterWriting();  // it came too late to be told with the others
+}
+
+}  // namespace ringtail

@@ -1,0 +1,197 @@
+#include "dist/transport/grpc_transport.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/check.h"
+#include "core/thread_budget.h"
+#include "dist/transport/control_payload.h"
+#include "dist/transport/grpc_world.h"
+
+namespace ringtail {
+namespace {
+
+// For the last frames to get through before connections are cut. A peer that has stopped reading
+// may hold our memory for as long.
+constexpr std::chrono::seconds kClosingLimit{2};
+
+}  // namespace
+
+GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld& world)
+    : world_(world), server_(std::move(server)), connected_(world.addresses.size()) {
+  for (int peer = 0; peer < world_size(); ++peer) {
+    messages_.push_back(peer == rank()
+                            ? nullptr
+                            : std::make_unique<PeerMessages>(peer, world_.generation, ending_));
+  }
+}
+
+GrpcTransport::~GrpcTransport() {
+  EndWith({StatusCode::kUnavailable, fmt::format("rank {} has left the world", rank())},
+          ControlFrame(FrameKind::kGoodbye, world_.generation));
+  std::thread closer;
+  {
+    MutexLock lock(&mutex_);
+    // Whoever has ended it may just be about to start it.
+    while (!closer_.joinable()) changed_.Wait(&mutex_);
+    closer = std::move(closer_);
+  }
+  closer.join();
+  server_->queue->Shutdown();
+  for (std::thread& thread : io_threads_) thread.join();
+  server_->server.reset();
+}
+
+Status GrpcTransport::Connect() {
+  for (int i = 0; i < server_->options.io_threads; ++i) {
+    io_threads_.emplace_back([this] {
+      SetThreadName("rt-grpc");
+      RunGrpcCallbacks(server_->queue.get());
+    });
+  }
+  AcceptNext();
+  for (int peer = 0; peer < rank(); ++peer) Dial(peer);
+
+  const auto timeout = server_->options.connect_timeout;
+  const Deadline deadline = std::chrono::steady_clock::now() + timeout;
+  std::string missing;
+  {
+    MutexLock lock(&mutex_);
+    bool in_time = true;
+    while (in_time && !closing_ && greeted_ + 1 < world_size()) {
+      in_time = changed_.WaitUntil(&mutex_, deadline);
+    }
+    if (!closing_ && greeted_ + 1 == world_size()) return {};
+    for (int peer = 0; peer < world_size(); ++peer) {
+      if (peer == rank() || connected_[peer] != nullptr) continue;
+      missing +=
+          fmt::format("{}rank {} ({})", missing.empty() ? "" : ", ", peer, world_.addresses[peer]);
+    }
+  }
+  Abort({StatusCode::kDeadlineExceeded,
+         fmt::format("rank {} has waited {} ms for {}", rank(), timeout.count(), missing)});
+  return ending_->cause();
+}
+
+void GrpcTransport::EndWith(const Status& cause, const OutgoingFrame& last) {
+  if (!ending_->Set(cause)) return;
+  for (const auto& messages : messages_) {
+    if (messages != nullptr) messages->End(last);
+  }
+  std::vector<std::shared_ptr<GrpcStream>> streams;
+  {
+    MutexLock lock(&mutex_);
+    streams = connected_;
+    closing_ = true;
+  }
+  for (const auto& stream : streams) {
+    if (stream != nullptr) stream->CloseAfterWriting();
+  }
+  MutexLock lock(&mutex_);
+  closer_ = std::thread([this] {
+    SetThreadName("rt-grpc-close");
+    Close();
+  });
+  changed_.NotifyAll();
+}
+
+void GrpcTransport::End(const Status& cause, const Status& seen_by_peers) {
+  EndWith(cause, ControlFrame(FrameKind::kAbort, world_.generation, AbortPayload(seen_by_peers)));
+}
+
+// Waits until the peers have seen that we end, and then ends every stream and connection; those
+// that gRPC still holds memory for, too.
+void GrpcTransport::Close() {
+  const Deadline deadline = std::chrono::steady_clock::now() + kClosingLimit;
+  std::vector<std::weak_ptr<GrpcStream>> streams;
+  std::vector<std::shared_ptr<GrpcStream>> connected(world_size());
+  {
+    MutexLock lock(&mutex_);
+    bool in_time = true;
+    while (in_time && ended_ < greeted_) in_time = changed_.WaitUntil(&mutex_, deadline);
+    streams = streams_;
+    connected.swap(connected_);
+  }
+  for (const auto& weak : streams) {
+    if (const auto stream = weak.lock()) stream->Cancel();
+  }
+  connected.clear();  // with a dialled stream goes its connection
+  server_->server->Shutdown(std::chrono::system_clock::now() + kClosingLimit / 2);
+}
+
+// ---- operations ---------------------------------------------------------------------------------
+
+std::shared_ptr<GrpcStream> GrpcTransport::StreamOf(int peer) {
+  MutexLock lock(&mutex_);
+  return connected_[peer];
+}
+
+void GrpcTransport::Pump(int peer) {
+  if (const auto stream = StreamOf(peer)) stream->Pump();
+}
+
+void GrpcTransport::Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                         CompletionTarget done) {
+  RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
+  const Status status =
+      messages_[peer]->Send(std::make_shared<SendOperation>(peer, label, bytes, done, ending_));
+  if (!status.ok()) Abort(status);
+  Pump(peer);
+}
+
+void GrpcTransport::Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+                            CompletionTarget done) {
+  RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
+  const Status status =
+      messages_[peer]->Receive({.peer = peer, .label = label, .bytes = bytes, .done = done});
+  if (!status.ok()) Abort(status);
+  Pump(peer);
+}
+
+// ---- what streams bring -------------------------------------------------------------------------
+
+void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
+  if (!stream->greeted && !Greet(stream, bytes)) return;
+  PeerMessages& messages = *messages_[stream->peer];
+  const Status status = messages.OnFrames(bytes);
+  const PeerMessages::PeerState state = messages.peer_state();
+  if (!status.ok()) {
+    // What a peer has told us goes on as it is: the rank that it comes from is in it.
+    End(status,
+        state == PeerMessages::PeerState::kStopped ? status : AbortSeenByPeer(rank(), status));
+  }
+  if (state == PeerMessages::PeerState::kLeft) stream->CloseAfterWriting();
+  stream->Pump();
+}
+
+void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {
+  if (!stream->greeted) {
+    if (stream->peer < 0) return;  // a stranger
+    Abort({StatusCode::kFailedPrecondition,
+           fmt::format("rank {} ({}) did not take rank {} in: {}", stream->peer,
+                       world_.addresses[stream->peer], rank(), reason)});
+    return;
+  }
+  if (messages_[stream->peer]->peer_state() == PeerMessages::PeerState::kHere) {
+    Abort({StatusCode::kUnavailable,
+           fmt::format("lost rank {} ({}): {}", stream->peer, world_.addresses[stream->peer],
+                       reason.empty() ? "the connection broke" : reason)});
+  }
+  MutexLock lock(&mutex_);
+  ++ended_;
+  changed_.NotifyAll();
+}
+
+StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::unique_ptr<GrpcListener> listener,
+                                                 const GrpcWorld& world) {
+  RT_CHECK(world.rank >= 0 && world.rank < static_cast<int>(world.addresses.size()),
+           "this rank is one of the world's");
+  // Listen makes no other kind.
+  auto transport = std::make_unique<GrpcTransport>(
+      std::unique_ptr<GrpcServer>(static_cast<GrpcServer*>(listener.release())), world);
+  RT_RETURN_IF_ERROR(transport->Connect());
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace ringtail

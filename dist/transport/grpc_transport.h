@@ -1,0 +1,67 @@
+// A world over gRPC: one process per rank, one stream per pair of ranks.
+//
+//   auto listener = GrpcListener::Listen("10.0.0.7:0", options);      every rank, first
+//   ... all ranks learn all addresses (rendezvous) ...
+//   auto transport = ConnectGrpc(std::move(*listener), world);        every rank, any order
+//
+// Every pair is connected at the start, not when it first has something to say: what cannot be
+// reached is named before the first step and not in the middle of a run, and every rank sees every
+// death itself, within the time that the kernel needs to say so (a killed process: at once). It
+// costs each rank world - 1 sockets, which is little up to some hundred ranks. Of two ranks the
+// higher one dials.
+//
+// A stranger who dials and does not say a proper hello within seconds is turned away; so is a rank
+// of another generation. Neither disturbs the world.
+//
+// Threads: `io_threads` named "rt-grpc" that read, write and copy to where Receives shall lie; and,
+// when the world ends, one named "rt-grpc-close". A Send is written by the thread that calls it, if
+// nothing else is being written to that peer.
+// No gRPC type appears here.
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+struct GrpcOptions {
+  std::chrono::milliseconds connect_timeout{30'000};
+  // A connection that brings nothing for so long is asked whether it lives, and is lost if it does
+  // not answer for so long. For dead hosts and cut cables: of a dead process the kernel tells.
+  std::chrono::milliseconds keepalive_time{5'000}, keepalive_timeout{10'000};
+  int io_threads = 1;
+};
+
+// A socket that peers can dial.
+class GrpcListener {
+ public:
+  // "127.0.0.1:0" (any free port), "[::1]:4000", "unix:/run/user/1000/rank0.sock".
+  static StatusOr<std::unique_ptr<GrpcListener>> Listen(const std::string& address,
+                                                        const GrpcOptions& options);
+  virtual ~GrpcListener() = default;
+
+  // As given, with the port that is really used.
+  virtual const std::string& address() const = 0;
+};
+
+struct GrpcWorld {
+  int rank = 0;
+  uint32_t generation = 0;             // of the world; the same on every rank
+  std::vector<std::string> addresses;  // of every rank's listener, by rank
+};
+
+// Waits until this rank is connected to every other. DeadlineExceeded with the ranks and addresses
+// that are missing after connect_timeout; FailedPrecondition if a peer turns us away.
+StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::unique_ptr<GrpcListener> listener,
+                                                 const GrpcWorld& world);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_

@@ -1,0 +1,77 @@
+// GrpcTransport: the Transport that ConnectGrpc makes. Its code is in grpc_transport.cc (life,
+// operations, what streams bring) and grpc_greeting.cc (how streams begin).
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "dist/transport/control_payload.h"
+#include "dist/transport/grpc_listener.h"
+#include "dist/transport/grpc_stream.h"
+#include "dist/transport/grpc_transport.h"
+#include "dist/transport/operation.h"
+#include "dist/transport/peer_messages.h"
+
+namespace ringtail {
+
+class GrpcTransport : public Transport, public GrpcStream::Observer {
+ public:
+  GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld& world);
+  ~GrpcTransport() override;
+
+  Status Connect() RT_EXCLUDES(mutex_);
+
+  int rank() const override { return world_.rank; }
+  int world_size() const override { return static_cast<int>(world_.addresses.size()); }
+  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+            CompletionTarget done) override;
+  void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+               CompletionTarget done) override;
+  void Abort(const Status& cause) override { End(cause, AbortSeenByPeer(rank(), cause)); }
+
+  void OnMessage(GrpcStream* stream, ByteCursor* bytes) override;
+  void OnEnd(GrpcStream* stream, const std::string& reason) override;
+
+ private:
+  std::shared_ptr<GrpcStream> StreamOf(int peer) RT_EXCLUDES(mutex_);
+  void Pump(int peer);
+  void Dial(int peer) RT_EXCLUDES(mutex_);
+  void AcceptNext() RT_EXCLUDES(mutex_);
+  OutgoingFrame HelloFrame(int peer) const;
+  StatusOr<Hello> ReadHello(ByteCursor* bytes) const;
+  bool Greet(GrpcStream* stream, ByteCursor* bytes) RT_EXCLUDES(mutex_);
+  Status CheckStranger(const Hello& hello) RT_EXCLUDES(mutex_);
+  void Admit(GrpcStream* stream, int peer) RT_EXCLUDES(mutex_);
+  void Remember(const std::shared_ptr<GrpcStream>& stream) RT_EXCLUDES(mutex_);
+
+  void End(const Status& cause, const Status& seen_by_peers);
+  void EndWith(const Status& cause, const OutgoingFrame& last) RT_EXCLUDES(mutex_);
+  void Close() RT_EXCLUDES(mutex_);  // body of closer_
+
+  const GrpcWorld world_;
+  const std::unique_ptr<GrpcServer> server_;
+  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  // By rank; none for this one.
+  std::vector<std::unique_ptr<PeerMessages>> messages_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  // By rank; none before it is greeted.
+  std::vector<std::shared_ptr<GrpcStream>> connected_ RT_GUARDED_BY(mutex_);
+  int greeted_ RT_GUARDED_BY(mutex_) = 0;  // streams that have been connected
+  int ended_ RT_GUARDED_BY(mutex_) = 0;    // of them, those whose stream has ended
+  bool closing_ RT_GUARDED_BY(mutex_) = false;
+  std::vector<std::weak_ptr<GrpcStream>> streams_ RT_GUARDED_BY(mutex_);  // all that there are
+  std::thread closer_ RT_GUARDED_BY(mutex_);
+  std::vector<std::thread> io_threads_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_

@@ -1,0 +1,80 @@
+// Operations of a transport that moves frames: from the call to the completion.
+//
+// The memory of a Send is referred to by whoever still has to write it, gRPC included, for as long
+// as it likes. So a SendOperation is shared, and completes when the last of them has let go of it.
+//
+// Ending: whether, and why, this rank's part in the world has ended. Shared with the operations,
+// whose completions tell it. Thread-safety: Ending any thread; operations as said in
+// peer_messages.h.
+#ifndef RINGTAIL_DIST_TRANSPORT_OPERATION_H_
+#define RINGTAIL_DIST_TRANSPORT_OPERATION_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+class Ending {
+ public:
+  // True for the first; the first cause stays.
+  bool Set(const Status& cause) RT_EXCLUDES(mutex_) {
+    MutexLock lock(&mutex_);
+    if (!cause_.ok()) return false;
+    cause_ = cause;
+    return true;
+  }
+  Status cause() const RT_EXCLUDES(mutex_) {  // OK: not ended
+    MutexLock lock(&mutex_);
+    return cause_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  Status cause_ RT_GUARDED_BY(mutex_);
+};
+
+struct SendOperation {
+  int peer;
+  MessageLabel label;
+  std::span<const std::byte> bytes;
+  CompletionTarget done;
+  std::shared_ptr<Ending> ending;
+
+  SendOperation(int to, const MessageLabel& as, std::span<const std::byte> memory,
+                CompletionTarget target, std::shared_ptr<Ending> world)
+      : peer(to), label(as), bytes(memory), done(target), ending(std::move(world)) {}
+  SendOperation(const SendOperation&) = delete;
+  SendOperation& operator=(const SendOperation&) = delete;
+  ~SendOperation() {
+    Status status = ending->cause();
+    if (!status.ok()) {
+      status = status.Annotate(DescribeOperation(Direction::kSend, peer, label.tag, bytes.size()));
+    }
+    done.queue->Put({done.id, std::move(status)});
+  }
+};
+
+struct ReceiveOperation {
+  int peer = 0;
+  MessageLabel label;
+  std::span<std::byte> bytes;
+  CompletionTarget done;
+
+  std::string Describe() const {
+    return DescribeOperation(Direction::kReceive, peer, label.tag, bytes.size());
+  }
+  // Once.
+  void Complete(const Status& status) const {
+    done.queue->Put({done.id, status.ok() ? status : status.Annotate(Describe())});
+  }
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_OPERATION_H_

@@ -1,0 +1,33 @@
+#include "dist/transport/transport.h"
+
+#include <fmt/format.h>
+
+namespace ringtail {
+
+std::string DescribeOperation(Direction direction, int peer, const MessageTag& tag, size_t bytes) {
+  const bool send = direction == Direction::kSend;
+  return fmt::format("{} {} bytes {} rank {} (collective {}, step {}, segment {})",
+                     send ? "sending" : "receiving", bytes, send ? "to" : "from", peer,
+                     tag.collective, tag.step, tag.segment);
+}
+
+Status CheckMatch(const MessageLabel& sent, size_t sent_bytes, const MessageLabel& expected,
+                  size_t expected_bytes) {
+  // The check first: where two ranks do different things, other lengths are only a consequence.
+  if (sent.check != expected.check) {
+    return FailedPrecondition(fmt::format(
+        "the two ranks do different things under this tag (check {:016x} sent, {:016x} expected)",
+        sent.check, expected.check));
+  }
+  if (sent_bytes != expected_bytes) {
+    return InvalidArgument(
+        fmt::format("the message has {} bytes, but {} were expected", sent_bytes, expected_bytes));
+  }
+  return {};
+}
+
+Status AbortSeenByPeer(int rank, const Status& cause) {
+  return cause.Annotate(fmt::format("rank {} stopped", rank));
+}
+
+}  // namespace ringtail

@@ -1,0 +1,105 @@
+// Transport: bytes between the ranks of a world. It knows nothing of sums, plans or gradients.
+//
+//   rank 0                                    rank 1
+//   transport.Send(1, label, bytes, done)     transport.Receive(0, label, memory, done)
+//   queue.Next(&completion, deadline)         queue.Next(&completion, deadline)
+//
+// Send and Receive only start an operation, and never wait. What became of it comes out of the
+// CompletionQueue that `done` names, so that one thread can have hundreds of operations under way,
+// and go on with whichever ends first.
+//
+// Which message meets which Receive: the one from that peer with the same tag, in any order, posted
+// before or after it. A tag is used once in each direction between two ranks.
+//
+// Memory. The bytes of a Send are read where they lie, and a Receive is written where it shall lie:
+// both spans belong to the transport from the call until the completion is in the queue, and not a
+// moment longer, errors included. A completed Send says that its memory is free again, not that the
+// peer has the message; it may, but need not, complete before the peer has posted its Receive.
+//
+// Data that nobody has asked for yet: a message may arrive before its Receive is posted. Between
+// two ranks at most a fixed number of such bytes may be under way or in memory; what exceeds them
+// waits at the sender until it is asked for. A message whose Receive is posted always gets through,
+// whatever else waits: ranks that post all they need cannot block each other.
+//
+// Errors. The first one is final and ends the transport of this rank: a peer that is lost, a
+// message whose length or check is not what its Receive expects, a corrupt frame, Abort. From then
+// on every operation, pending or new, completes with that status, and the peers are told, who end
+// theirs. An operation's status names the operation, the peer, the tag and the cause:
+//   "receiving 4096 bytes from rank 2 (collective 7, step 0, segment 3): <cause>"
+// A world that has had an error does not recover: who wants to go on makes a new one.
+//
+// Thread-safety: any thread. Destruction: once all operations have completed; a peer that still
+// waits for this rank then gets Unavailable.
+#ifndef RINGTAIL_DIST_TRANSPORT_TRANSPORT_H_
+#define RINGTAIL_DIST_TRANSPORT_TRANSPORT_H_
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/status.h"
+#include "dist/transport/completion_queue.h"
+
+namespace ringtail {
+
+// Which message of a world's life this is. A transport lives for one generation of the job (a world
+// that is formed anew gets the next number), so that the generation is not part of the tag; where
+// messages of an older one can still come in, each carries it and is refused.
+struct MessageTag {
+  uint64_t collective = 0;  // sequence number of the collective, the same on every rank
+  uint32_t step = 0;        // the how-manieth step from this sender to this receiver
+  uint32_t segment = 0;     // the how-manieth part of the step
+
+  auto operator<=>(const MessageTag&) const = default;
+};
+
+struct MessageLabel {
+  MessageTag tag;
+  // Says what the message is part of; must be equal at both ends. Ranks that mean different things
+  // by the same tag get an error and not each other's bytes.
+  uint64_t check = 0;
+};
+
+// Where the completion goes, and the number by which the caller knows the operation.
+struct CompletionTarget {
+  CompletionQueue* queue = nullptr;
+  uint64_t id = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+
+  // `peer` is another rank of the world. Messages of no bytes are messages, too.
+  virtual void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                    CompletionTarget done) = 0;
+  virtual void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+                       CompletionTarget done) = 0;
+
+  // Ends this rank's part in the world with `cause`, and tells the peers. The first cause stays.
+  virtual void Abort(const Status& cause) = 0;
+};
+
+// ---- for those who implement it -----------------------------------------------------------------
+
+enum class Direction { kSend, kReceive };
+
+// "receiving 4096 bytes from rank 2 (collective 7, step 0, segment 3)"
+std::string DescribeOperation(Direction direction, int peer, const MessageTag& tag, size_t bytes);
+
+// OK if a message of `sent_bytes` under `sent` is what a Receive of `expected_bytes` under
+// `expected` wants; InvalidArgument with both lengths, FailedPrecondition with both checks.
+Status CheckMatch(const MessageLabel& sent, size_t sent_bytes, const MessageLabel& expected,
+                  size_t expected_bytes);
+
+// The cause of an abort as the peers of `rank` see it: "rank 2 stopped: <cause>".
+Status AbortSeenByPeer(int rank, const Status& cause);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_TRANSPORT_H_
