@@ -3,10 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
+#include "layers/convolution/pointwise_convolution.h"
+#include "layers/convolution/separate_backward.h"
 #include "layers/convolution/winograd_convolution.h"
 #include "layers/kernels/winograd_multiply.h"
+#include "tests/layers/layer_runner.h"
 
 namespace ringtail {
 namespace {
@@ -129,6 +139,132 @@ TEST(ChooseAlgorithmTest, KeySaysWhatASpeedDependsOn) {
   SetNumComputeThreads(before + 1);
   EXPECT_NE(key(Problem()), now);
   SetNumComputeThreads(before);
+}
+
+// 1x1, or 3x3 and depthwise: what has an algorithm for both gradients.
+ConvolutionProblem MergedProblem(bool depthwise) {
+  ConvolutionProblem problem = Problem(depthwise ? 3 : 1);
+  problem.groups = depthwise ? problem.src.C : 1;
+  return problem;
+}
+
+TEST(ChooseAlgorithmTest, BothGradientsByOneAlgorithmOrByTwo) {
+  for (const bool depthwise : {false, true}) {
+    for (const bool between_batch_norms : {false, true}) {
+      ConvolutionProblem problem = MergedProblem(depthwise);
+      problem.src_is_affine = problem.dst_is_normalized = between_batch_norms;
+      const auto direction = ConvolutionDirection::kBackward;
+      const std::string merged =
+          (depthwise ? CreateDepthwise(problem, direction) : CreatePointwise(problem, direction))
+              ->name();
+      AlgorithmChoices choices("", "");
+      const auto chosen = ChooseAlgorithm(problem, direction, FASTEST, true, &choices);
+      const AlgorithmChoice* choice = choices.Find(ChoiceKey(problem, direction));
+      ASSERT_NE(choice, nullptr);
+      EXPECT_THAT(choice->seconds, testing::UnorderedElementsAre(Key("separate"), Key(merged)));
+      EXPECT_EQ(choice->algorithm, chosen->name());
+      for (const auto& [name, seconds] : choice->seconds) {
+        EXPECT_GT(seconds, 0) << name;
+        EXPECT_GE(seconds, choice->seconds.at(chosen->name())) << name;
+      }
+      // The halves of the separate one were chosen, too.
+      for (const auto half :
+           {ConvolutionDirection::kBackwardData, ConvolutionDirection::kBackwardWeights}) {
+        EXPECT_NE(choices.Find(ChoiceKey(problem, half)), nullptr);
+      }
+      for (const std::string& name : {merged, std::string("separate")}) {
+        choices.Add(ChoiceKey(problem, direction), {.algorithm = name, .seconds = {}});
+        const auto known = ChooseAlgorithm(problem, direction, FASTEST, true, &choices);
+        EXPECT_EQ(known->name(), name);
+        EXPECT_EQ(known->takes_gradient_map(), name == merged);
+      }
+    }
+  }
+}
+
+TEST(ChooseAlgorithmTest, TwoAlgorithmsWhereNoneDoesBoth) {
+  AlgorithmChoices choices("", "");
+  const auto name = [&](const ConvolutionProblem& problem, ConvolutionPolicy policy, bool measure) {
+    const auto direction = ConvolutionDirection::kBackward;
+    return ChooseAlgorithm(problem, direction, policy, measure, &choices)->name();
+  };
+  EXPECT_EQ(name(Problem(), FASTEST, true), "separate");
+  EXPECT_EQ(name(Problem(), WINOGRAD_4X4, true), "separate");
+  EXPECT_EQ(name(MergedProblem(false), ONEDNN, true), "separate");
+  EXPECT_EQ(name(MergedProblem(true), ONEDNN, true), "separate");
+  EXPECT_EQ(name(MergedProblem(false), FASTEST, /*measure=*/false), "separate");
+}
+
+TEST(ChooseAlgorithmTest, HalvesFollowTheConfig) {
+  AlgorithmChoices choices("", "");
+  const auto both =
+      ChooseAlgorithm(Problem(), ConvolutionDirection::kBackward, WINOGRAD_2X2, true, &choices);
+  EXPECT_EQ(both->description(), "winograd 2x2 / winograd 2x2");
+  EXPECT_TRUE(both->takes_affine());
+  EXPECT_FALSE(both->takes_gradient_map());
+}
+
+TEST(ChooseAlgorithmTest, KeySaysWhatBatchNormsLeave) {
+  const ConvolutionProblem plain = Problem();
+  ConvolutionProblem affine = plain, normalized = plain;
+  affine.src_is_affine = true;
+  normalized.dst_is_normalized = true;
+  const auto changes = [&](const ConvolutionProblem& other, ConvolutionDirection direction) {
+    return ChoiceKey(other, direction) != ChoiceKey(plain, direction);
+  };
+  EXPECT_TRUE(changes(affine, ConvolutionDirection::kForward));
+  EXPECT_TRUE(changes(affine, ConvolutionDirection::kBackward));
+  EXPECT_TRUE(changes(affine, ConvolutionDirection::kBackwardWeights));
+  EXPECT_FALSE(changes(affine, ConvolutionDirection::kBackwardData));
+  EXPECT_TRUE(changes(normalized, ConvolutionDirection::kForward));
+  EXPECT_TRUE(changes(normalized, ConvolutionDirection::kBackward));
+  EXPECT_FALSE(changes(normalized, ConvolutionDirection::kBackwardWeights));
+  EXPECT_FALSE(changes(normalized, ConvolutionDirection::kBackwardData));
+  EXPECT_STREQ(DirectionName(ConvolutionDirection::kBackward), "backward");
+}
+
+// Both gradients and the bias', as from an algorithm for each.
+TEST(ChooseAlgorithmTest, SeparateBackwardWritesBothGradients) {
+  ConvolutionProblem problem = MergedProblem(/*depthwise=*/false);
+  problem.bias = true;
+  const auto create = [&](ConvolutionDirection direction) {
+    return CreatePointwise(problem, direction);
+  };
+  const GuardedBuffer src(problem.src.bytes()), diff_dst(problem.dst.bytes());
+  CopyToLayout(RandomPlain(problem.src, 1), problem.src, src.floats());
+  CopyToLayout(RandomPlain(problem.dst, 2), problem.dst, diff_dst.floats());
+  const std::vector<float> weight = RandomPlain({1, problem.src.C * problem.dst.C}, 3);
+  struct Gradients {
+    std::vector<float> src, weight, bias;
+    bool operator==(const Gradients&) const = default;
+  };
+  const auto run = [&](const std::vector<ConvolutionAlgorithm*>& algorithms) {
+    Gradients g{std::vector<float>(problem.src.elements(), NAN),
+                std::vector<float>(weight.size(), NAN), std::vector<float>(problem.dst.C, NAN)};
+    for (ConvolutionAlgorithm* algorithm : algorithms) {
+      const GuardedBuffer scratch(algorithm->scratch_bytes());
+      algorithm->Run({.src = src.floats(),
+                      .weight = weight.data(),
+                      .diff_dst = diff_dst.floats(),
+                      .diff_src = g.src.data(),
+                      .diff_weight = g.weight.data(),
+                      .diff_bias = g.bias.data(),
+                      .scratch = scratch.data()});
+      EXPECT_TRUE(scratch.GuardsIntact());
+    }
+    return g;
+  };
+  const auto weights = create(ConvolutionDirection::kBackwardWeights);
+  const auto data = create(ConvolutionDirection::kBackwardData);
+  SeparateBackward both(create(ConvolutionDirection::kBackwardWeights),
+                        create(ConvolutionDirection::kBackwardData));
+  const Gradients expected = run({weights.get(), data.get()});
+  EXPECT_EQ(run({&both}), expected);
+  for (const auto* v : {&expected.src, &expected.weight, &expected.bias}) {
+    EXPECT_TRUE(std::ranges::none_of(*v, [](float x) { return std::isnan(x); }));
+  }
+  EXPECT_EQ(both.scratch_bytes(), std::max(weights->scratch_bytes(), data->scratch_bytes()));
+  EXPECT_EQ(both.description(), "pointwise / pointwise");
 }
 
 TEST(ChooseAlgorithmTest, NoWinogradForChannelsThatDoNotFillVectors) {
