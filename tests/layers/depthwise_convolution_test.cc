@@ -16,6 +16,7 @@
 #include "layers/kernels/depthwise.h"
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"
+#include "tests/layers/test_gradient.h"
 
 namespace ringtail {
 namespace {
@@ -72,42 +73,6 @@ void ExpectZeroPadding(const BlobDesc& desc, const float* blob) {
     ASSERT_EQ(plain[i], 0) << "padding channel";
   }
 }
-
-// A ChannelGradient of a blob, and what it makes of diff_dst when it is written.
-class TestGradient {
- public:
-  explicit TestGradient(const BlobDesc& desc)
-      : desc_(desc), affine_(desc), src_(desc.bytes()), slope_(Values(21)), offset_(Values(22)) {
-    CopyToLayout(RandomPlain(desc, 23, -2, 2), desc, src_.floats());
-  }
-
-  ChannelGradient gradient() const {
-    return {src_.floats(), affine_.affine(), slope_.data(), offset_.data()};
-  }
-
-  // As batch norm would write it, in place.
-  void Apply(float* blob) const {
-    for (int64_t i = 0; i < desc_.N * desc_.channel_blocks(); ++i) {
-      const int64_t plane = i * desc_.plane() * desc_.block;
-      const ChannelGradient map = gradient().From(i % desc_.channel_blocks() * desc_.block);
-      RT_KERNEL(BatchNormGradient)
-      (map.src + plane, blob + plane, desc_.plane(), desc_.block, map.affine, map.slope, map.offset,
-       blob + plane);
-    }
-  }
-
- private:
-  std::vector<float> Values(uint64_t seed) const {
-    std::vector<float> values = RandomPlain({1, desc_.channel_blocks() * desc_.block}, seed);
-    std::fill(values.begin() + desc_.C, values.end(), 0.0F);
-    return values;
-  }
-
-  BlobDesc desc_;
-  TestAffine affine_;
-  GuardedBuffer src_;
-  std::vector<float> slope_, offset_;
-};
 
 enum class Mapped { kNot, kOnTheWay, kBefore };
 
