@@ -45,6 +45,21 @@ TEST(Crc32cTest, TableAndProcessorAgreeAtEveryLengthAndAlignment) {
   }
 }
 
+TEST(Crc32cTest, TableAndProcessorAgreeOnLongData) {
+  if (!internal::HasSse42()) return;
+  Rng rng(RngKey(2).With(kTestStream));
+  std::vector<std::byte> data(20'000);
+  for (std::byte& byte : data) byte = static_cast<std::byte>(rng.Bits());
+  for (const size_t block : {1024, 3072, 6144, 9216, 18432}) {
+    for (size_t length = block - 9; length <= block + 9; ++length) {
+      const auto part = std::span<const std::byte>(data).subspan(length % 8, length);
+      const uint32_t previous = rng.Bits();
+      ASSERT_EQ(internal::Crc32cTable(part, previous), internal::Crc32cSse42(part, previous))
+          << length;
+    }
+  }
+}
+
 TEST(Crc32cTest, ContinuesFromPart) {
   const std::string_view text = "the quick brown fox jumps over the lazy dog";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
