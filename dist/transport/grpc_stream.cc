@@ -199,6 +199,7 @@ void GrpcStream::Deliver() {
   incoming_.Clear();
   if (!readable) return Cancel();
   std::vector<std::span<const std::byte>> pieces;
+  pieces.reserve(slices.size());
   for (const grpc::Slice& slice : slices) {
     pieces.push_back({reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
   }

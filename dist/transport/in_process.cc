@@ -173,6 +173,7 @@ std::vector<std::unique_ptr<Transport>> MakeInProcessWorld(int world_size) {
   RT_CHECK(world_size > 0, "a world has at least one rank");
   const auto hub = std::make_shared<Hub>(world_size);
   std::vector<std::unique_ptr<Transport>> transports;
+  transports.reserve(world_size);
   for (int rank = 0; rank < world_size; ++rank) {
     transports.push_back(std::make_unique<InProcessTransport>(hub, rank));
   }

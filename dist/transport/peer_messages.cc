@@ -18,12 +18,11 @@ constexpr size_t kMaxControlFrames = 256;
 }  // namespace
 
 OutgoingFrame ControlFrame(FrameKind kind, uint32_t generation, std::string payload) {
-  const uint32_t crc = Crc32c(std::as_bytes(std::span(payload)));
-  return {.header = {.kind = kind,
-                     .generation = generation,
-                     .payload_bytes = static_cast<uint32_t>(payload.size()),
-                     .payload_crc = crc},
-          .control_payload = std::move(payload)};
+  const FrameHeader header = {.kind = kind,
+                              .generation = generation,
+                              .payload_bytes = static_cast<uint32_t>(payload.size()),
+                              .payload_crc = Crc32c(std::as_bytes(std::span(payload)))};
+  return {.header = header, .control_payload = std::move(payload)};
 }
 
 PeerMessages::PeerMessages(int peer, uint32_t generation, std::shared_ptr<Ending> ending)

@@ -52,7 +52,7 @@ struct MessageTag {
   uint32_t step = 0;        // the how-manieth step from this sender to this receiver
   uint32_t segment = 0;     // the how-manieth part of the step
 
-  auto operator<=>(const MessageTag&) const = default;
+  auto operator<=>(const MessageTag&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 
 struct MessageLabel {
