@@ -33,7 +33,10 @@ PeerMessages::PeerState PeerMessages::peer_state() const {
   return peer_state_;
 }
 
+// OK if it has stopped: whoever read its kAbort is about to end the transport with the peer's own
+// cause, which must not lose against this one.
 Status PeerMessages::PeerHasLeft() const {
+  if (peer_state_ == PeerState::kStopped) return {};
   return {StatusCode::kUnavailable, fmt::format("rank {} has left the world", peer_)};
 }
 

@@ -118,7 +118,7 @@ class PeerMessages {
                     uint64_t offset) RT_REQUIRES(mutex_);
   void ReturnCredit(uint64_t bytes) RT_REQUIRES(mutex_);
   Status ProtocolError(std::string_view what, const FrameHeader& header) const;
-  Status PeerHasLeft() const;
+  Status PeerHasLeft() const RT_REQUIRES(mutex_);
 
   const int peer_;
   const uint32_t generation_;

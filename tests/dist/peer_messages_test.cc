@@ -218,6 +218,29 @@ TEST_F(PeerMessagesTest, AnAbortBringsItsCause) {
   EXPECT_EQ(receiver_.peer_state(), PeerMessages::PeerState::kStopped);
 }
 
+// The transport ends a moment after it has read an abort: what is started meanwhile gets its cause,
+// and none of its own.
+TEST_F(PeerMessagesTest, WhatIsStartedAfterAnAbortEndsWithItsCause) {
+  const Status cause(StatusCode::kUnavailable, "rank 0 stopped: out of memory");
+  const Status read =
+      Read(&receiver_, Encode({ControlFrame(FrameKind::kAbort, kGeneration, AbortPayload(cause))}));
+  std::vector<std::byte> memory(10);
+  EXPECT_TRUE(Receive(1, memory).ok());
+  EXPECT_TRUE(receiver_
+                  .Send(std::make_shared<SendOperation>(
+                      0, Label(2), memory, CompletionTarget{.queue = &received_, .id = 2},
+                      receiver_ending_))
+                  .ok());
+  ASSERT_TRUE(receiver_ending_->Set(read));
+  receiver_.End(ControlFrame(FrameKind::kAbort, kGeneration, AbortPayload(cause)));
+  for (int i = 0; i < 2; ++i) {
+    Completion completion;
+    ASSERT_TRUE(received_.Next(&completion, TestDeadline()));
+    EXPECT_TRUE(completion.status.message().ends_with("rank 0 stopped: out of memory"))
+        << completion.status.ToString();
+  }
+}
+
 // ---- peers that do not keep to it ---------------------------------------------------------------
 
 TEST_F(PeerMessagesTest, WhatAPeerMayNotSayIsAnError) {
