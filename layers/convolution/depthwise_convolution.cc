@@ -1,19 +1,15 @@
 #include "layers/convolution/depthwise_convolution.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 
 #include "core/parallel_for.h"
+#include "layers/convolution/streaming.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/parallel_blobs.h"
 
 namespace ringtail {
 namespace {
-
-constexpr uintptr_t kLine = 64;
-// A larger result has left the caches before the next layer reads it, so that it need not enter.
-constexpr int64_t kStreamBytes = 16 << 20;
 
 bool IsSupported(const ConvolutionProblem& p) {
   const Window& w = p.window;
@@ -22,9 +18,6 @@ bool IsSupported(const ConvolutionProblem& p) {
          (w.KH == 3 || w.KH == 5) && w.KW == w.KH && (w.SH == 1 || w.SH == 2) && w.SW == w.SH &&
          w.DH == 1 && w.DW == 1;
 }
-
-// Streaming stores are aligned to a register.
-bool IsAligned(const float* blob) { return reinterpret_cast<uintptr_t>(blob) % kLine == 0; }
 
 // What the directions have in common.
 class Depthwise : public ConvolutionAlgorithm {
@@ -130,7 +123,7 @@ class DepthwiseForwardAlgorithm final : public Depthwise {
     const DepthwiseEpilogue epilogue = {bias + block * lanes_, LowerBound(problem_.activation),
                                         UpperBound(problem_.activation)};
     DepthwiseOutput dst = {.data = t.dst + i * dst_plane_};
-    if (streams_ && IsAligned(t.dst)) {
+    if (streams_ && CanStreamTo(t.dst)) {
       dst.buffer = rows + RingFloats();
       dst.buffer_rows = t.dst_moments ? plane_.OH : 1;
     }
@@ -143,7 +136,7 @@ class DepthwiseForwardAlgorithm final : public Depthwise {
     (plane_, Src(t, i, rows), weight + block * taps_ * lanes_, epilogue, dst, moments);
   }
 
-  const bool streams_ = problem_.dst.bytes() >= kStreamBytes;
+  const bool streams_ = IsWorthStreaming(problem_.dst);
 };
 
 // Both gradients, or those that are wanted: the pointers of the others are null.
@@ -206,7 +199,7 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
     float* row = ring + plane_.kernel * dst_row_;
     DepthwiseOutput diff_src;
     if (t.diff_src != nullptr) diff_src.data = t.diff_src + i * src_plane_;
-    if (streams_ && IsAligned(t.diff_src)) diff_src.buffer = row;
+    if (streams_ && CanStreamTo(t.diff_src)) diff_src.buffer = row;
     RT_KERNEL(DepthwiseBackward)
     (plane_, t.src != nullptr ? Src(t, i, rows) : DepthwiseSrc{}, DiffDst(t, i, ring),
      weight + block * taps_ * lanes_, diff_src, t.diff_weight != nullptr ? sum : nullptr,
@@ -233,7 +226,7 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
     }
   }
 
-  const bool streams_ = problem_.src.bytes() >= kStreamBytes;
+  const bool streams_ = IsWorthStreaming(problem_.src);
   const int64_t groups_ = (problem_.src.N + kGroup - 1) / kGroup;
   const int64_t sum_floats_ = (taps_ + 1) * lanes_;  // per block; the last are the bias'
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/parallel_for.h"
+#include "layers/convolution/streaming.h"
 #include "layers/kernels/pointwise.h"
 
 namespace ringtail {
@@ -10,15 +11,12 @@ namespace {
 
 constexpr int64_t kPanelBlocks = 2;
 constexpr int64_t kFloatBytes = sizeof(float);
-constexpr size_t kLine = 64;
 // What a run of pixels may take of a core's second-level cache, beside two panels of weights of so
 // many channels.
 constexpr int64_t kRunBytes = 256 << 10;
 constexpr int64_t kMappedRunBytes = 16 << 10;  // in the first-level cache, once it is mapped
 constexpr int64_t kMaxPassChannels = 640;
 constexpr int64_t kMaxRunPixels = 256;
-// A larger result has left the caches before the next layer reads it, so that it need not enter.
-constexpr int64_t kStreamBytes = 16 << 20;
 // With fewer pieces per thread, some threads would wait for others.
 constexpr int64_t kMinPiecesPerThread = 4;
 
@@ -149,7 +147,7 @@ void PointwiseData::PackWeights(const float* weight, float* packed) const {
 }
 
 bool PointwiseData::Streams(const float* out) const {
-  return out_.bytes() >= kStreamBytes && reinterpret_cast<uintptr_t>(out) % kLine == 0;
+  return IsWorthStreaming(out_) && CanStreamTo(out);
 }
 
 void PointwiseData::MultiplyRun(const float* packed, const PixelPieces::Run& run,
