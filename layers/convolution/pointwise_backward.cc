@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
 
 namespace ringtail {
 namespace {
@@ -71,12 +72,10 @@ void PointwiseBackward::Run(const ConvolutionTensors& tensors) {
   float* sums = packed + data_.packed_bytes() / kFloatBytes;
   float* buffers = sums + sums_.floats();
   data_.PackWeights(tensors.weight, packed);
-  ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      float* src = buffers + t * (src_floats_ + diff_dst_floats_);
-      for (int64_t i = sums_.slots() * t / threads_; i < sums_.slots() * (t + 1) / threads_; ++i) {
-        RunSlot(tensors, packed, i, {src, src + src_floats_}, sums);
-      }
+  ForEachThread(threads_, [&](int64_t t) {
+    float* src = buffers + t * (src_floats_ + diff_dst_floats_);
+    for (int64_t i = sums_.slots() * t / threads_; i < sums_.slots() * (t + 1) / threads_; ++i) {
+      RunSlot(tensors, packed, i, {src, src + src_floats_}, sums);
     }
   });
   sums_.Write(/*tile=*/0, sums, tensors.diff_weight);

@@ -4,8 +4,8 @@
 //   diff_weight[oc][ic]    = sum over n, pixel of diff_dst[n][oc][pixel] src[n][ic][pixel]
 //
 // A run of pixels of diff_dst and of src comes to the second-level cache once (mapped, where a
-// batch norm before or behind leaves that to its neighbour), and both products read it there, while the
-// next run comes from memory. For layers with many pixels and few channels, which memory limits:
+// batch norm before or behind leaves that to its neighbour), and both products read it there, while
+// the next run comes from memory. For layers with many pixels and few channels, which memory limits:
 // the sums of all weights must fit the cache, too.
 // Cost: 4 N H W IC OC FLOPs; memory traffic is diff_dst, src and diff_src, once.
 // The bits do not depend on the number of threads (pointwise_sums.h).

@@ -4,6 +4,7 @@
 
 #include "core/parallel_for.h"
 #include "layers/convolution/streaming.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/pointwise.h"
 
 namespace ringtail {
@@ -177,15 +178,13 @@ void PointwiseData::Run(const ConvolutionTensors& tensors) {
   PackWeights(tensors.weight, weight);
   const int64_t pieces = pieces_.count();
   const bool by_panel = pieces % threads_ != 0 && pieces < threads_ * kMinPiecesPerThread;
-  ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const auto part = [&](int64_t n) { return Range{n * t / threads_, n * (t + 1) / threads_}; };
-      const Range panels = by_panel ? part(panels_) : Range{0, panels_};
-      const Range mine = by_panel ? Range{0, pieces} : part(pieces);
-      pieces_.ForEachRun(mine.begin, mine.end, [&](const auto& run, const auto& next) {
-        MultiplyPanels(call, run, next, panels, buffers + t * BufferFloats());
-      });
-    }
+  ForEachThread(threads_, [&](int64_t t) {
+    const auto part = [&](int64_t n) { return Range{n * t / threads_, n * (t + 1) / threads_}; };
+    const Range panels = by_panel ? part(panels_) : Range{0, panels_};
+    const Range mine = by_panel ? Range{0, pieces} : part(pieces);
+    pieces_.ForEachRun(mine.begin, mine.end, [&](const auto& run, const auto& next) {
+      MultiplyPanels(call, run, next, panels, buffers + t * BufferFloats());
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 #include "layers/convolution/pointwise_weights.h"
 
 #include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/pointwise.h"
 
 namespace ringtail {
@@ -65,12 +66,10 @@ void PointwiseWeights::Run(const ConvolutionTensors& tensors) {
   const int64_t tiles = sums_.tiles(), items = sums_.slots() * tiles;
   float* sums = reinterpret_cast<float*>(tensors.scratch);
   float* buffers = sums + sums_.floats();
-  ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      for (int64_t i = items * t / threads_; i < items * (t + 1) / threads_; ++i) {
-        SumTile(tensors, i / tiles, i % tiles, buffers + t * buffer_floats_, sums);
-        if (sums_.slots() == 1) sums_.Write(i, sums, tensors.diff_weight);  // it is in the cache
-      }
+  ForEachThread(threads_, [&](int64_t t) {
+    for (int64_t i = items * t / threads_; i < items * (t + 1) / threads_; ++i) {
+      SumTile(tensors, i / tiles, i % tiles, buffers + t * buffer_floats_, sums);
+      if (sums_.slots() == 1) sums_.Write(i, sums, tensors.diff_weight);  // it is in the cache
     }
   });
   if (sums_.slots() > 1) {

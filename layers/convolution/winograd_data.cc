@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd_multiply.h"
 
 namespace ringtail {
@@ -24,14 +25,6 @@ constexpr int64_t kMaxTiles = 192;
 // V by panels: a share of the third-level cache; M then is of few tiles.
 constexpr int64_t kSharedBytesOfV = 12 << 20;
 constexpr int64_t kPanelTiles = 48;
-
-int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
-int64_t RoundUp(int64_t n, int64_t multiple) { return Divide(n, multiple) * multiple; }
-
-// [0, tiles) in blocks of equal size, whole groups, of at most `most` tiles.
-int64_t EqualBlocks(int64_t tiles, int64_t most, int64_t group) {
-  return RoundUp(Divide(tiles, Divide(tiles, std::max(most, group))), group);
-}
 
 }  // namespace
 
@@ -78,7 +71,7 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
     v_tiles_ = EqualBlocks(tiles_, kSharedBytesOfV / bytes_per_tile, group);
     m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group);
   } else {
-    v_tiles_ = EqualBlocks(Divide(tiles_, threads_),
+    v_tiles_ = EqualBlocks(CeilDivide(tiles_, threads_),
                            std::min(kBytesOfV / bytes_per_tile / group * group, kMaxTiles), group);
     m_tiles_ = v_tiles_;
   }
@@ -106,13 +99,6 @@ void WinogradData::Run(const float* src, const ChannelAffine& affine, const floa
   RunByTiles(call);
 }
 
-template <typename Work>
-void WinogradData::ForEachThread(const Work& work) const {
-  ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t thread = begin; thread < end; ++thread) work(thread);
-  });
-}
-
 void WinogradData::RunByTiles(const Call& call) const {
   float* const all_u = call.scratch;
   float* const all_v = all_u + panels_ * SizeOfU();
@@ -122,7 +108,7 @@ void WinogradData::RunByTiles(const Call& call) const {
       TransformPanel(call, panel, all_u + panel * SizeOfU());
     }
   });
-  ForEachThread([&](int64_t thread) {
+  ForEachThread(threads_, [&](int64_t thread) {
     float *v = all_v + thread * SizeOfV(), *m = all_m + thread * SizeOfM();
     const int64_t begin = tiles_ * thread / threads_, end = tiles_ * (thread + 1) / threads_;
     for (int64_t first = begin; first < end; first += v_tiles_) {
@@ -148,7 +134,7 @@ void WinogradData::RunByPanels(const Call& call) const {
         TransformInput(call, block, first, last, v);
       }
     });
-    ForEachThread([&](int64_t thread) {
+    ForEachThread(threads_, [&](int64_t thread) {
       float *u = all_u + thread * SizeOfU(), *m = all_m + thread * SizeOfM();
       const int64_t end = panels_ * (thread + 1) / threads_;
       for (int64_t panel = panels_ * thread / threads_; panel < end; ++panel) {

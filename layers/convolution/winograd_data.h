@@ -57,9 +57,6 @@ class WinogradData {
   void RunByPanels(const Call& call) const;
   void RunPanel(const Call& call, int64_t panel, const float* v, int64_t first, int64_t last,
                 float* u, float* m) const;
-  // Calls work(thread) for each thread of the team.
-  template <typename Work>
-  void ForEachThread(const Work& work) const;
 
   int64_t PanelBlocks(int64_t panel) const;  // 2, or 1 for the last of an odd number
   // Floats between slices of one panel of U, of V and of M; and all slices of each.

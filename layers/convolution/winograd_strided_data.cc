@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd_multiply.h"
 
 namespace ringtail {
@@ -18,14 +19,6 @@ constexpr int64_t kProducts = 81;
 constexpr int64_t kLineFloats = 16;
 constexpr int64_t kBytesOfV = 12 << 20;  // a share of the third-level cache
 constexpr int64_t kPanelTiles = 48;      // M of so many tiles stays in the second-level cache
-
-int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
-int64_t RoundUp(int64_t n, int64_t multiple) { return Divide(n, multiple) * multiple; }
-
-// [0, tiles) in blocks of equal size, whole groups, of at most `most` tiles.
-int64_t EqualBlocks(int64_t tiles, int64_t most, int64_t group) {
-  return RoundUp(Divide(tiles, Divide(tiles, std::max(most, group))), group);
-}
 
 }  // namespace
 
@@ -48,7 +41,7 @@ WinogradStridedData::WinogradStridedData(const Problem& problem, Direction direc
   channels_ = in.C;
   channel_blocks_ = in.channel_blocks();
   output_blocks_ = out.channel_blocks();
-  panels_ = Divide(output_blocks_, kPanelBlocks);
+  panels_ = CeilDivide(output_blocks_, kPanelBlocks);
   // weight is (K, C, 3, 3), K the channels of dst.
   const int64_t of_k = problem.src.C * kFilterTaps, of_c = kFilterTaps;
   filters_ = {.lane_stride = forward_ ? of_k : of_c,
@@ -97,13 +90,11 @@ void WinogradStridedData::Run(const float* src, const float* weight, const float
         TransformInput(call, block, first, last, v);
       }
     });
-    ParallelFor(threads_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t thread = begin; thread < end; ++thread) {
-        float *u = all_u + thread * SizeOfU(), *m = all_m + thread * SizeOfM();
-        const int64_t panel_end = panels_ * (thread + 1) / threads_;
-        for (int64_t panel = panels_ * thread / threads_; panel < panel_end; ++panel) {
-          RunPanel(call, panel, v, first, last, u, m);
-        }
+    ForEachThread(threads_, [&](int64_t thread) {
+      float *u = all_u + thread * SizeOfU(), *m = all_m + thread * SizeOfM();
+      const int64_t end = panels_ * (thread + 1) / threads_;
+      for (int64_t panel = panels_ * thread / threads_; panel < end; ++panel) {
+        RunPanel(call, panel, v, first, last, u, m);
       }
     });
   }

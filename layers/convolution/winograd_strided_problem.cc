@@ -1,5 +1,6 @@
 #include "layers/convolution/winograd_strided_problem.h"
 
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd_multiply.h"
 
 namespace ringtail {
@@ -8,8 +9,6 @@ namespace {
 constexpr int64_t kPoints = 5;     // the last is infinity
 constexpr int64_t kTileOfSrc = 8;  // for kTileOfDst outputs
 constexpr int64_t kTileOfDst = 4;
-
-int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 WinogradGrid Grid(const BlobDesc& at, int64_t pad_top, int64_t pad_left, int64_t tiles_y,
                   int64_t tiles_x) {
@@ -40,18 +39,20 @@ WinogradStridedProblem::Phases WinogradStridedProblem::PhasesOf(int64_t slice) {
 }
 
 WinogradGrid WinogradStridedProblem::SrcGrid() const {
-  return Grid(src, window.PT, window.PL, Divide(dst.H, kTileOfDst), Divide(dst.W, kTileOfDst));
+  return Grid(src, window.PT, window.PL, CeilDivide(dst.H, kTileOfDst),
+              CeilDivide(dst.W, kTileOfDst));
 }
 
 WinogradGrid WinogradStridedProblem::DstGrid() const {
-  return Grid(dst, 0, 0, Divide(dst.H, kTileOfDst), Divide(dst.W, kTileOfDst));
+  return Grid(dst, 0, 0, CeilDivide(dst.H, kTileOfDst), CeilDivide(dst.W, kTileOfDst));
 }
 
 // Tiles consist of pairs of rows, the first of which is read by the middle of a filter: the first
 // pair begins at row PT - 1, and the filters that read it begin with output PT - 1.
 WinogradGrid WinogradStridedProblem::DiffSrcGrid() const {
   const int64_t top = 1 - window.PT, left = 1 - window.PL;
-  return Grid(src, top, left, Divide(src.H + top, kTileOfSrc), Divide(src.W + left, kTileOfSrc));
+  return Grid(src, top, left, CeilDivide(src.H + top, kTileOfSrc),
+              CeilDivide(src.W + left, kTileOfSrc));
 }
 
 WinogradGrid WinogradStridedProblem::DiffDstGrid() const {

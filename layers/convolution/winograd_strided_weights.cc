@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd_filter.h"
 #include "layers/kernels/winograd_multiply.h"
 
@@ -18,8 +19,6 @@ constexpr int64_t kLineFloats = 16;          // see winograd_strided_data.cc
 constexpr int64_t kBytesOfVAndZ = 20 << 20;  // a share of the third-level cache
 constexpr int64_t kMinBlockTiles = 32;       // shorter sums would not pay for reading dU again
 constexpr int64_t kPartBlocks = 9;  // of k: with all products, what a second-level cache holds
-
-int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
@@ -37,9 +36,9 @@ WinogradStridedWeights::WinogradStridedWeights(const Problem& problem, int threa
   const int64_t bytes_per_tile =
       (kProducts * channels_ + Problem::kSlices * outputs_) * static_cast<int64_t>(sizeof(float));
   const int64_t fit = std::max(kBytesOfVAndZ / bytes_per_tile, kMinBlockTiles);
-  block_tiles_ = Divide(tiles_, Divide(tiles_, fit));
-  k_parts_ = Divide(output_blocks_, kPartBlocks);
-  part_blocks_ = Divide(output_blocks_, k_parts_);
+  block_tiles_ = CeilDivide(tiles_, CeilDivide(tiles_, fit));
+  k_parts_ = CeilDivide(output_blocks_, kPartBlocks);
+  part_blocks_ = CeilDivide(output_blocks_, k_parts_);
   du_count_ = block_tiles_ == tiles_ ? std::min(threads_, Items()) : Items();
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd_filter.h"
 #include "layers/kernels/winograd_multiply.h"
 
@@ -18,8 +19,6 @@ constexpr int64_t kBytesOfVAndZByFilters = 20 << 20;
 constexpr int64_t kMinBlockTiles = 32;  // shorter sums would not pay for reading dU again
 constexpr int64_t kMaxBytesOfDuBySlices = 4 << 20;
 constexpr int64_t kPartBlocks = 15;  // of k: with all slices, what a second-level cache holds
-
-int64_t Divide(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
@@ -40,9 +39,9 @@ WinogradWeights::WinogradWeights(const WinogradProblem& problem, int threads)
   by_filters_ = slices_ * channels_ * outputs_ * kFloat > kMaxBytesOfDuBySlices;
   const int64_t bytes_per_tile = slices_ * (channels_ + outputs_) * kFloat;
   const int64_t fit = (by_filters_ ? kBytesOfVAndZByFilters : kBytesOfVAndZ) / bytes_per_tile;
-  block_tiles_ = Divide(tiles_, Divide(tiles_, std::max(fit, kMinBlockTiles)));
-  k_parts_ = by_filters_ ? Divide(output_blocks_, kPartBlocks) : 1;
-  part_blocks_ = Divide(output_blocks_, k_parts_);
+  block_tiles_ = CeilDivide(tiles_, CeilDivide(tiles_, std::max(fit, kMinBlockTiles)));
+  k_parts_ = by_filters_ ? CeilDivide(output_blocks_, kPartBlocks) : 1;
+  part_blocks_ = CeilDivide(output_blocks_, k_parts_);
   du_count_ = by_filters_ && block_tiles_ == tiles_ ? std::min(threads_, Items()) : Items();
 }
 
