@@ -22,6 +22,8 @@ size_t ElementBytes(ElementType type) {
       return sizeof(double);
     case ElementType::kInt64:
       return sizeof(int64_t);
+    case ElementType::kByte:
+      return 1;
   }
   RT_CHECK(false, "every type of element has a size");
 }
@@ -34,6 +36,8 @@ std::string_view ElementTypeName(ElementType type) {
       return "double";
     case ElementType::kInt64:
       return "int64";
+    case ElementType::kByte:
+      return "byte";
   }
   RT_CHECK(false, "every type of element has a name");
 }
@@ -46,6 +50,8 @@ void AddElements(ElementType type, std::byte* sum, const std::byte* addend, size
       return Add<double>(sum, addend, bytes);
     case ElementType::kInt64:
       return Add<uint64_t>(sum, addend, bytes);  // the same bits, and no undefined overflow
+    case ElementType::kByte:
+      RT_CHECK(false, "bytes are moved, never added");
   }
 }
 

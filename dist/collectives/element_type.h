@@ -1,5 +1,5 @@
-// The kinds of numbers that a collective adds up: float (gradients), double and int64_t (counts,
-// checks). Thread-safety: functions without state.
+// What the arrays of collectives are made of: float (gradients), double and int64_t (sums, counts,
+// checks), and bytes, which can be moved but not added. Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COLLECTIVES_ELEMENT_TYPE_H_
 #define RINGTAIL_DIST_COLLECTIVES_ELEMENT_TYPE_H_
 
@@ -9,7 +9,7 @@
 
 namespace ringtail {
 
-enum class ElementType { kFloat, kDouble, kInt64 };
+enum class ElementType { kFloat, kDouble, kInt64, kByte };
 
 template <typename T>
 struct ElementTypeOf;
@@ -25,12 +25,17 @@ template <>
 struct ElementTypeOf<int64_t> {
   static constexpr ElementType kValue = ElementType::kInt64;
 };
+template <>
+struct ElementTypeOf<std::byte> {
+  static constexpr ElementType kValue = ElementType::kByte;
+};
 
 size_t ElementBytes(ElementType type);
 std::string_view ElementTypeName(ElementType type);  // "float"
 
 // sum[i] = sum[i] + addend[i] for `bytes` bytes of whole elements. Both are aligned to their
-// element and do not overlap. Integers wrap around. Cost: memory-bound.
+// element and do not overlap. Integers wrap around. Ends the process for kByte: bytes have no sum.
+// Cost: memory-bound.
 void AddElements(ElementType type, std::byte* sum, const std::byte* addend, size_t bytes);
 
 }  // namespace ringtail

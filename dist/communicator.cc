@@ -1,0 +1,120 @@
+#include "dist/communicator.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "dist/collectives/barrier.h"
+#include "dist/collectives/binomial_tree.h"
+#include "dist/collectives/ring.h"
+
+namespace ringtail {
+namespace {
+
+struct NamedPlan {
+  std::string name;
+  Plan plan;
+};
+
+int64_t SentElements(const Plan& plan) {
+  int64_t elements = 0;
+  for (const Round& round : plan.rounds) {
+    for (const Step& step : round.steps) {
+      if (step.kind == StepKind::kSend) elements += step.range.count;
+    }
+  }
+  return elements;
+}
+
+std::span<std::byte> BytesOf(std::string* text) {
+  return std::as_writable_bytes(std::span(text->data(), text->size()));
+}
+
+Status CheckLength(int64_t bytes, int root, int64_t max_bytes) {
+  if (bytes >= 0 && bytes <= max_bytes) return OkStatus();
+  return ResourceExhausted(fmt::format("rank {} would send {} bytes where at most {} are expected",
+                                       root, bytes, max_bytes));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Communicator>> Communicator::Create(Transport* transport,
+                                                             Topology topology,
+                                                             const Options& options) {
+  RT_CHECK(topology.world() == transport->world_size(), "topology and transport are of one world");
+  RT_ASSIGN_OR_RETURN(auto selector,
+                      AlgorithmSelector::Create(options.algorithm, topology, options.network));
+  return std::unique_ptr<Communicator>(
+      new Communicator(transport, std::move(topology), std::move(selector), options));
+}
+
+Communicator::Communicator(Transport* transport, Topology topology, AlgorithmSelector selector,
+                           const Options& options)
+    : transport_(transport),
+      topology_(std::move(topology)),
+      selector_(std::move(selector)),
+      executor_(transport, options.executor),
+      next_collective_(FirstCollective(options.channel)) {}
+
+const Communicator::Call& Communicator::CallOf(const Key& key) {
+  const auto known = calls_.find(key);
+  if (known != calls_.end()) return known->second;
+  return calls_.emplace(key, MakeCall(key)).first->second;
+}
+
+Communicator::Call Communicator::MakeCall(const Key& key) {
+  const auto& [kind, root, type, count] = key;
+  const auto element_bytes = static_cast<int64_t>(ElementBytes(type));
+  const auto make = [&, kind = kind, root = root, count = count]() -> NamedPlan {
+    switch (kind) {
+      case Kind::kAllReduce: {
+        const AllreduceAlgorithm& algorithm = *Choice(count * element_bytes).algorithm;
+        return {fmt::format("allreduce, {}", algorithm.name),
+                algorithm.plan(rank(), topology_, count)};
+      }
+      case Kind::kReduceScatter:
+        return {"reduce-scatter", RingReduceScatter(rank(), world_size(), count)};
+      case Kind::kAllGather:
+        return {"allgather", RingAllgather(rank(), world_size(), count)};
+      case Kind::kBroadcast:
+        return {fmt::format("broadcast from {}", root),
+                BinomialBroadcast(rank(), world_size(), count, root)};
+      case Kind::kBarrier:
+        return {"barrier", DisseminationBarrier(rank(), world_size())};
+    }
+    RT_CHECK(false, "every kind of collective has a plan");
+  };
+  NamedPlan named = make();
+  return {.schedule = Schedule(named.plan, rank(),
+                               {.name = std::move(named.name), .type = type, .count = count}),
+          .sent_bytes = SentElements(named.plan) * element_bytes};
+}
+
+Status Communicator::Barrier() {
+  std::array<std::byte, 1> token{};
+  return Run(Kind::kBarrier, 0, std::span<std::byte>(token));
+}
+
+StatusOr<std::string> Communicator::BroadcastText(std::string text, int root, int64_t max_bytes) {
+  std::array<int64_t, 1> bytes{static_cast<int64_t>(text.size())};
+  RT_RETURN_IF_ERROR(Broadcast(std::span<int64_t>(bytes), root));
+  RT_RETURN_IF_ERROR(CheckLength(bytes[0], root, max_bytes));
+  text.resize(bytes[0]);
+  RT_RETURN_IF_ERROR(Broadcast(BytesOf(&text), root));
+  return text;
+}
+
+StatusOr<std::vector<std::string>> Communicator::AllGatherText(const std::string& text,
+                                                               int64_t max_bytes) {
+  std::vector<std::string> texts(world_size());
+  for (int root = 0; root < world_size(); ++root) {
+    RT_ASSIGN_OR_RETURN(texts[root],
+                        BroadcastText(root == rank() ? text : std::string(), root, max_bytes));
+  }
+  return texts;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,131 @@
+// Communicator: what all ranks of a world do together, over a transport.
+//
+//   communicator->AllReduce(gradients);        every rank ends with the sum, the same bits on all
+//   communicator->AllGather(numbers);          every rank ends with the parts of all
+//   communicator->Broadcast(weights, 0);       every rank ends with what rank 0 has
+//   communicator->Barrier();                   no rank returns before every rank has called
+//
+// A call blocks its thread until this rank's part is done. All ranks make the same calls in the
+// same order, with the same types and counts; where they differ they get an error that says so, and
+// never each other's numbers. In a world of one every call returns at once.
+//
+// Channels. Two threads of a rank that communicate at the same time (the trainer's, and the one that
+// reduces gradients) take a communicator each, with different channels: calls are counted per
+// channel, so it does not matter how the threads of two ranks interleave. A channel is used by one
+// communicator in the life of a transport.
+//
+// Errors: as Executor's: the first one ends the transport, every later call returns it.
+// Thread-safety: one thread at a time. State: the schedules of all calls made so far, by kind, type
+// and count; a staging area of ExecutorOptions.
+#ifndef RINGTAIL_DIST_COMMUNICATOR_H_
+#define RINGTAIL_DIST_COMMUNICATOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/collectives/executor.h"
+#include "dist/collectives/selector.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+enum class Channel : uint32_t { kTrainer = 0, kGradients = 1, kProbe = 2, kHeartbeat = 15 };
+
+// The first MessageTag::collective of a channel; the next is one more.
+inline uint64_t FirstCollective(Channel channel) {
+  constexpr int kBits = 48;
+  return static_cast<uint64_t>(channel) << kBits;
+}
+
+class Communicator {
+ public:
+  struct Options {
+    std::string algorithm = "auto";  // of AllReduce; see dist/collectives/selector.h
+    NetworkModel network;            // for "auto"; the same on every rank
+    ExecutorOptions executor;
+    Channel channel = Channel::kTrainer;
+  };
+
+  // InvalidArgument for an algorithm or table that does not exist. `transport` must outlive the
+  // communicator; `topology` has as many ranks as it.
+  static StatusOr<std::unique_ptr<Communicator>> Create(Transport* transport, Topology topology,
+                                                        const Options& options);
+
+  int rank() const { return transport_->rank(); }
+  int world_size() const { return transport_->world_size(); }
+  const Topology& topology() const { return topology_; }
+
+  // T is float, double or int64_t.
+  template <typename T>
+  Status AllReduce(std::span<T> array) {
+    return Run(Kind::kAllReduce, 0, array);
+  }
+  // Afterwards EvenPart(count, world, rank) holds the sum; the rest is of no use.
+  template <typename T>
+  Status ReduceScatter(std::span<T> array) {
+    return Run(Kind::kReduceScatter, 0, array);
+  }
+  // T is std::byte as well. Before, EvenPart(count, world, rank) is this rank's; afterwards every
+  // part is its owner's. With count = world, element i is rank i's.
+  template <typename T>
+  Status AllGather(std::span<T> array) {
+    return Run(Kind::kAllGather, 0, array);
+  }
+  template <typename T>
+  Status Broadcast(std::span<T> array, int root) {
+    return Run(Kind::kBroadcast, root, array);
+  }
+  Status Barrier();
+
+  // What `root` has, at most `max_bytes` long: ResourceExhausted, and no memory taken, if it is
+  // longer.
+  StatusOr<std::string> BroadcastText(std::string text, int root, int64_t max_bytes);
+  // The texts of all, by rank, on every rank.
+  StatusOr<std::vector<std::string>> AllGatherText(const std::string& text, int64_t max_bytes);
+
+  // What AllReduce takes for so many bytes, and why.
+  const AlgorithmChoice& Choice(int64_t bytes) { return selector_.Select(bytes); }
+  int64_t sent_bytes() const { return sent_bytes_; }  // by this rank, headers not counted
+
+  // Ends the world for this rank; the peers are told the cause.
+  void Abort(const Status& cause) { transport_->Abort(cause); }
+
+ private:
+  enum class Kind { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kBarrier };
+  using Key = std::tuple<Kind, int, ElementType, int64_t>;  // root, count
+  struct Call {
+    Schedule schedule;
+    int64_t sent_bytes = 0;
+  };
+
+  Communicator(Transport* transport, Topology topology, AlgorithmSelector selector,
+               const Options& options);
+
+  template <typename T>
+  Status Run(Kind kind, int root, std::span<T> array) {
+    const Call& call = CallOf({kind, root, ElementTypeOf<T>::kValue, array.size()});
+    sent_bytes_ += call.sent_bytes;
+    return executor_.Run(call.schedule, next_collective_++, array);
+  }
+  const Call& CallOf(const Key& key);
+  Call MakeCall(const Key& key);
+
+  Transport* const transport_;
+  const Topology topology_;
+  AlgorithmSelector selector_;
+  Executor executor_;
+  std::map<Key, Call> calls_;
+  uint64_t next_collective_;
+  int64_t sent_bytes_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_COMMUNICATOR_H_

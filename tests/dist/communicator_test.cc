@@ -1,0 +1,124 @@
+// Communicator over every kind of world: what each call leaves on each rank, calls on two channels
+// at once, and ranks that do not call the same.
+#include "dist/communicator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "dist/transport/in_process.h"
+#include "tests/dist/test_world.h"
+
+namespace ringtail {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::unique_ptr<Communicator> Make(Transport* transport, Channel channel = Channel::kTrainer,
+                                   const std::string& algorithm = "ring") {
+  return std::move(*Communicator::Create(transport, Topology::Blocks(transport->world_size(), 1),
+                                         {.algorithm = algorithm, .channel = channel}));
+}
+
+class CommunicatorTest : public testing::TestWithParam<WorldKind> {};
+
+TEST_P(CommunicatorTest, EveryCallLeavesOnEachRankWhatItSays) {
+  for (const int size : {1, 2, 3, 5}) {
+    const World world = GetParam().make(size);
+    OnEveryRank(size, [&](int rank) {
+      const auto ranks = Make(world[rank].get());
+      std::vector<float> array(7, static_cast<float>(rank + 1));
+      EXPECT_TRUE(ranks->AllReduce(std::span(array)).ok());
+      EXPECT_THAT(array, Each(static_cast<float>(size * (size + 1) / 2)));
+
+      std::vector<int64_t> ones(7, 1);
+      EXPECT_TRUE(ranks->ReduceScatter(std::span(ones)).ok());
+      const ElementRange mine = EvenPart(7, size, rank);
+      for (int64_t i = mine.offset; i < mine.end(); ++i) EXPECT_EQ(ones[i], size);
+
+      std::vector<double> own(size);
+      own[rank] = 0.5 + rank;
+      EXPECT_TRUE(ranks->AllGather(std::span(own)).ok());
+      for (int r = 0; r < size; ++r) EXPECT_EQ(own[r], 0.5 + r);
+
+      const int root = size - 1;
+      std::vector<int64_t> numbers(3, rank);
+      EXPECT_TRUE(ranks->Broadcast(std::span(numbers), root).ok());
+      EXPECT_THAT(numbers, Each(root));
+
+      EXPECT_TRUE(ranks->Barrier().ok());
+    });
+  }
+}
+
+TEST_P(CommunicatorTest, TextsOfAnyLength) {
+  const World world = GetParam().make(3);
+  OnEveryRank(3, [&](int rank) {
+    const auto ranks = Make(world[rank].get());
+    const std::string text(rank * 1000, static_cast<char>('a' + rank));
+    const auto all = ranks->AllGatherText(text, 2000);
+    ASSERT_TRUE(all.ok()) << all.status().ToString();
+    EXPECT_THAT(*all, ElementsAre("", std::string(1000, 'b'), std::string(2000, 'c')));
+    const Status too_long = ranks->BroadcastText(text, 2, 1999).status();
+    EXPECT_EQ(too_long.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(too_long.message(), HasSubstr("rank 2 would send 2000 bytes"));
+  });
+}
+
+// The threads of a rank may take turns as they like.
+TEST_P(CommunicatorTest, ChannelsDoNotDisturbEachOther) {
+  const World world = GetParam().make(3);
+  OnEveryRank(3, [&](int rank) {
+    const auto call = [&](Channel channel, int64_t count, float value) {
+      const auto ranks = Make(world[rank].get(), channel);
+      for (int i = 0; i < 20; ++i) {
+        std::vector<float> array(count, value);
+        EXPECT_TRUE(ranks->AllReduce(std::span(array)).ok());
+        EXPECT_THAT(array, Each(3 * value));
+      }
+    };
+    std::jthread gradients(call, Channel::kGradients, 1000, 2.0F);
+    call(Channel::kTrainer, 5, 1.0F);
+  });
+}
+
+TEST_P(CommunicatorTest, OtherCallsOnAnotherRankAreAnErrorOnAll) {
+  const World world = GetParam().make(2);
+  OnEveryRank(2, [&](int rank) {
+    const auto ranks = Make(world[rank].get());
+    std::vector<float> array(rank == 0 ? 1000 : 1001);
+    EXPECT_FALSE(ranks->AllReduce(std::span(array)).ok());
+    EXPECT_FALSE(ranks->Barrier().ok());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest, testing::ValuesIn(AllWorldKinds()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(CommunicatorOptionsTest, SaysWhatItTakesAndWhy) {
+  const World world = MakeInProcessWorld(4);
+  const auto ranks =
+      Make(world[0].get(), Channel::kTrainer, "recursive_doubling:0-4096;ring:4096-");
+  EXPECT_EQ(ranks->Choice(1024).algorithm->kind, AllreduceKind::kRecursiveDoubling);
+  EXPECT_THAT(ranks->Choice(8192).why, HasSubstr("ring"));
+  const auto unknown =
+      Communicator::Create(world[1].get(), Topology::Blocks(4, 1), {.algorithm = "rings"});
+  EXPECT_EQ(unknown.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(CommunicatorOptionsTest, CountsWhatItSends) {
+  const World world = MakeInProcessWorld(2);
+  OnEveryRank(2, [&](int rank) {
+    const auto ranks = Make(world[rank].get());
+    std::vector<float> array(1000);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(ranks->AllReduce(std::span(array)).ok());
+    EXPECT_EQ(ranks->sent_bytes(), 3 * 4000);  // 2 (N - 1) / N of the bytes
+  });
+}
+
+}  // namespace
+}  // namespace ringtail
