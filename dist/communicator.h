@@ -91,7 +91,7 @@ class Communicator {
   StatusOr<std::vector<std::string>> AllGatherText(const std::string& text, int64_t max_bytes);
 
   // What AllReduce takes for so many bytes, and why.
-  const AlgorithmChoice& Choice(int64_t bytes) { return selector_.Select(bytes); }
+  const AllreduceChoice& Choice(int64_t bytes) { return selector_.Select(bytes); }
   int64_t sent_bytes() const { return sent_bytes_; }  // by this rank, headers not counted
 
   // Ends the world for this rank; the peers are told the cause.

@@ -72,14 +72,14 @@ AlgorithmSelector::AlgorithmSelector(std::vector<SizeTableEntry> table, Topology
                                      const NetworkModel& network)
     : table_(std::move(table)), topology_(std::move(topology)), network_(network) {}
 
-const AlgorithmChoice& AlgorithmSelector::Select(int64_t bytes) {
+const AllreduceChoice& AlgorithmSelector::Select(int64_t bytes) {
   RT_CHECK(bytes >= 0, "an array cannot have fewer than no bytes");
   const auto known = choices_.find(bytes);
   if (known != choices_.end()) return known->second;
   return choices_[bytes] = table_.empty() ? Cheapest(bytes) : FromTable(bytes);
 }
 
-AlgorithmChoice AlgorithmSelector::FromTable(int64_t bytes) const {
+AllreduceChoice AlgorithmSelector::FromTable(int64_t bytes) const {
   const auto after =
       std::upper_bound(table_.begin(), table_.end(), bytes,
                        [](int64_t n, const SizeTableEntry& entry) { return n < entry.from_bytes; });
@@ -89,7 +89,7 @@ AlgorithmChoice AlgorithmSelector::FromTable(int64_t bytes) const {
                              WithPrefix(static_cast<double>(bytes), "B"), entry.text)};
 }
 
-AlgorithmChoice AlgorithmSelector::Cheapest(int64_t bytes) const {
+AllreduceChoice AlgorithmSelector::Cheapest(int64_t bytes) const {
   std::vector<std::pair<double, const AllreduceAlgorithm*>> priced;
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
     // The model flatters the baseline: that rank 0 has to handle N - 1 messages is free in it.

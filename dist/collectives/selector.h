@@ -24,7 +24,7 @@
 
 namespace ringtail {
 
-struct AlgorithmChoice {
+struct AllreduceChoice {
   const AllreduceAlgorithm* algorithm = nullptr;
   // For people: "ring: 25 MB over 6 ranks at 117 MB/s, 362 ms; double_binary_tree 475 ms", the
   // second being the next best.
@@ -40,19 +40,19 @@ class AlgorithmSelector {
 
   // Cost of "auto": makes and prices the plans of all ranks, once for each number of bytes that is
   // ever asked for. For 25 MB: 0.4 ms for 8 ranks, 3 ms for 32, 20 ms for 128, 70 ms for 256.
-  const AlgorithmChoice& Select(int64_t bytes);
+  const AllreduceChoice& Select(int64_t bytes);
 
  private:
   AlgorithmSelector(std::vector<SizeTableEntry> table, Topology topology,
                     const NetworkModel& network);
-  AlgorithmChoice Cheapest(int64_t bytes) const;
-  AlgorithmChoice FromTable(int64_t bytes) const;
+  AllreduceChoice Cheapest(int64_t bytes) const;
+  AllreduceChoice FromTable(int64_t bytes) const;
   std::string DescribeNetwork() const;
 
   std::vector<SizeTableEntry> table_;  // empty: the cheapest
   Topology topology_;
   NetworkModel network_;
-  std::map<int64_t, AlgorithmChoice> choices_;  // by bytes
+  std::map<int64_t, AllreduceChoice> choices_;  // by bytes
 };
 
 }  // namespace ringtail

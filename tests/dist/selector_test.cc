@@ -113,7 +113,7 @@ TEST(AlgorithmSelector, AMeasurementThatCannotBeIsRefused) {
 }
 
 TEST(AlgorithmSelector, WorksAlone) {
-  const AlgorithmChoice choice = Selector("auto", Topology::Blocks(1, 1)).Select(1024);
+  const AllreduceChoice choice = Selector("auto", Topology::Blocks(1, 1)).Select(1024);
   ASSERT_NE(choice.algorithm, nullptr);
   EXPECT_TRUE(choice.algorithm->plan(0, Topology::Blocks(1, 1), 256).rounds.empty());
 }
