@@ -1,0 +1,75 @@
+#include "dist/gradients/communication_thread.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/thread_budget.h"
+
+namespace ringtail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+CommunicationThread::CommunicationThread(Communicator* communicator)
+    : communicator_(communicator), thread_([this] { Run(); }) {}
+
+CommunicationThread::~CommunicationThread() {
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void CommunicationThread::Submit(Job job) {
+  MutexLock lock(&mutex_);
+  if (!status_.ok()) return;
+  jobs_.push_back(std::move(job));
+  changed_.NotifyAll();
+}
+
+Status CommunicationThread::Wait() {
+  const Clock::time_point start = Clock::now();
+  MutexLock lock(&mutex_);
+  while (!jobs_.empty()) changed_.Wait(&mutex_);
+  times_.exposed_seconds += SecondsSince(start);
+  return status_;
+}
+
+ExchangeTimes CommunicationThread::TakeTimes() {
+  MutexLock lock(&mutex_);
+  return std::exchange(times_, {});
+}
+
+void CommunicationThread::Run() {
+  SetThreadName("rt-comm");
+  UnbindThread();  // beside the compute threads, not on one's core
+  while (true) {
+    Job job;
+    {
+      MutexLock lock(&mutex_);
+      while (jobs_.empty() && !ending_) changed_.Wait(&mutex_);
+      if (ending_) return;
+      job = jobs_.front();
+    }
+    const Clock::time_point start = Clock::now();
+    const Status status = job(communicator_);
+    MutexLock lock(&mutex_);
+    times_.busy_seconds += SecondsSince(start);
+    jobs_.pop_front();
+    if (!status.ok()) {
+      status_ = status;
+      jobs_.clear();
+    }
+    if (jobs_.empty()) changed_.NotifyAll();
+  }
+}
+
+}  // namespace ringtail

@@ -1,0 +1,64 @@
+// CommunicationThread: does collectives one after another, while the trainer thread computes.
+//
+//   trainer thread   backward of layer 5 | 4      | 3      | 2      | 1   | Wait  | optimizer
+//   rt-comm                     Submit ->[ bucket 0 ][ bucket 1 ][ bucket 2 ]^
+//                                         hidden behind backward      exposed
+//
+// Jobs run in the order in which they were submitted, which must be the same on every rank. After
+// the first error no further job is begun, and every Wait returns it.
+// Between Wait and the next Submit the thread rests, and the trainer thread may use the
+// communicator itself.
+// Thread-safety: one thread submits and waits. Threads: one, named "rt-comm".
+#ifndef RINGTAIL_DIST_GRADIENTS_COMMUNICATION_THREAD_H_
+#define RINGTAIL_DIST_GRADIENTS_COMMUNICATION_THREAD_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "dist/communicator.h"
+
+namespace ringtail {
+
+struct ExchangeTimes {
+  double busy_seconds = 0;     // jobs ran
+  double exposed_seconds = 0;  // Wait waited: what nothing hid
+  double hidden_seconds() const { return busy_seconds - exposed_seconds; }
+};
+
+class CommunicationThread {
+ public:
+  using Job = std::function<Status(Communicator*)>;
+
+  explicit CommunicationThread(Communicator* communicator);  // which must outlive it
+  ~CommunicationThread();                                    // after the job that runs now
+  CommunicationThread(const CommunicationThread&) = delete;
+  CommunicationThread& operator=(const CommunicationThread&) = delete;
+
+  void Submit(Job job) RT_EXCLUDES(mutex_);
+  // Until all jobs are done, or the first has failed.
+  Status Wait() RT_EXCLUDES(mutex_);
+  // Since the last call. To be called after Wait.
+  ExchangeTimes TakeTimes() RT_EXCLUDES(mutex_);
+
+  Communicator* communicator() const { return communicator_; }
+
+ private:
+  void Run() RT_EXCLUDES(mutex_);  // body of thread_
+
+  Communicator* const communicator_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Job> jobs_ RT_GUARDED_BY(mutex_);  // the first is running, if the thread is not idle
+  Status status_ RT_GUARDED_BY(mutex_);
+  ExchangeTimes times_ RT_GUARDED_BY(mutex_);
+  bool ending_ RT_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_GRADIENTS_COMMUNICATION_THREAD_H_
