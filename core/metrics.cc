@@ -43,6 +43,15 @@ Status Repair(const std::string& path, int64_t resumed_step) {
   return kept == old ? OkStatus() : WriteFileAtomic(path, kept);
 }
 
+void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
+  (*json)["data_wait_ms"] = rank.data_wait_ms;
+  (*json)["forward_ms"] = rank.forward_ms;
+  (*json)["backward_ms"] = rank.backward_ms;
+  (*json)["exposed_comm_ms"] = rank.exposed_comm_ms;
+  (*json)["hidden_comm_ms"] = rank.hidden_comm_ms;
+  (*json)["comm_bytes"] = rank.comm_bytes;
+}
+
 }  // namespace
 
 std::string MetricsJson(const Metrics& m) {
@@ -55,11 +64,9 @@ std::string MetricsJson(const Metrics& m) {
   json["learning_rate"] = m.learning_rate;
   json["images_per_s"] = m.images_per_s;
   json["step_ms"] = m.step_ms;
-  json["data_wait_ms"] = m.data_wait_ms;
-  json["forward_ms"] = m.forward_ms;
-  json["backward_ms"] = m.backward_ms;
-  json["exposed_comm_ms"] = m.exposed_comm_ms;
-  json["comm_bytes"] = m.comm_bytes;
+  AddRank(m.own, &json);
+  json["ranks"] = nullptr;
+  for (const RankMetrics& rank : m.ranks) AddRank(rank, &json["ranks"].emplace_back());
   return json.dump();
 }
 

@@ -3,7 +3,10 @@
 //
 //   {"kind":"step","step":120,"epoch":0.96,"loss":0.61,"accuracy":0.67,"learning_rate":0.05,
 //    "images_per_s":1180.2,"step_ms":54.2,"data_wait_ms":0.1,"forward_ms":17.9,"backward_ms":35.0,
-//    "exposed_comm_ms":0,"comm_bytes":0}
+//    "exposed_comm_ms":0,"hidden_comm_ms":0,"comm_bytes":0,"ranks":null}
+//
+// With several ranks, `loss`, `accuracy` and `images_per_s` are the world's, the times are those of
+// the rank that writes, and `ranks` has an object with the times and bytes of each.
 //
 // Every line has every key; what is not known, does not apply, or is not finite is null.
 // Durability: a line is one write(), so that a killed process loses nothing that was written; a
@@ -16,6 +19,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/file_descriptor.h"
 #include "core/status.h"
@@ -23,6 +27,16 @@
 namespace ringtail {
 
 inline constexpr double kNoMetric = std::numeric_limits<double>::quiet_NaN();
+
+// What one rank spent a step on.
+struct RankMetrics {
+  double data_wait_ms = kNoMetric;  // the trainer waited for a batch
+  double forward_ms = kNoMetric;
+  double backward_ms = kNoMetric;
+  double exposed_comm_ms = kNoMetric;  // communication that backward did not hide
+  double hidden_comm_ms = kNoMetric;   // and that it did
+  int64_t comm_bytes = 0;              // sent
+};
 
 struct Metrics {
   enum class Kind { kStep, kEvaluation };
@@ -34,11 +48,8 @@ struct Metrics {
   double learning_rate = kNoMetric;
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;
-  double data_wait_ms = kNoMetric;  // the trainer waited for a batch
-  double forward_ms = kNoMetric;
-  double backward_ms = kNoMetric;
-  double exposed_comm_ms = kNoMetric;  // communication that backward did not hide
-  int64_t comm_bytes = 0;              // sent by this rank in this step
+  RankMetrics own;                 // of the rank that writes
+  std::vector<RankMetrics> ranks;  // of every rank; empty: there is one
 };
 
 // One line without its line end.

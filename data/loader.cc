@@ -56,7 +56,7 @@ class PrefetchingLoader : public DataLoader {
   ~PrefetchingLoader() override { pool_.Cancel(); }  // before any member goes that a row may use
 
   int64_t steps_per_epoch() const override {
-    const int64_t global_batch = options_.batch * options_.world;
+    const int64_t global_batch = options_.global_batch;
     const auto count = static_cast<int64_t>(indices_.size());
     return options_.mode == LoaderMode::kTrain ? count / global_batch
                                                : (count + global_batch - 1) / global_batch;
@@ -108,7 +108,7 @@ void PrefetchingLoader::ChooseSamples(Slot* slot) {
     order_ = EpochPermutation(options_.seed, next_epoch_, static_cast<int64_t>(indices_.size()));
     order_epoch_ = next_epoch_;
   }
-  const int64_t first = (next_step_ * options_.world + options_.rank) * options_.batch;
+  const int64_t first = next_step_ * options_.global_batch + options_.first_row;
   for (int64_t row = 0; row < options_.batch; ++row) {
     const int64_t position = first + row;
     const bool exists = position < static_cast<int64_t>(indices_.size());
@@ -229,20 +229,21 @@ Status CheckOptions(const Dataset& dataset, const std::vector<int64_t>& indices,
     return InvalidArgument(
         fmt::format("image_size is {}; use 1 .. {}", options.image_size, kMaxImageSize));
   }
-  if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    return InvalidArgument(
-        fmt::format("rank {} does not exist in a world of {}", options.rank, options.world));
+  if (options.first_row < 0 || options.first_row + options.batch > options.global_batch) {
+    return InvalidArgument(fmt::format("rows {} to {} do not exist in a global batch of {}",
+                                       options.first_row, options.first_row + options.batch - 1,
+                                       options.global_batch));
   }
   for (const int64_t index : indices) {
     RT_CHECK(index >= 0 && index < static_cast<int64_t>(dataset.samples().size()),
              "a loader was given a sample that its data set does not have");
   }
   const auto count = static_cast<int64_t>(indices.size());
-  if (options.mode == LoaderMode::kTrain && count < options.batch * options.world) {
+  if (options.mode == LoaderMode::kTrain && count < options.global_batch) {
     return InvalidArgument(
-        fmt::format("{} training pictures do not fill one batch of {} x {} ranks; use a smaller "
-                    "batch or more pictures",
-                    count, options.batch, options.world));
+        fmt::format("{} training pictures do not fill one batch of {}; use a smaller batch, fewer "
+                    "ranks or more pictures",
+                    count, options.global_batch));
   }
   return OkStatus();
 }
@@ -252,7 +253,9 @@ Status CheckOptions(const Dataset& dataset, const std::vector<int64_t>& indices,
 StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
                                                          std::vector<int64_t> indices,
                                                          const DataConfig& config,
-                                                         const LoaderOptions& options) {
+                                                         const LoaderOptions& asked) {
+  LoaderOptions options = asked;
+  if (options.global_batch == 0) options.global_batch = options.batch;
   RT_RETURN_IF_ERROR(CheckOptions(*dataset, indices, options));
   // One batch is with the consumer; another must be in the making.
   if (config.prefetch_batches() < 2) {

@@ -50,9 +50,9 @@ struct LoaderOptions {
   int64_t batch = 64;
   int64_t image_size = 128;
   uint64_t seed = 1;
-  // The share of this rank: rows [rank * batch, (rank + 1) * batch) of each global batch of
-  // world * batch.
-  int64_t rank = 0, world = 1;
+  // The share of this rank: rows [first_row, first_row + batch) of each global batch of
+  // `global_batch` rows. 0: the batch is the whole.
+  int64_t first_row = 0, global_batch = 0;
 };
 
 struct LoadedBatch {

@@ -67,8 +67,8 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
   if (result.pictures == 0) return InvalidArgument("there are no labelled pictures to count");
   const double images_per_s = static_cast<double>(result.pictures) / seconds;
   if (flags.json) {
-    std::cout << nlohmann::ordered_json({{"accuracy", result.accuracy},
-                                         {"loss", result.loss},
+    std::cout << nlohmann::ordered_json({{"accuracy", result.accuracy()},
+                                         {"loss", result.loss()},
                                          {"images", result.pictures},
                                          {"correct", result.correct},
                                          {"bad_images", logits.bad.size()},
@@ -77,7 +77,8 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
               << '\n';
   } else {
     fmt::print("accuracy {:.2f} % ({} of {} pictures), loss {:.4f}, {:.0f} pictures/s\n",
-               100 * result.accuracy, result.correct, result.pictures, result.loss, images_per_s);
+               100 * result.accuracy(), result.correct, result.pictures, result.loss(),
+               images_per_s);
   }
   return kExitSuccess;
 }

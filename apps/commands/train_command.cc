@@ -152,7 +152,7 @@ int Report(const TrainingOutcome& outcome) {
       return kExitSuccess;
     case TrainingOutcome::Kind::kStopped:
       LogWarning(outcome.message);
-      return kExitSignalBase + StopSignal();
+      return kExitSignalBase + outcome.signal;
     case TrainingOutcome::Kind::kNotFinite:
       LogError(outcome.message);
       return kExitNotFinite;

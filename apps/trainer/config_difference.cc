@@ -49,6 +49,11 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
           "evaluation_image_size", "until_accuracy", "checkpoint_every_steps", "keep_checkpoints",
           "on_nan", "log_every_steps"},
          &differencer);
+  // How ranks work together is as free as how many there are; what they compute is not.
+  Ignore(DistConfig::descriptor(),
+         {"algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "join_timeout_s",
+          "hang_timeout_s"},
+         &differencer);
   if (EndIsOpen(now.optim())) Ignore(TrainConfig::descriptor(), {"epochs"}, &differencer);
   std::string report;
   differencer.ReportDifferencesToString(&report);

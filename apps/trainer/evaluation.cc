@@ -5,14 +5,15 @@
 
 #include "apps/stop_signal.h"
 #include "core/check.h"
-#include "layers/net.h"
 
 namespace ringtail {
 namespace {
 
-// Adds scale * logits of every picture, seen in `mode`, to `sum`.
+// Adds the logits of every picture, seen in `mode`, to `sum`; half of them if it is seen twice.
 Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& indices,
-               const DataConfig& data, LoaderMode mode, float scale, PictureLogits* sum) {
+               const DataConfig& data, const EvaluationOptions& evaluation, LoaderMode mode,
+               PictureLogits* sum) {
+  const float scale = evaluation.flipped ? 0.5F : 1.0F;
   LoaderOptions options;
   options.mode = mode;
   options.batch = net->options().batch;
@@ -20,7 +21,7 @@ Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& ind
   RT_ASSIGN_OR_RETURN(const auto loader, DataLoader::Create(&dataset, indices, data, options));
   int64_t picture = 0;
   while (true) {
-    if (StopSignal() != 0) return Cancelled("a signal asked to stop");
+    if (evaluation.stop_on_signal && StopSignal() != 0) return Cancelled("a signal asked to stop");
     RT_ASSIGN_OR_RETURN(const LoadedBatch batch, loader->Next());
     if (batch.labels.empty()) break;
     net->Forward({batch.images, batch.labels}, {.training = false});
@@ -64,25 +65,28 @@ EvaluationOptions EvaluationOptionsOf(const RunConfig& config) {
   return EvaluationOptionsOf(config, TrainingImageSizes(config).back());
 }
 
+StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t pictures,
+                                                   const EvaluationOptions& options) {
+  return Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
+                             .image_size = options.image_size,
+                             .training = false,
+                             .measure = pictures >= options.batch});
+}
+
 StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
                                       const std::vector<int64_t>& indices, const DataConfig& data,
                                       const EvaluationOptions& options) {
-  const int64_t pictures = static_cast<int64_t>(indices.size());
-  RT_ASSIGN_OR_RETURN(const auto net,
-                      Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
-                                          .image_size = options.image_size,
-                                          .training = false,
-                                          .measure = pictures >= options.batch}));
+  const auto pictures = static_cast<int64_t>(indices.size());
+  RT_ASSIGN_OR_RETURN(const auto net, CreateEvaluationNet(model, pictures, options));
   PictureLogits logits;
   logits.classes = model->num_classes();
   logits.values.assign(pictures * logits.classes, 0);
   logits.usable.assign(pictures, true);
-  const float scale = options.flipped ? 0.5F : 1.0F;
   RT_RETURN_IF_ERROR(
-      AddView(net.get(), dataset, indices, data, LoaderMode::kEvaluate, scale, &logits));
+      AddView(net.get(), dataset, indices, data, options, LoaderMode::kEvaluate, &logits));
   if (options.flipped) {
     RT_RETURN_IF_ERROR(
-        AddView(net.get(), dataset, indices, data, LoaderMode::kEvaluateFlipped, scale, &logits));
+        AddView(net.get(), dataset, indices, data, options, LoaderMode::kEvaluateFlipped, &logits));
   }
   MarkBad(indices, &logits);
   return logits;
@@ -91,18 +95,14 @@ StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
 EvaluationResult Score(const PictureLogits& logits, const Dataset& dataset,
                        const std::vector<int64_t>& indices) {
   EvaluationResult result;
-  double loss_sum = 0;
   for (size_t i = 0; i < indices.size(); ++i) {
     const int32_t label = dataset.samples()[indices[i]].label;
     if (label < 0 || !logits.usable[i]) continue;
     const std::span<const float> row = logits.row(static_cast<int64_t>(i));
-    loss_sum += NegativeLogLikelihood(row, label);
+    result.loss_sum += NegativeLogLikelihood(row, label);
     result.correct += ArgMax(row) == label ? 1 : 0;
     ++result.pictures;
   }
-  const double count = static_cast<double>(std::max<int64_t>(result.pictures, 1));
-  result.loss = loss_sum / count;
-  result.accuracy = static_cast<double>(result.correct) / count;
   return result;
 }
 

@@ -5,12 +5,13 @@
 // the batch; pictures that cannot be decoded do not count and are named.
 // Loss: the mean of -log p[label] (natural logarithm), without the label smoothing of training, so
 // that runs compare. Thread-safety: the trainer thread only. Errors: what the loader says;
-// Cancelled once a stop signal came. Cost: one forward pass per view in the memory of an inference
+// Cancelled once a stop signal came, if that is asked for. Cost: one forward pass per view in the memory of an inference
 // net, which is freed again.
 #ifndef RINGTAIL_APPS_TRAINER_EVALUATION_H_
 #define RINGTAIL_APPS_TRAINER_EVALUATION_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "core/status.h"
 #include "data/loader.h"
 #include "layers/model.h"
+#include "layers/net.h"
 
 namespace ringtail {
 
@@ -25,6 +27,7 @@ struct EvaluationOptions {
   int64_t batch = 64;
   int64_t image_size = 128;
   bool flipped = false;
+  bool stop_on_signal = true;  // false: where other ranks would go on
 };
 // What the config asks for while, or, without a size, after training pictures are of a size.
 EvaluationOptions EvaluationOptionsOf(const RunConfig& config, int64_t training_size);
@@ -41,14 +44,24 @@ struct PictureLogits {
   }
 };
 
+// The net that ComputeLogits uses for so many pictures.
+StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t pictures,
+                                                   const EvaluationOptions& options);
+
 // One row per entry of `indices`.
 StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
                                       const std::vector<int64_t>& indices, const DataConfig& data,
                                       const EvaluationOptions& options);
 
 struct EvaluationResult {
-  double loss = 0, accuracy = 0;
+  double loss_sum = 0;
   int64_t correct = 0, pictures = 0;
+
+  double loss() const { return loss_sum / count(); }
+  double accuracy() const { return static_cast<double>(correct) / count(); }
+
+ private:
+  double count() const { return static_cast<double>(pictures > 0 ? pictures : 1); }
 };
 
 // Labels of `indices` in `dataset`; unlabelled pictures do not count.

@@ -43,26 +43,30 @@ StepContext GradientPass::Context(int64_t step, int64_t part) const {
   StepContext context;
   context.seed = options_.seed;
   context.step = static_cast<uint64_t>(step);
-  context.first_sample = part * (options_.batch / options_.parts);
+  context.first_sample = options_.first_sample + part * (options_.batch / options_.parts);
   return context;
 }
 
-LossResult GradientPass::Run(const BatchView& batch, int64_t step) {
+// Backward overwrites the gradients, so the sum of earlier parts lives beside them until the last.
+LossResult GradientPass::Run(const BatchView& batch, int64_t step, GradientListener* listener) {
   LossResult total;
   times_ = {};
-  const std::span<float> grads = model_->arena().grads();
+  const std::span<float> sum = sum_.floats();
   for (int64_t part = 0; part < options_.parts; ++part) {
+    const bool first = part == 0, last = part + 1 == options_.parts;
     Stopwatch watch;
     const LossResult loss = net_->Forward(Part(batch, part), Context(step, part));
     times_.forward_seconds += watch.Restart();
-    net_->Backward();
-    times_.backward_seconds += watch.Restart();
     total.loss_sum += loss.loss_sum;
     total.correct += loss.correct;
     total.count += loss.count;
-    // Backward overwrites the gradients, so the sum lives beside them until the last part.
-    if (part > 0) AddTo(sum_.floats().first(grads.size()), grads);
-    if (part + 1 < options_.parts) std::copy(grads.begin(), grads.end(), sum_.floats().begin());
+    if (last && listener != nullptr) listener->OnLoss(total);
+    net_->Backward([&](const Parameter& p) {
+      if (!first) AddTo(sum.subspan(p.offset, p.elements), p.grad());
+      if (!last) std::copy_n(p.grad().begin(), p.elements, sum.begin() + p.offset);
+      if (last && listener != nullptr) listener->OnReady(p);
+    });
+    times_.backward_seconds += watch.Restart();
   }
   return total;
 }
@@ -72,15 +76,13 @@ std::string GradientPass::DescribeNonFinite(const BatchView& batch, int64_t step
   const std::vector<float> saved(buffers.begin(), buffers.end());
   Status found = OkStatus();
   for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
-    if (options_.parts > 1) {  // the gradients are a sum: compute this part's own again
-      net_->Forward(Part(batch, part), Context(step, part));
-      net_->Backward();
-      std::copy(saved.begin(), saved.end(), buffers.begin());
-    }
+    // The gradients are a sum over parts or ranks: compute this part's own again.
+    net_->Forward(Part(batch, part), Context(step, part));
+    net_->Backward();
+    std::copy(saved.begin(), saved.end(), buffers.begin());
     found = net_->FindNonFinite(Part(batch, part), Context(step, part));
   }
-  return found.ok() ? "the loss is not finite, though the output of every layer is"
-                    : found.message();
+  return found.message();
 }
 
 }  // namespace ringtail

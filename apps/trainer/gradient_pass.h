@@ -4,7 +4,7 @@
 //
 // The batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
 // the sums are added up: the memory of one part, the gradient of the whole. Dropout is keyed by the
-// row's place in the whole batch, so the parts change nothing, except in batch norm, whose
+// row's place in the batch of all ranks, so parts and ranks change nothing, except in batch norm, whose
 // statistics are each part's own. Rows with label -1 count nowhere.
 // State: a second gradient block only if parts > 1. Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
@@ -20,6 +20,15 @@
 
 namespace ringtail {
 
+// Who wants to know, while a batch is computed, what is final: to send it on meanwhile.
+class GradientListener {
+ public:
+  virtual ~GradientListener() = default;
+  virtual void OnLoss(const LossResult& loss) = 0;  // of the whole batch, before its last backward
+  // The gradient over the whole batch is in place; once per parameter, in the arena's order.
+  virtual void OnReady(const Parameter& parameter) = 0;
+};
+
 struct PassTimes {
   double forward_seconds = 0, backward_seconds = 0;
 };
@@ -30,16 +39,17 @@ class GradientPass {
     int64_t batch = 64, parts = 1;  // parts divides batch
     int64_t image_size = 128;
     uint64_t seed = 1;
+    int64_t first_sample = 0;  // of the global batch that row 0 is
   };
 
   static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);
 
-  // `batch` has options.batch rows.
-  LossResult Run(const BatchView& batch, int64_t step);
+  // `batch` has options.batch rows; `listener` may be null.
+  LossResult Run(const BatchView& batch, int64_t step, GradientListener* listener = nullptr);
   PassTimes times() const { return times_; }  // of the last Run
 
-  // After a Run with a loss or gradient that is not finite: one sentence that says where it began.
-  // Running statistics stay as they are; gradients are lost.
+  // After a Run with a loss or gradient that is not finite: one sentence that says where it began;
+  // empty if these rows have no part in it. Running statistics stay as they are; gradients are lost.
   std::string DescribeNonFinite(const BatchView& batch, int64_t step);
 
   const Options& options() const { return options_; }

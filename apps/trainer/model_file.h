@@ -20,7 +20,10 @@
 namespace ringtail {
 
 inline constexpr char kAveragePrefix[] = "average.";
-inline constexpr char kConfigKey[] = "config";  // in the metadata: the effective config, as text
+// In the metadata:
+inline constexpr char kConfigKey[] = "config";                 // the effective config, as text
+inline constexpr char kFingerprintKey[] = "data_fingerprint";  // checkpoints: of the pictures
+inline constexpr char kGlobalBatchKey[] = "global_batch";      // checkpoints: of all ranks
 
 // What a file says about itself.
 std::map<std::string, std::string> ModelMetadata(const RunConfig& config,

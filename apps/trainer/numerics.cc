@@ -21,12 +21,15 @@ std::string Numerics::Describe() const {
   return fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", isa);
 }
 
+std::string UsedAlgorithms() { return AlgorithmChoices::Shared().Used(); }
+Status KeepAlgorithms(const std::string& used) { return AlgorithmChoices::Shared().KeepAll(used); }
+
 Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(SelectedKernelIsa())}; }
 
 void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata) {
   (*metadata)[kThreadsKey] = std::to_string(numerics.threads);
   (*metadata)[kIsaKey] = numerics.isa;
-  (*metadata)[kAlgorithmsKey] = AlgorithmChoices::Shared().Used();
+  (*metadata)[kAlgorithmsKey] = UsedAlgorithms();
 }
 
 Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
@@ -46,7 +49,7 @@ Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
 void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
   const auto it = metadata.find(kAlgorithmsKey);
   if (it == metadata.end()) return;
-  const Status status = AlgorithmChoices::Shared().KeepAll(it->second);
+  const Status status = KeepAlgorithms(it->second);
   if (status.ok()) return;
   LogWarning(
       fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "

@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "core/status.h"
+
 namespace ringtail {
 
 struct Numerics {
@@ -24,6 +26,10 @@ Numerics ReadNumerics(const std::map<std::string, std::string>& metadata);
 // Convolutions of nets set up from now on use the algorithms of the run that wrote `metadata`,
 // where machine and shapes are the same. What cannot be read costs a warning.
 void KeepAlgorithms(const std::map<std::string, std::string>& metadata);
+
+// The same for another rank: what it uses, and to use that here.
+std::string UsedAlgorithms();
+Status KeepAlgorithms(const std::string& used);
 
 }  // namespace ringtail
 

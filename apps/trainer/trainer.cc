@@ -3,29 +3,58 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "apps/stop_signal.h"
-#include "apps/stopwatch.h"
 #include "apps/trainer/config_difference.h"
-#include "apps/trainer/evaluation.h"
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
+#include "core/check.h"
 #include "core/logging.h"
+#include "dist/collectives/plan.h"
 #include "optim/schedule.h"
 
 namespace ringtail {
 namespace {
 
-constexpr char kFingerprintKey[] = "data_fingerprint";
+constexpr double kMsPerSecond = 1e3;
 
-StatusOr<int64_t> StepsPerEpoch(const TrainConfig& train, const TrainingData& data) {
+// Where nobody shares it.
+TrainingWorld* Alone() {
+  static TrainingWorld alone;
+  return &alone;
+}
+
+StatusOr<int64_t> StepsPerEpoch(int64_t global_batch, const TrainingData& data) {
   const auto pictures = static_cast<int64_t>(data.split.train.size());
-  if (pictures >= train.batch()) return pictures / train.batch();
+  if (pictures >= global_batch) return pictures / global_batch;
   return InvalidArgument(
-      fmt::format("{} pictures to train on are fewer than one batch of {}; set train.batch lower",
-                  pictures, train.batch()));
+      fmt::format("{} pictures to train on are fewer than one batch of {} over all ranks; set "
+                  "train.batch lower",
+                  pictures, global_batch));
+}
+
+StatusOr<BatchShare> ShareBatch(const BatchRequest& batch, const TrainConfig& train,
+                                TrainingWorld* world) {
+  const int64_t even =
+      batch.global > 0 ? EvenPart(batch.global, world->size(), world->rank()).count : train.batch();
+  RT_ASSIGN_OR_RETURN(const BatchShare share,
+                      world->ShareBatch(batch.local > 0 ? batch.local : even));
+  if (batch.global > 0 && share.global_batch != batch.global) {
+    return InvalidArgument(
+        fmt::format("the run began with batches of {} pictures over all ranks, which now take {}; "
+                    "leave --local-batch away, or make them add up to {}",
+                    batch.global, share.global_batch, batch.global));
+  }
+  if (share.batch < 1 || share.batch % train.accumulation() != 0) {
+    return InvalidArgument(fmt::format(
+        "rank {} would compute {} of {} pictures in {} equal parts (train.accumulation); use "
+        "another number of ranks, or --local-batch",
+        world->rank(), share.batch, share.global_batch, train.accumulation()));
+  }
+  return share;
 }
 
 Status CheckClasses(const Model& model, const Dataset& dataset) {
@@ -36,48 +65,40 @@ Status CheckClasses(const Model& model, const Dataset& dataset) {
       classes, fmt::join(dataset.class_names(), ", "), model.num_classes()));
 }
 
-Metrics StepMetrics(const LossResult& loss, double learning_rate, double wait_seconds,
-                    const PassTimes& times, double step_seconds) {
-  constexpr double kMsPerSecond = 1e3;
-  const auto count = static_cast<double>(loss.count);
-  Metrics metrics;
-  metrics.kind = Metrics::Kind::kStep;
-  metrics.loss = loss.loss_sum / count;
-  metrics.accuracy = static_cast<double>(loss.correct) / count;
-  metrics.learning_rate = learning_rate;
-  metrics.images_per_s = count / step_seconds;
-  metrics.step_ms = step_seconds * kMsPerSecond;
-  metrics.data_wait_ms = wait_seconds * kMsPerSecond;
-  metrics.forward_ms = times.forward_seconds * kMsPerSecond;
-  metrics.backward_ms = times.backward_seconds * kMsPerSecond;
-  metrics.exposed_comm_ms = 0;
-  return metrics;
-}
-
 }  // namespace
 
 StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
                                                    const TrainingData* data,
                                                    RunDirectory* directory,
-                                                   TrainingObserver* observer) {
+                                                   TrainingObserver* observer, TrainingWorld* world,
+                                                   const BatchRequest& batch) {
   const RunConfig& config = loaded.config;
+  if (world == nullptr) world = Alone();
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(loaded));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *data->dataset));
-  RT_ASSIGN_OR_RETURN(const int64_t steps_per_epoch, StepsPerEpoch(config.train(), *data));
+  RT_RETURN_IF_ERROR(
+      world->Agree("the list of pictures", fmt::format("{:016x}", data->fingerprint)));
+  RT_ASSIGN_OR_RETURN(const BatchShare share, ShareBatch(batch, config.train(), world));
+  RT_ASSIGN_OR_RETURN(const int64_t steps_per_epoch, StepsPerEpoch(share.global_batch, *data));
   RT_ASSIGN_OR_RETURN(
       auto state, TrainingState::Create(std::move(model), config.optim(), config.train().seed()));
-  return std::unique_ptr<Trainer>(new Trainer(config, data, directory, observer, std::move(state),
+  return std::unique_ptr<Trainer>(new Trainer(config, data, directory, observer, world,
+                                              std::move(state), share,
                                               TrainingPlan(config, steps_per_epoch)));
 }
 
 Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
-                 TrainingObserver* observer, TrainingState state, TrainingPlan plan)
+                 TrainingObserver* observer, TrainingWorld* world, TrainingState state,
+                 const BatchShare& share, TrainingPlan plan)
     : config_(std::move(config)),
       data_(data),
       directory_(directory),
       observer_(observer),
+      world_(world),
       state_(std::move(state)),
-      plan_(std::move(plan)) {}
+      share_(share),
+      plan_(std::move(plan)),
+      exchange_(world, &state_.model()->arena(), share, config_.dist()) {}
 
 Status Trainer::Resume(const Checkpoint& checkpoint) {
   RunConfig saved;
@@ -93,49 +114,90 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
     return FailedPrecondition(fmt::format(
         "{}: the pictures or their split are not those that the run began with", checkpoint.path));
   }
+  const int64_t batch = GlobalBatchOf(checkpoint);
+  if (batch != 0 && batch != share_.global_batch) {
+    return FailedPrecondition(fmt::format("{}: the run began with batches of {} pictures, not {}",
+                                          checkpoint.path, batch, share_.global_batch));
+  }
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
   saved_step_ = step();
   return OkStatus();
 }
 
 StatusOr<TrainingOutcome> Trainer::Run() {
-  RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
+  auto outcome = RunSteps();
+  if (outcome.ok() || world_->alone()) return outcome;
+  world_->Abort(outcome.status());
+  SaveAfterFailure();
+  return outcome;
+}
+
+// Everything that is the same for all ranks is rank 0's.
+Status Trainer::Begin() {
+  if (directory_ != nullptr) {
+    RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
+  }
+  RT_RETURN_IF_ERROR(world_->ShareState(&state_));
   RT_RETURN_IF_ERROR(PreparePhases());
   // A run that was killed between writing its best checkpoint and calling it that.
   if (state_.progress.best_step == step()) SaveCheckpoint(/*best=*/true);
+  return OkStatus();
+}
+
+StatusOr<TrainingOutcome> Trainer::RunSteps() {
+  RT_RETURN_IF_ERROR(Begin());
   while (true) {
     RT_RETURN_IF_ERROR(EvaluateIfDue());
-    if (StopSignal() != 0) return Stopped();
-    if (plan_.CheckpointIsDue(step()) && saved_step_ != step()) SaveCheckpoint(/*best=*/false);
+    const bool stop = Signal() != 0;
+    if ((stop || plan_.CheckpointIsDue(step())) && saved_step_ != step()) {
+      SaveCheckpoint(/*best=*/false);
+    }
+    if (stop) return StoppedBy(Signal(), state_.progress, plan_.total_steps(), saved_step_);
     if (IsFinished()) break;
     RT_RETURN_IF_ERROR(EnterPhase());
     RT_RETURN_IF_ERROR(TrainStep());
-    if (!not_finite_.empty()) return NotFinite();
+    if (!not_finite_.empty()) return NotFinite(not_finite_, state_.progress, saved_step_);
   }
   // The last update is seen by no later loss.
   if (const Status finite = state_.CheckFinite(); !finite.ok()) {
-    not_finite_ = finite.message();
-    return NotFinite();
+    return NotFinite(finite.message(), state_.progress, saved_step_);
   }
+  RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
   RT_RETURN_IF_ERROR(SaveFinal());
-  return Finished();
+  return Finished(state_.progress, plan_.total_steps(),
+                  directory_ != nullptr ? directory_->FinalPath() : "");
 }
 
 // Sets a net up for each picture size of the run, so that what is too large fails now and not hours
-// later, and every checkpoint knows the convolution algorithms of all of them.
+// later, and every checkpoint knows the convolution algorithms of all of them. Rank 0 measures them
+// while the others rest, and all take what it has chosen.
 Status Trainer::PreparePhases() {
   const std::vector<int64_t> sizes = TrainingImageSizes(config_);
-  if (sizes.size() < 2) return OkStatus();
-  for (const int64_t size : sizes) RT_RETURN_IF_ERROR(CreateGradients(size).status());
-  return OkStatus();
+  const int64_t validation = EvaluationShare().size();
+  const auto set_up = [&]() -> Status {
+    for (const int64_t size : sizes) {
+      RT_RETURN_IF_ERROR(CreateGradients(size).status());
+      RT_RETURN_IF_ERROR(
+          CreateEvaluationNet(state_.model(), validation, EvaluationOptionsOf(config_, size))
+              .status());
+    }
+    return OkStatus();
+  };
+  if (world_->alone()) return sizes.size() < 2 ? OkStatus() : set_up();
+  if (world_->leads()) RT_RETURN_IF_ERROR(set_up());
+  RT_ASSIGN_OR_RETURN(const std::string algorithms, world_->ShareText(UsedAlgorithms()));
+  if (world_->leads()) return OkStatus();
+  RT_RETURN_IF_ERROR(KeepAlgorithms(algorithms));
+  return set_up();
 }
 
 StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_size) {
   const TrainConfig& train = config_.train();
-  return GradientPass::Create(state_.model(), {.batch = train.batch(),
+  return GradientPass::Create(state_.model(), {.batch = share_.batch,
                                                .parts = train.accumulation(),
                                                .image_size = image_size,
-                                               .seed = train.seed()});
+                                               .seed = train.seed(),
+                                               .first_sample = share_.first_row});
 }
 
 // Makes net and loader for the picture size of this step, if they are not there.
@@ -144,13 +206,14 @@ Status Trainer::EnterPhase() {
   if (gradients_ && gradients_->options().image_size == image_size) return OkStatus();
   gradients_.reset();  // before the new ones take their memory
   loader_.reset();
-  const TrainConfig& train = config_.train();
   RT_ASSIGN_OR_RETURN(gradients_, CreateGradients(image_size));
   LoaderOptions options;
   options.mode = LoaderMode::kTrain;
-  options.batch = train.batch();
+  options.batch = share_.batch;
   options.image_size = image_size;
-  options.seed = train.seed();
+  options.seed = config_.train().seed();
+  options.first_row = share_.first_row;
+  options.global_batch = share_.global_batch;
   RT_ASSIGN_OR_RETURN(loader_, DataLoader::Create(data_->dataset.get(), data_->split.train,
                                                   config_.data(), options));
   RT_CHECK(loader_->steps_per_epoch() == plan_.steps_per_epoch(), "loader and plan disagree");
@@ -166,162 +229,98 @@ Status Trainer::TrainStep() {
   RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
   const BatchView batch = {loaded.images, loaded.labels};
   buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
-  const LossResult loss = gradients_->Run(batch, step());
+  LossResult loss = gradients_->Run(batch, step(), &exchange_);
+  RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   const double norm = GradientNorm(arena, mean);
-  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) {
-    HandleNonFinite(batch);
-    return OkStatus();
-  }
+  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return HandleNonFinite(batch);
   const double rate = LearningRate(optim, step(), plan_.total_steps(),
                                    static_cast<double>(plan_.steps_per_epoch()));
   state_.optimizer()->Step(step(), rate, mean * ClipFactor(norm, optim.clip_norm()));
   if (state_.average() != nullptr) state_.average()->Update(step());
   state_.progress.skipped_in_a_row = 0;
   ++state_.progress.step;
+  buffers_before_.clear();
 
-  Metrics metrics =
-      StepMetrics(loss, rate, loaded.wait_seconds, gradients_->times(), watch.Seconds());
+  Metrics metrics;
+  metrics.loss = loss.loss_sum * mean;
+  metrics.accuracy = static_cast<double>(loss.correct) * mean;
+  metrics.learning_rate = rate;
+  metrics.images_per_s = static_cast<double>(loss.count) / watch.Seconds();
+  return FinishStep(std::move(metrics), loaded.wait_seconds, watch);
+}
+
+// The roll call at the end of a step: who took how long, and whether anybody was told to stop.
+Status Trainer::FinishStep(Metrics metrics, double wait_seconds, const Stopwatch& watch) {
+  const PassTimes pass = gradients_->times();
+  const ExchangeTimes exchange = exchange_.times();
   metrics.step = step();
   metrics.epoch = plan_.EpochAt(step());
-  directory_->Record(metrics);
+  metrics.own = {.data_wait_ms = wait_seconds * kMsPerSecond,
+                 .forward_ms = pass.forward_seconds * kMsPerSecond,
+                 .backward_ms = pass.backward_seconds * kMsPerSecond,
+                 .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
+                 .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
+                 .comm_bytes = exchange_.sent_bytes()};
+  RT_ASSIGN_OR_RETURN(const std::vector<RankStep> all,
+                      world_->RollCall({.stop_signal = StopSignal(), .metrics = metrics.own}));
+  for (const RankStep& rank : all) {
+    if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
+    if (!world_->alone()) metrics.ranks.push_back(rank.metrics);
+  }
+  const int64_t check = config_.dist().check_every_steps();
+  if (check > 0 && step() % check == 0) {
+    RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
+  }
+  metrics.step_ms = watch.Seconds() * kMsPerSecond;
+  Record(metrics);
   if (observer_ != nullptr) observer_->OnStep(metrics, plan_);
   return OkStatus();
 }
 
-void Trainer::HandleNonFinite(const BatchView& batch) {
+// The first rank that finds the cause among its own rows tells it.
+StatusOr<std::string> Trainer::WhereNotFinite(const BatchView& batch) {
+  const std::string own = gradients_->DescribeNonFinite(batch, step());
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world_->GatherText(own));
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+  if (found == all.end()) {
+    return std::string("the loss is not finite, though the output of every layer is");
+  }
+  if (world_->alone()) return *found;
+  return fmt::format("{}: {}", world_->Describe(static_cast<int>(found - all.begin())), *found);
+}
+
+Status Trainer::HandleNonFinite(const BatchView& batch) {
   TrainingProgress& progress = state_.progress;
   // Batch norm has already mixed this batch into its running statistics: not the cause, an effect.
   std::copy(buffers_before_.begin(), buffers_before_.end(),
             state_.model()->arena().buffer_values().begin());
-  const std::string where = gradients_->DescribeNonFinite(batch, step());
+  RT_ASSIGN_OR_RETURN(const std::string where, WhereNotFinite(batch));
   if (config_.train().on_nan() == TrainConfig::STOP) {
     not_finite_ = where;
-    return;
+    return OkStatus();
   }
-  LogWarning(fmt::format("step {} is left out: {}", step(), where));
+  if (world_->leads()) LogWarning(fmt::format("step {} is left out: {}", step(), where));
   ++progress.step;
   ++progress.skipped_steps;
+  buffers_before_.clear();
   Metrics metrics;  // a line without numbers
   metrics.step = step();
   metrics.epoch = plan_.EpochAt(step());
-  directory_->Record(metrics);
+  Record(metrics);
   if (++progress.skipped_in_a_row > kMaxSkippedInARow) {
     not_finite_ = fmt::format("{} (in {} steps running)", where, progress.skipped_in_a_row);
   }
-}
-
-// A checkpoint between step and evaluation leaves the evaluation due, so a resumed run makes up
-// for it.
-Status Trainer::EvaluateIfDue() {
-  if (!plan_.EvaluationIsDue(step()) || state_.progress.evaluated_step == step()) return OkStatus();
-  const Status status = Evaluate();
-  return status.code() == StatusCode::kCancelled ? OkStatus() : status;
-}
-
-Status Trainer::Evaluate() {
-  TrainingProgress& progress = state_.progress;
-  const std::vector<int64_t>& pictures = data_->split.validation;
-  const Stopwatch watch;
-  bool best = false;
-  if (!pictures.empty()) {
-    if (state_.average() != nullptr) state_.average()->Swap();
-    const auto logits =
-        ComputeLogits(state_.model(), *data_->dataset, pictures, config_.data(),
-                      EvaluationOptionsOf(config_, plan_.PhaseAt(step() - 1).image_size));
-    if (state_.average() != nullptr) state_.average()->Swap();
-    RT_RETURN_IF_ERROR(Status(logits.status()));
-    const EvaluationResult result = Score(*logits, *data_->dataset, pictures);
-    best = result.accuracy > progress.best_accuracy;
-    if (best) {
-      progress.best_accuracy = result.accuracy;
-      progress.best_step = step();
-    }
-    Metrics metrics;
-    metrics.kind = Metrics::Kind::kEvaluation;
-    metrics.step = step();
-    metrics.epoch = plan_.EpochAt(step());
-    metrics.loss = result.loss;
-    metrics.accuracy = result.accuracy;
-    metrics.images_per_s = static_cast<double>(result.pictures) / watch.Seconds();
-    directory_->Record(metrics);
-    if (observer_ != nullptr) observer_->OnEvaluation(metrics, best);
-  }
-  progress.evaluated_step = step();
-  SaveCheckpoint(best);
   return OkStatus();
 }
 
-void Trainer::SaveCheckpoint(bool best) {
-  CheckpointDirectory& checkpoints = directory_->checkpoints();
-  Status status = state_.CheckFinite();
-  if (status.ok()) {
-    status =
-        checkpoints.Save(step(), state_.Tensors(), Metadata(), config_.train().keep_checkpoints());
-  }
-  if (status.ok()) saved_step_ = step();
-  if (status.ok() && best) status = checkpoints.SaveBest(step());
-  if (!status.ok()) {
-    LogWarning(
-        fmt::format("no checkpoint of step {}: {}; earlier ones stay", step(), status.message()));
-  }
-}
-
-Status Trainer::SaveFinal() {
-  if (state_.average() != nullptr) state_.average()->Swap();
-  Status status = WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());
-  if (state_.average() != nullptr) state_.average()->Swap();
-  return status;
-}
-
-std::map<std::string, std::string> Trainer::Metadata() const {
-  std::map<std::string, std::string> metadata =
-      ModelMetadata(config_, data_->dataset->class_names());
-  metadata.merge(state_.Metadata());
-  AddNumerics(CurrentNumerics(), &metadata);
-  metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
-  return metadata;
-}
+// Several ranks stop together, after the step in which the first was told to.
+int Trainer::Signal() const { return world_->alone() ? StopSignal() : agreed_signal_; }
 
 bool Trainer::IsFinished() const {
   const double until = config_.train().until_accuracy();
   return step() >= plan_.total_steps() || (until > 0 && state_.progress.best_accuracy >= until);
-}
-
-TrainingOutcome Trainer::Stopped() {
-  if (saved_step_ != step()) SaveCheckpoint(/*best=*/false);
-  const std::string at =
-      fmt::format("stopped by a signal after step {} of {}", step(), plan_.total_steps());
-  const std::string next = saved_step_ == step() ? "go on with --resume"
-                           : saved_step_ >= 0
-                               ? fmt::format("--resume goes on from step {}", saved_step_)
-                               : "no checkpoint was written: --resume begins anew";
-  return {TrainingOutcome::Kind::kStopped, fmt::format("{}; {}", at, next)};
-}
-
-TrainingOutcome Trainer::NotFinite() const {
-  const std::string intact = saved_step_ < 0
-                                 ? "no checkpoint was written yet"
-                                 : fmt::format("the checkpoint of step {} is intact", saved_step_);
-  return {TrainingOutcome::Kind::kNotFinite,
-          fmt::format("at step {} {}; {}; try a lower optim.learning_rate, a longer optim.warmup, "
-                      "or optim.clip_norm=1",
-                      step(), not_finite_, intact)};
-}
-
-TrainingOutcome Trainer::Finished() const {
-  const TrainingProgress& progress = state_.progress;
-  const bool early = step() < plan_.total_steps();
-  std::string message = fmt::format("trained for {} of {} steps", step(), plan_.total_steps());
-  if (progress.best_step >= 0) {
-    message += fmt::format("; best validation accuracy {:.2f} % after step {}",
-                           100 * progress.best_accuracy, progress.best_step);
-  }
-  if (progress.skipped_steps > 0) {
-    message += fmt::format("; {} steps were left out (not finite)", progress.skipped_steps);
-  }
-  return {early ? TrainingOutcome::Kind::kReachedAccuracy : TrainingOutcome::Kind::kFinished,
-          message + fmt::format("; network in {}", directory_->FinalPath())};
 }
 
 }  // namespace ringtail

@@ -1,10 +1,14 @@
-// Trainer: one run, from its first step or from a checkpoint to its end.
+// Trainer: one run, from its first step or from a checkpoint to its end, alone or as one of several
+// ranks.
 //
-//   gradient of the batch -> mean -> clip -> optimizer step at the step's rate -> average
+//   gradient of the batch -> sum over ranks -> mean -> clip -> optimizer step -> average
 //   after a step, if due:  evaluate,  checkpoint,  notice a signal
 //
 // Everything is a function of (config, pictures, step): a run that was killed at any instant and
 // resumed ends with the same bits as one that was left alone.
+// N ranks train as one machine with a batch N times larger: each computes its rows of the global
+// batch, gradients are added up while backward goes on, and every rank makes the same step. Rank 0
+// alone writes; the others have no RunDirectory.
 // A loss or gradient that is not finite never reaches the weights: by train.on_nan the run stops
 // and names the layer, or leaves the step out (at most kMaxSkippedInARow times running).
 // A checkpoint that cannot be written is a warning; only final.safetensors must be.
@@ -13,84 +17,105 @@
 #define RINGTAIL_APPS_TRAINER_TRAINER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/run_config.h"
 #include "apps/stopwatch.h"
+#include "apps/trainer/evaluation.h"
 #include "apps/trainer/gradient_pass.h"
 #include "apps/trainer/run_directory.h"
+#include "apps/trainer/step_exchange.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_observer.h"
+#include "apps/trainer/training_outcome.h"
 #include "apps/trainer/training_plan.h"
 #include "apps/trainer/training_state.h"
+#include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "data/loader.h"
 
 namespace ringtail {
 
-struct TrainingOutcome {
-  enum class Kind {
-    kFinished,         // all epochs
-    kReachedAccuracy,  // train.until_accuracy
-    kStopped,          // by a signal; resumable
-    kNotFinite,        // on_nan
-  };
-  Kind kind = Kind::kFinished;
-  std::string message;  // one sentence for people
+// How many pictures a step takes. 0: train.batch on each rank.
+struct BatchRequest {
+  int64_t local = 0;   // on this rank
+  int64_t global = 0;  // on all ranks together; without `local` divided evenly
 };
 
 class Trainer {
  public:
   static constexpr int64_t kMaxSkippedInARow = 10;
 
-  // The pointers must outlive the trainer; `observer` may be null.
-  static StatusOr<std::unique_ptr<Trainer>> Create(const LoadedConfig& loaded,
-                                                   const TrainingData* data,
-                                                   RunDirectory* directory,
-                                                   TrainingObserver* observer);
+  // The pointers must outlive the trainer. `directory` is null on ranks other than 0, `observer`
+  // may be, and `world` is for one machine.
+  static StatusOr<std::unique_ptr<Trainer>> Create(
+      const LoadedConfig& loaded, const TrainingData* data, RunDirectory* directory,
+      TrainingObserver* observer, TrainingWorld* world = nullptr, const BatchRequest& batch = {});
 
-  // FailedPrecondition if the checkpoint is of another config or other pictures.
+  // On rank 0 alone: Run hands on what was restored. FailedPrecondition if the checkpoint is of
+  // another config, other pictures or another global batch (see GlobalBatchOf); any number of ranks
+  // can go on with it.
   Status Resume(const Checkpoint& checkpoint);
 
-  // Once. An error only where the run cannot go on, or its result could not be written.
+  // Once. An error only where the run cannot go on, or its result could not be written. If that is
+  // because another rank is gone, rank 0 has written a checkpoint of the last whole step.
   StatusOr<TrainingOutcome> Run();
 
   const TrainingState& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
+  const BatchShare& share() const { return share_; }
 
  private:
   Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
-          TrainingObserver* observer, TrainingState state, TrainingPlan plan);
+          TrainingObserver* observer, TrainingWorld* world, TrainingState state,
+          const BatchShare& share, TrainingPlan plan);
 
+  Status Begin();
+  StatusOr<TrainingOutcome> RunSteps();
   Status PreparePhases();
   StatusOr<std::unique_ptr<GradientPass>> CreateGradients(int64_t image_size);
   Status EnterPhase();
   Status TrainStep();
-  void HandleNonFinite(const BatchView& batch);
+  Status HandleNonFinite(const BatchView& batch);
+  StatusOr<std::string> WhereNotFinite(const BatchView& batch);
+  Status FinishStep(Metrics metrics, double wait_seconds, const Stopwatch& watch);
+  int Signal() const;
+  bool IsFinished() const;
+  int64_t step() const { return state_.progress.step; }
+
+  // What is kept of the run: trainer_results.cc.
   Status EvaluateIfDue();
   Status Evaluate();
+  std::vector<int64_t> EvaluationShare() const;
+  StatusOr<EvaluationResult> EvaluateShare();
+  void Record(const Metrics& metrics);
   void SaveCheckpoint(bool best);
   Status SaveFinal();
-  bool IsFinished() const;
-  TrainingOutcome Stopped();
-  TrainingOutcome NotFinite() const;
-  TrainingOutcome Finished() const;
+  void SaveAfterFailure();
   std::map<std::string, std::string> Metadata() const;
-  int64_t step() const { return state_.progress.step; }
 
   const RunConfig config_;
   const TrainingData* data_;
   RunDirectory* directory_;
   TrainingObserver* observer_;
+  TrainingWorld* const world_;
   TrainingState state_;
+  const BatchShare share_;
   const TrainingPlan plan_;
+  StepExchange exchange_;
   std::unique_ptr<GradientPass> gradients_;  // of the current phase
   std::unique_ptr<DataLoader> loader_;
-  std::vector<float> buffers_before_;  // on_nan SKIP: running statistics to go back to
+  std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk; -1: none
+  int agreed_signal_ = 0;              // to stop all ranks; 0: none
   std::string not_finite_;             // where, once the run has to stop for it
 };
+
+// The batch over all ranks of the run that wrote the checkpoint; 0 if it does not say.
+int64_t GlobalBatchOf(const Checkpoint& checkpoint);
 
 }  // namespace ringtail
 

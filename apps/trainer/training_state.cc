@@ -64,6 +64,17 @@ std::vector<TensorView> TrainingState::Tensors() const {
   return views;
 }
 
+std::vector<std::span<float>> TrainingState::Blocks() const {
+  std::vector<std::span<float>> blocks = {model_->arena().values(),
+                                          model_->arena().buffer_values()};
+  for (const Optimizer::StateBlock& block : optimizer_->state()) blocks.push_back(block.values);
+  if (average_ != nullptr) {
+    blocks.push_back(average_->values());
+    blocks.push_back(average_->buffers());
+  }
+  return blocks;
+}
+
 std::map<std::string, std::string> TrainingState::Metadata() const {
   return ProgressMetadata(progress);
 }

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ class TrainingState {
 
   std::vector<TensorView> Tensors() const;  // views of the live state
   std::map<std::string, std::string> Metadata() const;
+  // The same as whole blocks, gaps included, to be overwritten; the same on every rank.
+  std::vector<std::span<float>> Blocks() const;
   // All or nothing is not promised: after an error the state is to be thrown away.
   Status Restore(const SafetensorsFile& file);
 

@@ -86,8 +86,9 @@ TEST_F(EvaluationTest, ScoreCountsEachPictureOnce) {
   logits.values = {2, 0, 0, 1, -1000, 1000};
   const EvaluationResult result = Score(logits, *dataset_, pictures);
   EXPECT_EQ(result.correct, 2);
-  EXPECT_DOUBLE_EQ(result.accuracy, 2.0 / 3);
-  EXPECT_NEAR(result.loss, (std::log(1 + std::exp(-2.0)) + std::log(1 + std::exp(1.0))) / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(result.accuracy(), 2.0 / 3);
+  EXPECT_NEAR(result.loss(), (std::log(1 + std::exp(-2.0)) + std::log(1 + std::exp(1.0))) / 3,
+              1e-12);
 }
 
 TEST_F(EvaluationTest, ASignalEndsIt) {

@@ -61,16 +61,28 @@ TEST(MetricsJson, HasExactlyTheKeysOfTheContractInTheirOrder) {
   metrics.learning_rate = 0.125;
   metrics.images_per_s = 1000;
   metrics.step_ms = 64;
-  metrics.data_wait_ms = 0;
-  metrics.forward_ms = 20;
-  metrics.backward_ms = 40;
-  metrics.exposed_comm_ms = 1.5;
-  metrics.comm_bytes = 1 << 30;
-  EXPECT_EQ(
-      MetricsJson(metrics),
-      R"({"kind":"step","step":120,"epoch":0.5,"loss":0.25,"accuracy":0.75,)"
-      R"("learning_rate":0.125,"images_per_s":1000.0,"step_ms":64.0,"data_wait_ms":0.0,)"
-      R"("forward_ms":20.0,"backward_ms":40.0,"exposed_comm_ms":1.5,"comm_bytes":1073741824})");
+  metrics.own = {.data_wait_ms = 0,
+                 .forward_ms = 20,
+                 .backward_ms = 40,
+                 .exposed_comm_ms = 1.5,
+                 .hidden_comm_ms = 2.5,
+                 .comm_bytes = 1 << 30};
+  EXPECT_EQ(MetricsJson(metrics),
+            R"({"kind":"step","step":120,"epoch":0.5,"loss":0.25,"accuracy":0.75,)"
+            R"("learning_rate":0.125,"images_per_s":1000.0,"step_ms":64.0,"data_wait_ms":0.0,)"
+            R"("forward_ms":20.0,"backward_ms":40.0,"exposed_comm_ms":1.5,"hidden_comm_ms":2.5,)"
+            R"("comm_bytes":1073741824,"ranks":null})");
+}
+
+TEST(MetricsJson, TellsTheTimesOfEveryRank) {
+  Metrics metrics;
+  metrics.ranks = {{.forward_ms = 20, .comm_bytes = 5}, {.forward_ms = 21}};
+  const json ranks = json::parse(MetricsJson(metrics))["ranks"];
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0]["forward_ms"], 20.0);
+  EXPECT_EQ(ranks[0]["comm_bytes"], 5);
+  EXPECT_EQ(ranks[1]["forward_ms"], 21.0);
+  EXPECT_TRUE(ranks[1]["backward_ms"].is_null());
 }
 
 TEST(MetricsJson, WhatIsNotKnownOrNotFiniteIsNull) {
@@ -78,7 +90,7 @@ TEST(MetricsJson, WhatIsNotKnownOrNotFiniteIsNull) {
   metrics.kind = Metrics::Kind::kEvaluation;
   metrics.loss = std::numeric_limits<double>::infinity();
   const json line = json::parse(MetricsJson(metrics));
-  EXPECT_EQ(line.size(), 13u);
+  EXPECT_EQ(line.size(), 15u);
   EXPECT_EQ(line["kind"], "evaluation");
   EXPECT_TRUE(line["loss"].is_null());
   EXPECT_TRUE(line["accuracy"].is_null());

@@ -157,8 +157,8 @@ TEST(LoaderTest, RanksShareEachGlobalBatch) {
   const std::vector<BatchCopy> expected = Take(MakeLoader(*dataset, Config(), options).get(), 4);
   for (int64_t rank = 0; rank < 2; ++rank) {
     options.batch = kBatch;
-    options.world = 2;
-    options.rank = rank;
+    options.global_batch = 2 * kBatch;
+    options.first_row = rank * kBatch;
     const auto loader = MakeLoader(*dataset, Config(), options);
     for (const BatchCopy& whole : expected) {
       const BatchCopy part = Copy(loader->Next().value());
@@ -169,14 +169,28 @@ TEST(LoaderTest, RanksShareEachGlobalBatch) {
   }
 }
 
+// Ranks of unequal speed may take unequal shares.
+TEST(LoaderTest, SharesMayBeUnequal) {
+  const auto dataset = MakeDataset();
+  LoaderOptions options = Options();
+  const BatchCopy whole = Copy(MakeLoader(*dataset, Config(), options)->Next().value());
+  options.global_batch = kBatch;
+  options.first_row = 3;
+  options.batch = kBatch - 3;
+  const auto loader = MakeLoader(*dataset, Config(), options);
+  EXPECT_EQ(loader->steps_per_epoch(), kPictures / kBatch);
+  EXPECT_EQ(Copy(loader->Next().value()).images,
+            std::vector<float>(whole.images.begin() + 3 * kRowFloats, whole.images.end()));
+}
+
 TEST(LoaderTest, EvaluationIsOnePassInOrderWithPadding) {
   const auto dataset = MakeDataset();
   for (const int64_t world : {1, 2, 3}) {
     std::set<int64_t> seen;
     for (int64_t rank = 0; rank < world; ++rank) {
       LoaderOptions options = Options(LoaderMode::kEvaluate);
-      options.world = world;
-      options.rank = rank;
+      options.global_batch = world * kBatch;
+      options.first_row = rank * kBatch;
       const auto loader = MakeLoader(*dataset, Config(), options);
       int64_t batches = 0;
       while (true) {
@@ -332,8 +346,8 @@ TEST(LoaderTest, RefusesWhatCannotWork) {
               HasSubstr("23 training pictures do not fill one batch"));
   EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->batch = 0; }).message(),
               HasSubstr("batch is 0"));
-  EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->rank = 1; }).message(),
-              HasSubstr("rank 1 does not exist"));
+  EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->first_row = 1; }).message(),
+              HasSubstr("rows 1 to 4 do not exist in a global batch of 4"));
   EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->image_size = 0; }).message(),
               HasSubstr("image_size is 0"));
   EXPECT_THAT(create([](LoaderOptions*, DataConfig* c) { c->set_prefetch_batches(1); }).message(),

@@ -1,0 +1,52 @@
+// StepExchange: what the ranks tell each other while a step is computed.
+//
+//   trainer thread    forward |OnLoss|  backward  OnReady OnReady ..  |Finish| optimizer
+//   rt-comm                      [sums][statistics][ bucket 0 ][ bucket 1 ][ 2 ]
+//
+//   sums          loss, right answers and samples: a batch that is smaller on one rank counts less
+//   statistics    batch norm's running statistics: the mean over the ranks by batch size, in every
+//                 step, so that all ranks have the same bits whenever a checkpoint is written
+//   buckets       gradients: sums over all samples of the world
+//
+// In a world of one nothing happens. Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
+#define RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
+
+#include <array>
+#include <optional>
+
+#include "apps/trainer/gradient_pass.h"
+#include "apps/trainer/training_world.h"
+#include "core/parameter.h"
+#include "dist/gradients/gradient_synchronizer.h"
+
+namespace ringtail {
+
+class StepExchange : public GradientListener {
+ public:
+  // `world` and `arena` must outlive it.
+  StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
+               const DistConfig& config);
+
+  void OnLoss(const LossResult& loss) override;
+  void OnReady(const Parameter& parameter) override;
+
+  // Until everything has arrived: `loss` is the world's then, as are gradients and statistics. An
+  // error leaves them undefined.
+  Status Finish(LossResult* loss);
+  ExchangeTimes times() const { return times_; }      // of the last step
+  int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
+
+ private:
+  TrainingWorld* const world_;
+  ParameterArena* const arena_;
+  const double weight_;  // of this rank's statistics
+  std::optional<GradientSynchronizer> synchronizer_;
+  std::array<double, 3> sums_{};  // loss, correct, count
+  ExchangeTimes times_;
+  int64_t sent_bytes_ = 0, sent_before_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_

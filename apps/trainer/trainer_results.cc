@@ -1,0 +1,132 @@
+// What a trainer keeps of its run: evaluations, checkpoints, metrics, the trained network. On ranks
+// other than 0 nothing is written, but every rank takes its part in evaluations.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "apps/trainer/model_file.h"
+#include "apps/trainer/numerics.h"
+#include "apps/trainer/trainer.h"
+#include "core/logging.h"
+#include "dist/collectives/plan.h"
+
+namespace ringtail {
+
+void Trainer::Record(const Metrics& metrics) {
+  if (directory_ != nullptr) directory_->Record(metrics);
+}
+
+// A checkpoint between step and evaluation leaves the evaluation due, so a resumed run makes up
+// for it.
+Status Trainer::EvaluateIfDue() {
+  if (!plan_.EvaluationIsDue(step()) || state_.progress.evaluated_step == step()) return OkStatus();
+  const Status status = Evaluate();
+  return status.code() == StatusCode::kCancelled ? OkStatus() : status;
+}
+
+// Each validation picture is looked at by one rank.
+std::vector<int64_t> Trainer::EvaluationShare() const {
+  const std::vector<int64_t>& all = data_->split.validation;
+  const ElementRange own =
+      EvenPart(static_cast<int64_t>(all.size()), world_->size(), world_->rank());
+  return {all.begin() + own.offset, all.begin() + own.end()};
+}
+
+// The result over all ranks.
+StatusOr<EvaluationResult> Trainer::EvaluateShare() {
+  const std::vector<int64_t> share = EvaluationShare();
+  EvaluationOptions options = EvaluationOptionsOf(config_, plan_.PhaseAt(step() - 1).image_size);
+  options.stop_on_signal = world_->alone();
+  RT_ASSIGN_OR_RETURN(const PictureLogits logits, ComputeLogits(state_.model(), *data_->dataset,
+                                                                share, config_.data(), options));
+  const EvaluationResult result = Score(logits, *data_->dataset, share);
+  std::array<double, 3> sums{result.loss_sum, static_cast<double>(result.correct),
+                             static_cast<double>(result.pictures)};
+  RT_RETURN_IF_ERROR(world_->Sum(sums));
+  return EvaluationResult{.loss_sum = sums[0],
+                          .correct = static_cast<int64_t>(sums[1]),
+                          .pictures = static_cast<int64_t>(sums[2])};
+}
+
+Status Trainer::Evaluate() {
+  TrainingProgress& progress = state_.progress;
+  const Stopwatch watch;
+  bool best = false;
+  if (!data_->split.validation.empty()) {
+    if (state_.average() != nullptr) state_.average()->Swap();
+    const auto result = EvaluateShare();
+    if (state_.average() != nullptr) state_.average()->Swap();
+    RT_RETURN_IF_ERROR(Status(result.status()));
+    best = result->accuracy() > progress.best_accuracy;
+    if (best) {
+      progress.best_accuracy = result->accuracy();
+      progress.best_step = step();
+    }
+    Metrics metrics;
+    metrics.kind = Metrics::Kind::kEvaluation;
+    metrics.step = step();
+    metrics.epoch = plan_.EpochAt(step());
+    metrics.loss = result->loss();
+    metrics.accuracy = result->accuracy();
+    metrics.images_per_s = static_cast<double>(result->pictures) / watch.Seconds();
+    Record(metrics);
+    if (observer_ != nullptr) observer_->OnEvaluation(metrics, best);
+  }
+  progress.evaluated_step = step();
+  SaveCheckpoint(best);
+  return OkStatus();
+}
+
+void Trainer::SaveCheckpoint(bool best) {
+  if (directory_ == nullptr) return;
+  CheckpointDirectory& checkpoints = directory_->checkpoints();
+  Status status = state_.CheckFinite();
+  if (status.ok()) {
+    status =
+        checkpoints.Save(step(), state_.Tensors(), Metadata(), config_.train().keep_checkpoints());
+  }
+  if (status.ok()) saved_step_ = step();
+  if (status.ok() && best) status = checkpoints.SaveBest(step());
+  if (!status.ok()) {
+    LogWarning(
+        fmt::format("no checkpoint of step {}: {}; earlier ones stay", step(), status.message()));
+  }
+}
+
+Status Trainer::SaveFinal() {
+  if (directory_ == nullptr) return OkStatus();
+  if (state_.average() != nullptr) state_.average()->Swap();
+  Status status = WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());
+  if (state_.average() != nullptr) state_.average()->Swap();
+  return status;
+}
+
+// Of the last step that was whole: one that was broken off has moved the running statistics alone.
+void Trainer::SaveAfterFailure() {
+  std::copy(buffers_before_.begin(), buffers_before_.end(),
+            state_.model()->arena().buffer_values().begin());
+  if (step() > 0 && saved_step_ != step()) SaveCheckpoint(/*best=*/false);
+}
+
+std::map<std::string, std::string> Trainer::Metadata() const {
+  std::map<std::string, std::string> metadata =
+      ModelMetadata(config_, data_->dataset->class_names());
+  metadata.merge(state_.Metadata());
+  AddNumerics(CurrentNumerics(), &metadata);
+  metadata[kGlobalBatchKey] = std::to_string(share_.global_batch);
+  metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
+  return metadata;
+}
+
+int64_t GlobalBatchOf(const Checkpoint& checkpoint) {
+  const auto found = checkpoint.file.metadata().find(kGlobalBatchKey);
+  if (found == checkpoint.file.metadata().end()) return 0;
+  const std::string& text = found->second;
+  int64_t batch = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
+  return error == std::errc() && end == text.data() + text.size() && batch > 0 ? batch : 0;
+}
+
+}  // namespace ringtail

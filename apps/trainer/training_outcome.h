@@ -1,0 +1,35 @@
+// How a run ended, in words that say what to do next.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_APPS_TRAINER_TRAINING_OUTCOME_H_
+#define RINGTAIL_APPS_TRAINER_TRAINING_OUTCOME_H_
+
+#include <cstdint>
+#include <string>
+
+#include "apps/trainer/training_state.h"
+
+namespace ringtail {
+
+struct TrainingOutcome {
+  enum class Kind {
+    kFinished,         // all epochs
+    kReachedAccuracy,  // train.until_accuracy
+    kStopped,          // by a signal; resumable
+    kNotFinite,        // on_nan
+  };
+  Kind kind = Kind::kFinished;
+  std::string message;  // one sentence for people
+  int signal = 0;       // kStopped: which one, on this rank or another
+};
+
+// `saved_step`: of the last checkpoint on disk; -1: none.
+TrainingOutcome StoppedBy(int signal, const TrainingProgress& progress, int64_t total_steps,
+                          int64_t saved_step);
+TrainingOutcome NotFinite(const std::string& where, const TrainingProgress& progress,
+                          int64_t saved_step);
+TrainingOutcome Finished(const TrainingProgress& progress, int64_t total_steps,
+                         const std::string& final_path);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_TRAINING_OUTCOME_H_

@@ -1,0 +1,159 @@
+#include "apps/trainer/training_world.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "core/crc32c.h"
+
+namespace ringtail {
+namespace {
+
+// Hangs are found by heartbeats (dist/liveness/), which know that rank 0 may measure, evaluate or
+// write for long; this is for what they cannot see.
+constexpr std::chrono::minutes kStallTimeout{10};
+constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
+
+StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Peers& peers,
+                                                         const DistConfig& config,
+                                                         Channel channel) {
+  return Communicator::Create(peers.transport, peers.topology,
+                              {.algorithm = config.algorithm(),
+                               .network = peers.network,
+                               .executor = {.stall_timeout = kStallTimeout},
+                               .channel = channel});
+}
+
+// The value that most ranks have; of equally many the one of the lowest rank.
+int64_t MostCommon(std::span<const int64_t> values) {
+  std::map<int64_t, int> votes;
+  for (const int64_t value : values) ++votes[value];
+  return *std::max_element(values.begin(), values.end(),
+                           [&](int64_t a, int64_t b) { return votes.at(a) < votes.at(b); });
+}
+
+}  // namespace
+
+TrainingWorld::TrainingWorld() = default;
+TrainingWorld::~TrainingWorld() = default;
+
+StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::Create(const Peers& peers,
+                                                               const DistConfig& config) {
+  auto world = std::make_unique<TrainingWorld>();
+  world->rank_ = peers.transport->rank();
+  world->size_ = peers.transport->world_size();
+  world->describe_ = peers.describe;
+  if (world->alone()) return world;
+  RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, Channel::kTrainer));
+  RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, Channel::kGradients));
+  world->gradient_thread_ = std::make_unique<CommunicationThread>(world->gradients_.get());
+  return world;
+}
+
+std::string TrainingWorld::Describe(int rank) const {
+  return describe_ ? describe_(rank) : fmt::format("rank {}", rank);
+}
+
+Status TrainingWorld::Note(Status status) {
+  lost_ = lost_ || !status.ok();
+  return status;
+}
+
+StatusOr<BatchShare> TrainingWorld::ShareBatch(int64_t batch) {
+  std::vector<int64_t> batches(size_);
+  batches[rank_] = batch;
+  if (!alone()) RT_RETURN_IF_ERROR(Note(trainer_->AllGather(std::span(batches))));
+  const auto own = batches.begin() + rank_;
+  return BatchShare{.first_row = std::accumulate(batches.begin(), own, int64_t{0}),
+                    .batch = batch,
+                    .global_batch = std::accumulate(own, batches.end(), int64_t{0}) +
+                                    std::accumulate(batches.begin(), own, int64_t{0})};
+}
+
+Status TrainingWorld::ShareState(TrainingState* state) {
+  if (alone()) return OkStatus();
+  static_assert(std::is_trivially_copyable_v<TrainingProgress>);  // all ranks run the same build
+  const std::span<TrainingProgress> progress(&state->progress, 1);
+  RT_RETURN_IF_ERROR(Note(trainer_->Broadcast(std::as_writable_bytes(progress), 0)));
+  for (const std::span<float> block : state->Blocks()) {
+    RT_RETURN_IF_ERROR(Note(trainer_->Broadcast(block, 0)));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::string> TrainingWorld::ShareText(std::string text) {
+  if (alone()) return text;
+  auto shared = trainer_->BroadcastText(std::move(text), 0, kMaxTextBytes);
+  RT_RETURN_IF_ERROR(Note(shared.status()));
+  return shared;
+}
+
+StatusOr<std::vector<std::string>> TrainingWorld::GatherText(const std::string& text) {
+  if (alone()) return std::vector<std::string>{text};
+  auto all = trainer_->AllGatherText(text, kMaxTextBytes);
+  RT_RETURN_IF_ERROR(Note(all.status()));
+  return all;
+}
+
+Status TrainingWorld::Agree(std::string_view what, const std::string& value) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> values, GatherText(value));
+  const auto other = std::find_if(values.begin(), values.end(),
+                                  [&](const std::string& v) { return v != values[0]; });
+  if (other == values.end()) return OkStatus();
+  return InvalidArgument(fmt::format("{} of {} is {}, of {} {}; give every rank the same", what,
+                                     Describe(0), values[0],
+                                     Describe(static_cast<int>(other - values.begin())), *other));
+}
+
+Status TrainingWorld::CheckSameBits(std::span<const float> values, std::string_view what) {
+  if (alone()) return OkStatus();
+  std::vector<int64_t> checksums(size_);
+  checksums[rank_] = Crc32c(std::as_bytes(values));
+  RT_RETURN_IF_ERROR(Note(trainer_->AllGather(std::span(checksums))));
+  const int64_t right = MostCommon(checksums);
+  std::vector<std::string> wrong;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (checksums[rank] != right) wrong.push_back(Describe(rank));
+  }
+  if (wrong.empty()) return OkStatus();
+  return DataLoss(
+      fmt::format("{} of {} are not those of the other ranks: a fault of its memory, or results "
+                  "that depend on the machine; leave it out, and go on with --resume",
+                  what, fmt::join(wrong, " and of ")));
+}
+
+Status TrainingWorld::Sum(std::span<double> numbers) {
+  return alone() ? OkStatus() : Note(trainer_->AllReduce(numbers));
+}
+
+Status TrainingWorld::Barrier() { return alone() ? OkStatus() : Note(trainer_->Barrier()); }
+
+StatusOr<std::vector<RankStep>> TrainingWorld::RollCall(const RankStep& own) {
+  static_assert(std::is_trivially_copyable_v<RankStep>);
+  std::vector<RankStep> steps(size_);
+  steps[rank_] = own;
+  if (!alone()) {
+    RT_RETURN_IF_ERROR(Note(trainer_->AllGather(std::as_writable_bytes(std::span(steps)))));
+  }
+  return steps;
+}
+
+Status TrainingWorld::WaitForGradients() {
+  return alone() ? OkStatus() : Note(gradient_thread_->Wait());
+}
+
+void TrainingWorld::Abort(const Status& cause) {
+  if (!alone()) trainer_->Abort(cause);
+}
+
+int64_t TrainingWorld::sent_bytes() const {
+  return alone() ? 0 : trainer_->sent_bytes() + gradients_->sent_bytes();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,105 @@
+// TrainingWorld: the ranks that train one network together, as a trainer sees them. A world of one
+// is one machine: every call returns at once, with what it was given.
+//
+//   every rank the same      weights, running statistics, optimizer state, progress: they start as
+//                            rank 0's (ShareState), and every step changes them by the same bits
+//   every rank its share     rows of each global batch, validation pictures
+//   rank 0 alone             writes files, talks to people, chooses algorithms
+//
+// All ranks make the same calls in the same order. Two communicators: the trainer thread's, and one
+// whose thread adds up gradients while backward goes on.
+// Errors: what Communicator says; they name rank, peer and operation, and are final: `lost()` tells
+// them from a failure of this rank's own. Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_TRAINING_WORLD_H_
+#define RINGTAIL_APPS_TRAINER_TRAINING_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/trainer/training_state.h"
+#include "core/metrics.h"
+#include "core/status.h"
+#include "dist/collectives/plan_cost.h"
+#include "dist/collectives/topology.h"
+#include "dist/communicator.h"
+#include "dist/dist.pb.h"
+#include "dist/gradients/communication_thread.h"
+
+namespace ringtail {
+
+// Rows [first_row, first_row + batch) of each global batch.
+struct BatchShare {
+  int64_t first_row = 0, batch = 0, global_batch = 0;
+};
+
+// What every rank says at the end of a step.
+struct RankStep {
+  int64_t stop_signal = 0;  // that this process was sent; 0: none
+  RankMetrics metrics;
+};
+
+class TrainingWorld {
+ public:
+  // What a world of several is made of. The transport must outlive it.
+  struct Peers {
+    Transport* transport = nullptr;
+    Topology topology;
+    NetworkModel network;                      // for dist.algorithm "auto"; the same on all ranks
+    std::function<std::string(int)> describe;  // "rank 3 (node7, pid 4711)"
+  };
+
+  TrainingWorld();  // alone
+  static StatusOr<std::unique_ptr<TrainingWorld>> Create(const Peers& peers,
+                                                         const DistConfig& config);
+  ~TrainingWorld();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool alone() const { return size_ == 1; }
+  bool leads() const { return rank_ == 0; }
+  std::string Describe(int rank) const;
+
+  // Of ranks with batches of these sizes, which may differ.
+  StatusOr<BatchShare> ShareBatch(int64_t batch);
+  // Rank 0's on every rank: all that TrainingState holds.
+  Status ShareState(TrainingState* state);
+  // Rank 0's on every rank.
+  StatusOr<std::string> ShareText(std::string text);
+  // InvalidArgument that names two ranks and both values, unless all have the same.
+  Status Agree(std::string_view what, const std::string& value);
+  // DataLoss that names the ranks whose bits differ from those of most.
+  Status CheckSameBits(std::span<const float> values, std::string_view what);
+
+  Status Sum(std::span<double> numbers);
+  StatusOr<std::vector<RankStep>> RollCall(const RankStep& own);  // by rank
+  StatusOr<std::vector<std::string>> GatherText(const std::string& text);
+  Status Barrier();
+
+  // Tells the others why this rank ends.
+  void Abort(const Status& cause);
+  // Whether a call has failed: the world is over, through another rank or the network.
+  bool lost() const { return lost_; }
+
+  // Adds up gradients beside the trainer thread; null if alone.
+  CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
+  Status WaitForGradients();
+  int64_t sent_bytes() const;  // so far
+
+ private:
+  Status Note(Status status);  // remembers that the world is over
+
+  int rank_ = 0, size_ = 1;
+  bool lost_ = false;
+  std::function<std::string(int)> describe_;
+  std::unique_ptr<Communicator> trainer_, gradients_;  // null if alone
+  std::unique_ptr<CommunicationThread> gradient_thread_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_TRAINING_WORLD_H_
