@@ -10,7 +10,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
-#include "apps/progress.h"
+#include "apps/progress_display.h"
 #include "apps/stop_signal.h"
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
@@ -186,7 +186,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
     return kExitSignalBase + StopSignal();
   }
   RT_RETURN_IF_ERROR(Status(data.status()));
-  Progress progress(stdout, config.train().log_every_steps());
+  ProgressDisplay progress(stdout, config.train().log_every_steps());
   RT_ASSIGN_OR_RETURN(const auto trainer,
                       Trainer::Create(loaded, &*data, directory.get(), &progress));
   RT_RETURN_IF_ERROR(PrintIntroduction(loaded, threads, *data, *trainer));

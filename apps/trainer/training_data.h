@@ -4,6 +4,8 @@
 // Thread-safety: as Dataset. Errors: what Dataset::Open and SplitDataset say; DataLoss if a picture
 // is bad and the policy is FAIL, or if more than max_fraction are; InvalidArgument if there are
 // fewer pictures than a batch.
+// Several ranks look at a share of the pictures each, and tell the others what they found: every
+// rank leaves out the same ones. InvalidArgument if they do not have the same list to begin with.
 // Cost: Open decodes every picture once (about a millisecond each and core).
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -26,9 +29,11 @@ struct TrainingData {
   std::vector<BadPicture> bad;  // left out, with reasons
   uint64_t fingerprint = 0;     // of both parts: keys and labels
 
-  static StatusOr<TrainingData> Open(const DataConfig& config);
+  // `world`: null alone.
+  static StatusOr<TrainingData> Open(const DataConfig& config, TrainingWorld* world = nullptr);
   // The same for a data set that is at hand.
-  static StatusOr<TrainingData> Prepare(std::unique_ptr<Dataset> dataset, const DataConfig& config);
+  static StatusOr<TrainingData> Prepare(std::unique_ptr<Dataset> dataset, const DataConfig& config,
+                                        TrainingWorld* world = nullptr);
 };
 
 // "key,reason" with a heading; quotes where needed (RFC 4180).

@@ -1,4 +1,4 @@
-#include "apps/progress.h"
+#include "apps/progress_display.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(ProgressTest, AFileGetsALinePerIntervalAndOneAtTheEnd) {
   const TrainingPlan plan(config, 10);
   FILE* file = std::fopen(folder.File("log").c_str(), "w");
   {
-    Progress progress(file, 2);
+    ProgressDisplay progress(file, 2);
     for (int64_t step = 1; step <= 5; ++step)
       progress.OnStep(Step(step, static_cast<double>(step)), plan);
     Metrics evaluation = Step(5, 0.25);

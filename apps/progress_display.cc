@@ -1,4 +1,4 @@
-#include "apps/progress.h"
+#include "apps/progress_display.h"
 
 #include <fmt/core.h>
 #include <sys/ioctl.h>
@@ -22,9 +22,13 @@ int TerminalWidth(int descriptor) {
 }
 
 std::string Numbers(const ProgressView& view) {
-  return fmt::format("epoch {:.2f}/{:g}  step {}/{}  loss {:.3f}  accuracy {:.1f} %  {:.0f}/s  {}",
-                     view.epoch, view.total_epochs, view.step, view.total_steps, view.loss,
-                     100 * view.accuracy, view.images_per_s, ClockText(view.seconds_left));
+  const std::string comm = view.comm_ms > 0 ? fmt::format("comm {:.0f} ms ({:.0f} not hidden)  ",
+                                                          view.comm_ms, view.exposed_comm_ms)
+                                            : "";
+  return fmt::format(
+      "epoch {:.2f}/{:g}  step {}/{}  loss {:.3f}  accuracy {:.1f} %  {:.0f}/s  {}{}", view.epoch,
+      view.total_epochs, view.step, view.total_steps, view.loss, 100 * view.accuracy,
+      view.images_per_s, comm, ClockText(view.seconds_left));
 }
 
 }  // namespace
@@ -50,13 +54,13 @@ std::string ProgressBarLine(const ProgressView& view, int width) {
 
 std::string ProgressPlainLine(const ProgressView& view) { return Numbers(view) + " left"; }
 
-Progress::Progress(FILE* out, int log_every_steps)
+ProgressDisplay::ProgressDisplay(FILE* out, int log_every_steps)
     : out_(out), terminal_(isatty(fileno(out)) != 0), log_every_steps_(log_every_steps) {}
 
-Progress::~Progress() { Finish(); }
+ProgressDisplay::~ProgressDisplay() { Finish(); }
 
 // On a terminal older steps fade, in a file each line stands for the steps since the last.
-void Progress::Add(const Metrics& step) {
+void ProgressDisplay::Add(const Metrics& step) {
   const double keep = terminal_ ? 1 - 1 / kShownSteps : 1;
   const double seconds = step.step_ms / kMsPerSecond;
   steps_ = steps_ * keep + 1;
@@ -64,9 +68,12 @@ void Progress::Add(const Metrics& step) {
   accuracy_sum_ = accuracy_sum_ * keep + step.accuracy;
   images_ = images_ * keep + step.images_per_s * seconds;
   seconds_ = seconds_ * keep + seconds;
+  if (step.ranks.empty()) return;
+  hidden_ms_ = hidden_ms_ * keep + step.own.hidden_comm_ms;
+  exposed_ms_ = exposed_ms_ * keep + step.own.exposed_comm_ms;
 }
 
-ProgressView Progress::View(const Metrics& step, const TrainingPlan& plan) const {
+ProgressView ProgressDisplay::View(const Metrics& step, const TrainingPlan& plan) const {
   ProgressView view;
   view.epoch = step.epoch;
   view.step = step.step;
@@ -75,11 +82,13 @@ ProgressView Progress::View(const Metrics& step, const TrainingPlan& plan) const
   view.loss = loss_sum_ / steps_;
   view.accuracy = accuracy_sum_ / steps_;
   view.images_per_s = images_ / seconds_;
+  view.exposed_comm_ms = exposed_ms_ / steps_;
+  view.comm_ms = (hidden_ms_ + exposed_ms_) / steps_;
   view.seconds_left = plan.WorkLeft(step.step) * seconds_ / steps_;
   return view;
 }
 
-void Progress::OnStep(const Metrics& step, const TrainingPlan& plan) {
+void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
   Add(step);
   const bool last = step.step == plan.total_steps();
   if (terminal_) {
@@ -91,12 +100,12 @@ void Progress::OnStep(const Metrics& step, const TrainingPlan& plan) {
   } else {
     if (!last && step.step % log_every_steps_ != 0) return;
     fmt::print(out_, "{}\n", ProgressPlainLine(View(step, plan)));
-    steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = 0;
+    steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = hidden_ms_ = exposed_ms_ = 0;
   }
   std::fflush(out_);
 }
 
-void Progress::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
+void ProgressDisplay::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
   ClearBar();
   fmt::print(out_, "epoch {:.2f}  step {}  validation: loss {:.4f}  accuracy {:.2f} %{}\n",
              evaluation.epoch, evaluation.step, evaluation.loss, 100 * evaluation.accuracy,
@@ -104,12 +113,12 @@ void Progress::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
   std::fflush(out_);
 }
 
-void Progress::ClearBar() {
+void ProgressDisplay::ClearBar() {
   if (bar_shown_) fmt::print(out_, "{}", kClearLine);
   bar_shown_ = false;
 }
 
-void Progress::Finish() {
+void ProgressDisplay::Finish() {
   if (bar_shown_) fmt::print(out_, "\n");
   bar_shown_ = false;
   std::fflush(out_);

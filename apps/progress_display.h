@@ -2,12 +2,13 @@
 //
 // On a terminal one line that is drawn anew, and a line for each evaluation:
 //   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
+// With several ranks also how long a step communicates: "comm 31 ms (4 not hidden)".
 // Otherwise (a file, a pipe) a plain line every `log_every_steps` steps. Loss, accuracy and rate
 // are means since the last line (terminal: over the last kShownSteps steps or so). The time left
 // takes the sizes of later phases into account, not the evaluations.
 // State: sums since the last line. Thread-safety: one thread. Cost: a few additions per step.
-#ifndef RINGTAIL_APPS_PROGRESS_H_
-#define RINGTAIL_APPS_PROGRESS_H_
+#ifndef RINGTAIL_APPS_PROGRESS_DISPLAY_H_
+#define RINGTAIL_APPS_PROGRESS_DISPLAY_H_
 
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +24,7 @@ struct ProgressView {
   int64_t step = 0, total_steps = 0;
   double loss = 0, accuracy = 0, images_per_s = 0;
   double seconds_left = 0;
+  double comm_ms = 0, exposed_comm_ms = 0;  // 0: one rank
 };
 
 // The line without control characters, at most `width` columns wide; the bar takes what is left.
@@ -30,14 +32,14 @@ std::string ProgressBarLine(const ProgressView& view, int width);
 std::string ProgressPlainLine(const ProgressView& view);
 std::string ClockText(double seconds);  // "59", "12:34", "1:02:03" (h:mm:ss)
 
-class Progress : public TrainingObserver {
+class ProgressDisplay : public TrainingObserver {
  public:
   static constexpr double kShownSteps = 50;
 
-  Progress(FILE* out, int log_every_steps);
-  ~Progress() override;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressDisplay(FILE* out, int log_every_steps);
+  ~ProgressDisplay() override;
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void OnStep(const Metrics& step, const TrainingPlan& plan) override;
   void OnEvaluation(const Metrics& evaluation, bool best_so_far) override;
@@ -54,8 +56,9 @@ class Progress : public TrainingObserver {
   bool bar_shown_ = false;
   Stopwatch since_drawn_;
   double steps_ = 0, loss_sum_ = 0, accuracy_sum_ = 0, images_ = 0, seconds_ = 0;
+  double hidden_ms_ = 0, exposed_ms_ = 0;
 };
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_PROGRESS_H_
+#endif  // RINGTAIL_APPS_PROGRESS_DISPLAY_H_
