@@ -1,0 +1,156 @@
+#include "dist/liveness/progress_monitor.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/logging.h"
+#include "core/thread_budget.h"
+
+namespace ringtail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWakesPerInterval = 4;
+// A monitor whose world has ended is through at once; this long is for machines that do not get to
+// it.
+constexpr std::chrono::seconds kExplainLimit{10};
+
+MonitorOptions Completed(MonitorOptions options) {
+  if (!options.describe) options.describe = [](int rank) { return fmt::format("rank {}", rank); };
+  if (!options.on_notice) options.on_notice = [](const std::string& text) { LogWarning(text); };
+  if (!options.on_end) options.on_end = [](const Verdict&) {};
+  return options;
+}
+
+}  // namespace
+
+ProgressMonitor::ProgressMonitor(Transport* transport, MonitorOptions options)
+    : transport_(transport),
+      options_(Completed(std::move(options))),
+      other_messages_(transport->world_size()),
+      exchange_(transport),
+      judge_(transport->rank(), transport->world_size(), options_.limits, options_.describe,
+             Clock::now()),
+      stragglers_(transport->world_size(), options_.describe),
+      next_beat_(Clock::now()) {
+  // Alone, there is nobody to tell and nobody to end.
+  if (transport->world_size() > 1) thread_ = std::thread([this] { Run(); });
+}
+
+ProgressMonitor::~ProgressMonitor() {
+  if (!thread_.joinable()) return;
+  transport_->Abort({StatusCode::kUnavailable,
+                     fmt::format("{} leaves early", options_.describe(transport_->rank()))});
+  thread_.join();
+}
+
+Status ProgressMonitor::Stop() {
+  if (thread_.joinable()) {
+    progress_.Enter(Phase::kExchange);
+    stopping_ = true;
+    exchange_.Interrupt();
+    thread_.join();
+  }
+  MutexLock lock(&mutex_);
+  return verdict_ ? verdict_->status : Status();
+}
+
+Status ProgressMonitor::Explain(const Status& error) {
+  MutexLock lock(&mutex_);
+  const Deadline deadline = Clock::now() + kExplainLimit;
+  while (thread_.joinable() && !finished_) {
+    if (!finished_changed_.WaitUntil(&mutex_, deadline)) break;
+  }
+  return verdict_ && !verdict_->culprits.empty() ? verdict_->status : error;
+}
+
+void ProgressMonitor::Run() {
+  SetThreadName("rt-liveness");
+  while (RunOnce()) {
+  }
+  Finish();
+}
+
+bool ProgressMonitor::RunOnce() {
+  const Deadline now = Clock::now();
+  judge_.Wake(now);
+  for (int peer = 0; peer < transport_->world_size(); ++peer) {
+    if (other_messages_[peer].exchange(false, std::memory_order_relaxed)) {
+      judge_.OnOtherMessage(peer);
+    }
+  }
+  // In this order: what is told as the last heartbeat comes after all that was done before Stop.
+  const bool last = stopping_;
+  Heartbeat own = judge_.OnOwnProgress(progress_.Read(), step_times_.Get());
+  own.last = last;
+  if (last && !stop_deadline_) stop_deadline_ = now + options_.stop_timeout;
+  if (last || now >= next_beat_) {
+    exchange_.Send(own);
+    next_beat_ = now + options_.limits.interval;
+  }
+  if (exchange_.Done()) return false;
+  if (!TakeEvents(now + options_.limits.interval / kWakesPerInterval)) return false;
+  if (transport_->rank() == 0) WatchStragglers();
+  if (const std::optional<Verdict> verdict = judge_.Judge()) {
+    End(*verdict);
+    return false;
+  }
+  return !StopTookTooLong();
+}
+
+// Waits for one event, and takes all that are there. False if the world has ended.
+bool ProgressMonitor::TakeEvents(Deadline until) {
+  HeartbeatExchange::Event event;
+  for (; exchange_.Next(&event, until); until = Deadline()) {
+    judge_.Wake(Clock::now());  // if this process was stopped, then most likely while it waited
+    if (!event.world.ok()) {
+      End(judge_.PauseVerdict().value_or(Verdict{.status = event.world, .culprits = {}}));
+      return false;
+    }
+    Status status = event.heartbeat.status().Annotate(
+        fmt::format("{} sent a heartbeat that cannot be read", options_.describe(event.peer)));
+    if (status.ok()) status = judge_.OnHeartbeat(event.peer, *event.heartbeat);
+    if (!status.ok()) {
+      End({.status = status, .culprits = {event.peer}});
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ProgressMonitor::StopTookTooLong() {
+  if (!stop_deadline_ || Clock::now() < *stop_deadline_ || exchange_.Done()) return false;
+  End(judge_.NotEnded(options_.stop_timeout));
+  return true;
+}
+
+void ProgressMonitor::WatchStragglers() {
+  std::vector<uint64_t> compute_us;
+  for (int rank = 0; rank < transport_->world_size(); ++rank) {
+    compute_us.push_back(judge_.compute_us(rank));
+  }
+  for (const std::string& notice : stragglers_.Update(compute_us)) options_.on_notice(notice);
+}
+
+void ProgressMonitor::End(const Verdict& verdict) {
+  {
+    MutexLock lock(&mutex_);
+    verdict_ = verdict;
+  }
+  transport_->Abort(verdict.status);
+}
+
+void ProgressMonitor::Finish() {
+  std::optional<Verdict> verdict;
+  {
+    MutexLock lock(&mutex_);
+    finished_ = true;
+    verdict = verdict_;
+    finished_changed_.NotifyAll();
+  }
+  if (verdict) options_.on_end(*verdict);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,112 @@
+// ProgressMonitor: every rank tells every other once a second how far its training has come, and
+// whoever hangs is named on all of them (who that is: liveness_judge.h).
+//
+//   ProgressMonitor monitor(world.transport.get(), {.describe = ...});    right after joining
+//   monitor.progress().Enter(Phase::kForward); ...                        progress.h
+//   monitor.RecordStep(compute_seconds, step_seconds);                    after each step
+//   status = communicator.AllReduce(...);
+//   if (!status.ok()) return monitor.Explain(status);
+//   return monitor.Stop();                                                on every rank, at the end
+//
+// A verdict ends the world (Transport::Abort), so that every pending operation of every rank
+// completes with the sentence that names the culprits. Rank 0 also says who is slow
+// (straggler_watch.h).
+//
+// Threads: one, "rt-liveness", wakes four times in an interval. Thread-safety: RecordStep, Stop and
+// Explain from one thread, progress() as it says, OnOtherMessage from any.
+// Cost: 56 bytes to and from every rank in each interval.
+#ifndef RINGTAIL_DIST_LIVENESS_PROGRESS_MONITOR_H_
+#define RINGTAIL_DIST_LIVENESS_PROGRESS_MONITOR_H_
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "dist/liveness/heartbeat_exchange.h"
+#include "dist/liveness/liveness_judge.h"
+#include "dist/liveness/progress.h"
+#include "dist/liveness/step_times.h"
+#include "dist/liveness/straggler_watch.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+struct MonitorOptions {
+  LivenessLimits limits;
+  // How long Stop waits for the others to stop, too.
+  std::chrono::milliseconds stop_timeout{30'000};
+  RankDescriber describe;  // none: "rank 3"
+  // What is to be said of slow ranks; none: a warning in the log.
+  std::function<void(const std::string& notice)> on_notice;
+  // Called by the monitor's thread when the world has ended before Stop has. A training thread that
+  // hangs does not learn of it: this is the place to end the process nevertheless.
+  std::function<void(const Verdict& verdict)> on_end;
+};
+
+class ProgressMonitor {
+ public:
+  // From now on this rank is expected to be heard, and the others are. `transport` must outlive the
+  // monitor.
+  ProgressMonitor(Transport* transport, MonitorOptions options);
+  // Without Stop, it ends the world, with no better reason than that this rank leaves: whoever has
+  // one aborts the transport first.
+  ~ProgressMonitor();
+  ProgressMonitor(const ProgressMonitor&) = delete;
+  ProgressMonitor& operator=(const ProgressMonitor&) = delete;
+
+  Progress& progress() { return progress_; }
+  void RecordStep(double compute_seconds, double step_seconds) {
+    step_times_.Record(compute_seconds, step_seconds);
+  }
+  // A message of a collective has come from `peer`: it lives, even if its heartbeats are late
+  // because they share a slow wire with large messages.
+  void OnOtherMessage(int peer) { other_messages_[peer].store(true, std::memory_order_relaxed); }
+
+  // Once all ranks have finished: says so, and waits until all have said so. Afterwards nothing is
+  // pending on the transport. Or how the world has ended instead.
+  Status Stop();
+
+  // `error` is what an operation of the world has ended with. If this rank knows better why the
+  // world has ended (its own verdict; it was stopped for a while), that.
+  Status Explain(const Status& error) RT_EXCLUDES(mutex_);
+
+ private:
+  void Run();  // body of thread_
+  // False once the monitor is through.
+  bool RunOnce() RT_EXCLUDES(mutex_);
+  bool TakeEvents(Deadline until) RT_EXCLUDES(mutex_);
+  bool StopTookTooLong();
+  void WatchStragglers();
+  void End(const Verdict& verdict) RT_EXCLUDES(mutex_);
+  void Finish() RT_EXCLUDES(mutex_);
+
+  Transport* const transport_;
+  const MonitorOptions options_;
+  Progress progress_;
+  StepTimes step_times_;
+  std::vector<std::atomic<bool>> other_messages_;  // by rank, since the monitor looked last
+
+  // Of thread_.
+  HeartbeatExchange exchange_;
+  LivenessJudge judge_;
+  StragglerWatch stragglers_;
+  Deadline next_beat_;
+  std::optional<Deadline> stop_deadline_;  // none: not stopping
+
+  std::atomic<bool> stopping_{false};
+  Mutex mutex_;
+  ConditionVariable finished_changed_;
+  bool finished_ RT_GUARDED_BY(mutex_) = false;  // thread_ is through
+  std::optional<Verdict> verdict_ RT_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_LIVENESS_PROGRESS_MONITOR_H_

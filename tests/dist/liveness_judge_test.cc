@@ -1,0 +1,363 @@
+// Who hangs, by the clock of a story (dist/liveness/liveness_judge.h, straggler_watch.h).
+#include "dist/liveness/liveness_judge.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/liveness/straggler_watch.h"
+
+namespace ringtail {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::string Describe(int rank) {
+  return fmt::format("rank {} (node{}, pid 7{})", rank, rank, rank);
+}
+
+// Rank 0 of a world, as time passes. Limits are as they are in use: 1 s, 10 s, 10 s, 10 min.
+class Story {
+ public:
+  struct Character {
+    Phase phase = Phase::kExchange;
+    uint64_t step_us = 300'000;
+    bool heard = true;    // its heartbeats come
+    bool moving = false;  // its counter moves
+    bool last = false;
+    uint64_t counter = 1;
+    milliseconds unchanged{0};
+  };
+
+  explicit Story(int world_size) : ranks_(world_size), judge_(0, world_size, {}, Describe, {}) {}
+
+  Character& rank(int rank) { return ranks_[rank]; }
+  LivenessJudge& judge() { return judge_; }
+  void Skip(milliseconds time) { now_ += time; }  // this process does nothing meanwhile
+
+  // Until the first verdict, or for so long. A heartbeat of each rank comes once a second.
+  std::optional<Verdict> Play(milliseconds time) {
+    constexpr milliseconds kWake{250};
+    for (milliseconds played{0}; played < time; played += kWake) {
+      now_ += kWake;
+      judge_.Wake(now_);
+      ++wakes_;
+      for (Character& rank : ranks_) {
+        rank.unchanged = rank.moving ? 0ms : rank.unchanged + kWake;
+        rank.counter += rank.moving;
+      }
+      TellOwn();
+      if (wakes_ % 4 == 0) TellOthers();
+      if (const auto verdict = judge_.Judge()) {
+        since_start_ = now_.time_since_epoch();
+        return verdict;
+      }
+    }
+    return {};
+  }
+
+  // When the verdict fell.
+  milliseconds verdict_at() const { return std::chrono::duration_cast<milliseconds>(since_start_); }
+
+ private:
+  void TellOwn() {
+    const Character& own = ranks_[0];
+    (void)judge_.OnOwnProgress({.phase = own.phase, .counter = own.counter, .step = 17},
+                               {.step_us = own.step_us, .compute_us = 0});
+  }
+  void TellOthers() {
+    for (int peer = 1; peer < static_cast<int>(ranks_.size()); ++peer) {
+      const Character& rank = ranks_[peer];
+      if (!rank.heard) continue;
+      const Heartbeat told = {.phase = rank.phase,
+                              .last = rank.last,
+                              .step = 17,
+                              .counter = rank.counter,
+                              .unchanged_ms = static_cast<uint64_t>(rank.unchanged.count()),
+                              .step_us = rank.step_us};
+      EXPECT_TRUE(judge_.OnHeartbeat(peer, told).ok());
+    }
+  }
+
+  std::vector<Character> ranks_;
+  LivenessJudge judge_;
+  LivenessJudge::TimePoint now_;
+  LivenessJudge::TimePoint::duration since_start_{};
+  int wakes_ = 0;
+};
+
+TEST(LivenessJudge, NobodyIsBlamedWhileAllMove) {
+  Story story(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    story.rank(rank).moving = true;
+    story.rank(rank).phase = static_cast<Phase>(rank);
+  }
+  EXPECT_FALSE(story.Play(100s));
+}
+
+TEST(LivenessJudge, WhoOnlyWaitsForOthersIsNeverBlamed) {
+  Story story(4);
+  EXPECT_FALSE(story.Play(1h));
+}
+
+TEST(LivenessJudge, ASilentRankIsNamedWithWhatItDidLast) {
+  Story story(4);
+  story.rank(2).phase = Phase::kBackward;
+  story.rank(2).moving = true;
+  ASSERT_FALSE(story.Play(5s));
+  story.rank(2).heard = false;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(story.verdict_at(), 15s);
+  EXPECT_EQ(verdict->status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(verdict->status.message(),
+            "rank 2 (node2, pid 72) has sent nothing for 10.0 s, is stopped or cut off, and was in "
+            "backward of step 17");
+  EXPECT_THAT(verdict->culprits, ElementsAre(2));
+}
+
+TEST(LivenessJudge, ASilenceOfLessThanTheLimitIsNoError) {
+  Story story(3);
+  story.rank(1).heard = story.rank(2).heard = false;
+  ASSERT_FALSE(story.Play(9s));
+  story.rank(1).heard = story.rank(2).heard = true;
+  EXPECT_FALSE(story.Play(60s));
+}
+
+TEST(LivenessJudge, AStalledRankIsNamedAlthoughItsHeartBeats) {
+  Story story(4);
+  story.rank(1).phase = Phase::kBackward;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(story.verdict_at(), 10s);
+  EXPECT_EQ(verdict->status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(verdict->status.message(),
+            "rank 1 (node1, pid 71) is alive, but its training thread has not moved for 10.0 s, in "
+            "backward of step 17");
+  EXPECT_THAT(verdict->culprits, ElementsAre(1));
+}
+
+TEST(LivenessJudge, AStalledRankNamesItself) {
+  Story story(4);
+  story.rank(0).phase = Phase::kDataWait;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->status.message(),
+              AllOf(HasSubstr("rank 0 (node0, pid 70) is alive"), HasSubstr("in data wait of")));
+  EXPECT_THAT(verdict->culprits, ElementsAre(0));
+}
+
+TEST(LivenessJudge, TheLimitGrowsWithTheRanksOwnSteps) {
+  Story story(3);
+  story.rank(1) = {.phase = Phase::kForward, .step_us = 2'000'000};
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(story.verdict_at(), 40s);
+}
+
+TEST(LivenessJudge, PhasesThatMayBeLongHaveALimitOfTheirOwn) {
+  for (const Phase phase : {Phase::kSetUp, Phase::kEvaluation, Phase::kCheckpoint}) {
+    Story story(3);
+    story.rank(2).phase = phase;
+    const auto verdict = story.Play(11min);
+    ASSERT_TRUE(verdict);
+    EXPECT_EQ(story.verdict_at(), 10min);
+    EXPECT_THAT(verdict->status.message(), HasSubstr(PhaseName(phase)));
+  }
+}
+
+TEST(LivenessJudge, BeforeItsFirstStepHasEndedARankMayTakeLong) {
+  Story story(3);
+  story.rank(2) = {.phase = Phase::kForward, .step_us = 0};
+  ASSERT_TRUE(story.Play(11min));
+  EXPECT_EQ(story.verdict_at(), 10min);
+}
+
+TEST(LivenessJudge, ALongExchangeIsNotChargedToThePhaseAfterIt) {
+  Story story(3);
+  ASSERT_FALSE(story.Play(1min));
+  story.rank(1) = {.phase = Phase::kUpdate, .counter = 2};
+  EXPECT_FALSE(story.Play(9s));
+}
+
+TEST(LivenessJudge, AllSilentRanksAreNamedTogether) {
+  Story story(4);
+  ASSERT_FALSE(story.Play(5s));
+  story.rank(1).heard = false;
+  ASSERT_FALSE(story.Play(1s));  // its next heartbeat is that much later
+  story.rank(3).heard = false;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->culprits, ElementsAre(1, 3));
+  EXPECT_THAT(verdict->status.message(),
+              AllOf(HasSubstr("rank 1 (node1, pid 71) has sent nothing for 10.0 s"),
+                    HasSubstr("; rank 3 (node3, pid 73) has sent nothing for 9.0 s")));
+}
+
+TEST(LivenessJudge, OneSilentAndOneStalledAreBothNamed) {
+  Story story(4);
+  ASSERT_FALSE(story.Play(1s));
+  story.rank(1).heard = false;
+  story.rank(2) = {.phase = Phase::kForward, .counter = 2};
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->culprits, ElementsAre(1, 2));
+}
+
+TEST(LivenessJudge, WhoHearsNobodyIsItselfCutOff) {
+  Story story(4);
+  ASSERT_FALSE(story.Play(5s));
+  for (int peer = 1; peer < 4; ++peer) story.rank(peer).heard = false;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(story.verdict_at(), 15s);
+  EXPECT_EQ(verdict->status.message(),
+            "rank 0 (node0, pid 70), this rank, lost all the others at once: it has heard nothing "
+            "for 10.0 s, and is itself cut off from the network");
+  EXPECT_THAT(verdict->culprits, ElementsAre(0));
+}
+
+TEST(LivenessJudge, OfTwoTheOtherIsNamed) {
+  Story story(2);
+  story.rank(1).heard = false;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->culprits, ElementsAre(1));
+}
+
+TEST(LivenessJudge, RanksThatHaveEndedAreNotExpected) {
+  Story story(4);
+  story.rank(1).last = story.rank(2).last = true;
+  ASSERT_FALSE(story.Play(2s));
+  story.rank(1).heard = story.rank(2).heard = false;
+  ASSERT_FALSE(story.Play(60s));
+  story.rank(3).heard = false;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->culprits, ElementsAre(3));
+}
+
+TEST(LivenessJudge, OtherMessagesAreSignsOfLife) {
+  Story story(3);
+  story.rank(1).heard = false;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_FALSE(story.Play(5s));
+    story.judge().OnOtherMessage(1);
+  }
+  EXPECT_TRUE(story.Play(10s));
+}
+
+// ---- this process is stopped, and goes on -------------------------------------------------------
+
+TEST(LivenessJudge, AShortStopOfThisProcessBlamesNobody) {
+  Story story(4);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_FALSE(story.Play(3s));
+    story.Skip(7s);
+  }
+  EXPECT_FALSE(story.judge().PauseVerdict());
+}
+
+TEST(LivenessJudge, AfterALongStopTheEndOfTheWorldIsThisRanksFault) {
+  Story story(4);
+  ASSERT_FALSE(story.Play(5s));
+  story.Skip(12s);
+  ASSERT_FALSE(story.Play(250ms));
+  const auto verdict = story.judge().PauseVerdict();
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->status.message(),
+            "rank 0 (node0, pid 70), this process, was stopped for 12.2 s; the others have gone on "
+            "without it");
+  EXPECT_THAT(verdict->culprits, ElementsAre(0));
+}
+
+TEST(LivenessJudge, SilenceAfterALongStopIsThisRanksFault) {
+  Story story(2);
+  ASSERT_FALSE(story.Play(5s));
+  story.rank(1).heard = false;
+  story.Skip(12s);
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->status.message(), HasSubstr("this process, was stopped"));
+  EXPECT_THAT(verdict->culprits, ElementsAre(0));
+}
+
+TEST(LivenessJudge, IfAllWereStoppedTogetherNothingIsWrong) {
+  Story story(4);
+  ASSERT_FALSE(story.Play(5s));
+  story.Skip(1h);
+  ASSERT_FALSE(story.Play(60s));
+  EXPECT_FALSE(story.judge().PauseVerdict()) << "long ago";
+  story.rank(1).heard = false;
+  const auto verdict = story.Play(60s);
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->culprits, ElementsAre(1));
+}
+
+// ---- what peers say -----------------------------------------------------------------------------
+
+TEST(LivenessJudge, ACounterThatGoesBackIsAnError) {
+  LivenessJudge judge(0, 2, {}, Describe, {});
+  EXPECT_TRUE(judge.OnHeartbeat(1, {.counter = 5}).ok());
+  EXPECT_TRUE(judge.OnHeartbeat(1, {.counter = 5}).ok());
+  const Status status = judge.OnHeartbeat(1, {.counter = 4});
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "rank 1 (node1, pid 71) says that its counter went back from 5 to 4");
+}
+
+TEST(LivenessJudge, WhoHasNotEndedIsNamedWithWhatItDoes) {
+  LivenessJudge judge(0, 3, {}, Describe, {});
+  EXPECT_TRUE(judge.OnHeartbeat(1, {.last = true}).ok());
+  EXPECT_TRUE(judge.OnHeartbeat(2, {.phase = Phase::kCheckpoint, .step = 80}).ok());
+  const Verdict verdict = judge.NotEnded(30s);
+  EXPECT_EQ(verdict.status.message(),
+            "rank 2 (node2, pid 72) has not ended its heartbeat within 30.0 s, and is in "
+            "checkpoint of step 80");
+  EXPECT_THAT(verdict.culprits, ElementsAre(2));
+}
+
+// ---- slow ranks ---------------------------------------------------------------------------------
+
+std::vector<std::string> Update(StragglerWatch* watch, const std::vector<uint64_t>& compute_us) {
+  return watch->Update(compute_us);
+}
+
+TEST(StragglerWatch, ASlowRankIsNamedWhenItBeginsAndWhenItEnds) {
+  StragglerWatch watch(4, Describe);
+  EXPECT_THAT(Update(&watch, {240'000, 250'000, 240'000, 230'000}), IsEmpty());
+  EXPECT_THAT(
+      Update(&watch, {240'000, 250'000, 812'000, 230'000}),
+      ElementsAre("rank 2 (node2, pid 72) is slow: 812.0 ms per step, the others 240.0 ms"));
+  EXPECT_THAT(Update(&watch, {240'000, 250'000, 900'000, 230'000}), IsEmpty()) << "said once";
+  EXPECT_THAT(Update(&watch, {240'000, 250'000, 340'000, 230'000}), IsEmpty()) << "not yet over";
+  EXPECT_THAT(Update(&watch, {240'000, 250'000, 260'000, 230'000}),
+              ElementsAre("rank 2 (node2, pid 72) is no longer slow: 260.0 ms per step, the others "
+                          "240.0 ms"));
+  EXPECT_THAT(Update(&watch, {240'000, 250'000, 355'000, 230'000}), IsEmpty());
+}
+
+TEST(StragglerWatch, OfTwoRanksTheSlowerIsNamed) {
+  StragglerWatch watch(2, Describe);
+  EXPECT_THAT(Update(&watch, {500'000, 240'000}), ElementsAre(HasSubstr("rank 0")));
+}
+
+TEST(StragglerWatch, SlowRanksDoNotHideOneAnother) {
+  StragglerWatch watch(3, Describe);
+  EXPECT_THAT(Update(&watch, {240'000, 800'000, 900'000}),
+              ElementsAre(HasSubstr("rank 1"), HasSubstr("rank 2")));
+}
+
+TEST(StragglerWatch, WhoIsNotKnownYetIsNotCompared) {
+  StragglerWatch watch(3, Describe);
+  EXPECT_THAT(Update(&watch, {0, 900'000, 0}), IsEmpty());
+  EXPECT_THAT(Update(&watch, {0, 900'000, 100'000}), ElementsAre(Not(HasSubstr("no longer"))));
+}
+
+}  // namespace
+}  // namespace ringtail
