@@ -19,6 +19,7 @@ StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const Ba
 }
 
 void StepExchange::OnLoss(const LossResult& loss) {
+  world_->progress()->Enter(Phase::kBackward);
   if (world_->alone()) return;
   sums_ = {loss.loss_sum, static_cast<double>(loss.correct), static_cast<double>(loss.count)};
   sent_before_ = world_->sent_bytes();
@@ -33,6 +34,7 @@ void StepExchange::OnLoss(const LossResult& loss) {
 }
 
 void StepExchange::OnReady(const Parameter& parameter) {
+  world_->progress()->Tick();
   if (!world_->alone()) synchronizer_->OnReady(parameter);
 }
 

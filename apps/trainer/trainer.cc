@@ -204,6 +204,7 @@ StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_s
 Status Trainer::EnterPhase() {
   const int64_t image_size = plan_.PhaseAt(step()).image_size;
   if (gradients_ && gradients_->options().image_size == image_size) return OkStatus();
+  const ScopedPhase set_up(world_->progress(), Phase::kSetUp);
   gradients_.reset();  // before the new ones take their memory
   loader_.reset();
   RT_ASSIGN_OR_RETURN(gradients_, CreateGradients(image_size));
@@ -226,11 +227,15 @@ Status Trainer::TrainStep() {
   ParameterArena& arena = state_.model()->arena();
   const OptimConfig& optim = config_.optim();
 
+  world_->progress()->BeginStep(step() + 1);
+  world_->progress()->Enter(Phase::kDataWait);
   RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+  world_->progress()->Enter(Phase::kForward);
   const BatchView batch = {loaded.images, loaded.labels};
   buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
   LossResult loss = gradients_->Run(batch, step(), &exchange_);
   RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
+  world_->progress()->Enter(Phase::kUpdate);
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   const double norm = GradientNorm(arena, mean);
   if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return HandleNonFinite(batch);
@@ -273,6 +278,7 @@ Status Trainer::FinishStep(Metrics metrics, double wait_seconds, const Stopwatch
     RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
   }
   metrics.step_ms = watch.Seconds() * kMsPerSecond;
+  world_->RecordStep(metrics.own, watch.Seconds());
   Record(metrics);
   if (observer_ != nullptr) observer_->OnStep(metrics, plan_);
   return OkStatus();

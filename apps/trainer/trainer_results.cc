@@ -36,6 +36,7 @@ std::vector<int64_t> Trainer::EvaluationShare() const {
 
 // The result over all ranks.
 StatusOr<EvaluationResult> Trainer::EvaluateShare() {
+  const ScopedPhase evaluation(world_->progress(), Phase::kEvaluation);
   const std::vector<int64_t> share = EvaluationShare();
   EvaluationOptions options = EvaluationOptionsOf(config_, plan_.PhaseAt(step() - 1).image_size);
   options.stop_on_signal = world_->alone();
@@ -81,6 +82,7 @@ Status Trainer::Evaluate() {
 
 void Trainer::SaveCheckpoint(bool best) {
   if (directory_ == nullptr) return;
+  const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
   CheckpointDirectory& checkpoints = directory_->checkpoints();
   Status status = state_.CheckFinite();
   if (status.ok()) {
@@ -97,6 +99,7 @@ void Trainer::SaveCheckpoint(bool best) {
 
 Status Trainer::SaveFinal() {
   if (directory_ == nullptr) return OkStatus();
+  const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
   if (state_.average() != nullptr) state_.average()->Swap();
   Status status = WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());
   if (state_.average() != nullptr) state_.average()->Swap();

@@ -49,6 +49,7 @@ StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::Create(const Peers& peer
   world->rank_ = peers.transport->rank();
   world->size_ = peers.transport->world_size();
   world->describe_ = peers.describe;
+  world->monitor_ = peers.monitor;
   if (world->alone()) return world;
   RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, Channel::kTrainer));
   RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, Channel::kGradients));
@@ -60,15 +61,26 @@ std::string TrainingWorld::Describe(int rank) const {
   return describe_ ? describe_(rank) : fmt::format("rank {}", rank);
 }
 
-Status TrainingWorld::Note(Status status) {
-  lost_ = lost_ || !status.ok();
-  return status;
+Status TrainingWorld::Together(const std::function<Status()>& call) {
+  if (alone()) return OkStatus();
+  const ScopedPhase exchange(progress(), Phase::kExchange);
+  const Status status = call();
+  if (status.ok()) return status;
+  lost_ = true;
+  return monitor_ != nullptr ? monitor_->Explain(status) : status;
+}
+
+void TrainingWorld::RecordStep(const RankMetrics& step, double step_seconds) {
+  constexpr double kSecondsPerMs = 1e-3;
+  if (monitor_ == nullptr) return;
+  monitor_->RecordStep(kSecondsPerMs * (step.data_wait_ms + step.forward_ms + step.backward_ms),
+                       step_seconds);
 }
 
 StatusOr<BatchShare> TrainingWorld::ShareBatch(int64_t batch) {
   std::vector<int64_t> batches(size_);
   batches[rank_] = batch;
-  if (!alone()) RT_RETURN_IF_ERROR(Note(trainer_->AllGather(std::span(batches))));
+  RT_RETURN_IF_ERROR(Together([&] { return trainer_->AllGather(std::span(batches)); }));
   const auto own = batches.begin() + rank_;
   return BatchShare{.first_row = std::accumulate(batches.begin(), own, int64_t{0}),
                     .batch = batch,
@@ -77,27 +89,31 @@ StatusOr<BatchShare> TrainingWorld::ShareBatch(int64_t batch) {
 }
 
 Status TrainingWorld::ShareState(TrainingState* state) {
-  if (alone()) return OkStatus();
   static_assert(std::is_trivially_copyable_v<TrainingProgress>);  // all ranks run the same build
-  const std::span<TrainingProgress> progress(&state->progress, 1);
-  RT_RETURN_IF_ERROR(Note(trainer_->Broadcast(std::as_writable_bytes(progress), 0)));
-  for (const std::span<float> block : state->Blocks()) {
-    RT_RETURN_IF_ERROR(Note(trainer_->Broadcast(block, 0)));
-  }
-  return OkStatus();
+  return Together([&]() -> Status {
+    const std::span<TrainingProgress> progress(&state->progress, 1);
+    RT_RETURN_IF_ERROR(trainer_->Broadcast(std::as_writable_bytes(progress), 0));
+    for (const std::span<float> block : state->Blocks()) {
+      RT_RETURN_IF_ERROR(trainer_->Broadcast(block, 0));
+    }
+    return OkStatus();
+  });
 }
 
 StatusOr<std::string> TrainingWorld::ShareText(std::string text) {
-  if (alone()) return text;
-  auto shared = trainer_->BroadcastText(std::move(text), 0, kMaxTextBytes);
-  RT_RETURN_IF_ERROR(Note(shared.status()));
-  return shared;
+  RT_RETURN_IF_ERROR(Together([&]() -> Status {
+    RT_ASSIGN_OR_RETURN(text, trainer_->BroadcastText(std::move(text), 0, kMaxTextBytes));
+    return OkStatus();
+  }));
+  return text;
 }
 
 StatusOr<std::vector<std::string>> TrainingWorld::GatherText(const std::string& text) {
-  if (alone()) return std::vector<std::string>{text};
-  auto all = trainer_->AllGatherText(text, kMaxTextBytes);
-  RT_RETURN_IF_ERROR(Note(all.status()));
+  std::vector<std::string> all{text};
+  RT_RETURN_IF_ERROR(Together([&]() -> Status {
+    RT_ASSIGN_OR_RETURN(all, trainer_->AllGatherText(text, kMaxTextBytes));
+    return OkStatus();
+  }));
   return all;
 }
 
@@ -112,10 +128,10 @@ Status TrainingWorld::Agree(std::string_view what, const std::string& value) {
 }
 
 Status TrainingWorld::CheckSameBits(std::span<const float> values, std::string_view what) {
-  if (alone()) return OkStatus();
+  if (alone()) return OkStatus();  // spares the checksum
   std::vector<int64_t> checksums(size_);
   checksums[rank_] = Crc32c(std::as_bytes(values));
-  RT_RETURN_IF_ERROR(Note(trainer_->AllGather(std::span(checksums))));
+  RT_RETURN_IF_ERROR(Together([&] { return trainer_->AllGather(std::span(checksums)); }));
   const int64_t right = MostCommon(checksums);
   std::vector<std::string> wrong;
   for (int rank = 0; rank < size_; ++rank) {
@@ -129,23 +145,24 @@ Status TrainingWorld::CheckSameBits(std::span<const float> values, std::string_v
 }
 
 Status TrainingWorld::Sum(std::span<double> numbers) {
-  return alone() ? OkStatus() : Note(trainer_->AllReduce(numbers));
+  return Together([&] { return trainer_->AllReduce(numbers); });
 }
 
-Status TrainingWorld::Barrier() { return alone() ? OkStatus() : Note(trainer_->Barrier()); }
+Status TrainingWorld::Barrier() {
+  return Together([&] { return trainer_->Barrier(); });
+}
 
 StatusOr<std::vector<RankStep>> TrainingWorld::RollCall(const RankStep& own) {
   static_assert(std::is_trivially_copyable_v<RankStep>);
   std::vector<RankStep> steps(size_);
   steps[rank_] = own;
-  if (!alone()) {
-    RT_RETURN_IF_ERROR(Note(trainer_->AllGather(std::as_writable_bytes(std::span(steps)))));
-  }
+  RT_RETURN_IF_ERROR(
+      Together([&] { return trainer_->AllGather(std::as_writable_bytes(std::span(steps))); }));
   return steps;
 }
 
 Status TrainingWorld::WaitForGradients() {
-  return alone() ? OkStatus() : Note(gradient_thread_->Wait());
+  return Together([&] { return gradient_thread_->Wait(); });
 }
 
 void TrainingWorld::Abort(const Status& cause) {

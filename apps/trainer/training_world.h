@@ -6,7 +6,8 @@
 //   every rank its share     rows of each global batch, validation pictures
 //   rank 0 alone             writes files, talks to people, chooses algorithms
 //
-// All ranks make the same calls in the same order. Two communicators: the trainer thread's, and one
+// All ranks make the same calls in the same order. Whoever computes says where it is (progress()),
+// so that the rank that hangs is named and not the one that waits for it. Two communicators: the trainer thread's, and one
 // whose thread adds up gradients while backward goes on.
 // Errors: what Communicator says; they name rank, peer and operation, and are final: `lost()` tells
 // them from a failure of this rank's own. Thread-safety: the trainer thread.
@@ -29,6 +30,7 @@
 #include "dist/communicator.h"
 #include "dist/dist.pb.h"
 #include "dist/gradients/communication_thread.h"
+#include "dist/liveness/progress_monitor.h"
 
 namespace ringtail {
 
@@ -51,6 +53,7 @@ class TrainingWorld {
     Topology topology;
     NetworkModel network;                      // for dist.algorithm "auto"; the same on all ranks
     std::function<std::string(int)> describe;  // "rank 3 (node7, pid 4711)"
+    ProgressMonitor* monitor = nullptr;        // outlives the world; null: nobody watches
   };
 
   TrainingWorld();  // alone
@@ -88,14 +91,20 @@ class TrainingWorld {
   // Adds up gradients beside the trainer thread; null if alone.
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
   Status WaitForGradients();
+  Progress* progress() { return monitor_ != nullptr ? &monitor_->progress() : &unwatched_; }
+  // What a step took, with and without waiting for others.
+  void RecordStep(const RankMetrics& step, double step_seconds);
   int64_t sent_bytes() const;  // so far
 
  private:
-  Status Note(Status status);  // remembers that the world is over
+  // Does what all ranks do together; remembers if the world is over.
+  Status Together(const std::function<Status()>& call);
 
   int rank_ = 0, size_ = 1;
   bool lost_ = false;
   std::function<std::string(int)> describe_;
+  ProgressMonitor* monitor_ = nullptr;
+  Progress unwatched_;
   std::unique_ptr<Communicator> trainer_, gradients_;  // null if alone
   std::unique_ptr<CommunicationThread> gradient_thread_;
 };
