@@ -233,7 +233,7 @@ void BatchNormLayer::Forward(const ForwardArgs& args) {
     UseRunningStatistics(work);
     return Recompute(args);
   }
-  const BlobMoments own = {work.first, work.second, view_.plane()};
+  const BlobMoments own = {{view_.plane()}, work.first, work.second};
   const BlobMoments& moments = args.src_moments ? args.src_moments : own;
   const auto take = RT_KERNEL(BatchNormMoments);
   SumCombineMap(
@@ -252,14 +252,16 @@ void BatchNormLayer::Recompute(const ForwardArgs& args) {
                 [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
 
-// Adds the sums over the samples; parameter gradients, and the coefficients of diff_src.
-void BatchNormLayer::FinishGradientSums(const Work& work, int64_t channel_block) const {
-  const int64_t first = channel_block * view_.block, stride = channels();
+// Adds the sums of all parts; parameter gradients, and the coefficients of diff_src.
+void BatchNormLayer::FinishGradientSums(const Work& work, const BlobGradientSums& sums,
+                                        int64_t channel_block) const {
+  const int64_t first = channel_block * view_.block, parts = sums.parts(view_);
   PerChannel sum_g{}, sum_gx{};
-  for (int64_t n = 0; n < view_.N; ++n) {
+  for (int64_t part = 0; part < view_.N * parts; ++part) {
+    const int64_t at = sums.At(view_, part / parts, part % parts, channel_block);
     for (int64_t i = 0; i < view_.block; ++i) {
-      sum_g[i] += work.first[n * stride + first + i];
-      sum_gx[i] += work.second[n * stride + first + i];
+      sum_g[i] += sums.g[at + i];
+      sum_gx[i] += sums.gx[at + i];
     }
   }
   const std::span<float> diff_weight = weight_->grad(), diff_bias = bias_->grad();
@@ -279,15 +281,18 @@ void BatchNormLayer::Backward(const BackwardArgs& args) {
   const Work work = MakeWork(args.state, args.scratch);
   const int64_t plane = view_.plane(), block = view_.block;
   const ChannelAffine affine = DstAffine(args.state);
-  const auto sums = RT_KERNEL(BatchNormGradientSums);
+  const BlobGradientSums own = {{plane}, work.first, work.second};
+  const BlobGradientSums& sums = args.diff_dst_sums ? args.diff_dst_sums : own;
+  const auto add = RT_KERNEL(BatchNormGradientSums);
   const auto gradient = RT_KERNEL(BatchNormGradient);
   SumCombineMap(
       [&](int64_t n, int64_t b) {
-        const int64_t offset = Offset(n, b), slot = n * channels() + b * block;
-        sums(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-             work.first + slot, work.second + slot);
+        if (args.diff_dst_sums) return;
+        const int64_t offset = Offset(n, b), at = own.At(view_, n, 0, b);
+        add(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
+            own.g + at, own.gx + at);
       },
-      [&](int64_t b) { FinishGradientSums(work, b); },
+      [&](int64_t b) { FinishGradientSums(work, sums, b); },
       [&](int64_t n, int64_t b) {
         if (args.diff_src[0] == nullptr) return;
         const int64_t offset = Offset(n, b);

@@ -11,11 +11,12 @@
 // State: mean, inv_std, scale and bias of the map that they make (DstAffine), slope and offset of
 // the gradient's (DiffSrcMap). Scratch: sums per (sample, channel). Sums are taken per (sample,
 // channel block) in float pieces, and added over samples in double in a fixed order: the same bits
-// for any number of threads. Where the layer before took the moments (layers/moments.h), those
-// are added.
+// for any number of threads. Where the layer before took the moments, or the one behind the sums of
+// backward (layers/moments.h), those are added.
 // Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once; with moments
 // from before it reads it once less, and deferred as well. Backward reads src and diff_dst twice
-// and writes diff_src once; where diff_src is taken as a map, it reads both once. Memory-bound.
+// and writes diff_src once; with sums from behind it reads both once less, and where diff_src is
+// taken as a map as well. Memory-bound.
 #ifndef RINGTAIL_LAYERS_BATCH_NORM_H_
 #define RINGTAIL_LAYERS_BATCH_NORM_H_
 
@@ -54,7 +55,8 @@ class BatchNormLayer : public Layer {
   void UseBatchStatistics(const Work& work, const BlobMoments& moments,
                           int64_t channel_block) const;
   void SetAffine(const Work& work, int64_t channel_block) const;
-  void FinishGradientSums(const Work& work, int64_t channel_block) const;
+  void FinishGradientSums(const Work& work, const BlobGradientSums& sums,
+                          int64_t channel_block) const;
   void Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const;
   template <typename Sum, typename Combine, typename Map>
   void SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const;

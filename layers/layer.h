@@ -101,6 +101,9 @@ struct LayerPlan {
   int64_t dst_moments_pixels = 0;
   // diff_dst may come as a map of another blob (DiffSrcMap of the layer that reads dst).
   bool backward_takes_map = false;
+  // Backward can take the gradient sums of diff_src[0] for the batch norm whose map it gets with
+  // src[0] (backward_takes_affine), in parts of so many pixels; 0: it cannot.
+  int64_t diff_src_sums_pixels = 0;
   // Backward can add to diff_src[0] instead of overwriting it.
   bool backward_adds = false;
 };
@@ -138,7 +141,9 @@ struct BackwardArgs {
   const float* dst = nullptr;         // null unless backward_needs_dst
   float* diff_dst = nullptr;          // the layer may overwrite it: it is the last reader
   ChannelGradient diff_dst_map;       // the gradient is this of diff_dst; see backward_takes_map
+  BlobGradientSums diff_dst_sums;     // if normalizes() and the layer behind took them
   std::span<float* const> diff_src;   // to be overwritten; null where not needed, or a map
+  BlobGradientSums diff_src_sums;     // to be written; see diff_src_sums_pixels
   bool add_to_diff_src = false;       // diff_src[0] is to be added to; see backward_adds
   std::byte* state = nullptr;
   std::byte* scratch = nullptr;
@@ -171,9 +176,9 @@ class Layer {
   // Called only if the plan says `dst_is_affine`.
   virtual ChannelAffine DstAffine(const std::byte* state) const;
 
-  // Whether it is a batch norm: Forward may get the moments of src[0], and Backward be without a
-  // diff_src[0], which is then DiffSrcMap(): of diff_dst, with coefficients that Backward puts into
-  // `state`.
+  // Whether it is a batch norm: Forward may get the moments of src[0], and Backward the sums of
+  // diff_dst. Backward may be without a diff_src[0], which is then DiffSrcMap(): of diff_dst, with
+  // coefficients that Backward puts into `state`.
   virtual bool normalizes() const { return false; }
   virtual ChannelGradient DiffSrcMap(const float* src, const std::byte* state) const;
 

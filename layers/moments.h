@@ -1,6 +1,10 @@
-// BlobMoments: the mean of each channel and its sum of squared deviations, over parts of a blob. A
-// layer whose dst goes into batch norm can take them while what it writes is still in the cache
-// (LayerPlan::dst_moments_pixels): batch norm then need not read the blob for them.
+// What batch norm needs to know of a blob, over parts of the blob, so that a layer next to it can add
+// it up while what it writes is still in the cache: batch norm then need not read the blob for it.
+//
+//   BlobMoments       of batch norm's src: mean and sum of squared deviations of each channel.
+//                     LayerPlan::dst_moments_pixels of the layer before
+//   BlobGradientSums  of its diff_dst: the two sums of its backward.
+//                     LayerPlan::diff_src_sums_pixels of the layer behind
 #ifndef RINGTAIL_LAYERS_MOMENTS_H_
 #define RINGTAIL_LAYERS_MOMENTS_H_
 
@@ -14,11 +18,9 @@ namespace ringtail {
 
 // Parts are stretches of `part_pixels` pixels of one plane, the last of a plane perhaps shorter.
 // Arrays: [sample][part][channel, with padding].
-struct BlobMoments {
-  double *mean = nullptr, *m2 = nullptr;  // null: not wanted
+struct BlobParts {
   int64_t part_pixels = 0;
 
-  explicit operator bool() const { return mean != nullptr; }
   int64_t parts(const BlobDesc& desc) const {
     return (desc.plane() + part_pixels - 1) / part_pixels;
   }
@@ -30,6 +32,20 @@ struct BlobMoments {
     return ((sample * parts(desc) + part) * desc.channel_blocks() + block) * desc.block;
   }
   int64_t elements(const BlobDesc& desc) const { return At(desc, desc.N, 0, 0); }  // of one array
+};
+
+struct BlobMoments : BlobParts {
+  double *mean = nullptr, *m2 = nullptr;  // null: not wanted
+
+  explicit operator bool() const { return mean != nullptr; }
+};
+
+// With g, the gradient before batch norm's activation, as BatchNormGradientSums (kernels/
+// batch_norm.h) has it: sum g, sum g (src - mean).
+struct BlobGradientSums : BlobParts {
+  double *g = nullptr, *gx = nullptr;  // null: not wanted
+
+  explicit operator bool() const { return g != nullptr; }
 };
 
 }  // namespace ringtail

@@ -61,8 +61,9 @@ struct ReadyNode {
   std::vector<int> recompute;       // nodes to recompute before this one's backward
   // Where src[0] is the src of a deferred node: that node's map.
   ChannelAffine src_affine, backward_src_affine;
-  BlobMoments src_moments, dst_moments;  // where this node or the one before takes them
-  ChannelGradient diff_dst_map;          // where diff_dst is that of the reader, a batch norm
+  BlobMoments src_moments, dst_moments;           // where this node or the one before takes them
+  BlobGradientSums diff_src_sums, diff_dst_sums;  // where this node or the one behind takes them
+  ChannelGradient diff_dst_map;  // where diff_dst is that of the reader, a batch norm
   bool add_to_diff_src = false;
   std::byte* state = nullptr;
   std::byte* forward_scratch = nullptr;
@@ -89,7 +90,8 @@ struct Net::Impl {
   bool IsNormalizedByOneReader(int i, std::span<const std::unique_ptr<Layer>> layers) const;
   bool HasReaderBehind(int i, int reader) const;
   void Bind(const NetMemory& memory, std::span<const NodeNeeds> needs);
-  void BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place);
+  void BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place,
+                    const LayerPlan& reader_plan);
   void BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
                       const LayerPlan& plan);
   void SetImages(const float* images);
@@ -239,14 +241,15 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
     }
     const int input = needs[i].inputs[0];
     if (input == kImagesInput) continue;
-    BindDeferred(&node, input, memory.nodes[input]);
+    BindDeferred(&node, input, memory.nodes[input], needs[i].plan);
     BindNormalized(&node, input, memory.nodes[input], needs[input].plan);
   }
 }
 
-// Lets the reader read through the deferred node, where it is one.
-void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place) {
-  const ReadyNode& node = nodes[deferred];
+// Lets the reader read through the deferred node, where it is one, and take its gradient's sums.
+void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place,
+                             const LayerPlan& reader_plan) {
+  ReadyNode& node = nodes[deferred];
   if (place.deferred_forward) {
     reader->src[0] = node.src[0];
     reader->src_affine = node.layer->DstAffine(node.state);
@@ -255,6 +258,12 @@ void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacemen
     reader->backward_src[0] = node.backward_src[0];
     reader->backward_src_affine = node.layer->DstAffine(node.state);
   }
+  if (place.diff_dst_sums != kNoBuffer) {
+    BlobGradientSums sums{{.part_pixels = reader_plan.diff_src_sums_pixels}};
+    sums.g = reinterpret_cast<double*>(block.data() + place.diff_dst_sums);
+    sums.gx = sums.g + sums.elements(node.dst_desc);
+    node.diff_dst_sums = reader->diff_src_sums = sums;
+  }
 }
 
 // Lets a batch norm use the moments that the node before it takes, and that node map its gradient.
@@ -262,7 +271,7 @@ void Net::Impl::BindNormalized(ReadyNode* reader, int normalized, const NodePlac
                                const LayerPlan& plan) {
   ReadyNode& node = nodes[normalized];
   if (place.dst_moments != kNoBuffer) {
-    BlobMoments moments{.part_pixels = plan.dst_moments_pixels};
+    BlobMoments moments{{.part_pixels = plan.dst_moments_pixels}};
     moments.mean = reinterpret_cast<double*>(block.data() + place.dst_moments);
     moments.m2 = moments.mean + moments.elements(plan.dst);
     node.dst_moments = reader->src_moments = moments;
@@ -311,7 +320,9 @@ void Net::Impl::BackwardNode(int i) {
                         .dst = node.dst,
                         .diff_dst = node.diff_dst,
                         .diff_dst_map = node.diff_dst_map,
+                        .diff_dst_sums = node.diff_dst_sums,
                         .diff_src = node.diff_src,
+                        .diff_src_sums = node.diff_src_sums,
                         .add_to_diff_src = node.add_to_diff_src,
                         .state = node.state,
                         .scratch = node.backward_scratch,

@@ -49,8 +49,8 @@ struct NetOptions {
   // bits.
   bool recompute = true;
   // Leave to convolutions what they can do of the batch norms before and behind them while they load
-  // and store (layers/net_memory.h): normalise, take moments, map gradients. The same results but
-  // for rounding, in less time and memory.
+  // and store (layers/net_memory.h): normalise, take moments, map gradients and take their sums. The
+  // same results but for rounding, in less time and memory.
   bool defer = true;
   bool training = true;  // false: Forward only, in far less memory
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.

@@ -46,7 +46,7 @@ class Planner {
   // Per node: indices into requests_, resolved to offsets at the end.
   struct Refs {
     int state = kNone, forward_scratch = kNone, backward_scratch = kNone;
-    int recomputed = kNone, dst_moments = kNone;
+    int recomputed = kNone, dst_moments = kNone, diff_dst_sums = kNone;
     std::vector<int> recompute;
     std::vector<int> diff_src;
     std::vector<bool> accumulate;
@@ -59,6 +59,10 @@ class Planner {
   int NewStorage(int64_t bytes, int first, int last) {
     requests_.push_back({bytes, first, last});
     return static_cast<int>(requests_.size()) - 1;
+  }
+  // Of two arrays of values of the parts of dst of node i.
+  int64_t BytesOfTwo(const BlobParts& parts, int i) const {
+    return 2 * parts.elements(nodes_[i].plan.dst) * static_cast<int64_t>(sizeof(double));
   }
   void Extend(int storage, int last) {
     requests_[storage].last = std::max(requests_[storage].last, last);
@@ -123,6 +127,15 @@ class Planner {
   // Whether the only reader leaves its diff_src to this node, as a map.
   bool TakesMap(int i) const { return Learns(i) && nodes_[i].plan.backward_takes_map; }
 
+  // Storage for the sums of the gradient of a map, from its reader's backward to its own.
+  void PlaceSums(int i) {
+    if (!IsDeferredBackward(i)) return;
+    const int reader = DeferredReader(i);
+    const BlobGradientSums sums{{.part_pixels = nodes_[reader].plan.diff_src_sums_pixels}};
+    if (sums.part_pixels == 0) return;
+    refs_[i].diff_dst_sums = NewStorage(BytesOfTwo(sums, i), BackwardTime(reader), BackwardTime(i));
+  }
+
   // Storage for the second life of a dropped blob: from the first backward that reads it to the
   // last.
   void PlaceRecomputed(int i) {
@@ -160,10 +173,10 @@ class Planner {
     refs_[i].state = NewStorage(static_cast<int64_t>(plan.state_bytes), i, state_last);
     refs_[i].forward_scratch = NewStorage(static_cast<int64_t>(plan.scratch_bytes), i, i);
     if (training_ && plan.dst_moments_pixels > 0) {
-      const BlobMoments moments{.part_pixels = plan.dst_moments_pixels};
-      const int64_t bytes = 2 * moments.elements(plan.dst) * static_cast<int64_t>(sizeof(double));
-      refs_[i].dst_moments = NewStorage(bytes, i, last_reader_[i]);
+      const BlobMoments moments{{.part_pixels = plan.dst_moments_pixels}};
+      refs_[i].dst_moments = NewStorage(BytesOfTwo(moments, i), i, last_reader_[i]);
     }
+    PlaceSums(i);
     PlaceRecomputed(i);
   }
 
@@ -215,6 +228,7 @@ class Planner {
                       .backward_scratch = offset(refs_[i].backward_scratch),
                       .recomputed_dst = offset(refs_[i].recomputed),
                       .dst_moments = offset(refs_[i].dst_moments),
+                      .diff_dst_sums = offset(refs_[i].diff_dst_sums),
                       .deferred_forward = IsDeferredForward(i),
                       .deferred_backward = IsDeferredBackward(i),
                       .diff_dst_is_map = TakesMap(i),

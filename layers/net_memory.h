@@ -27,6 +27,9 @@
 // Mapped gradients: the same for backward. Where the reader of a blob is a batch norm and its
 // writer can map gradients while it loads them, the batch norm writes no gradient: the writer's
 // diff_dst is the batch norm's, with the map, and the blob lives until the writer's backward.
+// Sums: a reader that maps src for its backward can take the sums of the batch norm's backward, too,
+// while it writes the batch norm's diff_dst; they live from one backward to the next. Between two
+// such convolutions a batch norm touches no blob at all.
 #ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
 #define RINGTAIL_LAYERS_NET_MEMORY_H_
 
@@ -52,7 +55,8 @@ struct NodePlacement {
   int64_t dst = kNoBuffer, diff_dst = kNoBuffer, state = kNoBuffer;
   int64_t forward_scratch = kNoBuffer, backward_scratch = kNoBuffer;
   int64_t recomputed_dst = kNoBuffer;
-  int64_t dst_moments = kNoBuffer;  // from its Forward to that of the only reader
+  int64_t dst_moments = kNoBuffer;    // from its Forward to that of the only reader
+  int64_t diff_dst_sums = kNoBuffer;  // from the Backward of the only reader to its own
   // The reader's Forward, its Backward, gets src[0] and the map instead of dst.
   bool deferred_forward = false, deferred_backward = false;
   bool diff_dst_is_map = false;   // diff_dst is the reader's, and its DiffSrcMap is to be applied

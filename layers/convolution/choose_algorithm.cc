@@ -81,7 +81,7 @@ class ProblemMemory {
   }
   float* src() { return src_.floats().data(); }
   float* dst() { return dst_.floats().data(); }
-  float* begun() { return more_src_.floats().data(); }  // a sum to be added to
+  float* more_src() { return more_src_.floats().data(); }  // diff_src, perhaps to be added to
 
   // What the candidate is given when it runs in a net.
   ConvolutionTensors Tensors(Direction direction, const ConvolutionAlgorithm& candidate) {
@@ -112,6 +112,7 @@ class ProblemMemory {
         if (problem_.dst_is_normalized && candidate.takes_gradient_map()) {
           t.diff_dst_map = {dst(), affine(), zeros_.data(), zeros_.data()};
         }
+        if (problem_.src_is_affine) t.diff_src_sums = Sums(candidate.gradient_sums_pixels());
         break;
     }
     return t;
@@ -129,18 +130,27 @@ class ProblemMemory {
 
   BlobMoments Moments(int64_t part_pixels) {
     if (part_pixels == 0) return {};
-    BlobMoments moments{.part_pixels = part_pixels};
-    const int64_t elements = moments.elements(problem_.dst);
-    moments_.resize(2 * elements);
-    moments.mean = moments_.data();
-    moments.m2 = moments_.data() + elements;
+    BlobMoments moments{{.part_pixels = part_pixels}};
+    moments.mean = TwoArrays(moments.elements(problem_.dst));
+    moments.m2 = moments.mean + moments.elements(problem_.dst);
     return moments;
+  }
+  BlobGradientSums Sums(int64_t part_pixels) {
+    if (part_pixels == 0) return {};
+    BlobGradientSums sums{{.part_pixels = part_pixels}};
+    sums.g = TwoArrays(sums.elements(problem_.src));
+    sums.gx = sums.g + sums.elements(problem_.src);
+    return sums;
+  }
+  double* TwoArrays(int64_t elements) {
+    of_parts_.resize(2 * elements);
+    return of_parts_.data();
   }
 
   const ConvolutionProblem& problem_;
   AlignedBuffer src_, dst_, more_src_, weight_, diff_weight_, bias_, scratch_;
   std::vector<float> zeros_, ones_;
-  std::vector<double> moments_;
+  std::vector<double> of_parts_;
 };
 
 template <typename Function>
@@ -162,7 +172,8 @@ double LeastSeconds(const BlobDesc& desc, const Function& fn) {
 
 // What the batch norms before and behind a convolution, and the net, do if its algorithm does not.
 struct SecondsOfNeighbours {
-  double to_write_src = 0, to_take_moments = 0, to_write_diff_dst = 0, to_add_diff_src = 0;
+  double to_write_src = 0, to_take_moments = 0, to_write_diff_dst = 0, to_take_sums = 0,
+         to_add_diff_src = 0;
 
   SecondsOfNeighbours(const ConvolutionProblem& p, Direction direction, ProblemMemory* memory) {
     const ChannelAffine affine = memory->affine();
@@ -190,10 +201,18 @@ struct SecondsOfNeighbours {
         (at, at, p.dst.plane(), p.dst.block, affine, zeros, zeros, at);
       });
     }
+    if (p.src_is_affine && direction == Direction::kBackward) {
+      to_take_sums = LeastSeconds(p.src, [&](int64_t i) {
+        std::array<double, kLargestBlock> g, gx;
+        RT_KERNEL(BatchNormGradientSums)
+        (plane(p.src, memory->src(), i), plane(p.src, memory->more_src(), i), p.src.plane(),
+         p.src.block, affine, g.data(), gx.data());
+      });
+    }
     if (p.diff_src_is_begun && WritesDiffSrc(direction)) {
       to_add_diff_src = LeastSeconds(p.src, [&](int64_t i) {
         RT_KERNEL(AddInto)
-        (plane(p.src, memory->src(), i), plane(p.src, memory->begun(), i),
+        (plane(p.src, memory->src(), i), plane(p.src, memory->more_src(), i),
          p.src.plane() * p.src.block);
       });
     }
@@ -203,6 +222,7 @@ struct SecondsOfNeighbours {
     return (candidate.takes_affine() ? 0 : to_write_src) +
            (candidate.moments_pixels() > 0 ? 0 : to_take_moments) +
            (candidate.takes_gradient_map() ? 0 : to_write_diff_dst) +
+           (candidate.gradient_sums_pixels() > 0 ? 0 : to_take_sums) +
            (candidate.adds_to_diff_src() ? 0 : to_add_diff_src);
   }
 };

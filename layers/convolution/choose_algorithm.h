@@ -3,7 +3,8 @@
 //
 // Between batch norms a candidate is charged for what it leaves to them: writing src, forward or
 // again before backward (unless takes_affine), taking the moments of dst (unless moments_pixels),
-// writing diff_dst (unless takes_gradient_map). So it is for the sum of two gradients of src
+// writing diff_dst (unless takes_gradient_map), taking the sums of diff_src (unless
+// gradient_sums_pixels). So it is for the sum of two gradients of src
 // that it leaves to the net (unless adds_to_diff_src).
 // Both gradients are computed by the fastest algorithm for each, or by one for both if that takes
 // less time than the two.

@@ -35,7 +35,8 @@ struct ConvolutionProblem {
   bool bias = false;
   Activation activation = Activation::kNone;  // fused; the caller applies its gradient to diff_dst
   bool training = true;
-  // src may come as the map of another blob: who cannot take it so has it written first.
+  // src may come as a batch norm's map of another blob: who cannot take it so has it written first.
+  // The batch norm wants the sums of diff_src: who does not take them has it read again for them.
   bool src_is_affine = false;
   // A batch norm alone reads dst. It wants the moments of dst, and diff_dst may come as the map of
   // what reaches the batch norm: who gives and takes neither has it take them and write it.
@@ -51,7 +52,8 @@ struct ConvolutionTensors {
   ChannelAffine src_affine;      // what is read is this of src; only if the algorithm takes_affine
   ChannelGradient diff_dst_map;  // diff_dst is this of diff_dst; only if takes_gradient_map
   BlobMoments dst_moments;       // to be written, if moments_pixels() is not 0
-  bool add_to_diff_src = false;  // only if the algorithm adds_to_diff_src()
+  BlobGradientSums diff_src_sums;  // ... if gradient_sums_pixels() is not 0; with a src_affine
+  bool add_to_diff_src = false;    // only if the algorithm adds_to_diff_src()
   float *dst = nullptr, *diff_src = nullptr, *diff_weight = nullptr, *diff_bias = nullptr;
   std::byte* scratch = nullptr;  // 64-byte aligned
 };
@@ -69,6 +71,9 @@ class ConvolutionAlgorithm {
   virtual bool adds_to_diff_src() const { return false; }
   // Forward: pixels per part of the moments of dst that it can take; 0: it cannot.
   virtual int64_t moments_pixels() const { return 0; }
+  // Both gradients: pixels per part of the sums of diff_src that it can take for the batch norm
+  // whose map src_affine is; 0: it cannot.
+  virtual int64_t gradient_sums_pixels() const { return 0; }
   virtual void Run(const ConvolutionTensors& tensors) = 0;
 
  protected:

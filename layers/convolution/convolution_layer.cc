@@ -97,6 +97,9 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
       .dst_moments_pixels = problem_.dst_is_normalized ? forward_->moments_pixels() : 0,
       .backward_takes_map =
           problem_.dst_is_normalized && backward_ && backward_->takes_gradient_map(),
+      .diff_src_sums_pixels = args.src_is_affine && args.needs_diff_src[0] && backward_
+                                  ? backward_->gradient_sums_pixels()
+                                  : 0,
       .backward_adds = args.diff_src_is_begun && backward_ && backward_->adds_to_diff_src()};
 } catch (const dnnl::error& error) {
   return DnnlStatus(error);
@@ -119,6 +122,7 @@ void ConvolutionLayer::Backward(const BackwardArgs& args) {
                   .diff_dst = args.diff_dst,
                   .src_affine = args.src_affine,
                   .diff_dst_map = args.diff_dst_map,
+                  .diff_src_sums = args.diff_src_sums,
                   .add_to_diff_src = args.add_to_diff_src,
                   .diff_src = args.diff_src[0],
                   .diff_weight = weight_->grad().data(),

@@ -145,6 +145,7 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
   using Depthwise::Depthwise;
 
   bool takes_gradient_map() const override { return true; }
+  int64_t gradient_sums_pixels() const override { return problem_.src.plane(); }
   size_t scratch_bytes() const override {
     return (PackedFloats() + groups_ * blocks_ * sum_floats_ + threads_ * RowFloats()) *
            sizeof(float);
@@ -200,10 +201,15 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
     DepthwiseOutput diff_src;
     if (t.diff_src != nullptr) diff_src.data = t.diff_src + i * src_plane_;
     if (streams_ && CanStreamTo(t.diff_src)) diff_src.buffer = row;
+    DepthwiseSums sums;
+    if (t.diff_src_sums) {
+      const int64_t at = t.diff_src_sums.At(problem_.src, i / blocks_, 0, block);
+      sums = {t.diff_src_sums.g + at, t.diff_src_sums.gx + at};
+    }
     RT_KERNEL(DepthwiseBackward)
     (plane_, t.src != nullptr ? Src(t, i, rows) : DepthwiseSrc{}, DiffDst(t, i, ring),
      weight + block * taps_ * lanes_, diff_src, t.diff_weight != nullptr ? sum : nullptr,
-     t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr);
+     t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr, sums);
   }
 
   // Plane i of diff_dst.

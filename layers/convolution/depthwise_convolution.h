@@ -13,7 +13,8 @@
 // Backward computes both gradients in one pass over diff_dst; backward-data and backward-weights
 // are the same pass without the other's half. src can be mapped on the way (takes_affine), and
 // diff_dst (takes_gradient_map), row by row through a ring (K, width, lane). Forward takes the
-// moments of each plane of dst while it lies in the second-level cache.
+// moments of each plane of dst while it lies in the second-level cache, backward the sums of
+// diff_src that a batch norm before wants, row by row.
 // Backward adds samples up within groups and then the groups, both in order: its result is, as
 // forward's, the same to the bit for every number of threads.
 // Source: Howard et al. 2017, "MobileNets".

@@ -55,8 +55,7 @@ void PointwiseBackward::RunSlot(const ConvolutionTensors& t, const float* packed
         const PixelView src = View(sums_.SrcBlocks(run, 0), t.src, t.src_affine, buffers.src);
         // Each product fetches a part of the next run.
         const bool maps = !t.diff_dst_map.is_identity();
-        data_.MultiplyRun(packed, run, diff_dst, View(next_dst, t.diff_dst), t.add_to_diff_src,
-                          t.diff_src);
+        data_.MultiplyRun(packed, run, diff_dst, View(next_dst, t.diff_dst), t);
         sums_.Add({.run = run,
                    .src = src,
                    .diff_dst = diff_dst,

@@ -5,7 +5,8 @@
 //
 // A run of pixels of diff_dst and of src comes to the second-level cache once (mapped, where a
 // batch norm before or behind leaves that to its neighbour), and both products read it there, while
-// the next run comes from memory. For layers with many pixels and few channels, which memory limits:
+// the next run comes from memory. The sums of diff_src that a batch norm before wants are taken
+// while it is in registers. For layers with many pixels and few channels, which memory limits:
 // the sums of all weights must fit the cache, too.
 // Cost: 4 N H W IC OC FLOPs; memory traffic is diff_dst, src and diff_src, once.
 // The bits do not depend on the number of threads (pointwise_sums.h).
@@ -33,6 +34,7 @@ class PointwiseBackward : public ConvolutionAlgorithm {
   bool takes_affine() const override { return true; }
   bool takes_gradient_map() const override { return true; }
   bool adds_to_diff_src() const override { return true; }
+  int64_t gradient_sums_pixels() const override { return pieces_.piece_pixels(); }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:

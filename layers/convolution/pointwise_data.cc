@@ -130,15 +130,34 @@ void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run, 
         .high = UpperBound(activation_),
         .stream = call.stream && last_pass};
     if (panel == panels.begin) product.fetch = Fetch(fetch);  // once per run
-    if (last_pass && call.moments) {
-      const int64_t part = run.first / pieces_.piece_pixels();
-      const int64_t at = call.moments.At(out_, run.sample, part, blocks.first_block);
-      product.mean = call.moments.mean + at;
-      product.m2 = call.moments.m2 + at;
-      product.moments_stride = call.moments.At(out_, 1, 0, 0);
-    }
+    if (last_pass && call.moments) TakeMoments(call, blocks, &product);
+    if (last_pass && call.sums) TakeSums(call, blocks, &product);
     RT_KERNEL(PointwiseMultiply)(product);
   }
+}
+
+void PointwiseData::TakeMoments(const Call& call, const PixelBlocks& blocks,
+                                PointwiseProduct* product) const {
+  const BlobMoments& moments = call.moments;
+  const PixelPieces::Run& run = blocks.run;
+  const int64_t part = run.first / moments.part_pixels;
+  const int64_t at = moments.At(out_, run.sample, part, blocks.first_block);
+  product->mean = moments.mean + at;
+  product->m2 = moments.m2 + at;
+  product->moments_stride = moments.At(out_, 1, 0, 0);
+}
+
+void PointwiseData::TakeSums(const Call& call, const PixelBlocks& blocks,
+                             PointwiseProduct* product) const {
+  const BlobGradientSums& sums = call.sums;
+  const PixelPieces::Run& run = blocks.run;
+  const int64_t part = run.first / sums.part_pixels;
+  const int64_t at = sums.At(out_, run.sample, part, blocks.first_block);
+  product->sums = {.src = call.src + blocks.Offset(0, 0),
+                   .affine = call.src_affine.From(blocks.first_channel()),
+                   .g = sums.g + at,
+                   .gx = sums.gx + at,
+                   .stride = sums.At(out_, 1, 0, 0)};
 }
 
 void PointwiseData::PackWeights(const float* weight, float* packed) const {
@@ -152,9 +171,15 @@ bool PointwiseData::Streams(const float* out) const {
 }
 
 void PointwiseData::MultiplyRun(const float* packed, const PixelPieces::Run& run,
-                                const PixelView& diff_dst, const PixelView& fetch, bool add,
-                                float* diff_src) const {
-  const Call call = {.weight = packed, .out = diff_src, .stream = Streams(diff_src), .add = add};
+                                const PixelView& diff_dst, const PixelView& fetch,
+                                const ConvolutionTensors& t) const {
+  const Call call = {.weight = packed,
+                     .out = t.diff_src,
+                     .stream = Streams(t.diff_src),
+                     .add = t.add_to_diff_src,
+                     .src = t.src,
+                     .src_affine = t.src_affine,
+                     .sums = t.diff_src_sums};
   for (int64_t channel = 0; channel < in_.C; channel += pass_channels_) {
     PixelView in = diff_dst;
     in.data += channel / lanes_ * in.block_stride;

@@ -37,11 +37,12 @@ class PointwiseData : public ConvolutionAlgorithm {
   void Run(const ConvolutionTensors& tensors) override;
 
   // Backward-data in parts, for whoever has a run of diff_dst in a cache: packs all weights, then
-  // writes the run of diff_src. `fetch`: what that one reads next.
+  // writes the run of t.diff_src, or adds to it, and takes its sums. `fetch`: what that one reads
+  // next.
   size_t packed_bytes() const;
   void PackWeights(const float* weight, float* packed) const;
   void MultiplyRun(const float* packed, const PixelPieces::Run& run, const PixelView& diff_dst,
-                   const PixelView& fetch, bool add, float* diff_src) const;
+                   const PixelView& fetch, const ConvolutionTensors& t) const;
 
  private:
   struct Call {  // the arguments of Run, and what is prepared from them
@@ -51,6 +52,10 @@ class PointwiseData : public ConvolutionAlgorithm {
     float* out;
     BlobMoments moments;
     bool stream, add;
+    // Backward: of batch norm before.
+    const float* src;
+    ChannelAffine src_affine;
+    BlobGradientSums sums;
   };
   struct Range {  // of panels or pieces
     int64_t begin, end;
@@ -62,6 +67,8 @@ class PointwiseData : public ConvolutionAlgorithm {
                       const Range& panels, float* buffer) const;
   void MultiplyPass(const Call& call, const PixelPieces::Run& run, const PixelView& in,
                     const PixelView& fetch, int64_t first_channel, const Range& panels) const;
+  void TakeMoments(const Call& call, const PixelBlocks& blocks, PointwiseProduct* product) const;
+  void TakeSums(const Call& call, const PixelBlocks& blocks, PointwiseProduct* product) const;
   int64_t BufferFloats() const;  // of a thread: a run of a pass, mapped
   bool Streams(const float* out) const;
   int64_t PanelBlocks(int64_t panel) const;  // 2, or 1 for the last of an odd number

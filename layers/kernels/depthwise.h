@@ -50,6 +50,12 @@ struct DepthwiseMoments {
   double *mean = nullptr, *m2 = nullptr;  // (lane); null: not wanted
 };
 
+// Of diff_src, taken while it and src, which is mapped, lie in a cache: BatchNormGradientSums, with
+// the map that src has.
+struct DepthwiseSums {
+  double *g = nullptr, *gx = nullptr;  // (lane); null: not wanted
+};
+
 // What is added to an output and how it is clamped, on its way out.
 struct DepthwiseEpilogue {
   const float* bias;  // (lane)
@@ -61,11 +67,12 @@ RT_DECLARE_KERNEL(void DepthwiseForward(const DepthwisePlane& plane, const Depth
                                         const DepthwiseOutput& dst,
                                         const DepthwiseMoments& moments))
 // Writes diff_src and adds to diff_weight (K, K, lane) and diff_bias (lane): one pass over the
-// rows of diff_dst serves all three. Those that are null are not wanted; src is diff_weight's.
+// rows of diff_dst serves all three. Those that are null are not wanted; src is diff_weight's, and
+// the sums' of diff_src.
 RT_DECLARE_KERNEL(void DepthwiseBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
                                          const DepthwiseGradient& diff_dst, const float* weight,
                                          const DepthwiseOutput& diff_src, float* diff_weight,
-                                         float* diff_bias))
+                                         float* diff_bias, const DepthwiseSums& diff_src_sums))
 RT_DECLARE_KERNEL(int64_t DepthwiseLanes())
 
 }  // namespace ringtail

@@ -3,6 +3,7 @@
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/depthwise_rows.h"
 #include "layers/kernels/depthwise_taps.h"
+#include "layers/kernels/vec_affine.h"
 
 // One loop over the rows of dst. Each row first gives its share to the gradient of the weights,
 // whose sums are the taps; then the rows of diff_src are written whose last window it has. So each
@@ -118,15 +119,63 @@ class ParameterSums {
   Vec taps_[kTaps], bias_;
 };
 
+// Adds up what batch norm wants of diff_src: rows in float, which are then added in double.
+class GradientSums {
+ public:
+  GradientSums(const DepthwiseSrc& src, const DepthwiseSums& to, int64_t width)
+      : src_(src), to_(to), width_(width) {}
+
+  void AddRow(int64_t y, const float* diff_src) {
+    if (to_.g == nullptr) return;
+    constexpr int kSteps = 4;  // sums of their own: latency again
+    const VecAffine affine(src_.affine);
+    const float* src = src_.data + y * width_ * kLanes;
+    VecGradientSums sums[kSteps];
+    int64_t x = 0;
+    for (; x + kSteps <= width_; x += kSteps) {
+#pragma GCC unroll 4
+      for (int64_t p = x; p < x + kSteps; ++p) {
+        sums[p - x].Add(affine, Load(src + p * kLanes), Load(diff_src + p * kLanes));
+      }
+    }
+    for (; x < width_; ++x) {
+      sums[0].Add(affine, Load(src + x * kLanes), Load(diff_src + x * kLanes));
+    }
+    sums[0].Add(sums[2]);
+    sums[1].Add(sums[3]);
+    sums[0].Add(sums[1]);
+    for (int i = 0; i < kLanes; ++i) {
+      g_[i] += sums[0].g[i];
+      gx_[i] += sums[0].gx[i];
+    }
+  }
+
+  void Finish() const {
+    if (to_.g == nullptr) return;
+    for (int i = 0; i < kLanes; ++i) {
+      to_.g[i] = g_[i];
+      to_.gx[i] = gx_[i];
+    }
+  }
+
+ private:
+  const DepthwiseSrc src_;
+  const DepthwiseSums to_;
+  const int64_t width_;
+  double g_[kLanes] = {}, gx_[kLanes] = {};
+};
+
 template <int kKernel, int kStride>
 void RunBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
                  const DepthwiseGradient& diff_dst, const float* weight,
-                 const DepthwiseOutput& diff_src, float* diff_weight, float* diff_bias) {
+                 const DepthwiseOutput& diff_src, float* diff_weight, float* diff_bias,
+                 const DepthwiseSums& diff_src_sums) {
   const Geometry<Backward<kKernel, kStride>> geometry(plane);
   const Epilogue epilogue = {Vec{}, Broadcast(-INFINITY), Broadcast(INFINITY)};
   InputRows<kKernel, DepthwiseGradient> gradients(diff_dst, plane.OW);
   ParameterSums<kKernel, kStride> sums(plane, src, diff_weight, diff_bias);
   const OutputRows out(diff_src, plane.W);
+  GradientSums diff_sums(src, diff_src_sums, plane.W);
   int64_t written = 0;  // rows of diff_src
   for (int64_t y = 0; y < plane.OH; ++y) {
     sums.Add(y, gradients.At(y));
@@ -135,10 +184,12 @@ void RunBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
     const int64_t end = last ? plane.H : Min((y + 1) * kStride - plane.pad_top, plane.H);
     for (; written < end; ++written) {
       WriteRow(geometry, written, &gradients, weight, epilogue, out.At(written));
+      diff_sums.AddRow(written, out.At(written));
       out.Finish(written, written + 1);
     }
   }
   sums.Finish();
+  diff_sums.Finish();
 }
 
 }  // namespace
@@ -146,11 +197,12 @@ void RunBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
 
 void DepthwiseBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
                        const DepthwiseGradient& diff_dst, const float* weight,
-                       const DepthwiseOutput& diff_src, float* diff_weight, float* diff_bias) {
+                       const DepthwiseOutput& diff_src, float* diff_weight, float* diff_bias,
+                       const DepthwiseSums& diff_src_sums) {
   using depthwise::RunBackward;
   const auto run = plane.kernel == 3 ? (plane.stride == 1 ? RunBackward<3, 1> : RunBackward<3, 2>)
                                      : (plane.stride == 1 ? RunBackward<5, 1> : RunBackward<5, 2>);
-  run(plane, src, diff_dst, weight, diff_src, diff_weight, diff_bias);
+  run(plane, src, diff_dst, weight, diff_src, diff_weight, diff_bias, diff_src_sums);
   if (diff_src.buffer != nullptr) FinishStreaming();
 }
 

@@ -1,6 +1,7 @@
 #include "layers/kernels/pointwise.h"
 
 #include "layers/kernels/vec.h"
+#include "layers/kernels/vec_affine.h"
 #include "layers/kernels/vec_operations.h"
 
 // Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one
@@ -123,12 +124,45 @@ struct PieceMoments {
   }
 };
 
+// The same for the sums of batch norm's backward.
+struct PieceSums {
+  VecGradientSums block[kPanel];
+
+  // `src` lies as `out`.
+  template <int kRows>
+  [[gnu::always_inline]] void Add(const PointwiseProduct& p, int x, const float* src,
+                                  const Vec (&out)[kRows]) {
+    const ChannelAffine& map = p.sums.affine;
+    const int64_t c = x * kLanes;
+    const VecAffine affine({map.mean + c, map.scale + c, map.bias + c, map.low, map.high});
+    const float* from = src + x * p.out_block_stride;
+    VecGradientSums sums[2] = {block[x], {}};  // two chains
+#pragma GCC unroll 14
+    for (int row = 0; row < kRows; ++row) {
+      sums[row % 2].Add(affine, Load(from + row * kLanes), out[row]);
+    }
+    sums[0].Add(sums[1]);
+    block[x] = sums[0];
+  }
+
+  void Write(int blocks, double* g, double* gx) const {
+    for (int x = 0; x < blocks; ++x) {
+      for (int i = 0; i < kLanes; ++i) {
+        g[x * kLanes + i] = block[x].g[i];
+        gx[x * kLanes + i] = block[x].gx[i];
+      }
+    }
+  }
+};
+
 // What one call of Micro reads and writes beside the weights.
 struct Pixels {
   const float* in;
   float* out;
   const float* fetch;     // null: nothing
   PieceMoments* moments;  // null: not wanted
+  PieceSums* sums;        // null: not wanted
+  const float* sums_src;
 };
 
 // `next_weight`: floats between the weights that this call reads and those that it fetches.
@@ -164,6 +198,7 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
   for (int x = 0; x < kVecs; ++x) {
     Finish(p, x, sums.whole[x], out);
     if (pixels.moments != nullptr) pixels.moments->Add(x, sums.whole[x]);
+    if (pixels.sums != nullptr) pixels.sums->Add(p, x, pixels.sums_src, sums.whole[x]);
   }
   if constexpr (kHalf) {
     Vec widened[kRows];
@@ -171,6 +206,7 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
     for (int row = 0; row < kRows; ++row) widened[row] = Widen(sums.half[row]);
     Finish(p, kVecs, widened, out);
     if (pixels.moments != nullptr) pixels.moments->Add(kVecs, widened);
+    if (pixels.sums != nullptr) pixels.sums->Add(p, kVecs, pixels.sums_src, widened);
   }
   if (pixels.moments != nullptr) pixels.moments->empty = false;
 }
@@ -188,11 +224,15 @@ void Multiply(const PointwiseProduct& p) {
   const int64_t rows = p.pixels / groups, larger = p.pixels % groups;
   for (int64_t piece = 0; piece < p.pieces; ++piece) {
     PieceMoments moments;
+    PieceSums sums;
+    const bool takes_sums = p.sums.src != nullptr;
     const PointwiseFetch& f = p.fetch;
     Pixels pixels = {.in = p.in + piece * p.in_sample_stride,
                      .out = p.out + piece * p.out_sample_stride,
                      .fetch = f.at == nullptr ? nullptr : f.at + piece * f.sample_stride,
-                     .moments = p.mean != nullptr ? &moments : nullptr};
+                     .moments = p.mean != nullptr ? &moments : nullptr,
+                     .sums = takes_sums ? &sums : nullptr,
+                     .sums_src = takes_sums ? p.sums.src + piece * p.out_sample_stride : nullptr};
     for (int64_t group = 0; group < groups; ++group) {
       const int64_t n = rows + (group < larger ? 1 : 0);
       const bool last = group + 1 == groups && piece + 1 == p.pieces;
@@ -200,10 +240,15 @@ void Multiply(const PointwiseProduct& p) {
       pixels.in += n * kLanes;
       pixels.out += n * kLanes;
       if (pixels.fetch != nullptr) pixels.fetch += n * kLanes;
+      if (takes_sums) pixels.sums_src += n * kLanes;
     }
     if (p.mean != nullptr) {
       const int64_t to = piece * p.moments_stride;
       moments.Write(p.panel_blocks, p.pixels, p.mean + to, p.m2 + to);
+    }
+    if (takes_sums) {
+      const int64_t to = piece * p.sums.stride;
+      sums.Write(p.panel_blocks, p.sums.g + to, p.sums.gx + to);
     }
   }
 }

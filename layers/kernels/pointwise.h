@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "layers/kernels/affine.h"
 #include "layers/kernels/kernels.h"
 
 namespace ringtail {
@@ -16,6 +17,16 @@ namespace ringtail {
 struct PointwiseFetch {
   const float* at;  // null: nothing
   int64_t block_stride, sample_stride;
+};
+
+// The sums of batch norm's backward over each piece of `out`, the gradient of its dst, as
+// BatchNormGradientSums defines them; in float. src is batch norm's, laid out as `out`; arrays of
+// the affine begin with the panel's first k. Those of a piece go to g[piece * stride + k], and gx.
+struct PointwiseGradientSums {
+  const float* src;  // null: not wanted
+  ChannelAffine affine;
+  double *g, *gx;
+  int64_t stride;
 };
 
 // out[pixel][k] = act(bias[k] + sum over c of in[pixel][c] weight[c][k]), for the k of one panel:
@@ -43,6 +54,7 @@ struct PointwiseProduct {
   // BatchNormMoments defines them. One pass over deviations from the first pixel's value, in float.
   double *mean, *m2;
   int64_t moments_stride;
+  PointwiseGradientSums sums;
 };
 RT_DECLARE_KERNEL(void PointwiseMultiply(const PointwiseProduct& product))
 

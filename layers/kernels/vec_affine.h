@@ -44,6 +44,24 @@ struct VecGradient {
   }
 };
 
+// What BatchNormGradientSums adds up, of one channel block. Sums of few terms: they are float.
+struct VecGradientSums {
+  Vec g = {}, gx = {};
+
+  [[gnu::always_inline]] void Add(const VecAffine& affine, Vec src, Vec diff_dst) {
+    const Vec centred = src - affine.mean;
+    const Vec y = centred * affine.scale + affine.bias;
+    const Vec above = y > affine.low ? diff_dst : Vec{};
+    const Vec masked = y < affine.high ? above : Vec{};
+    g += masked;
+    gx += masked * centred;
+  }
+  [[gnu::always_inline]] void Add(const VecGradientSums& other) {
+    g += other.g;
+    gx += other.gx;
+  }
+};
+
 struct VecIdentity {
   [[gnu::always_inline]] Vec operator()(Vec x) const { return x; }
 };

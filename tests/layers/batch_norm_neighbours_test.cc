@@ -1,5 +1,5 @@
-// What batch norm leaves to the layers next to it: they take its moments for it, and its gradient
-// as a map.
+// What batch norm leaves to the layers next to it: they take its moments and the sums of its
+// backward for it, and its gradient as a map.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "layers/batch_norm.h"
 #include "layers/kernels/batch_norm.h"
 #include "tests/layers/layer_runner.h"
+#include "tests/layers/test_sums.h"
 
 namespace ringtail {
 namespace {
@@ -52,12 +53,14 @@ class BatchNorm {
                     .step = &step_});
     ExpectGuards();
   }
-  void Backward(const float* src, float* diff_dst, float* diff_src) {
+  void Backward(const float* src, float* diff_dst, float* diff_src,
+                const BlobGradientSums& sums = {}) {
     scratch_.FillWithNan();
     const float* const sources[] = {src};
     float* const gradients[] = {diff_src};
     layer_.Backward({.src = sources,
                      .diff_dst = diff_dst,
+                     .diff_dst_sums = sums,
                      .diff_src = gradients,
                      .state = state_.data(),
                      .scratch = scratch_.data(),
@@ -111,10 +114,10 @@ struct TestMoments {
   BlobMoments moments;
 };
 
-void ExpectNear(const Floats& actual, const Floats& expected) {
+void ExpectNear(const Floats& actual, const Floats& expected, double tolerance = 1e-6) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], 1e-6 * (1 + std::abs(expected[i]))) << i;
+    ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
   }
 }
 
@@ -133,6 +136,13 @@ class BatchNormNeighboursTest : public testing::TestWithParam<Case> {
     }
     CopyToLayout(plain, d_, src_.floats());
     CopyToLayout(RandomPlain(d_, 4), d_, diff_dst_.floats());
+  }
+  ExpectedGradientSums Sums(const ChannelAffine& affine, int64_t part_pixels) const {
+    return {d_,
+            CopyToPlain(d_, src_.floats()),
+            CopyToPlain(d_, diff_dst_.floats()),
+            affine,
+            {part_pixels}};
   }
   const BlobDesc d_ = GetParam().src;
   const Activation activation_ = GetParam().activation;
@@ -194,6 +204,25 @@ TEST_P(BatchNormNeighboursTest, TheMapIsTheGradientThatItWrites) {
   SetNumComputeThreads(before);
 }
 
+TEST_P(BatchNormNeighboursTest, SumsOfPartsGiveTheGradientsOfTheWhole) {
+  constexpr double kTolerance = 1e-5;  // it adds products in float that cancel
+  const GuardedBuffer expected(d_.bytes()), actual(d_.bytes());
+  BatchNorm own(d_, activation_);
+  own.Forward(src_.floats(), nullptr);
+  own.Backward(src_.floats(), diff_dst_.floats(), expected.floats());
+  for (const int64_t part : {d_.plane(), (d_.plane() + 1) / 2, int64_t{10}, int64_t{1}}) {
+    BatchNorm with(d_, activation_), maps(d_, activation_);
+    with.Forward(src_.floats(), nullptr);
+    maps.Forward(src_.floats(), nullptr);
+    ExpectedGradientSums taken = Sums(with.affine(), part);
+    with.Backward(src_.floats(), diff_dst_.floats(), actual.floats(), taken.sums());
+    maps.Backward(nullptr, nullptr, nullptr, taken.sums());  // reads no blob
+    ExpectNear(with.gradients(), own.gradients(), kTolerance);
+    ExpectNear(CopyToPlain(d_, actual.floats()), CopyToPlain(d_, expected.floats()), kTolerance);
+    EXPECT_EQ(maps.gradients(), with.gradients());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormNeighboursTest,
                          testing::Values(Case{{3, 20, 9, 7, 8}, Activation::kRelu6},
                                          Case{{2, 32, 14, 14, 16}, Activation::kRelu},
@@ -221,6 +250,22 @@ TEST(BatchNormPartsTest, NanInAPartReachesItsChannel) {
   BatchNorm with(d, Activation::kRelu6);
   with.Forward(src.floats(), nullptr, TestMoments(d, src.floats(), 10).moments);
   for (int c = 0; c < 16; ++c) EXPECT_EQ(std::isnan(with.affine().mean[c]), c == 3);
+}
+
+TEST(BatchNormPartsTest, NanInASumReachesTheGradientsOfItsChannel) {
+  const BlobDesc d{2, 16, 6, 6, 16};
+  const GuardedBuffer src(d.bytes()), diff_dst(d.bytes()), diff_src(d.bytes());
+  CopyToLayout(RandomPlain(d, 5), d, src.floats());
+  CopyToLayout(RandomPlain(d, 6), d, diff_dst.floats());
+  BatchNorm with(d, Activation::kNone);
+  with.Forward(src.floats(), nullptr);
+  ExpectedGradientSums taken(d, RandomPlain(d, 5), RandomPlain(d, 6), with.affine(), {10});
+  taken.sums().g[16 + 3] = NAN;  // channel 3 of the second part
+  with.Backward(src.floats(), diff_dst.floats(), diff_src.floats(), taken.sums());
+  for (int c = 0; c < 16; ++c) {
+    EXPECT_EQ(std::isnan(with.parameter("bias").grad()[c]), c == 3);
+    EXPECT_EQ(std::isnan(diff_src.floats()[c]), c == 3);
+  }
 }
 
 }  // namespace

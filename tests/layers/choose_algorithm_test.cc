@@ -177,6 +177,7 @@ TEST(ChooseAlgorithmTest, BothGradientsByOneAlgorithmOrByTwo) {
         const auto known = ChooseAlgorithm(problem, direction, FASTEST, true, &choices);
         EXPECT_EQ(known->name(), name);
         EXPECT_EQ(known->takes_gradient_map(), name == merged);
+        EXPECT_EQ(known->gradient_sums_pixels() > 0, name == merged);
       }
     }
   }

@@ -17,6 +17,7 @@
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"
 #include "tests/layers/test_gradient.h"
+#include "tests/layers/test_sums.h"
 
 namespace ringtail {
 namespace {
@@ -61,6 +62,7 @@ struct Data {
 struct Result {
   std::vector<float> blob, diff_weight, diff_bias;  // blob: dst or diff_src, plain
   Doubles mean, m2;                                 // of dst
+  Doubles g, gx;                                    // of diff_src
   bool operator==(const Result&) const = default;
 };
 
@@ -80,6 +82,7 @@ struct Options {
   int threads = 1;
   Mapped src = Mapped::kNot, diff_dst = Mapped::kNot;
   bool moments = false;
+  bool sums = false;  // of diff_src; src comes mapped on the way
 };
 
 // The memory of one call, full of NaN and guarded, and what comes of it.
@@ -148,6 +151,12 @@ class Call {
     diff_src_ = GuardedBuffer(p_.src.bytes());
     diff_src_.FillWithNan();
     t_.diff_src = diff_src_.floats();
+    if (!options_.sums) return;
+    t_.diff_src_sums.part_pixels = algorithm_->gradient_sums_pixels();
+    result_.g.assign(t_.diff_src_sums.elements(p_.src), NAN);
+    result_.gx = result_.g;
+    t_.diff_src_sums.g = result_.g.data();
+    t_.diff_src_sums.gx = result_.gx.data();
   }
   void SetDiffParameters() {
     result_.diff_weight.assign(data_.weight.size(), NAN);
@@ -329,6 +338,24 @@ TEST_P(DepthwiseTest, TakesTheMomentsOfDst) {
   }
 }
 
+TEST_P(DepthwiseTest, TakesTheSumsOfDiffSrc) {
+  const ConvolutionProblem p = MakeProblem(GetParam());
+  const Data data(p);
+  for (const Mapped diff_dst : {Mapped::kNot, Mapped::kOnTheWay}) {
+    Options options = {.src = Mapped::kOnTheWay, .diff_dst = diff_dst};
+    const Result without = RunOnce(p, data, Direction::kBackward, options);
+    options.sums = true;
+    const Result with = RunOnce(p, data, Direction::kBackward, options);
+    EXPECT_EQ(with.blob, without.blob);
+    EXPECT_EQ(with.diff_weight, without.diff_weight);
+    const TestAffine affine(p.src);
+    ExpectedGradientSums(p.src, data.src, with.blob, affine.affine(), {p.src.plane()})
+        .ExpectNear(with.g, with.gx);
+    options.threads = 2;
+    EXPECT_EQ(RunOnce(p, data, Direction::kBackward, options), with);
+  }
+}
+
 TEST_P(DepthwiseTest, TheSameBitsWithAnyNumberOfThreads) {
   const ConvolutionProblem p = MakeProblem(GetParam());
   const Data data(p);
@@ -382,9 +409,12 @@ TEST(DepthwiseConvolutionTest, LargeBlobsAreTheSameBits) {
       expect_first(all.mean, part.mean);
       expect_first(all.m2, part.m2);
     }
-    const Options options = {.src = Mapped::kOnTheWay};
-    expect_first(RunOnce(p, data, Direction::kBackward, options).blob,
-                 RunOnce(one, first, Direction::kBackward, options).blob);
+    const Options options = {.src = Mapped::kOnTheWay, .sums = true};
+    const Result all = RunOnce(p, data, Direction::kBackward, options);
+    const Result part = RunOnce(one, first, Direction::kBackward, options);
+    expect_first(all.blob, part.blob);
+    expect_first(all.g, part.g);
+    expect_first(all.gx, part.gx);
   }
 }
 
@@ -410,7 +440,12 @@ TEST(DepthwiseConvolutionTest, ANanPassesBackward) {
   const ConvolutionProblem p = MakeProblem({3, 2, 2, 16, 20, 20, 1, 1, 1, 1});
   Data data(p);
   data.diff_dst[3 * p.dst.plane() + 5 * 10 + 5] = NAN;  // channel 3, row 5, column 5
-  const Result gradients = RunOnce(p, data, Direction::kBackward);
+  const Result gradients =
+      RunOnce(p, data, Direction::kBackward, {.src = Mapped::kOnTheWay, .sums = true});
+  for (size_t i = 0; i < gradients.g.size(); ++i) {  // (sample, channel), as one part is a plane
+    EXPECT_EQ(std::isnan(gradients.g[i]), i == 3);
+    EXPECT_EQ(std::isnan(gradients.gx[i]), i == 3);
+  }
   int64_t nans = 0;
   for (const float x : gradients.blob) nans += std::isnan(x);
   EXPECT_EQ(nans, 9);

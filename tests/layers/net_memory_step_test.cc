@@ -68,10 +68,16 @@ class NetStep {
             Name("state", i)};
   }
   Content Moments(int i) const {
-    const BlobMoments moments{.part_pixels = nodes_[i].plan.dst_moments_pixels};
+    const BlobMoments moments{{.part_pixels = nodes_[i].plan.dst_moments_pixels}};
     const int64_t elements = moments.elements(nodes_[i].plan.dst);
     return {memory_.nodes[i].dst_moments, 2 * elements * static_cast<int64_t>(sizeof(double)),
             Name("moments", i)};
+  }
+  Content Sums(int i) const {  // of the gradient of dst
+    const BlobParts parts{.part_pixels = nodes_[ReaderOf(i)].plan.diff_src_sums_pixels};
+    const int64_t elements = parts.elements(nodes_[i].plan.dst);
+    return {memory_.nodes[i].diff_dst_sums, 2 * elements * static_cast<int64_t>(sizeof(double)),
+            Name("sums", i)};
   }
   Content DiffDst(int i) const {
     return {memory_.nodes[i].diff_dst, nodes_[i].plan.dst.bytes(), Name("diff", i)};
@@ -158,8 +164,13 @@ class NetStep {
     LayerCall call{.name = Name("backward", i), .in_place = nodes_[i].plan.backward_in_place};
     ReadGradient(i, &call);
     ReadForBackward(i, &call);
+    if (place.diff_dst_sums != kNoBuffer) call.reads.push_back(Sums(i));
     call.writes = GradientsOf(i);
     call.writes.push_back(Scratch(i, place.backward_scratch));
+    const int input = nodes_[i].inputs[0];
+    if (input >= 0 && memory_.nodes[input].diff_dst_sums != kNoBuffer) {
+      call.writes.push_back(Sums(input));
+    }
     if (call.writes[0].offset == kNoBuffer || place.diff_dst == kNoBuffer) call.in_place = false;
     Run(call);
     for (size_t j = 0; j < nodes_[i].inputs.size(); ++j) {
@@ -271,6 +282,7 @@ std::vector<NodeNeeds> RandomNet(uint64_t seed) {
     if (kinds[i] != Kind::kConvolution) continue;
     plan.forward_takes_affine = rng.Below(3) > 0;
     plan.backward_takes_affine = rng.Below(3) > 0;
+    plan.diff_src_sums_pixels = rng.Below(3) > 0 ? kMomentsPixels : 0;
     if (!IsNormalized(nodes, kinds, i)) continue;
     plan.dst_moments_pixels = rng.Below(3) > 0 ? kMomentsPixels : 0;
     plan.backward_takes_map = rng.Below(3) > 0;
@@ -279,7 +291,7 @@ std::vector<NodeNeeds> RandomNet(uint64_t seed) {
 }
 
 TEST(NetMemoryStepTest, NoContentIsLostInAnyNet) {
-  int moments = 0, maps = 0, deferred = 0;
+  int moments = 0, maps = 0, deferred = 0, sums = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     const std::vector<NodeNeeds> nodes = RandomNet(seed);
     for (const bool training : {false, true}) {
@@ -293,7 +305,9 @@ TEST(NetMemoryStepTest, NoContentIsLostInAnyNet) {
             moments += place.dst_moments != kNoBuffer;
             maps += place.diff_dst_is_map;
             deferred += place.deferred_backward;
+            sums += place.diff_dst_sums != kNoBuffer;
             ASSERT_TRUE(training || (place.dst_moments == kNoBuffer && !place.diff_dst_is_map));
+            ASSERT_TRUE(place.deferred_backward || place.diff_dst_sums == kNoBuffer);
           }
         }
       }
@@ -302,6 +316,7 @@ TEST(NetMemoryStepTest, NoContentIsLostInAnyNet) {
   EXPECT_GT(moments, 1000);  // the test must not pass on nets that do nothing of it
   EXPECT_GT(maps, 1000);
   EXPECT_GT(deferred, 500);
+  EXPECT_GT(sums, 300);
 }
 
 // 0, a convolution -> 1, a batch norm -> 2, a convolution -> 3, a batch norm -> 4, the loss
@@ -312,6 +327,8 @@ std::vector<NodeNeeds> Chain() {
   for (const int i : {0, 2}) {
     nodes[i].plan.dst_moments_pixels = kMomentsPixels;
     nodes[i].plan.backward_takes_map = true;
+    nodes[i].plan.backward_takes_affine = true;
+    nodes[i].plan.diff_src_sums_pixels = kMomentsPixels;
   }
   return nodes;
 }
@@ -332,6 +349,7 @@ TEST(NetMemoryStepTest, ThePlayerSeesWhatIsWrong) {
   EXPECT_NE(problems([](Places* n) { (*n)[2].diff_dst = (*n)[2].dst; }), "");
   EXPECT_NE(problems([](Places* n) { (*n)[2].backward_scratch = (*n)[3].state; }), "");
   EXPECT_NE(problems([](Places* n) { (*n)[1].state = (*n)[0].dst; }), "");
+  EXPECT_NE(problems([](Places* n) { (*n)[1].diff_dst_sums = (*n)[1].diff_dst; }), "");
 }
 
 TEST(NetMemoryStepTest, AMappedGradientIsThatOfTheBatchNorm) {
@@ -349,6 +367,15 @@ TEST(NetMemoryStepTest, AMappedGradientIsThatOfTheBatchNorm) {
   EXPECT_FALSE(written.nodes[2].diff_dst_is_map);
   EXPECT_EQ(written.nodes[3].diff_src[0], written.nodes[2].diff_dst);
   EXPECT_NE(written.nodes[3].diff_src[0], kNoBuffer);
+}
+
+TEST(NetMemoryStepTest, SumsAreTakenByAReaderThatMapsItsSrc) {
+  std::vector<NodeNeeds> nodes = Chain();
+  EXPECT_NE(PlanNetMemory(nodes, true, true, true).nodes[1].diff_dst_sums, kNoBuffer);
+  EXPECT_EQ(PlanNetMemory(nodes, true, true, true).nodes[3].diff_dst_sums, kNoBuffer);  // the loss
+  EXPECT_EQ(PlanNetMemory(nodes, true, true, /*defer=*/false).nodes[1].diff_dst_sums, kNoBuffer);
+  nodes[2].plan.backward_takes_affine = false;
+  EXPECT_EQ(PlanNetMemory(nodes, true, true, true).nodes[1].diff_dst_sums, kNoBuffer);
 }
 
 TEST(NetMemoryStepTest, WhatDoesNotLearnMapsNoGradient) {

@@ -71,6 +71,42 @@ TEST_P(PointwiseBackwardTest, TheSameBitsWithAnyNumberOfThreads) {
   }
 }
 
+TEST_P(PointwiseBackwardTest, TakesTheSumsOfDiffSrc) {
+  for (Options options : AllMaps()) {
+    if (options.src != Mapped::kOnTheWay) continue;
+    const Result without = Run(options);
+    options.sums = true;
+    const Result with = Run(options);
+    ExpectSumsOf(p_, data_, options, with);
+    EXPECT_EQ(with.diff_src, without.diff_src);
+    EXPECT_EQ(with.diff_weight, without.diff_weight);
+    for (const int threads : {2, 3}) {
+      options.threads = threads;
+      EXPECT_EQ(Run(options), with) << threads;
+    }
+  }
+}
+
+TEST_P(PointwiseBackwardTest, NanReachesTheSums) {
+  const BlobDesc &s = p_.src, &d = p_.dst;
+  data_.diff_dst[((d.N - 1) * d.C + d.C - 1) * d.plane()] = NAN;
+  const Result r = Run({.threads = 2,
+                        .src = Mapped::kOnTheWay,
+                        .low = -kUnbounded,
+                        .high = kUnbounded,
+                        .sums = true});
+  const BlobGradientSums parts = {{.part_pixels = r.part_pixels}};
+  for (int64_t c = 0; c < s.C; ++c) {
+    const int64_t at = parts.At(s, s.N - 1, 0, c / s.block) + c % s.block;
+    ASSERT_TRUE(std::isnan(r.g[at])) << c;
+    ASSERT_TRUE(std::isnan(r.gx[at])) << c;
+    if (parts.elements(s) == parts.At(s, 0, 1, 0)) continue;  // one part
+    const int64_t other =
+        parts.parts(s) > 1 ? parts.At(s, s.N - 1, 1, c / s.block) : parts.At(s, 0, 0, c / s.block);
+    ASSERT_FALSE(std::isnan(r.g[other + c % s.block])) << c;
+  }
+}
+
 TEST_P(PointwiseBackwardTest, NanPasses) {
   const BlobDesc &s = p_.src, &d = p_.dst;
   const int64_t n = d.N - 1, k = d.C - 1;
@@ -114,6 +150,10 @@ TEST(PointwiseBackwardStreamingTest, IsTheDefinition) {
   EXPECT_LT(RelativeError(actual.diff_weight, DefinedDiffWeight(p, mapped)), 2e-6);
   options.threads = 2;
   EXPECT_EQ(RunPointwise(p, data, Direction::kBackward, options), actual);
+  options.sums = true;
+  const Result with_sums = RunPointwise(p, data, Direction::kBackward, options);
+  ExpectSumsOf(p, data, options, with_sums);
+  EXPECT_EQ(with_sums.diff_src, actual.diff_src);
 }
 
 TEST(PointwiseBackwardLimitsTest, FitsFewWeightsWithoutABias) {

@@ -13,6 +13,7 @@
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"
 #include "tests/layers/test_gradient.h"
+#include "tests/layers/test_sums.h"
 
 namespace ringtail {
 namespace {
@@ -123,6 +124,13 @@ class PointwiseCall {
   void SetDiffSrc() {
     diff_src_ = GuardedBuffer(p_.src.bytes());
     t_.diff_src = diff_src_.floats();
+    if (!options_.sums) return;
+    BlobGradientSums& sums = t_.diff_src_sums;
+    sums.part_pixels = result_.part_pixels = algorithm_->gradient_sums_pixels();
+    result_.g.assign(sums.elements(p_.src), NAN);
+    result_.gx = result_.g;
+    sums.g = result_.g.data();
+    sums.gx = result_.gx.data();
   }
   void SetDiffParameters() {
     result_.diff_weight.assign(data_.weight.size(), NAN);
@@ -206,6 +214,17 @@ PointwiseTensors MappedData(const ConvolutionProblem& p, const PointwiseTensors&
     mapped.diff_dst = CopyToPlain(p.dst, diff_dst.floats());
   }
   return mapped;
+}
+
+void ExpectSumsOf(const ConvolutionProblem& p, const PointwiseTensors& data,
+                  const PointwiseOptions& options, const PointwiseResult& result) {
+  const BlobDesc& s = p.src;
+  const BlobGradientSums sums = {{.part_pixels = result.part_pixels}};
+  ASSERT_GT(result.part_pixels, 0);
+  ASSERT_EQ(static_cast<int64_t>(result.g.size()), sums.elements(s));
+  const TestAffine affine(s, options.low, options.high);
+  const ExpectedGradientSums expected(s, data.src, result.diff_src, affine.affine(), sums);
+  expected.ExpectNear(result.g, result.gx);
 }
 
 Doubles DefinedForward(const ConvolutionProblem& p, const PointwiseTensors& data) {

@@ -45,12 +45,14 @@ struct PointwiseOptions {
   Mapped src = Mapped::kNot, diff_dst = Mapped::kNot;
   float low = 0, high = 1.5F;  // clamps of the maps
   bool moments = false;
+  bool sums = false;       // of diff_src; src comes mapped on the way
   bool unaligned = false;  // dst starts within a cache line
 };
 
 struct PointwiseResult {
   std::vector<float> dst, diff_src, diff_weight, diff_bias;  // blobs: plain; empty: not written
   std::vector<double> mean, m2;                              // BlobMoments of dst
+  std::vector<double> g, gx;                                 // BlobGradientSums of diff_src
   int64_t part_pixels = 0;                                   // theirs
   bool operator==(const PointwiseResult&) const = default;
 };
@@ -62,6 +64,10 @@ PointwiseResult RunPointwise(const ConvolutionProblem& problem, const PointwiseT
 // `data` with src and diff_dst as `options` map them.
 PointwiseTensors MappedData(const ConvolutionProblem& problem, const PointwiseTensors& data,
                             const PointwiseOptions& options);
+
+// Whether the sums of diff_src are those over what was written, in double.
+void ExpectSumsOf(const ConvolutionProblem& problem, const PointwiseTensors& data,
+                  const PointwiseOptions& options, const PointwiseResult& result);
 
 // The sums of the definition, plain.
 std::vector<double> DefinedForward(const ConvolutionProblem& problem, const PointwiseTensors& data);

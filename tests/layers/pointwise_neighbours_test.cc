@@ -66,7 +66,7 @@ TEST_P(PointwiseNeighboursTest, BackwardWeightsMapSrcToTheSameBits) {
 // float, so that an error is small beside the largest of them.
 void ExpectMomentsOf(const ConvolutionProblem& p, const Result& result) {
   const BlobDesc& d = p.dst;
-  const BlobMoments moments = {.part_pixels = result.part_pixels};
+  const BlobMoments moments = {{.part_pixels = result.part_pixels}};
   ASSERT_GT(result.part_pixels, 0);
   const int64_t parts = moments.parts(d), channels = d.channel_blocks() * d.block;
   ASSERT_EQ(static_cast<int64_t>(result.mean.size()), d.N * parts * channels);
@@ -121,8 +121,8 @@ TEST_P(PointwiseNeighboursTest, TakesMomentsWhereTheFirstPixelIsFarOff) {
 
 TEST_P(PointwiseNeighboursTest, NanReachesTheMoments) {
   const BlobDesc &s = p_.src, &d = p_.dst;
-  const BlobMoments shape = {.part_pixels =
-                                 Run(Direction::kForward, {.moments = true}).part_pixels};
+  const BlobMoments shape = {
+      {.part_pixels = Run(Direction::kForward, {.moments = true}).part_pixels}};
   // The last pixel of the last channel that is read in sample 0.
   const int64_t y = (d.H - 1) * p_.window.SH, x = (d.W - 1) * p_.window.SW;
   data_.src[((s.C - 1) * s.H + y) * s.W + x] = NAN;
@@ -216,6 +216,7 @@ TEST(PointwiseDirectionsTest, SayWhatTheyTake) {
   EXPECT_FALSE(create(Direction::kBackwardWeights)->takes_gradient_map());
   EXPECT_TRUE(create(Direction::kBackward)->takes_affine());
   EXPECT_TRUE(create(Direction::kBackward)->takes_gradient_map());
+  EXPECT_GT(create(Direction::kBackward)->gradient_sums_pixels(), 0);
 }
 
 }  // namespace
