@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -34,6 +35,7 @@ BlobDesc BestView(BlobDesc desc) {
 struct BatchNormLayer::Work {
   float *mean, *scale, *bias, *slope, *offset, *inv_std;  // per channel, in state
   double *first, *second;  // per (sample, channel): mean and m2, or the two gradient sums
+  double *total_first, *total_second;  // the same per channel; behind them room for one number
 };
 
 BatchNormLayer::BatchNormLayer(const BatchNormConfig& config) : config_(config) {}
@@ -94,13 +96,14 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
 size_t BatchNormLayer::StateBytes() const { return 6 * RoundUp(channels()) * sizeof(float); }
 
 size_t BatchNormLayer::ScratchBytes() const {
-  return 2 * RoundUp(view_.N * channels()) * sizeof(double);
+  return (2 * RoundUp(view_.N * channels()) + RoundUp(2 * channels() + 1)) * sizeof(double);
 }
 
 BatchNormLayer::Work BatchNormLayer::MakeWork(std::byte* state, std::byte* scratch) const {
   const int64_t stride = RoundUp(channels());
   auto* statistics = reinterpret_cast<float*>(state);
   auto* sums = reinterpret_cast<double*>(scratch);
+  double* const totals = sums + 2 * RoundUp(view_.N * channels());
   return {.mean = statistics,
           .scale = statistics + stride,
           .bias = statistics + 2 * stride,
@@ -108,7 +111,9 @@ BatchNormLayer::Work BatchNormLayer::MakeWork(std::byte* state, std::byte* scrat
           .offset = statistics + 4 * stride,
           .inv_std = statistics + 5 * stride,
           .first = sums,
-          .second = sums + RoundUp(view_.N * channels())};
+          .second = sums + RoundUp(view_.N * channels()),
+          .total_first = totals,
+          .total_second = totals + channels()};
 }
 
 ChannelAffine BatchNormLayer::DstAffine(const std::byte* state) const {
@@ -163,6 +168,24 @@ void BatchNormLayer::SumCombineMap(const Sum& sum, const Combine& combine, const
   });
 }
 
+// sum, total(channel block), finish(M, channel block), map: at one go, so that what fits the cache
+// is read once; or, if ranks share a batch, with what they exchange() in the middle.
+template <typename Sum, typename Total, typename Exchange, typename Finish, typename Map>
+void BatchNormLayer::InTwoPasses(RankSum* ranks, const Sum& sum, const Total& total,
+                                 const Exchange& exchange, const Finish& finish,
+                                 const Map& map) const {
+  if (ranks == nullptr) {
+    const auto combine = [&](int64_t b) {
+      total(b);
+      finish(count(), b);
+    };
+    return SumCombineMap(sum, combine, map);
+  }
+  SumCombineMap(sum, total, [](int64_t, int64_t) {});
+  const double M = exchange();
+  SumCombineMap([](int64_t, int64_t) {}, [&](int64_t b) { finish(M, b); }, map);
+}
+
 // scale and bias from inv_std and the parameters; padding channels map 0 to 0.
 void BatchNormLayer::SetAffine(const Work& work, int64_t channel_block) const {
   const std::span<const float> weight = weight_->value(), bias = bias_->value();
@@ -182,11 +205,10 @@ void BatchNormLayer::UseRunningStatistics(const Work& work) const {
   for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
 }
 
-// Mean and variance of each channel from those of the parts (Chan et al. 1979); in double.
-void BatchNormLayer::UseBatchStatistics(const Work& work, const BlobMoments& moments,
-                                        int64_t channel_block) const {
-  const int64_t first = channel_block * view_.block, parts = moments.parts(view_);
-  const double M = count();
+// Mean and m2 of each channel from those of the parts (Chan et al. 1979); in double.
+void BatchNormLayer::AddMoments(const Work& work, const BlobMoments& moments,
+                                int64_t channel_block) const {
+  const int64_t parts = moments.parts(view_);
   const auto for_each_part = [&](const auto& add) {
     for (int64_t i = 0; i < view_.N * parts; ++i) {
       const int64_t at = moments.At(view_, i / parts, i % parts, channel_block);
@@ -198,23 +220,48 @@ void BatchNormLayer::UseBatchStatistics(const Work& work, const BlobMoments& mom
   for_each_part([&](const double* part, const double*, double pixels) {
     for (int64_t i = 0; i < view_.block; ++i) mean[i] += part[i] * pixels;
   });
-  for (double& m : mean) m /= M;
+  for (double& m : mean) m /= count();
   for_each_part([&](const double* part, const double* part_m2, double pixels) {
     for (int64_t i = 0; i < view_.block; ++i) {
       const double delta = part[i] - mean[i];
       m2[i] += part_m2[i] + delta * delta * pixels;
     }
   });
+  std::copy_n(mean.begin(), view_.block, work.total_first + channel_block * view_.block);
+  std::copy_n(m2.begin(), view_.block, work.total_second + channel_block * view_.block);
+}
+
+// Makes this rank's mean and m2 those of all ranks; returns their M. A mean cannot be added, nor an
+// m2 about another mean, but sums of values and of their squares can.
+double BatchNormLayer::SumMoments(const Work& work, RankSum* ranks) const {
+  const int64_t C = channels();
+  double *mean = work.total_first, *m2 = work.total_second, *M = work.total_second + C;
+  *M = count();
+  for (int64_t c = 0; c < C; ++c) {
+    m2[c] += *M * mean[c] * mean[c];
+    mean[c] *= *M;
+  }
+  ranks->Sum({work.total_first, static_cast<size_t>(2 * C + 1)});
+  for (int64_t c = 0; c < C; ++c) {
+    mean[c] /= *M;
+    m2[c] = std::max(0.0, m2[c] - *M * mean[c] * mean[c]);
+  }
+  return *M;
+}
+
+void BatchNormLayer::UseBatchStatistics(const Work& work, double count,
+                                        int64_t channel_block) const {
   const std::span<float> running_mean = running_mean_->value(), running_var = running_var_->value();
   const double momentum = config_.momentum();
   for (int64_t i = 0; i < view_.block; ++i) {
-    const int64_t c = first + i;
-    work.mean[c] = static_cast<float>(mean[i]);
-    work.inv_std[c] = static_cast<float>(1 / std::sqrt(m2[i] / M + config_.epsilon()));
+    const int64_t c = channel_block * view_.block + i;
+    const double mean = work.total_first[c], m2 = work.total_second[c];
+    work.mean[c] = static_cast<float>(mean);
+    work.inv_std[c] = static_cast<float>(1 / std::sqrt(m2 / count + config_.epsilon()));
     if (c >= view_.C) continue;
-    running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * mean[i]);
+    running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * mean);
     running_var[c] =
-        static_cast<float>((1 - momentum) * running_var[c] + momentum * m2[i] / (M - 1));
+        static_cast<float>((1 - momentum) * running_var[c] + momentum * m2 / (count - 1));
   }
   SetAffine(work, channel_block);
 }
@@ -236,13 +283,15 @@ void BatchNormLayer::Forward(const ForwardArgs& args) {
   const BlobMoments own = {{view_.plane()}, work.first, work.second};
   const BlobMoments& moments = args.src_moments ? args.src_moments : own;
   const auto take = RT_KERNEL(BatchNormMoments);
-  SumCombineMap(
-      [&](int64_t n, int64_t b) {
-        if (args.src_moments) return;
-        const int64_t at = own.At(view_, n, 0, b);
-        take(args.src[0] + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
-      },
-      [&](int64_t b) { UseBatchStatistics(work, moments, b); },
+  const auto sum = [&](int64_t n, int64_t b) {
+    if (args.src_moments) return;
+    const int64_t at = own.At(view_, n, 0, b);
+    take(args.src[0] + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
+  };
+  InTwoPasses(
+      args.step->ranks, sum, [&](int64_t b) { AddMoments(work, moments, b); },
+      [&] { return SumMoments(work, args.step->ranks); },
+      [&](double M, int64_t b) { UseBatchStatistics(work, M, b); },
       [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
 
@@ -252,9 +301,9 @@ void BatchNormLayer::Recompute(const ForwardArgs& args) {
                 [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
 
-// Adds the sums of all parts; parameter gradients, and the coefficients of diff_src.
-void BatchNormLayer::FinishGradientSums(const Work& work, const BlobGradientSums& sums,
-                                        int64_t channel_block) const {
+// The sums of each channel over all parts, and with them the gradients of the parameters.
+void BatchNormLayer::AddGradientSums(const Work& work, const BlobGradientSums& sums,
+                                     int64_t channel_block) const {
   const int64_t first = channel_block * view_.block, parts = sums.parts(view_);
   PerChannel sum_g{}, sum_gx{};
   for (int64_t part = 0; part < view_.N * parts; ++part) {
@@ -264,15 +313,30 @@ void BatchNormLayer::FinishGradientSums(const Work& work, const BlobGradientSums
       sum_gx[i] += sums.gx[at + i];
     }
   }
+  std::copy_n(sum_g.begin(), view_.block, work.total_first + first);
+  std::copy_n(sum_gx.begin(), view_.block, work.total_second + first);
   const std::span<float> diff_weight = weight_->grad(), diff_bias = bias_->grad();
-  for (int64_t i = 0; i < view_.block; ++i) {
-    const int64_t c = first + i;
+  for (int64_t c = first; c < std::min(first + view_.block, view_.C); ++c) {
+    diff_weight[c] = static_cast<float>(work.inv_std[c] * sum_gx[c - first]);
+    diff_bias[c] = static_cast<float>(sum_g[c - first]);
+  }
+}
+
+// Makes this rank's sums those of all ranks; returns their M.
+double BatchNormLayer::SumGradients(const Work& work, RankSum* ranks) const {
+  double* const M = work.total_second + channels();
+  *M = count();
+  ranks->Sum({work.total_first, static_cast<size_t>(2 * channels() + 1)});
+  return *M;
+}
+
+// The coefficients of diff_src.
+void BatchNormLayer::SetGradientMap(const Work& work, double count, int64_t channel_block) const {
+  const int64_t first = channel_block * view_.block;
+  for (int64_t c = first; c < first + view_.block; ++c) {
     const double scale = work.scale[c], inv_std = work.inv_std[c];
-    work.slope[c] = static_cast<float>(-scale * inv_std * inv_std * sum_gx[i] / count());
-    work.offset[c] = static_cast<float>(-scale * sum_g[i] / count());
-    if (c >= view_.C) continue;
-    diff_weight[c] = static_cast<float>(inv_std * sum_gx[i]);
-    diff_bias[c] = static_cast<float>(sum_g[i]);
+    work.slope[c] = static_cast<float>(-scale * inv_std * inv_std * work.total_second[c] / count);
+    work.offset[c] = static_cast<float>(-scale * work.total_first[c] / count);
   }
 }
 
@@ -285,20 +349,22 @@ void BatchNormLayer::Backward(const BackwardArgs& args) {
   const BlobGradientSums& sums = args.diff_dst_sums ? args.diff_dst_sums : own;
   const auto add = RT_KERNEL(BatchNormGradientSums);
   const auto gradient = RT_KERNEL(BatchNormGradient);
-  SumCombineMap(
-      [&](int64_t n, int64_t b) {
-        if (args.diff_dst_sums) return;
-        const int64_t offset = Offset(n, b), at = own.At(view_, n, 0, b);
-        add(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-            own.g + at, own.gx + at);
-      },
-      [&](int64_t b) { FinishGradientSums(work, sums, b); },
-      [&](int64_t n, int64_t b) {
-        if (args.diff_src[0] == nullptr) return;
-        const int64_t offset = Offset(n, b);
-        gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-                 work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
-      });
+  const auto sum = [&](int64_t n, int64_t b) {
+    if (args.diff_dst_sums) return;
+    const int64_t offset = Offset(n, b), at = own.At(view_, n, 0, b);
+    add(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
+        own.g + at, own.gx + at);
+  };
+  const auto map = [&](int64_t n, int64_t b) {
+    if (args.diff_src[0] == nullptr) return;
+    const int64_t offset = Offset(n, b);
+    gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
+             work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
+  };
+  InTwoPasses(
+      args.step->ranks, sum, [&](int64_t b) { AddGradientSums(work, sums, b); },
+      [&] { return SumGradients(work, args.step->ranks); },
+      [&](double M, int64_t b) { SetGradientMap(work, M, b); }, map);
 }
 
 std::string BatchNormLayer::Implementation() const { return KernelImplementation(); }

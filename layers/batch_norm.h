@@ -7,10 +7,13 @@
 //   diff_bias = sum g,  diff_weight = inv_std sum g (src - mean)
 //   diff_src = weight inv_std (g - diff_bias / M - (src - mean) inv_std diff_weight / M)
 // The mask of the activation is computed again from src, so that dst is not kept.
+// Synchronised (StepContext::ranks): M, moments and sums are those of the batch of all ranks, in one
+// exchange of 2 C + 1 numbers for each direction (Peng et al. 2018, "MegDet"); diff_weight and
+// diff_bias stay this rank's, to be added up like every gradient.
 // Parameters: weight, bias (C); buffers running_mean, running_var (C).
 // State: mean, inv_std, scale and bias of the map that they make (DstAffine), slope and offset of
-// the gradient's (DiffSrcMap). Scratch: sums per (sample, channel). Sums are taken per (sample,
-// channel block) in float pieces, and added over samples in double in a fixed order: the same bits
+// the gradient's (DiffSrcMap). Scratch: sums per (sample, channel), and per channel. Sums are taken
+// per (sample, channel block) in float pieces, and added over samples in double in a fixed order: the same bits
 // for any number of threads. Where the layer before took the moments, or the one behind the sums of
 // backward (layers/moments.h), those are added.
 // Errors: N H W = 1 in training. Cost: forward reads src twice and writes dst once; with moments
@@ -52,14 +55,19 @@ class BatchNormLayer : public Layer {
   int64_t Offset(int64_t n, int64_t block) const;
 
   void UseRunningStatistics(const Work& work) const;
-  void UseBatchStatistics(const Work& work, const BlobMoments& moments,
-                          int64_t channel_block) const;
+  void AddMoments(const Work& work, const BlobMoments& moments, int64_t channel_block) const;
+  void UseBatchStatistics(const Work& work, double count, int64_t channel_block) const;
   void SetAffine(const Work& work, int64_t channel_block) const;
-  void FinishGradientSums(const Work& work, const BlobGradientSums& sums,
-                          int64_t channel_block) const;
+  double SumMoments(const Work& work, RankSum* ranks) const;
+  double SumGradients(const Work& work, RankSum* ranks) const;
+  void SetGradientMap(const Work& work, double count, int64_t channel_block) const;
+  void AddGradientSums(const Work& work, const BlobGradientSums& sums, int64_t channel_block) const;
   void Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const;
   template <typename Sum, typename Combine, typename Map>
   void SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const;
+  template <typename Sum, typename Total, typename Exchange, typename Finish, typename Map>
+  void InTwoPasses(RankSum* ranks, const Sum& sum, const Total& total, const Exchange& exchange,
+                   const Finish& finish, const Map& map) const;
 
   const BatchNormConfig& config_;
   Activation activation_ = Activation::kNone;

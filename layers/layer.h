@@ -115,6 +115,15 @@ struct AlgorithmTimings {
   std::map<std::string, double> seconds;  // per call, by algorithm
 };
 
+// Adds numbers up over the ranks that compute one batch together, in place: every rank ends with
+// the same sums. Blocks; all ranks call it as often, with as many numbers. What became of it if it
+// failed is the owner's business: the numbers are then of no use, nor is the pass.
+class RankSum {
+ public:
+  virtual ~RankSum() = default;
+  virtual void Sum(std::span<double> numbers) = 0;
+};
+
 // What is the same for all layers of one pass.
 struct StepContext {
   bool training = true;      // batch statistics, dropout on
@@ -122,6 +131,7 @@ struct StepContext {
   uint64_t step = 0;         // optimizer step; dropout is a function of (seed, step, layer, sample)
   int64_t first_sample = 0;  // position of row 0 in the global batch
   std::span<const int32_t> labels;  // N class indices; -1: no sample in this row
+  RankSum* ranks = nullptr;  // batch norm normalises over the batch of all; null: over its own
 };
 
 struct ForwardArgs {

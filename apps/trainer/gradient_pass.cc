@@ -43,6 +43,7 @@ StepContext GradientPass::Context(int64_t step, int64_t part) const {
   StepContext context;
   context.seed = options_.seed;
   context.step = static_cast<uint64_t>(step);
+  context.ranks = options_.ranks;
   context.first_sample = options_.first_sample + part * (options_.batch / options_.parts);
   return context;
 }
@@ -77,10 +78,13 @@ std::string GradientPass::DescribeNonFinite(const BatchView& batch, int64_t step
   Status found = OkStatus();
   for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
     // The gradients are a sum over parts or ranks: compute this part's own again.
-    net_->Forward(Part(batch, part), Context(step, part));
+    // Without the other ranks, who may find what they look for in another layer.
+    StepContext context = Context(step, part);
+    context.ranks = nullptr;
+    net_->Forward(Part(batch, part), context);
     net_->Backward();
     std::copy(saved.begin(), saved.end(), buffers.begin());
-    found = net_->FindNonFinite(Part(batch, part), Context(step, part));
+    found = net_->FindNonFinite(Part(batch, part), context);
   }
   return found.message();
 }

@@ -4,8 +4,8 @@
 //
 // The batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
 // the sums are added up: the memory of one part, the gradient of the whole. Dropout is keyed by the
-// row's place in the batch of all ranks, so parts and ranks change nothing, except in batch norm, whose
-// statistics are each part's own. Rows with label -1 count nowhere.
+// row's place in the batch of all ranks, so parts and ranks change nothing, except in batch norm,
+// whose statistics are each part's and, without `ranks`, each rank's own. Rows with label -1 count nowhere.
 // State: a second gradient block only if parts > 1. Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
 #define RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
@@ -40,6 +40,7 @@ class GradientPass {
     int64_t image_size = 128;
     uint64_t seed = 1;
     int64_t first_sample = 0;  // of the global batch that row 0 is
+    RankSum* ranks = nullptr;  // batch norm takes the statistics of all ranks; null: its own
   };
 
   static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);

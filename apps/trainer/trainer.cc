@@ -98,7 +98,8 @@ Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* direc
       state_(std::move(state)),
       share_(share),
       plan_(std::move(plan)),
-      exchange_(world, &state_.model()->arena(), share, config_.dist()) {}
+      exchange_(world, &state_.model()->arena(), share, config_.dist()),
+      sum_(world) {}
 
 Status Trainer::Resume(const Checkpoint& checkpoint) {
   RunConfig saved;
@@ -193,11 +194,13 @@ Status Trainer::PreparePhases() {
 
 StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_size) {
   const TrainConfig& train = config_.train();
+  const bool together = config_.dist().sync_batch_norm() && !world_->alone();
   return GradientPass::Create(state_.model(), {.batch = share_.batch,
                                                .parts = train.accumulation(),
                                                .image_size = image_size,
                                                .seed = train.seed(),
-                                               .first_sample = share_.first_row});
+                                               .first_sample = share_.first_row,
+                                               .ranks = together ? &sum_ : nullptr});
 }
 
 // Makes net and loader for the picture size of this step, if they are not there.

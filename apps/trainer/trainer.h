@@ -34,6 +34,7 @@
 #include "apps/trainer/training_plan.h"
 #include "apps/trainer/training_state.h"
 #include "apps/trainer/training_world.h"
+#include "apps/trainer/world_sum.h"
 #include "core/status.h"
 #include "data/loader.h"
 
@@ -106,6 +107,7 @@ class Trainer {
   const BatchShare share_;
   const TrainingPlan plan_;
   StepExchange exchange_;
+  WorldSum sum_;
   std::unique_ptr<GradientPass> gradients_;  // of the current phase
   std::unique_ptr<DataLoader> loader_;
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps

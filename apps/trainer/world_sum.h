@@ -1,0 +1,29 @@
+// WorldSum: lets the layers of a net add numbers up over the ranks of a world (batch norm over the
+// batch of all: dist.sync_batch_norm). If the world ends meanwhile, the pass goes on with what it
+// has, and its result is thrown away: whoever waits for the gradients learns of it.
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_WORLD_SUM_H_
+#define RINGTAIL_APPS_TRAINER_WORLD_SUM_H_
+
+#include <span>
+
+#include "apps/trainer/training_world.h"
+#include "core/logging.h"
+#include "layers/layer.h"
+
+namespace ringtail {
+
+class WorldSum : public RankSum {
+ public:
+  explicit WorldSum(TrainingWorld* world) : world_(world) {}
+  void Sum(std::span<double> numbers) override {
+    if (!world_->lost() && !world_->Sum(numbers).ok()) LogDebug("a pass goes on without its world");
+  }
+
+ private:
+  TrainingWorld* const world_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_WORLD_SUM_H_
