@@ -78,25 +78,33 @@ const RankFacts* Roster::Find(int rank) const {
 }
 
 Status Roster::Missing(std::chrono::milliseconds waited) const {
-  std::vector<std::string> missing, here;
+  const double seconds = std::chrono::duration<double>(waited).count();
+  std::vector<std::string> missing, here, silent;
   for (int rank = 0; rank < world_size(); ++rank) {
     const Entry& entry = ranks_[rank];
     if (entry.facts.has_value()) {
       here.push_back(fmt::format("{} ({})", rank, entry.facts->host_name));
+      if (!entry.address.has_value()) silent.push_back(here.back());
     } else if (entry.gone.empty()) {
-      missing.push_back(fmt::format("{}", rank));
+      missing.push_back(std::to_string(rank));
     } else {
       missing.push_back(fmt::format("{} (which came from {} and left again)", rank, entry.gone));
     }
   }
-  const bool one = missing.size() == 1;
-  return {
-      StatusCode::kDeadlineExceeded,
-      fmt::format("{} {} of {} {} not come within {} s; {}", one ? "rank" : "ranks", List(missing),
-                  world_size(), one ? "has" : "have", std::chrono::duration<double>(waited).count(),
-                  here.empty()
-                      ? "nobody is here"
-                      : fmt::format("here {} {}", here.size() == 1 ? "is" : "are", List(here)))};
+  std::string sentence;
+  if (missing.empty()) {
+    sentence =
+        fmt::format("all {} ranks have come, but of {} nobody knows within {} s where to dial",
+                    world_size(), List(silent), seconds);
+  } else {
+    const bool one = missing.size() == 1;
+    sentence = fmt::format("{} {} of {} {} not come within {} s; ", one ? "rank" : "ranks",
+                           List(missing), world_size(), one ? "has" : "have", seconds);
+    sentence += here.empty()
+                    ? "nobody is here"
+                    : fmt::format("here {} {}", here.size() == 1 ? "is" : "are", List(here));
+  }
+  return {StatusCode::kDeadlineExceeded, sentence};
 }
 
 std::string Roster::ListenAt(int rank) const {
