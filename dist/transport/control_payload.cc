@@ -6,6 +6,7 @@
 
 #include "core/crc32c.h"
 #include "core/utf8.h"
+#include "dist/transport/keyed_hash.h"
 #include "dist/transport/transport.pb.h"
 
 namespace ringtail {
@@ -20,11 +21,18 @@ bool IsErrorCode(uint32_t code) {
 
 }  // namespace
 
+std::string HelloProof(const std::string& secret, uint32_t generation, const Hello& hello) {
+  if (secret.empty()) return {};
+  return KeyedHash(secret, {"hello", std::to_string(generation), std::to_string(hello.rank),
+                            std::to_string(hello.peer), std::to_string(hello.world_size)});
+}
+
 std::string HelloPayload(const Hello& hello) {
   TransportHello message;
   message.set_rank(hello.rank);
   message.set_peer(hello.peer);
   message.set_world_size(hello.world_size);
+  message.set_proof(hello.proof);
   return message.SerializeAsString();
 }
 
@@ -37,7 +45,8 @@ StatusOr<Hello> ParseHello(const std::string& payload) {
   }
   return Hello{.rank = static_cast<int>(message.rank()),
                .peer = static_cast<int>(message.peer()),
-               .world_size = static_cast<int>(message.world_size())};
+               .world_size = static_cast<int>(message.world_size()),
+               .proof = message.proof()};
 }
 
 std::string AbortPayload(const Status& cause) {

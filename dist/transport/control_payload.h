@@ -14,7 +14,12 @@ namespace ringtail {
 
 struct Hello {
   int rank = 0, peer = 0, world_size = 0;
+  std::string proof;
 };
+
+// What proves that `hello` comes from who knows the secret of `generation`; only ever from `rank`
+// to `peer`, so that nobody can send it back. Empty if there is no secret.
+std::string HelloProof(const std::string& secret, uint32_t generation, const Hello& hello);
 
 std::string HelloPayload(const Hello& hello);
 StatusOr<Hello> ParseHello(const std::string& payload);

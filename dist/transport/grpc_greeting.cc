@@ -7,13 +7,17 @@
 
 #include "core/logging.h"
 #include "dist/transport/frame.h"
+#include "dist/transport/grpc_listener.h"
 #include "dist/transport/grpc_world.h"
+#include "dist/transport/keyed_hash.h"
 
 namespace ringtail {
 namespace {
 
 // For whoever dials to say who it is.
-constexpr std::chrono::seconds kGreetingLimit{5};
+constexpr std::chrono::seconds kGreetingLimit = kStrangerLimit;
+// Who have not done so yet, besides as many as there are ranks.
+constexpr size_t kMaxStrangers = 64;
 
 }  // namespace
 
@@ -39,13 +43,36 @@ void GrpcTransport::AcceptNext() {
   stream->Accept(&server_->service, [this, accepted](bool ok) {
     if (!ok) return;
     accepted->LimitGreeting(std::chrono::system_clock::now() + kGreetingLimit);
+    LimitStrangers(accepted);
     AcceptNext();
   });
 }
 
+// Each who has not said hello may hold a gRPC message of our memory. If there are too many, the one
+// that has been silent for longest goes: ranks say hello at once.
+void GrpcTransport::LimitStrangers(AcceptedStream* latest) {
+  std::vector<std::shared_ptr<GrpcStream>> gone;  // destroyed without the lock
+  {
+    MutexLock lock(&mutex_);
+    std::erase_if(strangers_, [&](const auto& weak) {
+      const auto stream = weak.lock();
+      return stream == nullptr || stream->greeted;
+    });
+    strangers_.push_back(latest->weak_from_this());
+    while (strangers_.size() > connected_.size() + kMaxStrangers) {
+      gone.push_back(strangers_.front().lock());
+      strangers_.pop_front();
+    }
+  }
+  for (const auto& stream : gone) {
+    if (stream != nullptr) stream->Cancel();
+  }
+}
+
 OutgoingFrame GrpcTransport::HelloFrame(int peer) const {
-  return ControlFrame(FrameKind::kHello, world_.generation,
-                      HelloPayload({.rank = rank(), .peer = peer, .world_size = world_size()}));
+  Hello hello{.rank = rank(), .peer = peer, .world_size = world_size()};
+  hello.proof = HelloProof(world_.secret, world_.generation, hello);
+  return ControlFrame(FrameKind::kHello, world_.generation, HelloPayload(hello));
 }
 
 StatusOr<Hello> GrpcTransport::ReadHello(ByteCursor* bytes) const {
@@ -65,6 +92,9 @@ StatusOr<Hello> GrpcTransport::ReadHello(ByteCursor* bytes) const {
   if (hello.world_size != world_size()) {
     return FailedPrecondition(
         fmt::format("this world has {} ranks, not {}", world_size(), hello.world_size));
+  }
+  if (!EqualInConstantTime(hello.proof, HelloProof(world_.secret, world_.generation, hello))) {
+    return Status(StatusCode::kPermissionDenied, "whoever speaks does not know the job's secret");
   }
   return hello;
 }
@@ -99,7 +129,10 @@ bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
   auto* const accepted = static_cast<AcceptedStream*>(stream);
   const Status status = hello.ok() ? CheckStranger(*hello) : hello.status();
   if (!status.ok()) {
-    LogWarning(fmt::format("rank {} turned away a connection: {}", rank(), status.message()));
+    if (const auto note = turned_away_.Allow()) {
+      LogWarning(fmt::format("rank {} turned away a connection from {}: {}{}", rank(),
+                             accepted->PeerAddress(), status.message(), *note));
+    }
     accepted->Refuse(status.message());
     return false;
   }

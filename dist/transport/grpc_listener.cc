@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <sys/resource.h>
+
+#include <string_view>
 
 #include "core/logging.h"
+#include "dist/transport/grpc_credentials.h"
+#include "dist/transport/log_limiter.h"
 
 namespace ringtail {
 namespace {
@@ -28,12 +33,35 @@ void SetCommonArguments(const GrpcOptions& options, const Set& set) {
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);        // and whoever gets them does not mind
 }
 
+// A port on which nobody can be taken in any more is closed for good by gRPC. So that a few hundred
+// silent connections do not get there: as many files as the system lets us have.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) LogDebug("the limit of open files stays as it is");
+}
+
+// A failed TLS handshake is seen nowhere but in gRPC's log.
+void LogOfGrpc(gpr_log_func_args* line) {
+  static LogLimiter limiter;
+  const std::string_view message = line->message;
+  if (message.find("Handshake failed") == std::string_view::npos &&
+      message.find("handshake failed") == std::string_view::npos) {
+    return LogDebug(message);
+  }
+  if (const auto note = limiter.Allow()) {
+    LogWarning(fmt::format("a connection failed in its TLS handshake: {}{}", message, *note));
+  }
+}
+
 // gRPC stops its own threads with the last of its objects, and may wait ten seconds for one of
 // them. So once it has been started it stays, as long as the process does. Its log is for those who
 // look into gRPC: what matters of it is in our errors.
 void StartGrpcForGood() {
   static const bool once = [] {
-    gpr_set_log_function([](gpr_log_func_args* line) { LogDebug(line->message); });
+    RaiseFileLimit();
+    gpr_set_log_function(LogOfGrpc);
     grpc_init();
     return true;
   }();
@@ -49,18 +77,27 @@ GrpcServer::~GrpcServer() {
   RunGrpcCallbacks(queue.get());
 }
 
+void ConfigureGrpcServer(const std::string& address, const GrpcOptions& options,
+                         grpc::ServerBuilder* builder, int* port) {
+  StartGrpcForGood();
+  const auto set = [&](const char* name, int value) { builder->AddChannelArgument(name, value); };
+  SetCommonArguments(options, set);
+  set(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use is an error
+  constexpr int kLimitMs = std::chrono::milliseconds(kStrangerLimit).count();
+  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kLimitMs);
+  set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kLimitMs);  // without a stream, that is
+  set(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);         // a rank has one on its connection
+  builder->AddListeningPort(address, ServerCredentialsFor(options.tls), port);
+}
+
 StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& address,
                                                              const GrpcOptions& options) {
-  StartGrpcForGood();
   auto listener = std::make_unique<GrpcServer>(options);
   grpc::ServerBuilder builder;
-  SetCommonArguments(options,
-                     [&](const char* name, int value) { builder.AddChannelArgument(name, value); });
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use is an error
+  int port = 0;
+  ConfigureGrpcServer(address, options, &builder, &port);
   builder.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
   builder.SetMaxSendMessageSize(kMaxGrpcMessageBytes);
-  int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&listener->service);
   listener->queue = builder.AddCompletionQueue();
   listener->server = builder.BuildAndStart();
@@ -77,6 +114,7 @@ StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& 
 }
 
 std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options) {
+  StartGrpcForGood();
   grpc::ChannelArguments arguments;
   SetCommonArguments(options, [&](const char* name, int value) { arguments.SetInt(name, value); });
   arguments.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
@@ -89,7 +127,7 @@ std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOp
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, ChannelCredentialsFor(options.tls), arguments);
 }
 
 }  // namespace ringtail

@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,14 @@ class GrpcServer : public GrpcListener {
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
 };
+
+// For a connection to get through the handshakes of TLS and HTTP/2, and then to say who it is.
+inline constexpr std::chrono::seconds kStrangerLimit{5};
+
+// What every server of ours has: TLS if there are certificates, limits for strangers, keepalive,
+// and a port of its own. Starts gRPC if nobody has yet.
+void ConfigureGrpcServer(const std::string& address, const GrpcOptions& options,
+                         grpc::ServerBuilder* builder, int* port);
 
 // A connection of its own: closed with the channel, never shared or silently made again.
 std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options);

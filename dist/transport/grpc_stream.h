@@ -159,6 +159,8 @@ class AcceptedStream : public GrpcStream {
   // Ends the stream unless it is greeted by then.
   void LimitGreeting(std::chrono::system_clock::time_point deadline);
   void EndLimit() { alarm_.Cancel(); }
+  // "ipv4:10.0.0.7:41234", as gRPC writes it. Once somebody has dialled.
+  std::string PeerAddress() const { return context_.peer(); }
   // Ends the stream; who has dialled is told why. Only while nothing has been written.
   void Refuse(const std::string& why);
 

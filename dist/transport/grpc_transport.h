@@ -10,8 +10,8 @@
 // costs each rank world - 1 sockets, which is little up to some hundred ranks. Of two ranks the
 // higher one dials.
 //
-// A stranger who dials and does not say a proper hello within seconds is turned away; so is a rank
-// of another generation. Neither disturbs the world.
+// A stranger who dials and does not say a proper hello within seconds is turned away; so are a rank
+// of another generation and one that does not know the world's secret. None disturbs the world.
 //
 // Threads: `io_threads` named "rt-grpc" that read, write and copy to where Receives shall lie; and,
 // when the world ends, one named "rt-grpc-close". A Send is written by the thread that calls it, if
@@ -31,12 +31,20 @@
 
 namespace ringtail {
 
+// Mutual TLS: the contents of PEM files. All of them, or none (plain TCP).
+struct GrpcTls {
+  std::string certificate, key;  // what this rank shows, and proves to be its own
+  std::string authority;         // who must have signed the certificates of peers
+  bool empty() const { return certificate.empty(); }
+};
+
 struct GrpcOptions {
   std::chrono::milliseconds connect_timeout{30'000};
   // A connection that brings nothing for so long is asked whether it lives, and is lost if it does
   // not answer for so long. For dead hosts and cut cables: of a dead process the kernel tells.
   std::chrono::milliseconds keepalive_time{5'000}, keepalive_timeout{10'000};
   int io_threads = 1;
+  GrpcTls tls;
 };
 
 // A socket that peers can dial.
@@ -55,6 +63,7 @@ struct GrpcWorld {
   int rank = 0;
   uint32_t generation = 0;             // of the world; the same on every rank
   std::vector<std::string> addresses;  // of every rank's listener, by rank
+  std::string secret;  // of this generation; hellos prove that ranks know it. Empty: none needed
 };
 
 // Waits until this rank is connected to every other. DeadlineExceeded with the ranks and addresses

@@ -3,6 +3,7 @@
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
 
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "dist/transport/grpc_listener.h"
 #include "dist/transport/grpc_stream.h"
 #include "dist/transport/grpc_transport.h"
+#include "dist/transport/log_limiter.h"
 #include "dist/transport/operation.h"
 #include "dist/transport/peer_messages.h"
 
@@ -43,6 +45,7 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   void Pump(int peer);
   void Dial(int peer) RT_EXCLUDES(mutex_);
   void AcceptNext() RT_EXCLUDES(mutex_);
+  void LimitStrangers(AcceptedStream* latest) RT_EXCLUDES(mutex_);
   OutgoingFrame HelloFrame(int peer) const;
   StatusOr<Hello> ReadHello(ByteCursor* bytes) const;
   bool Greet(GrpcStream* stream, ByteCursor* bytes) RT_EXCLUDES(mutex_);
@@ -68,6 +71,9 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   int ended_ RT_GUARDED_BY(mutex_) = 0;    // of them, those whose stream has ended
   bool closing_ RT_GUARDED_BY(mutex_) = false;
   std::vector<std::weak_ptr<GrpcStream>> streams_ RT_GUARDED_BY(mutex_);  // all that there are
+  // Who has dialled and not said hello, the latest last.
+  std::deque<std::weak_ptr<GrpcStream>> strangers_ RT_GUARDED_BY(mutex_);
+  LogLimiter turned_away_;
   std::thread closer_ RT_GUARDED_BY(mutex_);
   std::vector<std::thread> io_threads_;
 };

@@ -1,0 +1,77 @@
+// JoinWorld: from "I am rank 3 of 4, rank 0 is at node1:29500" to a world with a transport.
+//
+//   StatusOr<RankIdentity> identity = DetectRank(flags, environment);
+//   StatusOr<JoinedWorld> world = JoinWorld({.identity = *identity, .token = *token,
+//                                            .fingerprint = {{"train.batch", "64"}, ...}});
+//   world->transport->Send(...);
+//
+// Every rank calls it; rank 0 also runs the rendezvous (rendezvous_server.h) that all others come
+// to, in any order. It returns when every rank is connected to every other, or with one sentence,
+// the same on every rank that could be reached, about what is wrong; README.md has them all.
+// Thread-safety: any thread; several worlds in one process are possible (tests do so).
+#ifndef RINGTAIL_DIST_MEMBERSHIP_JOIN_H_
+#define RINGTAIL_DIST_MEMBERSHIP_JOIN_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/collectives/topology.h"
+#include "dist/membership/fingerprint.h"
+#include "dist/membership/rank_identity.h"
+#include "dist/membership/rendezvous_server.h"
+#include "dist/membership/security.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+inline constexpr int kJoinProtocolVersion = 1;  // of messages and frames between ranks
+std::string BuildVersion();                     // "0.1.0"
+
+struct JoinOptions {
+  RankIdentity identity;
+  std::string token;         // job secret; see job_token.h
+  SecurityOptions security;  // TLS files, insecure; see security.h
+  std::chrono::milliseconds join_timeout{30'000};
+  FingerprintFields fingerprint;  // must agree on all ranks
+  FingerprintFields about;        // told to all, need not agree (cores, local batch)
+  uint32_t generation = 0;        // 0: rank 0 chooses one
+  // Of the code; ranks must agree. The instruction set is not known here: whoever has kernels says
+  // it in the fingerprint.
+  std::string build = BuildVersion();
+  // Ranks with the same one are of one host; empty: host_identity.h.
+  std::string host_key;
+  // For how long nobody may know the master's name, or the way to it. In a Kubernetes job give it
+  // the whole join timeout: there a name appears when its pod runs.
+  std::chrono::milliseconds name_timeout{4'000};
+  // For how long rank 0 stays after a disagreement, to tell ranks that come later.
+  std::chrono::milliseconds refusal_grace{3'000};
+};
+
+struct JoinedRank {
+  std::string host_name;
+  int64_t pid = 0;
+  std::string address;  // of its data listener
+  int host = 0;         // index as in Topology
+  FingerprintFields about;
+};
+
+struct JoinedWorld {
+  int rank = 0;
+  uint32_t generation = 0;
+  Topology topology;
+  std::vector<JoinedRank> ranks;
+  std::unique_ptr<RendezvousServer> rendezvous;  // at rank 0: tells latecomers that they are late
+  std::unique_ptr<Transport> transport;
+
+  std::string Describe(int rank) const;  // "rank 3 (node7, pid 4711)"
+};
+
+StatusOr<JoinedWorld> JoinWorld(const JoinOptions& options);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_MEMBERSHIP_JOIN_H_
