@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 apps/install_packages.sh --tests
 case "${1:-}" in
-  address) preset=asan; folders=(core layers optim data dist apps) ;;
+  address) preset=asan; folders=(core layers optim data dist apps apps/launch) ;;
   thread) preset=tsan; folders=(core data dist); export OMP_NUM_THREADS=1 ;;
   *) echo "usage: tests/sanitize.sh address|thread [arguments for ctest]" >&2; exit 2 ;;
 esac
@@ -16,9 +16,9 @@ shift
 cmake --preset $preset -Wno-dev >/dev/null
 targets=()
 for folder in "${folders[@]}"; do
-  for source in tests/"$folder"/*_test.cc; do targets+=("${folder}_$(basename "$source" .cc)"); done
+  for source in tests/"$folder"/*_test.cc; do targets+=("${folder//\//_}_$(basename "$source" .cc)"); done
 done
 ninja -C build/$preset --quiet "${targets[@]}"
 export OMP_WAIT_POLICY=passive
 ctest --test-dir build/$preset --output-on-failure --parallel "$(nproc)" \
-  --label-regex "^($(IFS='|'; echo "${folders[*]}"))\$" "$@"
+  --label-regex "^($(IFS='|'; echo "${folders[*]//\//_}"))\$" "$@"

@@ -1,0 +1,141 @@
+#include "apps/launch/rank_end.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "apps/exit_code.h"
+#include "apps/launch/core_split.h"
+#include "apps/launch/signals.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kHostLostExitCode = 255;  // ssh's own
+
+int ExitCodeOfEnd(const RankEnd& end) {
+  switch (end.kind) {
+    case RankEnd::Kind::kExited:
+      return end.code;
+    case RankEnd::Kind::kSignalled:
+      return kExitSignalBase + end.code;
+    default:
+      return kHostLostExitCode;
+  }
+}
+
+// The earliest end that `wanted` holds for; -1: none.
+int Earliest(std::span<const RankEnd> ends, const std::function<bool(const RankEnd&)>& wanted) {
+  int found = -1;
+  for (size_t rank = 0; rank < ends.size(); ++rank) {
+    if (!wanted(ends[rank])) continue;
+    if (found < 0 || ends[rank].order < ends[found].order) found = static_cast<int>(rank);
+  }
+  return found;
+}
+
+std::string MemoryHint(const RankEnd& end) {
+  if (end.kind != RankEnd::Kind::kSignalled || end.code != SIGKILL) return "";
+  constexpr double kMibPerKib = 1.0 / 1024;
+  const std::string peak =
+      fmt::format("its peak memory was {:.0f} MiB", static_cast<double>(end.peak_kib) * kMibPerKib);
+  if (end.memory_kills == 0) return fmt::format("; {}", peak);
+  return fmt::format(
+      "; possibly out of memory: the kernel has killed processes for that meanwhile, "
+      "and {}",
+      peak);
+}
+
+Verdict Blame(std::span<const RankEnd> ends, int rank, int exit_code, const std::string& what) {
+  return {exit_code, rank, fmt::format("{} {}", NameOfRank(ends, rank), what)};
+}
+
+Verdict Stopped(int signal) {
+  return {kExitSignalBase + signal, -1, "stopped by " + SignalName(signal)};
+}
+
+}  // namespace
+
+std::string DescribeEnd(const RankEnd& end) {
+  switch (end.kind) {
+    case RankEnd::Kind::kNotStarted:
+      return "was not started";
+    case RankEnd::Kind::kRunning:
+      return "runs";
+    case RankEnd::Kind::kHostLost:
+      return "was lost with its host";
+    case RankEnd::Kind::kSignalled:
+      return fmt::format("ended by {}{}", SignalName(end.code),
+                         end.ended_by_launcher ? " (sent by the launcher)" : "");
+    case RankEnd::Kind::kExited:
+      break;
+  }
+  std::string text = fmt::format("exited with {}", end.code);
+  if (end.lost_peer()) text += " (lost a peer)";
+  if (end.code > kExitSignalBase && end.code < kExitSignalBase + NSIG) {
+    text += fmt::format(" ({})", SignalName(end.code - kExitSignalBase));
+  }
+  if (end.ended_by_launcher) text += " (after a signal from the launcher)";
+  return text;
+}
+
+bool EndedAsAsked(const RankEnd& end, std::span<const int> asked) {
+  return std::any_of(asked.begin(), asked.end(), [&](int signal) {
+    return end.ended() && ExitCodeOfEnd(end) == kExitSignalBase + signal;
+  });
+}
+
+std::string NameOfRank(std::span<const RankEnd> ends, int rank) {
+  return fmt::format("rank {} ({}, process {})", rank, ends[rank].host, ends[rank].pid);
+}
+
+Verdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
+  const int failed = Earliest(ends, [&](const RankEnd& end) {
+    return !end.good() && !end.lost_peer() && !end.ended_by_launcher && !EndedAsAsked(end, asked);
+  });
+  if (failed >= 0) {
+    return Blame(ends, failed, ExitCodeOfEnd(ends[failed]),
+                 DescribeEnd(ends[failed]) + ": the first to fail" + MemoryHint(ends[failed]));
+  }
+  if (Earliest(ends, [](const RankEnd& end) { return !end.good(); }) < 0) return {};
+  const int stopped = Earliest(ends, [&](const RankEnd& end) { return EndedAsAsked(end, asked); });
+  if (stopped >= 0) return Stopped(ExitCodeOfEnd(ends[stopped]) - kExitSignalBase);
+  for (const int signal : asked) {
+    if (signal == SIGINT || signal == SIGTERM) return Stopped(signal);
+  }
+  const int lost = Earliest(ends, [](const RankEnd& end) { return end.lost_peer(); });
+  const int left = Earliest(ends, [&](const RankEnd& end) {
+    return end.good() && lost >= 0 && end.order < ends[lost].order;
+  });
+  if (left >= 0) {
+    return Blame(ends, left, kExitFailure,
+                 fmt::format("left early: it exited with 0 while others still needed it, and "
+                             "rank {} lost it",
+                             lost));
+  }
+  const int hung = Earliest(ends, [](const RankEnd& end) { return end.ended_by_launcher; });
+  if (hung >= 0) {
+    return Blame(ends, hung, ExitCodeOfEnd(ends[hung]),
+                 "did not end by itself when others had lost a peer: it hung or was stopped");
+  }
+  return Blame(ends, lost, kExitLostPeer, "was the first to lose a peer; no rank failed of itself");
+}
+
+std::string EndTable(std::span<const RankEnd> ends) {
+  std::map<std::string, std::vector<int>> ranks_by_end;
+  for (size_t rank = 0; rank < ends.size(); ++rank) {
+    ranks_by_end[DescribeEnd(ends[rank])].push_back(static_cast<int>(rank));
+  }
+  std::string table;
+  for (const auto& [end, ranks] : ranks_by_end) {
+    table +=
+        fmt::format("  rank{} {}: {}\n", ranks.size() == 1 ? "" : "s", FormatNumbers(ranks), end);
+  }
+  return table;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,56 @@
+#include "apps/launch/run_rank.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "apps/launch/core_split.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kCannotRun = 126, kNotFound = 127;  // of the shell
+
+int Complain(const std::string& message, int exit_code) {
+  std::fprintf(stderr, "ringtail_launch: %s\n", message.c_str());
+  return exit_code;
+}
+
+}  // namespace
+
+std::vector<std::string> RunRankCommand(const std::string& launcher, pid_t agent,
+                                        const std::vector<int>& cores,
+                                        const std::vector<std::string>& program) {
+  std::vector<std::string> command = {launcher, "run-rank", fmt::format("{}", agent),
+                                      cores.empty() ? "-" : FormatNumbers(cores)};
+  command.insert(command.end(), program.begin(), program.end());
+  return command;
+}
+
+int RunRank(int count, char** arguments) {
+  constexpr int kProgram = 2;
+  if (count <= kProgram) return Complain("run-rank is for ringtail_launch itself", kCannotRun);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
+    return Complain("cannot tie this rank to its agent", kCannotRun);
+  }
+  // An agent that ended before the line above is not noticed by the kernel.
+  if (getppid() != std::atoi(arguments[0])) return Complain("the agent has ended", kCannotRun);
+  if (std::strcmp(arguments[1], "-") != 0) {
+    const auto cores = ParseNumbers(arguments[1]);
+    const Status bound = cores.ok() ? BindTo(*cores) : cores.status();
+    // The administrator may have taken cores away since: slower, but it runs.
+    if (!bound.ok()) Complain(bound.message(), 0);
+  }
+  execvp(arguments[kProgram], arguments + kProgram);
+  const int error = errno;
+  return Complain(fmt::format("cannot start '{}': {}", arguments[kProgram], std::strerror(error)),
+                  error == ENOENT ? kNotFound : kCannotRun);
+}
+
+}  // namespace ringtail

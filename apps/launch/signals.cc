@@ -1,0 +1,47 @@
+#include "apps/launch/signals.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "core/check.h"
+
+namespace ringtail {
+
+int ReceiveSignals(const std::vector<int>& signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) {
+    struct sigaction now = {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler == SIG_IGN && signal == SIGHUP) continue;
+    // A signal that is ignored is not even kept waiting, and shells ignore SIGINT in what they put
+    // into the background.
+    now = {};
+    now.sa_handler = SIG_DFL;
+    sigaction(signal, &now, nullptr);
+    sigaddset(&set, signal);
+  }
+  RT_CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0, "sigprocmask failed");
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);
+  const int file = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  RT_CHECK(file >= 0, "signalfd failed");
+  return file;
+}
+
+int NextSignal(int file) {
+  signalfd_siginfo info = {};
+  return read(file, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))
+             ? static_cast<int>(info.ssi_signo)
+             : 0;
+}
+
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
+}
+
+}  // namespace ringtail
