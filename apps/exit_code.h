@@ -11,6 +11,7 @@ enum ExitCode : int {
   kExitFailure = 1,
   kExitUsage = 2,      // a flag or a config is wrong
   kExitNotFinite = 3,  // training met a NaN or infinity
+  kExitLostPeer = 75,  // another rank, or the way to it, was lost
   kExitSignalBase = 128,
 };
 

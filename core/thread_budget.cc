@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -69,6 +70,12 @@ int UsableCores(const std::string& root) {
   const double quota = CgroupQuotaCores(root);
   return quota < affinity ? std::max(1, static_cast<int>(quota)) : affinity;
 }
+
+int CoresOfProcess(int usable, int online, int processes) {
+  return usable < online ? usable : std::max(1, usable / std::max(1, processes));
+}
+
+int OnlineCores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 std::string ThreadBudget::Describe() const {
   std::string text =

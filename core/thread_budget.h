@@ -29,6 +29,11 @@ double CgroupQuotaCores(const std::string& root = "");
 // min(AffinityCores, floor of the quota), at least 1.
 int UsableCores(const std::string& root = "");
 
+// The cores of one of several processes that share a machine of `online` cores: all that it may use,
+// if somebody has given it its own already (a launcher, a container), else its share of them.
+int CoresOfProcess(int usable, int online, int processes);
+int OnlineCores();
+
 // Lets the calling thread run on all cores of OpenMP's places: a thread made by one that OpenMP has
 // bound inherits its one place. Does nothing where OpenMP binds no threads.
 void UnbindThread();

@@ -35,9 +35,10 @@ void AddThreadsFlag(CLI::App* app, ConfigFlags* flags) {
       ->check(CLI::Range(1, 4096));
 }
 
-std::string UseThreads(const ConfigFlags& flags, const RunConfig& config) {
+std::string UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here) {
   const int asked = flags.threads > 0 ? flags.threads : config.train().threads();
-  const ThreadBudget budget = SplitCores(UsableCores(), asked, config.data().workers());
+  const int cores = CoresOfProcess(UsableCores(), OnlineCores(), ranks_here);
+  const ThreadBudget budget = SplitCores(cores, asked, config.data().workers());
   SetNumComputeThreads(budget.compute);
   return budget.Describe();
 }

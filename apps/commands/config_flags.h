@@ -29,8 +29,8 @@ void AddSetFlag(CLI::App* app, ConfigFlags* flags);
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags);
 
 // Sets the number of compute threads from --threads, else train.threads, else the cores that the
-// process may use. Returns what was chosen, in words.
-std::string UseThreads(const ConfigFlags& flags, const RunConfig& config);
+// process may use, of those that `ranks_here` share. Returns what was chosen, in words.
+std::string UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here = 1);
 
 }  // namespace ringtail
 

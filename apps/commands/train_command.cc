@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
+#include "apps/commands/world_flags.h"
 #include "apps/exit_code.h"
 #include "apps/progress_display.h"
 #include "apps/stop_signal.h"
@@ -16,6 +18,7 @@
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "apps/version.h"
+#include "apps/world_session.h"
 #include "core/logging.h"
 #include "layers/net.h"
 #include "optim/schedule.h"
@@ -25,6 +28,7 @@ namespace {
 
 struct TrainFlags {
   ConfigFlags config;
+  WorldFlags world;
   std::string data, output, resume_from;
   double until_accuracy = 0;
   bool resume = false;
@@ -110,11 +114,16 @@ StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
 }
 
 Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
-                         const TrainingData& data, const Trainer& trainer) {
+                         const TrainingData& data, const Trainer& trainer,
+                         const WorldSession& session) {
   constexpr double kMega = 1e6;
   Model* model = trainer.state().model();
   RT_ASSIGN_OR_RETURN(const double flops, FlopsPerPicture(loaded, model));
   fmt::print("{}; {}\n", VersionLine(), threads);
+  if (!session.world().alone()) {
+    fmt::print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
+               trainer.share().global_batch);
+  }
   fmt::print("{}; {} to train on, {} to validate, {} left out\n", data.dataset->Describe(),
              data.split.train.size(), data.split.validation.size(), data.bad.size());
   fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
@@ -144,20 +153,78 @@ void WarnOfOtherNumerics(const Checkpoint& checkpoint) {
                   saved.Describe(), now.Describe()));
 }
 
-int Report(const TrainingOutcome& outcome) {
+// One rank talks to people; the exit code is the same on all.
+int Report(const TrainingOutcome& outcome, bool leads) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
-      fmt::print("{}\n", outcome.message);
+      if (leads) fmt::print("{}\n", outcome.message);
       return kExitSuccess;
     case TrainingOutcome::Kind::kStopped:
-      LogWarning(outcome.message);
+      if (leads) LogWarning(outcome.message);
       return kExitSignalBase + outcome.signal;
     case TrainingOutcome::Kind::kNotFinite:
-      LogError(outcome.message);
+      if (leads) LogError(outcome.message);
       return kExitNotFinite;
   }
   return kExitFailure;
+}
+
+// Everything that a run has on this rank once its config is known.
+struct Run {
+  std::string output, threads;
+  LoadedConfig loaded;
+  std::optional<Checkpoint> checkpoint;     // rank 0
+  std::unique_ptr<RunDirectory> directory;  // rank 0
+};
+
+// The batch over all ranks: that of the run which goes on, or none yet. Rank 0 knows.
+StatusOr<int64_t> GlobalBatch(const Run& run, TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(
+      const std::string text,
+      world->ShareText(std::to_string(run.checkpoint ? GlobalBatchOf(*run.checkpoint) : 0)));
+  int64_t batch = 0;
+  std::from_chars(text.data(), text.data() + text.size(), batch);
+  return batch;
+}
+
+// If rank 0 is the one that is gone, another one that reaches the folder of the run writes what all
+// of them hold.
+void SaveForRankZero(const Run& run, Trainer* trainer) {
+  if (!IsFolder(run.output)) return;
+  const auto directory = RunDirectory::Open(run.output);
+  if (directory.ok()) trainer->SaveInto(directory->get());
+}
+
+StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* session) {
+  TrainingWorld* const world = session->world();
+  const RunConfig& config = run->loaded.config;
+  if (world->leads()) {
+    RT_ASSIGN_OR_RETURN(run->directory, RunDirectory::Open(run->output));
+    RT_RETURN_IF_ERROR(CheckOutput(flags, run->checkpoint, *run->directory));
+  }
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config.data(), world));
+  RT_ASSIGN_OR_RETURN(const int64_t global_batch, GlobalBatch(*run, world));
+  ProgressDisplay progress(stdout, config.train().log_every_steps());
+  RT_ASSIGN_OR_RETURN(const auto trainer,
+                      Trainer::Create(run->loaded, &data, run->directory.get(),
+                                      world->leads() ? &progress : nullptr, world,
+                                      {.local = flags.world.local_batch, .global = global_batch}));
+  if (world->leads()) {
+    RT_RETURN_IF_ERROR(PrintIntroduction(run->loaded, run->threads, data, *trainer, *session));
+  }
+  if (run->checkpoint) {
+    RT_RETURN_IF_ERROR(trainer->Resume(*run->checkpoint));
+    WarnOfOtherNumerics(*run->checkpoint);
+    LogInfo(
+        fmt::format("goes on after step {} ({})", run->checkpoint->step, run->checkpoint->path));
+  }
+  auto outcome = trainer->Run();
+  progress.Finish();
+  if (outcome.ok()) RT_RETURN_IF_ERROR(session->Leave());
+  if (!outcome.ok() && world->lost() && !world->leads()) SaveForRankZero(*run, trainer.get());
+  RT_RETURN_IF_ERROR(Status(outcome.status()));
+  return Report(*outcome, world->leads());
 }
 
 StatusOr<int> RunTrain(TrainFlags flags) {
@@ -166,38 +233,37 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (flags.until_accuracy > 0) {
     flags.config.set.push_back(fmt::format("train.until_accuracy={}", flags.until_accuracy));
   }
-  const std::string output = OutputFolder(flags);
-  RT_ASSIGN_OR_RETURN(const auto checkpoint, FindCheckpoint(flags, output));
-  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded, LoadConfig(flags, checkpoint));
-  const RunConfig& config = loaded.config;
-  if (config.data().path().empty()) {
+  RT_ASSIGN_OR_RETURN(const RankIdentity identity,
+                      DetectRank(flags.world.rank, ProcessEnvironment));
+  Run run;
+  run.output = OutputFolder(flags);
+  auto checkpoint = FindCheckpoint(flags, run.output);
+  const bool leads = identity.rank == 0;
+  if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
+  // The others need of it no more than the config, if they reach it.
+  if (checkpoint.ok()) run.checkpoint = *std::move(checkpoint);
+  RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags, run.checkpoint));
+  if (run.loaded.config.data().path().empty()) {
     return InvalidArgument("no pictures are named; give --data DIR or set data.path");
   }
-  RT_RETURN_IF_ERROR(
-      CreateModel(loaded).status());  // what is wrong is said before the pictures are read
-  if (checkpoint) KeepNumerics(*checkpoint, config, &flags.config);
-  const std::string threads = UseThreads(flags.config, config);
-  if (checkpoint) KeepAlgorithms(checkpoint->file.metadata());
-  RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
-  RT_RETURN_IF_ERROR(CheckOutput(flags, checkpoint, *directory));
-  auto data = TrainingData::Open(config.data());
-  if (data.status().code() == StatusCode::kCancelled) {
+  // What is wrong is said before the pictures are read.
+  RT_RETURN_IF_ERROR(CreateModel(run.loaded).status());
+  if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, &flags.config);
+  run.threads = UseThreads(flags.config, run.loaded.config, identity.local_world_size);
+  if (run.checkpoint) KeepAlgorithms(run.checkpoint->file.metadata());
+  if (!leads) run.checkpoint.reset();
+
+  RT_ASSIGN_OR_RETURN(const auto session,
+                      WorldSession::Join(flags.world.options, identity, run.loaded.config));
+  const auto exit_code = TrainInWorld(flags, &run, session.get());
+  if (exit_code.ok()) return exit_code;
+  if (StopSignal() != 0 && exit_code.status().code() == StatusCode::kCancelled) {
+    session->world()->Abort(exit_code.status());
     LogWarning("stopped by a signal before the first step");
     return kExitSignalBase + StopSignal();
   }
-  RT_RETURN_IF_ERROR(Status(data.status()));
-  ProgressDisplay progress(stdout, config.train().log_every_steps());
-  RT_ASSIGN_OR_RETURN(const auto trainer,
-                      Trainer::Create(loaded, &*data, directory.get(), &progress));
-  RT_RETURN_IF_ERROR(PrintIntroduction(loaded, threads, *data, *trainer));
-  if (checkpoint) {
-    RT_RETURN_IF_ERROR(trainer->Resume(*checkpoint));
-    WarnOfOtherNumerics(*checkpoint);
-    LogInfo(fmt::format("goes on after step {} ({})", checkpoint->step, checkpoint->path));
-  }
-  RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, trainer->Run());
-  progress.Finish();
-  return Report(outcome);
+  if (session->world()->alone()) return exit_code;
+  return session->Fail(exit_code.status());
 }
 
 }  // namespace
@@ -208,6 +274,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
+  AddWorldFlags(verb, &flags->world);
   verb->add_option("--data", flags->data, "Folder, list file or packed file with the pictures")
       ->type_name("PATH");
   verb->add_option("--output", flags->output, "Folder of the run (default: runs/<config>)")

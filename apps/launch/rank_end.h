@@ -17,9 +17,9 @@
 #include <span>
 #include <string>
 
-namespace ringtail {
+#include "apps/exit_code.h"
 
-inline constexpr int kExitLostPeer = 75;
+namespace ringtail {
 
 struct RankEnd {
   enum class Kind { kNotStarted, kRunning, kExited, kSignalled, kHostLost };

@@ -65,6 +65,10 @@ class Trainer {
   // because another rank is gone, rank 0 has written a checkpoint of the last whole step.
   StatusOr<TrainingOutcome> Run();
 
+  // After Run has failed on a rank without a directory: writes the last whole step into that of the
+  // run, unless it is there already.
+  void SaveInto(RunDirectory* directory);
+
   const TrainingState& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
   const BatchShare& share() const { return share_; }

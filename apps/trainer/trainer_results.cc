@@ -113,6 +113,14 @@ void Trainer::SaveAfterFailure() {
   if (step() > 0 && saved_step_ != step()) SaveCheckpoint(/*best=*/false);
 }
 
+void Trainer::SaveInto(RunDirectory* directory) {
+  const auto newest = LoadNewestCheckpoint(directory->path());
+  if (newest.ok() && newest->step >= step()) return;
+  directory_ = directory;
+  SaveAfterFailure();
+  directory_ = nullptr;
+}
+
 std::map<std::string, std::string> Trainer::Metadata() const {
   std::map<std::string, std::string> metadata =
       ModelMetadata(config_, data_->dataset->class_names());

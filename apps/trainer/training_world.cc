@@ -61,6 +61,10 @@ std::string TrainingWorld::Describe(int rank) const {
   return describe_ ? describe_(rank) : fmt::format("rank {}", rank);
 }
 
+std::string TrainingWorld::DescribeAlgorithm(int64_t gradient_bytes) {
+  return alone() ? "nothing to exchange" : trainer_->Choice(gradient_bytes).why;
+}
+
 Status TrainingWorld::Together(const std::function<Status()>& call) {
   if (alone()) return OkStatus();
   const ScopedPhase exchange(progress(), Phase::kExchange);

@@ -66,6 +66,8 @@ class TrainingWorld {
   bool alone() const { return size_ == 1; }
   bool leads() const { return rank_ == 0; }
   std::string Describe(int rank) const;
+  // How gradients of so many bytes are added up, and why.
+  std::string DescribeAlgorithm(int64_t gradient_bytes);
 
   // Of ranks with batches of these sizes, which may differ.
   StatusOr<BatchShare> ShareBatch(int64_t batch);

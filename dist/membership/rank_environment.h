@@ -42,7 +42,6 @@
 
 namespace ringtail {
 
-inline constexpr int kMaxWorldSize = 1 << 16;
 inline constexpr int kDefaultMasterPort = 29500;
 // Slurm's ports: below those that Linux gives to outgoing connections (32768 and up).
 inline constexpr int kSlurmFirstPort = 20000, kSlurmPorts = 10000;

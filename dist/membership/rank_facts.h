@@ -12,6 +12,7 @@
 
 #include "core/status.h"
 #include "dist/membership/fingerprint.h"
+#include "dist/membership/rank_identity.h"
 
 namespace ringtail {
 
@@ -38,7 +39,6 @@ struct WorldTable {
 
 inline constexpr size_t kMaxFactsBytes = 512 << 10;
 inline constexpr size_t kMaxWorldTableBytes = 256 << 20;
-inline constexpr int kMaxWorldSize = 1 << 16;
 
 std::string EncodeFacts(const RankFacts& facts);
 StatusOr<RankFacts> DecodeFacts(const std::string& bytes);

@@ -7,6 +7,8 @@
 
 namespace ringtail {
 
+inline constexpr int kMaxWorldSize = 1 << 16;
+
 struct RankIdentity {
   int rank = 0, world_size = 1;
   int local_rank = 0, local_world_size = 1;  // on this host, as far as is known

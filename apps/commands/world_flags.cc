@@ -1,0 +1,40 @@
+#include "apps/commands/world_flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace ringtail {
+
+void AddWorldFlags(CLI::App* app, WorldFlags* flags) {
+  constexpr char kGroup[] =
+      "Several ranks (found out from the environment of ringtail_launch, "
+      "srun, mpirun, torchrun or Kubernetes, if not given)";
+  RankFlags& rank = flags->rank;
+  SecurityOptions& security = flags->options.security;
+  app->add_option("--rank", rank.rank, "Which rank this process is, from 0")->group(kGroup);
+  app->add_option("--world", rank.world_size, "How many ranks there are")->group(kGroup);
+  app->add_option("--local-rank", rank.local_rank, "Which of this host's ranks this is")
+      ->group(kGroup);
+  app->add_option("--master", rank.master, "Where rank 0 is, the same on all ranks")
+      ->type_name("HOST[:PORT]")
+      ->group(kGroup);
+  app->add_option("--local-batch", flags->local_batch,
+                  "Pictures per step on this rank (default: train.batch); ranks may differ")
+      ->check(CLI::Range(1, 65536))
+      ->group(kGroup);
+  app->add_option("--token-file", flags->options.token_file,
+                  "The job's secret, readable by you alone (default: RINGTAIL_TOKEN)")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app->add_option("--tls-cert", security.tls_cert, "This rank's certificate")
+      ->type_name("PEM")
+      ->group(kGroup);
+  app->add_option("--tls-key", security.tls_key, "Its key")->type_name("PEM")->group(kGroup);
+  app->add_option("--tls-ca", security.tls_ca, "The authority of all ranks' certificates")
+      ->type_name("PEM")
+      ->group(kGroup);
+  app->add_flag("--insecure", security.insecure,
+                "Without TLS beyond this machine: on a network where nobody listens")
+      ->group(kGroup);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,115 @@
+#include "apps/world_session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "apps/config_fields.h"
+#include "apps/exit_code.h"
+#include "apps/trainer/numerics.h"
+#include "core/logging.h"
+#include "core/thread_budget.h"
+#include "dist/membership/job_token.h"
+#include "dist/membership/rank_environment.h"
+
+namespace ringtail {
+namespace {
+
+using std::chrono::milliseconds;
+
+// For a training thread that hangs to come to itself, once the world has ended.
+constexpr std::chrono::seconds kLastWord{5};
+
+milliseconds Milliseconds(double seconds) { return milliseconds(std::llround(seconds * 1000)); }
+
+FingerprintFields Fingerprint(const RunConfig& config) {
+  FingerprintFields fields;
+  for (auto& [name, value] : SharedConfigFields(config)) {
+    fields.push_back({.name = std::move(name), .value = std::move(value)});
+  }
+  fields.push_back({.name = "instruction set", .value = CurrentNumerics().isa});
+  return fields;
+}
+
+LivenessLimits Limits(const DistConfig& config) {
+  const milliseconds hang = Milliseconds(config.hang_timeout_s());
+  // Several heartbeats within the limit, so that one that is late does not matter.
+  return {.interval = std::clamp(hang / 8, milliseconds(50), milliseconds(1000)),
+          .silence_limit = hang,
+          .stall_limit = hang};
+}
+
+// The monitor has ended the world. A training thread that waits learns of it at once, one that
+// hangs never does: then the process ends without it.
+void EndWithoutTrainer(const Verdict& verdict, int rank) {
+  const auto& culprits = verdict.culprits;
+  const bool own = std::find(culprits.begin(), culprits.end(), rank) != culprits.end();
+  std::thread([message = verdict.status.message(), own] {
+    SetThreadName("rt-last-word");
+    std::this_thread::sleep_for(kLastWord);
+    LogError(message);
+    _exit(own ? kExitFailure : kExitLostPeer);
+  }).detach();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& options,
+                                                           const RankIdentity& identity,
+                                                           const RunConfig& config) {
+  std::unique_ptr<WorldSession> session(new WorldSession);
+  session->source_ = identity.source;
+  if (identity.world_size == 1) {
+    session->world_ = std::make_unique<TrainingWorld>();
+    return session;
+  }
+  RT_ASSIGN_OR_RETURN(std::string token, ReadJobToken(options.token_file, ProcessEnvironment));
+  RT_ASSIGN_OR_RETURN(session->joined_,
+                      JoinWorld({.identity = identity,
+                                 .token = std::move(token),
+                                 .security = options.security,
+                                 .join_timeout = Milliseconds(config.dist().join_timeout_s()),
+                                 .fingerprint = Fingerprint(config)}));
+  JoinedWorld* const joined = &session->joined_;
+  const auto describe = [joined](int rank) { return joined->Describe(rank); };
+  session->monitor_ = std::make_unique<ProgressMonitor>(
+      joined->transport.get(),
+      MonitorOptions{.limits = Limits(config.dist()),
+                     .describe = describe,
+                     .on_end = [rank = joined->rank](const Verdict& verdict) {
+                       EndWithoutTrainer(verdict, rank);
+                     }});
+  RT_ASSIGN_OR_RETURN(session->world_, TrainingWorld::Create({.transport = joined->transport.get(),
+                                                              .topology = joined->topology,
+                                                              .describe = describe,
+                                                              .monitor = session->monitor_.get()},
+                                                             config.dist()));
+  return session;
+}
+
+WorldSession::~WorldSession() = default;
+
+std::string WorldSession::Describe(int64_t gradient_bytes) const {
+  const int hosts = joined_.topology.hosts();
+  return fmt::format("{} ranks on {} host{} ({}); {}", world_->size(), hosts, hosts == 1 ? "" : "s",
+                     source_, world_->DescribeAlgorithm(gradient_bytes));
+}
+
+Status WorldSession::Leave() {
+  if (world_->alone()) return OkStatus();
+  RT_RETURN_IF_ERROR(world_->Barrier());
+  return monitor_->Stop();
+}
+
+int WorldSession::Fail(const Status& status) {
+  world_->Abort(status);
+  LogError(status.message());
+  return world_->lost() ? kExitLostPeer : ExitCodeOf(status);
+}
+
+}  // namespace ringtail
