@@ -91,18 +91,18 @@ void AppendName(std::string_view event, int rank, int thread, const std::string&
                  event, rank, thread, Quoted(name));
 }
 
-void AppendSpan(const Span& span, int rank, int thread, int64_t origin_ns, std::string* out) {
-  constexpr double kNsPerUs = 1e3;
+void AppendSpan(const Span& span, int rank, int thread, const TraceTimes& times, std::string* out) {
+  const double us_per_ns = times.rate / 1e3;
   fmt::format_to(std::back_inserter(*out),
                  R"({{"name":{},"cat":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}}},)"
                  "\n",
                  Quoted(span.name), Quoted(span.category),
-                 static_cast<double>(span.start_ns - origin_ns) / kNsPerUs,
-                 static_cast<double>(span.duration_ns) / kNsPerUs, rank, thread);
+                 static_cast<double>(span.start_ns - times.origin_ns) * us_per_ns,
+                 static_cast<double>(span.duration_ns) * us_per_ns, rank, thread);
 }
 
 // Moves out what all threads recorded, and forgets threads that have ended.
-std::string TakeEvents(Recorder* recorder, int64_t origin_ns, size_t* dropped) {
+std::string TakeEvents(Recorder* recorder, const TraceTimes& times, size_t* dropped) {
   std::string events;
   MutexLock lock(&recorder->mutex);
   for (const auto& thread : recorder->threads) {
@@ -111,7 +111,7 @@ std::string TakeEvents(Recorder* recorder, int64_t origin_ns, size_t* dropped) {
     if (spans.empty()) continue;
     AppendName("thread_name", recorder->rank, thread->id(), thread->thread_name(), &events);
     for (const Span& span : spans) {
-      AppendSpan(span, recorder->rank, thread->id(), origin_ns, &events);
+      AppendSpan(span, recorder->rank, thread->id(), times, &events);
     }
   }
   std::erase_if(recorder->threads, [](const auto& thread) { return thread.use_count() == 1; });
@@ -142,22 +142,35 @@ void StartTrace(int rank) {
   Recorder& recorder = TheRecorder();
   internal::trace_on = false;
   size_t ignored = 0;
-  (void)TakeEvents(&recorder, 0, &ignored);
+  (void)TakeEvents(&recorder, {}, &ignored);
   recorder.rank = rank;
   recorder.origin_ns = internal::TraceClockNs();
   internal::trace_on = true;
 }
 
-Status FinishTrace(const std::string& path) {
+void StopTrace() { internal::trace_on = false; }
+
+int64_t TraceOriginNs() { return TheRecorder().origin_ns; }
+
+RecordedTrace TakeTrace(std::string_view process_name, const TraceTimes& times) {
   Recorder& recorder = TheRecorder();
-  internal::trace_on = false;
-  size_t dropped = 0;
-  std::string text = "{\"traceEvents\":[\n";
-  AppendName("process_name", recorder.rank, 0, fmt::format("rank {}", recorder.rank), &text);
-  text += TakeEvents(&recorder, recorder.origin_ns, &dropped);
-  text.resize(text.size() - 2);  // the comma and the line end after the last event
-  text += fmt::format("\n],\"otherData\":{{\"dropped_spans\":{}}}}}\n", dropped);
-  return WriteFileAtomic(path, text).Annotate("writing the trace");
+  RecordedTrace trace;
+  AppendName("process_name", recorder.rank, 0, std::string(process_name), &trace.events);
+  trace.events += TakeEvents(&recorder, times, &trace.dropped_spans);
+  trace.events.resize(trace.events.size() - 2);  // the comma and the line end after the last
+  return trace;
+}
+
+std::string TraceJson(std::string_view events, std::string_view other_data) {
+  return fmt::format("{{\"traceEvents\":[\n{}\n],\"otherData\":{{{}}}}}\n", events, other_data);
+}
+
+Status FinishTrace(const std::string& path) {
+  StopTrace();
+  const RecordedTrace trace =
+      TakeTrace(fmt::format("rank {}", TheRecorder().rank), {.origin_ns = TraceOriginNs()});
+  const std::string other_data = fmt::format("\"dropped_spans\":{}", trace.dropped_spans);
+  return WriteFileAtomic(path, TraceJson(trace.events, other_data)).Annotate("writing the trace");
 }
 
 }  // namespace ringtail

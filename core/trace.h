@@ -6,9 +6,11 @@
 //   { ScopedSpan span(layer.name, "forward");  layer.Forward(); }
 //   Status status = FinishTrace(run_directory + "/trace.json");
 //
+// Of many processes, one trace: dist/trace/world_trace.h.
+//
 // State: one trace per process. A thread writes to a buffer of its own (at most kMaxTraceEvents
 // spans; later ones are counted, not kept) that outlives it.
-// Thread-safety: spans on any thread; Start and Finish on one.
+// Thread-safety: spans on any thread; the rest on one.
 // Cost: off (the default), a span is one relaxed load; on, two clock reads and one uncontended
 // lock.
 #ifndef RINGTAIL_CORE_TRACE_H_
@@ -36,6 +38,24 @@ void StartTrace(int rank);
 
 // Stops and writes what was recorded. Spans that have begun and not ended are left out.
 Status FinishTrace(const std::string& path);
+
+// FinishTrace in its parts, for traces that are made of several.
+void StopTrace();
+int64_t TraceOriginNs();  // when StartTrace was called, by internal::TraceClockNs
+
+// How a time of this process's clock is shown: (time - origin_ns) * rate.
+struct TraceTimes {
+  int64_t origin_ns = 0;
+  double rate = 1;
+};
+struct RecordedTrace {
+  std::string events;  // JSON objects, with ",\n" between two
+  size_t dropped_spans = 0;
+};
+// Moves out what was recorded, as a process of that name.
+RecordedTrace TakeTrace(std::string_view process_name, const TraceTimes& times);
+// The whole file; `other_data` are the members of a JSON object: R"("dropped_spans":0)".
+std::string TraceJson(std::string_view events, std::string_view other_data);
 
 // From construction to destruction. `name` and `category` must live as long as the span.
 class ScopedSpan {

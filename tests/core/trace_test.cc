@@ -87,6 +87,23 @@ TEST_F(TraceTest, SpansHaveNameCategoryRankThreadAndTimes) {
   EXPECT_EQ(meta["thread_name"]["tid"], outer["tid"]);
 }
 
+TEST_F(TraceTest, TimesAreShownByAnotherClock) {
+  StartTrace(2);
+  EXPECT_LE(TraceOriginNs(), internal::TraceClockNs());
+  { const ScopedSpan span("work"); }
+  StopTrace();
+  { const ScopedSpan span("too late"); }
+  // A clock that is 7 ms ahead, and twice as fast.
+  const RecordedTrace trace =
+      TakeTrace("rank 2 (\"node3\")", {.origin_ns = TraceOriginNs() - 3'500'000, .rate = 2});
+  EXPECT_EQ(trace.dropped_spans, 0);
+  const json file = json::parse(TraceJson(trace.events, R"("dropped_spans":4)"));
+  EXPECT_THAT(Names(file), ElementsAre("work"));
+  EXPECT_GE(Spans(file)[0]["ts"].get<double>(), 7000);
+  EXPECT_EQ(file["traceEvents"][0]["args"]["name"], "rank 2 (\"node3\")");
+  EXPECT_EQ(file["otherData"]["dropped_spans"], 4);
+}
+
 TEST_F(TraceTest, EveryThreadHasItsOwnLine) {
   constexpr int kThreads = 4, kSpans = 1000;
   StartTrace(0);

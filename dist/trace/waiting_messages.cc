@@ -1,0 +1,48 @@
+#include "dist/trace/waiting_messages.h"
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+
+namespace ringtail {
+namespace {
+
+// A transport that has been aborted completes all operations at once; this long is for machines
+// that do not get to it.
+constexpr std::chrono::minutes kDrainLimit{5};
+
+MessageLabel Label(uint32_t number) {
+  return {.tag = {.collective = kTraceChannel << 48, .step = number}};
+}
+
+}  // namespace
+
+WaitingMessages::WaitingMessages(Transport* transport, std::chrono::milliseconds time_limit)
+    : transport_(transport),
+      time_limit_(time_limit),
+      sent_(transport->world_size()),
+      received_(transport->world_size()) {}
+
+Status WaitingMessages::Send(int peer, std::span<const std::byte> bytes) {
+  transport_->Send(peer, Label(sent_[peer]++), bytes, {.queue = &queue_});
+  return Wait();
+}
+
+Status WaitingMessages::Receive(int peer, std::span<std::byte> bytes) {
+  transport_->Receive(peer, Label(received_[peer]++), bytes, {.queue = &queue_});
+  return Wait();
+}
+
+Status WaitingMessages::Wait() {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  Completion completion;
+  if (!queue_.Next(&completion, now() + time_limit_)) {
+    transport_->Abort({StatusCode::kDeadlineExceeded,
+                       fmt::format("it has not ended within {} ms", time_limit_.count())});
+    RT_CHECK(queue_.Next(&completion, now() + kDrainLimit),
+             "an aborted transport completes its operations");
+  }
+  return completion.status;
+}
+
+}  // namespace ringtail
