@@ -19,6 +19,8 @@ namespace {
 
 // Who have dialled and not proved that they are ranks, besides as many as there are ranks.
 constexpr size_t kMaxStrangers = 64;
+// For the end of a connection to be seen.
+constexpr std::chrono::milliseconds kDuplicatePatience{1000};
 // For gRPC to let go of everything, once nothing is connected any more.
 constexpr std::chrono::seconds kShutdownLimit{10};
 
@@ -163,6 +165,12 @@ void Rendezvous::OnFacts(const std::shared_ptr<RendezvousVisitor>& visitor) {
   if (const Status status = CheckNewcomer(facts); !status.ok()) {
     OnTurnedAway(visitor.get(), status);
     return visitor->SayLast(RefusalMessage(status));
+  }
+  const RankFacts* const there = roster_.Find(facts.rank);
+  if (there != nullptr && there->instance != facts.instance && !visitor->asked_again()) {
+    // A duplicate; or a rank that has been started again, and the end of its earlier connection
+    // has not come through yet.
+    return visitor->AskAgainIn(kDuplicatePatience);
   }
   if (const Status status = roster_.Add(facts); !status.ok()) {
     Fail(status);

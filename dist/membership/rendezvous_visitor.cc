@@ -47,6 +47,7 @@ void RendezvousVisitor::Read() {
 void RendezvousVisitor::OnRead(bool ok) {
   if (!ok) {
     limit_.Cancel();
+    pause_.Cancel();
     if (!last_) EndWith(grpc::Status::OK);  // else it may only have stopped talking
     return;
   }
@@ -86,6 +87,14 @@ Status RendezvousVisitor::OnFactsPart(const RendezvousMessage& message) {
   state_ = State::kRank;
   host_->OnFacts(shared_from_this());
   return {};
+}
+
+void RendezvousVisitor::AskAgainIn(std::chrono::milliseconds pause) {
+  asked_again_ = true;
+  pause_.Set(queue_, std::chrono::system_clock::now() + pause,
+             Tag([](RendezvousVisitor* self, bool expired) {
+               if (expired && !self->gone()) self->host_->OnFacts(self->shared_from_this());
+             }));
 }
 
 // A stranger is told why in gRPC's own way, because there may be no key for a seal.

@@ -16,6 +16,7 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -56,6 +57,11 @@ class RendezvousVisitor : public std::enable_shared_from_this<RendezvousVisitor>
   void Say(const RendezvousMessage& message);
   // And nothing after it; the stream then ends.
   void SayLast(const RendezvousMessage& message);
+  // Has the host look at its facts once more after a while.
+  void AskAgainIn(std::chrono::milliseconds pause);
+  bool asked_again() const { return asked_again_; }
+  // Nobody is there any more.
+  bool gone() const { return end_.has_value(); }
   // Ends the stream at once.
   void Cancel() { context_.TryCancel(); }
 
@@ -85,13 +91,14 @@ class RendezvousVisitor : public std::enable_shared_from_this<RendezvousVisitor>
   grpc::ServerCompletionQueue* const queue_;
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<SealedMessage, SealedMessage> stream_;
-  grpc::Alarm limit_;
+  grpc::Alarm limit_, pause_;
   State state_ = State::kNew;
   SealedMessage incoming_;
   Conversation conversation_;
   PieceCollector pieces_{kMaxFactsBytes};
   RankFacts facts_;
   std::deque<SealedMessage> outgoing_;
+  bool asked_again_ = false;
   bool writing_ = false;
   bool last_ = false;                // what is to be said last is in outgoing_, or has been written
   std::optional<grpc::Status> end_;  // how the stream ends; nothing is said any more
