@@ -55,6 +55,9 @@ struct GrpcWorld {
   int rank = 0;
   uint32_t generation = 0;             // of the world; the same on every rank
   std::vector<std::string> addresses;  // of every rank's listener, by rank
+  // By rank: ranks with the same key, if it is not empty, exchange messages through shared memory
+  // (shared_segment.h ThisHostKey). Empty: none do.
+  std::vector<std::string> hosts;
 };
 
 // Waits until this rank is connected to every other. DeadlineExceeded with the ranks and addresses

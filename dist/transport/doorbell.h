@@ -1,0 +1,52 @@
+// Doorbell: how ranks of one host wake each other. A rank has one, in memory that its peers map;
+// whoever has put something into one of its rings rings it.
+//
+//   peer                                   this rank
+//   bytes into the ring                    seen = Rung(bell)
+//   RingBell: rung += 1                    looks into all rings: nothing
+//             does somebody sleep?         SleepAtBell(seen): I sleep; is rung still `seen`?
+//             then wake it (futex)                             then sleep (futex)
+//
+// Each first says what it has done, and then looks at what the other has: in whatever order the
+// steps fall, either the sleeper sees the ring or the ringer sees the sleeper. Nobody asleep costs
+// no system call.
+//
+// Two may sleep at the same bell: a thread of the caller's that waits for completions anyway, and
+// the transport's own thread. Only one is woken, the caller's first: it is the one that wants the
+// bytes, and one change of threads is less than two. That takes a rule: who has slept looks into
+// all rings once more before it does anything else.
+//
+// Thread-safety: any thread of any process. A peer that writes nonsense here can wake us for
+// nothing or leave us asleep (until the next look, see the caller), and no more.
+// Source: futex(2); eventcounts as in D. Vyukov's notes on lock-free algorithms.
+#ifndef RINGTAIL_DIST_TRANSPORT_DOORBELL_H_
+#define RINGTAIL_DIST_TRANSPORT_DOORBELL_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "dist/transport/completion_queue.h"
+
+namespace ringtail {
+
+// Lies in shared memory, zero at first.
+struct Doorbell {
+  alignas(64) std::atomic<uint32_t> rung;
+  std::atomic<uint32_t> sleepers;  // Sleeper bits
+};
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+enum Sleeper : uint32_t { kCaller = 1, kOwnThread = 2 };
+
+inline uint32_t Rung(const Doorbell& bell) { return bell.rung.load(); }
+
+// Wakes one of those in `whom` who sleep.
+void RingBell(Doorbell* bell, uint32_t whom = kCaller | kOwnThread);
+
+// Sleeps until the bell has been rung since `seen`, or `deadline`, or for no reason. One thread at
+// a time as each kind of sleeper.
+void SleepAtBell(Doorbell* bell, Sleeper who, uint32_t seen, Deadline deadline);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_DOORBELL_H_
