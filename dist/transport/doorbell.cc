@@ -4,8 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <climits>
 #include <ctime>
 
 namespace ringtail {
@@ -17,6 +15,8 @@ void Futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const tim
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), operation, value, until, nullptr, bits);
 }
 
+void Wake(Doorbell* bell, BellState who) { Futex(&bell->rung, FUTEX_WAKE_BITSET, 1, nullptr, who); }
+
 // steady_clock is CLOCK_MONOTONIC, which is what FUTEX_WAIT_BITSET counts in.
 timespec ToTimespec(Deadline deadline) {
   const auto since = deadline.time_since_epoch();
@@ -27,19 +27,27 @@ timespec ToTimespec(Deadline deadline) {
 
 }  // namespace
 
-void RingBell(Doorbell* bell, uint32_t whom) {
+void RingBell(Doorbell* bell) {
   bell->rung.fetch_add(1);
-  const uint32_t asleep = bell->sleepers.load() & whom;
-  if (asleep == 0) return;
-  Futex(&bell->rung, FUTEX_WAKE_BITSET, 1, nullptr, (asleep & kCaller) != 0 ? kCaller : kOwnThread);
+  const uint32_t state = bell->state.load();
+  if ((state & kCaller) != 0) {
+    Wake(bell, kCaller);
+  } else if ((state & kBack) == 0 && (state & kOwnThread) != 0) {
+    Wake(bell, kOwnThread);
+  }
 }
 
-void SleepAtBell(Doorbell* bell, Sleeper who, uint32_t seen, Deadline deadline) {
+void WakeAtBell(Doorbell* bell, BellState who) {
+  bell->rung.fetch_add(1);
+  if ((bell->state.load() & who) != 0) Wake(bell, who);
+}
+
+void SleepAtBell(Doorbell* bell, BellState who, uint32_t seen, Deadline deadline) {
   if (deadline.time_since_epoch().count() <= 0) return;  // long ago
-  bell->sleepers.fetch_or(who);
+  bell->state.fetch_or(who);
   const timespec until = ToTimespec(deadline);
   if (bell->rung.load() == seen) Futex(&bell->rung, FUTEX_WAIT_BITSET, seen, &until, who);
-  bell->sleepers.fetch_and(~static_cast<uint32_t>(who));
+  bell->state.fetch_and(~uint32_t{who});
 }
 
 }  // namespace ringtail

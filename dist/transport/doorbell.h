@@ -11,10 +11,15 @@
 // steps fall, either the sleeper sees the ring or the ringer sees the sleeper. Nobody asleep costs
 // no system call.
 //
-// Two may sleep at the same bell: a thread of the caller's that waits for completions anyway, and
-// the transport's own thread. Only one is woken, the caller's first: it is the one that wants the
-// bytes, and one change of threads is less than two. That takes a rule: who has slept looks into
-// all rings once more before it does anything else.
+// Two may sleep at the same bell: a thread of the caller's that waits for completions anyway
+// (kCaller), and the transport's own (kOwnThread). One is woken, the caller's first: it wants the
+// bytes, and one change of threads is less than two. Hence a rule: who has slept looks into all
+// rings once more before it does anything else.
+//
+// While the caller's thread adds up what has come, it is awake and does not look; but it will be
+// back in a moment. Waking the other thread for that moment would cost more than it gains (on two
+// cores a third of the throughput), so kBack says "I shall be back", and then nobody is woken. The
+// thread that is not woken sees to it that the word is kept (shared_memory.cc).
 //
 // Thread-safety: any thread of any process. A peer that writes nonsense here can wake us for
 // nothing or leave us asleep (until the next look, see the caller), and no more.
@@ -32,20 +37,22 @@ namespace ringtail {
 // Lies in shared memory, zero at first.
 struct Doorbell {
   alignas(64) std::atomic<uint32_t> rung;
-  std::atomic<uint32_t> sleepers;  // Sleeper bits
+  std::atomic<uint32_t> state;  // bits of BellState: who sleeps
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
-enum Sleeper : uint32_t { kCaller = 1, kOwnThread = 2 };
+enum BellState : uint32_t { kCaller = 1, kOwnThread = 2, kBack = 4 };
 
 inline uint32_t Rung(const Doorbell& bell) { return bell.rung.load(); }
 
-// Wakes one of those in `whom` who sleep.
-void RingBell(Doorbell* bell, uint32_t whom = kCaller | kOwnThread);
+// There is something in a ring.
+void RingBell(Doorbell* bell);
+// Wakes `who`, whoever else sleeps.
+void WakeAtBell(Doorbell* bell, BellState who);
 
 // Sleeps until the bell has been rung since `seen`, or `deadline`, or for no reason. One thread at
 // a time as each kind of sleeper.
-void SleepAtBell(Doorbell* bell, Sleeper who, uint32_t seen, Deadline deadline);
+void SleepAtBell(Doorbell* bell, BellState who, uint32_t seen, Deadline deadline);
 
 }  // namespace ringtail
 

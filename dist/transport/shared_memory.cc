@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -20,22 +21,14 @@ constexpr uint64_t kMaxOffset = uint64_t{1} << 40;
 // Nobody sleeps longer without looking: should a peer forget to ring, it is only slow.
 constexpr std::chrono::seconds kLongestSleep{1};
 
-size_t RingBytes() {
-  static size_t v = getenv("SHM_RING") ? atol(getenv("SHM_RING")) : 1 << 20;
-  return v;
-}
-size_t ChunkBytes() {
-  static size_t v = getenv("SHM_CHUNK") ? atol(getenv("SHM_CHUNK")) : 128 << 10;
-  return v;
-}
-int Spins() {
-  static int v = getenv("SHM_SPIN") ? atol(getenv("SHM_SPIN")) : 0;
-  return v;
-}
-bool NoHelp() {
-  static bool v = getenv("SHM_NOHELP") != nullptr;
-  return v;
-}
+// Measured on two and four ranks: smaller chunks wake too often, larger rings fall out of the cache.
+constexpr size_t kRingBytes = 1 << 20;
+constexpr size_t kChunkBytes = 512 << 10;
+// How often a thread that waits for completions looks, with enough cores for all ranks of the host,
+// before it sleeps: about 20 us.
+constexpr int kLooks = 50;
+// How long the own thread believes that a caller's thread will be back (doorbell.h).
+constexpr std::chrono::milliseconds kBackWithin{2};
 
 // What TakeFrames may add to the data it was asked for: headers, control frames.
 constexpr size_t kFramesOverhead = 20 << 10;
@@ -48,7 +41,7 @@ RingHeader* HeaderIn(const SharedMapping& ring) {
 
 StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Create(
     const std::map<int, PeerMessages*>& messages, OnError on_error) {
-  const size_t slot = kSegmentAlignment + RingBytes();
+  const size_t slot = kSegmentAlignment + kRingBytes;
   RT_ASSIGN_OR_RETURN(SharedSegment segment,
                       SharedSegment::Create(kSegmentAlignment + messages.size() * slot));
   RT_ASSIGN_OR_RETURN(SharedMapping first_page, segment.Map(0, kSegmentAlignment));
@@ -67,6 +60,8 @@ StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Create(
   shared->first_page_ = std::move(first_page);
   shared->bell_ = BellIn(shared->first_page_);
   shared->links_ = std::move(links);
+  const int ranks = static_cast<int>(messages.size()) + 1;
+  shared->looks_ = UsableCores() >= ranks ? kLooks : 0;
   shared->thread_ = std::thread([raw = shared.get()] { raw->Run(); });
   return shared;
 }
@@ -82,8 +77,7 @@ Doorbell* SharedMemory::BellIn(const SharedMapping& first_page) {
 SharedMemoryOffer SharedMemory::OfferTo(int peer) const {
   MutexLock lock(&mutex_);
   RT_CHECK(segment_.has_value(), "offers come before CloseSegment");
-  return {
-      .segment = segment_->name(), .offset = links_.at(peer)->offset, .ring_bytes = RingBytes()};
+  return {.segment = segment_->name(), .offset = links_.at(peer)->offset, .ring_bytes = kRingBytes};
 }
 
 StatusOr<PeerMemory> PeerMemory::Map(const SharedMemoryOffer& offer) {
@@ -110,7 +104,7 @@ void SharedMemory::Start(int peer, PeerMemory memory) {
                            link.peer_memory.slot.bytes().subspan(kSegmentAlignment));
   link.messages->SkipChecksums();
   link.started = true;
-  RingBell(bell_);  // the peer may have begun
+  WakeAtBell(bell_, kOwnThread);  // the peer may have begun
 }
 
 void SharedMemory::CloseSegment() {
@@ -172,8 +166,9 @@ Status SharedMemory::Deliver(int peer, ByteCursor* bytes) {
 bool SharedMemory::Poll() {
   bool any = false;
   for (const auto& [peer, link] : links_) {
-    any |= Pull(peer, link.get());
-    Pump(peer, link.get());
+    const bool pulled = Pull(peer, link.get());
+    if (pulled || link->waits_for_room) Pump(peer, link.get());
+    any |= pulled;
   }
   return any;
 }
@@ -202,14 +197,16 @@ Status SharedMemory::WriteAll(Link* link) {
   for (bool asked = false; !link->broken;) {
     RT_ASSIGN_OR_RETURN(const size_t room, link->writer.Room());
     if (room < 2 * kFramesOverhead) {
+      link->waits_for_room = true;
       if (asked) return {};
       link->writer.AskForRoom();
       asked = true;
       continue;
     }
     asked = false;
+    link->waits_for_room = false;
     std::vector<OutgoingFrame> frames =
-        link->messages->TakeFrames(std::min(room - kFramesOverhead, ChunkBytes()));
+        link->messages->TakeFrames(std::min(room - kFramesOverhead, kChunkBytes));
     if (frames.empty()) return {};
     for (const OutgoingFrame& frame : frames) {
       link->writer.Put(EncodeHeader(frame.header));
@@ -229,23 +226,46 @@ void SharedMemory::Run() {
   while (!stopped_) {
     const uint32_t moment = Moment();
     if (Poll()) continue;
-    SleepAtBell(bell_, kOwnThread, moment, std::chrono::steady_clock::now() + kLongestSleep);
+    if ((bell_->state.load() & kBack) != 0) {
+      WatchCaller();
+    } else {
+      SleepAtBell(bell_, kOwnThread, moment, std::chrono::steady_clock::now() + kLongestSleep);
+    }
   }
 }
 
+// A caller's thread comes into Help again and again, and this one is not woken. Returns when it has
+// not come for a while: from then on the bell wakes this thread again.
+void SharedMemory::WatchCaller() {
+  for (bool here = true; here && !stopped_;) {
+    uint32_t visits = 0;
+    {
+      MutexLock lock(&mutex_);
+      visits = visits_;
+    }
+    SleepAtBell(bell_, kOwnThread, Moment(), std::chrono::steady_clock::now() + kBackWithin);
+    MutexLock lock(&mutex_);
+    here = helping_ || visits_ != visits;
+  }
+  bell_->state.fetch_and(~uint32_t{kBack});
+}
+
 bool SharedMemory::Help(uint32_t moment, Deadline deadline) {
+  bool alone = true;
   {
     MutexLock lock(&mutex_);
-    if (helping_ || stopped_ || NoHelp()) return false;
+    if (helping_) several_ = true;
+    if (helping_ || stopped_) return false;
     helping_ = true;
+    ++visits_;
+    alone = !several_;
+  }
+  if (alone && (bell_->state.load() & kBack) == 0) {
+    bell_->state.fetch_or(kBack);
+    WakeAtBell(bell_, kOwnThread);  // so that it watches
   }
   bool any = Poll();
-  for (int i = 0; !any && i < Spins() && Rung(*bell_) == moment; ++i) {
-    if (i % 32 == 31)
-      std::this_thread::yield();
-    else
-      __builtin_ia32_pause();
-  }
+  for (int i = 0; !any && i < looks_ && Moment() == moment; ++i) std::this_thread::yield();
   if (!any) {
     SleepAtBell(bell_, kCaller, moment,
                 std::min(deadline, std::chrono::steady_clock::now() + kLongestSleep));
@@ -254,6 +274,10 @@ bool SharedMemory::Help(uint32_t moment, Deadline deadline) {
   MutexLock lock(&mutex_);
   helping_ = false;
   helper_left_.NotifyAll();
+  if (several_) {  // this one may be back soon, but another may be waiting now
+    bell_->state.fetch_and(~uint32_t{kBack});
+    WakeAtBell(bell_, kOwnThread);
+  }
   return true;
 }
 
@@ -264,8 +288,8 @@ void SharedMemory::StopFrames() {
 
 void SharedMemory::Stop() {
   stopped_ = true;
-  RingBell(bell_, kOwnThread);
-  RingBell(bell_, kCaller);
+  WakeAtBell(bell_, kOwnThread);
+  WakeAtBell(bell_, kCaller);
   thread_.join();
   MutexLock lock(&mutex_);
   while (helping_) helper_left_.Wait(&mutex_);

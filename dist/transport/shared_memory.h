@@ -21,7 +21,8 @@
 //
 // Who does the work. Sending: the thread that calls Send, as far as there is room in the ring.
 // Receiving, and sending what had no room: whoever is woken by the bell; that is the thread that
-// waits in CompletionQueue::Next, if there is one, and else "rt-shm", this object's own.
+// waits in CompletionQueue::Next, if there is one, and else "rt-shm", this object's own. A thread
+// that has waited there is expected back: what comes meanwhile waits for it, 2 to 4 ms at most.
 //
 // Thread-safety: any thread. Cost: 64 KiB and a ring of kRingBytes of address space for each peer
 // of the host; memory for those that ever had something to say.
@@ -87,7 +88,7 @@ class SharedMemory : public CompletionHelper {
   // ---- for CompletionQueue
   uint32_t Moment() override { return Rung(*bell_); }
   bool Help(uint32_t moment, Deadline deadline) override RT_EXCLUDES(mutex_);
-  void Interrupt() override { RingBell(bell_, kCaller); }
+  void Interrupt() override { WakeAtBell(bell_, kCaller); }
 
  private:
   // Held by one thread at a time; who does not get it may go on.
@@ -119,6 +120,7 @@ class SharedMemory : public CompletionHelper {
     RingReader reader;
     Turn writing;
     std::atomic<bool> wanted = false;  // Pump was called, perhaps while somebody wrote
+    std::atomic<bool> waits_for_room = false;
     RingWriter writer;
   };
 
@@ -126,6 +128,7 @@ class SharedMemory : public CompletionHelper {
       : on_error_(std::move(on_error)), segment_(std::move(segment)) {}
   static Doorbell* BellIn(const SharedMapping& first_page);
   void Run();  // body of thread_
+  void WatchCaller() RT_EXCLUDES(mutex_);
   bool Poll();
   bool Pull(int peer, Link* link);
   StatusOr<bool> ReadAll(Link* link);
@@ -137,12 +140,15 @@ class SharedMemory : public CompletionHelper {
   SharedMapping first_page_;
   Doorbell* bell_ = nullptr;
   std::map<int, std::unique_ptr<Link>> links_;  // by peer; the map itself does not change
+  int looks_ = 0;                               // of a thread in Help, before it sleeps
   std::atomic<bool> frames_stopped_ = false, stopped_ = false;
   std::thread thread_;
 
   mutable Mutex mutex_;
   ConditionVariable helper_left_;
   bool helping_ RT_GUARDED_BY(mutex_) = false;  // a thread is in Help
+  bool several_ RT_GUARDED_BY(mutex_) = false;  // more than one thread has wanted to be
+  uint32_t visits_ RT_GUARDED_BY(mutex_) = 0;   // calls of Help
   std::optional<SharedSegment> segment_ RT_GUARDED_BY(mutex_);
 };
 
