@@ -74,7 +74,8 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                                  .token = std::move(token),
                                  .security = options.security,
                                  .join_timeout = Milliseconds(config.dist().join_timeout_s()),
-                                 .fingerprint = Fingerprint(config)}));
+                                 .fingerprint = Fingerprint(config),
+                                 .shared_memory = config.dist().shared_memory()}));
   JoinedWorld* const joined = &session->joined_;
   const auto describe = [joined](int rank) { return joined->Describe(rank); };
   session->monitor_ = std::make_unique<ProgressMonitor>(

@@ -18,6 +18,7 @@
 #include "dist/transport/grpc_transport.h"
 #include "dist/transport/in_process.h"
 #include "dist/transport/keyed_hash.h"
+#include "dist/transport/shared_segment.h"
 
 namespace ringtail {
 namespace {
@@ -64,6 +65,7 @@ RankFacts FactsOf(const JoinOptions& options) {
                   .instance = RandomBytes(kNonceBytes),
                   .host_name = HostName(),
                   .host_key = options.host_key.empty() ? HostKey() : options.host_key,
+                  .memory_key = options.shared_memory ? ThisHostKey() : "",
                   .pid = getpid(),
                   .own_address = "",
                   .master_address = "",
@@ -192,10 +194,12 @@ class Joining {
     world->rank = facts_.rank;
     world->generation = table.generation;
     std::map<std::string, int> hosts;
+    std::vector<std::string> memory_keys;
     for (int rank = 0; rank < facts_.world_size; ++rank) {
       const RankFacts& facts = table.ranks[rank];
       const int host = hosts.emplace(facts.host_key, hosts.size()).first->second;
       world->topology.host_of_rank.push_back(host);
+      memory_keys.push_back(facts.memory_key);
       world->ranks.push_back({.host_name = facts.host_name,
                               .pid = facts.pid,
                               .address = table.addresses[rank],
@@ -205,7 +209,8 @@ class Joining {
     GrpcWorld grpc{.rank = facts_.rank,
                    .generation = table.generation,
                    .addresses = table.addresses,
-                   .secret = GenerationSecret(options_.token, table.generation, table.salt)};
+                   .secret = GenerationSecret(options_.token, table.generation, table.salt),
+                   .hosts = std::move(memory_keys)};
     RT_ASSIGN_OR_RETURN(world->transport, ConnectGrpc(std::move(listener_), grpc));
     return {};
   }

@@ -44,6 +44,7 @@ struct JoinOptions {
   std::string build = BuildVersion();
   // Ranks with the same one are of one host; empty: host_identity.h.
   std::string host_key;
+  bool shared_memory = true;  // between ranks of one host; false: all messages go over sockets
   // For how long nobody may know the master's name, or the way to it. In a Kubernetes job give it
   // the whole join timeout: there a name appears when its pod runs.
   std::chrono::milliseconds name_timeout{4'000};

@@ -30,6 +30,7 @@ void Encode(const RankFacts& facts, RankFactsMessage* to) {
   to->set_instance(facts.instance);
   to->set_host_name(facts.host_name);
   to->set_host_key(facts.host_key);
+  to->set_memory_key(facts.memory_key);
   to->set_pid(facts.pid);
   to->set_own_address(facts.own_address);
   to->set_master_address(facts.master_address);
@@ -38,8 +39,9 @@ void Encode(const RankFacts& facts, RankFactsMessage* to) {
 }
 
 StatusOr<RankFacts> Decode(const RankFactsMessage& from) {
-  for (const std::string* text : {&from.instance(), &from.host_name(), &from.host_key(),
-                                  &from.own_address(), &from.master_address()}) {
+  for (const std::string* text :
+       {&from.instance(), &from.host_name(), &from.host_key(), &from.memory_key(),
+        &from.own_address(), &from.master_address()}) {
     if (text->size() > kMaxTextBytes) return InvalidArgument("a name that is too long");
   }
   if (from.world_size() < 1 || from.world_size() > kMaxWorldSize ||
@@ -52,6 +54,7 @@ StatusOr<RankFacts> Decode(const RankFactsMessage& from) {
                   .instance = from.instance(),
                   .host_name = from.host_name(),
                   .host_key = from.host_key(),
+                  .memory_key = from.memory_key(),
                   .pid = from.pid(),
                   .own_address = from.own_address(),
                   .master_address = from.master_address(),

@@ -10,16 +10,36 @@ void CompletionQueue::Put(Completion completion) {
   // With the lock held: without it, the owner could take this completion, be content, and destroy
   // the queue before it is notified.
   not_empty_.NotifyOne();
+  if (helping_ != nullptr) helping_->Interrupt();
+}
+
+void CompletionQueue::UseHelper(const std::shared_ptr<CompletionHelper>& helper) {
+  MutexLock lock(&mutex_);
+  if (helper_ != helper) helper_ = helper;
 }
 
 bool CompletionQueue::Next(Completion* completion, Deadline deadline) {
-  MutexLock lock(&mutex_);
-  while (completions_.empty()) {
-    if (!not_empty_.WaitUntil(&mutex_, deadline) && completions_.empty()) return false;
+  for (bool helps = true;;) {
+    std::shared_ptr<CompletionHelper> helper;
+    uint32_t moment = 0;
+    {
+      MutexLock lock(&mutex_);
+      while (completions_.empty() && (helper_ == nullptr || !helps)) {
+        if (!not_empty_.WaitUntil(&mutex_, deadline) && completions_.empty()) return false;
+      }
+      if (!completions_.empty()) {
+        *completion = std::move(completions_.front());
+        completions_.pop_front();
+        return true;
+      }
+      helper = helping_ = helper_;
+      moment = helper->Moment();
+    }
+    helps = helper->Help(moment, deadline);
+    MutexLock lock(&mutex_);
+    helping_ = nullptr;
+    if (completions_.empty() && std::chrono::steady_clock::now() >= deadline) return false;
   }
-  *completion = std::move(completions_.front());
-  completions_.pop_front();
-  return true;
 }
 
 }  // namespace ringtail

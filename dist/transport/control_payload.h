@@ -4,17 +4,28 @@
 #define RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/status.h"
 #include "dist/transport/byte_cursor.h"
 #include "dist/transport/frame.h"
+#include "dist/transport/shared_segment.h"
 
 namespace ringtail {
+
+// The part of a segment that a peer may map: its ring to the rank that offers.
+struct SharedMemoryOffer {
+  SegmentName segment;
+  uint64_t offset = 0;
+  uint64_t ring_bytes = 0;
+};
 
 struct Hello {
   int rank = 0, peer = 0, world_size = 0;
   std::string proof;
+  std::optional<SharedMemoryOffer> shared;
+  bool shares = false;
 };
 
 // What proves that `hello` comes from who knows the secret of `generation`; only ever from `rank`

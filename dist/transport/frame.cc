@@ -65,6 +65,12 @@ std::array<std::byte, kFrameHeaderBytes> EncodeHeader(const FrameHeader& header)
   return bytes;
 }
 
+uint32_t AnnouncedPayload(std::span<const std::byte, kFrameHeaderBytes> bytes) {
+  Wire wire;
+  std::memcpy(&wire, bytes.data(), sizeof(wire));
+  return wire.payload_bytes;
+}
+
 StatusOr<FrameHeader> DecodeHeader(std::span<const std::byte, kFrameHeaderBytes> bytes) {
   Wire wire;
   std::memcpy(&wire, bytes.data(), sizeof(wire));

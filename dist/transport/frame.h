@@ -60,6 +60,9 @@ inline constexpr uint32_t kMaxControlPayloadBytes = 4096;
 
 std::array<std::byte, kFrameHeaderBytes> EncodeHeader(const FrameHeader& header);
 
+// The payload bytes that a header announces, which has not been checked yet.
+uint32_t AnnouncedPayload(std::span<const std::byte, kFrameHeaderBytes> bytes);
+
 // DataLoss if `bytes` are no header: magic, checksum, kind, flags, reserved bytes, a payload that
 // the kind does not have, or one that reaches beyond its message.
 StatusOr<FrameHeader> DecodeHeader(std::span<const std::byte, kFrameHeaderBytes> bytes);

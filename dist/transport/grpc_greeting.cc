@@ -31,7 +31,7 @@ void GrpcTransport::Dial(int peer) {
   const auto stream = std::make_shared<DialledStream>(
       DialGrpc(world_.addresses[peer], server_->options), server_->queue.get(), this);
   stream->peer = peer;
-  stream->WriteFirst(HelloFrame(peer));
+  stream->WriteFirst(HelloFrame(peer, shared_ != nullptr && shared_->MayShareWith(peer)));
   Remember(stream);
   stream->Start();
 }
@@ -69,10 +69,21 @@ void GrpcTransport::LimitStrangers(AcceptedStream* latest) {
   }
 }
 
-OutgoingFrame GrpcTransport::HelloFrame(int peer) const {
-  Hello hello{.rank = rank(), .peer = peer, .world_size = world_size()};
+OutgoingFrame GrpcTransport::HelloFrame(int peer, bool offer, bool shares) const {
+  Hello hello{.rank = rank(), .peer = peer, .world_size = world_size(), .shares = shares};
   hello.proof = HelloProof(world_.secret, world_.generation, hello);
+  if (offer) hello.shared = shared_->OfferTo(peer);
   return ControlFrame(FrameKind::kHello, world_.generation, HelloPayload(hello));
+}
+
+// The peer's memory, if it offers some and we can have it.
+std::unique_ptr<PeerMemory> GrpcTransport::MapOffer(const Hello& hello) const {
+  if (!hello.shared || shared_ == nullptr || !shared_->MayShareWith(hello.rank)) return nullptr;
+  StatusOr<PeerMemory> memory = PeerMemory::Map(*hello.shared);
+  if (memory.ok()) return std::make_unique<PeerMemory>(*std::move(memory));
+  LogWarning(fmt::format("rank {} talks to rank {} over a socket, not through shared memory: {}",
+                         rank(), hello.rank, memory.status().message()));
+  return nullptr;
 }
 
 StatusOr<Hello> GrpcTransport::ReadHello(ByteCursor* bytes) const {
@@ -111,11 +122,22 @@ Status GrpcTransport::CheckStranger(const Hello& hello) {
   return {};
 }
 
-// The first message of a stream. False: this is nobody to talk to.
+// The first message of a stream; and of one whose rank shares memory with us, the first two:
+//
+//   dials     hello, an offer ──────────────────> maps it
+//             maps it <────────────────────────── hello, an offer
+//             hello, shares or not ─────────────>
+//
+// False: this is nobody to talk to, or not yet.
 bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
   const StatusOr<Hello> hello = ReadHello(bytes);
   if (stream->peer >= 0) {  // the answer of a rank that we have dialled
     if (hello.ok() && hello->rank == stream->peer) {
+      if (hello->shared) {
+        auto memory = MapOffer(*hello);
+        stream->WriteFirst(HelloFrame(stream->peer, false, memory != nullptr));
+        if (memory != nullptr) shared_->Start(stream->peer, std::move(*memory));
+      }
       Admit(stream, stream->peer);
       return true;
     }
@@ -136,8 +158,15 @@ bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
     accepted->Refuse(status.message());
     return false;
   }
+  const bool confirms = stream->memory != nullptr;  // the third frame
+  if (!confirms) {
+    stream->memory = MapOffer(*hello);
+    stream->WriteFirst(HelloFrame(hello->rank, stream->memory != nullptr));
+    if (stream->memory != nullptr) return false;  // until it has tried to map ours
+  }
   accepted->EndLimit();
-  stream->WriteFirst(HelloFrame(hello->rank));
+  if (confirms && hello->shares) shared_->Start(hello->rank, std::move(*stream->memory));
+  stream->memory.reset();
   Admit(stream, hello->rank);
   return true;
 }
@@ -145,7 +174,8 @@ bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
 void GrpcTransport::Admit(GrpcStream* stream, int peer) {
   stream->peer = peer;
   stream->greeted = true;
-  stream->Attach(messages_[peer].get());
+  const bool carried = Carried(peer);  // by shared memory: the stream has nothing to write
+  if (!carried) stream->Attach(messages_[peer].get());
   bool closing = false;
   {
     MutexLock lock(&mutex_);
@@ -154,7 +184,9 @@ void GrpcTransport::Admit(GrpcStream* stream, int peer) {
     closing = closing_;
     changed_.NotifyAll();
   }
-  if (closing) stream->CloseAfterWriting();  // it came too late to be told with the others
+  if (!closing) return;
+  if (carried) stream->Attach(messages_[peer].get());
+  stream->CloseAfterWriting();  // it came too late to be told with the others
 }
 
 }  // namespace ringtail

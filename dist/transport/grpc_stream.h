@@ -29,6 +29,7 @@
 #include "core/mutex.h"
 #include "dist/transport/byte_cursor.h"
 #include "dist/transport/peer_messages.h"
+#include "dist/transport/shared_memory.h"
 #include "dist/transport/transport.grpc.pb.h"
 
 namespace ringtail {
@@ -82,6 +83,7 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   // The observer's own notes. It is called by one thread at a time for each stream.
   int peer = -1;
   std::atomic<bool> greeted = false;
+  std::unique_ptr<PeerMemory> memory;  // mapped, if the peer will share ours, too
 
  protected:
   // cancellable: from the beginning, and not only once it has started.

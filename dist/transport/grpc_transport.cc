@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/logging.h"
 #include "core/thread_budget.h"
 #include "dist/transport/control_payload.h"
 #include "dist/transport/grpc_world.h"
@@ -25,6 +26,27 @@ GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld
                             ? nullptr
                             : std::make_unique<PeerMessages>(peer, world_.generation, ending_));
   }
+  ShareMemory();
+}
+
+// With the ranks of this host.
+void GrpcTransport::ShareMemory() {
+  if (world_.hosts.empty() || world_.hosts[rank()].empty()) return;
+  std::map<int, PeerMessages*> neighbours;
+  for (int peer = 0; peer < world_size(); ++peer) {
+    if (peer != rank() && world_.hosts[peer] == world_.hosts[rank()]) {
+      neighbours.emplace(peer, messages_[peer].get());
+    }
+  }
+  if (neighbours.empty()) return;
+  auto shared = SharedMemory::Create(
+      neighbours, [this](int peer, const Status& status) { OnPeerError(peer, status); });
+  if (shared.ok()) {
+    shared_ = *std::move(shared);
+  } else {
+    LogWarning(fmt::format("rank {} talks to the ranks of its host over sockets: {}", rank(),
+                           shared.status().message()));
+  }
 }
 
 GrpcTransport::~GrpcTransport() {
@@ -40,6 +62,7 @@ GrpcTransport::~GrpcTransport() {
   closer.join();
   server_->queue->Shutdown();
   for (std::thread& thread : io_threads_) thread.join();
+  if (shared_ != nullptr) shared_->Stop();
   server_->server.reset();
 }
 
@@ -62,7 +85,10 @@ Status GrpcTransport::Connect() {
     while (in_time && !closing_ && greeted_ + 1 < world_size()) {
       in_time = changed_.WaitUntil(&mutex_, deadline);
     }
-    if (!closing_ && greeted_ + 1 == world_size()) return {};
+    if (!closing_ && greeted_ + 1 == world_size()) {
+      if (shared_ != nullptr) shared_->CloseSegment();
+      return {};
+    }
     for (int peer = 0; peer < world_size(); ++peer) {
       if (peer == rank() || connected_[peer] != nullptr) continue;
       missing +=
@@ -76,6 +102,8 @@ Status GrpcTransport::Connect() {
 
 void GrpcTransport::EndWith(const Status& cause, const OutgoingFrame& last) {
   if (!ending_->Set(cause)) return;
+  // What is in the rings stays there to be read; `last` goes over the streams.
+  if (shared_ != nullptr) shared_->StopFrames();
   for (const auto& messages : messages_) {
     if (messages != nullptr) messages->End(last);
   }
@@ -86,7 +114,9 @@ void GrpcTransport::EndWith(const Status& cause, const OutgoingFrame& last) {
     closing_ = true;
   }
   for (const auto& stream : streams) {
-    if (stream != nullptr) stream->CloseAfterWriting();
+    if (stream == nullptr) continue;
+    stream->Attach(messages_[stream->peer].get());
+    stream->CloseAfterWriting();
   }
   MutexLock lock(&mutex_);
   closer_ = std::thread([this] {
@@ -128,12 +158,14 @@ std::shared_ptr<GrpcStream> GrpcTransport::StreamOf(int peer) {
 }
 
 void GrpcTransport::Pump(int peer) {
+  if (Carried(peer)) return shared_->Pump(peer);
   if (const auto stream = StreamOf(peer)) stream->Pump();
 }
 
 void GrpcTransport::Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
                          CompletionTarget done) {
   RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
+  if (shared_ != nullptr) done.queue->UseHelper(shared_);
   const Status status =
       messages_[peer]->Send(std::make_shared<SendOperation>(peer, label, bytes, done, ending_));
   if (!status.ok()) Abort(status);
@@ -143,6 +175,7 @@ void GrpcTransport::Send(int peer, const MessageLabel& label, std::span<const st
 void GrpcTransport::Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
                             CompletionTarget done) {
   RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
+  if (shared_ != nullptr) done.queue->UseHelper(shared_);
   const Status status =
       messages_[peer]->Receive({.peer = peer, .label = label, .bytes = bytes, .done = done});
   if (!status.ok()) Abort(status);
@@ -154,15 +187,17 @@ void GrpcTransport::Receive(int peer, const MessageLabel& label, std::span<std::
 void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
   if (!stream->greeted && !Greet(stream, bytes)) return;
   PeerMessages& messages = *messages_[stream->peer];
-  const Status status = messages.OnFrames(bytes);
-  const PeerMessages::PeerState state = messages.peer_state();
-  if (!status.ok()) {
-    // What a peer has told us goes on as it is: the rank that it comes from is in it.
-    End(status,
-        state == PeerMessages::PeerState::kStopped ? status : AbortSeenByPeer(rank(), status));
-  }
-  if (state == PeerMessages::PeerState::kLeft) stream->CloseAfterWriting();
+  const Status status =
+      Carried(stream->peer) ? shared_->Deliver(stream->peer, bytes) : messages.OnFrames(bytes);
+  if (!status.ok()) OnPeerError(stream->peer, status);
+  if (messages.peer_state() == PeerMessages::PeerState::kLeft) stream->CloseAfterWriting();
   stream->Pump();
+}
+
+void GrpcTransport::OnPeerError(int peer, const Status& status) {
+  // What a peer has told us goes on as it is: the rank that it comes from is in it.
+  const bool told = messages_[peer]->peer_state() == PeerMessages::PeerState::kStopped;
+  End(status, told ? status : AbortSeenByPeer(rank(), status));
 }
 
 void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {

@@ -64,6 +64,9 @@ struct GrpcWorld {
   uint32_t generation = 0;             // of the world; the same on every rank
   std::vector<std::string> addresses;  // of every rank's listener, by rank
   std::string secret;  // of this generation; hellos prove that ranks know it. Empty: none needed
+  // By rank: ranks with the same key, if it is not empty, exchange messages through shared memory
+  // (shared_segment.h ThisHostKey). Empty: none do.
+  std::vector<std::string> hosts;
 };
 
 // Waits until this rank is connected to every other. DeadlineExceeded with the ranks and addresses

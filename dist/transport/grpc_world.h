@@ -19,6 +19,7 @@
 #include "dist/transport/log_limiter.h"
 #include "dist/transport/operation.h"
 #include "dist/transport/peer_messages.h"
+#include "dist/transport/shared_memory.h"
 
 namespace ringtail {
 
@@ -46,7 +47,11 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   void Dial(int peer) RT_EXCLUDES(mutex_);
   void AcceptNext() RT_EXCLUDES(mutex_);
   void LimitStrangers(AcceptedStream* latest) RT_EXCLUDES(mutex_);
-  OutgoingFrame HelloFrame(int peer) const;
+  void ShareMemory();
+  bool Carried(int peer) const { return shared_ != nullptr && shared_->Carries(peer); }
+  std::unique_ptr<PeerMemory> MapOffer(const Hello& hello) const;
+  void OnPeerError(int peer, const Status& status);
+  OutgoingFrame HelloFrame(int peer, bool offer, bool shares = false) const;
   StatusOr<Hello> ReadHello(ByteCursor* bytes) const;
   bool Greet(GrpcStream* stream, ByteCursor* bytes) RT_EXCLUDES(mutex_);
   Status CheckStranger(const Hello& hello) RT_EXCLUDES(mutex_);
@@ -62,6 +67,7 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   // By rank; none for this one.
   std::vector<std::unique_ptr<PeerMessages>> messages_;
+  std::shared_ptr<SharedMemory> shared_;  // none: all goes over streams
 
   Mutex mutex_;
   ConditionVariable changed_;

@@ -6,13 +6,15 @@
 
 #include "core/check.h"
 #include "dist/transport/in_process.h"
+#include "dist/transport/shared_segment.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
 
 void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 
-World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options) {
+World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options,
+                    const std::vector<std::string>& hosts) {
   const int world_size = static_cast<int>(listen_at.size());
   std::vector<std::unique_ptr<GrpcListener>> listeners;
   std::vector<std::string> addresses;
@@ -22,8 +24,9 @@ World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions
   }
   World world(world_size);
   OnEveryRank(world_size, [&](int rank) {
-    world[rank] = std::move(*ConnectGrpc(std::move(listeners[rank]),
-                                         {.rank = rank, .generation = 1, .addresses = addresses}));
+    world[rank] = std::move(
+        *ConnectGrpc(std::move(listeners[rank]),
+                     {.rank = rank, .generation = 1, .addresses = addresses, .hosts = hosts}));
   });
   return world;
 }
@@ -42,9 +45,25 @@ World MakeUnixWorld(int world_size) {
   return MakeGrpcWorld(addresses, {.io_threads = 2});
 }
 
+World MakeSharedMemoryWorld(int world_size) {
+  return MakeGrpcWorld(std::vector<std::string>(world_size, "127.0.0.1:0"), {},
+                       std::vector<std::string>(world_size, ThisHostKey()));
+}
+
+World MakeTwoHostWorld(int world_size) {
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < world_size; ++rank) {
+    hosts.push_back(rank % 2 == 0 ? ThisHostKey() : "another");
+  }
+  return MakeGrpcWorld(std::vector<std::string>(world_size, "127.0.0.1:0"), {}, hosts);
+}
+
 std::vector<WorldKind> AllWorldKinds() {
-  return {
-      {"in_process", MakeInProcessWorld}, {"tcp", MakeTcpWorld}, {"unix_socket", MakeUnixWorld}};
+  return {{"in_process", MakeInProcessWorld},
+          {"tcp", MakeTcpWorld},
+          {"unix_socket", MakeUnixWorld},
+          {"shared_memory", MakeSharedMemoryWorld},
+          {"two_hosts", MakeTwoHostWorld}};
 }
 
 Deadline TestDeadline() { return std::chrono::steady_clock::now() + std::chrono::minutes(5); }

@@ -23,9 +23,12 @@ struct WorldKind {
 void PrintTo(const WorldKind& kind, std::ostream* out);
 
 // Over gRPC, with a listener for each address.
-World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options);
+World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options,
+                    const std::vector<std::string>& hosts = {});
 World MakeTcpWorld(int world_size);   // loopback
 World MakeUnixWorld(int world_size);  // sockets in a temporary folder, two threads each
+World MakeSharedMemoryWorld(int world_size);
+World MakeTwoHostWorld(int world_size);  // even ranks share memory, odd ranks share memory
 
 // All of them; the same tests hold for each.
 std::vector<WorldKind> AllWorldKinds();
