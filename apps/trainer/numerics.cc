@@ -22,7 +22,7 @@ std::string Numerics::Describe() const {
 }
 
 std::string UsedAlgorithms() { return AlgorithmChoices::Shared().Used(); }
-Status KeepAlgorithms(const std::string& used) { return AlgorithmChoices::Shared().KeepAll(used); }
+Status TakeAlgorithms(const std::string& used) { return AlgorithmChoices::Shared().KeepAll(used); }
 
 Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(SelectedKernelIsa())}; }
 
@@ -49,7 +49,7 @@ Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
 void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
   const auto it = metadata.find(kAlgorithmsKey);
   if (it == metadata.end()) return;
-  const Status status = KeepAlgorithms(it->second);
+  const Status status = TakeAlgorithms(it->second);
   if (status.ok()) return;
   LogWarning(
       fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "

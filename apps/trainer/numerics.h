@@ -29,7 +29,7 @@ void KeepAlgorithms(const std::map<std::string, std::string>& metadata);
 
 // The same for another rank: what it uses, and to use that here.
 std::string UsedAlgorithms();
-Status KeepAlgorithms(const std::string& used);
+Status TakeAlgorithms(const std::string& used);
 
 }  // namespace ringtail
 

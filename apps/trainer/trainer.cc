@@ -188,7 +188,7 @@ Status Trainer::PreparePhases() {
   if (world_->leads()) RT_RETURN_IF_ERROR(set_up());
   RT_ASSIGN_OR_RETURN(const std::string algorithms, world_->ShareText(UsedAlgorithms()));
   if (world_->leads()) return OkStatus();
-  RT_RETURN_IF_ERROR(KeepAlgorithms(algorithms));
+  RT_RETURN_IF_ERROR(TakeAlgorithms(algorithms));
   return set_up();
 }
 
