@@ -131,7 +131,7 @@ StatusOr<bool> SharedMemory::ReadAll(Link* link) {
     std::array<std::byte, kFrameHeaderBytes> header;
     RingReader::Pieces pieces = link->reader.Next(std::min(available, header.size()));
     ByteCursor head(pieces);
-    if (!head.Read(header)) return DataLoss("half a frame in its ring");
+    if (!head.Read(header)) return DataLoss("half a frame in its ring");  // never published so
     const size_t frame = kFrameHeaderBytes + AnnouncedPayload(header);
     if (frame > available) return DataLoss("half a frame in its ring");
     pieces = link->reader.Next(frame);
@@ -141,23 +141,27 @@ StatusOr<bool> SharedMemory::ReadAll(Link* link) {
   }
 }
 
+void SharedMemory::Report(int peer, const Status& status) {
+  on_error_(peer, status.Annotate(fmt::format("shared memory with rank {}", peer)));
+}
+
 bool SharedMemory::Pull(int peer, Link* link) {
   if (!link->started || link->broken || frames_stopped_ || !link->reading.TryTake()) return false;
   const StatusOr<bool> any = ReadAll(link);
-  link->broken = !any.ok();
+  if (!any.ok()) link->broken = true;
   link->reading.GiveBack();
-  if (!any.ok()) {
-    on_error_(peer, any.status());
-    return true;
-  }
-  return *any;
+  if (!any.ok()) Report(peer, any.status());
+  return !any.ok() || *any;
 }
 
 Status SharedMemory::Deliver(int peer, ByteCursor* bytes) {
   Link& link = *links_.at(peer);
   link.reading.Take();
   Status status;
-  if (!link.broken && !frames_stopped_) status = ReadAll(&link).status();
+  if (!link.broken && !frames_stopped_) {
+    const StatusOr<bool> any = ReadAll(&link);
+    if (!any.ok()) status = any.status();
+  }
   if (status.ok()) status = link.messages->OnFrames(bytes);
   link.reading.GiveBack();
   return status;
@@ -187,7 +191,7 @@ void SharedMemory::Pump(int peer, Link* link) {
     link->writing.GiveBack();
     if (!status.ok()) {
       link->broken = true;
-      return on_error_(peer, status);
+      return Report(peer, status);
     }
   }
 }

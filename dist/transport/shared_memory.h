@@ -134,7 +134,7 @@ class SharedMemory : public CompletionHelper {
   StatusOr<bool> ReadAll(Link* link);
   void Pump(int peer, Link* link);
   Status WriteAll(Link* link);
-  Status Check(int peer, Link* link, const Status& status);
+  void Report(int peer, const Status& status);
 
   const OnError on_error_;
   SharedMapping first_page_;
