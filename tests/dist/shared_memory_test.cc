@@ -208,6 +208,7 @@ class HostilePeerTest : public ::testing::Test {
     return error_;
   }
 
+  CompletionQueue queue_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   PeerMessages messages_{1, 0, ending_};
   std::shared_ptr<SharedMemory> shared_;
@@ -227,11 +228,10 @@ TEST_F(HostilePeerTest, AHeadThatCannotBe) {
 
 TEST_F(HostilePeerTest, ATailThatCannotBe) {
   TheirHeader()->tail.store(12345);
-  CompletionQueue queue;
   const std::vector<std::byte> bytes(100);
   ASSERT_TRUE(messages_
-                  .Send(std::make_shared<SendOperation>(1, Label(1), bytes,
-                                                        CompletionTarget{.queue = &queue}, ending_))
+                  .Send(std::make_shared<SendOperation>(
+                      1, Label(1), bytes, CompletionTarget{.queue = &queue_}, ending_))
                   .ok());
   shared_->Pump(1);
   EXPECT_THAT(Error().message(), AllOf(HasSubstr("shared memory with rank 1"),
