@@ -17,9 +17,9 @@
 // rings once more before it does anything else.
 //
 // While the caller's thread adds up what has come, it is awake and does not look; but it will be
-// back in a moment. Waking the other thread for that moment would cost more than it gains (on two
-// cores a third of the throughput), so kBack says "I shall be back", and then nobody is woken. The
-// thread that is not woken sees to it that the word is kept (shared_memory.cc).
+// back in a moment. Waking the other thread for that moment costs more than it gains (two ranks on
+// two cores: a third of the throughput), so kBack says "I shall be back", and then nobody is woken.
+// The thread that is not woken sees to it that the word is kept (shared_memory.cc).
 //
 // Thread-safety: any thread of any process. A peer that writes nonsense here can wake us for
 // nothing or leave us asleep (until the next look, see the caller), and no more.

@@ -21,7 +21,7 @@ constexpr uint64_t kMaxOffset = uint64_t{1} << 40;
 // Nobody sleeps longer without looking: should a peer forget to ring, it is only slow.
 constexpr std::chrono::seconds kLongestSleep{1};
 
-// Measured on two and four ranks: smaller chunks wake too often, larger rings fall out of the cache.
+// By measurement with two and four ranks on two cores (README.md).
 constexpr size_t kRingBytes = 1 << 20;
 constexpr size_t kChunkBytes = 512 << 10;
 // How often a thread that waits for completions looks, with enough cores for all ranks of the host,
@@ -36,6 +36,8 @@ constexpr size_t kFramesOverhead = 20 << 10;
 RingHeader* HeaderIn(const SharedMapping& ring) {
   return reinterpret_cast<RingHeader*>(ring.bytes().data());
 }
+
+std::string Where(int peer) { return fmt::format("shared memory with rank {}", peer); }
 
 }  // namespace
 
@@ -97,7 +99,7 @@ StatusOr<PeerMemory> PeerMemory::Map(const SharedMemoryOffer& offer) {
 
 void SharedMemory::Start(int peer, PeerMemory memory) {
   Link& link = *links_.at(peer);
-  RT_CHECK(!link.started, "a peer starts once");
+  if (link.starting.exchange(true)) return;  // a second stream that claims to be this peer
   link.peer_memory = std::move(memory);
   link.bell = BellIn(link.peer_memory.first_page);
   link.writer = RingWriter(HeaderIn(link.peer_memory.slot),
@@ -120,20 +122,20 @@ bool SharedMemory::Carries(int peer) const {
 // ---- from the peers -----------------------------------------------------------------------------
 
 // The turn to read is held.
-StatusOr<bool> SharedMemory::ReadAll(Link* link) {
-  bool any = false;
-  for (;;) {
-    RT_ASSIGN_OR_RETURN(const size_t available, link->reader.Available());
+StatusOr<bool> SharedMemory::ReadAll(int peer, Link* link) {
+  for (bool any = false;; any = true) {
+    const StatusOr<size_t> unread = link->reader.Available();
+    if (!unread.ok()) return unread.status().Annotate(Where(peer));
+    const size_t available = *unread;
     if (available == 0) return any;
-    any = true;
     // One frame, so that its room is free again as soon as it has been read. Its length is only
     // looked at here; what counts is the copy of the header that OnFrames checks.
     std::array<std::byte, kFrameHeaderBytes> header;
     RingReader::Pieces pieces = link->reader.Next(std::min(available, header.size()));
     ByteCursor head(pieces);
-    if (!head.Read(header)) return DataLoss("half a frame in its ring");
-    const size_t frame = kFrameHeaderBytes + AnnouncedPayload(header);
-    if (frame > available) return DataLoss("half a frame in its ring");
+    const bool whole = head.Read(header);
+    const size_t frame = kFrameHeaderBytes + (whole ? AnnouncedPayload(header) : 0);
+    if (frame > available) return DataLoss(Where(peer) + ": half a frame");  // never published so
     pieces = link->reader.Next(frame);
     ByteCursor cursor(pieces);
     RT_RETURN_IF_ERROR(link->messages->OnFrames(&cursor));
@@ -143,21 +145,21 @@ StatusOr<bool> SharedMemory::ReadAll(Link* link) {
 
 bool SharedMemory::Pull(int peer, Link* link) {
   if (!link->started || link->broken || frames_stopped_ || !link->reading.TryTake()) return false;
-  const StatusOr<bool> any = ReadAll(link);
-  link->broken = !any.ok();
+  const StatusOr<bool> any = ReadAll(peer, link);
+  if (!any.ok()) link->broken = true;
   link->reading.GiveBack();
-  if (!any.ok()) {
-    on_error_(peer, any.status());
-    return true;
-  }
-  return *any;
+  if (!any.ok()) on_error_(peer, any.status());
+  return !any.ok() || *any;
 }
 
 Status SharedMemory::Deliver(int peer, ByteCursor* bytes) {
   Link& link = *links_.at(peer);
   link.reading.Take();
   Status status;
-  if (!link.broken && !frames_stopped_) status = ReadAll(&link).status();
+  if (!link.broken && !frames_stopped_) {
+    const StatusOr<bool> any = ReadAll(peer, &link);
+    if (!any.ok()) status = any.status();
+  }
   if (status.ok()) status = link.messages->OnFrames(bytes);
   link.reading.GiveBack();
   return status;
@@ -187,7 +189,7 @@ void SharedMemory::Pump(int peer, Link* link) {
     link->writing.GiveBack();
     if (!status.ok()) {
       link->broken = true;
-      return on_error_(peer, status);
+      return on_error_(peer, status.Annotate(Where(peer)));
     }
   }
 }

@@ -36,6 +36,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/mutex.h"
 #include "core/status.h"
@@ -109,7 +110,8 @@ class SharedMemory : public CompletionHelper {
 
   struct Link {
     PeerMessages* messages = nullptr;
-    uint64_t offset = 0;                // of the ring from the peer, in our segment
+    uint64_t offset = 0;  // of the ring from the peer, in our segment
+    std::atomic<bool> starting = false;
     std::atomic<bool> started = false;  // what follows stays as it is
     std::atomic<bool> broken = false;   // the peer has written nonsense
     SharedMapping our_slot;
@@ -131,10 +133,9 @@ class SharedMemory : public CompletionHelper {
   void WatchCaller() RT_EXCLUDES(mutex_);
   bool Poll();
   bool Pull(int peer, Link* link);
-  StatusOr<bool> ReadAll(Link* link);
+  StatusOr<bool> ReadAll(int peer, Link* link);  // true: there was something
   void Pump(int peer, Link* link);
   Status WriteAll(Link* link);
-  Status Check(int peer, Link* link, const Status& status);
 
   const OnError on_error_;
   SharedMapping first_page_;
