@@ -120,9 +120,7 @@ TEST(Strangers, SilentConnectionsDelayNobodyAndAreClosed) {
 
 class Stream {
  public:
-  explicit Stream(int port)
-      : stub_(RendezvousService::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
-                                                             grpc::InsecureChannelCredentials()))) {
+  explicit Stream(int port) : stub_(RendezvousService::NewStub(Channel(port))) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(3));
     context_.set_wait_for_ready(true);
     stream_ = stub_->Join(&context_);
@@ -137,6 +135,13 @@ class Stream {
   }
 
  private:
+  static std::shared_ptr<grpc::Channel> Channel(int port) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+    return grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port),
+                                     grpc::InsecureChannelCredentials(), arguments);
+  }
+
   grpc::ClientContext context_;
   const std::unique_ptr<RendezvousService::Stub> stub_;
   std::unique_ptr<grpc::ClientReaderWriter<SealedMessage, SealedMessage>> stream_;
