@@ -33,8 +33,9 @@ void SetCommonArguments(const GrpcOptions& options, const Set& set) {
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);        // and whoever gets them does not mind
 }
 
-// A port on which nobody can be taken in any more is closed for good by gRPC. So that a few hundred
-// silent connections do not get there: as many files as the system lets us have.
+// gRPC 1.51 stops accepting at a port for good when there is no file descriptor left (so its source
+// reads), and strangers' connections take one each for up to kStrangerLimit. This only makes room:
+// as many files as the system lets us have.
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;

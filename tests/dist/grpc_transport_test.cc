@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/check.h"
-
+#include "dist/transport/control_payload.h"
 #include "tests/dist/test_world.h"
 #include "tests/testing/process.h"
 
@@ -81,12 +81,14 @@ Status MeetStranger(GrpcWorld stranger) {
   std::jthread ranks([&] {
     const auto wrong = ConnectGrpc(Listen(), stranger);
     if (!wrong.ok()) turned_away = wrong.status();
-    const auto right =
-        ConnectGrpc(std::move(one), {.rank = 1, .generation = 5, .addresses = addresses});
+    const auto right = ConnectGrpc(
+        std::move(one),
+        {.rank = 1, .generation = 5, .addresses = addresses, .secret = "the world's secret"});
     EXPECT_TRUE(right.ok()) << right.status().ToString();
   });
-  const auto host =
-      ConnectGrpc(std::move(zero), {.rank = 0, .generation = 5, .addresses = addresses});
+  const auto host = ConnectGrpc(
+      std::move(zero),
+      {.rank = 0, .generation = 5, .addresses = addresses, .secret = "the world's secret"});
   EXPECT_TRUE(host.ok()) << host.status().ToString();
   ranks.join();
   return turned_away;
@@ -100,6 +102,24 @@ TEST(GrpcTransport, ARankOfAnotherWorldIsTurnedAwayAndToldWhy) {
                     HasSubstr("this is generation 5 of the job, not 4")));
   status = MeetStranger({.rank = 1, .generation = 5, .addresses = {"", "unused", "unused"}});
   EXPECT_THAT(status.message(), HasSubstr("this world has 2 ranks, not 3"));
+}
+
+TEST(GrpcTransport, WhoDoesNotKnowTheSecretIsTurnedAway) {
+  for (const std::string secret : {"", "another secret"}) {
+    const Status status =
+        MeetStranger({.rank = 1, .generation = 5, .addresses = {"", "unused"}, .secret = secret});
+    EXPECT_THAT(status.message(), HasSubstr("whoever speaks does not know the job's secret"));
+  }
+}
+
+TEST(GrpcTransport, AHelloProvesTheSecretForItsOwnDirectionAndWorldAlone) {
+  const Hello hello{.rank = 2, .peer = 1, .world_size = 4};
+  const std::string proof = HelloProof("secret", 5, hello);
+  EXPECT_EQ(proof.size(), 32U);
+  EXPECT_NE(proof, HelloProof("secret", 5, {.rank = 1, .peer = 2, .world_size = 4}));
+  EXPECT_NE(proof, HelloProof("secret", 6, hello));
+  EXPECT_NE(proof, HelloProof("secreT", 5, hello));
+  EXPECT_EQ(HelloProof("", 5, hello), "");
 }
 
 // Bytes that are no HTTP/2, and connections that say nothing.

@@ -203,20 +203,29 @@ TEST(JoinWorld, AnotherTokenIsTurnedAwayAndDisturbsNobody) {
 // ---- ranks and hosts that are not there ---------------------------------------------------------
 
 TEST(JoinWorld, AMissingRankIsNamedToAllRanks) {
-  const ReservedPort port;
-  std::vector<JoinOptions> options;
-  for (const int rank : {0, 1, 3}) {
-    options.push_back(TestJoinOptions(rank, 4, port.number()));
-    options.back().refusal_grace = std::chrono::milliseconds(0);
-  }
-  // Until the others are there, whatever the load, and no longer: the clock of rank 0 counts, and
-  // it has this rank, 1 and 3, before it is over.
-  options[0].join_timeout = std::chrono::milliseconds(5000);
-  for (const auto& rank : JoinAll(options)) {
-    ASSERT_FALSE(rank.ok());
-    EXPECT_EQ(rank.status().code(), StatusCode::kDeadlineExceeded);
-    EXPECT_THAT(rank.status().message(),
-                AllOf(HasSubstr("2 of 4"), HasSubstr("not come within 5 s")));
+  // On a loaded machine more than the missing one may be late: then once more, with more time.
+  for (std::chrono::seconds timeout(1);; timeout *= 4) {
+    const ReservedPort port;
+    std::vector<JoinOptions> options;
+    for (const int rank : {0, 1, 3}) {
+      options.push_back(TestJoinOptions(rank, 4, port.number()));
+      options.back().join_timeout = timeout;
+      options.back().refusal_grace = std::chrono::milliseconds(0);
+    }
+    const auto ranks = JoinAll(options);
+    for (const auto& rank : ranks) ASSERT_FALSE(rank.ok());
+    const std::string expected = "rank 2 of 4 has not come within " +
+                                 std::to_string(timeout.count()) + " s; here are 0 (" + HostName() +
+                                 "), 1 (" + HostName() + "), 3 (" + HostName() + ")";
+    const bool all_came = ranks[0].status().message() == expected &&
+                          ranks[1].status().message() == ranks[0].status().message() &&
+                          ranks[2].status().message() == ranks[0].status().message();
+    if (!all_came && timeout < std::chrono::minutes(1)) continue;
+    for (const auto& rank : ranks) {
+      EXPECT_EQ(rank.status().message(), expected);
+      EXPECT_EQ(rank.status().code(), StatusCode::kDeadlineExceeded);
+    }
+    break;
   }
 }
 
@@ -353,7 +362,6 @@ TEST(JoinProcesses, ARankThatDiesWhileItWaitsCanComeAgain) {
   for (ChildProcess* process : {&zero, &one, &two}) {
     EXPECT_EQ(process->ReadLine(), "joining");
     EXPECT_EQ(process->ReadLine(), "joined 3 ranks on 1 hosts");
-    process->Signal(SIGTERM);
   }
 }
 
