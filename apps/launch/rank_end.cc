@@ -120,7 +120,8 @@ Verdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
     return Blame(ends, hung, ExitCodeOfEnd(ends[hung]),
                  "did not end by itself when others had lost a peer: it hung or was stopped");
   }
-  return Blame(ends, lost, kExitLostPeer, "was the first to lose a peer; no rank failed of itself");
+  return Blame(ends, lost, kLostPeerExitCode,
+               "was the first to lose a peer; no rank failed of itself");
 }
 
 std::string EndTable(std::span<const RankEnd> ends) {

@@ -19,7 +19,7 @@
 
 namespace ringtail {
 
-inline constexpr int kExitLostPeer = 75;
+inline constexpr int kLostPeerExitCode = 75;
 
 struct RankEnd {
   enum class Kind { kNotStarted, kRunning, kExited, kSignalled, kHostLost };
@@ -32,7 +32,7 @@ struct RankEnd {
 
   bool ended() const { return kind >= Kind::kExited; }
   bool good() const { return kind == Kind::kExited && code == 0; }
-  bool lost_peer() const { return kind == Kind::kExited && code == kExitLostPeer; }
+  bool lost_peer() const { return kind == Kind::kExited && code == kLostPeerExitCode; }
 };
 
 std::string DescribeEnd(const RankEnd& end);  // "ended by SIGKILL", "exited with 75 (lost a peer)"

@@ -13,6 +13,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/launch/signals.h"
+#include "core/thread_budget.h"
 
 namespace ringtail {
 namespace {
@@ -42,6 +43,7 @@ Supervisor::Supervisor(LaunchOptions options)
 }
 
 int Supervisor::Run() {
+  UnbindThread();  // agents inherit our cores, and OMP_PROC_BIND may have bound us to one
   const std::set<pid_t> not_ours = Children();  // of the program that we were before an exec
   signals_ = ReceiveSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   AdoptOrphans();

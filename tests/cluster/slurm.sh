@@ -18,7 +18,8 @@ if [ "${1:-}" != --inside ]; then
   fi
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
-  unshare --mount --pid --fork --kill-child --mount-proc --propagation private "$0" --inside "$folder" "$@"
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
+    "$0" --inside "$folder" "$@"
   exit
 fi
 

@@ -186,6 +186,15 @@ TEST(LaunchTest, CoresAreSplitBetweenTheRanks) {
   EXPECT_THAT(LinesOf(1, free.out), ElementsAre(FormatNumbers(cores)));
 }
 
+TEST(LaunchTest, OpenMpBindingTheLauncherDoesNotBindTheRanks) {
+  const std::string all = FormatNumbers(AllowedCores());
+  for (const char* flag : {"--port=1234", "--no-bind"}) {
+    const ProcessResult result = RunProcess(Launch({"-n", "1", flag}, {"cores"}),
+                                            {"OMP_PROC_BIND=true", "OMP_PLACES=cores"});
+    EXPECT_THAT(LinesOf(0, result.out), ElementsAre(all)) << flag;
+  }
+}
+
 TEST(LaunchTest, ItStartsWithClosedStandardFiles) {
   std::vector<std::string> command = Launch({"-n", "2"}, {"say=lost", "exit=3"});
   command.insert(command.begin(), {"sh", "-c", "\"$@\" <&- >&- 2>&-", "sh"});
