@@ -15,11 +15,9 @@ namespace ringtail {
 namespace {
 
 using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
-using testing::StartsWith;
 
 TEST(LaunchTest, RanksLearnWhoTheyAre) {
   const ProcessResult result =
@@ -59,9 +57,8 @@ TEST(LaunchTest, EachLaunchHasItsOwnTokenAndAPort) {
 }
 
 TEST(LaunchTest, InputIsEmpty) {
-  const ProcessResult result =
-      RunProcess({"sh", "-c", "yes | \"$@\"", "sh", RT_BINARY_DIR "/bin/ringtail_launch", "-n", "2",
-                  "--", "wc", "-c"});
+  const std::string launcher = RT_BINARY_DIR "/bin/ringtail_launch";
+  const ProcessResult result = RunProcess({"sh", "-c", "yes | " + launcher + " -n 2 -- wc -c"});
   EXPECT_THAT(LinesOf(0, result.out), ElementsAre("0"));
   EXPECT_THAT(LinesOf(1, result.out), ElementsAre("0"));
 }
