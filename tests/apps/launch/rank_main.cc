@@ -103,13 +103,15 @@ const std::map<std::string, Action> kActions = {
      [](const std::string&) {
        while (true) pause();
      }},
-    {"raise",  // also a signal that main() has blocked
-     [](const std::string& signal) {
-       sigset_t none;
-       sigemptyset(&none);
-       ::signal(stoi(signal), SIG_DFL);
-       sigprocmask(SIG_SETMASK, &none, nullptr);
-       raise(stoi(signal));
+    {"raise",  // also a signal that main() has blocked, but no other that waits
+     [](const std::string& number) {
+       const int signal = stoi(number);
+       sigset_t set;
+       sigemptyset(&set);
+       sigaddset(&set, signal);
+       ::signal(signal, SIG_DFL);
+       sigprocmask(SIG_UNBLOCK, &set, nullptr);
+       raise(signal);
      }},
     {"abort", [](const std::string&) { std::abort(); }},
     {"throw", [](const std::string&) { throw std::runtime_error("uncaught"); }},
