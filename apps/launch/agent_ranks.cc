@@ -41,7 +41,8 @@ Status AgentRanks::Start(const Job& job) {
   }
   memory_kills_ = CountMemoryKills();
   const std::vector<int> cores = AllowedCores();
-  const auto parts = SplitCoreList(job.bind ? cores : std::vector<int>(), job.local_world);
+  const auto parts = job.bind ? SplitCoreList(cores, job.local_world)
+                              : std::vector<std::vector<int>>(job.local_world, cores);
   const int usable = std::min(UsableCores(), std::max<int>(1, static_cast<int>(cores.size())));
   const int threads = ThreadsPerRank(usable, job.local_world);
   const std::vector<std::string> base =

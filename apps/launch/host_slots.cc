@@ -55,6 +55,7 @@ StatusOr<std::vector<HostSlots>> ParseEntry(std::string_view entry) {
   }
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> expanded, ExpandHostList(names));
   std::vector<HostSlots> hosts;
+  hosts.reserve(expanded.size());
   for (const std::string& host : expanded) hosts.push_back({host, slots});
   return hosts;
 }

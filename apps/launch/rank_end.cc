@@ -108,14 +108,12 @@ Verdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
     if (signal == SIGINT || signal == SIGTERM) return Stopped(signal);
   }
   const int lost = Earliest(ends, [](const RankEnd& end) { return end.lost_peer(); });
-  const int left = Earliest(ends, [&](const RankEnd& end) {
-    return end.good() && lost >= 0 && end.order < ends[lost].order;
-  });
+  // Not only before the first that lost it: a process closes its connections, on which others end,
+  // before it is seen to have ended itself.
+  const int left = Earliest(ends, [&](const RankEnd& end) { return lost >= 0 && end.good(); });
   if (left >= 0) {
     return Blame(ends, left, kExitFailure,
-                 fmt::format("left early: it exited with 0 while others still needed it, and "
-                             "rank {} lost it",
-                             lost));
+                 fmt::format("left early: it exited with 0, and rank {} lost a peer", lost));
   }
   const int hung = Earliest(ends, [](const RankEnd& end) { return end.ended_by_launcher; });
   if (hung >= 0) {

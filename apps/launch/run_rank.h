@@ -3,7 +3,8 @@
 //   ringtail_launch run-rank AGENT_PID CORES|- PROGRAM ARGUMENTS...
 //
 // posix_spawn can set neither affinity nor PR_SET_PDEATHSIG, so an agent starts itself again with
-// this verb, which sets them and execs. From then on the kernel kills the rank when its agent ends,
+// this verb, which sets them and execs. CORES are all that it may use if ranks are not bound: with
+// OMP_PROC_BIND in the environment, this process has been bound to one of them before main(). From then on the kernel kills the rank when its agent ends,
 // however that ends. (Not on the program's own children: those the agent or the launcher collects.)
 #ifndef RINGTAIL_APPS_LAUNCH_RUN_RANK_H_
 #define RINGTAIL_APPS_LAUNCH_RUN_RANK_H_

@@ -13,12 +13,14 @@
 
 #include "apps/exit_code.h"
 #include "apps/launch/signals.h"
+#include "core/thread_budget.h"
 
 namespace ringtail {
 namespace {
 
 constexpr std::chrono::seconds kStartLimit{30};  // for all agents to greet
 constexpr std::chrono::seconds kKillLimit{10};   // from SIGKILL to the end of an agent
+constexpr std::chrono::seconds kHurry{2};        // for last words, if the user has told us twice
 constexpr int kReapSeconds = 5;
 constexpr char kSelf[] = "ringtail_launch";
 
@@ -41,6 +43,7 @@ Supervisor::Supervisor(LaunchOptions options)
 }
 
 int Supervisor::Run() {
+  UnbindThread();  // agents inherit our cores, and OMP_PROC_BIND may have bound us to one
   const std::set<pid_t> not_ours = Children();  // of the program that we were before an exec
   signals_ = ReceiveSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   AdoptOrphans();
@@ -209,12 +212,13 @@ void Supervisor::OnDeadline() {
       EnterPhase(Phase::kKilling, kKillLimit);
       return SignalAll(SIGKILL);
     case Phase::kKilling:  // not even that: the host, or the way to it, is gone
-      EnterPhase(Phase::kGivenUp, kKillLimit);
-      for (Host& host : hosts_) host.agent->Kill();
+      phase_ = Phase::kGivenUp;
+      deadline_.reset();
+      for (Host& host : hosts_) host.agent.reset();  // its ranks count as lost
       return;
     case Phase::kRunning:
     case Phase::kGivenUp:
-      deadline_.reset();
+      return;
   }
 }
 
@@ -261,7 +265,7 @@ int Supervisor::FinishAndReport() {
     EnterPhase(Phase::kKilling, kKillLimit);  // agents end by themselves, or are made to
     StepUntil([this] {
       return std::all_of(hosts_.begin(), hosts_.end(),
-                         [](const Host& host) { return host.agent->ended(); });
+                         [](const Host& host) { return !host.agent || host.agent->ended(); });
     });
     if (!verdict.text.empty()) Say("how the ranks ended:\n" + EndTable(ends_));
   }
@@ -269,7 +273,10 @@ int Supervisor::FinishAndReport() {
   // Whoever reads our output takes the time it needs, unless told otherwise.
   const int stops = stops_;
   deadline_.reset();
-  StepUntil([&] { return output_.empty() || stops_ > stops || stops_ > 1; });
+  if (stops > 1) EnterPhase(Phase::kGivenUp, kHurry);
+  StepUntil([&] {
+    return output_.empty() || stops_ > stops || (deadline_ && Clock::now() >= *deadline_);
+  });
   return output_.file_error() && verdict.exit_code == 0 ? kExitFailure : verdict.exit_code;
 }
 
