@@ -11,12 +11,14 @@ enum ExitCode : int {
   kExitFailure = 1,
   kExitUsage = 2,      // a flag or a config is wrong
   kExitNotFinite = 3,  // training met a NaN or infinity
+  kExitLostPeer = 75,  // another rank failed, this one only because of it
   kExitSignalBase = 128,
 };
 
 inline int ExitCodeOf(const Status& status) {
   if (status.ok()) return kExitSuccess;
-  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
+  if (status.code() == StatusCode::kInvalidArgument) return kExitUsage;
+  return status.code() == StatusCode::kUnavailable ? kExitLostPeer : kExitFailure;
 }
 
 }  // namespace ringtail
