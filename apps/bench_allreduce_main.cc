@@ -65,8 +65,9 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->check(CLI::IsMember({"auto", "grpc", "shared_memory", "in_process"}))
       ->capture_default_str();
   app->add_option("--link-gbit", flags->benchmark.measure.link_gbit_per_s,
-                  "Speed of a link for the ideal, Gbit/s (default: what the probe finds)")
-      ->check(CLI::PositiveNumber);
+                  "Speed of a link for the ideal, Gbit/s; 0: as the probe finds")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app->add_flag("--json", flags->as_json, "Print the results as JSON, at the end");
   app->add_flag("--model", flags->model, "Measure nothing: print what the cost model says")
       ->group("Cost model");

@@ -33,29 +33,43 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Rank 0 of the group sends to rank 1, ..., the last to rank 0, all at once. The array has two
-// halves of `elements`; one is sent while the other is received, and sent on in the next round.
-Plan PassAround(const std::vector<int>& group, int rank, int64_t elements, int rounds) {
+// What is repeated: the ranks of `group` pass `pieces` pieces of `bytes` around, `rounds` times.
+struct Measurement {
+  std::vector<int> group;
+  int64_t bytes = 0;
+  int pieces = 2;
+  int rounds = 1;
+
+  int64_t piece_elements() const { return bytes / kElementBytes; }
+  int64_t elements() const { return pieces * piece_elements(); }
+};
+
+// Member i sends piece i to member i + 1, then the one that it has got from member i - 1, and so on;
+// all count modulo the pieces.
+Plan PassAround(const Measurement& what, int rank) {
   Plan plan;
-  const auto self = std::ranges::find(group, rank);
-  if (self == group.end() || group.size() < 2) return plan;
-  const auto place = static_cast<size_t>(self - group.begin());
-  const int next = group[(place + 1) % group.size()];
-  const int before = group[(place + group.size() - 1) % group.size()];
-  const ElementRange halves[] = {{0, elements}, {elements, elements}};
-  for (int round = 0; round < rounds; ++round) {
-    plan.AddRound(
-        {Step::Send(next, halves[round % 2]), Step::ReceiveCopy(before, halves[(round + 1) % 2])});
+  const auto members = static_cast<int>(what.group.size());
+  const auto self = std::ranges::find(what.group, rank);
+  if (self == what.group.end() || members < 2) return plan;
+  const auto place = static_cast<int>(self - what.group.begin());
+  const int before = (place + members - 1) % members;
+  const auto piece_of = [&](int member, int round) -> ElementRange {
+    const int piece = (member + what.rounds * what.pieces - round) % what.pieces;
+    return {piece * what.piece_elements(), what.piece_elements()};
+  };
+  for (int round = 0; round < what.rounds; ++round) {
+    plan.AddRound({Step::Send(what.group[(place + 1) % members], piece_of(place, round)),
+                   Step::ReceiveCopy(what.group[before], piece_of(before, round))});
   }
   return plan;
 }
 
-// What is repeated: `rounds` of `bytes` within `group`.
-struct Measurement {
-  std::vector<int> group;
-  int64_t bytes = 0;
-  int rounds = 1;
-};
+// So few pieces that memory is small in any group, and nobody receives the piece that it sends.
+int PiecesForOneRound(const std::vector<int>& group) {
+  int pieces = 2;
+  while (group.size() > 1 && (group.size() - 1) % pieces == 0) ++pieces;
+  return pieces;
+}
 
 class Probe {
  public:
@@ -89,10 +103,9 @@ StatusOr<std::vector<double>> Probe::OfAllRanks(std::span<const double> own) {
 }
 
 StatusOr<double> Probe::Measure(const Measurement& what) {
-  const int64_t elements = what.bytes / kElementBytes;
-  std::vector<float> array(2 * elements);
-  const Schedule schedule(PassAround(what.group, ranks_->rank(), elements, what.rounds),
-                          ranks_->rank(), {.name = "probe", .count = 2 * elements});
+  std::vector<float> array(what.elements());
+  const Schedule schedule(PassAround(what, ranks_->rank()), ranks_->rank(),
+                          {.name = "probe", .count = what.elements()});
   std::array<double, kRepetitions> own{};
   for (int i = -kWarmups; i < kRepetitions; ++i) {
     RT_RETURN_IF_ERROR(ranks_->Barrier());
@@ -111,9 +124,17 @@ StatusOr<double> Probe::Measure(const Measurement& what) {
 }
 
 StatusOr<CostModel> Probe::MeasureLinks(const std::vector<int>& group) {
-  RT_ASSIGN_OR_RETURN(const double chain, Measure({group, kElementBytes, kLatencyRounds}));
-  RT_ASSIGN_OR_RETURN(const double few, Measure({group, kShortBytes, 1}));
-  RT_ASSIGN_OR_RETURN(const double many, Measure({group, kLongBytes, 1}));
+  // As many pieces as members: each round sends what the one before has brought.
+  const auto members = static_cast<int>(group.size());
+  const int pieces = PiecesForOneRound(group);
+  RT_ASSIGN_OR_RETURN(
+      const double chain,
+      Measure(
+          {.group = group, .bytes = kElementBytes, .pieces = members, .rounds = kLatencyRounds}));
+  RT_ASSIGN_OR_RETURN(const double few,
+                      Measure({.group = group, .bytes = kShortBytes, .pieces = pieces}));
+  RT_ASSIGN_OR_RETURN(const double many,
+                      Measure({.group = group, .bytes = kLongBytes, .pieces = pieces}));
   // Noise can make the shorter message the slower one; then latency is left in.
   const double per_byte = many > few ? (many - few) / static_cast<double>(kLongBytes - kShortBytes)
                                      : many / static_cast<double>(kLongBytes);

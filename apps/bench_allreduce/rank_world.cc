@@ -24,8 +24,11 @@ std::vector<std::string> RankEnvironment(int rank, int world) {
 
 StatusOr<RankWorld> JoinRanks() {
   const int rank = atoi(std::getenv("RANK")), world = atoi(std::getenv("WORLD_SIZE"));
-  const std::string folder = std::getenv("RT_FOLDER");
-  const char* host = std::getenv("RT_HOST");
+  const char* master = std::getenv("MASTER_ADDR");
+  const std::string folder = master ? "/tmp/rt_bench_" + std::string(std::getenv("RINGTAIL_TOKEN"))
+                                    : std::getenv("RT_FOLDER");
+  const std::string own = "10.77.0." + std::to_string(rank + 1);
+  const char* host = master ? own.c_str() : nullptr;
   std::filesystem::create_directories(folder);
   RT_ASSIGN_OR_RETURN(auto listener,
                       GrpcListener::Listen(std::string(host ? host : "127.0.0.1") + ":0", {}));
