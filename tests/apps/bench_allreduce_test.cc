@@ -25,7 +25,7 @@ std::vector<std::string> Program(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), RT_BINARY_DIR "/bin/bench_allreduce");
   return arguments;
 }
-ProcessResult Run(std::vector<std::string> arguments) {
+ProcessResult RunBench(std::vector<std::string> arguments) {
   return RunProcess(Program(std::move(arguments)));
 }
 
@@ -87,13 +87,15 @@ TEST(AllreduceTimingTest, HasTheBandwidthsOfItsMedian) {
 
 // The numbers of Baidu's "Bringing HPC techniques to deep learning", 2017, by the command in --help.
 TEST(BenchAllreduceModelTest, ReproducesAPublishedExample) {
-  EXPECT_THAT(Run({"--help"}).out, HasSubstr("bench_allreduce --model --world 2,10 --bytes 1.2GB"));
+  EXPECT_THAT(RunBench({"--help"}).out,
+              HasSubstr("bench_allreduce --model --world 2,10 --bytes 1.2GB"));
   const ProcessResult result =
-      Run({"--model", "--world", "2,10", "--bytes", "1.2GB", "--gb-per-s", "1", "--latency-us", "0",
-           "--algorithm", "single_reducer,ring", "--json"});
+      RunBench({"--model", "--world", "2,10", "--bytes", "1.2GB", "--gb-per-s", "1", "--latency-us",
+                "0", "--algorithm", "single_reducer,ring", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::map<std::pair<std::string, int>, double> busiest_link_s;
-  for (const auto& row : nlohmann::json::parse(result.out)["results"]) {
+  const auto json = nlohmann::json::parse(result.out);
+  for (const auto& row : json["results"]) {
     busiest_link_s[{row["algorithm"], row["world"]}] = row["busiest_link_ms"].get<double>() / 1e3;
     if (row["algorithm"] == "ring") {
       const double workers = row["world"];
@@ -106,7 +108,7 @@ TEST(BenchAllreduceModelTest, ReproducesAPublishedExample) {
   EXPECT_THAT((busiest_link_s[{"single_reducer", 10}]), DoubleNear(10.8, kRounding));
   EXPECT_THAT((busiest_link_s[{"ring", 2}]), DoubleNear(1.2, kRounding));
   EXPECT_THAT((busiest_link_s[{"ring", 10}]), DoubleNear(2.16, kRounding));
-  const ProcessResult table = Run({"--model", "--world", "10", "--bytes", "1.2GB"});
+  const ProcessResult table = RunBench({"--model", "--world", "10", "--bytes", "1.2GB"});
   EXPECT_THAT(table.out, HasSubstr("single_reducer"));
 }
 
@@ -126,16 +128,17 @@ void ExpectResults(const nlohmann::json& json, size_t lines) {
 }
 
 TEST(BenchAllreduceTest, MeasuresEveryAlgorithmWithThreads) {
-  const ProcessResult result = Run({"--world", "2,5", "--transport", "in_process", "--algorithm",
-                                    "all,auto", "--bytes", "4,100KB", "--seconds", "0", "--json"});
+  const ProcessResult result =
+      RunBench({"--world", "2,5", "--transport", "in_process", "--algorithm", "all,auto", "--bytes",
+                "4,100KB", "--seconds", "0", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   ExpectResults(nlohmann::json::parse(result.out), 2 * 8 * 2);
 }
 
 TEST(BenchAllreduceTest, MeasuresWithProcesses) {
   const ProcessResult result =
-      Run({"--world", "3", "--transport", "grpc", "--algorithm", "ring", "--bytes", "1MiB",
-           "--seconds", "0", "--link-gbit", "8", "--json"});
+      RunBench({"--world", "3", "--transport", "grpc", "--algorithm", "ring", "--bytes", "1MiB",
+                "--seconds", "0", "--link-gbit", "8", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
   ExpectResults(json, 1);
@@ -149,7 +152,7 @@ TEST(BenchAllreduceTest, MeasuresWithProcesses) {
 
 TEST(BenchAllreduceTest, PrintsATableForPeople) {
   const ProcessResult result =
-      Run({"--world", "2", "--transport", "grpc", "--bytes", "1KiB", "--seconds", "0"});
+      RunBench({"--world", "2", "--transport", "grpc", "--bytes", "1KiB", "--seconds", "0"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* said : {"2 ranks on 1 host", "latency", "busbw GB/s", "1 KiB", "auto: "}) {
     EXPECT_THAT(result.out, HasSubstr(said));
@@ -160,7 +163,7 @@ TEST(BenchAllreduceTest, WrongFlagsAreUsageErrors) {
   const std::vector<std::vector<std::string>> wrong = {
       {"--algorithm", "rings"}, {"--bytes", "1foo"}, {"--transport", "pigeon"}, {"--world", "0"}};
   for (const auto& flags : wrong) {
-    const ProcessResult result = Run(flags);
+    const ProcessResult result = RunBench(flags);
     EXPECT_EQ(result.exit_code, 2) << flags[1];
     EXPECT_THAT(result.err, HasSubstr(flags[1]));
   }
