@@ -17,7 +17,8 @@ enum ExitCode : int {
 
 inline int ExitCodeOf(const Status& status) {
   if (status.ok()) return kExitSuccess;
-  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
+  if (status.code() == StatusCode::kInvalidArgument) return kExitUsage;
+  return status.code() == StatusCode::kUnavailable ? kExitLostPeer : kExitFailure;
 }
 
 }  // namespace ringtail

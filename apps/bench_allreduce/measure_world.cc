@@ -1,0 +1,161 @@
+#include "apps/bench_allreduce/measure_world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "apps/bench_allreduce/byte_text.h"
+#include "apps/bench_allreduce/test_sums.h"
+#include "apps/stopwatch.h"
+#include "core/aligned_buffer.h"
+#include "dist/communicator.h"
+#include "dist/probe.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kWarmups = 3, kFewestRuns = 5, kMostRuns = 10'000;
+constexpr double kGiga = 1e9, kBitsPerByte = 8, kMillisecondsPerSecond = 1e3;
+constexpr uint32_t kFirstChannel = 16;  // those below have their users
+
+// Of all threads of this process.
+double ProcessorSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / kGiga;
+}
+
+struct Runs {
+  std::vector<double> seconds;  // of this rank
+  double processor_seconds = 0;
+};
+
+// One algorithm with one number of bytes, on one rank.
+class Line {
+ public:
+  Line(Communicator* ranks, int64_t bytes)
+      : ranks_(ranks), sums_(ranks->rank(), ranks->world_size()), buffer_(bytes) {}
+
+  StatusOr<Runs> Measure(double seconds);
+  // The slowest rank's milliseconds in each run; the same on all ranks.
+  StatusOr<std::vector<double>> SlowestMilliseconds(const Runs& own);
+  StatusOr<double> MeanOfRanks(double own);
+
+ private:
+  Status RunOnce(Runs* runs);
+  StatusOr<bool> GoOn(bool wish);  // what rank 0 wishes
+
+  Communicator* const ranks_;
+  const TestSums sums_;
+  const AlignedBuffer buffer_;
+};
+
+Status Line::RunOnce(Runs* runs) {
+  const std::span<float> array = buffer_.floats();
+  sums_.Fill(array);
+  RT_RETURN_IF_ERROR(ranks_->Barrier());
+  const double processor_start = ProcessorSeconds();
+  const Stopwatch stopwatch;
+  RT_RETURN_IF_ERROR(ranks_->AllReduce(array));
+  runs->seconds.push_back(stopwatch.Seconds());
+  runs->processor_seconds += ProcessorSeconds() - processor_start;
+  const Status sum = sums_.Check(array);
+  if (!sum.ok()) ranks_->Abort(sum);
+  return sum;
+}
+
+StatusOr<bool> Line::GoOn(bool wish) {
+  std::array<int64_t, 1> flag{wish ? 1 : 0};
+  RT_RETURN_IF_ERROR(ranks_->Broadcast(std::span<int64_t>(flag), 0));
+  return flag[0] != 0;
+}
+
+StatusOr<Runs> Line::Measure(double seconds) {
+  Runs warmups, runs;
+  for (int64_t i = 0; i < kWarmups; ++i) RT_RETURN_IF_ERROR(RunOnce(&warmups));
+  const Stopwatch stopwatch;
+  for (int64_t i = 0; i < kMostRuns; ++i) {
+    RT_ASSIGN_OR_RETURN(const bool go_on, GoOn(i < kFewestRuns || stopwatch.Seconds() < seconds));
+    if (!go_on) break;
+    RT_RETURN_IF_ERROR(RunOnce(&runs));
+  }
+  return runs;
+}
+
+StatusOr<std::vector<double>> Line::SlowestMilliseconds(const Runs& own) {
+  const size_t runs = own.seconds.size();
+  std::vector<double> all(runs * ranks_->world_size()), slowest(runs);
+  std::ranges::copy(own.seconds, all.begin() + static_cast<int64_t>(runs) * ranks_->rank());
+  RT_RETURN_IF_ERROR(ranks_->AllGather(std::span(all)));
+  for (size_t i = 0; i < all.size(); ++i) {
+    slowest[i % runs] = std::max(slowest[i % runs], all[i] * kMillisecondsPerSecond);
+  }
+  return slowest;
+}
+
+StatusOr<double> Line::MeanOfRanks(double own) {
+  std::vector<double> all(ranks_->world_size());
+  all[ranks_->rank()] = own;
+  RT_RETURN_IF_ERROR(ranks_->AllGather(std::span(all)));
+  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+}
+
+StatusOr<AllreduceTiming> MeasureLine(Communicator* ranks, int64_t bytes,
+                                      const MeasureOptions& options) {
+  Line line(ranks, bytes);
+  RT_ASSIGN_OR_RETURN(const Runs own, line.Measure(options.seconds));
+  RT_ASSIGN_OR_RETURN(const std::vector<double> slowest, line.SlowestMilliseconds(own));
+  const double gigabytes = static_cast<double>(bytes * own.seconds.size()) / kGiga;
+  AllreduceTiming timing{.chosen = std::string(ranks->Choice(bytes).algorithm->name),
+                         .world = ranks->world_size(),
+                         .bytes = bytes};
+  SetPercentiles(slowest, &timing);
+  RT_ASSIGN_OR_RETURN(timing.cpu_s_per_gb, line.MeanOfRanks(own.processor_seconds / gigabytes /
+                                                            options.ranks_in_process));
+  return timing;
+}
+
+// `probed` with the links' speed as the user gives it.
+NetworkModel LinksForIdeal(NetworkModel probed, double gbit_per_s) {
+  if (gbit_per_s <= 0) return probed;
+  const double seconds_per_byte = kBitsPerByte / (gbit_per_s * kGiga);
+  probed.within_host.seconds_per_byte = seconds_per_byte;
+  probed.between_hosts.seconds_per_byte = seconds_per_byte;
+  return probed;
+}
+
+}  // namespace
+
+Status MeasureWorld(Transport* transport, const Topology& topology, const MeasureOptions& options,
+                    const MeasureObserver& observer) {
+  RT_ASSIGN_OR_RETURN(const NetworkModel network, ProbeNetwork(transport, topology));
+  const NetworkModel links = LinksForIdeal(network, options.link_gbit_per_s);
+  const bool observed = transport->rank() == 0;
+  if (observed) observer.on_network(network);
+  uint32_t channel = kFirstChannel;
+  for (const std::string& algorithm : options.algorithms) {
+    RT_ASSIGN_OR_RETURN(const auto ranks,
+                        Communicator::Create(transport, topology,
+                                             {.algorithm = algorithm,
+                                              .network = network,
+                                              .channel = static_cast<Channel>(channel++)}));
+    for (const int64_t bytes : options.bytes) {
+      auto timing = MeasureLine(ranks.get(), bytes, options);
+      if (!timing.ok()) {
+        return timing.status().Annotate(fmt::format("{}, {}", algorithm, FormatBytes(bytes)));
+      }
+      timing->algorithm = algorithm;
+      timing->ideal_ms = IdealMilliseconds(topology, links, bytes);
+      if (observed) observer.on_timing(*timing);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

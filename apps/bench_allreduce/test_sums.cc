@@ -1,0 +1,41 @@
+#include "apps/bench_allreduce/test_sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace ringtail {
+namespace {
+constexpr int64_t kPeriod = 1021;
+}  // namespace
+
+TestSums::TestSums(int rank, int world) : own_(kPeriod), sum_(kPeriod) {
+  for (int64_t i = 0; i < kPeriod; ++i) {
+    own_[i] = static_cast<float>(i + rank);
+    sum_[i] = static_cast<float>(world * i + int64_t{world} * (world - 1) / 2);
+  }
+}
+
+void TestSums::Fill(std::span<float> array) const {
+  for (size_t start = 0; start < array.size(); start += kPeriod) {
+    const size_t count = std::min<size_t>(kPeriod, array.size() - start);
+    std::memcpy(array.data() + start, own_.data(), count * sizeof(float));
+  }
+}
+
+Status TestSums::Check(std::span<const float> array) const {
+  for (size_t start = 0; start < array.size(); start += kPeriod) {
+    const size_t count = std::min<size_t>(kPeriod, array.size() - start);
+    if (std::memcmp(array.data() + start, sum_.data(), count * sizeof(float)) == 0) continue;
+    const auto wrong = std::mismatch(sum_.begin(), sum_.begin() + static_cast<int64_t>(count),
+                                     array.begin() + static_cast<int64_t>(start));
+    const int64_t i = wrong.second - array.begin();
+    return DataLoss(fmt::format("the sum is wrong: element {} of {} is {} instead of {}", i,
+                                array.size(), array[i], *wrong.first));
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

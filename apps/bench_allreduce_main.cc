@@ -1,0 +1,149 @@
+// bench_allreduce: how long an allreduce takes, by measurement or by the cost model
+// (apps/bench_allreduce/).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "apps/bench_allreduce/benchmark.h"
+#include "apps/bench_allreduce/byte_text.h"
+#include "apps/bench_allreduce/model_table.h"
+#include "apps/bench_allreduce/spawn_ranks.h"
+#include "apps/exit_code.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kMostRanks = 4096;
+
+constexpr const char* kFooter = R"(
+Examples
+  bench_allreduce --world 2,4 --algorithm all --bytes 1KiB,1MiB,25MiB
+  ringtail_launch -n 4 --hosts a:2,b:2 -- bench_allreduce --algorithm auto,ring
+
+What Baidu published in 2017: 1.2 GB of gradients over 1 GB/s take one reducer 1.2 s with 2 workers
+and 10.8 s with 10; a ring takes 2(N-1)/N times the array, whatever N (column "busiest link"):
+  bench_allreduce --model --world 2,10 --bytes 1.2GB --gb-per-s 1 --latency-us 0 \
+    --algorithm single_reducer,ring
+
+Columns: algbw = bytes / time; busbw = algbw * 2(N-1)/N, to compare with the speed of a link; times
+are those of the slowest rank; ideal = what the link needs for 2(N-1)/N of the bytes; CPU s/GB =
+processor seconds of one rank per GB of the array.)";
+
+struct Flags {
+  std::vector<int> worlds;
+  std::vector<std::string> algorithms;
+  std::vector<std::string> bytes = {"1KiB", "64KiB", "1MiB", "25MiB"};
+  bool model = false, as_json = false;
+  double latency_us = 50, gb_per_s = 1;
+  int ranks_per_host = 1;
+  int started_by = 0;
+  BenchmarkOptions benchmark;
+};
+
+void AddFlags(CLI::App* app, Flags* flags) {
+  app->footer(kFooter);
+  app->add_option("--world", flags->worlds, "Numbers of ranks, such as 2,4 (default 2)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMostRanks));
+  std::string names = "all, or some of auto";
+  for (const AllreduceAlgorithm& known : AllreduceAlgorithms())
+    names += fmt::format(", {}", known.name);
+  app->add_option("--algorithm", flags->algorithms, names + " (default auto; with --model all)")
+      ->delimiter(',');
+  app->add_option("--bytes", flags->bytes, "Sizes of the array, such as 1KiB,25MB,1.2GB")
+      ->delimiter(',')
+      ->capture_default_str();
+  app->add_option("--seconds", flags->benchmark.measure.seconds,
+                  "Time for each line; at least 5 runs")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app->add_option("--transport", flags->benchmark.transport,
+                  "auto: shared memory on a host, gRPC between hosts; in_process: threads as ranks")
+      ->check(CLI::IsMember({"auto", "grpc", "shared_memory", "in_process"}))
+      ->capture_default_str();
+  app->add_option("--link-gbit", flags->benchmark.measure.link_gbit_per_s,
+                  "Speed of a link for the ideal, Gbit/s; 0: as the probe finds")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app->add_flag("--json", flags->as_json, "Print the results as JSON, at the end");
+  app->add_flag("--model", flags->model, "Measure nothing: print what the cost model says")
+      ->group("Cost model");
+  app->add_option("--latency-us", flags->latency_us, "Of a message")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group("Cost model");
+  app->add_option("--gb-per-s", flags->gb_per_s, "Of a link, in both directions at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group("Cost model");
+  app->add_option("--ranks-per-host", flags->ranks_per_host, "For hierarchical")
+      ->check(CLI::Range(1, kMostRanks))
+      ->capture_default_str()
+      ->group("Cost model");
+  app->add_option("--started-by", flags->started_by, "")->group("");  // hidden: by RunProcesses
+}
+
+// "all" as the names that it stands for; errors name what is not known.
+StatusOr<std::vector<std::string>> AlgorithmNames(const std::vector<std::string>& asked) {
+  std::vector<std::string> names;
+  for (const std::string& name : asked) {
+    if (name == "all") {
+      for (const AllreduceAlgorithm& known : AllreduceAlgorithms()) names.emplace_back(known.name);
+      continue;
+    }
+    if (name != "auto") RT_RETURN_IF_ERROR(FindAllreduce(name).status());
+    names.push_back(name);
+  }
+  return names;
+}
+
+Status Run(Flags* flags) {
+  MeasureOptions& measure = flags->benchmark.measure;
+  if (flags->algorithms.empty()) flags->algorithms = {flags->model ? "all" : "auto"};
+  RT_ASSIGN_OR_RETURN(measure.algorithms, AlgorithmNames(flags->algorithms));
+  if (flags->model && std::ranges::count(measure.algorithms, "auto") > 0) {
+    return InvalidArgument("--model has no row for auto, which is always one of the others");
+  }
+  for (const std::string& text : flags->bytes) {
+    RT_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(text));
+    measure.bytes.push_back(bytes);
+  }
+  if (!flags->worlds.empty()) flags->benchmark.worlds = flags->worlds;
+  if (!flags->model) {
+    if (flags->started_by > 0) flags->benchmark.style = ReportStyle::kLines;
+    if (flags->as_json) flags->benchmark.style = ReportStyle::kJson;
+    return RunBenchmark(flags->benchmark);
+  }
+  const ModelTableOptions options = {
+      .algorithms = measure.algorithms,
+      .worlds = flags->benchmark.worlds,
+      .bytes = measure.bytes,
+      .links = {.latency_s = flags->latency_us * 1e-6, .seconds_per_byte = 1e-9 / flags->gb_per_s},
+      .ranks_per_host = flags->ranks_per_host};
+  const std::string text = flags->as_json ? ModelJson(options) : ModelTable(options);
+  std::fputs(text.c_str(), stdout);
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace ringtail
+
+int main(int argc, char** argv) {
+  ringtail::Flags flags;
+  CLI::App app("Measures allreduce: the sum of an array over all ranks of a world.");
+  ringtail::AddFlags(&app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ringtail::kExitSuccess : ringtail::kExitUsage;
+  }
+  if (flags.started_by > 0) ringtail::EndWithParent(flags.started_by);
+  const ringtail::Status status = ringtail::Run(&flags);
+  if (!status.ok()) std::fprintf(stderr, "bench_allreduce: %s\n", status.message().c_str());
+  return ringtail::ExitCodeOf(status);
+}

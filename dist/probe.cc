@@ -1,0 +1,205 @@
+#include "dist/probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "dist/collectives/element_type.h"
+#include "dist/collectives/schedule.h"
+#include "dist/communicator.h"
+
+namespace ringtail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWarmups = 1, kRepetitions = 4;
+constexpr int kLatencyRounds = 8;
+constexpr int64_t kShortBytes = 256 << 10, kLongBytes = 1280 << 10;
+constexpr size_t kAddedBytes = 512 << 10;
+// The plans of the probe are counted apart from what its communicator does.
+constexpr uint64_t kFirstPlan = uint64_t{1} << 40;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What is repeated: the ranks of `group` pass `pieces` pieces of `bytes` around, `rounds` times.
+struct Measurement {
+  std::vector<int> group;
+  int64_t bytes = 0;
+  int pieces = 2;
+  int rounds = 1;
+
+  int64_t piece_elements() const { return bytes / kElementBytes; }
+  int64_t elements() const { return pieces * piece_elements(); }
+};
+
+// Member i sends piece i to member i + 1, then the one that it has got from member i - 1, and so on;
+// all count modulo the pieces.
+Plan PassAround(const Measurement& what, int rank) {
+  Plan plan;
+  const auto members = static_cast<int>(what.group.size());
+  const auto self = std::ranges::find(what.group, rank);
+  if (self == what.group.end() || members < 2) return plan;
+  const auto place = static_cast<int>(self - what.group.begin());
+  const int before = (place + members - 1) % members;
+  const auto piece_of = [&](int member, int round) -> ElementRange {
+    const int piece = (member + what.rounds * what.pieces - round) % what.pieces;
+    return {piece * what.piece_elements(), what.piece_elements()};
+  };
+  for (int round = 0; round < what.rounds; ++round) {
+    plan.AddRound({Step::Send(what.group[(place + 1) % members], piece_of(place, round)),
+                   Step::ReceiveCopy(what.group[before], piece_of(before, round))});
+  }
+  return plan;
+}
+
+// So few pieces that memory is small in any group, and nobody receives the piece that it sends.
+int PiecesForOneRound(const std::vector<int>& group) {
+  int pieces = 2;
+  while (group.size() > 1 && (group.size() - 1) % pieces == 0) ++pieces;
+  return pieces;
+}
+
+class Probe {
+ public:
+  Probe(Transport* transport, const Topology& topology, std::unique_ptr<Communicator> ranks,
+        const ExecutorOptions& options)
+      : topology_(topology), ranks_(std::move(ranks)), executor_(transport, options) {}
+
+  StatusOr<NetworkModel> Run();
+
+ private:
+  // Latency and seconds per byte of the links between the ranks of `group`, at the same time on
+  // every host's group.
+  StatusOr<CostModel> MeasureLinks(const std::vector<int>& group);
+  // The shortest repetition, each as long as on the slowest rank of the world. The same on all.
+  StatusOr<double> Measure(const Measurement& what);
+  StatusOr<double> MeasureAdding();
+  StatusOr<std::vector<double>> OfAllRanks(std::span<const double> own);
+
+  const Topology& topology_;
+  const std::unique_ptr<Communicator> ranks_;
+  Executor executor_;
+  uint64_t next_plan_ = FirstCollective(Channel::kProbe) + kFirstPlan;
+};
+
+// own.size() numbers of rank 0, as many of rank 1, ...
+StatusOr<std::vector<double>> Probe::OfAllRanks(std::span<const double> own) {
+  std::vector<double> all(own.size() * ranks_->world_size());
+  std::ranges::copy(own, all.begin() + static_cast<int64_t>(own.size()) * ranks_->rank());
+  RT_RETURN_IF_ERROR(ranks_->AllGather(std::span(all)));
+  return all;
+}
+
+StatusOr<double> Probe::Measure(const Measurement& what) {
+  std::vector<float> array(what.elements());
+  const Schedule schedule(PassAround(what, ranks_->rank()), ranks_->rank(),
+                          {.name = "probe", .count = what.elements()});
+  std::array<double, kRepetitions> own{};
+  for (int i = -kWarmups; i < kRepetitions; ++i) {
+    RT_RETURN_IF_ERROR(ranks_->Barrier());
+    const Clock::time_point start = Clock::now();
+    RT_RETURN_IF_ERROR(executor_.Run(schedule, next_plan_++, std::span(array)));
+    if (i >= 0 && !schedule.operations().empty()) own[i] = SecondsSince(start);
+  }
+  RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks(own));
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kRepetitions; ++i) {
+    double slowest = 0;
+    for (size_t k = i; k < all.size(); k += kRepetitions) slowest = std::max(slowest, all[k]);
+    shortest = std::min(shortest, slowest);
+  }
+  return shortest;
+}
+
+StatusOr<CostModel> Probe::MeasureLinks(const std::vector<int>& group) {
+  // As many pieces as members: each round sends what the one before has brought.
+  const auto members = static_cast<int>(group.size());
+  const int pieces = PiecesForOneRound(group);
+  RT_ASSIGN_OR_RETURN(
+      const double chain,
+      Measure(
+          {.group = group, .bytes = kElementBytes, .pieces = members, .rounds = kLatencyRounds}));
+  RT_ASSIGN_OR_RETURN(const double few,
+                      Measure({.group = group, .bytes = kShortBytes, .pieces = pieces}));
+  RT_ASSIGN_OR_RETURN(const double many,
+                      Measure({.group = group, .bytes = kLongBytes, .pieces = pieces}));
+  // Noise can make the shorter message the slower one; then latency is left in.
+  const double per_byte = many > few ? (many - few) / static_cast<double>(kLongBytes - kShortBytes)
+                                     : many / static_cast<double>(kLongBytes);
+  return CostModel{.latency_s = chain / kLatencyRounds, .seconds_per_byte = per_byte};
+}
+
+StatusOr<double> Probe::MeasureAdding() {
+  const AlignedBuffer sum(kAddedBytes), addend(kAddedBytes);
+  std::ranges::fill(std::span(sum.data(), kAddedBytes), std::byte{0});
+  std::ranges::fill(std::span(addend.data(), kAddedBytes), std::byte{0});
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kWarmups + kRepetitions; ++i) {
+    const Clock::time_point start = Clock::now();
+    AddElements(ElementType::kFloat, sum.data(), addend.data(), kAddedBytes);
+    shortest = std::min(shortest, SecondsSince(start));
+  }
+  RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks({&shortest, 1}));
+  return std::ranges::max(all) / kAddedBytes;
+}
+
+StatusOr<NetworkModel> Probe::Run() {
+  std::vector<int> leaders;
+  bool pairs = false;  // on any host
+  for (int host = 0; host < topology_.hosts(); ++host) {
+    const std::vector<int> ranks = topology_.RanksOf(host);
+    leaders.push_back(ranks.front());
+    pairs = pairs || ranks.size() > 1;
+  }
+  NetworkModel network;
+  if (pairs) {
+    const std::vector<int> own = topology_.RanksOf(topology_.host_of_rank[ranks_->rank()]);
+    RT_ASSIGN_OR_RETURN(network.within_host, MeasureLinks(own));
+    network.between_hosts = network.within_host;
+  }
+  if (leaders.size() > 1) {
+    RT_ASSIGN_OR_RETURN(network.between_hosts, MeasureLinks(leaders));
+    if (!pairs) network.within_host = network.between_hosts;
+  }
+  RT_ASSIGN_OR_RETURN(const double adding, MeasureAdding());
+  network.within_host.reduce_seconds_per_byte = adding;
+  network.between_hosts.reduce_seconds_per_byte = adding;
+  return network;
+}
+
+}  // namespace
+
+StatusOr<NetworkModel> ProbeNetwork(Transport* transport, const Topology& topology,
+                                    const ExecutorOptions& executor) {
+  RT_ASSIGN_OR_RETURN(auto ranks, Communicator::Create(transport, topology,
+                                                       {.algorithm = "recursive_doubling",
+                                                        .executor = executor,
+                                                        .channel = Channel::kProbe}));
+  auto network = Probe(transport, topology, std::move(ranks), executor).Run();
+  if (!network.ok()) return network.status().Annotate("measuring the network");
+  return network;
+}
+
+std::string DescribeLink(const CostModel& link) {
+  constexpr double kGiga = 1e9, kMicro = 1e-6;
+  const auto speed = [](double seconds_per_byte) {
+    if (seconds_per_byte <= 0) return std::string("infinitely many GB/s");
+    return fmt::format("{:.2g} GB/s", 1 / seconds_per_byte / kGiga);
+  };
+  return fmt::format("latency {:.3g} us, {} each way, adding {}", link.latency_s / kMicro,
+                     speed(link.seconds_per_byte), speed(link.reduce_seconds_per_byte));
+}
+
+}  // namespace ringtail
