@@ -71,7 +71,7 @@ void AddEdge(const float* gradient, const float* src, const Axis& columns, int64
   }
 }
 
-constexpr int kInputs = 3;  // diff_dst, and what it is a map of; src
+constexpr int kInputs = 3;  // what is read: diff_dst, what it is a map of, src
 
 // Adds what row y of dst gives to the taps. `ahead`: what to fetch with each row of the window.
 template <int kKernel, int kStride>
