@@ -107,22 +107,26 @@ class ProblemMemory {
         break;
       case Direction::kBackward:
         t.src = src(), t.weight = weight, t.diff_dst = dst();
-        t.diff_src = more_src_.floats().data(), t.diff_weight = diff_weight_.floats().data();
+        t.diff_src = more_src(), t.diff_weight = diff_weight_.floats().data();
         t.diff_bias = bias;
         if (problem_.dst_is_normalized && candidate.takes_gradient_map()) {
           t.diff_dst_map = {dst(), affine(), zeros_.data(), zeros_.data()};
         }
-        if (problem_.src_is_affine) t.diff_src_sums = Sums(candidate.gradient_sums_pixels());
         break;
+    }
+    if (WritesDiffSrc(direction) && problem_.src_is_affine &&
+        candidate.gradient_sums_pixels() > 0) {
+      t.src = src(), t.diff_src = more_src(), t.src_affine = affine();
+      t.diff_src_sums = Sums(candidate.gradient_sums_pixels());
     }
     return t;
   }
 
  private:
-  // Whether there are src and diff_src, or two diff_src.
+  // Whether there are src and diff_src, or two diff_src to be added.
   static bool HasMoreSrc(const ConvolutionProblem& p, Direction direction) {
     return direction == Direction::kBackward ||
-           (direction == Direction::kBackwardData && p.diff_src_is_begun);
+           (direction == Direction::kBackwardData && (p.diff_src_is_begun || p.src_is_affine));
   }
   static size_t MostChannels(const ConvolutionProblem& p) {
     return std::max(p.src.channel_blocks() * p.src.block, p.dst.channel_blocks() * p.dst.block);
@@ -136,7 +140,6 @@ class ProblemMemory {
     return moments;
   }
   BlobGradientSums Sums(int64_t part_pixels) {
-    if (part_pixels == 0) return {};
     BlobGradientSums sums{{.part_pixels = part_pixels}};
     sums.g = TwoArrays(sums.elements(problem_.src));
     sums.gx = sums.g + sums.elements(problem_.src);
@@ -201,7 +204,7 @@ struct SecondsOfNeighbours {
         (at, at, p.dst.plane(), p.dst.block, affine, zeros, zeros, at);
       });
     }
-    if (p.src_is_affine && direction == Direction::kBackward) {
+    if (p.src_is_affine && WritesDiffSrc(direction)) {
       to_take_sums = LeastSeconds(p.src, [&](int64_t i) {
         std::array<double, kLargestBlock> g, gx;
         RT_KERNEL(BatchNormGradientSums)
@@ -322,7 +325,7 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
       p.src.ShapeString(), p.src.block, p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW,
       w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "",
       p.activation != Activation::kNone ? ", activation" : "",
-      p.src_is_affine && direction != Direction::kBackwardData ? ", affine src" : "",
+      p.src_is_affine ? ", affine src" : "",
       p.dst_is_normalized && (direction == Direction::kForward || direction == Direction::kBackward)
           ? ", normalized dst"
           : "",

@@ -71,8 +71,8 @@ class ConvolutionAlgorithm {
   virtual bool adds_to_diff_src() const { return false; }
   // Forward: pixels per part of the moments of dst that it can take; 0: it cannot.
   virtual int64_t moments_pixels() const { return 0; }
-  // Both gradients: pixels per part of the sums of diff_src that it can take for the batch norm
-  // whose map src_affine is; 0: it cannot.
+  // Backward-data, and both gradients: pixels per part of the sums of diff_src that it can take for
+  // the batch norm whose map src_affine is; 0: it cannot. For them it reads src, too.
   virtual int64_t gradient_sums_pixels() const { return 0; }
   virtual void Run(const ConvolutionTensors& tensors) = 0;
 

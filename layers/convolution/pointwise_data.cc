@@ -193,13 +193,16 @@ void PointwiseData::Run(const ConvolutionTensors& tensors) {
   float* buffers = bias + panels_ * kPanelBlocks * lanes_;
   float* out = forward_ ? tensors.dst : tensors.diff_src;
   const Call call = {.in = forward_ ? tensors.src : tensors.diff_dst,
-                     .in_affine = tensors.src_affine,
+                     .in_affine = forward_ ? tensors.src_affine : ChannelAffine(),
                      .weight = weight,
                      .bias = PackBias(forward_ ? tensors.bias : nullptr, bias),
                      .out = out,
                      .moments = tensors.dst_moments,
                      .stream = Streams(out),
-                     .add = tensors.add_to_diff_src};
+                     .add = tensors.add_to_diff_src,
+                     .src = tensors.src,
+                     .src_affine = tensors.src_affine,
+                     .sums = tensors.diff_src_sums};
   PackWeights(tensors.weight, weight);
   const int64_t pieces = pieces_.count();
   const bool by_panel = pieces % threads_ != 0 && pieces < threads_ * kMinPiecesPerThread;

@@ -7,7 +7,8 @@
 // [panel of 2 channel blocks of k][c][lane]. For each run of pixels that fits the second-level
 // cache, each panel passes once over the run; where there are many c, some of them at a time.
 // A map of src (batch norm before) is applied to one run at a time, in the cache, while the next
-// comes from memory; the moments of dst (batch norm behind) are taken while it is in registers.
+// comes from memory; the moments of dst (batch norm behind), or the sums of diff_src (batch norm
+// before), are taken while it is in registers.
 // Cost: 2 N H W C K FLOPs; memory traffic is `in` and `out`, once.
 // Threads divide pixels, or panels where there are few pixels; each element of `out` is summed by
 // one thread in the order of c, so its bits depend on neither.
@@ -34,6 +35,7 @@ class PointwiseData : public ConvolutionAlgorithm {
   bool takes_affine() const override { return forward_; }
   bool adds_to_diff_src() const override { return !forward_; }
   int64_t moments_pixels() const override { return forward_ ? pieces_.piece_pixels() : 0; }
+  int64_t gradient_sums_pixels() const override { return forward_ ? 0 : pieces_.piece_pixels(); }
   void Run(const ConvolutionTensors& tensors) override;
 
   // Backward-data in parts, for whoever has a run of diff_dst in a cache: packs all weights, then

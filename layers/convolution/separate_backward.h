@@ -25,6 +25,9 @@ class SeparateBackward final : public ConvolutionAlgorithm {
   }
   bool takes_affine() const override { return weights_->takes_affine(); }
   bool adds_to_diff_src() const override { return data_->adds_to_diff_src(); }
+  int64_t gradient_sums_pixels() const override {
+    return takes_affine() ? data_->gradient_sums_pixels() : 0;
+  }
 
   void Run(const ConvolutionTensors& t) override {
     weights_->Run({.src = t.src,
@@ -33,8 +36,11 @@ class SeparateBackward final : public ConvolutionAlgorithm {
                    .diff_weight = t.diff_weight,
                    .diff_bias = t.diff_bias,
                    .scratch = t.scratch});
-    data_->Run({.weight = t.weight,
+    data_->Run({.src = t.diff_src_sums ? t.src : nullptr,
+                .weight = t.weight,
                 .diff_dst = t.diff_dst,
+                .src_affine = t.diff_src_sums ? t.src_affine : ChannelAffine(),
+                .diff_src_sums = t.diff_src_sums,
                 .add_to_diff_src = t.add_to_diff_src,
                 .diff_src = t.diff_src,
                 .scratch = t.scratch});

@@ -17,7 +17,8 @@ void RunForward(const DepthwisePlane& plane, const DepthwiseSrc& src, const floa
   const OutputRows out(dst, plane.OW);
   const bool takes_moments = moments.mean != nullptr;
   for (int64_t y = 0; y < plane.OH; ++y) {
-    WriteRow(geometry, y, &in, weight, epilogue, out.At(y));
+    const Ahead ahead = {src.data + y * kStride * plane.W * kLanes, kStride * kStride};
+    WriteRow(geometry, y, &in, weight, epilogue, ahead, out.At(y));
     if (!takes_moments) out.Finish(y, y + 1);
   }
   if (!takes_moments) return;

@@ -18,7 +18,7 @@ namespace {
 // memory ahead of its use better than several that advance together (stride 2: a third faster).
 template <int kKernel, int kStride>
 void AddInterior(const float* gradient, const float* src, const Axis& columns,
-                 const Range& interior, Vec* sums) {
+                 const Range& interior, const Ahead& ahead, Vec* sums) {
   constexpr int kSteps = kRegisters == 32 ? 4 : 2;  // pixels with sums of their own: latency again
   Vec sum[kSteps][kKernel];  // of this row alone: sums of sums lose fewer bits than one long sum
 #pragma GCC unroll 5
@@ -28,14 +28,23 @@ void AddInterior(const float* gradient, const float* src, const Axis& columns,
   }
   src += (interior.begin * kStride - columns.pad) * kLanes;
   int64_t x = interior.begin;
+  ahead.Fetch(0, x);
   for (; x + kSteps <= interior.end; x += kSteps, src += kSteps * kStride * kLanes) {
+    ahead.Fetch(x, kSteps);
+    Vec g[kSteps];
 #pragma GCC unroll 4
-    for (int p = 0; p < kSteps; ++p) {
-      const Vec g = Load(gradient + (x + p) * kLanes);
+    for (int p = 0; p < kSteps; ++p) g[p] = LoadOnce(gradient + (x + p) * kLanes);
+#pragma GCC unroll 12
+    for (int i = 0; i < (kSteps - 1) * kStride + kKernel; ++i) {  // each input is loaded once
+      const Vec input = LoadOnce(src + i * kLanes);
 #pragma GCC unroll 5
-      for (int j = 0; j < kKernel; ++j) sum[p][j] += Load(src + (p * kStride + j) * kLanes) * g;
+      for (int j = 0; j < kKernel; ++j) {
+        const int p = (i - j) / kStride;
+        if (i >= j && (i - j) % kStride == 0 && p < kSteps) sum[p][j] += input * g[p];
+      }
     }
   }
+  ahead.Fetch(x, columns.dst - x);
   for (; x < interior.end; ++x, src += kStride * kLanes) {
     const Vec g = Load(gradient + x * kLanes);
 #pragma GCC unroll 5
@@ -62,10 +71,13 @@ void AddEdge(const float* gradient, const float* src, const Axis& columns, int64
   }
 }
 
-// Adds what row y of dst gives to the taps.
+constexpr int kInputs = 3;  // what is read: diff_dst, what it is a map of, src
+
+// Adds what row y of dst gives to the taps. `ahead`: what to fetch with each row of the window.
 template <int kKernel, int kStride>
 void AddRow(const Geometry<Forward<kKernel, kStride>>& geometry, int64_t y,
-            InputRows<kKernel, DepthwiseSrc>* src, const float* gradient, Vec* sums) {
+            InputRows<kKernel, DepthwiseSrc>* src, const float* gradient,
+            const Ahead (&ahead)[kInputs], Vec* sums) {
   const Axis& columns = geometry.columns;
   const Range interior = geometry.interior;
   const Taps taps = Forward<kKernel, kStride>::TapsOf(geometry.rows, y);
@@ -73,7 +85,8 @@ void AddRow(const Geometry<Forward<kKernel, kStride>>& geometry, int64_t y,
     const float* row = src->At(taps.first + n);
     Vec* sum = sums + (taps.tap + n) * kKernel;
     AddEdge<kKernel, kStride>(gradient, row, columns, 0, interior.begin, sum);
-    AddInterior<kKernel, kStride>(gradient, row, columns, interior, sum);
+    AddInterior<kKernel, kStride>(gradient, row, columns, interior,
+                                  n < kInputs ? ahead[n] : Ahead(), sum);
     AddEdge<kKernel, kStride>(gradient, row, columns, interior.end, columns.dst, sum);
   }
 }
@@ -98,8 +111,8 @@ class ParameterSums {
   }
 
   // Row y of diff_dst.
-  void Add(int64_t y, const float* gradient) {
-    if (diff_weight_ != nullptr) AddRow(geometry_, y, &src_, gradient, taps_);
+  void Add(int64_t y, const float* gradient, const Ahead (&ahead)[kInputs]) {
+    if (diff_weight_ != nullptr) AddRow(geometry_, y, &src_, gradient, ahead, taps_);
     if (diff_bias_ != nullptr) bias_ += SumRow(gradient, geometry_.columns.dst);
   }
 
@@ -178,12 +191,21 @@ void RunBackward(const DepthwisePlane& plane, const DepthwiseSrc& src,
   GradientSums diff_sums(src, diff_src_sums, plane.W);
   int64_t written = 0;  // rows of diff_src
   for (int64_t y = 0; y < plane.OH; ++y) {
-    sums.Add(y, gradients.At(y));
+    const int64_t dst_row = y * plane.OW * kLanes, src_row = y * kStride * plane.W * kLanes;
+    const Ahead diff_ahead = {diff_dst.data + dst_row};
+    Ahead map_ahead, src_ahead;
+    if (diff_dst.map.src != nullptr) map_ahead.at = diff_dst.map.src + dst_row;
+    if (diff_weight != nullptr && diff_src.data == nullptr) {
+      src_ahead = {src.data + src_row, kStride * kStride};
+    }
+    sums.Add(y, gradients.At(y), {diff_ahead, map_ahead, src_ahead});
     if (diff_src.data == nullptr) continue;
     const bool last = y + 1 == plane.OH;  // then those below all windows, too
     const int64_t end = last ? plane.H : Min((y + 1) * kStride - plane.pad_top, plane.H);
     for (; written < end; ++written) {
-      WriteRow(geometry, written, &gradients, weight, epilogue, out.At(written));
+      Ahead ahead = diff_ahead;
+      if (diff_weight != nullptr) ahead.at = src.data + written * plane.W * kLanes;
+      WriteRow(geometry, written, &gradients, weight, epilogue, ahead, out.At(written));
       diff_sums.AddRow(written, out.At(written));
       out.Finish(written, written + 1);
     }

@@ -11,15 +11,6 @@
 
 namespace ringtail::RT_KERNEL_ISA::depthwise {
 
-// So far ahead of its use an input is asked for, in floats. The processor sees by itself what comes
-// next within a row, but forgets it while the rows are worked on: without this a thread computes
-// and waits for memory in turns. Behind a plane lies, as a rule, the one that is worked on next.
-constexpr int64_t kAhead = 4096;
-
-[[gnu::always_inline]] static inline void Prefetch(const float* p) {
-  __builtin_prefetch(p + kAhead, /*write=*/0, /*locality=*/2);
-}
-
 static inline bool IsMapped(const DepthwiseSrc& src) { return src.affine.mean != nullptr; }
 static inline bool IsMapped(const DepthwiseGradient& gradient) {
   return gradient.map.src != nullptr;
@@ -29,18 +20,13 @@ static inline bool IsMapped(const DepthwiseGradient& gradient) {
 static inline void MapTo(const DepthwiseSrc& src, int64_t offset, int64_t floats, float* to) {
   const VecAffine map(src.affine);
   const float* from = src.data + offset;
-  for (int64_t i = 0; i < floats; i += kLanes) {
-    Prefetch(from + i);
-    Store(to + i, map(Load(from + i)));
-  }
+  for (int64_t i = 0; i < floats; i += kLanes) Store(to + i, map(Load(from + i)));
 }
 static inline void MapTo(const DepthwiseGradient& gradient, int64_t offset, int64_t floats,
                          float* to) {
   const VecGradient map(gradient.map);
   const float *src = gradient.map.src + offset, *from = gradient.data + offset;
   for (int64_t i = 0; i < floats; i += kLanes) {
-    Prefetch(src + i);
-    Prefetch(from + i);
     Store(to + i, map(Load(src + i), Load(from + i)));
   }
 }
@@ -53,22 +39,17 @@ class InputRows {
   InputRows(const Input& input, int64_t width) : input_(input), floats_(width * kLanes) {}
 
   const float* At(int64_t y) {
-    for (; next_ <= y; ++next_) Fetch(next_);
-    return IsMapped(input_) ? RingRow(y) : input_.data + y * floats_;
+    if (!IsMapped(input_)) return input_.data + y * floats_;
+    for (; next_ <= y; ++next_) MapTo(input_, next_ * floats_, floats_, RingRow(next_));
+    return RingRow(y);
   }
 
  private:
   float* RingRow(int64_t y) const { return input_.ring + y % kKernel * floats_; }
 
-  void Fetch(int64_t y) const {
-    if (IsMapped(input_)) return MapTo(input_, y * floats_, floats_, RingRow(y));
-    const float* row = input_.data + y * floats_;
-    for (int64_t i = 0; i < floats_; i += kLanes) Prefetch(row + i);
-  }
-
   const Input input_;
   const int64_t floats_;  // per row
-  int64_t next_ = 0;      // to be fetched
+  int64_t next_ = 0;      // to be mapped
 };
 
 // Rows of an output.

@@ -12,10 +12,34 @@
 
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/vec.h"
+#include "layers/kernels/vec_operations.h"
 
 namespace ringtail::RT_KERNEL_ISA::depthwise {
 
 constexpr int kGroup = 8;  // sums in registers
+
+// So far ahead of its use an input is asked for, in floats. The processor sees by itself what comes
+// next within a row, but forgets it while the rows are worked on: without this a thread computes
+// and waits for memory in turns. So it would if a whole row were asked for at once, of which only
+// some lines can be on their way: they are asked for bit by bit, between the multiply-adds.
+// Behind a plane lies, as a rule, the one that is worked on next.
+constexpr int64_t kAhead = 4096;
+
+// An input that is asked for while a row of outputs is worked on: with each of these, `lines` times
+// kLanes floats.
+struct Ahead {
+  const float* at = nullptr;  // null: nothing
+  int64_t lines = 1;
+
+  // With outputs [x, x + count).
+  [[gnu::always_inline]] void Fetch(int64_t x, int64_t count) const {
+    if (at == nullptr) return;
+    const float* from = at + kAhead + x * lines * kLanes;
+    for (int64_t i = 0; i < count * lines; ++i) {
+      __builtin_prefetch(from + i * kLanes, /*write=*/0, /*locality=*/2);
+    }
+  }
+};
 
 static inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -60,14 +84,22 @@ struct Forward {
   // The input that a group of outputs beginning at `o` begins with.
   static int64_t FirstInput(const Axis& axis, int64_t o) { return o * kStride - axis.pad; }
 
-  // Adds one row of the windows to the sums.
+  // Adds one row of the windows to the sums. Each input is loaded once, for all windows that it is
+  // in: a load costs as much as a multiply-add.
   template <int kSteps>
   [[gnu::always_inline]] static void AddRow(const float* in, const float* weight, Vec* sum) {
+    Vec w[kKernel];
 #pragma GCC unroll 5
-    for (int j = 0; j < kKernel; ++j) {
-      const Vec w = Load(weight + j * kLanes);
-#pragma GCC unroll 8
-      for (int p = 0; p < kSteps; ++p) sum[p] += Load(in + (p * kStride + j) * kLanes) * w;
+    for (int j = 0; j < kKernel; ++j) w[j] = Load(weight + j * kLanes);
+#pragma GCC unroll 24
+    for (int i = 0; i < (kSteps - 1) * kStride + kKernel; ++i) {
+      const Vec input = LoadOnce(in + i * kLanes);
+#pragma GCC unroll 5
+      for (int j = 0; j < kKernel; ++j) {
+        const int step = (i - j) / kStride;
+        const bool taps = i >= j && (i - j) % kStride == 0 && step < kSteps;
+        if (taps) sum[step] += input * w[j];
+      }
     }
   }
 };
@@ -97,12 +129,17 @@ struct Backward {
 
   template <int kSteps>
   [[gnu::always_inline]] static void AddRow(const float* in, const float* weight, Vec* sum) {
+    constexpr int kBefore = (kKernel - 1) / kStride;  // windows that reach into the first step
+    Vec w[kKernel];
 #pragma GCC unroll 5
-    for (int j = 0; j < kKernel; ++j) {
-      const Vec w = Load(weight + j * kLanes);
-#pragma GCC unroll 8
-      for (int p = 0; p < kSteps; ++p) {
-        sum[p * kStride + j % kStride] += Load(in + (p - j / kStride) * kLanes) * w;
+    for (int j = 0; j < kKernel; ++j) w[j] = Load(weight + j * kLanes);
+#pragma GCC unroll 12
+    for (int i = -kBefore; i < kSteps; ++i) {
+      const Vec input = LoadOnce(in + i * kLanes);
+#pragma GCC unroll 5
+      for (int j = 0; j < kKernel; ++j) {
+        const int step = i + j / kStride;
+        if (step >= 0 && step < kSteps) sum[step * kStride + j % kStride] += input * w[j];
       }
     }
   }
@@ -151,8 +188,9 @@ void WriteGroup(const Row& row, int64_t input, int64_t output, const Epilogue& e
     weight += row.weight_step;
   }
   float* out = row.out + output * kLanes;
+  const Epilogue last = epilogue;  // in registers: the compiler cannot know that `out` is not there
 #pragma GCC unroll 8
-  for (int p = 0; p < kSums; ++p) epilogue.Write(out + p * kLanes, sum[p]);
+  for (int p = 0; p < kSums; ++p) last.Write(out + p * kLanes, sum[p]);
 }
 
 // The last steps of the interior, fewer than a whole group.
@@ -183,10 +221,10 @@ void WriteEdge(const Row& row, const Axis& columns, int64_t begin, int64_t end,
   }
 }
 
-// Writes row y of outputs to `out`. `in`: rows, see InputRows.
+// Writes row y of outputs to `out`. `in`: rows, see InputRows. `ahead`: what to fetch meanwhile.
 template <typename Direction, typename Rows>
 void WriteRow(const Geometry<Direction>& geometry, int64_t y, Rows* in, const float* weight,
-              const Epilogue& epilogue, float* out) {
+              const Epilogue& epilogue, const Ahead& ahead, float* out) {
   constexpr int kSteps = kGroup / Direction::kOutputs;
   constexpr int64_t kWeightRow = Direction::kTaps * kLanes;
   const Axis& columns = geometry.columns;
@@ -200,9 +238,12 @@ void WriteRow(const Geometry<Direction>& geometry, int64_t y, Rows* in, const fl
   for (int64_t n = 0; n < taps.count; ++n) row.in[n] = in->At(taps.first + n * taps.step);
   WriteEdge<Direction>(row, columns, 0, interior.begin, epilogue);
   int64_t x = interior.begin, input = Direction::FirstInput(columns, x);
+  ahead.Fetch(0, interior.begin);
   for (; x + kGroup <= interior.end; x += kGroup, input += kSteps * Direction::kInputs) {
+    ahead.Fetch(x, kGroup);
     WriteGroup<Direction, kSteps>(row, input, x, epilogue);
   }
+  ahead.Fetch(x, Direction::Outputs(columns) - x);
   WriteRest<Direction, kSteps - 1>(row, input, x, (interior.end - x) / Direction::kOutputs,
                                    epilogue);
   WriteEdge<Direction>(row, columns, interior.end, Direction::Outputs(columns), epilogue);

@@ -124,11 +124,21 @@ struct PieceMoments {
   }
 };
 
-// The same for the sums of batch norm's backward.
+// The same for the sums of batch norm's backward. `src` lies as `out`.
 struct PieceSums {
   VecGradientSums block[kPanel];
 
-  // `src` lies as `out`.
+  // `src` comes from memory, or at best from the second-level cache, while the product is computed.
+  template <int kRows>
+  [[gnu::always_inline]] static void Fetch(const PointwiseProduct& p, int vecs, const float* src) {
+    for (int x = 0; x < vecs; ++x) {
+#pragma GCC unroll 14
+      for (int row = 0; row < kRows; ++row) {
+        __builtin_prefetch(src + x * p.out_block_stride + row * kLanes);
+      }
+    }
+  }
+
   template <int kRows>
   [[gnu::always_inline]] void Add(const PointwiseProduct& p, int x, const float* src,
                                   const Vec (&out)[kRows]) {
@@ -173,6 +183,7 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
   const float* fetch = pixels.fetch;
   constexpr int kWidth = (kVecs + kHalf) * kLanes;
   Sums<kRows, kVecs, kHalf> sums;
+  if (pixels.sums != nullptr) PieceSums::Fetch<kRows>(p, kVecs + kHalf, pixels.sums_src);
   if (p.accumulate) LoadSums(p, out, sums);
   const float* weight = p.weight;
   int64_t left = p.channels;

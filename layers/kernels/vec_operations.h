@@ -1,4 +1,5 @@
-// What is done with Vec beside arithmetic: transposition, and stores that pass the caches by. Include
+// What is done with Vec beside arithmetic: transposition, loads that stay in registers, and stores
+// that pass the caches by. Include
 // vec.h or linear_vec.h first: it serves the lanes of either. Only for layers/kernels/*.cc.
 #ifndef RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
 #define RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
@@ -33,6 +34,16 @@ template <int kStep>
 
 // rows[i][j] becomes rows[j][i], for kLanes rows.
 [[gnu::always_inline]] static inline void TransposeRows(Vec* rows) { TransposeFrom<1>(rows); }
+
+// Load for a value with several uses, which the compiler would otherwise load again for each of
+// them: on some processors a load takes as long as the multiply-add that it is a part of.
+[[gnu::always_inline]] static inline Vec LoadOnce(const float* p) {
+  Vec v = Load(p);
+#if defined(__AVX__)
+  asm("" : "+v"(v));
+#endif
+  return v;
+}
 
 // Does not first read the line that it overwrites. `p` is aligned to a Vec. FinishStreaming() comes
 // before another thread reads.

@@ -64,7 +64,7 @@ class PointwiseCall {
     const bool data_wanted = direction == Direction::kBackwardData;
     const bool both = direction == Direction::kBackward;
     t_.scratch = scratch_.data();
-    if (!data_wanted) SetSrc();
+    if (!data_wanted || options.sums) SetSrc();
     forward ? SetDst() : SetDiffDst();
     if (forward || data_wanted || both) t_.weight = data.weight.data();
     if (data_wanted || both) SetDiffSrc();

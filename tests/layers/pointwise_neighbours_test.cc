@@ -62,6 +62,20 @@ TEST_P(PointwiseNeighboursTest, BackwardWeightsMapSrcToTheSameBits) {
   }
 }
 
+TEST_P(PointwiseNeighboursTest, BackwardDataTakesTheSumsOfDiffSrc) {
+  if (p_.window.SH > 1) return;  // then it does not
+  for (const auto& [low, high] : kBounds) {
+    Options options = {.src = Mapped::kOnTheWay, .low = low, .high = high, .sums = true};
+    const Result with = Run(Direction::kBackwardData, options);
+    ExpectSumsOf(p_, data_, options, with);
+    for (const int threads : {2, 3}) {
+      options.threads = threads;
+      EXPECT_EQ(Run(Direction::kBackwardData, options), with) << threads;
+    }
+    EXPECT_EQ(with.diff_src, Run(Direction::kBackwardData, {}).diff_src);
+  }
+}
+
 // Against sums over what was written, in double. Deviations are taken from a part's first value, in
 // float, so that an error is small beside the largest of them.
 void ExpectMomentsOf(const ConvolutionProblem& p, const Result& result) {
@@ -212,6 +226,7 @@ TEST(PointwiseDirectionsTest, SayWhatTheyTake) {
   EXPECT_FALSE(create(Direction::kBackwardData)->takes_affine());
   EXPECT_FALSE(create(Direction::kBackwardData)->takes_gradient_map());
   EXPECT_EQ(create(Direction::kBackwardData)->moments_pixels(), 0);
+  EXPECT_GT(create(Direction::kBackwardData)->gradient_sums_pixels(), 0);
   EXPECT_TRUE(create(Direction::kBackwardWeights)->takes_affine());
   EXPECT_FALSE(create(Direction::kBackwardWeights)->takes_gradient_map());
   EXPECT_TRUE(create(Direction::kBackward)->takes_affine());
