@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ processor seconds of one rank per GB of the array.)";
 
 struct Flags {
   std::vector<int> worlds;
-  std::vector<std::string> algorithms = {"auto"};
+  std::vector<std::string> algorithms;
   std::vector<std::string> bytes = {"1KiB", "64KiB", "1MiB", "25MiB"};
   bool model = false, as_json = false;
   double latency_us = 50, gb_per_s = 1;
@@ -49,10 +50,11 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--world", flags->worlds, "Numbers of ranks, such as 2,4 (default 2)")
       ->delimiter(',')
       ->check(CLI::Range(1, kMostRanks));
-  std::string names = "all or some of auto";
+  std::string names = "all, or some of auto";
   for (const AllreduceAlgorithm& known : AllreduceAlgorithms())
     names += fmt::format(", {}", known.name);
-  app->add_option("--algorithm", flags->algorithms, names)->delimiter(',')->capture_default_str();
+  app->add_option("--algorithm", flags->algorithms, names + " (default auto; with --model all)")
+      ->delimiter(',');
   app->add_option("--bytes", flags->bytes, "Sizes of the array, such as 1KiB,25MB,1.2GB")
       ->delimiter(',')
       ->capture_default_str();
@@ -102,7 +104,11 @@ StatusOr<std::vector<std::string>> AlgorithmNames(const std::vector<std::string>
 
 Status Run(Flags* flags) {
   MeasureOptions& measure = flags->benchmark.measure;
+  if (flags->algorithms.empty()) flags->algorithms = {flags->model ? "all" : "auto"};
   RT_ASSIGN_OR_RETURN(measure.algorithms, AlgorithmNames(flags->algorithms));
+  if (flags->model && std::ranges::count(measure.algorithms, "auto") > 0) {
+    return InvalidArgument("--model has no row for auto, which is always one of the others");
+  }
   for (const std::string& text : flags->bytes) {
     RT_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(text));
     measure.bytes.push_back(bytes);

@@ -4,7 +4,8 @@
 #
 #   ring and halving_doubling take at most 1 / 0.93 of the ideal, 2 (N - 1) / N of the bytes
 #   single_reducer takes N / 2 to N times as long as ring
-#   recursive_doubling is the fastest with 1 KiB
+#   recursive_doubling is the fastest with 1 KiB of those that "auto" may take (with four ranks the
+#     single reducer waits for two messages in a row as well, so that the two are about as fast)
 #
 #   tests/cluster/allreduce_netns.sh [PROGRAM]        build/release/bin/bench_allreduce
 #
@@ -48,8 +49,9 @@ times = ms('single_reducer', 25_000_000) / ms('ring', 25_000_000)
 print(f'single_reducer takes {times:.1f} times as long as ring')
 if not ranks / 2 <= times <= ranks:
     wrong.append(f'that is not {ranks / 2:g} to {ranks} times')
-shortest = min((r for r in rows if r['bytes'] == 1024), key=lambda r: r['time_ms'])['algorithm']
-print(f'the fastest with 1 KiB: {shortest}')
+shortest = min((r for r in rows if r['bytes'] == 1024 and r['algorithm'] != 'single_reducer'),
+               key=lambda r: r['time_ms'])['algorithm']
+print(f'the fastest with 1 KiB but for single_reducer: {shortest}')
 if shortest != 'recursive_doubling':
     wrong.append('it is not recursive_doubling')
 for sentence in wrong:
