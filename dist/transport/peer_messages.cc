@@ -28,6 +28,11 @@ OutgoingFrame ControlFrame(FrameKind kind, uint32_t generation, std::string payl
 PeerMessages::PeerMessages(int peer, uint32_t generation, std::shared_ptr<Ending> ending)
     : peer_(peer), generation_(generation), ending_(std::move(ending)) {}
 
+void PeerMessages::SkipChecksums() {
+  MutexLock lock(&mutex_);
+  checksums_ = false;
+}
+
 PeerMessages::PeerState PeerMessages::peer_state() const {
   MutexLock lock(&mutex_);
   return peer_state_;
@@ -141,8 +146,10 @@ void PeerMessages::End(OutgoingFrame last) {
 
 std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
   std::vector<OutgoingFrame> frames;
+  bool checksums = true;
   {
     MutexLock lock(&mutex_);
+    checksums = checksums_;
     while (!control_.empty() && frames.size() < kMaxControlFrames) {
       frames.push_back(std::move(control_.front()));
       control_.pop_front();
@@ -166,7 +173,7 @@ std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
     }
   }
   for (OutgoingFrame& frame : frames) {
-    if (frame.header.kind == FrameKind::kData) {
+    if (checksums && frame.header.kind == FrameKind::kData) {
       frame.header.payload_crc = Crc32c(frame.payload);
     }
   }

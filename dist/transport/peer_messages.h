@@ -60,6 +60,9 @@ class PeerMessages {
  public:
   PeerMessages(int peer, uint32_t generation, std::shared_ptr<Ending> ending);
 
+  // Payloads have no checksum from now on, in neither direction: they do not leave the host.
+  void SkipChecksums() RT_EXCLUDES(mutex_);
+
   Status Send(std::shared_ptr<SendOperation> operation) RT_EXCLUDES(mutex_);
   Status Receive(const ReceiveOperation& operation) RT_EXCLUDES(mutex_);
 
@@ -125,6 +128,7 @@ class PeerMessages {
   const std::shared_ptr<Ending> ending_;
 
   mutable Mutex mutex_;
+  bool checksums_ RT_GUARDED_BY(mutex_) = true;
   bool ended_ RT_GUARDED_BY(mutex_) = false;
   PeerState peer_state_ RT_GUARDED_BY(mutex_) = PeerState::kHere;
   // To the peer.
