@@ -14,6 +14,7 @@
 #include "apps/bench_allreduce/model_table.h"
 #include "apps/bench_allreduce/spawn_ranks.h"
 #include "apps/exit_code.h"
+#include "dist/membership/rank_environment.h"
 
 namespace ringtail {
 namespace {
@@ -42,8 +43,26 @@ struct Flags {
   double latency_us = 50, gb_per_s = 1;
   int ranks_per_host = 1;
   int started_by = 0;
+  RankFlags rank;
   BenchmarkOptions benchmark;
 };
+
+void AddRankFlags(CLI::App* app, Flags* flags) {
+  const std::string group =
+      "If each rank is started on its own (launchers and schedulers need only the last five)";
+  app->add_option("--rank", flags->rank.rank, "This rank; --world is then how many there are")
+      ->group(group);
+  app->add_option("--local-rank", flags->rank.local_rank, "Its number on this host")->group(group);
+  app->add_option("--master", flags->rank.master, "HOST[:PORT] of rank 0")->group(group);
+  SecurityOptions* const security = &flags->benchmark.join.security;
+  app->add_option("--token-file", flags->benchmark.join.token_file,
+                  "The job's secret (default: RINGTAIL_TOKEN)")
+      ->group(group);
+  app->add_flag("--insecure", security->insecure, "Plain TCP between hosts")->group(group);
+  app->add_option("--tls-cert", security->tls_cert, "Certificate of this rank, PEM")->group(group);
+  app->add_option("--tls-key", security->tls_key, "Its key")->group(group);
+  app->add_option("--tls-ca", security->tls_ca, "The job's authority")->group(group);
+}
 
 void AddFlags(CLI::App* app, Flags* flags) {
   app->footer(kFooter);
@@ -62,7 +81,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "Time for each line; at least 5 runs")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app->add_option("--transport", flags->benchmark.transport,
+  app->add_option("--transport", flags->benchmark.join.transport,
                   "auto: shared memory on a host, gRPC between hosts; in_process: threads as ranks")
       ->check(CLI::IsMember({"auto", "grpc", "shared_memory", "in_process"}))
       ->capture_default_str();
@@ -85,6 +104,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->check(CLI::Range(1, kMostRanks))
       ->capture_default_str()
       ->group("Cost model");
+  AddRankFlags(app, flags);
   app->add_option("--started-by", flags->started_by, "")->group("");  // hidden: by RunProcesses
 }
 
@@ -115,6 +135,8 @@ Status Run(Flags* flags) {
   }
   if (!flags->worlds.empty()) flags->benchmark.worlds = flags->worlds;
   if (!flags->model) {
+    if (flags->rank.rank && flags->worlds.size() == 1) flags->rank.world_size = flags->worlds[0];
+    RT_ASSIGN_OR_RETURN(flags->benchmark.identity, DetectRank(flags->rank, ProcessEnvironment));
     if (flags->started_by > 0) flags->benchmark.style = ReportStyle::kLines;
     if (flags->as_json) flags->benchmark.style = ReportStyle::kJson;
     return RunBenchmark(flags->benchmark);

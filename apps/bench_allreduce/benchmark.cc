@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "apps/bench_allreduce/allreduce_timing.h"
 #include "apps/bench_allreduce/rank_world.h"
@@ -79,7 +80,7 @@ Status MeasureAndReport(Transport* transport, const Topology& topology,
   const MeasureObserver observer = {
       .on_network =
           [&](const NetworkModel& network) {
-            reporter->OnNote(DescribeWorld(topology, options.transport, network));
+            reporter->OnNote(DescribeWorld(topology, options.join.transport, network));
           },
       .on_timing = [&](const AllreduceTiming& timing) { reporter->OnTiming(timing); }};
   return MeasureWorld(transport, topology, options.measure, observer);
@@ -108,31 +109,41 @@ std::string Joined(const std::vector<T>& values) {
 }
 
 Status RunProcesses(int world, const BenchmarkOptions& options, Reporter* reporter) {
+  RT_ASSIGN_OR_RETURN(auto environment, LocalRanksEnvironment(world));
   const SpawnOptions spawn = {
       .world = world,
       .arguments = {"--algorithm", Joined(options.measure.algorithms), "--bytes",
                     Joined(options.measure.bytes), "--seconds",
                     fmt::format("{}", options.measure.seconds), "--link-gbit",
                     fmt::format("{}", options.measure.link_gbit_per_s), "--transport",
-                    options.transport, "--started-by", fmt::format("{}", getpid())},
-      .environment = [&](int rank) { return RankEnvironment(rank, world); }};
+                    options.join.transport, "--started-by", fmt::format("{}", getpid())},
+      .environment = std::move(environment)};
   return RunRanks(spawn, [&](const std::string& line) { return reporter->OnLine(line); })
       .Annotate(fmt::format("{} ranks", world));
+}
+
+// One rank of those that a launcher, or RunProcesses, has started.
+Status RunRank(BenchmarkOptions options, Reporter* reporter) {
+  options.join.measured = {{"--algorithm", Joined(options.measure.algorithms)},
+                           {"--bytes", Joined(options.measure.bytes)},
+                           {"--seconds", fmt::format("{}", options.measure.seconds)},
+                           {"--transport", options.join.transport}};
+  RT_ASSIGN_OR_RETURN(const RankWorld world, JoinRanks(options.identity, options.join));
+  RT_RETURN_IF_ERROR(
+      MeasureAndReport(world.joined.transport.get(), world.topology, options, reporter));
+  if (world.joined.rank == 0) reporter->Finish();
+  return OkStatus();
 }
 
 }  // namespace
 
 Status RunBenchmark(const BenchmarkOptions& options) {
   Reporter reporter(options.style);
-  if (IsRank()) {
-    RT_ASSIGN_OR_RETURN(const RankWorld world, JoinRanks());
-    RT_RETURN_IF_ERROR(MeasureAndReport(world.transport.get(), world.topology, options, &reporter));
-    if (world.transport->rank() == 0) reporter.Finish();
-    return OkStatus();
-  }
+  if (options.identity.world_size > 1) return RunRank(options, &reporter);
   for (const int world : options.worlds) {
-    RT_RETURN_IF_ERROR(options.transport == "in_process" ? RunThreads(world, options, &reporter)
-                                                         : RunProcesses(world, options, &reporter));
+    RT_RETURN_IF_ERROR(options.join.transport == "in_process"
+                           ? RunThreads(world, options, &reporter)
+                           : RunProcesses(world, options, &reporter));
   }
   reporter.Finish();
   return OkStatus();

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "apps/bench_allreduce/measure_world.h"
+#include "apps/bench_allreduce/rank_world.h"
 #include "core/status.h"
+#include "dist/membership/rank_identity.h"
 
 namespace ringtail {
 
@@ -22,7 +24,8 @@ enum class ReportStyle {
 
 struct BenchmarkOptions {
   std::vector<int> worlds = {2};
-  std::string transport = "auto";  // "auto", "grpc", "shared_memory", "in_process"
+  RankIdentity identity;  // a world of one: no launcher has started us
+  RankWorldOptions join;  // its transport may also be "in_process"
   MeasureOptions measure;
   ReportStyle style = ReportStyle::kTable;
 };

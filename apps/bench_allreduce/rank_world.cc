@@ -1,50 +1,63 @@
 #include "apps/bench_allreduce/rank_world.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <thread>
+#include <algorithm>
+#include <utility>
 
-#include "dist/transport/grpc_transport.h"
+#include "apps/launch/job.h"
+#include "dist/membership/host_identity.h"
+#include "dist/membership/job_token.h"
+#include "dist/membership/rank_environment.h"
 
 namespace ringtail {
+namespace {
 
-bool IsRank() { return std::getenv("WORLD_SIZE") != nullptr; }
+constexpr char kHostField[] = "host";
 
-std::vector<std::string> RankEnvironment(int rank, int world) {
-  static int number = 0;
-  if (rank == 0) ++number;
-  const std::string folder =
-      "/tmp/rt_bench_" + std::to_string(getpid()) + "_" + std::to_string(number);
-  return {"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(world),
-          "RT_FOLDER=" + folder};
+// Hosts in the order of their first ranks.
+Topology SharedHosts(const std::vector<JoinedRank>& ranks) {
+  std::vector<std::string> hosts;
+  Topology topology;
+  for (const JoinedRank& rank : ranks) {
+    const auto field = std::ranges::find(rank.about, kHostField, &FingerprintField::name);
+    const std::string key = field == rank.about.end() ? rank.host_name : field->value;
+    const auto known = std::ranges::find(hosts, key);
+    topology.host_of_rank.push_back(static_cast<int>(known - hosts.begin()));
+    if (known == hosts.end()) hosts.push_back(key);
+  }
+  return topology;
 }
 
-StatusOr<RankWorld> JoinRanks() {
-  const int rank = atoi(std::getenv("RANK")), world = atoi(std::getenv("WORLD_SIZE"));
-  const char* master = std::getenv("MASTER_ADDR");
-  const std::string folder = master ? "/tmp/rt_bench_" + std::string(std::getenv("RINGTAIL_TOKEN"))
-                                    : std::getenv("RT_FOLDER");
-  const std::string own = "10.77.0." + std::to_string(rank + 1);
-  const char* host = master ? own.c_str() : nullptr;
-  std::filesystem::create_directories(folder);
-  RT_ASSIGN_OR_RETURN(auto listener,
-                      GrpcListener::Listen(std::string(host ? host : "127.0.0.1") + ":0", {}));
-  {
-    std::ofstream(folder + "/tmp" + std::to_string(rank)) << listener->address();
-    std::filesystem::rename(folder + "/tmp" + std::to_string(rank),
-                            folder + "/" + std::to_string(rank));
+}  // namespace
+
+StatusOr<RankWorld> JoinRanks(const RankIdentity& identity, const RankWorldOptions& options) {
+  JoinOptions join{.identity = identity,
+                   .security = options.security,
+                   .fingerprint = options.measured,
+                   .about = {{kHostField, HostKey()}}};
+  RT_ASSIGN_OR_RETURN(join.token, ReadJobToken(options.token_file, ProcessEnvironment));
+  // Ranks of different hosts share no memory.
+  if (options.transport == "grpc")
+    join.host_key = fmt::format("{} rank {}", HostKey(), identity.rank);
+  RT_ASSIGN_OR_RETURN(JoinedWorld joined, JoinWorld(join));
+  Topology topology = SharedHosts(joined.ranks);
+  if (options.transport == "shared_memory" && topology.hosts() > 1) {
+    return InvalidArgument(fmt::format(
+        "--transport shared_memory is for ranks of one host, but there are {}", topology.hosts()));
   }
-  std::vector<std::string> addresses(world);
-  for (int r = 0; r < world; ++r) {
-    while (!(std::ifstream(folder + "/" + std::to_string(r)) >> addresses[r])) usleep(1000);
-  }
-  RT_ASSIGN_OR_RETURN(
-      auto transport,
-      ConnectGrpc(std::move(listener), {.rank = rank, .generation = 1, .addresses = addresses}));
-  return RankWorld{Topology::Blocks(world, host ? 1 : world), std::move(transport)};
+  return RankWorld{std::move(joined), std::move(topology)};
+}
+
+StatusOr<std::function<std::vector<std::string>(int rank)>> LocalRanksEnvironment(int world) {
+  Job job{.local_world = world, .world = world, .master_address = "127.0.0.1"};
+  RT_ASSIGN_OR_RETURN(job.master_port, FindFreePort());
+  RT_ASSIGN_OR_RETURN(job.token, NewToken());
+  std::vector<std::string> own;
+  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
+  return std::function(
+      [job, own](int rank) { return EnvironmentOfRank(job, rank, /*threads=*/1, own); });
 }
 
 }  // namespace ringtail

@@ -1,26 +1,38 @@
-// How a rank of bench_allreduce comes into its world.
+// How a rank of bench_allreduce finds its world (dist/membership/join.h).
+// Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_RANK_WORLD_H_
 #define RINGTAIL_APPS_BENCH_ALLREDUCE_RANK_WORLD_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/status.h"
 #include "dist/collectives/topology.h"
-#include "dist/transport/transport.h"
+#include "dist/membership/join.h"
+#include "dist/membership/rank_identity.h"
+#include "dist/membership/security.h"
 
 namespace ringtail {
 
-struct RankWorld {
-  Topology topology;
-  std::unique_ptr<Transport> transport;
+struct RankWorldOptions {
+  std::string transport = "auto";  // "grpc": also between ranks of one host
+  std::optional<std::string> token_file;
+  SecurityOptions security;
+  FingerprintFields measured;  // what must be the same on all ranks
 };
 
-// True if this process is one rank of several by its environment.
-bool IsRank();
-StatusOr<RankWorld> JoinRanks();
-std::vector<std::string> RankEnvironment(int rank, int world);
+struct RankWorld {
+  JoinedWorld joined;
+  Topology topology;  // which ranks really share a host, whatever the transport
+};
+
+StatusOr<RankWorld> JoinRanks(const RankIdentity& identity, const RankWorldOptions& options);
+
+// The environment of each rank of a world on this machine, as ringtail_launch sets it.
+StatusOr<std::function<std::vector<std::string>(int rank)>> LocalRanksEnvironment(int world);
 
 }  // namespace ringtail
 

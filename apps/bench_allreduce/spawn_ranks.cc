@@ -94,9 +94,6 @@ Status RankProcesses::StartOne(int rank, const SpawnOptions& options, int output
   std::vector<std::string> arguments = options.arguments;
   arguments.insert(arguments.begin(), "bench_allreduce");
   std::vector<std::string> environment = options.environment(rank);
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    environment.emplace_back(*variable);
-  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);

@@ -26,7 +26,7 @@ namespace ringtail {
 struct SpawnOptions {
   int world = 1;
   std::vector<std::string> arguments;  // of each rank, without the program
-  std::function<std::vector<std::string>(int rank)> environment;  // "NAME=value", before our own
+  std::function<std::vector<std::string>(int rank)> environment;  // all of it, "NAME=value"
 };
 
 // Returns once all ranks have ended. `on_line` gets each line of rank 0's standard output without
