@@ -16,6 +16,7 @@
 #include "core/thread_budget.h"
 #include "dist/membership/job_token.h"
 #include "dist/membership/rank_environment.h"
+#include "dist/probe.h"
 
 namespace ringtail {
 namespace {
@@ -85,8 +86,14 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                      .on_end = [rank = joined->rank](const Verdict& verdict) {
                        EndWithoutTrainer(verdict, rank);
                      }});
+  NetworkModel network;
+  if (config.dist().algorithm() == "auto") {
+    const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
+    RT_ASSIGN_OR_RETURN(network, ProbeNetwork(joined->transport.get(), joined->topology));
+  }
   RT_ASSIGN_OR_RETURN(session->world_, TrainingWorld::Create({.transport = joined->transport.get(),
                                                               .topology = joined->topology,
+                                                              .network = network,
                                                               .describe = describe,
                                                               .monitor = session->monitor_.get()},
                                                              config.dist()));
