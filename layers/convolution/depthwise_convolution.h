@@ -14,7 +14,7 @@
 // are the same pass without the other's half. src can be mapped on the way (takes_affine), and
 // diff_dst (takes_gradient_map), row by row through a ring (K, width, lane). Forward takes the
 // moments of each plane of dst while it lies in the second-level cache, backward the sums of
-// diff_src that a batch norm before wants, row by row.
+// diff_src that a batch norm before wants, row by row, to the same bits as it would.
 // Backward adds samples up within groups and then the groups, both in order: its result is, as
 // forward's, the same to the bit for every number of threads.
 // Source: Howard et al. 2017, "MobileNets".

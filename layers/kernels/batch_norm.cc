@@ -6,9 +6,9 @@
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // floats: 16 KiB, half a first-level cache
+constexpr int64_t kPiece = kBatchNormPiece;
 constexpr int kSumLanes = 64;
-constexpr int kMapLanes = 16;
+constexpr int kMapLanes = kBatchNormLanes;
 
 template <int kBlock, int kLanes>
 void Spread(const float* channels, float* lanes) {

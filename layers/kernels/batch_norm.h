@@ -11,6 +11,12 @@
 
 namespace ringtail {
 
+// BatchNormGradientSums adds up in float, in so many sums side by side, at most so many floats of a
+// channel block, which it then adds in double. Who takes the same sums elsewhere in the same way gets
+// the same bits.
+constexpr int kBatchNormLanes = 16;
+constexpr int64_t kBatchNormPiece = 4096;  // 16 KiB, half a first-level cache
+
 // mean[c] = sum(x) / pixels; m2[c] = sum((x - mean[c])^2). Two passes over pieces that stay in the
 // first-level cache, pieces combined in double (Chan et al. 1979): safe for |mean| >> std.
 RT_DECLARE_KERNEL(void BatchNormMoments(const float* src, int64_t pixels, int64_t block,

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "layers/kernels/batch_norm.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/depthwise_rows.h"
 #include "layers/kernels/depthwise_taps.h"
@@ -132,7 +133,7 @@ class ParameterSums {
   Vec taps_[kTaps], bias_;
 };
 
-// Adds up what batch norm wants of diff_src: rows in float, which are then added in double.
+// Adds up what batch norm wants of diff_src, to the same bits as BatchNormGradientSums would.
 class GradientSums {
  public:
   GradientSums(const DepthwiseSrc& src, const DepthwiseSums& to, int64_t width)
@@ -140,31 +141,19 @@ class GradientSums {
 
   void AddRow(int64_t y, const float* diff_src) {
     if (to_.g == nullptr) return;
-    constexpr int kSteps = 4;  // sums of their own: latency again
-    const VecAffine affine(src_.affine);
     const float* src = src_.data + y * width_ * kLanes;
-    VecGradientSums sums[kSteps];
-    int64_t x = 0;
-    for (; x + kSteps <= width_; x += kSteps) {
-#pragma GCC unroll 4
-      for (int64_t p = x; p < x + kSteps; ++p) {
-        sums[p - x].Add(affine, Load(src + p * kLanes), Load(diff_src + p * kLanes));
-      }
-    }
-    for (; x < width_; ++x) {
-      sums[0].Add(affine, Load(src + x * kLanes), Load(diff_src + x * kLanes));
-    }
-    sums[0].Add(sums[2]);
-    sums[1].Add(sums[3]);
-    sums[0].Add(sums[1]);
-    for (int i = 0; i < kLanes; ++i) {
-      g_[i] += sums[0].g[i];
-      gx_[i] += sums[0].gx[i];
+    for (int64_t x = 0; x < width_;) {
+      const int64_t pixels = Min(width_ - x, kPiecePixels - pixel_);
+      AddPixels(src + x * kLanes, diff_src + x * kLanes, pixels);
+      x += pixels;
+      pixel_ += pixels;
+      if (pixel_ == kPiecePixels) Fold();
     }
   }
 
-  void Finish() const {
+  void Finish() {
     if (to_.g == nullptr) return;
+    Fold();
     for (int i = 0; i < kLanes; ++i) {
       to_.g[i] = g_[i];
       to_.gx[i] = gx_[i];
@@ -172,9 +161,43 @@ class GradientSums {
   }
 
  private:
+  static constexpr int kSums = kBatchNormLanes / kLanes;  // pixels side by side
+  static constexpr int64_t kPiecePixels = kBatchNormPiece / kLanes;
+
+  // Of one piece.
+  void AddPixels(const float* src, const float* diff_src, int64_t pixels) {
+    const VecAffine affine(src_.affine);
+    VecGradientSums sums[kSums];
+    for (int i = 0; i < kSums; ++i) sums[i] = sums_[i];
+    const auto add = [&](int64_t i, VecGradientSums* sum) {
+      sum->Add(affine, Load(src + i * kLanes), Load(diff_src + i * kLanes));
+    };
+    int64_t i = 0;
+    for (; i < pixels && (pixel_ + i) % kSums != 0; ++i) add(i, &sums[(pixel_ + i) % kSums]);
+    for (; i + kSums <= pixels; i += kSums) {
+#pragma GCC unroll 2
+      for (int k = 0; k < kSums; ++k) add(i + k, &sums[k]);
+    }
+    for (; i < pixels; ++i) add(i, &sums[(pixel_ + i) % kSums]);
+    for (int k = 0; k < kSums; ++k) sums_[k] = sums[k];
+  }
+
+  void Fold() {
+    for (VecGradientSums& sum : sums_) {
+      for (int i = 0; i < kLanes; ++i) {
+        g_[i] += sum.g[i];
+        gx_[i] += sum.gx[i];
+      }
+      sum = {};
+    }
+    pixel_ = 0;
+  }
+
   const DepthwiseSrc src_;
   const DepthwiseSums to_;
   const int64_t width_;
+  VecGradientSums sums_[kSums];
+  int64_t pixel_ = 0;  // of the piece
   double g_[kLanes] = {}, gx_[kLanes] = {};
 };
 

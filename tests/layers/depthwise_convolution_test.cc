@@ -338,6 +338,24 @@ TEST_P(DepthwiseTest, TakesTheMomentsOfDst) {
   }
 }
 
+// Bit for bit.
+void ExpectBatchNormsSums(const BlobDesc& d, const std::vector<float>& plain_src,
+                          const Result& result) {
+  const TestAffine affine(d);
+  GuardedBuffer src(d.bytes()), diff(d.bytes());
+  CopyToLayout(plain_src, d, src.floats());
+  CopyToLayout(result.blob, d, diff.floats());
+  Doubles g(result.g.size()), gx(g);  // (sample, channel), as one part is a plane
+  for (size_t c = 0; c < g.size(); c += d.block) {
+    const auto channel = static_cast<int64_t>(c) % (d.channel_blocks() * d.block);
+    RT_KERNEL(BatchNormGradientSums)
+    (src.floats() + c * d.plane(), diff.floats() + c * d.plane(), d.plane(), d.block,
+     affine.affine().From(channel), &g[c], &gx[c]);
+  }
+  EXPECT_EQ(result.g, g);
+  EXPECT_EQ(result.gx, gx);
+}
+
 TEST_P(DepthwiseTest, TakesTheSumsOfDiffSrc) {
   const ConvolutionProblem p = MakeProblem(GetParam());
   const Data data(p);
@@ -351,6 +369,7 @@ TEST_P(DepthwiseTest, TakesTheSumsOfDiffSrc) {
     const TestAffine affine(p.src);
     ExpectedGradientSums(p.src, data.src, with.blob, affine.affine(), {p.src.plane()})
         .ExpectNear(with.g, with.gx);
+    ExpectBatchNormsSums(p.src, data.src, with);
     options.threads = 2;
     EXPECT_EQ(RunOnce(p, data, Direction::kBackward, options), with);
   }
