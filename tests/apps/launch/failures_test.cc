@@ -90,7 +90,7 @@ TEST(FailuresTest, WhoeverDoesNotHeedSigtermIsKilled) {
 TEST(FailuresTest, AStoppedRankIsNamed) {
   const TempDir dir;
   const ProcessResult result = RunProcess(Launch(
-      {"-n", "3", "--timeout-kill", "0.1"}, {"1:raise=19", "0:exit=75", "2:exit=75", "exit=0"}));
+      {"-n", "3", "--timeout-kill", "0.1"}, {"1:raise=19", "1:pause", "0:exit=75", "2:exit=75"}));
   EXPECT_THAT(result.err, HasSubstr("rank 1 (localhost, process "));
   EXPECT_THAT(result.err, HasSubstr("did not end by itself when others had lost a peer"));
   EXPECT_NE(result.exit_code, 0);
