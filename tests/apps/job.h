@@ -1,0 +1,40 @@
+// Jobs of several ranks, started as a user does: by ringtail_launch.
+#ifndef RINGTAIL_TESTS_APPS_JOB_H_
+#define RINGTAIL_TESTS_APPS_JOB_H_
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/process.h"
+
+namespace ringtail {
+
+// `program` on `ranks` ranks of this machine.
+inline std::vector<std::string> Launch(int ranks, std::vector<std::string> program) {
+  const std::vector<std::string> launch = {RT_BINARY_DIR "/bin/ringtail_launch",
+                                           "-n",
+                                           std::to_string(ranks),
+                                           "--timeout-kill",
+                                           "20",
+                                           "--"};
+  program.insert(program.begin(), launch.begin(), launch.end());
+  return program;
+}
+
+// The lines of a run's metrics.jsonl that are of `kind` ("step", "evaluation").
+inline std::vector<nlohmann::json> ReadMetrics(const std::string& path, const std::string& kind) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    auto json = nlohmann::json::parse(line);
+    if (json["kind"] == kind) lines.push_back(std::move(json));
+  }
+  return lines;
+}
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_TESTS_APPS_JOB_H_

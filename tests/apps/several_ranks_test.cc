@@ -1,0 +1,185 @@
+// N ranks train as one machine with a batch N times larger: the same loss curve, whatever the
+// algorithm and the shares; the same bits on every rank; a checkpoint that any world goes on with.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "dist/collectives/algorithms.h"
+#include "tests/apps/job.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kSteps = 50;
+
+// Dropout, momentum, clipping, averaging; batch norm over all ranks. Random crops and colours.
+constexpr char kConfig[] = R"(
+net {
+  name: "tiny"
+  layer { name: "conv1" convolution { out_channels: 8 kernel: 3 stride: 2 padding: 1 } }
+  layer { name: "bn1" batch_norm {} }
+  layer { name: "relu1" relu {} }
+  layer { name: "conv2" convolution { out_channels: 16 kernel: 3 stride: 2 padding: 1 } }
+  layer { name: "relu2" relu {} }
+  layer { name: "pool" global_average_pool {} }
+  layer { name: "dropout" dropout { rate: 0.2 } }
+  layer { name: "fc" linear { out_features: 2 } }
+  layer { name: "loss" softmax_cross_entropy { label_smoothing: 0.1 } }
+}
+data { image_size: 16 workers: 1 split { validation_fraction: 0.16667 } }
+optim { learning_rate: 0.02 ema_decay: 0.9 clip_norm: 5 sgd { momentum: 0.9 } }
+train { epochs: 10 }
+dist { sync_batch_norm: true check_every_steps: 7 bucket_kib: 2 end_bucket_kib: 1 }
+)";
+
+class SeveralRanksTest : public testing::Test {
+ protected:
+  SeveralRanksTest() { std::ofstream(Path("config.textproto")) << kConfig; }
+  std::string Path(const std::string& name) const { return folder_.File(name); }
+
+  std::vector<std::string> Train(const std::string& run, int batch,
+                                 std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {
+        "train",   "--config",     Path("config.textproto"),
+        "--data",  TinyPictures(), "--output",
+        Path(run), "--set",        fmt::format("train.batch={}", batch)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return DogsVsCats(arguments);
+  }
+
+  // Trains on `ranks` ranks, each with `batch` pictures, and expects it to work.
+  void RunJob(const std::string& run, int ranks, int batch,
+              const std::vector<std::string>& more = {}) const {
+    const ProcessResult result = RunProcess(Launch(ranks, Train(run, batch, more)));
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  }
+
+  // Losses, and what evaluation says: each picture counts once, whoever looks at it.
+  void ExpectSameCurve(const std::string& run, const std::string& expected) const {
+    for (const char* kind : {"step", "evaluation"}) {
+      const auto lines = ReadMetrics(Path(run + "/metrics.jsonl"), kind);
+      const auto same = ReadMetrics(Path(expected + "/metrics.jsonl"), kind);
+      ASSERT_EQ(lines.size(), same.size()) << run;
+      for (size_t i = 0; i < lines.size(); ++i) {
+        const double loss = same[i]["loss"];
+        EXPECT_NEAR(lines[i]["loss"], loss, 1e-4 * loss) << run << ", " << kind << " " << i;
+        EXPECT_EQ(lines[i]["accuracy"], same[i]["accuracy"]) << run << ", " << kind << " " << i;
+      }
+    }
+  }
+
+  const TempDir folder_;
+};
+
+TEST_F(SeveralRanksTest, EveryAlgorithmGivesTheCurveOfOneRank) {
+  RunJob("one", 1, 8);
+  ASSERT_EQ(ReadMetrics(Path("one/metrics.jsonl"), "step").size(), static_cast<size_t>(kSteps));
+  for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
+    for (const int ranks : {2, 4}) {
+      const std::string run = fmt::format("{}{}", algorithm.name, ranks);
+      RunJob(run, ranks, 8 / ranks,
+             {"--set", fmt::format("dist.algorithm=\"{}\"", algorithm.name)});
+      ExpectSameCurve(run, "one");
+    }
+  }
+}
+
+TEST_F(SeveralRanksTest, SharesMayBeUneven) {
+  RunJob("one", 1, 8);
+  // Three ranks: five pictures, two and one.
+  const std::string script = "exec \"$@\" --local-batch $((5 / (RANK + 1)))";
+  std::vector<std::string> program = {"sh", "-c", script, "sh"};
+  for (const std::string& argument : Train("uneven", 8)) program.push_back(argument);
+  const ProcessResult result = RunProcess(Launch(3, program));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ExpectSameCurve("uneven", "one");
+}
+
+// Without batch norm, whose statistics are a part's own.
+TEST_F(SeveralRanksTest, GradientsInPartsAreSentOnce) {
+  std::string config = kConfig;
+  const std::string batch_norm = "  layer { name: \"bn1\" batch_norm {} }\n";
+  config.erase(config.find(batch_norm), batch_norm.size());
+  std::ofstream(Path("config.textproto")) << config;
+  RunJob("one", 1, 8);
+  RunJob("parts", 2, 4, {"--set", "train.accumulation=2"});
+  RunJob("whole", 2, 4);
+  ExpectSameCurve("parts", "one");
+  const auto bytes = [&](const std::string& run) {
+    return ReadMetrics(Path(run + "/metrics.jsonl"), "step")[0]["comm_bytes"];
+  };
+  EXPECT_EQ(bytes("parts"), bytes("whole"));
+}
+
+TEST_F(SeveralRanksTest, MetricsTellOfEveryRank) {
+  RunJob("run", 2, 4);
+  const auto steps = ReadMetrics(Path("run/metrics.jsonl"), "step");
+  ASSERT_EQ(steps.size(), static_cast<size_t>(kSteps));
+  for (const auto& step : steps) {
+    ASSERT_EQ(step["ranks"].size(), 2U);
+    for (const auto& rank : step["ranks"]) {
+      EXPECT_GT(rank["forward_ms"], 0);
+      EXPECT_GT(rank["backward_ms"], 0);
+      EXPECT_GE(rank["exposed_comm_ms"], 0);
+      EXPECT_GT(rank["comm_bytes"], 1000);
+    }
+  }
+}
+
+// Two runs give the same bits, though never the same timing.
+TEST_F(SeveralRanksTest, TheSameBitsInEveryRun) {
+  RunJob("first", 3, 3);
+  RunJob("second", 3, 3);
+  EXPECT_EQ(ReadTensors(Path("first/final.safetensors")),
+            ReadTensors(Path("second/final.safetensors")));
+}
+
+// Stopped by a signal, and gone on with by another number of ranks: as if one had done it all.
+TEST_F(SeveralRanksTest, AnyWorldGoesOnWithAnyCheckpoint) {
+  RunJob("one", 1, 8);
+  ChildProcess job(Launch(4, Train("moved", 2, {"--set", "train.log_every_steps=1"})));
+  for (int steps = 0; steps < 12;) {
+    const auto line = job.ReadLine();
+    ASSERT_TRUE(line);
+    steps += line->find(" step ") != std::string::npos ? 1 : 0;
+  }
+  job.Signal(SIGTERM);
+  const ProcessResult stopped = job.Wait();
+  EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("go on with --resume"));
+  RunJob("moved", 3, 2, {"--resume"});
+  ExpectSameCurve("moved", "one");
+}
+
+TEST_F(SeveralRanksTest, ADisagreementIsRefusedBeforeTheFirstStep) {
+  const auto with = [&](const std::string& on_rank_two) {
+    const std::string script =
+        "if [ $RANK = 2 ]; then exec \"$@\" " + on_rank_two + "; else exec \"$@\"; fi";
+    std::vector<std::string> program = {"sh", "-c", script, "sh"};
+    for (const std::string& argument : Train("never", 2)) program.push_back(argument);
+    const ProcessResult result = RunProcess(Launch(3, program));
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_TRUE(ReadMetrics(Path("never/metrics.jsonl"), "step").empty());
+    EXPECT_THAT(result.err, HasSubstr("rank 0"));
+    EXPECT_THAT(result.err, HasSubstr("rank 2"));
+    return result.err;
+  };
+  EXPECT_THAT(with("--set train.seed=2"), HasSubstr("train.seed"));
+  EXPECT_THAT(with("--set train.batch=3"), HasSubstr("train.batch"));
+  EXPECT_THAT(with("--set optim.learning_rate=0.5"), HasSubstr("optim.learning_rate"));
+  EXPECT_THAT(with("--set dist.algorithm=ring"), HasSubstr("dist.algorithm"));
+  EXPECT_THAT(with("--set net.layer[conv2].convolution.out_channels=12"),
+              HasSubstr("net.layer[conv2]"));
+  EXPECT_THAT(with("--set data.split.seed=9"), HasSubstr("data.split.seed"));
+}
+
+}  // namespace
+}  // namespace ringtail
