@@ -40,8 +40,7 @@ enum class Channel : uint32_t { kTrainer = 0, kGradients = 1, kProbe = 2, kHeart
 
 // The first MessageTag::collective of a channel; the next is one more.
 inline uint64_t FirstCollective(Channel channel) {
-  constexpr int kBits = 48;
-  return static_cast<uint64_t>(channel) << kBits;
+  return static_cast<uint64_t>(channel) << kChannelShift;
 }
 
 class Communicator {

@@ -156,7 +156,7 @@ StatusOr<TrainingOutcome> Trainer::RunSteps() {
     if (stop) return StoppedBy(Signal(), state_.progress, plan_.total_steps(), saved_step_);
     if (IsFinished()) break;
     RT_RETURN_IF_ERROR(EnterPhase());
-    RT_RETURN_IF_ERROR(TrainStep());
+    RT_RETURN_IF_ERROR(TrainStep().Annotate(fmt::format("in step {}", step() + 1)));
     if (!not_finite_.empty()) return NotFinite(not_finite_, state_.progress, saved_step_);
   }
   // The last update is seen by no later loss.

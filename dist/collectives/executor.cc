@@ -163,8 +163,9 @@ void Execution::End(int first) {
 }
 
 std::string Execution::Where(int index) const {
-  return fmt::format("{} {} on rank {}, round {} of {}", schedule_.collective().name, sequence_,
-                     transport_->rank(), operations_[index].round + 1, schedule_.rounds());
+  return fmt::format("{} {} on rank {}, round {} of {}", schedule_.collective().name,
+                     ShownCollective(sequence_), transport_->rank(), operations_[index].round + 1,
+                     schedule_.rounds());
 }
 
 // Names the first operation that is under way: the others may only be waiting for it.

@@ -8,7 +8,7 @@ std::string DescribeOperation(Direction direction, int peer, const MessageTag& t
   const bool send = direction == Direction::kSend;
   return fmt::format("{} {} bytes {} rank {} (collective {}, step {}, segment {})",
                      send ? "sending" : "receiving", bytes, send ? "to" : "from", peer,
-                     tag.collective, tag.step, tag.segment);
+                     ShownCollective(tag.collective), tag.step, tag.segment);
 }
 
 Status CheckMatch(const MessageLabel& sent, size_t sent_bytes, const MessageLabel& expected,

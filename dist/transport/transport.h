@@ -48,9 +48,11 @@ namespace ringtail {
 // that is formed anew gets the next number), so that the generation is not part of the tag; where
 // messages of an older one can still come in, each carries it and is refused.
 struct MessageTag {
-  uint64_t collective = 0;  // sequence number of the collective, the same on every rank
-  uint32_t step = 0;        // the how-manieth step from this sender to this receiver
-  uint32_t segment = 0;     // the how-manieth part of the step
+  // Sequence number of the collective, the same on every rank. The upper 16 bits tell apart what is
+  // counted separately (dist/communicator.h).
+  uint64_t collective = 0;
+  uint32_t step = 0;     // the how-manieth step from this sender to this receiver
+  uint32_t segment = 0;  // the how-manieth part of the step
 
   auto operator<=>(const MessageTag&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
@@ -88,6 +90,12 @@ class Transport {
 // ---- for those who implement it -----------------------------------------------------------------
 
 enum class Direction { kSend, kReceive };
+
+// What people are told as the number of a collective: without what it is counted under.
+inline constexpr int kChannelShift = 48;
+inline uint64_t ShownCollective(uint64_t collective) {
+  return collective & ((uint64_t{1} << kChannelShift) - 1);
+}
 
 // "receiving 4096 bytes from rank 2 (collective 7, step 0, segment 3)"
 std::string DescribeOperation(Direction direction, int peer, const MessageTag& tag, size_t bytes);

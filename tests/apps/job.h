@@ -18,7 +18,7 @@ inline std::vector<std::string> Launch(int ranks, std::vector<std::string> progr
                                            "-n",
                                            std::to_string(ranks),
                                            "--timeout-kill",
-                                           "20",
+                                           "4",
                                            "--"};
   program.insert(program.begin(), launch.begin(), launch.end());
   return program;

@@ -1,0 +1,101 @@
+// A rank that trains like dogs_vs_cats until a fault that it was told to have:
+//
+//   apps_training_rank_main CONFIG OUTPUT FAULT RANK STEP
+//
+// After step STEP, rank RANK: kill, segv, abort, exit0, throw (ends itself so); stop (SIGSTOP); hang
+// (its training thread does); slow (sleeps in every step from there on); flip (one bit of a weight);
+// nan (a weight becomes one); pid (says which process it is, and goes on); none.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "apps/exit_code.h"
+#include "apps/stop_signal.h"
+#include "apps/trainer/trainer.h"
+#include "apps/world_session.h"
+#include "core/parallel_for.h"
+#include "dist/membership/rank_environment.h"
+
+namespace ringtail {
+namespace {
+
+struct FaultyRank : public TrainingObserver {
+  std::string fault;
+  int64_t at_step = 0;
+  float* weight = nullptr;
+
+  void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
+    if (fault == "slow" && step.step >= at_step) return Sleep(std::chrono::milliseconds(40));
+    if (step.step == at_step) Fail();
+  }
+
+  static void Sleep(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+  void Fail() {
+    if (fault == "pid") std::printf("pid %d\n", getpid()), std::fflush(stdout);
+    if (fault == "kill") raise(SIGKILL);
+    if (fault == "segv") raise(SIGSEGV);
+    if (fault == "abort") std::abort();
+    if (fault == "exit0") _exit(0);
+    if (fault == "throw") throw std::runtime_error("a fault");
+    if (fault == "stop") raise(SIGSTOP);
+    if (fault == "hang") Sleep(std::chrono::hours(1));
+    if (fault == "nan") *weight = std::numeric_limits<float>::quiet_NaN();
+    if (fault == "flip") {
+      uint32_t bits = 0;
+      std::memcpy(&bits, weight, sizeof(bits));
+      bits ^= 1U << 12;
+      std::memcpy(weight, &bits, sizeof(bits));
+    }
+  }
+};
+
+StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, WorldSession* session,
+                    FaultyRank* fault) {
+  TrainingWorld* const world = session->world();
+  std::unique_ptr<RunDirectory> directory;
+  if (world->leads()) {
+    RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(output));
+  }
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
+  RT_ASSIGN_OR_RETURN(const auto trainer,
+                      Trainer::Create(loaded, &data, directory.get(), fault, world));
+  fault->weight = trainer->state().model()->arena().values().data();
+  RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, trainer->Run());
+  RT_RETURN_IF_ERROR(session->Leave());
+  std::printf("%s\n", outcome.message.c_str());
+  return outcome.kind == TrainingOutcome::Kind::kNotFinite ? kExitNotFinite : kExitSuccess;
+}
+
+StatusOr<int> Main(char** arguments) {
+  SetNumComputeThreads(1);
+  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded, LoadRunConfig(arguments[1], {}));
+  RT_ASSIGN_OR_RETURN(const RankIdentity identity, DetectRank({}, ProcessEnvironment));
+  RT_ASSIGN_OR_RETURN(const auto session, WorldSession::Join({}, identity, loaded.config));
+  FaultyRank fault;
+  if (identity.rank == std::atoi(arguments[4])) fault.fault = arguments[3];
+  fault.at_step = std::atoi(arguments[5]);
+  const auto exit_code = Train(loaded, arguments[2], session.get(), &fault);
+  return exit_code.ok() ? exit_code : session->Fail(exit_code.status());
+}
+
+}  // namespace
+}  // namespace ringtail
+
+int main(int count, char** arguments) {
+  if (count != 6) return ringtail::kExitUsage;
+  const auto exit_code = ringtail::Main(arguments);
+  if (exit_code.ok()) return *exit_code;
+  std::fprintf(stderr, "%s\n", exit_code.status().message().c_str());
+  return ringtail::kExitFailure;
+}
