@@ -14,6 +14,7 @@
 #include "apps/trainer/numerics.h"
 #include "core/logging.h"
 #include "core/thread_budget.h"
+#include "core/trace.h"
 #include "dist/membership/job_token.h"
 #include "dist/membership/rank_environment.h"
 #include "dist/probe.h"
@@ -65,8 +66,10 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                                                            const RunConfig& config) {
   std::unique_ptr<WorldSession> session(new WorldSession);
   session->source_ = identity.source;
+  session->trace_path_ = options.trace;
   if (identity.world_size == 1) {
     session->world_ = std::make_unique<TrainingWorld>();
+    if (!options.trace.empty()) StartTrace(/*rank=*/0);
     return session;
   }
   RT_ASSIGN_OR_RETURN(std::string token, ReadJobToken(options.token_file, ProcessEnvironment));
@@ -87,9 +90,12 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                        EndWithoutTrainer(verdict, rank);
                      }});
   NetworkModel network;
+  const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
   if (config.dist().algorithm() == "auto") {
-    const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
     RT_ASSIGN_OR_RETURN(network, ProbeNetwork(joined->transport.get(), joined->topology));
+  }
+  if (!options.trace.empty()) {
+    RT_ASSIGN_OR_RETURN(session->trace_, WorldTrace::Start(joined->transport.get()));
   }
   RT_ASSIGN_OR_RETURN(session->world_, TrainingWorld::Create({.transport = joined->transport.get(),
                                                               .topology = joined->topology,
@@ -108,10 +114,17 @@ std::string WorldSession::Describe(int64_t gradient_bytes) const {
                      source_, world_->DescribeAlgorithm(gradient_bytes));
 }
 
+Status WorldSession::FinishTimeline() {
+  if (trace_path_.empty()) return OkStatus();
+  if (world_->alone()) return FinishTrace(trace_path_);
+  const ScopedPhase exchange(world_->progress(), Phase::kExchange);
+  return trace_->Finish(trace_path_, world_->Describe(world_->rank()));
+}
+
 Status WorldSession::Leave() {
-  if (world_->alone()) return OkStatus();
   RT_RETURN_IF_ERROR(world_->Barrier());
-  return monitor_->Stop();
+  RT_RETURN_IF_ERROR(FinishTimeline());
+  return world_->alone() ? OkStatus() : monitor_->Stop();
 }
 
 int WorldSession::Fail(const Status& status) {

@@ -22,12 +22,14 @@
 #include "dist/membership/join.h"
 #include "dist/membership/rank_identity.h"
 #include "dist/membership/security.h"
+#include "dist/trace/world_trace.h"
 
 namespace ringtail {
 
 struct WorldOptions {
   SecurityOptions security;
   std::optional<std::string> token_file;
+  std::string trace;  // where rank 0 writes the timeline of all ranks; empty: none is taken
 };
 
 class WorldSession {
@@ -46,7 +48,7 @@ class WorldSession {
   // the algorithm that gradients of `gradient_bytes` take.
   std::string Describe(int64_t gradient_bytes) const;
 
-  // Waits until all ranks have finished; then nobody needs this one any more.
+  // Waits until all ranks have finished; then nobody needs this one any more. Writes the timeline.
   Status Leave();
   // Tells the others why this rank ends, and returns its exit code: kExitLostPeer if the cause is
   // another rank.
@@ -54,11 +56,14 @@ class WorldSession {
 
  private:
   WorldSession() = default;
+  Status FinishTimeline();
 
   std::string source_;
   JoinedWorld joined_;
   std::unique_ptr<ProgressMonitor> monitor_;
   std::unique_ptr<TrainingWorld> world_;
+  std::string trace_path_;
+  std::optional<WorldTrace> trace_;  // of several ranks
 };
 
 }  // namespace ringtail

@@ -275,6 +275,9 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
   AddWorldFlags(verb, &flags->world);
+  verb->add_option("--trace", flags->world.options.trace,
+                   "Write a timeline of all ranks, for chrome://tracing or ui.perfetto.dev")
+      ->type_name("FILE");
   verb->add_option("--data", flags->data, "Folder, list file or packed file with the pictures")
       ->type_name("PATH");
   verb->add_option("--output", flags->output, "Folder of the run (default: runs/<config>)")

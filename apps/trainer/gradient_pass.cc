@@ -5,6 +5,7 @@
 #include "apps/stopwatch.h"
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "core/trace.h"
 
 namespace ringtail {
 namespace {
@@ -56,12 +57,17 @@ LossResult GradientPass::Run(const BatchView& batch, int64_t step, GradientListe
   for (int64_t part = 0; part < options_.parts; ++part) {
     const bool first = part == 0, last = part + 1 == options_.parts;
     Stopwatch watch;
-    const LossResult loss = net_->Forward(Part(batch, part), Context(step, part));
+    LossResult loss;
+    {
+      const ScopedSpan span("forward", "step");
+      loss = net_->Forward(Part(batch, part), Context(step, part));
+    }
     times_.forward_seconds += watch.Restart();
     total.loss_sum += loss.loss_sum;
     total.correct += loss.correct;
     total.count += loss.count;
     if (last && listener != nullptr) listener->OnLoss(total);
+    const ScopedSpan span("backward", "step");
     net_->Backward([&](const Parameter& p) {
       if (!first) AddTo(sum.subspan(p.offset, p.elements), p.grad());
       if (!last) std::copy_n(p.grad().begin(), p.elements, sum.begin() + p.offset);

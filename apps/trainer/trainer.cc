@@ -13,6 +13,7 @@
 #include "apps/trainer/numerics.h"
 #include "core/check.h"
 #include "core/logging.h"
+#include "core/trace.h"
 #include "dist/collectives/plan.h"
 #include "optim/schedule.h"
 
@@ -232,6 +233,7 @@ Status Trainer::TrainStep() {
 
   world_->progress()->BeginStep(step() + 1);
   world_->progress()->Enter(Phase::kDataWait);
+  const ScopedSpan step_span("step", "step");
   RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
   world_->progress()->Enter(Phase::kForward);
   const BatchView batch = {loaded.images, loaded.labels};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/crc32c.h"
+#include "core/trace.h"
 
 namespace ringtail {
 namespace {
@@ -166,6 +167,7 @@ StatusOr<std::vector<RankStep>> TrainingWorld::RollCall(const RankStep& own) {
 }
 
 Status TrainingWorld::WaitForGradients() {
+  const ScopedSpan span("wait for gradients", "step");
   return Together([&] { return gradient_thread_->Wait(); });
 }
 
