@@ -20,29 +20,19 @@ using testing::HasSubstr;
 
 constexpr int kSteps = 50;
 
-// Dropout, momentum, clipping, averaging; batch norm over all ranks. Random crops and colours.
-constexpr char kConfig[] = R"(
-net {
-  name: "tiny"
-  layer { name: "conv1" convolution { out_channels: 8 kernel: 3 stride: 2 padding: 1 } }
-  layer { name: "bn1" batch_norm {} }
-  layer { name: "relu1" relu {} }
-  layer { name: "conv2" convolution { out_channels: 16 kernel: 3 stride: 2 padding: 1 } }
-  layer { name: "relu2" relu {} }
-  layer { name: "pool" global_average_pool {} }
-  layer { name: "dropout" dropout { rate: 0.2 } }
-  layer { name: "fc" linear { out_features: 2 } }
-  layer { name: "loss" softmax_cross_entropy { label_smoothing: 0.1 } }
+// The tiny run, with batch norm over all ranks, in buckets of a few parameters.
+RunConfig Config() {
+  return TinyConfig({"optim.learning_rate=0.02", "train.epochs=10", "dist.sync_batch_norm=true",
+                     "dist.check_every_steps=7", "dist.bucket_kib=2", "dist.end_bucket_kib=1"})
+      .config;
 }
-data { image_size: 16 workers: 1 split { validation_fraction: 0.16667 } }
-optim { learning_rate: 0.02 ema_decay: 0.9 clip_norm: 5 sgd { momentum: 0.9 } }
-train { epochs: 10 }
-dist { sync_batch_norm: true check_every_steps: 7 bucket_kib: 2 end_bucket_kib: 1 }
-)";
 
 class SeveralRanksTest : public testing::Test {
  protected:
-  SeveralRanksTest() { std::ofstream(Path("config.textproto")) << kConfig; }
+  SeveralRanksTest() { WriteConfig(Config()); }
+  void WriteConfig(const RunConfig& config) const {
+    std::ofstream(Path("config.textproto")) << PrintTextConfig(config);
+  }
   std::string Path(const std::string& name) const { return folder_.File(name); }
 
   std::vector<std::string> Train(const std::string& run, int batch,
@@ -105,10 +95,10 @@ TEST_F(SeveralRanksTest, SharesMayBeUneven) {
 
 // Without batch norm, whose statistics are a part's own.
 TEST_F(SeveralRanksTest, GradientsInPartsAreSentOnce) {
-  std::string config = kConfig;
-  const std::string batch_norm = "  layer { name: \"bn1\" batch_norm {} }\n";
-  config.erase(config.find(batch_norm), batch_norm.size());
-  std::ofstream(Path("config.textproto")) << config;
+  RunConfig config = Config();
+  config.mutable_net()->mutable_layer()->DeleteSubrange(1, 1);
+  ASSERT_EQ(Config().net().layer(1).name(), "bn1");
+  WriteConfig(config);
   RunJob("one", 1, 8);
   RunJob("parts", 2, 4, {"--set", "train.accumulation=2"});
   RunJob("whole", 2, 4);
