@@ -25,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // For a training thread that hangs to come to itself, once the world has ended.
-constexpr std::chrono::seconds kLastWord{5};
+constexpr std::chrono::seconds kLastWord{2};
 
 milliseconds Milliseconds(double seconds) { return milliseconds(std::llround(seconds * 1000)); }
 
@@ -72,14 +72,19 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
     if (!options.trace.empty()) StartTrace(/*rank=*/0);
     return session;
   }
+  const milliseconds join_timeout = Milliseconds(config.dist().join_timeout_s());
   RT_ASSIGN_OR_RETURN(std::string token, ReadJobToken(options.token_file, ProcessEnvironment));
-  RT_ASSIGN_OR_RETURN(session->joined_,
-                      JoinWorld({.identity = identity,
-                                 .token = std::move(token),
-                                 .security = options.security,
-                                 .join_timeout = Milliseconds(config.dist().join_timeout_s()),
-                                 .fingerprint = Fingerprint(config),
-                                 .shared_memory = config.dist().shared_memory()}));
+  RT_ASSIGN_OR_RETURN(
+      session->joined_,
+      JoinWorld({.identity = identity,
+                 .token = std::move(token),
+                 .security = options.security,
+                 .join_timeout = join_timeout,
+                 .fingerprint = Fingerprint(config),
+                 .shared_memory = config.dist().shared_memory(),
+                 // Names appear when pods run; elsewhere they are wrong.
+                 .name_timeout =
+                     identity.source == "Kubernetes" ? join_timeout : JoinOptions().name_timeout}));
   JoinedWorld* const joined = &session->joined_;
   const auto describe = [joined](int rank) { return joined->Describe(rank); };
   session->monitor_ = std::make_unique<ProgressMonitor>(

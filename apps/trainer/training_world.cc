@@ -24,11 +24,17 @@ constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
 StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Peers& peers,
                                                          const DistConfig& config,
                                                          Channel channel) {
-  return Communicator::Create(peers.transport, peers.topology,
-                              {.algorithm = config.algorithm(),
-                               .network = peers.network,
-                               .executor = {.stall_timeout = kStallTimeout},
-                               .channel = channel});
+  // Heartbeats may wait behind large messages on a slow wire.
+  std::function<void(int)> on_message;
+  if (peers.monitor != nullptr) {
+    on_message = [monitor = peers.monitor](int peer) { monitor->OnOtherMessage(peer); };
+  }
+  return Communicator::Create(
+      peers.transport, peers.topology,
+      {.algorithm = config.algorithm(),
+       .network = peers.network,
+       .executor = {.stall_timeout = kStallTimeout, .on_message = on_message},
+       .channel = channel});
 }
 
 // The value that most ranks have; of equally many the one of the lowest rank.

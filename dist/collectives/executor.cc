@@ -99,6 +99,9 @@ Status Execution::Execute() {
     states_[index].under_way = false;
     --under_way_;
     if (!completion.status.ok()) return Fail(completion.status.Annotate(Where(index)));
+    if (options_.on_message && operations_[index].kind != StepKind::kSend) {
+      options_.on_message(operations_[index].peer);
+    }
     OnCompletion(index);
   }
   return {};

@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "core/aligned_buffer.h"
@@ -39,6 +40,8 @@ struct ExecutorOptions {
   size_t staging_bytes = size_t{4} << 20;
   // The longest time in which no operation at all completes.
   std::chrono::milliseconds stall_timeout{60'000};
+  // Called when a message of this rank has come: a sign that it lives. None: nobody asks.
+  std::function<void(int peer)> on_message;
 };
 
 class Executor {

@@ -110,6 +110,20 @@ TEST(CommunicatorOptionsTest, SaysWhatItTakesAndWhy) {
   EXPECT_EQ(unknown.status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(CommunicatorOptionsTest, TellsOfMessagesThatHaveCome) {
+  const World world = MakeInProcessWorld(2);
+  OnEveryRank(2, [&](int rank) {
+    std::vector<int> from;
+    const auto ranks = std::move(*Communicator::Create(
+        world[rank].get(), Topology::Blocks(2, 1),
+        {.algorithm = "ring",
+         .executor = {.on_message = [&](int peer) { from.push_back(peer); }}}));
+    std::vector<float> array(10);
+    EXPECT_TRUE(ranks->AllReduce(std::span(array)).ok());
+    EXPECT_THAT(from, ElementsAre(1 - rank, 1 - rank));  // a part to add, a part that is finished
+  });
+}
+
 TEST(CommunicatorOptionsTest, CountsWhatItSends) {
   const World world = MakeInProcessWorld(2);
   OnEveryRank(2, [&](int rank) {
