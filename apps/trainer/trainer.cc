@@ -283,7 +283,9 @@ Status Trainer::FinishStep(Metrics metrics, double wait_seconds, const Stopwatch
     RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
   }
   metrics.step_ms = watch.Seconds() * kMsPerSecond;
-  world_->RecordStep(metrics.own, watch.Seconds());
+  // Whatever it was that took the time, if it was not the others.
+  const double seconds = since_last_step_.Restart();
+  world_->RecordStep(seconds - exchange.exposed_seconds, seconds);
   Record(metrics);
   if (observer_ != nullptr) observer_->OnStep(metrics, plan_);
   return OkStatus();

@@ -117,6 +117,7 @@ class Trainer {
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk; -1: none
   int agreed_signal_ = 0;              // to stop all ranks; 0: none
+  Stopwatch since_last_step_;          // for what other ranks are told
   std::string not_finite_;             // where, once the run has to stop for it
 };
 

@@ -81,11 +81,8 @@ Status TrainingWorld::Together(const std::function<Status()>& call) {
   return monitor_ != nullptr ? monitor_->Explain(status) : status;
 }
 
-void TrainingWorld::RecordStep(const RankMetrics& step, double step_seconds) {
-  constexpr double kSecondsPerMs = 1e-3;
-  if (monitor_ == nullptr) return;
-  monitor_->RecordStep(kSecondsPerMs * (step.data_wait_ms + step.forward_ms + step.backward_ms),
-                       step_seconds);
+void TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
+  if (monitor_ != nullptr) monitor_->RecordStep(own_seconds, step_seconds);
 }
 
 StatusOr<BatchShare> TrainingWorld::ShareBatch(int64_t batch) {

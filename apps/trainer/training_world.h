@@ -94,8 +94,8 @@ class TrainingWorld {
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
   Status WaitForGradients();
   Progress* progress() { return monitor_ != nullptr ? &monitor_->progress() : &unwatched_; }
-  // What a step took, with and without waiting for others.
-  void RecordStep(const RankMetrics& step, double step_seconds);
+  // What a step took, without and with waiting for others.
+  void RecordStep(double own_seconds, double step_seconds);
   int64_t sent_bytes() const;  // so far
 
  private:

@@ -158,7 +158,7 @@ TEST_F(RankFaultsTest, ARankThatHangsIsNamedByAll) {
 }
 
 TEST_F(RankFaultsTest, ASlowRankIsNamedAndTheRunGoesOn) {
-  WriteConfig({"train.epochs=16"});
+  WriteConfig({"train.epochs=12"});
   const ProcessResult result = Run("slow", 1, 20);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rank 1"));

@@ -35,7 +35,7 @@ struct FaultyRank : public TrainingObserver {
   float* weight = nullptr;
 
   void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
-    if (fault == "slow" && step.step >= at_step) return Sleep(std::chrono::milliseconds(40));
+    if (fault == "slow" && step.step >= at_step) return Sleep(std::chrono::milliseconds(100));
     if (step.step == at_step) Fail();
   }
 
