@@ -30,18 +30,12 @@
 #include <vector>
 
 #include "core/status.h"
+#include "dist/channel.h"
 #include "dist/collectives/executor.h"
 #include "dist/collectives/selector.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {
-
-enum class Channel : uint32_t { kTrainer = 0, kGradients = 1, kProbe = 2, kHeartbeat = 15 };
-
-// The first MessageTag::collective of a channel; the next is one more.
-inline uint64_t FirstCollective(Channel channel) {
-  return static_cast<uint64_t>(channel) << kChannelShift;
-}
 
 class Communicator {
  public:

@@ -89,11 +89,10 @@ StatusOr<BatchShare> TrainingWorld::ShareBatch(int64_t batch) {
   std::vector<int64_t> batches(size_);
   batches[rank_] = batch;
   RT_RETURN_IF_ERROR(Together([&] { return trainer_->AllGather(std::span(batches)); }));
-  const auto own = batches.begin() + rank_;
-  return BatchShare{.first_row = std::accumulate(batches.begin(), own, int64_t{0}),
-                    .batch = batch,
-                    .global_batch = std::accumulate(own, batches.end(), int64_t{0}) +
-                                    std::accumulate(batches.begin(), own, int64_t{0})};
+  return BatchShare{
+      .first_row = std::accumulate(batches.begin(), batches.begin() + rank_, int64_t{0}),
+      .batch = batch,
+      .global_batch = std::accumulate(batches.begin(), batches.end(), int64_t{0})};
 }
 
 Status TrainingWorld::ShareState(TrainingState* state) {

@@ -1,5 +1,7 @@
 #include "dist/liveness/heartbeat_exchange.h"
 
+#include "dist/channel.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -22,7 +24,7 @@ uint64_t ReceiveId(int peer) { return 2 * static_cast<uint64_t>(peer) + 1; }
 }  // namespace
 
 MessageLabel HeartbeatLabel(uint64_t sequence) {
-  return {.tag = {.collective = kHeartbeatChannel << 48 | sequence}, .check = kCheck};
+  return {.tag = {.collective = FirstCollective(Channel::kHeartbeat) + sequence}, .check = kCheck};
 }
 
 HeartbeatExchange::HeartbeatExchange(Transport* transport)

@@ -8,7 +8,7 @@
 //     rank 0   beat 0   beat 1   beat 2, last ............ waits for rank 1's last
 //     rank 1        beat 0   beat 1   beat 2   beat 3, last     both have all: Done
 //
-// Messages: collective number kHeartbeatChannel << 48 | sequence, which no collective has.
+// Messages: FirstCollective(Channel::kHeartbeat) + sequence as collective, which nothing else has.
 // Thread-safety: one thread; Interrupt from any.
 #ifndef RINGTAIL_DIST_LIVENESS_HEARTBEAT_EXCHANGE_H_
 #define RINGTAIL_DIST_LIVENESS_HEARTBEAT_EXCHANGE_H_
@@ -22,7 +22,6 @@
 
 namespace ringtail {
 
-inline constexpr uint64_t kHeartbeatChannel = 15;
 MessageLabel HeartbeatLabel(uint64_t sequence);
 
 class HeartbeatExchange {

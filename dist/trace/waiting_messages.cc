@@ -1,5 +1,7 @@
 #include "dist/trace/waiting_messages.h"
 
+#include "dist/channel.h"
+
 #include <fmt/format.h>
 
 #include "core/check.h"
@@ -12,7 +14,7 @@ namespace {
 constexpr std::chrono::minutes kDrainLimit{5};
 
 MessageLabel Label(uint32_t number) {
-  return {.tag = {.collective = kTraceChannel << 48, .step = number}};
+  return {.tag = {.collective = FirstCollective(Channel::kTrace), .step = number}};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // WaitingMessages: one message at a time over a transport, each waited for. For what is done seldom
 // and in order: the next message from a rank is the next one that it has sent.
 //
-// Its messages have the collective number kTraceChannel << 48, which no collective has.
+// Its messages have FirstCollective(Channel::kTrace) as collective, which nothing else has.
 // Thread-safety: one thread. Errors: those of the transport; DeadlineExceeded, which ends the world,
 // if a message takes longer than `time_limit`.
 #ifndef RINGTAIL_DIST_TRACE_WAITING_MESSAGES_H_
@@ -16,8 +16,6 @@
 #include "dist/transport/transport.h"
 
 namespace ringtail {
-
-inline constexpr uint64_t kTraceChannel = 14;
 
 class WaitingMessages {
  public:

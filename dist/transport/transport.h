@@ -49,7 +49,7 @@ namespace ringtail {
 // messages of an older one can still come in, each carries it and is refused.
 struct MessageTag {
   // Sequence number of the collective, the same on every rank. The upper 16 bits tell apart what is
-  // counted separately (dist/communicator.h).
+  // counted separately (dist/channel.h).
   uint64_t collective = 0;
   uint32_t step = 0;     // the how-manieth step from this sender to this receiver
   uint32_t segment = 0;  // the how-manieth part of the step
