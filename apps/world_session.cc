@@ -15,6 +15,7 @@
 #include "core/logging.h"
 #include "core/thread_budget.h"
 #include "core/trace.h"
+#include "dist/compression/scheme_choice.h"
 #include "dist/membership/job_token.h"
 #include "dist/membership/rank_environment.h"
 #include "dist/probe.h"
@@ -80,6 +81,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                  .token = std::move(token),
                  .security = options.security,
                  .join_timeout = join_timeout,
+                 .silence_limit = Milliseconds(config.dist().hang_timeout_s()),
                  .fingerprint = Fingerprint(config),
                  .shared_memory = config.dist().shared_memory(),
                  // Names appear when pods run; elsewhere they are wrong.
@@ -96,7 +98,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                      }});
   NetworkModel network;
   const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
-  if (config.dist().algorithm() == "auto") {
+  if (config.dist().algorithm() == "auto" || CompressesAnything(config.dist().compression())) {
     RT_ASSIGN_OR_RETURN(network, ProbeNetwork(joined->transport.get(), joined->topology));
   }
   if (!options.trace.empty()) {
@@ -135,6 +137,7 @@ Status WorldSession::Leave() {
 int WorldSession::Fail(const Status& status) {
   world_->Abort(status);
   LogError(status.message());
+  if (world_->cut_off()) return kExitFailure;  // it is the cause itself
   return world_->lost() ? kExitLostPeer : ExitCodeOf(status);
 }
 

@@ -51,7 +51,7 @@ class WorldSession {
   // Waits until all ranks have finished; then nobody needs this one any more. Writes the timeline.
   Status Leave();
   // Tells the others why this rank ends, and returns its exit code: kExitLostPeer if the cause is
-  // another rank.
+  // another rank, kExitFailure if this one is cut off from all.
   int Fail(const Status& status);
 
  private:

@@ -76,6 +76,7 @@ bool HeartbeatExchange::Next(Event* event, Deadline deadline) {
     event->peer = index;
     event->world = completion.status;
     if (!completion.status.ok()) return true;
+    if (!received && Done()) return false;
     if (!received) continue;
     event->heartbeat = Take(&peer);
     if (event->heartbeat.ok() && !peer.heard_last) PostReceive(index);

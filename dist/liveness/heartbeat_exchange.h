@@ -42,7 +42,7 @@ class HeartbeatExchange {
     // The peer's next one; DataLoss for what is none.
     StatusOr<Heartbeat> heartbeat = Status(StatusCode::kInternal, "no heartbeat");
   };
-  // False if there is none by `deadline`, or after an Interrupt.
+  // False if there is none by `deadline`, after an Interrupt, or when the exchange is Done.
   bool Next(Event* event, Deadline deadline);
   void Interrupt();
 

@@ -109,12 +109,12 @@ Verdict LivenessJudge::CutOff() const {
                      fmt::format("{}, this rank, lost all the others at once: it has heard nothing "
                                  "for {}, and is itself cut off from the network",
                                  describe_(rank_), Seconds(limits_.silence_limit))},
-          .culprits = {rank_}};
+          .culprits = {rank_},
+          .cut_off = true};
 }
 
 std::optional<Verdict> LivenessJudge::Judge() const {
-  // Heartbeats come at intervals: what was cut at one moment was heard at several.
-  const Duration slack = limits_.interval * 3 / 2;
+  const Duration slack = Slack();
   bool any_silent = false, any_stalled = false;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     any_silent |= Silent(rank, limits_.silence_limit);
@@ -150,6 +150,14 @@ std::optional<Verdict> LivenessJudge::PauseVerdict() const {
                             fmt::format("{}, this process, was stopped for {}; the others have "
                                         "gone on without it",
                                         describe_(rank_), Seconds(paused_))},
+                 .culprits = {rank_}};
+}
+
+// The others may be a little earlier than this rank's own judge.
+std::optional<Verdict> LivenessJudge::OwnFault() const {
+  if (const auto paused = PauseVerdict()) return paused;
+  if (!Stalled(rank_, Slack())) return {};
+  return Verdict{.status = {StatusCode::kDeadlineExceeded, DescribeStalled(rank_)},
                  .culprits = {rank_}};
 }
 

@@ -55,6 +55,7 @@ using RankDescriber = std::function<std::string(int rank)>;
 struct Verdict {
   Status status;              // names the culprits
   std::vector<int> culprits;  // none: another rank ended the world
+  bool cut_off = false;       // this rank is the culprit: it hears nobody
 };
 
 class LivenessJudge {
@@ -76,8 +77,8 @@ class LivenessJudge {
   void OnOtherMessage(int peer) { ranks_[peer].heard = awake_; }
 
   std::optional<Verdict> Judge() const;
-  // Why the world has ended, if it was because this rank had been stopped.
-  std::optional<Verdict> PauseVerdict() const;
+  // Why the others have ended the world, if it was for this rank: it was stopped, or hangs.
+  std::optional<Verdict> OwnFault() const;
   // Which ranks have not said their last heartbeat, of those who should have within `waited`.
   Verdict NotEnded(std::chrono::milliseconds waited) const;
 
@@ -91,12 +92,15 @@ class LivenessJudge {
     Duration heard{};  // awake_ at that time
   };
 
+  // Heartbeats come at intervals: what was cut at one moment was heard at several.
+  Duration Slack() const { return limits_.interval * 3 / 2; }
   bool Silent(int rank, Duration limit) const;
   bool Stalled(int rank, Duration slack) const;
   Duration StallLimit(const Heartbeat& told) const;
   std::string DescribeSilent(int rank) const;
   std::string DescribeStalled(int rank) const;
   Verdict CutOff() const;
+  std::optional<Verdict> PauseVerdict() const;  // if this rank had been stopped
 
   const int rank_;
   const LivenessLimits limits_;

@@ -66,6 +66,11 @@ Status ProgressMonitor::Explain(const Status& error) {
   return verdict_ && !verdict_->culprits.empty() ? verdict_->status : error;
 }
 
+bool ProgressMonitor::cut_off() const {
+  MutexLock lock(&mutex_);
+  return verdict_ && verdict_->cut_off;
+}
+
 void ProgressMonitor::Run() {
   SetThreadName("rt-liveness");
   while (RunOnce()) {
@@ -106,7 +111,7 @@ bool ProgressMonitor::TakeEvents(Deadline until) {
   for (; exchange_.Next(&event, until); until = Deadline()) {
     judge_.Wake(Clock::now());  // if this process was stopped, then most likely while it waited
     if (!event.world.ok()) {
-      End(judge_.PauseVerdict().value_or(Verdict{.status = event.world, .culprits = {}}));
+      End(judge_.OwnFault().value_or(Verdict{.status = event.world, .culprits = {}}));
       return false;
     }
     Status status = event.heartbeat.status().Annotate(

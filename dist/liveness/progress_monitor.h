@@ -76,6 +76,10 @@ class ProgressMonitor {
   // world has ended (its own verdict; it was stopped for a while), that.
   Status Explain(const Status& error) RT_EXCLUDES(mutex_);
 
+  // Whether this rank has found itself cut off from all others (of two or more). They may go on
+  // without it, or be started again: it must not write what they share.
+  bool cut_off() const RT_EXCLUDES(mutex_);
+
  private:
   void Run();  // body of thread_
   // False once the monitor is through.
@@ -100,7 +104,7 @@ class ProgressMonitor {
   std::optional<Deadline> stop_deadline_;  // none: not stopping
 
   std::atomic<bool> stopping_{false};
-  Mutex mutex_;
+  mutable Mutex mutex_;
   ConditionVariable finished_changed_;
   bool finished_ RT_GUARDED_BY(mutex_) = false;  // thread_ is through
   std::optional<Verdict> verdict_ RT_GUARDED_BY(mutex_);

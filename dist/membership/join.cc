@@ -50,6 +50,9 @@ Status CheckOptions(const JoinOptions& options) {
   return CheckSecurity(options.security, options.token, identity.master_address);
 }
 
+// Whom the monitor finds silent it must be able to tell the others, over connections that hold.
+constexpr std::chrono::seconds kLongerThanSilence{5};
+
 uint32_t ChooseGeneration() {
   const std::string random = RandomBytes(4);
   uint32_t generation = 0;
@@ -88,6 +91,9 @@ class Joining {
         deadline_(start_ + options.join_timeout) {
     grpc_.tls = std::move(tls);
     grpc_.connect_timeout = options.join_timeout;
+    grpc_.peers = facts_.world_size;
+    grpc_.keepalive_timeout =
+        std::max(grpc_.keepalive_timeout, options.silence_limit + kLongerThanSilence);
   }
 
   StatusOr<JoinedWorld> Run() {

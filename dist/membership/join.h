@@ -28,7 +28,7 @@
 
 namespace ringtail {
 
-inline constexpr int kJoinProtocolVersion = 1;  // of messages and frames between ranks
+inline constexpr int kJoinProtocolVersion = 2;  // of messages and frames between ranks
 std::string BuildVersion();                     // "0.1.0"
 
 struct JoinOptions {
@@ -36,6 +36,9 @@ struct JoinOptions {
   std::string token;         // job secret; see job_token.h
   SecurityOptions security;  // TLS files, insecure; see security.h
   std::chrono::milliseconds join_timeout{30'000};
+  // For how long a rank may be silent. Who watches over that is the ProgressMonitor, which says who
+  // is cut off from whom; a connection bears silence longer, so as not to break before.
+  std::chrono::milliseconds silence_limit{0};
   FingerprintFields fingerprint;  // must agree on all ranks
   FingerprintFields about;        // told to all, need not agree (cores, local batch)
   uint32_t generation = 0;        // 0: rank 0 chooses one

@@ -24,21 +24,13 @@ constexpr std::chrono::milliseconds kDuplicatePatience{1000};
 // For gRPC to let go of everything, once nothing is connected any more.
 constexpr std::chrono::seconds kShutdownLimit{10};
 
-Status WhyNotListening(const std::string& address, int port) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const std::string at = JoinHostPort(address, port);
-  const auto resolved = ResolveHost(address, port, deadline);
-  const Status status = resolved.ok() ? TryToListen(resolved->front()) : resolved.status();
+Status WhyNotListening(const std::string& at, int port, const Status& status) {
   const std::string holder = PortHolder(port);
-  if (!holder.empty()) {
-    return {StatusCode::kUnavailable,
-            fmt::format("rank 0 cannot listen at {}: {} does so already; choose another port for "
-                        "the job (MASTER_PORT), or end that process",
-                        at, holder)};
-  }
+  if (holder.empty()) return {status.code(), "rank 0 " + status.message()};
   return {StatusCode::kUnavailable,
-          fmt::format("rank 0 cannot listen at {}{}", at,
-                      status.ok() ? ": gRPC does not say why" : " (" + status.message() + ")")};
+          fmt::format("rank 0 cannot listen at {}: {} does so already; choose another port for "
+                      "the job (MASTER_PORT), or end that process",
+                      at, holder)};
 }
 
 }  // namespace
@@ -58,14 +50,15 @@ Rendezvous::Rendezvous(const Options& options)
 
 Status Rendezvous::Listen() {
   grpc::ServerBuilder builder;
-  int port = 0;
-  ConfigureGrpcServer(JoinHostPort(options_.address, options_.port), options_.grpc, &builder,
-                      &port);
+  const std::string at = JoinHostPort(options_.address, options_.port);
+  auto door = ConfigureGrpcServer(at, options_.grpc, &builder);
+  if (!door.ok()) return WhyNotListening(at, options_.port, door.status());
+  door_ = *std::move(door);
   builder.SetMaxReceiveMessageSize(kMaxRendezvousMessageBytes);
   builder.RegisterService(&service_);
   queue_ = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || port == 0) return WhyNotListening(options_.address, options_.port);
+  if (server_ == nullptr) return {StatusCode::kUnavailable, "gRPC does not listen at " + at};
   timer_.Set(queue_.get(), std::chrono::system_clock::now() + options_.join_timeout,
              NewGrpcTag([this](bool expired) {
                if (expired && !formed_) Fail(roster_.Missing(options_.join_timeout));
@@ -75,12 +68,14 @@ Status Rendezvous::Listen() {
     SetThreadName("rt-join");
     RunGrpcCallbacks(queue_.get());
   });
+  door_->Open();
   return {};
 }
 
 // Whatever is under way ends with the server, and lets go of its visitor; only then may the queue
 // be shut down, since until then a visitor may still start something.
 Rendezvous::~Rendezvous() {
+  if (door_ != nullptr) door_->Close();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   timer_.Cancel();
   if (thread_.joinable()) {
@@ -161,6 +156,7 @@ Status Rendezvous::CheckNewcomer(const RankFacts& facts) const {
 
 void Rendezvous::OnFacts(const std::shared_ptr<RendezvousVisitor>& visitor) {
   const RankFacts& facts = visitor->facts();
+  door_->Proved(visitor->Address());
   if (!failed_.ok()) return visitor->SayLast(RefusalMessage(failed_));
   if (const Status status = CheckNewcomer(facts); !status.ok()) {
     OnTurnedAway(visitor.get(), status);

@@ -16,6 +16,7 @@
 #include "dist/membership/rendezvous_server.h"
 #include "dist/membership/rendezvous_visitor.h"
 #include "dist/membership/roster.h"
+#include "dist/transport/grpc_listener.h"
 #include "dist/transport/log_limiter.h"
 
 namespace ringtail {
@@ -59,6 +60,7 @@ class Rendezvous : public RendezvousServer, public RendezvousVisitor::Host {
   RendezvousService::AsyncService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<GrpcDoor> door_;
   grpc::Alarm timer_;
   std::thread thread_;
 

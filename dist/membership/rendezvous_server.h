@@ -7,7 +7,8 @@
 // that they do reaches the roster. It stays open for as long as the world exists, so that whoever
 // comes late is told so.
 //
-// One thread, "rt-join", does everything; no stranger can make it wait.
+// One thread, "rt-join", does everything, behind the doorkeeper's "rt-door"
+// (../transport/doorkeeper.h); no stranger can make it wait.
 // Thread-safety: as said at each function.
 #ifndef RINGTAIL_DIST_MEMBERSHIP_RENDEZVOUS_SERVER_H_
 #define RINGTAIL_DIST_MEMBERSHIP_RENDEZVOUS_SERVER_H_

@@ -118,10 +118,6 @@ StatusOr<std::vector<SocketAddress>> ResolveHost(const std::string& host, int po
   return std::move(look_up->found);
 }
 
-Socket::~Socket() {
-  if (number_ >= 0) close(number_);
-}
-
 StatusOr<Socket> ConnectSocket(const SocketAddress& to, SteadyDeadline deadline) {
   Socket socket(
       ::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));

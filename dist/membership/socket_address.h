@@ -14,10 +14,10 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/status.h"
+#include "dist/transport/socket.h"
 
 namespace ringtail {
 
@@ -41,22 +41,6 @@ struct SocketAddress {
 // answered by `deadline`.
 StatusOr<std::vector<SocketAddress>> ResolveHost(const std::string& host, int port,
                                                  SteadyDeadline deadline);
-
-// A socket, closed with its owner.
-class Socket {
- public:
-  explicit Socket(int number) : number_(number) {}
-  Socket(Socket&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Socket();
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // A connected socket, non-blocking. Unavailable: nobody listens, or there is no answer by
 // `deadline`; FailedPrecondition: this host has no way to such an address.

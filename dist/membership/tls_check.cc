@@ -7,6 +7,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 #include <poll.h>
+#include <signal.h>
 
 #include <array>
 #include <memory>
@@ -141,6 +142,29 @@ std::string ExplainRefusal(SSL* ssl, int socket, SteadyDeadline deadline) {
                      reason == nullptr ? "" : fmt::format(" ({})", reason));
 }
 
+// OpenSSL writes to sockets as to files, so that the signal SIGPIPE would end the process if the
+// other end has hung up. While this lives, its thread does not get it.
+class NoBrokenPipeSignal {
+ public:
+  NoBrokenPipeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoBrokenPipeSignal() {
+    constexpr timespec kNow{};
+    if (sigismember(&before_, SIGPIPE) == 1) return;
+    while (sigtimedwait(&signal_, nullptr, &kNow) == SIGPIPE) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipeSignal(const NoBrokenPipeSignal&) = delete;
+  NoBrokenPipeSignal& operator=(const NoBrokenPipeSignal&) = delete;
+
+ private:
+  sigset_t signal_{}, before_{};
+};
+
 }  // namespace
 
 Status CheckTls(const GrpcTls& tls, const TlsNames& names) {
@@ -175,6 +199,7 @@ std::string ExplainTlsFailure(const SocketAddress& address, const GrpcTls& tls,
   if (!socket.ok()) return "";
   const SslContext context = ContextFor(tls);
   if (context == nullptr) return "";
+  const NoBrokenPipeSignal no_signal;
   const Ssl ssl(SSL_new(context.get()));
   SSL_set_fd(ssl.get(), socket->number());
   ERR_clear_error();

@@ -19,7 +19,7 @@ constexpr size_t kHeaderCrcAt = 60;
 struct Wire {
   uint32_t magic;
   uint8_t kind, flags;
-  uint16_t zero;
+  uint16_t number;
   uint32_t generation, payload_bytes;
   uint64_t collective;
   uint32_t step, segment;
@@ -47,7 +47,7 @@ std::array<std::byte, kFrameHeaderBytes> EncodeHeader(const FrameHeader& header)
   Wire wire{.magic = kMagic,
             .kind = static_cast<uint8_t>(header.kind),
             .flags = header.granted ? kGranted : uint8_t{0},
-            .zero = 0,
+            .number = header.number,
             .generation = header.generation,
             .payload_bytes = header.payload_bytes,
             .collective = header.label.tag.collective,
@@ -81,8 +81,7 @@ StatusOr<FrameHeader> DecodeHeader(std::span<const std::byte, kFrameHeaderBytes>
     return DataLoss("a frame's header does not have its checksum");
   }
   const bool data = wire.kind == static_cast<uint8_t>(FrameKind::kData);
-  if (wire.kind == 0 || wire.kind > kLastFrameKind || wire.zero != 0 ||
-      wire.flags > (data ? kGranted : 0)) {
+  if (wire.kind == 0 || wire.kind > kLastFrameKind || wire.flags > (data ? kGranted : 0)) {
     return DataLoss(fmt::format("no frame is of kind {}, flags {}", wire.kind, wire.flags));
   }
   if (wire.payload_bytes > MaxPayload(wire)) {
@@ -96,6 +95,7 @@ StatusOr<FrameHeader> DecodeHeader(std::span<const std::byte, kFrameHeaderBytes>
   return FrameHeader{
       .kind = static_cast<FrameKind>(wire.kind),
       .granted = wire.flags == kGranted,
+      .number = wire.number,
       .generation = wire.generation,
       .payload_bytes = wire.payload_bytes,
       .label = {.tag = {.collective = wire.collective, .step = wire.step, .segment = wire.segment},

@@ -5,7 +5,7 @@
 //    0  4  magic, "RTF1": the 1 is the version of the protocol
 //    4  1  kind
 //    5  1  flags; 1: granted
-//    6  2  zero
+//    6  2  number of the frame among those from this rank to that, modulo 65,536; kHello: 0
 //    8  4  generation of the world; another one is a rank from an earlier life of the job
 //   12  4  payload bytes that follow this header
 //   16  8  tag: collective
@@ -16,6 +16,10 @@
 //   48  8  offset of the payload in the message; of kCredit the bytes that are free again
 //   56  4  CRC-32C of the payload
 //   60  4  CRC-32C of bytes 0 to 59
+//
+// The number is for what checksums cannot see: frames that are lost whole, come twice or overtake
+// each other. TCP does not do that, but a bit that flips in HTTP/2's framing does: a frame of HTTP/2
+// of an unknown type is skipped, as its standard demands, with the messages in it.
 //
 // Parsing trusts nothing: a header is either exactly what EncodeHeader makes of some frame, or an
 // error. Thread-safety: functions without state.
@@ -46,6 +50,7 @@ inline constexpr uint8_t kLastFrameKind = 7;
 struct FrameHeader {
   FrameKind kind = FrameKind::kData;
   bool granted = false;  // kData: in answer to a kGrant, not on credit
+  uint16_t number = 0;
   uint32_t generation = 0;
   uint32_t payload_bytes = 0;
   MessageLabel label;

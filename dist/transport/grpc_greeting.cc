@@ -165,6 +165,7 @@ bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
     if (stream->memory != nullptr) return false;  // until it has tried to map ours
   }
   accepted->EndLimit();
+  server_->door->Proved(accepted->PeerAddress());
   if (confirms && hello->shares) shared_->Start(hello->rank, std::move(*stream->memory));
   stream->memory.reset();
   Admit(stream, hello->rank);

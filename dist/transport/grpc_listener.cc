@@ -33,9 +33,7 @@ void SetCommonArguments(const GrpcOptions& options, const Set& set) {
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);        // and whoever gets them does not mind
 }
 
-// gRPC 1.51 stops accepting at a port for good when there is no file descriptor left (so its source
-// reads), and strangers' connections take one each for up to kStrangerLimit. This only makes room:
-// as many files as the system lets us have.
+// A world of many ranks needs many connections: as many files as the system lets us have.
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -73,43 +71,37 @@ void StartGrpcForGood() {
 
 GrpcServer::~GrpcServer() {
   if (server == nullptr) return;  // taken over, or never started
+  door->Close();
   server->Shutdown(std::chrono::system_clock::now());
   queue->Shutdown();
   RunGrpcCallbacks(queue.get());
 }
 
-void ConfigureGrpcServer(const std::string& address, const GrpcOptions& options,
-                         grpc::ServerBuilder* builder, int* port) {
+StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& address,
+                                                        const GrpcOptions& options,
+                                                        grpc::ServerBuilder* builder) {
   StartGrpcForGood();
   const auto set = [&](const char* name, int value) { builder->AddChannelArgument(name, value); };
   SetCommonArguments(options, set);
-  set(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use is an error
   constexpr int kLimitMs = std::chrono::milliseconds(kStrangerLimit).count();
   set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kLimitMs);
   set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kLimitMs);  // without a stream, that is
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);         // a rank has one on its connection
-  builder->AddListeningPort(address, ServerCredentialsFor(options.tls), port);
+  return GrpcDoor::Listen(address, options, builder);
 }
 
 StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& address,
                                                              const GrpcOptions& options) {
   auto listener = std::make_unique<GrpcServer>(options);
   grpc::ServerBuilder builder;
-  int port = 0;
-  ConfigureGrpcServer(address, options, &builder, &port);
+  RT_ASSIGN_OR_RETURN(listener->door, ConfigureGrpcServer(address, options, &builder));
   builder.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
   builder.SetMaxSendMessageSize(kMaxGrpcMessageBytes);
   builder.RegisterService(&listener->service);
   listener->queue = builder.AddCompletionQueue();
   listener->server = builder.BuildAndStart();
-  if (listener->server == nullptr || port == 0) {
-    return Status(StatusCode::kUnavailable,
-                  fmt::format("cannot listen at {}: is it in use, or of another host?", address));
-  }
-  listener->bound_address = address;
-  if (!address.starts_with("unix:")) {
-    const size_t colon = address.rfind(':');
-    listener->bound_address = fmt::format("{}:{}", address.substr(0, colon), port);
+  if (listener->server == nullptr) {
+    return Status(StatusCode::kUnavailable, fmt::format("gRPC does not listen at {}", address));
   }
   return std::unique_ptr<GrpcListener>(std::move(listener));
 }

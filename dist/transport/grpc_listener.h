@@ -8,10 +8,39 @@
 #include <memory>
 #include <string>
 
+#include "dist/transport/doorkeeper.h"
 #include "dist/transport/grpc_stream.h"
 #include "dist/transport/grpc_transport.h"
 
 namespace ringtail {
+
+// For a stranger to begin as a rank does, at the door; for a connection to get through gRPC's
+// handshakes; and for a stream to say who it is.
+inline constexpr std::chrono::seconds kStrangerLimit{5};
+
+// Where ranks come to a gRPC server: a port with a doorkeeper, who hands the connections of those
+// who begin as ranks do over to gRPC. A file ("unix:/...") is gRPC's own: the file system says who
+// may dial there.
+class GrpcDoor {
+ public:
+  // For `builder`'s server.
+  static StatusOr<std::unique_ptr<GrpcDoor>> Listen(const std::string& address,
+                                                    const GrpcOptions& options,
+                                                    grpc::ServerBuilder* builder);
+  const std::string& address() const { return address_; }  // with the port that is really used
+
+  // Once the server has started, and its owner waits for streams.
+  void Open();
+  // Before the server shuts down.
+  void Close();
+  // Whoever dialled from `peer` (ServerContext::peer()) is a rank; others have to go soon.
+  void Proved(const std::string& peer);
+
+ private:
+  std::string address_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> gate_;  // none: a file
+  std::unique_ptr<Doorkeeper> keeper_;  // goes first: it uses the gate
+};
 
 class GrpcServer : public GrpcListener {
  public:
@@ -20,23 +49,22 @@ class GrpcServer : public GrpcListener {
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
 
-  const std::string& address() const override { return bound_address; }
+  const std::string& address() const override { return door->address(); }
 
   const GrpcOptions options;
-  std::string bound_address;
   GrpcStream::RawService service;
   // For dialled streams, too: one queue and its threads do all.
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<GrpcDoor> door;
 };
 
-// For a connection to get through the handshakes of TLS and HTTP/2, and then to say who it is.
-inline constexpr std::chrono::seconds kStrangerLimit{5};
-
-// What every server of ours has: TLS if there are certificates, limits for strangers, keepalive,
-// and a port of its own. Starts gRPC if nobody has yet.
-void ConfigureGrpcServer(const std::string& address, const GrpcOptions& options,
-                         grpc::ServerBuilder* builder, int* port);
+// What every server of ours has: a port of its own with a doorkeeper, TLS if there are certificates,
+// limits for strangers, keepalive. Starts gRPC if nobody has yet. Unavailable: the port is in use,
+// or the address of another host.
+StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& address,
+                                                        const GrpcOptions& options,
+                                                        grpc::ServerBuilder* builder);
 
 // A connection of its own: closed with the channel, never shared or silently made again.
 std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options);

@@ -13,8 +13,9 @@
 namespace ringtail {
 namespace {
 
-// For the last frames to get through before connections are cut. A peer that has stopped reading
-// may hold our memory for as long.
+// For an abort to get through before connections are cut. A peer that has stopped reading may hold
+// our memory for as long. A goodbye has as long as a connection may be silent: it comes after all
+// that the peers still wait for, and on a network that loses packets that may come late.
 constexpr std::chrono::seconds kClosingLimit{2};
 
 // Two listeners at ports of the same address, or two files: what they exchange stays in the memory
@@ -83,6 +84,7 @@ Status GrpcTransport::Connect() {
     });
   }
   AcceptNext();
+  server_->door->Open();
   for (int peer = 0; peer < rank(); ++peer) Dial(peer);
 
   const auto timeout = server_->options.connect_timeout;
@@ -127,10 +129,11 @@ void GrpcTransport::EndWith(const Status& cause, const OutgoingFrame& last) {
     stream->Attach(messages_[stream->peer].get());
     stream->CloseAfterWriting();
   }
+  const bool in_peace = last.header.kind == FrameKind::kGoodbye;
   MutexLock lock(&mutex_);
-  closer_ = std::thread([this] {
+  closer_ = std::thread([this, in_peace] {
     SetThreadName("rt-grpc-close");
-    Close();
+    Close(in_peace ? server_->options.keepalive_timeout : kClosingLimit);
   });
   changed_.NotifyAll();
 }
@@ -141,8 +144,8 @@ void GrpcTransport::End(const Status& cause, const Status& seen_by_peers) {
 
 // Waits until the peers have seen that we end, and then ends every stream and connection; those
 // that gRPC still holds memory for, too.
-void GrpcTransport::Close() {
-  const Deadline deadline = std::chrono::steady_clock::now() + kClosingLimit;
+void GrpcTransport::Close(std::chrono::milliseconds limit) {
+  const Deadline deadline = std::chrono::steady_clock::now() + limit;
   std::vector<std::weak_ptr<GrpcStream>> streams;
   std::vector<std::shared_ptr<GrpcStream>> connected(world_size());
   {
@@ -155,6 +158,7 @@ void GrpcTransport::Close() {
   for (const auto& weak : streams) {
     if (const auto stream = weak.lock()) stream->Cancel();
   }
+  server_->door->Close();
   connected.clear();  // with a dialled stream goes its connection
   server_->server->Shutdown(std::chrono::system_clock::now() + kClosingLimit / 2);
 }

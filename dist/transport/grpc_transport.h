@@ -13,9 +13,10 @@
 // A stranger who dials and does not say a proper hello within seconds is turned away; so are a rank
 // of another generation and one that does not know the world's secret. None disturbs the world.
 //
-// Threads: `io_threads` named "rt-grpc" that read, write and copy to where Receives shall lie; and,
-// when the world ends, one named "rt-grpc-close". A Send is written by the thread that calls it, if
-// nothing else is being written to that peer.
+// Threads: `io_threads` named "rt-grpc" that read, write and copy to where Receives shall lie; one
+// named "rt-door" that lets ranks in (doorkeeper.h); and, when the world ends, one named
+// "rt-grpc-close". A Send is written by the thread that calls it, if nothing else is being written to
+// that peer.
 // No gRPC type appears here.
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
@@ -41,9 +42,12 @@ struct GrpcTls {
 struct GrpcOptions {
   std::chrono::milliseconds connect_timeout{30'000};
   // A connection that brings nothing for so long is asked whether it lives, and is lost if it does
-  // not answer for so long. For dead hosts and cut cables: of a dead process the kernel tells.
+  // not answer for so long; it is lost, too, if what was sent has not arrived for as long
+  // (TCP_USER_TIMEOUT, which gRPC sets to the latter). For dead hosts and cut cables: of a dead
+  // process the kernel tells.
   std::chrono::milliseconds keepalive_time{5'000}, keepalive_timeout{10'000};
   int io_threads = 1;
+  size_t peers = 64;  // ranks that may dial at the same time; strangers have room beside them
   GrpcTls tls;
 };
 

@@ -3,6 +3,7 @@
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <span>
@@ -60,7 +61,7 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
 
   void End(const Status& cause, const Status& seen_by_peers);
   void EndWith(const Status& cause, const OutgoingFrame& last) RT_EXCLUDES(mutex_);
-  void Close() RT_EXCLUDES(mutex_);  // body of closer_
+  void Close(std::chrono::milliseconds limit) RT_EXCLUDES(mutex_);  // body of closer_
 
   const GrpcWorld world_;
   const std::unique_ptr<GrpcServer> server_;

@@ -37,9 +37,25 @@ Status PeerMessages::OnFrames(ByteCursor* bytes) {
       return FailedPrecondition(fmt::format("rank {} is of generation {} of this job, not {}",
                                             peer_, header->generation, generation_));
     }
+    RT_RETURN_IF_ERROR(CheckNumber(*header));
     RT_RETURN_IF_ERROR(OnFrame(*header, bytes));
   }
   return {};
+}
+
+Status PeerMessages::CheckNumber(const FrameHeader& header) {
+  // A rank's last word counts wherever it stands: what it had taken up before may never have gone.
+  if (header.kind == FrameKind::kAbort || header.kind == FrameKind::kGoodbye) return {};
+  uint16_t due = 0;
+  {
+    MutexLock lock(&mutex_);
+    due = next_in_++;
+  }
+  if (header.number == due) return {};
+  return ProtocolError(fmt::format("frame {} comes where frame {} is due: some were lost, doubled, "
+                                   "or have changed places",
+                                   header.number, due),
+                       header);
 }
 
 Status PeerMessages::OnFrame(const FrameHeader& header, ByteCursor* bytes) {

@@ -171,6 +171,7 @@ std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
       left -= std::min(left, chunk + kFrameHeaderBytes);
       if (sending.written == memory.size()) ready_.pop_front();
     }
+    for (OutgoingFrame& frame : frames) frame.header.number = next_out_++;
   }
   for (OutgoingFrame& frame : frames) {
     if (checksums && frame.header.kind == FrameKind::kData) {

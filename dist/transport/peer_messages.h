@@ -103,6 +103,7 @@ class PeerMessages {
     bool busy = false;  // its memory is being written without the lock
   };
 
+  Status CheckNumber(const FrameHeader& header) RT_EXCLUDES(mutex_);
   Status OnFrame(const FrameHeader& header, ByteCursor* bytes) RT_EXCLUDES(mutex_);
   Status OnData(const FrameHeader& header, ByteCursor* bytes) RT_EXCLUDES(mutex_);
   Status OnStop(const FrameHeader& header, ByteCursor* bytes) RT_EXCLUDES(mutex_);
@@ -136,7 +137,9 @@ class PeerMessages {
   std::deque<Sending> ready_ RT_GUARDED_BY(mutex_);
   std::map<MessageTag, std::shared_ptr<SendOperation>> requested_ RT_GUARDED_BY(mutex_);
   uint64_t credit_ RT_GUARDED_BY(mutex_) = kCreditBytes;
+  uint16_t next_out_ RT_GUARDED_BY(mutex_) = 0;  // number of the next frame
   // From the peer.
+  uint16_t next_in_ RT_GUARDED_BY(mutex_) = 0;
   PostedMap posted_ RT_GUARDED_BY(mutex_);
   std::map<MessageTag, Early> early_ RT_GUARDED_BY(mutex_);
   std::map<MessageTag, std::pair<MessageLabel, uint64_t>> requests_ RT_GUARDED_BY(mutex_);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <functional>
@@ -13,6 +15,7 @@
 #include "dist/membership/security.h"
 #include "dist/membership/tls_check.h"
 #include "dist/transport/grpc_credentials.h"
+#include "dist/transport/listening_socket.h"
 #include "tests/dist/certificates.h"
 #include "tests/dist/join_ranks.h"
 #include "tests/dist/test_world.h"
@@ -183,6 +186,22 @@ TEST(ExplainTlsFailure, NamesACertificateThatTheServerRefuses) {
                 StartsWith("it does not accept the certificate of this rank"));
     EXPECT_EQ(ExplainTlsFailure(to->front(), right, deadline), "");
   });
+}
+
+// OpenSSL then writes to a connection that is gone, for which the kernel sends SIGPIPE.
+TEST(ExplainTlsFailure, SurvivesAServerThatHangsUp) {
+  const auto listening = std::move(*ListenAt("127.0.0.1:0", std::chrono::seconds(10)));
+  const std::jthread server([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      pollfd ready{.fd = listening.socket.number(), .events = POLLIN, .revents = 0};
+      sockaddr_storage peer;
+      if (poll(&ready, 1, 10) > 0) AcceptFrom(listening.socket, &peer);  // and closes it
+    }
+  });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  const auto to = ResolveHost("127.0.0.1", listening.port, deadline);
+  ASSERT_TRUE(to.ok());
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(ExplainTlsFailure(to->front(), {}, deadline), "");
 }
 
 // ---- files --------------------------------------------------------------------------------------

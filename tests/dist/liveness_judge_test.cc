@@ -153,6 +153,22 @@ TEST(LivenessJudge, AStalledRankNamesItself) {
   EXPECT_THAT(verdict->culprits, ElementsAre(0));
 }
 
+// The others' clocks may be a little ahead, and end the world before this rank's own judge does.
+TEST(LivenessJudge, AStalledRankKnowsThatItWasItsFault) {
+  Story story(4);
+  story.rank(0) = {.phase = Phase::kBackward, .moving = true};
+  EXPECT_FALSE(story.Play(30s));
+  EXPECT_FALSE(story.judge().OwnFault());
+  story.rank(0).moving = false;
+  EXPECT_FALSE(story.Play(8s));
+  EXPECT_FALSE(story.judge().OwnFault());
+  EXPECT_FALSE(story.Play(1s));
+  const auto verdict = story.judge().OwnFault();
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->culprits, ElementsAre(0));
+  EXPECT_THAT(verdict->status.message(), HasSubstr("rank 0 (node0, pid 70) is alive, but"));
+}
+
 TEST(LivenessJudge, TheLimitGrowsWithTheRanksOwnSteps) {
   Story story(3);
   story.rank(1) = {.phase = Phase::kForward, .step_us = 2'000'000};
@@ -221,6 +237,7 @@ TEST(LivenessJudge, WhoHearsNobodyIsItselfCutOff) {
             "rank 0 (node0, pid 70), this rank, lost all the others at once: it has heard nothing "
             "for 10.0 s, and is itself cut off from the network");
   EXPECT_THAT(verdict->culprits, ElementsAre(0));
+  EXPECT_TRUE(verdict->cut_off);
 }
 
 TEST(LivenessJudge, OfTwoTheOtherIsNamed) {
@@ -229,6 +246,7 @@ TEST(LivenessJudge, OfTwoTheOtherIsNamed) {
   const auto verdict = story.Play(60s);
   ASSERT_TRUE(verdict);
   EXPECT_THAT(verdict->culprits, ElementsAre(1));
+  EXPECT_FALSE(verdict->cut_off);
 }
 
 TEST(LivenessJudge, RanksThatHaveEndedAreNotExpected) {
@@ -261,7 +279,7 @@ TEST(LivenessJudge, AShortStopOfThisProcessBlamesNobody) {
     ASSERT_FALSE(story.Play(3s));
     story.Skip(7s);
   }
-  EXPECT_FALSE(story.judge().PauseVerdict());
+  EXPECT_FALSE(story.judge().OwnFault());
 }
 
 TEST(LivenessJudge, AfterALongStopTheEndOfTheWorldIsThisRanksFault) {
@@ -269,7 +287,7 @@ TEST(LivenessJudge, AfterALongStopTheEndOfTheWorldIsThisRanksFault) {
   ASSERT_FALSE(story.Play(5s));
   story.Skip(12s);
   ASSERT_FALSE(story.Play(250ms));
-  const auto verdict = story.judge().PauseVerdict();
+  const auto verdict = story.judge().OwnFault();
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->status.message(),
             "rank 0 (node0, pid 70), this process, was stopped for 12.2 s; the others have gone on "
@@ -293,7 +311,7 @@ TEST(LivenessJudge, IfAllWereStoppedTogetherNothingIsWrong) {
   ASSERT_FALSE(story.Play(5s));
   story.Skip(1h);
   ASSERT_FALSE(story.Play(60s));
-  EXPECT_FALSE(story.judge().PauseVerdict()) << "long ago";
+  EXPECT_FALSE(story.judge().OwnFault()) << "long ago";
   story.rank(1).heard = false;
   const auto verdict = story.Play(60s);
   ASSERT_TRUE(verdict);
