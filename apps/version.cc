@@ -5,7 +5,7 @@
 
 #include <opencv2/core/utility.hpp>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 #include "layers/onednn_version.h"
 
 namespace ringtail {

@@ -50,6 +50,8 @@ void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
   (*json)["exposed_comm_ms"] = rank.exposed_comm_ms;
   (*json)["hidden_comm_ms"] = rank.hidden_comm_ms;
   (*json)["comm_bytes"] = rank.comm_bytes;
+  (*json)["encode_ms"] = rank.encode_ms;
+  (*json)["decode_ms"] = rank.decode_ms;
 }
 
 }  // namespace
@@ -62,6 +64,7 @@ std::string MetricsJson(const Metrics& m) {
   json["loss"] = m.loss;
   json["accuracy"] = m.accuracy;
   json["learning_rate"] = m.learning_rate;
+  json["noise_scale"] = m.noise_scale;
   json["images_per_s"] = m.images_per_s;
   json["step_ms"] = m.step_ms;
   AddRank(m.own, &json);

@@ -22,6 +22,7 @@ enum RngStream : uint64_t {
   kDropoutStream = 4,
   kSplitStream = 5,
   kSynthesizeStream = 6,
+  kCompressionStream = 7,
   kTestStream = 99,
 };
 

@@ -1,6 +1,6 @@
 #include "layers/elementwise.h"
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 #include "layers/padding.h"
 #include "layers/parallel_blobs.h"
 #include "layers/shape_check.h"

@@ -4,10 +4,10 @@
 
 #include <charconv>
 
+#include "core/kernel_isa.h"
 #include "core/logging.h"
 #include "core/parallel_for.h"
 #include "layers/convolution/algorithm_choices.h"
-#include "layers/kernels/kernels.h"
 
 namespace ringtail {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "core/aligned_buffer.h"
 #include "core/cpu_model.h"
+#include "core/kernel_isa.h"
 #include "core/memory_limit.h"
 #include "core/parallel_for.h"
 #include "layers/convolution/depthwise_convolution.h"
@@ -20,7 +21,6 @@
 #include "layers/convolution/winograd_strided_convolution.h"
 #include "layers/kernels/batch_norm.h"
 #include "layers/kernels/elementwise.h"
-#include "layers/kernels/kernels.h"
 #include "layers/parallel_blobs.h"
 
 namespace ringtail {

@@ -14,7 +14,7 @@ struct ChannelAffine {
   float low = 0, high = 0;
 
   bool is_identity() const { return mean == nullptr; }
-  // The map of the channels from `channel` on. Not for kernels (kernels.h), as is_identity().
+  // The map of the channels from `channel` on. Not for kernels (core/kernel_isa.h), as is_identity().
   ChannelAffine From(int64_t channel) const {
     if (is_identity()) return *this;
     return {mean + channel, scale + channel, bias + channel, low, high};
@@ -30,7 +30,7 @@ struct ChannelGradient {
   const float *slope = nullptr, *offset = nullptr;  // one value per channel
 
   bool is_identity() const { return src == nullptr; }
-  // Not for kernels (kernels.h), as is_identity(). `src` stays: it is a blob, not per channel.
+  // Not for kernels (core/kernel_isa.h), as is_identity(). `src` stays: a blob, not per channel.
   ChannelGradient From(int64_t channel) const {
     if (is_identity()) return *this;
     return {src, affine.From(channel), slope + channel, offset + channel};

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "core/kernel_isa.h"
 #include "layers/kernels/affine.h"
-#include "layers/kernels/kernels.h"
 
 namespace ringtail {
 

@@ -4,13 +4,13 @@
 //   word(c, position) = Philox(counter = {position, c / 4, 0, 0}, key)[c % 4]
 //   dst = src * (word < threshold ? 0 : scale)
 // so that the mask does not depend on how a blob lies in memory. dst may be src.
-// See kernels.h for how this is compiled and called.
+// See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_DROPOUT_H_
 #define RINGTAIL_LAYERS_KERNELS_DROPOUT_H_
 
 #include <cstdint>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 namespace ringtail {
 

@@ -1,10 +1,10 @@
-// Element-wise loops over n floats. See kernels.h for how they are compiled and called.
+// Element-wise loops over n floats. See core/kernel_isa.h for how they are compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_ELEMENTWISE_H_
 #define RINGTAIL_LAYERS_KERNELS_ELEMENTWISE_H_
 
 #include <cstdint>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 namespace ringtail {
 

@@ -7,13 +7,13 @@
 //
 // dst may be h. diff_h may be diff_dst, diff_t may be t, diff_x may be x; each of the three may be
 // null. sigmoid is right to 2e-7 of its value for |t| <= 80.
-// See kernels.h for how this is compiled and called.
+// See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_HIGHWAY_GATE_H_
 #define RINGTAIL_LAYERS_KERNELS_HIGHWAY_GATE_H_
 
 #include <cstdint>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 namespace ringtail {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 namespace ringtail {
 

@@ -8,13 +8,13 @@
 //
 // A row is kLrnTile floats. Rows -half .. -1 and channels .. channels + half - 1 of src and ratio
 // must exist and be zero, so that the window needs no test for the edges.
-// See kernels.h for how this is compiled and called.
+// See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_LAYERS_KERNELS_LRN_H_
 #define RINGTAIL_LAYERS_KERNELS_LRN_H_
 
 #include <cstdint>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 namespace ringtail {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 #include "layers/net.pb.h"
 #include "tests/layers/layer_runner.h"
 

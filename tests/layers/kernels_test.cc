@@ -1,5 +1,5 @@
 // Every kernel, for every instruction set that this machine has, against the obvious loop.
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 #include <gtest/gtest.h>
 

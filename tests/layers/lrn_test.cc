@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel_isa.h"
 #include "core/parallel_for.h"
-#include "layers/kernels/kernels.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {

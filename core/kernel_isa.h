@@ -1,16 +1,21 @@
-// Inner loops that oneDNN lacks or does slowly, compiled once per instruction set from one source
-// and chosen at run time.
+// Inner loops compiled once per instruction set from one source and chosen at run time, so that one
+// binary runs on every node of a mixed cluster.
 //
-// Each source layers/kernels/NAME.cc is compiled three times, with RT_KERNEL_ISA = baseline, avx2,
-// avx512, inside `namespace ringtail::RT_KERNEL_ISA`. To add a kernel: declare it in NAME.h with
-// RT_DECLARE_KERNEL, define it in NAME.cc, call it through RT_KERNEL(name)(arguments).
-// Rules: plain loops over pointers with `#pragma omp simd`, or Vec (vec.h) where the compiler does
-// not keep a product's sums in registers; no inline function of the standard library and no other
-// header than <cstdint>, <cmath> and the kernel's own: otherwise the linker could pick
-// an AVX-512 version of a shared inline function for a machine that has none. Kernels do not start
-// threads: the caller splits the work with core/parallel_for.h.
-#ifndef RINGTAIL_LAYERS_KERNELS_KERNELS_H_
-#define RINGTAIL_LAYERS_KERNELS_KERNELS_H_
+//   layers/kernels/             what oneDNN lacks or does slowly
+//   dist/compression/kernels/   gradients into few bits, and back
+//
+// Each source NAME.cc in such a folder is compiled three times, with RT_KERNEL_ISA = baseline,
+// avx2, avx512, inside `namespace ringtail::RT_KERNEL_ISA` (CMakeLists.txt, ringtail_kernels). To
+// add a kernel: declare it in NAME.h with RT_DECLARE_KERNEL, define it in NAME.cc, call it through
+// RT_KERNEL(name)(arguments).
+// Rules: plain loops over pointers with `#pragma omp simd`, or Vec (layers/kernels/vec.h) where the
+// compiler does not keep a product's sums in registers, or the compiler's intrinsics; no inline
+// function of the standard library and no other header than <cstdint>, <cmath>, <immintrin.h> and
+// the kernel's own: otherwise the linker could pick an AVX-512 version of a shared inline function
+// for a machine that has none. Kernels do not start threads: the caller splits the work with
+// core/parallel_for.h.
+#ifndef RINGTAIL_CORE_KERNEL_ISA_H_
+#define RINGTAIL_CORE_KERNEL_ISA_H_
 
 namespace ringtail {
 
@@ -53,4 +58,4 @@ Function* SelectKernel(Function* baseline, Function* avx2, Function* avx512) {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_KERNELS_H_
+#endif  // RINGTAIL_CORE_KERNEL_ISA_H_

@@ -1,4 +1,4 @@
-#include "layers/kernels/kernels.h"
+#include "core/kernel_isa.h"
 
 #include <cstdlib>
 #include <cstring>

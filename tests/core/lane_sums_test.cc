@@ -1,0 +1,29 @@
+#include "core/lane_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ringtail {
+namespace {
+
+TEST(SumOfSquaresTest, IsExactForWholeNumbersOfAnyLength) {
+  std::vector<float> values;
+  double sum = 0;
+  for (int n = 0; n < 40; ++n) {
+    EXPECT_EQ(SumOfSquares(values), sum) << n;
+    values.push_back(static_cast<float>(n % 2 == 0 ? n + 1 : -n));
+    sum += static_cast<double>(values.back()) * values.back();
+  }
+}
+
+TEST(SumOfSquaresTest, IsDoublePrecision) {
+  const std::vector<float> values(1'000'003, 0.1F);  // 0.1F^2 is exact in double
+  EXPECT_NEAR(SumOfSquares(values), 1'000'003 * (static_cast<double>(0.1F) * 0.1F), 1e-7);
+  EXPECT_EQ(SumOfSquares(std::vector<float>{3e30F, 4e30F}),
+            static_cast<double>(3e30F) * 3e30F + static_cast<double>(4e30F) * 4e30F);
+  EXPECT_GT(SumOfSquares(std::vector<float>{1e-40F}), 0);
+}
+
+}  // namespace
+}  // namespace ringtail
