@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "optim/field_check.h"
+#include "core/field_check.h"
 #include "optim/parameter_walk.h"
 
 namespace ringtail {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/lane_sums.h"
 #include "core/parallel_for.h"
 #include "optim/optimizer.h"
 
@@ -15,11 +16,7 @@ double GradientNorm(const ParameterArena& arena, double grad_scale) {
   std::vector<double> partial((size + kRange - 1) / kRange);
   ParallelFor(static_cast<int64_t>(partial.size()), 4, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      double sum = 0;
-      for (int64_t i = r * kRange; i < std::min(size, (r + 1) * kRange); ++i) {
-        sum += static_cast<double>(grads[i]) * grads[i];
-      }
-      partial[r] = sum;
+      partial[r] = SumOfSquares(grads.subspan(r * kRange, std::min(kRange, size - r * kRange)));
     }
   });
   double sum = 0;

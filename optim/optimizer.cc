@@ -1,8 +1,10 @@
 #include "optim/optimizer.h"
 
+#include "core/field_check.h"
 #include "optim/adam.h"
 #include "optim/decay.h"
-#include "optim/field_check.h"
+#include "optim/lamb.h"
+#include "optim/lars.h"
 #include "optim/sgd.h"
 
 namespace ringtail {
@@ -39,6 +41,14 @@ StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config
       RT_RETURN_IF_ERROR(Adam::Validate(config.adamw(), "adamw", source));
       optimizer = std::make_unique<Adam>(config.adamw(), Adam::DecayKind::kDecoupled,
                                          std::move(decay), arena);
+      break;
+    case OptimConfig::kLars:
+      RT_RETURN_IF_ERROR(Lars::Validate(config.lars(), source));
+      optimizer = std::make_unique<Lars>(config.lars(), std::move(decay), arena);
+      break;
+    case OptimConfig::kLamb:
+      RT_RETURN_IF_ERROR(Lamb::Validate(config.lamb(), source));
+      optimizer = std::make_unique<Lamb>(config.lamb(), std::move(decay), arena);
       break;
   }
   return optimizer;

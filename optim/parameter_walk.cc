@@ -11,6 +11,11 @@ namespace {
 constexpr int64_t kRangeFloats = 1 << 14;
 constexpr int64_t kMinRangesPerThread = 4;
 
+int64_t NumRanges(const ParameterArena& arena) {
+  const int64_t size = static_cast<int64_t>(arena.values().size());
+  return (size + kRangeFloats - 1) / kRangeFloats;
+}
+
 void WalkRange(std::span<const Parameter> parameters, int64_t begin, int64_t end,
                const std::function<void(const ParameterPart&)>& fn) {
   auto p = std::partition_point(parameters.begin(), parameters.end(),
@@ -26,13 +31,32 @@ void WalkRange(std::span<const Parameter> parameters, int64_t begin, int64_t end
 
 void WalkParameters(const ParameterArena& arena,
                     const std::function<void(const ParameterPart&)>& fn) {
-  const int64_t size = static_cast<int64_t>(arena.values().size());
-  const int64_t ranges = (size + kRangeFloats - 1) / kRangeFloats;
-  ParallelFor(ranges, kMinRangesPerThread, [&](int64_t first, int64_t last) {
+  ParallelFor(NumRanges(arena), kMinRangesPerThread, [&](int64_t first, int64_t last) {
     for (int64_t r = first; r < last; ++r) {
       WalkRange(arena.parameters(), r * kRangeFloats, (r + 1) * kRangeFloats, fn);
     }
   });
+}
+
+std::vector<NormSquares> SumOverParameters(
+    const ParameterArena& arena, const std::function<NormSquares(const ParameterPart&)>& fn) {
+  // From a part to the next one the range or the parameter goes up, and neither goes down: their
+  // sum is a place of the part's own.
+  struct Place {
+    size_t parameter = 0;
+    NormSquares squares;
+  };
+  std::vector<Place> places(NumRanges(arena) + arena.parameters().size());
+  WalkParameters(arena, [&](const ParameterPart& part) {
+    places[part.begin / kRangeFloats + part.parameter] = {part.parameter, fn(part)};
+  });
+  std::vector<NormSquares> sums(arena.parameters().size());
+  if (sums.empty()) return sums;
+  for (const Place& place : places) {
+    sums[place.parameter].weight += place.squares.weight;
+    sums[place.parameter].update += place.squares.update;
+  }
+  return sums;
 }
 
 }  // namespace ringtail

@@ -1,8 +1,8 @@
 // One parallel pass over a parameter block, for update rules.
 //
 // The block is cut into ranges of a fixed size, whatever the number of threads, and each range is
-// walked parameter by parameter: a rule looks up what belongs to a parameter (does it decay? later:
-// its trust ratio) once per part, and its inner loop has no branch. Equal ranges also share the
+// walked parameter by parameter: a rule looks up what belongs to a parameter (does it decay? its trust
+// ratio) once per part, and its inner loop has no branch. Equal ranges also share the
 // work evenly, however uneven the parameters are. Thread-safety: the trainer thread only; `fn` runs
 // on several threads at once, on disjoint parts.
 #ifndef RINGTAIL_OPTIM_PARAMETER_WALK_H_
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "core/parameter.h"
 
@@ -24,6 +25,17 @@ struct ParameterPart {
 // Calls fn once for each part; together the parts cover each parameter once, and no gap.
 void WalkParameters(const ParameterArena& arena,
                     const std::function<void(const ParameterPart&)>& fn);
+
+// Sums of squares of a parameter's weights and of what is to change them, for rules whose rate
+// depends on their norms.
+struct NormSquares {
+  double weight = 0, update = 0;
+};
+
+// One per parameter: what `fn` says of its parts, added up in the block's order, so the same bits
+// for any number of threads.
+std::vector<NormSquares> SumOverParameters(
+    const ParameterArena& arena, const std::function<NormSquares(const ParameterPart&)>& fn);
 
 }  // namespace ringtail
 

@@ -1,4 +1,6 @@
 // Learning-rate schedules: pure functions of the step. Formulas stand at the fields of optim.proto.
+// What the config says is for its reference batch; a run asks with what optim/batch_scaling.h has
+// made of it.
 #ifndef RINGTAIL_OPTIM_SCHEDULE_H_
 #define RINGTAIL_OPTIM_SCHEDULE_H_
 
@@ -11,7 +13,7 @@
 
 namespace ringtail {
 
-// InvalidArgument if a number is out of its range; `source` (may be null) points at it.
+// InvalidArgument if a number is out of its range, of batch_scaling, too; `source` (may be null) points at it.
 Status ValidateSchedule(const OptimConfig& config, const ConfigSource* source);
 
 // The learning rate of `step` (0-based) in a run of `total_steps` with `steps_per_epoch` steps

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include "optim/field_check.h"
+#include "core/field_check.h"
+#include "optim/batch_scaling.h"
 #include "optim/schedule.h"
 
 namespace ringtail {
@@ -54,6 +55,7 @@ Status ValidateOneCycle(const OneCycleSchedule& schedule, const ConfigSource* so
 Status ValidateSchedule(const OptimConfig& config, const ConfigSource* source) {
   RT_RETURN_IF_ERROR(FieldCheck(source, "optim").Positive("learning_rate", config.learning_rate()));
   RT_RETURN_IF_ERROR(ValidateWarmup(config.warmup(), source));
+  RT_RETURN_IF_ERROR(ValidateBatchScaling(config, source));
   switch (config.schedule_case()) {
     case OptimConfig::kConstant:
       return OkStatus();

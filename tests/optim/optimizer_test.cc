@@ -22,6 +22,10 @@ const char* const kRules[] = {
     "sgd { decoupled_decay: true }",
     "adam {}",
     "adamw {}",
+    "lars {}",
+    "lars { momentum: 0 trust: 1 }",
+    "lamb {}",
+    "lamb { max_weight_norm: 2 }",
 };
 constexpr int kSteps = 4;
 
@@ -149,12 +153,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"adamw {\n\n  beta2: 1.5\n}", "4:", "beta2 is 1.5"},
         BadConfig{"adam { epsilon: 0 }",
                   "2:", "epsilon is 0; it must be finite and greater than 0"},
-        BadConfig{"adam { epsilon: 1e-50 }", "2:", "epsilon is 1e-50"}));
+        BadConfig{"adam { epsilon: 1e-50 }", "2:", "epsilon is 1e-50"},
+        BadConfig{"lars { momentum: 1 }", "2:", "momentum is 1; it must be"},
+        BadConfig{"lars {\n  trust: 0\n}", "3:", "trust is 0; it must be finite and greater"},
+        BadConfig{"lars { epsilon: -1 }", "2:", "epsilon is -1; it must be finite and at least 0"},
+        BadConfig{"lamb { beta1: 1 }", "2:", "beta1 is 1; it must be"},
+        BadConfig{"lamb { beta2: -0.1 }", "2:", "beta2 is -0.1; it must be"},
+        BadConfig{"lamb {\n\n  epsilon: 0\n}", "4:", "epsilon is 0; it must be finite and greater"},
+        BadConfig{"lamb { max_weight_norm: inf }", "2:", "max_weight_norm is inf"}));
 
 TEST(OptimizerValidationTest, AcceptsTheEdgesOfTheRanges) {
   for (const char* text :
        {"", "weight_decay: 0 clip_norm: 0 ema_decay: 0", "ema_decay: 0.9999", "sgd { momentum: 0 }",
-        "sgd { momentum: 0.999 nesterov: true }", "adam { beta1: 0 beta2: 0 }"}) {
+        "sgd { momentum: 0.999 nesterov: true }", "adam { beta1: 0 beta2: 0 }",
+        "lars { momentum: 0 epsilon: 0 }", "lamb { beta1: 0 beta2: 0 max_weight_norm: 0 }"}) {
     EXPECT_EQ(ValidationMessage(text), "") << text;
   }
 }

@@ -60,5 +60,43 @@ TEST(ParameterWalkTest, CutsAtTheSamePlacesForAnyNumberOfThreads) {
   EXPECT_EQ(team.parts, alone.parts);
 }
 
+TEST(SumOverParametersTest, AddsUpThePartsOfEachParameter) {
+  const auto arena = MakeTestArena();
+  const auto sums = SumOverParameters(*arena, [](const ParameterPart& part) {
+    return NormSquares{.weight = static_cast<double>(part.end - part.begin),
+                       .update = static_cast<double>(part.begin)};
+  });
+  const Visits visits = Walk(*arena);
+  ASSERT_EQ(sums.size(), arena->parameters().size());
+  for (size_t k = 0; k < sums.size(); ++k) {
+    const Parameter& p = arena->parameters()[k];
+    double begins = 0;
+    for (const auto& [begin, end] : visits.parts) {
+      if (begin >= p.offset && end <= p.offset + p.elements) begins += static_cast<double>(begin);
+    }
+    EXPECT_EQ(sums[k].weight, p.elements) << p.spec.name;
+    EXPECT_EQ(sums[k].update, begins) << p.spec.name;
+  }
+}
+
+TEST(SumOverParametersTest, AddsInTheSameOrderForAnyNumberOfThreads) {
+  // Numbers of very different sizes: in another order their sum rounds otherwise.
+  const auto arena = MakeTestArena();
+  const auto sums_on = [&](int threads) {
+    SetNumComputeThreads(threads);
+    std::vector<double> sums;
+    for (const NormSquares& s : SumOverParameters(*arena, [](const ParameterPart& part) {
+           return NormSquares{.weight = 1.0 / static_cast<double>(part.begin + 1)};
+         })) {
+      sums.push_back(s.weight);
+    }
+    return sums;
+  };
+  const int threads = NumComputeThreads();
+  const std::vector<double> alone = sums_on(1);
+  for (const int n : {2, 3, 5}) EXPECT_EQ(sums_on(n), alone);
+  SetNumComputeThreads(threads);
+}
+
 }  // namespace
 }  // namespace ringtail

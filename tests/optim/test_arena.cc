@@ -1,5 +1,6 @@
 #include "tests/optim/test_arena.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/run.pb.h"
@@ -14,6 +15,12 @@ namespace {
 void Draw(std::string_view what, uint64_t number, std::span<float> values) {
   Rng rng(RngKey(1).With(kTestStream).With(what).With(number));
   for (float& value : values) value = rng.Normal();
+}
+
+double Norm(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v * v;
+  return std::sqrt(sum);
 }
 
 }  // namespace
@@ -79,6 +86,38 @@ void ReferenceWeight::AdamStep(double g, int64_t step, double rate, double beta1
   const double second_hat = second / (1 - std::pow(beta2, step + 1));
   weight -= rate * decoupled * weight;
   weight -= rate * first_hat / (std::sqrt(second_hat) + epsilon);
+}
+
+ReferenceTensor::ReferenceTensor(std::span<const float> values)
+    : weight(values.begin(), values.end()), first(values.size()), second(values.size()) {}
+
+void ReferenceTensor::LarsStep(std::span<const float> grad, double grad_scale, double rate,
+                               double momentum, double trust, double epsilon, double decay,
+                               bool adapts) {
+  std::vector<double> g(grad.begin(), grad.end());
+  for (double& value : g) value *= grad_scale;
+  const double bound = Norm(g) + decay * Norm(weight) + epsilon;
+  const double ratio = adapts ? trust * Norm(weight) / bound : 1;
+  for (size_t i = 0; i < g.size(); ++i) {
+    first[i] = momentum * first[i] + ratio * (g[i] + decay * weight[i]);
+    weight[i] -= rate * first[i];
+  }
+}
+
+void ReferenceTensor::LambStep(std::span<const float> grad, double grad_scale, int64_t step,
+                               double rate, double beta1, double beta2, double epsilon,
+                               double max_weight_norm, double decay, bool adapts) {
+  std::vector<double> u(weight.size());
+  for (size_t i = 0; i < u.size(); ++i) {
+    const double g = grad_scale * grad[i];
+    first[i] = beta1 * first[i] + (1 - beta1) * g;
+    second[i] = beta2 * second[i] + (1 - beta2) * g * g;
+    const double first_hat = first[i] / (1 - std::pow(beta1, step + 1));
+    const double second_hat = second[i] / (1 - std::pow(beta2, step + 1));
+    u[i] = first_hat / (std::sqrt(second_hat) + epsilon) + decay * weight[i];
+  }
+  const double ratio = adapts ? std::min(Norm(weight), max_weight_norm) / Norm(u) : 1;
+  for (size_t i = 0; i < u.size(); ++i) weight[i] -= rate * ratio * u[i];
 }
 
 }  // namespace ringtail

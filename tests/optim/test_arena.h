@@ -42,6 +42,17 @@ struct ReferenceWeight {
                 double coupled, double decoupled);
 };
 
+// One parameter in double precision, under rules that look at its norms. `adapts`: or the ratio is 1.
+struct ReferenceTensor {
+  explicit ReferenceTensor(std::span<const float> values);
+  void LarsStep(std::span<const float> grad, double grad_scale, double rate, double momentum,
+                double trust, double epsilon, double decay, bool adapts);
+  void LambStep(std::span<const float> grad, double grad_scale, int64_t step, double rate,
+                double beta1, double beta2, double epsilon, double max_weight_norm, double decay,
+                bool adapts);
+  std::vector<double> weight, first, second;
+};
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_TESTS_OPTIM_TEST_ARENA_H_

@@ -1,0 +1,125 @@
+#include "optim/batch_scaling.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/check.h"
+#include "core/field_check.h"
+
+namespace ringtail {
+namespace {
+
+// A batch that differs from the reference by less may keep its rate.
+constexpr double kLargeChange = 2;
+
+int64_t ReferenceBatch(const OptimConfig& config, const BatchSizes& sizes) {
+  const int64_t stated = config.batch_scaling().reference_batch();
+  return stated > 0 ? stated : sizes.rank;
+}
+
+double RateFactor(BatchScalingConfig::Rule rule, double k) {
+  switch (rule) {
+    case BatchScalingConfig::NONE:
+      return 1;
+    case BatchScalingConfig::LINEAR:
+      return k;
+    case BatchScalingConfig::SQUARE_ROOT:
+      return std::sqrt(k);
+  }
+  return 1;
+}
+
+const char* RuleName(BatchScalingConfig::Rule rule) {
+  switch (rule) {
+    case BatchScalingConfig::NONE:
+      return "not scaled";
+    case BatchScalingConfig::LINEAR:
+      return "linear";
+    case BatchScalingConfig::SQUARE_ROOT:
+      return "square root";
+  }
+  return "";
+}
+
+// "warm-up 5 epochs = 195 steps from 0.1"
+std::string DescribeWarmup(const OptimConfig& config, const BatchSizes& sizes) {
+  const WarmupConfig& warmup = config.warmup();
+  if (warmup.epochs() == 0) return "no warm-up";
+  const double steps = warmup.epochs() * static_cast<double>(sizes.steps_per_epoch);
+  return fmt::format("warm-up {:.4g} epochs = {} steps from {:.6g}", warmup.epochs(),
+                     std::llround(steps), config.learning_rate() * warmup.start_fraction());
+}
+
+std::string WarnIfNothingScales(const OptimConfig& config, int64_t reference, int64_t global) {
+  const double k = static_cast<double>(global) / static_cast<double>(reference);
+  const bool rule_adapts = config.has_lars() || config.has_lamb();
+  if (config.batch_scaling().rule() != BatchScalingConfig::NONE || rule_adapts) return "";
+  if (k < kLargeChange && k > 1 / kLargeChange) return "";
+  return fmt::format(
+      "the batch over all ranks is {}, the learning rate of {:.6g} is for {}, and nothing scales "
+      "it; "
+      "set optim.batch_scaling.rule to LINEAR (sgd) or SQUARE_ROOT (adam), or "
+      "optim.batch_scaling.reference_batch to {} if the rate was found for it",
+      global, config.learning_rate(), reference, global);
+}
+
+std::string WarnOfFewSteps(int64_t reference, const BatchSizes& sizes) {
+  if (sizes.global <= reference || sizes.steps_per_epoch >= kFewStepsPerEpoch) return "";
+  return fmt::format(
+      "a batch of {} leaves {} steps in an epoch; fewer than {} seldom reach the accuracy of "
+      "smaller "
+      "batches in the same number of epochs: use fewer ranks, or train.epochs higher",
+      sizes.global, sizes.steps_per_epoch, kFewStepsPerEpoch);
+}
+
+// Returns a warning if it had to.
+std::string StretchWarmup(const BatchSizes& sizes, WarmupConfig* warmup) {
+  const double steps_per_epoch = static_cast<double>(sizes.steps_per_epoch);
+  const double steps = warmup->epochs() * steps_per_epoch;
+  if (steps >= warmup->min_steps()) return "";
+  const double epochs = warmup->min_steps() / steps_per_epoch;
+  std::string warning = fmt::format(
+      "a warm-up of {:.4g} epochs would be {:.4g} steps; stretched to {} (optim.warmup.min_steps)",
+      warmup->epochs(), steps, warmup->min_steps());
+  warmup->set_epochs(epochs);
+  return warning;
+}
+
+}  // namespace
+
+Status ValidateBatchScaling(const OptimConfig& config, const ConfigSource* source) {
+  RT_RETURN_IF_ERROR(
+      FieldCheck(source, "optim.warmup").NotNegative("min_steps", config.warmup().min_steps()));
+  return FieldCheck(source, "optim.batch_scaling")
+      .NotNegative("reference_batch", config.batch_scaling().reference_batch());
+}
+
+ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
+  RT_CHECK(sizes.rank > 0 && sizes.global > 0 && sizes.steps_per_epoch > 0, "an empty batch");
+  const int64_t reference = ReferenceBatch(config, sizes);
+  const auto rule = config.batch_scaling().rule();
+  const double k = static_cast<double>(sizes.global) / static_cast<double>(reference);
+  const double factor = RateFactor(rule, k);
+
+  ScaledOptim scaled{.config = config};
+  const auto warn = [&](std::string text) {
+    if (!text.empty()) scaled.warnings.push_back(std::move(text));
+  };
+  scaled.config.set_learning_rate(config.learning_rate() * factor);
+  if (factor > 1 && !config.warmup().has_start_fraction()) {
+    scaled.config.mutable_warmup()->set_start_fraction(1 / factor);
+  }
+  warn(WarnIfNothingScales(config, reference, sizes.global));
+  warn(WarnOfFewSteps(reference, sizes));
+  warn(StretchWarmup(sizes, scaled.config.mutable_warmup()));
+  if (sizes.global != reference) {
+    scaled.summary =
+        fmt::format("learning rate {:.6g} at batch {} -> {:.6g} at batch {} ({}), {}",
+                    config.learning_rate(), reference, scaled.config.learning_rate(), sizes.global,
+                    RuleName(rule), DescribeWarmup(scaled.config, sizes));
+  }
+  return scaled;
+}
+
+}  // namespace ringtail

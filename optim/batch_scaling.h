@@ -1,0 +1,55 @@
+// What a large batch does to the recipe: the run states the batch that its learning rate was found
+// with, and the rate, the warm-up and the warnings follow from the batch that it has.
+//
+//   k = global batch / reference batch
+//                        one step of a batch k times larger takes the place of k small ones, so ...
+//   LINEAR       lr k         ... it goes as far as they did, while the gradient hardly changes
+//                             between them (Goyal et al. 2017, section 2.1)
+//   SQUARE_ROOT  lr sqrt(k)   ... its noise is as large as theirs (Krizhevsky 2014, section 3.2;
+//                             Hoffer et al. 2017)
+//
+//   rate  lr k |        ________      The gradient does change in the first epochs, so the warm-up
+//              |      /               begins with the rate of the small batch and ends with that of
+//          lr  |_____/                the large one (Goyal et al. 2017, section 2.2).
+//              0    warm-up
+//
+// Where a rate in the velocity would need momentum correction when it changes, Ringtail's rules keep
+// it outside: tests/optim/momentum_correction_test.cc.
+// Thread-safety: pure functions.
+#ifndef RINGTAIL_OPTIM_BATCH_SCALING_H_
+#define RINGTAIL_OPTIM_BATCH_SCALING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "core/text_config.h"
+#include "optim/optim.pb.h"
+
+namespace ringtail {
+
+// Below this an epoch is so few steps that recipes in epochs cease to work.
+inline constexpr int64_t kFewStepsPerEpoch = 10;
+
+struct BatchSizes {
+  int64_t rank = 0;             // train.batch: the reference, unless the config states another
+  int64_t global = 0;           // over all ranks
+  int64_t steps_per_epoch = 0;  // with the global batch
+};
+
+struct ScaledOptim {
+  OptimConfig config;   // what the run uses: learning_rate and warmup are those of its batch
+  std::string summary;  // what was done and why, for people; empty: nothing
+  std::vector<std::string> warnings;
+};
+
+// InvalidArgument for values out of range; `source` (may be null) points at them.
+Status ValidateBatchScaling(const OptimConfig& config, const ConfigSource* source);
+
+// Requires a valid config and positive sizes.
+ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_OPTIM_BATCH_SCALING_H_

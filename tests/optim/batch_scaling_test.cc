@@ -1,0 +1,139 @@
+#include "optim/batch_scaling.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "optim/schedule.h"
+#include "tests/optim/test_arena.h"
+
+namespace ringtail {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr double kTolerance = 1e-12;
+
+ScaledOptim Scale(const std::string& text, int64_t global, int64_t steps_per_epoch = 39,
+                  int64_t rank = 64) {
+  return ScaleToBatch(ParseOptim("learning_rate: 0.1 " + text),
+                      {.rank = rank, .global = global, .steps_per_epoch = steps_per_epoch});
+}
+
+double RateAt(const ScaledOptim& scaled, int64_t step, int64_t steps_per_epoch) {
+  return LearningRate(scaled.config, step, 1000, static_cast<double>(steps_per_epoch));
+}
+
+TEST(BatchScalingTest, LinearMultipliesTheRateByTheBatch) {
+  const ScaledOptim scaled = Scale("warmup { epochs: 5 } batch_scaling { rule: LINEAR }", 1024);
+  EXPECT_NEAR(scaled.config.learning_rate(), 1.6, kTolerance);
+  EXPECT_EQ(scaled.summary,
+            "learning rate 0.1 at batch 64 -> 1.6 at batch 1024 (linear), "
+            "warm-up 5 epochs = 195 steps from 0.1");
+  EXPECT_THAT(scaled.warnings, IsEmpty());
+}
+
+TEST(BatchScalingTest, SquareRootKeepsTheNoise) {
+  const ScaledOptim scaled =
+      Scale("batch_scaling { rule: SQUARE_ROOT reference_batch: 256 }", 1024);
+  EXPECT_NEAR(scaled.config.learning_rate(), 0.2, kTolerance);
+  EXPECT_EQ(scaled.summary,
+            "learning rate 0.1 at batch 256 -> 0.2 at batch 1024 (square root), no warm-up");
+}
+
+TEST(BatchScalingTest, ASmallerBatchHasASmallerRate) {
+  const ScaledOptim scaled =
+      Scale("warmup { epochs: 1 } batch_scaling { rule: LINEAR reference_batch: 256 }", 64);
+  EXPECT_NEAR(scaled.config.learning_rate(), 0.025, kTolerance);
+  EXPECT_EQ(scaled.config.warmup().start_fraction(), 0) << "from 0, as ever";
+}
+
+TEST(BatchScalingTest, TheReferenceBatchChangesNothingAndSaysNothing) {
+  for (const char* rule : {"", "batch_scaling { rule: LINEAR }"}) {
+    const OptimConfig config =
+        ParseOptim(std::string("learning_rate: 0.1 warmup { epochs: 2 } ") + rule);
+    const ScaledOptim scaled =
+        ScaleToBatch(config, {.rank = 64, .global = 64, .steps_per_epoch = 3});
+    EXPECT_EQ(scaled.config.SerializeAsString(), config.SerializeAsString());
+    EXPECT_EQ(scaled.summary, "");
+    EXPECT_THAT(scaled.warnings, IsEmpty());
+  }
+}
+
+TEST(BatchScalingTest, WarmupGoesFromTheRateOfTheReferenceToThatOfTheBatch) {
+  for (const char* rule : {"LINEAR", "SQUARE_ROOT"}) {
+    const ScaledOptim scaled = Scale(
+        std::string("constant {} warmup { epochs: 5 } batch_scaling { rule: ") + rule + " }", 1024);
+    const double rate = scaled.config.learning_rate();
+    EXPECT_GT(rate, 0.3);
+    EXPECT_NEAR(RateAt(scaled, 0, 39), 0.1, kTolerance) << rule;
+    EXPECT_NEAR(RateAt(scaled, 39, 39), 0.1 + (rate - 0.1) / 5, kTolerance) << rule;
+    EXPECT_NEAR(RateAt(scaled, 195, 39), rate, kTolerance) << rule;
+  }
+}
+
+TEST(BatchScalingTest, AStartThatIsSetStays) {
+  const ScaledOptim scaled =
+      Scale("warmup { epochs: 5 start_fraction: 0 } batch_scaling { rule: LINEAR }", 1024);
+  EXPECT_EQ(RateAt(scaled, 0, 39), 0);
+}
+
+TEST(BatchScalingTest, WarnsWhenNothingScales) {
+  for (const int64_t global : {128, 1024, 32, 8}) {
+    const ScaledOptim scaled = Scale("", global);
+    EXPECT_THAT(scaled.warnings, ElementsAre(HasSubstr("nothing scales it"))) << global;
+    EXPECT_EQ(scaled.config.learning_rate(), 0.1);
+    EXPECT_THAT(scaled.summary, HasSubstr("-> 0.1 at batch " + std::to_string(global)));
+    EXPECT_THAT(scaled.summary, HasSubstr("not scaled"));
+  }
+}
+
+TEST(BatchScalingTest, DoesNotWarnWhereSomethingScalesOrLittleChanges) {
+  EXPECT_THAT(Scale("", 127).warnings, IsEmpty());
+  EXPECT_THAT(Scale("", 33).warnings, IsEmpty());
+  EXPECT_THAT(Scale("batch_scaling { reference_batch: 1024 }", 1024).warnings, IsEmpty());
+  for (const char* text : {"lars {}", "lamb {}", "batch_scaling { rule: LINEAR }",
+                           "batch_scaling { rule: SQUARE_ROOT }"}) {
+    EXPECT_THAT(Scale(text, 1024).warnings, IsEmpty()) << text;
+  }
+}
+
+TEST(BatchScalingTest, WarnsWhenALargeBatchLeavesFewSteps) {
+  const std::string linear = "batch_scaling { rule: LINEAR }";
+  EXPECT_THAT(Scale(linear, 2048, 9).warnings, ElementsAre(HasSubstr("leaves 9 steps")));
+  EXPECT_THAT(Scale(linear, 2048, 10).warnings, IsEmpty());
+  EXPECT_THAT(Scale(linear, 64, 9).warnings, IsEmpty()) << "few pictures, not a large batch";
+}
+
+TEST(BatchScalingTest, AShortWarmupIsStretched) {
+  const std::string text = "constant {} batch_scaling { rule: LINEAR } warmup { min_steps: 100 ";
+  const ScaledOptim scaled = Scale(text + "epochs: 2 }", 1024, 20);
+  EXPECT_THAT(scaled.warnings,
+              ElementsAre("a warm-up of 2 epochs would be 40 steps; stretched to 100 "
+                          "(optim.warmup.min_steps)"));
+  EXPECT_THAT(scaled.summary, HasSubstr("warm-up 5 epochs = 100 steps"));
+  EXPECT_LT(RateAt(scaled, 99, 20), 1.6);
+  EXPECT_NEAR(RateAt(scaled, 100, 20), 1.6, kTolerance);
+  // Long enough; and any number of steps per epoch ends on the step.
+  EXPECT_THAT(Scale(text + "epochs: 5 }", 1024, 20).warnings, IsEmpty());
+  for (const int64_t steps : {3, 7, 11, 19, 39}) {
+    const ScaledOptim odd = Scale(text + "}", 64, steps);
+    EXPECT_LT(RateAt(odd, 99, steps), 0.1) << steps;
+    EXPECT_EQ(RateAt(odd, 100, steps), 0.1) << steps;
+  }
+}
+
+TEST(BatchScalingTest, NamesTheFieldOutOfRange) {
+  EXPECT_THAT(ValidationMessage("batch_scaling {\n  reference_batch: -1\n}"),
+              HasSubstr("run.textproto:3:3: reference_batch is -1; it must be finite and at least "
+                        "0"));
+  EXPECT_THAT(ValidationMessage("warmup { min_steps: -5 }"),
+              HasSubstr("run.textproto:2:10: min_steps is -5"));
+  EXPECT_EQ(ValidationMessage("batch_scaling { rule: NONE reference_batch: 0 }"), "");
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,112 @@
+#include "optim/lars.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/optim/test_arena.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kSteps = 5;
+constexpr double kGradScale = 0.25;
+constexpr double kTolerance = 3e-6;  // a few roundings of f32 on numbers around 1
+
+double Rate(int64_t step) { return 2.0 / static_cast<double>(1 + step); }  // a rate that changes
+
+struct Case {
+  const char* name;
+  const char* config;
+  double momentum, trust, epsilon;
+  double decay, vector_decay;
+};
+
+class LarsReferenceTest : public testing::TestWithParam<Case> {};
+
+TEST_P(LarsReferenceTest, FollowsTheFormulaInDoublePrecision) {
+  const Case& c = GetParam();
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer(c.config, arena.get());
+  std::vector<ReferenceTensor> references;
+  for (const Parameter& p : arena->parameters()) references.emplace_back(p.value());
+  for (int64_t step = 0; step < kSteps; ++step) {
+    DrawGradients(step, arena.get());
+    optimizer->Step(step, Rate(step), kGradScale);
+    for (size_t k = 0; k < references.size(); ++k) {
+      const Parameter& p = arena->parameters()[k];
+      const bool vector = p.spec.kind == ParameterKind::kVector;
+      references[k].LarsStep(p.grad(), kGradScale, Rate(step), c.momentum, c.trust, c.epsilon,
+                             vector ? c.vector_decay : c.decay, !vector);
+      for (int64_t i = 0; i < p.elements; ++i) {
+        ASSERT_NEAR(p.value()[i], references[k].weight[i], kTolerance)
+            << p.spec.name << "[" << i << "] after step " << step;
+      }
+    }
+  }
+}
+
+// A trust, a decay and an epsilon so large that each shows where it stands in the ratio.
+INSTANTIATE_TEST_SUITE_P(
+    Rules, LarsReferenceTest,
+    testing::Values(
+        Case{"Default", "lars {}", 0.9, 0.001, 1e-8, 5e-4, 0},
+        Case{"NoDecay", "lars { momentum: 0.8 trust: 0.2 } weight_decay: 0", 0.8, 0.2, 1e-8, 0, 0},
+        Case{"Decay", "lars { momentum: 0.8 trust: 0.2 } weight_decay: 0.3", 0.8, 0.2, 1e-8, 0.3,
+             0},
+        Case{"Epsilon", "lars { trust: 0.2 epsilon: 5 } weight_decay: 0.3", 0.9, 0.2, 5, 0.3, 0},
+        Case{"NoMomentum", "lars { momentum: 0 trust: 0.2 } weight_decay: 0.3", 0, 0.2, 1e-8, 0.3,
+             0},
+        Case{"VectorsDecayButDoNotAdapt",
+             "lars { trust: 0.2 } weight_decay: 0.1 decay_vectors: true", 0.9, 0.2, 1e-8, 0.1,
+             0.1}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+double Distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return std::sqrt(sum);
+}
+
+TEST(LarsTest, AStepIsTheSamePartOfEveryWeightTensorHoweverLargeItsGradient) {
+  // ||lr v|| = lr trust ||w|| g / (g + epsilon); biases and batch norm move by lr g.
+  constexpr double kRate = 3, kTrust = 0.01;
+  for (const float size : {1e-3F, 1.0F, 1e4F}) {
+    const auto arena = MakeTestArena();
+    const auto optimizer = MakeOptimizer("lars { trust: 0.01 } weight_decay: 0", arena.get());
+    DrawGradients(0, arena.get());
+    for (float& g : arena->grads()) g *= size;
+    const std::vector<float> start = Copy(arena->values());
+    optimizer->Step(0, kRate, 1);
+    for (const Parameter& p : arena->parameters()) {
+      const auto before = std::span(start).subspan(p.offset, p.elements);
+      const std::vector<float> zero(p.elements);
+      const double expected = p.spec.kind == ParameterKind::kVector
+                                  ? kRate * Distance(p.grad(), zero)
+                                  : kRate * kTrust * Distance(before, zero);
+      EXPECT_NEAR(Distance(p.value(), before), expected, 1e-4 * expected)
+          << p.spec.name << " with gradients of " << size;
+    }
+  }
+}
+
+TEST(LarsTest, ATensorOfZeroesStartsAsInSgd) {
+  const auto arena = MakeTestArena();
+  std::ranges::fill(arena->values(), 0.0F);
+  DrawGradients(0, arena.get());
+  MakeOptimizer("lars {}", arena.get())->Step(0, 0.5, 1);
+  for (const Parameter& p : arena->parameters()) {
+    for (int64_t i = 0; i < p.elements; ++i) {
+      ASSERT_EQ(p.value()[i], -0.5F * p.grad()[i]) << p.spec.name;
+    }
+  }
+}
+
+TEST(LarsTest, DescribesItself) {
+  const auto arena = MakeTestArena();
+  EXPECT_EQ(MakeOptimizer("lars {}", arena.get())->Describe(),
+            "LARS momentum=0.9 trust=0.001 weight_decay=0.0005");
+}
+
+}  // namespace
+}  // namespace ringtail
