@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "dist/collectives/all_to_all.h"
 #include "dist/collectives/barrier.h"
 #include "dist/collectives/binomial_tree.h"
 #include "dist/collectives/ring.h"
@@ -27,6 +28,14 @@ int64_t SentElements(const Plan& plan) {
     }
   }
   return elements;
+}
+
+Plan CopyPlan(int rank, int from, int to, int64_t count) {
+  const ElementRange all = {.offset = 0, .count = count};
+  Plan plan;
+  if (rank == from) plan.AddRound({Step::Send(to, all)});
+  if (rank == to) plan.AddRound({Step::ReceiveCopy(from, all)});
+  return plan;
 }
 
 std::span<std::byte> BytesOf(std::string* text) {
@@ -79,6 +88,10 @@ Communicator::Call Communicator::MakeCall(const Key& key) {
         return {"reduce-scatter", RingReduceScatter(rank(), world_size(), count)};
       case Kind::kAllGather:
         return {"allgather", RingAllgather(rank(), world_size(), count)};
+      case Kind::kAllToAll:
+        return {"all-to-all", ringtail::AllToAll(rank(), world_size(), count / (2 * world_size()))};
+      case Kind::kCopy:
+        return {"copy", CopyPlan(rank(), root / world_size(), root % world_size(), count)};
       case Kind::kBroadcast:
         return {fmt::format("broadcast from {}", root),
                 BinomialBroadcast(rank(), world_size(), count, root)};
@@ -89,7 +102,10 @@ Communicator::Call Communicator::MakeCall(const Key& key) {
   };
   NamedPlan named = make();
   return {.schedule = Schedule(named.plan, rank(),
-                               {.name = std::move(named.name), .type = type, .count = count}),
+                               {.name = std::move(named.name),
+                                .type = type,
+                                .count = count,
+                                .in_place = kind != Kind::kAllToAll}),
           .sent_bytes = SentElements(named.plan) * element_bytes};
 }
 

@@ -29,6 +29,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/check.h"
 #include "core/status.h"
 #include "dist/channel.h"
 #include "dist/collectives/executor.h"
@@ -71,6 +72,18 @@ class Communicator {
   Status AllGather(std::span<T> array) {
     return Run(Kind::kAllGather, 0, array);
   }
+  // Rank `to` ends with what `from` has.
+  template <typename T>
+  Status Copy(std::span<T> array, int from, int to) {
+    return from == to ? OkStatus() : Run(Kind::kCopy, from * world_size() + to, array);
+  }
+  // `array` has 2 world_size() blocks of the same size: what goes to each rank, then what came from
+  // each (dist/collectives/all_to_all.h).
+  template <typename T>
+  Status AllToAll(std::span<T> array) {
+    RT_CHECK(array.size() % (2 * world_size()) == 0, "all-to-all takes whole blocks");
+    return Run(Kind::kAllToAll, 0, array);
+  }
   template <typename T>
   Status Broadcast(std::span<T> array, int root) {
     return Run(Kind::kBroadcast, root, array);
@@ -91,8 +104,16 @@ class Communicator {
   void Abort(const Status& cause) { transport_->Abort(cause); }
 
  private:
-  enum class Kind { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kBarrier };
-  using Key = std::tuple<Kind, int, ElementType, int64_t>;  // root, count
+  enum class Kind {
+    kAllReduce,
+    kReduceScatter,
+    kAllGather,
+    kAllToAll,
+    kCopy,
+    kBroadcast,
+    kBarrier
+  };
+  using Key = std::tuple<Kind, int, ElementType, int64_t>;  // root (or both ends), count
   struct Call {
     Schedule schedule;
     int64_t sent_bytes = 0;

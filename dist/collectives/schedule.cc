@@ -69,7 +69,8 @@ std::vector<ScheduledOperation> Builder::Cut(const Step& step, int round) {
   RT_CHECK(range.offset >= 0 && range.count > 0 && range.end() <= collective_.count,
            "a step lies within the array");
   Conversation& conversation = ConversationOf(step);
-  conversation.digest = conversation.digest.With(static_cast<uint64_t>(range.offset))
+  const int64_t offset = collective_.in_place ? range.offset : 0;
+  conversation.digest = conversation.digest.With(static_cast<uint64_t>(offset))
                             .With(static_cast<uint64_t>(range.count));
   const uint32_t number = conversation.steps++;
   const int64_t segments = (range.count + segment_elements_ - 1) / segment_elements_;

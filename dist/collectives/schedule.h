@@ -41,6 +41,8 @@ struct Collective {
   std::string name;  // for people, and part of the check: "allreduce, ring"
   ElementType type = ElementType::kFloat;
   int64_t count = 0;  // elements of the array
+  // Whether what is sent from some elements arrives at the same ones. (In an all-to-all it does not.)
+  bool in_place = true;
   // At most so many bytes in one message. Smaller ones cost more calls, larger ones wait longer for
   // the first and leave the cache; measured over gRPC on loopback, 25 MiB between two ranks:
   // 128 KiB 1.08, 256 KiB 1.20, 512 KiB 1.34 GB/s each way.

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "dist/collectives/all_to_all.h"
 #include "dist/collectives/barrier.h"
 #include "dist/collectives/binomial_tree.h"
 #include "dist/collectives/ring.h"
@@ -49,6 +50,30 @@ TEST(RingReduceScatter, GivesEachRankTheSumOfItsPart) {
         for (int64_t i = part.offset; i < part.end(); ++i) {
           ASSERT_EQ(arrays[static_cast<size_t>(rank)][static_cast<size_t>(i)], Sum(world, i))
               << world << " ranks, " << count << " elements, element " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(AllToAll, GivesEveryRankItsBlockOfEach) {
+  for (int world = 1; world <= kMaxWorld; ++world) {
+    for (const int64_t block : {0, 1, 7, 100}) {
+      auto arrays = DifferentArrays(world, 2 * world * block);
+      const auto plans = Plans(world, [&](int rank) { return AllToAll(rank, world, block); });
+      const Simulation simulation = Simulate(plans, &arrays);
+      ASSERT_EQ(simulation.error, "");
+      EXPECT_EQ(simulation.max_sent(), (world - 1) * block);
+      EXPECT_EQ(simulation.rounds, block == 0 ? 0 : world - 1);
+      for (int rank = 0; rank < world; ++rank) {
+        for (int from = 0; from < world; ++from) {
+          if (from == rank) continue;
+          for (int64_t i = 0; i < block; ++i) {
+            ASSERT_EQ(
+                arrays[static_cast<size_t>(rank)][static_cast<size_t>((world + from) * block + i)],
+                Value(from, rank * block + i))
+                << world << " ranks, from " << from << " to " << rank;
+          }
         }
       }
     }

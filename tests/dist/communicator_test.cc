@@ -45,7 +45,18 @@ TEST_P(CommunicatorTest, EveryCallLeavesOnEachRankWhatItSays) {
       EXPECT_TRUE(ranks->AllGather(std::span(own)).ok());
       for (int r = 0; r < size; ++r) EXPECT_EQ(own[r], 0.5 + r);
 
+      std::vector<int64_t> blocks(2 * size);
+      for (int r = 0; r < size; ++r) blocks[r] = 100 * rank + r;
+      EXPECT_TRUE(ranks->AllToAll(std::span(blocks)).ok());
+      for (int r = 0; r < size; ++r) {
+        if (r == rank) continue;
+        EXPECT_EQ(blocks[size + r], 100 * r + rank);
+      }
+
       const int root = size - 1;
+      std::vector<float> copied(5, static_cast<float>(rank));
+      EXPECT_TRUE(ranks->Copy(std::span(copied), root, 0).ok());
+      EXPECT_THAT(copied, Each(static_cast<float>(rank == 0 ? root : rank)));
       std::vector<int64_t> numbers(3, rank);
       EXPECT_TRUE(ranks->Broadcast(std::span(numbers), root).ok());
       EXPECT_THAT(numbers, Each(root));

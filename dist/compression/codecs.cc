@@ -1,0 +1,97 @@
+#include "dist/compression/codecs.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "core/text_config.h"
+#include "dist/compression/cast_codec.h"
+#include "dist/compression/dgc_codec.h"
+#include "dist/compression/important_filters_codec.h"
+#include "dist/compression/linear8_codec.h"
+#include "dist/compression/one_bit_codec.h"
+#include "dist/compression/qsgd_codec.h"
+#include "dist/compression/sign_codec.h"
+#include "dist/compression/terngrad_codec.h"
+#include "dist/compression/top_k_codec.h"
+#include "dist/compression/two_bit_codec.h"
+
+namespace ringtail {
+namespace {
+
+using CodecPointer = std::unique_ptr<Codec>;
+
+constexpr NamedCodec kCodecs[] = {
+    {"bf16", "cast to bfloat16",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<CastCodec>(CastOptions{.format = CastFormat::kBf16});
+     }},
+    {"fp16", "cast to half precision of the gradient's mean over samples",
+     [](const CodecRun& run) -> CodecPointer {
+       return std::make_unique<CastCodec>(
+           CastOptions{.format = CastFormat::kFp16, .samples = run.samples});
+     }},
+    {"linear8", "8 bits, a scale for each 1024 elements",
+     [](const CodecRun& /*run*/) -> CodecPointer { return std::make_unique<Linear8Codec>(); }},
+    {"qsgd8", "QSGD with 127 levels at random",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<QsgdCodec>(QsgdOptions{.bits = 8});
+     }},
+    {"qsgd4", "QSGD with 7 levels at random",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<QsgdCodec>(QsgdOptions{.bits = 4});
+     }},
+    {"terngrad", "-s, 0 or s at random, clipped at 2.5 sigma",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<TernGradCodec>(TernGradOptions{});
+     }},
+    {"two_bit", "+-mean|g| or nothing",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<TwoBitCodec>(TwoBitOptions{});
+     }},
+    {"two_bit_fixed", "+-0.5 or nothing, as MXNet does",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<TwoBitCodec>(TwoBitOptions{.rule = TwoBitOptions::Rule::kFixed});
+     }},
+    {"one_bit", "signs, the two means of each 512 elements",
+     [](const CodecRun& /*run*/) -> CodecPointer { return std::make_unique<OneBitCodec>(); }},
+    {"sign", "signs times mean|g|",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<SignCodec>(SignOptions{});
+     }},
+    {"sign_vote", "signs, of which the majority decides",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<SignCodec>(SignOptions{.majority_vote = true});
+     }},
+    {"top_k", "the largest 1 %",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<TopKCodec>(TopKOptions{});
+     }},
+    {"dgc", "the largest 0.1 %, as Deep Gradient Compression finds them",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<DgcCodec>(DgcOptions{.densities = {0.001}});
+     }},
+    {"filters", "Hylo's most important filters",
+     [](const CodecRun& /*run*/) -> CodecPointer {
+       return std::make_unique<ImportantFiltersCodec>(ImportantFiltersOptions{});
+     }},
+};
+
+}  // namespace
+
+std::span<const NamedCodec> NamedCodecs() { return kCodecs; }
+
+StatusOr<std::unique_ptr<Codec>> MakeCodec(std::string_view name, const CodecRun& run) {
+  std::vector<std::string> names;
+  for (const NamedCodec& codec : kCodecs) {
+    if (codec.name == name) return codec.make(run);
+    names.emplace_back(codec.name);
+  }
+  const std::string nearest = NearestName(name, names);
+  return InvalidArgument(fmt::format(
+      "unknown codec '{}'{}; known are {}", name,
+      nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), fmt::join(names, ", ")));
+}
+
+}  // namespace ringtail

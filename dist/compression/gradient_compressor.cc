@@ -1,0 +1,231 @@
+#include "dist/compression/gradient_compressor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/check.h"
+#include "core/lane_sums.h"
+#include "dist/compression/error_feedback.h"
+
+namespace ringtail {
+namespace {
+
+bool Uses(std::span<const GradientCompressor::Layer> layers, MemoryKind memory) {
+  return std::ranges::any_of(layers, [&](const auto& l) { return l.scheme.memory == memory; });
+}
+
+double Dot(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * b[i];
+  return sum;
+}
+
+// Deep Gradient Compression's memory in the place of error feedback.
+class DgcMemory : public GradientMemory {
+ public:
+  DgcMemory(const MomentumMemory& memory, double clip_norm)
+      : memory_(memory), clip_norm_(clip_norm) {}
+
+  std::span<const float> Add(std::span<const float> gradient) override {
+    memory_.Add(gradient, clip_norm_);
+    return memory_.residual();
+  }
+  Status Sent(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+              std::span<const std::byte> payload, int64_t offset) override {
+    RT_CHECK(offset == 0, "momentum belongs to whole gradients");
+    memory_.Sent(dynamic_cast<const DgcCodec&>(codec), shape, moment, payload);
+    return OkStatus();
+  }
+  void Sent(std::span<const float> /*decoded*/, float /*scale*/) override {
+    RT_CHECK(false, "its codec makes payloads");
+  }
+  double Norm() const override { return std::sqrt(SumOfSquares(memory_.residual())); }
+
+ private:
+  MomentumMemory memory_;
+  const double clip_norm_;
+};
+
+}  // namespace
+
+GradientCompressor::GradientCompressor(const ParameterArena* arena,
+                                       std::span<const GradientBucket> buckets,
+                                       std::vector<Layer> layers, const Options& options)
+    : arena_(arena), options_(options), layers_(std::move(layers)) {
+  RT_CHECK(layers_.size() == arena->parameters().size(), "every parameter has a scheme");
+  for (const Parameter& p : arena->parameters()) shapes_.push_back(GradientShapeOf(p.spec));
+  MakeMemories();
+  size_t parameter = 0;
+  for (const GradientBucket& from : buckets) {
+    Bucket& bucket = buckets_.emplace_back(Bucket{.range = from.range});
+    for (size_t i = 0; i < from.parameters; ++i) Place(parameter++, &bucket);
+  }
+}
+
+void GradientCompressor::MakeMemories() {
+  const size_t bytes = arena_->grads().size_bytes();
+  const bool feedback = Uses(layers_, MemoryKind::kErrorFeedback);
+  const bool momentum = Uses(layers_, MemoryKind::kMomentum);
+  if (feedback || momentum) unsent_ = AlignedBuffer(bytes);
+  if (momentum) momentum_ = AlignedBuffer(bytes);
+  if (momentum) dense_momentum_ = AlignedBuffer(bytes);
+  if (std::ranges::any_of(layers_, [](const Layer& l) {
+        return l.sharded && l.scheme.memory == MemoryKind::kErrorFeedback;
+      })) {
+    unsent_sums_ = AlignedBuffer(bytes);
+  }
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    auto& memory = memories_.emplace_back(std::make_unique<NoMemory>());
+    auto& sum_memory = sum_memories_.emplace_back(std::make_unique<NoMemory>());
+    switch (layers_[i].scheme.memory) {
+      case MemoryKind::kNone:
+        break;
+      case MemoryKind::kErrorFeedback:
+        memory = std::make_unique<ErrorFeedback>(Slice(unsent_, i));
+        if (layers_[i].sharded) {
+          const ElementRange own = EvenPart(shapes_[i].elements(), options_.world, options_.rank);
+          sum_memory = std::make_unique<ErrorFeedback>(
+              Slice(unsent_sums_, i).subspan(own.offset, own.count));
+        }
+        break;
+      case MemoryKind::kMomentum:
+        RT_CHECK(!layers_[i].sharded, "momentum belongs to whole gradients");
+        memory = std::make_unique<DgcMemory>(
+            MomentumMemory(options_.momentum, Slice(momentum_, i), Slice(unsent_, i)),
+            options_.clip_norm);
+        break;
+    }
+  }
+}
+
+void GradientCompressor::Place(size_t parameter, Bucket* bucket) {
+  const Layer& layer = layers_[parameter];
+  const Parameter& p = arena_->parameters()[parameter];
+  bucket->parameters.push_back(parameter);
+  bucket->compressed |= !layer.scheme.dense();
+  const CodecMoment moment = {.seed = options_.seed,
+                              .parameter = static_cast<uint32_t>(parameter),
+                              .rank = static_cast<uint32_t>(options_.rank)};
+  if (layer.scheme.codec == nullptr) {
+    bucket->summed.push_back({.sketch = layer.scheme.sketch.get(),
+                              .moment = moment,
+                              .memory = memories_[parameter].get(),
+                              .gradient = p.grad()});
+    return;
+  }
+  (layer.sharded ? bucket->sharded : bucket->gathered)
+      .push_back({.name = p.spec.name,
+                  .codec = layer.scheme.codec.get(),
+                  .shape = shapes_[parameter],
+                  .moment = moment,
+                  .memory = memories_[parameter].get(),
+                  .sum_memory = sum_memories_[parameter].get(),
+                  .gradient = p.grad()});
+}
+
+std::span<float> GradientCompressor::Slice(const AlignedBuffer& block, size_t parameter) const {
+  const Parameter& p = arena_->parameters()[parameter];
+  return block.floats().subspan(p.offset, p.elements);
+}
+
+bool GradientCompressor::HasMomentum() const { return dense_momentum_.size_bytes() > 0; }
+
+void GradientCompressor::BeginStep(int64_t step, double epoch) {
+  step_ = step;
+  epoch_ = epoch;
+}
+
+void GradientCompressor::SetMoments(Bucket* bucket) const {
+  const auto set = [&](auto& gradients) {
+    for (auto& gradient : gradients) {
+      gradient.moment.step = static_cast<uint64_t>(step_);
+      gradient.moment.epoch = std::max(epoch_ - options_.dense_epochs, 0.0);
+    }
+  };
+  set(bucket->summed);
+  set(bucket->gathered);
+  set(bucket->sharded);
+}
+
+bool GradientCompressor::IsGuarded(size_t bucket) const {
+  const int64_t every = options_.guard_every_steps;
+  return every > 0 && step_ % every == 0 &&
+         static_cast<size_t>(step_ / every) % buckets_.size() == bucket;
+}
+
+Status GradientCompressor::Reduce(Communicator* ranks, size_t index, std::span<float> gradients) {
+  Bucket& bucket = buckets_[index];
+  const bool compressed = bucket.compressed && epoch_ >= options_.dense_epochs;
+  if (!compressed) {
+    RT_RETURN_IF_ERROR(ranks->AllReduce(gradients));
+  } else {
+    SetMoments(&bucket);
+    std::vector<float> dense;
+    if (IsGuarded(index)) {
+      dense.assign(gradients.begin(), gradients.end());
+      RT_RETURN_IF_ERROR(ranks->AllReduce(std::span(dense)));
+    }
+    RT_RETURN_IF_ERROR(sums_.Run(ranks, bucket.summed));
+    if (!bucket.gathered.empty()) {
+      RT_RETURN_IF_ERROR(payloads_.Gather(ranks, bucket.gathered));
+    }
+    if (!bucket.sharded.empty()) RT_RETURN_IF_ERROR(payloads_.Sharded(ranks, bucket.sharded));
+    if (!dense.empty()) Read(bucket, dense);
+  }
+  if (HasMomentum()) {
+    for (const size_t parameter : bucket.parameters) AddMomentum(parameter);
+  }
+  return OkStatus();
+}
+
+// To the sum of a gradient that MomentumMemory has not given its momentum before.
+void GradientCompressor::AddMomentum(size_t parameter) {
+  if (layers_[parameter].scheme.memory == MemoryKind::kMomentum) return;
+  const std::span<float> sum = arena_->parameters()[parameter].grad();
+  const std::span<float> velocity = Slice(dense_momentum_, parameter);
+  const float m = options_.momentum.momentum;
+  for (size_t i = 0; i < sum.size(); ++i) {
+    velocity[i] = m * velocity[i] + sum[i];
+    sum[i] = options_.momentum.nesterov ? sum[i] + m * velocity[i] : velocity[i];
+  }
+}
+
+void GradientCompressor::Read(const Bucket& bucket, std::span<const float> dense) {
+  for (const size_t i : bucket.parameters) {
+    if (layers_[i].scheme.dense()) continue;
+    const Parameter& p = arena_->parameters()[i];
+    const auto wanted = dense.subspan(p.offset - bucket.range.offset, p.elements);
+    const double norm = std::sqrt(SumOfSquares(wanted)), sent = std::sqrt(SumOfSquares(p.grad()));
+    readings_.push_back({.parameter = i,
+                         .cosine = norm > 0 && sent > 0 ? Dot(p.grad(), wanted) / norm / sent : 0,
+                         .unsent = norm > 0 ? memories_[i]->Norm() * options_.world / norm : 0});
+  }
+}
+
+CodingTimes GradientCompressor::TakeTimes() { return std::exchange(payloads_.times(), {}); }
+
+std::vector<DirectionReading> GradientCompressor::TakeReadings() {
+  return std::exchange(readings_, {});
+}
+
+std::vector<GradientCompressor::StateBlock> GradientCompressor::state() {
+  std::vector<StateBlock> blocks;
+  const auto add = [&](const char* name, const AlignedBuffer& block, bool own) {
+    if (block.size_bytes() > 0) blocks.push_back({name, block.floats(), own});
+  };
+  add(kUnsent, unsent_, true);
+  add(kUnsentSums, unsent_sums_, true);
+  add("momentum", momentum_, true);
+  add("dense_momentum", dense_momentum_, false);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    Sketch* const sketch = layers_[i].scheme.sketch.get();
+    if (sketch == nullptr || sketch->state().empty()) continue;
+    blocks.push_back(
+        {"sketch." + arena_->parameters()[i].spec.name, sketch->state(), /*own=*/false});
+  }
+  return blocks;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,78 @@
+#include "dist/compression/kernels/sums.h"
+
+#include "dist/compression/kernels/float_bits.h"
+
+namespace ringtail::RT_KERNEL_ISA {
+namespace {
+
+constexpr int kLanes = 16;
+
+double AddUp(const double* lanes) {
+  double sum = 0;
+  for (int j = 0; j < kLanes; ++j) sum += lanes[j];
+  return sum;
+}
+
+// sum of map(x[i])
+template <typename Map>
+inline double Sum(const float* x, int64_t n, Map map) {
+  double lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma omp simd
+    for (int j = 0; j < kLanes; ++j) lanes[j] += map(x[i + j]);
+  }
+  for (int j = 0; i + j < n; ++j) lanes[j] += map(x[i + j]);
+  return AddUp(lanes);
+}
+
+}  // namespace
+
+double SumAbs(const float* x, int64_t n) {
+  return Sum(x, n, [](float v) { return static_cast<double>(FloatOf(MagnitudeBits(v))); });
+}
+
+double SumSquares(const float* x, int64_t n) {
+  return Sum(x, n, [](float v) { return static_cast<double>(v) * static_cast<double>(v); });
+}
+
+SignedSums SumBySign(const float* x, int64_t n) {
+  double positive[kLanes] = {}, negative[kLanes] = {};
+  int64_t i = 0;
+  // An arithmetic shift makes the sign bit a mask of the whole number.
+  const auto add = [&](int j) {
+    const int32_t bits = BitsOf(x[i + j]), mask = bits >> 31;
+    positive[j] += static_cast<double>(FloatOf(bits & ~mask));
+    negative[j] += static_cast<double>(FloatOf(bits & mask));
+  };
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma omp simd
+    for (int j = 0; j < kLanes; ++j) add(j);
+  }
+  for (int j = 0; i + j < n; ++j) add(j);
+  return {.positive = AddUp(positive), .negative = AddUp(negative)};
+}
+
+int32_t MaxMagnitudeBits(const float* x, int64_t n) {
+  int32_t most = 0;
+#pragma omp simd reduction(max : most)
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t bits = MagnitudeBits(x[i]);
+    most = bits > most ? bits : most;
+  }
+  return most;
+}
+
+int32_t MaxCode(const int8_t* codes, int64_t n) {
+  uint8_t most = 0;
+#pragma omp simd reduction(max : most)
+  for (int64_t i = 0; i < n; ++i) {
+    // -128 becomes 128, as a byte without a sign.
+    const auto code = static_cast<uint8_t>(codes[i]);
+    const auto magnitude = static_cast<uint8_t>(codes[i] < 0 ? -code : code);
+    most = magnitude > most ? magnitude : most;
+  }
+  return most;
+}
+
+}  // namespace ringtail::RT_KERNEL_ISA

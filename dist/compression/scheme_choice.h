@@ -1,0 +1,40 @@
+// Which scheme the config gives to which layer.
+//
+//   name                  "layer4.0.conv1.weight"
+//   is it large enough?   min_elements, and no bias or batch norm
+//   which rule?           the first that fits, else the scheme of all
+//
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_DIST_COMPRESSION_SCHEME_CHOICE_H_
+#define RINGTAIL_DIST_COMPRESSION_SCHEME_CHOICE_H_
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/parameter.h"
+#include "core/text_config.h"
+#include "dist/compression/compression.pb.h"
+#include "dist/compression/layer_scheme.h"
+
+namespace ringtail {
+
+// InvalidArgument, at its place in the file, if a number is out of its range, or schemes do not go
+// together. `source` may be null.
+Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source);
+
+// Whether anything may be compressed at all.
+bool CompressesAnything(const CompressionConfig& config);
+// The scheme that keeps the momentum in place of the optimizer; null if there is none.
+const DgcScheme* FindDgc(const CompressionConfig& config);
+
+// The scheme of each parameter. `samples`: pictures in a step, of all ranks. The config is valid.
+std::vector<LayerScheme> ChooseSchemes(const CompressionConfig& config,
+                                       std::span<const Parameter> parameters, double samples);
+
+// Whether `name` fits `pattern`, in which * stands for any characters.
+bool MatchesPattern(std::string_view name, std::string_view pattern);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_COMPRESSION_SCHEME_CHOICE_H_

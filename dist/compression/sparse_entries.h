@@ -1,0 +1,52 @@
+// Sparse entries: some elements of a gradient with their places, as top-k and DGC send them.
+//
+//   byte 0          4 c                4 c + v c        c  capacity: entries that there is room for
+//   | places, i32   | values           |                v  bytes of a value: 4, or 2 (f16, bf16)
+//   | 3 | 17 | 40 | 0.5 | -2.25 | 0.75 |                c = 3
+//
+// Places ascend strictly. Entries that are not used, at the end of both parts, are zero bytes.
+// Everything is little-endian; values of 16 bits are rounded as narrow_float.h says.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
+#define RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/status.h"
+
+namespace ringtail {
+
+enum class ValueFormat { kFloat, kHalf, kBfloat16 };
+
+const char* ValueFormatName(ValueFormat format);  // "f32", "f16", "bf16"
+
+struct SparseLayout {
+  int64_t capacity = 0;
+  ValueFormat format = ValueFormat::kFloat;
+
+  int64_t value_bytes() const { return format == ValueFormat::kFloat ? 4 : 2; }
+  int64_t bytes() const { return capacity * (4 + value_bytes()); }
+};
+
+// Writes all of `to`, which has layout.bytes(): the elements of `a` at `places`, at most capacity.
+void WriteEntries(const SparseLayout& layout, std::span<const float> a,
+                  std::span<const int32_t> places, std::span<std::byte> to);
+
+// DataLoss unless `from`, which has layout.bytes(), holds `count` entries with ascending places
+// below `elements`, and zeros behind them.
+Status CheckEntries(const SparseLayout& layout, int64_t count, int64_t elements,
+                    std::span<const std::byte> from);
+
+// Of entries that have been checked, or written here.
+int32_t PlaceOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from);
+float ValueOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from);
+
+// sum[place] += scale * value for all of them.
+void AddEntries(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
+                float scale, std::span<float> sum);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_

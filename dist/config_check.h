@@ -1,0 +1,17 @@
+// Ranges of DistConfig's fields, with errors that point at the place in the file.
+// Thread-safety: a function without state.
+#ifndef RINGTAIL_DIST_CONFIG_CHECK_H_
+#define RINGTAIL_DIST_CONFIG_CHECK_H_
+
+#include "core/status.h"
+#include "core/text_config.h"
+#include "dist/dist.pb.h"
+
+namespace ringtail {
+
+// `source` may be null. Whether `algorithm` is one is found out where the world is made.
+Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_CONFIG_CHECK_H_

@@ -1,0 +1,117 @@
+#include "dist/compression/scheme_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/check.h"
+#include "dist/compression/layer_costs.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+CompressionConfig Config(const std::string& text) {
+  CompressionConfig config;
+  const Status parsed = ParseTextConfig(text, "test", &config, nullptr);
+  RT_CHECK(parsed.ok(), parsed.message());
+  return config;
+}
+
+TEST(MatchesPattern, StarsStandForAnything) {
+  EXPECT_TRUE(MatchesPattern("layer4.0.conv1.weight", "layer4.*"));
+  EXPECT_TRUE(MatchesPattern("layer4.0.conv1.weight", "*.conv?.weight") == false);
+  EXPECT_TRUE(MatchesPattern("layer4.0.conv1.weight", "*.conv*.weight"));
+  EXPECT_TRUE(MatchesPattern("fc.weight", "fc.weight"));
+  EXPECT_TRUE(MatchesPattern("fc.weight", "**"));
+  EXPECT_FALSE(MatchesPattern("fc.weight", "fc"));
+  EXPECT_FALSE(MatchesPattern("fc.weight", "*c"));
+  EXPECT_FALSE(MatchesPattern("", "?"));
+  EXPECT_TRUE(MatchesPattern("", "*"));
+}
+
+TEST(ValidateCompression, NamesTheFieldThatIsOutOfRange) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"scheme { qsgd { levels: 128 } }", "dist.compression.scheme.qsgd.levels"},
+      {"scheme { qsgd { levels: 0 } }", "levels is 0"},
+      {"scheme { two_bit { factor: 0 } }", "two_bit.factor"},
+      {"scheme { two_bit { threshold: -1 } }", "two_bit.threshold"},
+      {"scheme { top_k { density: 0 } }", "top_k.density"},
+      {"scheme { random_k { density: 1.5 } }", "random_k.density"},
+      {"scheme { dgc { momentum: 1 } }", "dgc.momentum"},
+      {"scheme { dgc { clip_norm: -1 } }", "dgc.clip_norm"},
+      {"scheme { dgc {} } dense_epochs: 1", "dense_epochs"},
+      {"scheme { power_sgd { rank: 33 } }", "power_sgd.rank"},
+      {"scheme { important_filters { max_rate: 0.1 min_rate: 0.2 } }", "min_rate"},
+      {"scheme { hylo { linear { factor: -1 } } }", "hylo.linear.factor"},
+      {"scheme { hylo { convolution { theta: 0 } } }", "hylo.convolution.theta"},
+      {"rule { kind: LINEAR }", "dist.compression.rule[0].scheme"},
+      {"rule { min_elements: 5 max_elements: 4 scheme { dense {} } }", "no layer fits"},
+      {"min_elements: -1", "min_elements"},
+      {"guard_min_cosine: 2", "guard_min_cosine"},
+      {"guard_every_steps: -1", "guard_every_steps"}};
+  for (const auto& [text, message] : wrong) {
+    const Status status = ValidateCompression(Config(text), nullptr);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(status.message(), HasSubstr(message)) << text;
+  }
+}
+
+TEST(ValidateCompression, DefaultsOfEverySchemeAreRight) {
+  const auto* kinds = CompressionScheme::descriptor()->FindOneofByName("kind");
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    const CompressionConfig config = Config("scheme { " + kinds->field(i)->name() + " {} }");
+    EXPECT_TRUE(ValidateCompression(config, nullptr).ok()) << kinds->field(i)->name();
+    EXPECT_EQ(CompressesAnything(config), kinds->field(i)->name() != "dense");
+  }
+  EXPECT_FALSE(CompressesAnything(CompressionConfig()));
+}
+
+// ---- layer_costs.h ------------------------------------------------------------------------------
+
+const GradientShape kShape{.kind = ParameterKind::kLinearWeight, .rows = 1000, .columns = 1000};
+
+LayerScheme OneBit() {
+  const auto arena = std::move(*ParameterArena::Create(
+      {{.name = "w", .shape = {1000, 1000}, .kind = ParameterKind::kLinearWeight}}, {}));
+  return std::move(ChooseSchemes(Config("scheme { one_bit {} }"), arena->parameters(), 1)[0]);
+}
+
+TEST(LayerCosts, FollowTheFormulas) {
+  const LayerScheme scheme = OneBit();
+  const LayerCoding coding{.payload_bytes = 1000, .encode_seconds = 3, .decode_seconds = 5};
+  const LayerCosts costs = CostsOf(scheme, kShape, coding, 4, 1e-6);
+  EXPECT_DOUBLE_EQ(costs.dense, 1.5 * 4e6 * 1e-6);
+  EXPECT_DOUBLE_EQ(costs.gathered, 3 * 1000 * 1e-6 + 3 + 4 * 5);
+  EXPECT_DOUBLE_EQ(costs.sharded, 1.5 * 1000 * 1e-6 + 1.25 * 3 + 2 * 5);
+}
+
+TEST(LayerCosts, CodingIsWorthItOnSlowNetworksOnly) {
+  const LayerScheme scheme = OneBit();
+  const LayerCoding coding{
+      .payload_bytes = 125'000, .encode_seconds = 4e-3, .decode_seconds = 1e-3};
+  const auto cheapest = [&](int world, double seconds_per_byte) {
+    return Cheapest(CostsOf(scheme, kShape, coding, world, seconds_per_byte));
+  };
+  EXPECT_EQ(cheapest(2, 1e-8), LayerWay::kGathered);  // 100 MB/s
+  EXPECT_EQ(cheapest(16, 1e-8), LayerWay::kSharded);
+  EXPECT_EQ(cheapest(2, 1e-10), LayerWay::kDense);  // 10 GB/s
+  EXPECT_EQ(cheapest(16, 1e-10), LayerWay::kDense);
+}
+
+TEST(LayerCosts, MeasuringLeavesASketchAsItWas) {
+  const auto arena = std::move(*ParameterArena::Create(
+      {{.name = "w", .shape = {100, 100}, .kind = ParameterKind::kLinearWeight}}, {}));
+  auto schemes = ChooseSchemes(Config("scheme { power_sgd { rank: 1 } }"), arena->parameters(), 1);
+  Sketch* const sketch = schemes[0].sketch.get();
+  ASSERT_NE(sketch, nullptr);
+  const std::vector<float> before(sketch->state().begin(), sketch->state().end());
+  const LayerCoding coding = MeasureCoding(
+      schemes[0], {.kind = ParameterKind::kLinearWeight, .rows = 100, .columns = 100});
+  EXPECT_GT(coding.encode_seconds, 0);
+  EXPECT_EQ(coding.payload_bytes, 4 * 200);
+  EXPECT_TRUE(std::ranges::equal(sketch->state(), before));
+}
+
+}  // namespace
+}  // namespace ringtail
