@@ -39,7 +39,7 @@ say "training on $ranks ranks (configs/quickstart.textproto)"
 rm -rf demo/run
 build/release/bin/ringtail_launch -n $ranks -- \
   "$program" train --config configs/quickstart.textproto --data demo/pictures --output demo/run \
-  --set train.batch=$((64 / ranks))
+  --set train.batch=$((64 / ranks)) --set optim.batch_scaling.reference_batch=64
 
 say "evaluating on the unseen pictures"
 result=$("$program" evaluate --checkpoint demo/run/final.safetensors --data demo/unseen --json)

@@ -7,6 +7,8 @@
 #include "apps/default_config.h"
 #include "apps/train_config_check.h"
 #include "data/validate.h"
+#include "dist/compression/scheme_choice.h"
+#include "dist/config_check.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
@@ -20,6 +22,15 @@ Status ValidateOptimConfig(const OptimConfig& config, const ConfigSource& source
   return Optimizer::Create(config, nothing.get(), &source).status();
 }
 
+// Momentum that is applied twice ruins a run without a word.
+Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
+  if (FindDgc(config.dist().compression()) == nullptr) return OkStatus();
+  const bool sgd = !config.optim().has_adam() && !config.optim().has_adamw();
+  if (sgd && config.optim().sgd().momentum() == 0) return OkStatus();
+  return source.Error("dist.compression",
+                      "dgc keeps the momentum itself (dgc { momentum: 0.9 }): the optimizer must "
+                      "be sgd with momentum: 0");
+}
 Status ValidateRanges(const LoadedConfig& loaded) {
   const RunConfig& config = loaded.config;
   const ConfigSource& source = loaded.source;
@@ -29,6 +40,8 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   RT_RETURN_IF_ERROR(CheckFinite(config, &source, ""));
   RT_RETURN_IF_ERROR(ValidateTrainConfig(config, source));
   RT_RETURN_IF_ERROR(ValidateDataConfig(config.data(), &source, "data"));
+  RT_RETURN_IF_ERROR(ValidateDistConfig(config.dist(), &source));
+  RT_RETURN_IF_ERROR(ValidateMomentum(config, source));
   return ValidateOptimConfig(config.optim(), source);
 }
 

@@ -129,7 +129,9 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
   fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
              loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
              TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
-             DescribeSchedule(loaded.config.optim()), trainer.plan().total_steps());
+             DescribeSchedule(trainer.optim().config), trainer.plan().total_steps());
+  if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
+  for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
   for (const BadPicture& bad : data.bad) {
     LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
   }
@@ -159,6 +161,7 @@ int Report(const TrainingOutcome& outcome, bool leads) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
       if (leads) fmt::print("{}\n", outcome.message);
+      if (leads && !outcome.advice.empty()) fmt::print("{}\n", outcome.advice);
       return kExitSuccess;
     case TrainingOutcome::Kind::kStopped:
       if (leads) LogWarning(outcome.message);
@@ -222,7 +225,9 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
   auto outcome = trainer->Run();
   progress.Finish();
   if (outcome.ok()) RT_RETURN_IF_ERROR(session->Leave());
-  if (!outcome.ok() && world->lost() && !world->leads()) SaveForRankZero(*run, trainer.get());
+  if (!outcome.ok() && world->lost() && !world->cut_off() && !world->leads()) {
+    SaveForRankZero(*run, trainer.get());
+  }
   RT_RETURN_IF_ERROR(Status(outcome.status()));
   return Report(*outcome, world->leads());
 }

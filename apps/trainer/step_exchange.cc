@@ -1,5 +1,7 @@
 #include "apps/trainer/step_exchange.h"
 
+#include "core/lane_sums.h"
+
 namespace ringtail {
 namespace {
 
@@ -13,15 +15,33 @@ StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const Ba
       arena_(arena),
       weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)) {
   if (world->alone()) return;
-  synchronizer_.emplace(world->gradient_thread(), arena,
-                        BucketOptions{.bytes = config.bucket_kib() * kKib,
-                                      .end_bytes = config.end_bucket_kib() * kKib});
+  synchronizer_.emplace(world->gradient_thread(), arena, Buckets(config),
+                        [this](Communicator* ranks, size_t bucket, std::span<float> gradients) {
+                          return Reduce(ranks, bucket, gradients);
+                        });
+}
+
+BucketOptions StepExchange::Buckets(const DistConfig& config) {
+  return {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib};
+}
+
+Status StepExchange::Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
+  if (compression_ != nullptr) return compression_->Reduce(ranks, bucket, gradients);
+  own_squares_ += SumOfSquares(gradients);
+  return GradientSynchronizer::AllReduceBucket(ranks, bucket, gradients);
+}
+
+// |sum over b samples|^2 / b = b |mean|^2.
+double StepExchange::gradient_squares() const {
+  return own_count_ > 0 ? own_squares_ / own_count_ : 0;
 }
 
 void StepExchange::OnLoss(const LossResult& loss) {
   world_->progress()->Enter(Phase::kBackward);
   if (world_->alone()) return;
   sums_ = {loss.loss_sum, static_cast<double>(loss.correct), static_cast<double>(loss.count)};
+  own_count_ = sums_[2];
+  own_squares_ = 0;
   sent_before_ = world_->sent_bytes();
   world_->gradient_thread()->Submit(
       [this](Communicator* ranks) { return ranks->AllReduce(std::span<double>(sums_)); });

@@ -6,7 +6,8 @@
 //   sums          loss, right answers and samples: a batch that is smaller on one rank counts less
 //   statistics    batch norm's running statistics: the mean over the ranks by batch size, in every
 //                 step, so that all ranks have the same bits whenever a checkpoint is written
-//   buckets       gradients: sums over all samples of the world
+//   buckets       gradients: sums over all samples of the world; what this rank's own were like is
+//                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
 // In a world of one nothing happens. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
@@ -15,6 +16,7 @@
 #include <array>
 #include <optional>
 
+#include "apps/trainer/gradient_compression.h"
 #include "apps/trainer/gradient_pass.h"
 #include "apps/trainer/training_world.h"
 #include "core/parameter.h"
@@ -27,6 +29,10 @@ class StepExchange : public GradientListener {
   // `world` and `arena` must outlive it.
   StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
                const DistConfig& config);
+  static BucketOptions Buckets(const DistConfig& config);
+
+  // From now on; null: gradients travel as they are. It must outlive the steps.
+  void Compress(GradientCompression* compression) { compression_ = compression; }
 
   void OnLoss(const LossResult& loss) override;
   void OnReady(const Parameter& parameter) override;
@@ -36,13 +42,20 @@ class StepExchange : public GradientListener {
   Status Finish(LossResult* loss);
   ExchangeTimes times() const { return times_; }      // of the last step
   int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
+  // b |g|^2, where g is this rank's own mean gradient over its b samples of the last step.
+  double gradient_squares() const;
 
  private:
+  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients);
+
   TrainingWorld* const world_;
   ParameterArena* const arena_;
   const double weight_;  // of this rank's statistics
   std::optional<GradientSynchronizer> synchronizer_;
+  GradientCompression* compression_ = nullptr;
   std::array<double, 3> sums_{};  // loss, correct, count
+  double own_count_ = 0;
+  double own_squares_ = 0;  // of the gradients of this step; rt-comm adds to it until Finish
   ExchangeTimes times_;
   int64_t sent_bytes_ = 0, sent_before_ = 0;
 };

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "apps/stop_signal.h"
@@ -13,14 +11,10 @@
 #include "apps/trainer/numerics.h"
 #include "core/check.h"
 #include "core/logging.h"
-#include "core/trace.h"
 #include "dist/collectives/plan.h"
-#include "optim/schedule.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3;
 
 // Where nobody shares it.
 TrainingWorld* Alone() {
@@ -99,6 +93,9 @@ Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* direc
       state_(std::move(state)),
       share_(share),
       plan_(std::move(plan)),
+      optim_(ScaleToBatch(config_.optim(), {.rank = config_.train().batch(),
+                                            .global = share.global_batch,
+                                            .steps_per_epoch = plan_.steps_per_epoch()})),
       exchange_(world, &state_.model()->arena(), share, config_.dist()),
       sum_(world) {}
 
@@ -122,6 +119,8 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
                                           checkpoint.path, batch, share_.global_batch));
   }
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
+  RT_ASSIGN_OR_RETURN(saved_compression_,
+                      GradientCompression::Read(checkpoint.file, world_->size()));
   saved_step_ = step();
   return OkStatus();
 }
@@ -130,7 +129,7 @@ StatusOr<TrainingOutcome> Trainer::Run() {
   auto outcome = RunSteps();
   if (outcome.ok() || world_->alone()) return outcome;
   world_->Abort(outcome.status());
-  SaveAfterFailure();
+  if (!world_->cut_off()) SaveAfterFailure();
   return outcome;
 }
 
@@ -140,9 +139,25 @@ Status Trainer::Begin() {
     RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
   }
   RT_RETURN_IF_ERROR(world_->ShareState(&state_));
+  if (step() > 0) saved_step_ = step();  // on every rank: it was rank 0's checkpoint
+  RT_RETURN_IF_ERROR(BeginCompression());
   RT_RETURN_IF_ERROR(PreparePhases());
   // A run that was killed between writing its best checkpoint and calling it that.
-  if (state_.progress.best_step == step()) SaveCheckpoint(/*best=*/true);
+  return state_.progress.best_step == step() ? SaveCheckpoint(/*best=*/true) : OkStatus();
+}
+
+Status Trainer::BeginCompression() {
+  RT_ASSIGN_OR_RETURN(
+      compression_,
+      GradientCompression::Create(world_, &state_.model()->arena(), config_.dist().compression(),
+                                  {.global_batch = share_.global_batch,
+                                   .seed = config_.train().seed(),
+                                   .buckets = StepExchange::Buckets(config_.dist())},
+                                  std::exchange(saved_compression_, {})));
+  exchange_.Compress(compression_.get());
+  if (compression_ != nullptr && world_->leads()) {
+    LogInfo("gradients: " + compression_->description());
+  }
   return OkStatus();
 }
 
@@ -152,7 +167,7 @@ StatusOr<TrainingOutcome> Trainer::RunSteps() {
     RT_RETURN_IF_ERROR(EvaluateIfDue());
     const bool stop = Signal() != 0;
     if ((stop || plan_.CheckpointIsDue(step())) && saved_step_ != step()) {
-      SaveCheckpoint(/*best=*/false);
+      RT_RETURN_IF_ERROR(SaveCheckpoint(/*best=*/false));
     }
     if (stop) return StoppedBy(Signal(), state_.progress, plan_.total_steps(), saved_step_);
     if (IsFinished()) break;
@@ -166,8 +181,10 @@ StatusOr<TrainingOutcome> Trainer::RunSteps() {
   }
   RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
   RT_RETURN_IF_ERROR(SaveFinal());
-  return Finished(state_.progress, plan_.total_steps(),
-                  directory_ != nullptr ? directory_->FinalPath() : "");
+  TrainingOutcome outcome = Finished(state_.progress, plan_.total_steps(),
+                                     directory_ != nullptr ? directory_->FinalPath() : "");
+  outcome.advice = noise_scale_.Describe();
+  return outcome;
 }
 
 // Sets a net up for each picture size of the run, so that what is too large fails now and not hours
@@ -223,108 +240,6 @@ Status Trainer::EnterPhase() {
                                                   config_.data(), options));
   RT_CHECK(loader_->steps_per_epoch() == plan_.steps_per_epoch(), "loader and plan disagree");
   loader_->Seek(step() / plan_.steps_per_epoch(), step() % plan_.steps_per_epoch());
-  return OkStatus();
-}
-
-Status Trainer::TrainStep() {
-  const Stopwatch watch;
-  ParameterArena& arena = state_.model()->arena();
-  const OptimConfig& optim = config_.optim();
-
-  world_->progress()->BeginStep(step() + 1);
-  world_->progress()->Enter(Phase::kDataWait);
-  const ScopedSpan step_span("step", "step");
-  RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
-  world_->progress()->Enter(Phase::kForward);
-  const BatchView batch = {loaded.images, loaded.labels};
-  buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
-  LossResult loss = gradients_->Run(batch, step(), &exchange_);
-  RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
-  world_->progress()->Enter(Phase::kUpdate);
-  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
-  const double norm = GradientNorm(arena, mean);
-  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return HandleNonFinite(batch);
-  const double rate = LearningRate(optim, step(), plan_.total_steps(),
-                                   static_cast<double>(plan_.steps_per_epoch()));
-  state_.optimizer()->Step(step(), rate, mean * ClipFactor(norm, optim.clip_norm()));
-  if (state_.average() != nullptr) state_.average()->Update(step());
-  state_.progress.skipped_in_a_row = 0;
-  ++state_.progress.step;
-  buffers_before_.clear();
-
-  Metrics metrics;
-  metrics.loss = loss.loss_sum * mean;
-  metrics.accuracy = static_cast<double>(loss.correct) * mean;
-  metrics.learning_rate = rate;
-  metrics.images_per_s = static_cast<double>(loss.count) / watch.Seconds();
-  return FinishStep(std::move(metrics), loaded.wait_seconds, watch);
-}
-
-// The roll call at the end of a step: who took how long, and whether anybody was told to stop.
-Status Trainer::FinishStep(Metrics metrics, double wait_seconds, const Stopwatch& watch) {
-  const PassTimes pass = gradients_->times();
-  const ExchangeTimes exchange = exchange_.times();
-  metrics.step = step();
-  metrics.epoch = plan_.EpochAt(step());
-  metrics.own = {.data_wait_ms = wait_seconds * kMsPerSecond,
-                 .forward_ms = pass.forward_seconds * kMsPerSecond,
-                 .backward_ms = pass.backward_seconds * kMsPerSecond,
-                 .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
-                 .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
-                 .comm_bytes = exchange_.sent_bytes()};
-  RT_ASSIGN_OR_RETURN(const std::vector<RankStep> all,
-                      world_->RollCall({.stop_signal = StopSignal(), .metrics = metrics.own}));
-  for (const RankStep& rank : all) {
-    if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
-    if (!world_->alone()) metrics.ranks.push_back(rank.metrics);
-  }
-  const int64_t check = config_.dist().check_every_steps();
-  if (check > 0 && step() % check == 0) {
-    RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
-  }
-  metrics.step_ms = watch.Seconds() * kMsPerSecond;
-  // Whatever it was that took the time, if it was not the others.
-  const double seconds = since_last_step_.Restart();
-  world_->RecordStep(seconds - exchange.exposed_seconds, seconds);
-  Record(metrics);
-  if (observer_ != nullptr) observer_->OnStep(metrics, plan_);
-  return OkStatus();
-}
-
-// The first rank that finds the cause among its own rows tells it.
-StatusOr<std::string> Trainer::WhereNotFinite(const BatchView& batch) {
-  const std::string own = gradients_->DescribeNonFinite(batch, step());
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world_->GatherText(own));
-  const auto found =
-      std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
-  if (found == all.end()) {
-    return std::string("the loss is not finite, though the output of every layer is");
-  }
-  if (world_->alone()) return *found;
-  return fmt::format("{}: {}", world_->Describe(static_cast<int>(found - all.begin())), *found);
-}
-
-Status Trainer::HandleNonFinite(const BatchView& batch) {
-  TrainingProgress& progress = state_.progress;
-  // Batch norm has already mixed this batch into its running statistics: not the cause, an effect.
-  std::copy(buffers_before_.begin(), buffers_before_.end(),
-            state_.model()->arena().buffer_values().begin());
-  RT_ASSIGN_OR_RETURN(const std::string where, WhereNotFinite(batch));
-  if (config_.train().on_nan() == TrainConfig::STOP) {
-    not_finite_ = where;
-    return OkStatus();
-  }
-  if (world_->leads()) LogWarning(fmt::format("step {} is left out: {}", step(), where));
-  ++progress.step;
-  ++progress.skipped_steps;
-  buffers_before_.clear();
-  Metrics metrics;  // a line without numbers
-  metrics.step = step();
-  metrics.epoch = plan_.EpochAt(step());
-  Record(metrics);
-  if (++progress.skipped_in_a_row > kMaxSkippedInARow) {
-    not_finite_ = fmt::format("{} (in {} steps running)", where, progress.skipped_in_a_row);
-  }
   return OkStatus();
 }
 

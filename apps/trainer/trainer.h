@@ -37,6 +37,8 @@
 #include "apps/trainer/world_sum.h"
 #include "core/status.h"
 #include "data/loader.h"
+#include "optim/batch_scaling.h"
+#include "optim/noise_scale.h"
 
 namespace ringtail {
 
@@ -72,13 +74,21 @@ class Trainer {
   const TrainingState& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
   const BatchShare& share() const { return share_; }
+  const ScaledOptim& optim() const { return optim_; }  // for the batch of all ranks
 
  private:
   Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
           TrainingObserver* observer, TrainingWorld* world, TrainingState state,
           const BatchShare& share, TrainingPlan plan);
 
+  struct StepResult {
+    double wait_seconds = 0;   // for pictures
+    double samples = 0;        // of all ranks
+    double gradient_norm = 0;  // of their mean gradient
+  };
+
   Status Begin();
+  Status BeginCompression();
   StatusOr<TrainingOutcome> RunSteps();
   Status PreparePhases();
   StatusOr<std::unique_ptr<GradientPass>> CreateGradients(int64_t image_size);
@@ -86,7 +96,8 @@ class Trainer {
   Status TrainStep();
   Status HandleNonFinite(const BatchView& batch);
   StatusOr<std::string> WhereNotFinite(const BatchView& batch);
-  Status FinishStep(Metrics metrics, double wait_seconds, const Stopwatch& watch);
+  Status FinishStep(Metrics metrics, const StepResult& result, const Stopwatch& watch);
+  void AddToNoiseScale(const StepResult& result, std::span<const RankStep> ranks);
   int Signal() const;
   bool IsFinished() const;
   int64_t step() const { return state_.progress.step; }
@@ -97,7 +108,8 @@ class Trainer {
   std::vector<int64_t> EvaluationShare() const;
   StatusOr<EvaluationResult> EvaluateShare();
   void Record(const Metrics& metrics);
-  void SaveCheckpoint(bool best);
+  Status SaveCheckpoint(bool best);
+  void WriteCheckpoint(bool best);
   Status SaveFinal();
   void SaveAfterFailure();
   std::map<std::string, std::string> Metadata() const;
@@ -110,12 +122,16 @@ class Trainer {
   TrainingState state_;
   const BatchShare share_;
   const TrainingPlan plan_;
+  const ScaledOptim optim_;
   StepExchange exchange_;
+  GradientCompression::Saved saved_compression_;      // what Resume has read
+  std::unique_ptr<GradientCompression> compression_;  // null: none
   WorldSum sum_;
   std::unique_ptr<GradientPass> gradients_;  // of the current phase
   std::unique_ptr<DataLoader> loader_;
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
-  int64_t saved_step_ = -1;            // of the last checkpoint on disk; -1: none
+  int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
+  NoiseScale noise_scale_;             // the same on every rank
   int agreed_signal_ = 0;              // to stop all ranks; 0: none
   Stopwatch since_last_step_;          // for what other ranks are told
   std::string not_finite_;             // where, once the run has to stop for it

@@ -76,18 +76,28 @@ Status Trainer::Evaluate() {
     if (observer_ != nullptr) observer_->OnEvaluation(metrics, best);
   }
   progress.evaluated_step = step();
-  SaveCheckpoint(best);
+  return SaveCheckpoint(best);
+}
+
+// All ranks tell rank 0 what they have not sent yet, and it writes. That it cannot is no error.
+Status Trainer::SaveCheckpoint(bool best) {
+  if (compression_ != nullptr) RT_RETURN_IF_ERROR(compression_->Gather(step()));
+  WriteCheckpoint(best);
   return OkStatus();
 }
 
-void Trainer::SaveCheckpoint(bool best) {
+void Trainer::WriteCheckpoint(bool best) {
   if (directory_ == nullptr) return;
   const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
   CheckpointDirectory& checkpoints = directory_->checkpoints();
   Status status = state_.CheckFinite();
   if (status.ok()) {
-    status =
-        checkpoints.Save(step(), state_.Tensors(), Metadata(), config_.train().keep_checkpoints());
+    std::vector<TensorView> tensors = state_.Tensors();
+    if (compression_ != nullptr) {
+      const std::vector<TensorView> unsent = compression_->Tensors(step());
+      tensors.insert(tensors.end(), unsent.begin(), unsent.end());
+    }
+    status = checkpoints.Save(step(), tensors, Metadata(), config_.train().keep_checkpoints());
   }
   if (status.ok()) saved_step_ = step();
   if (status.ok() && best) status = checkpoints.SaveBest(step());
@@ -110,7 +120,7 @@ Status Trainer::SaveFinal() {
 void Trainer::SaveAfterFailure() {
   std::copy(buffers_before_.begin(), buffers_before_.end(),
             state_.model()->arena().buffer_values().begin());
-  if (step() > 0 && saved_step_ != step()) SaveCheckpoint(/*best=*/false);
+  if (step() > 0 && saved_step_ != step()) WriteCheckpoint(/*best=*/false);
 }
 
 void Trainer::SaveInto(RunDirectory* directory) {
@@ -126,6 +136,7 @@ std::map<std::string, std::string> Trainer::Metadata() const {
       ModelMetadata(config_, data_->dataset->class_names());
   metadata.merge(state_.Metadata());
   AddNumerics(CurrentNumerics(), &metadata);
+  if (compression_ != nullptr) compression_->AddMetadata(&metadata);
   metadata[kGlobalBatchKey] = std::to_string(share_.global_batch);
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   return metadata;

@@ -19,6 +19,7 @@ struct TrainingOutcome {
   };
   Kind kind = Kind::kFinished;
   std::string message;  // one sentence for people
+  std::string advice;   // another, for the next run; empty: none
   int signal = 0;       // kStopped: which one, on this rank or another
 };
 

@@ -12,6 +12,7 @@
 
 #include "core/crc32c.h"
 #include "core/trace.h"
+#include "dist/compression/layer_costs.h"
 
 namespace ringtail {
 namespace {
@@ -57,6 +58,7 @@ StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::Create(const Peers& peer
   world->size_ = peers.transport->world_size();
   world->describe_ = peers.describe;
   world->monitor_ = peers.monitor;
+  world->seconds_per_byte_ = SecondsPerByte(peers.network, peers.topology);
   if (world->alone()) return world;
   RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, Channel::kTrainer));
   RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, Channel::kGradients));
@@ -153,6 +155,10 @@ Status TrainingWorld::CheckSameBits(std::span<const float> values, std::string_v
 
 Status TrainingWorld::Sum(std::span<double> numbers) {
   return Together([&] { return trainer_->AllReduce(numbers); });
+}
+
+Status TrainingWorld::Run(const std::function<Status(Communicator*)>& collectives) {
+  return Together([&] { return collectives(trainer_.get()); });
 }
 
 Status TrainingWorld::Barrier() {

@@ -41,7 +41,8 @@ struct BatchShare {
 
 // What every rank says at the end of a step.
 struct RankStep {
-  int64_t stop_signal = 0;  // that this process was sent; 0: none
+  int64_t stop_signal = 0;      // that this process was sent; 0: none
+  double gradient_squares = 0;  // StepExchange::gradient_squares()
   RankMetrics metrics;
 };
 
@@ -51,7 +52,7 @@ class TrainingWorld {
   struct Peers {
     Transport* transport = nullptr;
     Topology topology;
-    NetworkModel network;                      // for dist.algorithm "auto"; the same on all ranks
+    NetworkModel network;                      // as measured; the same on all ranks
     std::function<std::string(int)> describe;  // "rank 3 (node7, pid 4711)"
     ProgressMonitor* monitor = nullptr;        // outlives the world; null: nobody watches
   };
@@ -66,6 +67,8 @@ class TrainingWorld {
   bool alone() const { return size_ == 1; }
   bool leads() const { return rank_ == 0; }
   std::string Describe(int rank) const;
+  // Of the slowest link between two ranks, as measured at the start.
+  double seconds_per_byte() const { return seconds_per_byte_; }
   // How gradients of so many bytes are added up, and why.
   std::string DescribeAlgorithm(int64_t gradient_bytes);
 
@@ -81,6 +84,8 @@ class TrainingWorld {
   Status CheckSameBits(std::span<const float> values, std::string_view what);
 
   Status Sum(std::span<double> numbers);
+  // Any other collectives. Not called if alone.
+  Status Run(const std::function<Status(Communicator*)>& collectives);
   StatusOr<std::vector<RankStep>> RollCall(const RankStep& own);  // by rank
   StatusOr<std::vector<std::string>> GatherText(const std::string& text);
   Status Barrier();
@@ -89,6 +94,8 @@ class TrainingWorld {
   void Abort(const Status& cause);
   // Whether a call has failed: the world is over, through another rank or the network.
   bool lost() const { return lost_; }
+  // The world is over for this rank alone: it may not write for the others.
+  bool cut_off() const { return monitor_ != nullptr && monitor_->cut_off(); }
 
   // Adds up gradients beside the trainer thread; null if alone.
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
@@ -104,6 +111,7 @@ class TrainingWorld {
 
   int rank_ = 0, size_ = 1;
   bool lost_ = false;
+  double seconds_per_byte_ = 0;
   std::function<std::string(int)> describe_;
   ProgressMonitor* monitor_ = nullptr;
   Progress unwatched_;

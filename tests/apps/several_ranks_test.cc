@@ -17,6 +17,7 @@ namespace ringtail {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr int kSteps = 50;
 
@@ -122,6 +123,58 @@ TEST_F(SeveralRanksTest, MetricsTellOfEveryRank) {
       EXPECT_GT(rank["comm_bytes"], 1000);
     }
   }
+}
+
+// Weights that stand still, and classes that no picture has: gradients that have much in common.
+TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfThePicturesHoweverTheyAreDivided) {
+  RunConfig config = Config();
+  config.mutable_optim()->set_learning_rate(1e-30);
+  config.mutable_train()->set_epochs(20);
+  config.mutable_train()->set_evaluate_every_epochs(20);
+  config.mutable_net()->mutable_layer(7)->mutable_linear()->set_out_features(8);
+  WriteConfig(config);
+  const auto last = [&](const std::string& run) {
+    const auto steps = ReadMetrics(Path(run + "/metrics.jsonl"), "step");
+    EXPECT_TRUE(steps.front()["noise_scale"].is_null()) << "nothing to say yet";
+    return steps.back()["noise_scale"];
+  };
+  RunJob("one", 1, 8);
+  EXPECT_TRUE(last("one").is_null());
+  RunJob("two", 2, 4);
+  const double scale = last("two");
+  EXPECT_GT(scale, 1);
+  RunJob("large_buckets", 2, 4, {"--set", "dist.bucket_kib=4096"});
+  EXPECT_NEAR(last("large_buckets"), scale, 1e-6 * scale);
+  // Other groups of the same pictures: other estimates of the same number.
+  RunJob("four", 4, 2);
+  EXPECT_NEAR(last("four"), scale, 0.3 * scale);
+  const std::string script = "exec \"$@\" --local-batch $((5 / (RANK + 1)))";
+  std::vector<std::string> program = {"sh", "-c", script, "sh"};
+  for (const std::string& argument : Train("uneven", 8)) program.push_back(argument);
+  const ProcessResult result = RunProcess(Launch(3, program));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("beyond a global batch of about"));
+  EXPECT_NEAR(last("uneven"), scale, 0.3 * scale);
+}
+
+TEST_F(SeveralRanksTest, TheRateFollowsTheGlobalBatch) {
+  const auto train = [&](const std::string& run, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--set", "optim.constant={}"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProcess(Launch(2, Train(run, 4, arguments)));
+  };
+  const auto rate = [&](const std::string& run) {
+    return ReadMetrics(Path(run + "/metrics.jsonl"), "step").back()["learning_rate"];
+  };
+  const ProcessResult scaled = train("scaled", {"--set", "optim.batch_scaling.rule=LINEAR"});
+  EXPECT_EQ(scaled.exit_code, 0) << scaled.err;
+  EXPECT_THAT(scaled.out, HasSubstr("learning rate 0.02 at batch 4 -> 0.04 at batch 8 (linear)"));
+  EXPECT_THAT(scaled.err, Not(HasSubstr("nothing scales it")));
+  EXPECT_EQ(rate("scaled"), 0.04);
+  const ProcessResult unscaled = train("unscaled", {});
+  EXPECT_EQ(unscaled.exit_code, 0) << unscaled.err;
+  EXPECT_THAT(unscaled.err, HasSubstr("nothing scales it"));
+  EXPECT_EQ(rate("unscaled"), 0.02);
 }
 
 // Two runs give the same bits, though never the same timing.

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""How large a batch may become: the same network, pictures and epochs at several batch sizes and by several recipes.
+
+  plain     the learning rate of the reference batch, whatever the batch
+  scaled    times batch / reference, and warm-up from the reference's rate (Goyal et al. 2017)
+  lars      a rate for each layer (You et al. 2017), times the square root; warm-up, polynomial decay
+
+Large batches are computed in parts (train.accumulation), which one machine does as several ranks would.
+
+  apps/studies/large_batch.py --data FOLDER [--batches 64,256,1024,2048] [--epochs 12] [--seed 1]
+"""
+import argparse
+import os
+
+import study
+
+REFERENCE_BATCH = 64
+PART = 64  # pictures of a forward pass, so that batch norm sees the same at every batch size
+# 0.025 for 64 pictures is 0.1 for 256, the reference of Goyal et al.
+RECIPES = {
+    'plain': ['optim.learning_rate=0.025'],
+    'scaled': ['optim.learning_rate=0.025', 'optim.batch_scaling.rule=LINEAR',
+               f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3'],
+    'lars': ['optim.lars.trust=0.01', 'optim.learning_rate=0.35', 'optim.batch_scaling.rule=SQUARE_ROOT',
+             f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3',
+             'optim.polynomial.power=2'],
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    study.add_arguments(parser)
+    parser.add_argument('--config', default='dogs_vs_cats.textproto')
+    parser.add_argument('--batches', default='64,256,1024,2048')
+    parser.add_argument('--recipes', default=','.join(RECIPES))
+    parser.add_argument('--epochs', type=float, default=12)
+    parser.add_argument('--image-size', type=int, default=48)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    recipes = args.recipes.split(',')
+    print('| batch | steps | ' + ''.join(recipe + ' | ' for recipe in recipes))
+    print('|---|---|' + '---|' * len(recipes), flush=True)
+    for batch in map(int, args.batches.split(',')):
+        cells = []
+        for recipe in recipes:
+            overrides = [f'data.image_size={args.image_size}', 'train.phase=', f'train.evaluation_image_size={args.image_size * 3 // 2}',
+                         'train.log_every_steps=1000000', 'optim.ema_decay=0', f'train.seed={args.seed}',
+                         f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}',
+                         f'train.evaluation_batch={PART}', f'train.epochs={args.epochs}',
+                         f'train.evaluate_every_epochs={args.epochs}'] + RECIPES[recipe]
+            run = study.train(args, args.config, overrides, threads=args.threads)
+            cells.append(study.percent(run.accuracy()))
+        print(f'| {batch} | {len(run.steps)} | ' + ''.join(cell + ' | ' for cell in cells), flush=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,235 @@
+#include "apps/trainer/gradient_compression.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/logging.h"
+#include "dist/compression/scheme_choice.h"
+
+namespace ringtail {
+namespace {
+
+constexpr char kWaysKey[] = "compression_ways";
+// In the order of LayerWay.
+constexpr std::string_view kLetters = "dgsk";
+constexpr double kMega = 1e6;
+constexpr size_t kNamesShown = 3;
+
+char LetterOf(LayerWay way) { return kLetters[static_cast<size_t>(way)]; }
+LayerWay WayOf(char letter) { return static_cast<LayerWay>(kLetters.find(letter)); }
+
+Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) {
+  bool fits = ways.size() == schemes.size();
+  for (size_t i = 0; fits && i < ways.size(); ++i) {
+    const LayerScheme& scheme = schemes[i];
+    switch (ways[i]) {
+      case 'd':
+        break;
+      case 'g':
+        fits = scheme.codec != nullptr;
+        break;
+      case 's':
+        fits = scheme.codec != nullptr && scheme.codec->divisible();
+        break;
+      case 'k':
+        fits = scheme.sketch != nullptr;
+        break;
+      default:
+        fits = false;
+    }
+  }
+  return fits ? OkStatus()
+              : DataLoss(fmt::format("'{}' in the checkpoint does not fit the network", kWaysKey));
+}
+
+// What a rank receives in a step for one gradient.
+int64_t ReceivedBytes(const GradientCompressor::Layer& layer, const GradientShape& shape,
+                      int world) {
+  const CodecMoment late{.epoch = 1e6};
+  if (layer.scheme.codec != nullptr) {
+    return layer.sharded ? ShardedBytes(*layer.scheme.codec, shape, late, world)
+                         : GatheredBytes(*layer.scheme.codec, shape, late, world);
+  }
+  int64_t floats = shape.elements();
+  if (layer.scheme.sketch != nullptr) {
+    floats = 0;
+    for (int round = 0; round < layer.scheme.sketch->rounds(); ++round) {
+      floats += layer.scheme.sketch->Floats(round);
+    }
+  }
+  return 2 * (world - 1) * floats * static_cast<int64_t>(sizeof(float)) / world;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
+    TrainingWorld* world, const ParameterArena* arena, const CompressionConfig& config,
+    const Options& options, const Saved& saved) {
+  std::unique_ptr<GradientCompression> made;
+  if (world->alone() || !CompressesAnything(config)) {
+    if (!saved.state.empty()) {
+      LogWarning(
+          "the checkpoint has gradients that its ranks had not sent yet; this run drops them");
+    }
+    return made;
+  }
+  made.reset(new GradientCompression(world, arena, config));
+  std::vector<LayerScheme> schemes =
+      ChooseSchemes(config, arena->parameters(), static_cast<double>(options.global_batch));
+  std::string ways;
+  if (world->leads()) ways = saved.ways.empty() ? made->ChooseWays(schemes) : saved.ways;
+  RT_ASSIGN_OR_RETURN(ways, world->ShareText(std::move(ways)));
+  RT_RETURN_IF_ERROR(CheckWays(ways, schemes));
+  RT_RETURN_IF_ERROR(made->Take(std::move(schemes), ways, options));
+  RT_RETURN_IF_ERROR(world->Run(
+      [&](Communicator* ranks) { return saved.state.Distribute(ranks, made->compressor_.get()); }));
+  return made;
+}
+
+// Layers of the same shape and scheme cost the same.
+std::string GradientCompression::ChooseWays(std::span<const LayerScheme> schemes) const {
+  std::map<std::tuple<std::string, int64_t, int64_t>, LayerWay> known;
+  std::string ways;
+  for (size_t i = 0; i < schemes.size(); ++i) {
+    const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
+    const std::tuple key{schemes[i].name, shape.rows, shape.columns};
+    auto found = known.find(key);
+    if (found == known.end()) found = known.emplace(key, Choose(schemes[i], shape)).first;
+    ways += LetterOf(found->second);
+  }
+  return ways;
+}
+
+LayerWay GradientCompression::Choose(const LayerScheme& scheme, const GradientShape& shape) const {
+  if (scheme.dense()) return LayerWay::kDense;
+  const double seconds_per_byte = world_->seconds_per_byte();
+  LayerCosts costs =
+      CostsOf(scheme, shape, MeasureCoding(scheme, shape), world_->size(), seconds_per_byte);
+  if (config_.fall_back() && Cheapest(costs) == LayerWay::kDense) return LayerWay::kDense;
+  const LayerWay cheapest = CheapestCoded(costs);
+  if (cheapest == LayerWay::kSketched) return cheapest;
+  if (config_.route() == CompressionConfig::GATHER) return LayerWay::kGathered;
+  const bool divisible = scheme.codec->divisible() && scheme.memory != MemoryKind::kMomentum;
+  if (config_.route() == CompressionConfig::SHARDED && divisible) return LayerWay::kSharded;
+  return cheapest;
+}
+
+Status GradientCompression::Take(std::vector<LayerScheme> schemes, const std::string& ways,
+                                 const Options& options) {
+  ways_ = ways;
+  std::vector<GradientCompressor::Layer> layers;
+  for (size_t i = 0; i < schemes.size(); ++i) {
+    const LayerWay way = WayOf(ways[i]);
+    if (way == LayerWay::kDense) schemes[i] = {.name = "dense"};
+    layers.push_back({.scheme = std::move(schemes[i]), .sharded = way == LayerWay::kSharded});
+  }
+  GradientCompressor::Options compressor{.rank = world_->rank(),
+                                         .world = world_->size(),
+                                         .seed = options.seed,
+                                         .dense_epochs = config_.dense_epochs(),
+                                         .guard_every_steps = config_.guard_every_steps()};
+  if (const DgcScheme* dgc = FindDgc(config_); dgc != nullptr) {
+    compressor.momentum = {.momentum = static_cast<float>(dgc->momentum()),
+                           .nesterov = dgc->nesterov()};
+    if (dgc->clip_norm() > 0) {
+      compressor.clip_norm = MomentumMemory::LocalNorm(
+          dgc->clip_norm() * static_cast<double>(options.global_batch), world_->size());
+    }
+  }
+  compressor_ = std::make_unique<GradientCompressor>(
+      arena_, MakeGradientBuckets(arena_->parameters(), options.buckets), std::move(layers),
+      compressor);
+  Describe();
+  return OkStatus();
+}
+
+void GradientCompression::Describe() {
+  std::map<std::string, int> by_scheme;
+  std::vector<std::string> left;  // though the config would compress them
+  int64_t dense_bytes = 0, bytes = 0;
+  const std::vector<LayerScheme> wanted = ChooseSchemes(config_, arena_->parameters(), 1);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Parameter& p = arena_->parameters()[i];
+    const GradientShape shape = GradientShapeOf(p.spec);
+    const GradientCompressor::Layer& layer = compressor_->layers()[i];
+    dense_bytes += ReceivedBytes({.scheme = {.name = "dense"}}, shape, world_->size());
+    bytes += ReceivedBytes(layer, shape, world_->size());
+    if (!layer.scheme.dense()) ++by_scheme[layer.scheme.name];
+    if (layer.scheme.dense() && !wanted[i].dense()) left.push_back(p.spec.name);
+  }
+  std::vector<std::string> parts;
+  parts.reserve(by_scheme.size());
+  for (const auto& [scheme, layers] : by_scheme) {
+    parts.push_back(fmt::format("{} for {} of {} gradients", scheme, layers, wanted.size()));
+  }
+  description_ = fmt::format(
+      "{}: {:.2f} -> {:.2f} MB to each rank and step",
+      parts.empty() ? "no gradient is compressed" : fmt::format("{}", fmt::join(parts, ", ")),
+      static_cast<double>(dense_bytes) / kMega, static_cast<double>(bytes) / kMega);
+  if (left.empty()) return;
+  const size_t shown = std::min(left.size(), kNamesShown);
+  description_ += fmt::format(
+      "; {} stay{} as they are, because encoding takes longer than what it saves at {:.2f} GB/s: "
+      "{}{}",
+      left.size(), left.size() == 1 ? "s" : "", 1e-9 / world_->seconds_per_byte(),
+      fmt::join(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      shown < left.size() ? " ..." : "");
+}
+
+CodingTimes GradientCompression::EndStep(int64_t step) {
+  for (const DirectionReading& reading : compressor_->TakeReadings()) {
+    if (!world_->leads()) continue;
+    const std::string& name = arena_->parameters()[reading.parameter].spec.name;
+    const std::string text = fmt::format(
+        "step {}: {} as compressed and as it is: cosine {:.3f}, unsent {:.2f} times "
+        "its norm",
+        step, name, reading.cosine, reading.unsent);
+    if (reading.cosine < config_.guard_min_cosine()) {
+      LogWarning(text + "; its direction is lost: give it another scheme (dist.compression.rule)");
+    } else {
+      LogInfo(text);
+    }
+  }
+  return compressor_->TakeTimes();
+}
+
+void GradientCompression::Forget() {
+  for (const GradientCompressor::StateBlock& block : compressor_->state()) {
+    std::ranges::fill(block.values, 0.0F);
+  }
+}
+
+Status GradientCompression::Gather(int64_t step) {
+  if (gathered_step_ == step) return OkStatus();
+  RT_RETURN_IF_ERROR(
+      world_->Run([&](Communicator* ranks) { return gathered_.Gather(ranks, compressor_.get()); }));
+  gathered_step_ = step;
+  return OkStatus();
+}
+
+std::vector<TensorView> GradientCompression::Tensors(int64_t step) const {
+  return step == gathered_step_ ? gathered_.Tensors() : std::vector<TensorView>();
+}
+
+void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {
+  (*metadata)[kWaysKey] = fmt::format("{}:{}", world_->size(), ways_);
+}
+
+StatusOr<GradientCompression::Saved> GradientCompression::Read(const SafetensorsFile& checkpoint,
+                                                               int world) {
+  Saved saved;
+  const auto found = checkpoint.metadata().find(kWaysKey);
+  const std::string prefix = fmt::format("{}:", world);
+  if (found != checkpoint.metadata().end() && found->second.starts_with(prefix)) {
+    saved.ways = found->second.substr(prefix.size());
+  }
+  RT_ASSIGN_OR_RETURN(saved.state, CompressionState::Read(checkpoint));
+  return saved;
+}
+
+}  // namespace ringtail

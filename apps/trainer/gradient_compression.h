@@ -1,0 +1,89 @@
+// GradientCompression: which layers' gradients a run compresses and how, decided once by rank 0 and
+// kept in every checkpoint; and the compressor that does it.
+//
+//   config     the scheme of each layer        dist/compression/scheme_choice.h
+//   measured   what each costs and saves here  dist/compression/layer_costs.h      (rank 0)
+//   way        as it is, or coded, and by which route: one letter per layer, the same on all ranks
+//
+// Thread-safety: the trainer thread; Reduce the communication thread.
+#ifndef RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
+#define RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/trainer/training_world.h"
+#include "core/safetensors.h"
+#include "core/status.h"
+#include "dist/compression/compression_state.h"
+#include "dist/compression/gradient_compressor.h"
+#include "dist/compression/layer_costs.h"
+
+namespace ringtail {
+
+class GradientCompression {
+ public:
+  // What a checkpoint had; empty for a run that begins. Rank 0's counts.
+  struct Saved {
+    std::string ways;
+    CompressionState state;
+  };
+  struct Options {
+    int64_t global_batch = 1;
+    uint64_t seed = 0;
+    BucketOptions buckets;
+  };
+
+  // All ranks. `world` and `arena` must outlive it. Null if nothing is compressed.
+  static StatusOr<std::unique_ptr<GradientCompression>> Create(TrainingWorld* world,
+                                                               const ParameterArena* arena,
+                                                               const CompressionConfig& config,
+                                                               const Options& options,
+                                                               const Saved& saved);
+
+  void BeginStep(int64_t step, double epoch) { compressor_->BeginStep(step, epoch); }
+  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
+    return compressor_->Reduce(ranks, bucket, gradients);
+  }
+  // Encoding and decoding of the last step; warns about layers whose direction is lost.
+  CodingTimes EndStep(int64_t step);
+  // What has not been sent is thrown away, on this rank: it may hold what is not a number.
+  void Forget();
+
+  // For a checkpoint at `step`. All ranks; free if it has been done for this step.
+  Status Gather(int64_t step);
+  // What rank 0 has gathered, if it was at `step`; else nothing: a step that was broken off has
+  // changed what is left to send.
+  std::vector<TensorView> Tensors(int64_t step) const;
+  void AddMetadata(std::map<std::string, std::string>* metadata) const;
+  // What was chosen for a world of another size is chosen anew.
+  static StatusOr<Saved> Read(const SafetensorsFile& checkpoint, int world);
+
+  // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ..."
+  const std::string& description() const { return description_; }
+
+ private:
+  GradientCompression(TrainingWorld* world, const ParameterArena* arena,
+                      const CompressionConfig& config)
+      : world_(world), arena_(arena), config_(config) {}
+  // One letter per parameter.
+  std::string ChooseWays(std::span<const LayerScheme> schemes) const;
+  Status Take(std::vector<LayerScheme> schemes, const std::string& ways, const Options& options);
+  void Describe();
+  LayerWay Choose(const LayerScheme& scheme, const GradientShape& shape) const;
+
+  TrainingWorld* const world_;
+  const ParameterArena* const arena_;
+  const CompressionConfig config_;
+  std::string ways_, description_;
+  std::unique_ptr<GradientCompressor> compressor_;
+  CompressionState gathered_;
+  int64_t gathered_step_ = -1;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_

@@ -1,0 +1,148 @@
+// One step of training, and what the ranks tell each other about it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "apps/stop_signal.h"
+#include "apps/trainer/trainer.h"
+#include "core/logging.h"
+#include "core/trace.h"
+#include "optim/schedule.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3;
+
+}  // namespace
+
+Status Trainer::TrainStep() {
+  const Stopwatch watch;
+  ParameterArena& arena = state_.model()->arena();
+  const OptimConfig& optim = optim_.config;
+
+  world_->progress()->BeginStep(step() + 1);
+  world_->progress()->Enter(Phase::kDataWait);
+  const ScopedSpan step_span("step", "step");
+  RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+  world_->progress()->Enter(Phase::kForward);
+  const BatchView batch = {loaded.images, loaded.labels};
+  buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
+  if (compression_ != nullptr) compression_->BeginStep(step(), plan_.EpochAt(step()));
+  LossResult loss = gradients_->Run(batch, step(), &exchange_);
+  RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
+  world_->progress()->Enter(Phase::kUpdate);
+  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
+  const double norm = GradientNorm(arena, mean);
+  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return HandleNonFinite(batch);
+  const double rate = LearningRate(optim, step(), plan_.total_steps(),
+                                   static_cast<double>(plan_.steps_per_epoch()));
+  state_.optimizer()->Step(step(), rate, mean * ClipFactor(norm, optim.clip_norm()));
+  if (state_.average() != nullptr) state_.average()->Update(step());
+  state_.progress.skipped_in_a_row = 0;
+  ++state_.progress.step;
+  buffers_before_.clear();
+
+  Metrics metrics;
+  metrics.loss = loss.loss_sum * mean;
+  metrics.accuracy = static_cast<double>(loss.correct) * mean;
+  metrics.learning_rate = rate;
+  metrics.images_per_s = static_cast<double>(loss.count) / watch.Seconds();
+  return FinishStep(std::move(metrics),
+                    {.wait_seconds = loaded.wait_seconds,
+                     .samples = static_cast<double>(loss.count),
+                     .gradient_norm = norm},
+                    watch);
+}
+
+// The roll call at the end of a step: who took how long, and whether anybody was told to stop.
+Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stopwatch& watch) {
+  const PassTimes pass = gradients_->times();
+  const ExchangeTimes exchange = exchange_.times();
+  metrics.step = step();
+  metrics.epoch = plan_.EpochAt(step());
+  metrics.own = {.data_wait_ms = result.wait_seconds * kMsPerSecond,
+                 .forward_ms = pass.forward_seconds * kMsPerSecond,
+                 .backward_ms = pass.backward_seconds * kMsPerSecond,
+                 .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
+                 .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
+                 .comm_bytes = exchange_.sent_bytes()};
+  if (compression_ != nullptr) {
+    const CodingTimes coding = compression_->EndStep(step());
+    metrics.own.encode_ms = coding.encode_seconds * kMsPerSecond;
+    metrics.own.decode_ms = coding.decode_seconds * kMsPerSecond;
+  }
+  RT_ASSIGN_OR_RETURN(const std::vector<RankStep> all,
+                      world_->RollCall({.stop_signal = StopSignal(),
+                                        .gradient_squares = exchange_.gradient_squares(),
+                                        .metrics = metrics.own}));
+  for (const RankStep& rank : all) {
+    if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
+    if (!world_->alone()) metrics.ranks.push_back(rank.metrics);
+  }
+  AddToNoiseScale(result, all);
+  metrics.noise_scale = noise_scale_.Pictures().value_or(kNoMetric);
+  const int64_t check = config_.dist().check_every_steps();
+  if (check > 0 && step() % check == 0) {
+    RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
+  }
+  metrics.step_ms = watch.Seconds() * kMsPerSecond;
+  // Whatever it was that took the time, if it was not the others.
+  const double seconds = since_last_step_.Restart();
+  world_->RecordStep(seconds - exchange.exposed_seconds, seconds);
+  Record(metrics);
+  if (observer_ != nullptr) observer_->OnStep(metrics, plan_);
+  return OkStatus();
+}
+
+// Compressed gradients have noise of their own.
+void Trainer::AddToNoiseScale(const StepResult& result, std::span<const RankStep> ranks) {
+  if (world_->alone() || compression_ != nullptr) return;
+  NoiseScale::Step step{.ranks = world_->size(),
+                        .batch = result.samples,
+                        .squares = result.gradient_norm * result.gradient_norm};
+  for (const RankStep& rank : ranks) step.rank_squares += rank.gradient_squares;
+  noise_scale_.Add(step);
+}
+
+// The first rank that finds the cause among its own rows tells it.
+StatusOr<std::string> Trainer::WhereNotFinite(const BatchView& batch) {
+  const std::string own = gradients_->DescribeNonFinite(batch, step());
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world_->GatherText(own));
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+  if (found == all.end()) {
+    return std::string("the loss is not finite, though the output of every layer is");
+  }
+  if (world_->alone()) return *found;
+  return fmt::format("{}: {}", world_->Describe(static_cast<int>(found - all.begin())), *found);
+}
+
+Status Trainer::HandleNonFinite(const BatchView& batch) {
+  TrainingProgress& progress = state_.progress;
+  // Batch norm has already mixed this batch into its running statistics: not the cause, an effect.
+  std::copy(buffers_before_.begin(), buffers_before_.end(),
+            state_.model()->arena().buffer_values().begin());
+  if (compression_ != nullptr) compression_->Forget();
+  RT_ASSIGN_OR_RETURN(const std::string where, WhereNotFinite(batch));
+  if (config_.train().on_nan() == TrainConfig::STOP) {
+    not_finite_ = where;
+    return OkStatus();
+  }
+  if (world_->leads()) LogWarning(fmt::format("step {} is left out: {}", step(), where));
+  ++progress.step;
+  ++progress.skipped_steps;
+  buffers_before_.clear();
+  Metrics metrics;  // a line without numbers
+  metrics.step = step();
+  metrics.epoch = plan_.EpochAt(step());
+  Record(metrics);
+  if (++progress.skipped_in_a_row > kMaxSkippedInARow) {
+    not_finite_ = fmt::format("{} (in {} steps running)", where, progress.skipped_in_a_row);
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,136 @@
+// Ranks that compress their gradients: a run that was stopped goes on to the same bits; one that
+// goes on with another number of ranks keeps what was not sent; errors and fall-backs are told.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "tests/apps/job.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+struct SchemeAndRoute {
+  const char* scheme;
+  const char* route;  // stated: as measured, two runs could choose differently
+};
+
+class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
+ protected:
+  CompressedRanksTest() {
+    const RunConfig config =
+        TinyConfig({"train.epochs=8", "dist.check_every_steps=5", "dist.bucket_kib=2",
+                    "dist.end_bucket_kib=1", "dist.compression.min_elements=100",
+                    "dist.compression.fall_back=false", "dist.compression.guard_every_steps=3"})
+            .config;
+    std::ofstream(Path("config.textproto")) << PrintTextConfig(config);
+  }
+  std::string Path(const std::string& name) const { return folder_.File(name); }
+
+  std::vector<std::string> Train(const std::string& run, const std::string& scheme,
+                                 std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {
+        "train",   "--config",     Path("config.textproto"),
+        "--data",  TinyPictures(), "--output",
+        Path(run), "--set",        "dist.compression.scheme." + scheme};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return DogsVsCats(arguments);
+  }
+  static ProcessResult Run(int ranks, const std::vector<std::string>& train) {
+    return RunProcess(Launch(ranks, train));
+  }
+  // A run that is told to stop in the middle.
+  void RunUntilStopped(int ranks, const std::vector<std::string>& train) const {
+    ChildProcess job(Launch(ranks, train));
+    for (int steps = 0; steps < 12;) {
+      const auto line = job.ReadLine();
+      ASSERT_TRUE(line);
+      steps += line->find(" step ") != std::string::npos && line->find("loss") != std::string::npos
+                   ? 1
+                   : 0;
+    }
+    job.Signal(SIGTERM);
+    EXPECT_EQ(job.Wait().exit_code, 143);
+  }
+
+  const TempDir folder_;
+};
+
+TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
+  const std::vector<std::string> batch = {
+      "--set",
+      "train.batch=2",
+      "--set",
+      "train.log_every_steps=1",
+      "--set",
+      std::string("dist.compression.route=") + GetParam().route,
+  };
+  const ProcessResult whole = Run(4, Train("whole", GetParam().scheme, batch));
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.err, ContainsRegex("gradients: .* -> .* MB to each rank and step"));
+  EXPECT_THAT(whole.err, HasSubstr("as compressed and as it is: cosine"));
+  RunUntilStopped(4, Train("stopped", GetParam().scheme, batch));
+  std::vector<std::string> resume = batch;
+  resume.emplace_back("--resume");
+  const ProcessResult resumed = Run(4, Train("stopped", GetParam().scheme, resume));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(ReadTensors(Path("stopped/final.safetensors")),
+            ReadTensors(Path("whole/final.safetensors")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, CompressedRanksTest,
+                         testing::Values(SchemeAndRoute{"one_bit={}", "SHARDED"},
+                                         SchemeAndRoute{"power_sgd.rank=1", "GATHER"},
+                                         SchemeAndRoute{"qsgd={}", "GATHER"}),
+                         [](const auto& info) {
+                           const std::string name = info.param.scheme;
+                           return name.substr(0, name.find_first_of(".="));
+                         });
+
+TEST_F(CompressedRanksTest, AnotherNumberOfRanksGoesOn) {
+  const std::vector<std::string> batch = {"--set", "train.batch=2", "--set",
+                                          "train.log_every_steps=1"};
+  std::vector<std::string> resume = batch;
+  resume.emplace_back("--resume");
+  RunUntilStopped(4, Train("run", "one_bit={}", batch));
+  RunUntilStopped(2, Train("run", "one_bit={}", resume));
+  const ProcessResult alone = RunProcess(Train("run", "one_bit={}", resume));
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.err, HasSubstr("gradients that its ranks had not sent yet; this run drops"));
+}
+
+// A position beside every value is twice the bytes, at any speed of network and machine.
+TEST_F(CompressedRanksTest, WhatIsNotWorthItTravelsAsItIs) {
+  const ProcessResult result =
+      Run(2, Train("run", "top_k.density=1", {"--set", "dist.compression.fall_back=true"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no gradient is compressed"));
+  EXPECT_THAT(result.err, HasSubstr("encoding takes longer than what it saves"));
+}
+
+TEST_F(CompressedRanksTest, MomentumIsNotAppliedTwice) {
+  const ProcessResult twice = Run(2, Train("run", "dgc={}"));
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("dgc keeps the momentum itself"));
+  const ProcessResult once =
+      Run(2, Train("run", "dgc.momentum=0.9",
+                   {"--set", "optim.sgd.momentum=0", "--set", "optim.sgd.nesterov=false"}));
+  EXPECT_EQ(once.exit_code, 0) << once.err;
+}
+
+TEST_F(CompressedRanksTest, ANumberOutOfRangeIsShown) {
+  const ProcessResult result = Run(2, Train("run", "top_k.density=2"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("density is 2; it must be greater than 0 and at most 1"));
+}
+
+}  // namespace
+}  // namespace ringtail
