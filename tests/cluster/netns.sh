@@ -14,8 +14,9 @@
 #   -d 0ms      added to what a rank sends              "none": unlimited
 #
 # The program finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
-# RINGTAIL_TOKEN in its environment; its files are those of this machine. Exit status: that of the
-# first rank that failed. Everything is taken down at the end, however it comes.
+# RINGTAIL_TOKEN in its environment, and NETNS_SWITCH, the bridge's namespace, for programs that pull
+# plugs; its files are those of this machine. Exit status: that of the first rank that failed.
+# Everything is taken down at the end, however it comes.
 #
 # Needs root, and the Debian packages iproute2 and util-linux.
 set -euo pipefail
@@ -90,7 +91,7 @@ set_up
 token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 for ((rank = 0; rank < ranks; ++rank)); do
   RANK=$rank WORLD_SIZE=$ranks LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=10.77.0.1 \
-    MASTER_PORT=29500 RINGTAIL_TOKEN=$token \
+    MASTER_PORT=29500 RINGTAIL_TOKEN=$token NETNS_SWITCH="$name"sw \
     nsenter --net="/run/netns/$name-$rank" -- "$@" &
   pids+=($!)
 done
