@@ -15,7 +15,8 @@
 //   E sum_k b_k |g_k|^2 = B |G|^2 + N S          S     ~ (sum_k b_k |g_k|^2 - B |g|^2) / (N - 1)
 //   E            |g|^2  =   |G|^2 + S / B        |G|^2 ~ |g|^2 - S / B
 //
-// without bias for ranks of any sizes; with equal ones these are the paper's own equations.
+// without bias for ranks of any sizes, and whatever B a step has (optim/batch_growth.h); with equal
+// ranks these are the paper's own equations.
 // One step's numbers scatter widely, the second one even below 0, so both are averaged over the last
 // hundred steps or so before they are divided. Batch norm over each rank's own pictures makes ranks
 // differ a little more, and the noise scale a little larger, than it would be without.

@@ -82,6 +82,14 @@ double LearningRate(const OptimConfig& config, int64_t step, int64_t total_steps
          ScheduleFactor(config, place);
 }
 
+double RateReduction(const OptimConfig& config, int64_t step, int64_t total_steps,
+                     double steps_per_epoch) {
+  const Place place = PlaceOf(config, step, total_steps, steps_per_epoch);
+  // One cycle alone rises and falls; the others begin at 1 and go one way.
+  const bool rises = config.has_one_cycle() && place.fraction < config.one_cycle().rise_fraction();
+  return rises ? 1 : std::max(1.0, 1 / ScheduleFactor(config, place));
+}
+
 std::string DescribeSchedule(const OptimConfig& config) {
   std::string text;
   switch (config.schedule_case()) {

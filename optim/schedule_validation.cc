@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/field_check.h"
+#include "optim/batch_growth.h"
 #include "optim/batch_scaling.h"
 #include "optim/schedule.h"
 
@@ -56,6 +57,7 @@ Status ValidateSchedule(const OptimConfig& config, const ConfigSource* source) {
   RT_RETURN_IF_ERROR(FieldCheck(source, "optim").Positive("learning_rate", config.learning_rate()));
   RT_RETURN_IF_ERROR(ValidateWarmup(config.warmup(), source));
   RT_RETURN_IF_ERROR(ValidateBatchScaling(config, source));
+  RT_RETURN_IF_ERROR(ValidateBatchGrowth(config, source));
   switch (config.schedule_case()) {
     case OptimConfig::kConstant:
       return OkStatus();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tests/optim/test_arena.h"
@@ -199,6 +200,23 @@ TEST(ScheduleValidationTest, AcceptsTheEdgesOfTheRanges) {
         "warmup { epochs: 0 start_fraction: 1 }"}) {
     EXPECT_EQ(ValidationMessage(text), "") << text;
   }
+}
+
+TEST(ScheduleTest, ReductionIsHowMuchLowerThanThePeakWithoutWarmup) {
+  const auto reduction = [](const std::string& text, int64_t step) {
+    return RateReduction(ParseOptim("learning_rate: 0.4 " + text), step, kTotalSteps,
+                         kStepsPerEpoch);
+  };
+  for (const int64_t step : {0, 50, 199}) EXPECT_EQ(reduction("constant {}", step), 1);
+  EXPECT_EQ(reduction("warmup { epochs: 5 } constant {}", 3), 1);
+  EXPECT_EQ(reduction("step { every_epochs: 3 gamma: 0.5 }", 59), 1);
+  EXPECT_NEAR(reduction("step { every_epochs: 3 gamma: 0.5 }", 120), 4, kTolerance);
+  EXPECT_EQ(reduction("step { every_epochs: 3 gamma: 2 }", 120), 1);
+  EXPECT_NEAR(reduction("cosine {}", 100), 2, kTolerance);
+  EXPECT_EQ(reduction("polynomial {}", 200), std::numeric_limits<double>::infinity());
+  const std::string cycle = "one_cycle { rise_fraction: 0.5 start_fraction: 0.1 end_fraction: 0 }";
+  for (const int64_t step : {0, 30, 99, 100}) EXPECT_EQ(reduction(cycle, step), 1) << step;
+  EXPECT_NEAR(reduction(cycle, 150), 2, kTolerance);
 }
 
 }  // namespace
