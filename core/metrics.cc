@@ -64,6 +64,8 @@ std::string MetricsJson(const Metrics& m) {
   json["loss"] = m.loss;
   json["accuracy"] = m.accuracy;
   json["learning_rate"] = m.learning_rate;
+  json["batch"] = nullptr;
+  if (m.batch > 0) json["batch"] = m.batch;
   json["noise_scale"] = m.noise_scale;
   json["images_per_s"] = m.images_per_s;
   json["step_ms"] = m.step_ms;

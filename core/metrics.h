@@ -2,11 +2,11 @@
 // plots.
 //
 //   {"kind":"step","step":120,"epoch":0.96,"loss":0.61,"accuracy":0.67,"learning_rate":0.05,
-//    "noise_scale":null,"images_per_s":1180.2,"step_ms":54.2,"data_wait_ms":0.1,"forward_ms":17.9,
-//    "backward_ms":35.0,"exposed_comm_ms":0,"hidden_comm_ms":0,"comm_bytes":0,"encode_ms":0,
-//    "decode_ms":0,"ranks":null}
+//    "batch":64,"noise_scale":null,"images_per_s":1180.2,"step_ms":54.2,"data_wait_ms":0.1,
+//    "forward_ms":17.9,"backward_ms":35.0,"exposed_comm_ms":0,"hidden_comm_ms":0,"comm_bytes":0,
+//    "encode_ms":0,"decode_ms":0,"ranks":null}
 //
-// With several ranks, `loss`, `accuracy` and `images_per_s` are the world's, the times are those of
+// With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are those of
 // the rank that writes, and `ranks` has an object with the times and bytes of each.
 //
 // Every line has every key; what is not known, does not apply, or is not finite is null.
@@ -49,6 +49,7 @@ struct Metrics {
   double loss = kNoMetric;      // mean over the pictures of the step or evaluation
   double accuracy = kNoMetric;  // fraction of the same pictures
   double learning_rate = kNoMetric;
+  int64_t batch = 0;               // pictures of the step; 0: not known
   double noise_scale = kNoMetric;  // pictures (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;

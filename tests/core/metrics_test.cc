@@ -59,6 +59,7 @@ TEST(MetricsJson, HasExactlyTheKeysOfTheContractInTheirOrder) {
   metrics.loss = 0.25;
   metrics.accuracy = 0.75;
   metrics.learning_rate = 0.125;
+  metrics.batch = 64;
   metrics.noise_scale = 740;
   metrics.images_per_s = 1000;
   metrics.step_ms = 64;
@@ -69,12 +70,13 @@ TEST(MetricsJson, HasExactlyTheKeysOfTheContractInTheirOrder) {
                  .hidden_comm_ms = 2.5,
                  .comm_bytes = 1 << 30,
                  .encode_ms = 0.5};
-  EXPECT_EQ(MetricsJson(metrics),
-            R"({"kind":"step","step":120,"epoch":0.5,"loss":0.25,"accuracy":0.75,)"
-            R"("learning_rate":0.125,"noise_scale":740.0,"images_per_s":1000.0,"step_ms":64.0,)"
-            R"("data_wait_ms":0.0,"forward_ms":20.0,"backward_ms":40.0,"exposed_comm_ms":1.5,)"
-            R"("hidden_comm_ms":2.5,"comm_bytes":1073741824,"encode_ms":0.5,"decode_ms":0.0,)"
-            R"("ranks":null})");
+  EXPECT_EQ(
+      MetricsJson(metrics),
+      R"({"kind":"step","step":120,"epoch":0.5,"loss":0.25,"accuracy":0.75,)"
+      R"("learning_rate":0.125,"batch":64,"noise_scale":740.0,"images_per_s":1000.0,"step_ms":64.0,)"
+      R"("data_wait_ms":0.0,"forward_ms":20.0,"backward_ms":40.0,"exposed_comm_ms":1.5,)"
+      R"("hidden_comm_ms":2.5,"comm_bytes":1073741824,"encode_ms":0.5,"decode_ms":0.0,)"
+      R"("ranks":null})");
 }
 
 TEST(MetricsJson, TellsTheTimesOfEveryRank) {
@@ -93,10 +95,11 @@ TEST(MetricsJson, WhatIsNotKnownOrNotFiniteIsNull) {
   metrics.kind = Metrics::Kind::kEvaluation;
   metrics.loss = std::numeric_limits<double>::infinity();
   const json line = json::parse(MetricsJson(metrics));
-  EXPECT_EQ(line.size(), 18u);
+  EXPECT_EQ(line.size(), 19u);
   EXPECT_EQ(line["kind"], "evaluation");
   EXPECT_TRUE(line["loss"].is_null());
   EXPECT_TRUE(line["accuracy"].is_null());
+  EXPECT_TRUE(line["batch"].is_null());
   EXPECT_EQ(line["comm_bytes"], 0);
 }
 
