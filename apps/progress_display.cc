@@ -60,7 +60,7 @@ ProgressDisplay::ProgressDisplay(FILE* out, int log_every_steps)
 ProgressDisplay::~ProgressDisplay() { Finish(); }
 
 // On a terminal older steps fade, in a file each line stands for the steps since the last.
-void ProgressDisplay::Add(const Metrics& step) {
+void ProgressDisplay::Add(const Metrics& step, const TrainingPlan& plan) {
   const double keep = terminal_ ? 1 - 1 / kShownSteps : 1;
   const double seconds = step.step_ms / kMsPerSecond;
   steps_ = steps_ * keep + 1;
@@ -68,6 +68,7 @@ void ProgressDisplay::Add(const Metrics& step) {
   accuracy_sum_ = accuracy_sum_ * keep + step.accuracy;
   images_ = images_ * keep + step.images_per_s * seconds;
   seconds_ = seconds_ * keep + seconds;
+  work_ = work_ * keep + plan.WorkOf(step.step - 1);
   if (step.ranks.empty()) return;
   hidden_ms_ = hidden_ms_ * keep + step.own.hidden_comm_ms;
   exposed_ms_ = exposed_ms_ * keep + step.own.exposed_comm_ms;
@@ -78,18 +79,19 @@ ProgressView ProgressDisplay::View(const Metrics& step, const TrainingPlan& plan
   view.epoch = step.epoch;
   view.step = step.step;
   view.total_steps = plan.total_steps();
-  view.total_epochs = plan.EpochAt(plan.total_steps());
+  // Where the batch grows, the last step may end within an epoch.
+  view.total_epochs = std::round(plan.EpochAt(plan.total_steps()) * 100) / 100;
   view.loss = loss_sum_ / steps_;
   view.accuracy = accuracy_sum_ / steps_;
   view.images_per_s = images_ / seconds_;
   view.exposed_comm_ms = exposed_ms_ / steps_;
   view.comm_ms = (hidden_ms_ + exposed_ms_) / steps_;
-  view.seconds_left = plan.WorkLeft(step.step) * seconds_ / steps_;
+  view.seconds_left = plan.WorkLeft(step.step) * seconds_ / work_;
   return view;
 }
 
 void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
-  Add(step);
+  Add(step, plan);
   const bool last = step.step == plan.total_steps();
   if (terminal_) {
     if (!last && bar_shown_ && since_drawn_.Seconds() < kRedrawSeconds) return;
@@ -100,8 +102,14 @@ void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
   } else {
     if (!last && step.step % log_every_steps_ != 0) return;
     fmt::print(out_, "{}\n", ProgressPlainLine(View(step, plan)));
-    steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = hidden_ms_ = exposed_ms_ = 0;
+    steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = work_ = hidden_ms_ = exposed_ms_ = 0;
   }
+  std::fflush(out_);
+}
+
+void ProgressDisplay::OnBatchGrowth(const std::string& what) {
+  ClearBar();
+  fmt::print(out_, "{}\n", what);
   std::fflush(out_);
 }
 

@@ -1,11 +1,12 @@
 // Shows a training run to people, on standard output.
 //
-// On a terminal one line that is drawn anew, and a line for each evaluation:
+// On a terminal one line that is drawn anew, and a line for each evaluation and each growth of the
+// batch:
 //   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
 // With several ranks also how long a step communicates: "comm 31 ms (4 not hidden)".
 // Otherwise (a file, a pipe) a plain line every `log_every_steps` steps. Loss, accuracy and rate
 // are means since the last line (terminal: over the last kShownSteps steps or so). The time left
-// takes the sizes of later phases into account, not the evaluations.
+// takes the sizes of later phases and batches into account, not the evaluations.
 // State: sums since the last line. Thread-safety: one thread. Cost: a few additions per step.
 #ifndef RINGTAIL_APPS_PROGRESS_DISPLAY_H_
 #define RINGTAIL_APPS_PROGRESS_DISPLAY_H_
@@ -42,11 +43,12 @@ class ProgressDisplay : public TrainingObserver {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void OnStep(const Metrics& step, const TrainingPlan& plan) override;
+  void OnBatchGrowth(const std::string& what) override;
   void OnEvaluation(const Metrics& evaluation, bool best_so_far) override;
   void Finish();  // leaves the last line standing
 
  private:
-  void Add(const Metrics& step);
+  void Add(const Metrics& step, const TrainingPlan& plan);
   void ClearBar();
   ProgressView View(const Metrics& step, const TrainingPlan& plan) const;
 
@@ -56,6 +58,7 @@ class ProgressDisplay : public TrainingObserver {
   bool bar_shown_ = false;
   Stopwatch since_drawn_;
   double steps_ = 0, loss_sum_ = 0, accuracy_sum_ = 0, images_ = 0, seconds_ = 0;
+  double work_ = 0;  // of the same steps, as the plan counts it
   double hidden_ms_ = 0, exposed_ms_ = 0;
 };
 

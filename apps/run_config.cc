@@ -31,6 +31,18 @@ Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
                       "dgc keeps the momentum itself (dgc { momentum: 0.9 }): the optimizer must "
                       "be sgd with momentum: 0");
 }
+
+// Its bound is for sums over a fixed number of samples.
+Status ValidateClippingBeforeGrowth(const RunConfig& config, const ConfigSource& source) {
+  const DgcScheme* dgc = FindDgc(config.dist().compression());
+  if (dgc == nullptr || dgc->clip_norm() == 0 || !config.optim().has_batch_growth()) {
+    return OkStatus();
+  }
+  return source.Error("dist.compression",
+                      "dgc with a clip_norm does not know of a batch that grows: set clip_norm to "
+                      "0, or leave optim.batch_growth away");
+}
+
 Status ValidateRanges(const LoadedConfig& loaded) {
   const RunConfig& config = loaded.config;
   const ConfigSource& source = loaded.source;
@@ -42,6 +54,7 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   RT_RETURN_IF_ERROR(ValidateDataConfig(config.data(), &source, "data"));
   RT_RETURN_IF_ERROR(ValidateDistConfig(config.dist(), &source));
   RT_RETURN_IF_ERROR(ValidateMomentum(config, source));
+  RT_RETURN_IF_ERROR(ValidateClippingBeforeGrowth(config, source));
   return ValidateOptimConfig(config.optim(), source);
 }
 

@@ -21,6 +21,7 @@
 #include "apps/world_session.h"
 #include "core/logging.h"
 #include "layers/net.h"
+#include "optim/batch_growth.h"
 #include "optim/schedule.h"
 
 namespace ringtail {
@@ -132,6 +133,11 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
              DescribeSchedule(trainer.optim().config), trainer.plan().total_steps());
   if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
   for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
+  const TrainingPlan& plan = trainer.plan();
+  const GrowthReport growth =
+      ReportGrowth(trainer.optim().config, plan.growth_run(), plan.stages(), plan.total_steps());
+  if (!growth.summary.empty()) fmt::print("{}\n", growth.summary);
+  for (const std::string& warning : growth.warnings) LogWarning(warning);
   for (const BadPicture& bad : data.bad) {
     LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
   }

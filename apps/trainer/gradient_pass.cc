@@ -31,7 +31,9 @@ StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const
 
 GradientPass::GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net)
     : model_(model), options_(options), net_(std::move(net)) {
-  if (options.parts > 1) sum_ = AlignedBuffer(model->arena().grads().size_bytes());
+  if (options_.global_batch == 0) options_.global_batch = options_.batch;
+  if (options.parts > 1 || options.most_batches > 1)
+    sum_ = AlignedBuffer(model->arena().grads().size_bytes());
 }
 
 BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
@@ -40,33 +42,40 @@ BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
   return {batch.images + part * rows * row_floats, batch.labels.subspan(part * rows, rows)};
 }
 
-StepContext GradientPass::Context(int64_t step, int64_t part) const {
+StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
   StepContext context;
   context.seed = options_.seed;
-  context.step = static_cast<uint64_t>(step);
+  context.step = static_cast<uint64_t>(place.step);
   context.ranks = options_.ranks;
-  context.first_sample = options_.first_sample + part * (options_.batch / options_.parts);
+  context.first_sample = place.index * options_.global_batch + options_.first_sample +
+                         part * (options_.batch / options_.parts);
   return context;
 }
 
 // Backward overwrites the gradients, so the sum of earlier parts lives beside them until the last.
-LossResult GradientPass::Run(const BatchView& batch, int64_t step, GradientListener* listener) {
-  LossResult total;
-  times_ = {};
+LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
+                             GradientListener* listener) {
+  RT_CHECK(place.index < place.count && place.count <= options_.most_batches,
+           "more batches than the pass was made for");
+  if (place.index == 0) {
+    total_ = {};
+    times_ = {};
+  }
   const std::span<float> sum = sum_.floats();
   for (int64_t part = 0; part < options_.parts; ++part) {
-    const bool first = part == 0, last = part + 1 == options_.parts;
+    const bool first = place.index == 0 && part == 0;
+    const bool last = place.index + 1 == place.count && part + 1 == options_.parts;
     Stopwatch watch;
     LossResult loss;
     {
       const ScopedSpan span("forward", "step");
-      loss = net_->Forward(Part(batch, part), Context(step, part));
+      loss = net_->Forward(Part(batch, part), Context(place, part));
     }
     times_.forward_seconds += watch.Restart();
-    total.loss_sum += loss.loss_sum;
-    total.correct += loss.correct;
-    total.count += loss.count;
-    if (last && listener != nullptr) listener->OnLoss(total);
+    total_.loss_sum += loss.loss_sum;
+    total_.correct += loss.correct;
+    total_.count += loss.count;
+    if (last && listener != nullptr) listener->OnLoss(total_);
     const ScopedSpan span("backward", "step");
     net_->Backward([&](const Parameter& p) {
       if (!first) AddTo(sum.subspan(p.offset, p.elements), p.grad());
@@ -75,17 +84,17 @@ LossResult GradientPass::Run(const BatchView& batch, int64_t step, GradientListe
     });
     times_.backward_seconds += watch.Restart();
   }
-  return total;
+  return total_;
 }
 
-std::string GradientPass::DescribeNonFinite(const BatchView& batch, int64_t step) {
+std::string GradientPass::DescribeNonFinite(const BatchView& batch, const StepBatch& place) {
   const std::span<float> buffers = model_->arena().buffer_values();
   const std::vector<float> saved(buffers.begin(), buffers.end());
   Status found = OkStatus();
   for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
     // The gradients are a sum over parts or ranks: compute this part's own again.
     // Without the other ranks, who may find what they look for in another layer.
-    StepContext context = Context(step, part);
+    StepContext context = Context(place, part);
     context.ranks = nullptr;
     net_->Forward(Part(batch, part), context);
     net_->Backward();

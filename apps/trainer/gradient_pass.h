@@ -1,12 +1,14 @@
-// The gradient of one batch, computed in one or several parts (gradient accumulation).
+// The gradient of an optimizer step: of one batch or several, each computed in one or several parts
+// (gradient accumulation).
 //
-//   grads = sum over the samples of the batch of d loss / d weights
+//   grads = sum over the samples of all batches of the step of d loss / d weights
 //
-// The batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
+// A batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
 // the sums are added up: the memory of one part, the gradient of the whole. Dropout is keyed by the
-// row's place in the batch of all ranks, so parts and ranks change nothing, except in batch norm,
+// row's place in the batches of all ranks, so parts and ranks change nothing, except in batch norm,
 // whose statistics are each part's and, without `ranks`, each rank's own. Rows with label -1 count nowhere.
-// State: a second gradient block only if parts > 1. Thread-safety: the trainer thread only.
+// State: between the batches of a step what they add up to; a second gradient block only if there
+// are several parts or batches. Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
 #define RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
 
@@ -20,12 +22,12 @@
 
 namespace ringtail {
 
-// Who wants to know, while a batch is computed, what is final: to send it on meanwhile.
+// Who wants to know, while a step is computed, what is final: to send it on meanwhile.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
-  virtual void OnLoss(const LossResult& loss) = 0;  // of the whole batch, before its last backward
-  // The gradient over the whole batch is in place; once per parameter, in the arena's order.
+  virtual void OnLoss(const LossResult& loss) = 0;  // of the whole step, before its last backward
+  // The gradient over the whole step is in place; once per parameter, in the arena's order.
   virtual void OnReady(const Parameter& parameter) = 0;
 };
 
@@ -33,25 +35,36 @@ struct PassTimes {
   double forward_seconds = 0, backward_seconds = 0;
 };
 
+// Which batch of which optimizer step.
+struct StepBatch {
+  int64_t step = 0;
+  int64_t index = 0, count = 1;  // of the batches of this step; they come in order
+};
+
 class GradientPass {
  public:
   struct Options {
     int64_t batch = 64, parts = 1;  // parts divides batch
+    int64_t most_batches = 1;       // of a step
     int64_t image_size = 128;
     uint64_t seed = 1;
     int64_t first_sample = 0;  // of the global batch that row 0 is
+    int64_t global_batch = 0;  // rows of all ranks; 0: there is one
     RankSum* ranks = nullptr;  // batch norm takes the statistics of all ranks; null: its own
   };
 
   static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);
 
-  // `batch` has options.batch rows; `listener` may be null.
-  LossResult Run(const BatchView& batch, int64_t step, GradientListener* listener = nullptr);
-  PassTimes times() const { return times_; }  // of the last Run
+  // `batch` has options.batch rows; `listener` may be null. Returns the sums over the step so far;
+  // they and the gradients are complete with its last batch.
+  LossResult Run(const BatchView& batch, const StepBatch& place,
+                 GradientListener* listener = nullptr);
+  PassTimes times() const { return times_; }  // of the step so far
 
-  // After a Run with a loss or gradient that is not finite: one sentence that says where it began;
-  // empty if these rows have no part in it. Running statistics stay as they are; gradients are lost.
-  std::string DescribeNonFinite(const BatchView& batch, int64_t step);
+  // After a step with a loss or gradient that is not finite, for each of its batches: one sentence
+  // that says where it began; empty if these rows have no part in it. Running statistics stay as
+  // they are; gradients are lost.
+  std::string DescribeNonFinite(const BatchView& batch, const StepBatch& place);
 
   const Options& options() const { return options_; }
   const Net& net() const { return *net_; }
@@ -59,12 +72,13 @@ class GradientPass {
  private:
   GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net);
   BatchView Part(const BatchView& batch, int64_t part) const;
-  StepContext Context(int64_t step, int64_t part) const;
+  StepContext Context(const StepBatch& place, int64_t part) const;
 
   Model* model_;
   Options options_;
   std::unique_ptr<Net> net_;
   AlignedBuffer sum_;  // of the parts so far
+  LossResult total_;   // of the step so far, as are the times
   PassTimes times_;
 };
 

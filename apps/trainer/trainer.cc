@@ -22,7 +22,7 @@ TrainingWorld* Alone() {
   return &alone;
 }
 
-StatusOr<int64_t> StepsPerEpoch(int64_t global_batch, const TrainingData& data) {
+StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data) {
   const auto pictures = static_cast<int64_t>(data.split.train.size());
   if (pictures >= global_batch) return pictures / global_batch;
   return InvalidArgument(
@@ -74,17 +74,27 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
   RT_RETURN_IF_ERROR(
       world->Agree("the list of pictures", fmt::format("{:016x}", data->fingerprint)));
   RT_ASSIGN_OR_RETURN(const BatchShare share, ShareBatch(batch, config.train(), world));
-  RT_ASSIGN_OR_RETURN(const int64_t steps_per_epoch, StepsPerEpoch(share.global_batch, *data));
+  RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(share.global_batch, *data));
+  RT_ASSIGN_OR_RETURN(const int64_t most_batches,
+                      MostBatches(config.optim(), share.global_batch,
+                                  static_cast<int64_t>(data->split.train.size())));
+  ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
+                                                    .global = share.global_batch,
+                                                    .steps_per_epoch = batches_per_epoch});
+  TrainingPlan plan(config, batches_per_epoch,
+                    {.optim = optim.config,
+                     .pictures_per_batch = share.global_batch,
+                     .most_batches = most_batches});
   RT_ASSIGN_OR_RETURN(
       auto state, TrainingState::Create(std::move(model), config.optim(), config.train().seed()));
   return std::unique_ptr<Trainer>(new Trainer(config, data, directory, observer, world,
-                                              std::move(state), share,
-                                              TrainingPlan(config, steps_per_epoch)));
+                                              std::move(state), share, std::move(optim),
+                                              std::move(plan)));
 }
 
 Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
                  TrainingObserver* observer, TrainingWorld* world, TrainingState state,
-                 const BatchShare& share, TrainingPlan plan)
+                 const BatchShare& share, ScaledOptim optim, TrainingPlan plan)
     : config_(std::move(config)),
       data_(data),
       directory_(directory),
@@ -92,10 +102,8 @@ Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* direc
       world_(world),
       state_(std::move(state)),
       share_(share),
+      optim_(std::move(optim)),
       plan_(std::move(plan)),
-      optim_(ScaleToBatch(config_.optim(), {.rank = config_.train().batch(),
-                                            .global = share.global_batch,
-                                            .steps_per_epoch = plan_.steps_per_epoch()})),
       exchange_(world, &state_.model()->arena(), share, config_.dist()),
       sum_(world) {}
 
@@ -172,6 +180,7 @@ StatusOr<TrainingOutcome> Trainer::RunSteps() {
     if (stop) return StoppedBy(Signal(), state_.progress, plan_.total_steps(), saved_step_);
     if (IsFinished()) break;
     RT_RETURN_IF_ERROR(EnterPhase());
+    TellOfGrowth();
     RT_RETURN_IF_ERROR(TrainStep().Annotate(fmt::format("in step {}", step() + 1)));
     if (!not_finite_.empty()) return NotFinite(not_finite_, state_.progress, saved_step_);
   }
@@ -215,9 +224,11 @@ StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_s
   const bool together = config_.dist().sync_batch_norm() && !world_->alone();
   return GradientPass::Create(state_.model(), {.batch = share_.batch,
                                                .parts = train.accumulation(),
+                                               .most_batches = plan_.stages().back().batches,
                                                .image_size = image_size,
                                                .seed = train.seed(),
                                                .first_sample = share_.first_row,
+                                               .global_batch = share_.global_batch,
                                                .ranks = together ? &sum_ : nullptr});
 }
 
@@ -238,9 +249,21 @@ Status Trainer::EnterPhase() {
   options.global_batch = share_.global_batch;
   RT_ASSIGN_OR_RETURN(loader_, DataLoader::Create(data_->dataset.get(), data_->split.train,
                                                   config_.data(), options));
-  RT_CHECK(loader_->steps_per_epoch() == plan_.steps_per_epoch(), "loader and plan disagree");
-  loader_->Seek(step() / plan_.steps_per_epoch(), step() % plan_.steps_per_epoch());
+  RT_CHECK(loader_->steps_per_epoch() == plan_.batches_per_epoch(), "loader and plan disagree");
+  SeekTo(step());
   return OkStatus();
+}
+
+// The loader's next batch is the first of this step.
+void Trainer::SeekTo(int64_t step) {
+  const int64_t batch = plan_.BatchesBefore(step), per_epoch = plan_.batches_per_epoch();
+  loader_->Seek(batch / per_epoch, batch % per_epoch);
+}
+
+void Trainer::TellOfGrowth() {
+  const size_t stage = plan_.StageBeginningAt(step());
+  if (stage == 0 || observer_ == nullptr) return;
+  observer_->OnBatchGrowth(DescribeStage(optim_.config, plan_.growth_run(), plan_.stages(), stage));
 }
 
 // Several ranks stop together, after the step in which the first was told to.

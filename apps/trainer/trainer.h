@@ -1,14 +1,16 @@
 // Trainer: one run, from its first step or from a checkpoint to its end, alone or as one of several
 // ranks.
 //
-//   gradient of the batch -> sum over ranks -> mean -> clip -> optimizer step -> average
+//   gradient of the step's batches -> sum over ranks -> mean -> clip -> optimizer step -> average
 //   after a step, if due:  evaluate,  checkpoint,  notice a signal
 //
 // Everything is a function of (config, pictures, step): a run that was killed at any instant and
 // resumed ends with the same bits as one that was left alone.
 // N ranks train as one machine with a batch N times larger: each computes its rows of the global
-// batch, gradients are added up while backward goes on, and every rank makes the same step. Rank 0
-// alone writes; the others have no RunDirectory.
+// batch, gradients are added up while backward goes on, and every rank makes the same step. Where
+// the batch grows (optim/batch_growth.h), a step takes several global batches one after the other,
+// and what travels with the last one is the sum over all. Rank 0 alone writes; the others have no
+// RunDirectory.
 // A loss or gradient that is not finite never reaches the weights: by train.on_nan the run stops
 // and names the layer, or leaves the step out (at most kMaxSkippedInARow times running).
 // A checkpoint that cannot be written is a warning; only final.safetensors must be.
@@ -73,18 +75,18 @@ class Trainer {
 
   const TrainingState& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
-  const BatchShare& share() const { return share_; }
+  const BatchShare& share() const { return share_; }   // of a batch that has not grown
   const ScaledOptim& optim() const { return optim_; }  // for the batch of all ranks
 
  private:
   Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
           TrainingObserver* observer, TrainingWorld* world, TrainingState state,
-          const BatchShare& share, TrainingPlan plan);
+          const BatchShare& share, ScaledOptim optim, TrainingPlan plan);
 
   struct StepResult {
+    LossResult loss;           // of all ranks
     double wait_seconds = 0;   // for pictures
-    double samples = 0;        // of all ranks
-    double gradient_norm = 0;  // of their mean gradient
+    double gradient_norm = 0;  // of the mean gradient over all ranks
   };
 
   Status Begin();
@@ -93,9 +95,13 @@ class Trainer {
   Status PreparePhases();
   StatusOr<std::unique_ptr<GradientPass>> CreateGradients(int64_t image_size);
   Status EnterPhase();
+  void TellOfGrowth();
   Status TrainStep();
-  Status HandleNonFinite(const BatchView& batch);
-  StatusOr<std::string> WhereNotFinite(const BatchView& batch);
+  StatusOr<StepResult> ComputeGradients();
+  void SeekTo(int64_t step);
+  Status HandleNonFinite();
+  StatusOr<std::string> WhereNotFinite();
+  StatusOr<std::string> WhereNotFiniteHere();
   Status FinishStep(Metrics metrics, const StepResult& result, const Stopwatch& watch);
   void AddToNoiseScale(const StepResult& result, std::span<const RankStep> ranks);
   int Signal() const;
@@ -121,8 +127,8 @@ class Trainer {
   TrainingWorld* const world_;
   TrainingState state_;
   const BatchShare share_;
-  const TrainingPlan plan_;
   const ScaledOptim optim_;
+  const TrainingPlan plan_;
   StepExchange exchange_;
   GradientCompression::Saved saved_compression_;      // what Resume has read
   std::unique_ptr<GradientCompression> compression_;  // null: none
@@ -137,7 +143,8 @@ class Trainer {
   std::string not_finite_;             // where, once the run has to stop for it
 };
 
-// The batch over all ranks of the run that wrote the checkpoint; 0 if it does not say.
+// The batch over all ranks of the run that wrote the checkpoint, before it has grown; 0 if it does
+// not say.
 int64_t GlobalBatchOf(const Checkpoint& checkpoint);
 
 }  // namespace ringtail

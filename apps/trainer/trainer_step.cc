@@ -9,7 +9,6 @@
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
 #include "core/trace.h"
-#include "optim/schedule.h"
 
 namespace ringtail {
 namespace {
@@ -18,28 +17,43 @@ constexpr double kMsPerSecond = 1e3;
 
 }  // namespace
 
+// Sums over every batch of the step and every rank.
+StatusOr<Trainer::StepResult> Trainer::ComputeGradients() {
+  Progress* const progress = world_->progress();
+  StepResult result;
+  const int64_t batches = plan_.BatchesOf(step());
+  for (int64_t index = 0; index < batches; ++index) {
+    progress->Enter(Phase::kDataWait);
+    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+    result.wait_seconds += loaded.wait_seconds;
+    progress->Enter(Phase::kForward);
+    result.loss = gradients_->Run({loaded.images, loaded.labels},
+                                  {.step = step(), .index = index, .count = batches}, &exchange_);
+  }
+  RT_RETURN_IF_ERROR(exchange_.Finish(&result.loss));
+  return result;
+}
+
 Status Trainer::TrainStep() {
   const Stopwatch watch;
   ParameterArena& arena = state_.model()->arena();
-  const OptimConfig& optim = optim_.config;
 
   world_->progress()->BeginStep(step() + 1);
-  world_->progress()->Enter(Phase::kDataWait);
   const ScopedSpan step_span("step", "step");
-  RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
-  world_->progress()->Enter(Phase::kForward);
-  const BatchView batch = {loaded.images, loaded.labels};
   buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
   if (compression_ != nullptr) compression_->BeginStep(step(), plan_.EpochAt(step()));
-  LossResult loss = gradients_->Run(batch, step(), &exchange_);
-  RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
+  RT_ASSIGN_OR_RETURN(StepResult result, ComputeGradients());
   world_->progress()->Enter(Phase::kUpdate);
+  const LossResult& loss = result.loss;
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
-  const double norm = GradientNorm(arena, mean);
-  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return HandleNonFinite(batch);
-  const double rate = LearningRate(optim, step(), plan_.total_steps(),
-                                   static_cast<double>(plan_.steps_per_epoch()));
-  state_.optimizer()->Step(step(), rate, mean * ClipFactor(norm, optim.clip_norm()));
+  result.gradient_norm = GradientNorm(arena, mean);
+  if (!std::isfinite(loss.loss_sum) || !std::isfinite(result.gradient_norm)) {
+    return HandleNonFinite();
+  }
+  const double rate = GrownRate(optim_.config, plan_.growth_run(), plan_.BatchesBefore(step()),
+                                plan_.BatchesOf(step()));
+  const double clip = ClipFactor(result.gradient_norm, optim_.config.clip_norm());
+  state_.optimizer()->Step(step(), rate, mean * clip);
   if (state_.average() != nullptr) state_.average()->Update(step());
   state_.progress.skipped_in_a_row = 0;
   ++state_.progress.step;
@@ -49,12 +63,9 @@ Status Trainer::TrainStep() {
   metrics.loss = loss.loss_sum * mean;
   metrics.accuracy = static_cast<double>(loss.correct) * mean;
   metrics.learning_rate = rate;
+  metrics.batch = loss.count;
   metrics.images_per_s = static_cast<double>(loss.count) / watch.Seconds();
-  return FinishStep(std::move(metrics),
-                    {.wait_seconds = loaded.wait_seconds,
-                     .samples = static_cast<double>(loss.count),
-                     .gradient_norm = norm},
-                    watch);
+  return FinishStep(std::move(metrics), result, watch);
 }
 
 // The roll call at the end of a step: who took how long, and whether anybody was told to stop.
@@ -101,15 +112,29 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
 void Trainer::AddToNoiseScale(const StepResult& result, std::span<const RankStep> ranks) {
   if (world_->alone() || compression_ != nullptr) return;
   NoiseScale::Step step{.ranks = world_->size(),
-                        .batch = result.samples,
+                        .batch = static_cast<double>(result.loss.count),
                         .squares = result.gradient_norm * result.gradient_norm};
   for (const RankStep& rank : ranks) step.rank_squares += rank.gradient_squares;
   noise_scale_.Add(step);
 }
 
+// What this rank finds in the batches of the step, which are loaded once more; empty: nothing.
+StatusOr<std::string> Trainer::WhereNotFiniteHere() {
+  const int64_t batches = plan_.BatchesOf(step());
+  std::string found;
+  SeekTo(step());
+  for (int64_t index = 0; index < batches && found.empty(); ++index) {
+    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+    found = gradients_->DescribeNonFinite({loaded.images, loaded.labels},
+                                          {.step = step(), .index = index, .count = batches});
+  }
+  SeekTo(step() + 1);
+  return found;
+}
+
 // The first rank that finds the cause among its own rows tells it.
-StatusOr<std::string> Trainer::WhereNotFinite(const BatchView& batch) {
-  const std::string own = gradients_->DescribeNonFinite(batch, step());
+StatusOr<std::string> Trainer::WhereNotFinite() {
+  RT_ASSIGN_OR_RETURN(const std::string own, WhereNotFiniteHere());
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world_->GatherText(own));
   const auto found =
       std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
@@ -120,13 +145,13 @@ StatusOr<std::string> Trainer::WhereNotFinite(const BatchView& batch) {
   return fmt::format("{}: {}", world_->Describe(static_cast<int>(found - all.begin())), *found);
 }
 
-Status Trainer::HandleNonFinite(const BatchView& batch) {
+Status Trainer::HandleNonFinite() {
   TrainingProgress& progress = state_.progress;
   // Batch norm has already mixed this batch into its running statistics: not the cause, an effect.
   std::copy(buffers_before_.begin(), buffers_before_.end(),
             state_.model()->arena().buffer_values().begin());
   if (compression_ != nullptr) compression_->Forget();
-  RT_ASSIGN_OR_RETURN(const std::string where, WhereNotFinite(batch));
+  RT_ASSIGN_OR_RETURN(const std::string where, WhereNotFinite());
   if (config_.train().on_nan() == TrainConfig::STOP) {
     not_finite_ = where;
     return OkStatus();

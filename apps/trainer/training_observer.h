@@ -2,6 +2,8 @@
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_OBSERVER_H_
 
+#include <string>
+
 #include "apps/trainer/training_plan.h"
 #include "core/metrics.h"
 
@@ -11,6 +13,8 @@ class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
   virtual void OnStep(const Metrics& /*step*/, const TrainingPlan& /*plan*/) {}
+  // Before the first step of a larger batch, in words (optim/batch_growth.h).
+  virtual void OnBatchGrowth(const std::string& /*what*/) {}
   virtual void OnEvaluation(const Metrics& /*evaluation*/, bool /*best_so_far*/) {}
 };
 

@@ -7,50 +7,88 @@
 
 namespace ringtail {
 
-TrainingPlan::TrainingPlan(const RunConfig& config, int64_t steps_per_epoch)
-    : steps_per_epoch_(steps_per_epoch) {
-  RT_CHECK(steps_per_epoch >= 1, "an epoch without steps");
+TrainingPlan::TrainingPlan(const RunConfig& config, int64_t batches_per_epoch,
+                           const PlanGrowth& growth)
+    : growth_run_{.pictures_per_batch = growth.pictures_per_batch,
+                  .batches_per_epoch = batches_per_epoch,
+                  .most_batches = growth.most_batches} {
+  RT_CHECK(batches_per_epoch >= 1, "an epoch without batches");
   const TrainConfig& train = config.train();
-  total_steps_ = std::max<int64_t>(1, StepAt(train.epochs()));
-  evaluation_interval_ = std::max<int64_t>(1, StepAt(train.evaluate_every_epochs()));
+  growth_run_.total_batches = std::max<int64_t>(1, BatchAt(train.epochs()));
+  stages_ = GrowthStages(growth.optim, growth_run_);
+  const GrowthStage& last = stages_.back();
+  const int64_t left = growth_run_.total_batches - last.first_batch;
+  total_steps_ = last.first_step + (2 * left + last.batches) / (2 * last.batches);
+  // Less than half a step would have been left for it.
+  if (last.first_step == total_steps_) stages_.pop_back();
+  evaluation_interval_ = std::max<int64_t>(1, BatchAt(train.evaluate_every_epochs()));
   checkpoint_interval_ = train.checkpoint_every_steps();
   phases_.push_back({0, config.data().image_size()});
   for (const PhaseConfig& phase : train.phase()) {
-    phases_.push_back({StepAt(phase.from_epoch()), phase.image_size()});
+    phases_.push_back({BatchAt(phase.from_epoch()), phase.image_size()});
   }
 }
 
-int64_t TrainingPlan::StepAt(double epoch) const {
-  constexpr double kNever = 1e15;  // a step that no run reaches, far from overflow
-  return std::llround(std::min(epoch * static_cast<double>(steps_per_epoch_), kNever));
+int64_t TrainingPlan::BatchAt(double epoch) const {
+  constexpr double kNever = 1e15;  // a batch that no run reaches, far from overflow
+  return std::llround(std::min(epoch * static_cast<double>(batches_per_epoch()), kNever));
+}
+
+const GrowthStage& TrainingPlan::StageOf(int64_t step) const {
+  const auto after =
+      std::find_if(stages_.begin() + 1, stages_.end(),
+                   [&](const GrowthStage& stage) { return stage.first_step > step; });
+  return *std::prev(after);
+}
+
+int64_t TrainingPlan::BatchesBefore(int64_t step) const {
+  const GrowthStage& stage = StageOf(step);
+  return stage.first_batch + (step - stage.first_step) * stage.batches;
+}
+
+int64_t TrainingPlan::BatchesOf(int64_t step) const { return StageOf(step).batches; }
+
+size_t TrainingPlan::StageBeginningAt(int64_t step) const {
+  const GrowthStage& stage = StageOf(step);
+  return stage.first_step == step ? static_cast<size_t>(&stage - stages_.data()) : 0;
 }
 
 const TrainingPlan::Phase& TrainingPlan::PhaseAt(int64_t step) const {
+  const int64_t batch = BatchesBefore(step);
   const auto after = std::find_if(phases_.begin(), phases_.end(),
-                                  [&](const Phase& phase) { return phase.first_step > step; });
+                                  [&](const Phase& phase) { return phase.first_batch > batch; });
   return *std::prev(after);
 }
 
 double TrainingPlan::EpochAt(int64_t step) const {
-  return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
+  return static_cast<double>(BatchesBefore(step)) / static_cast<double>(batches_per_epoch());
+}
+
+double TrainingPlan::WorkOfBatch(const Phase& phase) const {
+  const auto side = static_cast<double>(phase.image_size);
+  const auto unit = static_cast<double>(phases_.front().image_size);
+  return side * side / (unit * unit);
+}
+
+double TrainingPlan::WorkOf(int64_t step) const {
+  return static_cast<double>(BatchesOf(step)) * WorkOfBatch(PhaseAt(step));
 }
 
 double TrainingPlan::WorkLeft(int64_t step) const {
-  const auto pixels = [](const Phase& phase) {
-    return static_cast<double>(phase.image_size) * static_cast<double>(phase.image_size);
-  };
-  const double last_step = pixels(PhaseAt(std::max<int64_t>(step - 1, 0)));
+  const int64_t done = BatchesBefore(step), all = BatchesBefore(total_steps_);
   double work = 0;
   for (size_t i = 0; i < phases_.size(); ++i) {
-    const int64_t end = i + 1 < phases_.size() ? phases_[i + 1].first_step : total_steps_;
-    const int64_t steps = std::min(end, total_steps_) - std::max(phases_[i].first_step, step);
-    if (steps > 0) work += static_cast<double>(steps) * pixels(phases_[i]) / last_step;
+    const int64_t end = i + 1 < phases_.size() ? phases_[i + 1].first_batch : all;
+    const int64_t batches = std::min(end, all) - std::max(phases_[i].first_batch, done);
+    if (batches > 0) work += static_cast<double>(batches) * WorkOfBatch(phases_[i]);
   }
   return work;
 }
 
 bool TrainingPlan::EvaluationIsDue(int64_t step) const {
-  return step > 0 && (step % evaluation_interval_ == 0 || step >= total_steps_);
+  if (step <= 0) return false;
+  const auto passed = [&](int64_t steps) { return BatchesBefore(steps) / evaluation_interval_; };
+  return step >= total_steps_ || passed(step) > passed(step - 1);
 }
 
 bool TrainingPlan::CheckpointIsDue(int64_t step) const {

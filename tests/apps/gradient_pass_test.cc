@@ -45,8 +45,8 @@ class GradientPassTest : public testing::Test {
     const auto pass =
         GradientPass::Create(model_.get(), {.batch = kBatch, .parts = parts, .image_size = kSize})
             .value();
-    pass->Run(batch(), 3);  // the second run must not see the first
-    const LossResult loss = pass->Run(batch(), 4);
+    pass->Run(batch(), {.step = 3});  // the second run must not see the first
+    const LossResult loss = pass->Run(batch(), {.step = 4});
     const std::span<float> grads = model_->arena().grads();
     return {loss, {grads.begin(), grads.end()}};
   }
@@ -69,6 +69,41 @@ TEST_F(GradientPassTest, PartsAddUpToTheWholeBatch) {
   EXPECT_GT(*std::max_element(whole.grads.begin(), whole.grads.end()), 0.01F);
 }
 
+// As the ranks do it: rows 0 to 3 of each of two global batches of 4.
+TEST_F(GradientPassTest, BatchesOfAStepAddUpToOneLargeBatch) {
+  struct Listener : public GradientListener {
+    void OnLoss(const LossResult& loss) override { counts.push_back(loss.count); }
+    void OnReady(const Parameter& /*parameter*/) override { ++ready; }
+    std::vector<int64_t> counts;
+    size_t ready = 0;
+  };
+  const Result whole = Run(1);
+  for (const int64_t parts : {1, 2}) {
+    Listener listener;
+    const auto pass =
+        GradientPass::Create(
+            model_.get(),
+            {.batch = kBatch / 2, .parts = parts, .most_batches = 3, .image_size = kSize})
+            .value();
+    LossResult loss;
+    for (const int64_t step : {3, 4}) {
+      for (const int64_t index : {0, 1}) {
+        const int64_t first = index * kBatch / 2;
+        const BatchView half = {images_.floats().data() + first * 3 * kSize * kSize,
+                                std::span<const int32_t>(labels_).subspan(first, kBatch / 2)};
+        loss = pass->Run(half, {.step = step, .index = index, .count = 2}, &listener);
+      }
+    }
+    EXPECT_NEAR(loss.loss_sum, whole.loss.loss_sum, 1e-5 * whole.loss.loss_sum) << parts;
+    EXPECT_EQ(loss.correct, whole.loss.correct);
+    EXPECT_EQ(loss.count, kBatch);
+    EXPECT_THAT(model_->arena().grads(), testing::Pointwise(testing::FloatNear(2e-5F), whole.grads))
+        << parts;
+    EXPECT_THAT(listener.counts, testing::ElementsAre(kBatch, kBatch)) << "once per step";
+    EXPECT_EQ(listener.ready, 2 * model_->arena().parameters().size());
+  }
+}
+
 TEST_F(GradientPassTest, RowsWithoutASampleCountNowhere) {
   labels_ = {0, 1, -1, -1, -1, -1, 2, 1};
   EXPECT_EQ(Run(1).loss.count, 4);
@@ -82,8 +117,8 @@ TEST_F(GradientPassTest, NamesWhereNumbersStopBeingFinite) {
       GradientPass::Create(model_.get(), {.batch = kBatch, .parts = 2, .image_size = kSize})
           .value();
   model_->arena().FindParameter("fc.weight")->value()[0] = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(std::isfinite(pass->Run(batch(), 0).loss_sum));
-  EXPECT_THAT(pass->DescribeNonFinite(batch(), 0), testing::HasSubstr("fc"));
+  EXPECT_FALSE(std::isfinite(pass->Run(batch(), {}).loss_sum));
+  EXPECT_THAT(pass->DescribeNonFinite(batch(), {}), testing::HasSubstr("fc"));
 }
 
 TEST_F(GradientPassTest, NamesAPictureThatIsNotFinite) {
@@ -91,8 +126,8 @@ TEST_F(GradientPassTest, NamesAPictureThatIsNotFinite) {
       GradientPass::Create(model_.get(), {.batch = kBatch, .parts = 2, .image_size = kSize})
           .value();
   images_.floats().back() = std::numeric_limits<float>::quiet_NaN();  // in the second part
-  pass->Run(batch(), 0);
-  EXPECT_THAT(pass->DescribeNonFinite(batch(), 0), testing::HasSubstr("picture"));
+  pass->Run(batch(), {});
+  EXPECT_THAT(pass->DescribeNonFinite(batch(), {}), testing::HasSubstr("picture"));
 }
 
 }  // namespace

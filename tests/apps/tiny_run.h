@@ -35,7 +35,9 @@ class StepHook : public TrainingObserver {
   void OnEvaluation(const Metrics& evaluation, bool /*best_so_far*/) override {
     evaluations.push_back(evaluation);
   }
+  void OnBatchGrowth(const std::string& what) override { growths.push_back(what); }
   std::vector<double> losses;
+  std::vector<std::string> growths;
   std::vector<Metrics> evaluations;
 
  private:

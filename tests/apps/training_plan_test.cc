@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace ringtail {
 namespace {
 
@@ -61,8 +63,10 @@ TEST(TrainingPlanTest, WorkLeftCountsLaterPhasesByTheirPixels) {
   phase->set_image_size(256);
   const TrainingPlan plan(config, 10);
   EXPECT_DOUBLE_EQ(plan.WorkLeft(0), 20 + 10 * 4);
-  EXPECT_DOUBLE_EQ(plan.WorkLeft(20), 10 * 4);  // told in steps of 64 pixels, as the last one was
-  EXPECT_DOUBLE_EQ(plan.WorkLeft(21), 9);
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(20), 10 * 4);
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(21), 9 * 4);
+  EXPECT_DOUBLE_EQ(plan.WorkOf(19), 1);
+  EXPECT_DOUBLE_EQ(plan.WorkOf(20), 4);
 }
 
 TEST(TrainingPlanTest, APhaseFromTheBeginningReplacesTheDataSize) {
@@ -79,6 +83,83 @@ TEST(TrainingPlanTest, CheckpointsBetweenEvaluations) {
   EXPECT_FALSE(plan.CheckpointIsDue(0));
   EXPECT_FALSE(plan.CheckpointIsDue(4));
   EXPECT_TRUE(plan.CheckpointIsDue(5));
+}
+
+// The rate falls by 5 at epochs 2 and 3 of 4, which have 10 batches each: steps take 1, then 5, then
+// at most 7 batches.
+class GrownPlanTest : public testing::Test {
+ protected:
+  static TrainingPlan Plan(const RunConfig& config, int64_t most_batches = 7) {
+    OptimConfig optim;
+    optim.mutable_batch_growth();
+    optim.mutable_multi_step()->add_at_epochs(2);
+    optim.mutable_multi_step()->add_at_epochs(3);
+    optim.mutable_multi_step()->set_gamma(0.2);
+    return {config, 10, {.optim = optim, .pictures_per_batch = 8, .most_batches = most_batches}};
+  }
+};
+
+TEST_F(GrownPlanTest, StepsTakeMoreBatches) {
+  const TrainingPlan plan = Plan(Config(4, 1));
+  // 20 steps of one, 2 of five, 1 of seven; a second one would end further behind the end.
+  ASSERT_EQ(plan.total_steps(), 20 + 2 + 1);
+  EXPECT_EQ(plan.stages().size(), 3U);
+  const std::vector<int64_t> before = {19, 20, 25, 30, 37};
+  for (int64_t step = 19; step <= 23; ++step) {
+    EXPECT_EQ(plan.BatchesBefore(step), before.at(step - 19)) << step;
+  }
+  EXPECT_EQ(plan.BatchesOf(19), 1);
+  EXPECT_EQ(plan.BatchesOf(20), 5);
+  EXPECT_EQ(plan.BatchesOf(22), 7);
+  EXPECT_DOUBLE_EQ(plan.EpochAt(21), 2.5);
+  EXPECT_DOUBLE_EQ(plan.EpochAt(23), 3.7);
+  for (int64_t step = 0; step <= 23; ++step) {
+    EXPECT_EQ(plan.StageBeginningAt(step), step == 20 ? 1U : step == 22 ? 2U : 0U) << step;
+  }
+}
+
+TEST_F(GrownPlanTest, TheRunEndsWithTheStepWhoseEndIsNearest) {
+  EXPECT_EQ(Plan(Config(4.1, 1)).total_steps(), 20 + 2 + 2) << "of 41 batches 44, not 37";
+  // So short a last stage that it has no step.
+  const TrainingPlan plan = Plan(Config(3.3, 1));
+  EXPECT_EQ(plan.total_steps(), 20 + 2);
+  EXPECT_EQ(plan.stages().size(), 2U);
+  EXPECT_DOUBLE_EQ(plan.EpochAt(22), 3);
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(22), 0);
+}
+
+// A run with more epochs goes on as if it had had them from the beginning.
+TEST_F(GrownPlanTest, WhatHasBeenDoneDoesNotDependOnTheEnd) {
+  for (const double epochs : {1.5, 2.0, 2.2, 2.8, 3.0, 3.3, 4.0}) {
+    const TrainingPlan part = Plan(Config(epochs, 1)), whole = Plan(Config(6, 1));
+    for (int64_t step = 0; step <= part.total_steps(); ++step) {
+      EXPECT_EQ(part.BatchesBefore(step), whole.BatchesBefore(step)) << epochs << " " << step;
+    }
+    for (int64_t step = 0; step < part.total_steps(); ++step) {
+      EXPECT_EQ(part.BatchesOf(step), whole.BatchesOf(step)) << epochs << " " << step;
+    }
+  }
+}
+
+TEST_F(GrownPlanTest, EvaluatesAfterTheFirstStepThatReachesTheMark) {
+  const TrainingPlan plan = Plan(Config(6, 0.6));  // every 6 batches
+  std::vector<int64_t> due;
+  for (int64_t step = 0; step <= plan.total_steps(); ++step) {
+    if (plan.EvaluationIsDue(step)) due.push_back(plan.BatchesBefore(step));
+  }
+  EXPECT_EQ(due, (std::vector<int64_t>{6, 12, 18, 25, 30, 37, 44, 51, 58}));
+}
+
+TEST_F(GrownPlanTest, PhasesBeginWithAStep) {
+  RunConfig config = Config(4, 1);
+  config.mutable_train()->add_phase()->set_from_epoch(2.3);
+  config.mutable_train()->mutable_phase(0)->set_image_size(128);
+  const TrainingPlan plan = Plan(config);
+  EXPECT_EQ(plan.PhaseAt(20).image_size, 64) << "takes batches 20 to 24";
+  EXPECT_EQ(plan.PhaseAt(21).image_size, 128);
+  EXPECT_DOUBLE_EQ(plan.WorkOf(20), 5);
+  EXPECT_DOUBLE_EQ(plan.WorkOf(21), 5 * 4);
+  EXPECT_DOUBLE_EQ(plan.WorkLeft(21), 12 * 4);
 }
 
 }  // namespace
