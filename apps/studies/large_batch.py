@@ -3,6 +3,7 @@
 
   plain     the learning rate of the reference batch, whatever the batch
   scaled    times batch / reference, and warm-up from the reference's rate (Goyal et al. 2017)
+  grown     begins with the reference batch, and grows to the batch where the rate would fall (Smith et al. 2018)
   lars      a rate for each layer (You et al. 2017), times the square root; warm-up, polynomial decay
 
 Large batches are computed in parts (train.accumulation), which one machine does as several ranks would.
@@ -16,14 +17,24 @@ import study
 
 REFERENCE_BATCH = 64
 PART = 64  # pictures of a forward pass, so that batch norm sees the same at every batch size
+
+
+def in_parts(batch):
+    return [f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}']
+
+
 # 0.025 for 64 pictures is 0.1 for 256, the reference of Goyal et al.
 RECIPES = {
-    'plain': ['optim.learning_rate=0.025'],
-    'scaled': ['optim.learning_rate=0.025', 'optim.batch_scaling.rule=LINEAR',
-               f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3'],
-    'lars': ['optim.lars.trust=0.01', 'optim.learning_rate=0.35', 'optim.batch_scaling.rule=SQUARE_ROOT',
-             f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3',
-             'optim.polynomial.power=2'],
+    'plain': lambda batch: in_parts(batch) + ['optim.learning_rate=0.025'],
+    'scaled': lambda batch: in_parts(batch) + [
+        'optim.learning_rate=0.025', 'optim.batch_scaling.rule=LINEAR',
+        f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3'],
+    'grown': lambda batch: in_parts(REFERENCE_BATCH) + [
+        'optim.learning_rate=0.025', f'optim.batch_growth.max_batch={batch}'],
+    'lars': lambda batch: in_parts(batch) + [
+        'optim.lars.trust=0.01', 'optim.learning_rate=0.35', 'optim.batch_scaling.rule=SQUARE_ROOT',
+        f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3',
+        'optim.polynomial.power=2'],
 }
 
 
@@ -39,19 +50,19 @@ def main():
     parser.add_argument('--threads', type=int, default=os.cpu_count())
     args = parser.parse_args()
     recipes = args.recipes.split(',')
-    print('| batch | steps | ' + ''.join(recipe + ' | ' for recipe in recipes))
-    print('|---|---|' + '---|' * len(recipes), flush=True)
+    print('| batch | ' + ''.join(recipe + ': accuracy, steps | ' for recipe in recipes))
+    print('|---|' + '---|' * len(recipes), flush=True)
     for batch in map(int, args.batches.split(',')):
         cells = []
         for recipe in recipes:
-            overrides = [f'data.image_size={args.image_size}', 'train.phase=', f'train.evaluation_image_size={args.image_size * 3 // 2}',
+            overrides = [f'data.image_size={args.image_size}', 'train.phase=',
+                         f'train.evaluation_image_size={args.image_size * 3 // 2}',
                          'train.log_every_steps=1000000', 'optim.ema_decay=0', f'train.seed={args.seed}',
-                         f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}',
                          f'train.evaluation_batch={PART}', f'train.epochs={args.epochs}',
-                         f'train.evaluate_every_epochs={args.epochs}'] + RECIPES[recipe]
+                         f'train.evaluate_every_epochs={args.epochs}'] + RECIPES[recipe](batch)
             run = study.train(args, args.config, overrides, threads=args.threads)
-            cells.append(study.percent(run.accuracy()))
-        print(f'| {batch} | {len(run.steps)} | ' + ''.join(cell + ' | ' for cell in cells), flush=True)
+            cells.append(f'{study.percent(run.accuracy())}, {len(run.steps)}')
+        print(f'| {batch} | ' + ''.join(cell + ' | ' for cell in cells), flush=True)
 
 
 if __name__ == '__main__':
