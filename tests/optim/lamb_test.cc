@@ -5,17 +5,16 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/optim/reference_run.h"
 #include "tests/optim/test_arena.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kSteps = 5;
-constexpr double kGradScale = 0.25, kBeta1 = 0.8, kBeta2 = 0.95;
+constexpr double kFirstRate = 0.05, kBeta1 = 0.8, kBeta2 = 0.95;
 constexpr double kTolerance = 5e-6;  // a few roundings of f32 on numbers around 1
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
-
-double Rate(int64_t step) { return 0.05 / static_cast<double>(1 + step); }  // a rate that changes
 
 struct Case {
   const char* name;
@@ -28,24 +27,12 @@ class LambReferenceTest : public testing::TestWithParam<Case> {};
 
 TEST_P(LambReferenceTest, FollowsTheFormulaInDoublePrecision) {
   const Case& c = GetParam();
-  const auto arena = MakeTestArena();
-  const auto optimizer = MakeOptimizer(c.config, arena.get());
-  std::vector<ReferenceTensor> references;
-  for (const Parameter& p : arena->parameters()) references.emplace_back(p.value());
-  for (int64_t step = 0; step < kSteps; ++step) {
-    DrawGradients(step, arena.get());
-    optimizer->Step(step, Rate(step), kGradScale);
-    for (size_t k = 0; k < references.size(); ++k) {
-      const Parameter& p = arena->parameters()[k];
-      const bool vector = p.spec.kind == ParameterKind::kVector;
-      references[k].LambStep(p.grad(), kGradScale, step, Rate(step), kBeta1, kBeta2, c.epsilon,
-                             c.max_weight_norm, vector ? c.vector_decay : c.decay, !vector);
-      for (int64_t i = 0; i < p.elements; ++i) {
-        ASSERT_NEAR(p.value()[i], references[k].weight[i], kTolerance)
-            << p.spec.name << "[" << i << "] after step " << step;
-      }
-    }
-  }
+  ExpectFollowsReference(
+      c.config, kFirstRate, kTolerance, [&](const ReferenceStep& s, ReferenceTensor* tensor) {
+        tensor->LambStep(s.parameter.grad(), s.grad_scale, s.step, s.rate, kBeta1, kBeta2,
+                         c.epsilon, c.max_weight_norm, s.is_vector() ? c.vector_decay : c.decay,
+                         !s.is_vector());
+      });
 }
 
 INSTANTIATE_TEST_SUITE_P(

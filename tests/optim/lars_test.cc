@@ -4,16 +4,14 @@
 
 #include <cmath>
 
+#include "tests/optim/reference_run.h"
 #include "tests/optim/test_arena.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int kSteps = 5;
-constexpr double kGradScale = 0.25;
+constexpr double kFirstRate = 2;
 constexpr double kTolerance = 3e-6;  // a few roundings of f32 on numbers around 1
-
-double Rate(int64_t step) { return 2.0 / static_cast<double>(1 + step); }  // a rate that changes
 
 struct Case {
   const char* name;
@@ -26,24 +24,11 @@ class LarsReferenceTest : public testing::TestWithParam<Case> {};
 
 TEST_P(LarsReferenceTest, FollowsTheFormulaInDoublePrecision) {
   const Case& c = GetParam();
-  const auto arena = MakeTestArena();
-  const auto optimizer = MakeOptimizer(c.config, arena.get());
-  std::vector<ReferenceTensor> references;
-  for (const Parameter& p : arena->parameters()) references.emplace_back(p.value());
-  for (int64_t step = 0; step < kSteps; ++step) {
-    DrawGradients(step, arena.get());
-    optimizer->Step(step, Rate(step), kGradScale);
-    for (size_t k = 0; k < references.size(); ++k) {
-      const Parameter& p = arena->parameters()[k];
-      const bool vector = p.spec.kind == ParameterKind::kVector;
-      references[k].LarsStep(p.grad(), kGradScale, Rate(step), c.momentum, c.trust, c.epsilon,
-                             vector ? c.vector_decay : c.decay, !vector);
-      for (int64_t i = 0; i < p.elements; ++i) {
-        ASSERT_NEAR(p.value()[i], references[k].weight[i], kTolerance)
-            << p.spec.name << "[" << i << "] after step " << step;
-      }
-    }
-  }
+  ExpectFollowsReference(
+      c.config, kFirstRate, kTolerance, [&](const ReferenceStep& s, ReferenceTensor* tensor) {
+        tensor->LarsStep(s.parameter.grad(), s.grad_scale, s.rate, c.momentum, c.trust, c.epsilon,
+                         s.is_vector() ? c.vector_decay : c.decay, !s.is_vector());
+      });
 }
 
 // A trust, a decay and an epsilon so large that each shows where it stands in the ratio.
