@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/lane_sums.h"
+#include "dist/compression/kernels/sums.h"
 #include "dist/compression/largest.h"
 
 namespace ringtail {
@@ -32,6 +32,15 @@ StatusOr<int64_t> CountRows(std::span<const std::byte> bitmap, int64_t rows) {
     }
   }
   return count;
+}
+
+// All filters of a layer are equally long, and roots are in the order of their squares: sums choose
+// the filters that means would.
+float Importance(std::span<const float> filter, ImportantFiltersOptions::Norm norm) {
+  const int64_t n = std::ssize(filter);
+  return static_cast<float>(norm == ImportantFiltersOptions::Norm::kL1
+                                ? RT_KERNEL(SumAbs)(filter.data(), n)
+                                : RT_KERNEL(SumSquares)(filter.data(), n));
 }
 
 }  // namespace
@@ -83,12 +92,8 @@ void ImportantFiltersCodec::Encode(const GradientShape& shape, const CodecMoment
   static thread_local std::vector<int32_t> chosen;
   importance.clear();
   for (int64_t row = 0; row < shape.rows; ++row) {
-    const auto filter = gradient.subspan(row * shape.columns, shape.columns);
-    // All filters of a layer are equally long, and roots are in the order of their squares: sums
-    // choose the filters that means would.
-    importance.push_back(static_cast<float>(options_.norm == ImportantFiltersOptions::Norm::kL1
-                                                ? SumOfMagnitudes(filter)
-                                                : SumOfSquares(filter)));
+    importance.push_back(
+        Importance(gradient.subspan(row * shape.columns, shape.columns), options_.norm));
   }
   LargestPlaces(importance, RowsOf(shape, moment), &chosen);
   const std::span<std::byte> bitmap = payload.first(BitmapBytes(shape));

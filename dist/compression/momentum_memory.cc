@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/check.h"
 #include "core/lane_sums.h"
@@ -55,9 +56,11 @@ void MomentumMemory::Sent(const DgcCodec& codec, const GradientShape& shape,
   const StatusOr<DgcCodec::Entries> entries = codec.Open(shape, moment, payload);
   RT_CHECK(entries.ok(), entries.status().ToString());
   const SparseLayout layout = codec.LayoutOf(shape, moment);
+  static thread_local std::vector<float> values;
+  ReadValues(layout, entries.value().count, entries.value().bytes, &values);
   for (int64_t i = 0; i < entries.value().count; ++i) {
     const int32_t place = PlaceOf(layout, i, entries.value().bytes);
-    residual_[place] -= ValueOf(layout, i, entries.value().bytes);
+    residual_[place] -= values[i];
     if (options_.masking) velocity_[place] = 0;
   }
 }

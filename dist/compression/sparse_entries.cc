@@ -7,23 +7,28 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "dist/compression/narrow_float.h"
+#include "dist/compression/kernels/cast.h"
 
 namespace ringtail {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
-template <typename T>
-T Load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
-
-template <typename T>
-void Store(std::byte* to, T value) {
-  std::memcpy(to, &value, sizeof(T));
+// Values begin at a multiple of 4 bytes, since payloads begin at one of 8 (codec.h).
+void WriteValues(ValueFormat format, std::span<const float> values, std::byte* to) {
+  const int64_t n = std::ssize(values);
+  auto* const halves = reinterpret_cast<uint16_t*>(to);
+  switch (format) {
+    case ValueFormat::kFloat:
+      if (n > 0) std::memcpy(to, values.data(), values.size_bytes());
+      break;
+    case ValueFormat::kHalf:
+      RT_KERNEL(ToFp16)(values.data(), n, 1, halves);
+      break;
+    case ValueFormat::kBfloat16:
+      RT_KERNEL(ToBf16)(values.data(), n, halves);
+      break;
+  }
 }
 
 bool AllZero(std::span<const std::byte> bytes) {
@@ -50,24 +55,15 @@ void WriteEntries(const SparseLayout& layout, std::span<const float> a,
   RT_CHECK(count <= layout.capacity, "no more entries than there is room for");
   RT_CHECK(static_cast<int64_t>(to.size()) == layout.bytes(), "room for all entries");
   if (layout.capacity == 0) return;
-  std::byte* place = to.data();
-  std::byte* value = to.data() + 4 * layout.capacity;
-  std::memcpy(place, places.data(), 4 * count);
-  std::memset(place + 4 * count, 0, 4 * (layout.capacity - count));
-  for (int64_t i = 0; i < count; ++i, value += layout.value_bytes()) {
-    switch (layout.format) {
-      case ValueFormat::kFloat:
-        Store(value, a[places[i]]);
-        break;
-      case ValueFormat::kHalf:
-        Store(value, HalfFromFloat(a[places[i]]));
-        break;
-      case ValueFormat::kBfloat16:
-        Store(value, Bfloat16FromFloat(a[places[i]]));
-        break;
-    }
-  }
-  std::memset(value, 0, layout.value_bytes() * (layout.capacity - count));
+  // Codecs have no state, and the threads that encode live long: their scratch is used again.
+  static thread_local std::vector<float> values;
+  values.clear();
+  for (const int32_t place : places) values.push_back(a[place]);
+  const std::span<std::byte> head = to.first(4 * layout.capacity), tail = to.subspan(head.size());
+  if (count > 0) std::memcpy(head.data(), places.data(), places.size_bytes());
+  std::ranges::fill(head.subspan(4 * count), std::byte{0});
+  WriteValues(layout.format, values, tail.data());
+  std::ranges::fill(tail.subspan(layout.value_bytes() * count), std::byte{0});
 }
 
 Status CheckEntries(const SparseLayout& layout, int64_t count, int64_t elements,
@@ -96,27 +92,34 @@ Status CheckEntries(const SparseLayout& layout, int64_t count, int64_t elements,
 
 int32_t PlaceOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from) {
   RT_CHECK(entry < layout.capacity, "no more entries than there is room for");
-  return Load<int32_t>(&from[4 * entry]);
+  int32_t place;
+  std::memcpy(&place, &from[4 * entry], sizeof(place));
+  return place;
 }
 
-float ValueOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from) {
-  const std::byte* value = &from[4 * layout.capacity + layout.value_bytes() * entry];
+void ReadValues(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
+                std::vector<float>* values) {
+  values->assign(count, 0.0F);
+  const std::span<const std::byte> tail = from.subspan(4 * layout.capacity);
+  const auto* const halves = reinterpret_cast<const uint16_t*>(tail.data());
   switch (layout.format) {
     case ValueFormat::kFloat:
-      return Load<float>(value);
+      if (count > 0) std::memcpy(values->data(), tail.data(), sizeof(float) * count);
+      break;
     case ValueFormat::kHalf:
-      return FloatFromHalf(Load<uint16_t>(value));
+      RT_KERNEL(AddFp16)(halves, count, 1, values->data());
+      break;
     case ValueFormat::kBfloat16:
-      return FloatFromBfloat16(Load<uint16_t>(value));
+      RT_KERNEL(AddBf16)(halves, count, 1, values->data());
+      break;
   }
-  RT_CHECK(false, "every format has values");
 }
 
 void AddEntries(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
                 float scale, std::span<float> sum) {
-  for (int64_t i = 0; i < count; ++i) {
-    sum[PlaceOf(layout, i, from)] += scale * ValueOf(layout, i, from);
-  }
+  static thread_local std::vector<float> values;
+  ReadValues(layout, count, from, &values);
+  for (int64_t i = 0; i < count; ++i) sum[PlaceOf(layout, i, from)] += scale * values[i];
 }
 
 }  // namespace ringtail

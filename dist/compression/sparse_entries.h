@@ -5,7 +5,7 @@
 //   | 3 | 17 | 40 | 0.5 | -2.25 | 0.75 |                c = 3
 //
 // Places ascend strictly. Entries that are not used, at the end of both parts, are zero bytes.
-// Everything is little-endian; values of 16 bits are rounded as narrow_float.h says.
+// Everything is little-endian; values of 16 bits are rounded as kernels/cast.h says.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
 #define RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/status.h"
 
@@ -41,7 +42,9 @@ Status CheckEntries(const SparseLayout& layout, int64_t count, int64_t elements,
 
 // Of entries that have been checked, or written here.
 int32_t PlaceOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from);
-float ValueOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from);
+// The values of the first `count` entries, as float32.
+void ReadValues(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
+                std::vector<float>* values);
 
 // sum[place] += scale * value for all of them.
 void AddEntries(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
