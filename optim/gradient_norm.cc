@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/lane_sums.h"
 #include "core/parallel_for.h"
+#include "core/sum_of_squares.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {

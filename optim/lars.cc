@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/field_check.h"
-#include "core/lane_sums.h"
+#include "core/sum_of_squares.h"
 
 namespace ringtail {
 namespace {

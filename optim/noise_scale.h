@@ -21,7 +21,7 @@
 // hundred steps or so before they are divided. Batch norm over each rank's own pictures makes ranks
 // differ a little more, and the noise scale a little larger, than it would be without.
 // State: two averages, not in checkpoints: a run that resumes begins anew. Thread-safety: none.
-// Cost: |g_k|^2, a pass over this rank's gradients (core/lane_sums.h).
+// Cost: |g_k|^2, a pass over this rank's gradients (core/sum_of_squares.h).
 #ifndef RINGTAIL_OPTIM_NOISE_SCALE_H_
 #define RINGTAIL_OPTIM_NOISE_SCALE_H_
 

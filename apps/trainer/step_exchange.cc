@@ -1,6 +1,6 @@
 #include "apps/trainer/step_exchange.h"
 
-#include "core/lane_sums.h"
+#include "core/sum_of_squares.h"
 
 namespace ringtail {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/lane_sums.h"
+#include "core/sum_of_squares.h"
 
 namespace ringtail {
 

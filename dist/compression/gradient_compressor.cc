@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/lane_sums.h"
+#include "core/sum_of_squares.h"
 #include "dist/compression/error_feedback.h"
 
 namespace ringtail {

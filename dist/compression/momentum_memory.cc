@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/lane_sums.h"
+#include "core/sum_of_squares.h"
 
 namespace ringtail {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/lane_sums.h"
+#include "core/sum_of_squares.h"
 
 #include <gtest/gtest.h>
 
