@@ -25,8 +25,10 @@ Status ValidateOptimConfig(const OptimConfig& config, const ConfigSource& source
 // Momentum that is applied twice ruins a run without a word.
 Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
   if (FindDgc(config.dist().compression()) == nullptr) return OkStatus();
-  const bool sgd = !config.optim().has_adam() && !config.optim().has_adamw();
-  if (sgd && config.optim().sgd().momentum() == 0) return OkStatus();
+  const OptimConfig& optim = config.optim();
+  // Where no rule is given it is sgd (Optimizer::Create), with the default momentum.
+  const bool sgd = optim.has_sgd() || optim.rule_case() == OptimConfig::RULE_NOT_SET;
+  if (sgd && optim.sgd().momentum() == 0) return OkStatus();
   return source.Error("dist.compression",
                       "dgc keeps the momentum itself (dgc { momentum: 0.9 }): the optimizer must "
                       "be sgd with momentum: 0");

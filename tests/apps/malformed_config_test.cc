@@ -200,6 +200,11 @@ std::vector<Malformed> Runs() {
       {"step_of_zero", And("optim { step { every_epochs: 0 } }"), "every_epochs"},
       {"marks_fall", And("optim { multi_step { at_epochs: 3 at_epochs: 2 } }"), "at_epochs"},
       {"two_rules", And("optim { sgd {} adam {} }"), ""},
+      {"dgc_beside_momentum", And("dist { compression { scheme { dgc {} } } }"),
+       "must be sgd with momentum: 0"},
+      {"dgc_beside_lars",
+       And("optim { lars { momentum: 0 } } dist { compression { scheme { dgc {} } } }"),
+       "must be sgd with momentum: 0"},
   };
 }
 
