@@ -184,12 +184,12 @@ Status GradientCompressor::Reduce(Communicator* ranks, size_t index, std::span<f
 void GradientCompressor::AddMomentum(size_t parameter) {
   if (layers_[parameter].scheme.memory == MemoryKind::kMomentum) return;
   const std::span<float> sum = arena_->parameters()[parameter].grad();
-  const std::span<float> velocity = Slice(dense_momentum_, parameter);
-  const float m = options_.momentum.momentum;
-  for (size_t i = 0; i < sum.size(); ++i) {
-    velocity[i] = m * velocity[i] + sum[i];
-    sum[i] = options_.momentum.nesterov ? sum[i] + m * velocity[i] : velocity[i];
-  }
+  // Such a gradient has no place in momentum_ of its own: that is free, and zero before and after.
+  MomentumMemory memory(options_.momentum, Slice(dense_momentum_, parameter),
+                        Slice(momentum_, parameter));
+  memory.Add(sum);
+  std::ranges::copy(memory.residual(), sum.begin());
+  memory.SentAll();
 }
 
 void GradientCompressor::Read(const Bucket& bucket, std::span<const float> dense) {

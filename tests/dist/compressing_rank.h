@@ -56,7 +56,7 @@ class CompressingRank {
                                     .seed = 7,
                                     .dense_epochs = compression.dense_epochs(),
                                     .guard_every_steps = 1,
-                                    .momentum = {.momentum = Momentum(compression)}});
+                                    .momentum = Momentum(compression)});
   }
 
   // What rank `rank` finds for element i in a step.
@@ -93,9 +93,10 @@ class CompressingRank {
   std::unique_ptr<GradientCompressor> compressor;
 
  private:
-  static float Momentum(const CompressionConfig& config) {
+  static MomentumMemoryOptions Momentum(const CompressionConfig& config) {
     const DgcScheme* dgc = FindDgc(config);
-    return dgc != nullptr ? static_cast<float>(dgc->momentum()) : 0;
+    if (dgc == nullptr) return {};
+    return {.momentum = static_cast<float>(dgc->momentum()), .nesterov = dgc->nesterov()};
   }
 };
 

@@ -166,11 +166,16 @@ TEST(GradientCompressor, RulesGiveLayersSchemesOfTheirOwn) {
 }
 
 // With everything sent at once, what is left of Deep Gradient Compression is SGD without momentum
-// for large layers (their momentum is masked), and momentum for the others.
-TEST(GradientCompressor, DgcGivesDenseLayersTheirMomentum) {
+// for large layers (their momentum is masked; Nesterov's looks ahead by m g), and momentum for the
+// others.
+class DgcTest : public testing::TestWithParam<bool> {};
+
+TEST_P(DgcTest, GivesDenseLayersTheirMomentum) {
+  const bool nesterov = GetParam();
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
-    const std::string config = "scheme { dgc { density: 1 momentum: 0.5 } } min_elements: 100";
+    const std::string config = fmt::format(
+        "scheme {{ dgc {{ density: 1 momentum: 0.5 nesterov: {} }} }} min_elements: 100", nesterov);
     CompressingRank self(world[rank].get(), config, false);
     const Parameter &large = *self.arena->FindParameter("conv2.weight"),
                     &small = *self.arena->FindParameter("fc.bias");
@@ -178,15 +183,21 @@ TEST(GradientCompressor, DgcGivesDenseLayersTheirMomentum) {
     for (int step = 0; step < 5; ++step) {
       ASSERT_TRUE(self.Step(step).ok());
       for (int64_t i = 0; i < small.elements; ++i) {
-        velocity[i] = 0.5F * velocity[i] + self.SumOfGradients(step, small.offset + i);
-        ASSERT_NEAR(small.grad()[i], velocity[i], 1e-6);
+        const float gradient = self.SumOfGradients(step, small.offset + i);
+        velocity[i] = 0.5F * velocity[i] + gradient;
+        ASSERT_NEAR(small.grad()[i], nesterov ? gradient + 0.5F * velocity[i] : velocity[i], 1e-6);
       }
       for (int64_t i = 0; i < large.elements; ++i) {
-        ASSERT_NEAR(large.grad()[i], self.SumOfGradients(step, large.offset + i), 1e-6);
+        const float gradient = self.SumOfGradients(step, large.offset + i);
+        ASSERT_NEAR(large.grad()[i], nesterov ? 1.5F * gradient : gradient, 1e-6);
       }
     }
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(All, DgcTest, testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "nesterov" : "classic");
+});
 
 TEST(GradientCompressor, NothingIsCompressedInTheDenseEpochs) {
   const World world = MakeSharedMemoryWorld(2);
