@@ -34,7 +34,7 @@ Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) 
         fits = scheme.codec != nullptr;
         break;
       case 's':
-        fits = scheme.codec != nullptr && scheme.codec->divisible();
+        fits = scheme.can_shard();
         break;
       case 'k':
         fits = scheme.sketch != nullptr;
@@ -45,24 +45,6 @@ Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) 
   }
   return fits ? OkStatus()
               : DataLoss(fmt::format("'{}' in the checkpoint does not fit the network", kWaysKey));
-}
-
-// What a rank receives in a step for one gradient.
-int64_t ReceivedBytes(const GradientCompressor::Layer& layer, const GradientShape& shape,
-                      int world) {
-  const CodecMoment late{.epoch = 1e6};
-  if (layer.scheme.codec != nullptr) {
-    return layer.sharded ? ShardedBytes(*layer.scheme.codec, shape, late, world)
-                         : GatheredBytes(*layer.scheme.codec, shape, late, world);
-  }
-  int64_t floats = shape.elements();
-  if (layer.scheme.sketch != nullptr) {
-    floats = 0;
-    for (int round = 0; round < layer.scheme.sketch->rounds(); ++round) {
-      floats += layer.scheme.sketch->Floats(round);
-    }
-  }
-  return 2 * (world - 1) * floats * static_cast<int64_t>(sizeof(float)) / world;
 }
 
 }  // namespace
@@ -85,7 +67,7 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   if (world->leads()) ways = saved.ways.empty() ? made->ChooseWays(schemes) : saved.ways;
   RT_ASSIGN_OR_RETURN(ways, world->ShareText(std::move(ways)));
   RT_RETURN_IF_ERROR(CheckWays(ways, schemes));
-  RT_RETURN_IF_ERROR(made->Take(std::move(schemes), ways, options));
+  made->Take(std::move(schemes), ways, options);
   RT_RETURN_IF_ERROR(world->Run(
       [&](Communicator* ranks) { return saved.state.Distribute(ranks, made->compressor_.get()); }));
   return made;
@@ -114,18 +96,23 @@ LayerWay GradientCompression::Choose(const LayerScheme& scheme, const GradientSh
   const LayerWay cheapest = CheapestCoded(costs);
   if (cheapest == LayerWay::kSketched) return cheapest;
   if (config_.route() == CompressionConfig::GATHER) return LayerWay::kGathered;
-  const bool divisible = scheme.codec->divisible() && scheme.memory != MemoryKind::kMomentum;
-  if (config_.route() == CompressionConfig::SHARDED && divisible) return LayerWay::kSharded;
+  if (config_.route() == CompressionConfig::SHARDED && scheme.can_shard()) {
+    return LayerWay::kSharded;
+  }
   return cheapest;
 }
 
-Status GradientCompression::Take(std::vector<LayerScheme> schemes, const std::string& ways,
-                                 const Options& options) {
+void GradientCompression::Take(std::vector<LayerScheme> schemes, const std::string& ways,
+                               const Options& options) {
   ways_ = ways;
   std::vector<GradientCompressor::Layer> layers;
+  std::vector<std::string> left;
   for (size_t i = 0; i < schemes.size(); ++i) {
     const LayerWay way = WayOf(ways[i]);
-    if (way == LayerWay::kDense) schemes[i] = {.name = "dense"};
+    if (way == LayerWay::kDense && !schemes[i].dense()) {
+      left.push_back(arena_->parameters()[i].spec.name);
+      schemes[i] = {.name = "dense"};
+    }
     layers.push_back({.scheme = std::move(schemes[i]), .sharded = way == LayerWay::kSharded});
   }
   GradientCompressor::Options compressor{.rank = world_->rank(),
@@ -144,28 +131,23 @@ Status GradientCompression::Take(std::vector<LayerScheme> schemes, const std::st
   compressor_ = std::make_unique<GradientCompressor>(
       arena_, MakeGradientBuckets(arena_->parameters(), options.buckets), std::move(layers),
       compressor);
-  Describe();
-  return OkStatus();
+  Describe(left);
 }
 
-void GradientCompression::Describe() {
+void GradientCompression::Describe(std::span<const std::string> left) {
   std::map<std::string, int> by_scheme;
-  std::vector<std::string> left;  // though the config would compress them
   int64_t dense_bytes = 0, bytes = 0;
-  const std::vector<LayerScheme> wanted = ChooseSchemes(config_, arena_->parameters(), 1);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const Parameter& p = arena_->parameters()[i];
-    const GradientShape shape = GradientShapeOf(p.spec);
-    const GradientCompressor::Layer& layer = compressor_->layers()[i];
-    dense_bytes += ReceivedBytes({.scheme = {.name = "dense"}}, shape, world_->size());
-    bytes += ReceivedBytes(layer, shape, world_->size());
-    if (!layer.scheme.dense()) ++by_scheme[layer.scheme.name];
-    if (layer.scheme.dense() && !wanted[i].dense()) left.push_back(p.spec.name);
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
+    const LayerScheme& scheme = compressor_->layers()[i].scheme;
+    dense_bytes += ReceivedBytes(LayerWay::kDense, scheme, shape, world_->size());
+    bytes += ReceivedBytes(WayOf(ways_[i]), scheme, shape, world_->size());
+    if (!scheme.dense()) ++by_scheme[scheme.name];
   }
   std::vector<std::string> parts;
   parts.reserve(by_scheme.size());
   for (const auto& [scheme, layers] : by_scheme) {
-    parts.push_back(fmt::format("{} for {} of {} gradients", scheme, layers, wanted.size()));
+    parts.push_back(fmt::format("{} for {} of {} gradients", scheme, layers, ways_.size()));
   }
   description_ = fmt::format(
       "{}: {:.2f} -> {:.2f} MB to each rank and step",

@@ -71,8 +71,9 @@ class GradientCompression {
       : world_(world), arena_(arena), config_(config) {}
   // One letter per parameter.
   std::string ChooseWays(std::span<const LayerScheme> schemes) const;
-  Status Take(std::vector<LayerScheme> schemes, const std::string& ways, const Options& options);
-  void Describe();
+  void Take(std::vector<LayerScheme> schemes, const std::string& ways, const Options& options);
+  // `left`: the parameters that travel as they are, though the config would compress them.
+  void Describe(std::span<const std::string> left);
   LayerWay Choose(const LayerScheme& scheme, const GradientShape& shape) const;
 
   TrainingWorld* const world_;

@@ -36,6 +36,9 @@ struct CodecMoment {
   uint32_t rank = 0;       // that encodes; random choices that all ranks must share leave it out
 };
 
+// When every warm-up is over: of sizes and times in the long run.
+inline constexpr CodecMoment kAfterWarmUp = {.epoch = 1e6};
+
 class Codec {
  public:
   virtual ~Codec() = default;

@@ -77,6 +77,7 @@ void GradientCompressor::MakeMemories() {
     unsent_sums_ = AlignedBuffer(bytes);
   }
   for (size_t i = 0; i < layers_.size(); ++i) {
+    RT_CHECK(!layers_[i].sharded || layers_[i].scheme.can_shard(), "a part is no gradient to it");
     auto& memory = memories_.emplace_back(std::make_unique<NoMemory>());
     auto& sum_memory = sum_memories_.emplace_back(std::make_unique<NoMemory>());
     switch (layers_[i].scheme.memory) {
@@ -91,7 +92,6 @@ void GradientCompressor::MakeMemories() {
         }
         break;
       case MemoryKind::kMomentum:
-        RT_CHECK(!layers_[i].sharded, "momentum belongs to whole gradients");
         memory = std::make_unique<DgcMemory>(
             MomentumMemory(options_.momentum, Slice(momentum_, i), Slice(unsent_, i)),
             options_.clip_norm);

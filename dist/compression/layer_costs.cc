@@ -9,13 +9,13 @@
 #include "core/check.h"
 #include "core/random.h"
 #include "dist/compression/error_feedback.h"
+#include "dist/compression/payload_exchange.h"
 
 namespace ringtail {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kRuns = 3;
-constexpr double kAfterWarmUp = 1e6;  // epochs
 
 template <typename Function>
 double MedianSeconds(const Function& run) {
@@ -42,24 +42,23 @@ std::vector<float> NormalNumbers(int64_t count) {
 
 LayerCoding MeasureCodec(const LayerScheme& scheme, const GradientShape& shape) {
   const Codec& codec = *scheme.codec;
-  const CodecMoment moment{.epoch = kAfterWarmUp};
   const std::vector<float> gradient = NormalNumbers(shape.elements());
   std::vector<float> unsent(gradient.size()), sum(gradient.size());
-  const int64_t bytes = codec.PayloadBytes(shape, moment);
+  const int64_t bytes = codec.PayloadBytes(shape, kAfterWarmUp);
   std::vector<uint64_t> words(bytes / sizeof(uint64_t) + 1);
   const auto payload = std::as_writable_bytes(std::span(words)).first(bytes);
   NoMemory none;
   ErrorFeedback feedback(unsent);
   GradientMemory& memory =
       scheme.memory == MemoryKind::kNone ? static_cast<GradientMemory&>(none) : feedback;
-  LayerCoding coding{.payload_bytes = bytes};
+  LayerCoding coding;
   coding.encode_seconds = MedianSeconds([&] {
-    codec.Encode(shape, moment, memory.Add(gradient), payload);
-    const Status sent = memory.Sent(codec, shape, moment, payload, 0);
+    codec.Encode(shape, kAfterWarmUp, memory.Add(gradient), payload);
+    const Status sent = memory.Sent(codec, shape, kAfterWarmUp, payload, 0);
     RT_CHECK(sent.ok(), sent.message());
   });
   coding.decode_seconds = MedianSeconds([&] {
-    const Status added = codec.DecodeAdd(shape, moment, payload, 1, sum);
+    const Status added = codec.DecodeAdd(shape, kAfterWarmUp, payload, 1, sum);
     RT_CHECK(added.ok(), added.message());
   });
   return coding;
@@ -67,30 +66,47 @@ LayerCoding MeasureCodec(const LayerScheme& scheme, const GradientShape& shape) 
 
 // Leaves the sketch's state as it was.
 LayerCoding MeasureSketch(Sketch* sketch, const GradientShape& shape) {
-  const CodecMoment moment{.epoch = kAfterWarmUp};
   const std::vector<float> gradient = NormalNumbers(shape.elements());
   const std::vector<float> state(sketch->state().begin(), sketch->state().end());
   std::vector<float> unsent(gradient.size()), approximation(gradient.size());
   ErrorFeedback memory(unsent);
-  int64_t floats = 0;
-  for (int round = 0; round < sketch->rounds(); ++round) floats += sketch->Floats(round);
-  std::vector<float> share(floats);
-  LayerCoding coding{.payload_bytes = floats * static_cast<int64_t>(sizeof(float))};
+  std::vector<float> share(sketch->TotalFloats());
+  LayerCoding coding;
   coding.encode_seconds = MedianSeconds([&] {
     const std::span<const float> what = memory.Add(gradient);
     for (int round = 0; round < sketch->rounds(); ++round) {
       const auto part = std::span(share).first(sketch->Floats(round));
-      sketch->Pack(round, moment, what, part);
-      sketch->Take(round, moment, part);
+      sketch->Pack(round, kAfterWarmUp, what, part);
+      sketch->Take(round, kAfterWarmUp, part);
     }
-    sketch->Unpack(moment, approximation);
+    sketch->Unpack(kAfterWarmUp, approximation);
     memory.Sent(approximation, 1);
   });
   std::ranges::copy(state, sketch->state().begin());
   return coding;
 }
 
+// In an allreduce of the fewest bytes, as of a ring.
+int64_t AllReducedBytes(int64_t floats, int world) {
+  return 2 * (world - 1) * floats * static_cast<int64_t>(sizeof(float)) / world;
+}
+
 }  // namespace
+
+int64_t ReceivedBytes(LayerWay way, const LayerScheme& scheme, const GradientShape& shape,
+                      int world) {
+  switch (way) {
+    case LayerWay::kDense:
+      return AllReducedBytes(shape.elements(), world);
+    case LayerWay::kGathered:
+      return GatheredBytes(*scheme.codec, shape, kAfterWarmUp, world);
+    case LayerWay::kSharded:
+      return ShardedBytes(*scheme.codec, shape, kAfterWarmUp, world);
+    case LayerWay::kSketched:
+      return AllReducedBytes(scheme.sketch->TotalFloats(), world);
+  }
+  RT_CHECK(false, "every way has bytes");
+}
 
 LayerCoding MeasureCoding(const LayerScheme& scheme, const GradientShape& shape) {
   if (scheme.dense()) return {};
@@ -100,20 +116,18 @@ LayerCoding MeasureCoding(const LayerScheme& scheme, const GradientShape& shape)
 
 LayerCosts CostsOf(const LayerScheme& scheme, const GradientShape& shape, const LayerCoding& coding,
                    int world, double seconds_per_byte) {
-  const double n = world;
-  const double round_trip = 2 * (n - 1) / n * seconds_per_byte;
-  const auto payload = static_cast<double>(coding.payload_bytes);
-  LayerCosts costs{.gathered = kNever, .sharded = kNever, .sketched = kNever};
-  costs.dense = round_trip * sizeof(float) * static_cast<double>(shape.elements());
-  if (scheme.sketch != nullptr) {
-    costs.sketched = round_trip * payload + coding.encode_seconds + coding.decode_seconds;
-  }
-  if (scheme.codec == nullptr) return costs;
-  costs.gathered =
-      (n - 1) * payload * seconds_per_byte + coding.encode_seconds + n * coding.decode_seconds;
-  if (scheme.codec->divisible() && scheme.memory != MemoryKind::kMomentum) {
-    costs.sharded =
-        round_trip * payload + (1 + 1 / n) * coding.encode_seconds + 2 * coding.decode_seconds;
+  const double n = world, encode = coding.encode_seconds, decode = coding.decode_seconds;
+  const auto receive = [&](LayerWay way) {
+    return static_cast<double>(ReceivedBytes(way, scheme, shape, world)) * seconds_per_byte;
+  };
+  LayerCosts costs{.dense = receive(LayerWay::kDense),
+                   .gathered = kNever,
+                   .sharded = kNever,
+                   .sketched = kNever};
+  if (scheme.sketch != nullptr) costs.sketched = receive(LayerWay::kSketched) + encode + decode;
+  if (scheme.codec != nullptr) costs.gathered = receive(LayerWay::kGathered) + encode + n * decode;
+  if (scheme.can_shard()) {
+    costs.sharded = receive(LayerWay::kSharded) + (1 + 1 / n) * encode + 2 * decode;
   }
   return costs;
 }

@@ -1,14 +1,16 @@
-// What it costs to send a layer's gradient: as it is, or coded in either of two ways; and which is
-// the cheapest. Encoding that takes longer than the bytes it saves would take is not worth it: then
-// the layer is sent as it is.
+// What it costs to send a layer's gradient: as it is, or coded in one of three ways; and which is the
+// cheapest. Encoding that takes longer than the bytes it saves would take is not worth it: then the
+// layer is sent as it is.
 //
-//   dense     2 (N - 1) / N bytes beta
-//   gathered  (N - 1) payload beta      + encode + N decode
-//   sharded   2 (N - 1) / N payload beta + (1 + 1 / N) encode + 2 decode
-//   sketch    2 (N - 1) / N sketch beta + encode + decode
+//             a rank receives            and computes
+//   dense     2 (N - 1) / N bytes        nothing
+//   gathered  (N - 1) payload            encode + N decode
+//   sharded   2 (N - 1) / N payload      (1 + 1 / N) encode + 2 decode
+//   sketched  2 (N - 1) / N sketch       encode + decode
 //
-// beta: seconds per byte of the slowest link of the world. Latencies are left out: they are those of
-// a bucket, whatever is in it. (payload_exchange.h; ring allreduce and allgather.)
+// What it receives takes beta seconds per byte, those of the slowest link of the world. Latencies are
+// left out: they are those of a bucket, whatever is in it. (payload_exchange.h; ring allreduce and
+// allgather.)
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_LAYER_COSTS_H_
 #define RINGTAIL_DIST_COMPRESSION_LAYER_COSTS_H_
@@ -23,9 +25,14 @@
 
 namespace ringtail {
 
+enum class LayerWay { kDense, kGathered, kSharded, kSketched };
+
+// What each rank receives in a step, once warm-up is over. The scheme must allow the way.
+int64_t ReceivedBytes(LayerWay way, const LayerScheme& scheme, const GradientShape& shape,
+                      int world);
+
 // Once warm-up is over.
 struct LayerCoding {
-  int64_t payload_bytes = 0;  // what one rank makes of its gradient; of a sketch: all rounds
   double encode_seconds = 0;  // memory included
   double decode_seconds = 0;  // of one payload
 };
@@ -33,8 +40,6 @@ struct LayerCoding {
 struct LayerCosts {
   double dense = 0, gathered = 0, sharded = 0, sketched = 0;  // seconds; infinity: does not apply
 };
-
-enum class LayerWay { kDense, kGathered, kSharded, kSketched };
 
 // Encodes and decodes normally distributed numbers, a few times. Takes milliseconds per megabyte.
 LayerCoding MeasureCoding(const LayerScheme& scheme, const GradientShape& shape);

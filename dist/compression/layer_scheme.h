@@ -28,6 +28,11 @@ struct LayerScheme {
   MemoryKind memory = MemoryKind::kNone;
 
   bool dense() const { return codec == nullptr && sketch == nullptr; }
+  // Whether its payloads may be exchanged in parts (payload_exchange.h): any part of the gradient is
+  // one to the codec, and to the memory (momentum belongs to whole gradients).
+  bool can_shard() const {
+    return codec != nullptr && codec->divisible() && memory != MemoryKind::kMomentum;
+  }
 };
 
 }  // namespace ringtail

@@ -26,6 +26,11 @@ class Sketch {
   virtual std::string Describe() const = 0;     // "rank 2"
   virtual int rounds() const = 0;               // 1 or 2
   virtual int64_t Floats(int round) const = 0;  // the same on all ranks, in every step
+  int64_t TotalFloats() const {                 // of all rounds
+    int64_t floats = 0;
+    for (int round = 0; round < rounds(); ++round) floats += Floats(round);
+    return floats;
+  }
 
   // Writes this rank's share of `round`, from the gradient (with what was left out before).
   virtual void Pack(int round, const CodecMoment& moment, std::span<const float> gradient,

@@ -45,8 +45,7 @@ class CompressingRank {
     std::vector<GradientCompressor::Layer> layers;
     const CompressionConfig compression = Compression(config);
     for (LayerScheme& scheme : ChooseSchemes(compression, arena->parameters(), 1)) {
-      const bool sharded = shard && scheme.codec != nullptr && scheme.codec->divisible() &&
-                           scheme.memory != MemoryKind::kMomentum;
+      const bool sharded = shard && scheme.can_shard();
       layers.push_back({.scheme = std::move(scheme), .sharded = sharded});
     }
     compressor = std::make_unique<GradientCompressor>(

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/check.h"
 #include "dist/compression/layer_costs.h"
 
@@ -79,17 +81,36 @@ LayerScheme OneBit() {
 
 TEST(LayerCosts, FollowTheFormulas) {
   const LayerScheme scheme = OneBit();
-  const LayerCoding coding{.payload_bytes = 1000, .encode_seconds = 3, .decode_seconds = 5};
+  const LayerCoding coding{.encode_seconds = 3, .decode_seconds = 5};
   const LayerCosts costs = CostsOf(scheme, kShape, coding, 4, 1e-6);
+  // A bit for each element, and 8 bytes for each 512: of the whole, and of a quarter.
+  constexpr double kPayload = 125'000 + 8 * 1954, kQuarter = 31'250 + 8 * 489 + 6;  // aligned
   EXPECT_DOUBLE_EQ(costs.dense, 1.5 * 4e6 * 1e-6);
-  EXPECT_DOUBLE_EQ(costs.gathered, 3 * 1000 * 1e-6 + 3 + 4 * 5);
-  EXPECT_DOUBLE_EQ(costs.sharded, 1.5 * 1000 * 1e-6 + 1.25 * 3 + 2 * 5);
+  EXPECT_DOUBLE_EQ(costs.gathered, 3 * kPayload * 1e-6 + 3 + 4 * 5);
+  EXPECT_DOUBLE_EQ(costs.sharded, 6 * kQuarter * 1e-6 + 1.25 * 3 + 2 * 5);
+}
+
+TEST(LayerCosts, OnlyWhatAppliesHasACost) {
+  const auto arena = std::move(*ParameterArena::Create(
+      {{.name = "w", .shape = {1000, 1000}, .kind = ParameterKind::kLinearWeight}}, {}));
+  const auto costs = [&](const std::string& scheme) {
+    const auto schemes = ChooseSchemes(Config("scheme { " + scheme + " }"), arena->parameters(), 1);
+    return CostsOf(schemes[0], kShape, {}, 4, 1);
+  };
+  EXPECT_TRUE(std::isinf(costs("dense {}").gathered));
+  EXPECT_TRUE(std::isinf(costs("dgc {}").sharded)) << "its momentum belongs to the whole";
+  EXPECT_TRUE(std::isinf(costs("important_filters {}").sharded)) << "filters are whole";
+  EXPECT_TRUE(std::isinf(costs("top_k {}").sketched));
+  EXPECT_FALSE(std::isinf(costs("top_k {}").sharded));
+  EXPECT_TRUE(std::isinf(costs("power_sgd {}").gathered));
+  EXPECT_DOUBLE_EQ(costs("power_sgd { rank: 2 }").sketched, 1.5 * 4 * 2 * 2000);
+  // Long after its warm-up, which sends more.
+  EXPECT_DOUBLE_EQ(costs("dgc {}").gathered, 3 * (4 + 8 * 1300 + 4));
 }
 
 TEST(LayerCosts, CodingIsWorthItOnSlowNetworksOnly) {
   const LayerScheme scheme = OneBit();
-  const LayerCoding coding{
-      .payload_bytes = 125'000, .encode_seconds = 4e-3, .decode_seconds = 1e-3};
+  const LayerCoding coding{.encode_seconds = 4e-3, .decode_seconds = 1e-3};
   const auto cheapest = [&](int world, double seconds_per_byte) {
     return Cheapest(CostsOf(scheme, kShape, coding, world, seconds_per_byte));
   };
@@ -109,7 +130,6 @@ TEST(LayerCosts, MeasuringLeavesASketchAsItWas) {
   const LayerCoding coding = MeasureCoding(
       schemes[0], {.kind = ParameterKind::kLinearWeight, .rows = 100, .columns = 100});
   EXPECT_GT(coding.encode_seconds, 0);
-  EXPECT_EQ(coding.payload_bytes, 4 * 200);
   EXPECT_TRUE(std::ranges::equal(sketch->state(), before));
 }
 
