@@ -14,12 +14,14 @@
 // number of those that are used in front. k follows from shape and epoch alone.
 //
 //   byte 0     4                        4 + 4 c                c = min(n, ceil(1.3 k))
-//   | count    | places: count, zeros   | values: count, zeros |      sparse_entries.h, capacity c
+//   | count    | places: count, zeros   | values: count, zeros |      sparse_entries.h, capacity c;
+//                                                                     values are f32, f16 or bf16
 //
 // Density: a list, one for each epoch since the start, the last for all that follow. The paper's
 // warm-up is the default: a net that still changes fast loses too much to 0.1%.
-// Bytes at density 0.001 and f32: 1.3 * 8 / 4000 of the gradient, 385 times less; received by each
-// rank from each other one, since sparse payloads cannot be summed.
+// Bytes at density 0.001 and f32: 1.3 * 8 / 4000 of the gradient, 385 times less, and 513 times with
+// values of 16 bits; received by each rank from each other one, since sparse payloads cannot be
+// summed.
 // Cost: a sample and about three vectorised passes; below 16,384 elements the exact selection.
 #ifndef RINGTAIL_DIST_COMPRESSION_DGC_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_DGC_CODEC_H_

@@ -61,9 +61,25 @@ ImportantFiltersOptions OptionsOf(const ImportantFiltersScheme& scheme) {
           .warmup_epochs = scheme.warmup_epochs()};
 }
 
+ValueFormat FormatOf(SparseValues::Format values) {
+  switch (values) {
+    case SparseValues::F16:
+      return ValueFormat::kHalf;
+    case SparseValues::BF16:
+      return ValueFormat::kBfloat16;
+    case SparseValues::F32:
+      break;
+  }
+  return ValueFormat::kFloat;
+}
+
+TopKOptions OptionsOf(const TopKScheme& scheme) {
+  return {.density = scheme.density(), .values = FormatOf(scheme.values())};
+}
+
 // The densities of warm-up that are above the one that is wanted, and then that.
 DgcOptions OptionsOf(const DgcScheme& scheme) {
-  DgcOptions options;
+  DgcOptions options{.values = FormatOf(scheme.values())};
   std::erase_if(options.densities,
                 [&](double d) { return !scheme.warm_up() || d <= scheme.density(); });
   options.densities.push_back(scheme.density());
@@ -93,7 +109,7 @@ std::unique_ptr<Codec> MakeCodec(const CompressionScheme& scheme, double samples
     case Kind::kTwoBit:
       return std::make_unique<TwoBitCodec>(OptionsOf(scheme.two_bit()));
     case Kind::kTopK:
-      return std::make_unique<TopKCodec>(TopKOptions{.density = scheme.top_k().density()});
+      return std::make_unique<TopKCodec>(OptionsOf(scheme.top_k()));
     case Kind::kDgc:
       return std::make_unique<DgcCodec>(OptionsOf(scheme.dgc()));
     case Kind::kImportantFilters:

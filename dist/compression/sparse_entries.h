@@ -4,6 +4,10 @@
 //   | places, i32   | values           |                v  bytes of a value: 4, or 2 (f16, bf16)
 //   | 3 | 17 | 40 | 0.5 | -2.25 | 0.75 |                c = 3
 //
+//   the same with v = 2, byte by byte, places | values:
+//     f16     03 00 00 00  11 00 00 00  28 00 00 00 | 00 38  80 c0  00 3a
+//     bf16    03 00 00 00  11 00 00 00  28 00 00 00 | 00 3f  10 c0  40 3f
+//
 // Places ascend strictly. Entries that are not used, at the end of both parts, are zero bytes.
 // Everything is little-endian; values of 16 bits are rounded as kernels/cast.h says.
 // Thread-safety: functions without state.

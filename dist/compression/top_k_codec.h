@@ -3,7 +3,8 @@
 // al., NeurIPS 2018, for why it converges with error feedback.)
 //
 //   gradient   0.1  -3   0.2   2   0  -0.3      density 0.3: k = ceil(0.3 * 6) = 2
-//   payload    | 1 | 3 | -3 | 2 |               places, values: sparse_entries.h, capacity k
+//   payload    | 1 | 3 | -3 | 2 |               places (i32), values (f32, f16 or bf16):
+//                                               sparse_entries.h, capacity k
 //   decoded    0    -3   0     2   0   0
 //
 // Exactly k entries; of equal |a| those that come first; elements that are zero too, if there are

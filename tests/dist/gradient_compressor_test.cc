@@ -38,10 +38,19 @@ std::vector<Case> Cases() {
           {"two_bit", "two_bit {}"},
           {"two_bit_fixed", "two_bit { threshold: 0.2 }"},
           {"top_k", "top_k { density: 0.05 }"},
+          {"top_k_f16", "top_k { density: 0.05 values: F16 }"},
+          {"top_k_bf16", "top_k { density: 0.05 values: BF16 }"},
           {"random_k", "random_k { density: 0.1 }"},
           {"power_sgd", "power_sgd { rank: 1 }"},
           {"important_filters", "important_filters { theta: 300 }"},
           {"hylo", "hylo { convolution { theta: 300 } }"}};
+}
+
+// Without momentum, whose part no sum accounts for.
+std::vector<Case> DgcCases() {
+  const std::string dgc = "dgc { density: 0.05 warm_up: false momentum: 0 ";
+  return {
+      {"dgc", dgc + "}"}, {"dgc_f16", dgc + "values: F16 }"}, {"dgc_bf16", dgc + "values: BF16 }"}};
 }
 
 std::string Text(const Case& c, const std::string& more = "") {
@@ -87,7 +96,10 @@ Account Train(int size, const std::string& config, bool shard) {
     }
     const std::lock_guard lock(mutex);
     for (const auto& block : self.compressor->state()) {
-      if (!block.own) continue;
+      if (block.name != GradientCompressor::kUnsent &&
+          block.name != GradientCompressor::kUnsentSums) {
+        continue;
+      }
       for (size_t i = 0; i < block.values.size(); ++i) account.unsent[i] += block.values[i];
     }
   });
@@ -122,6 +134,7 @@ std::vector<Case> KeepingCases() {
 
 const auto kName = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(All, SchemeTest, testing::ValuesIn(Cases()), kName);
+INSTANTIATE_TEST_SUITE_P(Dgc, SchemeTest, testing::ValuesIn(DgcCases()), kName);
 INSTANTIATE_TEST_SUITE_P(All, KeepingSchemeTest, testing::ValuesIn(KeepingCases()), kName);
 
 TEST(GradientCompressor, SmallLayersAndVectorsTravelAsTheyAre) {

@@ -69,6 +69,21 @@ TEST(ValidateCompression, DefaultsOfEverySchemeAreRight) {
   EXPECT_FALSE(CompressesAnything(CompressionConfig()));
 }
 
+TEST(ChooseSchemes, SparseValuesAreAsTheConfigSays) {
+  const auto arena = std::move(*ParameterArena::Create(
+      {{.name = "w", .shape = {1000, 1000}, .kind = ParameterKind::kLinearWeight}}, {}));
+  const auto describe = [&](const std::string& scheme) {
+    const auto schemes = ChooseSchemes(Config("scheme { " + scheme + " }"), arena->parameters(), 1);
+    return schemes[0].codec->Describe();
+  };
+  EXPECT_EQ(describe("top_k {}"), "the largest 1% as f32");
+  EXPECT_EQ(describe("top_k { values: F16 }"), "the largest 1% as f16");
+  EXPECT_EQ(describe("top_k { values: BF16 }"), "the largest 1% as bf16");
+  EXPECT_EQ(describe("dgc { warm_up: false }"), "DGC: 0.1% as f32");
+  EXPECT_EQ(describe("dgc { warm_up: false values: F16 }"), "DGC: 0.1% as f16");
+  EXPECT_EQ(describe("dgc { values: BF16 }"), "DGC: 25% to 0.1% by epoch 4, as bf16");
+}
+
 // ---- layer_costs.h ------------------------------------------------------------------------------
 
 const GradientShape kShape{.kind = ParameterKind::kLinearWeight, .rows = 1000, .columns = 1000};

@@ -42,6 +42,28 @@ TEST(TopKCodec, WritesPlacesAndThenValues) {
   EXPECT_EQ(codec.Describe(), "the largest 30% as f32");
 }
 
+// The example of sparse_entries.h: places 3, 17 and 40, values 0.5, -2.25 and 0.75.
+TEST(TopKCodec, WritesNarrowValuesBehindThePlaces) {
+  std::vector<float> gradient(50);
+  gradient[3] = 0.5f;
+  gradient[17] = -2.25f;
+  gradient[40] = 0.75f;
+  const auto bytes = [&](ValueFormat format) {
+    const TopKCodec codec({.density = 0.06, .values = format});
+    std::vector<int> bytes;
+    for (const std::byte b : Encoded(codec, VectorShape(50), {}, gradient)) {
+      bytes.push_back(std::to_integer<int>(b));
+    }
+    return bytes;
+  };
+  EXPECT_THAT(bytes(ValueFormat::kHalf),
+              testing::ElementsAre(3, 0, 0, 0, 0x11, 0, 0, 0, 0x28, 0, 0, 0,  //
+                                   0x00, 0x38, 0x80, 0xc0, 0x00, 0x3a));
+  EXPECT_THAT(bytes(ValueFormat::kBfloat16),
+              testing::ElementsAre(3, 0, 0, 0, 0x11, 0, 0, 0, 0x28, 0, 0, 0,  //
+                                   0x00, 0x3f, 0x10, 0xc0, 0x40, 0x3f));
+}
+
 TEST(TopKCodec, KeepsTheLargestAndNothingElse) {
   constexpr int64_t kElements = 40'000;
   const auto gradient = NormalGradient(kElements, 1);
