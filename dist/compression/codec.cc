@@ -2,7 +2,25 @@
 
 #include <fmt/format.h>
 
+#include "core/check.h"
+#include "dist/compression/kernels/sums.h"
+
 namespace ringtail {
+
+void Codec::EncodeWithFeedback(const GradientShape& shape, const CodecMoment& moment,
+                               std::span<const float> gradient, std::span<float> residual,
+                               std::span<std::byte> payload) const {
+  RT_CHECK(gradient.size() == residual.size(), "a residual has the elements of its gradient");
+  RT_KERNEL(AddTo)(gradient.data(), std::ssize(gradient), residual.data());
+  Encode(shape, moment, residual, payload);
+  TakeAway(shape, moment, payload, residual);
+}
+
+void Codec::TakeAway(const GradientShape& shape, const CodecMoment& moment,
+                     std::span<const std::byte> payload, std::span<float> residual) const {
+  const Status status = DecodeAdd(shape, moment, payload, -1, residual);
+  RT_CHECK(status.ok(), status.ToString());
+}
 
 Status Codec::DecodeSum(const GradientShape& shape, const CodecMoment& moment,
                         std::span<const std::span<const std::byte>> payloads,

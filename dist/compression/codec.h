@@ -6,8 +6,8 @@
 //                                                             (all of that: DecodeSum)
 //
 // A payload has a length that follows from the shape and the moment alone, so that ranks need not
-// tell each other how long theirs are. What a codec leaves out is not its business: ErrorFeedback
-// (error_feedback.h) keeps it. A codec has no state, so that it can encode any number of gradients.
+// tell each other how long theirs are. What a codec leaves out is kept by whoever calls it
+// (error_feedback.h). A codec has no state, so that it can encode any number of gradients.
 //
 // Never trusts what it decodes: a payload of another length, or one that Encode cannot have written
 // as far as that can be told from its bytes, is DataLoss, and nothing outside `sum` is touched
@@ -61,6 +61,14 @@ class Codec {
   virtual void Encode(const GradientShape& shape, const CodecMoment& moment,
                       std::span<const float> gradient, std::span<std::byte> payload) const = 0;
 
+  // Error feedback (error_feedback.h): adds `gradient` to `residual`, encodes that, and takes away
+  // what the payload says. The payload, and a residual of finite numbers, have the bits that AddTo,
+  // Encode and DecodeAdd by -1 give, which is what it does unless a codec knows a way with fewer
+  // passes over memory.
+  virtual void EncodeWithFeedback(const GradientShape& shape, const CodecMoment& moment,
+                                  std::span<const float> gradient, std::span<float> residual,
+                                  std::span<std::byte> payload) const;
+
   // sum[i] += scale * decoded[i]. `moment` is that of Encode. Deterministic: the same bits on all
   // ranks.
   virtual Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
@@ -72,6 +80,11 @@ class Codec {
   virtual Status DecodeSum(const GradientShape& shape, const CodecMoment& moment,
                            std::span<const std::span<const std::byte>> payloads,
                            std::span<float> sum) const;
+
+ protected:
+  // Takes away what a payload says that this codec has just written.
+  void TakeAway(const GradientShape& shape, const CodecMoment& moment,
+                std::span<const std::byte> payload, std::span<float> residual) const;
 };
 
 }  // namespace ringtail

@@ -1,6 +1,6 @@
 // ErrorFeedback: what a codec leaves out of a gradient is added to the next one.
 //
-//   step      gradient --Add--> residual   a = g + e             what there is to send
+//   step      gradient -------> residual   a = g + e             what there is to send
 //                               residual --Encode--> payload --> all ranks
 //                               residual   e = a - decoded       what is left of it
 //
@@ -20,7 +20,7 @@
 // of the gradient, before the learning rate, so that it stays right when the rate changes.
 //
 // The residual belongs to the caller: one float per element, kept between steps, part of a
-// checkpoint. Nothing is allocated. Cost: a pass to add, and one to decode.
+// checkpoint. Nothing is allocated. Cost: that of Codec::EncodeWithFeedback.
 // Thread-safety: one thread at a time for one residual.
 // Source: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient Compression
 // Schemes", ICML 2019, algorithm 2; Seide et al. 2014 had it first.
@@ -36,17 +36,14 @@ class ErrorFeedback : public GradientMemory {
   // Zeros at first. Must outlive this.
   explicit ErrorFeedback(std::span<float> residual) : residual_(residual) {}
 
+  void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+              std::span<const float> gradient, int64_t offset,
+              std::span<std::byte> payload) override;
   // The residual, which becomes what there is to send.
   std::span<const float> Add(std::span<const float> gradient) override;
   // The residual becomes what is left of it.
-  Status Sent(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-              std::span<const std::byte> payload, int64_t offset) override;
   void Sent(std::span<const float> decoded, float scale) override;
   double Norm() const override;
-
-  // Writes the payload of all there is to send; then it is sent.
-  void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-              std::span<std::byte> payload);
 
   std::span<const float> residual() const { return residual_; }
 

@@ -28,15 +28,15 @@ class DgcMemory : public GradientMemory {
   DgcMemory(const MomentumMemory& memory, double clip_norm)
       : memory_(memory), clip_norm_(clip_norm) {}
 
-  std::span<const float> Add(std::span<const float> gradient) override {
-    memory_.Add(gradient, clip_norm_);
-    return memory_.residual();
-  }
-  Status Sent(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-              std::span<const std::byte> payload, int64_t offset) override {
-    RT_CHECK(offset == 0, "momentum belongs to whole gradients");
+  void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+              std::span<const float> gradient, int64_t /*offset*/,
+              std::span<std::byte> payload) override {
+    memory_.Add(gradient, clip_norm_);  // a whole one, as it checks
+    codec.Encode(shape, moment, memory_.residual(), payload);
     memory_.Sent(dynamic_cast<const DgcCodec&>(codec), shape, moment, payload);
-    return OkStatus();
+  }
+  std::span<const float> Add(std::span<const float> /*gradient*/) override {
+    RT_CHECK(false, "its codec makes payloads");
   }
   void Sent(std::span<const float> /*decoded*/, float /*scale*/) override {
     RT_CHECK(false, "its codec makes payloads");

@@ -1,8 +1,10 @@
 // GradientMemory: what of a layer's gradients has not been sent yet.
 //
-//   what = memory->Add(gradient);           this step's, and what is left of earlier ones
-//   codec->Encode(.., what, payload);
-//   memory->Sent(codec, .., payload);       what the payload says is taken away
+//   a codec:    memory->Encode(codec, .., gradient, payload);    this step's with what is left of
+//                                                                earlier ones, less what is sent
+//   a sketch:   what = memory->Add(gradient);                    the same in two steps, because
+//               .. Pack, allreduce, Unpack ..                    what is sent is known when the
+//               memory->Sent(sum, 1 / ranks);                    ranks' sum is there
 //
 // A memory belongs to one layer of one rank. What it keeps lies in blocks of the gradient block's
 // layout, which a checkpoint holds (gradient_compressor.h).
@@ -14,7 +16,6 @@
 #include <cstdint>
 #include <span>
 
-#include "core/status.h"
 #include "dist/compression/codec.h"
 
 namespace ringtail {
@@ -23,11 +24,14 @@ class GradientMemory {
  public:
   virtual ~GradientMemory() = default;
 
-  // Valid, and to be encoded, until the next call; in whole, or in parts that lie one after another.
+  // Writes the payload of what there is to send of elements [offset, offset + gradient.size()), which
+  // is then sent. `gradient`: these elements alone, of `shape`.
+  virtual void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+                      std::span<const float> gradient, int64_t offset,
+                      std::span<std::byte> payload) = 0;
+
+  // What there is to send; valid until the next call.
   virtual std::span<const float> Add(std::span<const float> gradient) = 0;
-  // `payload` is what `codec` has made of elements [offset, offset + shape.elements()).
-  virtual Status Sent(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-                      std::span<const std::byte> payload, int64_t offset) = 0;
   // scale * decoded has been sent in the name of this rank.
   virtual void Sent(std::span<const float> decoded, float scale) = 0;
   // L2 norm of what is left.
@@ -37,11 +41,12 @@ class GradientMemory {
 // Keeps nothing: for codecs that are right on average.
 class NoMemory : public GradientMemory {
  public:
-  std::span<const float> Add(std::span<const float> gradient) override { return gradient; }
-  Status Sent(const Codec&, const GradientShape&, const CodecMoment&, std::span<const std::byte>,
-              int64_t) override {
-    return OkStatus();
+  void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+              std::span<const float> gradient, int64_t /*offset*/,
+              std::span<std::byte> payload) override {
+    codec.Encode(shape, moment, gradient, payload);
   }
+  std::span<const float> Add(std::span<const float> gradient) override { return gradient; }
   void Sent(std::span<const float> /*decoded*/, float /*scale*/) override {}
   double Norm() const override { return 0; }
 };

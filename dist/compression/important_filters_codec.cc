@@ -34,13 +34,48 @@ StatusOr<int64_t> CountRows(std::span<const std::byte> bitmap, int64_t rows) {
   return count;
 }
 
+using Norm = ImportantFiltersOptions::Norm;
+
 // All filters of a layer are equally long, and roots are in the order of their squares: sums choose
 // the filters that means would.
-float Importance(std::span<const float> filter, ImportantFiltersOptions::Norm norm) {
-  const int64_t n = std::ssize(filter);
-  return static_cast<float>(norm == ImportantFiltersOptions::Norm::kL1
-                                ? RT_KERNEL(SumAbs)(filter.data(), n)
-                                : RT_KERNEL(SumSquares)(filter.data(), n));
+double Importance(const float* filter, int64_t n, Norm norm) {
+  return norm == Norm::kL1 ? RT_KERNEL(SumAbs)(filter, n) : RT_KERNEL(SumSquares)(filter, n);
+}
+
+// Adds a filter to what was left of it before.
+double AddAndFindImportance(const float* filter, int64_t n, Norm norm, float* left) {
+  if (norm == Norm::kL1) return RT_KERNEL(AddAndSumAbs)(filter, n, left);
+  RT_KERNEL(AddTo)(filter, n, left);
+  return Importance(left, n, norm);
+}
+
+// The `wanted` rows of largest importance_of(row), ascending; valid until this thread's next call.
+template <typename ImportanceOf>
+std::span<const int32_t> MostImportant(int64_t rows, int64_t wanted,
+                                       const ImportanceOf& importance_of) {
+  // Codecs have no state, and the threads that encode live long: their scratch is used again.
+  static thread_local std::vector<float> importance;
+  static thread_local std::vector<int32_t> chosen;
+  importance.clear();
+  for (int64_t row = 0; row < rows; ++row) {
+    importance.push_back(static_cast<float>(importance_of(row)));
+  }
+  LargestPlaces(importance, wanted, &chosen);
+  return chosen;
+}
+
+// All of the payload.
+void WriteRows(const GradientShape& shape, std::span<const float> a,
+               std::span<const int32_t> chosen, std::span<std::byte> payload) {
+  const std::span<std::byte> bitmap = payload.first(BitmapBytes(shape));
+  std::ranges::fill(bitmap, std::byte{0});
+  const size_t row_bytes = shape.columns * sizeof(float);
+  std::byte* to = payload.data() + bitmap.size();
+  for (const int64_t row : chosen) {
+    bitmap[row / 8] |= std::byte{1} << (row % 8);
+    if (row_bytes > 0) std::memcpy(to, &a[row * shape.columns], row_bytes);
+    to += row_bytes;
+  }
 }
 
 }  // namespace
@@ -55,7 +90,7 @@ ImportantFiltersCodec::ImportantFiltersCodec(const ImportantFiltersOptions& opti
 }
 
 std::string ImportantFiltersCodec::Describe() const {
-  const char* what = options_.norm == ImportantFiltersOptions::Norm::kL1 ? "mean |g|" : "RMS";
+  const char* what = options_.norm == Norm::kL1 ? "mean |g|" : "RMS";
   if (options_.uniform_rate > 0) {
     return fmt::format("filters of largest {}, {:g}%", what, options_.uniform_rate * 100);
   }
@@ -87,23 +122,27 @@ int64_t ImportantFiltersCodec::PayloadBytes(const GradientShape& shape,
 void ImportantFiltersCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
                                    std::span<const float> gradient,
                                    std::span<std::byte> payload) const {
-  // Codecs have no state, and the threads that encode live long: their scratch is used again.
-  static thread_local std::vector<float> importance;
-  static thread_local std::vector<int32_t> chosen;
-  importance.clear();
-  for (int64_t row = 0; row < shape.rows; ++row) {
-    importance.push_back(
-        Importance(gradient.subspan(row * shape.columns, shape.columns), options_.norm));
-  }
-  LargestPlaces(importance, RowsOf(shape, moment), &chosen);
-  const std::span<std::byte> bitmap = payload.first(BitmapBytes(shape));
-  std::fill(bitmap.begin(), bitmap.end(), std::byte{0});
-  const size_t row_bytes = shape.columns * 4;
-  std::byte* to = payload.data() + bitmap.size();
+  const auto chosen = MostImportant(shape.rows, RowsOf(shape, moment), [&](int64_t row) {
+    return Importance(gradient.data() + row * shape.columns, shape.columns, options_.norm);
+  });
+  WriteRows(shape, gradient, chosen, payload);
+}
+
+// A filter's importance is found as it is added up; and of those that are sent nothing is left.
+void ImportantFiltersCodec::EncodeWithFeedback(const GradientShape& shape,
+                                               const CodecMoment& moment,
+                                               std::span<const float> gradient,
+                                               std::span<float> residual,
+                                               std::span<std::byte> payload) const {
+  RT_CHECK(gradient.size() == residual.size(), "a residual has the elements of its gradient");
+  const auto chosen = MostImportant(shape.rows, RowsOf(shape, moment), [&](int64_t row) {
+    const int64_t begin = row * shape.columns;
+    return AddAndFindImportance(gradient.data() + begin, shape.columns, options_.norm,
+                                residual.data() + begin);
+  });
+  WriteRows(shape, residual, chosen, payload);
   for (const int64_t row : chosen) {
-    bitmap[row / 8] |= std::byte{1} << (row % 8);
-    if (row_bytes > 0) std::memcpy(to, &gradient[row * shape.columns], row_bytes);
-    to += row_bytes;
+    std::ranges::fill(residual.subspan(row * shape.columns, shape.columns), 0.0F);
   }
 }
 

@@ -52,13 +52,20 @@ CodecMoment MomentOf(const CodedGradient& g, int encoder) {
   return moment;
 }
 
-// At the beginning of `bytes`.
-Status EncodePart(const CodedGradient& g, GradientMemory* memory, std::span<const float> what,
-                  const Part& part, int encoder, std::span<std::byte> bytes) {
+// One part of this rank's gradient, at the beginning of `bytes`.
+void EncodePart(const CodedGradient& g, const Part& part, int encoder, std::span<std::byte> bytes) {
   const CodecMoment moment = MomentOf(g, encoder);
-  const auto payload = bytes.first(g.codec->PayloadBytes(part.shape, moment));
-  g.codec->Encode(part.shape, moment, what.subspan(part.offset, part.shape.elements()), payload);
-  return memory->Sent(*g.codec, part.shape, moment, payload, part.offset);
+  g.memory->Encode(*g.codec, part.shape, moment,
+                   g.gradient.subspan(part.offset, part.shape.elements()), part.offset,
+                   bytes.first(g.codec->PayloadBytes(part.shape, moment)));
+}
+
+// The sum that this rank has made of its own part.
+void EncodeSum(const CodedGradient& g, const Part& part, int encoder, std::span<std::byte> bytes) {
+  const CodecMoment moment = MomentOf(g, encoder);
+  g.sum_memory->Encode(*g.codec, part.shape, moment,
+                       g.gradient.subspan(part.offset, part.shape.elements()), 0,
+                       bytes.first(g.codec->PayloadBytes(part.shape, moment)));
 }
 
 // Makes of part `part` of the gradient the sum that one rank has encoded.
@@ -126,9 +133,8 @@ Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradien
   {
     const Stopwatch watch(&times_.encode_seconds);
     for (size_t i = 0; i < gradients.size(); ++i) {
-      const CodedGradient& g = gradients[i];
-      RT_RETURN_IF_ERROR(EncodePart(g, g.memory, g.memory->Add(g.gradient), {.shape = g.shape}, own,
-                                    all.subspan(own * block + offsets_[i])));
+      EncodePart(gradients[i], {.shape = gradients[i].shape}, own,
+                 all.subspan(own * block + offsets_[i]));
     }
   }
   RT_RETURN_IF_ERROR(ranks->AllGather(all));
@@ -152,28 +158,24 @@ Status PayloadExchange::Sharded(Communicator* ranks, std::span<const CodedGradie
                          .bytes = block,
                          .world = world,
                          .own = ranks->rank()};
-  RT_RETURN_IF_ERROR(EncodeParts(gradients, blocks));
+  EncodeParts(gradients, blocks);
   RT_RETURN_IF_ERROR(ranks->AllToAll(both));
   RT_RETURN_IF_ERROR(AddUpOwnParts(gradients, blocks));
   RT_RETURN_IF_ERROR(ranks->AllGather(blocks.sent));
   return DecodeSums(gradients, blocks);
 }
 
-Status PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients,
-                                    const Blocks& blocks) {
+void PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks) {
   const Stopwatch watch(&times_.encode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
-    const CodedGradient& g = gradients[i];
-    const std::span<const float> what = g.memory->Add(g.gradient);
     for (int part = 0; part < blocks.world; ++part) {
-      RT_RETURN_IF_ERROR(EncodePart(g, g.memory, what, PartOf(g, blocks.world, part), blocks.own,
-                                    blocks.Sent(part, offsets_[i])));
+      EncodePart(gradients[i], PartOf(gradients[i], blocks.world, part), blocks.own,
+                 blocks.Sent(part, offsets_[i]));
     }
   }
   // This rank's own part does not travel.
   std::ranges::copy(blocks.Sent(blocks.own, 0).first(blocks.bytes),
                     blocks.Got(blocks.own, 0).begin());
-  return OkStatus();
 }
 
 // The sums go where the payload for this rank itself was: it is not needed any more.
@@ -182,7 +184,6 @@ Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
   for (size_t i = 0; i < gradients.size(); ++i) {
     const CodedGradient& g = gradients[i];
     const Part part = PartOf(g, blocks.world, blocks.own);
-    const std::span<float> sum = g.gradient.subspan(part.offset, part.shape.elements());
     {
       const Stopwatch watch(&times_.decode_seconds);
       RT_RETURN_IF_ERROR(AddUp(
@@ -190,9 +191,7 @@ Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
           &payloads_));
     }
     const Stopwatch watch(&times_.encode_seconds);
-    RT_RETURN_IF_ERROR(EncodePart(g, g.sum_memory, g.sum_memory->Add(sum), {.shape = part.shape},
-                                  blocks.SecondTime(blocks.own),
-                                  blocks.Sent(blocks.own, offsets_[i])));
+    EncodeSum(g, part, blocks.SecondTime(blocks.own), blocks.Sent(blocks.own, offsets_[i]));
   }
   return OkStatus();
 }

@@ -78,7 +78,7 @@ class PayloadExchange {
   // Where each gradient's payload begins in a block: offsets_. Returns the bytes of a block.
   int64_t LayOut(std::span<const CodedGradient> gradients,
                  const std::function<int64_t(const CodedGradient&)>& bytes);
-  Status EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
+  void EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
   Status AddUpOwnParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
   Status DecodeSums(std::span<const CodedGradient> gradients, const Blocks& blocks);
 

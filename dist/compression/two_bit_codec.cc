@@ -31,26 +31,48 @@ int64_t TwoBitCodec::PayloadBytes(const GradientShape& shape, const CodecMoment&
   return TernaryBytes(shape.elements());
 }
 
-float TwoBitCodec::Threshold(std::span<const float> gradient) const {
-  const int64_t n = std::ssize(gradient);
-  if (n == 0) return 0;
-  if (options_.rule == TwoBitOptions::Rule::kFixed) {
-    // NaN is neither above nor below a threshold: unless it is looked for, nobody would see it.
-    const double largest = std::bit_cast<float>(RT_KERNEL(MaxMagnitudeBits)(gradient.data(), n));
-    return ToScale(std::isfinite(largest) ? options_.threshold : largest);
-  }
-  const double mean = RT_KERNEL(SumAbs)(gradient.data(), n) / static_cast<double>(n);
-  return ToScale(options_.factor * mean);
+float TwoBitCodec::AdaptiveThreshold(double sum_of_magnitudes, int64_t n) const {
+  return n == 0 ? 0 : ToScale(options_.factor * (sum_of_magnitudes / static_cast<double>(n)));
+}
+
+float TwoBitCodec::FixedThreshold(std::span<const float> gradient) const {
+  if (gradient.empty()) return 0;
+  // NaN is neither above nor below a threshold: unless it is looked for, nobody would see it.
+  const double largest =
+      std::bit_cast<float>(RT_KERNEL(MaxMagnitudeBits)(gradient.data(), std::ssize(gradient)));
+  return ToScale(std::isfinite(largest) ? options_.threshold : largest);
 }
 
 void TwoBitCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
                          std::span<const float> gradient, std::span<std::byte> payload) const {
   CheckEncode(*this, shape, moment, gradient, payload);
-  const float threshold = Threshold(gradient);
-  const TernaryPlanes planes = BeginTernary(threshold, shape.elements(), payload);
+  const int64_t n = shape.elements();
+  const float threshold = options_.rule == TwoBitOptions::Rule::kFixed
+                              ? FixedThreshold(gradient)
+                              : AdaptiveThreshold(RT_KERNEL(SumAbs)(gradient.data(), n), n);
+  const TernaryPlanes planes = BeginTernary(threshold, n, payload);
   if (!(threshold > 0)) return;
   RT_KERNEL(PackBeyond)
-  (gradient.data(), shape.elements(), threshold, planes.plus.data(), planes.minus.data());
+  (gradient.data(), n, threshold, planes.plus.data(), planes.minus.data());
+}
+
+// Two passes: one that adds and finds the threshold, and one that encodes and takes away.
+void TwoBitCodec::EncodeWithFeedback(const GradientShape& shape, const CodecMoment& moment,
+                                     std::span<const float> gradient, std::span<float> residual,
+                                     std::span<std::byte> payload) const {
+  // A given threshold has no sum to be found with the addition.
+  if (options_.rule == TwoBitOptions::Rule::kFixed) {
+    return Codec::EncodeWithFeedback(shape, moment, gradient, residual, payload);
+  }
+  CheckEncode(*this, shape, moment, gradient, payload);
+  RT_CHECK(gradient.size() == residual.size(), "a residual has the elements of its gradient");
+  const int64_t n = shape.elements();
+  const float threshold =
+      AdaptiveThreshold(RT_KERNEL(AddAndSumAbs)(gradient.data(), n, residual.data()), n);
+  const TernaryPlanes planes = BeginTernary(threshold, n, payload);
+  if (!(threshold > 0)) return TakeAway(shape, moment, payload, residual);
+  RT_KERNEL(TakeBeyond)
+  (residual.data(), n, threshold, planes.plus.data(), planes.minus.data());
 }
 
 Status TwoBitCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,

@@ -48,12 +48,16 @@ class TwoBitCodec : public Codec {
   int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
   void Encode(const GradientShape& shape, const CodecMoment& moment,
               std::span<const float> gradient, std::span<std::byte> payload) const override;
+  void EncodeWithFeedback(const GradientShape& shape, const CodecMoment& moment,
+                          std::span<const float> gradient, std::span<float> residual,
+                          std::span<std::byte> payload) const override;
   Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
                    std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
 
  private:
-  float Threshold(std::span<const float> gradient) const;
+  float AdaptiveThreshold(double sum_of_magnitudes, int64_t n) const;
+  float FixedThreshold(std::span<const float> gradient) const;
 
   TwoBitOptions options_;
 };

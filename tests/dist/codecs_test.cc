@@ -89,6 +89,40 @@ TEST_P(CodecTest, WhatIsNotFiniteIsSeen) {
   }
 }
 
+// Whatever way a codec has of its own, on whatever machine: the bits of the plain one.
+TEST_P(CodecTest, WithFeedbackItIsAdditionEncodingAndSubtraction) {
+  const auto same = [](const Floats& a, const Floats& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  };
+  const auto run = [&](const GradientShape& shape, const Floats& first, const Floats& second) {
+    Payload payload(codec_->PayloadBytes(shape, kMoment), std::byte{0xa5}), expected = payload;
+    Floats residual(shape.elements()), left(shape.elements());
+    for (const Floats* gradient : {&first, &second, &first}) {
+      codec_->Codec::EncodeWithFeedback(shape, kMoment, *gradient, left, expected);
+      codec_->EncodeWithFeedback(shape, kMoment, *gradient, residual, payload);
+      EXPECT_EQ(payload, expected) << shape.rows << " x " << shape.columns;
+      EXPECT_TRUE(same(residual, left)) << shape.rows << " x " << shape.columns;
+    }
+  };
+  for (const KernelIsa isa : MachineIsas()) {
+    SetKernelIsaForTest(isa);
+    for (const int64_t n : kSizes) {
+      run(VectorOf(n), MixedGradient(n, 1), MixedGradient(n, 2));
+      run(VectorOf(n), Floats(n, -0.0F), Floats(n, 1e-40F));  // a scale of zero
+    }
+    const GradientShape filters = {ParameterKind::kConvolutionWeight, 24, 333};
+    const int64_t n = filters.elements();  // more than fits where codecs work piece by piece
+    run(filters, GaussianGradient(n, 1), GaussianGradient(n, 2));
+    run(filters, MixedGradient(n, 1), MixedGradient(n, 2));
+  }
+  // And what is not finite is seen as well.
+  Floats bad = GaussianGradient(1300), residual(1300);
+  bad[600] = std::nanf("");
+  Payload payload(codec_->PayloadBytes(VectorOf(1300), kMoment));
+  codec_->EncodeWithFeedback(VectorOf(1300), kMoment, bad, residual, payload);
+  EXPECT_FALSE(std::isfinite(Decode(*codec_, payload, 1300)[600]));
+}
+
 TEST_P(CodecTest, SumsOfRanksAreInTheirOrder) {
   const Floats a = GaussianGradient(1300, 1), b = GaussianGradient(1300, 2);
   CodecMoment moment = kMoment;

@@ -27,8 +27,7 @@ Floats SumOfDecoded(const Codec& codec, const std::vector<Floats>& gradients, Re
   Payload payload(static_cast<size_t>(codec.PayloadBytes(shape, moment)));
   for (const Floats& gradient : gradients) {
     if (rule == Residual::kDropped) std::fill(residual.begin(), residual.end(), 0.0F);
-    feedback.Add(gradient);
-    feedback.Encode(codec, shape, moment, payload);
+    feedback.Encode(codec, shape, moment, gradient, 0, payload);
     const Status status = codec.DecodeAdd(shape, moment, payload, 1, sum);
     EXPECT_TRUE(status.ok()) << status.ToString();
     ++moment.step;
@@ -113,8 +112,7 @@ double DistanceFromMinimum(const Codec& codec, Residual rule) {
       if (rule == Residual::kDropped) std::ranges::fill(residuals[rank], 0.0F);
       for (size_t i = 0; i < x.size(); ++i) gradient[i] = x[i] - targets[rank][i];
       ErrorFeedback feedback(residuals[rank]);
-      feedback.Add(gradient);
-      feedback.Encode(codec, shape, kMoment, payload);
+      feedback.Encode(codec, shape, kMoment, gradient, 0, payload);
       const Status status = codec.DecodeAdd(shape, kMoment, payload, 1, sum);
       EXPECT_TRUE(status.ok()) << status.ToString();
     }

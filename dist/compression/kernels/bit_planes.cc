@@ -21,6 +21,13 @@ constexpr uint32_t kBit[16] = {1U << 0,  1U << 1,  1U << 2,  1U << 3, 1U << 4,  
                                1U << 6,  1U << 7,  1U << 8,  1U << 9, 1U << 10, 1U << 11,
                                1U << 12, 1U << 13, 1U << 14, 1U << 15};
 
+inline void Add16Ternary(uint32_t plus, uint32_t minus, float value, float* sum) {
+#pragma omp simd
+  for (int j = 0; j < 16; ++j) {
+    sum[j] += ((plus & kBit[j]) != 0 ? value : 0) - ((minus & kBit[j]) != 0 ? value : 0);
+  }
+}
+
 // Calls group(x + i, i, count) for sixteen floats at a time, of which `count` are real; the others
 // are 0.
 template <typename Group>
@@ -63,6 +70,19 @@ void PackBeyond(const float* x, int64_t n, float threshold, uint8_t* plus, uint8
   });
 }
 
+void TakeBeyond(float* x, int64_t n, float threshold, uint8_t* plus, uint8_t* minus) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const Lanes16 lanes = Load16(x + i);
+    const uint32_t up = AtLeast(lanes, threshold), down = AtMost(lanes, -threshold);
+    StoreBits(up, 16, plus + i / 8);
+    StoreBits(down, 16, minus + i / 8);
+    Add16Ternary(up, down, -threshold, x + i);
+  }
+  PackBeyond(x + i, n - i, threshold, plus + i / 8, minus + i / 8);
+  AddTernary(plus + i / 8, minus + i / 8, n - i, -threshold, x + i);
+}
+
 void PackDrawn(const float* x, int64_t n, float factor, const uint32_t* words, uint8_t* plus,
                uint8_t* minus) {
   ForGroups(x, n, [&](const float* group, int64_t i, int64_t count) {
@@ -81,11 +101,7 @@ void PackDrawn(const float* x, int64_t n, float factor, const uint32_t* words, u
 void AddTernary(const uint8_t* plus, const uint8_t* minus, int64_t n, float value, float* sum) {
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
-    const uint32_t up = Load16Bits(plus + i / 8), down = Load16Bits(minus + i / 8);
-#pragma omp simd
-    for (int j = 0; j < 16; ++j) {
-      sum[i + j] += ((up & kBit[j]) != 0 ? value : 0) - ((down & kBit[j]) != 0 ? value : 0);
-    }
+    Add16Ternary(Load16Bits(plus + i / 8), Load16Bits(minus + i / 8), value, sum + i);
   }
   for (; i < n; ++i) {
     const bool up = (plus[i / 8] >> i % 8 & 1) != 0, down = (minus[i / 8] >> i % 8 & 1) != 0;

@@ -23,6 +23,9 @@ RT_DECLARE_KERNEL(void AddSigns(const uint8_t* plane, int64_t n, float if_clear,
 // plus: x >= threshold; minus: x <= -threshold. The threshold must be above 0.
 RT_DECLARE_KERNEL(void PackBeyond(const float* x, int64_t n, float threshold, uint8_t* plus,
                                   uint8_t* minus))
+// The same, and then x -= what the planes say.
+RT_DECLARE_KERNEL(void TakeBeyond(float* x, int64_t n, float threshold, uint8_t* plus,
+                                  uint8_t* minus))
 // Plus or minus, by x's sign, if a draw from [0, 1), the upper 24 bits of words[i], is below
 // |x[i]| factor. There are words up to the next multiple of 16.
 RT_DECLARE_KERNEL(void PackDrawn(const float* x, int64_t n, float factor, const uint32_t* words,

@@ -13,35 +13,27 @@ double AddUp(const double* lanes) {
   return sum;
 }
 
-// sum of map(x[i])
-template <typename Map>
-inline double Sum(const float* x, int64_t n, Map map) {
+// Of term(i), each i once and in order.
+template <typename Term>
+inline double Sum(int64_t n, Term term) {
   double lanes[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
 #pragma omp simd
-    for (int j = 0; j < kLanes; ++j) lanes[j] += map(x[i + j]);
+    for (int j = 0; j < kLanes; ++j) lanes[j] += term(i + j);
   }
-  for (int j = 0; i + j < n; ++j) lanes[j] += map(x[i + j]);
+  for (int j = 0; i + j < n; ++j) lanes[j] += term(i + j);
   return AddUp(lanes);
 }
 
-}  // namespace
-
-double SumAbs(const float* x, int64_t n) {
-  return Sum(x, n, [](float v) { return static_cast<double>(FloatOf(MagnitudeBits(v))); });
-}
-
-double SumSquares(const float* x, int64_t n) {
-  return Sum(x, n, [](float v) { return static_cast<double>(v) * static_cast<double>(v); });
-}
-
-SignedSums SumBySign(const float* x, int64_t n) {
+// Of number(i), each i once and in order.
+template <typename Number>
+inline SignedSums SumEachSign(int64_t n, Number number) {
   double positive[kLanes] = {}, negative[kLanes] = {};
   int64_t i = 0;
   // An arithmetic shift makes the sign bit a mask of the whole number.
   const auto add = [&](int j) {
-    const int32_t bits = BitsOf(x[i + j]), mask = bits >> 31;
+    const int32_t bits = BitsOf(number(i + j)), mask = bits >> 31;
     positive[j] += static_cast<double>(FloatOf(bits & ~mask));
     negative[j] += static_cast<double>(FloatOf(bits & mask));
   };
@@ -51,6 +43,35 @@ SignedSums SumBySign(const float* x, int64_t n) {
   }
   for (int j = 0; i + j < n; ++j) add(j);
   return {.positive = AddUp(positive), .negative = AddUp(negative)};
+}
+
+inline double Abs(float v) { return static_cast<double>(FloatOf(MagnitudeBits(v))); }
+
+}  // namespace
+
+double SumAbs(const float* x, int64_t n) {
+  return Sum(n, [x](int64_t i) { return Abs(x[i]); });
+}
+
+double SumSquares(const float* x, int64_t n) {
+  return Sum(n, [x](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
+}
+
+void AddTo(const float* x, int64_t n, float* to) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) to[i] += x[i];
+}
+
+double AddAndSumAbs(const float* x, int64_t n, float* to) {
+  return Sum(n, [x, to](int64_t i) { return Abs(to[i] += x[i]); });
+}
+
+SignedSums SumBySign(const float* x, int64_t n) {
+  return SumEachSign(n, [x](int64_t i) { return x[i]; });
+}
+
+SignedSums AddAndSumBySign(const float* x, int64_t n, float* to) {
+  return SumEachSign(n, [x, to](int64_t i) { return to[i] += x[i]; });
 }
 
 int32_t MaxMagnitudeBits(const float* x, int64_t n) {

@@ -17,6 +17,14 @@ struct SignedSums {
 RT_DECLARE_KERNEL(double SumAbs(const float* x, int64_t n))
 RT_DECLARE_KERNEL(double SumSquares(const float* x, int64_t n))
 RT_DECLARE_KERNEL(SignedSums SumBySign(const float* x, int64_t n))
+
+// to += x
+RT_DECLARE_KERNEL(void AddTo(const float* x, int64_t n, float* to))
+// The same, and SumAbs or SumBySign of what becomes of it. In one loop: while numbers come from
+// memory, others are added up.
+RT_DECLARE_KERNEL(double AddAndSumAbs(const float* x, int64_t n, float* to))
+RT_DECLARE_KERNEL(SignedSums AddAndSumBySign(const float* x, int64_t n, float* to))
+
 // The largest |x| as a float's bits, which is infinity or NaN if any element is.
 RT_DECLARE_KERNEL(int32_t MaxMagnitudeBits(const float* x, int64_t n))
 // The largest |code|.
