@@ -35,9 +35,8 @@ void FindPlaces(std::span<const float> a, const DgcCodec::Target& target,
   for (int i = 0; i < kTries && threshold > 0; ++i) {
     const int64_t count = CountAtLeast(a, threshold);
     if (count >= target.least && count <= target.most) {
-      places->resize(count + kMagnitudeBlock);
-      FindAtLeast(a, threshold, *places);
-      return places->resize(count);
+      places->resize(count);
+      return FindAtLeast(a, threshold, *places);
     }
     (count > target.most ? too_low : too_high) = threshold;
     if (too_low > 0 && too_high > 0) {

@@ -50,9 +50,8 @@ void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* pl
   if (k == 0) return;
   int64_t count = 0;
   const uint32_t threshold = Threshold(a, k, &count);
-  places->resize(count + kMagnitudeBlock);
-  FindAtLeast(a, threshold, *places);
   places->resize(count);
+  FindAtLeast(a, threshold, *places);
 
   // Codecs have no state, and the threads that encode live long: their scratch is used again.
   static thread_local std::vector<uint32_t> magnitudes;

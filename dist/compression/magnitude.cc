@@ -1,66 +1,19 @@
 #include "dist/compression/magnitude.h"
 
-#include <algorithm>
 #include <array>
 
 #include "core/check.h"
+#include "dist/compression/kernels/magnitudes.h"
 
 namespace ringtail {
-namespace {
-
-// Short enough for sums of 32 bits, so that the compiler counts in as many lanes as it compares.
-constexpr int64_t kCountedTogether = 1 << 12;
-
-// Magnitudes have no sign bit: as signed numbers, which vectors compare in one instruction on every
-// machine, they have the same order.
-inline int32_t SignedMagnitude(float a) { return static_cast<int32_t>(Magnitude(a)); }
-
-int32_t CountInBlock(const float* a, int64_t n, int32_t magnitude) {
-  int32_t count = 0;
-  for (int64_t i = 0; i < n; ++i) count += SignedMagnitude(a[i]) >= magnitude ? 1 : 0;
-  return count;
-}
-
-bool AnyInBlock(const float* a, int32_t magnitude) {
-  int32_t any = 0;
-  for (int64_t i = 0; i < kMagnitudeBlock; ++i) {
-    any |= SignedMagnitude(a[i]) >= magnitude ? 1 : 0;
-  }
-  return any != 0;
-}
-
-// Writes every place and keeps those that count: no branch to predict wrongly. Returns the end.
-int32_t* AppendPlaces(const float* a, int64_t begin, int64_t end, int32_t magnitude, int32_t* to) {
-  for (int64_t i = begin; i < end; ++i) {
-    *to = static_cast<int32_t>(i);
-    to += SignedMagnitude(a[i]) >= magnitude ? 1 : 0;
-  }
-  return to;
-}
-
-}  // namespace
 
 int64_t CountAtLeast(std::span<const float> a, uint32_t magnitude) {
-  const auto n = static_cast<int64_t>(a.size());
-  int64_t count = 0;
-  for (int64_t begin = 0; begin < n; begin += kCountedTogether) {
-    count += CountInBlock(&a[begin], std::min(kCountedTogether, n - begin),
-                          static_cast<int32_t>(magnitude));
-  }
-  return count;
+  return RT_KERNEL(CountReaching)(a.data(), std::ssize(a), static_cast<int32_t>(magnitude));
 }
 
 void FindAtLeast(std::span<const float> a, uint32_t magnitude, std::span<int32_t> places) {
-  const auto n = static_cast<int64_t>(a.size());
-  const auto least = static_cast<int32_t>(magnitude);
-  int32_t* to = places.data();
-  int64_t begin = 0;
-  for (; begin + kMagnitudeBlock <= n; begin += kMagnitudeBlock) {
-    if (AnyInBlock(&a[begin], least)) {
-      to = AppendPlaces(a.data(), begin, begin + kMagnitudeBlock, least, to);
-    }
-  }
-  AppendPlaces(a.data(), begin, n, least, to);
+  RT_KERNEL(FindReaching)
+  (a.data(), std::ssize(a), static_cast<int32_t>(magnitude), places.data());
 }
 
 KthMagnitude KthLargest(std::span<const uint32_t> magnitudes, int64_t k) {

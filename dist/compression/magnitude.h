@@ -21,12 +21,11 @@ namespace ringtail {
 
 inline uint32_t Magnitude(float a) { return std::bit_cast<uint32_t>(a) & 0x7fffffff; }
 
-// How many elements have at least this magnitude. Cost: one vectorised pass.
+// How many of fewer than 2^31 elements have at least this magnitude. Cost: one vectorised pass.
 int64_t CountAtLeast(std::span<const float> a, uint32_t magnitude);
 
-// Where they are, ascending. `places` holds as many as CountAtLeast says, and kMagnitudeBlock more
-// that are scratch. Cost: one vectorised pass, and a slower look at each block that has some.
-constexpr int64_t kMagnitudeBlock = 16;
+// Where they are, ascending. `places` holds as many as CountAtLeast says. Cost: one vectorised pass,
+// and a step for each of them.
 void FindAtLeast(std::span<const float> a, uint32_t magnitude, std::span<int32_t> places);
 
 // The k-th largest of `magnitudes`, and how many of the k largest are equal to it.

@@ -11,6 +11,7 @@
 
 #include "core/random.h"
 #include "dist/compression/largest.h"
+#include "tests/dist/codec_runner.h"
 #include "tests/dist/sparse_gradients.h"
 
 namespace ringtail {
@@ -45,18 +46,22 @@ TEST(Magnitude, OrdersAsAbsoluteValues) {
 
 TEST(Magnitude, FindsExactlyThoseThatReachTheThreshold) {
   for (const int64_t n : {0, 1, 15, 16, 17, 100, 4096, 4097, 10'000}) {
-    const auto a = NormalGradient(n, 1);
-    for (const float threshold : {0.0f, 0.5f, 2.5f, 3.5f, 100.0f}) {
+    auto a = NormalGradient(n, 1);
+    if (n > 20) a[n - 2] = -NAN;  // larger than all
+    if (n > 20) a[13] = -INFINITY;
+    for (const float threshold : {0.0f, 1e-40f, 0.5f, 2.5f, 3.5f, 100.0f, INFINITY}) {
       std::vector<int32_t> expected;
       for (int64_t i = 0; i < n; ++i) {
-        if (std::fabs(a[i]) >= threshold) expected.push_back(static_cast<int32_t>(i));
+        if (!(std::fabs(a[i]) < threshold)) expected.push_back(static_cast<int32_t>(i));
       }
-      const int64_t count = CountAtLeast(a, Magnitude(threshold));
-      ASSERT_EQ(count, static_cast<int64_t>(expected.size())) << n << ", " << threshold;
-      std::vector<int32_t> places(count + kMagnitudeBlock);
-      FindAtLeast(a, Magnitude(threshold), places);
-      places.resize(count);
-      EXPECT_EQ(places, expected) << n << ", " << threshold;
+      for (const KernelIsa isa : MachineIsas()) {
+        SetKernelIsaForTest(isa);
+        const int64_t count = CountAtLeast(a, Magnitude(threshold));
+        ASSERT_EQ(count, static_cast<int64_t>(expected.size())) << n << ", " << threshold;
+        std::vector<int32_t> places(count);
+        FindAtLeast(a, Magnitude(threshold), places);
+        EXPECT_EQ(places, expected) << n << ", " << threshold << ", " << KernelIsaName(isa);
+      }
     }
   }
 }
