@@ -1,5 +1,9 @@
-// Measures the codecs of dist/compression/: speed, size, and how far the decoded gradient is from
-// the gradient, each codec by itself, without error feedback.
+// Measures the codecs and sketches of dist/compression/: speed, size, and how far the decoded gradient
+// is from the gradient, each by itself, without error feedback and between one rank and itself.
+//
+//            encode                       decode
+//   codec    Encode                       DecodeAdd
+//   sketch   Pack and Take, each round    Unpack
 //
 // Speeds are f32 bytes of the gradient per second of processor time, of one thread: what a core does
 // when nobody else uses it, and what a communication thread has. Each is the median of rounds; a
@@ -18,7 +22,7 @@
 namespace ringtail {
 
 struct CompressBenchmarkOptions {
-  std::vector<std::string> codecs;  // names (dist/compression/codecs.h); empty: all
+  std::vector<std::string> codecs;  // or sketches: names (dist/compression/codecs.h); empty: all
   std::vector<int64_t> bytes;       // of random gradients, normally distributed
   // A safetensors file with tensors "grad.<name>", as `dogs_vs_cats replay` writes it; instead of
   // random ones. All together count as one gradient, or each as one.
@@ -38,7 +42,7 @@ struct CompressRate {
   double cosine = 0;          // between them
 };
 
-// Errors: an unknown codec, a file that is none or holds no gradients.
+// Errors: an unknown name, a file that is none or holds no gradients.
 StatusOr<std::vector<CompressRate>> BenchmarkCompression(const CompressBenchmarkOptions& options);
 
 std::string CompressionTable(const std::vector<CompressRate>& rates);

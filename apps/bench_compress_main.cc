@@ -1,4 +1,4 @@
-// bench_compress: speed, size and error of the gradient codecs (apps/bench_compress.h).
+// bench_compress: speed, size and error of the gradient codecs and sketches (apps/bench_compress.h).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,18 +26,24 @@ std::string KnownCodecs() {
   for (const NamedCodec& codec : NamedCodecs()) {
     text += fmt::format("  {:<14} {}\n", codec.name, codec.description);
   }
+  text += "\nSketches\n";
+  for (const NamedSketch& sketch : NamedSketches()) {
+    text += fmt::format("  {:<14} {}\n", sketch.name, sketch.description);
+  }
   return text + R"(
 Examples
   bench_compress --codec two_bit,one_bit --sizes 1MB,9MB
   dogs_vs_cats replay ... && bench_compress --gradients FILE.safetensors --per-tensor
 
 Columns: ratio = bytes before / after; L2 error = |decoded - gradient| / |gradient|, and the cosine
-between them, of one step without error feedback. For unbiased codecs the error is noise.)";
+between them, of one step of one rank without error feedback. For unbiased codecs the error is
+noise. Of a sketch, encode is what a rank does in all rounds, decode what it makes of their sums.)";
 }
 
 void AddFlags(CLI::App* app, Flags* flags) {
   app->footer(KnownCodecs());
-  app->add_option("--codec", flags->benchmark.codecs, "Names, such as bf16,two_bit (default: all)")
+  app->add_option("--codec", flags->benchmark.codecs,
+                  "Names of codecs or sketches, such as bf16,power_sgd (default: all)")
       ->delimiter(',');
   auto* const sizes =
       app->add_option("--sizes", flags->sizes, "Sizes of random gradients, normally distributed")
@@ -76,7 +82,7 @@ Status Run(Flags* flags) {
 
 int main(int argc, char** argv) {
   ringtail::Flags flags;
-  CLI::App app("Measures gradient compression: speed, size and error of each codec.");
+  CLI::App app("Measures gradient compression: speed, size and error of each codec and sketch.");
   ringtail::AddFlags(&app, &flags);
   try {
     app.parse(argc, argv);

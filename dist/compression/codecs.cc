@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "dist/compression/important_filters_codec.h"
 #include "dist/compression/linear8_codec.h"
 #include "dist/compression/one_bit_codec.h"
+#include "dist/compression/power_sgd_sketch.h"
 #include "dist/compression/qsgd_codec.h"
+#include "dist/compression/random_k_sketch.h"
 #include "dist/compression/sign_codec.h"
 #include "dist/compression/terngrad_codec.h"
 #include "dist/compression/top_k_codec.h"
@@ -21,6 +24,7 @@ namespace ringtail {
 namespace {
 
 using CodecPointer = std::unique_ptr<Codec>;
+using SketchPointer = std::unique_ptr<Sketch>;
 
 constexpr NamedCodec kCodecs[] = {
     {"bf16", "cast to bfloat16",
@@ -78,9 +82,27 @@ constexpr NamedCodec kCodecs[] = {
      }},
 };
 
+constexpr NamedSketch kSketches[] = {
+    {"random_k", "1 % at random places",
+     [](const GradientShape& shape) -> SketchPointer {
+       return std::make_unique<RandomKSketch>(RandomKOptions{}, shape);
+     }},
+    {"power_sgd", "rank 2, the first step",
+     [](const GradientShape& shape) -> SketchPointer {
+       return std::make_unique<PowerSgdSketch>(PowerSgdOptions{}, shape);
+     }},
+};
+
 }  // namespace
 
 std::span<const NamedCodec> NamedCodecs() { return kCodecs; }
+
+std::span<const NamedSketch> NamedSketches() { return kSketches; }
+
+const NamedSketch* FindSketch(std::string_view name) {
+  const auto* const found = std::ranges::find(kSketches, name, &NamedSketch::name);
+  return found != std::end(kSketches) ? found : nullptr;
+}
 
 StatusOr<std::unique_ptr<Codec>> MakeCodec(std::string_view name, const CodecRun& run) {
   std::vector<std::string> names;
@@ -88,9 +110,10 @@ StatusOr<std::unique_ptr<Codec>> MakeCodec(std::string_view name, const CodecRun
     if (codec.name == name) return codec.make(run);
     names.emplace_back(codec.name);
   }
+  for (const NamedSketch& sketch : kSketches) names.emplace_back(sketch.name);
   const std::string nearest = NearestName(name, names);
   return InvalidArgument(fmt::format(
-      "unknown codec '{}'{}; known are {}", name,
+      "unknown codec '{}'{}; codecs and sketches are {}", name,
       nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), fmt::join(names, ", ")));
 }
 

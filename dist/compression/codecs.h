@@ -1,5 +1,5 @@
-// The codecs by name, with their default options: for benchmarks, tests and command lines. Anything
-// else is made by a constructor and its options.
+// The codecs and sketches by name, with their default options: for benchmarks, tests and command
+// lines. Anything else is made by a constructor and its options.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_H_
 
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "dist/compression/codec.h"
+#include "dist/compression/sketch.h"
 
 namespace ringtail {
 
@@ -25,6 +26,15 @@ struct NamedCodec {
 std::span<const NamedCodec> NamedCodecs();
 // An unknown name is an InvalidArgument that lists the known ones.
 StatusOr<std::unique_ptr<Codec>> MakeCodec(std::string_view name, const CodecRun& run = {});
+
+struct NamedSketch {
+  std::string_view name;         // "power_sgd"
+  std::string_view description;  // one line, without a full stop
+  std::unique_ptr<Sketch> (*make)(const GradientShape& shape);
+};
+
+std::span<const NamedSketch> NamedSketches();
+const NamedSketch* FindSketch(std::string_view name);  // null if there is none
 
 }  // namespace ringtail
 

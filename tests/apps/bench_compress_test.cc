@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/safetensors.h"
@@ -20,15 +21,15 @@ CompressBenchmarkOptions Quick() {
   return options;
 }
 
-TEST(BenchCompress, MeasuresEveryCodecAndSize) {
+TEST(BenchCompress, MeasuresEveryCodecAndSketchAndSize) {
   CompressBenchmarkOptions options = Quick();
   options.bytes = {4096, 40000};
   const std::vector<CompressRate> rates = BenchmarkCompression(options).value();
-  ASSERT_EQ(rates.size(), 2 * NamedCodecs().size());
+  ASSERT_EQ(rates.size(), 2 * (NamedCodecs().size() + NamedSketches().size()));
   for (const CompressRate& rate : rates) {
     EXPECT_GT(rate.encode_gb_per_s, 0) << rate.codec;
     EXPECT_GT(rate.decode_gb_per_s, 0) << rate.codec;
-    EXPECT_GT(rate.cosine, 0.1) << rate.codec;
+    EXPECT_GT(rate.cosine, rate.codec == "random_k" ? 0.05 : 0.1) << rate.codec;
   }
   EXPECT_EQ(rates[0].codec, "bf16");
   EXPECT_EQ(rates[1].gradient, "normal 40 kB");
@@ -41,6 +42,34 @@ TEST(BenchCompress, MeasuresEveryCodecAndSize) {
   EXPECT_EQ(json["rates"].size(), rates.size());
   EXPECT_EQ(json["rates"][1]["payload_bytes"], 20000);
   EXPECT_THAT(CompressionTable(rates), HasSubstr("normal 40 kB"));
+}
+
+TEST(BenchCompress, SketchesCountAllTheirRounds) {
+  CompressBenchmarkOptions options = Quick();
+  options.bytes = {128 * 128 * 4};
+  options.codecs = {"random_k", "power_sgd"};
+  const std::vector<CompressRate> rates = BenchmarkCompression(options).value();
+  EXPECT_EQ(rates[0].payload_bytes, 164 * 4);              // 1 % of 16384
+  EXPECT_EQ(rates[1].payload_bytes, 2 * (128 + 128) * 4);  // rank 2
+  EXPECT_NEAR(rates[0].cosine, 0.1, 0.02);                 // 1 % of the squares
+  // More than of a plane at random (2 of 128 directions), less than of the best: the largest singular
+  // values of noise are near 2 sqrt(128).
+  EXPECT_GT(rates[1].cosine, std::sqrt(2.0 / 128));
+  EXPECT_LT(rates[1].cosine, std::sqrt(2 * 4.0 / 128));
+  for (const CompressRate& rate : rates) {
+    EXPECT_NEAR(rate.relative_error, std::sqrt(1 - rate.cosine * rate.cosine), 1e-4)
+        << "what is sent of a gradient is orthogonal to the rest";
+  }
+}
+
+// Timing takes many steps, which would make PowerSGD's warm start better and better.
+TEST(BenchCompress, ErrorsAreThoseOfAFirstStep) {
+  CompressBenchmarkOptions options = Quick();
+  options.bytes = {128 * 128 * 4};
+  options.codecs = {"power_sgd"};
+  const double quick = BenchmarkCompression(options).value()[0].relative_error;
+  options.seconds = 0.05;
+  EXPECT_EQ(BenchmarkCompression(options).value()[0].relative_error, quick);
 }
 
 TEST(BenchCompress, ReadsGradients) {

@@ -1,0 +1,35 @@
+// What bench_compress measures with: gradients, random or of a network.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_APPS_BENCH_COMPRESS_TENSOR_SET_H_
+#define RINGTAIL_APPS_BENCH_COMPRESS_TENSOR_SET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/compression/gradient_shape.h"
+
+namespace ringtail {
+
+struct Tensor {
+  GradientShape shape;
+  std::vector<float> gradient;
+};
+
+// Counts as one gradient.
+struct TensorSet {
+  std::string name;
+  std::vector<Tensor> tensors;
+};
+
+// A matrix, as near to a square as the size allows, for schemes that look at rows and columns.
+// Normally distributed, the same numbers always.
+TensorSet RandomSet(int64_t bytes);
+// Those called "grad.<name>" of a safetensors file, times `samples`: all in one set, or each in one.
+// Errors: no such file, or no such tensors.
+StatusOr<std::vector<TensorSet>> ReadSets(const std::string& path, double samples, bool per_tensor);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_BENCH_COMPRESS_TENSOR_SET_H_
