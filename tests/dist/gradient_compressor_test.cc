@@ -14,7 +14,6 @@ namespace ringtail {
 namespace {
 
 using testing::Each;
-using testing::HasSubstr;
 
 constexpr int kSteps = 12;
 
