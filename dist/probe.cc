@@ -148,7 +148,7 @@ StatusOr<double> Probe::MeasureAdding() {
   double shortest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kWarmups + kRepetitions; ++i) {
     const Clock::time_point start = Clock::now();
-    AddElements(ElementType::kFloat, sum.data(), addend.data(), kAddedBytes);
+    AddFunctionOf(ElementType::kFloat)(sum.data(), addend.data(), kAddedBytes);
     shortest = std::min(shortest, SecondsSince(start));
   }
   RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks({&shortest, 1}));

@@ -42,17 +42,18 @@ std::string_view ElementTypeName(ElementType type) {
   RT_CHECK(false, "every type of element has a name");
 }
 
-void AddElements(ElementType type, std::byte* sum, const std::byte* addend, size_t bytes) {
+AddFunction AddFunctionOf(ElementType type) {
   switch (type) {
     case ElementType::kFloat:
-      return Add<float>(sum, addend, bytes);
+      return Add<float>;
     case ElementType::kDouble:
-      return Add<double>(sum, addend, bytes);
+      return Add<double>;
     case ElementType::kInt64:
-      return Add<uint64_t>(sum, addend, bytes);  // the same bits, and no undefined overflow
+      return Add<uint64_t>;  // the same bits, and no undefined overflow
     case ElementType::kByte:
-      RT_CHECK(false, "bytes are moved, never added");
+      break;
   }
+  RT_CHECK(false, "bytes are moved, never added");
 }
 
 }  // namespace ringtail

@@ -34,9 +34,10 @@ size_t ElementBytes(ElementType type);
 std::string_view ElementTypeName(ElementType type);  // "float"
 
 // sum[i] = sum[i] + addend[i] for `bytes` bytes of whole elements. Both are aligned to their
-// element and do not overlap. Integers wrap around. Ends the process for kByte: bytes have no sum.
-// Cost: memory-bound.
-void AddElements(ElementType type, std::byte* sum, const std::byte* addend, size_t bytes);
+// element and do not overlap. Integers wrap around. Cost: memory-bound.
+using AddFunction = void (*)(std::byte* sum, const std::byte* addend, size_t bytes);
+// Ends the process for kByte: bytes have no sum.
+AddFunction AddFunctionOf(ElementType type);
 
 }  // namespace ringtail
 

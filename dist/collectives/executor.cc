@@ -28,10 +28,11 @@ class Execution {
 
  private:
   struct State {
-    int waits_for = 0;          // operations that have not ended
+    int waits_for = 0;  // operations that have not ended
+    bool started = false;
     bool under_way = false;     // between its call and its completion
-    bool received = false;      // staged: its message lies in the slot
-    std::byte* slot = nullptr;  // staged, from its call to its end
+    bool received = false;      // its message lies in the slot
+    std::byte* slot = nullptr;  // of one that was not ready when it was started
   };
 
   std::string Where(int index) const;
@@ -41,7 +42,8 @@ class Execution {
   std::byte* ArrayAt(const ScheduledOperation& operation) const {
     return array_ + operation.range.offset * element_bytes_;
   }
-  void Start(int index, std::byte* memory);
+  void Start(int index, const ReceiveBuffer& buffer);
+  void StartReady(int index);
   void StartStaged();
   void OnCompletion(int index);
   void End(int index);
@@ -87,7 +89,7 @@ Execution::Execution(Transport* transport, const ExecutorOptions& options,
 
 Status Execution::Execute() {
   for (size_t i = 0; i < operations_.size(); ++i) {
-    if (states_[i].waits_for == 0 && !operations_[i].staged) Start(i, ArrayAt(operations_[i]));
+    if (states_[i].waits_for == 0) StartReady(static_cast<int>(i));
   }
   StartStaged();
   while (under_way_ > 0) {
@@ -107,38 +109,47 @@ Status Execution::Execute() {
   return {};
 }
 
-void Execution::Start(int index, std::byte* memory) {
+// Everything before it has ended: the array itself is its memory.
+void Execution::StartReady(int index) {
+  const ScheduledOperation& operation = operations_[index];
+  const std::span<std::byte> bytes(ArrayAt(operation), BytesOf(operation));
+  const bool reduces = operation.kind == StepKind::kReceiveReduce;
+  Start(index, {bytes, reduces ? AddFunctionOf(schedule_.collective().type) : nullptr});
+}
+
+void Execution::Start(int index, const ReceiveBuffer& buffer) {
   const ScheduledOperation& operation = operations_[index];
   MessageLabel label = operation.label;
   label.tag.collective = sequence_;
   const CompletionTarget done{.queue = &queue_, .id = static_cast<uint64_t>(index)};
-  states_[index].under_way = true;
+  states_[index].started = states_[index].under_way = true;
   ++under_way_;
   if (operation.kind == StepKind::kSend) {
-    transport_->Send(operation.peer, label, {memory, BytesOf(operation)}, done);
+    transport_->Send(operation.peer, label, buffer.bytes, done);
   } else {
-    transport_->Receive(operation.peer, label, {memory, BytesOf(operation)}, done);
+    transport_->Receive(operation.peer, label, buffer, done);
   }
 }
 
-// Gives free slots to the next staged receives.
+// Gives free slots to the next staged receives that are not ready yet.
 void Execution::StartStaged() {
   for (; next_staged_ < operations_.size() && !free_slots_.empty(); ++next_staged_) {
-    if (!operations_[next_staged_].staged) continue;
+    const ScheduledOperation& operation = operations_[next_staged_];
     State& state = states_[next_staged_];
+    if (!operation.staged || state.started) continue;
     state.slot = free_slots_.back();
     free_slots_.pop_back();
-    Start(static_cast<int>(next_staged_), state.slot);
+    Start(static_cast<int>(next_staged_), std::span(state.slot, BytesOf(operation)));
   }
 }
 
 void Execution::OnCompletion(int index) {
-  if (!operations_[index].staged) return End(index);
+  if (states_[index].slot == nullptr) return End(index);
   states_[index].received = true;
   if (states_[index].waits_for == 0) End(index);
 }
 
-// `index` is through, but for the sum, and may end others that have waited for it.
+// `first` is through, but for what lies in its slot, and may end others that have waited for it.
 void Execution::End(int first) {
   std::vector<int> ending{first};
   while (!ending.empty()) {
@@ -147,7 +158,7 @@ void Execution::End(int first) {
     const ScheduledOperation& operation = operations_[index];
     if (std::byte* slot = std::exchange(states_[index].slot, nullptr)) {
       if (operation.kind == StepKind::kReceiveReduce) {
-        AddElements(schedule_.collective().type, ArrayAt(operation), slot, BytesOf(operation));
+        AddFunctionOf(schedule_.collective().type)(ArrayAt(operation), slot, BytesOf(operation));
       } else {
         std::memcpy(ArrayAt(operation), slot, BytesOf(operation));
       }
@@ -156,8 +167,8 @@ void Execution::End(int first) {
     }
     for (const int follower : operation.followers) {
       if (--states_[follower].waits_for > 0) continue;
-      if (!operations_[follower].staged) {
-        Start(follower, ArrayAt(operations_[follower]));
+      if (!states_[follower].started) {
+        StartReady(follower);
       } else if (states_[follower].received) {
         ending.push_back(follower);
       }

@@ -3,12 +3,14 @@
 //
 //   ready send            -> transport reads the array itself
 //   ready receive-copy    -> transport writes into the array itself
-//   receive-reduce        -> transport writes into a slot of the staging area -> added to the array
+//   ready receive-reduce  -> transport adds to the array itself
+//   other receive-reduce  -> transport writes into a slot of the staging area -> added to the array,
+//                            when it is this sum's turn
 //
-// Everything that is ready is under way at once; the thread takes whatever completes first, adds it
-// up if it is a sum's turn, and starts what waited for it. Only staging is limited: its slots go to
-// receives in the order of the schedule. As each of these waits only for earlier ones, the first
-// that holds a slot can always finish, and no number of slots is too small.
+// Everything that is ready is under way at once; the thread takes whatever completes first, and
+// starts what waited for it. Only staging is limited: its slots go to receives in the order of the
+// schedule. As each of these waits only for earlier ones, the first that holds a slot can always
+// finish, and no number of slots is too small; one that gets none until it is ready needs none.
 //
 // Errors end the transport (Transport::Abort), and name operation, rank, peer, bytes and cause:
 //   "allreduce, ring 17 on rank 0, round 2 of 6: receiving 65536 bytes from rank 3 (...): lost ..."

@@ -13,7 +13,8 @@
 //   28  4  tag: segment
 //   32  8  check of the message (dist/transport/transport.h)
 //   40  8  bytes of the whole message
-//   48  8  offset of the payload in the message; of kCredit the bytes that are free again
+//   48  8  offset of the payload in the message; of kCredit the bytes that are free again.
+//          Payloads but the last of a message are multiples of 64 bytes
 //   56  4  CRC-32C of the payload
 //   60  4  CRC-32C of bytes 0 to 59
 //

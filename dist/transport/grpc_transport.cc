@@ -185,12 +185,12 @@ void GrpcTransport::Send(int peer, const MessageLabel& label, std::span<const st
   Pump(peer);
 }
 
-void GrpcTransport::Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+void GrpcTransport::Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                             CompletionTarget done) {
   RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
   if (shared_ != nullptr) done.queue->UseHelper(shared_);
   const Status status =
-      messages_[peer]->Receive({.peer = peer, .label = label, .bytes = bytes, .done = done});
+      messages_[peer]->Receive({.peer = peer, .label = label, .buffer = buffer, .done = done});
   if (!status.ok()) Abort(status);
   Pump(peer);
 }

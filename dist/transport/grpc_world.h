@@ -35,7 +35,7 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   int world_size() const override { return static_cast<int>(world_.addresses.size()); }
   void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
             CompletionTarget done) override;
-  void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                CompletionTarget done) override;
   void Abort(const Status& cause) override { End(cause, AbortSeenByPeer(rank(), cause)); }
 

@@ -22,6 +22,7 @@ struct Operation {
   MessageLabel label;
   const std::byte* source = nullptr;  // of a Send
   std::byte* destination = nullptr;   // of a Receive
+  Combine combine = nullptr;
   size_t bytes = 0;
   CompletionTarget done;
 
@@ -47,7 +48,11 @@ class Hub {
     const Operation& from = send ? operation : *partner;
     const Operation& to = send ? *partner : operation;
     // Nobody else knows of the two any more, so the copy needs no lock.
-    if (from.bytes > 0) std::memcpy(to.destination, from.source, from.bytes);
+    if (to.combine != nullptr) {
+      to.combine(to.destination, from.source, from.bytes);
+    } else if (from.bytes > 0) {
+      std::memcpy(to.destination, from.source, from.bytes);
+    }
     from.Complete({});
     to.Complete({});
   }
@@ -144,15 +149,16 @@ class InProcessTransport : public Transport {
                 .done = done});
   }
 
-  void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                CompletionTarget done) override {
     CheckPeer(peer);
     hub_->Post({.direction = Direction::kReceive,
                 .rank = rank_,
                 .peer = peer,
                 .label = label,
-                .destination = bytes.data(),
-                .bytes = bytes.size(),
+                .destination = buffer.bytes.data(),
+                .combine = buffer.combine,
+                .bytes = buffer.bytes.size(),
                 .done = done});
   }
 

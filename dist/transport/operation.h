@@ -63,11 +63,11 @@ struct SendOperation {
 struct ReceiveOperation {
   int peer = 0;
   MessageLabel label;
-  std::span<std::byte> bytes;
+  ReceiveBuffer buffer;
   CompletionTarget done;
 
   std::string Describe() const {
-    return DescribeOperation(Direction::kReceive, peer, label.tag, bytes.size());
+    return DescribeOperation(Direction::kReceive, peer, label.tag, buffer.bytes.size());
   }
   // Once.
   void Complete(const Status& status) const {

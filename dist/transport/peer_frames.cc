@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "core/crc32c.h"
 #include "dist/transport/control_payload.h"
+#include "dist/transport/payload_landing.h"
 #include "dist/transport/peer_messages.h"
 
 namespace ringtail {
@@ -118,7 +118,7 @@ Status PeerMessages::OnData(const FrameHeader& header, ByteCursor* bytes) {
   if (header.payload_bytes > bytes->left()) {
     return ProtocolError("the frame ends before its payload", header);
   }
-  std::span<std::byte> memory;
+  ReceiveBuffer chunk;
   bool checksum = true;
   {
     MutexLock lock(&mutex_);
@@ -130,16 +130,22 @@ Status PeerMessages::OnData(const FrameHeader& header, ByteCursor* bytes) {
     if (header.label.tag != first.label.tag || header.label.check != first.label.check ||
         header.message_bytes != first.message_bytes || header.granted != first.granted ||
         header.offset != incoming.received ||
-        (header.payload_bytes == 0 && header.message_bytes > 0)) {
+        (header.payload_bytes == 0 && header.message_bytes > 0) ||
+        (header.payload_bytes % kChunkAlignment != 0 &&
+         header.offset + header.payload_bytes < header.message_bytes)) {
       return ProtocolError("a chunk that does not continue its message", header);
     }
     incoming.busy = true;
-    memory = incoming.receive ? incoming.receive->bytes : std::span<std::byte>(incoming.early);
+    if (incoming.receive) {
+      chunk = incoming.receive->buffer;
+    } else {
+      chunk = incoming.early;
+    }
+    chunk.bytes = chunk.bytes.subspan(header.offset, header.payload_bytes);
   }
   // The bulk of the work, without the lock: `busy` says that the memory is ours.
-  const std::span<std::byte> chunk = memory.subspan(header.offset, header.payload_bytes);
-  bytes->Read(chunk);
-  const bool intact = !checksum || Crc32c(chunk) == header.payload_crc;
+  const uint32_t crc = LandPayload(bytes, chunk, checksum);
+  const bool intact = !checksum || crc == header.payload_crc;
 
   MutexLock lock(&mutex_);
   Incoming& incoming = *incoming_;

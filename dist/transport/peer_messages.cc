@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "core/check.h"
 #include "core/crc32c.h"
+#include "dist/transport/payload_landing.h"
 
 namespace ringtail {
 namespace {
@@ -101,7 +101,7 @@ Status PeerMessages::Receive(const ReceiveOperation& operation) {
 Status PeerMessages::MatchPosted(const MessageLabel& sent, uint64_t bytes,
                                  PostedMap::iterator posted) {
   const ReceiveOperation operation = posted->second.operation;
-  const Status match = CheckMatch(sent, bytes, operation.label, operation.bytes.size());
+  const Status match = CheckMatch(sent, bytes, operation.label, operation.buffer.bytes.size());
   if (match.ok()) return {};
   posted_.erase(posted);
   operation.Complete(match);
@@ -117,10 +117,8 @@ Status PeerMessages::Grant(const MessageLabel& sent, uint64_t bytes, PostedMap::
 
 Status PeerMessages::TakeEarly(const ReceiveOperation& operation, const Early& early) {
   const Status match =
-      CheckMatch(early.label, early.bytes.size(), operation.label, operation.bytes.size());
-  if (match.ok() && !early.bytes.empty()) {
-    std::memcpy(operation.bytes.data(), early.bytes.data(), early.bytes.size());
-  }
+      CheckMatch(early.label, early.bytes.size(), operation.label, operation.buffer.bytes.size());
+  if (match.ok()) Land(early.bytes, operation.buffer);
   operation.Complete(match);
   ReturnCredit(early.bytes.size() + kMessageCost);
   return match.Annotate(operation.Describe());
@@ -157,7 +155,9 @@ std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
     for (size_t left = bytes; left > 0 && !ready_.empty();) {
       Sending& sending = ready_.front();
       const std::span<const std::byte> memory = sending.operation->bytes;
-      const size_t chunk = std::min(left, memory.size() - sending.written);
+      size_t chunk = memory.size() - sending.written;
+      if (chunk > left) chunk = left / kChunkAlignment * kChunkAlignment;
+      if (chunk == 0 && !memory.empty()) break;
       frames.push_back({.header = {.kind = FrameKind::kData,
                                    .granted = sending.granted,
                                    .generation = generation_,

@@ -16,6 +16,9 @@
 // moment longer, errors included. A completed Send says that its memory is free again, not that the
 // peer has the message; it may, but need not, complete before the peer has posted its Receive.
 //
+// What comes may be combined with what is in the memory, instead of replacing it: added, for a sum.
+// It then never lies anywhere in between, and every byte is touched once.
+//
 // Data that nobody has asked for yet: a message may arrive before its Receive is posted. Between
 // two ranks at most a fixed number of such bytes may be under way or in memory; what exceeds them
 // waits at the sender until it is asked for. A message whose Receive is posted always gets through,
@@ -34,10 +37,12 @@
 #define RINGTAIL_DIST_TRANSPORT_TRANSPORT_H_
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/status.h"
 #include "dist/transport/completion_queue.h"
@@ -70,6 +75,22 @@ struct CompletionTarget {
   uint64_t id = 0;
 };
 
+// Replaces `memory` by what it and `message` make together. `bytes` of a message, which are whole
+// elements but not always all of them; both are as aligned as what a Receive has been given, up to
+// 64 bytes. Called once for each part, on any thread.
+using Combine = void (*)(std::byte* memory, const std::byte* message, size_t bytes);
+
+// Where a message shall lie.
+struct ReceiveBuffer {
+  std::span<std::byte> bytes;
+  Combine combine = nullptr;  // none: the message replaces what is there
+
+  ReceiveBuffer() = default;
+  template <std::convertible_to<std::span<std::byte>> Bytes>
+  ReceiveBuffer(Bytes&& memory, Combine how = nullptr)  // NOLINT(google-explicit-constructor)
+      : bytes(std::forward<Bytes>(memory)), combine(how) {}
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -80,7 +101,7 @@ class Transport {
   // `peer` is another rank of the world. Messages of no bytes are messages, too.
   virtual void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
                     CompletionTarget done) = 0;
-  virtual void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+  virtual void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                        CompletionTarget done) = 0;
 
   // Ends this rank's part in the world with `cause`, and tells the peers. The first cause stays.

@@ -37,9 +37,9 @@ void FaultyTransport::Send(int peer, const MessageLabel& label, std::span<const 
   Delay([=, this] { transport_->Send(peer, sent, bytes, done); });
 }
 
-void FaultyTransport::Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+void FaultyTransport::Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                               CompletionTarget done) {
-  Delay([=, this] { transport_->Receive(peer, label, bytes, done); });
+  Delay([=, this] { transport_->Receive(peer, label, buffer, done); });
 }
 
 void FaultyTransport::Abort(const Status& cause) { transport_->Abort(cause); }

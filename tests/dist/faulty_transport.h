@@ -38,7 +38,7 @@ class FaultyTransport : public Transport {
   int world_size() const override { return transport_->world_size(); }
   void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
             CompletionTarget done) override;
-  void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                CompletionTarget done) override;
   void Abort(const Status& cause) override;
 

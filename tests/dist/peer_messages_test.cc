@@ -8,7 +8,9 @@
 
 #include "core/crc32c.h"
 #include "core/random.h"
+#include "dist/collectives/element_type.h"
 #include "dist/transport/control_payload.h"
+#include "dist/transport/payload_landing.h"
 #include "tests/dist/test_world.h"
 
 namespace ringtail {
@@ -54,7 +56,7 @@ class PeerMessagesTest : public ::testing::Test {
   Status Receive(uint64_t collective, std::span<std::byte> bytes) {
     return receiver_.Receive({.peer = 0,
                               .label = Label(collective),
-                              .bytes = bytes,
+                              .buffer = bytes,
                               .done = {.queue = &received_, .id = collective}});
   }
   // One write of up to `bytes`, read at the other end. False: there was nothing.
@@ -202,7 +204,7 @@ TEST_F(PeerMessagesTest, AGoodbyeIsAnErrorForWhoStillWaits) {
   EXPECT_EQ(Receive(1, memory).code(), StatusCode::kUnavailable);
   EXPECT_EQ(receiver_.peer_state(), PeerMessages::PeerState::kLeft);
 
-  ASSERT_TRUE(sender_.Receive({.peer = 1, .bytes = memory, .done = {.queue = &sent_}}).ok());
+  ASSERT_TRUE(sender_.Receive({.peer = 1, .buffer = memory, .done = {.queue = &sent_}}).ok());
   const Status status = Read(&sender_, Encode({ControlFrame(FrameKind::kGoodbye, kGeneration)}));
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("rank 1 has left"));
@@ -265,11 +267,15 @@ TEST_F(PeerMessagesTest, WhatAPeerMayNotSayIsAnError) {
   other = DataHeader(1, 10);
   other.granted = true;
   EXPECT_EQ(refused({other}), StatusCode::kDataLoss);
-  other = DataHeader(1, 10);
-  other.message_bytes = 20;
+  other = DataHeader(1, kChunkAlignment);
+  other.message_bytes = 2 * kChunkAlignment;
+  EXPECT_EQ(refused({other}), StatusCode::kOk);
   EXPECT_EQ(refused({other, DataHeader(2, 10)}), StatusCode::kDataLoss);  // in between
-  other.offset = 5;
+  other.offset = kChunkAlignment;
   EXPECT_EQ(refused({other}), StatusCode::kDataLoss);  // no beginning
+  other = DataHeader(1, kChunkAlignment - 4);
+  other.message_bytes = 2 * kChunkAlignment;
+  EXPECT_EQ(refused({other}), StatusCode::kDataLoss);  // cut where an element may be
   other = DataHeader(1, 0);
   other.message_bytes = uint64_t{1} << 60;
   EXPECT_EQ(refused({other}), StatusCode::kDataLoss);  // more than credit, and claimed memory
@@ -351,11 +357,12 @@ TEST_F(PeerMessagesTest, NoSequenceOfFramesDoesHarm) {
     const std::vector<std::byte> large(kCreditBytes);
     size_t operations = 0;
     for (uint64_t tag = 0; tag < 4; ++tag, ++operations) {
-      memories.emplace_back(random.Below(3) * 8);
+      memories.emplace_back(random.Below(3) * 2 * kChunkAlignment);
       const CompletionTarget done{.queue = &queue, .id = operations};
       if (random.Below(2) == 0) {
-        ASSERT_TRUE(
-            messages.Receive({.label = Label(tag), .bytes = memories[tag], .done = done}).ok());
+        const Combine combine = random.Below(2) == 0 ? AddFunctionOf(ElementType::kFloat) : nullptr;
+        const ReceiveBuffer buffer(memories[tag], combine);
+        ASSERT_TRUE(messages.Receive({.label = Label(tag), .buffer = buffer, .done = done}).ok());
       } else {
         ASSERT_TRUE(
             messages.Send(std::make_shared<SendOperation>(0, Label(tag), large, done, ending))
@@ -368,7 +375,7 @@ TEST_F(PeerMessagesTest, NoSequenceOfFramesDoesHarm) {
       FrameHeader header = DataHeader(random.Below(4), 0);
       header.number = i;
       header.kind = static_cast<FrameKind>(2 + random.Below(5));
-      header.message_bytes = random.Below(3) * 8;
+      header.message_bytes = random.Below(3) * 2 * kChunkAlignment;
       if (header.kind == FrameKind::kData) {
         header.granted = random.Below(3) == 0;
         header.offset = random.Below(3) == 0 ? header.message_bytes / 2 : 0;

@@ -76,9 +76,9 @@ class SlowBetweenHosts : public Transport {
     }
     transport_->Send(peer, label, bytes, done);
   }
-  void Receive(int peer, const MessageLabel& label, std::span<std::byte> bytes,
+  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                CompletionTarget done) override {
-    transport_->Receive(peer, label, bytes, done);
+    transport_->Receive(peer, label, buffer, done);
   }
   void Abort(const Status& cause) override { transport_->Abort(cause); }
 

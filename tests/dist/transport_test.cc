@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "dist/collectives/element_type.h"
 #include "tests/dist/test_world.h"
 
 namespace ringtail {
@@ -47,6 +48,31 @@ TEST_P(TransportTest, BytesOfAnySizeArriveInBothDirections) {
       world[from]->Send(1 - from, label, sent, {&queue, 1});
       for (const Status& status : Await(&queue, 2)) EXPECT_TRUE(status.ok()) << status.ToString();
       EXPECT_EQ(received, sent);
+    }
+  }
+}
+
+// Small and early, on credit, and so large that it has to be asked for; in chunks of any kind.
+TEST_P(TransportTest, MessagesMayBeAddedToWhatIsThere) {
+  const World world = GetParam().make(2);
+  CompletionQueue queue;
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{1001}, size_t{300'007}, 2 * kMiB + 1}) {
+    for (const bool receive_first : {true, false}) {
+      std::vector<float> sent(count), memory(count + 1), expected(count + 1);
+      for (size_t i = 0; i <= count; ++i) {
+        const auto number = static_cast<float>(i % 1000);
+        if (i < count) sent[i] = number;
+        memory[i] = 0.5F * number;
+        expected[i] = i < count ? 1.5F * number : memory[i];
+      }
+      const MessageLabel label = Label(count, receive_first ? 1 : 0);
+      const ReceiveBuffer buffer(std::as_writable_bytes(std::span(memory).first(count)),
+                                 AddFunctionOf(ElementType::kFloat));
+      if (receive_first) world[1]->Receive(0, label, buffer, {&queue, 0});
+      world[0]->Send(1, label, std::as_bytes(std::span(sent)), {&queue, 1});
+      if (!receive_first) world[1]->Receive(0, label, buffer, {&queue, 0});
+      for (const Status& status : Await(&queue, 2)) EXPECT_TRUE(status.ok()) << status.ToString();
+      EXPECT_EQ(memory, expected) << count;
     }
   }
 }
