@@ -63,7 +63,7 @@ class HeartbeatExchange {
   StatusOr<Heartbeat> Take(Peer* peer);
 
   Transport* const transport_;
-  CompletionQueue queue_;
+  CompletionQueue queue_{CompletionQueue::Owner::kOnlyWaits};
   std::vector<Peer> peers_;  // by rank; that of this rank is not used
 };
 

@@ -1,10 +1,11 @@
 // ByteCursor: reads bytes that lie in several pieces as if they were one after the other, and
-// copies each once. Thread-safety: none.
+// copies each once, or not at all. Thread-safety: none.
 #ifndef RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
 #define RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -37,6 +38,21 @@ class ByteCursor {
       }
     }
     return true;
+  }
+
+  // The next `bytes` where they lie, if that is in one piece and at a multiple of `alignment`: they
+  // are read then. Else nothing, and nothing is read. `bytes` > 0.
+  std::span<const std::byte> ReadInPlace(size_t bytes, size_t alignment) {
+    if (bytes > left_ || bytes > pieces_.front().size() - offset_) return {};
+    const std::span<const std::byte> there = pieces_.front().subspan(offset_, bytes);
+    if (reinterpret_cast<uintptr_t>(there.data()) % alignment != 0) return {};
+    left_ -= bytes;
+    offset_ += bytes;
+    if (offset_ == pieces_.front().size()) {
+      pieces_ = pieces_.subspan(1);
+      offset_ = 0;
+    }
+    return there;
   }
 
  private:

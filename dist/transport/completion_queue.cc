@@ -14,6 +14,7 @@ void CompletionQueue::Put(Completion completion) {
 }
 
 void CompletionQueue::UseHelper(const std::shared_ptr<CompletionHelper>& helper) {
+  if (owner_ == Owner::kOnlyWaits) return;
   MutexLock lock(&mutex_);
   if (helper_ != helper) helper_ = helper;
 }

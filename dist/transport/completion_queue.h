@@ -36,17 +36,26 @@ class CompletionHelper {
 
 class CompletionQueue {
  public:
+  enum class Owner {
+    kHelps,
+    // Only waits. For a thread that waits most of its life for what seldom comes: it would take the
+    // work from the thread that wants its result, which would then have to be woken for each bit.
+    kOnlyWaits,
+  };
+  explicit CompletionQueue(Owner owner = Owner::kHelps) : owner_(owner) {}
+
   // By the transport, once for each operation; from then on it does not touch the operation's
   // memory, nor this queue for its sake.
   void Put(Completion completion);
 
-  // From now on a thread in Next helps this one.
+  // From now on a thread in Next helps this one, if it helps at all.
   void UseHelper(const std::shared_ptr<CompletionHelper>& helper);
 
   // Waits for the next one. False if there is none by `deadline`.
   bool Next(Completion* completion, Deadline deadline);
 
  private:
+  const Owner owner_;
   Mutex mutex_;
   ConditionVariable not_empty_;
   std::deque<Completion> completions_ RT_GUARDED_BY(mutex_);

@@ -11,6 +11,8 @@ namespace {
 
 // A multiple of what the checksum takes at a time (core/crc32c.h).
 constexpr size_t kBlockBytes = 12 << 10;
+// Of the largest element.
+constexpr size_t kElementAlignment = 8;
 static_assert(kBlockBytes % kChunkAlignment == 0);
 
 }  // namespace
@@ -21,9 +23,14 @@ uint32_t LandPayload(ByteCursor* bytes, const ReceiveBuffer& to, bool checksum) 
   for (size_t at = 0; at < to.bytes.size(); at += kBlockBytes) {
     const std::span<std::byte> memory =
         to.bytes.subspan(at, std::min(kBlockBytes, to.bytes.size() - at));
-    const std::span<std::byte> message =
-        to.combine != nullptr ? std::span(block).first(memory.size()) : memory;
-    bytes->Read(message);
+    std::span<const std::byte> message;
+    if (to.combine != nullptr) message = bytes->ReadInPlace(memory.size(), kElementAlignment);
+    if (message.empty()) {
+      const std::span<std::byte> copy =
+          to.combine != nullptr ? std::span(block).first(memory.size()) : memory;
+      bytes->Read(copy);
+      message = copy;
+    }
     if (checksum) crc = Crc32c(message, crc);
     if (to.combine != nullptr) to.combine(memory.data(), message.data(), message.size());
   }

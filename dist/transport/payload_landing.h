@@ -2,8 +2,9 @@
 // computed on the way, in blocks that stay in the first-level cache: each byte comes from memory
 // once and goes there once, also if it is added up (Combine).
 //
-//   pieces that were read ──12 KiB──> block ── CRC-32C ── combine ──> the Receive's memory
-//                        └──12 KiB──> the Receive's memory ── CRC-32C        (without combine)
+//   pieces that were read ── 12 KiB where they lie ── CRC-32C ── combine ──> the Receive's memory
+//                         ── 12 KiB ──> a copy ────── CRC-32C ── combine ──> (in several pieces)
+//                         ── 12 KiB ──> the Receive's memory ── CRC-32C      (without combine)
 //
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_TRANSPORT_PAYLOAD_LANDING_H_

@@ -76,8 +76,8 @@ struct CompletionTarget {
 };
 
 // Replaces `memory` by what it and `message` make together. `bytes` of a message, which are whole
-// elements but not always all of them; both are as aligned as what a Receive has been given, up to
-// 64 bytes. Called once for each part, on any thread.
+// elements but not always all of them; `message` is aligned for each of them. Called once for each
+// part, on any thread.
 using Combine = void (*)(std::byte* memory, const std::byte* message, size_t bytes);
 
 // Where a message shall lie.
