@@ -18,10 +18,11 @@
 // without bias for ranks of any sizes, and whatever B a step has (optim/batch_growth.h); with equal
 // ranks these are the paper's own equations.
 // One step's numbers scatter widely, the second one even below 0, so both are averaged over the last
-// hundred steps or so before they are divided. Batch norm over each rank's own pictures makes ranks
+// hundred that were measured, or so, before they are divided. Batch norm over each rank's own pictures makes ranks
 // differ a little more, and the noise scale a little larger, than it would be without.
 // State: two averages, not in checkpoints: a run that resumes begins anew. Thread-safety: none.
-// Cost: |g_k|^2, a pass over this rank's gradients (core/sum_of_squares.h).
+// Cost: |g_k|^2, a pass over this rank's gradients (core/sum_of_squares.h); with ranks of one core
+// each, a hundredth of a step of resnet18, and so only every fourth step is measured.
 #ifndef RINGTAIL_OPTIM_NOISE_SCALE_H_
 #define RINGTAIL_OPTIM_NOISE_SCALE_H_
 
@@ -33,8 +34,10 @@ namespace ringtail {
 
 class NoiseScale {
  public:
-  static constexpr double kDecay = 0.99;    // of the averages, per step
-  static constexpr int64_t kMinSteps = 20;  // before there is anything to say
+  static constexpr int64_t kEverySteps = 4;
+  static bool Measures(int64_t step) { return step % kEverySteps == 0; }
+  static constexpr double kDecay = 0.99;    // of the averages, per measured step
+  static constexpr int64_t kMinSteps = 10;  // that were measured, before there is anything to say
 
   struct Step {
     int64_t ranks = 0;        // N, at least 2

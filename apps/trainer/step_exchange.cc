@@ -27,7 +27,7 @@ BucketOptions StepExchange::Buckets(const DistConfig& config) {
 
 Status StepExchange::Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
   if (compression_ != nullptr) return compression_->Reduce(ranks, bucket, gradients);
-  own_squares_ += SumOfSquares(gradients);
+  if (measures_noise_) own_squares_ += SumOfSquares(gradients);
   return GradientSynchronizer::AllReduceBucket(ranks, bucket, gradients);
 }
 

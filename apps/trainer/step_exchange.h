@@ -34,6 +34,8 @@ class StepExchange : public GradientListener {
   // From now on; null: gradients travel as they are. It must outlive the steps.
   void Compress(GradientCompression* compression) { compression_ = compression; }
 
+  // `measures_noise`: whether gradient_squares is wanted of this step.
+  void BeginStep(bool measures_noise) { measures_noise_ = measures_noise; }
   void OnLoss(const LossResult& loss) override;
   void OnReady(const Parameter& parameter) override;
 
@@ -42,7 +44,9 @@ class StepExchange : public GradientListener {
   Status Finish(LossResult* loss);
   ExchangeTimes times() const { return times_; }      // of the last step
   int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
-  // b |g|^2, where g is this rank's own mean gradient over its b samples of the last step.
+  bool measured_noise() const { return measures_noise_; }
+  // b |g|^2, where g is this rank's own mean gradient over its b samples of the last step; 0 if it
+  // was not measured.
   double gradient_squares() const;
 
  private:
@@ -54,6 +58,7 @@ class StepExchange : public GradientListener {
   std::optional<GradientSynchronizer> synchronizer_;
   GradientCompression* compression_ = nullptr;
   std::array<double, 3> sums_{};  // loss, correct, count
+  bool measures_noise_ = false;
   double own_count_ = 0;
   double own_squares_ = 0;  // of the gradients of this step; rt-comm adds to it until Finish
   ExchangeTimes times_;

@@ -41,6 +41,7 @@ Status Trainer::TrainStep() {
   world_->progress()->BeginStep(step() + 1);
   const ScopedSpan step_span("step", "step");
   buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
+  exchange_.BeginStep(NoiseScale::Measures(step()));
   if (compression_ != nullptr) compression_->BeginStep(step(), plan_.EpochAt(step()));
   RT_ASSIGN_OR_RETURN(StepResult result, ComputeGradients());
   world_->progress()->Enter(Phase::kUpdate);
@@ -110,7 +111,7 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
 
 // Compressed gradients have noise of their own.
 void Trainer::AddToNoiseScale(const StepResult& result, std::span<const RankStep> ranks) {
-  if (world_->alone() || compression_ != nullptr) return;
+  if (world_->alone() || compression_ != nullptr || !exchange_.measured_noise()) return;
   NoiseScale::Step step{.ranks = world_->size(),
                         .batch = static_cast<double>(result.loss.count),
                         .squares = result.gradient_norm * result.gradient_norm};

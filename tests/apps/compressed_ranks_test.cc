@@ -66,12 +66,9 @@ class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
 
 TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
   const std::vector<std::string> batch = {
-      "--set",
-      "train.batch=2",
-      "--set",
-      "train.log_every_steps=1",
-      "--set",
-      std::string("dist.compression.route=") + GetParam().route,
+      "--set", "train.batch=2",
+      "--set", "train.log_every_steps=1",
+      "--set", std::string("dist.compression.route=") + GetParam().route,
   };
   const ProcessResult whole = Run(4, Train("whole", GetParam().scheme, batch));
   ASSERT_EQ(whole.exit_code, 0) << whole.err;

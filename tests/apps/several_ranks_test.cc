@@ -129,8 +129,8 @@ TEST_F(SeveralRanksTest, MetricsTellOfEveryRank) {
 TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfThePicturesHoweverTheyAreDivided) {
   RunConfig config = Config();
   config.mutable_optim()->set_learning_rate(1e-30);
-  config.mutable_train()->set_epochs(20);
-  config.mutable_train()->set_evaluate_every_epochs(20);
+  config.mutable_train()->set_epochs(80);  // every fourth step is measured
+  config.mutable_train()->set_evaluate_every_epochs(80);
   config.mutable_net()->mutable_layer(7)->mutable_linear()->set_out_features(8);
   WriteConfig(config);
   const auto last = [&](const std::string& run) {
