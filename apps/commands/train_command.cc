@@ -266,7 +266,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
 
   RT_ASSIGN_OR_RETURN(const auto session,
                       WorldSession::Join(flags.world.options, identity, run.loaded.config));
-  const auto exit_code = TrainInWorld(flags, &run, session.get());
+  auto exit_code = TrainInWorld(flags, &run, session.get());
   if (exit_code.ok()) return exit_code;
   if (StopSignal() != 0 && exit_code.status().code() == StatusCode::kCancelled) {
     session->world()->Abort(exit_code.status());

@@ -86,8 +86,9 @@ struct ReceiveBuffer {
   Combine combine = nullptr;  // none: the message replaces what is there
 
   ReceiveBuffer() = default;
-  template <std::convertible_to<std::span<std::byte>> Bytes>
-  ReceiveBuffer(Bytes&& memory, Combine how = nullptr)  // NOLINT(google-explicit-constructor)
+  template <std::convertible_to<std::span<std::byte>> Bytes>  // which this is not itself
+  // NOLINTNEXTLINE(google-explicit-constructor, bugprone-forwarding-reference-overload)
+  ReceiveBuffer(Bytes&& memory, Combine how = nullptr)
       : bytes(std::forward<Bytes>(memory)), combine(how) {}
 };
 

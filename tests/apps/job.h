@@ -14,12 +14,9 @@ namespace ringtail {
 
 // `program` on `ranks` ranks of this machine.
 inline std::vector<std::string> Launch(int ranks, std::vector<std::string> program) {
-  const std::vector<std::string> launch = {RT_BINARY_DIR "/bin/ringtail_launch",
-                                           "-n",
-                                           std::to_string(ranks),
-                                           "--timeout-kill",
-                                           "4",
-                                           "--"};
+  const std::string launcher = RT_BINARY_DIR "/bin/ringtail_launch";
+  const std::vector<std::string> launch = {launcher,         "-n", std::to_string(ranks),
+                                           "--timeout-kill", "4",  "--"};
   program.insert(program.begin(), launch.begin(), launch.end());
   return program;
 }
