@@ -44,7 +44,10 @@ class GradientCompression {
                                                                const Options& options,
                                                                const Saved& saved);
 
-  void BeginStep(int64_t step, double epoch) { compressor_->BeginStep(step, epoch); }
+  // `batches`: of Options::global_batch, that the step takes.
+  void BeginStep(int64_t step, double epoch, int64_t batches) {
+    compressor_->BeginStep(step, epoch, batches);
+  }
   Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
     return compressor_->Reduce(ranks, bucket, gradients);
   }

@@ -42,7 +42,9 @@ Status Trainer::TrainStep() {
   const ScopedSpan step_span("step", "step");
   buffers_before_.assign(arena.buffer_values().begin(), arena.buffer_values().end());
   exchange_.BeginStep(NoiseScale::Measures(step()));
-  if (compression_ != nullptr) compression_->BeginStep(step(), plan_.EpochAt(step()));
+  if (compression_ != nullptr) {
+    compression_->BeginStep(step(), plan_.EpochAt(step()), plan_.BatchesOf(step()));
+  }
   RT_ASSIGN_OR_RETURN(StepResult result, ComputeGradients());
   world_->progress()->Enter(Phase::kUpdate);
   const LossResult& loss = result.loss;

@@ -27,7 +27,7 @@ void CastCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
   if (options_.format == CastFormat::kBf16) {
     RT_KERNEL(ToBf16)(gradient.data(), shape.elements(), halves);
   } else {
-    const auto factor = static_cast<float>(1 / options_.samples);
+    const auto factor = static_cast<float>(1 / Samples(moment));
     RT_KERNEL(ToFp16)(gradient.data(), shape.elements(), factor, halves);
   }
 }
@@ -40,7 +40,7 @@ Status CastCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& momen
   if (options_.format == CastFormat::kBf16) {
     RT_KERNEL(AddBf16)(halves, shape.elements(), scale, sum.data());
   } else {
-    const auto factor = static_cast<float>(scale * options_.samples);
+    const auto factor = static_cast<float>(scale * Samples(moment));
     RT_KERNEL(AddFp16)(halves, shape.elements(), factor, sum.data());
   }
   return OkStatus();

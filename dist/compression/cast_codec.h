@@ -12,10 +12,11 @@
 // NaN, infinity stays infinity. A float above bf16's largest (3.39e38) becomes infinity.
 //
 // fp16 has a small range, and Ringtail's gradients are SUMS over samples, which grow with the batch.
-// So an element is divided by the samples of a step, of the whole world, before the cast, and
-// multiplied by them afterwards: what travels is the rank's share of the mean gradient. A number
-// that is about right will do. Beyond the range it becomes the largest, +-65504, instead of an
-// infinity that would end the run: one clipped element is an error that error feedback makes good.
+// So an element is divided by the samples of this very step (of the whole world, and of all batches
+// that it takes: moment.batches) before the cast, and multiplied by them afterwards: what travels is
+// the rank's share of the mean gradient, whose size does not depend on either. Beyond the range it
+// becomes the largest, +-65504, instead of an infinity that would end the run: one clipped element
+// still points the right way.
 //
 // Sums are f32: nothing is ever added in 16 bits. Every payload of the right length is valid.
 // Cost: one pass each way (README.md has the speeds).
@@ -32,7 +33,7 @@ enum class CastFormat { kBf16, kFp16 };
 
 struct CastOptions {
   CastFormat format = CastFormat::kBf16;
-  double samples = 1;  // of a step, of all ranks; fp16 only; above 0
+  double samples = 1;  // of a step of one batch, of all ranks; fp16 only; above 0
 };
 
 class CastCodec : public Codec {
@@ -50,6 +51,8 @@ class CastCodec : public Codec {
                    std::span<float> sum) const override;
 
  private:
+  double Samples(const CodecMoment& moment) const { return options_.samples * moment.batches; }
+
   CastOptions options_;
 };
 

@@ -30,8 +30,11 @@ namespace ringtail {
 // a function of time.
 struct CodecMoment {
   uint64_t seed = 0;
-  uint64_t step = 0;       // optimizer steps done
-  double epoch = 0;        // since the start of compression, a real number
+  uint64_t step = 0;  // optimizer steps done
+  double epoch = 0;   // since the start of compression, a real number
+  // How many times as many samples this step takes as one takes at first: where the batch grows,
+  // sums over samples grow with it, and numbers that were chosen for them must, too.
+  double batches = 1;
   uint32_t parameter = 0;  // which one, in the arena's order
   uint32_t rank = 0;       // that encodes; random choices that all ranks must share leave it out
 };

@@ -132,9 +132,10 @@ std::span<float> GradientCompressor::Slice(const AlignedBuffer& block, size_t pa
 
 bool GradientCompressor::HasMomentum() const { return dense_momentum_.size_bytes() > 0; }
 
-void GradientCompressor::BeginStep(int64_t step, double epoch) {
+void GradientCompressor::BeginStep(int64_t step, double epoch, int64_t batches) {
   step_ = step;
   epoch_ = epoch;
+  batches_ = static_cast<double>(batches);
 }
 
 void GradientCompressor::SetMoments(Bucket* bucket) const {
@@ -142,6 +143,7 @@ void GradientCompressor::SetMoments(Bucket* bucket) const {
     for (auto& gradient : gradients) {
       gradient.moment.step = static_cast<uint64_t>(step_);
       gradient.moment.epoch = std::max(epoch_ - options_.dense_epochs, 0.0);
+      gradient.moment.batches = batches_;
     }
   };
   set(bucket->summed);

@@ -65,7 +65,8 @@ class GradientCompressor {
   GradientCompressor(const ParameterArena* arena, std::span<const GradientBucket> buckets,
                      std::vector<Layer> layers, const Options& options);
 
-  void BeginStep(int64_t step, double epoch);
+  // `batches`: CodecMoment::batches; the same on all ranks.
+  void BeginStep(int64_t step, double epoch, int64_t batches = 1);
   // Leaves in `gradients` what stands for their sum over all ranks.
   Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients);
 
@@ -108,7 +109,7 @@ class GradientCompressor {
   PayloadExchange payloads_;
   std::vector<DirectionReading> readings_;
   int64_t step_ = 0;
-  double epoch_ = 0;
+  double epoch_ = 0, batches_ = 1;
 };
 
 }  // namespace ringtail

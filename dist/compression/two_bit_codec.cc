@@ -35,12 +35,13 @@ float TwoBitCodec::AdaptiveThreshold(double sum_of_magnitudes, int64_t n) const 
   return n == 0 ? 0 : ToScale(options_.factor * (sum_of_magnitudes / static_cast<double>(n)));
 }
 
-float TwoBitCodec::FixedThreshold(std::span<const float> gradient) const {
+float TwoBitCodec::FixedThreshold(std::span<const float> gradient,
+                                  const CodecMoment& moment) const {
   if (gradient.empty()) return 0;
   // NaN is neither above nor below a threshold: unless it is looked for, nobody would see it.
   const double largest =
       std::bit_cast<float>(RT_KERNEL(MaxMagnitudeBits)(gradient.data(), std::ssize(gradient)));
-  return ToScale(std::isfinite(largest) ? options_.threshold : largest);
+  return ToScale(std::isfinite(largest) ? GivenThreshold(moment) : largest);
 }
 
 void TwoBitCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
@@ -48,7 +49,7 @@ void TwoBitCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
   CheckEncode(*this, shape, moment, gradient, payload);
   const int64_t n = shape.elements();
   const float threshold = options_.rule == TwoBitOptions::Rule::kFixed
-                              ? FixedThreshold(gradient)
+                              ? FixedThreshold(gradient, moment)
                               : AdaptiveThreshold(RT_KERNEL(SumAbs)(gradient.data(), n), n);
   const TernaryPlanes planes = BeginTernary(threshold, n, payload);
   if (!(threshold > 0)) return;
@@ -81,7 +82,7 @@ Status TwoBitCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& mom
   RT_RETURN_IF_ERROR(CheckDecode(*this, shape, moment, payload, sum));
   const float threshold = LoadFloat(payload, 0);
   if (options_.rule == TwoBitOptions::Rule::kFixed && IsNumber(threshold) && !sum.empty() &&
-      threshold != ToScale(options_.threshold)) {
+      threshold != ToScale(GivenThreshold(moment))) {
     return BadPayload(*this, "another threshold");
   }
   return AddTernaryPayload(*this, payload, scale, sum);

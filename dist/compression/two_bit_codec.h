@@ -7,15 +7,15 @@
 // What is not sent, and what is beyond t, stays with error feedback (error_feedback.h) until it
 // makes up a threshold: an element of 0.1 t is sent in every tenth step.
 //
-//   fixed      t is given, in units of a gradient that is a sum over samples (MXNet's default: 0.5).
-//              Too small, and what is left grows without end; too large, and nothing is sent.
+//   fixed      t is given, in units of a gradient that is a sum over samples (MXNet's default: 0.5);
+//              of a step that takes several batches, times moment.batches. Too small, and what is left grows without end; too large, and nothing is sent.
 //   adaptive   t = c mean|a|, of the gradient with what was left of it: Hylo's rule for linear
 //              layers. c = 1 is near the best for gradients with long tails.
 //
 //   byte       0    4              4 + p            4 + 2 p
 //   payload    | t  | plus plane   | minus plane    |           p = n / 8, rounded up
 //
-//   t        f32 (payload.h); if fixed, the very number that is given
+//   t        f32 (payload.h); if fixed, the very number that is given, or that times moment.batches
 //   planes   bit i % 8 of byte i / 8 is element i: it is +t, or -t; neither: 0
 //
 // Why planes, and what is DataLoss: as in terngrad_codec.h. If t is 0, both planes are.
@@ -57,7 +57,10 @@ class TwoBitCodec : public Codec {
 
  private:
   float AdaptiveThreshold(double sum_of_magnitudes, int64_t n) const;
-  float FixedThreshold(std::span<const float> gradient) const;
+  double GivenThreshold(const CodecMoment& moment) const {
+    return options_.threshold * moment.batches;
+  }
+  float FixedThreshold(std::span<const float> gradient, const CodecMoment& moment) const;
 
   TwoBitOptions options_;
 };

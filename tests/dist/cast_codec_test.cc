@@ -119,5 +119,27 @@ TEST(CastCodec, SamplesBringSumsIntoFp16sRange) {
   EXPECT_GT(Distance(RoundTrip(Fp16(), gradient), gradient), 0.1 * Length(gradient));
 }
 
+// Steps that take more and more batches: what one batch does not lose, several do not.
+TEST(CastCodec, MoreBatchesInAStepStayInFp16sRange) {
+  const CastCodec codec({.format = CastFormat::kFp16, .samples = 64});
+  Floats gradient = GaussianGradient(5000, 1, 64 * 1e4F);  // sums; means up to 4e4, and down to:
+  const Floats small = GaussianGradient(5000, 2, 64 * 1e-6F);
+  gradient.insert(gradient.end(), small.begin(), small.end());
+  const Floats decoded = RoundTrip(codec, gradient);
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_NEAR(decoded[i], gradient[i], std::abs(gradient[i]) * 0x1p-11 + 64 * 0x1p-25);
+  }
+  for (const float batches : {2.0F, 8.0F, 1024.0F}) {
+    Floats grown = gradient, expected = decoded;
+    for (float& x : grown) x *= batches;
+    for (float& x : expected) x *= batches;
+    CodecMoment moment = kMoment;
+    moment.batches = batches;
+    const Payload payload = Encode(codec, grown, moment);
+    EXPECT_EQ(payload, Encode(codec, gradient)) << batches;
+    EXPECT_EQ(Decode(codec, payload, std::ssize(grown), 1, moment), expected) << batches;
+  }
+}
+
 }  // namespace
 }  // namespace ringtail

@@ -70,14 +70,16 @@ class CompressingRank {
     return sum;
   }
 
-  // Leaves the sum over all ranks, as compressed, in arena->grads().
-  Status Step(int64_t step) {
+  // Leaves the sum over all ranks, as compressed, in arena->grads(). A step of so many batches, that
+  // all have the same gradients, `size` times those above.
+  Status Step(int64_t step, int64_t batches = 1, float size = 1) {
+    const float factor = size * static_cast<float>(batches);
     for (const Parameter& p : arena->parameters()) {
       for (int64_t i = 0; i < p.elements; ++i) {
-        p.grad()[i] = Gradient(communicator->rank(), step, p.offset + i);
+        p.grad()[i] = factor * Gradient(communicator->rank(), step, p.offset + i);
       }
     }
-    compressor->BeginStep(step, static_cast<double>(step));
+    compressor->BeginStep(step, static_cast<double>(step), batches);
     for (size_t b = 0; b < buckets.size(); ++b) {
       const ElementRange& range = buckets[b].range;
       RT_RETURN_IF_ERROR(compressor->Reduce(communicator.get(), b,

@@ -211,6 +211,28 @@ INSTANTIATE_TEST_SUITE_P(All, DgcTest, testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "nesterov" : "classic");
 });
 
+// Gradients that fill fp16's range with one batch, at either station of their way.
+TEST(GradientCompressor, AGrownBatchLosesNoMoreThanOneBatch) {
+  for (const bool shard : {false, true}) {
+    const World world = MakeSharedMemoryWorld(2);
+    OnEveryRank(2, [&](int rank) {
+      CompressingRank self(world[rank].get(), "scheme { fp16 {} } min_elements: 100", shard);
+      constexpr float kSize = 3e4F;
+      ASSERT_TRUE(self.Step(0, 1, kSize).ok());
+      std::vector<float> expected(self.arena->grads().begin(), self.arena->grads().end());
+      for (const Parameter& p : self.arena->parameters()) {
+        for (int64_t i = p.offset; i < p.offset + p.elements; ++i) {
+          const float exact = kSize * self.SumOfGradients(0, i);
+          ASSERT_NEAR(expected[i], exact, 0x1p-9 * std::abs(exact) + 0x1p-9 * kSize) << p.spec.name;
+          expected[i] *= 16;
+        }
+      }
+      ASSERT_TRUE(self.Step(0, 16, kSize).ok());
+      EXPECT_THAT(self.arena->grads(), testing::ElementsAreArray(expected));
+    });
+  }
+}
+
 TEST(GradientCompressor, NothingIsCompressedInTheDenseEpochs) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {

@@ -99,6 +99,19 @@ TEST(TwoBitCodec, FixedIsTheThresholdOrNothing) {
   EXPECT_EQ(RoundTrip(codec, gradient), expected);
 }
 
+// A step of four batches: sums four times as large, sent as those of one batch are.
+TEST(TwoBitCodec, AFixedThresholdGrowsWithTheBatch) {
+  const TwoBitCodec codec({.rule = TwoBitOptions::Rule::kFixed, .threshold = 0.5});
+  CodecMoment four = kMoment;
+  four.batches = 4;
+  const Floats gradient = {2, -2, 1.9999F, -1.9999F, 28, -28, 0, -0.0F, 2.04F};
+  const Floats expected = {2, -2, 0, 0, 2, -2, 0, 0, 2};
+  const Payload payload = Encode(codec, gradient, four);
+  EXPECT_EQ(Decode(codec, payload, std::ssize(gradient), 1, four), expected);
+  EXPECT_EQ(DecodeStatus(codec, payload, std::ssize(gradient)).code(), StatusCode::kDataLoss)
+      << "of another step";
+}
+
 TEST(TwoBitCodec, LiesInMemoryAsItIsDrawn) {
   const TwoBitCodec codec({.rule = TwoBitOptions::Rule::kFixed, .threshold = 2});
   const Payload payload = Encode(codec, {2, -3, 0, 0, 0, 0, 0, 9, -9, 1});
