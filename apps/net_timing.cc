@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/median.h"
+#include "apps/random_batch.h"
 #include "apps/stopwatch.h"
-#include "core/aligned_buffer.h"
 #include "core/memory_limit.h"
-#include "core/random.h"
 #include "layers/net.h"
 #include "optim/optimizer.h"
 
@@ -17,27 +17,6 @@ constexpr int64_t kWarmUpSteps = 2;
 constexpr int64_t kLayerSteps = 5;      // at most; layers vary less than steps
 constexpr double kLearningRate = 1e-3;  // small: the numbers must stay ordinary numbers
 constexpr double kMsPerSecond = 1e3, kGiga = 1e9, kBytesPerMib = 1 << 20;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(middle), values.end());
-  return values[middle];
-}
-
-struct RandomBatch {
-  AlignedBuffer images;
-  std::vector<int32_t> labels;
-
-  RandomBatch(int64_t batch, int64_t channels, int64_t image_size, int64_t classes)
-      : images(batch * channels * image_size * image_size * sizeof(float)), labels(batch) {
-    Rng rng(RngKey(1).With(kTestStream));
-    for (float& pixel : images.floats())
-      pixel = rng.Uniform(-2, 2);  // the range of normalised pixels
-    for (int32_t& label : labels) label = static_cast<int32_t>(rng.Below(classes));
-  }
-  BatchView view() const { return {images.floats().data(), labels}; }
-};
 
 // One net with all that a step needs.
 class StepTimer {
@@ -52,8 +31,8 @@ class StepTimer {
                         Optimizer::Create(loaded.config.optim(), &timer->model_->arena()));
     RT_ASSIGN_OR_RETURN(
         timer->net_, Net::Create(timer->model_.get(), {options.batch, options.image_size, true}));
-    timer->batch_ = std::make_unique<RandomBatch>(options.batch, timer->model_->input_channels(),
-                                                  options.image_size, timer->model_->num_classes());
+    timer->batch_ =
+        std::make_unique<RandomBatch>(*timer->model_, options.batch, options.image_size);
     return timer;
   }
 

@@ -71,7 +71,12 @@ std::string MetricsJson(const Metrics& m) {
   json["step_ms"] = m.step_ms;
   AddRank(m.own, &json);
   json["ranks"] = nullptr;
-  for (const RankMetrics& rank : m.ranks) AddRank(rank, &json["ranks"].emplace_back());
+  for (const RankMetrics& rank : m.ranks) {
+    auto& entry = json["ranks"].emplace_back();
+    entry["batch"] = nullptr;
+    if (rank.batch > 0) entry["batch"] = rank.batch;
+    AddRank(rank, &entry);
+  }
   return json.dump();
 }
 

@@ -7,7 +7,7 @@
 //    "encode_ms":0,"decode_ms":0,"ranks":null}
 //
 // With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are those of
-// the rank that writes, and `ranks` has an object with the times and bytes of each.
+// the rank that writes, and `ranks` has an object with the pictures, times and bytes of each.
 //
 // Every line has every key; what is not known, does not apply, or is not finite is null.
 // Durability: a line is one write(), so that a killed process loses nothing that was written; a
@@ -31,6 +31,7 @@ inline constexpr double kNoMetric = std::numeric_limits<double>::quiet_NaN();
 
 // What one rank spent a step on.
 struct RankMetrics {
+  int64_t batch = 0;                // its pictures; 0: not known
   double data_wait_ms = kNoMetric;  // the trainer waited for a batch
   double forward_ms = kNoMetric;
   double backward_ms = kNoMetric;

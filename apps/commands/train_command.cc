@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -123,7 +122,7 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
   fmt::print("{}; {}\n", VersionLine(), threads);
   if (!session.world().alone()) {
     fmt::print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
-               trainer.share().global_batch);
+               trainer.division().own.global_batch);
   }
   fmt::print("{}; {} to train on, {} to validate, {} left out\n", data.dataset->Describe(),
              data.split.train.size(), data.split.validation.size(), data.bad.size());
@@ -131,6 +130,7 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
              loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
              TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
              DescribeSchedule(trainer.optim().config), trainer.plan().total_steps());
+  if (!trainer.division().summary.empty()) fmt::print("{}\n", trainer.division().summary);
   if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
   for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
   const TrainingPlan& plan = trainer.plan();
@@ -187,16 +187,6 @@ struct Run {
   std::unique_ptr<RunDirectory> directory;  // rank 0
 };
 
-// The batch over all ranks: that of the run which goes on, or none yet. Rank 0 knows.
-StatusOr<int64_t> GlobalBatch(const Run& run, TrainingWorld* world) {
-  RT_ASSIGN_OR_RETURN(
-      const std::string text,
-      world->ShareText(std::to_string(run.checkpoint ? GlobalBatchOf(*run.checkpoint) : 0)));
-  int64_t batch = 0;
-  std::from_chars(text.data(), text.data() + text.size(), batch);
-  return batch;
-}
-
 // If rank 0 is the one that is gone, another one that reaches the folder of the run writes what all
 // of them hold.
 void SaveForRankZero(const Run& run, Trainer* trainer) {
@@ -213,12 +203,14 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
     RT_RETURN_IF_ERROR(CheckOutput(flags, run->checkpoint, *run->directory));
   }
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config.data(), world));
-  RT_ASSIGN_OR_RETURN(const int64_t global_batch, GlobalBatch(*run, world));
+  BatchRequest batch{.local = flags.world.local_batch, .by_speed = flags.world.balance};
+  if (run->checkpoint) {
+    RT_ASSIGN_OR_RETURN(batch.saved, ReadDivision(*run->checkpoint));
+  }
   ProgressDisplay progress(stdout, config.train().log_every_steps());
   RT_ASSIGN_OR_RETURN(const auto trainer,
                       Trainer::Create(run->loaded, &data, run->directory.get(),
-                                      world->leads() ? &progress : nullptr, world,
-                                      {.local = flags.world.local_batch, .global = global_batch}));
+                                      world->leads() ? &progress : nullptr, world, batch));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(run->loaded, run->threads, data, *trainer, *session));
   }

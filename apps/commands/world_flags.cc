@@ -1,8 +1,35 @@
 #include "apps/commands/world_flags.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 
 namespace ringtail {
+namespace {
+
+constexpr int kMostPictures = 65536;
+
+CLI::Option* AddLocalBatch(CLI::App* app, WorldFlags* flags) {
+  const auto take = [flags](const std::string& text) {
+    flags->balance = text == "auto";
+    if (flags->balance) return;
+    if (!CLI::Range(1, kMostPictures)(text).empty()) {
+      throw CLI::ValidationError(
+          "--local-batch",
+          fmt::format("'{}' is neither auto nor a number from 1 to {}", text, kMostPictures));
+    }
+    flags->local_batch = std::stoll(text);
+  };
+  return app
+      ->add_option_function<std::string>(
+          "--local-batch", take,
+          "Pictures per step on this rank (default: train.batch, or what the run that goes on "
+          "had); "
+          "ranks may differ. auto, on all ranks: in proportion to speeds measured at the start")
+      ->type_name("N|auto");
+}
+
+}  // namespace
 
 void AddWorldFlags(CLI::App* app, WorldFlags* flags) {
   constexpr char kGroup[] =
@@ -17,10 +44,7 @@ void AddWorldFlags(CLI::App* app, WorldFlags* flags) {
   app->add_option("--master", rank.master, "Where rank 0 is, the same on all ranks")
       ->type_name("HOST[:PORT]")
       ->group(kGroup);
-  app->add_option("--local-batch", flags->local_batch,
-                  "Pictures per step on this rank (default: train.batch); ranks may differ")
-      ->check(CLI::Range(1, 65536))
-      ->group(kGroup);
+  AddLocalBatch(app, flags)->group(kGroup);
   app->add_option("--token-file", flags->options.token_file,
                   "The job's secret, readable by you alone (default: RINGTAIL_TOKEN)")
       ->type_name("FILE")

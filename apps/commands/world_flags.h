@@ -19,6 +19,7 @@ struct WorldFlags {
   RankFlags rank;
   WorldOptions options;
   int64_t local_batch = 0;  // 0: as the config says
+  bool balance = false;     // --local-batch auto
 };
 
 void AddWorldFlags(CLI::App* app, WorldFlags* flags);

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "core/cpu_model.h"
 #include "core/kernel_isa.h"
 #include "core/logging.h"
 #include "core/parallel_for.h"
@@ -19,6 +20,10 @@ constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 
 std::string Numerics::Describe() const {
   return fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", isa);
+}
+
+std::string ThisMachine() {
+  return fmt::format("{}, {}", CpuModel(), CurrentNumerics().Describe());
 }
 
 std::string UsedAlgorithms() { return AlgorithmChoices::Shared().Used(); }
@@ -50,7 +55,7 @@ void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
   const auto it = metadata.find(kAlgorithmsKey);
   if (it == metadata.end()) return;
   const Status status = TakeAlgorithms(it->second);
-  if (status.ok()) return;
+  if (status.ok()) return AlgorithmChoices::Shared().Resume();
   LogWarning(
       fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "
                   "chosen again",

@@ -19,6 +19,9 @@ struct Numerics {
   std::string Describe() const;  // "2 threads, avx512"
 };
 
+// What says how fast a rank is, and which algorithms are: "AMD EPYC 9R14, 2 threads, avx512".
+std::string ThisMachine();
+
 Numerics CurrentNumerics();
 // With the algorithms of all nets so far.
 void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata);

@@ -16,6 +16,7 @@
 #include <array>
 #include <optional>
 
+#include "apps/trainer/batch_division.h"
 #include "apps/trainer/gradient_compression.h"
 #include "apps/trainer/gradient_pass.h"
 #include "apps/trainer/training_world.h"

@@ -8,10 +8,10 @@
 #include "apps/stop_signal.h"
 #include "apps/trainer/config_difference.h"
 #include "apps/trainer/model_file.h"
-#include "apps/trainer/numerics.h"
+#include "apps/trainer/rank_speed.h"
+#include "apps/trainer/set_up_in_turn.h"
 #include "core/check.h"
 #include "core/logging.h"
-#include "dist/collectives/plan.h"
 
 namespace ringtail {
 namespace {
@@ -29,27 +29,6 @@ StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data
       fmt::format("{} pictures to train on are fewer than one batch of {} over all ranks; set "
                   "train.batch lower",
                   pictures, global_batch));
-}
-
-StatusOr<BatchShare> ShareBatch(const BatchRequest& batch, const TrainConfig& train,
-                                TrainingWorld* world) {
-  const int64_t even =
-      batch.global > 0 ? EvenPart(batch.global, world->size(), world->rank()).count : train.batch();
-  RT_ASSIGN_OR_RETURN(const BatchShare share,
-                      world->ShareBatch(batch.local > 0 ? batch.local : even));
-  if (batch.global > 0 && share.global_batch != batch.global) {
-    return InvalidArgument(
-        fmt::format("the run began with batches of {} pictures over all ranks, which now take {}; "
-                    "leave --local-batch away, or make them add up to {}",
-                    batch.global, share.global_batch, batch.global));
-  }
-  if (share.batch < 1 || share.batch % train.accumulation() != 0) {
-    return InvalidArgument(fmt::format(
-        "rank {} would compute {} of {} pictures in {} equal parts (train.accumulation); use "
-        "another number of ranks, or --local-batch",
-        world->rank(), share.batch, share.global_batch, train.accumulation()));
-  }
-  return share;
 }
 
 Status CheckClasses(const Model& model, const Dataset& dataset) {
@@ -73,7 +52,11 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
   RT_RETURN_IF_ERROR(CheckClasses(*model, *data->dataset));
   RT_RETURN_IF_ERROR(
       world->Agree("the list of pictures", fmt::format("{:016x}", data->fingerprint)));
-  RT_ASSIGN_OR_RETURN(const BatchShare share, ShareBatch(batch, config.train(), world));
+  RT_ASSIGN_OR_RETURN(
+      BatchDivision division,
+      DivideBatch(
+          batch, config.train(), [&] { return MeasureRankSpeed(loaded, world); }, world));
+  const BatchShare share = division.own;
   RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(share.global_batch, *data));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,
                       MostBatches(config.optim(), share.global_batch,
@@ -88,23 +71,24 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(
       auto state, TrainingState::Create(std::move(model), config.optim(), config.train().seed()));
   return std::unique_ptr<Trainer>(new Trainer(config, data, directory, observer, world,
-                                              std::move(state), share, std::move(optim),
-                                              std::move(plan)));
+                                              std::move(state), std::move(division),
+                                              std::move(optim), std::move(plan)));
 }
 
 Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
                  TrainingObserver* observer, TrainingWorld* world, TrainingState state,
-                 const BatchShare& share, ScaledOptim optim, TrainingPlan plan)
+                 BatchDivision division, ScaledOptim optim, TrainingPlan plan)
     : config_(std::move(config)),
       data_(data),
       directory_(directory),
       observer_(observer),
       world_(world),
       state_(std::move(state)),
-      share_(share),
+      division_(std::move(division)),
+      share_(division_.own),
       optim_(std::move(optim)),
       plan_(std::move(plan)),
-      exchange_(world, &state_.model()->arena(), share, config_.dist()),
+      exchange_(world, &state_.model()->arena(), share_, config_.dist()),
       sum_(world) {}
 
 Status Trainer::Resume(const Checkpoint& checkpoint) {
@@ -121,7 +105,8 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
     return FailedPrecondition(fmt::format(
         "{}: the pictures or their split are not those that the run began with", checkpoint.path));
   }
-  const int64_t batch = GlobalBatchOf(checkpoint);
+  RT_ASSIGN_OR_RETURN(const SavedDivision division, ReadDivision(checkpoint));
+  const int64_t batch = division.global_batch;
   if (batch != 0 && batch != share_.global_batch) {
     return FailedPrecondition(fmt::format("{}: the run began with batches of {} pictures, not {}",
                                           checkpoint.path, batch, share_.global_batch));
@@ -197,8 +182,7 @@ StatusOr<TrainingOutcome> Trainer::RunSteps() {
 }
 
 // Sets a net up for each picture size of the run, so that what is too large fails now and not hours
-// later, and every checkpoint knows the convolution algorithms of all of them. Rank 0 measures them
-// while the others rest, and all take what it has chosen.
+// later, and every checkpoint knows the convolution algorithms of all of them.
 Status Trainer::PreparePhases() {
   const std::vector<int64_t> sizes = TrainingImageSizes(config_);
   const int64_t validation = EvaluationShare().size();
@@ -212,11 +196,7 @@ Status Trainer::PreparePhases() {
     return OkStatus();
   };
   if (world_->alone()) return sizes.size() < 2 ? OkStatus() : set_up();
-  if (world_->leads()) RT_RETURN_IF_ERROR(set_up());
-  RT_ASSIGN_OR_RETURN(const std::string algorithms, world_->ShareText(UsedAlgorithms()));
-  if (world_->leads()) return OkStatus();
-  RT_RETURN_IF_ERROR(TakeAlgorithms(algorithms));
-  return set_up();
+  return SetUpInTurn(world_, share_.batch, set_up);
 }
 
 StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_size) {

@@ -26,6 +26,7 @@
 
 #include "apps/run_config.h"
 #include "apps/stopwatch.h"
+#include "apps/trainer/batch_division.h"
 #include "apps/trainer/evaluation.h"
 #include "apps/trainer/gradient_pass.h"
 #include "apps/trainer/run_directory.h"
@@ -44,12 +45,6 @@
 
 namespace ringtail {
 
-// How many pictures a step takes. 0: train.batch on each rank.
-struct BatchRequest {
-  int64_t local = 0;   // on this rank
-  int64_t global = 0;  // on all ranks together; without `local` divided evenly
-};
-
 class Trainer {
  public:
   static constexpr int64_t kMaxSkippedInARow = 10;
@@ -61,8 +56,8 @@ class Trainer {
       TrainingObserver* observer, TrainingWorld* world = nullptr, const BatchRequest& batch = {});
 
   // On rank 0 alone: Run hands on what was restored. FailedPrecondition if the checkpoint is of
-  // another config, other pictures or another global batch (see GlobalBatchOf); any number of ranks
-  // can go on with it.
+  // another config, other pictures or another global batch (BatchRequest::saved); any number of
+  // ranks can go on with it.
   Status Resume(const Checkpoint& checkpoint);
 
   // Once. An error only where the run cannot go on, or its result could not be written. If that is
@@ -75,13 +70,13 @@ class Trainer {
 
   const TrainingState& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
-  const BatchShare& share() const { return share_; }   // of a batch that has not grown
-  const ScaledOptim& optim() const { return optim_; }  // for the batch of all ranks
+  const BatchDivision& division() const { return division_; }  // of a batch that has not grown
+  const ScaledOptim& optim() const { return optim_; }          // for the batch of all ranks
 
  private:
   Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
           TrainingObserver* observer, TrainingWorld* world, TrainingState state,
-          const BatchShare& share, ScaledOptim optim, TrainingPlan plan);
+          BatchDivision division, ScaledOptim optim, TrainingPlan plan);
 
   struct StepResult {
     LossResult loss;           // of all ranks
@@ -126,7 +121,8 @@ class Trainer {
   TrainingObserver* observer_;
   TrainingWorld* const world_;
   TrainingState state_;
-  const BatchShare share_;
+  const BatchDivision division_;
+  const BatchShare share_;  // its own part
   const ScaledOptim optim_;
   const TrainingPlan plan_;
   StepExchange exchange_;
@@ -142,10 +138,6 @@ class Trainer {
   Stopwatch since_last_step_;          // for what other ranks are told
   std::string not_finite_;             // where, once the run has to stop for it
 };
-
-// The batch over all ranks of the run that wrote the checkpoint, before it has grown; 0 if it does
-// not say.
-int64_t GlobalBatchOf(const Checkpoint& checkpoint);
 
 }  // namespace ringtail
 

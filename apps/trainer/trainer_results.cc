@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
-#include "dist/collectives/plan.h"
 
 namespace ringtail {
 
@@ -26,12 +24,14 @@ Status Trainer::EvaluateIfDue() {
   return status.code() == StatusCode::kCancelled ? OkStatus() : status;
 }
 
-// Each validation picture is looked at by one rank.
+// Each validation picture is looked at by one rank, and a rank that trains on more of them looks at
+// more of them.
 std::vector<int64_t> Trainer::EvaluationShare() const {
   const std::vector<int64_t>& all = data_->split.validation;
-  const ElementRange own =
-      EvenPart(static_cast<int64_t>(all.size()), world_->size(), world_->rank());
-  return {all.begin() + own.offset, all.begin() + own.end()};
+  const auto before = [&](int64_t row) {
+    return all.begin() + row * std::ssize(all) / share_.global_batch;
+  };
+  return {before(share_.first_row), before(share_.first_row + share_.batch)};
 }
 
 // The result over all ranks.
@@ -137,18 +137,9 @@ std::map<std::string, std::string> Trainer::Metadata() const {
   metadata.merge(state_.Metadata());
   AddNumerics(CurrentNumerics(), &metadata);
   if (compression_ != nullptr) compression_->AddMetadata(&metadata);
-  metadata[kGlobalBatchKey] = std::to_string(share_.global_batch);
+  AddDivision(division_, &metadata);
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   return metadata;
-}
-
-int64_t GlobalBatchOf(const Checkpoint& checkpoint) {
-  const auto found = checkpoint.file.metadata().find(kGlobalBatchKey);
-  if (found == checkpoint.file.metadata().end()) return 0;
-  const std::string& text = found->second;
-  int64_t batch = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
-  return error == std::errc() && end == text.data() + text.size() && batch > 0 ? batch : 0;
 }
 
 }  // namespace ringtail

@@ -77,7 +77,8 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
   const ExchangeTimes exchange = exchange_.times();
   metrics.step = step();
   metrics.epoch = plan_.EpochAt(step());
-  metrics.own = {.data_wait_ms = result.wait_seconds * kMsPerSecond,
+  metrics.own = {.batch = share_.batch * plan_.BatchesOf(step() - 1),
+                 .data_wait_ms = result.wait_seconds * kMsPerSecond,
                  .forward_ms = pass.forward_seconds * kMsPerSecond,
                  .backward_ms = pass.backward_seconds * kMsPerSecond,
                  .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
@@ -89,9 +90,9 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
     metrics.own.decode_ms = coding.decode_seconds * kMsPerSecond;
   }
   RT_ASSIGN_OR_RETURN(const std::vector<RankStep> all,
-                      world_->RollCall({.stop_signal = StopSignal(),
-                                        .gradient_squares = exchange_.gradient_squares(),
-                                        .metrics = metrics.own}));
+                      world_->Gather(RankStep{.stop_signal = StopSignal(),
+                                              .gradient_squares = exchange_.gradient_squares(),
+                                              .metrics = metrics.own}));
   for (const RankStep& rank : all) {
     if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
     if (!world_->alone()) metrics.ranks.push_back(rank.metrics);

@@ -87,16 +87,6 @@ void TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
   if (monitor_ != nullptr) monitor_->RecordStep(own_seconds, step_seconds);
 }
 
-StatusOr<BatchShare> TrainingWorld::ShareBatch(int64_t batch) {
-  std::vector<int64_t> batches(size_);
-  batches[rank_] = batch;
-  RT_RETURN_IF_ERROR(Together([&] { return trainer_->AllGather(std::span(batches)); }));
-  return BatchShare{
-      .first_row = std::accumulate(batches.begin(), batches.begin() + rank_, int64_t{0}),
-      .batch = batch,
-      .global_batch = std::accumulate(batches.begin(), batches.end(), int64_t{0})};
-}
-
 Status TrainingWorld::ShareState(TrainingState* state) {
   static_assert(std::is_trivially_copyable_v<TrainingProgress>);  // all ranks run the same build
   return Together([&]() -> Status {
@@ -163,15 +153,6 @@ Status TrainingWorld::Run(const std::function<Status(Communicator*)>& collective
 
 Status TrainingWorld::Barrier() {
   return Together([&] { return trainer_->Barrier(); });
-}
-
-StatusOr<std::vector<RankStep>> TrainingWorld::RollCall(const RankStep& own) {
-  static_assert(std::is_trivially_copyable_v<RankStep>);
-  std::vector<RankStep> steps(size_);
-  steps[rank_] = own;
-  RT_RETURN_IF_ERROR(
-      Together([&] { return trainer_->AllGather(std::as_writable_bytes(std::span(steps))); }));
-  return steps;
 }
 
 Status TrainingWorld::WaitForGradients() {

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "apps/trainer/training_state.h"
@@ -33,11 +34,6 @@
 #include "dist/liveness/progress_monitor.h"
 
 namespace ringtail {
-
-// Rows [first_row, first_row + batch) of each global batch.
-struct BatchShare {
-  int64_t first_row = 0, batch = 0, global_batch = 0;
-};
 
 // What every rank says at the end of a step.
 struct RankStep {
@@ -72,8 +68,6 @@ class TrainingWorld {
   // How gradients of so many bytes are added up, and why.
   std::string DescribeAlgorithm(int64_t gradient_bytes);
 
-  // Of ranks with batches of these sizes, which may differ.
-  StatusOr<BatchShare> ShareBatch(int64_t batch);
   // Rank 0's on every rank: all that TrainingState holds.
   Status ShareState(TrainingState* state);
   // Rank 0's on every rank.
@@ -86,7 +80,16 @@ class TrainingWorld {
   Status Sum(std::span<double> numbers);
   // Any other collectives. Not called if alone.
   Status Run(const std::function<Status(Communicator*)>& collectives);
-  StatusOr<std::vector<RankStep>> RollCall(const RankStep& own);  // by rank
+  // What every rank gives, by rank.
+  template <typename T>
+  StatusOr<std::vector<T>> Gather(const T& own) {
+    static_assert(std::is_trivially_copyable_v<T>);  // all ranks run the same build
+    std::vector<T> all(size_);
+    all[rank_] = own;
+    RT_RETURN_IF_ERROR(
+        Together([&] { return trainer_->AllGather(std::as_writable_bytes(std::span(all))); }));
+    return all;
+  }
   StatusOr<std::vector<std::string>> GatherText(const std::string& text);
   Status Barrier();
 

@@ -148,7 +148,6 @@ std::string AlgorithmChoices::Used() const {
 
 Status AlgorithmChoices::KeepAll(std::string_view json) {
   RT_ASSIGN_OR_RETURN(Choices choices, Read(json, versions_));
-  resumed_ = !choices.empty();
   for (auto& [key, choice] : choices) Keep(key, std::move(choice));
   return OkStatus();
 }

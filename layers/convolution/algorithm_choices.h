@@ -38,7 +38,7 @@ class AlgorithmChoices {
 
   // Null if nothing is known. Counts as used.
   const AlgorithmChoice* Find(const std::string& key);
-  // What was measured. Warns, once, if a run was resumed and so loses its last bits.
+  // What was measured. Warns, once, if a run goes on and so loses its last bits.
   void Add(const std::string& key, AlgorithmChoice choice);
   // A choice of this run alone, before those that are measured: it is not saved.
   void Keep(const std::string& key, AlgorithmChoice choice);
@@ -48,6 +48,8 @@ class AlgorithmChoices {
   // Keeps all that Used() wrote. An error, and nothing is kept, if it is not that or of other
   // versions.
   Status KeepAll(std::string_view json);
+  // A run goes on with what was kept: what it measures from now on is not what it began with.
+  void Resume() { resumed_ = true; }
   // Writes the file if anything was added; warns if that fails.
   void Save();
 

@@ -81,9 +81,11 @@ TEST(MetricsJson, HasExactlyTheKeysOfTheContractInTheirOrder) {
 
 TEST(MetricsJson, TellsTheTimesOfEveryRank) {
   Metrics metrics;
-  metrics.ranks = {{.forward_ms = 20, .comm_bytes = 5}, {.forward_ms = 21}};
+  metrics.ranks = {{.batch = 43, .forward_ms = 20, .comm_bytes = 5}, {.forward_ms = 21}};
   const json ranks = json::parse(MetricsJson(metrics))["ranks"];
   ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0]["batch"], 43);
+  EXPECT_TRUE(ranks[1]["batch"].is_null());
   EXPECT_EQ(ranks[0]["forward_ms"], 20.0);
   EXPECT_EQ(ranks[0]["comm_bytes"], 5);
   EXPECT_EQ(ranks[1]["forward_ms"], 21.0);

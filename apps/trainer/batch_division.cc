@@ -1,0 +1,213 @@
+#include "apps/trainer/batch_division.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "apps/trainer/model_file.h"
+#include "apps/trainer/numerics.h"
+#include "apps/trainer/proportional_batches.h"
+#include "dist/collectives/plan.h"
+
+namespace ringtail {
+namespace {
+
+constexpr char kBatchesKey[] = "local_batches", kMachinesKey[] = "machines";
+constexpr size_t kRanksShown = 8;
+
+int64_t Sum(const std::vector<int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
+}
+
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::optional<int64_t> PositiveNumber(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && number > 0 ? std::optional(number) : std::nullopt;
+}
+
+// Of texts that this file has written.
+StatusOr<std::vector<int64_t>> Numbers(const std::string& text) {
+  std::vector<int64_t> numbers;
+  for (const std::string& part : Split(text, ',')) {
+    const auto number = PositiveNumber(part);
+    if (!number) return DataLoss(fmt::format("'{}' is '{}'", kBatchesKey, text));
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+// Rank 0's on every rank.
+StatusOr<SavedDivision> Share(const SavedDivision& saved, TrainingWorld* world) {
+  SavedDivision shared;
+  RT_ASSIGN_OR_RETURN(const std::string global,
+                      world->ShareText(std::to_string(saved.global_batch)));
+  RT_ASSIGN_OR_RETURN(const std::string batches,
+                      world->ShareText(fmt::format("{}", fmt::join(saved.batches, ","))));
+  RT_ASSIGN_OR_RETURN(const std::string machines,
+                      world->ShareText(fmt::format("{}", fmt::join(saved.machines, "\n"))));
+  shared.global_batch = PositiveNumber(global).value_or(0);
+  RT_ASSIGN_OR_RETURN(shared.batches, Numbers(batches));
+  shared.machines = Split(machines, '\n');
+  return shared;
+}
+
+bool IsOfWorld(const SavedDivision& saved, const TrainingWorld& world) {
+  return saved.batches.size() == static_cast<size_t>(world.size());
+}
+
+std::string SpeedText(double speed) {
+  constexpr double kManyDigits = 10;
+  return fmt::format(fmt::runtime(speed < kManyDigits ? "{:.2g}" : "{:.0f}"), speed);
+}
+
+std::string BatchesText(const std::vector<int64_t>& batches) {
+  const auto [least, most] = std::ranges::minmax(batches);
+  const std::string all = batches.size() <= kRanksShown
+                              ? fmt::format("{}", fmt::join(batches, ", "))
+                              : fmt::format("{} .. {}", least, most);
+  return fmt::format("batches {} of {}", all, Sum(batches));
+}
+
+std::string SpeedsText(const std::vector<double>& speeds) {
+  const auto [least, most] = std::ranges::minmax(speeds);
+  if (speeds.size() > kRanksShown) {
+    return fmt::format("{} .. {}", SpeedText(least), SpeedText(most));
+  }
+  std::string text;
+  for (size_t i = 0; i < speeds.size(); ++i) {
+    if (i > 0) text += i + 1 < speeds.size() ? ", " : " and ";
+    text += SpeedText(speeds[i]);
+  }
+  return text;
+}
+
+std::string DescribeSpeeds(const std::vector<int64_t>& batches, const std::vector<double>& speeds) {
+  const std::vector<double> evened = EvenedSpeeds(speeds);
+  const bool equal = std::ranges::count(evened, evened[0]) == std::ssize(evened);
+  return equal ? fmt::format("{}: speeds of {} pictures/s count as equal (--local-batch auto)",
+                             BatchesText(batches), SpeedsText(speeds))
+               : fmt::format("{}: in proportion to speeds {} pictures/s (--local-batch auto)",
+                             BatchesText(batches), SpeedsText(speeds));
+}
+
+StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const SavedDivision& saved,
+                                      const TrainConfig& train,
+                                      const std::function<StatusOr<double>()>& measure,
+                                      TrainingWorld* world) {
+  BatchDivision division;
+  RT_ASSIGN_OR_RETURN(division.machines, world->GatherText(ThisMachine()));
+  if (IsOfWorld(saved, *world) && saved.machines == division.machines) {
+    division.batches = saved.batches;
+    division.summary =
+        fmt::format("{}: as the run began on machines of these kinds (--local-batch auto)",
+                    BatchesText(division.batches));
+    return division;
+  }
+  const int64_t total =
+      saved.global_batch > 0 ? saved.global_batch : world->size() * int64_t{train.batch()};
+  const int64_t unit = train.accumulation();
+  if (total % unit != 0 || total / unit < world->size()) {
+    return InvalidArgument(fmt::format(
+        "{} pictures over all ranks cannot be divided among {} ranks, each with a multiple of {} "
+        "(train.accumulation); use fewer ranks",
+        total, world->size(), unit));
+  }
+  StatusOr<double> own = request.speed ? StatusOr<double>(request.speed()) : measure();
+  RT_RETURN_IF_ERROR(Status(own.status()));
+  RT_ASSIGN_OR_RETURN(const std::vector<double> speeds, world->Gather(*own));
+  division.batches = ProportionalBatches(speeds, total, unit);
+  division.summary = DescribeSpeeds(division.batches, speeds);
+  return division;
+}
+
+StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const SavedDivision& saved,
+                                      const TrainConfig& train, TrainingWorld* world) {
+  int64_t own = train.batch();
+  if (saved.global_batch > 0)
+    own = EvenPart(saved.global_batch, world->size(), world->rank()).count;
+  if (IsOfWorld(saved, *world)) own = saved.batches[world->rank()];
+  if (request.local > 0) own = request.local;
+  BatchDivision division;
+  RT_ASSIGN_OR_RETURN(division.batches, world->Gather(own));
+  return division;
+}
+
+Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
+             const TrainingWorld& world) {
+  if (wanted > 0 && own.global_batch != wanted) {
+    return InvalidArgument(
+        fmt::format("the run began with batches of {} pictures over all ranks, which now take {}; "
+                    "leave --local-batch away, or make them add up to {}",
+                    wanted, own.global_batch, wanted));
+  }
+  if (own.batch < 1 || own.batch % train.accumulation() != 0) {
+    return InvalidArgument(fmt::format(
+        "rank {} would compute {} of {} pictures in {} equal parts (train.accumulation); use "
+        "another number of ranks, or --local-batch",
+        world.rank(), own.batch, own.global_batch, train.accumulation()));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
+                                    const std::function<StatusOr<double>()>& measure,
+                                    TrainingWorld* world) {
+  RT_RETURN_IF_ERROR(world->Agree("--local-batch", request.by_speed ? "auto" : "not auto"));
+  RT_ASSIGN_OR_RETURN(const SavedDivision saved, Share(request.saved, world));
+  const bool by_speed = request.by_speed && !world->alone();
+  RT_ASSIGN_OR_RETURN(BatchDivision division,
+                      by_speed ? DivideBySpeed(request, saved, train, measure, world)
+                               : DivideAsAsked(request, saved, train, world));
+  const auto first = division.batches.begin();
+  division.own = {.first_row = std::accumulate(first, first + world->rank(), int64_t{0}),
+                  .batch = division.batches[world->rank()],
+                  .global_batch = Sum(division.batches)};
+  RT_RETURN_IF_ERROR(Check(division.own, saved.global_batch, train, *world));
+  return division;
+}
+
+StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint) {
+  const std::map<std::string, std::string>& metadata = checkpoint.file.metadata();
+  const auto text = [&](const char* key) {
+    const auto found = metadata.find(key);
+    return found != metadata.end() ? found->second : std::string();
+  };
+  SavedDivision saved;
+  saved.global_batch = PositiveNumber(text(kGlobalBatchKey)).value_or(0);
+  auto batches = Numbers(text(kBatchesKey));
+  RT_RETURN_IF_ERROR(batches.status().Annotate(checkpoint.path));
+  saved.batches = *std::move(batches);
+  saved.machines = Split(text(kMachinesKey), '\n');
+  if (saved.batches.empty() || Sum(saved.batches) == saved.global_batch) return saved;
+  return DataLoss(fmt::format("{}: the ranks' batches do not add up to {}", checkpoint.path,
+                              saved.global_batch));
+}
+
+void AddDivision(const BatchDivision& division, std::map<std::string, std::string>* metadata) {
+  (*metadata)[kGlobalBatchKey] = std::to_string(division.own.global_batch);
+  (*metadata)[kBatchesKey] = fmt::format("{}", fmt::join(division.batches, ","));
+  if (!division.machines.empty()) {
+    (*metadata)[kMachinesKey] = fmt::format("{}", fmt::join(division.machines, "\n"));
+  }
+}
+
+}  // namespace ringtail

@@ -1,0 +1,68 @@
+// How the pictures of a step are divided among the ranks.
+//
+//   one way or the other     evenly; as --local-batch says on each rank; by speed, as it was measured
+//   what stays as it is      the global batch of a run that goes on, whoever takes part; and, with
+//                            as many ranks as before, each rank's batch, so that it goes on to the
+//                            same bits. By speed that holds on machines of the same kinds only.
+//
+// Gradients and losses are sums over samples and divided by the samples of all ranks, so any division
+// gives the same steps, but for batch norm without dist.sync_batch_norm (and for rounding).
+// Thread-safety: functions without state. Errors: InvalidArgument, on all ranks or on the one that is
+// asked for the impossible; what TrainingWorld says.
+#ifndef RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
+#define RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/run.pb.h"
+#include "apps/trainer/training_world.h"
+#include "core/checkpoint.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+// What a checkpoint says of it; empty: nothing.
+struct SavedDivision {
+  int64_t global_batch = 0;           // before it has grown (optim/batch_growth.h)
+  std::vector<int64_t> batches;       // by rank
+  std::vector<std::string> machines;  // by rank, if divided by speed
+};
+
+// How many pictures a step is to take. As it comes: train.batch on each rank.
+struct BatchRequest {
+  int64_t local = 0;      // on this rank; 0: as divided
+  bool by_speed = false;  // the same on all ranks; then `local` is 0
+  SavedDivision saved;    // of a run that goes on; rank 0's counts
+  // Pictures per second of this rank, if that is given and need not be measured.
+  std::function<double()> speed;
+};
+
+// Rows [first_row, first_row + batch) of each global batch.
+struct BatchShare {
+  int64_t first_row = 0, batch = 0, global_batch = 0;
+};
+
+struct BatchDivision {
+  BatchShare own;
+  std::vector<int64_t> batches;       // by rank
+  std::vector<std::string> machines;  // by rank, if divided by speed
+  std::string summary;                // in words, if divided by speed
+};
+
+// All ranks. `measure`: pictures per second of this rank, while all others measure theirs; called on
+// all ranks or on none.
+StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
+                                    const std::function<StatusOr<double>()>& measure,
+                                    TrainingWorld* world);
+
+// DataLoss if it is damaged.
+StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint);
+void AddDivision(const BatchDivision& division, std::map<std::string, std::string>* metadata);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_

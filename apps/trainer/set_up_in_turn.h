@@ -1,0 +1,29 @@
+// Nets of several ranks, set up so that all use the same convolution algorithms.
+//
+//   rank   machine   batch
+//   0      A         43      measures, tells all
+//   1      A         43                           sets up with what it was told
+//   2      B         21           measures, tells all
+//   3      B         21                           sets up with what it was told
+//
+// Of ranks with the same machine and batch the first measures, while all others rest: measured side
+// by side, the same shape could get other algorithms on other ranks, and in every run. All of them
+// know in the end what all use, so that rank 0's checkpoints do.
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
+#define RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "apps/trainer/training_world.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+// All ranks. `set_up` makes nets for batches of `batch` pictures, and is called once.
+Status SetUpInTurn(TrainingWorld* world, int64_t batch, const std::function<Status()>& set_up);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
