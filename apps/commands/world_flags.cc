@@ -23,8 +23,7 @@ CLI::Option* AddLocalBatch(CLI::App* app, WorldFlags* flags) {
   return app
       ->add_option_function<std::string>(
           "--local-batch", take,
-          "Pictures per step on this rank (default: train.batch, or what the run that goes on "
-          "had); "
+          "Pictures per step on this rank (default: train.batch; as before, when a run goes on); "
           "ranks may differ. auto, on all ranks: in proportion to speeds measured at the start")
       ->type_name("N|auto");
 }

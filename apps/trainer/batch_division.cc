@@ -108,8 +108,7 @@ std::string DescribeSpeeds(const std::vector<int64_t>& batches, const std::vecto
 }
 
 StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const SavedDivision& saved,
-                                      const TrainConfig& train,
-                                      const std::function<StatusOr<double>()>& measure,
+                                      const TrainConfig& train, const MeasureSpeed& measure,
                                       TrainingWorld* world) {
   BatchDivision division;
   RT_ASSIGN_OR_RETURN(division.machines, world->GatherText(ThisMachine()));
@@ -129,7 +128,8 @@ StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const SavedDi
         "(train.accumulation); use fewer ranks",
         total, world->size(), unit));
   }
-  StatusOr<double> own = request.speed ? StatusOr<double>(request.speed()) : measure();
+  const int64_t even = total / unit / world->size() * unit;
+  StatusOr<double> own = request.speed ? StatusOr<double>(request.speed()) : measure(even);
   RT_RETURN_IF_ERROR(Status(own.status()));
   RT_ASSIGN_OR_RETURN(const std::vector<double> speeds, world->Gather(*own));
   division.batches = ProportionalBatches(speeds, total, unit);
@@ -169,8 +169,7 @@ Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
 }  // namespace
 
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
-                                    const std::function<StatusOr<double>()>& measure,
-                                    TrainingWorld* world) {
+                                    const MeasureSpeed& measure, TrainingWorld* world) {
   RT_RETURN_IF_ERROR(world->Agree("--local-batch", request.by_speed ? "auto" : "not auto"));
   RT_ASSIGN_OR_RETURN(const SavedDivision saved, Share(request.saved, world));
   const bool by_speed = request.by_speed && !world->alone();

@@ -53,11 +53,13 @@ struct BatchDivision {
   std::string summary;                // in words, if divided by speed
 };
 
-// All ranks. `measure`: pictures per second of this rank, while all others measure theirs; called on
-// all ranks or on none.
+// Pictures per second of this rank with batches of so many pictures, an even share, while all others
+// measure theirs. Called on all ranks or on none.
+using MeasureSpeed = std::function<StatusOr<double>(int64_t batch)>;
+
+// All ranks.
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
-                                    const std::function<StatusOr<double>()>& measure,
-                                    TrainingWorld* world);
+                                    const MeasureSpeed& measure, TrainingWorld* world);
 
 // DataLoss if it is damaged.
 StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint);

@@ -42,25 +42,25 @@ StatusOr<std::vector<double>> TimePasses(const std::function<void()>& pass, Trai
 
 }  // namespace
 
-StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, TrainingWorld* world) {
+StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, int64_t batch, TrainingWorld* world) {
   const TrainConfig& train = loaded.config.train();
   const int64_t image_size = TrainingImageSizes(loaded.config).front();
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded));
   model->Initialize(train.seed());
   std::unique_ptr<GradientPass> gradients;
-  RT_RETURN_IF_ERROR(SetUpInTurn(world, train.batch(), [&]() -> Status {
-    RT_ASSIGN_OR_RETURN(gradients, GradientPass::Create(model.get(), {.batch = train.batch(),
+  RT_RETURN_IF_ERROR(SetUpInTurn(world, batch, [&]() -> Status {
+    RT_ASSIGN_OR_RETURN(gradients, GradientPass::Create(model.get(), {.batch = batch,
                                                                       .parts = train.accumulation(),
                                                                       .image_size = image_size,
                                                                       .seed = train.seed()}));
     return OkStatus();
   }));
-  const RandomBatch batch(*model, train.batch(), image_size);
-  const auto pass = [&] { gradients->Run(batch.view(), {}); };
+  const RandomBatch pictures(*model, batch, image_size);
+  const auto pass = [&] { gradients->Run(pictures.view(), {}); };
   pass();  // warms up caches and threads, and touches the memory
   RT_RETURN_IF_ERROR(world->Barrier());
   RT_ASSIGN_OR_RETURN(std::vector<double> seconds, TimePasses(pass, world));
-  return static_cast<double>(train.batch()) / Median(std::move(seconds));
+  return static_cast<double>(batch) / Median(std::move(seconds));
 }
 
 }  // namespace ringtail

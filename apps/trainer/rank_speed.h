@@ -4,8 +4,7 @@
 //   rank 1   [set up][warm up] | [    pass    ][    pass    ][    pass    ]
 //                            barrier                                     all have enough
 //
-// A pass is forward and backward of train.batch random pictures of the size that training begins
-// with, in a network of its own: weights, running statistics and the order of pictures are not
+// A pass is forward and backward of a batch of random pictures of the size that training begins with, in a network of its own: weights, running statistics and the order of pictures are not
 // touched. Ranks of a host share its memory and its power, so each goes on until the slowest has
 // enough passes to tell its speed; otherwise that one would be measured on a host that rests.
 // Batch norm takes each rank's own statistics, or all would be as fast as the slowest.
@@ -19,10 +18,11 @@
 
 namespace ringtail {
 
-// Pictures per second of this rank. All ranks of a world of several.
+// Pictures per second of this rank. All ranks of a world of several; `batch`, a multiple of
+// train.accumulation, is the same on all.
 // Cost: four passes, or a good second; and the measurement of convolutions for this batch, which is
 // remembered.
-StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, TrainingWorld* world);
+StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, int64_t batch, TrainingWorld* world);
 
 }  // namespace ringtail
 

@@ -55,7 +55,8 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(
       BatchDivision division,
       DivideBatch(
-          batch, config.train(), [&] { return MeasureRankSpeed(loaded, world); }, world));
+          batch, config.train(),
+          [&](int64_t pictures) { return MeasureRankSpeed(loaded, pictures, world); }, world));
   const BatchShare share = division.own;
   RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(share.global_batch, *data));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,

@@ -1,0 +1,84 @@
+// A rank that trains like dogs_vs_cats --local-batch auto, but has been told how fast the ranks are:
+//
+//   apps_balanced_rank_main CONFIG OUTPUT SPEEDS STOP
+//
+// SPEEDS: "5,2,1", by rank. STOP: all stop after so many steps; 0: they do not. Goes on where a
+// checkpoint is in OUTPUT. Rank 0 says how the batch is divided.
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "apps/exit_code.h"
+#include "apps/stop_signal.h"
+#include "apps/trainer/numerics.h"
+#include "apps/trainer/trainer.h"
+#include "apps/world_session.h"
+#include "core/parallel_for.h"
+#include "dist/membership/rank_environment.h"
+
+namespace ringtail {
+namespace {
+
+struct StoppingRank : public TrainingObserver {
+  int64_t stop = 0;
+  void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
+    if (step.step == stop) SetStopSignalForTest(SIGTERM);
+  }
+};
+
+double SpeedOf(int rank, const char* speeds) {
+  std::istringstream parts(speeds);
+  std::string part;
+  for (int i = 0; i <= rank; ++i) std::getline(parts, part, ',');
+  return std::stod(part);
+}
+
+Status Train(const LoadedConfig& loaded, char** arguments, WorldSession* session) {
+  TrainingWorld* const world = session->world();
+  const std::string output = arguments[2];
+  BatchRequest batch{.by_speed = true};
+  batch.speed = [&] { return SpeedOf(world->rank(), arguments[3]); };
+  StatusOr<Checkpoint> checkpoint = NotFound("only rank 0 looks for it");
+  std::unique_ptr<RunDirectory> directory;
+  if (world->leads()) {
+    checkpoint = LoadNewestCheckpoint(output);
+    RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(output));
+  }
+  if (checkpoint.ok()) {
+    KeepAlgorithms(checkpoint->file.metadata());
+    RT_ASSIGN_OR_RETURN(batch.saved, ReadDivision(*checkpoint));
+  }
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
+  StoppingRank observer;
+  observer.stop = std::atoi(arguments[4]);
+  RT_ASSIGN_OR_RETURN(const auto trainer,
+                      Trainer::Create(loaded, &data, directory.get(), &observer, world, batch));
+  if (world->leads()) std::printf("%s\n", trainer->division().summary.c_str());
+  if (checkpoint.ok()) RT_RETURN_IF_ERROR(trainer->Resume(*checkpoint));
+  RT_RETURN_IF_ERROR(trainer->Run().status());
+  return session->Leave();
+}
+
+StatusOr<int> Main(char** arguments) {
+  SetNumComputeThreads(1);
+  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded, LoadRunConfig(arguments[1], {}));
+  RT_ASSIGN_OR_RETURN(const RankIdentity identity, DetectRank({}, ProcessEnvironment));
+  RT_ASSIGN_OR_RETURN(const auto session, WorldSession::Join({}, identity, loaded.config));
+  const Status trained = Train(loaded, arguments, session.get());
+  return trained.ok() ? kExitSuccess : session->Fail(trained);
+}
+
+}  // namespace
+}  // namespace ringtail
+
+int main(int count, char** arguments) {
+  if (count != 5) return ringtail::kExitUsage;
+  const auto exit_code = ringtail::Main(arguments);
+  if (exit_code.ok()) return *exit_code;
+  std::fprintf(stderr, "%s\n", exit_code.status().message().c_str());
+  return ringtail::kExitFailure;
+}

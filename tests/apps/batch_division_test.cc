@@ -1,0 +1,223 @@
+// Who decides how many pictures a rank takes: the user, the run that goes on, or the ranks' speeds;
+// and that all ranks decide the same.
+#include "apps/trainer/batch_division.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "apps/trainer/numerics.h"
+#include "core/safetensors.h"
+#include "dist/transport/in_process.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Batches = std::vector<int64_t>;
+using Speeds = std::vector<double>;
+
+// Ranks as threads of this process, by rank: what each asks for, and what comes of it.
+std::vector<StatusOr<BatchDivision>> Divide(const std::vector<BatchRequest>& requests,
+                                            const TrainConfig& train, const Speeds& measured = {}) {
+  const auto size = static_cast<int>(requests.size());
+  const auto transports = MakeInProcessWorld(size);
+  std::vector<StatusOr<BatchDivision>> results(requests.size(), Internal("it has not come so far"));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto world =
+          TrainingWorld::Create(
+              {.transport = transports[rank].get(), .topology = Topology::Blocks(size, 1)}, {})
+              .value();
+      const auto measure = [&](int64_t /*batch*/) -> StatusOr<double> {
+        if (measured.empty()) return Internal("nothing was to be measured");
+        return measured[rank];
+      };
+      results[rank] = DivideBatch(requests[rank], train, measure, world.get());
+      if (!results[rank].ok()) world->Abort(results[rank].status());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+// The table that all ranks have, each with its own rows of it.
+Batches Table(const std::vector<StatusOr<BatchDivision>>& results) {
+  int64_t row = 0;
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    if (!results[rank].ok()) {
+      ADD_FAILURE() << results[rank].status().message();
+      return {};
+    }
+    const BatchDivision &division = *results[rank], &first = *results[0];
+    EXPECT_EQ(division.batches, first.batches);
+    EXPECT_EQ(division.machines, first.machines);
+    EXPECT_EQ(division.summary, first.summary);
+    EXPECT_EQ(division.own.first_row, row);
+    EXPECT_EQ(division.own.batch, division.batches[rank]);
+    row += division.own.batch;
+    EXPECT_EQ(division.own.global_batch, first.own.global_batch);
+  }
+  EXPECT_EQ(row, results[0]->own.global_batch);
+  return results[0]->batches;
+}
+
+TrainConfig Train(int batch, int accumulation = 1) {
+  TrainConfig train;
+  train.set_batch(batch);
+  train.set_accumulation(accumulation);
+  return train;
+}
+
+std::vector<BatchRequest> Same(size_t ranks, const BatchRequest& request) {
+  return std::vector<BatchRequest>(ranks, request);
+}
+
+std::vector<std::string> MachinesLikeThis(size_t ranks) {
+  return std::vector<std::string>(ranks, ThisMachine());
+}
+
+TEST(BatchDivision, AsItComesEveryRankHasTheConfigs) {
+  const auto results = Divide(Same(3, {}), Train(32));
+  EXPECT_THAT(Table(results), ElementsAre(32, 32, 32));
+  EXPECT_THAT(results[0]->summary, IsEmpty());
+  EXPECT_THAT(results[0]->machines, IsEmpty());
+  EXPECT_THAT(Table(Divide({{}, {.local = 5}, {.local = 1}}, Train(32))), ElementsAre(32, 5, 1));
+}
+
+TEST(BatchDivision, BySpeed) {
+  const auto results = Divide(Same(2, {.by_speed = true}), Train(32), {212, 105});
+  EXPECT_THAT(Table(results), ElementsAre(43, 21));
+  EXPECT_EQ(results[1]->summary,
+            "batches 43, 21 of 64: in proportion to speeds 212 and 105 pictures/s "
+            "(--local-batch auto)");
+  EXPECT_EQ(results[1]->machines, MachinesLikeThis(2));
+  EXPECT_THAT(Table(Divide(Same(2, {.by_speed = true}), Train(32, 4), {212, 105})),
+              ElementsAre(44, 20))
+      << "multiples of train.accumulation";
+}
+
+TEST(BatchDivision, WhatIsGivenIsNotMeasured) {
+  std::vector<BatchRequest> requests = Same(3, {.by_speed = true});
+  for (size_t i = 0; i < 3; ++i) {
+    requests[i].speed = [i] { return static_cast<double>(1 + i); };
+  }
+  const auto results = Divide(requests, Train(4));
+  EXPECT_THAT(Table(results), ElementsAre(2, 4, 6));
+  EXPECT_THAT(results[0]->summary, HasSubstr("speeds 1, 2 and 3 pictures/s"));
+}
+
+TEST(BatchDivision, EqualSpeedsAreSaidToBe) {
+  const auto results = Divide(Same(2, {.by_speed = true}), Train(32), {102, 99.6});
+  EXPECT_THAT(Table(results), ElementsAre(32, 32));
+  EXPECT_EQ(results[0]->summary,
+            "batches 32, 32 of 64: speeds of 102 and 100 pictures/s count as equal "
+            "(--local-batch auto)");
+}
+
+TEST(BatchDivision, ManyRanksAreSummedUp) {
+  Speeds speeds(10, 20);
+  speeds[3] = 5.25;
+  const auto results = Divide(Same(10, {.by_speed = true}), Train(37), speeds);
+  EXPECT_EQ(Table(results)[3], 10);
+  EXPECT_THAT(results[0]->summary,
+              HasSubstr("batches 10 .. 40 of 370: in proportion to speeds 5.2 .. 20 pictures/s"));
+}
+
+TEST(BatchDivision, OneRankHasNothingToShareOut) {
+  const auto alone =
+      DivideBatch({.by_speed = true}, Train(8), {}, std::make_unique<TrainingWorld>().get());
+  EXPECT_THAT(alone.value().batches, ElementsAre(8));
+  EXPECT_THAT(alone.value().summary, IsEmpty());
+}
+
+// What rank 0 knows of the run counts; the others may not reach its folder.
+std::vector<BatchRequest> GoingOn(size_t ranks, const BatchRequest& request,
+                                  const SavedDivision& saved) {
+  std::vector<BatchRequest> requests = Same(ranks, request);
+  requests[0].saved = saved;
+  return requests;
+}
+
+TEST(BatchDivision, ARunGoesOnAsItWas) {
+  const SavedDivision saved{.global_batch = 64, .batches = {43, 21}};
+  EXPECT_THAT(Table(Divide(GoingOn(2, {}, saved), Train(32))), ElementsAre(43, 21));
+  EXPECT_THAT(Table(Divide(GoingOn(3, {}, saved), Train(32))), ElementsAre(22, 21, 21));
+  EXPECT_THAT(Table(Divide(GoingOn(1, {}, saved), Train(32))), ElementsAre(64));
+  EXPECT_THAT(Table(Divide(GoingOn(2, {.local = 32}, saved), Train(32))), ElementsAre(32, 32));
+  // One that was written before ranks' batches were kept.
+  EXPECT_THAT(Table(Divide(GoingOn(2, {}, {.global_batch = 64}), Train(16))), ElementsAre(32, 32));
+}
+
+TEST(BatchDivision, BySpeedARunGoesOnAsItWasOnTheSameMachines) {
+  SavedDivision saved{.global_batch = 64, .batches = {43, 21}, .machines = MachinesLikeThis(2)};
+  const auto kept = Divide(GoingOn(2, {.by_speed = true}, saved), Train(32));
+  EXPECT_THAT(Table(kept), ElementsAre(43, 21));
+  EXPECT_EQ(kept[0]->machines, saved.machines) << "for whoever goes on next";
+  EXPECT_THAT(kept[0]->summary, AllOf(HasSubstr("batches 43, 21 of 64"), HasSubstr("as the run")));
+  // With more of them, or on others, or if it was not divided by speed before: anew.
+  EXPECT_THAT(Table(Divide(GoingOn(3, {.by_speed = true}, saved), Train(32), {2, 1, 1})),
+              ElementsAre(32, 16, 16));
+  saved.machines[0] = "another processor, 2 threads, avx2";
+  EXPECT_THAT(Table(Divide(GoingOn(2, {.by_speed = true}, saved), Train(32), {1, 3})),
+              ElementsAre(16, 48));
+  saved.machines.clear();
+  EXPECT_THAT(Table(Divide(GoingOn(2, {.by_speed = true}, saved), Train(32), {1, 3})),
+              ElementsAre(16, 48));
+}
+
+TEST(BatchDivision, WhatCannotBeIsRefused) {
+  const auto message = [](const std::vector<StatusOr<BatchDivision>>& results) {
+    for (const auto& result : results) {
+      EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+    }
+    return results[0].status().message();
+  };
+  EXPECT_THAT(message(Divide({{.by_speed = true}, {.by_speed = true}, {.local = 3}}, Train(8))),
+              AllOf(HasSubstr("--local-batch of rank 0 is auto, of rank 2 not auto"),
+                    HasSubstr("give every rank the same")));
+  const SavedDivision saved{.global_batch = 8, .batches = {8}};
+  EXPECT_THAT(message(Divide(GoingOn(2, {.local = 5}, saved), Train(8))),
+              HasSubstr("make them add up to 8"));
+  EXPECT_THAT(message(Divide(GoingOn(3, {.by_speed = true}, saved), Train(4, 4), {1, 1, 1})),
+              HasSubstr("8 pictures over all ranks cannot be divided among 3 ranks"));
+}
+
+Checkpoint WithMetadata(const std::string& path,
+                        const std::map<std::string, std::string>& metadata) {
+  EXPECT_TRUE(WriteSafetensors(path, {}, metadata).ok());
+  return {.step = 1, .path = path, .file = SafetensorsFile::Read(path).value()};
+}
+
+TEST(BatchDivision, ComesBackFromACheckpoint) {
+  const TempDir folder;
+  const std::string path = folder.File("checkpoint");
+  BatchDivision division{
+      .own = {.global_batch = 64}, .batches = {43, 21}, .machines = {"a", "b, c"}};
+  std::map<std::string, std::string> metadata;
+  AddDivision(division, &metadata);
+  SavedDivision saved = ReadDivision(WithMetadata(path, metadata)).value();
+  EXPECT_EQ(saved.global_batch, 64);
+  EXPECT_EQ(saved.batches, division.batches);
+  EXPECT_EQ(saved.machines, division.machines);
+  saved = ReadDivision(WithMetadata(path, {{"something", "else"}})).value();
+  EXPECT_EQ(saved.global_batch, 0);
+  EXPECT_THAT(saved.batches, IsEmpty());
+  for (const char* damaged :
+       {"43,22", "43", "43,x", "43,-21", "0,64", ",", "99999999999999999999"}) {
+    metadata["local_batches"] = damaged;
+    EXPECT_EQ(ReadDivision(WithMetadata(path, metadata)).status().code(), StatusCode::kDataLoss)
+        << damaged;
+  }
+}
+
+}  // namespace
+}  // namespace ringtail
