@@ -20,8 +20,8 @@ namespace ringtail {
 
 // Pictures per second of this rank. All ranks of a world of several; `batch`, a multiple of
 // train.accumulation, is the same on all.
-// Cost: four passes, or a good second; and the measurement of convolutions for this batch, which is
-// remembered.
+// Cost: four passes, or a good three seconds; and the measurement of convolutions for this batch,
+// which is remembered.
 StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, int64_t batch, TrainingWorld* world);
 
 }  // namespace ringtail
