@@ -145,10 +145,15 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
   return OkStatus();
 }
 
-// As many threads as the run began with, unless told otherwise: sums that are divided otherwise
-// round otherwise.
-void KeepNumerics(const Checkpoint& checkpoint, const RunConfig& config, ConfigFlags* flags) {
-  const int threads = ReadNumerics(checkpoint.file.metadata()).threads;
+// As many threads as the run began with on this rank, unless told otherwise: sums that are divided
+// otherwise round otherwise. In another world, as many as rank 0 had.
+void KeepNumerics(const Checkpoint& checkpoint, const RunConfig& config,
+                  const RankIdentity& identity, ConfigFlags* flags) {
+  int threads = ReadNumerics(checkpoint.file.metadata()).threads;
+  const auto saved = ReadDivision(checkpoint);
+  if (saved.ok() && saved->threads.size() == static_cast<size_t>(identity.world_size)) {
+    threads = static_cast<int>(saved->threads[identity.rank]);
+  }
   if (flags->threads == 0 && config.train().threads() == 0) flags->threads = threads;
 }
 
@@ -251,7 +256,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   }
   // What is wrong is said before the pictures are read.
   RT_RETURN_IF_ERROR(CreateModel(run.loaded).status());
-  if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, &flags.config);
+  if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, identity, &flags.config);
   run.threads = UseThreads(flags.config, run.loaded.config, identity.local_world_size);
   if (run.checkpoint) KeepAlgorithms(run.checkpoint->file.metadata());
   if (!leads) run.checkpoint.reset();

@@ -13,12 +13,15 @@
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/proportional_batches.h"
+#include "core/parallel_for.h"
 #include "dist/collectives/plan.h"
 
 namespace ringtail {
 namespace {
 
 constexpr char kBatchesKey[] = "local_batches", kMachinesKey[] = "machines";
+constexpr char kThreadsKey[] = "threads_of_ranks";
+constexpr int64_t kMostThreads = 4096;  // as --threads
 constexpr size_t kRanksShown = 8;
 
 int64_t Sum(const std::vector<int64_t>& numbers) {
@@ -42,12 +45,16 @@ std::optional<int64_t> PositiveNumber(std::string_view text) {
   return whole && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-// Of texts that this file has written.
-StatusOr<std::vector<int64_t>> Numbers(const std::string& text) {
+std::string List(const std::vector<int64_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+// Of what List has written under `key`.
+StatusOr<std::vector<int64_t>> Numbers(const char* key, const std::string& text) {
   std::vector<int64_t> numbers;
   for (const std::string& part : Split(text, ',')) {
     const auto number = PositiveNumber(part);
-    if (!number) return DataLoss(fmt::format("'{}' is '{}'", kBatchesKey, text));
+    if (!number) return DataLoss(fmt::format("'{}' is '{}'", key, text));
     numbers.push_back(*number);
   }
   return numbers;
@@ -58,12 +65,11 @@ StatusOr<SavedDivision> Share(const SavedDivision& saved, TrainingWorld* world) 
   SavedDivision shared;
   RT_ASSIGN_OR_RETURN(const std::string global,
                       world->ShareText(std::to_string(saved.global_batch)));
-  RT_ASSIGN_OR_RETURN(const std::string batches,
-                      world->ShareText(fmt::format("{}", fmt::join(saved.batches, ","))));
+  RT_ASSIGN_OR_RETURN(const std::string batches, world->ShareText(List(saved.batches)));
   RT_ASSIGN_OR_RETURN(const std::string machines,
                       world->ShareText(fmt::format("{}", fmt::join(saved.machines, "\n"))));
   shared.global_batch = PositiveNumber(global).value_or(0);
-  RT_ASSIGN_OR_RETURN(shared.batches, Numbers(batches));
+  RT_ASSIGN_OR_RETURN(shared.batches, Numbers(kBatchesKey, batches));
   shared.machines = Split(machines, '\n');
   return shared;
 }
@@ -176,6 +182,7 @@ StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConf
   RT_ASSIGN_OR_RETURN(BatchDivision division,
                       by_speed ? DivideBySpeed(request, saved, train, measure, world)
                                : DivideAsAsked(request, saved, train, world));
+  RT_ASSIGN_OR_RETURN(division.threads, world->Gather(int64_t{NumComputeThreads()}));
   const auto first = division.batches.begin();
   division.own = {.first_row = std::accumulate(first, first + world->rank(), int64_t{0}),
                   .batch = division.batches[world->rank()],
@@ -192,9 +199,16 @@ StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint) {
   };
   SavedDivision saved;
   saved.global_batch = PositiveNumber(text(kGlobalBatchKey)).value_or(0);
-  auto batches = Numbers(text(kBatchesKey));
-  RT_RETURN_IF_ERROR(batches.status().Annotate(checkpoint.path));
-  saved.batches = *std::move(batches);
+  for (auto& [key, numbers] :
+       {std::pair(kBatchesKey, &saved.batches), std::pair(kThreadsKey, &saved.threads)}) {
+    auto read = Numbers(key, text(key));
+    RT_RETURN_IF_ERROR(read.status().Annotate(checkpoint.path));
+    *numbers = *std::move(read);
+  }
+  if (std::ranges::any_of(saved.threads, [](int64_t t) { return t > kMostThreads; })) {
+    return DataLoss(
+        fmt::format("{}: a rank with more than {} threads", checkpoint.path, kMostThreads));
+  }
   saved.machines = Split(text(kMachinesKey), '\n');
   if (saved.batches.empty() || Sum(saved.batches) == saved.global_batch) return saved;
   return DataLoss(fmt::format("{}: the ranks' batches do not add up to {}", checkpoint.path,
@@ -203,7 +217,8 @@ StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint) {
 
 void AddDivision(const BatchDivision& division, std::map<std::string, std::string>* metadata) {
   (*metadata)[kGlobalBatchKey] = std::to_string(division.own.global_batch);
-  (*metadata)[kBatchesKey] = fmt::format("{}", fmt::join(division.batches, ","));
+  (*metadata)[kBatchesKey] = List(division.batches);
+  (*metadata)[kThreadsKey] = List(division.threads);
   if (!division.machines.empty()) {
     (*metadata)[kMachinesKey] = fmt::format("{}", fmt::join(division.machines, "\n"));
   }

@@ -30,6 +30,7 @@ struct SavedDivision {
   int64_t global_batch = 0;           // before it has grown (optim/batch_growth.h)
   std::vector<int64_t> batches;       // by rank
   std::vector<std::string> machines;  // by rank, if divided by speed
+  std::vector<int64_t> threads;       // by rank, that compute
 };
 
 // How many pictures a step is to take. As it comes: train.batch on each rank.
@@ -50,6 +51,7 @@ struct BatchDivision {
   BatchShare own;
   std::vector<int64_t> batches;       // by rank
   std::vector<std::string> machines;  // by rank, if divided by speed
+  std::vector<int64_t> threads;       // by rank, that compute
   std::string summary;                // in words, if divided by speed
 };
 

@@ -18,6 +18,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kRank[] = RT_BINARY_DIR "/tests/apps_balanced_rank_main";
 
 // 50 steps of 8 pictures over all ranks, with batch norm over all of them.
 class BalancedRanksTest : public testing::Test {
@@ -36,19 +39,18 @@ class BalancedRanksTest : public testing::Test {
     const auto ranks = static_cast<int>(1 + std::ranges::count(speeds, ','));
     WriteConfig(began_with > 0 ? began_with : ranks);
     const ProcessResult result = RunProcess(
-        Launch(ranks, {RT_BINARY_DIR "/tests/apps_balanced_rank_main", Path("config.textproto"),
-                       Path(run), speeds, std::to_string(stop)}));
+        Launch(ranks, {kRank, Path("config.textproto"), Path(run), speeds, std::to_string(stop)}));
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return result.out;
   }
-  ProcessResult RunProgram(const std::string& run, int ranks,
-                           const std::string& local_batch) const {
+  // `flags` as of a shell, which knows $RANK.
+  ProcessResult RunProgram(const std::string& run, int ranks, const std::string& flags) const {
     WriteConfig(ranks);
-    const std::string script = "exec \"$@\" --local-batch " + local_batch;
+    const std::string script = "exec \"$@\" " + flags;
     std::vector<std::string> program = {"sh", "-c", script, "sh"};
     for (const std::string& argument :
          DogsVsCats({"train", "--config", Path("config.textproto"), "--data", TinyPictures(),
-                     "--threads", "1", "--output", Path(run)})) {
+                     "--output", Path(run)})) {
       program.push_back(argument);
     }
     ProcessResult result = RunProcess(Launch(ranks, program));
@@ -113,7 +115,7 @@ TEST_F(BalancedRanksTest, AnotherWorldIsDividedAnew) {
 
 // Really measured: whatever comes of it, given by hand it is the same run.
 TEST_F(BalancedRanksTest, MeasuringLeavesNoTrace) {
-  const ProcessResult measured = RunProgram("measured", 2, "auto");
+  const ProcessResult measured = RunProgram("measured", 2, "--threads 1 --local-batch auto");
   std::smatch found;
   const std::regex line("batches (\\d), (\\d) of 8: .*pictures/s.*\\(--local-batch auto\\)");
   ASSERT_TRUE(std::regex_search(measured.out, found, line)) << measured.out;
@@ -121,10 +123,19 @@ TEST_F(BalancedRanksTest, MeasuringLeavesNoTrace) {
   ASSERT_EQ(steps.size(), 50U);
   EXPECT_THAT(BatchesOfRanks(steps[0]), ElementsAre(std::stoi(found[1]), std::stoi(found[2])));
   RunProgram("given", 2,
-             fmt::format("$(if [ $RANK = 0 ]; then echo {}; else echo {}; fi)", found[1].str(),
-                         found[2].str()));
+             fmt::format("--threads 1 --local-batch $([ $RANK = 0 ] && echo {} || echo {})",
+                         found[1].str(), found[2].str()));
   EXPECT_EQ(ReadTensors(Path("measured/final.safetensors")),
             ReadTensors(Path("given/final.safetensors")));
+}
+
+// So each is the same machine as before.
+TEST_F(BalancedRanksTest, EveryRankGoesOnWithItsOwnThreads) {
+  RunProgram("run", 2, "--local-batch auto --threads $((RANK + 1))");
+  EXPECT_THAT(RunProgram("run", 2, "--local-batch auto --resume").out,
+              HasSubstr("as the run began"));
+  EXPECT_THAT(RunProgram("run", 2, "--local-batch auto --resume --threads 1").out,
+              Not(HasSubstr("as the run began")));
 }
 
 TEST_F(BalancedRanksTest, WhatIsNoBatchIsRefused) {

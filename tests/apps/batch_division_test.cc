@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/trainer/numerics.h"
+#include "core/parallel_for.h"
 #include "core/safetensors.h"
 #include "dist/transport/in_process.h"
 #include "tests/testing/temp_dir.h"
@@ -17,7 +18,6 @@ namespace ringtail {
 namespace {
 
 using testing::AllOf;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -31,6 +31,7 @@ std::vector<StatusOr<BatchDivision>> Divide(const std::vector<BatchRequest>& req
   const auto transports = MakeInProcessWorld(size);
   std::vector<StatusOr<BatchDivision>> results(requests.size(), Internal("it has not come so far"));
   std::vector<std::thread> threads;
+  threads.reserve(requests.size());
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       const auto world =
@@ -90,6 +91,8 @@ TEST(BatchDivision, AsItComesEveryRankHasTheConfigs) {
   EXPECT_THAT(Table(results), ElementsAre(32, 32, 32));
   EXPECT_THAT(results[0]->summary, IsEmpty());
   EXPECT_THAT(results[0]->machines, IsEmpty());
+  EXPECT_THAT(results[0]->threads,
+              ElementsAre(NumComputeThreads(), NumComputeThreads(), NumComputeThreads()));
   EXPECT_THAT(Table(Divide({{}, {.local = 5}, {.local = 1}}, Train(32))), ElementsAre(32, 5, 1));
 }
 
@@ -200,14 +203,17 @@ Checkpoint WithMetadata(const std::string& path,
 TEST(BatchDivision, ComesBackFromACheckpoint) {
   const TempDir folder;
   const std::string path = folder.File("checkpoint");
-  BatchDivision division{
-      .own = {.global_batch = 64}, .batches = {43, 21}, .machines = {"a", "b, c"}};
+  BatchDivision division{.own = {.global_batch = 64},
+                         .batches = {43, 21},
+                         .machines = {"a", "b, c"},
+                         .threads = {4, 2}};
   std::map<std::string, std::string> metadata;
   AddDivision(division, &metadata);
   SavedDivision saved = ReadDivision(WithMetadata(path, metadata)).value();
   EXPECT_EQ(saved.global_batch, 64);
   EXPECT_EQ(saved.batches, division.batches);
   EXPECT_EQ(saved.machines, division.machines);
+  EXPECT_EQ(saved.threads, division.threads);
   saved = ReadDivision(WithMetadata(path, {{"something", "else"}})).value();
   EXPECT_EQ(saved.global_batch, 0);
   EXPECT_THAT(saved.batches, IsEmpty());
