@@ -14,17 +14,24 @@
 namespace ringtail {
 namespace {
 
-// HTTP/2's own window, for what has been sent and not read yet: more than our credit allows
-// (peer_messages.h), so that it never stops us, and fixed. Left to itself gRPC measures the
-// bandwidth to find one, and is a third slower on a fast connection.
+// HTTP/2's own windows, for what has been sent and not read yet. That of a stream can be set. That of
+// a connection cannot: gRPC gives 64 KiB and the rest of the message that is being read. To ask for
+// more is the next message's business, and the answer stands behind all that goes the other way:
+//
+//   rank 0 -> rank 1   [message 1    ][64 KiB]..... the wire is idle ......[message 2
+//   rank 1 -> rank 0   [message of its own   ][what its kernel holds    ][go on]
+//
+// Only if gRPC may measure the bandwidth, the window is 4 MiB or more from the beginning, which is
+// worth that on a network. Within a machine the small one is better, because what is on its way
+// stays in the cache: 0.8 instead of 1.1 s of CPU per GB.
 constexpr int kWindowBytes = 8 << 20;
 constexpr int kHttpFrameBytes = 1 << 20;
 
-// What both ends set; `set(name, value)`.
+// What both ends set for a connection to or from `address`; `set(name, value)`.
 template <typename Set>
-void SetCommonArguments(const GrpcOptions& options, const Set& set) {
+void SetCommonArguments(const std::string& address, const GrpcOptions& options, const Set& set) {
   set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
-  set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  set(GRPC_ARG_HTTP2_BDP_PROBE, options.over_network.value_or(!StaysInThisMachine(address)));
   set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kHttpFrameBytes);
   set(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_time.count()));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive_timeout.count()));
@@ -69,6 +76,11 @@ void StartGrpcForGood() {
 
 }  // namespace
 
+bool StaysInThisMachine(std::string_view address) {
+  return address.starts_with("unix:") || address.starts_with("127.") ||
+         address.starts_with("[::1]:") || address.starts_with("localhost:");
+}
+
 GrpcServer::~GrpcServer() {
   if (server == nullptr) return;  // taken over, or never started
   door->Close();
@@ -82,7 +94,7 @@ StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& addre
                                                         grpc::ServerBuilder* builder) {
   StartGrpcForGood();
   const auto set = [&](const char* name, int value) { builder->AddChannelArgument(name, value); };
-  SetCommonArguments(options, set);
+  SetCommonArguments(address, options, set);
   constexpr int kLimitMs = std::chrono::milliseconds(kStrangerLimit).count();
   set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kLimitMs);
   set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kLimitMs);  // without a stream, that is
@@ -109,7 +121,8 @@ StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& 
 std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options) {
   StartGrpcForGood();
   grpc::ChannelArguments arguments;
-  SetCommonArguments(options, [&](const char* name, int value) { arguments.SetInt(name, value); });
+  SetCommonArguments(address, options,
+                     [&](const char* name, int value) { arguments.SetInt(name, value); });
   arguments.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxGrpcMessageBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

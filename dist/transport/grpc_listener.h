@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dist/transport/doorkeeper.h"
 #include "dist/transport/grpc_stream.h"
@@ -65,6 +66,10 @@ class GrpcServer : public GrpcListener {
 StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& address,
                                                         const GrpcOptions& options,
                                                         grpc::ServerBuilder* builder);
+
+// Whether what is sent to or from `address`, as GrpcListener::Listen takes it, never sees a wire: a
+// file, or loopback. A machine's own address on a network counts as the network.
+bool StaysInThisMachine(std::string_view address);
 
 // A connection of its own: closed with the channel, never shared or silently made again.
 std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options);

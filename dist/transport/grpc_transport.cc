@@ -34,6 +34,8 @@ GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld
                             : std::make_unique<PeerMessages>(peer, world_.generation, ending_));
     if (peer != rank() && OnOneHost(world_.addresses[rank()], world_.addresses[peer])) {
       messages_.back()->SkipChecksums();
+    } else if (peer != rank()) {
+      messages_.back()->LendForNetwork();
     }
   }
   ShareMemory();

@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct GrpcOptions {
   // (TCP_USER_TIMEOUT, which gRPC sets to the latter). For dead hosts and cut cables: of a dead
   // process the kernel tells.
   std::chrono::milliseconds keepalive_time{5'000}, keepalive_timeout{10'000};
+  // How much may be on its way to this rank before it says so: much if it comes over a network,
+  // little from the same machine. None: as the address says.
+  std::optional<bool> over_network;
   int io_threads = 1;
   size_t peers = 64;  // ranks that may dial at the same time; strangers have room beside them
   GrpcTls tls;

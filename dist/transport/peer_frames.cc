@@ -77,7 +77,7 @@ Status PeerMessages::OnControl(const FrameHeader& header) {
       return {};
     }
     case FrameKind::kCredit:
-      if (header.offset > kCreditBytes - credit_) {
+      if (header.offset > lent_ - credit_) {
         return ProtocolError("it returns more credit than it has given", header);
       }
       credit_ += header.offset;
@@ -170,8 +170,7 @@ Status PeerMessages::Begin(const FrameHeader& header) {
                          header);
   }
   if (!header.granted) {
-    if (header.message_bytes > kCreditBytes ||
-        peers_debt_ + header.message_bytes + kMessageCost > kCreditBytes) {
+    if (header.message_bytes > lent_ || peers_debt_ + header.message_bytes + kMessageCost > lent_) {
       return ProtocolError("it sends more than it has credit for", header);
     }
     peers_debt_ += header.message_bytes + kMessageCost;

@@ -33,6 +33,11 @@ void PeerMessages::SkipChecksums() {
   checksums_ = false;
 }
 
+void PeerMessages::LendForNetwork() {
+  MutexLock lock(&mutex_);
+  lent_ = credit_ = kNetworkCreditBytes;
+}
+
 PeerMessages::PeerState PeerMessages::peer_state() const {
   MutexLock lock(&mutex_);
   return peer_state_;
@@ -56,7 +61,7 @@ void PeerMessages::QueueControl(FrameKind kind, const MessageLabel& label, uint6
 
 void PeerMessages::ReturnCredit(uint64_t bytes) {
   to_return_ += bytes;
-  if (to_return_ < kCreditBytes / 4) return;
+  if (to_return_ < lent_ / 4) return;
   peers_debt_ -= to_return_;
   QueueControl(FrameKind::kCredit, {}, 0, std::exchange(to_return_, 0));
 }

@@ -16,7 +16,9 @@
 //
 // So no more than kCreditBytes of messages that nobody has asked for are ever in memory, and
 // whatever is asked for comes, because a grant needs no credit. A message costs its bytes and
-// kMessageCost of credit, so that not even empty messages are free.
+// kMessageCost of credit, so that not even empty messages are free. On a network it is
+// kNetworkCreditBytes: there a request and its grant stand behind all that the kernels hold, up to
+// 4 MiB each way (35 ms at 1 Gbit/s), during which credit has to last.
 //
 // A message is written in chunks, in order and without another message's chunks in between; control
 // frames go first.
@@ -43,6 +45,7 @@
 namespace ringtail {
 
 inline constexpr uint64_t kCreditBytes = uint64_t{4} << 20;
+inline constexpr uint64_t kNetworkCreditBytes = uint64_t{16} << 20;
 inline constexpr uint64_t kMessageCost = 256;
 
 // A frame that is to be written.
@@ -62,6 +65,8 @@ class PeerMessages {
 
   // Payloads have no checksum from now on, in neither direction: they do not leave the host.
   void SkipChecksums() RT_EXCLUDES(mutex_);
+  // kNetworkCreditBytes for each other instead of kCreditBytes. Both ends, before the first message.
+  void LendForNetwork() RT_EXCLUDES(mutex_);
 
   Status Send(std::shared_ptr<SendOperation> operation) RT_EXCLUDES(mutex_);
   Status Receive(const ReceiveOperation& operation) RT_EXCLUDES(mutex_);
@@ -136,6 +141,7 @@ class PeerMessages {
   std::deque<OutgoingFrame> control_ RT_GUARDED_BY(mutex_);
   std::deque<Sending> ready_ RT_GUARDED_BY(mutex_);
   std::map<MessageTag, std::shared_ptr<SendOperation>> requested_ RT_GUARDED_BY(mutex_);
+  uint64_t lent_ RT_GUARDED_BY(mutex_) = kCreditBytes;  // by each to the other
   uint64_t credit_ RT_GUARDED_BY(mutex_) = kCreditBytes;
   uint16_t next_out_ RT_GUARDED_BY(mutex_) = 0;  // number of the next frame
   // From the peer.

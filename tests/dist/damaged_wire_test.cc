@@ -260,5 +260,43 @@ TEST_P(DamagedPieceTest, EndsCleanlyAndMakesNoWrongSum) {
   EXPECT_EQ(tally.found() + tally.harmless, kTrials);
 }
 
+// ---- one direction stands still -----------------------------------------------------------------
+
+// Both directions are full in a collective, and what says "go on" stands behind the data that goes
+// the same way. So megabytes have to get through without it.
+TEST(HeldWire, OverANetworkMegabytesNeedNoAnswer) {
+  constexpr size_t kMessages = 3;
+  std::vector<std::byte> held;
+  ProxiedWorld world({.over_network = true});
+  world.proxy->Begin(WireProxy::kToDialler, [&](std::vector<std::byte>* bytes) {
+    held.insert(held.end(), bytes->begin(), bytes->end());
+    bytes->clear();
+    return true;
+  });
+  CompletionQueue sent, received;
+  std::vector<std::vector<std::byte>> messages, memories(kMessages);
+  for (size_t i = 0; i < kMessages; ++i) {
+    messages.push_back(PatternBytes(1 << 20, i));
+    memories[i].resize(messages[i].size());
+    const MessageLabel label{.tag = {.collective = i}};
+    world.ranks[0]->Receive(1, label, memories[i], {.queue = &received, .id = i});
+    world.ranks[1]->Send(0, label, messages[i], {.queue = &sent, .id = i});
+  }
+  for (const Status& status : Await(&received, kMessages)) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  EXPECT_EQ(memories, messages);
+  // What was held goes on with the next piece: rank 0's goodbye.
+  world.proxy->Begin(WireProxy::kToDialler, [&](std::vector<std::byte>* bytes) {
+    held.insert(held.end(), bytes->begin(), bytes->end());
+    *bytes = std::exchange(held, {});
+    return true;
+  });
+  OnEveryRank(2, [&](int rank) { world.ranks[rank].reset(); });
+  for (const Status& status : Await(&sent, kMessages)) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+}
+
 }  // namespace
 }  // namespace ringtail

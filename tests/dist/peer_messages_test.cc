@@ -156,6 +156,36 @@ TEST_F(PeerMessagesTest, WithoutCreditAMessageWaitsUntilItIsAskedFor) {
   EXPECT_EQ(Completed(&sent_), kMessages - 3);
 }
 
+TEST_F(PeerMessagesTest, OverANetworkMoreIsLent) {
+  sender_.LendForNetwork();
+  receiver_.LendForNetwork();
+  constexpr size_t kMessages = 20;
+  const std::vector<std::byte> bytes = PatternBytes(1 << 20, 3);
+  std::vector<std::byte> memory(bytes.size());
+  size_t tag = 0;
+  // Of 1 MiB and a little each, on 16 MiB of credit; it comes back in quarters.
+  for (const size_t on_credit : {15, 12}) {
+    const size_t first = tag;
+    for (size_t i = 0; i < kMessages; ++i) Send(tag++, bytes);
+    Exchange();
+    EXPECT_EQ(Completed(&sent_), on_credit);
+    for (size_t i = first; i < tag; ++i) {
+      ASSERT_TRUE(Receive(i, memory).ok());
+      Exchange();
+      EXPECT_EQ(Completed(&received_), 1);
+    }
+    EXPECT_EQ(Completed(&sent_), kMessages - on_credit);
+  }
+}
+
+TEST_F(PeerMessagesTest, WhatOnlyOneSideThinksToBeLentIsRefused) {
+  sender_.LendForNetwork();
+  const std::vector<std::byte> bytes(kCreditBytes - kMessageCost + 1);
+  Send(0, bytes);
+  const Status status = Read(&receiver_, Encode(sender_.TakeFrames(2 * kCreditBytes)));
+  EXPECT_THAT(status.message(), HasSubstr("it sends more than it has credit for"));
+}
+
 TEST_F(PeerMessagesTest, MessagesLargerThanAllCreditComeWhenAskedFor) {
   const std::vector<std::byte> message = PatternBytes(2 * kCreditBytes + 1, 4);
   std::vector<std::byte> memory(message.size());

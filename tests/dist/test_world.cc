@@ -45,6 +45,15 @@ World MakeUnixWorld(int world_size) {
   return MakeGrpcWorld(addresses, {.io_threads = 2});
 }
 
+// As between machines: addresses differ, so there are checksums and more credit.
+World MakeNetworkWorld(int world_size) {
+  std::vector<std::string> addresses;
+  for (int rank = 0; rank < world_size; ++rank) {
+    addresses.push_back("127.0.0." + std::to_string(rank + 1) + ":0");
+  }
+  return MakeGrpcWorld(addresses, {.over_network = true});
+}
+
 World MakeSharedMemoryWorld(int world_size) {
   return MakeGrpcWorld(std::vector<std::string>(world_size, "127.0.0.1:0"), {},
                        std::vector<std::string>(world_size, ThisHostKey()));
@@ -61,6 +70,7 @@ World MakeTwoHostWorld(int world_size) {
 std::vector<WorldKind> AllWorldKinds() {
   return {{"in_process", MakeInProcessWorld},
           {"tcp", MakeTcpWorld},
+          {"network", MakeNetworkWorld},
           {"unix_socket", MakeUnixWorld},
           {"shared_memory", MakeSharedMemoryWorld},
           {"two_hosts", MakeTwoHostWorld}};
