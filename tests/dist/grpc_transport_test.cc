@@ -12,6 +12,7 @@
 
 #include "core/check.h"
 #include "dist/transport/control_payload.h"
+#include "dist/transport/grpc_listener.h"
 #include "tests/dist/test_world.h"
 #include "tests/testing/process.h"
 
@@ -36,6 +37,17 @@ TEST(GrpcListener, APortInUseIsAnErrorThatNamesIt) {
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
   EXPECT_THAT(second.status().message(), HasSubstr(listener->address()));
+}
+
+TEST(GrpcListener, OnlyLoopbackAndFilesStayInThisMachine) {
+  for (const char* address : {"127.0.0.1:0", "127.0.0.9:4000", "[::1]:4000", "localhost:4000",
+                              "unix:/run/user/1000/rank0.sock"}) {
+    EXPECT_TRUE(StaysInThisMachine(address)) << address;
+  }
+  for (const char* address : {"10.0.0.7:4000", "0.0.0.0:4000", "[::]:0", "[::12]:1",
+                              "[fe80::1]:4000", "node3:4000", "127:1"}) {
+    EXPECT_FALSE(StaysInThisMachine(address)) << address;
+  }
 }
 
 TEST(GrpcTransport, RanksMayComeInAnyOrder) {
