@@ -75,6 +75,9 @@ set_up() {
     ip -n "$node" link add eth0 type veth peer name "p$rank" netns "$name"sw
     ip -n "$node" addr add "10.77.0.$((rank + 1))/24" dev eth0
     ip -n "$node" link set eth0 up
+    # The one congestion control that every kernel has. Namespaces begin with this machine's, whatever
+    # that is; with bbr a ring of four takes 2 to 3 % longer.
+    nsenter --net="/run/netns/$node" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
     ip -n "$name"sw link set "p$rank" master bridge up
     shape "$node" eth0
     shape "$name"sw "p$rank"
