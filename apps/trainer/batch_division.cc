@@ -4,13 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
-#include <optional>
-#include <string_view>
-#include <utility>
 
-#include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/proportional_batches.h"
 #include "core/parallel_for.h"
@@ -19,59 +14,10 @@
 namespace ringtail {
 namespace {
 
-constexpr char kBatchesKey[] = "local_batches", kMachinesKey[] = "machines";
-constexpr char kThreadsKey[] = "threads_of_ranks";
-constexpr int64_t kMostThreads = 4096;  // as --threads
 constexpr size_t kRanksShown = 8;
 
 int64_t Sum(const std::vector<int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
-}
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-std::optional<int64_t> PositiveNumber(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && number > 0 ? std::optional(number) : std::nullopt;
-}
-
-std::string List(const std::vector<int64_t>& numbers) {
-  return fmt::format("{}", fmt::join(numbers, ","));
-}
-
-// Of what List has written under `key`.
-StatusOr<std::vector<int64_t>> Numbers(const char* key, const std::string& text) {
-  std::vector<int64_t> numbers;
-  for (const std::string& part : Split(text, ',')) {
-    const auto number = PositiveNumber(part);
-    if (!number) return DataLoss(fmt::format("'{}' is '{}'", key, text));
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-// Rank 0's on every rank.
-StatusOr<SavedDivision> Share(const SavedDivision& saved, TrainingWorld* world) {
-  SavedDivision shared;
-  RT_ASSIGN_OR_RETURN(const std::string global,
-                      world->ShareText(std::to_string(saved.global_batch)));
-  RT_ASSIGN_OR_RETURN(const std::string batches, world->ShareText(List(saved.batches)));
-  RT_ASSIGN_OR_RETURN(const std::string machines,
-                      world->ShareText(fmt::format("{}", fmt::join(saved.machines, "\n"))));
-  shared.global_batch = PositiveNumber(global).value_or(0);
-  RT_ASSIGN_OR_RETURN(shared.batches, Numbers(kBatchesKey, batches));
-  shared.machines = Split(machines, '\n');
-  return shared;
 }
 
 bool IsOfWorld(const SavedDivision& saved, const TrainingWorld& world) {
@@ -177,7 +123,7 @@ Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
                                     const MeasureSpeed& measure, TrainingWorld* world) {
   RT_RETURN_IF_ERROR(world->Agree("--local-batch", request.by_speed ? "auto" : "not auto"));
-  RT_ASSIGN_OR_RETURN(const SavedDivision saved, Share(request.saved, world));
+  RT_ASSIGN_OR_RETURN(const SavedDivision saved, ShareDivision(request.saved, world));
   const bool by_speed = request.by_speed && !world->alone();
   RT_ASSIGN_OR_RETURN(BatchDivision division,
                       by_speed ? DivideBySpeed(request, saved, train, measure, world)
@@ -189,39 +135,6 @@ StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConf
                   .global_batch = Sum(division.batches)};
   RT_RETURN_IF_ERROR(Check(division.own, saved.global_batch, train, *world));
   return division;
-}
-
-StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint) {
-  const std::map<std::string, std::string>& metadata = checkpoint.file.metadata();
-  const auto text = [&](const char* key) {
-    const auto found = metadata.find(key);
-    return found != metadata.end() ? found->second : std::string();
-  };
-  SavedDivision saved;
-  saved.global_batch = PositiveNumber(text(kGlobalBatchKey)).value_or(0);
-  for (auto& [key, numbers] :
-       {std::pair(kBatchesKey, &saved.batches), std::pair(kThreadsKey, &saved.threads)}) {
-    auto read = Numbers(key, text(key));
-    RT_RETURN_IF_ERROR(read.status().Annotate(checkpoint.path));
-    *numbers = *std::move(read);
-  }
-  if (std::ranges::any_of(saved.threads, [](int64_t t) { return t > kMostThreads; })) {
-    return DataLoss(
-        fmt::format("{}: a rank with more than {} threads", checkpoint.path, kMostThreads));
-  }
-  saved.machines = Split(text(kMachinesKey), '\n');
-  if (saved.batches.empty() || Sum(saved.batches) == saved.global_batch) return saved;
-  return DataLoss(fmt::format("{}: the ranks' batches do not add up to {}", checkpoint.path,
-                              saved.global_batch));
-}
-
-void AddDivision(const BatchDivision& division, std::map<std::string, std::string>* metadata) {
-  (*metadata)[kGlobalBatchKey] = std::to_string(division.own.global_batch);
-  (*metadata)[kBatchesKey] = List(division.batches);
-  (*metadata)[kThreadsKey] = List(division.threads);
-  if (!division.machines.empty()) {
-    (*metadata)[kMachinesKey] = fmt::format("{}", fmt::join(division.machines, "\n"));
-  }
 }
 
 }  // namespace ringtail

@@ -14,24 +14,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "apps/run.pb.h"
+#include "apps/trainer/saved_division.h"
 #include "apps/trainer/training_world.h"
-#include "core/checkpoint.h"
 #include "core/status.h"
 
 namespace ringtail {
-
-// What a checkpoint says of it; empty: nothing.
-struct SavedDivision {
-  int64_t global_batch = 0;           // before it has grown (optim/batch_growth.h)
-  std::vector<int64_t> batches;       // by rank
-  std::vector<std::string> machines;  // by rank, if divided by speed
-  std::vector<int64_t> threads;       // by rank, that compute
-};
 
 // How many pictures a step is to take. As it comes: train.batch on each rank.
 struct BatchRequest {
@@ -53,6 +44,13 @@ struct BatchDivision {
   std::vector<std::string> machines;  // by rank, if divided by speed
   std::vector<int64_t> threads;       // by rank, that compute
   std::string summary;                // in words, if divided by speed
+
+  SavedDivision ToSave() const {
+    return {.global_batch = own.global_batch,
+            .batches = batches,
+            .machines = machines,
+            .threads = threads};
+  }
 };
 
 // Pictures per second of this rank with batches of so many pictures, an even share, while all others
@@ -62,10 +60,6 @@ using MeasureSpeed = std::function<StatusOr<double>(int64_t batch)>;
 // All ranks.
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
                                     const MeasureSpeed& measure, TrainingWorld* world);
-
-// DataLoss if it is damaged.
-StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint);
-void AddDivision(const BatchDivision& division, std::map<std::string, std::string>* metadata);
 
 }  // namespace ringtail
 

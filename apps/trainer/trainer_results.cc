@@ -137,7 +137,7 @@ std::map<std::string, std::string> Trainer::Metadata() const {
   metadata.merge(state_.Metadata());
   AddNumerics(CurrentNumerics(), &metadata);
   if (compression_ != nullptr) compression_->AddMetadata(&metadata);
-  AddDivision(division_, &metadata);
+  AddDivision(division_.ToSave(), &metadata);
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   return metadata;
 }

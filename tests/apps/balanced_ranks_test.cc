@@ -67,16 +67,7 @@ class BalancedRanksTest : public testing::Test {
     return batches;
   }
   void ExpectSameCurve(const std::string& run, const std::string& expected) const {
-    for (const char* kind : {"step", "evaluation"}) {
-      const auto lines = Lines(run, kind), same = Lines(expected, kind);
-      ASSERT_FALSE(same.empty());
-      ASSERT_EQ(lines.size(), same.size()) << run;
-      for (size_t i = 0; i < lines.size(); ++i) {
-        const double loss = same[i]["loss"];
-        EXPECT_NEAR(lines[i]["loss"], loss, 1e-4 * loss) << run << ", " << kind << " " << i;
-        EXPECT_EQ(lines[i]["accuracy"], same[i]["accuracy"]) << run << ", " << kind << " " << i;
-      }
-    }
+    ringtail::ExpectSameCurve(Path(run), Path(expected));
   }
 
   const TempDir folder_;

@@ -208,7 +208,7 @@ TEST(BatchDivision, ComesBackFromACheckpoint) {
                          .machines = {"a", "b, c"},
                          .threads = {4, 2}};
   std::map<std::string, std::string> metadata;
-  AddDivision(division, &metadata);
+  AddDivision(division.ToSave(), &metadata);
   SavedDivision saved = ReadDivision(WithMetadata(path, metadata)).value();
   EXPECT_EQ(saved.global_batch, 64);
   EXPECT_EQ(saved.batches, division.batches);

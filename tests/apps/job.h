@@ -2,6 +2,8 @@
 #ifndef RINGTAIL_TESTS_APPS_JOB_H_
 #define RINGTAIL_TESTS_APPS_JOB_H_
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,6 +32,21 @@ inline std::vector<nlohmann::json> ReadMetrics(const std::string& path, const st
     if (json["kind"] == kind) lines.push_back(std::move(json));
   }
   return lines;
+}
+
+// Losses, and what evaluation says: each picture counts once, whoever looks at it.
+inline void ExpectSameCurve(const std::string& run, const std::string& expected) {
+  for (const char* kind : {"step", "evaluation"}) {
+    const auto lines = ReadMetrics(run + "/metrics.jsonl", kind);
+    const auto same = ReadMetrics(expected + "/metrics.jsonl", kind);
+    ASSERT_FALSE(same.empty()) << expected;
+    ASSERT_EQ(lines.size(), same.size()) << run;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const double loss = same[i]["loss"];
+      EXPECT_NEAR(lines[i]["loss"], loss, 1e-4 * loss) << run << ", " << kind << " " << i;
+      EXPECT_EQ(lines[i]["accuracy"], same[i]["accuracy"]) << run << ", " << kind << " " << i;
+    }
+  }
 }
 
 }  // namespace ringtail

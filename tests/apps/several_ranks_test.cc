@@ -53,18 +53,8 @@ class SeveralRanksTest : public testing::Test {
     ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
   }
 
-  // Losses, and what evaluation says: each picture counts once, whoever looks at it.
   void ExpectSameCurve(const std::string& run, const std::string& expected) const {
-    for (const char* kind : {"step", "evaluation"}) {
-      const auto lines = ReadMetrics(Path(run + "/metrics.jsonl"), kind);
-      const auto same = ReadMetrics(Path(expected + "/metrics.jsonl"), kind);
-      ASSERT_EQ(lines.size(), same.size()) << run;
-      for (size_t i = 0; i < lines.size(); ++i) {
-        const double loss = same[i]["loss"];
-        EXPECT_NEAR(lines[i]["loss"], loss, 1e-4 * loss) << run << ", " << kind << " " << i;
-        EXPECT_EQ(lines[i]["accuracy"], same[i]["accuracy"]) << run << ", " << kind << " " << i;
-      }
-    }
+    ringtail::ExpectSameCurve(Path(run), Path(expected));
   }
 
   const TempDir folder_;
