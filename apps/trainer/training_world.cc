@@ -77,7 +77,7 @@ std::string TrainingWorld::DescribeAlgorithm(int64_t gradient_bytes) {
 Status TrainingWorld::Together(const std::function<Status()>& call) {
   if (alone()) return OkStatus();
   const ScopedPhase exchange(progress(), Phase::kExchange);
-  const Status status = call();
+  Status status = call();
   if (status.ok()) return status;
   lost_ = true;
   return monitor_ != nullptr ? monitor_->Explain(status) : status;
