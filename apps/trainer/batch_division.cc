@@ -20,7 +20,7 @@ int64_t Sum(const std::vector<int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
 }
 
-bool IsOfWorld(const SavedDivision& saved, const TrainingWorld& world) {
+bool IsOfWorld(const RankBatches& saved, const TrainingWorld& world) {
   return saved.batches.size() == static_cast<size_t>(world.size());
 }
 
@@ -59,16 +59,16 @@ std::string DescribeSpeeds(const std::vector<int64_t>& batches, const std::vecto
                              BatchesText(batches), SpeedsText(speeds));
 }
 
-StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const SavedDivision& saved,
+StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const RankBatches& saved,
                                       const TrainConfig& train, const MeasureSpeed& measure,
                                       TrainingWorld* world) {
   BatchDivision division;
-  RT_ASSIGN_OR_RETURN(division.machines, world->GatherText(ThisMachine()));
-  if (IsOfWorld(saved, *world) && saved.machines == division.machines) {
-    division.batches = saved.batches;
+  RT_ASSIGN_OR_RETURN(division.all.machines, world->GatherText(ThisMachine()));
+  if (IsOfWorld(saved, *world) && saved.machines == division.all.machines) {
+    division.all.batches = saved.batches;
     division.summary =
         fmt::format("{}: as the run began on machines of these kinds (--local-batch auto)",
-                    BatchesText(division.batches));
+                    BatchesText(division.all.batches));
     return division;
   }
   const int64_t total =
@@ -84,12 +84,12 @@ StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const SavedDi
   StatusOr<double> own = request.speed ? StatusOr<double>(request.speed()) : measure(even);
   RT_RETURN_IF_ERROR(Status(own.status()));
   RT_ASSIGN_OR_RETURN(const std::vector<double> speeds, world->Gather(*own));
-  division.batches = ProportionalBatches(speeds, total, unit);
-  division.summary = DescribeSpeeds(division.batches, speeds);
+  division.all.batches = ProportionalBatches(speeds, total, unit);
+  division.summary = DescribeSpeeds(division.all.batches, speeds);
   return division;
 }
 
-StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const SavedDivision& saved,
+StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const RankBatches& saved,
                                       const TrainConfig& train, TrainingWorld* world) {
   int64_t own = train.batch();
   if (saved.global_batch > 0)
@@ -97,7 +97,7 @@ StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const SavedDi
   if (IsOfWorld(saved, *world)) own = saved.batches[world->rank()];
   if (request.local > 0) own = request.local;
   BatchDivision division;
-  RT_ASSIGN_OR_RETURN(division.batches, world->Gather(own));
+  RT_ASSIGN_OR_RETURN(division.all.batches, world->Gather(own));
   return division;
 }
 
@@ -123,16 +123,17 @@ Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
                                     const MeasureSpeed& measure, TrainingWorld* world) {
   RT_RETURN_IF_ERROR(world->Agree("--local-batch", request.by_speed ? "auto" : "not auto"));
-  RT_ASSIGN_OR_RETURN(const SavedDivision saved, ShareDivision(request.saved, world));
+  RT_ASSIGN_OR_RETURN(const RankBatches saved, ShareDivision(request.saved, world));
   const bool by_speed = request.by_speed && !world->alone();
   RT_ASSIGN_OR_RETURN(BatchDivision division,
                       by_speed ? DivideBySpeed(request, saved, train, measure, world)
                                : DivideAsAsked(request, saved, train, world));
-  RT_ASSIGN_OR_RETURN(division.threads, world->Gather(int64_t{NumComputeThreads()}));
-  const auto first = division.batches.begin();
+  RT_ASSIGN_OR_RETURN(division.all.threads, world->Gather(int64_t{NumComputeThreads()}));
+  const auto first = division.all.batches.begin();
   division.own = {.first_row = std::accumulate(first, first + world->rank(), int64_t{0}),
-                  .batch = division.batches[world->rank()],
-                  .global_batch = Sum(division.batches)};
+                  .batch = division.all.batches[world->rank()],
+                  .global_batch = Sum(division.all.batches)};
+  division.all.global_batch = division.own.global_batch;
   RT_RETURN_IF_ERROR(Check(division.own, saved.global_batch, train, *world));
   return division;
 }

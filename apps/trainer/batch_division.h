@@ -28,7 +28,7 @@ namespace ringtail {
 struct BatchRequest {
   int64_t local = 0;      // on this rank; 0: as divided
   bool by_speed = false;  // the same on all ranks; then `local` is 0
-  SavedDivision saved;    // of a run that goes on; rank 0's counts
+  RankBatches saved;      // of a run that goes on; rank 0's counts
   // Pictures per second of this rank, if that is given and need not be measured.
   std::function<double()> speed;
 };
@@ -40,17 +40,8 @@ struct BatchShare {
 
 struct BatchDivision {
   BatchShare own;
-  std::vector<int64_t> batches;       // by rank
-  std::vector<std::string> machines;  // by rank, if divided by speed
-  std::vector<int64_t> threads;       // by rank, that compute
-  std::string summary;                // in words, if divided by speed
-
-  SavedDivision ToSave() const {
-    return {.global_batch = own.global_batch,
-            .batches = batches,
-            .machines = machines,
-            .threads = threads};
-  }
+  RankBatches all;
+  std::string summary;  // in words, if divided by speed
 };
 
 // Pictures per second of this rank with batches of so many pictures, an even share, while all others

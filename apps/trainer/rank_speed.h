@@ -4,7 +4,8 @@
 //   rank 1   [set up][warm up] | [    pass    ][    pass    ][    pass    ]
 //                            barrier                                     all have enough
 //
-// A pass is forward and backward of a batch of random pictures of the size that training begins with, in a network of its own: weights, running statistics and the order of pictures are not
+// A pass is forward and backward of a batch of random pictures of the size that training begins
+// with, in a network of its own: weights, running statistics and the order of pictures are not
 // touched. Ranks of a host share its memory and its power, so each goes on until the slowest has
 // enough passes to tell its speed; otherwise that one would be measured on a host that rests.
 // Batch norm takes each rank's own statistics, or all would be as fast as the slowest.

@@ -53,13 +53,13 @@ StatusOr<std::vector<int64_t>> Numbers(const char* key, const std::string& text)
 
 }  // namespace
 
-StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint) {
+StatusOr<RankBatches> ReadDivision(const Checkpoint& checkpoint) {
   const std::map<std::string, std::string>& metadata = checkpoint.file.metadata();
   const auto text = [&](const char* key) {
     const auto found = metadata.find(key);
     return found != metadata.end() ? found->second : std::string();
   };
-  SavedDivision saved;
+  RankBatches saved;
   saved.global_batch = PositiveNumber(text(kGlobalBatchKey)).value_or(0);
   for (auto& [key, numbers] :
        {std::pair(kBatchesKey, &saved.batches), std::pair(kThreadsKey, &saved.threads)}) {
@@ -78,7 +78,7 @@ StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint) {
                               saved.global_batch));
 }
 
-void AddDivision(const SavedDivision& division, std::map<std::string, std::string>* metadata) {
+void AddDivision(const RankBatches& division, std::map<std::string, std::string>* metadata) {
   (*metadata)[kGlobalBatchKey] = std::to_string(division.global_batch);
   (*metadata)[kBatchesKey] = List(division.batches);
   (*metadata)[kThreadsKey] = List(division.threads);
@@ -87,8 +87,8 @@ void AddDivision(const SavedDivision& division, std::map<std::string, std::strin
   }
 }
 
-StatusOr<SavedDivision> ShareDivision(const SavedDivision& saved, TrainingWorld* world) {
-  SavedDivision shared;
+StatusOr<RankBatches> ShareDivision(const RankBatches& saved, TrainingWorld* world) {
+  RankBatches shared;
   RT_ASSIGN_OR_RETURN(const std::string global,
                       world->ShareText(std::to_string(saved.global_batch)));
   RT_ASSIGN_OR_RETURN(const std::string batches, world->ShareText(List(saved.batches)));

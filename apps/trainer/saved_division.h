@@ -1,4 +1,4 @@
-// How a run divided its steps among the ranks, as its checkpoints say.
+// How a run divides its steps among the ranks, and what its checkpoints say of that.
 //
 //   global_batch      64
 //   local_batches     43,21
@@ -20,8 +20,8 @@
 
 namespace ringtail {
 
-// Empty: the checkpoint says nothing of it.
-struct SavedDivision {
+// Of a checkpoint that says nothing of it: empty.
+struct RankBatches {
   int64_t global_batch = 0;           // before it has grown (optim/batch_growth.h)
   std::vector<int64_t> batches;       // by rank
   std::vector<std::string> machines;  // by rank, if divided by speed
@@ -29,11 +29,11 @@ struct SavedDivision {
 };
 
 // DataLoss if it is damaged.
-StatusOr<SavedDivision> ReadDivision(const Checkpoint& checkpoint);
-void AddDivision(const SavedDivision& division, std::map<std::string, std::string>* metadata);
+StatusOr<RankBatches> ReadDivision(const Checkpoint& checkpoint);
+void AddDivision(const RankBatches& division, std::map<std::string, std::string>* metadata);
 
 // All ranks: rank 0's, without the threads, which each knows of its own.
-StatusOr<SavedDivision> ShareDivision(const SavedDivision& saved, TrainingWorld* world);
+StatusOr<RankBatches> ShareDivision(const RankBatches& saved, TrainingWorld* world);
 
 }  // namespace ringtail
 

@@ -86,10 +86,9 @@ Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* direc
       world_(world),
       state_(std::move(state)),
       division_(std::move(division)),
-      share_(division_.own),
       optim_(std::move(optim)),
       plan_(std::move(plan)),
-      exchange_(world, &state_.model()->arena(), share_, config_.dist()),
+      exchange_(world, &state_.model()->arena(), division_.own, config_.dist()),
       sum_(world) {}
 
 Status Trainer::Resume(const Checkpoint& checkpoint) {
@@ -106,11 +105,11 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
     return FailedPrecondition(fmt::format(
         "{}: the pictures or their split are not those that the run began with", checkpoint.path));
   }
-  RT_ASSIGN_OR_RETURN(const SavedDivision division, ReadDivision(checkpoint));
+  RT_ASSIGN_OR_RETURN(const RankBatches division, ReadDivision(checkpoint));
   const int64_t batch = division.global_batch;
-  if (batch != 0 && batch != share_.global_batch) {
+  if (batch != 0 && batch != division_.own.global_batch) {
     return FailedPrecondition(fmt::format("{}: the run began with batches of {} pictures, not {}",
-                                          checkpoint.path, batch, share_.global_batch));
+                                          checkpoint.path, batch, division_.own.global_batch));
   }
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
   RT_ASSIGN_OR_RETURN(saved_compression_,
@@ -144,7 +143,7 @@ Status Trainer::BeginCompression() {
   RT_ASSIGN_OR_RETURN(
       compression_,
       GradientCompression::Create(world_, &state_.model()->arena(), config_.dist().compression(),
-                                  {.global_batch = share_.global_batch,
+                                  {.global_batch = division_.own.global_batch,
                                    .seed = config_.train().seed(),
                                    .buckets = StepExchange::Buckets(config_.dist())},
                                   std::exchange(saved_compression_, {})));
@@ -197,19 +196,19 @@ Status Trainer::PreparePhases() {
     return OkStatus();
   };
   if (world_->alone()) return sizes.size() < 2 ? OkStatus() : set_up();
-  return SetUpInTurn(world_, share_.batch, set_up);
+  return SetUpInTurn(world_, division_.own.batch, set_up);
 }
 
 StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_size) {
   const TrainConfig& train = config_.train();
   const bool together = config_.dist().sync_batch_norm() && !world_->alone();
-  return GradientPass::Create(state_.model(), {.batch = share_.batch,
+  return GradientPass::Create(state_.model(), {.batch = division_.own.batch,
                                                .parts = train.accumulation(),
                                                .most_batches = plan_.stages().back().batches,
                                                .image_size = image_size,
                                                .seed = train.seed(),
-                                               .first_sample = share_.first_row,
-                                               .global_batch = share_.global_batch,
+                                               .first_sample = division_.own.first_row,
+                                               .global_batch = division_.own.global_batch,
                                                .ranks = together ? &sum_ : nullptr});
 }
 
@@ -223,11 +222,11 @@ Status Trainer::EnterPhase() {
   RT_ASSIGN_OR_RETURN(gradients_, CreateGradients(image_size));
   LoaderOptions options;
   options.mode = LoaderMode::kTrain;
-  options.batch = share_.batch;
+  options.batch = division_.own.batch;
   options.image_size = image_size;
   options.seed = config_.train().seed();
-  options.first_row = share_.first_row;
-  options.global_batch = share_.global_batch;
+  options.first_row = division_.own.first_row;
+  options.global_batch = division_.own.global_batch;
   RT_ASSIGN_OR_RETURN(loader_, DataLoader::Create(data_->dataset.get(), data_->split.train,
                                                   config_.data(), options));
   RT_CHECK(loader_->steps_per_epoch() == plan_.batches_per_epoch(), "loader and plan disagree");

@@ -122,7 +122,6 @@ class Trainer {
   TrainingWorld* const world_;
   TrainingState state_;
   const BatchDivision division_;
-  const BatchShare share_;  // its own part
   const ScaledOptim optim_;
   const TrainingPlan plan_;
   StepExchange exchange_;

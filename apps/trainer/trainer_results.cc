@@ -29,9 +29,9 @@ Status Trainer::EvaluateIfDue() {
 std::vector<int64_t> Trainer::EvaluationShare() const {
   const std::vector<int64_t>& all = data_->split.validation;
   const auto before = [&](int64_t row) {
-    return all.begin() + row * std::ssize(all) / share_.global_batch;
+    return all.begin() + row * std::ssize(all) / division_.own.global_batch;
   };
-  return {before(share_.first_row), before(share_.first_row + share_.batch)};
+  return {before(division_.own.first_row), before(division_.own.first_row + division_.own.batch)};
 }
 
 // The result over all ranks.
@@ -137,7 +137,7 @@ std::map<std::string, std::string> Trainer::Metadata() const {
   metadata.merge(state_.Metadata());
   AddNumerics(CurrentNumerics(), &metadata);
   if (compression_ != nullptr) compression_->AddMetadata(&metadata);
-  AddDivision(division_.ToSave(), &metadata);
+  AddDivision(division_.all, &metadata);
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   return metadata;
 }

@@ -77,7 +77,7 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
   const ExchangeTimes exchange = exchange_.times();
   metrics.step = step();
   metrics.epoch = plan_.EpochAt(step());
-  metrics.own = {.batch = share_.batch * plan_.BatchesOf(step() - 1),
+  metrics.own = {.batch = division_.own.batch * plan_.BatchesOf(step() - 1),
                  .data_wait_ms = result.wait_seconds * kMsPerSecond,
                  .forward_ms = pass.forward_seconds * kMsPerSecond,
                  .backward_ms = pass.backward_seconds * kMsPerSecond,

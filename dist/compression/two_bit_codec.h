@@ -8,7 +8,8 @@
 // makes up a threshold: an element of 0.1 t is sent in every tenth step.
 //
 //   fixed      t is given, in units of a gradient that is a sum over samples (MXNet's default: 0.5);
-//              of a step that takes several batches, times moment.batches. Too small, and what is left grows without end; too large, and nothing is sent.
+//              of a step that takes several batches, times moment.batches. Too small, and what is
+//              left grows without end; too large, and nothing is sent.
 //   adaptive   t = c mean|a|, of the gradient with what was left of it: Hylo's rule for linear
 //              layers. c = 1 is near the best for gradients with long tails.
 //

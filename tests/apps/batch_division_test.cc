@@ -59,16 +59,16 @@ Batches Table(const std::vector<StatusOr<BatchDivision>>& results) {
       return {};
     }
     const BatchDivision &division = *results[rank], &first = *results[0];
-    EXPECT_EQ(division.batches, first.batches);
-    EXPECT_EQ(division.machines, first.machines);
+    EXPECT_EQ(division.all.batches, first.all.batches);
+    EXPECT_EQ(division.all.machines, first.all.machines);
     EXPECT_EQ(division.summary, first.summary);
     EXPECT_EQ(division.own.first_row, row);
-    EXPECT_EQ(division.own.batch, division.batches[rank]);
+    EXPECT_EQ(division.own.batch, division.all.batches[rank]);
     row += division.own.batch;
     EXPECT_EQ(division.own.global_batch, first.own.global_batch);
   }
   EXPECT_EQ(row, results[0]->own.global_batch);
-  return results[0]->batches;
+  return results[0]->all.batches;
 }
 
 TrainConfig Train(int batch, int accumulation = 1) {
@@ -90,8 +90,8 @@ TEST(BatchDivision, AsItComesEveryRankHasTheConfigs) {
   const auto results = Divide(Same(3, {}), Train(32));
   EXPECT_THAT(Table(results), ElementsAre(32, 32, 32));
   EXPECT_THAT(results[0]->summary, IsEmpty());
-  EXPECT_THAT(results[0]->machines, IsEmpty());
-  EXPECT_THAT(results[0]->threads,
+  EXPECT_THAT(results[0]->all.machines, IsEmpty());
+  EXPECT_THAT(results[0]->all.threads,
               ElementsAre(NumComputeThreads(), NumComputeThreads(), NumComputeThreads()));
   EXPECT_THAT(Table(Divide({{}, {.local = 5}, {.local = 1}}, Train(32))), ElementsAre(32, 5, 1));
 }
@@ -102,7 +102,7 @@ TEST(BatchDivision, BySpeed) {
   EXPECT_EQ(results[1]->summary,
             "batches 43, 21 of 64: in proportion to speeds 212 and 105 pictures/s "
             "(--local-batch auto)");
-  EXPECT_EQ(results[1]->machines, MachinesLikeThis(2));
+  EXPECT_EQ(results[1]->all.machines, MachinesLikeThis(2));
   EXPECT_THAT(Table(Divide(Same(2, {.by_speed = true}), Train(32, 4), {212, 105})),
               ElementsAre(44, 20))
       << "multiples of train.accumulation";
@@ -138,20 +138,20 @@ TEST(BatchDivision, ManyRanksAreSummedUp) {
 TEST(BatchDivision, OneRankHasNothingToShareOut) {
   const auto alone =
       DivideBatch({.by_speed = true}, Train(8), {}, std::make_unique<TrainingWorld>().get());
-  EXPECT_THAT(alone.value().batches, ElementsAre(8));
+  EXPECT_THAT(alone.value().all.batches, ElementsAre(8));
   EXPECT_THAT(alone.value().summary, IsEmpty());
 }
 
 // What rank 0 knows of the run counts; the others may not reach its folder.
 std::vector<BatchRequest> GoingOn(size_t ranks, const BatchRequest& request,
-                                  const SavedDivision& saved) {
+                                  const RankBatches& saved) {
   std::vector<BatchRequest> requests = Same(ranks, request);
   requests[0].saved = saved;
   return requests;
 }
 
 TEST(BatchDivision, ARunGoesOnAsItWas) {
-  const SavedDivision saved{.global_batch = 64, .batches = {43, 21}};
+  const RankBatches saved{.global_batch = 64, .batches = {43, 21}};
   EXPECT_THAT(Table(Divide(GoingOn(2, {}, saved), Train(32))), ElementsAre(43, 21));
   EXPECT_THAT(Table(Divide(GoingOn(3, {}, saved), Train(32))), ElementsAre(22, 21, 21));
   EXPECT_THAT(Table(Divide(GoingOn(1, {}, saved), Train(32))), ElementsAre(64));
@@ -161,10 +161,10 @@ TEST(BatchDivision, ARunGoesOnAsItWas) {
 }
 
 TEST(BatchDivision, BySpeedARunGoesOnAsItWasOnTheSameMachines) {
-  SavedDivision saved{.global_batch = 64, .batches = {43, 21}, .machines = MachinesLikeThis(2)};
+  RankBatches saved{.global_batch = 64, .batches = {43, 21}, .machines = MachinesLikeThis(2)};
   const auto kept = Divide(GoingOn(2, {.by_speed = true}, saved), Train(32));
   EXPECT_THAT(Table(kept), ElementsAre(43, 21));
-  EXPECT_EQ(kept[0]->machines, saved.machines) << "for whoever goes on next";
+  EXPECT_EQ(kept[0]->all.machines, saved.machines) << "for whoever goes on next";
   EXPECT_THAT(kept[0]->summary, AllOf(HasSubstr("batches 43, 21 of 64"), HasSubstr("as the run")));
   // With more of them, or on others, or if it was not divided by speed before: anew.
   EXPECT_THAT(Table(Divide(GoingOn(3, {.by_speed = true}, saved), Train(32), {2, 1, 1})),
@@ -187,7 +187,7 @@ TEST(BatchDivision, WhatCannotBeIsRefused) {
   EXPECT_THAT(message(Divide({{.by_speed = true}, {.by_speed = true}, {.local = 3}}, Train(8))),
               AllOf(HasSubstr("--local-batch of rank 0 is auto, of rank 2 not auto"),
                     HasSubstr("give every rank the same")));
-  const SavedDivision saved{.global_batch = 8, .batches = {8}};
+  const RankBatches saved{.global_batch = 8, .batches = {8}};
   EXPECT_THAT(message(Divide(GoingOn(2, {.local = 5}, saved), Train(8))),
               HasSubstr("make them add up to 8"));
   EXPECT_THAT(message(Divide(GoingOn(3, {.by_speed = true}, saved), Train(4, 4), {1, 1, 1})),
@@ -203,17 +203,15 @@ Checkpoint WithMetadata(const std::string& path,
 TEST(BatchDivision, ComesBackFromACheckpoint) {
   const TempDir folder;
   const std::string path = folder.File("checkpoint");
-  BatchDivision division{.own = {.global_batch = 64},
-                         .batches = {43, 21},
-                         .machines = {"a", "b, c"},
-                         .threads = {4, 2}};
+  const RankBatches written{
+      .global_batch = 64, .batches = {43, 21}, .machines = {"a", "b, c"}, .threads = {4, 2}};
   std::map<std::string, std::string> metadata;
-  AddDivision(division.ToSave(), &metadata);
-  SavedDivision saved = ReadDivision(WithMetadata(path, metadata)).value();
+  AddDivision(written, &metadata);
+  RankBatches saved = ReadDivision(WithMetadata(path, metadata)).value();
   EXPECT_EQ(saved.global_batch, 64);
-  EXPECT_EQ(saved.batches, division.batches);
-  EXPECT_EQ(saved.machines, division.machines);
-  EXPECT_EQ(saved.threads, division.threads);
+  EXPECT_EQ(saved.batches, written.batches);
+  EXPECT_EQ(saved.machines, written.machines);
+  EXPECT_EQ(saved.threads, written.threads);
   saved = ReadDivision(WithMetadata(path, {{"something", "else"}})).value();
   EXPECT_EQ(saved.global_batch, 0);
   EXPECT_THAT(saved.batches, IsEmpty());
