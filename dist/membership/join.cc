@@ -14,11 +14,11 @@
 #include "dist/membership/rank_facts.h"
 #include "dist/membership/rendezvous_client.h"
 #include "dist/membership/session.h"
-#include "dist/membership/socket_address.h"
 #include "dist/transport/grpc_transport.h"
 #include "dist/transport/in_process.h"
 #include "dist/transport/keyed_hash.h"
 #include "dist/transport/shared_segment.h"
+#include "dist/transport/socket_address.h"
 
 namespace ringtail {
 namespace {

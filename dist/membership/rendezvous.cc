@@ -9,10 +9,10 @@
 #include "core/thread_budget.h"
 #include "dist/membership/conversation.h"
 #include "dist/membership/port_holder.h"
-#include "dist/membership/socket_address.h"
 #include "dist/transport/grpc_listener.h"
 #include "dist/transport/grpc_stream.h"
 #include "dist/transport/keyed_hash.h"
+#include "dist/transport/socket_address.h"
 
 namespace ringtail {
 namespace {

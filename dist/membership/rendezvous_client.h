@@ -8,8 +8,8 @@
 
 #include "core/status.h"
 #include "dist/membership/rank_facts.h"
-#include "dist/membership/socket_address.h"
 #include "dist/transport/grpc_transport.h"
+#include "dist/transport/socket_address.h"
 
 namespace ringtail {
 

@@ -4,8 +4,8 @@
 
 #include "core/file.h"
 #include "dist/membership/private_file.h"
-#include "dist/membership/socket_address.h"
 #include "dist/membership/tls_check.h"
+#include "dist/transport/socket_address.h"
 
 namespace ringtail {
 namespace {

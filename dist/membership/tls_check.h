@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/status.h"
-#include "dist/membership/socket_address.h"
 #include "dist/transport/grpc_transport.h"
+#include "dist/transport/socket_address.h"
 
 namespace ringtail {
 

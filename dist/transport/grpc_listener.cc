@@ -10,6 +10,7 @@
 #include "core/logging.h"
 #include "dist/transport/grpc_credentials.h"
 #include "dist/transport/log_limiter.h"
+#include "dist/transport/socket_address.h"
 
 namespace ringtail {
 namespace {
@@ -77,8 +78,10 @@ void StartGrpcForGood() {
 }  // namespace
 
 bool StaysInThisMachine(std::string_view address) {
-  return address.starts_with("unix:") || address.starts_with("127.") ||
-         address.starts_with("[::1]:") || address.starts_with("localhost:");
+  if (address.starts_with("unix:")) return true;
+  std::string_view host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return IsLoopbackHost(std::string(host));
 }
 
 GrpcServer::~GrpcServer() {

@@ -25,8 +25,8 @@
 #include <thread>
 
 #include "dist/membership/join.h"
-#include "dist/membership/socket_address.h"
 #include "dist/transport/socket.h"
+#include "dist/transport/socket_address.h"
 #include "tests/dist/certificates.h"
 #include "tests/dist/join_ranks.h"
 #include "tests/dist/test_world.h"

@@ -1,4 +1,4 @@
-#include "dist/membership/socket_address.h"
+#include "dist/transport/socket_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "dist/membership/socket_address.h"
+#include "dist/transport/socket_address.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
