@@ -12,6 +12,7 @@
 #include "apps/config_fields.h"
 #include "apps/exit_code.h"
 #include "apps/trainer/numerics.h"
+#include "core/counted.h"
 #include "core/logging.h"
 #include "core/thread_budget.h"
 #include "core/trace.h"
@@ -116,9 +117,9 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
 WorldSession::~WorldSession() = default;
 
 std::string WorldSession::Describe(int64_t gradient_bytes) const {
-  const int hosts = joined_.topology.hosts();
-  return fmt::format("{} ranks on {} host{} ({}); {}", world_->size(), hosts, hosts == 1 ? "" : "s",
-                     source_, world_->DescribeAlgorithm(gradient_bytes));
+  return fmt::format("{} on {} ({}); {}", Counted(world_->size(), "rank"),
+                     Counted(joined_.topology.hosts(), "host"), source_,
+                     world_->DescribeAlgorithm(gradient_bytes));
 }
 
 Status WorldSession::FinishTimeline() {

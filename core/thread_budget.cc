@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/cgroup.h"
+#include "core/counted.h"
 #include "fmt/format.h"
 
 namespace ringtail {
@@ -79,7 +80,7 @@ int OnlineCores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 std::string ThreadBudget::Describe() const {
   std::string text =
-      fmt::format("{} core{}: {} compute, {} input", cores, cores == 1 ? "" : "s", compute, input);
+      fmt::format("{}: {} compute, {} input", Counted(cores, "core"), compute, input);
   if (communication > 0) text += fmt::format(", {} communication", communication);
   if (compute + input + communication > cores) text += " (shared)";
   return text;

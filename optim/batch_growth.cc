@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/counted.h"
 #include "core/field_check.h"
 #include "optim/batch_scaling.h"
 #include "optim/schedule.h"
@@ -163,9 +164,10 @@ GrowthReport ReportGrowth(const OptimConfig& config, const GrowthRun& run,
   const int64_t fewest = run.batches_per_epoch / stages.back().batches;
   if (fewest < kFewStepsPerEpoch) {
     report.warnings.push_back(fmt::format(
-        "a batch of {} leaves {} steps in an epoch; below {}, batches cease to be small beside the "
+        "a batch of {} leaves {} in an epoch; below {}, batches cease to be small beside the "
         "data, which batch_growth builds on: set optim.batch_growth.max_batch lower",
-        stages.back().batches * run.pictures_per_batch, fewest, kFewStepsPerEpoch));
+        stages.back().batches * run.pictures_per_batch, Counted(fewest, "step"),
+        kFewStepsPerEpoch));
   }
   return report;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/counted.h"
 #include "core/field_check.h"
 
 namespace ringtail {
@@ -47,8 +48,9 @@ std::string DescribeWarmup(const OptimConfig& config, const BatchSizes& sizes) {
   const WarmupConfig& warmup = config.warmup();
   if (warmup.epochs() == 0) return "no warm-up";
   const double steps = warmup.epochs() * static_cast<double>(sizes.steps_per_epoch);
-  return fmt::format("warm-up {:.4g} epochs = {} steps from {:.6g}", warmup.epochs(),
-                     std::llround(steps), config.learning_rate() * warmup.start_fraction());
+  return fmt::format("warm-up {} = {} from {:.6g}", Counted(warmup.epochs(), "epoch"),
+                     Counted(std::llround(steps), "step"),
+                     config.learning_rate() * warmup.start_fraction());
 }
 
 std::string WarnIfNothingScales(const OptimConfig& config, int64_t reference, int64_t global) {
@@ -58,8 +60,7 @@ std::string WarnIfNothingScales(const OptimConfig& config, int64_t reference, in
   if (k < kLargeChange && k > 1 / kLargeChange) return "";
   return fmt::format(
       "the batch over all ranks is {}, the learning rate of {:.6g} is for {}, and nothing scales "
-      "it; "
-      "set optim.batch_scaling.rule to LINEAR (sgd) or SQUARE_ROOT (adam), or "
+      "it; set optim.batch_scaling.rule to LINEAR (sgd) or SQUARE_ROOT (adam), or "
       "optim.batch_scaling.reference_batch to {} if the rate was found for it",
       global, config.learning_rate(), reference, global);
 }
@@ -67,10 +68,9 @@ std::string WarnIfNothingScales(const OptimConfig& config, int64_t reference, in
 std::string WarnOfFewSteps(int64_t reference, const BatchSizes& sizes) {
   if (sizes.global <= reference || sizes.steps_per_epoch >= kFewStepsPerEpoch) return "";
   return fmt::format(
-      "a batch of {} leaves {} steps in an epoch; fewer than {} seldom reach the accuracy of "
-      "smaller "
+      "a batch of {} leaves {} in an epoch; fewer than {} seldom reach the accuracy of smaller "
       "batches in the same number of epochs: use fewer ranks, or train.epochs higher",
-      sizes.global, sizes.steps_per_epoch, kFewStepsPerEpoch);
+      sizes.global, Counted(sizes.steps_per_epoch, "step"), kFewStepsPerEpoch);
 }
 
 // Returns a warning if it had to.
@@ -79,9 +79,9 @@ std::string StretchWarmup(const BatchSizes& sizes, WarmupConfig* warmup) {
   const double steps = warmup->epochs() * steps_per_epoch;
   if (steps >= warmup->min_steps()) return "";
   const double epochs = warmup->min_steps() / steps_per_epoch;
-  std::string warning = fmt::format(
-      "a warm-up of {:.4g} epochs would be {:.4g} steps; stretched to {} (optim.warmup.min_steps)",
-      warmup->epochs(), steps, warmup->min_steps());
+  std::string warning =
+      fmt::format("a warm-up of {} would be {}; stretched to {} (optim.warmup.min_steps)",
+                  Counted(warmup->epochs(), "epoch"), Counted(steps, "step"), warmup->min_steps());
   warmup->set_epochs(epochs);
   return warning;
 }

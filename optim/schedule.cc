@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/counted.h"
+
 namespace ringtail {
 namespace {
 
@@ -118,7 +120,7 @@ std::string DescribeSchedule(const OptimConfig& config) {
       break;
   }
   if (config.warmup().epochs() > 0) {
-    text += fmt::format(" after {} epochs of warm-up", config.warmup().epochs());
+    text += fmt::format(" after {} of warm-up", Counted(config.warmup().epochs(), "epoch"));
   }
   return text;
 }

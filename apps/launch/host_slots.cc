@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "core/counted.h"
 #include "dist/membership/host_list.h"
 #include "dist/membership/rank_environment.h"
 
@@ -126,9 +127,9 @@ StatusOr<std::vector<HostSlots>> PlaceRanks(std::vector<HostSlots> hosts, int ra
   int64_t slots = 0;
   for (const HostSlots& one : hosts) slots += one.slots;
   if (ranks > slots || slots > kMaxWorldSize) {
-    return InvalidArgument(fmt::format("{} ranks do not fit into the {} slots of {} host{}",
-                                       std::max<int64_t>(ranks, slots), slots, hosts.size(),
-                                       hosts.size() == 1 ? "" : "s"));
+    return InvalidArgument(fmt::format("{} do not fit into the {} of {}",
+                                       Counted(std::max<int64_t>(ranks, slots), "rank"),
+                                       Counted(slots, "slot"), Counted(hosts.size(), "host")));
   }
   int left = ranks == 0 ? static_cast<int>(slots) : ranks;
   for (HostSlots& one : hosts) {

@@ -32,9 +32,9 @@ RECIPES = {
     'grown': lambda batch: in_parts(REFERENCE_BATCH) + [
         'optim.learning_rate=0.025', f'optim.batch_growth.max_batch={batch}'],
     'lars': lambda batch: in_parts(batch) + [
-        'optim.lars.trust=0.01', 'optim.learning_rate=0.35', 'optim.batch_scaling.rule=SQUARE_ROOT',
-        f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3',
-        'optim.polynomial.power=2'],
+        'optim.lars.trust=0.005', 'optim.learning_rate=0.7', 'optim.batch_scaling.rule=SQUARE_ROOT',
+        f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=1',
+        'optim.polynomial.power=1'],
 }
 
 
@@ -56,7 +56,7 @@ def main():
         cells = []
         for recipe in recipes:
             overrides = [f'data.image_size={args.image_size}', 'train.phase=',
-                         f'train.evaluation_image_size={args.image_size * 3 // 2}',
+                         f'train.evaluation_image_size={args.image_size}',
                          'train.log_every_steps=1000000', 'optim.ema_decay=0', f'train.seed={args.seed}',
                          f'train.evaluation_batch={PART}', f'train.epochs={args.epochs}',
                          f'train.evaluate_every_epochs={args.epochs}'] + RECIPES[recipe](batch)

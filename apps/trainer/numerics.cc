@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "core/counted.h"
 #include "core/cpu_model.h"
 #include "core/kernel_isa.h"
 #include "core/logging.h"
@@ -19,7 +20,7 @@ constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 }  // namespace
 
 std::string Numerics::Describe() const {
-  return fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", isa);
+  return fmt::format("{}, {}", Counted(threads, "thread"), isa);
 }
 
 std::string ThisMachine() {

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "core/counted.h"
+
 namespace ringtail {
 
 using Kind = TrainingOutcome::Kind;
@@ -31,13 +33,14 @@ TrainingOutcome NotFinite(const std::string& where, const TrainingProgress& prog
 
 TrainingOutcome Finished(const TrainingProgress& progress, int64_t total_steps,
                          const std::string& final_path) {
-  std::string message = fmt::format("trained for {} of {} steps", progress.step, total_steps);
+  std::string message =
+      fmt::format("trained for {} of {}", progress.step, Counted(total_steps, "step"));
   if (progress.best_step >= 0) {
     message += fmt::format("; best validation accuracy {:.2f} % after step {}",
                            100 * progress.best_accuracy, progress.best_step);
   }
   if (progress.skipped_steps > 0) {
-    message += fmt::format("; {} steps were left out (not finite)", progress.skipped_steps);
+    message += fmt::format("; {} left out (not finite)", Counted(progress.skipped_steps, "step"));
   }
   return {.kind = progress.step < total_steps ? Kind::kReachedAccuracy : Kind::kFinished,
           .message = message + fmt::format("; network in {}", final_path)};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/counted.h"
 
 namespace ringtail {
 namespace {
@@ -110,8 +111,7 @@ AllreduceChoice AlgorithmSelector::Cheapest(int64_t bytes) const {
 }
 
 std::string AlgorithmSelector::DescribeNetwork() const {
-  const std::string ranks =
-      fmt::format("{} rank{}", topology_.world(), topology_.world() == 1 ? "" : "s");
+  const std::string ranks = Counted(topology_.world(), "rank");
   const std::string wire = Bandwidth(network_.between_hosts);
   if (topology_.hosts() == 1) {
     return fmt::format("{} at {}", ranks, Bandwidth(network_.within_host));

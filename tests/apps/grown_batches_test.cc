@@ -145,7 +145,7 @@ TEST(GrownBatchesTest, AfterAStepThatIsLeftOutComeTheNextPictures) {
   Saboteur saboteur;
   const auto trainer = Trainer::Create(loaded, &data, directory.get(), &saboteur).value();
   saboteur.weight = trainer->state().model()->arena().FindParameter("fc.weight")->value().data();
-  ASSERT_THAT(trainer->Run().value().message, HasSubstr("1 steps were left out"));
+  ASSERT_THAT(trainer->Run().value().message, HasSubstr("1 step left out"));
   const GrowthStage& left_out = trainer->plan().stages().at(2);
   ASSERT_EQ(trainer->plan().stages().at(3).first_step, left_out.first_step + 1);
   EXPECT_EQ(left_out.batches, 3);
