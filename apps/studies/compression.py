@@ -31,7 +31,8 @@ SCHEMES = {
     'top_k': [SCHEME + 'top_k.density=0.01'],
     'random_k': [SCHEME + 'random_k.density=0.01'],
     'dgc': DGC,
-    'dgc_no_gate': DGC + NO_GATE,
+    'dgc_100': DGC + NO_GATE + [SCHEME + 'dgc.values=BF16', 'dist.compression.rule={ max_elements: 9999 scheme { '
+                                'dgc { density: 0.01 nesterov: true values: BF16 } } }'],
     'power_sgd': [SCHEME + 'power_sgd.rank=2'],
     'hylo': [SCHEME + 'hylo={}'],
     'hylo_no_gate': [SCHEME + 'hylo={}'] + NO_GATE,
@@ -40,7 +41,7 @@ SCHEMES = {
     'hylo_no_feedback': [SCHEME + 'hylo={}', 'dist.compression.error_feedback=false'],
 }
 # Without its warm-up, where only speed matters.
-AT_ONCE = dict.fromkeys(['dgc', 'dgc_no_gate'], [SCHEME + 'dgc.warm_up=false'])
+AT_ONCE = dict.fromkeys(['dgc', 'dgc_100'], [SCHEME + 'dgc.warm_up=false'])
 SAME = ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64', 'data.workers=1',
         'train.log_every_steps=1000000', 'dist.compression.fall_back=false', 'dist.compression.guard_every_steps=0']
 

@@ -8,7 +8,7 @@
 
 Large batches are computed in parts (train.accumulation), which one machine does as several ranks would.
 
-  apps/studies/large_batch.py --data FOLDER [--batches 64,256,1024,2048] [--epochs 12] [--seed 1]
+  apps/studies/large_batch.py --data FOLDER [--batches 64,256,1024,2048] [--epochs 12] [--rate 0.1] [--seed 1]
 """
 import argparse
 import os
@@ -23,15 +23,16 @@ def in_parts(batch):
     return [f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}']
 
 
-# 0.025 for 64 pictures is 0.1 for 256, the reference of Goyal et al.
+# From the rate of plain SGD at the reference batch. LARS has its own, the same at every batch: it is also that of biases
+# and batch norms, and its trust only that of weights.
 RECIPES = {
-    'plain': lambda batch: in_parts(batch) + ['optim.learning_rate=0.025'],
-    'scaled': lambda batch: in_parts(batch) + [
-        'optim.learning_rate=0.025', 'optim.batch_scaling.rule=LINEAR',
+    'plain': lambda batch, rate: in_parts(batch) + [f'optim.learning_rate={rate}'],
+    'scaled': lambda batch, rate: in_parts(batch) + [
+        f'optim.learning_rate={rate}', 'optim.batch_scaling.rule=LINEAR',
         f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3'],
-    'grown': lambda batch: in_parts(REFERENCE_BATCH) + [
-        'optim.learning_rate=0.025', f'optim.batch_growth.max_batch={batch}'],
-    'lars': lambda batch: in_parts(batch) + [
+    'grown': lambda batch, rate: in_parts(REFERENCE_BATCH) + [
+        f'optim.learning_rate={rate}', f'optim.batch_growth.max_batch={batch}'],
+    'lars': lambda batch, _: in_parts(batch) + [
         'optim.lars.trust=0.005', 'optim.learning_rate=0.7', 'optim.batch_scaling.rule=SQUARE_ROOT',
         f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=1',
         'optim.polynomial.power=1'],
@@ -45,6 +46,7 @@ def main():
     parser.add_argument('--batches', default='64,256,1024,2048')
     parser.add_argument('--recipes', default=','.join(RECIPES))
     parser.add_argument('--epochs', type=float, default=12)
+    parser.add_argument('--rate', type=float, default=0.1, help='of plain SGD at the reference batch')
     parser.add_argument('--image-size', type=int, default=48)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--threads', type=int, default=os.cpu_count())
@@ -59,7 +61,7 @@ def main():
                          f'train.evaluation_image_size={args.image_size}',
                          'train.log_every_steps=1000000', 'optim.ema_decay=0', f'train.seed={args.seed}',
                          f'train.evaluation_batch={PART}', f'train.epochs={args.epochs}',
-                         f'train.evaluate_every_epochs={args.epochs}'] + RECIPES[recipe](batch)
+                         f'train.evaluate_every_epochs={args.epochs}'] + RECIPES[recipe](batch, args.rate)
             run = study.train(args, args.config, overrides, threads=args.threads)
             cells.append(f'{study.percent(run.accuracy())}, {len(run.steps)}')
         print(f'| {batch} | ' + ''.join(cell + ' | ' for cell in cells), flush=True)
