@@ -23,8 +23,8 @@ def in_parts(batch):
     return [f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}']
 
 
-# From the rate of plain SGD at the reference batch. LARS has its own, the same at every batch: it is also that of biases
-# and batch norms, and its trust only that of weights.
+# From the batch, and the rate of plain SGD at the reference batch. LARS has a reference rate of its own: biases and batch
+# norms take it as it is, weights times trust and norm(w) / norm(g).
 RECIPES = {
     'plain': lambda batch, rate: in_parts(batch) + [f'optim.learning_rate={rate}'],
     'scaled': lambda batch, rate: in_parts(batch) + [
