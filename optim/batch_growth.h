@@ -23,8 +23,8 @@
 // between the rate stays above k / (k + 1) of its peak. A stage begins with the first step that
 // starts at its mark or behind it. Batches are drawn as if none grew; a step may take some of this
 // epoch and some of the next, so that no batch is smaller than the others.
-// Tried by the paper with SGD, momentum, Nesterov and Adam; LARS and LAMB, which divide by norms
-// that noise is part of, have no such rule of their own.
+// Tried by the paper with SGD, momentum, Nesterov and Adam; LARS, LAMB and Muon, which divide by
+// norms that noise is part of, have no such rule of their own.
 // Thread-safety: pure functions. Cost: some hundred rates per stage.
 #ifndef RINGTAIL_OPTIM_BATCH_GROWTH_H_
 #define RINGTAIL_OPTIM_BATCH_GROWTH_H_

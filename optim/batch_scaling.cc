@@ -55,7 +55,7 @@ std::string DescribeWarmup(const OptimConfig& config, const BatchSizes& sizes) {
 
 std::string WarnIfNothingScales(const OptimConfig& config, int64_t reference, int64_t global) {
   const double k = static_cast<double>(global) / static_cast<double>(reference);
-  const bool rule_adapts = config.has_lars() || config.has_lamb();
+  const bool rule_adapts = config.has_lars() || config.has_lamb() || config.has_muon();
   if (config.batch_scaling().rule() != BatchScalingConfig::NONE || rule_adapts) return "";
   if (k < kLargeChange && k > 1 / kLargeChange) return "";
   return fmt::format(

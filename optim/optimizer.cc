@@ -5,6 +5,7 @@
 #include "optim/decay.h"
 #include "optim/lamb.h"
 #include "optim/lars.h"
+#include "optim/muon.h"
 #include "optim/sgd.h"
 
 namespace ringtail {
@@ -49,6 +50,10 @@ StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config
     case OptimConfig::kLamb:
       RT_RETURN_IF_ERROR(Lamb::Validate(config.lamb(), source));
       optimizer = std::make_unique<Lamb>(config.lamb(), std::move(decay), arena);
+      break;
+    case OptimConfig::kMuon:
+      RT_RETURN_IF_ERROR(Muon::Validate(config.muon(), source));
+      optimizer = std::make_unique<Muon>(config.muon(), std::move(decay), arena);
       break;
   }
   return optimizer;

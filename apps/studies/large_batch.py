@@ -5,6 +5,7 @@
   scaled    times batch / reference, and warm-up from the reference's rate (Goyal et al. 2017)
   grown     begins with the reference batch, and grows to the batch where the rate would fall (Smith et al. 2018)
   lars      a rate for each layer (You et al. 2017), times the square root; warm-up, polynomial decay
+  muon      the same with orthogonal steps (Jordan et al. 2024)
 
 Large batches are computed in parts (train.accumulation), which one machine does as several ranks would.
 
@@ -23,8 +24,10 @@ def in_parts(batch):
     return [f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}']
 
 
-# From the batch, and the rate of plain SGD at the reference batch. LARS has a reference rate of its own: biases and batch
-# norms take it as it is, weights times trust and norm(w) / norm(g).
+# Of LARS and Muon: biases and batch norms take the rate as it is, weights times trust and norm(w) / norm(step).
+BY_LAYER = ['optim.learning_rate=0.7', 'optim.batch_scaling.rule=SQUARE_ROOT',
+            f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=1', 'optim.polynomial.power=1']
+# From the batch, and the rate of plain SGD at the reference batch.
 RECIPES = {
     'plain': lambda batch, rate: in_parts(batch) + [f'optim.learning_rate={rate}'],
     'scaled': lambda batch, rate: in_parts(batch) + [
@@ -32,10 +35,8 @@ RECIPES = {
         f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3'],
     'grown': lambda batch, rate: in_parts(REFERENCE_BATCH) + [
         f'optim.learning_rate={rate}', f'optim.batch_growth.max_batch={batch}'],
-    'lars': lambda batch, _: in_parts(batch) + [
-        'optim.lars.trust=0.005', 'optim.learning_rate=0.7', 'optim.batch_scaling.rule=SQUARE_ROOT',
-        f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=1',
-        'optim.polynomial.power=1'],
+    'lars': lambda batch, _: in_parts(batch) + BY_LAYER + ['optim.lars.trust=0.005'],
+    'muon': lambda batch, _: in_parts(batch) + BY_LAYER + ['optim.muon={}'],
 }
 
 

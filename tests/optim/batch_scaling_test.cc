@@ -95,7 +95,7 @@ TEST(BatchScalingTest, DoesNotWarnWhereSomethingScalesOrLittleChanges) {
   EXPECT_THAT(Scale("", 127).warnings, IsEmpty());
   EXPECT_THAT(Scale("", 33).warnings, IsEmpty());
   EXPECT_THAT(Scale("batch_scaling { reference_batch: 1024 }", 1024).warnings, IsEmpty());
-  for (const char* text : {"lars {}", "lamb {}", "batch_scaling { rule: LINEAR }",
+  for (const char* text : {"lars {}", "lamb {}", "muon {}", "batch_scaling { rule: LINEAR }",
                            "batch_scaling { rule: SQUARE_ROOT }"}) {
     EXPECT_THAT(Scale(text, 1024).warnings, IsEmpty()) << text;
   }

@@ -26,6 +26,8 @@ const char* const kRules[] = {
     "lars { momentum: 0 trust: 1 }",
     "lamb {}",
     "lamb { max_weight_norm: 2 }",
+    "muon {}",
+    "muon { momentum: 0 trust: 0.5 }",
 };
 constexpr int kSteps = 4;
 
@@ -160,13 +162,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"lamb { beta1: 1 }", "2:", "beta1 is 1; it must be"},
         BadConfig{"lamb { beta2: -0.1 }", "2:", "beta2 is -0.1; it must be"},
         BadConfig{"lamb {\n\n  epsilon: 0\n}", "4:", "epsilon is 0; it must be finite and greater"},
-        BadConfig{"lamb { max_weight_norm: inf }", "2:", "max_weight_norm is inf"}));
+        BadConfig{"lamb { max_weight_norm: inf }", "2:", "max_weight_norm is inf"},
+        BadConfig{"muon { momentum: 1 }", "2:", "momentum is 1; it must be"},
+        BadConfig{"muon {\n  trust: -1\n}", "3:", "trust is -1; it must be finite and greater"}));
 
 TEST(OptimizerValidationTest, AcceptsTheEdgesOfTheRanges) {
   for (const char* text :
        {"", "weight_decay: 0 clip_norm: 0 ema_decay: 0", "ema_decay: 0.9999", "sgd { momentum: 0 }",
         "sgd { momentum: 0.999 nesterov: true }", "adam { beta1: 0 beta2: 0 }",
-        "lars { momentum: 0 epsilon: 0 }", "lamb { beta1: 0 beta2: 0 max_weight_norm: 0 }"}) {
+        "lars { momentum: 0 epsilon: 0 }", "lamb { beta1: 0 beta2: 0 max_weight_norm: 0 }",
+        "muon { momentum: 0 }"}) {
     EXPECT_EQ(ValidationMessage(text), "") << text;
   }
 }

@@ -1,5 +1,5 @@
 // An optimizer beside its formula in double precision, for rules that look at whole tensors (lars,
-// lamb): a few steps over the test arena, with gradients drawn anew and a rate that falls.
+// lamb, muon): a few steps over the test arena, with gradients drawn anew and a rate that falls.
 #ifndef RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
 #define RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
 

@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "core/text_config.h"
 #include "optim/schedule.h"
+#include "tests/optim/double_matrix.h"
 
 namespace ringtail {
 namespace {
@@ -118,6 +119,24 @@ void ReferenceTensor::LambStep(std::span<const float> grad, double grad_scale, i
   }
   const double ratio = adapts ? std::min(Norm(weight), max_weight_norm) / Norm(u) : 1;
   for (size_t i = 0; i < u.size(); ++i) weight[i] -= rate * ratio * u[i];
+}
+
+void ReferenceTensor::MuonStep(std::span<const float> grad, double grad_scale, double rate,
+                               double momentum, double trust, double decay, bool matrix,
+                               int64_t rows) {
+  std::vector<double> u(weight.size());
+  for (size_t i = 0; i < u.size(); ++i) {
+    first[i] = momentum * first[i] + grad_scale * grad[i];
+    u[i] = grad_scale * grad[i] + momentum * first[i];
+  }
+  double ratio = 1;
+  if (matrix) {
+    u = OrthogonalizedInDouble(rows, u);
+    ratio = trust * Norm(weight) / Norm(u);
+  }
+  for (size_t i = 0; i < u.size(); ++i) {
+    weight[i] = weight[i] * (1 - rate * decay) - rate * ratio * u[i];
+  }
 }
 
 }  // namespace ringtail

@@ -50,6 +50,9 @@ struct ReferenceTensor {
   void LambStep(std::span<const float> grad, double grad_scale, int64_t step, double rate,
                 double beta1, double beta2, double epsilon, double max_weight_norm, double decay,
                 bool adapts);
+  // `matrix`: weights as matrices of shape[0] rows; or Nesterov's momentum.
+  void MuonStep(std::span<const float> grad, double grad_scale, double rate, double momentum,
+                double trust, double decay, bool matrix, int64_t rows);
   std::vector<double> weight, first, second;
 };
 

@@ -1,0 +1,54 @@
+// Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"): momentum SGD in
+// which every weight tensor moves by the orthogonal matrix next to its momentum instead of the momentum
+// itself. A gradient of a large batch has a few loud directions that bound the rate and many faint ones
+// that hardly move; here all move alike, so that few large steps get as far as many small ones.
+//
+//   g = grad_scale * grad
+//   v = m v + g                                          v starts at 0
+//   u = g + m v                                          Nesterov
+//   O = the orthogonal matrix next to u                  u as out_channels x all the rest;
+//                                                        optim/orthogonalize.h
+//   w = w (1 - lr wd) - lr trust ||w|| / ||O|| O         decoupled decay
+//
+// As in LARS a step of rate 1 moves a weight tensor by `trust` of its norm (1 in place of trust
+// ||w|| / ||O|| where a norm is 0); Jordan et al. and Liu et al. 2025 (arXiv 2502.16982) use fixed
+// factors of the shape instead, which suit nets whose weights all start and stay of one size.
+// Biases and batch norm follow w = w (1 - lr wd) - lr u.
+// State: v ("momentum"). Cost: a pass of 28 bytes per weight, and optim/orthogonalize.h's operations, a
+// weight tensor to a thread: for steps of many hundreds of pictures.
+#ifndef RINGTAIL_OPTIM_MUON_H_
+#define RINGTAIL_OPTIM_MUON_H_
+
+#include <vector>
+
+#include "optim/decay.h"
+#include "optim/optimizer.h"
+
+namespace ringtail {
+
+class Muon : public Optimizer {
+ public:
+  static Status Validate(const MuonConfig& config, const ConfigSource* source);
+  Muon(const MuonConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
+
+  void Step(int64_t step, double learning_rate, double grad_scale) override;
+  std::vector<StateBlock> state() override;
+  std::string Describe() const override;
+
+ private:
+  // What a thread needs for one weight tensor after another.
+  struct Scratch {
+    std::vector<float> update, products;
+  };
+  void UpdateVelocityAndVectors(double learning_rate, double grad_scale);
+  void UpdateWeight(size_t parameter, double learning_rate, double grad_scale, Scratch* scratch);
+  MuonConfig config_;
+  Decay decay_;
+  ParameterArena* arena_;
+  AlignedBuffer velocity_;
+  std::vector<size_t> weights_;  // parameters that are matrices, the most work first
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_OPTIM_MUON_H_

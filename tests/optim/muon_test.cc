@@ -1,0 +1,105 @@
+#include "optim/muon.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/optim/reference_run.h"
+#include "tests/optim/test_arena.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kFirstRate = 0.5;
+constexpr double kTolerance = 2e-5;  // of weights around 1, a tenth of which moves
+
+struct Case {
+  const char* name;
+  const char* config;
+  double momentum, trust;
+  double decay, vector_decay;
+};
+
+class MuonReferenceTest : public testing::TestWithParam<Case> {};
+
+TEST_P(MuonReferenceTest, FollowsTheFormulaInDoublePrecision) {
+  const Case& c = GetParam();
+  ExpectFollowsReference(c.config, kFirstRate, kTolerance,
+                         [&](const ReferenceStep& s, ReferenceTensor* tensor) {
+                           tensor->MuonStep(s.parameter.grad(), s.grad_scale, s.rate, c.momentum,
+                                            c.trust, s.is_vector() ? c.vector_decay : c.decay,
+                                            !s.is_vector(), s.parameter.spec.shape[0]);
+                         });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, MuonReferenceTest,
+    testing::Values(
+        Case{"Default", "muon {}", 0.9, 0.02, 5e-4, 0},
+        Case{"NoMomentum", "muon { momentum: 0 trust: 0.2 } weight_decay: 0", 0, 0.2, 0, 0},
+        Case{"VectorsDecayButAreNoMatrices",
+             "muon { trust: 0.2 } weight_decay: 0.3 decay_vectors: true", 0.9, 0.2, 0.3, 0.3}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+double Distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return std::sqrt(sum);
+}
+
+TEST(MuonTest, AStepIsTheSamePartOfEveryWeightTensorHoweverLargeItsGradient) {
+  constexpr double kRate = 3, kTrust = 0.01;
+  for (const float size : {1e-3F, 1.0F, 1e4F}) {
+    const auto arena = MakeTestArena();
+    const auto optimizer = MakeOptimizer("muon { trust: 0.01 } weight_decay: 0", arena.get());
+    DrawGradients(0, arena.get());
+    for (float& g : arena->grads()) g *= size;
+    const std::vector<float> start = Copy(arena->values());
+    optimizer->Step(0, kRate, 1);
+    for (const Parameter& p : arena->parameters()) {
+      const auto before = std::span(start).subspan(p.offset, p.elements);
+      const std::vector<float> zero(p.elements);
+      // v = g, u = g + 0.9 v
+      const double expected = p.spec.kind == ParameterKind::kVector
+                                  ? kRate * 1.9 * Distance(p.grad(), zero)
+                                  : kRate * kTrust * Distance(before, zero);
+      EXPECT_NEAR(Distance(p.value(), before), expected, 1e-4 * expected)
+          << p.spec.name << " with gradients of " << size;
+    }
+  }
+}
+
+TEST(MuonTest, FaintDirectionsMoveAsFarAsLoudOnes) {
+  // Two rows of the convolution at right angles, one a hundred times as long as the other.
+  const auto arena = MakeTestArena();
+  const Parameter& p = *arena->FindParameter("conv.weight");
+  const int64_t columns = p.elements / p.spec.shape[0];
+  p.grad()[0] = 1;
+  p.grad()[columns + 1] = 0.01F;
+  const std::vector<float> before = Copy(p.value());
+  MakeOptimizer("muon {} weight_decay: 0", arena.get())->Step(0, 0.1, 1);
+  const float loud = before[0] - p.value()[0];
+  const float faint = before[columns + 1] - p.value()[columns + 1];
+  EXPECT_GT(loud, 0);
+  EXPECT_GT(faint, 0.5F * loud);
+  EXPECT_LT(faint, 2 * loud);
+}
+
+TEST(MuonTest, ATensorOfZeroesLeavesZeroByTheRate) {
+  const auto arena = MakeTestArena();
+  std::ranges::fill(arena->values(), 0.0F);
+  const Parameter& p = *arena->FindParameter("conv.weight");
+  p.grad()[0] = 7;
+  MakeOptimizer("muon {}", arena.get())->Step(0, 0.5, 1);
+  EXPECT_LT(p.value()[0], -0.5 * 0.68);
+  EXPECT_GT(p.value()[0], -0.5 * 1.21);
+}
+
+TEST(MuonTest, DescribesItself) {
+  const auto arena = MakeTestArena();
+  EXPECT_EQ(MakeOptimizer("muon {}", arena.get())->Describe(),
+            "Muon momentum=0.9 trust=0.02 weight_decay=0.0005");
+}
+
+}  // namespace
+}  // namespace ringtail

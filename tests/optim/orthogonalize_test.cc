@@ -1,0 +1,117 @@
+#include "optim/orthogonalize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/random.h"
+#include "tests/optim/double_matrix.h"
+
+namespace ringtail {
+namespace {
+
+std::vector<float> Drawn(int64_t n) {
+  Rng rng(RngKey(1).With(kTestStream).With("matrix").With(static_cast<uint64_t>(n)));
+  std::vector<float> values(n);
+  for (float& v : values) v = rng.Normal();
+  return values;
+}
+
+std::vector<float> Orthogonalized(int64_t rows, std::vector<float> x) {
+  std::vector<float> scratch;
+  Orthogonalize(rows, static_cast<int64_t>(x.size()) / rows, x.data(), &scratch);
+  return x;
+}
+
+struct Shape2 {
+  int64_t rows, cols;
+};
+
+class OrthogonalizeTest : public testing::TestWithParam<Shape2> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, OrthogonalizeTest,
+                         testing::Values(Shape2{1, 1}, Shape2{1, 9}, Shape2{9, 1}, Shape2{2, 40},
+                                         Shape2{40, 2}, Shape2{33, 33}, Shape2{24, 77},
+                                         Shape2{77, 24}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.rows) + "x" +
+                                  std::to_string(info.param.cols);
+                         });
+
+TEST_P(OrthogonalizeTest, FollowsTheIterationInDoublePrecision) {
+  const auto [rows, cols] = GetParam();
+  const std::vector<float> x = Drawn(rows * cols);
+  const std::vector<double> expected = OrthogonalizedInDouble(rows, {x.begin(), x.end()});
+  const std::vector<float> result = Orthogonalized(rows, x);
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-4) << i;
+}
+
+TEST_P(OrthogonalizeTest, DoesNotSeeHowLargeTheMatrixIs) {
+  const auto [rows, cols] = GetParam();
+  const std::vector<float> x = Drawn(rows * cols);
+  for (const float factor : {0x1p-60F, 0x1p60F}) {
+    std::vector<float> scaled = x;
+    for (float& v : scaled) v *= factor;
+    EXPECT_EQ(Orthogonalized(rows, scaled), Orthogonalized(rows, x)) << factor;
+  }
+}
+
+// Turns rows i and j, so that a product of these is orthogonal.
+void Rotate(DoubleMatrix* m, int64_t i, int64_t j, double angle) {
+  for (int64_t k = 0; k < m->cols; ++k) {
+    const double a = m->at(i, k), b = m->at(j, k);
+    m->at(i, k) = std::cos(angle) * a - std::sin(angle) * b;
+    m->at(j, k) = std::sin(angle) * a + std::cos(angle) * b;
+  }
+}
+
+DoubleMatrix Orthogonal(int64_t n, double angle) {
+  DoubleMatrix q{n, n, std::vector<double>(n * n)};
+  for (int64_t i = 0; i < n; ++i) q.at(i, i) = 1;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = i + 1; j < n; ++j)
+      Rotate(&q, i, j, angle * static_cast<double>(1 + i + 2 * j));
+  }
+  return q;
+}
+
+TEST(OrthogonalizeTest, MakesLoudAndFaintDirectionsAlike) {
+  // x = U S V^T with singular values that fall to 1/400 of the norm: U^T x V must become a diagonal
+  // of numbers around 1.
+  constexpr int64_t kRows = 6, kCols = 10;
+  const double singular[kRows] = {80, 40, 10, 3, 1, 0.225};
+  const DoubleMatrix u = Orthogonal(kRows, 0.3), v = Orthogonal(kCols, 0.7);
+  DoubleMatrix s{kRows, kCols, std::vector<double>(kRows * kCols)};
+  for (int64_t i = 0; i < kRows; ++i) s.at(i, i) = singular[i];
+  const DoubleMatrix x = u * s * Transpose(v);
+  const std::vector<float> result = Orthogonalized(kRows, {x.values.begin(), x.values.end()});
+  const DoubleMatrix o{kRows, kCols, {result.begin(), result.end()}};
+  const DoubleMatrix seen = Transpose(u) * o * v;
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kCols; ++j) {
+      if (i == j) {
+        EXPECT_GT(seen.at(i, j), 0.68) << singular[i];
+        EXPECT_LT(seen.at(i, j), 1.21) << singular[i];
+      } else {
+        EXPECT_NEAR(seen.at(i, j), 0, 1e-3) << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(OrthogonalizeTest, ZeroesStayZero) {
+  EXPECT_THAT(Orthogonalized(3, std::vector<float>(12)), testing::Each(0.0F));
+}
+
+TEST(OrthogonalizeTest, ScratchOfAnotherMatrixDoesNotShow) {
+  std::vector<float> scratch(100000, 1e30F), fresh;
+  std::vector<float> a = Drawn(60), b = a;
+  Orthogonalize(6, 10, a.data(), &scratch);
+  Orthogonalize(6, 10, b.data(), &fresh);
+  EXPECT_EQ(a, b);
+}
+
+}  // namespace
+}  // namespace ringtail
