@@ -2,15 +2,21 @@
 // equally long, the many faint ones like the few loud ones.
 //
 //   x = x / ||x||                                    Frobenius, so that no singular value is above 1
-//   five times:  A = x x^T,  x = a x + (b A + c A^2) x          a, b, c = 3.4445, -4.7750, 2.0315
+//   five times:  P = a + b A + c A^2,  A = x x^T,  x = P x      a, b, c = 3.4445, -4.7750, 2.0315
 //
 // an odd polynomial of the singular values, U and V left alone, without ever computing them: Newton
 // and Schulz's iteration, with Jordan et al.'s coefficients (2024), which trade accuracy for speed.
 // Five rounds take every singular value of at least 1/500 of the norm to between 0.68 and 1.21, where
 // 1.5, -0.5, 0 would need 14 rounds. Smaller ones grow 3.4445 times in a round; zeroes stay zero.
+//
+// Computed on the short side alone: since P and A commute, the next A is P A P, and all rounds
+// together are one matrix, Q = P5 P4 P3 P2 P1, which x meets once:
+//
+//   A = x x^T;   five times:  P = a + b A + c A^2,  Q = P Q,  A = P A P;   x = Q x
+//
 // Thread-safety: any thread, one matrix each. From inside a ParallelFor it runs on that thread alone,
 // and so gives the same bits for any number of threads.
-// Cost: 10 (2 k^2 n + k^3) operations, k the shorter and n the longer side.
+// Cost: 4 k^2 n + 34 k^3 operations, k the shorter and n the longer side.
 #ifndef RINGTAIL_OPTIM_ORTHOGONALIZE_H_
 #define RINGTAIL_OPTIM_ORTHOGONALIZE_H_
 
