@@ -42,8 +42,9 @@ SCHEMES = {
 }
 # Without its warm-up, where only speed matters.
 AT_ONCE = dict.fromkeys(['dgc', 'dgc_100'], [SCHEME + 'dgc.warm_up=false'])
-SAME = ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64', 'data.workers=1',
-        'train.log_every_steps=1000000', 'dist.compression.fall_back=false', 'dist.compression.guard_every_steps=0']
+SAME = study.SGD + ['optim.ema_decay=0.999', 'train.accumulation=1', 'data.image_size=64', 'train.phase=',
+                    'train.evaluation_image_size=64', 'data.workers=1', 'train.log_every_steps=1000000',
+                    'dist.compression.fall_back=false', 'dist.compression.guard_every_steps=0']
 
 
 def main():

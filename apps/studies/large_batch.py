@@ -29,11 +29,11 @@ BY_LAYER = ['optim.learning_rate=0.7', 'optim.batch_scaling.rule=SQUARE_ROOT',
             f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=1', 'optim.polynomial.power=1']
 # From the batch, and the rate of plain SGD at the reference batch.
 RECIPES = {
-    'plain': lambda batch, rate: in_parts(batch) + [f'optim.learning_rate={rate}'],
-    'scaled': lambda batch, rate: in_parts(batch) + [
+    'plain': lambda batch, rate: in_parts(batch) + study.SGD + [f'optim.learning_rate={rate}'],
+    'scaled': lambda batch, rate: in_parts(batch) + study.SGD + [
         f'optim.learning_rate={rate}', 'optim.batch_scaling.rule=LINEAR',
         f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=3'],
-    'grown': lambda batch, rate: in_parts(REFERENCE_BATCH) + [
+    'grown': lambda batch, rate: in_parts(REFERENCE_BATCH) + study.SGD + [
         f'optim.learning_rate={rate}', f'optim.batch_growth.max_batch={batch}'],
     'lars': lambda batch, _: in_parts(batch) + BY_LAYER + ['optim.lars.trust=0.005'],
     'muon': lambda batch, _: in_parts(batch) + BY_LAYER + ['optim.muon={}'],
