@@ -25,6 +25,10 @@ void ExpectFollowsReference(
     const std::string& config, double first_rate, double tolerance,
     const std::function<void(const ReferenceStep& step, ReferenceTensor* tensor)>& reference);
 
+// A first step of any rate must move every weight tensor by rate * part of its norm, however large its
+// gradient, and every vector by rate * vector_factor of its gradient.
+void ExpectStepsAreParts(const std::string& config, double part, double vector_factor);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
