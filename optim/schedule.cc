@@ -96,27 +96,27 @@ std::string DescribeSchedule(const OptimConfig& config) {
   std::string text;
   switch (config.schedule_case()) {
     case OptimConfig::kConstant:
-      text = fmt::format("constant {}", config.learning_rate());
+      text = fmt::format("constant {:.6g}", config.learning_rate());
       break;
     case OptimConfig::kStep:
-      text = fmt::format("{} times {} every {} epochs", config.learning_rate(),
+      text = fmt::format("{:.6g} times {} every {} epochs", config.learning_rate(),
                          config.step().gamma(), config.step().every_epochs());
       break;
     case OptimConfig::kMultiStep:
-      text = fmt::format("{} times {} at epochs {}", config.learning_rate(),
+      text = fmt::format("{:.6g} times {} at epochs {}", config.learning_rate(),
                          config.multi_step().gamma(),
                          fmt::join(config.multi_step().at_epochs(), ", "));
       break;
     case OptimConfig::kPolynomial:
-      text = fmt::format("polynomial of power {} from {}", config.polynomial().power(),
+      text = fmt::format("polynomial of power {} from {:.6g}", config.polynomial().power(),
                          config.learning_rate());
       break;
     case OptimConfig::kOneCycle:
-      text = fmt::format("one cycle up to {}", config.learning_rate());
+      text = fmt::format("one cycle up to {:.6g}", config.learning_rate());
       break;
     case OptimConfig::kCosine:
     case OptimConfig::SCHEDULE_NOT_SET:
-      text = fmt::format("cosine from {}", config.learning_rate());
+      text = fmt::format("cosine from {:.6g}", config.learning_rate());
       break;
   }
   if (config.warmup().epochs() > 0) {

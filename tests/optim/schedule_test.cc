@@ -151,6 +151,8 @@ TEST(ScheduleTest, DescribesItself) {
   };
   EXPECT_EQ(describe("constant {}"), "constant 0.2");
   EXPECT_EQ(describe("warmup { epochs: 2 }"), "cosine from 0.2 after 2 epochs of warm-up");
+  EXPECT_EQ(DescribeSchedule(ParseOptim("learning_rate: 1.9798989873223332")),
+            "cosine from 1.9799");
   EXPECT_EQ(describe("step {}"), "0.2 times 0.1 every 30 epochs");
   EXPECT_EQ(describe("multi_step { at_epochs: [3, 4.5] }"), "0.2 times 0.1 at epochs 3, 4.5");
   EXPECT_EQ(describe("polynomial {}"), "polynomial of power 2 from 0.2");
