@@ -31,7 +31,7 @@ Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
   if (sgd && optim.sgd().momentum() == 0) return OkStatus();
   return source.Error("dist.compression",
                       "dgc keeps the momentum itself (dgc { momentum: 0.9 }): the optimizer must "
-                      "be sgd with momentum: 0, at a learning_rate for sgd (dogs_vs_cats: 0.1)");
+                      "be sgd with momentum: 0, at a learning_rate for sgd");
 }
 
 // Its bound is for sums over a fixed number of samples.

@@ -5,55 +5,50 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "core/field_check.h"
 #include "core/parallel_for.h"
 #include "core/sum_of_squares.h"
 #include "optim/orthogonalize.h"
-#include "optim/parameter_walk.h"
 
 namespace ringtail {
 namespace {
 
 bool IsMatrix(const Parameter& p) { return p.spec.kind != ParameterKind::kVector; }
 
+// In proportion to orthogonalize.h's operations; of a vector next to nothing.
 double Work(const Parameter& p) {
+  if (!IsMatrix(p)) return 0;
   const double rows = static_cast<double>(p.spec.shape[0]);
   const double cols = static_cast<double>(p.elements) / rows;
   return rows * cols * std::min(rows, cols);
 }
 
-// What one part of one parameter needs; the names are those of the formula in the header.
+// What one parameter needs; the names are those of the formula in the header.
 struct Coefficients {
   float grad_scale, momentum;
   float keep;  // 1 - lr wd
-  float rate;
+  float rate;  // lr, and for weights trust ||w|| / ||O||
 };
 
-void UpdateVelocity(const Coefficients& c, int64_t n, const float* __restrict grad,
-                    float* __restrict velocity) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) velocity[i] = c.momentum * velocity[i] + c.grad_scale * grad[i];
-}
-
+// v and u in one pass.
 void Nesterov(const Coefficients& c, int64_t n, const float* __restrict grad,
-              const float* __restrict velocity, float* __restrict update) {
+              float* __restrict velocity, float* __restrict update) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) update[i] = c.grad_scale * grad[i] + c.momentum * velocity[i];
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = c.grad_scale * grad[i];
+    const float v = c.momentum * velocity[i] + g;
+    velocity[i] = v;
+    update[i] = g + c.momentum * v;
+  }
 }
 
 void Move(const Coefficients& c, int64_t n, const float* __restrict update,
           float* __restrict weight) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) weight[i] = c.keep * weight[i] - c.rate * update[i];
-}
-
-void MoveVector(const Coefficients& c, int64_t n, const float* __restrict grad,
-                const float* __restrict velocity, float* __restrict weight) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    weight[i] = c.keep * weight[i] - c.rate * (c.grad_scale * grad[i] + c.momentum * velocity[i]);
-  }
 }
 
 }  // namespace
@@ -70,32 +65,14 @@ Muon::Muon(const MuonConfig& config, Decay decay, ParameterArena* arena)
       arena_(arena),
       velocity_(arena->values().size_bytes()) {
   const auto parameters = arena->parameters();
-  for (size_t p = 0; p < parameters.size(); ++p) {
-    if (IsMatrix(parameters[p])) weights_.push_back(p);
-  }
-  std::ranges::stable_sort(weights_, std::greater<>(),
+  most_work_first_.resize(parameters.size());
+  std::iota(most_work_first_.begin(), most_work_first_.end(), size_t{0});
+  std::ranges::stable_sort(most_work_first_, std::greater<>(),
                            [&](size_t p) { return Work(parameters[p]); });
 }
 
-void Muon::UpdateVelocityAndVectors(double learning_rate, double grad_scale) {
-  const float* grads = arena_->grads().data();
-  float* weights = arena_->values().data();
-  float* velocity = velocity_.floats().data();
-  WalkParameters(*arena_, [&](const ParameterPart& part) {
-    const Coefficients c{.grad_scale = static_cast<float>(grad_scale),
-                         .momentum = static_cast<float>(config_.momentum()),
-                         .keep = static_cast<float>(1 - learning_rate * decay_.Of(part.parameter)),
-                         .rate = static_cast<float>(learning_rate)};
-    const int64_t b = part.begin, n = part.end - b;
-    UpdateVelocity(c, n, grads + b, velocity + b);
-    if (!IsMatrix(arena_->parameters()[part.parameter])) {
-      MoveVector(c, n, grads + b, velocity + b, weights + b);
-    }
-  });
-}
-
-void Muon::UpdateWeight(size_t parameter, double learning_rate, double grad_scale,
-                        Scratch* scratch) {
+void Muon::UpdateParameter(size_t parameter, double learning_rate, double grad_scale,
+                           Scratch* scratch) {
   const Parameter& p = arena_->parameters()[parameter];
   const std::span<float> weight = p.value();
   scratch->update.resize(std::max<size_t>(scratch->update.size(), p.elements));
@@ -105,23 +82,25 @@ void Muon::UpdateWeight(size_t parameter, double learning_rate, double grad_scal
                  .keep = static_cast<float>(1 - learning_rate * decay_.Of(parameter)),
                  .rate = static_cast<float>(learning_rate)};
   Nesterov(c, p.elements, p.grad().data(), velocity_.floats().data() + p.offset, update.data());
-  const int64_t rows = p.spec.shape[0];
-  Orthogonalize(rows, p.elements / rows, update.data(), &scratch->products);
-  const double weight_norm = std::sqrt(SumOfSquares(weight));
-  const double update_norm = std::sqrt(SumOfSquares(update));
-  if (weight_norm > 0 && update_norm > 0) {
-    c.rate = static_cast<float>(learning_rate * config_.trust() * weight_norm / update_norm);
+  if (IsMatrix(p)) {
+    const int64_t rows = p.spec.shape[0];
+    Orthogonalize(rows, p.elements / rows, update.data(), &scratch->products);
+    const double weight_norm = std::sqrt(SumOfSquares(weight));
+    const double update_norm = std::sqrt(SumOfSquares(update));
+    if (weight_norm > 0 && update_norm > 0) {
+      c.rate = static_cast<float>(learning_rate * config_.trust() * weight_norm / update_norm);
+    }
   }
   Move(c, p.elements, update.data(), weight.data());
 }
 
 void Muon::Step(int64_t /*step*/, double learning_rate, double grad_scale) {
-  UpdateVelocityAndVectors(learning_rate, grad_scale);
+  const int threads = NumComputeThreads();
+  scratch_.resize(threads);
   std::atomic<size_t> next = 0;  // whoever is free takes the next; none looks at another's
-  ParallelFor(NumComputeThreads(), 1, [&](int64_t, int64_t) {
-    Scratch scratch;
-    for (size_t i = next++; i < weights_.size(); i = next++) {
-      UpdateWeight(weights_[i], learning_rate, grad_scale, &scratch);
+  ParallelFor(threads, 1, [&](int64_t thread, int64_t) {
+    for (size_t i = next++; i < most_work_first_.size(); i = next++) {
+      UpdateParameter(most_work_first_[i], learning_rate, grad_scale, &scratch_[thread]);
     }
   });
 }

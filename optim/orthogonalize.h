@@ -25,7 +25,8 @@
 
 namespace ringtail {
 
-// x: rows x cols, row-major, replaced. `scratch` grows as needed and may be passed again.
+// x: rows x cols of f32, row-major, replaced. NaN and infinity spread over all of it. `scratch` grows
+// to rows cols + 4 k^2 floats and may be passed again.
 void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scratch);
 
 }  // namespace ringtail

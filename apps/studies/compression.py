@@ -3,7 +3,7 @@
 
 Trains configs/dogs_vs_cats.textproto on 64 pixels, from the same weights on the same pictures in the same order, on
 several ranks; once for accuracy on this machine, and a few steps in network namespaces of each speed (which takes
-root; --rates= leaves them out). DGC keeps the momentum itself, Nesterov's as in the config, so that SGD has none.
+root; --rates= leaves them out). All with SGD; DGC keeps its Nesterov momentum itself, so that the optimizer has none.
 
   apps/studies/compression.py --data FOLDER [--schemes dense,bf16,hylo] [--epochs 5] [--rates 1gbit,100mbit]
 """
