@@ -82,6 +82,10 @@ std::string StretchWarmup(const BatchSizes& sizes, WarmupConfig* warmup) {
   std::string warning =
       fmt::format("a warm-up of {} would be {}; stretched to {} (optim.warmup.min_steps)",
                   Counted(warmup->epochs(), "epoch"), Counted(steps, "step"), warmup->min_steps());
+  if (sizes.epochs > 0 && epochs >= sizes.epochs) {
+    warning += fmt::format(": the run ends before, after {}; set it lower, or train.epochs higher",
+                           Counted(sizes.epochs * steps_per_epoch, "step"));
+  }
   warmup->set_epochs(epochs);
   return warning;
 }

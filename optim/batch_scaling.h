@@ -36,6 +36,7 @@ struct BatchSizes {
   int64_t rank = 0;             // train.batch: the reference, unless the config states another
   int64_t global = 0;           // over all ranks
   int64_t steps_per_epoch = 0;  // with the global batch
+  double epochs = 0;            // of the run; 0: not known
 };
 
 struct ScaledOptim {

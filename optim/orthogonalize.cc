@@ -14,6 +14,7 @@ namespace ringtail {
 namespace {
 
 constexpr int kRounds = 5;
+constexpr double kSmallest = 0x1p-100;
 constexpr float kA = 3.4445F, kB = -4.7750F, kC = 2.0315F;
 
 struct Matrix {
@@ -55,7 +56,12 @@ void Polynomial(const Matrix& gram, const Matrix& p) {
 void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scratch) {
   const int64_t size = rows * cols, k = std::min(rows, cols);
   const double norm = std::sqrt(SumOfSquares(std::span(x, size)));
-  if (norm == 0) return;
+  // Less than that can be neither divided by nor a direction: of a layer without gradients what was
+  // left of its momentum. (Not a number goes on.)
+  if (norm < kSmallest) {
+    std::fill_n(x, size, 0.0F);
+    return;
+  }
   Scale(static_cast<float>(1 / norm), size, x);
 
   scratch->resize(std::max<size_t>(scratch->size(), size + 4 * k * k));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,11 @@ constexpr size_t kNamesShown = 3;
 
 char LetterOf(LayerWay way) { return kLetters[static_cast<size_t>(way)]; }
 LayerWay WayOf(char letter) { return static_cast<LayerWay>(kLetters.find(letter)); }
+
+std::string DescriptionOf(const LayerScheme& scheme) {
+  if (scheme.codec != nullptr) return scheme.codec->Describe();
+  return scheme.sketch != nullptr ? scheme.sketch->Describe() : scheme.name;
+}
 
 Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) {
   bool fits = ways.size() == schemes.size();
@@ -47,39 +53,62 @@ Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) 
               : DataLoss(fmt::format("'{}' in the checkpoint does not fit the network", kWaysKey));
 }
 
+// A checkpoint that was written after a rank was lost has the weights alone.
+void WarnOfLoss(const GradientCompression::Saved& saved, std::span<const LayerScheme> schemes) {
+  if (!saved.state.empty() || saved.ways.size() != schemes.size()) return;
+  for (size_t i = 0; i < schemes.size(); ++i) {
+    const bool remembered =
+        schemes[i].memory == MemoryKind::kMomentum ||
+        (schemes[i].memory != MemoryKind::kNone && saved.ways[i] != LetterOf(LayerWay::kDense));
+    if (!remembered) continue;
+    return LogWarning(
+        "what the ranks had not sent yet, and momentum that they kept, was lost with one of them: "
+        "this run goes on without");
+  }
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
     TrainingWorld* world, const ParameterArena* arena, const CompressionConfig& config,
     const Options& options, const Saved& saved) {
   std::unique_ptr<GradientCompression> made;
-  if (world->alone() || !CompressesAnything(config)) {
-    if (!saved.state.empty()) {
-      LogWarning(
-          "the checkpoint has gradients that its ranks had not sent yet; this run drops them");
-    }
-    return made;
-  }
+  const bool needed_alone = FindDgc(config) != nullptr || !saved.state.empty();
+  if (!CompressesAnything(config) || (world->alone() && !needed_alone)) return made;
   made.reset(new GradientCompression(world, arena, config));
   std::vector<LayerScheme> schemes =
       ChooseSchemes(config, arena->parameters(), static_cast<double>(options.global_batch));
-  std::string ways;
-  if (world->leads()) ways = saved.ways.empty() ? made->ChooseWays(schemes) : saved.ways;
-  RT_ASSIGN_OR_RETURN(ways, world->ShareText(std::move(ways)));
-  RT_RETURN_IF_ERROR(CheckWays(ways, schemes));
-  made->Take(std::move(schemes), ways, options);
-  RT_RETURN_IF_ERROR(world->Run(
-      [&](Communicator* ranks) { return saved.state.Distribute(ranks, made->compressor_.get()); }));
+  if (world->leads()) WarnOfLoss(saved, schemes);
+  std::string begin;
+  if (world->leads()) begin = (saved.state.empty() ? '-' : '+') + made->WaysOf(schemes, saved);
+  RT_ASSIGN_OR_RETURN(begin, world->ShareText(std::move(begin)));
+  const bool takes_over = begin.starts_with('+');
+  made->ways_ = begin.substr(1);
+  RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes));
+  made->Take(std::move(schemes), options, takes_over);
+  if (!takes_over) return made;
+  RT_RETURN_IF_ERROR(world->Run([&](Communicator* ranks) -> Status {
+    RT_RETURN_IF_ERROR(saved.state.Distribute(ranks, made->compressor_.get()));
+    return made->compressor_->TakeOver(ranks);
+  }));
   return made;
 }
 
-// Layers of the same shape and scheme cost the same.
+// A run keeps what was chosen for it; a world of another size chooses anew.
+std::string GradientCompression::WaysOf(std::span<const LayerScheme> schemes,
+                                        const Saved& saved) const {
+  if (saved.world == world_->size()) return saved.ways;
+  if (world_->alone()) return std::string(schemes.size(), LetterOf(LayerWay::kDense));
+  return ChooseWays(schemes);
+}
+
+// Layers of the same shape that are treated alike cost the same.
 std::string GradientCompression::ChooseWays(std::span<const LayerScheme> schemes) const {
   std::map<std::tuple<std::string, int64_t, int64_t>, LayerWay> known;
   std::string ways;
   for (size_t i = 0; i < schemes.size(); ++i) {
     const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
-    const std::tuple key{schemes[i].name, shape.rows, shape.columns};
+    const std::tuple key{DescriptionOf(schemes[i]), shape.rows, shape.columns};
     auto found = known.find(key);
     if (found == known.end()) found = known.emplace(key, Choose(schemes[i], shape)).first;
     ways += LetterOf(found->second);
@@ -102,13 +131,12 @@ LayerWay GradientCompression::Choose(const LayerScheme& scheme, const GradientSh
   return cheapest;
 }
 
-void GradientCompression::Take(std::vector<LayerScheme> schemes, const std::string& ways,
-                               const Options& options) {
-  ways_ = ways;
+void GradientCompression::Take(std::vector<LayerScheme> schemes, const Options& options,
+                               bool takes_over) {
   std::vector<GradientCompressor::Layer> layers;
   std::vector<std::string> left;
   for (size_t i = 0; i < schemes.size(); ++i) {
-    const LayerWay way = WayOf(ways[i]);
+    const LayerWay way = WayOf(ways_[i]);
     if (way == LayerWay::kDense && !schemes[i].dense()) {
       left.push_back(arena_->parameters()[i].spec.name);
       schemes[i] = {.name = "dense"};
@@ -121,6 +149,7 @@ void GradientCompression::Take(std::vector<LayerScheme> schemes, const std::stri
                                          .dense_epochs = config_.dense_epochs(),
                                          .guard_every_steps = config_.guard_every_steps()};
   if (const DgcScheme* dgc = FindDgc(config_); dgc != nullptr) {
+    compressor.keeps_momentum = true;
     compressor.momentum = {.momentum = static_cast<float>(dgc->momentum()),
                            .nesterov = dgc->nesterov()};
     if (dgc->clip_norm() > 0) {
@@ -128,13 +157,19 @@ void GradientCompression::Take(std::vector<LayerScheme> schemes, const std::stri
           dgc->clip_norm() * static_cast<double>(options.global_batch), world_->size());
     }
   }
-  compressor_ = std::make_unique<GradientCompressor>(
-      arena_, MakeGradientBuckets(arena_->parameters(), options.buckets), std::move(layers),
-      compressor);
+  buckets_ = MakeGradientBuckets(arena_->parameters(), options.buckets);
+  compressor_ = std::make_unique<GradientCompressor>(arena_, buckets_, std::move(layers),
+                                                     compressor, takes_over);
   Describe(left);
 }
 
 void GradientCompression::Describe(std::span<const std::string> left) {
+  if (world_->alone()) {
+    description_ =
+        "one rank sends nothing; dist.compression only keeps momentum, and adds what was not sent "
+        "before";
+    return;
+  }
   std::map<std::string, int> by_scheme;
   int64_t dense_bytes = 0, bytes = 0;
   for (size_t i = 0; i < ways_.size(); ++i) {
@@ -184,6 +219,18 @@ void GradientCompression::Forget() {
   for (const GradientCompressor::StateBlock& block : compressor_->state()) {
     std::ranges::fill(block.values, 0.0F);
   }
+  compressor_->TakeReadings();  // of a step that does not count
+  compressor_->TakeTimes();
+}
+
+Status GradientCompression::ReduceAlone() {
+  return world_->Run([&](Communicator* ranks) -> Status {
+    for (size_t i = 0; i < buckets_.size(); ++i) {
+      const ElementRange& range = buckets_[i].range;
+      RT_RETURN_IF_ERROR(Reduce(ranks, i, arena_->grads().subspan(range.offset, range.count)));
+    }
+    return OkStatus();
+  });
 }
 
 Status GradientCompression::Gather(int64_t step) {
@@ -198,17 +245,29 @@ std::vector<TensorView> GradientCompression::Tensors(int64_t step) const {
   return step == gathered_step_ ? gathered_.Tensors() : std::vector<TensorView>();
 }
 
+void GradientCompression::FreeGathered() {
+  gathered_ = {};
+  gathered_step_ = -1;
+}
+
 void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {
   (*metadata)[kWaysKey] = fmt::format("{}:{}", world_->size(), ways_);
 }
 
-StatusOr<GradientCompression::Saved> GradientCompression::Read(const SafetensorsFile& checkpoint,
-                                                               int world) {
+StatusOr<GradientCompression::Saved> GradientCompression::Read(const SafetensorsFile& checkpoint) {
   Saved saved;
   const auto found = checkpoint.metadata().find(kWaysKey);
-  const std::string prefix = fmt::format("{}:", world);
-  if (found != checkpoint.metadata().end() && found->second.starts_with(prefix)) {
-    saved.ways = found->second.substr(prefix.size());
+  if (found != checkpoint.metadata().end()) {
+    const std::string& text = found->second;
+    const size_t colon = text.find(':');
+    const char* const end = text.data() + std::min(colon, text.size());
+    if (std::from_chars(text.data(), end, saved.world).ptr != end || colon == std::string::npos) {
+      return DataLoss(
+          fmt::format("'{}' is '{}', which says no number of ranks: the checkpoint is "
+                      "damaged",
+                      kWaysKey, text));
+    }
+    saved.ways = text.substr(colon + 1);
   }
   RT_ASSIGN_OR_RETURN(saved.state, CompressionState::Read(checkpoint));
   return saved;

@@ -5,6 +5,9 @@
 //   measured   what each costs and saves here  dist/compression/layer_costs.h      (rank 0)
 //   way        as it is, or coded, and by which route: one letter per layer, the same on all ranks
 //
+// A rank that goes on alone with what several had begun sends nothing, but what they had not sent is
+// still added, and momentum that a scheme keeps goes on.
+//
 // Thread-safety: the trainer thread; Reduce the communication thread.
 #ifndef RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
 #define RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
@@ -28,6 +31,7 @@ class GradientCompression {
  public:
   // What a checkpoint had; empty for a run that begins. Rank 0's counts.
   struct Saved {
+    int world = 0;
     std::string ways;
     CompressionState state;
   };
@@ -37,7 +41,7 @@ class GradientCompression {
     BucketOptions buckets;
   };
 
-  // All ranks. `world` and `arena` must outlive it. Null if nothing is compressed.
+  // All ranks. `world` and `arena` must outlive it. Null if there is nothing for it to do.
   static StatusOr<std::unique_ptr<GradientCompression>> Create(TrainingWorld* world,
                                                                const ParameterArena* arena,
                                                                const CompressionConfig& config,
@@ -51,6 +55,8 @@ class GradientCompression {
   Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
     return compressor_->Reduce(ranks, bucket, gradients);
   }
+  // What Reduce does for all buckets in a world of one.
+  Status ReduceAlone();
   // Encoding and decoding of the last step; warns about layers whose direction is lost.
   CodingTimes EndStep(int64_t step);
   // What has not been sent is thrown away, on this rank: it may hold what is not a number.
@@ -61,9 +67,10 @@ class GradientCompression {
   // What rank 0 has gathered, if it was at `step`; else nothing: a step that was broken off has
   // changed what is left to send.
   std::vector<TensorView> Tensors(int64_t step) const;
+  // They have been written: as much memory as all ranks have for them.
+  void FreeGathered();
   void AddMetadata(std::map<std::string, std::string>* metadata) const;
-  // What was chosen for a world of another size is chosen anew.
-  static StatusOr<Saved> Read(const SafetensorsFile& checkpoint, int world);
+  static StatusOr<Saved> Read(const SafetensorsFile& checkpoint);
 
   // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ..."
   const std::string& description() const { return description_; }
@@ -72,9 +79,10 @@ class GradientCompression {
   GradientCompression(TrainingWorld* world, const ParameterArena* arena,
                       const CompressionConfig& config)
       : world_(world), arena_(arena), config_(config) {}
-  // One letter per parameter.
+  // One letter per parameter; rank 0 decides.
+  std::string WaysOf(std::span<const LayerScheme> schemes, const Saved& saved) const;
   std::string ChooseWays(std::span<const LayerScheme> schemes) const;
-  void Take(std::vector<LayerScheme> schemes, const std::string& ways, const Options& options);
+  void Take(std::vector<LayerScheme> schemes, const Options& options, bool takes_over);
   // `left`: the parameters that travel as they are, though the config would compress them.
   void Describe(std::span<const std::string> left);
   LayerWay Choose(const LayerScheme& scheme, const GradientShape& shape) const;
@@ -83,6 +91,7 @@ class GradientCompression {
   const ParameterArena* const arena_;
   const CompressionConfig config_;
   std::string ways_, description_;
+  std::vector<GradientBucket> buckets_;
   std::unique_ptr<GradientCompressor> compressor_;
   CompressionState gathered_;
   int64_t gathered_step_ = -1;

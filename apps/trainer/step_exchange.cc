@@ -59,7 +59,9 @@ void StepExchange::OnReady(const Parameter& parameter) {
 }
 
 Status StepExchange::Finish(LossResult* loss) {
-  if (world_->alone()) return OkStatus();
+  if (world_->alone()) {
+    return compression_ != nullptr ? compression_->ReduceAlone() : OkStatus();
+  }
   RT_RETURN_IF_ERROR(world_->WaitForGradients());
   times_ = world_->gradient_thread()->TakeTimes();
   sent_bytes_ = world_->sent_bytes() - sent_before_;

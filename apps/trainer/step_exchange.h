@@ -9,7 +9,7 @@
 //   buckets       gradients: sums over all samples of the world; what this rank's own were like is
 //                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
-// In a world of one nothing happens. Thread-safety: the trainer thread.
+// In a world of one nothing is exchanged. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
 #define RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
 

@@ -64,7 +64,8 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
                                   static_cast<int64_t>(data->split.train.size())));
   ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
                                                     .global = share.global_batch,
-                                                    .steps_per_epoch = batches_per_epoch});
+                                                    .steps_per_epoch = batches_per_epoch,
+                                                    .epochs = config.train().epochs()});
   TrainingPlan plan(config, batches_per_epoch,
                     {.optim = optim.config,
                      .pictures_per_batch = share.global_batch,
@@ -112,8 +113,7 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
                                           checkpoint.path, batch, division_.own.global_batch));
   }
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
-  RT_ASSIGN_OR_RETURN(saved_compression_,
-                      GradientCompression::Read(checkpoint.file, world_->size()));
+  RT_ASSIGN_OR_RETURN(saved_compression_, GradientCompression::Read(checkpoint.file));
   saved_step_ = step();
   return OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "core/crc32c.h"
 #include "core/trace.h"
 #include "dist/compression/layer_costs.h"
+#include "dist/transport/in_process.h"
 
 namespace ringtail {
 namespace {
@@ -147,7 +148,20 @@ Status TrainingWorld::Sum(std::span<double> numbers) {
   return Together([&] { return trainer_->AllReduce(numbers); });
 }
 
+StatusOr<Communicator*> TrainingWorld::Alone() {
+  if (alone_ == nullptr) {
+    alone_transport_ = std::move(MakeInProcessWorld(1).front());
+    RT_ASSIGN_OR_RETURN(alone_, Communicator::Create(alone_transport_.get(), Topology::Blocks(1, 1),
+                                                     Communicator::Options()));
+  }
+  return alone_.get();
+}
+
 Status TrainingWorld::Run(const std::function<Status(Communicator*)>& collectives) {
+  if (alone()) {
+    RT_ASSIGN_OR_RETURN(Communicator* const self, Alone());
+    return collectives(self);
+  }
   return Together([&] { return collectives(trainer_.get()); });
 }
 

@@ -78,7 +78,7 @@ class TrainingWorld {
   Status CheckSameBits(std::span<const float> values, std::string_view what);
 
   Status Sum(std::span<double> numbers);
-  // Any other collectives. Not called if alone.
+  // Any other collectives.
   Status Run(const std::function<Status(Communicator*)>& collectives);
   // What every rank gives, by rank.
   template <typename T>
@@ -109,6 +109,7 @@ class TrainingWorld {
   int64_t sent_bytes() const;  // so far
 
  private:
+  StatusOr<Communicator*> Alone();
   // Does what all ranks do together; remembers if the world is over.
   Status Together(const std::function<Status()>& call);
 
@@ -119,6 +120,8 @@ class TrainingWorld {
   ProgressMonitor* monitor_ = nullptr;
   Progress unwatched_;
   std::unique_ptr<Communicator> trainer_, gradients_;  // null if alone
+  std::unique_ptr<Transport> alone_transport_;         // of Run alone: a world of one
+  std::unique_ptr<Communicator> alone_;
   std::unique_ptr<CommunicationThread> gradient_thread_;
 };
 

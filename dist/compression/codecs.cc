@@ -76,7 +76,7 @@ constexpr NamedCodec kCodecs[] = {
      [](const CodecRun& /*run*/) -> CodecPointer {
        return std::make_unique<DgcCodec>(DgcOptions{.densities = {0.001}});
      }},
-    {"filters", "Hylo's most important filters",
+    {"important_filters", "Hylo's most important filters",
      [](const CodecRun& /*run*/) -> CodecPointer {
        return std::make_unique<ImportantFiltersCodec>(ImportantFiltersOptions{});
      }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "core/check.h"
@@ -20,6 +21,10 @@ double Dot(std::span<const float> a, std::span<const float> b) {
 #pragma omp simd reduction(+ : sum)
   for (size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * b[i];
   return sum;
+}
+
+void AddTo(std::span<float> sum, std::span<const float> what) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += what[i];
 }
 
 // Deep Gradient Compression's memory in the place of error feedback.
@@ -52,11 +57,12 @@ class DgcMemory : public GradientMemory {
 
 GradientCompressor::GradientCompressor(const ParameterArena* arena,
                                        std::span<const GradientBucket> buckets,
-                                       std::vector<Layer> layers, const Options& options)
+                                       std::vector<Layer> layers, const Options& options,
+                                       bool takes_over)
     : arena_(arena), options_(options), layers_(std::move(layers)) {
   RT_CHECK(layers_.size() == arena->parameters().size(), "every parameter has a scheme");
   for (const Parameter& p : arena->parameters()) shapes_.push_back(GradientShapeOf(p.spec));
-  MakeMemories();
+  MakeMemories(takes_over);
   size_t parameter = 0;
   for (const GradientBucket& from : buckets) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = from.range});
@@ -64,11 +70,12 @@ GradientCompressor::GradientCompressor(const ParameterArena* arena,
   }
 }
 
-void GradientCompressor::MakeMemories() {
+void GradientCompressor::MakeMemories(bool takes_over) {
   const size_t bytes = arena_->grads().size_bytes();
   const bool feedback = Uses(layers_, MemoryKind::kErrorFeedback);
-  const bool momentum = Uses(layers_, MemoryKind::kMomentum);
-  if (feedback || momentum) unsent_ = AlignedBuffer(bytes);
+  const bool momentum = options_.keeps_momentum;
+  RT_CHECK(momentum || !Uses(layers_, MemoryKind::kMomentum), "momentum is kept for all layers");
+  if (feedback || momentum || takes_over) unsent_ = AlignedBuffer(bytes);
   if (momentum) momentum_ = AlignedBuffer(bytes);
   if (momentum) dense_momentum_ = AlignedBuffer(bytes);
   if (std::ranges::any_of(layers_, [](const Layer& l) {
@@ -179,6 +186,56 @@ Status GradientCompressor::Reduce(Communicator* ranks, size_t index, std::span<f
   if (HasMomentum()) {
     for (const size_t parameter : bucket.parameters) AddMomentum(parameter);
   }
+  // After momentum: what DGC has not sent yet has had its own.
+  for (const size_t parameter : std::exchange(bucket.late, {})) {
+    RT_RETURN_IF_ERROR(AddLate(ranks, parameter));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<size_t>> GradientCompressor::LeftOver(Communicator* ranks,
+                                                           const AlignedBuffer& block) const {
+  std::vector<double> squares(layers_.size());
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const bool sends_all = layers_[i].scheme.memory == MemoryKind::kNone;
+    if (sends_all && block.size_bytes() > 0) squares[i] = SumOfSquares(Slice(block, i));
+  }
+  RT_RETURN_IF_ERROR(ranks->AllReduce(std::span(squares)));
+  std::vector<size_t> left;
+  for (size_t i = 0; i < squares.size(); ++i) {
+    if (squares[i] > 0) left.push_back(i);
+  }
+  return left;
+}
+
+Status GradientCompressor::TakeOver(Communicator* ranks) {
+  RT_ASSIGN_OR_RETURN(const std::vector<size_t> late, LeftOver(ranks, unsent_));
+  for (Bucket& bucket : buckets_) {
+    std::ranges::set_intersection(bucket.parameters, late, std::back_inserter(bucket.late));
+  }
+  if (!HasMomentum()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(const std::vector<size_t> moved, LeftOver(ranks, momentum_));
+  for (const size_t i : moved) {
+    const std::span<float> own = Slice(momentum_, i);
+    RT_RETURN_IF_ERROR(ranks->AllReduce(own));
+    AddTo(Slice(dense_momentum_, i), own);
+    std::ranges::fill(own, 0.0F);
+  }
+  // The other way round: one rank sends what all had.
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (layers_[i].scheme.memory != MemoryKind::kMomentum) continue;
+    const std::span<float> shared = Slice(dense_momentum_, i);
+    if (options_.rank == 0) AddTo(Slice(momentum_, i), shared);
+    std::ranges::fill(shared, 0.0F);
+  }
+  return OkStatus();
+}
+
+Status GradientCompressor::AddLate(Communicator* ranks, size_t parameter) {
+  const std::span<float> unsent = Slice(unsent_, parameter);
+  RT_RETURN_IF_ERROR(ranks->AllReduce(unsent));
+  AddTo(arena_->parameters()[parameter].grad(), unsent);
+  std::ranges::fill(unsent, 0.0F);
   return OkStatus();
 }
 
@@ -200,9 +257,10 @@ void GradientCompressor::Read(const Bucket& bucket, std::span<const float> dense
     const Parameter& p = arena_->parameters()[i];
     const auto wanted = dense.subspan(p.offset - bucket.range.offset, p.elements);
     const double norm = std::sqrt(SumOfSquares(wanted)), sent = std::sqrt(SumOfSquares(p.grad()));
+    if (norm == 0) continue;  // it has no direction that could be lost
     readings_.push_back({.parameter = i,
-                         .cosine = norm > 0 && sent > 0 ? Dot(p.grad(), wanted) / norm / sent : 0,
-                         .unsent = norm > 0 ? memories_[i]->Norm() * options_.world / norm : 0});
+                         .cosine = sent == 0 ? 0 : Dot(p.grad(), wanted) / norm / sent,
+                         .unsent = memories_[i]->Norm() * options_.world / norm});
   }
 }
 

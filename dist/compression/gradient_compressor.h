@@ -23,6 +23,7 @@
 
 #include "core/aligned_buffer.h"
 #include "core/parameter.h"
+#include "core/status.h"
 #include "dist/compression/layer_scheme.h"
 #include "dist/compression/momentum_memory.h"
 #include "dist/compression/payload_exchange.h"
@@ -45,6 +46,9 @@ class GradientCompressor {
     uint64_t seed = 0;
     double dense_epochs = 0;        // before which nothing is compressed
     int64_t guard_every_steps = 0;  // 0: never
+    // The optimizer has no momentum, since a scheme keeps it: layers of other schemes get theirs
+    // here, and so do all if it is the scheme of none.
+    bool keeps_momentum = false;
     MomentumMemoryOptions momentum;
     double clip_norm = MomentumMemory::kNoClipping;  // of layers with MemoryKind::kMomentum
   };
@@ -61,9 +65,15 @@ class GradientCompressor {
     bool own = false;  // this rank's, the sum over the ranks counts; else the same on all
   };
 
-  // `layers` are those of the arena's parameters, `buckets` those of its gradients.
+  // `layers` are those of the arena's parameters, `buckets` those of its gradients. `takes_over`:
+  // state() is to be filled from a checkpoint.
   GradientCompressor(const ParameterArena* arena, std::span<const GradientBucket> buckets,
-                     std::vector<Layer> layers, const Options& options);
+                     std::vector<Layer> layers, const Options& options, bool takes_over = false);
+
+  // After state() was filled from a checkpoint, perhaps of a world of another size, where other layers
+  // were compressed: what was not sent of a layer that sends all now is added to its next sum, and
+  // momentum goes where it is kept from now on. All ranks.
+  Status TakeOver(Communicator* ranks);
 
   // `batches`: CodecMoment::batches; the same on all ranks.
   void BeginStep(int64_t step, double epoch, int64_t batches = 1);
@@ -84,16 +94,20 @@ class GradientCompressor {
     std::vector<SummedGradient> summed;  // dense ones and sketches
     std::vector<CodedGradient> gathered, sharded;
     std::vector<size_t> parameters;
+    std::vector<size_t> late;  // of these something is still to be sent since TakeOver
   };
 
-  void MakeMemories();
+  void MakeMemories(bool takes_over);
   void Place(size_t parameter, Bucket* bucket);
   void SetMoments(Bucket* bucket) const;
   bool HasMomentum() const;
   std::span<float> Slice(const AlignedBuffer& block, size_t parameter) const;
 
   bool IsGuarded(size_t bucket) const;
+  // Of the layers of which nothing is left out now, those of which `block` has something on any rank.
+  StatusOr<std::vector<size_t>> LeftOver(Communicator* ranks, const AlignedBuffer& block) const;
   void AddMomentum(size_t parameter);
+  Status AddLate(Communicator* ranks, size_t parameter);
   // The guard's, given the sum as it would be.
   void Read(const Bucket& bucket, std::span<const float> dense);
 

@@ -81,6 +81,7 @@ RngKey DrawKey(const CodecMoment& moment) {
       .With(kCompressionStream)
       .With(moment.step)
       .With(moment.parameter)
+      .With(moment.part)
       .With(moment.rank);
 }
 

@@ -33,11 +33,12 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 struct Part {
   GradientShape shape;
   int64_t offset = 0;
+  int number = 0;
 };
 
 Part PartOf(const CodedGradient& g, int world, int part) {
   const ElementRange range = EvenPart(g.shape.elements(), world, part);
-  return {.shape = {.columns = range.count}, .offset = range.offset};
+  return {.shape = {.columns = range.count}, .offset = range.offset, .number = part};
 }
 
 // Of the largest part, which is the first.
@@ -46,32 +47,38 @@ int64_t PartBytes(const Codec& codec, const GradientShape& shape, const CodecMom
   return codec.PayloadBytes({.columns = EvenPart(shape.elements(), world, 0).count}, moment);
 }
 
-CodecMoment MomentOf(const CodedGradient& g, int encoder) {
+CodecMoment MomentOf(const CodedGradient& g, const Part& part, int encoder) {
   CodecMoment moment = g.moment;
+  moment.part = static_cast<uint32_t>(part.number);
   moment.rank = static_cast<uint32_t>(encoder);
+  return moment;
+}
+
+CodecMoment MomentOfSum(const CodedGradient& g, const Part& part, int encoder, int world) {
+  CodecMoment moment = MomentOf(g, part, encoder);
+  moment.summands = world;
   return moment;
 }
 
 // One part of this rank's gradient, at the beginning of `bytes`.
 void EncodePart(const CodedGradient& g, const Part& part, int encoder, std::span<std::byte> bytes) {
-  const CodecMoment moment = MomentOf(g, encoder);
+  const CodecMoment moment = MomentOf(g, part, encoder);
   g.memory->Encode(*g.codec, part.shape, moment,
                    g.gradient.subspan(part.offset, part.shape.elements()), part.offset,
                    bytes.first(g.codec->PayloadBytes(part.shape, moment)));
 }
 
 // The sum that this rank has made of its own part.
-void EncodeSum(const CodedGradient& g, const Part& part, int encoder, std::span<std::byte> bytes) {
-  const CodecMoment moment = MomentOf(g, encoder);
+void EncodeSum(const CodedGradient& g, const Part& part, const CodecMoment& moment,
+               std::span<std::byte> bytes) {
   g.sum_memory->Encode(*g.codec, part.shape, moment,
                        g.gradient.subspan(part.offset, part.shape.elements()), 0,
                        bytes.first(g.codec->PayloadBytes(part.shape, moment)));
 }
 
 // Makes of part `part` of the gradient the sum that one rank has encoded.
-Status TakeSum(const CodedGradient& g, const Part& part, int encoder,
+Status TakeSum(const CodedGradient& g, const Part& part, const CodecMoment& moment,
                std::span<const std::byte> bytes) {
-  const CodecMoment moment = MomentOf(g, encoder);
   const std::span<float> sum = g.gradient.subspan(part.offset, part.shape.elements());
   std::ranges::fill(sum, 0.0F);
   return g.codec
@@ -191,7 +198,8 @@ Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
           &payloads_));
     }
     const Stopwatch watch(&times_.encode_seconds);
-    EncodeSum(g, part, blocks.SecondTime(blocks.own), blocks.Sent(blocks.own, offsets_[i]));
+    EncodeSum(g, part, MomentOfSum(g, part, blocks.SecondTime(blocks.own), blocks.world),
+              blocks.Sent(blocks.own, offsets_[i]));
   }
   return OkStatus();
 }
@@ -201,7 +209,9 @@ Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients, con
   for (size_t i = 0; i < gradients.size(); ++i) {
     const CodedGradient& g = gradients[i];
     for (int rank = 0; rank < blocks.world; ++rank) {
-      RT_RETURN_IF_ERROR(TakeSum(g, PartOf(g, blocks.world, rank), blocks.SecondTime(rank),
+      const Part part = PartOf(g, blocks.world, rank);
+      RT_RETURN_IF_ERROR(TakeSum(g, part,
+                                 MomentOfSum(g, part, blocks.SecondTime(rank), blocks.world),
                                  blocks.Sent(rank, offsets_[i]))
                              .Annotate(fmt::format("rank {}", rank)));
     }

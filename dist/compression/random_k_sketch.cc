@@ -4,11 +4,23 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <limits>
 
 #include "core/random.h"
+#include "dist/compression/kernels/sums.h"
 #include "dist/compression/largest.h"
 
 namespace ringtail {
+namespace {
+
+bool IsFinite(std::span<const float> values) {
+  constexpr auto kInfinity = std::bit_cast<int32_t>(std::numeric_limits<float>::infinity());
+  return values.empty() ||
+         RT_KERNEL(MaxMagnitudeBits)(values.data(), std::ssize(values)) < kInfinity;
+}
+
+}  // namespace
 
 RandomKSketch::RandomKSketch(const RandomKOptions& options, const GradientShape& shape)
     : options_(options), elements_(shape.elements()) {
@@ -49,6 +61,11 @@ void RandomKSketch::DrawPlaces(const CodecMoment& moment) {
 void RandomKSketch::Pack(int, const CodecMoment& moment, std::span<const float> gradient,
                          std::span<float> floats) {
   DrawPlaces(moment);
+  // What is not finite may lie where nothing is drawn: it must be seen in this step, on all ranks.
+  if (!IsFinite(gradient)) {
+    std::fill(floats.begin(), floats.end(), std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
   for (size_t i = 0; i < places_.size(); ++i) floats[i] = gradient[places_[i]];
 }
 

@@ -217,6 +217,27 @@ Status CheckRule(const CompressionRule& rule, const ConfigSource* source, const 
   return CheckScheme(rule.scheme(), source, path + ".scheme");
 }
 
+// Momentum is of all layers, those that no scheme of the kind sends included.
+Status CheckOneMomentum(const CompressionConfig& config, const ConfigSource* source,
+                        const std::string& path) {
+  const DgcScheme* const first = FindDgc(config);
+  if (first == nullptr) return OkStatus();
+  for (int i = 0; i < config.rule_size(); ++i) {
+    if (!config.rule(i).scheme().has_dgc()) continue;
+    const DgcScheme& other = config.rule(i).scheme().dgc();
+    const FieldCheck check(source, fmt::format("{}.rule[{}].scheme.dgc", path, i));
+    const auto differs = [&](const char* field) {
+      return check.Error(field, fmt::format("{} is the same for all layers with dgc: give all of "
+                                            "them the same, or none",
+                                            field));
+    };
+    if (other.momentum() != first->momentum()) return differs("momentum");
+    if (other.nesterov() != first->nesterov()) return differs("nesterov");
+    if (other.clip_norm() != first->clip_norm()) return differs("clip_norm");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source) {
@@ -226,6 +247,7 @@ Status ValidateCompression(const CompressionConfig& config, const ConfigSource* 
   for (int i = 0; i < config.rule_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckRule(config.rule(i), source, fmt::format("{}.rule[{}]", path, i)));
   }
+  RT_RETURN_IF_ERROR(CheckOneMomentum(config, source, path));
   RT_RETURN_IF_ERROR(check.NotNegative("min_elements", static_cast<double>(config.min_elements())));
   RT_RETURN_IF_ERROR(check.NotNegative("dense_epochs", config.dense_epochs()));
   RT_RETURN_IF_ERROR(check.NotNegative("guard_every_steps", config.guard_every_steps()));

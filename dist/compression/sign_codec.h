@@ -7,7 +7,8 @@
 // cancel.
 //
 // signSGD with majority vote (`majority_vote`): every element becomes what most ranks say, in the
-// mean size of all scales. A tie is 0. One rank of many that has gone mad is outvoted, but how sure
+// mean size of all scales. A tie is 0 (where a sharded reducer encodes the vote once more, a tie
+// becomes +, which its error feedback takes back). One rank of many that has gone mad is outvoted, but how sure
 // the others were is lost, and error feedback knows nothing of the vote.
 //
 //     element      rank 0   rank 1   rank 2      sum, scales 1, 1, 4      vote (mean scale: 2)

@@ -8,15 +8,16 @@
 // makes up a threshold: an element of 0.1 t is sent in every tenth step.
 //
 //   fixed      t is given, in units of a gradient that is a sum over samples (MXNet's default: 0.5);
-//              of a step that takes several batches, times moment.batches. Too small, and what is
-//              left grows without end; too large, and nothing is sent.
+//              of a step that takes several batches, times moment.batches, and of a sum of several
+//              ranks, times moment.summands: as much can leave as could have come. Too small, and
+//              what is left grows without end; too large, and nothing is sent.
 //   adaptive   t = c mean|a|, of the gradient with what was left of it: Hylo's rule for linear
 //              layers. c = 1 is near the best for gradients with long tails.
 //
 //   byte       0    4              4 + p            4 + 2 p
 //   payload    | t  | plus plane   | minus plane    |           p = n / 8, rounded up
 //
-//   t        f32 (payload.h); if fixed, the very number that is given, or that times moment.batches
+//   t        f32 (payload.h); if fixed, the very number that is given, or that times both
 //   planes   bit i % 8 of byte i / 8 is element i: it is +t, or -t; neither: 0
 //
 // Why planes, and what is DataLoss: as in terngrad_codec.h. If t is 0, both planes are.
@@ -59,7 +60,7 @@ class TwoBitCodec : public Codec {
  private:
   float AdaptiveThreshold(double sum_of_magnitudes, int64_t n) const;
   double GivenThreshold(const CodecMoment& moment) const {
-    return options_.threshold * moment.batches;
+    return options_.threshold * moment.batches * moment.summands;
   }
   float FixedThreshold(std::span<const float> gradient, const CodecMoment& moment) const;
 

@@ -1,5 +1,6 @@
-// Ranks that compress their gradients: a run that was stopped goes on to the same bits; one that
-// goes on with another number of ranks keeps what was not sent; errors and fall-backs are told.
+// Ranks that compress their gradients: a run that was stopped goes on to the same bits, and one with
+// another number of ranks goes on (what becomes of what was not sent: dist/compression_state_test);
+// errors and fall-backs are told.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -101,7 +102,35 @@ TEST_F(CompressedRanksTest, AnotherNumberOfRanksGoesOn) {
   RunUntilStopped(2, Train("run", "one_bit={}", resume));
   const ProcessResult alone = RunProcess(Train("run", "one_bit={}", resume));
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
-  EXPECT_THAT(alone.err, HasSubstr("gradients that its ranks had not sent yet; this run drops"));
+  EXPECT_THAT(alone.err, HasSubstr("gradients: one rank sends nothing"));
+}
+
+// The scheme has the momentum, and the optimizer none: alone, too.
+TEST_F(CompressedRanksTest, OneRankHasTheMomentumOfItsScheme) {
+  const std::vector<std::string> few = {
+      "--set", "train.epochs=1", "--set", "optim.weight_decay=0", "--set", "optim.clip_norm=0"};
+  const auto train = [&](const std::string& run, const std::string& scheme,
+                         const std::string& momentum) {
+    std::vector<std::string> more = few;
+    more.insert(more.end(),
+                {"--set", "optim.sgd.nesterov=false", "--set", "optim.sgd.momentum=" + momentum});
+    const ProcessResult result = RunProcess(Train(run, scheme, more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return ReadTensors(Path(run + "/final.safetensors"));
+  };
+  const auto expected = train("sgd", "dense={}", "0.9"), plain = train("plain", "dense={}", "0"),
+             same = train("dgc", "dgc.momentum=0.9", "0");
+  ASSERT_EQ(same.size(), expected.size());
+  double largest = 0;
+  for (const auto& [name, values] : expected) {
+    const auto &with = same.at(name), &without = plain.at(name);
+    ASSERT_EQ(with.size(), values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(with[i], values[i], 1e-4 * (1 + std::abs(values[i]))) << name;
+      largest = std::max(largest, double{std::abs(without[i] - values[i])});
+    }
+  }
+  EXPECT_GT(largest, 1e-2) << "it makes no difference here";
 }
 
 // A position beside every value is twice the bytes, at any speed of network and machine.

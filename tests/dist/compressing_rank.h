@@ -35,8 +35,9 @@ inline std::unique_ptr<ParameterArena> LayersOfEachKind() {
 
 class CompressingRank {
  public:
-  // `config` as text; sharded where the codec allows it, if `shard`.
-  CompressingRank(Transport* transport, const std::string& config, bool shard)
+  // `config` as text; sharded where the codec allows it, if `shard`; `takes_over`: GradientCompressor.
+  CompressingRank(Transport* transport, const std::string& config, bool shard,
+                  bool takes_over = false)
       : communicator(std::move(
             *Communicator::Create(transport, Topology::Blocks(transport->world_size(), 1),
                                   {.algorithm = "ring", .channel = Channel::kGradients}))),
@@ -55,7 +56,9 @@ class CompressingRank {
                                     .seed = 7,
                                     .dense_epochs = compression.dense_epochs(),
                                     .guard_every_steps = 1,
-                                    .momentum = Momentum(compression)});
+                                    .keeps_momentum = FindDgc(compression) != nullptr,
+                                    .momentum = Momentum(compression)},
+        takes_over);
   }
 
   // What rank `rank` finds for element i in a step.

@@ -3,6 +3,7 @@
 #include "dist/compression/compression_state.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -18,14 +19,26 @@ constexpr int kSteps = 6;
 struct Route {
   std::string name, config;
   bool shard = false;
+  double momentum = 0;
 };
 void PrintTo(const Route& route, std::ostream* out) { *out << route.name; }
 
-// Blocks of all ranks by name, in the order of ranks; and the sum of all that is to be sent.
+// Blocks of all ranks by name, in the order of ranks; the sum of all that is to be sent; and what
+// was made of the gradients of a step.
 struct States {
   std::map<std::string, std::vector<std::vector<float>>> blocks;
   std::vector<double> unsent;
+  std::vector<std::vector<float>> stepped;  // by rank, all the same
 };
+
+// What all ranks have in an element of a block.
+double Sum(const States& states, const std::string& block, int64_t element) {
+  double sum = 0;
+  const auto found = states.blocks.find(block);
+  if (found == states.blocks.end()) return 0;
+  for (const std::vector<float>& rank : found->second) sum += rank[element];
+  return sum;
+}
 
 void AddTo(States* states, GradientCompressor* compressor, int rank, int size) {
   for (const auto& block : compressor->state()) {
@@ -41,13 +54,13 @@ void AddTo(States* states, GradientCompressor* compressor, int rank, int size) {
 
 class CompressionStateTest : public testing::TestWithParam<Route> {
  protected:
-  // Trains a few steps and writes a file.
-  States Save(int size) {
+  // Trains a few steps and writes a file. `more`: of the config.
+  States Save(int size, const std::string& more = "") {
     States states;
     const World world = MakeSharedMemoryWorld(size);
     std::mutex mutex;
     OnEveryRank(size, [&](int rank) {
-      CompressingRank self(world[rank].get(), GetParam().config, GetParam().shard);
+      CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard);
       for (int step = 0; step < kSteps; ++step) ASSERT_TRUE(self.Step(step).ok());
       CompressionState gathered;
       ASSERT_TRUE(gathered.Gather(self.communicator.get(), self.compressor.get()).ok());
@@ -61,12 +74,14 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
     });
     return states;
   }
-  States Load(int size) {
+  // `step`: with the first step, whose gradients are those of step kSteps.
+  States Load(int size, const std::string& more = "", bool step = false) {
     States states;
     const World world = MakeSharedMemoryWorld(size);
     std::mutex mutex;
     OnEveryRank(size, [&](int rank) {
-      CompressingRank self(world[rank].get(), GetParam().config, GetParam().shard);
+      CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard,
+                           /*takes_over=*/true);
       CompressionState saved;
       if (rank == 0) {
         const auto file = SafetensorsFile::Read(path_);
@@ -77,8 +92,14 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
       }
       const Status status = saved.Distribute(self.communicator.get(), self.compressor.get());
       ASSERT_TRUE(status.ok()) << status.message();
+      ASSERT_TRUE(self.compressor->TakeOver(self.communicator.get()).ok());
+      if (step) {
+        ASSERT_TRUE(self.Step(kSteps).ok());
+      }
       const std::lock_guard lock(mutex);
       AddTo(&states, self.compressor.get(), rank, size);
+      states.stepped.resize(size);
+      states.stepped[rank].assign(self.arena->grads().begin(), self.arena->grads().end());
     });
     return states;
   }
@@ -96,7 +117,7 @@ TEST_P(CompressionStateTest, AWorldOfTheSameSizeGoesOnExactly) {
 TEST_P(CompressionStateTest, AnotherWorldHasAsMuchToSend) {
   const States saved = Save(4);
   ASSERT_FALSE(saved.unsent.empty());
-  for (const int size : {2, 3, 5}) {
+  for (const int size : {1, 2, 3, 5}) {
     const States loaded = Load(size);
     ASSERT_EQ(loaded.unsent.size(), saved.unsent.size());
     double largest = 0;
@@ -108,13 +129,59 @@ TEST_P(CompressionStateTest, AnotherWorldHasAsMuchToSend) {
   }
 }
 
+// In the new world it does not pay: the rest comes with the next sum. Of momentum, too, each rank had
+// its own part, and the sum of all goes on.
+TEST_P(CompressionStateTest, ALayerThatIsNotCompressedAnyMoreSendsTheRest) {
+  const States saved = Save(4);
+  const double m = GetParam().momentum;
+  for (const std::string layers : {"fc.weight", "*"}) {
+    const std::string more = fmt::format(" rule {{ name: '{}' scheme {{ dense {{}} }} }}", layers);
+    for (const int size : {1, 3, 5}) {
+      SCOPED_TRACE(fmt::format("{} ranks, {}", size, layers));
+      const States loaded = Load(size, more, /*step=*/true);
+      EXPECT_THAT(loaded.stepped, testing::Each(loaded.stepped[0]));
+      const auto arena = LayersOfEachKind();
+      for (const Parameter& p : arena->parameters()) {
+        if (p.spec.kind == ParameterKind::kVector) continue;
+        if (layers != "*" && layers != p.spec.name) continue;
+        for (int64_t i = p.offset; i < p.offset + p.elements; ++i) {
+          double sum = m * Sum(saved, "momentum", i) + saved.unsent[i];
+          for (int r = 0; r < size; ++r) sum += CompressingRank::Gradient(r, kSteps, i);
+          ASSERT_NEAR(loaded.stepped[0][i], sum, 1e-4) << p.spec.name << ", " << i;
+          ASSERT_EQ(Sum(loaded, GradientCompressor::kUnsent, i), 0);
+          ASSERT_EQ(Sum(loaded, "momentum", i), 0);
+        }
+      }
+    }
+  }
+}
+
+class MomentumStateTest : public CompressionStateTest {};
+
+TEST_P(MomentumStateTest, ALayerThatIsCompressedFromNowOnKeepsItsMomentum) {
+  const States saved = Save(4, " rule { name: 'fc.weight' scheme { dense {} } }");
+  const States loaded = Load(3);
+  const auto arena = LayersOfEachKind();
+  const Parameter& fc = *arena->FindParameter("fc.weight");
+  double largest = 0;
+  for (int64_t i = fc.offset; i < fc.offset + fc.elements; ++i) {
+    const float expected = saved.blocks.at("dense_momentum")[0][i];
+    ASSERT_EQ(Sum(loaded, "momentum", i), expected);
+    ASSERT_EQ(Sum(loaded, "dense_momentum", i), 0);
+    largest = std::max(largest, std::abs(double{expected}));
+  }
+  EXPECT_GT(largest, 0.1);
+}
+
+const Route kDgc = {"dgc", "scheme { dgc { density: 0.05 } } min_elements: 100", false, 0.9};
+const auto kName = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(
     Routes, CompressionStateTest,
     testing::Values(Route{"gathered", "scheme { one_bit {} } min_elements: 100"},
                     Route{"sharded", "scheme { one_bit {} } min_elements: 100", true},
-                    Route{"power_sgd", "scheme { power_sgd { rank: 1 } } min_elements: 100"},
-                    Route{"dgc", "scheme { dgc { density: 0.05 } } min_elements: 100"}),
-    [](const auto& info) { return info.param.name; });
+                    Route{"power_sgd", "scheme { power_sgd { rank: 1 } } min_elements: 100"}, kDgc),
+    kName);
+INSTANTIATE_TEST_SUITE_P(Routes, MomentumStateTest, testing::Values(kDgc), kName);
 
 TEST(CompressionState, ANumberThatIsNoneIsRefused) {
   const TempDir folder;

@@ -207,6 +207,29 @@ TEST_P(DgcTest, GivesDenseLayersTheirMomentum) {
   });
 }
 
+// The optimizer has no momentum then, whatever becomes of the layers.
+TEST_P(DgcTest, GivesAllLayersTheirMomentumIfItSendsNone) {
+  const bool nesterov = GetParam();
+  const World world = MakeSharedMemoryWorld(2);
+  OnEveryRank(2, [&](int rank) {
+    const std::string config = fmt::format(
+        "scheme {{ dgc {{ momentum: 0.5 nesterov: {} }} }} min_elements: 1000000", nesterov);
+    CompressingRank self(world[rank].get(), config, false);
+    std::vector<float> velocity(self.arena->grads().size());
+    for (int step = 0; step < 5; ++step) {
+      ASSERT_TRUE(self.Step(step).ok());
+      for (const Parameter& p : self.arena->parameters()) {
+        for (int64_t i = p.offset; i < p.offset + p.elements; ++i) {
+          const float gradient = self.SumOfGradients(step, i);
+          velocity[i] = 0.5F * velocity[i] + gradient;
+          ASSERT_NEAR(p.grad()[i - p.offset],
+                      nesterov ? gradient + 0.5F * velocity[i] : velocity[i], 1e-6);
+        }
+      }
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(All, DgcTest, testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "nesterov" : "classic");
 });
@@ -233,6 +256,33 @@ TEST(GradientCompressor, AGrownBatchLosesNoMoreThanOneBatch) {
   }
 }
 
+// A fixed threshold is for one rank's gradient; of the sum of four as much must be able to leave as
+// four can bring.
+TEST(GradientCompressor, AFixedThresholdLetsTheSumsOfAllRanksThrough) {
+  constexpr int kRanks = 4, kManySteps = 200;
+  const World world = MakeSharedMemoryWorld(kRanks);
+  OnEveryRank(kRanks, [&](int rank) {
+    CompressingRank self(world[rank].get(), "scheme { two_bit { threshold: 1 } } min_elements: 100",
+                         /*shard=*/true);
+    const Parameter& fc = *self.arena->FindParameter("fc.weight");
+    double arrived = 0;
+    for (int step = 0; step < kManySteps; ++step) {
+      std::ranges::fill(self.arena->grads(), 0.9F);
+      self.compressor->BeginStep(step, step);
+      for (size_t b = 0; b < self.buckets.size(); ++b) {
+        const ElementRange& range = self.buckets[b].range;
+        ASSERT_TRUE(self.compressor
+                        ->Reduce(self.communicator.get(), b,
+                                 self.arena->grads().subspan(range.offset, range.count))
+                        .ok());
+      }
+      arrived += fc.grad()[0];
+    }
+    const double sent = 0.9 * kRanks * kManySteps;
+    EXPECT_NEAR(arrived, sent, 2 * kRanks) << "what waits is a step's or two";
+  });
+}
+
 TEST(GradientCompressor, NothingIsCompressedInTheDenseEpochs) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
@@ -246,6 +296,17 @@ TEST(GradientCompressor, NothingIsCompressedInTheDenseEpochs) {
         different += p.grad()[i] == self.SumOfGradients(epoch, p.offset + i) ? 0 : 1;
       }
       EXPECT_EQ(different > 0, epoch == 2) << "epoch " << epoch;
+    }
+  });
+}
+
+TEST(GradientCompressor, TheGuardSaysNothingOfGradientsThatAreZero) {
+  const World world = MakeSharedMemoryWorld(2);
+  OnEveryRank(2, [&](int rank) {
+    CompressingRank self(world[rank].get(), "scheme { two_bit {} } min_elements: 100", false);
+    for (int step = 0; step < 2; ++step) {  // a bucket each
+      ASSERT_TRUE(self.Step(step, 1, /*size=*/0).ok());
+      EXPECT_TRUE(self.compressor->TakeReadings().empty());
     }
   });
 }

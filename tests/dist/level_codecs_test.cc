@@ -116,11 +116,12 @@ TEST_P(QsgdTest, IsUnbiased) {
 
 TEST_P(QsgdTest, EveryMomentDrawsAnew) {
   const Floats gradient = GaussianGradient(600);
-  CodecMoment moments[] = {kMoment, kMoment, kMoment, kMoment};
+  CodecMoment moments[] = {kMoment, kMoment, kMoment, kMoment, kMoment};
   ++moments[0].seed;
   ++moments[1].step;
   ++moments[2].parameter;
   ++moments[3].rank;
+  ++moments[4].part;
   const Payload here = Encode(codec_, gradient);
   EXPECT_EQ(Encode(codec_, gradient), here);
   for (const CodecMoment& other : moments) EXPECT_NE(Encode(codec_, gradient, other), here);

@@ -130,5 +130,22 @@ TEST(RandomK, WhatIsKeptArrivesInTheEndAndWhatIsDroppedNever) {
   }
 }
 
+// Wherever it is, in every step: the run is to stop at once, and on all ranks.
+TEST(RandomK, WhatIsNotFiniteOnOneRankIsSeenByAll) {
+  constexpr int64_t kElements = 1000;
+  for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    const auto ranks = MakeRanks(2, 0.01, VectorShape(kElements));
+    for (const int64_t place : {0, 500, 999}) {
+      std::vector<std::vector<float>> gradients = {NormalGradient(kElements, 1),
+                                                   NormalGradient(kElements, 2)};
+      gradients[1][place] = bad;
+      for (const auto& unpacked : ReduceSketches(ranks, {.seed = 1}, gradients)) {
+        EXPECT_FALSE(std::ranges::all_of(unpacked, [](float v) { return std::isfinite(v); }))
+            << bad << " at " << place;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ringtail

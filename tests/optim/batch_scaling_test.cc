@@ -126,6 +126,18 @@ TEST(BatchScalingTest, AShortWarmupIsStretched) {
   }
 }
 
+TEST(BatchScalingTest, AWarmupThatOutlastsTheRunIsTold) {
+  const auto warnings = [](double epochs) {
+    const OptimConfig config =
+        ParseOptim("batch_scaling { rule: LINEAR } warmup { min_steps: 100 }");
+    return ScaleToBatch(config,
+                        {.rank = 64, .global = 1024, .steps_per_epoch = 20, .epochs = epochs})
+        .warnings;
+  };
+  EXPECT_THAT(warnings(4), ElementsAre(HasSubstr("the run ends before, after 80 steps")));
+  EXPECT_THAT(warnings(6), ElementsAre(testing::Not(HasSubstr("ends before"))));
+}
+
 TEST(BatchScalingTest, NamesTheFieldOutOfRange) {
   EXPECT_THAT(ValidationMessage("batch_scaling {\n  reference_batch: -1\n}"),
               HasSubstr("run.textproto:3:3: reference_batch is -1; it must be finite and at least "

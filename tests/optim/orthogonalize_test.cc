@@ -105,6 +105,19 @@ TEST(OrthogonalizeTest, ZeroesStayZero) {
   EXPECT_THAT(Orthogonalized(3, std::vector<float>(12)), testing::Each(0.0F));
 }
 
+// What momentum fades to where gradients have stopped: float's smallest number, of which 0.9 is as much.
+TEST(OrthogonalizeTest, WhatIsTooSmallToHaveADirectionBecomesZero) {
+  for (const float tiny : {1e-45F, -4e-45F, 1e-40F}) {
+    EXPECT_THAT(Orthogonalized(3, std::vector<float>(12, tiny)), testing::Each(0.0F)) << tiny;
+  }
+}
+
+TEST(OrthogonalizeTest, WhatIsNotANumberStaysSo) {
+  std::vector<float> x = Drawn(12);
+  x[5] = std::nanf("");
+  EXPECT_THAT(Orthogonalized(3, x), testing::Contains(testing::IsNan()));
+}
+
 TEST(OrthogonalizeTest, ScratchOfAnotherMatrixDoesNotShow) {
   std::vector<float> scratch(100000, 1e30F), fresh;
   std::vector<float> a = Drawn(60), b = a;
