@@ -13,8 +13,14 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
+constexpr uid_t kRoot = 0;
 
 }  // namespace
+
+bool IsPrivate(mode_t mode, uid_t owner) {
+  const mode_t others = mode & (S_IRWXG | S_IRWXO);
+  return others == 0 || (owner == kRoot && others == S_IRGRP);
+}
 
 StatusOr<std::string> ReadPrivateFile(const std::string& path) {
   // O_NONBLOCK: a pipe with nobody behind it must not stop us before we see that it is one.
@@ -23,10 +29,11 @@ StatusOr<std::string> ReadPrivateFile(const std::string& path) {
   struct stat state {};
   if (fstat(file.number(), &state) != 0) return ErrnoStatus(errno, path);
   if (!S_ISREG(state.st_mode)) return InvalidArgument(fmt::format("{} is no regular file", path));
-  if ((state.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  if (!IsPrivate(state.st_mode, state.st_uid)) {
     return Status(StatusCode::kPermissionDenied,
                   fmt::format("{} is open to other users (mode {:04o}), so that its content is no "
-                              "secret: make a new one, and chmod 600 it",
+                              "secret: make a new one, and chmod 600 it (a file of root's may have "
+                              "0640 or 0440; in Kubernetes, `defaultMode: 0440`)",
                               path, state.st_mode & 07777));
   }
   std::string content(kMaxBytes + 1, '\0');

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -18,6 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kToken[] = "0123456789abcdef";
+constexpr uid_t kSomebody = 1000;
 
 class JobToken : public ::testing::Test {
  protected:
@@ -50,7 +52,7 @@ TEST_F(JobToken, ComesFromTheFlagTheVariableOrTheFileInThisOrder) {
 }
 
 TEST_F(JobToken, IsRefusedIfOthersMayReadIt) {
-  for (const mode_t mode : {0644, 0640, 0604, 0660}) {
+  for (const mode_t mode : {0644, 0604, 0660, 0606}) {
     const std::string path = File(kToken, mode);
     const auto token = Read(path);
     ASSERT_FALSE(token.ok());
@@ -75,6 +77,28 @@ TEST_F(JobToken, IsRefusedIfItIsShortOrOddAndNeverRepeated) {
   environment_["RINGTAIL_TOKEN"] = std::string(1025, 'x');
   EXPECT_FALSE(Read().ok());
   EXPECT_THAT(Read(folder_.File("missing")).status().message(), HasSubstr("--token-file"));
+}
+
+TEST_F(JobToken, MayBeReadByTheGroupOfAFileOfRoots) {
+  const std::string path = File(kToken, 0440);
+  struct stat state {};
+  ASSERT_EQ(stat(path.c_str(), &state), 0);
+  EXPECT_EQ(Read(path).ok(), state.st_uid == 0) << "of user " << state.st_uid;
+  if (geteuid() != 0) return;  // nobody else can give files away
+  ASSERT_EQ(chown(path.c_str(), kSomebody, 0), 0);
+  EXPECT_EQ(Read(path).status().code(), StatusCode::kPermissionDenied);
+}
+
+TEST(IsPrivate, AsksOnlyWhatGroupAndOthersMay) {
+  constexpr mode_t kAllModes = 07777;
+  for (mode_t mode = 0; mode <= kAllModes; ++mode) {
+    const mode_t group = (mode / 8) % 8, others = mode % 8;
+    const bool of_owner_alone = group == 0 && others == 0;
+    const bool of_group_to_read = group == 4 && others == 0;
+    EXPECT_EQ(IsPrivate(mode, kSomebody), of_owner_alone) << std::oct << mode;
+    EXPECT_EQ(IsPrivate(mode, 0), of_owner_alone || of_group_to_read) << std::oct << mode;
+    EXPECT_EQ(IsPrivate(S_IFREG | mode, 0), IsPrivate(mode, 0)) << std::oct << mode;
+  }
 }
 
 TEST_F(JobToken, MustBeInARegularFile) {
