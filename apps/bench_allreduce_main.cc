@@ -55,8 +55,10 @@ void AddRankFlags(CLI::App* app, Flags* flags) {
   app->add_option("--local-rank", flags->rank.local_rank, "Its number on this host")->group(group);
   app->add_option("--master", flags->rank.master, "HOST[:PORT] of rank 0")->group(group);
   SecurityOptions* const security = &flags->benchmark.join.security;
-  app->add_option("--token-file", flags->benchmark.join.token_file,
-                  "The job's secret (default: RINGTAIL_TOKEN)")
+  app->add_option(
+         "--token-file", flags->benchmark.join.token_file,
+         "The job's secret, readable by you alone (default: what is in RINGTAIL_TOKEN; else "
+         "the file that RINGTAIL_TOKEN_FILE names)")
       ->group(group);
   app->add_flag("--insecure", security->insecure, "Plain TCP between hosts")->group(group);
   app->add_option("--tls-cert", security->tls_cert, "Certificate of this rank, PEM")->group(group);

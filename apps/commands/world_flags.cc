@@ -44,8 +44,10 @@ void AddWorldFlags(CLI::App* app, WorldFlags* flags) {
       ->type_name("HOST[:PORT]")
       ->group(kGroup);
   AddLocalBatch(app, flags)->group(kGroup);
-  app->add_option("--token-file", flags->options.token_file,
-                  "The job's secret, readable by you alone (default: RINGTAIL_TOKEN)")
+  app->add_option(
+         "--token-file", flags->options.token_file,
+         "The job's secret, readable by you alone (default: what is in RINGTAIL_TOKEN; else "
+         "the file that RINGTAIL_TOKEN_FILE names)")
       ->type_name("FILE")
       ->group(kGroup);
   app->add_option("--tls-cert", security.tls_cert, "This rank's certificate")

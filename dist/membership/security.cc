@@ -26,8 +26,9 @@ Status CheckSecurity(const SecurityOptions& options, const std::string& token,
   if (token.empty()) {
     return FailedPrecondition(
         reach +
-        " and has no token: give all ranks the same one in RINGTAIL_TOKEN or, with "
-        "--token-file, in a file of mode 0600 (ringtail_launch makes one by itself)");
+        " and has no token: before srun or mpirun, \"export RINGTAIL_TOKEN=$(openssl rand -hex "
+        "16)\"; or give all ranks the same one with --token-file or RINGTAIL_TOKEN_FILE, in a file "
+        "of mode 0600 (ringtail_launch makes one by itself)");
   }
   if (files == 0 && !options.insecure) {
     return FailedPrecondition(

@@ -252,7 +252,9 @@ TEST(CheckSecurity, DemandsATokenAndTlsBeyondThisMachine) {
     EXPECT_TRUE(CheckSecurity({}, "", host).ok()) << host;
   }
   for (const std::string host : {"10.0.0.7", "0.0.0.0", "node7", "fd00::7"}) {
-    EXPECT_THAT(CheckSecurity({.insecure = true}, "", host).message(), HasSubstr("RINGTAIL_TOKEN"));
+    EXPECT_THAT(CheckSecurity({.insecure = true}, "", host).message(),
+                AllOf(HasSubstr("\"export RINGTAIL_TOKEN=$(openssl rand -hex 16)\""),
+                      HasSubstr("--token-file"), HasSubstr("RINGTAIL_TOKEN_FILE")));
     EXPECT_EQ(CheckSecurity({}, token, host).code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(CheckSecurity({}, token, host).message(),
                 AllOf(HasSubstr(host), HasSubstr("--insecure"), HasSubstr("--tls-cert")));
