@@ -1,0 +1,50 @@
+// `cmake --install` gives programs that need nothing of the folder in which they were built.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Every apps/NAME_main.cc.
+std::vector<std::string> Programs() {
+  constexpr std::string_view kMain = "_main";
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(RT_SOURCE_DIR "/apps")) {
+    const std::string stem = entry.path().stem().string();
+    if (entry.path().extension() != ".cc" || !stem.ends_with(kMain)) continue;
+    names.push_back(stem.substr(0, stem.size() - kMain.size()));
+  }
+  return names;
+}
+
+TEST(Install, ProgramsRunAnywhere) {
+  const TempDir prefix;
+  const ProcessResult installed =
+      RunProcess({"cmake", "--install", RT_BINARY_DIR, "--prefix", prefix.path()});
+  ASSERT_EQ(installed.exit_code, 0) << installed.err;
+  // By its name, from a folder without configs/.
+  const auto run = [&](const std::string& command) {
+    return RunProcess({"env", "--chdir=/", "PATH=" + prefix.File("bin"), "/bin/sh", "-c", command});
+  };
+  const std::vector<std::string> programs = Programs();
+  EXPECT_THAT(programs, ::testing::IsSupersetOf({"dogs_vs_cats", "ringtail_launch"}));
+  for (const std::string& program : programs) {
+    const ProcessResult help = run(program + " --help");
+    EXPECT_EQ(help.exit_code, 0) << program << ": " << help.err;
+  }
+  const ProcessResult summary = run("dogs_vs_cats summary");
+  EXPECT_EQ(summary.exit_code, 0) << summary.err;
+  EXPECT_THAT(summary.out, HasSubstr("parameters"));
+}
+
+}  // namespace
+}  // namespace ringtail
