@@ -3,9 +3,11 @@
 #
 #   tests/cluster/mpirun.sh [-n RANKS] COMMAND...    default: 4 ranks of dist_rank_environment_main
 #
-# Installs openmpi-bin if it is missing (which needs root).
+# Installs openmpi-bin if it is missing (which needs root). Programs that are built, and not installed,
+# are found by name.
 set -euo pipefail
-binaries=$(cd "$(dirname "$0")/../.." && pwd)/build/release/tests
+release=$(cd "$(dirname "$0")/../.." && pwd)/build/release
+export PATH=$release/bin:$PATH
 
 if ! command -v mpirun >/dev/null; then
   apt-get update -qq
@@ -13,7 +15,7 @@ if ! command -v mpirun >/dev/null; then
 fi
 ranks=4
 if [ "${1:-}" = -n ]; then ranks=$2; shift 2; fi
-[ $# -gt 0 ] || set -- "$binaries/dist_rank_environment_main"
+[ $# -gt 0 ] || set -- "$release/tests/dist_rank_environment_main"
 options=(--oversubscribe)
 [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
 exec timeout 600 mpirun "${options[@]}" -np "$ranks" "$@"

@@ -2,9 +2,11 @@
 # Runs a command as a job step of a real Slurm cluster of four nodes, all on this host:
 #
 #   tests/cluster/slurm.sh [-n TASKS] COMMAND...     default: 4 tasks of dist_rank_environment_main
-#   tests/cluster/slurm.sh --script FILE             a batch script, to its end; prints its output
+#   tests/cluster/slurm.sh --script FILE [OPTIONS OF SBATCH] [-- ARGUMENTS OF FILE]
+#                                                    a batch script, to its end, with its output
 #
-# Needs root, and installs slurm-wlm and munge if they are missing. The nodes are called n1 to n4.
+# Needs root, and installs slurm-wlm and munge if they are missing. Nodes are called n1 to n4 and say
+# that they have 4 cores and 1000 MB each. Programs that are built, and not installed, are found by name.
 # All daemons live in name spaces of their own (processes, mounts): when this script ends, however it
 # does, the kernel ends them, and nothing outside is changed: not /etc, not a running munge or Slurm.
 set -euo pipefail
@@ -25,13 +27,19 @@ fi
 
 readonly folder=$2
 shift 2
-binaries=$(cd "$(dirname "$0")/../.." && pwd)/build/release/tests
-tasks=4 script=
+release=$(cd "$(dirname "$0")/../.." && pwd)/build/release
+export PATH=$release/bin:$PATH
+tasks=4 options=() script=
 case "${1:-}" in
   -n) tasks=$2; shift 2 ;;
-  --script) script=$2; shift 2 ;;
+  --script)
+    script=$2
+    shift 2
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1") && shift; done
+    [ $# -eq 0 ] || shift
+    ;;
 esac
-[ $# -gt 0 ] || [ -n "$script" ] || set -- "$binaries/dist_rank_environment_main"
+[ $# -gt 0 ] || [ -n "$script" ] || set -- "$release/tests/dist_rank_environment_main"
 
 chmod 755 "$folder"
 mkdir -p "$folder"/{munge,mrun,state,log,spool.n1,spool.n2,spool.n3,spool.n4}
@@ -88,8 +96,12 @@ if [ -n "$script" ]; then
       scontrol update JobId="$job" StartTime=now
     done
   done) 2>/dev/null &
-  sbatch --quiet --wait --output="$folder/output" "$@" "$script" || status=$?
-  cat "$folder/output"
+  touch "$folder/output"
+  sbatch --quiet --wait --output="$folder/output" "${options[@]}" "$script" "$@" &
+  job=$!
+  tail --lines=+1 --follow=name --pid=$job "$folder/output" 2>/dev/null || true
+  wait $job || status=$?
+  [ $status -eq 0 ] || squeue --states=all --noheader --format="slurm.sh: job %i is %T (%r)" >&2
   exit $status
 fi
 exec timeout 600 srun --kill-on-bad-exit=1 --nodes=$((tasks < 4 ? tasks : 4)) --ntasks="$tasks" "$@"
