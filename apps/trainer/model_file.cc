@@ -66,6 +66,9 @@ StatusOr<TrainedModel> ReadModelFile(const std::string& path,
                       ParseRunConfig(config, fmt::format("config in {}", path), overrides));
   RT_ASSIGN_OR_RETURN(trained.model, CreateModel(trained.loaded));
   trained.class_names = SplitLines(class_names);
+  RunConfig saved;
+  RT_RETURN_IF_ERROR(ParseTextConfig(config, path, &saved, nullptr));
+  trained.data_path = saved.data().path();
   ParameterArena* arena = &trained.model->arena();
   const bool averaged = !arena->parameters().empty() &&
                         file.Has(kAveragePrefix + arena->parameters().front().spec.name);

@@ -36,6 +36,7 @@ struct TrainedModel {
   LoadedConfig loaded;
   std::unique_ptr<Model> model;
   std::vector<std::string> class_names;
+  std::string data_path;  // where its pictures were, whatever `overrides` say
 };
 // `overrides`: --set for the config in the file (data and evaluation settings; not the net).
 StatusOr<TrainedModel> ReadModelFile(const std::string& path,

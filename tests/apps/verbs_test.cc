@@ -133,12 +133,41 @@ TEST_F(VerbsTest, EvaluateReadsCheckpointsAndPackedFiles) {
   EXPECT_THAT(prepare.out, HasSubstr("48 pictures"));
   const auto evaluate = [&](const std::string& data) {
     return RunDogsVsCats({"evaluate", "--checkpoint",
-                          Path("run/checkpoints/step-00000020.safetensors"), "--data", data});
+                          Path("run/checkpoints/step-00000020.safetensors"), "--data", data,
+                          "--part", "all"});
   };
   const ProcessResult from_folder = evaluate(TinyPictures()), from_file = evaluate(packed);
   ASSERT_EQ(from_file.exit_code, 0) << from_file.err;
   const auto score = [](const std::string& out) { return out.substr(0, out.rfind(',')); };
   EXPECT_EQ(score(from_folder.out), score(from_file.out));
+}
+
+// 40 of the run's 48 pictures it was trained on.
+TEST_F(VerbsTest, EvaluateCountsWhatTrainingHasNotSeen) {
+  const auto evaluate = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"evaluate", "--checkpoint", Path("run/final.safetensors")});
+    return RunDogsVsCats(std::move(more));
+  };
+  EXPECT_THAT(evaluate({}).out, HasSubstr(" of 8 pictures, validation), loss "));
+  const auto part = [&](std::vector<std::string> more) {
+    more.push_back("--json");
+    const auto json = nlohmann::json::parse(evaluate(std::move(more)).out);
+    return std::pair(json["part"].get<std::string>(), json["images"].get<int>());
+  };
+  EXPECT_EQ(part({}), std::pair(std::string("validation"), 8));
+  EXPECT_EQ(part({"--data", TinyPictures() + "/."}), std::pair(std::string("validation"), 8));
+  EXPECT_EQ(part({"--part", "train"}), std::pair(std::string("train"), 40));
+  EXPECT_EQ(part({"--part", "all"}), std::pair(std::string("all"), 48));
+  ASSERT_EQ(RunDogsVsCats({"synthesize", "--out", Path("others"), "--images", "6"}).exit_code, 0);
+  EXPECT_EQ(part({"--data", Path("others")}), std::pair(std::string("all"), 6));
+}
+
+TEST_F(VerbsTest, EvaluateSaysWhatThereIsNothingOf) {
+  const ProcessResult none =
+      RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--set",
+                     "data.split.validation_fraction=0"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr(TinyPictures() + ": no pictures in the part 'validation'"));
 }
 
 TEST_F(VerbsTest, PredictNamesAClassForEveryPicture) {
