@@ -24,7 +24,7 @@ constexpr int kMostRanks = 4096;
 constexpr const char* kFooter = R"(
 Examples
   bench_allreduce --world 2,4 --algorithm all --bytes 1KiB,1MiB,25MiB
-  ringtail_launch -n 4 --hosts a:2,b:2 -- bench_allreduce --algorithm auto,ring
+  ringtail_launch --hosts a:2,b:2 -- bench_allreduce --insecure --algorithm auto,ring
 
 What Baidu published in 2017: 1.2 GB of gradients over 1 GB/s take one reducer 1.2 s with 2 workers
 and 10.8 s with 10; a ring takes 2(N-1)/N times the array, whatever N (column "busiest link"):

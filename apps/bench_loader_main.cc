@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/bench_loader.h"
+#include "apps/exit_code.h"
 
 int main(int argc, char** argv) {
   ringtail::LoaderBenchmarkOptions options;
@@ -41,7 +42,11 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--json", as_json, "Print the result as JSON");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ringtail::kExitSuccess : ringtail::kExitUsage;
+  }
 
   options.data.set_path(path);
   options.data.set_image_size(image_size);
@@ -50,9 +55,9 @@ int main(int argc, char** argv) {
   const auto result = ringtail::BenchmarkLoader(options);
   if (!result.ok()) {
     std::fprintf(stderr, "bench_loader: %s\n", result.status().message().c_str());
-    return 1;
+    return ringtail::ExitCodeOf(result.status());
   }
   const std::string text = as_json ? LoaderBenchmarkJson(*result) : LoaderBenchmarkTable(*result);
   std::fputs(text.c_str(), stdout);
-  return 0;
+  return ringtail::kExitSuccess;
 }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/default_config.h"
 #include "core/parallel_for.h"
 #include "core/thread_budget.h"
 
@@ -18,20 +19,27 @@ void ConfigFlags::SetNumber(const std::string& field, int64_t value) {
   set.push_back(fmt::format("{}={}", field, value));
 }
 
-void AddConfigFlag(CLI::App* app, ConfigFlags* flags) {
-  app->add_option("--config", flags->config, "Config file (default: the one that is built in)")
+void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead) {
+  app->add_option("--config", flags->config,
+                  fmt::format("Config file (default: {}configs/{})", instead, kDefaultConfigName))
       ->type_name("FILE");
 }
 
 void AddSetFlag(CLI::App* app, ConfigFlags* flags) {
-  app->add_option("--set", flags->set, "Override any field, e.g. train.epochs=3; repeatable")
+  app->add_option("--set", flags->set,
+                  "Override any field, e.g. train.epochs=3 or net.layer[fc].linear.bias=false; "
+                  "FIELD= empties a list; repeatable. The fields, with defaults and ranges: "
+                  "layers/net.proto, data/data.proto, optim/optim.proto, dist/dist.proto, "
+                  "apps/run.proto")
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void AddThreadsFlag(CLI::App* app, ConfigFlags* flags) {
-  app->add_option("--threads", flags->threads, "Compute threads (default: all cores)")
+void AddThreadsFlag(CLI::App* app, ConfigFlags* flags, const std::string& otherwise) {
+  app->add_option("--threads", flags->threads,
+                  fmt::format("Compute threads (default: train.threads, if that is set, else {})",
+                              otherwise))
       ->check(CLI::Range(1, 4096));
 }
 

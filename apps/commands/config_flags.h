@@ -24,9 +24,12 @@ struct ConfigFlags {
   void SetNumber(const std::string& field, int64_t value);
 };
 
-void AddConfigFlag(CLI::App* app, ConfigFlags* flags);
+// `instead`, `otherwise`: what this verb does before it falls back on the config that is built in,
+// and where nobody says how many threads; for --help.
+void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead = "");
 void AddSetFlag(CLI::App* app, ConfigFlags* flags);
-void AddThreadsFlag(CLI::App* app, ConfigFlags* flags);
+void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
+                    const std::string& otherwise = "the cores that the process may use");
 
 // Sets the number of compute threads from --threads, else train.threads, else the cores that the
 // process may use, of those that `ranks_here` share. Returns what was chosen, in words.

@@ -30,7 +30,7 @@ struct TrainFlags {
   ConfigFlags config;
   WorldFlags world;
   std::string data, output, resume_from;
-  double until_accuracy = 0;
+  std::optional<double> until_accuracy;
   bool resume = false;
 };
 
@@ -238,8 +238,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
 StatusOr<int> RunTrain(TrainFlags flags) {
   InstallStopSignals();
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
-  if (flags.until_accuracy > 0) {
-    flags.config.set.push_back(fmt::format("train.until_accuracy={}", flags.until_accuracy));
+  if (flags.until_accuracy) {
+    flags.config.set.push_back(fmt::format("train.until_accuracy={}", *flags.until_accuracy));
   }
   RT_ASSIGN_OR_RETURN(const RankIdentity identity,
                       DetectRank(flags.world.rank, ProcessEnvironment));
@@ -279,9 +279,11 @@ StatusOr<int> RunTrain(TrainFlags flags) {
 void AddTrainCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* verb = app->add_subcommand("train", "Train a network on pictures");
-  AddConfigFlag(verb, &flags->config);
+  AddConfigFlag(verb, &flags->config, "when a run goes on, its own; else ");
   AddSetFlag(verb, &flags->config);
-  AddThreadsFlag(verb, &flags->config);
+  AddThreadsFlag(verb, &flags->config,
+                 "when a run goes on, as many as it began with, else this rank's share of the "
+                 "host's cores");
   AddWorldFlags(verb, &flags->world);
   verb->add_option("--trace", flags->world.options.trace,
                    "Write a timeline of all ranks, for chrome://tracing or ui.perfetto.dev")
@@ -296,7 +298,8 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
           ->type_name("[PATH]")
           ->expected(0, 1);
   verb->add_option("--until-accuracy", flags->until_accuracy,
-                   "Stop once validation reaches this fraction, e.g. 0.95")
+                   "Stop once validation reaches this fraction, e.g. 0.95 (default: "
+                   "train.until_accuracy; 0: train to the end)")
       ->check(CLI::Range(0.0, 1.0));
   verb->callback([flags, resume, chosen] {
     flags->resume = resume->count() > 0;

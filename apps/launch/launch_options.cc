@@ -31,7 +31,7 @@ SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 go to all ranks; a second SIGINT or SIGTERM
 The exit code is that of the first rank that failed of itself (128 + signal if it was killed).
 
   ringtail_launch -n 4 -- dogs_vs_cats train --data pictures --output runs/four
-  ringtail_launch --hosts node1:2,node2:2 -- dogs_vs_cats train ...)";
+  ringtail_launch --hosts node1:2,node2:2 -- dogs_vs_cats train --insecure ...)";
 
 struct Flags {
   int ranks = 0;
@@ -42,7 +42,8 @@ struct Flags {
 };
 
 void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
-  app->add_option("-n", flags->ranks, "Ranks (default with hosts: one per slot)")
+  app->add_option("-n", flags->ranks,
+                  "Ranks; required without hosts (default with hosts: one per slot)")
       ->check(CLI::Range(1, kMaxWorldSize));
   auto* hosts =
       app->add_option("--hosts", flags->hosts, "Hosts and their slots: a:2,b:2, n[1-4]:2");

@@ -52,6 +52,14 @@ TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
   EXPECT_TRUE(ParseRunConfig(Text(Path("run/config.textproto")), "config", {}).ok());
 }
 
+TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {
+  const ProcessResult result = RunDogsVsCats(
+      {"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",
+       Path("whole"), "--set", "train.until_accuracy=0.01", "--until-accuracy", "0"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("trained for 20 of 20 steps"));
+}
+
 TEST_F(VerbsTest, TrainRefusesARunThatIsThere) {
   const ProcessResult again = RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data",
                                              TinyPictures(), "--output", Path("run")});
@@ -253,6 +261,9 @@ TEST_F(VerbsTest, HelpAndVersion) {
     EXPECT_THAT(help.out, HasSubstr(verb));
     EXPECT_EQ(RunDogsVsCats({verb, "--help"}).exit_code, 0);
   }
+  EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out,
+              HasSubstr("default: configs/dogs_vs_cats.textproto (built in)"));
+  EXPECT_THAT(RunDogsVsCats({"train", "--help"}).out, HasSubstr("share of the host's cores"));
   EXPECT_THAT(RunDogsVsCats({"--version"}).out, HasSubstr("ringtail "));
 }
 
