@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/median.h"
+#include "apps/memory_advice.h"
 #include "apps/random_batch.h"
 #include "apps/stopwatch.h"
 #include "core/memory_limit.h"
@@ -30,7 +31,9 @@ class StepTimer {
     RT_ASSIGN_OR_RETURN(timer->optimizer_,
                         Optimizer::Create(loaded.config.optim(), &timer->model_->arena()));
     RT_ASSIGN_OR_RETURN(
-        timer->net_, Net::Create(timer->model_.get(), {options.batch, options.image_size, true}));
+        timer->net_,
+        AdviseOnMemory(Net::Create(timer->model_.get(), {options.batch, options.image_size, true}),
+                       "a lower --batch or --image-size"));
     timer->batch_ =
         std::make_unique<RandomBatch>(*timer->model_, options.batch, options.image_size);
     return timer;

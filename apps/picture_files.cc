@@ -1,6 +1,7 @@
 #include "apps/picture_files.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -61,7 +62,10 @@ StatusOr<std::unique_ptr<Dataset>> OpenPictureFiles(const std::vector<std::strin
       return NotFound(fmt::format("'{}' does not exist", path));
     }
   }
-  if (files.empty()) return NotFound(fmt::format("no pictures in '{}'", paths.front()));
+  if (files.empty()) {
+    return NotFound(fmt::format("no pictures (.jpg, .jpeg, .png, .bmp or .gif) in '{}'",
+                                fmt::join(paths, "', '")));
+  }
   std::sort(files.begin(), files.end(), NaturalOrder());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   constexpr int64_t kBytesPerMib = 1 << 20;

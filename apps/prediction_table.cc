@@ -60,7 +60,11 @@ StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const PictureLogits&
     return InvalidArgument(
         fmt::format("a submission needs two classes, the network has {}", logits.classes));
   }
-  std::map<int64_t, double> dog_by_id;
+  struct Line {
+    std::string key;
+    double dog;
+  };
+  std::map<int64_t, Line> by_id;
   for (size_t i = 0; i < dataset.samples().size(); ++i) {
     const std::string& key = dataset.samples()[i].key;
     const auto name = ParseNumberedName(key);
@@ -70,12 +74,16 @@ StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const PictureLogits&
     }
     const double dog =
         logits.usable[i] ? Softmax(logits.row(static_cast<int64_t>(i)))[1] : kUnknown;
-    if (!dog_by_id.emplace(name->number, dog).second) {
-      return InvalidArgument(fmt::format("the number of '{}' occurs twice", key));
+    const auto [first, is_new] = by_id.emplace(name->number, Line{key, dog});
+    if (!is_new) {
+      return InvalidArgument(
+          fmt::format("'{}' and '{}' have the same number, and a submission has one line for "
+                      "each; give the folder of the test pictures alone",
+                      first->second.key, key));
     }
   }
   std::string csv = "id,label\n";
-  for (const auto& [id, dog] : dog_by_id) csv += fmt::format("{},{:.6f}\n", id, dog);
+  for (const auto& [id, line] : by_id) csv += fmt::format("{},{:.6f}\n", id, line.dog);
   return csv;
 }
 

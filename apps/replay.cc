@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "apps/memory_advice.h"
 #include "core/aligned_buffer.h"
 #include "core/safetensors.h"
 #include "layers/net.h"
@@ -114,9 +115,11 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
   RT_ASSIGN_OR_RETURN(const auto model,
                       Model::Create(config, batch.image_size, &loaded.source, "net"));
   RT_RETURN_IF_ERROR(CheckBatch(batch, *model, options.batch));
-  RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model.get(), {.batch = batch.size,
-                                                                .image_size = batch.image_size,
-                                                                .training = true}));
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      AdviseOnMemory(Net::Create(model.get(), {.batch = batch.size,
+                                                               .image_size = batch.image_size,
+                                                               .training = true}),
+                                     "fewer or smaller pictures in " + options.batch));
   ParameterArena& arena = model->arena();
   const OptimConfig& optim = loaded.config.optim();
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(optim, &arena));

@@ -74,7 +74,12 @@ StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
   const auto text = file.metadata().find(std::string(kStepName));
   const std::optional<int64_t> step =
       text == file.metadata().end() ? std::nullopt : ParseStep(text->second);
-  if (!step) return InvalidArgument("'" + path + "' is not a checkpoint: it does not say its step");
+  if (!step) {
+    return InvalidArgument(fmt::format(
+        "'{}' is not a checkpoint: it does not say its step; give the run's folder, or a {}*{} in "
+        "its {}/",
+        path, kPrefix, kSuffix, kCheckpointFolder));
+  }
   return Checkpoint{*step, path, std::move(file)};
 }
 

@@ -10,6 +10,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
+#include "apps/memory_advice.h"
 #include "layers/net.h"
 
 namespace ringtail {
@@ -92,9 +93,11 @@ StatusOr<int> RunSummary(SummaryFlags flags) {
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded));
   RT_ASSIGN_OR_RETURN(
       const auto net,
-      Net::Create(model.get(), {.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config),
-                                .image_size = TrainingImageSizes(loaded.config).front(),
-                                .training = true}));
+      AdviseOnMemory(Net::Create(model.get(),
+                                 {.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config),
+                                  .image_size = TrainingImageSizes(loaded.config).front(),
+                                  .training = true}),
+                     "a lower --batch or --image-size"));
   if (flags.json) {
     std::cout << Json(loaded, *net) << '\n';
   } else {

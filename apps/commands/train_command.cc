@@ -124,8 +124,7 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
     fmt::print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
                trainer.division().own.global_batch);
   }
-  fmt::print("{}; {} to train on, {} to validate, {} left out\n", data.dataset->Describe(),
-             data.split.train.size(), data.split.validation.size(), data.bad.size());
+  fmt::print("{}; {}\n", data.dataset->Describe(), data.Counts());
   fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
              loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
              TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),

@@ -103,12 +103,7 @@ StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const RankBat
 
 Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
              const TrainingWorld& world) {
-  if (wanted > 0 && own.global_batch != wanted) {
-    return InvalidArgument(
-        fmt::format("the run began with batches of {} pictures over all ranks, which now take {}; "
-                    "leave --local-batch away, or make them add up to {}",
-                    wanted, own.global_batch, wanted));
-  }
+  RT_RETURN_IF_ERROR(CheckGlobalBatch(wanted, own.global_batch));
   if (own.batch < 1 || own.batch % train.accumulation() != 0) {
     return InvalidArgument(fmt::format(
         "rank {} would compute {} of {} pictures in {} equal parts (train.accumulation); use "
@@ -119,6 +114,14 @@ Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
 }
 
 }  // namespace
+
+Status CheckGlobalBatch(int64_t began, int64_t now) {
+  if (began == 0 || began == now) return OkStatus();
+  return InvalidArgument(
+      fmt::format("the run began with batches of {} pictures over all ranks, which now take {}; "
+                  "leave --local-batch away, or make them add up to {}",
+                  began, now, began));
+}
 
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
                                     const MeasureSpeed& measure, TrainingWorld* world) {

@@ -52,6 +52,9 @@ using MeasureSpeed = std::function<StatusOr<double>(int64_t batch)>;
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
                                     const MeasureSpeed& measure, TrainingWorld* world);
 
+// A run that goes on keeps the batch of all ranks that it `began` with; 0: not known.
+Status CheckGlobalBatch(int64_t began, int64_t now);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_

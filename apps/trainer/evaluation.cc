@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/memory_advice.h"
 #include "apps/stop_signal.h"
 #include "core/check.h"
 
@@ -67,10 +68,12 @@ EvaluationOptions EvaluationOptionsOf(const RunConfig& config) {
 
 StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t pictures,
                                                    const EvaluationOptions& options) {
-  return Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
-                             .image_size = options.image_size,
-                             .training = false,
-                             .measure = pictures >= options.batch});
+  return AdviseOnMemory(
+      Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
+                          .image_size = options.image_size,
+                          .training = false,
+                          .measure = pictures >= options.batch}),
+      "a lower train.evaluation_batch, or smaller pictures (train.evaluation_image_size)");
 }
 
 StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,

@@ -29,7 +29,8 @@ std::string DescriptionOf(const LayerScheme& scheme) {
   return scheme.sketch != nullptr ? scheme.sketch->Describe() : scheme.name;
 }
 
-Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) {
+Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes,
+                 const std::string& checkpoint) {
   bool fits = ways.size() == schemes.size();
   for (size_t i = 0; fits && i < ways.size(); ++i) {
     const LayerScheme& scheme = schemes[i];
@@ -50,7 +51,9 @@ Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes) 
     }
   }
   return fits ? OkStatus()
-              : DataLoss(fmt::format("'{}' in the checkpoint does not fit the network", kWaysKey));
+              : DataLoss(fmt::format("{}: '{}' does not fit the network: the checkpoint is damaged",
+                                     checkpoint.empty() ? "rank 0's checkpoint" : checkpoint,
+                                     kWaysKey));
 }
 
 // A checkpoint that was written after a rank was lost has the weights alone.
@@ -84,7 +87,7 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   RT_ASSIGN_OR_RETURN(begin, world->ShareText(std::move(begin)));
   const bool takes_over = begin.starts_with('+');
   made->ways_ = begin.substr(1);
-  RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes));
+  RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes, saved.path));
   made->Take(std::move(schemes), options, takes_over);
   if (!takes_over) return made;
   RT_RETURN_IF_ERROR(world->Run([&](Communicator* ranks) -> Status {
@@ -254,22 +257,24 @@ void GradientCompression::AddMetadata(std::map<std::string, std::string>* metada
   (*metadata)[kWaysKey] = fmt::format("{}:{}", world_->size(), ways_);
 }
 
-StatusOr<GradientCompression::Saved> GradientCompression::Read(const SafetensorsFile& checkpoint) {
-  Saved saved;
-  const auto found = checkpoint.metadata().find(kWaysKey);
-  if (found != checkpoint.metadata().end()) {
+StatusOr<GradientCompression::Saved> GradientCompression::Read(const Checkpoint& checkpoint) {
+  Saved saved{.path = checkpoint.path};
+  const std::map<std::string, std::string>& metadata = checkpoint.file.metadata();
+  const auto found = metadata.find(kWaysKey);
+  if (found != metadata.end()) {
     const std::string& text = found->second;
     const size_t colon = text.find(':');
     const char* const end = text.data() + std::min(colon, text.size());
     if (std::from_chars(text.data(), end, saved.world).ptr != end || colon == std::string::npos) {
       return DataLoss(
-          fmt::format("'{}' is '{}', which says no number of ranks: the checkpoint is "
-                      "damaged",
-                      kWaysKey, text));
+          fmt::format("{}: '{}' is '{}', which says no number of ranks: the checkpoint is damaged",
+                      checkpoint.path, kWaysKey, text));
     }
     saved.ways = text.substr(colon + 1);
   }
-  RT_ASSIGN_OR_RETURN(saved.state, CompressionState::Read(checkpoint));
+  auto state = CompressionState::Read(checkpoint.file);
+  RT_RETURN_IF_ERROR(state.status().Annotate(checkpoint.path));
+  saved.state = *std::move(state);
   return saved;
 }
 

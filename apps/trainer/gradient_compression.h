@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "apps/trainer/training_world.h"
+#include "core/checkpoint.h"
 #include "core/safetensors.h"
 #include "core/status.h"
 #include "dist/compression/compression_state.h"
@@ -31,6 +32,7 @@ class GradientCompression {
  public:
   // What a checkpoint had; empty for a run that begins. Rank 0's counts.
   struct Saved {
+    std::string path;  // of the checkpoint
     int world = 0;
     std::string ways;
     CompressionState state;
@@ -70,7 +72,7 @@ class GradientCompression {
   // They have been written: as much memory as all ranks have for them.
   void FreeGathered();
   void AddMetadata(std::map<std::string, std::string>* metadata) const;
-  static StatusOr<Saved> Read(const SafetensorsFile& checkpoint);
+  static StatusOr<Saved> Read(const Checkpoint& checkpoint);
 
   // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ..."
   const std::string& description() const { return description_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/memory_advice.h"
 #include "apps/stopwatch.h"
 #include "core/check.h"
 #include "core/parallel_for.h"
@@ -23,9 +24,13 @@ void AddTo(std::span<const float> from, std::span<float> to) {
 StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const Options& options) {
   RT_CHECK(options.parts >= 1 && options.batch % options.parts == 0,
            "the parts must divide the batch");
-  RT_ASSIGN_OR_RETURN(auto net, Net::Create(model, {.batch = options.batch / options.parts,
-                                                    .image_size = options.image_size,
-                                                    .training = true}));
+  RT_ASSIGN_OR_RETURN(auto net,
+                      AdviseOnMemory(Net::Create(model, {.batch = options.batch / options.parts,
+                                                         .image_size = options.image_size,
+                                                         .training = true}),
+                                     "a lower train.batch or --local-batch, a higher "
+                                     "train.accumulation, or smaller pictures (data.image_size, "
+                                     "train.phase)"));
   return std::unique_ptr<GradientPass>(new GradientPass(model, options, std::move(net)));
 }
 

@@ -23,6 +23,7 @@ inline constexpr char kAveragePrefix[] = "average.";
 // In the metadata:
 inline constexpr char kConfigKey[] = "config";                 // the effective config, as text
 inline constexpr char kFingerprintKey[] = "data_fingerprint";  // checkpoints: of the pictures
+inline constexpr char kPicturesKey[] = "pictures";             // checkpoints: how many, in words
 inline constexpr char kGlobalBatchKey[] = "global_batch";      // checkpoints: of all ranks
 
 // What a file says about itself.

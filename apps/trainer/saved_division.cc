@@ -45,7 +45,10 @@ StatusOr<std::vector<int64_t>> Numbers(const char* key, const std::string& text)
   std::vector<int64_t> numbers;
   for (const std::string& part : Split(text, ',')) {
     const auto number = PositiveNumber(part);
-    if (!number) return DataLoss(fmt::format("'{}' is '{}'", key, text));
+    if (!number) {
+      return DataLoss(fmt::format(
+          "'{}' is '{}', no list of positive numbers: the checkpoint is damaged", key, text));
+    }
     numbers.push_back(*number);
   }
   return numbers;
@@ -68,14 +71,16 @@ StatusOr<RankBatches> ReadDivision(const Checkpoint& checkpoint) {
     *numbers = *std::move(read);
   }
   if (std::ranges::any_of(saved.threads, [](int64_t t) { return t > kMostThreads; })) {
-    return DataLoss(
-        fmt::format("{}: a rank with more than {} threads", checkpoint.path, kMostThreads));
+    return DataLoss(fmt::format(
+        "{}: '{}' is '{}', but no rank has more than {} threads: the checkpoint is damaged",
+        checkpoint.path, kThreadsKey, text(kThreadsKey), kMostThreads));
   }
   saved.machines = Split(text(kMachinesKey), '\n');
   const int64_t sum = std::accumulate(saved.batches.begin(), saved.batches.end(), int64_t{0});
   if (saved.batches.empty() || sum == saved.global_batch) return saved;
-  return DataLoss(fmt::format("{}: the ranks' batches do not add up to {}", checkpoint.path,
-                              saved.global_batch));
+  return DataLoss(
+      fmt::format("{}: the ranks' batches {} do not add up to {}: the checkpoint is damaged",
+                  checkpoint.path, text(kBatchesKey), saved.global_batch));
 }
 
 void AddDivision(const RankBatches& division, std::map<std::string, std::string>* metadata) {

@@ -26,8 +26,8 @@ StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data
   const auto pictures = static_cast<int64_t>(data.split.train.size());
   if (pictures >= global_batch) return pictures / global_batch;
   return InvalidArgument(
-      fmt::format("{} pictures to train on are fewer than one batch of {} over all ranks; set "
-                  "train.batch lower",
+      fmt::format("{} pictures to train on are fewer than one batch of {} over all ranks; take a "
+                  "lower train.batch or --local-batch, or fewer ranks",
                   pictures, global_batch));
 }
 
@@ -98,22 +98,26 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
   const auto text = metadata.find(kConfigKey), fingerprint = metadata.find(kFingerprintKey);
   if (text == metadata.end() || fingerprint == metadata.end()) {
     return FailedPrecondition(
-        fmt::format("{}: this is a trained network, not a run's checkpoint", checkpoint.path));
+        fmt::format("{}: this is no checkpoint of a run; resume from the run's folder, or from a "
+                    "step-*.safetensors in its checkpoints/",
+                    checkpoint.path));
   }
   RT_RETURN_IF_ERROR(ParseTextConfig(text->second, checkpoint.path, &saved, nullptr));
   RT_RETURN_IF_ERROR(CheckResumable(saved, config_).Annotate(checkpoint.path));
   if (fingerprint->second != fmt::format("{:016x}", data_->fingerprint)) {
+    const auto counts = metadata.find(kPicturesKey);
     return FailedPrecondition(fmt::format(
-        "{}: the pictures or their split are not those that the run began with", checkpoint.path));
+        "{}: the pictures or their split are not those that the run began with ({}; "
+        "now {}); give it the same --data and data.split, or begin a run in another "
+        "--output",
+        checkpoint.path, counts != metadata.end() ? counts->second : "no count of them is kept",
+        data_->Counts()));
   }
   RT_ASSIGN_OR_RETURN(const RankBatches division, ReadDivision(checkpoint));
-  const int64_t batch = division.global_batch;
-  if (batch != 0 && batch != division_.own.global_batch) {
-    return FailedPrecondition(fmt::format("{}: the run began with batches of {} pictures, not {}",
-                                          checkpoint.path, batch, division_.own.global_batch));
-  }
+  RT_RETURN_IF_ERROR(CheckGlobalBatch(division.global_batch, division_.own.global_batch)
+                         .Annotate(checkpoint.path));
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
-  RT_ASSIGN_OR_RETURN(saved_compression_, GradientCompression::Read(checkpoint.file));
+  RT_ASSIGN_OR_RETURN(saved_compression_, GradientCompression::Read(checkpoint));
   saved_step_ = step();
   return OkStatus();
 }

@@ -140,6 +140,7 @@ std::map<std::string, std::string> Trainer::Metadata() const {
   if (compression_ != nullptr) compression_->AddMetadata(&metadata);
   AddDivision(division_.all, &metadata);
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
+  metadata[kPicturesKey] = data_->Counts();
   return metadata;
 }
 

@@ -98,6 +98,11 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
   return data;
 }
 
+std::string TrainingData::Counts() const {
+  return fmt::format("{} to train on, {} to validate, {} left out", split.train.size(),
+                     split.validation.size(), bad.size());
+}
+
 std::string BadPicturesCsv(const std::vector<BadPicture>& bad) {
   std::string csv = "key,reason\n";
   for (const BadPicture& picture : bad) {

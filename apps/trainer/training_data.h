@@ -34,6 +34,9 @@ struct TrainingData {
   // The same for a data set that is at hand.
   static StatusOr<TrainingData> Prepare(std::unique_ptr<Dataset> dataset, const DataConfig& config,
                                         TrainingWorld* world = nullptr);
+
+  // "22480 to train on, 2498 to validate, 22 left out"
+  std::string Counts() const;
 };
 
 // "key,reason" with a heading; quotes where needed (RFC 4180).

@@ -21,6 +21,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 using Batches = std::vector<int64_t>;
 using Speeds = std::vector<double>;
 
@@ -218,8 +219,10 @@ TEST(BatchDivision, ComesBackFromACheckpoint) {
   for (const char* damaged :
        {"43,22", "43", "43,x", "43,-21", "0,64", ",", "99999999999999999999"}) {
     metadata["local_batches"] = damaged;
-    EXPECT_EQ(ReadDivision(WithMetadata(path, metadata)).status().code(), StatusCode::kDataLoss)
-        << damaged;
+    const Status status = ReadDivision(WithMetadata(path, metadata)).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << damaged;
+    EXPECT_THAT(status.message(),
+                AllOf(StartsWith(path), HasSubstr(damaged), HasSubstr("is damaged")));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "apps/stop_signal.h"
+#include "apps/trainer/gradient_pass.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -47,6 +48,22 @@ TEST_F(EvaluationTest, TheBatchChangesNothing) {
                 testing::Pointwise(testing::FloatNear(1e-5F), whole.values))
         << batch;
   }
+}
+
+// A terabyte of pictures alone. Nothing is computed before that is noticed.
+TEST_F(EvaluationTest, WhatDoesNotFitIntoMemorySaysWhatToLower) {
+  constexpr int64_t kBatch = 65536, kSize = 1024;
+  const Status evaluation =
+      CreateEvaluationNet(model_.get(), kBatch - 1, {.batch = kBatch, .image_size = kSize})
+          .status();
+  EXPECT_EQ(evaluation.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(evaluation.message(),
+              testing::AllOf(testing::HasSubstr("a batch of 65535 pictures of 1024x1024 needs"),
+                             testing::HasSubstr("; take a lower train.evaluation_batch")));
+  const Status training =
+      GradientPass::Create(model_.get(), {.batch = kBatch, .image_size = kSize}).status();
+  EXPECT_EQ(training.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(training.message(), testing::HasSubstr("; take a lower train.batch"));
 }
 
 TEST_F(EvaluationTest, FlippedIsTheMeanOfBothViews) {

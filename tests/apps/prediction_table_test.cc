@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "apps/csv.h"
@@ -13,6 +14,7 @@
 namespace ringtail {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class PredictionTableTest : public testing::Test {
@@ -45,7 +47,8 @@ TEST_F(PredictionTableTest, SubmissionIsSortedByNumber) {
 
 TEST_F(PredictionTableTest, SubmissionNeedsNumbersThatDiffer) {
   Open({"1.jpg", "1.png"});
-  EXPECT_THAT(SubmissionCsv(*dataset_, logits_).status().message(), HasSubstr("occurs twice"));
+  EXPECT_THAT(SubmissionCsv(*dataset_, logits_).status().message(),
+              AllOf(HasSubstr("1.jpg' and "), HasSubstr("1.png' have the same number")));
   std::ofstream(folder_.File("cat.jpg")) << "x";
   Open({"1.jpg", "1.png", "cat.jpg"});
   EXPECT_EQ(SubmissionCsv(*dataset_, logits_).status().code(), StatusCode::kInvalidArgument);
@@ -68,7 +71,10 @@ TEST_F(PredictionTableTest, TableAndCsv) {
 TEST(PictureFilesTest, WhatDoesNotExistIsNamed) {
   const TempDir folder;
   EXPECT_THAT(OpenPictureFiles({folder.File("no.jpg")}, 1).status().message(), HasSubstr("no.jpg"));
-  EXPECT_EQ(OpenPictureFiles({folder.path()}, 1).status().code(), StatusCode::kNotFound);
+  std::filesystem::create_directories(folder.File("other"));
+  const Status none = OpenPictureFiles({folder.path(), folder.File("other")}, 1).status();
+  EXPECT_EQ(none.code(), StatusCode::kNotFound);
+  EXPECT_THAT(none.message(), HasSubstr("'" + folder.path() + "', '" + folder.File("other") + "'"));
 }
 
 TEST(CsvTest, QuotesOnlyWhatNeedsIt) {

@@ -112,6 +112,8 @@ TEST(TrainerTest, AnotherConfigOrOtherPicturesAreRefused) {
   other.config.mutable_data()->set_path(fewer.path());
   const auto other_pictures = TrainTiny(other, folder.path(), true);
   EXPECT_THAT(other_pictures.status().message(), HasSubstr("the pictures or their split are not"));
+  EXPECT_THAT(other_pictures.status().message(),
+              HasSubstr("(40 to train on, 8 to validate, 0 left out; now "));
 }
 
 TEST(TrainerTest, StopsAtTheAccuracyThatWasAskedFor) {
