@@ -14,16 +14,24 @@ namespace {
 
 constexpr int64_t kUnknownChannels = -1;
 constexpr int kMaxNesting = 8;  // of repeat inside repeat
+constexpr size_t kMaxNameLength = 200;
 
 bool IsValidName(std::string_view name) {
-  constexpr size_t kMaxLength = 200;
-  if (name.empty() || name.size() > kMaxLength || name == kImages) return false;
+  if (name.empty() || name.size() > kMaxNameLength || name == kImages) return false;
   for (const char c : name) {
     const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                     c == '_' || c == '.' || c == '/' || c == '-';
     if (!ok) return false;
   }
   return true;
+}
+
+Status CheckName(const char* what, const std::string& name) {
+  if (IsValidName(name)) return OkStatus();
+  return InvalidArgument(
+      fmt::format("{} is '{}'; it must be 1 to {} letters, digits, '_', '.', '/' or '-', and not "
+                  "'{}'",
+                  what, name, kMaxNameLength, kImages));
 }
 
 // Walks the config from top to bottom. Knows every name so far, its number of channels, and, inside
@@ -37,12 +45,7 @@ class Expander {
   Status Add(const LayerConfig& layer, const std::string& prefix, const std::string& origin,
              int depth) {
     origin_ = origin;
-    if (!IsValidName(layer.name())) {
-      return InvalidArgument(
-          fmt::format("the layer's name is '{}'; it must be letters, digits, '_', '.', '/' or '-', "
-                      "and not 'images'",
-                      layer.name()));
-    }
+    RT_RETURN_IF_ERROR(CheckName("the layer's name", layer.name()));
     LayerConfig copy = layer;
     copy.set_name(prefix + layer.name());
     RT_RETURN_IF_ERROR(
@@ -126,6 +129,10 @@ class Expander {
 
   Status AddStage(const LayerConfig& stage, const std::string& origin) {
     if (stage.input_size() != 1) return InvalidArgument("a stage reads exactly one input");
+    const InvertedResidualStageConfig& inverted = stage.inverted_residual_stage();
+    if (inverted.has_block_name()) {
+      RT_RETURN_IF_ERROR(CheckName("block_name", inverted.block_name()));
+    }
     const int64_t channels = channels_.at(stage.input(0));
     if (channels == kUnknownChannels) {
       return InvalidArgument("a stage cannot follow a flatten; it needs pictures");

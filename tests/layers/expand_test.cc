@@ -1,5 +1,6 @@
 #include "layers/expand.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -93,6 +94,20 @@ TEST(ExpandTest, ErrorsSayWhichLayerOfTheConfig) {
   EXPECT_THAT(layers.status().message(),
               testing::HasSubstr("layer 'b': input 'conv' is no layer above"));
   EXPECT_THAT(layers.status().message(), testing::HasSubstr("did you mean 'conv1'?"));
+}
+
+TEST(ExpandTest, NamesOfBlocksAreLikeThoseOfLayers) {
+  for (const char* name : {"a b", "", "images"}) {
+    NetConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        fmt::format(
+            R"(layer {{ name: "a" inverted_residual_stage {{ channels: 4 block_name: "{}" }} }})",
+            name),
+        &config));
+    std::string origin;
+    EXPECT_THAT(ExpandLayers(config, &origin).status().message(),
+                testing::HasSubstr(fmt::format("block_name is '{}'; it must be 1 to 200", name)));
+  }
 }
 
 TEST(ExpandTest, TheRepeatsOwnInputIsNobodysName) {
