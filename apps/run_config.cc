@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "apps/config_check.h"
 #include "apps/default_config.h"
-#include "apps/train_config_check.h"
-#include "data/validate.h"
+#include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "optim/optimizer.h"

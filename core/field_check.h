@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/status.h"
 #include "core/text_config.h"
@@ -17,21 +18,40 @@ namespace ringtail {
 
 class FieldCheck {
  public:
+  // A field's value. Of a float field it is written with the digits of a float: 0.1, not 0.100000001.
+  class Number {
+   public:
+    template <typename T>
+    Number(T value)  // NOLINT(google-explicit-constructor)
+        : value_(static_cast<double>(value)), is_float_(std::is_same_v<T, float>) {}
+    double value() const { return value_; }
+    std::string Text() const;
+
+   private:
+    double value_;
+    bool is_float_;
+  };
+
   // `source` may be null: the path then stands in the message. `path`: the message that holds the
-  // fields, "optim.sgd".
+  // fields, "optim.sgd"; "": the whole config.
   FieldCheck(const ConfigSource* source, std::string path)
       : source_(source), path_(std::move(path)) {}
+  // Of the message in `field`.
+  FieldCheck Within(std::string_view field) const { return {source_, PathOf(field)}; }
 
-  Status Positive(std::string_view field, double value) const;
-  Status NotNegative(std::string_view field, double value) const;
-  Status Fraction(std::string_view field, double value) const;          // 0 .. 1
-  Status FractionBelowOne(std::string_view field, double value) const;  // 0 .. <1
-  Status PositiveFraction(std::string_view field, double value) const;  // >0 .. 1
-  Status Between(std::string_view field, double value, double least, double most) const;
+  Status Positive(std::string_view field, Number value) const;
+  Status NotNegative(std::string_view field, Number value) const;
+  Status Fraction(std::string_view field, Number value) const;          // 0 .. 1
+  Status FractionBelowOne(std::string_view field, Number value) const;  // 0 .. <1
+  Status PositiveFraction(std::string_view field, Number value) const;  // >0 .. 1
+  Status Between(std::string_view field, Number value, double least, double most) const;
+  Status PositiveUpTo(std::string_view field, Number value, double most) const;
+  Status AtLeast(std::string_view field, Number value, double least) const;
   Status Error(std::string_view field, const std::string& message) const;
 
  private:
-  Status Require(bool in_range, std::string_view field, double value, std::string_view range) const;
+  std::string PathOf(std::string_view field) const;
+  Status Require(bool in_range, std::string_view field, Number value, std::string_view range) const;
   const ConfigSource* source_;
   std::string path_;
 };

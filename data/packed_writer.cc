@@ -43,11 +43,11 @@ Status WriteIndexAndFooter(const FileDescriptor& file, const PackedIndex& index)
 Status CheckOptions(const PackedFileOptions& options) {
   if (options.short_side < 0) {
     return InvalidArgument(fmt::format(
-        "short_side is {}, allowed is 0 (as they are) and more pixels", options.short_side));
+        "short_side is {}; it must be 0 (as they are) or more pixels", options.short_side));
   }
   if (options.jpeg_quality < 1 || options.jpeg_quality > 100) {
     return InvalidArgument(
-        fmt::format("jpeg_quality is {}, allowed is 1 .. 100", options.jpeg_quality));
+        fmt::format("jpeg_quality is {}; it must be from 1 to 100", options.jpeg_quality));
   }
   return OkStatus();
 }

@@ -120,8 +120,8 @@ StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample
   }
   const double fraction = config.validation_fraction();
   if (!(fraction >= 0 && fraction < 1)) {
-    return InvalidArgument(
-        fmt::format("split.validation_fraction is {}, allowed is 0 <= fraction < 1", fraction));
+    return InvalidArgument(fmt::format(
+        "split.validation_fraction is {}; it must be at least 0 and less than 1", fraction));
   }
   Split split = SplitByFraction(fraction, config.seed(), samples);
   if (fraction > 0 && split.validation.empty()) {

@@ -170,7 +170,8 @@ TEST(SplitTest, NothingLeftIsAnError) {
   EXPECT_THAT(ErrorOf(Fraction(0.1), KaggleSamples(2, 2)), HasSubstr("none for validation"));
   EXPECT_THAT(ErrorOf(Fraction(0.9), KaggleSamples(1, 1)), HasSubstr("none for training"));
   for (const double fraction : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THAT(ErrorOf(Fraction(fraction), KaggleSamples(9, 9)), HasSubstr("0 <= fraction < 1"));
+    EXPECT_THAT(ErrorOf(Fraction(fraction), KaggleSamples(9, 9)),
+                HasSubstr("it must be at least 0 and less than 1"));
   }
 }
 

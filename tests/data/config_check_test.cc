@@ -1,6 +1,6 @@
 // Every field of data.proto: the defaults and the ends of each range are allowed,
 // one step beyond is not.
-#include "data/validate.h"
+#include "data/config_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@ struct Case {
   const char* error;  // what the message must hold; "": allowed
 };
 
-class ValidateTest : public testing::TestWithParam<Case> {};
+class DataConfigCheckTest : public testing::TestWithParam<Case> {};
 
-TEST_P(ValidateTest, AllowsOrExplains) {
+TEST_P(DataConfigCheckTest, AllowsOrExplains) {
   DataConfig config;
   ASSERT_TRUE(ParseTextConfig(GetParam().text, "data.textproto", &config, nullptr).ok());
   const Status status = ValidateDataConfig(config, nullptr, "data");
@@ -34,51 +34,56 @@ TEST_P(ValidateTest, AllowsOrExplains) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Fields, ValidateTest,
+    Fields, DataConfigCheckTest,
     testing::ValuesIn<Case>({
         {"", ""},
         {"image_size: 8", ""},
         {"image_size: 1024", ""},
-        {"image_size: 7", "data.image_size is 7, allowed is 8 .. 1024"},
+        {"image_size: 7", "data.image_size: image_size is 7; it must be from 8 to 1024"},
         {"image_size: 1025", "data.image_size"},
         {"split { validation_fraction: 0 }", ""},
-        {"split { validation_fraction: 1 }", "data.split.validation_fraction is 1"},
+        {"split { validation_fraction: 1 }",
+         "data.split.validation_fraction: validation_fraction is 1"},
         {"split { validation_fraction: -0.1 }", "data.split.validation_fraction"},
-        {"split { validation_fraction: nan }", "data.split.validation_fraction is nan"},
+        {"split { validation_fraction: nan }",
+         "data.split.validation_fraction: validation_fraction is nan"},
         {"split { train { first: 0 last: 1 } validation { first: 2 last: 2 } }", ""},
-        {"split { train { first: 0 last: 1 } }", "data.split.train is wrong"},
-        {"split { validation { first: 0 last: 1 } }", "data.split.validation is wrong"},
+        {"split { train { first: 0 last: 1 } }", "data.split.train: split.train"},
+        {"split { validation { first: 0 last: 1 } }", "data.split.validation: split.validation"},
         {"split { train { first: 0 last: 1 } validation { first: 1 last: 2 } }", "overlap"},
         {"split { train { first: 0 last: 1 } validation { first: 3 last: 2 } }", "not a range"},
         {"augment { min_area: 1 max_area: 1 }", ""},
-        {"augment { min_area: 0 }", "data.augment.min_area is 0"},
-        {"augment { min_area: nan }", "data.augment.min_area is nan"},
+        {"augment { min_area: 0 }", "data.augment.min_area: min_area is 0"},
+        {"augment { min_area: nan }", "data.augment.min_area: min_area is nan"},
         {"augment { max_area: 1.01 }", "data.augment.max_area"},
-        {"augment { min_area: 0.5 max_area: 0.4 }", "above augment.max_area"},
+        {"augment { min_area: 0.5 max_area: 0.4 }",
+         "min_area is 0.5; it must be at most max_area, which is 0.4"},
         {"augment { min_aspect: 0.1 max_aspect: 10 }", ""},
         {"augment { min_aspect: 0.09 }", "data.augment.min_aspect"},
         {"augment { max_aspect: 10.1 }", "data.augment.max_aspect"},
-        {"augment { min_aspect: 2 max_aspect: 1 }", "above augment.max_aspect"},
+        {"augment { min_aspect: 2 max_aspect: 1 }",
+         "min_aspect is 2; it must be at most max_aspect, which is 1"},
         {"augment { flip_probability: 1 brightness: 1 contrast: 1 saturation: 1 }", ""},
         {"augment { flip_probability: 1.1 }", "data.augment.flip_probability"},
         {"augment { flip_probability: -0.1 }", "data.augment.flip_probability"},
         {"augment { brightness: 1.1 }", "data.augment.brightness"},
         {"augment { contrast: -1 }", "data.augment.contrast"},
-        {"augment { saturation: inf }", "data.augment.saturation is inf"},
+        {"augment { saturation: inf }", "data.augment.saturation: saturation is inf"},
         {"evaluation { crop_fraction: 1 }", ""},
         {"evaluation { crop_fraction: 0 }", "data.evaluation.crop_fraction"},
         {"evaluation { crop_fraction: 1.1 }", "data.evaluation.crop_fraction"},
         {"mean: [0, 128, 255] std: [1, 0.001, 1000]", ""},
-        {"mean: [1, 2]", "data.mean has 2 values"},
-        {"std: [1, 2, 3, 4]", "data.std has 4 values"},
-        {"mean: [0, 0, 256]", "data.mean[2] is 256"},
-        {"std: [1, 0, 1]", "data.std[1] is 0"},
-        {"std: [nan, 1, 1]", "data.std[0] is nan"},
+        {"mean: [1, 2]", "data.mean: mean has 2 values"},
+        {"std: [1, 2, 3, 4]", "data.std: std has 4 values"},
+        {"mean: [0, 0, 256]", "data.mean[2]: mean[2] is 256"},
+        {"std: [1, 0, 1]", "data.std[1]: std[1] is 0"},
+        {"std: [nan, 1, 1]", "data.std[0]: std[0] is nan"},
         {"workers: 0", ""},
         {"workers: -1", "data.workers"},
         {"workers: 1025", "data.workers"},
         {"prefetch_batches: 2", ""},
-        {"prefetch_batches: 1", "data.prefetch_batches is 1, allowed is 2 .. 64"},
+        {"prefetch_batches: 1",
+         "data.prefetch_batches: prefetch_batches is 1; it must be from 2 to 64"},
         {"prefetch_batches: 65", "data.prefetch_batches"},
         {"cache_mib: 0", ""},
         {"cache_mib: -1", "data.cache_mib"},
@@ -91,15 +96,15 @@ INSTANTIATE_TEST_SUITE_P(
         {"bad_pictures { max_file_mib: 2048 }", "data.bad_pictures.max_file_mib"},
     }));
 
-TEST(ValidateWithSourceTest, PointsAtThePlace) {
+TEST(DataConfigCheckWithSourceTest, PointsAtThePlace) {
   DataConfig config;
   ConfigSource source;
   const char* text = "image_size: 64\naugment {\n  min_area: 2\n}\n";
   ASSERT_TRUE(ParseTextConfig(text, "pets.textproto", &config, &source).ok());
   const Status status = ValidateDataConfig(config, &source, "");
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(),
-              AllOf(StartsWith("pets.textproto:3:"), HasSubstr("augment.min_area is 2")));
+  EXPECT_THAT(status.message(), AllOf(StartsWith("pets.textproto:3:"),
+                                      HasSubstr("min_area is 2; it must be greater than 0")));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Ranges of every field of data.proto, in one place.
-#ifndef RINGTAIL_DATA_VALIDATE_H_
-#define RINGTAIL_DATA_VALIDATE_H_
+#ifndef RINGTAIL_DATA_CONFIG_CHECK_H_
+#define RINGTAIL_DATA_CONFIG_CHECK_H_
 
-#include <string_view>
+#include <string>
 
 #include "core/status.h"
 #include "core/text_config.h"
@@ -15,8 +15,8 @@ namespace ringtail {
 // stands in what the source parsed ("data"). Looks at no file: whether data.path exists,
 // Dataset::Open finds out. Thread-safety: a pure function.
 Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
-                          std::string_view path);
+                          const std::string& path);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_VALIDATE_H_
+#endif  // RINGTAIL_DATA_CONFIG_CHECK_H_
