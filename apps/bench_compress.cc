@@ -6,10 +6,12 @@
 #include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/bench_compress/exchange.h"
 #include "apps/bench_compress/tensor_set.h"
 #include "core/kernel_isa.h"
+#include "core/median.h"
 #include "dist/compression/codecs.h"
 
 namespace ringtail {
@@ -33,8 +35,7 @@ double MedianSeconds(double at_least, const std::function<void()>& round) {
     times.push_back(ProcessorSeconds() - start);
     spent += times.back();
   }
-  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-  return times[times.size() / 2];
+  return Median(std::move(times));
 }
 
 std::vector<std::string> AllNames() {

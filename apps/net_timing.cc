@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "apps/median.h"
 #include "apps/memory_advice.h"
 #include "apps/random_batch.h"
 #include "apps/stopwatch.h"
+#include "core/median.h"
 #include "core/memory_limit.h"
 #include "layers/net.h"
 #include "optim/optimizer.h"

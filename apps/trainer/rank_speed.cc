@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "apps/median.h"
 #include "apps/random_batch.h"
 #include "apps/stopwatch.h"
 #include "apps/trainer/gradient_pass.h"
 #include "apps/trainer/set_up_in_turn.h"
+#include "core/median.h"
 
 namespace ringtail {
 namespace {

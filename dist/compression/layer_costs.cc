@@ -1,12 +1,13 @@
 #include "dist/compression/layer_costs.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
+#include "core/median.h"
 #include "core/random.h"
 #include "dist/compression/error_feedback.h"
 #include "dist/compression/payload_exchange.h"
@@ -20,14 +21,13 @@ constexpr int kRuns = 3;
 template <typename Function>
 double MedianSeconds(const Function& run) {
   run();  // memory and tables are touched for the first time
-  std::array<double, kRuns> seconds{};
+  std::vector<double> seconds(kRuns);
   for (double& s : seconds) {
     const auto start = std::chrono::steady_clock::now();
     run();
     s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  std::ranges::sort(seconds);
-  return seconds[kRuns / 2];
+  return Median(std::move(seconds));
 }
 
 std::vector<float> NormalNumbers(int64_t count) {

@@ -41,6 +41,8 @@ struct Ahead {
   }
 };
 
+// Not those of other headers: the linker keeps one copy of a function for all, and it could be the
+// one that was compiled for a newer processor here.
 static inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }

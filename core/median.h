@@ -1,6 +1,6 @@
 // The median of measured times: one that was disturbed does not count.
-#ifndef RINGTAIL_APPS_MEDIAN_H_
-#define RINGTAIL_APPS_MEDIAN_H_
+#ifndef RINGTAIL_CORE_MEDIAN_H_
+#define RINGTAIL_CORE_MEDIAN_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -18,4 +18,4 @@ inline double Median(std::vector<double> values) {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_MEDIAN_H_
+#endif  // RINGTAIL_CORE_MEDIAN_H_
