@@ -1,27 +1,23 @@
 // dogs_vs_cats train: a run from its first step, or from a checkpoint, to its end.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
+#include "apps/commands/introduction.h"
+#include "apps/commands/resume.h"
 #include "apps/commands/world_flags.h"
 #include "apps/exit_code.h"
 #include "apps/progress_display.h"
 #include "apps/stop_signal.h"
-#include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
-#include "apps/version.h"
 #include "apps/world_session.h"
 #include "core/logging.h"
-#include "layers/net.h"
-#include "optim/batch_growth.h"
-#include "optim/schedule.h"
+#include "data/folder_listing.h"
 
 namespace ringtail {
 namespace {
@@ -29,120 +25,10 @@ namespace {
 struct TrainFlags {
   ConfigFlags config;
   WorldFlags world;
-  std::string data, output, resume_from;
+  ResumeFlags run;
+  std::string data;
   std::optional<double> until_accuracy;
-  bool resume = false;
 };
-
-bool IsFolder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
-// --resume without --output goes on in the run it names, by its folder or one of its checkpoints; a
-// new run is called after its config.
-std::string OutputFolder(const TrainFlags& flags) {
-  if (!flags.output.empty()) return flags.output;
-  if (IsFolder(flags.resume_from)) return flags.resume_from;
-  const std::filesystem::path folder = std::filesystem::path(flags.resume_from).parent_path();
-  if (folder.filename() == kCheckpointFolder) {
-    return folder.has_parent_path() ? folder.parent_path().string() : ".";
-  }
-  const std::string name = std::filesystem::path(flags.config.config).stem().string();
-  return "runs/" + (name.empty() ? "dogs_vs_cats" : name);
-}
-
-// The checkpoint to go on from: none for a new run, and for --resume where none was written yet, so
-// that a scheduler can start and restart a job with one command.
-StatusOr<std::optional<Checkpoint>> FindCheckpoint(const TrainFlags& flags,
-                                                   const std::string& output) {
-  if (!flags.resume) return std::optional<Checkpoint>();
-  const bool named = !flags.resume_from.empty();
-  auto checkpoint = named && !IsFolder(flags.resume_from)
-                        ? LoadCheckpoint(flags.resume_from)
-                        : LoadNewestCheckpoint(named ? flags.resume_from : output);
-  if (checkpoint.ok()) return std::optional<Checkpoint>(*std::move(checkpoint));
-  if (named || checkpoint.status().code() != StatusCode::kNotFound) return checkpoint.status();
-  LogInfo(fmt::format("no checkpoint in {} yet: the run begins", output));
-  return std::optional<Checkpoint>();
-}
-
-// --config; else, when resuming, the config of the run; else the one that is built in.
-StatusOr<LoadedConfig> LoadConfig(const TrainFlags& flags,
-                                  const std::optional<Checkpoint>& checkpoint) {
-  if (!flags.config.config.empty() || !checkpoint) {
-    return LoadRunConfig(flags.config.config, flags.config.set);
-  }
-  const auto text = checkpoint->file.metadata().find(kConfigKey);
-  if (text == checkpoint->file.metadata().end()) {
-    return DataLoss(checkpoint->path + ": the config is missing; this is no checkpoint of `train`");
-  }
-  return ParseRunConfig(text->second, checkpoint->path, flags.config.set);
-}
-
-bool IsIn(const std::string& file, const std::string& folder) {
-  std::error_code ignored;
-  return std::filesystem::equivalent(std::filesystem::path(file).parent_path(), folder, ignored);
-}
-
-// Another run is never written over: neither by a new one nor by one that goes on from elsewhere.
-Status CheckOutput(const TrainFlags& flags, const std::optional<Checkpoint>& checkpoint,
-                   const RunDirectory& directory) {
-  if (!directory.HasCheckpoints()) return OkStatus();
-  const std::string checkpoints = directory.path() + "/" + kCheckpointFolder;
-  if (checkpoint && IsIn(checkpoint->path, checkpoints)) return OkStatus();
-  if (checkpoint) {
-    return FailedPrecondition(fmt::format("{} holds another run than {}; give another --output",
-                                          directory.path(), checkpoint->path));
-  }
-  if (flags.resume) return OkStatus();
-  return FailedPrecondition(
-      fmt::format("{} holds a run already; go on with it by --resume, or give another --output",
-                  directory.path()));
-}
-
-// FLOPs of one picture, forward and backward, at the size that training begins with.
-StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
-  RT_ASSIGN_OR_RETURN(const auto net,
-                      Net::Create(model, {.batch = 1,
-                                          .image_size = TrainingImageSizes(loaded.config).front(),
-                                          .training = false,  // takes no memory for gradients
-                                          .measure = false}));
-  double flops = 0;
-  for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
-  return flops;
-}
-
-Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
-                         const TrainingData& data, const Trainer& trainer,
-                         const WorldSession& session) {
-  constexpr double kMega = 1e6;
-  Model* model = trainer.state().model();
-  RT_ASSIGN_OR_RETURN(const double flops, FlopsPerPicture(loaded, model));
-  fmt::print("{}; {}\n", VersionLine(), threads);
-  if (!session.world().alone()) {
-    fmt::print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
-               trainer.division().own.global_batch);
-  }
-  fmt::print("{}; {}\n", data.dataset->Describe(), data.Counts());
-  fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
-             loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
-             TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
-             DescribeSchedule(trainer.optim().config), trainer.plan().total_steps());
-  if (!trainer.division().summary.empty()) fmt::print("{}\n", trainer.division().summary);
-  if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
-  for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
-  const TrainingPlan& plan = trainer.plan();
-  const GrowthReport growth =
-      ReportGrowth(trainer.optim().config, plan.growth_run(), plan.stages(), plan.total_steps());
-  if (!growth.summary.empty()) fmt::print("{}\n", growth.summary);
-  for (const std::string& warning : growth.warnings) LogWarning(warning);
-  for (const BadPicture& bad : data.bad) {
-    LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
-  }
-  std::fflush(stdout);
-  return OkStatus();
-}
 
 // As many threads as the run began with on this rank, unless told otherwise: sums that are divided
 // otherwise round otherwise. In another world, as many as rank 0 had.
@@ -204,7 +90,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
   const RunConfig& config = run->loaded.config;
   if (world->leads()) {
     RT_ASSIGN_OR_RETURN(run->directory, RunDirectory::Open(run->output));
-    RT_RETURN_IF_ERROR(CheckOutput(flags, run->checkpoint, *run->directory));
+    RT_RETURN_IF_ERROR(CheckOutput(flags.run, run->checkpoint, *run->directory));
   }
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config.data(), world));
   BatchRequest batch{.local = flags.world.local_batch, .by_speed = flags.world.balance};
@@ -243,13 +129,13 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   RT_ASSIGN_OR_RETURN(const RankIdentity identity,
                       DetectRank(flags.world.rank, ProcessEnvironment));
   Run run;
-  run.output = OutputFolder(flags);
-  auto checkpoint = FindCheckpoint(flags, run.output);
+  run.output = OutputFolder(flags.run, flags.config.config);
+  auto checkpoint = FindCheckpoint(flags.run, run.output);
   const bool leads = identity.rank == 0;
   if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
   // The others need of it no more than the config, if they reach it.
   if (checkpoint.ok()) run.checkpoint = *std::move(checkpoint);
-  RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags, run.checkpoint));
+  RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags.config, run.checkpoint));
   if (run.loaded.config.data().path().empty()) {
     return InvalidArgument("no pictures are named; give --data DIR or set data.path");
   }
@@ -289,10 +175,10 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       ->type_name("FILE");
   verb->add_option("--data", flags->data, "Folder, list file or packed file with the pictures")
       ->type_name("PATH");
-  verb->add_option("--output", flags->output, "Folder of the run (default: runs/<config>)")
+  verb->add_option("--output", flags->run.output, "Folder of the run (default: runs/<config>)")
       ->type_name("DIR");
   CLI::Option* resume =
-      verb->add_option("--resume", flags->resume_from,
+      verb->add_option("--resume", flags->run.from,
                        "Go on from a checkpoint or run folder (default: the newest in --output)")
           ->type_name("[PATH]")
           ->expected(0, 1);
@@ -301,7 +187,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "train.until_accuracy; 0: train to the end)")
       ->check(CLI::Range(0.0, 1.0));
   verb->callback([flags, resume, chosen] {
-    flags->resume = resume->count() > 0;
+    flags->run.resume = resume->count() > 0;
     *chosen = [flags] { return RunTrain(*flags); };
   });
 }

@@ -1,0 +1,61 @@
+#include "apps/commands/introduction.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "apps/version.h"
+#include "core/logging.h"
+#include "layers/net.h"
+#include "optim/batch_growth.h"
+#include "optim/schedule.h"
+
+namespace ringtail {
+namespace {
+
+// FLOPs of one picture, forward and backward, at the size that training begins with.
+StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      Net::Create(model, {.batch = 1,
+                                          .image_size = TrainingImageSizes(loaded.config).front(),
+                                          .training = false,  // takes no memory for gradients
+                                          .measure = false}));
+  double flops = 0;
+  for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
+  return flops;
+}
+
+}  // namespace
+
+Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
+                         const TrainingData& data, const Trainer& trainer,
+                         const WorldSession& session) {
+  constexpr double kMega = 1e6;
+  Model* model = trainer.state().model();
+  RT_ASSIGN_OR_RETURN(const double flops, FlopsPerPicture(loaded, model));
+  fmt::print("{}; {}\n", VersionLine(), threads);
+  if (!session.world().alone()) {
+    fmt::print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
+               trainer.division().own.global_batch);
+  }
+  fmt::print("{}; {}\n", data.dataset->Describe(), data.Counts());
+  fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
+             loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
+             TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
+             DescribeSchedule(trainer.optim().config), trainer.plan().total_steps());
+  if (!trainer.division().summary.empty()) fmt::print("{}\n", trainer.division().summary);
+  if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
+  for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
+  const TrainingPlan& plan = trainer.plan();
+  const GrowthReport growth =
+      ReportGrowth(trainer.optim().config, plan.growth_run(), plan.stages(), plan.total_steps());
+  if (!growth.summary.empty()) fmt::print("{}\n", growth.summary);
+  for (const std::string& warning : growth.warnings) LogWarning(warning);
+  for (const BadPicture& bad : data.bad) {
+    LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
+  }
+  std::fflush(stdout);
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,41 @@
+// Where the folder of a run is, and which checkpoint it goes on from: --output, --resume, --config.
+#ifndef RINGTAIL_APPS_COMMANDS_RESUME_H_
+#define RINGTAIL_APPS_COMMANDS_RESUME_H_
+
+#include <optional>
+#include <string>
+
+#include "apps/commands/config_flags.h"
+#include "apps/run_config.h"
+#include "apps/trainer/run_directory.h"
+#include "core/checkpoint.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+struct ResumeFlags {
+  std::string output;   // empty: OutputFolder finds one
+  bool resume = false;  // --resume was given,
+  std::string from;     // with this; empty: the newest in the output folder
+};
+
+// --resume without --output goes on in the run it names, by its folder or one of its checkpoints; a
+// new run is called after its `config` (a path; empty: the one that is built in).
+std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
+
+// The checkpoint to go on from: none for a new run, and for --resume where none was written yet, so
+// that a scheduler can start and restart a job with one command.
+StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
+                                                   const std::string& output);
+
+// --config; else, when resuming, the config of the run; else the one that is built in.
+StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,
+                                  const std::optional<Checkpoint>& checkpoint);
+
+// Another run is never written over: neither by a new one nor by one that goes on from elsewhere.
+Status CheckOutput(const ResumeFlags& flags, const std::optional<Checkpoint>& checkpoint,
+                   const RunDirectory& directory);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_COMMANDS_RESUME_H_
