@@ -8,6 +8,7 @@
 
 #include <fstream>
 
+#include "core/checkpoint.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
@@ -150,6 +151,25 @@ TEST_F(CompressedRanksTest, MomentumIsNotAppliedTwice) {
       Run(2, Train("run", "dgc.momentum=0.9",
                    {"--set", "optim.sgd.momentum=0", "--set", "optim.sgd.nesterov=false"}));
   EXPECT_EQ(once.exit_code, 0) << once.err;
+}
+
+// qsgd leaves nothing unsent, so that all tensors are the run's own, in f32.
+TEST_F(CompressedRanksTest, ADamagedCheckpointIsNamed) {
+  ASSERT_EQ(Run(2, Train("run", "qsgd={}", {"--set", "train.epochs=1"})).exit_code, 0);
+  const Checkpoint newest = LoadNewestCheckpoint(Path("run")).value();
+  std::vector<TensorView> tensors;
+  for (const auto& [name, entry] : newest.file.entries()) {
+    tensors.push_back(ViewF32(name, entry.shape, newest.file.F32(name, entry.shape).value()));
+  }
+  auto metadata = newest.file.metadata();
+  ASSERT_THAT(metadata["compression_ways"], testing::StartsWith("2:"));
+  metadata["compression_ways"] = "2:g";
+  ASSERT_TRUE(WriteSafetensors(newest.path, tensors, metadata).ok());
+  const ProcessResult resumed =
+      Run(2, Train("run", "qsgd={}", {"--set", "train.epochs=1", "--resume"}));
+  EXPECT_NE(resumed.exit_code, 0);
+  EXPECT_THAT(resumed.err,
+              HasSubstr(newest.path + ": 'compression_ways' does not fit the network: the "));
 }
 
 TEST_F(CompressedRanksTest, ANumberOutOfRangeIsShown) {
