@@ -16,7 +16,8 @@ shift
 cmake --preset $preset -Wno-dev >/dev/null
 targets=()
 for folder in "${folders[@]}"; do
-  for source in tests/"$folder"/*_test.cc; do targets+=("${folder//\//_}_$(basename "$source" .cc)"); done
+  while read -r source; do targets+=("${folder//\//_}_$(basename "$source" .cc)"); done \
+    < <(find "tests/$folder" -mindepth 1 -path tests/apps/launch -prune -o -name '*_test.cc' -print)
 done
 ninja -C build/$preset --quiet "${targets[@]}"
 export OMP_WAIT_POLICY=passive

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "apps/trainer/model_file.h"
-#include "core/logging.h"
 #include "data/folder_listing.h"
 
 namespace ringtail {
@@ -39,7 +38,6 @@ StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
                         : LoadNewestCheckpoint(named ? flags.from : output);
   if (checkpoint.ok()) return std::optional<Checkpoint>(*std::move(checkpoint));
   if (named || checkpoint.status().code() != StatusCode::kNotFound) return checkpoint.status();
-  LogInfo(fmt::format("no checkpoint in {} yet: the run begins", output));
   return std::optional<Checkpoint>();
 }
 

@@ -135,6 +135,9 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
   // The others need of it no more than the config, if they reach it.
   if (checkpoint.ok()) run.checkpoint = *std::move(checkpoint);
+  if (leads && flags.run.resume && !run.checkpoint) {
+    LogInfo(fmt::format("no checkpoint in {} yet: the run begins", run.output));
+  }
   RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags.config, run.checkpoint));
   if (run.loaded.config.data().path().empty()) {
     return InvalidArgument("no pictures are named; give --data DIR or set data.path");

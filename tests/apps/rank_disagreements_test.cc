@@ -129,7 +129,7 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-// Of this host, and nobody's for as long as it lives (tests/dist/join_ranks.h).
+// Of this host, and nobody's for as long as it lives (tests/dist/membership/join_ranks.h).
 struct FreePort {
   FreePort() : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int yes = 1;

@@ -1,0 +1,197 @@
+// What has not been sent goes into a checkpoint and comes out of it: exactly in a world of the same
+// size, and in another one so that the sum is kept.
+#include "dist/compression/compression_state.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "tests/dist/compression/compressing_rank.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kSteps = 6;
+
+struct Route {
+  std::string name, config;
+  bool shard = false;
+  double momentum = 0;
+};
+void PrintTo(const Route& route, std::ostream* out) { *out << route.name; }
+
+// Blocks of all ranks by name, in the order of ranks; the sum of all that is to be sent; and what
+// was made of the gradients of a step.
+struct States {
+  std::map<std::string, std::vector<std::vector<float>>> blocks;
+  std::vector<double> unsent;
+  std::vector<std::vector<float>> stepped;  // by rank, all the same
+};
+
+// What all ranks have in an element of a block.
+double Sum(const States& states, const std::string& block, int64_t element) {
+  double sum = 0;
+  const auto found = states.blocks.find(block);
+  if (found == states.blocks.end()) return 0;
+  for (const std::vector<float>& rank : found->second) sum += rank[element];
+  return sum;
+}
+
+void AddTo(States* states, GradientCompressor* compressor, int rank, int size) {
+  for (const auto& block : compressor->state()) {
+    auto& ranks = states->blocks[block.name];
+    ranks.resize(size);
+    ranks[rank].assign(block.values.begin(), block.values.end());
+    if (block.name != GradientCompressor::kUnsent && block.name != GradientCompressor::kUnsentSums)
+      continue;
+    states->unsent.resize(block.values.size());
+    for (size_t i = 0; i < block.values.size(); ++i) states->unsent[i] += block.values[i];
+  }
+}
+
+class CompressionStateTest : public testing::TestWithParam<Route> {
+ protected:
+  // Trains a few steps and writes a file. `more`: of the config.
+  States Save(int size, const std::string& more = "") {
+    States states;
+    const World world = MakeSharedMemoryWorld(size);
+    std::mutex mutex;
+    OnEveryRank(size, [&](int rank) {
+      CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard);
+      for (int step = 0; step < kSteps; ++step) ASSERT_TRUE(self.Step(step).ok());
+      CompressionState gathered;
+      ASSERT_TRUE(gathered.Gather(self.communicator.get(), self.compressor.get()).ok());
+      EXPECT_EQ(gathered.empty(), rank > 0);
+      const std::lock_guard lock(mutex);
+      AddTo(&states, self.compressor.get(), rank, size);
+      if (rank == 0) {
+        const Status written = WriteSafetensors(path_, gathered.Tensors(), {});
+        ASSERT_TRUE(written.ok()) << written.message();
+      }
+    });
+    return states;
+  }
+  // `step`: with the first step, whose gradients are those of step kSteps.
+  States Load(int size, const std::string& more = "", bool step = false) {
+    States states;
+    const World world = MakeSharedMemoryWorld(size);
+    std::mutex mutex;
+    OnEveryRank(size, [&](int rank) {
+      CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard,
+                           /*takes_over=*/true);
+      CompressionState saved;
+      if (rank == 0) {
+        const auto file = SafetensorsFile::Read(path_);
+        ASSERT_TRUE(file.ok());
+        auto read = CompressionState::Read(*file);
+        ASSERT_TRUE(read.ok()) << read.status().message();
+        saved = *std::move(read);
+      }
+      const Status status = saved.Distribute(self.communicator.get(), self.compressor.get());
+      ASSERT_TRUE(status.ok()) << status.message();
+      ASSERT_TRUE(self.compressor->TakeOver(self.communicator.get()).ok());
+      if (step) {
+        ASSERT_TRUE(self.Step(kSteps).ok());
+      }
+      const std::lock_guard lock(mutex);
+      AddTo(&states, self.compressor.get(), rank, size);
+      states.stepped.resize(size);
+      states.stepped[rank].assign(self.arena->grads().begin(), self.arena->grads().end());
+    });
+    return states;
+  }
+
+  const TempDir folder_;
+  const std::string path_ = folder_.File("state.safetensors");
+};
+
+TEST_P(CompressionStateTest, AWorldOfTheSameSizeGoesOnExactly) {
+  const States saved = Save(3), loaded = Load(3);
+  EXPECT_FALSE(saved.blocks.empty());
+  EXPECT_EQ(saved.blocks, loaded.blocks);
+}
+
+TEST_P(CompressionStateTest, AnotherWorldHasAsMuchToSend) {
+  const States saved = Save(4);
+  ASSERT_FALSE(saved.unsent.empty());
+  for (const int size : {1, 2, 3, 5}) {
+    const States loaded = Load(size);
+    ASSERT_EQ(loaded.unsent.size(), saved.unsent.size());
+    double largest = 0;
+    for (size_t i = 0; i < saved.unsent.size(); ++i) {
+      EXPECT_NEAR(loaded.unsent[i], saved.unsent[i], 1e-5) << size << " ranks, element " << i;
+      largest = std::max(largest, std::abs(saved.unsent[i]));
+    }
+    EXPECT_GT(largest, 0.01);
+  }
+}
+
+// In the new world it does not pay: the rest comes with the next sum. Of momentum, too, each rank had
+// its own part, and the sum of all goes on.
+TEST_P(CompressionStateTest, ALayerThatIsNotCompressedAnyMoreSendsTheRest) {
+  const States saved = Save(4);
+  const double m = GetParam().momentum;
+  for (const std::string layers : {"fc.weight", "*"}) {
+    const std::string more = fmt::format(" rule {{ name: '{}' scheme {{ dense {{}} }} }}", layers);
+    for (const int size : {1, 3, 5}) {
+      SCOPED_TRACE(fmt::format("{} ranks, {}", size, layers));
+      const States loaded = Load(size, more, /*step=*/true);
+      EXPECT_THAT(loaded.stepped, testing::Each(loaded.stepped[0]));
+      const auto arena = LayersOfEachKind();
+      for (const Parameter& p : arena->parameters()) {
+        if (p.spec.kind == ParameterKind::kVector) continue;
+        if (layers != "*" && layers != p.spec.name) continue;
+        for (int64_t i = p.offset; i < p.offset + p.elements; ++i) {
+          double sum = m * Sum(saved, "momentum", i) + saved.unsent[i];
+          for (int r = 0; r < size; ++r) sum += CompressingRank::Gradient(r, kSteps, i);
+          ASSERT_NEAR(loaded.stepped[0][i], sum, 1e-4) << p.spec.name << ", " << i;
+          ASSERT_EQ(Sum(loaded, GradientCompressor::kUnsent, i), 0);
+          ASSERT_EQ(Sum(loaded, "momentum", i), 0);
+        }
+      }
+    }
+  }
+}
+
+class MomentumStateTest : public CompressionStateTest {};
+
+TEST_P(MomentumStateTest, ALayerThatIsCompressedFromNowOnKeepsItsMomentum) {
+  const States saved = Save(4, " rule { name: 'fc.weight' scheme { dense {} } }");
+  const States loaded = Load(3);
+  const auto arena = LayersOfEachKind();
+  const Parameter& fc = *arena->FindParameter("fc.weight");
+  double largest = 0;
+  for (int64_t i = fc.offset; i < fc.offset + fc.elements; ++i) {
+    const float expected = saved.blocks.at("dense_momentum")[0][i];
+    ASSERT_EQ(Sum(loaded, "momentum", i), expected);
+    ASSERT_EQ(Sum(loaded, "dense_momentum", i), 0);
+    largest = std::max(largest, std::abs(double{expected}));
+  }
+  EXPECT_GT(largest, 0.1);
+}
+
+const Route kDgc = {"dgc", "scheme { dgc { density: 0.05 } } min_elements: 100", false, 0.9};
+const auto kName = [](const auto& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(
+    Routes, CompressionStateTest,
+    testing::Values(Route{"gathered", "scheme { one_bit {} } min_elements: 100"},
+                    Route{"sharded", "scheme { one_bit {} } min_elements: 100", true},
+                    Route{"power_sgd", "scheme { power_sgd { rank: 1 } } min_elements: 100"}, kDgc),
+    kName);
+INSTANTIATE_TEST_SUITE_P(Routes, MomentumStateTest, testing::Values(kDgc), kName);
+
+TEST(CompressionState, ANumberThatIsNoneIsRefused) {
+  const TempDir folder;
+  const std::string path = folder.File("state.safetensors");
+  const std::vector<float> values = {1, std::nanf(""), 3};
+  ASSERT_TRUE(
+      WriteSafetensors(path, std::vector{ViewF32("compression.unsent.0", {3}, values)}, {}).ok());
+  EXPECT_EQ(CompressionState::Read(*SafetensorsFile::Read(path)).status().code(),
+            StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace ringtail

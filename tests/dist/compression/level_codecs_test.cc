@@ -1,0 +1,169 @@
+// 8-bit linear and QSGD, whose elements are whole numbers of steps.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+#include "dist/compression/linear8_codec.h"
+#include "dist/compression/payload.h"
+#include "dist/compression/qsgd_codec.h"
+#include "tests/dist/compression/codec_runner.h"
+
+namespace ringtail {
+namespace {
+
+TEST(Linear8Codec, IsTheNearestStep) {
+  const Floats gradient = MixedGradient(3000);
+  const Linear8Codec codec;
+  const Payload payload = Encode(codec, gradient);
+  ASSERT_EQ(payload.size(), 3 * 4 + 3000U);
+  const Floats decoded = Decode(codec, payload, 3000);
+  for (size_t begin = 0; begin < gradient.size(); begin += 1024) {
+    const size_t end = std::min(begin + 1024, gradient.size());
+    double largest = 0;
+    for (size_t i = begin; i < end; ++i) largest = std::max(largest, std::abs(double{gradient[i]}));
+    const double step = FloatAt(payload, begin / 1024 * 4);
+    ASSERT_NEAR(step, largest / 127, 1e-7 * step);
+    for (size_t i = begin; i < end; ++i) {
+      const auto code = static_cast<int8_t>(ByteAt(payload, 12 + i));
+      ASSERT_NEAR(code, gradient[i] / step, 0.5 + 1e-4) << i;
+      ASSERT_NEAR(decoded[i], code * step, 1e-6 * std::abs(code * step)) << i;
+    }
+  }
+}
+
+TEST(Linear8Codec, TiesGoToEven) {
+  const Floats gradient = {127, 0.5F, 1.5F, -2.5F, 3.5F, -127};
+  const Floats expected = {127, 0, 2, -2, 4, -127};
+  EXPECT_EQ(RoundTrip(Linear8Codec(), gradient), expected);
+}
+
+TEST(Linear8Codec, RefusesWhatItCannotHaveWritten) {
+  const Linear8Codec codec;
+  const Payload valid = Encode(codec, GaussianGradient(1100));
+  for (const float scale : {-1.0F, INFINITY, -INFINITY, 1e-35F, -std::nanf(""), -0.0F}) {
+    Payload payload = valid;
+    SetFloat(scale, 4, &payload);
+    EXPECT_EQ(DecodeStatus(codec, payload, 1100).code(), StatusCode::kDataLoss) << scale;
+  }
+  Payload payload = valid;
+  payload.back() = std::byte{0x80};
+  EXPECT_EQ(DecodeStatus(codec, payload, 1100).message(), "payload of '8 bits, linear': code -128");
+  payload.pop_back();
+  EXPECT_EQ(DecodeStatus(codec, payload, 1100).message(),
+            "payload of '8 bits, linear': 1107 bytes instead of 1108");
+}
+
+struct Level {
+  int bits, levels;
+};
+
+class QsgdTest : public testing::TestWithParam<Level> {
+ protected:
+  QsgdCodec codec_{QsgdOptions{.bits = GetParam().bits, .levels = GetParam().levels}};
+  const int levels_ = GetParam().levels;
+};
+
+TEST_P(QsgdTest, IsTheLevelThatIsDrawn) {
+  const Floats gradient = GaussianGradient(1401);
+  const Floats decoded = RoundTrip(codec_, gradient);
+  Rng rng(DrawKey(kMoment));
+  int undecided = 0;
+  for (size_t begin = 0; begin < gradient.size(); begin += 512) {
+    const size_t end = std::min(begin + 512, gradient.size());
+    double squares = 0;
+    for (size_t i = begin; i < end; ++i) squares += double{gradient[i]} * double{gradient[i]};
+    const double norm = std::sqrt(squares);
+    for (size_t i = begin; i < end; ++i) {
+      const double draw = rng.Uniform(), y = std::abs(double{gradient[i]}) / norm * levels_;
+      const double level = std::floor(y), up = y - level;
+      if (std::abs(draw - up) < 1e-5) {  // floats may decide otherwise
+        ++undecided;
+        continue;
+      }
+      const double size = (level + (draw < up ? 1 : 0)) / levels_ * norm;
+      ASSERT_NEAR(decoded[i], gradient[i] < 0 ? -size : size, 1e-6 * norm) << i;
+    }
+  }
+  EXPECT_LT(undecided, 3);
+}
+
+// The mean of 4000 encodings is the gradient but for 5 standard deviations, which are at most half
+// of the distance of two levels, by the square root of 4000. The mean of levels that are always
+// rounded down is not.
+TEST_P(QsgdTest, IsUnbiased) {
+  constexpr int kSteps = 4000;
+  const Floats gradient = GaussianGradient(300);
+  std::vector<double> sum(gradient.size());
+  for (int step = 0; step < kSteps; ++step) {
+    CodecMoment moment = kMoment;
+    moment.step = static_cast<uint64_t>(step);
+    const Floats decoded =
+        Decode(codec_, Encode(codec_, gradient, moment), std::ssize(gradient), 1, moment);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += decoded[i];
+  }
+  const double distance = Length(gradient) / levels_;
+  const double bound = 5 * distance / 2 / std::sqrt(kSteps);
+  double most_down = 0;
+  for (size_t i = 0; i < sum.size(); ++i) {
+    EXPECT_NEAR(sum[i] / kSteps, gradient[i], bound) << i;
+    const double down = std::trunc(gradient[i] / distance) * distance;
+    most_down = std::max(most_down, std::abs(down - gradient[i]));
+  }
+  EXPECT_GT(most_down, bound);
+  EXPECT_TRUE(codec_.unbiased());
+}
+
+TEST_P(QsgdTest, EveryMomentDrawsAnew) {
+  const Floats gradient = GaussianGradient(600);
+  CodecMoment moments[] = {kMoment, kMoment, kMoment, kMoment, kMoment};
+  ++moments[0].seed;
+  ++moments[1].step;
+  ++moments[2].parameter;
+  ++moments[3].rank;
+  ++moments[4].part;
+  const Payload here = Encode(codec_, gradient);
+  EXPECT_EQ(Encode(codec_, gradient), here);
+  for (const CodecMoment& other : moments) EXPECT_NE(Encode(codec_, gradient, other), here);
+}
+
+TEST_P(QsgdTest, RefusesWhatItCannotHaveWritten) {
+  const Payload valid = Encode(codec_, GaussianGradient(601));
+  Payload payload = valid;
+  SetFloat(-1, 4, &payload);
+  EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
+  payload = valid;
+  payload[20] = std::byte{static_cast<uint8_t>(GetParam().bits == 8 ? 0x80 : 0x08)};  // -128, -8
+  EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
+  if (GetParam().bits == 4) {
+    payload = valid;
+    payload.back() |= std::byte{0x10};
+    EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
+  }
+  if (levels_ < 7) {
+    payload = valid;
+    payload[20] = std::byte{static_cast<uint8_t>(levels_ + 1)};
+    EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, QsgdTest,
+                         testing::Values(Level{8, 127}, Level{8, 3}, Level{4, 7}, Level{4, 1}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.bits) + "bits" +
+                                  std::to_string(info.param.levels);
+                         });
+
+TEST(QsgdCodec, LiesInMemoryAsItIsDrawn) {
+  // Elements at levels exactly: nothing is left to chance. Norm 14, 7 levels.
+  const Floats gradient = {12, -6, 4, 0, 0};  // sqrt(144 + 36 + 16) = 14
+  const Payload payload = Encode(QsgdCodec({.bits = 4}), gradient);
+  ASSERT_EQ(payload.size(), 4 + 3U);
+  EXPECT_EQ(FloatAt(payload, 0), 14);
+  EXPECT_EQ(ByteAt(payload, 4), 0xd6);  // 6, -3
+  EXPECT_EQ(ByteAt(payload, 5), 0x02);  // 2, 0
+  EXPECT_EQ(ByteAt(payload, 6), 0x00);
+}
+
+}  // namespace
+}  // namespace ringtail
