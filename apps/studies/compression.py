@@ -29,6 +29,7 @@ SCHEMES = {
     'two_bit': [SCHEME + 'two_bit={}'],
     'two_bit_fixed': [SCHEME + 'two_bit.threshold=0.5'],
     'top_k': [SCHEME + 'top_k.density=0.01'],
+    'top_k_thousandth': [SCHEME + 'top_k.density=0.001', SCHEME + 'top_k.values=BF16'],
     'random_k': [SCHEME + 'random_k.density=0.01'],
     'dgc': DGC,
     'dgc_100': DGC + NO_GATE + [SCHEME + 'dgc.values=BF16', 'dist.compression.rule={ max_elements: 9999 scheme { '

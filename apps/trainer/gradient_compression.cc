@@ -201,6 +201,12 @@ void GradientCompression::Describe(std::span<const std::string> left) {
       shown < left.size() ? " ..." : "");
 }
 
+void GradientCompression::BeginStep(int64_t step, double epoch, int64_t batches) {
+  gathered_ = {};  // it has been written, and is as much memory as all ranks have for it
+  gathered_step_ = -1;
+  compressor_->BeginStep(step, epoch, batches);
+}
+
 CodingTimes GradientCompression::EndStep(int64_t step) {
   for (const DirectionReading& reading : compressor_->TakeReadings()) {
     if (!world_->leads()) continue;
@@ -246,11 +252,6 @@ Status GradientCompression::Gather(int64_t step) {
 
 std::vector<TensorView> GradientCompression::Tensors(int64_t step) const {
   return step == gathered_step_ ? gathered_.Tensors() : std::vector<TensorView>();
-}
-
-void GradientCompression::FreeGathered() {
-  gathered_ = {};
-  gathered_step_ = -1;
 }
 
 void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {

@@ -51,9 +51,7 @@ class GradientCompression {
                                                                const Saved& saved);
 
   // `batches`: of Options::global_batch, that the step takes.
-  void BeginStep(int64_t step, double epoch, int64_t batches) {
-    compressor_->BeginStep(step, epoch, batches);
-  }
+  void BeginStep(int64_t step, double epoch, int64_t batches);
   Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
     return compressor_->Reduce(ranks, bucket, gradients);
   }
@@ -66,11 +64,9 @@ class GradientCompression {
 
   // For a checkpoint at `step`. All ranks; free if it has been done for this step.
   Status Gather(int64_t step);
-  // What rank 0 has gathered, if it was at `step`; else nothing: a step that was broken off has
-  // changed what is left to send.
+  // What rank 0 has gathered, if it was at `step`; else nothing: a step that has begun changes what is
+  // left to send.
   std::vector<TensorView> Tensors(int64_t step) const;
-  // They have been written: as much memory as all ranks have for them.
-  void FreeGathered();
   void AddMetadata(std::map<std::string, std::string>* metadata) const;
   static StatusOr<Saved> Read(const Checkpoint& checkpoint);
 

@@ -83,7 +83,6 @@ Status Trainer::Evaluate() {
 Status Trainer::SaveCheckpoint(bool best) {
   if (compression_ != nullptr) RT_RETURN_IF_ERROR(compression_->Gather(step()));
   WriteCheckpoint(best);
-  if (compression_ != nullptr && saved_step_ == step()) compression_->FreeGathered();
   return OkStatus();
 }
 

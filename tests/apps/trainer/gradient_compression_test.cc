@@ -1,0 +1,87 @@
+// What becomes of the gradients of a run: the choice for each layer, and what one rank alone does.
+#include "apps/trainer/gradient_compression.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/text_config.h"
+#include "dist/transport/in_process.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+CompressionConfig Config(const std::string& text) {
+  CompressionConfig config;
+  const Status parsed = ParseTextConfig(text, "test", &config, nullptr);
+  RT_CHECK(parsed.ok(), parsed.message());
+  return config;
+}
+
+std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
+  return std::move(*ParameterArena::Create(
+      {{.name = "a", .shape = {64, 64, 3, 3}, .kind = ParameterKind::kConvolutionWeight},
+       {.name = "b", .shape = {64, 64, 3, 3}, .kind = ParameterKind::kConvolutionWeight}},
+      {}));
+}
+
+// What rank 0 of two says, which a slow network lies between.
+std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
+  const auto transports = MakeInProcessWorld(2);
+  const CostModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
+  std::string description;
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto world =
+          TrainingWorld::Create({.transport = transports[rank].get(),
+                                 .topology = Topology::Blocks(2, 1),
+                                 .network = {.within_host = slow, .between_hosts = slow}},
+                                DistConfig());
+      ASSERT_TRUE(world.ok()) << world.status().message();
+      const auto arena = TwoLayersOfOneShape();
+      const auto compression =
+          GradientCompression::Create(world->get(), arena.get(), config, {}, {});
+      ASSERT_TRUE(compression.ok()) << compression.status().message();
+      if (rank == 0) description = (*compression)->description();
+    });
+  }
+  threads.clear();  // joins
+  return description;
+}
+
+// At a density of 1 there is a place beside every value: twice the bytes, at any speed.
+TEST(GradientCompression, LayersOfOneShapeAreJudgedByTheirOwnScheme) {
+  const std::string all = "scheme { top_k { density: 1 } } ";
+  const std::string few = " rule { name: 'a' scheme { top_k { density: 0.001 } } }";
+  EXPECT_THAT(DescriptionOfTwoRanks(Config(all)), HasSubstr("no gradient is compressed"));
+  EXPECT_THAT(DescriptionOfTwoRanks(Config(all + few)), HasSubstr("top_k for 1 of 2 gradients"));
+  EXPECT_THAT(DescriptionOfTwoRanks(Config("scheme { top_k { density: 0.001 } } rule { name: 'a' "
+                                           "scheme { top_k { density: 1 } } }")),
+              HasSubstr("top_k for 1 of 2 gradients"));
+}
+
+TEST(GradientCompression, OneRankNeedsItForMomentumAlone) {
+  TrainingWorld alone;
+  const auto arena = TwoLayersOfOneShape();
+  const auto create = [&](const std::string& scheme) {
+    auto made = GradientCompression::Create(&alone, arena.get(), Config(scheme), {}, {});
+    RT_CHECK(made.ok(), made.status().message());
+    return *std::move(made);
+  };
+  EXPECT_EQ(create("scheme { two_bit {} }"), nullptr);
+  const auto dgc = create("scheme { dgc { momentum: 0.5 } }");
+  ASSERT_NE(dgc, nullptr);
+  for (const float expected : {1.0F, 1.5F, 1.75F}) {
+    std::ranges::fill(arena->grads(), 1.0F);
+    dgc->BeginStep(0, 0, 1);
+    ASSERT_TRUE(dgc->ReduceAlone().ok());
+    for (const Parameter& p : arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(expected));
+  }
+}
+
+}  // namespace
+}  // namespace ringtail
