@@ -202,7 +202,7 @@ void GradientCompression::Describe(std::span<const std::string> left) {
 }
 
 void GradientCompression::BeginStep(int64_t step, double epoch, int64_t batches) {
-  gathered_ = {};  // it has been written, and is as much memory as all ranks have for it
+  gathered_ = {};  // rank 0's has been written, and takes what all ranks together take for it
   gathered_step_ = -1;
   compressor_->BeginStep(step, epoch, batches);
 }
@@ -266,7 +266,8 @@ StatusOr<GradientCompression::Saved> GradientCompression::Read(const Checkpoint&
     const std::string& text = found->second;
     const size_t colon = text.find(':');
     const char* const end = text.data() + std::min(colon, text.size());
-    if (std::from_chars(text.data(), end, saved.world).ptr != end || colon == std::string::npos) {
+    const auto [stop, error] = std::from_chars(text.data(), end, saved.world);
+    if (colon == std::string::npos || stop != end || error != std::errc()) {
       return DataLoss(
           fmt::format("{}: '{}' is '{}', which says no number of ranks: the checkpoint is damaged",
                       checkpoint.path, kWaysKey, text));

@@ -33,8 +33,8 @@ class GradientCompression {
   // What a checkpoint had; empty for a run that begins. Rank 0's counts.
   struct Saved {
     std::string path;  // of the checkpoint
-    int world = 0;
-    std::string ways;
+    int world = 0;     // ranks that it was written by
+    std::string ways;  // a letter for each parameter, as that world sent it
     CompressionState state;
   };
   struct Options {

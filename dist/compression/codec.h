@@ -35,7 +35,8 @@ struct CodecMoment {
   // How many times as many samples this step takes as one takes at first: where the batch grows,
   // sums over samples grow with it, and numbers that were chosen for them must, too.
   double batches = 1;
-  int summands = 1;  // as many ranks' gradients this is the sum of: a sharded reducer's second time
+  // Of how many ranks' gradients this is the sum: 1, or what a sharded reducer encodes once more.
+  int summands = 1;
   uint32_t parameter = 0;  // which one, in the arena's order
   uint32_t part = 0;       // which part of it, if it travels in parts
   uint32_t rank = 0;       // that encodes; random choices that all ranks must share leave it out

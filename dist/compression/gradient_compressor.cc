@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/sum_of_squares.h"
 #include "dist/compression/error_feedback.h"
+#include "dist/compression/kernels/sums.h"
 
 namespace ringtail {
 namespace {
@@ -23,8 +24,8 @@ double Dot(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
-void AddTo(std::span<float> sum, std::span<const float> what) {
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += what[i];
+void Add(std::span<const float> what, std::span<float> sum) {
+  RT_KERNEL(AddTo)(what.data(), std::ssize(what), sum.data());
 }
 
 // Deep Gradient Compression's memory in the place of error feedback.
@@ -218,14 +219,14 @@ Status GradientCompressor::TakeOver(Communicator* ranks) {
   for (const size_t i : moved) {
     const std::span<float> own = Slice(momentum_, i);
     RT_RETURN_IF_ERROR(ranks->AllReduce(own));
-    AddTo(Slice(dense_momentum_, i), own);
+    Add(own, Slice(dense_momentum_, i));
     std::ranges::fill(own, 0.0F);
   }
   // The other way round: one rank sends what all had.
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (layers_[i].scheme.memory != MemoryKind::kMomentum) continue;
     const std::span<float> shared = Slice(dense_momentum_, i);
-    if (options_.rank == 0) AddTo(Slice(momentum_, i), shared);
+    if (options_.rank == 0) Add(shared, Slice(momentum_, i));
     std::ranges::fill(shared, 0.0F);
   }
   return OkStatus();
@@ -234,7 +235,7 @@ Status GradientCompressor::TakeOver(Communicator* ranks) {
 Status GradientCompressor::AddLate(Communicator* ranks, size_t parameter) {
   const std::span<float> unsent = Slice(unsent_, parameter);
   RT_RETURN_IF_ERROR(ranks->AllReduce(unsent));
-  AddTo(arena_->parameters()[parameter].grad(), unsent);
+  Add(unsent, arena_->parameters()[parameter].grad());
   std::ranges::fill(unsent, 0.0F);
   return OkStatus();
 }

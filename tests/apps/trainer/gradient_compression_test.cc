@@ -8,6 +8,7 @@
 
 #include "core/text_config.h"
 #include "dist/transport/in_process.h"
+#include "tests/testing/temp_dir.h"
 
 namespace ringtail {
 namespace {
@@ -81,6 +82,24 @@ TEST(GradientCompression, OneRankNeedsItForMomentumAlone) {
     ASSERT_TRUE(dgc->ReduceAlone().ok());
     for (const Parameter& p : arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(expected));
   }
+}
+
+TEST(GradientCompression, ACheckpointThatSaysNoNumberOfRanksIsDamaged) {
+  const TempDir folder;
+  const std::string path = folder.File("checkpoint.safetensors");
+  const auto read = [&](const std::string& ways) {
+    RT_CHECK(WriteSafetensors(path, {}, {{"compression_ways", ways}}).ok(), path);
+    return GradientCompression::Read({1, path, *SafetensorsFile::Read(path)});
+  };
+  for (const char* const wrong : {"", "dd", ":dd", "x:dd", "2x:dd", "99999999999:dd"}) {
+    const Status status = read(wrong).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << wrong;
+    EXPECT_THAT(status.message(), HasSubstr(path)) << wrong;
+  }
+  const auto right = read("2:dg");
+  ASSERT_TRUE(right.ok()) << right.status().message();
+  EXPECT_EQ(right->world, 2);
+  EXPECT_EQ(right->ways, "dg");
 }
 
 }  // namespace
