@@ -31,7 +31,7 @@ class Agent {
     loop_.Watch(STDIN_FILENO, POLLIN, [this] { OnInput(); });
     const auto port = FindFreePort();
     launcher_.Append(kAgentGreeting);
-    launcher_.Append(EncodeFrame(FrameKind::kHello, port.ok() ? *port : 0));
+    launcher_.Append(EncodeFrame(AgentFrameKind::kHello, port.ok() ? *port : 0));
     while (!winding_up_ && !(started_ && ranks_.AllEnded())) Step(std::nullopt);
     WindUp();
     return failed_ ? 1 : 0;
@@ -87,8 +87,8 @@ class Agent {
   }
 
   void OnFrame(const Frame& frame) {
-    if (frame.kind == FrameKind::kSignal) return ranks_.Signal(static_cast<int>(frame.number));
-    if (frame.kind != FrameKind::kJob || started_) {
+    if (frame.kind == AgentFrameKind::kSignal) return ranks_.Signal(static_cast<int>(frame.number));
+    if (frame.kind != AgentFrameKind::kJob || started_) {
       return Fail(DataLoss("the launcher said what it may not say"));
     }
     const auto job = DecodeJob(frame.bytes);
@@ -98,7 +98,7 @@ class Agent {
   }
 
   void Fail(const Status& status) {
-    launcher_.Append(EncodeFrame(FrameKind::kFailure, 0, status.message()));
+    launcher_.Append(EncodeFrame(AgentFrameKind::kFailure, 0, status.message()));
     failed_ = winding_up_ = true;
   }
 

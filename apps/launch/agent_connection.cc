@@ -43,7 +43,7 @@ AgentConnection::~AgentConnection() {
   }
 }
 
-void AgentConnection::Send(FrameKind kind, uint32_t number, std::string_view bytes) {
+void AgentConnection::Send(AgentFrameKind kind, uint32_t number, std::string_view bytes) {
   if (!ended()) input_->Append(EncodeFrame(kind, number, bytes));
 }
 

@@ -32,7 +32,7 @@ class AgentConnection {
   AgentConnection(const AgentConnection&) = delete;
   AgentConnection& operator=(const AgentConnection&) = delete;
 
-  void Send(FrameKind kind, uint32_t number, std::string_view bytes = "");
+  void Send(AgentFrameKind kind, uint32_t number, std::string_view bytes = "");
   void PauseReading(bool pause);
   bool ended() const { return process_.output < 0; }
   void Kill();  // the agent or ssh: ranks end with it

@@ -63,7 +63,7 @@ Status AgentRanks::StartRank(const Job& job, int local_rank, const std::vector<i
   ranks_.push_back({job.first_rank + local_rank, process});
   ++running_;
   launcher_->Append(
-      EncodeFrame(FrameKind::kStarted, ranks_.back().number, fmt::format("{}", process.pid)));
+      EncodeFrame(AgentFrameKind::kStarted, ranks_.back().number, fmt::format("{}", process.pid)));
   WatchPipes(&ranks_.back());
   return OkStatus();
 }
@@ -82,7 +82,7 @@ bool AgentRanks::PassOn(const Rank& rank, int* pipe, bool errors) {
   bool ended = false;
   const std::string bytes = ReadAvailable(*pipe, kReadBytes, &ended);
   if (!bytes.empty()) {
-    const FrameKind kind = errors ? FrameKind::kErrors : FrameKind::kOutput;
+    const AgentFrameKind kind = errors ? AgentFrameKind::kErrors : AgentFrameKind::kOutput;
     launcher_->Append(EncodeFrame(kind, rank.number, bytes));
   }
   if (ended) {
@@ -144,7 +144,7 @@ void AgentRanks::End(Rank* rank) {
     close(std::exchange(*pipe, -1));
   }
   const int64_t memory_kills = CountMemoryKills() - memory_kills_;
-  launcher_->Append(EncodeFrame(FrameKind::kExited, rank->number,
+  launcher_->Append(EncodeFrame(AgentFrameKind::kExited, rank->number,
                                 fmt::format("{} {} {}", status, usage.ru_maxrss, memory_kills)));
 }
 

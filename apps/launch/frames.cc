@@ -25,7 +25,7 @@ uint32_t NumberAt(const std::string& bytes, size_t place) {
 
 }  // namespace
 
-std::string EncodeFrame(FrameKind kind, uint32_t number, std::string_view bytes) {
+std::string EncodeFrame(AgentFrameKind kind, uint32_t number, std::string_view bytes) {
   std::string frame(1, static_cast<char>(kind));
   AppendNumber(number, &frame);
   AppendNumber(static_cast<uint32_t>(bytes.size()), &frame);
@@ -37,13 +37,13 @@ StatusOr<std::optional<Frame>> FrameReader::Next() {
   if (bytes_.size() < kHeaderBytes) return std::optional<Frame>();
   const auto kind = static_cast<uint8_t>(bytes_[0]);
   const size_t length = NumberAt(bytes_, 5);
-  if (kind < static_cast<uint8_t>(FrameKind::kHello) ||
-      kind > static_cast<uint8_t>(FrameKind::kSignal) || length > kMaxFrameBytes) {
+  if (kind < static_cast<uint8_t>(AgentFrameKind::kHello) ||
+      kind > static_cast<uint8_t>(AgentFrameKind::kSignal) || length > kMaxFrameBytes) {
     return DataLoss("what comes from the other side is not what a launcher and its agent say");
   }
   if (bytes_.size() < kHeaderBytes + length) return std::optional<Frame>();
-  std::optional<Frame> frame(
-      {static_cast<FrameKind>(kind), NumberAt(bytes_, 1), bytes_.substr(kHeaderBytes, length)});
+  std::optional<Frame> frame({static_cast<AgentFrameKind>(kind), NumberAt(bytes_, 1),
+                              bytes_.substr(kHeaderBytes, length)});
   bytes_.erase(0, kHeaderBytes + length);
   return frame;
 }

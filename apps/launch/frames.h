@@ -31,7 +31,7 @@ namespace ringtail {
 inline constexpr char kAgentGreeting[] = "ringtail-agent-1\n";
 inline constexpr size_t kMaxFrameBytes = 16 << 20;  // an environment and a command line
 
-enum class FrameKind : uint8_t {
+enum class AgentFrameKind : uint8_t {
   kHello = 1,  // number: a port that was free on the agent's host
   kJob,        // bytes: Job (job.h)
   kStarted,    // number: rank; bytes: process id
@@ -43,12 +43,12 @@ enum class FrameKind : uint8_t {
 };
 
 struct Frame {
-  FrameKind kind = FrameKind::kHello;
+  AgentFrameKind kind = AgentFrameKind::kHello;
   uint32_t number = 0;
   std::string bytes;
 };
 
-std::string EncodeFrame(FrameKind kind, uint32_t number, std::string_view bytes = "");
+std::string EncodeFrame(AgentFrameKind kind, uint32_t number, std::string_view bytes = "");
 
 class FrameReader {
  public:

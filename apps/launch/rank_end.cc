@@ -50,11 +50,11 @@ std::string MemoryHint(const RankEnd& end) {
       peak);
 }
 
-Verdict Blame(std::span<const RankEnd> ends, int rank, int exit_code, const std::string& what) {
+RankVerdict Blame(std::span<const RankEnd> ends, int rank, int exit_code, const std::string& what) {
   return {exit_code, rank, fmt::format("{} {}", NameOfRank(ends, rank), what)};
 }
 
-Verdict Stopped(int signal) {
+RankVerdict Stopped(int signal) {
   return {kExitSignalBase + signal, -1, "stopped by " + SignalName(signal)};
 }
 
@@ -93,7 +93,7 @@ std::string NameOfRank(std::span<const RankEnd> ends, int rank) {
   return fmt::format("rank {} ({}, process {})", rank, ends[rank].host, ends[rank].pid);
 }
 
-Verdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
+RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
   const int failed = Earliest(ends, [&](const RankEnd& end) {
     return !end.good() && !end.lost_peer() && !end.ended_by_launcher && !EndedAsAsked(end, asked);
   });

@@ -37,14 +37,14 @@ struct RankEnd {
 
 std::string DescribeEnd(const RankEnd& end);  // "ended by SIGKILL", "exited with 75 (lost a peer)"
 
-struct Verdict {
+struct RankVerdict {
   int exit_code = 0;
   int culprit = -1;  // rank; -1: none
   std::string text;  // one sentence; empty if all is well
 };
 
 // `asked`: the signals that the user has sent to the ranks through the launcher, in order.
-Verdict Judge(std::span<const RankEnd> ends, std::span<const int> asked);
+RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked);
 
 // Whether it ended as a program does that takes one of these signals for what it is.
 bool EndedAsAsked(const RankEnd& end, std::span<const int> asked);

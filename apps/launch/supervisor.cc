@@ -116,7 +116,7 @@ void Supervisor::SendJobs() {
   for (Host& host : hosts_) {
     job.first_rank = host.first_rank;
     job.local_world = host.slots.slots;
-    host.agent->Send(FrameKind::kJob, 0, EncodeJob(job));
+    host.agent->Send(AgentFrameKind::kJob, 0, EncodeJob(job));
   }
 }
 
@@ -141,18 +141,18 @@ void Supervisor::OnFrame(Host* host, const Frame& frame) {
   const int rank = static_cast<int>(frame.number);
   const bool of_rank = rank >= host->first_rank && rank < host->first_rank + host->slots.slots &&
                        ends_[rank].kind == RankEnd::Kind::kRunning;
-  if (frame.kind == FrameKind::kHello) {
+  if (frame.kind == AgentFrameKind::kHello) {
     host->port = rank;
-  } else if (frame.kind == FrameKind::kFailure) {
+  } else if (frame.kind == AgentFrameKind::kFailure) {
     FailToStart(fmt::format("host {}: {}", host->slots.host, frame.bytes));
   } else if (!of_rank) {
     return;  // of a rank that is counted as lost already
-  } else if (frame.kind == FrameKind::kStarted) {
+  } else if (frame.kind == AgentFrameKind::kStarted) {
     ends_[rank].pid = std::atoll(frame.bytes.c_str());
-  } else if (frame.kind == FrameKind::kExited) {
+  } else if (frame.kind == AgentFrameKind::kExited) {
     OnExited(rank, frame.bytes);
   } else {
-    output_.Add(rank, frame.kind == FrameKind::kErrors, frame.bytes);
+    output_.Add(rank, frame.kind == AgentFrameKind::kErrors, frame.bytes);
   }
 }
 
@@ -238,7 +238,7 @@ void Supervisor::OnSignals() {
 
 void Supervisor::SignalAll(int signal) {
   for (Host& host : hosts_) {
-    if (host.agent) host.agent->Send(FrameKind::kSignal, signal);
+    if (host.agent) host.agent->Send(AgentFrameKind::kSignal, signal);
   }
 }
 
@@ -254,7 +254,7 @@ void Supervisor::FailToStart(const std::string& why) {
 void Supervisor::Say(const std::string& message) { output_.Say(kSelf, message); }
 
 int Supervisor::FinishAndReport() {
-  Verdict verdict = Judge(ends_, asked_);
+  RankVerdict verdict = Judge(ends_, asked_);
   if (start_failure_) {
     verdict = {kExitFailure, -1, *start_failure_};
     for (Host& host : hosts_) host.agent.reset();  // whoever has begun is ended

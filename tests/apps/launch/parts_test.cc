@@ -42,8 +42,8 @@ TEST(LineSplitterTest, MakesLinesWhereverTheBytesAreCut) {
 TEST(FramesTest, ReadBackByteByByte) {
   FrameReader reader;
   const std::string sent = "motd\n" + std::string(kAgentGreeting) +
-                           EncodeFrame(FrameKind::kOutput, 3, std::string("a\0b", 3)) +
-                           EncodeFrame(FrameKind::kHello, 77);
+                           EncodeFrame(AgentFrameKind::kOutput, 3, std::string("a\0b", 3)) +
+                           EncodeFrame(AgentFrameKind::kHello, 77);
   std::vector<Frame> frames;
   std::optional<std::string> noise;
   for (const char byte : sent) {
@@ -58,7 +58,7 @@ TEST(FramesTest, ReadBackByteByByte) {
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(frames[0].bytes, std::string("a\0b", 3));
   EXPECT_EQ(frames[0].number, 3u);
-  EXPECT_EQ(frames[1].kind, FrameKind::kHello);
+  EXPECT_EQ(frames[1].kind, AgentFrameKind::kHello);
   EXPECT_EQ(frames[1].number, 77u);
 }
 

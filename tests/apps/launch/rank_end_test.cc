@@ -47,7 +47,7 @@ TEST(RankEndTest, FindsTheFirstTrueCause) {
       {{ByLauncher(Die(SIGKILL, 1)), ByLauncher(Die(SIGKILL, 2))}, {SIGINT, SIGINT}, 130, -1},
   };
   for (const Case& one : cases) {
-    const Verdict verdict = Judge(one.ends, one.asked);
+    const RankVerdict verdict = Judge(one.ends, one.asked);
     EXPECT_EQ(verdict.exit_code, one.exit_code) << EndTable(one.ends) << verdict.text;
     EXPECT_EQ(verdict.culprit, one.culprit) << EndTable(one.ends) << verdict.text;
     EXPECT_EQ(verdict.text.empty(), one.exit_code == 0);
