@@ -14,6 +14,8 @@
 #include "apps/bench_allreduce/model_table.h"
 #include "apps/bench_allreduce/spawn_ranks.h"
 #include "apps/exit_code.h"
+#include "core/printable.h"
+#include "core/terminate.h"
 #include "dist/membership/rank_environment.h"
 
 namespace ringtail {
@@ -158,6 +160,7 @@ Status Run(Flags* flags) {
 }  // namespace ringtail
 
 int main(int argc, char** argv) {
+  ringtail::ExplainTermination("bench_allreduce");
   ringtail::Flags flags;
   CLI::App app("Measures allreduce: the sum of an array over all ranks of a world.");
   ringtail::AddFlags(&app, &flags);
@@ -168,6 +171,7 @@ int main(int argc, char** argv) {
   }
   if (flags.started_by > 0) ringtail::EndWithParent(flags.started_by);
   const ringtail::Status status = ringtail::Run(&flags);
-  if (!status.ok()) std::fprintf(stderr, "bench_allreduce: %s\n", status.message().c_str());
+  if (!status.ok())
+    std::fprintf(stderr, "bench_allreduce: %s\n", ringtail::Printable(status.message()).c_str());
   return ringtail::ExitCodeOf(status);
 }

@@ -10,6 +10,8 @@
 #include "apps/bench_allreduce/byte_text.h"
 #include "apps/bench_compress.h"
 #include "apps/exit_code.h"
+#include "core/printable.h"
+#include "core/terminate.h"
 #include "dist/compression/codecs.h"
 
 namespace ringtail {
@@ -81,6 +83,7 @@ Status Run(Flags* flags) {
 }  // namespace ringtail
 
 int main(int argc, char** argv) {
+  ringtail::ExplainTermination("bench_compress");
   ringtail::Flags flags;
   CLI::App app("Measures gradient compression: speed, size and error of each codec and sketch.");
   ringtail::AddFlags(&app, &flags);
@@ -90,6 +93,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? ringtail::kExitSuccess : ringtail::kExitUsage;
   }
   const ringtail::Status status = ringtail::Run(&flags);
-  if (!status.ok()) std::fprintf(stderr, "bench_compress: %s\n", status.message().c_str());
+  if (!status.ok())
+    std::fprintf(stderr, "bench_compress: %s\n", ringtail::Printable(status.message()).c_str());
   return ringtail::ExitCodeOf(status);
 }

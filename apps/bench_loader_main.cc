@@ -6,8 +6,11 @@
 
 #include "apps/bench_loader.h"
 #include "apps/exit_code.h"
+#include "core/printable.h"
+#include "core/terminate.h"
 
 int main(int argc, char** argv) {
+  ringtail::ExplainTermination("bench_loader");
   ringtail::LoaderBenchmarkOptions options;
   // Without the cache, every picture is read and decoded each time.
   options.data.set_cache_mib(0);
@@ -54,7 +57,8 @@ int main(int argc, char** argv) {
   options.data.set_cache_mib(cache_mib);
   const auto result = ringtail::BenchmarkLoader(options);
   if (!result.ok()) {
-    std::fprintf(stderr, "bench_loader: %s\n", result.status().message().c_str());
+    std::fprintf(stderr, "bench_loader: %s\n",
+                 ringtail::Printable(result.status().message()).c_str());
     return ringtail::ExitCodeOf(result.status());
   }
   const std::string text = as_json ? LoaderBenchmarkJson(*result) : LoaderBenchmarkTable(*result);

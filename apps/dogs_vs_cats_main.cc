@@ -5,13 +5,15 @@
 #include "apps/commands/command.h"
 #include "apps/exit_code.h"
 #include "apps/version.h"
+#include "core/printable.h"
+#include "core/terminate.h"
 #include "core/text_config.h"
 
 namespace ringtail {
 namespace {
 
 int Fail(const std::string& message, int exit_code) {
-  std::cerr << "dogs_vs_cats: " << message << '\n';
+  std::cerr << "dogs_vs_cats: " << Printable(message) << '\n';
   return exit_code;
 }
 
@@ -24,6 +26,7 @@ std::string DidYouMean(const CLI::App& app, int argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
+  ExplainTermination("dogs_vs_cats");
   CLI::App app("Trains convolutional networks on CPUs to tell cats from dogs.", "dogs_vs_cats");
   app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);

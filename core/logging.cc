@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "core/printable.h"
+
 namespace ringtail {
 namespace {
 
@@ -26,9 +28,9 @@ void SetLogLevel(LogLevel level) {
   Logger().set_level(kLevels[static_cast<int>(level)]);
 }
 
-void LogDebug(std::string_view message) { Logger().debug(message); }
-void LogInfo(std::string_view message) { Logger().info(message); }
-void LogWarning(std::string_view message) { Logger().warn(message); }
-void LogError(std::string_view message) { Logger().error(message); }
+void LogDebug(std::string_view message) { Logger().debug(Printable(message)); }
+void LogInfo(std::string_view message) { Logger().info(Printable(message)); }
+void LogWarning(std::string_view message) { Logger().warn(Printable(message)); }
+void LogError(std::string_view message) { Logger().error(Printable(message)); }
 
 }  // namespace ringtail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/printable.h"
 #include "core/utf8.h"
 #include "fmt/format.h"
 
@@ -16,19 +17,15 @@ size_t CountCharacters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return !IsUtf8Continuation(c); });
 }
 
-// Control characters and broken UTF-8 would confuse a terminal.
-std::string Printable(std::string_view text) {
-  std::string printable;
+// What is not printable as one character each, so that the caret below stands right.
+std::string WithQuestionMarks(std::string_view text) {
+  std::string shown;
   while (!text.empty()) {
-    const size_t valid = ValidUtf8Prefix(text);
-    for (const char c : text.substr(0, valid)) {
-      const bool is_control = static_cast<unsigned char>(c) < ' ' && c != '\t';
-      printable += is_control || c == '\x7F' ? '?' : c;
-    }
-    if (valid < text.size()) printable += '?';
-    text.remove_prefix(std::min(valid + 1, text.size()));
+    const size_t length = text[0] == '\t' ? 1 : PrintableCharacter(text);
+    shown += length > 0 ? text.substr(0, length) : "?";
+    text.remove_prefix(std::max<size_t>({length, Utf8CharacterLength(text), 1}));
   }
-  return printable;
+  return shown;
 }
 
 // Blanks as wide as `text`; tabs stay, so that the caret stands right at any tab width.
@@ -46,8 +43,10 @@ std::string Excerpt(std::string_view line, size_t at) {
   while (begin < at && IsUtf8Continuation(line[begin])) ++begin;
   size_t end = std::min(line.size(), at + kShownBytesAfter);
   while (end < line.size() && IsUtf8Continuation(line[end])) ++end;
-  const std::string before = (begin > 0 ? "..." : "") + Printable(line.substr(begin, at - begin));
-  const std::string after = Printable(line.substr(at, end - at)) + (end < line.size() ? "..." : "");
+  const std::string before =
+      (begin > 0 ? "..." : "") + WithQuestionMarks(line.substr(begin, at - begin));
+  const std::string after =
+      WithQuestionMarks(line.substr(at, end - at)) + (end < line.size() ? "..." : "");
   return fmt::format("  {}{}\n  {}^", before, after, Blanks(before));
 }
 

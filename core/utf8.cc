@@ -23,8 +23,9 @@ Lead ReadLead(unsigned char byte) {
   return {0, 0, 0};
 }
 
-// The length of the character that `text` begins with, or 0.
-size_t CharacterLength(std::string_view text) {
+}  // namespace
+
+size_t Utf8CharacterLength(std::string_view text) {
   const Lead lead = ReadLead(text[0]);
   if (lead.length <= 1) return lead.length;
   if (text.size() < lead.length) return 0;
@@ -36,12 +37,10 @@ size_t CharacterLength(std::string_view text) {
   return lead.length;
 }
 
-}  // namespace
-
 size_t ValidUtf8Prefix(std::string_view text) {
   size_t valid = 0;
   while (valid < text.size()) {
-    const size_t length = CharacterLength(text.substr(valid));
+    const size_t length = Utf8CharacterLength(text.substr(valid));
     if (length == 0) break;
     valid += length;
   }

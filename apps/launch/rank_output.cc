@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/file.h"
+#include "core/printable.h"
 
 namespace ringtail {
 namespace {
@@ -63,7 +64,8 @@ void RankOutput::Line(int rank, OutQueue* to, std::string_view line) {
 }
 
 void RankOutput::Say(std::string_view prefix, std::string_view line) {
-  err_->Append(fmt::format("{}: {}\n", prefix, line));
+  if (line.ends_with('\r')) line.remove_suffix(1);  // ssh ends its lines as terminals want them
+  err_->Append(fmt::format("{}: {}\n", prefix, Printable(line)));
 }
 
 void RankOutput::DropWhatDoesNotFit() {

@@ -31,8 +31,9 @@ class RankOutput {
   Status OpenFiles(const std::string& folder);  // rank-0.txt, ...
   void Add(int rank, bool errors, std::string_view bytes);
   void End(int rank);  // its unfinished lines
-  void Say(std::string_view prefix,
-           std::string_view line);  // the launcher itself, on standard error
+  // The launcher itself, or what a login shell or ssh says to it, on standard error; what is not
+  // printable is escaped. (The ranks' own lines are passed on as they are: their colours stay.)
+  void Say(std::string_view prefix, std::string_view line);
 
   bool full() const { return out_->full() || err_->full(); }
   bool empty() const { return out_->empty() && err_->empty(); }

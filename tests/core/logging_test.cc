@@ -46,5 +46,17 @@ TEST_F(LoggingTest, LinesHaveLevelTimeAndTheMessageAsItIs) {
                                       "\\{0:d\\} %s\n"));
 }
 
+// As the names of layers, pictures and hosts in messages may be.
+TEST_F(LoggingTest, ControlCharactersDoNotReachTheTerminal) {
+  CaptureStderr();
+  for (const auto log : {LogInfo, LogWarning, LogError})
+    log("a\x1B[2J\xE2\x80\xAE"
+        "b");
+  const std::string output = GetCapturedStderr();
+  EXPECT_EQ(output.find('\x1B'), std::string::npos);
+  EXPECT_EQ(output.find("\xE2\x80\xAE"), std::string::npos);
+  EXPECT_THAT(output, ::testing::HasSubstr("a\\x1B[2J\\xE2\\x80\\xAEb"));
+}
+
 }  // namespace
 }  // namespace ringtail

@@ -61,6 +61,14 @@ TEST(SshTest, HostfileAndFewerRanksThanSlots) {
   EXPECT_THAT(LinesOf(2, result.out), Contains("MASTER_ADDR=n1"));
 }
 
+TEST(SshTest, WhatALoginShellPrintsCannotControlTheTerminal) {
+  const ProcessResult result = RunProcess(LaunchOverSsh({"--hosts", "rude"}, {"say=here"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rude: \\x1B[2J\\x1B]0;owned\\x07\n"));
+  EXPECT_THAT(result.err, HasSubstr("rude: away \\x1B[3J\n"));
+  EXPECT_THAT(result.err, Not(HasSubstr("\x1B")));
+}
+
 TEST(SshTest, AHostThatCannotBeReachedIsNamed) {
   const ProcessResult result = RunProcess(LaunchOverSsh({"--hosts", "a,absent"}, {"say=never"}));
   EXPECT_EQ(result.exit_code, 1);

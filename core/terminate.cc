@@ -1,0 +1,62 @@
+#include "core/terminate.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "core/thread_limit.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kExitFailure = 1;
+const char* program_name = "ringtail";
+
+// Of the libraries that start threads: oneTBB's text, and what std::thread throws.
+bool IsAboutThreads(const std::exception& error) {
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  return (of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again) ||
+         std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
+}
+
+[[noreturn]] void End(const std::string& sentence) {
+  std::fprintf(stderr, "%s: %s\n", program_name, sentence.c_str());
+  _exit(kExitFailure);
+}
+
+[[noreturn]] void Explain() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "%s: out of memory; take a lower train.batch or smaller images, or raise the "
+                 "limit (ulimit -v, memory.max of the control group)\n",
+                 program_name);
+    _exit(kExitFailure);
+  } catch (const std::exception& error) {
+    if (IsAboutThreads(error)) {
+      End(std::string("a thread could not be started (") + error.what() + "); " +
+          DescribeThreadLimits());
+    }
+    std::fprintf(stderr, "%s: internal error, please report it: %s\n", program_name, error.what());
+  } catch (...) {
+    std::fprintf(stderr, "%s: internal error, please report it\n", program_name);
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void ExplainTermination(const char* program) {
+  program_name = program;
+  std::set_terminate(Explain);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,115 @@
+#include "core/thread_limit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "core/cgroup.h"
+#include "core/mutex.h"
+
+namespace ringtail {
+namespace {
+
+// What oneTBB gives its threads; others take what the system says, which may be less or more.
+constexpr size_t kSmallestStackBytes = size_t{4} << 20;
+
+// Keeps threads alive until all of them are there.
+class Gate {
+ public:
+  void Open() {
+    MutexLock lock(&mutex_);
+    open_ = true;
+    opened_.NotifyAll();
+  }
+  void Wait() {
+    MutexLock lock(&mutex_);
+    while (!open_) opened_.Wait(&mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable opened_;
+  bool open_ RT_GUARDED_BY(mutex_) = false;
+};
+
+void* WaitAtGate(void* gate) {
+  static_cast<Gate*>(gate)->Wait();
+  return nullptr;
+}
+
+// Starts threads until there are `count` or one cannot be: then `error` says why.
+std::vector<pthread_t> StartThreads(int count, Gate* gate, int* error) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  size_t stack_bytes = 0;
+  pthread_attr_getstacksize(&attributes, &stack_bytes);
+  pthread_attr_setstacksize(&attributes, std::max(stack_bytes, kSmallestStackBytes));
+  std::vector<pthread_t> threads;
+  while (std::ssize(threads) < count && *error == 0) {
+    pthread_t thread;
+    *error = pthread_create(&thread, &attributes, WaitAtGate, gate);
+    if (*error == 0) threads.push_back(thread);
+  }
+  pthread_attr_destroy(&attributes);
+  return threads;
+}
+
+std::optional<int64_t> Limit(__rlimit_resource resource) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(limit.rlim_cur);
+}
+
+// Of the process's control group and those above it, the lowest.
+std::optional<int64_t> CgroupProcesses(const std::string& root) {
+  std::optional<int64_t> lowest;
+  ForEachCgroup(root, "pids", [&](CgroupVersion /*version*/, const std::string& folder) {
+    const auto numbers = ReadCgroupNumbers(folder + "/pids.max");
+    if (numbers.size() != 1) return;
+    const auto limit = static_cast<int64_t>(numbers[0]);
+    lowest = std::min(lowest.value_or(limit), limit);
+  });
+  return lowest;
+}
+
+}  // namespace
+
+Status CheckThreadsCanStart(int count, std::string_view what_for) {
+  Gate gate;
+  int error = 0;
+  const std::vector<pthread_t> threads = StartThreads(count, &gate, &error);
+  gate.Open();
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  if (error == 0) return OkStatus();
+  return ResourceExhausted(
+      fmt::format("{}: {} of {} threads could be started ({}); {}", what_for, threads.size(), count,
+                  std::generic_category().message(error), DescribeThreadLimits()));
+}
+
+std::string DescribeThreadLimits(const std::string& root) {
+  constexpr int64_t kBytesPerKib = 1024;
+  std::vector<std::string> limits;
+  if (const auto processes = CgroupProcesses(root)) {
+    limits.push_back(
+        fmt::format("{} processes and threads (pids.max of the control group)", *processes));
+  }
+  if (const auto processes = Limit(RLIMIT_NPROC)) {
+    limits.push_back(fmt::format("{} processes and threads of the user (ulimit -u)", *processes));
+  }
+  if (const auto bytes = Limit(RLIMIT_AS)) {
+    limits.push_back(fmt::format("{} KiB of address space (ulimit -v)", *bytes / kBytesPerKib));
+  }
+  if (limits.empty()) limits.emplace_back("those of the whole machine");
+  return fmt::format(
+      "limits: {}; raise them, or take fewer threads (--threads, --set data.workers=1)",
+      fmt::join(limits, ", "));
+}
+
+}  // namespace ringtail

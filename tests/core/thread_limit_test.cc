@@ -1,0 +1,108 @@
+#include "core/thread_limit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "core/terminate.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // reserves terabytes of address space for itself
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// In bytes; what the process has mapped now and `more`.
+void LimitAddressSpace(int64_t more) {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages;
+  const auto bytes = static_cast<rlim_t>(pages * 4096 + more);
+  const rlimit limit{bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
+}
+
+TEST(ThreadLimitTest, AFewThreadsCanAlwaysStart) {
+  EXPECT_TRUE(CheckThreadsCanStart(0, "nothing").ok());
+  EXPECT_TRUE(CheckThreadsCanStart(5, "a test").ok());
+}
+
+TEST(ThreadLimitDeathTest, TheLimitIsNamed) {
+  if (kSanitized) GTEST_SKIP() << "the address space cannot be limited";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        LimitAddressSpace(int64_t{64} << 20);
+        const Status status = CheckThreadsCanStart(64, "reading images");
+        std::fprintf(stderr, "%s\n", status.message().c_str());
+        std::exit(status.code() == StatusCode::kResourceExhausted ? 1 : 0);
+      },
+      testing::ExitedWithCode(1),
+      "reading images: [0-9]+ of 64 threads could be started .* of address space .ulimit -v.");
+}
+
+TEST(ThreadLimitTest, TheTightestGroupIsTold) {
+  const TempDir root;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root.path() + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  write("/proc/self/cgroup", "0::/a/b\n");
+  write("/sys/fs/cgroup/a/b/pids.max", "max\n");
+  EXPECT_THAT(DescribeThreadLimits(root.path()), testing::Not(HasSubstr("pids.max")));
+  write("/sys/fs/cgroup/a/pids.max", "3\n");
+  write("/sys/fs/cgroup/a/b/pids.max", "100\n");
+  EXPECT_THAT(DescribeThreadLimits(root.path()),
+              HasSubstr("3 processes and threads (pids.max of the control group)"));
+  EXPECT_THAT(DescribeThreadLimits(root.path()), HasSubstr("--threads"));
+}
+
+// As oneTBB does on a thread of its own.
+TEST(TerminateDeathTest, AThreadThatCannotBeStartedIsASentence) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ExplainTermination("program");
+        std::thread([] { throw std::runtime_error("pthread_create has failed"); }).join();
+      },
+      testing::ExitedWithCode(1), "program: a thread could not be started .* limits: .*--threads");
+}
+
+TEST(TerminateDeathTest, WithoutMemoryToo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ExplainTermination("program");
+        std::thread([] { throw std::bad_alloc(); }).join();
+      },
+      testing::ExitedWithCode(1), "program: out of memory; take");
+}
+
+TEST(TerminateDeathTest, AnythingElseIsABugOfOurs) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ExplainTermination("program");
+        std::thread([] { throw std::logic_error("a wrong turn"); }).join();
+      },
+      testing::KilledBySignal(SIGABRT), "internal error, please report it: a wrong turn");
+}
+
+}  // namespace
+}  // namespace ringtail
