@@ -8,7 +8,9 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <set>
 
 #include "core/file.h"
 #include "core/logging.h"
@@ -18,7 +20,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::string_view kStepName = "step";  // in the metadata
+constexpr std::string_view kStepName = "step", kPartsName = "parts";  // in the metadata
 
 std::string CheckpointFolder(const std::string& run_folder) {
   return run_folder + "/" + kCheckpointFolder;
@@ -26,6 +28,14 @@ std::string CheckpointFolder(const std::string& run_folder) {
 
 std::string CheckpointPath(const std::string& run_folder, int64_t step) {
   return fmt::format("{}/{}{:08}{}", CheckpointFolder(run_folder), kPrefix, step, kSuffix);
+}
+
+std::string FailedCheckPath(const std::string& run_folder) {
+  return CheckpointFolder(run_folder) + "/failed-check";
+}
+
+bool CheckHasFailed(const std::string& run_folder) {
+  return access(FailedCheckPath(run_folder).c_str(), F_OK) == 0;
 }
 
 std::optional<int64_t> ParseStep(std::string_view digits) {
@@ -65,7 +75,7 @@ void FailWritesBeyondFileSizeLimit() {
 
 }  // namespace
 
-StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
+StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts check) {
   RT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
   if (!file.proven_intact()) {
     return InvalidArgument("'" + path +
@@ -80,10 +90,37 @@ StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
         "its {}/",
         path, kPrefix, kSuffix, kCheckpointFolder));
   }
-  return Checkpoint{*step, path, std::move(file)};
+  Checkpoint checkpoint{*step, path, std::move(file)};
+  const auto agreed = checkpoint.file.metadata().find(kAgreedRanksKey);
+  if (agreed != checkpoint.file.metadata().end() && checkpoint.agreed_ranks() < 0) {
+    return DataLoss(fmt::format("'{}': '{}' is no number of ranks: the checkpoint is damaged", path,
+                                kAgreedRanksKey));
+  }
+  const auto parts = checkpoint.file.metadata().find(std::string(kPartsName));
+  if (parts != checkpoint.file.metadata().end()) {
+    auto parsed = ParsePartsText(parts->second);
+    RT_RETURN_IF_ERROR(parsed.status().Annotate("'" + path + "'"));
+    checkpoint.parts = *std::move(parsed);
+  }
+  for (int rank = 0;
+       check == CheckParts::kYes && checkpoint.parts && rank < checkpoint.parts->world(); ++rank) {
+    RT_RETURN_IF_ERROR(CheckPart(checkpoint.PartPath(rank), checkpoint.parts->ranks[rank]));
+  }
+  return checkpoint;
 }
 
-StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder) {
+std::string Checkpoint::PartPath(int rank) const {
+  RT_CHECK(parts.has_value(), "a part of a checkpoint that has none");
+  return std::filesystem::path(path).replace_filename(
+      PartName(step, rank, parts->world(), parts->tag));
+}
+
+int64_t Checkpoint::agreed_ranks() const {
+  const auto text = file.metadata().find(kAgreedRanksKey);
+  return text == file.metadata().end() ? -1 : ParseStep(text->second).value_or(-1);
+}
+
+StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder, CheckParts parts) {
   StatusOr<std::vector<int64_t>> steps = SavedSteps(run_folder);
   if (!steps.ok() && steps.status().code() != StatusCode::kNotFound) return steps.status();
   if (!steps.ok() || steps->empty()) {
@@ -91,15 +128,21 @@ StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder) {
   }
   std::string reasons;
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
-    StatusOr<Checkpoint> checkpoint = LoadCheckpoint(CheckpointPath(run_folder, *step));
-    if (checkpoint.ok() && checkpoint->step == *step) {
+    StatusOr<Checkpoint> checkpoint = LoadCheckpoint(CheckpointPath(run_folder, *step), parts);
+    const bool doubtful =
+        checkpoint.ok() && checkpoint->agreed_ranks() == 0 && CheckHasFailed(run_folder);
+    if (checkpoint.ok() && checkpoint->step == *step && !doubtful) {
       if (!reasons.empty())
         LogWarning(fmt::format("going back to the checkpoint of step {}", *step));
       return checkpoint;
     }
     const std::string reason =
-        checkpoint.ok() ? fmt::format("'{}' holds step {}", checkpoint->path, checkpoint->step)
-                        : checkpoint.status().message();
+        doubtful ? fmt::format(
+                       "'{}' was written after ranks were lost, and the ranks had differed "
+                       "before ('{}')",
+                       checkpoint->path, FailedCheckPath(run_folder))
+        : checkpoint.ok() ? fmt::format("'{}' holds step {}", checkpoint->path, checkpoint->step)
+                          : checkpoint.status().message();
     LogWarning("checkpoint refused: " + reason);
     reasons += (reasons.empty() ? "" : "; ") + reason;
   }
@@ -116,18 +159,49 @@ StatusOr<CheckpointDirectory> CheckpointDirectory::Open(const RunLock& lock) {
   RT_RETURN_IF_ERROR(RemoveTemporaryFiles(run_folder));
   RT_RETURN_IF_ERROR(RemoveTemporaryFiles(CheckpointFolder(run_folder)));
   FailWritesBeyondFileSizeLimit();
-  return CheckpointDirectory(run_folder);
+  CheckpointDirectory directory(run_folder);
+  directory.DeleteOrphanParts();
+  return directory;
 }
 
 Status CheckpointDirectory::Save(int64_t step, std::span<const TensorView> tensors,
-                                 const std::map<std::string, std::string>& metadata, int keep) {
-  RT_CHECK(step >= 0 && keep >= 1, "a checkpoint has a step, and one is kept");
+                                 const std::map<std::string, std::string>& metadata, int keep,
+                                 const CheckpointParts* parts) {
+  RT_CHECK(keep >= 1, "one checkpoint is kept");
+  const Status status = Write(step, tensors, metadata, parts);
+  if (status.ok()) DeleteOthers(step, keep);
+  if (parts != nullptr || status.ok()) DeleteOrphanParts();
+  return status;
+}
+
+Status CheckpointDirectory::Write(int64_t step, std::span<const TensorView> tensors,
+                                  const std::map<std::string, std::string>& metadata,
+                                  const CheckpointParts* parts) {
+  RT_CHECK(step >= 0, "a checkpoint has a step");
   std::map<std::string, std::string> with_step = metadata;
   const bool added = with_step.emplace(kStepName, std::to_string(step)).second;
   RT_CHECK(added, "the metadata of a checkpoint must not say 'step' itself");
+  for (int rank = 0; parts != nullptr && rank < parts->world(); ++rank) {
+    const std::string path = folder() + "/" + PartName(step, rank, parts->world(), parts->tag);
+    RT_RETURN_IF_ERROR(FindPart(path, parts->ranks[rank]));
+  }
+  if (parts != nullptr) with_step[std::string(kPartsName)] = PartsText(*parts);
   RT_RETURN_IF_ERROR(WriteSafetensors(Path(step), tensors, with_step));
-  DeleteOthers(step, keep);
+  const auto agreed = metadata.find(kAgreedRanksKey);
+  if (agreed != metadata.end() && agreed->second != "0") ClearFailedCheck();
   return OkStatus();
+}
+
+Status CheckpointDirectory::MarkFailedCheck(const std::string& sentence) {
+  return WriteFileAtomic(FailedCheckPath(run_folder_), sentence + "\n");
+}
+
+// Left behind after all, it leaves out what was written after a loss: no more than that.
+void CheckpointDirectory::ClearFailedCheck() const {
+  const std::string path = FailedCheckPath(run_folder_);
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    LogWarning(fmt::format("cannot delete '{}': {}", path, std::strerror(errno)));
+  }
 }
 
 void CheckpointDirectory::DeleteOthers(int64_t newest, int keep) const {
@@ -147,9 +221,46 @@ void CheckpointDirectory::DeleteOthers(int64_t newest, int keep) const {
   }
 }
 
-Status CheckpointDirectory::SaveBest(int64_t step) {
-  return LinkFileAtomic(Path(step), BestCheckpointPath(run_folder_));
+void CheckpointDirectory::DeleteOrphanParts() const {
+  const auto names = ListFolder(folder());
+  if (!names.ok()) return LogWarning("old parts were not deleted: " + names.status().message());
+  std::set<PartOf> parts, named;
+  for (const std::string& name : *names) {
+    if (const auto part = ParsePartName(name)) parts.insert(*part);
+  }
+  if (parts.empty()) return;
+  std::vector<std::string> checkpoints = {BestCheckpointPath(run_folder_)};
+  const auto steps = Steps();
+  if (!steps.ok()) return;
+  for (const int64_t step : *steps) checkpoints.push_back(Path(step));
+  for (const std::string& path : checkpoints) {
+    const auto metadata = ReadSafetensorsMetadata(path);
+    if (metadata.status().code() == StatusCode::kNotFound) continue;
+    if (!metadata.ok()) return;  // whose parts there are, nobody knows
+    const auto step = metadata->find(std::string(kStepName));
+    const auto text = metadata->find(std::string(kPartsName));
+    if (step == metadata->end() || text == metadata->end()) continue;
+    const auto list = ParsePartsText(text->second);
+    if (list.ok()) named.insert({ParseStep(step->second).value_or(-1), list->tag});
+  }
+  for (const std::string& name : *names) {
+    const auto part = ParsePartName(name);
+    if (!part || named.contains(*part)) continue;
+    const std::string path = folder() + "/" + name;
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+      LogWarning(fmt::format("cannot delete the old part '{}': {}", path, std::strerror(errno)));
+    }
+  }
 }
+
+// What the one that was best so far has alone goes with it.
+Status CheckpointDirectory::SaveBest(int64_t step) {
+  RT_RETURN_IF_ERROR(LinkFileAtomic(Path(step), BestCheckpointPath(run_folder_)));
+  DeleteOrphanParts();
+  return OkStatus();
+}
+
+std::string CheckpointDirectory::folder() const { return CheckpointFolder(run_folder_); }
 
 StatusOr<std::vector<int64_t>> CheckpointDirectory::Steps() const {
   return SavedSteps(run_folder_);

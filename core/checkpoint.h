@@ -2,7 +2,10 @@
 //
 //   <run>/lock                                    who writes here (core/run_lock.h)
 //   <run>/checkpoints/step-00001234.safetensors   the newest `keep`, complete or absent, never torn
+//   <run>/checkpoints/step-00001234.rank-0-of-4.*  parts of it, if ranks have something of their own
+//                                                 (core/checkpoint_parts.h); with it they go
 //   <run>/checkpoints/best.safetensors            another name of the best of them; outlives it
+//   <run>/checkpoints/failed-check                since the last agreed one the ranks have differed
 //
 // What is in a checkpoint is the trainer's business: tensors by name and strings by name. This file
 // adds the step, and with it an order. Weights, momenta and running statistics are tensors; the
@@ -13,6 +16,11 @@
 // checkpoint at every instant after the first. Load: the newest file whose every bit is proven by
 // its checksums (core/safetensors.h), else the one before, with a warning that says why.
 //
+// Agreement: a checkpoint says how many ranks held what it holds, bit for bit, just before it was
+// written (`agreed_ranks`; 1: one process); 0: it was written after ranks were lost, when nobody was
+// left to compare with. Where a comparison has failed since the last agreed checkpoint, one that says
+// 0 may hold what was wrong: LoadNewest leaves it out. Older checkpoints say nothing and are taken.
+//
 // Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
 // for a file that is not what was written.
 // Cost: one write and fsync of the tensors, no copy of them.
@@ -21,10 +29,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/checkpoint_parts.h"
 #include "core/run_lock.h"
 #include "core/safetensors.h"
 #include "core/status.h"
@@ -32,20 +42,31 @@
 namespace ringtail {
 
 inline constexpr char kCheckpointFolder[] = "checkpoints";  // in the run's folder
+inline constexpr char kAgreedRanksKey[] = "agreed_ranks";   // in the metadata
 
 // A checkpoint that was read and proven intact.
 struct Checkpoint {
   int64_t step = 0;
   std::string path;
   SafetensorsFile file;  // tensors; metadata() is what Save was given, and "step"
+  std::optional<CheckpointParts> parts = {};
+  std::string PartPath(int rank) const;  // beside `path`
+
+  // What it says under kAgreedRanksKey; -1: nothing.
+  int64_t agreed_ranks() const;
 };
 
-// Reads one checkpoint. DataLoss if it is damaged, InvalidArgument if it is no checkpoint of ours.
-StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
+// Who goes on from a checkpoint has its parts proven, too: each is read once, in small pieces.
+enum class CheckParts { kYes, kNo };
+
+// Reads one checkpoint. DataLoss if it or one of its parts is damaged, InvalidArgument if it is no
+// checkpoint of ours.
+StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts parts = CheckParts::kYes);
 
 // The newest intact checkpoint of a run; needs no lock. Each newer one that was refused is logged
 // as a warning. NotFound if the run has none at all, DataLoss (with the reasons) if none is intact.
-StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder);
+StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder,
+                                          CheckParts parts = CheckParts::kYes);
 
 // Where the best checkpoint of a run is, if there is one.
 std::string BestCheckpointPath(const std::string& run_folder);
@@ -62,19 +83,34 @@ class CheckpointDirectory {
 
   // Once this returns OK, the checkpoint survives a power cut. Then deletes all but the `keep` >= 1
   // newest, and those of later steps, which a run that was resumed further back has left behind.
-  // `metadata` must not use the names that safetensors.h reserves, nor "step".
+  // `metadata` must not use the names that safetensors.h reserves, nor "step" and "parts". `parts`:
+  // which the ranks have written into folder(); if one is not there, DataLoss. On an error they are
+  // deleted.
   Status Save(int64_t step, std::span<const TensorView> tensors,
-              const std::map<std::string, std::string>& metadata, int keep = kDefaultKeep);
+              const std::map<std::string, std::string>& metadata, int keep = kDefaultKeep,
+              const CheckpointParts* parts = nullptr);
+
+  // Deletes parts that no checkpoint names: of old ones, and of saves that did not come to their end.
+  // Not while ranks write.
+  void DeleteOrphanParts() const;
+
+  // The ranks hold different states, as `sentence` says. Durable; until Save writes a checkpoint that
+  // has at least one in kAgreedRanksKey.
+  Status MarkFailedCheck(const std::string& sentence);
 
   // Makes the saved checkpoint of `step` the best one. The caller has made sure that it is finite.
   Status SaveBest(int64_t step);
 
   StatusOr<std::vector<int64_t>> Steps() const;  // saved steps, ascending
   std::string Path(int64_t step) const;
+  std::string folder() const;
 
  private:
   explicit CheckpointDirectory(std::string run_folder) : run_folder_(std::move(run_folder)) {}
+  Status Write(int64_t step, std::span<const TensorView> tensors,
+               const std::map<std::string, std::string>& metadata, const CheckpointParts* parts);
   void DeleteOthers(int64_t newest, int keep) const;
+  void ClearFailedCheck() const;
   std::string run_folder_;
 };
 

@@ -1,7 +1,11 @@
 #include "core/safetensors.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
 
@@ -54,6 +58,35 @@ TensorView ViewF32(std::string name, Shape shape, std::span<const float> data) {
 
 TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data) {
   return {std::move(name), Dtype::kI32, std::move(shape), std::as_bytes(data)};
+}
+
+StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::string& path) {
+  RT_ASSIGN_OR_RETURN(const FileDescriptor file, FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK));
+  struct stat info = {};
+  if (fstat(file.number(), &info) != 0) return ErrnoStatus(errno, "cannot examine '" + path + "'");
+  const Status wrong = DataLoss("'" + path + "' does not begin as a safetensors file");
+  uint64_t length = 0;
+  RT_ASSIGN_OR_RETURN(size_t got, file.Read(std::as_writable_bytes(std::span(&length, 1))));
+  const auto rest = static_cast<uint64_t>(info.st_size) - std::min<uint64_t>(info.st_size, got);
+  if (!S_ISREG(info.st_mode) || got != sizeof(length) || length > rest ||
+      length > safetensors::kMaxHeaderBytes) {
+    return wrong;
+  }
+  std::string json(length, '\0');
+  RT_ASSIGN_OR_RETURN(got, file.Read(std::as_writable_bytes(std::span(json))));
+  if (got != length) return wrong;
+  auto header = safetensors::ParseHeader(json, rest - length);
+  RT_RETURN_IF_ERROR(header.status().Annotate("'" + path + "'"));
+  const auto crc = header->metadata.find(std::string(safetensors::kHeaderCrcName));
+  if (crc != header->metadata.end()) {
+    const auto digits_at = safetensors::FindHeaderCrcDigits(json);
+    if (!digits_at || Crc32cFromHex(crc->second) != safetensors::HeaderCrc(json, *digits_at)) {
+      return wrong;
+    }
+  }
+  std::erase_if(header->metadata,
+                [](const auto& item) { return safetensors::IsReserved(item.first); });
+  return std::move(header->metadata);
 }
 
 StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::string& path) {
@@ -115,6 +148,7 @@ Status SafetensorsFile::VerifyChecksums(std::string_view header_json) {
     const uint32_t actual = safetensors::HeaderCrc(header_json, *digits_at);
     RT_RETURN_IF_ERROR(CheckCrc(header_crc->second, actual, "the header"));
   }
+  const auto data_bytes = metadata_.find(std::string(safetensors::kDataBytesName));
   size_t tensors_proven = 0;
   for (const auto& [name, text] : metadata_) {
     if (!name.starts_with(safetensors::kTensorCrcPrefix)) continue;
@@ -128,11 +162,17 @@ Status SafetensorsFile::VerifyChecksums(std::string_view header_json) {
         CheckCrc(text, Crc32c(Data(entry->second)), "tensor " + safetensors::Quoted(tensor)));
     ++tensors_proven;
   }
-  const auto data_bytes = metadata_.find(std::string(safetensors::kDataBytesName));
   const size_t actual_bytes = bytes_.size() - data_begin_;
   if (data_bytes != metadata_.end() && data_bytes->second != std::to_string(actual_bytes)) {
     return DataLoss(fmt::format("data_bytes says {}, but there are {} bytes of data",
                                 safetensors::Quoted(data_bytes->second), actual_bytes));
+  }
+  // Our files have both. Without the one, the check of all the others would be off.
+  if (header_crc == metadata_.end() && data_bytes != metadata_.end()) {
+    return DataLoss(
+        fmt::format("the header has lost its checksum ('{}'): the file is damaged, or was "
+                    "changed by a program that kept old checksums",
+                    safetensors::kHeaderCrcName));
   }
   proven_intact_ = header_crc != metadata_.end() && tensors_proven == entries_.size();
   return OkStatus();

@@ -56,6 +56,18 @@ TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data)
 Status WriteSafetensors(const std::string& path, std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata);
 
+// A file as WriteSafetensors writes it: what stands before the data, and views of the tensors.
+struct SafetensorsImage {
+  std::string head;
+  std::vector<std::span<const std::byte>> data;
+  std::vector<std::span<const std::byte>> Pieces() const;  // head and data, front to back
+};
+StatusOr<SafetensorsImage> SerializeSafetensors(std::span<const TensorView> tensors,
+                                                const std::map<std::string, std::string>& metadata);
+
+// What a file says about itself, read and proven without the data behind it.
+StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::string& path);
+
 // A whole file in memory. Movable.
 class SafetensorsFile {
  public:

@@ -95,19 +95,31 @@ StatusOr<std::string> SerializeHeader(const json& header) {
 
 }  // namespace
 
+std::vector<std::span<const std::byte>> SafetensorsImage::Pieces() const {
+  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(head))};
+  pieces.insert(pieces.end(), data.begin(), data.end());
+  return pieces;
+}
+
+StatusOr<SafetensorsImage> SerializeSafetensors(
+    std::span<const TensorView> tensors, const std::map<std::string, std::string>& metadata) {
+  const std::vector<const TensorView*> order = InFileOrder(tensors);
+  RT_ASSIGN_OR_RETURN(const json header, MakeHeader(order, metadata));
+  RT_ASSIGN_OR_RETURN(const std::string text, SerializeHeader(header));
+  SafetensorsImage image;
+  image.head.resize(safetensors::kLengthBytes);
+  const uint64_t length = text.size();  // little-endian, as every processor we run on
+  std::memcpy(image.head.data(), &length, sizeof(length));
+  image.head += text;
+  for (const TensorView* tensor : order) image.data.push_back(tensor->data);
+  return image;
+}
+
 Status WriteSafetensors(const std::string& path, std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata) {
-  const std::vector<const TensorView*> order = InFileOrder(tensors);
-  StatusOr<json> header = MakeHeader(order, metadata);
-  if (!header.ok()) return header.status().Annotate("writing '" + path + "'");
-  StatusOr<std::string> text = SerializeHeader(*header);
-  if (!text.ok()) return text.status().Annotate("writing '" + path + "'");
-
-  const uint64_t length = text->size();  // little-endian, as every processor we run on
-  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(&length, 1)),
-                                                   std::as_bytes(std::span(*text))};
-  for (const TensorView* tensor : order) parts.push_back(tensor->data);
-  return WriteFileAtomic(path, parts);
+  const auto image = SerializeSafetensors(tensors, metadata);
+  if (!image.ok()) return image.status().Annotate("writing '" + path + "'");
+  return WriteFileAtomic(path, image->Pieces());
 }
 
 }  // namespace ringtail

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/checkpoint.h"
+#include "core/file.h"
 #include "core/random.h"
 
 namespace ringtail {
@@ -28,7 +29,22 @@ inline Status SaveTestCheckpoint(CheckpointDirectory* directory, int64_t step) {
   const std::vector<int32_t> counts = {static_cast<int32_t>(step)};
   const TensorView tensors[] = {ViewF32("weights", {kTestWeights / 10, 10}, weights),
                                 ViewI32("counts", {1}, counts)};
-  return directory->Save(step, tensors, {{"config", "step " + std::to_string(step)}});
+  // And what one rank has of its own.
+  const std::vector<float> own = WeightsOfStep(-1 - step);
+  const TensorView part[] = {ViewF32("own", {kTestWeights}, own)};
+  RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(part, {}));
+  const CheckpointParts parts{DrawPartTag(), {SummaryOf(image)}};
+  const std::string path = directory->folder() + "/" + PartName(step, 0, 1, parts.tag);
+  RT_RETURN_IF_ERROR(WriteFileAtomic(path, image.Pieces()));
+  return directory->Save(step, tensors, {{"config", "step " + std::to_string(step)}},
+                         CheckpointDirectory::kDefaultKeep, &parts);
+}
+
+inline bool HoldsItsPart(const Checkpoint& checkpoint) {
+  if (!checkpoint.parts || checkpoint.parts->world() != 1) return false;
+  const auto part = ReadPart(checkpoint.PartPath(0), checkpoint.parts->ranks[0]);
+  const auto own = part.ok() ? part->F32("own", {kTestWeights}) : part.status();
+  return own.ok() && std::ranges::equal(*own, WeightsOfStep(-1 - checkpoint.step));
 }
 
 // Whether a checkpoint holds what SaveTestCheckpoint wrote for its step, all of it.
@@ -38,9 +54,12 @@ inline bool HoldsItsStep(const Checkpoint& checkpoint) {
   const std::map<std::string, std::string> metadata = {
       {"config", "step " + std::to_string(checkpoint.step)},
       {"step", std::to_string(checkpoint.step)}};
-  return weights.ok() && std::ranges::equal(*weights, WeightsOfStep(checkpoint.step)) &&
-         counts.ok() && counts->front() == checkpoint.step &&
-         checkpoint.file.entries().size() == 2 && checkpoint.file.metadata() == metadata;
+  std::map<std::string, std::string> has = checkpoint.file.metadata();
+  has.erase("parts");
+  return HoldsItsPart(checkpoint) && weights.ok() &&
+         std::ranges::equal(*weights, WeightsOfStep(checkpoint.step)) && counts.ok() &&
+         counts->front() == checkpoint.step && checkpoint.file.entries().size() == 2 &&
+         has == metadata;
 }
 
 }  // namespace ringtail

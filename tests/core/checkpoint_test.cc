@@ -114,6 +114,34 @@ TEST_F(CheckpointTest, FallsBackAndSaysWhy) {
                          HasSubstr("not inside the"), HasSubstr("checkpoint of step 1")));
 }
 
+// What was written after ranks were lost is taken, unless they were seen to differ before.
+TEST_F(CheckpointTest, WithoutAgreementItCountsUntilACheckHasFailed) {
+  ASSERT_TRUE(directory_->Save(1, {}, {{kAgreedRanksKey, "3"}}).ok());
+  ASSERT_TRUE(directory_->Save(2, {}, {{kAgreedRanksKey, "0"}}).ok());
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 2);
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->agreed_ranks(), 0);
+  ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+  Open();  // of another process: the mark stays
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("'" + directory_->Path(2) + "' was written after ranks were lost"));
+  ASSERT_TRUE(directory_->Save(3, {}, {{kAgreedRanksKey, "0"}}).ok());
+  EXPECT_EQ(LoadNewestCheckpoint(run_).status().code(), StatusCode::kDataLoss);
+  ASSERT_TRUE(directory_->Save(4, {}, {{kAgreedRanksKey, "3"}}).ok());
+  ASSERT_TRUE(directory_->Save(5, {}, {{kAgreedRanksKey, "0"}}).ok());
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 5);
+}
+
+TEST_F(CheckpointTest, AnOlderCheckpointSaysNothingOfAgreementAndIsTaken) {
+  Save(1);
+  ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+  EXPECT_EQ(NewestStep(), 1);
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->agreed_ranks(), -1);
+  ASSERT_TRUE(directory_->Save(2, {}, {{kAgreedRanksKey, "-1"}}).ok());
+  EXPECT_EQ(LoadCheckpoint(directory_->Path(2)).status().code(), StatusCode::kDataLoss);
+}
+
 TEST_F(CheckpointTest, NoneIntactNamesEachReason) {
   SetLogLevel(LogLevel::kNone);
   Save(1);
@@ -153,7 +181,7 @@ TEST_F(CheckpointTest, FilesOfOthersAreNoCheckpoints) {
   }
   Save(1);
   EXPECT_EQ(NewestStep(), 1);
-  EXPECT_EQ(ListFolder(run_ + "/checkpoints")->size(), 6u);
+  EXPECT_EQ(ListFolder(run_ + "/checkpoints")->size(), 7u);
 }
 
 TEST_F(CheckpointTest, OpenRemovesWhatDeadWritersLeft) {
@@ -163,7 +191,8 @@ TEST_F(CheckpointTest, OpenRemovesWhatDeadWritersLeft) {
   }
   Open();
   EXPECT_THAT(*ListFolder(run_), ElementsAre("checkpoints", "lock"));
-  EXPECT_THAT(*ListFolder(run_ + "/checkpoints"), ElementsAre("step-00000001.safetensors"));
+  EXPECT_THAT(*ListFolder(run_ + "/checkpoints"),
+              ElementsAre(testing::HasSubstr(".rank-0-of-1."), "step-00000001.safetensors"));
 }
 
 TEST_F(CheckpointTest, FileInPlaceOfTheFolderIsAnErrorThatNamesIt) {

@@ -161,6 +161,8 @@ const HeaderCase kHeaders[] = {
      "a checksum for tensor \"b\", but no such tensor"},
     {R"({"__metadata__":{"data_bytes":"9"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
      "data_bytes says \"9\", but there are 8"},
+    {R"({"__metadata__":{"data_bytes":"8"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "the header has lost its checksum"},
     {R"({"__metadata__":{"header_crc32c":"00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
      "the checksum of the header"},
     {R"({"__metadata__":{"header_crc32c": "00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
