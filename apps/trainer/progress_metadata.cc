@@ -31,6 +31,28 @@ Status ParseNumber(const std::map<std::string, std::string>& metadata, const cha
   return DataLoss(fmt::format("'{}' is '{}', which is no number", key, text));
 }
 
+Status CheckBetween(const char* key, double value, double low, double high) {
+  if (value >= low && value <= high) return OkStatus();  // false for a NaN
+  return DataLoss(
+      fmt::format("'{}' is {}, which is not between {} and {}: the checkpoint is damaged", key,
+                  value, low, high));
+}
+
+// No run comes to a state that says otherwise.
+Status CheckPlausible(const TrainingProgress& progress) {
+  constexpr double kMostSteps = 1e12;
+  const auto step = static_cast<double>(progress.step);
+  RT_RETURN_IF_ERROR(CheckBetween("completed_steps", step, 0, kMostSteps));
+  const auto between = [](const char* key, int64_t value, double low, double high) {
+    return CheckBetween(key, static_cast<double>(value), low, high);
+  };
+  RT_RETURN_IF_ERROR(between("evaluated_step", progress.evaluated_step, 0, step));
+  RT_RETURN_IF_ERROR(between("best_step", progress.best_step, -1, step));
+  RT_RETURN_IF_ERROR(CheckBetween("best_accuracy", progress.best_accuracy, -1, 1));
+  RT_RETURN_IF_ERROR(between("skipped_steps", progress.skipped_steps, 0, step));
+  return between("skipped_in_a_row", progress.skipped_in_a_row, 0, step);
+}
+
 }  // namespace
 
 std::map<std::string, std::string> ProgressMetadata(const TrainingProgress& progress) {
@@ -49,6 +71,7 @@ StatusOr<TrainingProgress> ParseProgress(const std::map<std::string, std::string
     if (status.ok()) status = ParseNumber(metadata, key, value);
   });
   RT_RETURN_IF_ERROR(std::move(status));
+  RT_RETURN_IF_ERROR(CheckPlausible(progress));
   return progress;
 }
 

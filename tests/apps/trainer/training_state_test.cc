@@ -86,5 +86,28 @@ TEST(ProgressMetadataTest, MissingAndBrokenNumbersAreNamed) {
   }
 }
 
+// They would end in an internal error, or in a run that believes in it.
+TEST(TrainingStateTest, NumbersThatNoRunComesToAreRefused) {
+  const std::map<std::string, std::string> good = ProgressMetadata(
+      {.step = 7, .evaluated_step = 5, .best_step = 5, .best_accuracy = 0.5, .skipped_steps = 3});
+  ASSERT_TRUE(ParseProgress(good).ok());
+  ASSERT_TRUE(ParseProgress(ProgressMetadata({})).ok());
+  const std::pair<const char*, const char*> wrong[] = {
+      {"completed_steps", "-1"}, {"completed_steps", "9223372036854775807"},
+      {"evaluated_step", "8"},   {"evaluated_step", "-1"},
+      {"best_step", "8"},        {"best_step", "-2"},
+      {"best_accuracy", "nan"},  {"best_accuracy", "inf"},
+      {"best_accuracy", "1.5"},  {"skipped_steps", "-1"},
+      {"skipped_steps", "8"},    {"skipped_in_a_row", "-1"},
+  };
+  for (const auto& [key, text] : wrong) {
+    auto metadata = good;
+    metadata[key] = text;
+    const Status status = ParseProgress(metadata).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << key << " " << text;
+    EXPECT_THAT(status.message(), testing::HasSubstr(key)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace ringtail
