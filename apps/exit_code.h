@@ -12,6 +12,7 @@ enum ExitCode : int {
   kExitUsage = 2,      // a flag or a config is wrong
   kExitNotFinite = 3,  // training met a NaN or infinity
   kExitLostPeer = 75,  // another rank, or the way to it, was lost
+  kExitDisagree = 76,  // the ranks hold different bits, and whose are wrong cannot be told
   kExitSignalBase = 128,
 };
 

@@ -139,6 +139,16 @@ int WorldSession::Fail(const Status& status) {
   world_->Abort(status);
   LogError(status.message());
   if (world_->cut_off()) return kExitFailure;  // it is the cause itself
+  switch (world_->culprit()) {
+    case TrainingWorld::Culprit::kThisRank:
+      return kExitFailure;
+    case TrainingWorld::Culprit::kAnother:
+      return kExitLostPeer;
+    case TrainingWorld::Culprit::kUnknown:
+      return kExitDisagree;
+    case TrainingWorld::Culprit::kNobody:
+      break;
+  }
   return world_->lost() ? kExitLostPeer : ExitCodeOf(status);
 }
 

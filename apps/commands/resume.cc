@@ -30,12 +30,12 @@ std::string OutputFolder(const ResumeFlags& flags, const std::string& config) {
 }
 
 StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
-                                                   const std::string& output) {
+                                                   const std::string& output, CheckParts parts) {
   if (!flags.resume) return std::optional<Checkpoint>();
   const bool named = !flags.from.empty();
   auto checkpoint = named && !IsFolder(flags.from)
-                        ? LoadCheckpoint(flags.from)
-                        : LoadNewestCheckpoint(named ? flags.from : output);
+                        ? LoadCheckpoint(flags.from, parts)
+                        : LoadNewestCheckpoint(named ? flags.from : output, parts);
   if (checkpoint.ok()) return std::optional<Checkpoint>(*std::move(checkpoint));
   if (named || checkpoint.status().code() != StatusCode::kNotFound) return checkpoint.status();
   return std::optional<Checkpoint>();

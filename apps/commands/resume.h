@@ -24,9 +24,9 @@ struct ResumeFlags {
 std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
 
 // The checkpoint to go on from: none for a new run, and for --resume where none was written yet, so
-// that a scheduler can start and restart a job with one command.
+// that a scheduler can start and restart a job with one command. `parts`: rank 0 proves them.
 StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
-                                                   const std::string& output);
+                                                   const std::string& output, CheckParts parts);
 
 // --config; else, when resuming, the config of the run; else the one that is built in.
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,

@@ -130,8 +130,9 @@ StatusOr<int> RunTrain(TrainFlags flags) {
                       DetectRank(flags.world.rank, ProcessEnvironment));
   Run run;
   run.output = OutputFolder(flags.run, flags.config.config);
-  auto checkpoint = FindCheckpoint(flags.run, run.output);
   const bool leads = identity.rank == 0;
+  auto checkpoint =
+      FindCheckpoint(flags.run, run.output, leads ? CheckParts::kYes : CheckParts::kNo);
   if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
   // The others need of it no more than the config, if they reach it.
   if (checkpoint.ok()) run.checkpoint = *std::move(checkpoint);

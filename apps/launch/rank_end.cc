@@ -76,6 +76,7 @@ std::string DescribeEnd(const RankEnd& end) {
   }
   std::string text = fmt::format("exited with {}", end.code);
   if (end.lost_peer()) text += " (lost a peer)";
+  if (end.disagrees()) text += " (holds other bits than another rank)";
   if (end.code > kExitSignalBase && end.code < kExitSignalBase + NSIG) {
     text += fmt::format(" ({})", SignalName(end.code - kExitSignalBase));
   }
@@ -97,6 +98,10 @@ RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
   const int failed = Earliest(ends, [&](const RankEnd& end) {
     return !end.good() && !end.lost_peer() && !end.ended_by_launcher && !EndedAsAsked(end, asked);
   });
+  if (failed >= 0 && ends[failed].disagrees()) {
+    return {kExitDisagree, -1,
+            "the ranks hold different bits, and which of them is wrong cannot be told"};
+  }
   if (failed >= 0) {
     return Blame(ends, failed, ExitCodeOfEnd(ends[failed]),
                  DescribeEnd(ends[failed]) + ": the first to fail" + MemoryHint(ends[failed]));

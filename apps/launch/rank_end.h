@@ -32,6 +32,7 @@ struct RankEnd {
 
   bool ended() const { return kind >= Kind::kExited; }
   bool good() const { return kind == Kind::kExited && code == 0; }
+  bool disagrees() const { return kind == Kind::kExited && code == kExitDisagree; }
   bool lost_peer() const { return kind == Kind::kExited && code == kExitLostPeer; }
 };
 

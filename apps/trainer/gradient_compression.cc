@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/crc32c.h"
 #include "core/logging.h"
 #include "dist/compression/scheme_choice.h"
 
@@ -58,7 +59,7 @@ Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes,
 
 // A checkpoint that was written after a rank was lost has the weights alone.
 void WarnOfLoss(const GradientCompression::Saved& saved, std::span<const LayerScheme> schemes) {
-  if (!saved.state.empty() || saved.ways.size() != schemes.size()) return;
+  if (!saved.empty() || saved.ways.size() != schemes.size()) return;
   for (size_t i = 0; i < schemes.size(); ++i) {
     const bool remembered =
         schemes[i].memory == MemoryKind::kMomentum ||
@@ -76,25 +77,58 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
     TrainingWorld* world, const ParameterArena* arena, const CompressionConfig& config,
     const Options& options, const Saved& saved) {
   std::unique_ptr<GradientCompression> made;
-  const bool needed_alone = FindDgc(config) != nullptr || !saved.state.empty();
+  const bool needed_alone = FindDgc(config) != nullptr || !saved.empty();
   if (!CompressesAnything(config) || (world->alone() && !needed_alone)) return made;
   made.reset(new GradientCompression(world, arena, config));
   std::vector<LayerScheme> schemes =
       ChooseSchemes(config, arena->parameters(), static_cast<double>(options.global_batch));
   if (world->leads()) WarnOfLoss(saved, schemes);
   std::string begin;
-  if (world->leads()) begin = (saved.state.empty() ? '-' : '+') + made->WaysOf(schemes, saved);
+  if (world->leads()) begin = (saved.empty() ? '-' : '+') + made->WaysOf(schemes, saved);
   RT_ASSIGN_OR_RETURN(begin, world->ShareText(std::move(begin)));
   const bool takes_over = begin.starts_with('+');
   made->ways_ = begin.substr(1);
   RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes, saved.path));
   made->Take(std::move(schemes), options, takes_over);
-  if (!takes_over) return made;
-  RT_RETURN_IF_ERROR(world->Run([&](Communicator* ranks) -> Status {
-    RT_RETURN_IF_ERROR(saved.state.Distribute(ranks, made->compressor_.get()));
-    return made->compressor_->TakeOver(ranks);
-  }));
+  if (takes_over) RT_RETURN_IF_ERROR(made->TakeOver(saved));
+  RT_RETURN_IF_ERROR(made->FindWriters(options.folder));
   return made;
+}
+
+Status GradientCompression::TakeOver(const Saved& saved) {
+  const auto distribute = [&](Communicator* ranks) {
+    return saved.state.Distribute(ranks, compressor_.get());
+  };
+  RT_RETURN_IF_ERROR(world_->Run(distribute));
+  const int rank = world_->rank(), size = world_->size();
+  const PartReader reader{.needs =
+                              [&](int reader, int from, int saved_world) {
+                                return CompressionState::Needs(reader, size, from, saved_world);
+                              },
+                          .take =
+                              [&](const SafetensorsFile& part, int from, int saved_world) {
+                                return CompressionState::AddPart(part, from, saved_world, rank,
+                                                                 size, compressor_.get());
+                              }};
+  RT_RETURN_IF_ERROR(ReadParts(world_, saved.parts, reader));
+  return world_->Run([&](Communicator* ranks) { return compressor_->TakeOver(ranks); });
+}
+
+// Who writes what it has of its own by itself, and who cannot: said before the first step.
+Status GradientCompression::FindWriters(const std::string& folder) {
+  const auto own = CompressionState::Own(compressor_.get(), world_->rank());
+  if (world_->alone() || own.empty()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, folder));
+  if (parts_ == nullptr || parts_->blind().empty() || !world_->leads()) return OkStatus();
+  int64_t bytes = 0;
+  for (const TensorView& tensor : own) bytes += static_cast<int64_t>(tensor.data.size());
+  LogWarning(
+      fmt::format("{} of {} ranks do not see '{}' ({}): at every checkpoint rank 0 receives {:.1f} "
+                  "MB from each "
+                  "of them and writes it; a folder that all hosts share spares that",
+                  parts_->blind().size(), world_->size(), folder,
+                  world_->Describe(parts_->blind().front()), static_cast<double>(bytes) / kMega));
+  return OkStatus();
 }
 
 // A run keeps what was chosen for it; a world of another size chooses anew.
@@ -202,12 +236,11 @@ void GradientCompression::Describe(std::span<const std::string> left) {
 }
 
 void GradientCompression::BeginStep(int64_t step, double epoch, int64_t batches) {
-  gathered_ = {};  // rank 0's has been written, and takes what all ranks together take for it
-  gathered_step_ = -1;
   compressor_->BeginStep(step, epoch, batches);
 }
 
 CodingTimes GradientCompression::EndStep(int64_t step) {
+  step_has_begun_ = false;
   for (const DirectionReading& reading : compressor_->TakeReadings()) {
     if (!world_->leads()) continue;
     const std::string& name = arena_->parameters()[reading.parameter].spec.name;
@@ -225,6 +258,7 @@ CodingTimes GradientCompression::EndStep(int64_t step) {
 }
 
 void GradientCompression::Forget() {
+  step_has_begun_ = false;
   for (const GradientCompressor::StateBlock& block : compressor_->state()) {
     std::ranges::fill(block.values, 0.0F);
   }
@@ -242,16 +276,26 @@ Status GradientCompression::ReduceAlone() {
   });
 }
 
-Status GradientCompression::Gather(int64_t step) {
-  if (gathered_step_ == step) return OkStatus();
-  RT_RETURN_IF_ERROR(
-      world_->Run([&](Communicator* ranks) { return gathered_.Gather(ranks, compressor_.get()); }));
-  gathered_step_ = step;
-  return OkStatus();
+StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step) {
+  if (parts_ == nullptr) return WrittenParts{};
+  return parts_->Write(step, CompressionState::Own(compressor_.get(), world_->rank()));
 }
 
-std::vector<TensorView> GradientCompression::Tensors(int64_t step) const {
-  return step == gathered_step_ ? gathered_.Tensors() : std::vector<TensorView>();
+std::vector<TensorView> GradientCompression::Tensors() const {
+  if (step_has_begun_) return {};
+  std::vector<TensorView> tensors = CompressionState::Shared(compressor_.get());
+  if (!world_->alone()) return tensors;
+  for (TensorView& own : CompressionState::Own(compressor_.get(), 0)) {
+    tensors.push_back(std::move(own));
+  }
+  return tensors;
+}
+
+uint32_t GradientCompression::Checksum(uint32_t previous) const {
+  for (const GradientCompressor::StateBlock& block : compressor_->state()) {
+    if (!block.own) previous = Crc32c(std::as_bytes(block.values), previous);
+  }
+  return previous;
 }
 
 void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {
@@ -277,6 +321,7 @@ StatusOr<GradientCompression::Saved> GradientCompression::Read(const Checkpoint&
   auto state = CompressionState::Read(checkpoint.file);
   RT_RETURN_IF_ERROR(state.status().Annotate(checkpoint.path));
   saved.state = *std::move(state);
+  saved.parts = PartsOf(checkpoint);
   return saved;
 }
 

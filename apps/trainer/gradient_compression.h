@@ -12,12 +12,14 @@
 #ifndef RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
 #define RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "apps/trainer/part_exchange.h"
 #include "apps/trainer/training_world.h"
 #include "core/checkpoint.h"
 #include "core/safetensors.h"
@@ -36,11 +38,14 @@ class GradientCompression {
     int world = 0;     // ranks that it was written by
     std::string ways;  // a letter for each parameter, as that world sent it
     CompressionState state;
+    SavedParts parts;
+    bool empty() const { return state.empty() && parts.empty(); }
   };
   struct Options {
     int64_t global_batch = 1;
     uint64_t seed = 0;
     BucketOptions buckets;
+    std::string folder;  // of the checkpoints; rank 0's counts, empty: none are written
   };
 
   // All ranks. `world` and `arena` must outlive it. Null if there is nothing for it to do.
@@ -53,6 +58,7 @@ class GradientCompression {
   // `batches`: of Options::global_batch, that the step takes.
   void BeginStep(int64_t step, double epoch, int64_t batches);
   Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
+    step_has_begun_ = true;
     return compressor_->Reduce(ranks, bucket, gradients);
   }
   // What Reduce does for all buckets in a world of one.
@@ -62,11 +68,13 @@ class GradientCompression {
   // What has not been sent is thrown away, on this rank: it may hold what is not a number.
   void Forget();
 
-  // For a checkpoint at `step`. All ranks; free if it has been done for this step.
-  Status Gather(int64_t step);
-  // What rank 0 has gathered, if it was at `step`; else nothing: a step that has begun changes what is
-  // left to send.
-  std::vector<TensorView> Tensors(int64_t step) const;
+  // For a checkpoint of `step`: every rank writes what is its own. All ranks.
+  StatusOr<WrittenParts> WriteParts(int64_t step);
+  // What rank 0 writes into the checkpoint. Nothing where a step has begun, but not ended: that
+  // changes what is left to send.
+  std::vector<TensorView> Tensors() const;
+  // Over what is the same on all ranks, behind what `previous` is the checksum of.
+  uint32_t Checksum(uint32_t previous) const;
   void AddMetadata(std::map<std::string, std::string>* metadata) const;
   static StatusOr<Saved> Read(const Checkpoint& checkpoint);
 
@@ -81,6 +89,8 @@ class GradientCompression {
   std::string WaysOf(std::span<const LayerScheme> schemes, const Saved& saved) const;
   std::string ChooseWays(std::span<const LayerScheme> schemes) const;
   void Take(std::vector<LayerScheme> schemes, const Options& options, bool takes_over);
+  Status TakeOver(const Saved& saved);
+  Status FindWriters(const std::string& folder);
   // `left`: the parameters that travel as they are, though the config would compress them.
   void Describe(std::span<const std::string> left);
   LayerWay Choose(const LayerScheme& scheme, const GradientShape& shape) const;
@@ -91,8 +101,8 @@ class GradientCompression {
   std::string ways_, description_;
   std::vector<GradientBucket> buckets_;
   std::unique_ptr<GradientCompressor> compressor_;
-  CompressionState gathered_;
-  int64_t gathered_step_ = -1;
+  std::unique_ptr<PartExchange> parts_;  // null: no rank has anything of its own, or it is alone
+  std::atomic<bool> step_has_begun_{false};
 };
 
 }  // namespace ringtail

@@ -38,4 +38,12 @@ void RunDirectory::Record(const Metrics& metrics) {
   LogWarning(fmt::format("{}; training goes on without these lines", status.message()));
 }
 
+void RunDirectory::RecordLate(const std::vector<Metrics>& step) {
+  if (step.empty()) return;
+  auto metrics = MetricsWriter::Open(path() + "/metrics.jsonl", step.front().step - 1);
+  if (!metrics.ok()) return LogWarning(metrics.status().message());
+  metrics_ = *std::move(metrics);
+  for (const Metrics& line : step) Record(line);
+}
+
 }  // namespace ringtail

@@ -89,6 +89,7 @@ Trainer::Trainer(RunConfig config, const TrainingData* data, RunDirectory* direc
       division_(std::move(division)),
       optim_(std::move(optim)),
       plan_(std::move(plan)),
+      agreement_(world),
       exchange_(world, &state_.model()->arena(), division_.own, config_.dist()),
       sum_(world) {}
 
@@ -119,12 +120,14 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
   RT_ASSIGN_OR_RETURN(saved_compression_, GradientCompression::Read(checkpoint));
   saved_step_ = step();
+  if (checkpoint.agreed_ranks() > 0) agreed_path_ = checkpoint.path;
   return OkStatus();
 }
 
 StatusOr<TrainingOutcome> Trainer::Run() {
   auto outcome = RunSteps();
-  if (outcome.ok() || world_->alone()) return outcome;
+  if (outcome.ok()) return outcome;
+  failure_ = outcome.status().message();
   world_->Abort(outcome.status());
   if (!world_->cut_off()) SaveAfterFailure();
   return outcome;
@@ -136,7 +139,7 @@ Status Trainer::Begin() {
     RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
   }
   RT_RETURN_IF_ERROR(world_->ShareState(&state_));
-  if (step() > 0) saved_step_ = step();  // on every rank: it was rank 0's checkpoint
+  if (step() > 0) saved_step_ = offered_step_ = step();  // on every rank: rank 0's checkpoint
   RT_RETURN_IF_ERROR(BeginCompression());
   RT_RETURN_IF_ERROR(PreparePhases());
   // A run that was killed between writing its best checkpoint and calling it that.
@@ -145,12 +148,13 @@ Status Trainer::Begin() {
 
 Status Trainer::BeginCompression() {
   RT_ASSIGN_OR_RETURN(
-      compression_,
-      GradientCompression::Create(world_, &state_.model()->arena(), config_.dist().compression(),
-                                  {.global_batch = division_.own.global_batch,
-                                   .seed = config_.train().seed(),
-                                   .buckets = StepExchange::Buckets(config_.dist())},
-                                  std::exchange(saved_compression_, {})));
+      compression_, GradientCompression::Create(
+                        world_, &state_.model()->arena(), config_.dist().compression(),
+                        {.global_batch = division_.own.global_batch,
+                         .seed = config_.train().seed(),
+                         .buckets = StepExchange::Buckets(config_.dist()),
+                         .folder = directory_ != nullptr ? directory_->checkpoints().folder() : ""},
+                        std::exchange(saved_compression_, {})));
   exchange_.Compress(compression_.get());
   if (compression_ != nullptr && world_->leads()) {
     LogInfo("gradients: " + compression_->description());
@@ -161,23 +165,32 @@ Status Trainer::BeginCompression() {
 StatusOr<TrainingOutcome> Trainer::RunSteps() {
   RT_RETURN_IF_ERROR(Begin());
   while (true) {
+    auto outcome = RunToEnd();
+    if (outcome.ok() || !agreement_.failed()) return outcome;
+    RT_RETURN_IF_ERROR(GoBack(outcome.status()));
+  }
+}
+
+StatusOr<TrainingOutcome> Trainer::RunToEnd() {
+  while (true) {
     RT_RETURN_IF_ERROR(EvaluateIfDue());
     const bool stop = Signal() != 0;
-    if ((stop || plan_.CheckpointIsDue(step())) && saved_step_ != step()) {
+    if ((stop || plan_.CheckpointIsDue(step())) && offered_step_ != step()) {
       RT_RETURN_IF_ERROR(SaveCheckpoint(/*best=*/false));
     }
     if (stop) return StoppedBy(Signal(), state_.progress, plan_.total_steps(), saved_step_);
     if (IsFinished()) break;
     RT_RETURN_IF_ERROR(EnterPhase());
     TellOfGrowth();
-    RT_RETURN_IF_ERROR(TrainStep().Annotate(fmt::format("in step {}", step() + 1)));
+    const std::string where = fmt::format("in step {}", step() + 1);
+    RT_RETURN_IF_ERROR(TrainStep().Annotate(where));
     if (!not_finite_.empty()) return NotFinite(not_finite_, state_.progress, saved_step_);
   }
   // The last update is seen by no later loss.
   if (const Status finite = state_.CheckFinite(); !finite.ok()) {
     return NotFinite(finite.message(), state_.progress, saved_step_);
   }
-  RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
+  RT_RETURN_IF_ERROR(CheckState());
   RT_RETURN_IF_ERROR(SaveFinal());
   TrainingOutcome outcome = Finished(state_.progress, plan_.total_steps(),
                                      directory_ != nullptr ? directory_->FinalPath() : "");

@@ -14,6 +14,10 @@
 // A loss or gradient that is not finite never reaches the weights: by train.on_nan the run stops
 // and names the layer, or leaves the step out (at most kMaxSkippedInARow times running).
 // A checkpoint that cannot be written is a warning; only final.safetensors must be.
+// No file is written of a state that the ranks have not compared and found to be the same
+// (state_agreement.h), but for one after a loss, which says so. If they differ and it is known whose
+// is wrong, all go back to the last checkpoint that they agreed on and repeat the steps since
+// (dist.on_disagreement); the same rank wrong a second time ends the run.
 // Thread-safety: one thread, which is the one that computes.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINER_H_
 #define RINGTAIL_APPS_TRAINER_TRAINER_H_
@@ -30,6 +34,7 @@
 #include "apps/trainer/evaluation.h"
 #include "apps/trainer/gradient_pass.h"
 #include "apps/trainer/run_directory.h"
+#include "apps/trainer/state_agreement.h"
 #include "apps/trainer/step_exchange.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_observer.h"
@@ -60,12 +65,12 @@ class Trainer {
   // ranks can go on with it.
   Status Resume(const Checkpoint& checkpoint);
 
-  // Once. An error only where the run cannot go on, or its result could not be written. If that is
-  // because another rank is gone, rank 0 has written a checkpoint of the last whole step.
+  // Once. An error only where the run cannot go on, or its result could not be written. Unless the
+  // ranks differ, rank 0 has then written a checkpoint of the last whole step.
   StatusOr<TrainingOutcome> Run();
 
   // After Run has failed on a rank without a directory: writes the last whole step into that of the
-  // run, unless it is there already.
+  // run, unless it is there already, and what metrics.jsonl lacks of that step.
   void SaveInto(RunDirectory* directory);
 
   const TrainingState& state() const { return state_; }
@@ -87,6 +92,10 @@ class Trainer {
   Status Begin();
   Status BeginCompression();
   StatusOr<TrainingOutcome> RunSteps();
+  StatusOr<TrainingOutcome> RunToEnd();
+  Status CheckState();
+  Status GoBack(const Status& cause);
+  StatusOr<std::string> ReadAgreedCheckpoint();
   Status PreparePhases();
   StatusOr<std::unique_ptr<GradientPass>> CreateGradients(int64_t image_size);
   Status EnterPhase();
@@ -110,10 +119,10 @@ class Trainer {
   StatusOr<EvaluationResult> EvaluateShare();
   void Record(const Metrics& metrics);
   Status SaveCheckpoint(bool best);
-  void WriteCheckpoint(bool best);
+  void WriteCheckpoint(bool best, int agreed_ranks, const WrittenParts& written);
   Status SaveFinal();
   void SaveAfterFailure();
-  std::map<std::string, std::string> Metadata() const;
+  std::map<std::string, std::string> Metadata(int agreed_ranks) const;
 
   const RunConfig config_;
   const TrainingData* data_;
@@ -124,6 +133,7 @@ class Trainer {
   const BatchDivision division_;
   const ScaledOptim optim_;
   const TrainingPlan plan_;
+  StateAgreement agreement_;
   StepExchange exchange_;
   GradientCompression::Saved saved_compression_;      // what Resume has read
   std::unique_ptr<GradientCompression> compression_;  // null: none
@@ -132,7 +142,11 @@ class Trainer {
   std::unique_ptr<DataLoader> loader_;
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
+  int64_t offered_step_ = -1;          // of the last SaveCheckpoint; the same on every rank
+  std::string agreed_path_;            // of the last agreed checkpoint of this course; empty: none
   NoiseScale noise_scale_;             // the same on every rank
+  std::vector<Metrics> newest_;        // of the last step, and of an evaluation after it
+  std::string failure_;                // why Run has failed; empty: it has not
   int agreed_signal_ = 0;              // to stop all ranks; 0: none
   Stopwatch since_last_step_;          // for what other ranks are told
   std::string not_finite_;             // where, once the run has to stop for it

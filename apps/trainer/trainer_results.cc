@@ -9,10 +9,13 @@
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
+#include "core/utf8.h"
 
 namespace ringtail {
 
 void Trainer::Record(const Metrics& metrics) {
+  if (metrics.kind == Metrics::Kind::kStep) newest_.clear();
+  newest_.push_back(metrics);
   if (directory_ != nullptr) directory_->Record(metrics);
 }
 
@@ -79,27 +82,38 @@ Status Trainer::Evaluate() {
   return SaveCheckpoint(best);
 }
 
-// All ranks tell rank 0 what they have not sent yet, and it writes. That it cannot is no error.
+// All ranks hold the same, each writes what it has of its own, and rank 0 the rest as the last. That
+// it cannot be written is no error.
 Status Trainer::SaveCheckpoint(bool best) {
-  if (compression_ != nullptr) RT_RETURN_IF_ERROR(compression_->Gather(step()));
-  WriteCheckpoint(best);
+  offered_step_ = step();
+  RT_RETURN_IF_ERROR(CheckState());
+  WrittenParts written{.status = state_.CheckFinite(), .parts = std::nullopt};  // as on all ranks
+  if (compression_ != nullptr && written.status.ok()) {
+    RT_ASSIGN_OR_RETURN(written, compression_->WriteParts(step()));
+  }
+  WriteCheckpoint(best, world_->size(), written);
   return OkStatus();
 }
 
-void Trainer::WriteCheckpoint(bool best) {
+void Trainer::WriteCheckpoint(bool best, int agreed_ranks, const WrittenParts& written) {
   if (directory_ == nullptr) return;
   const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
   CheckpointDirectory& checkpoints = directory_->checkpoints();
-  Status status = state_.CheckFinite();
+  Status status = written.status;
   if (status.ok()) {
     std::vector<TensorView> tensors = state_.Tensors();
-    if (compression_ != nullptr) {
-      const std::vector<TensorView> unsent = compression_->Tensors(step());
-      tensors.insert(tensors.end(), unsent.begin(), unsent.end());
+    if (compression_ != nullptr && agreed_ranks > 0) {
+      const std::vector<TensorView> shared = compression_->Tensors();
+      tensors.insert(tensors.end(), shared.begin(), shared.end());
     }
-    status = checkpoints.Save(step(), tensors, Metadata(), config_.train().keep_checkpoints());
+    status = checkpoints.Save(step(), tensors, Metadata(agreed_ranks),
+                              config_.train().keep_checkpoints(),
+                              written.parts ? &*written.parts : nullptr);
+  } else {
+    checkpoints.DeleteOrphanParts();
   }
   if (status.ok()) saved_step_ = step();
+  if (status.ok() && agreed_ranks > 0) agreed_path_ = checkpoints.Path(step());
   if (status.ok() && best) status = checkpoints.SaveBest(step());
   if (!status.ok()) {
     LogWarning(
@@ -111,33 +125,45 @@ Status Trainer::SaveFinal() {
   if (directory_ == nullptr) return OkStatus();
   const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
   if (state_.average() != nullptr) state_.average()->Swap();
-  Status status = WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata());
+  Status status =
+      WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata(world_->size()));
   if (state_.average() != nullptr) state_.average()->Swap();
   return status;
 }
 
 // Of the last step that was whole: one that was broken off has moved the running statistics alone.
+// Other ranks cannot be asked any more.
 void Trainer::SaveAfterFailure() {
+  if (agreement_.failed()) return;
   std::copy(buffers_before_.begin(), buffers_before_.end(),
             state_.model()->arena().buffer_values().begin());
-  if (step() > 0 && saved_step_ != step()) WriteCheckpoint(/*best=*/false);
+  if (step() > 0 && saved_step_ != step()) {
+    WriteCheckpoint(/*best=*/false, world_->alone() ? 1 : 0,
+                    {.status = state_.CheckFinite(), .parts = std::nullopt});
+  }
 }
 
 void Trainer::SaveInto(RunDirectory* directory) {
+  if (agreement_.failed()) return;
   const auto newest = LoadNewestCheckpoint(directory->path());
   if (newest.ok() && newest->step >= step()) return;
   directory_ = directory;
   SaveAfterFailure();
+  if (saved_step_ == step()) directory->RecordLate(newest_);
   directory_ = nullptr;
 }
 
-std::map<std::string, std::string> Trainer::Metadata() const {
+std::map<std::string, std::string> Trainer::Metadata(int agreed_ranks) const {
   std::map<std::string, std::string> metadata =
       ModelMetadata(config_, data_->dataset->class_names());
   metadata.merge(state_.Metadata());
   AddNumerics(CurrentNumerics(), &metadata);
   if (compression_ != nullptr) compression_->AddMetadata(&metadata);
   AddDivision(division_.all, &metadata);
+  metadata[kAgreedRanksKey] = std::to_string(agreed_ranks);
+  if (!failure_.empty()) {
+    metadata[kWrittenAfterKey] = failure_.substr(0, ValidUtf8Prefix(failure_));
+  }
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   metadata[kPicturesKey] = data_->Counts();
   return metadata;

@@ -101,7 +101,7 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
   metrics.noise_scale = noise_scale_.Pictures().value_or(kNoMetric);
   const int64_t check = config_.dist().check_every_steps();
   if (check > 0 && step() % check == 0) {
-    RT_RETURN_IF_ERROR(world_->CheckSameBits(state_.model()->arena().values(), "the weights"));
+    RT_RETURN_IF_ERROR(CheckState());
   }
   metrics.step_ms = watch.Seconds() * kMsPerSecond;
   // Whatever it was that took the time, if it was not the others.

@@ -7,12 +7,14 @@
 
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/progress_metadata.h"
+#include "core/crc32c.h"
 
 namespace ringtail {
 namespace {
 
 // Where every tensor of the state lives; saving reads there, restoring writes there.
 struct StateTensor {
+  uint32_t StateChecksums::*kind;
   std::string name;
   const Shape* shape;
   std::span<float> values;
@@ -21,22 +23,27 @@ struct StateTensor {
 std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* optimizer,
                                       WeightAverage* average) {
   std::vector<StateTensor> tensors;
-  const auto add = [&](const std::string& prefix, const Parameter& p, std::span<float> values) {
-    tensors.push_back({prefix + p.spec.name, &p.spec.shape, values});
+  const auto add = [&](uint32_t StateChecksums::*kind, const std::string& prefix,
+                       const Parameter& p, std::span<float> values) {
+    tensors.push_back({kind, prefix + p.spec.name, &p.spec.shape, values});
   };
   const auto slice = [](const Parameter& p, std::span<float> block) {
     return block.subspan(p.offset, p.elements);
   };
-  for (const Parameter& p : arena.parameters()) add("", p, p.value());
-  for (const Parameter& p : arena.buffers()) add("", p, p.value());
+  for (const Parameter& p : arena.parameters()) add(&StateChecksums::weights, "", p, p.value());
+  for (const Parameter& p : arena.buffers()) add(&StateChecksums::statistics, "", p, p.value());
   for (const Optimizer::StateBlock& block : optimizer->state()) {
     const std::string prefix = fmt::format("optimizer.{}.", block.name);
-    for (const Parameter& p : arena.parameters()) add(prefix, p, slice(p, block.values));
+    for (const Parameter& p : arena.parameters()) {
+      add(&StateChecksums::optimizer, prefix, p, slice(p, block.values));
+    }
   }
-  if (average != nullptr) {
-    for (const Parameter& p : arena.parameters())
-      add(kAveragePrefix, p, slice(p, average->values()));
-    for (const Parameter& p : arena.buffers()) add(kAveragePrefix, p, slice(p, average->buffers()));
+  if (average == nullptr) return tensors;
+  for (const Parameter& p : arena.parameters()) {
+    add(&StateChecksums::average, kAveragePrefix, p, slice(p, average->values()));
+  }
+  for (const Parameter& p : arena.buffers()) {
+    add(&StateChecksums::average, kAveragePrefix, p, slice(p, average->buffers()));
   }
   return tensors;
 }
@@ -89,6 +96,16 @@ Status TrainingState::Restore(const SafetensorsFile& file) {
     std::copy(saved.begin(), saved.end(), t.values.begin());
   }
   return OkStatus();
+}
+
+StateChecksums TrainingState::Checksums() const {
+  static_assert(sizeof(TrainingProgress) == 5 * sizeof(int64_t) + sizeof(double));  // no gaps
+  StateChecksums sums;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    sums.*t.kind = Crc32c(std::as_bytes(t.values), sums.*t.kind);
+  }
+  sums.progress = Crc32c(std::as_bytes(std::span(&progress, 1)));
+  return sums;
 }
 
 Status TrainingState::CheckFinite() const { return CheckFiniteWeights(model_->arena()); }

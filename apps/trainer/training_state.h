@@ -34,6 +34,12 @@ struct TrainingProgress {
   int64_t skipped_in_a_row = 0;
 };
 
+// One for each kind of state; equal on all ranks as long as none is wrong.
+struct StateChecksums {
+  uint32_t weights = 0, statistics = 0, optimizer = 0, average = 0, progress = 0;
+  bool operator==(const StateChecksums&) const = default;
+};
+
 class TrainingState {
  public:
   // At step 0: weights initialised from `seed`.
@@ -50,6 +56,9 @@ class TrainingState {
   std::vector<std::span<float>> Blocks() const;
   // All or nothing is not promised: after an error the state is to be thrown away.
   Status Restore(const SafetensorsFile& file);
+
+  // CRC-32C over what Tensors() has, and over the progress.
+  StateChecksums Checksums() const;
 
   // DataLoss, naming the parameter, if a weight or running statistic is a NaN or infinity.
   Status CheckFinite() const;

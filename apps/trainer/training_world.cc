@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/crc32c.h"
 #include "core/trace.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/transport/in_process.h"
@@ -37,14 +36,6 @@ StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Pe
        .network = peers.network,
        .executor = {.stall_timeout = kStallTimeout, .on_message = on_message},
        .channel = channel});
-}
-
-// The value that most ranks have; of equally many the one of the lowest rank.
-int64_t MostCommon(std::span<const int64_t> values) {
-  std::map<int64_t, int> votes;
-  for (const int64_t value : values) ++votes[value];
-  return *std::max_element(values.begin(), values.end(),
-                           [&](int64_t a, int64_t b) { return votes.at(a) < votes.at(b); });
 }
 
 }  // namespace
@@ -125,23 +116,6 @@ Status TrainingWorld::Agree(std::string_view what, const std::string& value) {
   return InvalidArgument(fmt::format("{} of {} is {}, of {} {}; give every rank the same", what,
                                      Describe(0), values[0],
                                      Describe(static_cast<int>(other - values.begin())), *other));
-}
-
-Status TrainingWorld::CheckSameBits(std::span<const float> values, std::string_view what) {
-  if (alone()) return OkStatus();  // spares the checksum
-  std::vector<int64_t> checksums(size_);
-  checksums[rank_] = Crc32c(std::as_bytes(values));
-  RT_RETURN_IF_ERROR(Together([&] { return trainer_->AllGather(std::span(checksums)); }));
-  const int64_t right = MostCommon(checksums);
-  std::vector<std::string> wrong;
-  for (int rank = 0; rank < size_; ++rank) {
-    if (checksums[rank] != right) wrong.push_back(Describe(rank));
-  }
-  if (wrong.empty()) return OkStatus();
-  return DataLoss(
-      fmt::format("{} of {} are not those of the other ranks: a fault of its memory, or results "
-                  "that depend on the machine; leave it out, and go on with --resume",
-                  what, fmt::join(wrong, " and of ")));
 }
 
 Status TrainingWorld::Sum(std::span<double> numbers) {

@@ -74,9 +74,6 @@ class TrainingWorld {
   StatusOr<std::string> ShareText(std::string text);
   // InvalidArgument that names two ranks and both values, unless all have the same.
   Status Agree(std::string_view what, const std::string& value);
-  // DataLoss that names the ranks whose bits differ from those of most.
-  Status CheckSameBits(std::span<const float> values, std::string_view what);
-
   Status Sum(std::span<double> numbers);
   // Any other collectives.
   Status Run(const std::function<Status(Communicator*)>& collectives);
@@ -100,6 +97,11 @@ class TrainingWorld {
   // The world is over for this rank alone: it may not write for the others.
   bool cut_off() const { return monitor_ != nullptr && monitor_->cut_off(); }
 
+  // Who is to blame for the end, where it is known though no call has failed.
+  enum class Culprit { kNobody, kThisRank, kAnother, kUnknown };
+  void Blame(Culprit culprit) { culprit_ = culprit; }
+  Culprit culprit() const { return culprit_; }
+
   // Adds up gradients beside the trainer thread; null if alone.
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
   Status WaitForGradients();
@@ -115,6 +117,7 @@ class TrainingWorld {
 
   int rank_ = 0, size_ = 1;
   bool lost_ = false;
+  Culprit culprit_ = Culprit::kNobody;
   double seconds_per_byte_ = 0;
   std::function<std::string(int)> describe_;
   ProgressMonitor* monitor_ = nullptr;

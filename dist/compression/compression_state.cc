@@ -31,6 +31,14 @@ int RankIn(std::string_view name, const std::string& block) {
   return error == std::errc() && end == number.end() ? rank : -1;
 }
 
+TensorView View(std::string name, std::span<const float> values) {
+  return ViewF32(std::move(name), {static_cast<int64_t>(values.size())}, values);
+}
+
+bool AllFinite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
+}
+
 Status DoesNotFit(const std::string& name, size_t has, size_t wanted) {
   return FailedPrecondition(
       fmt::format("'{}' has {} numbers, where this network has {}", name, has, wanted));
@@ -38,32 +46,18 @@ Status DoesNotFit(const std::string& name, size_t has, size_t wanted) {
 
 }  // namespace
 
-Status CompressionState::Gather(Communicator* ranks, GradientCompressor* compressor) {
-  blocks_.clear();
-  const bool leads = ranks->rank() == 0;
-  for (const GradientCompressor::StateBlock& block : compressor->state()) {
-    const auto add = [&](std::string name) -> std::vector<float>& {
-      blocks_.push_back({.name = std::move(name),
-                         .shape = {static_cast<int64_t>(block.values.size())},
-                         .values = {block.values.begin(), block.values.end()}});
-      return blocks_.back().values;
-    };
-    if (!block.own) {
-      if (leads) add(SharedName(block.name));
-      continue;
-    }
-    for (int from = 0; from < ranks->world_size(); ++from) {
-      const std::span<float> values = leads ? add(OwnName(block.name, from)) : block.values;
-      RT_RETURN_IF_ERROR(ranks->Copy(values, from, 0));
-    }
+std::vector<TensorView> CompressionState::Shared(GradientCompressor* compressor) {
+  std::vector<TensorView> tensors;
+  for (const Compressor::StateBlock& block : compressor->state()) {
+    if (!block.own) tensors.push_back(View(SharedName(block.name), block.values));
   }
-  return OkStatus();
+  return tensors;
 }
 
-std::vector<TensorView> CompressionState::Tensors() const {
+std::vector<TensorView> CompressionState::Own(GradientCompressor* compressor, int rank) {
   std::vector<TensorView> tensors;
-  for (const Block& block : blocks_) {
-    tensors.push_back(ViewF32(block.name, block.shape, block.values));
+  for (const Compressor::StateBlock& block : compressor->state()) {
+    if (block.own) tensors.push_back(View(OwnName(block.name, rank), block.values));
   }
   return tensors;
 }
@@ -73,13 +67,18 @@ StatusOr<CompressionState> CompressionState::Read(const SafetensorsFile& file) {
   for (const auto& [name, entry] : file.entries()) {
     if (!name.starts_with(kPrefix)) continue;
     RT_ASSIGN_OR_RETURN(const std::span<const float> values, file.F32(name, entry.shape));
-    if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
+    if (!AllFinite(values)) {
       return DataLoss(fmt::format("'{}' has a NaN or infinity", name));
     }
     state.blocks_.push_back(
         {.name = name, .shape = entry.shape, .values = {values.begin(), values.end()}});
   }
   return state;
+}
+
+bool CompressionState::HasOwn() const {
+  return std::ranges::any_of(
+      blocks_, [](const Block& block) { return block.name.rfind('.') >= kPrefix.size(); });
 }
 
 int CompressionState::SavedWorld() const {
@@ -120,14 +119,15 @@ Status CompressionState::DistributeOwn(Communicator* ranks,
 }
 
 Status CompressionState::Distribute(Communicator* ranks, GradientCompressor* compressor) const {
-  std::array<int64_t, 1> any{empty() ? 0 : 1};
-  RT_RETURN_IF_ERROR(ranks->Broadcast(std::span<int64_t>(any), 0));
-  if (any[0] == 0) return OkStatus();
+  std::array<int64_t, 2> has{empty() ? 0 : 1, HasOwn() ? 1 : 0};
+  RT_RETURN_IF_ERROR(ranks->Broadcast(std::span<int64_t>(has), 0));
   for (const GradientCompressor::StateBlock& block : compressor->state()) {
     if (block.own) {
-      RT_RETURN_IF_ERROR(DistributeOwn(ranks, block));
+      std::ranges::fill(block.values, 0.0F);
+      if (has[1] > 0) RT_RETURN_IF_ERROR(DistributeOwn(ranks, block));
       continue;
     }
+    if (has[0] == 0) continue;
     const auto found = std::ranges::find_if(
         blocks_, [&](const Block& b) { return b.name == SharedName(block.name); });
     if (found != blocks_.end()) {
@@ -137,6 +137,36 @@ Status CompressionState::Distribute(Communicator* ranks, GradientCompressor* com
       std::ranges::copy(found->values, block.values.begin());
     }
     RT_RETURN_IF_ERROR(ranks->Broadcast(block.values, 0));
+  }
+  return OkStatus();
+}
+
+bool CompressionState::Needs(int rank, int world, int from, int saved_world) {
+  return from % world == rank || (rank == 0 && world != saved_world);
+}
+
+Status CompressionState::AddPart(const SafetensorsFile& part, int from, int saved_world, int rank,
+                                 int world, GradientCompressor* compressor) {
+  const bool same_world = saved_world == world;
+  const auto add = [&](const std::string& saved, std::span<float> to) -> Status {
+    const std::string name = OwnName(saved, from);
+    if (!part.Has(name)) return OkStatus();
+    RT_ASSIGN_OR_RETURN(const std::span<const float> values, part.F32(name, {}));
+    if (values.size() != to.size()) return DoesNotFit(name, values.size(), to.size());
+    if (!AllFinite(values)) return DataLoss(fmt::format("'{}' has a NaN or infinity", name));
+    for (size_t i = 0; i < to.size(); ++i) to[i] += values[i];
+    return OkStatus();
+  };
+  for (const Compressor::StateBlock& block : compressor->state()) {
+    if (!block.own) continue;
+    const bool sums = block.name == kUnsentSums;
+    if (from % world == rank && (same_world || !sums)) {
+      RT_RETURN_IF_ERROR(add(block.name, block.values));
+    }
+    // Who adds up which part has changed: rank 0 sends for all of them.
+    if (!same_world && rank == 0 && block.name == kUnsent) {
+      RT_RETURN_IF_ERROR(add(kUnsentSums, block.values));
+    }
   }
   return OkStatus();
 }

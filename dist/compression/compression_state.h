@@ -1,8 +1,11 @@
 // What a checkpoint holds of compression: gradients that have not been sent yet, and what schemes
-// know of earlier steps. Each rank has its own; rank 0 writes all of them:
+// know of earlier steps. What a rank has of its own is a part (core/checkpoint_parts.h) that it writes
+// and reads by itself; what is the same on all is in the checkpoint:
 //
-//   compression.unsent.0 .. compression.unsent.3   what each of 4 ranks has not sent
-//   compression.dense_momentum                     the same on all
+//   compression.unsent.0 .. compression.unsent.3   what each of 4 ranks has not sent: in part 0 .. 3
+//   compression.dense_momentum                     the same on all: in the checkpoint
+//
+// (One rank alone has no parts, and older checkpoints have everything in one file.)
 //
 // A world of another size takes the same file: what old rank r has not sent becomes part of new rank
 // r mod N's, so that what is still to be sent by all together stays the same.
@@ -29,16 +32,22 @@ namespace ringtail {
 
 class CompressionState {
  public:
-  // Collects the state of all ranks at rank 0. Every rank calls it.
-  Status Gather(Communicator* ranks, GradientCompressor* compressor);
-  // Of what has been gathered or read; rank 0 alone has any.
-  std::vector<TensorView> Tensors() const;
+  // Views of what is the same on all ranks, and of what is this rank's own.
+  static std::vector<TensorView> Shared(GradientCompressor* compressor);
+  static std::vector<TensorView> Own(GradientCompressor* compressor, int rank);
 
   // Takes over what a checkpoint has; DataLoss if it has a NaN or infinity.
   static StatusOr<CompressionState> Read(const SafetensorsFile& file);
   // Gives every rank its part of what rank 0 has read. Every rank calls it. Blocks that are not
   // there start from zero. FailedPrecondition if they do not fit the network.
   Status Distribute(Communicator* ranks, GradientCompressor* compressor) const;
+
+  // Which parts of a world of `saved_world` ranks a rank has to have.
+  static bool Needs(int rank, int world, int from, int saved_world);
+  // Adds what this rank is to have of old rank `from`'s part, after Distribute. DataLoss if there is a
+  // NaN or infinity.
+  static Status AddPart(const SafetensorsFile& part, int from, int saved_world, int rank, int world,
+                        GradientCompressor* compressor);
 
   bool empty() const { return blocks_.empty(); }
 
@@ -49,7 +58,8 @@ class CompressionState {
     std::vector<float> values;
   };
   Status DistributeOwn(Communicator* ranks, const GradientCompressor::StateBlock& block) const;
-  int SavedWorld() const;  // how many ranks have been gathered or read
+  int SavedWorld() const;  // how many ranks' blocks have been read
+  bool HasOwn() const;     // whether any
   // What rank `rank` of `world` is to have of a block.
   Status Collect(const std::string& name, int rank, int world, std::span<float> values) const;
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "core/checkpoint.h"
@@ -19,6 +20,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 struct SchemeAndRoute {
   const char* scheme;
@@ -83,6 +85,40 @@ TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(ReadTensors(Path("stopped/final.safetensors")),
             ReadTensors(Path("whole/final.safetensors")));
+}
+
+// A part that is missing is named, and the checkpoint before is whole; the best one has its parts, too.
+TEST_F(CompressedRanksTest, EachRankHasItsOwnPart) {
+  const std::vector<std::string> batch = {"--set", "train.batch=2", "--set",
+                                          "dist.compression.route=GATHER"};
+  const ProcessResult whole = Run(4, Train("whole", "one_bit={}", batch));
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.err, Not(HasSubstr("do not see")));
+  const Checkpoint newest = LoadNewestCheckpoint(Path("whole")).value();
+  ASSERT_TRUE(newest.parts);
+  EXPECT_EQ(newest.parts->world(), 4);
+  for (const auto& [name, entry] : newest.file.entries()) {
+    EXPECT_THAT(name, Not(testing::StartsWith("compression."))) << "it is in a part";
+  }
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto part = ReadPart(newest.PartPath(rank), newest.parts->ranks[rank]);
+    ASSERT_TRUE(part.ok()) << part.status().message();
+    EXPECT_TRUE(part->Has(fmt::format("compression.unsent.{}", rank)));
+  }
+  const auto expected = ReadTensors(Path("whole/final.safetensors"));
+  std::filesystem::remove(newest.PartPath(2));
+  std::vector<std::string> resume = batch;
+  resume.emplace_back("--resume");
+  const ProcessResult resumed = Run(4, Train("whole", "one_bit={}", resume));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("'" + newest.PartPath(2) + "' of the checkpoint is missing"));
+  EXPECT_THAT(resumed.err, ContainsRegex("going back to the checkpoint of step"));
+  EXPECT_EQ(ReadTensors(Path("whole/final.safetensors")), expected);
+
+  resume.push_back(BestCheckpointPath(Path("whole")));
+  const ProcessResult best = Run(4, Train("whole", "one_bit={}", resume));
+  ASSERT_EQ(best.exit_code, 0) << best.err;
+  EXPECT_EQ(ReadTensors(Path("whole/final.safetensors")), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, CompressedRanksTest,

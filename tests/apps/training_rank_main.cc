@@ -3,8 +3,10 @@
 //   apps_training_rank_main CONFIG OUTPUT FAULT RANK STEP
 //
 // After step STEP, rank RANK: kill, segv, abort, exit0, throw (ends itself so); stop (SIGSTOP); hang
-// (its training thread does); slow (sleeps in every step from there on); flip (one bit of a weight);
-// nan (a weight becomes one); pid (says which process it is, and goes on); none.
+// (its training thread does); slow (sleeps in every step from there on); flip, flip_momentum,
+// flip_average (one bit of a weight, of the optimizer's state, of the averaged weights; when the step
+// is done for the first time), flip_again (each time); nan (a weight becomes one); pid (says which
+// process it is, and goes on); none.
 #include <signal.h>
 #include <unistd.h>
 
@@ -33,6 +35,7 @@ struct FaultyRank : public TrainingObserver {
   std::string fault;
   int64_t at_step = 0;
   float* weight = nullptr;
+  float* flipped = nullptr;  // what flip* changes
 
   void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
     if (fault == "slow" && step.step >= at_step) return Sleep(std::chrono::milliseconds(100));
@@ -51,11 +54,12 @@ struct FaultyRank : public TrainingObserver {
     if (fault == "stop") raise(SIGSTOP);
     if (fault == "hang") Sleep(std::chrono::hours(1));
     if (fault == "nan") *weight = std::numeric_limits<float>::quiet_NaN();
-    if (fault == "flip") {
+    if (fault.starts_with("flip")) {
       uint32_t bits = 0;
-      std::memcpy(&bits, weight, sizeof(bits));
+      std::memcpy(&bits, flipped, sizeof(bits));
       bits ^= 1U << 12;
-      std::memcpy(weight, &bits, sizeof(bits));
+      std::memcpy(flipped, &bits, sizeof(bits));
+      if (fault != "flip_again") fault = "none";
     }
   }
 };
@@ -70,7 +74,10 @@ StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, World
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
   RT_ASSIGN_OR_RETURN(const auto trainer,
                       Trainer::Create(loaded, &data, directory.get(), fault, world));
-  fault->weight = trainer->state().model()->arena().values().data();
+  const TrainingState& state = trainer->state();
+  fault->weight = fault->flipped = state.model()->arena().values().data();
+  if (fault->fault == "flip_momentum") fault->flipped = state.optimizer()->state()[0].values.data();
+  if (fault->fault == "flip_average") fault->flipped = state.average()->values().data();
   RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, trainer->Run());
   RT_RETURN_IF_ERROR(session->Leave());
   std::printf("%s\n", outcome.message.c_str());

@@ -32,6 +32,8 @@ TEST(RankEndTest, FindsTheFirstTrueCause) {
       {{Exit(0, 1), Exit(0, 2)}, {}, 0, -1},
       {{Exit(75, 1), Die(SIGKILL, 2), Exit(75, 3)}, {}, 137, 1},
       {{Exit(75, 1), Exit(1, 3), Exit(3, 2)}, {}, 3, 2},
+      {{Exit(76, 2), Exit(76, 1)}, {}, 76, -1},  // which of them is wrong cannot be told
+      {{Exit(75, 1), Exit(1, 3), Exit(75, 2)}, {}, 1, 1},
       {{Exit(0, 1), Exit(75, 2)}, {}, 1, 0},
       {{Exit(0, 2), Exit(75, 1), Exit(0, 3)}, {}, 1, 0},
       {{Exit(0, 1), Die(SIGSEGV, 2), Exit(75, 3)}, {}, 139, 1},

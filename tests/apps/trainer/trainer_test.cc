@@ -53,6 +53,31 @@ TEST(TrainerTest, LossFalls) {
   EXPECT_LT(Mean(hook.losses, 280, 300), 0.8 * Mean(hook.losses, 0, 20));
 }
 
+// Too many pictures are gone: what was reached by then is on the disk, not only the last evaluation.
+TEST(TrainerTest, ARunThatFailsLeavesItsLastWholeStep) {
+  const TempDir folder, pictures;
+  std::filesystem::copy(TinyPictures(), pictures.path(), std::filesystem::copy_options::recursive);
+  int64_t reached = 0;
+  StepHook hook([&](int64_t step) {
+    reached = step;
+    if (step != kTinyStepsPerEpoch + 1) return;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(pictures.path())) {
+      if (file.path().extension() == ".jpg") std::filesystem::remove(file.path());
+    }
+  });
+  const LoadedConfig loaded =
+      TinyConfig({"data.path=\"" + pictures.path() + "\"", "data.cache_mib=0", "train.epochs=40",
+                  "data.bad_pictures.max_fraction=0.1"});
+  const auto outcome = TrainTiny(loaded, folder.path(), false, &hook);
+  ASSERT_FALSE(outcome.ok());
+  ASSERT_NE(reached % kTinyStepsPerEpoch, 0) << "there is a checkpoint of its own then";
+  const auto newest = LoadNewestCheckpoint(folder.path());
+  ASSERT_TRUE(newest.ok()) << newest.status().message();
+  EXPECT_EQ(newest->step, reached);
+  EXPECT_EQ(newest->agreed_ranks(), 1);
+  EXPECT_EQ(newest->file.metadata().at("written_after"), outcome.status().message());
+}
+
 TEST(TrainerTest, TwoRunsGiveTheSameBits) {
   const TempDir one, two, other_seed;
   ASSERT_TRUE(TrainTiny(TinyConfig(), one.path()).ok());

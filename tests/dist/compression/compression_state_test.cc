@@ -54,7 +54,7 @@ void AddTo(States* states, GradientCompressor* compressor, int rank, int size) {
 
 class CompressionStateTest : public testing::TestWithParam<Route> {
  protected:
-  // Trains a few steps and writes a file. `more`: of the config.
+  // Trains a few steps and writes a file, and a part for each rank. `more`: of the config.
   States Save(int size, const std::string& more = "") {
     States states;
     const World world = MakeSharedMemoryWorld(size);
@@ -62,17 +62,35 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
     OnEveryRank(size, [&](int rank) {
       CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard);
       for (int step = 0; step < kSteps; ++step) ASSERT_TRUE(self.Step(step).ok());
-      CompressionState gathered;
-      ASSERT_TRUE(gathered.Gather(self.communicator.get(), self.compressor.get()).ok());
-      EXPECT_EQ(gathered.empty(), rank > 0);
       const std::lock_guard lock(mutex);
       AddTo(&states, self.compressor.get(), rank, size);
-      if (rank == 0) {
-        const Status written = WriteSafetensors(path_, gathered.Tensors(), {});
-        ASSERT_TRUE(written.ok()) << written.message();
+      const auto own = CompressionState::Own(self.compressor.get(), rank);
+      Status written = WriteSafetensors(PartOf(rank), own, {});
+      if (rank == 0 && written.ok()) {
+        written = WriteSafetensors(path_, CompressionState::Shared(self.compressor.get()), {});
       }
+      ASSERT_TRUE(written.ok()) << written.message();
     });
+    saved_world_ = size;
     return states;
+  }
+  // As older versions did: everything in one file, which rank 0 reads.
+  void PutAllIntoOneFile() {
+    std::vector<SafetensorsFile> files;
+    files.push_back(*SafetensorsFile::Read(path_));
+    for (int rank = 0; rank < saved_world_; ++rank) {
+      files.push_back(*SafetensorsFile::Read(PartOf(rank)));
+    }
+    std::vector<TensorView> tensors;
+    for (const SafetensorsFile& file : files) {
+      for (const auto& [name, entry] : file.entries()) {
+        tensors.push_back(ViewF32(name, entry.shape, *file.F32(name, {})));
+      }
+    }
+    const Status written = WriteSafetensors(folder_.File("one.safetensors"), tensors, {});
+    ASSERT_TRUE(written.ok()) << written.message();
+    path_ = folder_.File("one.safetensors");
+    saved_world_ = 0;
   }
   // `step`: with the first step, whose gradients are those of step kSteps.
   States Load(int size, const std::string& more = "", bool step = false) {
@@ -92,6 +110,13 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
       }
       const Status status = saved.Distribute(self.communicator.get(), self.compressor.get());
       ASSERT_TRUE(status.ok()) << status.message();
+      for (int from = 0; from < saved_world_; ++from) {
+        if (!CompressionState::Needs(rank, size, from, saved_world_)) continue;
+        const Status added =
+            CompressionState::AddPart(*SafetensorsFile::Read(PartOf(from)), from, saved_world_,
+                                      rank, size, self.compressor.get());
+        ASSERT_TRUE(added.ok()) << added.message();
+      }
       ASSERT_TRUE(self.compressor->TakeOver(self.communicator.get()).ok());
       if (step) {
         ASSERT_TRUE(self.Step(kSteps).ok());
@@ -104,8 +129,11 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
     return states;
   }
 
+  std::string PartOf(int rank) const { return folder_.File(fmt::format("part{}", rank)); }
+
   const TempDir folder_;
-  const std::string path_ = folder_.File("state.safetensors");
+  std::string path_ = folder_.File("state.safetensors");
+  int saved_world_ = 0;  // parts beside the file
 };
 
 TEST_P(CompressionStateTest, AWorldOfTheSameSizeGoesOnExactly) {
@@ -126,6 +154,21 @@ TEST_P(CompressionStateTest, AnotherWorldHasAsMuchToSend) {
       largest = std::max(largest, std::abs(saved.unsent[i]));
     }
     EXPECT_GT(largest, 0.01);
+  }
+}
+
+TEST_P(CompressionStateTest, AFileOfAnOlderVersionIsReadJustSo) {
+  const States saved = Save(3);
+  std::map<int, States> loaded;
+  for (const int size : {1, 2, 3, 4}) loaded[size] = Load(size);
+  PutAllIntoOneFile();
+  EXPECT_EQ(Load(3).blocks, saved.blocks);
+  for (const int size : {1, 2, 3, 4}) {
+    const States old = Load(size);
+    ASSERT_EQ(old.unsent.size(), loaded[size].unsent.size());
+    for (size_t i = 0; i < old.unsent.size(); ++i) {
+      ASSERT_NEAR(old.unsent[i], loaded[size].unsent[i], 1e-6) << size << " ranks, element " << i;
+    }
   }
 }
 
@@ -189,8 +232,8 @@ TEST(CompressionState, ANumberThatIsNoneIsRefused) {
   const std::vector<float> values = {1, std::nanf(""), 3};
   ASSERT_TRUE(
       WriteSafetensors(path, std::vector{ViewF32("compression.unsent.0", {3}, values)}, {}).ok());
-  EXPECT_EQ(CompressionState::Read(*SafetensorsFile::Read(path)).status().code(),
-            StatusCode::kDataLoss);
+  const SafetensorsFile file = *SafetensorsFile::Read(path);
+  EXPECT_EQ(CompressionState::Read(file).status().code(), StatusCode::kDataLoss);
 }
 
 }  // namespace
