@@ -109,6 +109,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
     WarnOfOtherNumerics(*run->checkpoint);
     LogInfo(
         fmt::format("goes on after step {} ({})", run->checkpoint->step, run->checkpoint->path));
+    run->checkpoint.reset();  // its tensors are the trainer's by now
   }
   auto outcome = trainer->Run();
   progress.Finish();
