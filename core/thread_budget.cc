@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -69,7 +70,7 @@ double CgroupQuotaCores(const std::string& root) {
 int UsableCores(const std::string& root) {
   const int affinity = AffinityCores();
   const double quota = CgroupQuotaCores(root);
-  return quota < affinity ? std::max(1, static_cast<int>(quota)) : affinity;
+  return quota < affinity ? std::max(1, static_cast<int>(std::ceil(quota))) : affinity;
 }
 
 int CoresOfProcess(int usable, int online, int processes) {

@@ -3,9 +3,9 @@
 // Not hardware_concurrency: in a container, under a batch scheduler or behind `taskset` that counts
 // cores which are not ours, and an OpenMP team with more threads than cores spends its time waiting
 // for itself. What counts is the smaller of the affinity mask and the CPU quota of the process's
-// control group (v1 or v2) and of all groups above it. A quota is rounded down: with 2.5 cores, a
-// team of three would be stopped by the kernel in every period, and all would wait for the one that
-// is stopped.
+// control group (v1 or v2) and of all groups above it. A quota is rounded up: with 1.5 cores, a team
+// of two that sleeps while it waits (core/short_spin.h) makes 1.5 times as much as one thread, though
+// the kernel stops both for a quarter of each period.
 //
 // Compute threads are OpenMP's (core/parallel_for.h). They are bound to cores by OMP_PROC_BIND and
 // OMP_PLACES, which OpenMP reads before main(): set them in the environment. Left alone, the kernel
@@ -26,7 +26,7 @@ int AffinityCores();
 // before /proc/self/cgroup and /sys/fs/cgroup; tests put a folder there.
 double CgroupQuotaCores(const std::string& root = "");
 
-// min(AffinityCores, floor of the quota), at least 1.
+// min(AffinityCores, quota rounded up), at least 1.
 int UsableCores(const std::string& root = "");
 
 // The cores of one of several processes that share a machine of `online` cores: all that it may use,

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/default_config.h"
+#include "core/logging.h"
 #include "core/parallel_for.h"
 #include "core/thread_budget.h"
 
@@ -43,12 +44,16 @@ void AddThreadsFlag(CLI::App* app, ConfigFlags* flags, const std::string& otherw
       ->check(CLI::Range(1, 4096));
 }
 
-std::string UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here) {
+ComputeThreads UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here) {
   const int asked = flags.threads > 0 ? flags.threads : config.train().threads();
   const int cores = CoresOfProcess(UsableCores(), OnlineCores(), ranks_here);
   const ThreadBudget budget = SplitCores(cores, asked, config.data().workers());
   SetNumComputeThreads(budget.compute);
-  return budget.Describe();
+  // Ranks that have to share cores know it; where each has its own, others are no ranks of this job.
+  const auto tell = ranks_here <= cores || UsableCores() < OnlineCores()
+                        ? [](const std::string& notice) { LogWarning(notice); }
+                        : [](const std::string&) {};
+  return {.words = budget.Describe(), .watch = std::make_unique<CoreWatch>(tell)};
 }
 
 }  // namespace ringtail

@@ -2,10 +2,12 @@
 #ifndef RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
 #define RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/run_config.h"
+#include "core/core_watch.h"
 #include "core/status.h"
 
 namespace CLI {
@@ -31,9 +33,15 @@ void AddSetFlag(CLI::App* app, ConfigFlags* flags);
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
                     const std::string& otherwise = "the cores that the process may use");
 
+struct ComputeThreads {
+  std::string words;                 // "2 cores: 2 compute, 2 input (shared)"
+  std::unique_ptr<CoreWatch> watch;  // to be kept as long as there is something to compute
+};
+
 // Sets the number of compute threads from --threads, else train.threads, else the cores that the
-// process may use, of those that `ranks_here` share. Returns what was chosen, in words.
-std::string UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here = 1);
+// process may use, of those that `ranks_here` share. From now on they are watched, and a warning
+// says once if other programs use the cores, too.
+ComputeThreads UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here = 1);
 
 }  // namespace ringtail
 

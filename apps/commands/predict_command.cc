@@ -35,7 +35,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   RT_ASSIGN_OR_RETURN(const TrainedModel trained,
                       ReadModelFile(flags.checkpoint, flags.config.set));
   const RunConfig& config = trained.loaded.config;
-  UseThreads(flags.config, config);
+  const ComputeThreads threads = UseThreads(flags.config, config);
   RT_ASSIGN_OR_RETURN(const auto dataset,
                       OpenPictureFiles(flags.images, config.data().bad_pictures().max_file_mib()));
   DataConfig data = config.data();

@@ -80,7 +80,7 @@ StatusOr<int> RunTime(TimeFlags flags) {
   if (flags.image_size > 0) flags.config.SetNumber("data.image_size", flags.image_size);
   RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
                       LoadRunConfig(flags.config.config, flags.config.set));
-  UseThreads(flags.config, loaded.config);
+  const ComputeThreads threads = UseThreads(flags.config, loaded.config);
   TimingOptions options;
   options.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config);
   options.image_size = loaded.config.data().image_size();

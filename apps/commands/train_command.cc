@@ -71,7 +71,8 @@ int Report(const TrainingOutcome& outcome, bool leads) {
 
 // Everything that a run has on this rank once its config is known.
 struct Run {
-  std::string output, threads;
+  std::string output;
+  ComputeThreads threads;
   LoadedConfig loaded;
   std::optional<Checkpoint> checkpoint;     // rank 0
   std::unique_ptr<RunDirectory> directory;  // rank 0
@@ -102,7 +103,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
                       Trainer::Create(run->loaded, &data, run->directory.get(),
                                       world->leads() ? &progress : nullptr, world, batch));
   if (world->leads()) {
-    RT_RETURN_IF_ERROR(PrintIntroduction(run->loaded, run->threads, data, *trainer, *session));
+    RT_RETURN_IF_ERROR(
+        PrintIntroduction(run->loaded, run->threads.words, data, *trainer, *session));
   }
   if (run->checkpoint) {
     RT_RETURN_IF_ERROR(trainer->Resume(*run->checkpoint));

@@ -87,12 +87,14 @@ TEST_F(CgroupTest, NonsenseIsNoQuota) {
   }
 }
 
-TEST_F(CgroupTest, UsableCoresRoundAQuotaDownButNeverToNothing) {
+TEST_F(CgroupTest, UsableCoresRoundAQuotaUp) {
   Write("/proc/self/cgroup", "0::/\n");
   Write("/sys/fs/cgroup/cpu.max", "10000 100000\n");
   EXPECT_EQ(UsableCores(root()), 1);
-  Write("/sys/fs/cgroup/cpu.max", "190000 100000\n");
+  Write("/sys/fs/cgroup/cpu.max", "100000 100000\n");
   EXPECT_EQ(UsableCores(root()), 1);
+  Write("/sys/fs/cgroup/cpu.max", "150000 100000\n");
+  EXPECT_EQ(UsableCores(root()), std::min(2, AffinityCores()));
   Write("/sys/fs/cgroup/cpu.max", "100000000 100000\n");
   EXPECT_EQ(UsableCores(root()), AffinityCores()) << "a quota adds no cores";
 }

@@ -1,0 +1,57 @@
+// Prints three numbers: the processor time, in seconds, that a team of two takes while its master
+// sleeps between loops (all of it is spinning), before, during and after the life of a ShortSpin.
+// libgomp reads how long to spin before main(): a program of its own can be given an environment.
+#include "core/short_spin.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "core/parallel_for.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kTeam = 2, kPauses = 40;
+
+double ProcessorSeconds() {
+  rusage use = {};
+  getrusage(RUSAGE_SELF, &use);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+void OneLoop() {
+  ParallelFor(kTeam, 1, [](int64_t, int64_t) {});
+}
+
+double SpinningSeconds() {
+  OneLoop();
+  const double before = ProcessorSeconds();
+  for (int i = 0; i < kPauses; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    OneLoop();
+  }
+  return ProcessorSeconds() - before;
+}
+
+int Main() {
+  SetNumComputeThreads(kTeam);
+  const double before = SpinningSeconds();
+  double during = 0;
+  {
+    const ShortSpin short_spin(kTeam);
+    during = SpinningSeconds();
+  }
+  std::printf("%f %f %f\n", before, during, SpinningSeconds());
+  return 0;
+}
+
+}  // namespace
+}  // namespace ringtail
+
+int main() { return ringtail::Main(); }

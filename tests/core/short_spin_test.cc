@@ -1,0 +1,41 @@
+#include "core/short_spin.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/core_watch.h"
+#include "core/parallel_for.h"
+#include "core/thread_budget.h"
+#include "tests/testing/process.h"
+
+namespace ringtail {
+namespace {
+
+// How long a thread spins is the processor time that it takes, however busy the machine is.
+TEST(ShortSpin, WaitsAreShortWhileItLives) {
+  if (AffinityCores() < 2) return;  // a team of two never spins for long there
+  const ProcessResult child =
+      ChildProcess({"/usr/bin/env", "-u", "OMP_WAIT_POLICY", "-u", "GOMP_SPINCOUNT",
+                    RT_BINARY_DIR "/tests/core_short_spin_main"})
+          .Wait();
+  ASSERT_EQ(child.exit_code, 0) << child.err;
+  double before = 0, during = 0, after = 0;
+  std::istringstream(child.out) >> before >> during >> after;
+  EXPECT_GT(before, 0);
+  EXPECT_LT(during, before / 3);
+  EXPECT_GT(after, before / 3);
+}
+
+TEST(CoreWatch, ComesAndGoes) {
+  SetNumComputeThreads(2);
+  int64_t sum = 0;
+  for (int i = 0; i < 20; ++i) {
+    const CoreWatch watch;
+    ParallelFor(1, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  }
+  EXPECT_EQ(sum, 20);
+}
+
+}  // namespace
+}  // namespace ringtail
