@@ -7,6 +7,9 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/logging.h"
+#include "data/describe.h"
+#include "data/picture_format.h"
 #include "data/picture_name.h"
 
 namespace ringtail {
@@ -34,15 +37,17 @@ class PictureFiles : public Dataset {
   int64_t max_bytes_;
 };
 
-Status AddFolder(const std::string& folder, std::vector<std::string>* paths) {
+Status AddFolder(const std::string& folder, std::vector<std::string>* paths,
+                 IgnoredFiles* ignored) {
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     std::error_code unreadable;  // then reading it gives the reason
     if (entry->is_directory(unreadable)) continue;
-    if (HasPictureExtension(entry->path().filename().string())) {
-      paths->push_back(entry->path().string());
-    }
+    const std::string name = entry->path().filename().string();
+    if (HasPictureExtension(name)) paths->push_back(entry->path().string());
+    const std::string format = RefusedExtension(name);
+    if (!format.empty()) ignored->AddNamed(IgnoredKind::kOtherFormat, format);
   }
   return error ? ErrnoStatus(error.value(), fmt::format("cannot list '{}'", folder)) : OkStatus();
 }
@@ -52,10 +57,11 @@ Status AddFolder(const std::string& folder, std::vector<std::string>* paths) {
 StatusOr<std::unique_ptr<Dataset>> OpenPictureFiles(const std::vector<std::string>& paths,
                                                     int32_t max_file_mib) {
   std::vector<std::string> files;
+  IgnoredFiles left_out;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) {
-      RT_RETURN_IF_ERROR(AddFolder(path, &files));
+      RT_RETURN_IF_ERROR(AddFolder(path, &files, &left_out));
     } else if (fs::exists(path, ignored)) {
       files.push_back(path);
     } else {
@@ -63,8 +69,12 @@ StatusOr<std::unique_ptr<Dataset>> OpenPictureFiles(const std::vector<std::strin
     }
   }
   if (files.empty()) {
-    return NotFound(fmt::format("no pictures (.jpg, .jpeg, .png, .bmp or .gif) in '{}'",
-                                fmt::join(paths, "', '")));
+    return NotFound(fmt::format("no pictures ({}) in '{}'{}", ReadExtensions(),
+                                fmt::join(paths, "', '"), left_out.ToString()));
+  }
+  if (!left_out.ToString().empty()) {
+    LogWarning(fmt::format("{} pictures{}: JPEG, PNG and BMP are read; convert the others",
+                           files.size(), left_out.ToString()));
   }
   std::sort(files.begin(), files.end(), NaturalOrder());
   files.erase(std::unique(files.begin(), files.end()), files.end());

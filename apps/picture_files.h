@@ -1,5 +1,6 @@
 // Pictures named on the command line, as a data set without labels: files, and all pictures in
-// folders and their subfolders.
+// folders and their subfolders. Images in them of formats that are not read are counted in a
+// warning; a file that is named itself is tried, whatever it is called.
 //
 // In natural order of their paths; the key is the path as given. Thread-safety: as Dataset. Errors:
 // NotFound, naming the path.

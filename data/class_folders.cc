@@ -37,8 +37,10 @@ class ClassCollector {
       }
       const std::string class_name = EscapeName(CanonicalClassName(name));
       ancestors_.clear();
+      const int64_t before = num_pictures_;
       RT_RETURN_IF_ERROR(AddFolder(JoinPath(root, name), JoinPath(key_prefix, EscapeName(name)),
                                    part, class_name));
+      if (num_pictures_ == before) ignored_.AddNamed(IgnoredKind::kEmptyClass, EscapeName(name));
     }
     return OkStatus();
   }
@@ -70,6 +72,7 @@ class ClassCollector {
     }
     RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(folder));
     ignored_.Add(listing.ignored);
+    num_pictures_ += static_cast<int64_t>(listing.pictures.size());
     for (const std::string& name : listing.pictures) {
       classes_[class_name].push_back(
           {JoinPath(folder, name), {JoinPath(key, EscapeName(name)), -1, part}});
@@ -85,6 +88,7 @@ class ClassCollector {
 
   std::map<std::string, std::vector<ListedPicture>, NaturalOrder> classes_;
   std::vector<std::filesystem::path> ancestors_;
+  int64_t num_pictures_ = 0;
   IgnoredFiles ignored_;
 };
 

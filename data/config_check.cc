@@ -76,7 +76,8 @@ Status CheckBadPictureLimits(const BadPicturesConfig& config, const FieldCheck& 
 Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
                           const std::string& path) {
   const FieldCheck check(source, path);
-  RT_RETURN_IF_ERROR(check.Between("image_size", config.image_size(), 8, 1024));
+  RT_RETURN_IF_ERROR(
+      check.Between("image_size", config.image_size(), kMinImageSize, kMaxImageSize));
   RT_RETURN_IF_ERROR(CheckSplit(config.split(), check.Within("split")));
   RT_RETURN_IF_ERROR(CheckAugment(config.augment(), check.Within("augment")));
   RT_RETURN_IF_ERROR(check.Within("evaluation")

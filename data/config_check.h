@@ -2,6 +2,7 @@
 #ifndef RINGTAIL_DATA_CONFIG_CHECK_H_
 #define RINGTAIL_DATA_CONFIG_CHECK_H_
 
+#include <cstdint>
 #include <string>
 
 #include "core/status.h"
@@ -9,6 +10,8 @@
 #include "data/data.pb.h"
 
 namespace ringtail {
+
+inline constexpr int64_t kMinImageSize = 8, kMaxImageSize = 1024;  // data.image_size, pixels
 
 // The first field that is out of range, as InvalidArgument with the value and what is allowed. With
 // a `source` (may be null), the message begins with file, line and column; `path` is where `config`

@@ -12,6 +12,7 @@
 #include "data/layouts.h"
 #include "data/nothing_found.h"
 #include "data/packed_file.h"
+#include "data/picture_format.h"
 #include "data/picture_list.h"
 #include "data/picture_name.h"
 
@@ -76,7 +77,7 @@ StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std
     return InvalidArgument(fmt::format(
         "{} is an archive; unpack it and give the folder that comes out of it", EscapeName(path)));
   }
-  if (HasPictureExtension(path)) {
+  if (HasPictureExtension(path) || !RefusedExtension(path).empty()) {
     return InvalidArgument(fmt::format(
         "{} is a single picture; give the folder that holds the pictures", EscapeName(path)));
   }

@@ -41,6 +41,8 @@ class Dataset {
   virtual std::string Describe() const = 0;  // "Kaggle layout, /data: 12,500 cat, 12,500 dog"
   // The encoded bytes of sample i, at most max_file_mib.
   virtual StatusOr<std::vector<std::byte>> Read(int64_t i) const = 0;
+  // How many there are, without reading them; -1 if that cannot be told. Cost: a system call.
+  virtual int64_t FileBytes(int64_t /*i*/) const { return -1; }
 };
 
 }  // namespace ringtail

@@ -7,8 +7,10 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <string>
+#include <vector>
 
 #include "data/jpeg_decode.h"
+#include "data/png_chunks.h"
 
 namespace ringtail {
 namespace {
@@ -43,6 +45,8 @@ void BlendOverWhite(const cv::Mat& bgra, cv::Mat* rgb) {
 
 // Empty if OpenCV cannot read it.
 cv::Mat DecodeWithOpenCv(std::span<const std::byte> bytes, PictureFormat format) {
+  std::vector<std::byte> kept;
+  if (format == PictureFormat::kPng) bytes = PixelChunks(bytes, &kept);
   const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8U,
                         const_cast<std::byte*>(bytes.data()));
   // The fourth channel of a 32-bit BMP is padding, most often zero: no transparency.

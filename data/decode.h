@@ -16,7 +16,10 @@
 // that is only scrambled, or followed by junk, is no error: the picture is used. Nothing is written
 // to stderr.
 // Thread-safety: any thread, one `dst` each.
-// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole picture once).
+// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole picture once). Of a PNG the
+// decoder sees no text and no profile (data/png_chunks.h).
+// Time: grows with the pixels, whatever the file claims: the scans of a progressive JPEG are bounded
+// by its size (data/jpeg_decode.cc).
 // Source of the method: libjpeg-turbo, libjpeg.txt, "Partial image decompression".
 #ifndef RINGTAIL_DATA_DECODE_H_
 #define RINGTAIL_DATA_DECODE_H_

@@ -3,34 +3,57 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace ringtail {
 namespace {
 
 constexpr size_t kMaxClassesByName = 10;  // more are only counted
+constexpr size_t kMaxNames = 5;           // of what is ignored
 
 struct KindName {
   std::string_view one, many;
 };
-constexpr std::array<KindName, 5> kKindNames = {{
+constexpr KindName kKindNames[] = {
     {"hidden file", "hidden files"},
     {"other file", "other files"},
+    {"image of a format that is not read", "images of formats that are not read"},
     {"folder", "folders"},
     {"special file", "special files"},
     {"picture of another name", "pictures of other names"},
-}};
+    {"folder without images", "folders without images"},
+};
+
+// " (.gif, .webp)"
+std::string InBrackets(const std::set<std::string>& names) {
+  if (names.empty()) return "";
+  const std::vector<std::string> shown(names.begin(),
+                                       std::next(names.begin(), std::min(names.size(), kMaxNames)));
+  return fmt::format(" ({}{})", fmt::join(shown, ", "), shown.size() < names.size() ? ", ..." : "");
+}
 
 }  // namespace
 
+void IgnoredFiles::AddNamed(IgnoredKind kind, const std::string& name) {
+  Add(kind);
+  names_[static_cast<int>(kind)].insert(name);
+}
+
 void IgnoredFiles::Add(const IgnoredFiles& other) {
-  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    counts_[i] += other.counts_[i];
+    names_[i].insert(other.names_[i].begin(), other.names_[i].end());
+  }
 }
 
 std::string IgnoredFiles::ToString() const {
+  static_assert(std::size(kKindNames) == kKinds);
   std::vector<std::string> parts;
   for (size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) continue;
     const std::string_view name = counts_[i] == 1 ? kKindNames[i].one : kKindNames[i].many;
-    parts.push_back(fmt::format("{} {}", GroupDigits(counts_[i]), name));
+    parts.push_back(fmt::format("{} {}{}", GroupDigits(counts_[i]), name, InBrackets(names_[i])));
   }
   return parts.empty() ? "" : fmt::format(" ({} ignored)", fmt::join(parts, ", "));
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,23 +16,29 @@ namespace ringtail {
 
 // Why something in a folder is not one of the data set's pictures.
 enum class IgnoredKind {
-  kHidden,     // .DS_Store, ._cat.1.jpg
-  kOther,      // no picture's extension: Thumbs.db, README.txt
-  kFolder,     // a folder where pictures are expected, even one named x.jpg
-  kSpecial,    // a pipe, socket or device
-  kOtherName,  // a picture whose name says no class
+  kHidden,       // .DS_Store, ._cat.1.jpg
+  kOther,        // no picture's extension: Thumbs.db, README.txt
+  kOtherFormat,  // an image of a format that is not read: x.webp
+  kFolder,       // a folder where pictures are expected, even one named x.jpg
+  kSpecial,      // a pipe, socket or device
+  kOtherName,    // a picture whose name says no class
+  kEmptyClass,   // a folder beside those of the classes, without a picture
 };
 
-// Counts by kind.
+// Counts by kind, with names where they help.
 class IgnoredFiles {
  public:
+  // One more of `kind`; `name` (printable) is shown with it: an extension, a folder.
+  void AddNamed(IgnoredKind kind, const std::string& name);
   void Add(IgnoredKind kind, int64_t n = 1) { counts_[static_cast<int>(kind)] += n; }
   void Add(const IgnoredFiles& other);
-  // " (1 other file, 2 hidden files ignored)", or nothing.
+  // " (1 other file, 2 images of other formats (.gif, .webp) ignored)", or nothing.
   std::string ToString() const;
 
  private:
-  std::array<int64_t, 5> counts_{};
+  static constexpr size_t kKinds = 7;
+  std::array<int64_t, kKinds> counts_{};
+  std::array<std::set<std::string>, kKinds> names_;
 };
 
 std::string GroupDigits(int64_t n);  // "12,500"

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "data/picture_format.h"
 #include "data/picture_name.h"
 
 namespace ringtail {
@@ -22,6 +23,8 @@ void AddEntry(const fs::directory_entry& entry, FolderListing* listing) {
   std::error_code ignored;
   if (entry.is_directory(ignored)) {
     listing->folders.push_back(name);
+  } else if (const std::string format = RefusedExtension(name); !format.empty()) {
+    listing->ignored.AddNamed(IgnoredKind::kOtherFormat, format);
   } else if (!HasPictureExtension(name)) {
     listing->ignored.Add(IgnoredKind::kOther);
   } else if (entry.is_regular_file(ignored) || !entry.exists(ignored)) {

@@ -19,9 +19,11 @@ namespace {
 // Smooth upsampling of the chroma planes looks at the neighbours of a pixel, so the columns at the
 // border of a decoded strip differ from those inside. Decoding this many more makes a region exact.
 constexpr int32_t kMarginColumns = 8;
-// A progressive picture may claim any number of scans, each of which costs a pass over all of it.
-// Encoders write about ten.
-constexpr int kMaxScans = 100;
+// A progressive picture may have any number of scans, a few bytes each, and every one costs a pass
+// over all of it (about a millisecond per megapixel). Encoders write about ten: a picture of any
+// size may have twice as many, a small one more, up to about a second of work in all.
+constexpr int kScansOfAnySize = 20, kMaxScans = 100;
+constexpr int64_t kMaxScannedPixels = 1'280'000'000;  // over all scans
 constexpr int kInkComponents = 4;
 constexpr int64_t kBlockSide = 8;  // pixels that a transform turns into coefficients
 
@@ -57,9 +59,19 @@ void OnMessage(j_common_ptr jpeg, int level) {
       int64_t{decoder->input_iMCU_row} * decoder->max_v_samp_factor * kBlockSide;
 }
 
+int AllowedScans(const jpeg_decompress_struct& jpeg) {
+  const int64_t pixels = std::max<int64_t>(int64_t{jpeg.image_width} * jpeg.image_height, 1);
+  return static_cast<int>(
+      std::clamp<int64_t>(kMaxScannedPixels / pixels, kScansOfAnySize, kMaxScans));
+}
+
 void OnProgress(j_common_ptr jpeg) {
-  if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= kMaxScans) return;
-  std::snprintf(Errors(jpeg)->message, JMSG_LENGTH_MAX, "it has more than %d scans", kMaxScans);
+  const auto* decoder = reinterpret_cast<j_decompress_ptr>(jpeg);
+  const int allowed = AllowedScans(*decoder);
+  if (decoder->input_scan_number <= allowed) return;
+  std::snprintf(Errors(jpeg)->message, JMSG_LENGTH_MAX,
+                "it has more than %d scans, of %u x %u pixels each", allowed, decoder->image_width,
+                decoder->image_height);
   longjmp(Errors(jpeg)->on_error, 1);  // NOLINT(bugprone-*)
 }
 

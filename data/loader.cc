@@ -182,7 +182,9 @@ Status PrefetchingLoader::TakeBadPictures(Slot* slot) {
             [](const BadPicture& a, const BadPicture& b) { return a.sample < b.sample; });
   for (BadPicture& bad : found) {
     const auto [place, is_new] = bad_.try_emplace(bad.sample, bad);
-    if (is_new) LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
+    const bool is_known = std::find(options_.known_bad.begin(), options_.known_bad.end(),
+                                    bad.sample) != options_.known_bad.end();
+    if (is_new && !is_known) LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
   }
   return CheckBadPictures(bad_pictures(), static_cast<int64_t>(indices_.size()),
                           bad_pictures_config_);
@@ -222,12 +224,11 @@ void PrefetchingLoader::Seek(int64_t epoch, int64_t step_in_epoch) {
 
 Status CheckOptions(const Dataset& dataset, const std::vector<int64_t>& indices,
                     const LoaderOptions& options) {
-  constexpr int64_t kMaxImageSize = 1024;
+  constexpr int64_t kMost = 1024;
   if (options.batch < 1)
     return InvalidArgument(fmt::format("batch is {}; use 1 or more", options.batch));
-  if (options.image_size < 1 || options.image_size > kMaxImageSize) {
-    return InvalidArgument(
-        fmt::format("image_size is {}; use 1 .. {}", options.image_size, kMaxImageSize));
+  if (options.image_size < 1 || options.image_size > kMost) {
+    return InvalidArgument(fmt::format("image_size is {}; use 1 .. {}", options.image_size, kMost));
   }
   if (options.first_row < 0 || options.first_row + options.batch > options.global_batch) {
     return InvalidArgument(fmt::format("rows {} to {} do not exist in a global batch of {}",
@@ -269,6 +270,7 @@ StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
       fmt::format("reading {} batches of {} pictures of {} pixels ahead (data.prefetch_batches)",
                   config.prefetch_batches(), options.batch, options.image_size)));
   const int workers = config.workers() > 0 ? config.workers() : UsableCores();
+  RT_RETURN_IF_ERROR(WorkerPool::CheckStart(workers));
   return std::unique_ptr<DataLoader>(
       new PrefetchingLoader(dataset, std::move(indices), config, options, workers));
 }

@@ -53,6 +53,8 @@ struct LoaderOptions {
   // The share of this rank: rows [first_row, first_row + batch) of each global batch of
   // `global_batch` rows. 0: the batch is the whole.
   int64_t first_row = 0, global_batch = 0;
+  // Samples that the user knows to be bad already: they are left out without a word.
+  std::vector<int64_t> known_bad = {};
 };
 
 struct LoadedBatch {
@@ -83,17 +85,20 @@ class DataLoader {
   virtual CacheStatistics cache_statistics() const = 0;      // data/picture_cache.h
 };
 
-// OK, or DataLoss with a summary if `bad` is more than the policy allows among `total` pictures.
+// OK, or DataLoss with a summary if `bad` is more than the policy allows among `total` pictures, or
+// all of them: no policy makes a run out of nothing.
 Status CheckBadPictures(const std::vector<BadPicture>& bad, int64_t total,
                         const BadPicturesConfig& config);
 
 // Looks at every sample: reads the file and its header and, with `decode`, all of its pixels. In
 // parallel, result by sample index. Says which pictures cannot be used and why. `stop` is asked
-// before each picture, by any thread; once it says true the result is Cancelled.
+// before each picture, by any thread; once it says true the result is Cancelled. `fingerprint` (may
+// be null) becomes the sum of PictureFingerprint (data/manifest.h) over those that can be used.
 StatusOr<std::vector<BadPicture>> ScanPictures(const Dataset& dataset,
                                                const std::vector<int64_t>& indices,
                                                const DataConfig& config, bool decode,
-                                               const std::function<bool()>& stop = {});
+                                               const std::function<bool()>& stop = {},
+                                               uint64_t* fingerprint = nullptr);
 
 }  // namespace ringtail
 

@@ -30,6 +30,8 @@ class PackedDataset : public Dataset {
                        DescribeSamples(index_.samples, index_.class_names));
   }
 
+  int64_t FileBytes(int64_t i) const override { return index_.records[i].bytes; }
+
   StatusOr<std::vector<std::byte>> Read(int64_t i) const override {
     RT_CHECK(i >= 0 && i < static_cast<int64_t>(index_.records.size()), "no such sample");
     const PackedRecord& record = index_.records[i];

@@ -4,61 +4,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "data/byte_reader.h"
 #include "data/jpeg_header.h"
+#include "data/png_chunks.h"
 
 namespace ringtail {
 namespace {
 
-using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
-
 constexpr int64_t kMebi = int64_t{1} << 20;
 constexpr int64_t kMega = 1'000'000;
-constexpr std::string_view kJpegMagic = "\xFF\xD8\xFF"sv, kPngMagic = "\x89PNG\r\n\x1A\n"sv,
-                           kBmpMagic = "BM"sv;
-
-// Formats that are recognised only to be refused with a helpful name.
-struct RefusedFormat {
-  size_t offset;
-  std::string_view magic, name;
-};
-constexpr RefusedFormat kRefused[] = {
-    {0, "GIF8"sv, "a GIF picture"},
-    {0, "II*\0"sv, "a TIFF picture"},
-    {0, "MM\0*"sv, "a TIFF picture"},
-    {0, "II+\0"sv, "a BigTIFF picture"},
-    {0, "\x76\x2F\x31\x01"sv, "an OpenEXR picture"},
-    {8, "WEBP"sv, "a WebP picture"},
-    {4, "ftyp"sv, "a HEIC, AVIF or MP4 file"},
-    {0, "\0\0\0\x0CjP  "sv, "a JPEG 2000 picture"},
-    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000 picture"},
-    {0, "\0\0\0\x0CJXL "sv, "a JPEG XL picture"},
-    {0, "\xFF\x0A"sv, "a JPEG XL picture"},
-    {0, "8BPS"sv, "a Photoshop document"},
-    {0, "\0\0\1\0"sv, "a Windows icon"},
-    {0, "#?RADIANCE"sv, "a Radiance HDR picture"},
-    {0, "%PDF"sv, "a PDF document"},
-    {0, "PK\3\4"sv, "a zip archive"},
-    {0, "\xD0\xCF\x11\xE0"sv, "a Windows compound file (such as Thumbs.db)"},
-};
-
 constexpr ByteOrder kBig = ByteOrder::kBigEndian, kLittle = ByteOrder::kLittleEndian;
-
-// Walks the chunks (length, name, content, checksum): whether the last one, IEND, is there.
-bool HasPngEnd(std::span<const std::byte> bytes) {
-  constexpr uint64_t kAroundContent = 12;
-  uint64_t offset = kPngMagic.size();
-  while (const auto length = ReadUint(bytes, offset, 4, kBig)) {
-    const uint64_t next = offset + kAroundContent + *length;
-    if (next > bytes.size()) return false;
-    if (HasTextAt(bytes, offset + 4, "IEND")) return true;
-    offset = next;
-  }
-  return false;
-}
 
 // IHDR must be the first chunk: length 13, "IHDR", width, height, bit depth, ...
 StatusOr<PictureHeader> ParsePngHeader(std::span<const std::byte> bytes) {
@@ -116,11 +75,10 @@ StatusOr<PictureHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
   return header;
 }
 
-Status RefuseUnknown(std::span<const std::byte> bytes) {
-  for (const RefusedFormat& format : kRefused) {
-    if (!HasTextAt(bytes, format.offset, format.magic)) continue;
+Status Refuse(std::span<const std::byte> bytes) {
+  if (const std::string_view name = RefusedFormat(bytes); !name.empty()) {
     return InvalidArgument(
-        fmt::format("is {}, which is not read; convert it to JPEG or PNG", format.name));
+        fmt::format("is {}, which is not read; convert it to JPEG or PNG", name));
   }
   constexpr size_t kShownBytes = 4;
   std::string first;
@@ -131,10 +89,17 @@ Status RefuseUnknown(std::span<const std::byte> bytes) {
 }
 
 StatusOr<PictureHeader> ParseHeader(std::span<const std::byte> bytes) {
-  if (HasTextAt(bytes, 0, kJpegMagic)) return ParseJpegHeader(bytes);
-  if (HasTextAt(bytes, 0, kPngMagic)) return ParsePngHeader(bytes);
-  if (HasTextAt(bytes, 0, kBmpMagic)) return ParseBmpHeader(bytes);
-  return RefuseUnknown(bytes);
+  const std::optional<PictureFormat> format = FormatOf(bytes);
+  if (!format) return Refuse(bytes);
+  switch (*format) {
+    case PictureFormat::kJpeg:
+      return ParseJpegHeader(bytes);
+    case PictureFormat::kPng:
+      return ParsePngHeader(bytes);
+    case PictureFormat::kBmp:
+      return ParseBmpHeader(bytes);
+  }
+  return Refuse(bytes);
 }
 
 }  // namespace
@@ -143,19 +108,20 @@ StatusOr<PictureHeader> InspectPicture(std::span<const std::byte> bytes,
                                        const BadPicturesConfig& limits) {
   if (bytes.empty()) return DataLoss("is empty");
   if (static_cast<int64_t>(bytes.size()) > limits.max_file_mib() * kMebi) {
-    return ResourceExhausted(fmt::format("has {} MiB, more than bad_pictures.max_file_mib = {}",
-                                         static_cast<int64_t>(bytes.size()) / kMebi,
-                                         limits.max_file_mib()));
+    return ResourceExhausted(
+        fmt::format("has {} MiB, more than data.bad_pictures.max_file_mib = {}",
+                    static_cast<int64_t>(bytes.size()) / kMebi, limits.max_file_mib()));
   }
   RT_ASSIGN_OR_RETURN(const PictureHeader header, ParseHeader(bytes));
   if (header.width > limits.max_side() || header.height > limits.max_side()) {
-    return ResourceExhausted(fmt::format("is {} x {} pixels, more than bad_pictures.max_side = {}",
-                                         header.width, header.height, limits.max_side()));
+    return ResourceExhausted(
+        fmt::format("is {} x {} pixels, more than data.bad_pictures.max_side = {}", header.width,
+                    header.height, limits.max_side()));
   }
   if (int64_t{header.width} * header.height > limits.max_megapixels() * kMega) {
     return ResourceExhausted(
-        fmt::format("is {} x {} pixels, more than bad_pictures.max_megapixels = {}", header.width,
-                    header.height, limits.max_megapixels()));
+        fmt::format("is {} x {} pixels, more than data.bad_pictures.max_megapixels = {}",
+                    header.width, header.height, limits.max_megapixels()));
   }
   return header;
 }

@@ -20,10 +20,9 @@
 
 #include "core/status.h"
 #include "data/data.pb.h"
+#include "data/picture_format.h"
 
 namespace ringtail {
-
-enum class PictureFormat { kJpeg, kPng, kBmp };
 
 struct PictureHeader {
   PictureFormat format = PictureFormat::kJpeg;

@@ -1,6 +1,7 @@
 #include "data/picture_list.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,6 +32,11 @@ class FileDataset : public Dataset {
   const std::vector<Sample>& samples() const override { return samples_; }
   const std::vector<std::string>& class_names() const override { return class_names_; }
   std::string Describe() const override { return description_; }
+
+  int64_t FileBytes(int64_t i) const override {
+    struct stat info {};
+    return stat(paths_[i].c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : -1;
+  }
 
   StatusOr<std::vector<std::byte>> Read(int64_t i) const override {
     RT_CHECK(i >= 0 && i < static_cast<int64_t>(paths_.size()), "no such sample");

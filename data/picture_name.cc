@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstddef>
 
+#include "core/printable.h"
+
 namespace ringtail {
 namespace {
 
@@ -29,34 +31,7 @@ std::string_view TakeDigits(std::string_view* text) {
   return digits;
 }
 
-// Bytes of the printable UTF-8 character at the front of `text`; 0 if there is none (RFC 3629,
-// table 3-7 of the Unicode standard: no overlong forms, no surrogates).
-size_t PrintableCharacter(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  const bool control = lead == 0xc2 && second < 0xa0;  // U+0080 .. U+009F
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool surrogate = lead == 0xed && second >= 0xa0;
-  const bool too_large = lead == 0xf4 && second >= 0x90;
-  return control || overlong || surrogate || too_large ? 0 : length;
-}
-
 }  // namespace
-
-bool HasPictureExtension(std::string_view file_name) {
-  const size_t dot = file_name.rfind('.');
-  if (dot == std::string_view::npos || dot == 0) return false;
-  const std::string extension = Lowercase(file_name.substr(dot + 1));
-  return extension == "jpg" || extension == "jpeg" || extension == "png" || extension == "bmp" ||
-         extension == "gif";
-}
 
 bool NaturalLess(std::string_view a, std::string_view b) {
   std::string_view rest_a = a, rest_b = b;

@@ -1,7 +1,7 @@
-// Names of picture files: which look like a picture, how they are sorted, read and printed.
+// Names of picture files: how they are sorted, read and printed.
 //
 // A file name is any sequence of bytes but '/' and NUL. What Ringtail prints, sorts and hashes is
-// its escaped form: valid UTF-8 without control characters, the same for everybody who sees the
+// its escaped form: printable characters (core/printable.h), the same for everybody who sees the
 // file. Nothing here depends on the locale. Thread-safety: functions without state.
 #ifndef RINGTAIL_DATA_PICTURE_NAME_H_
 #define RINGTAIL_DATA_PICTURE_NAME_H_
@@ -12,9 +12,6 @@
 #include <string_view>
 
 namespace ringtail {
-
-// jpg, jpeg, png, bmp or gif, in any case. Whether there is a picture inside, decoding finds out.
-bool HasPictureExtension(std::string_view file_name);
 
 // "cat.2" < "cat.10": runs of digits compare as numbers, all else as bytes. Names that are equal so
 // far ("7" and "07") compare as bytes, so this is a total order.
@@ -27,7 +24,7 @@ struct NaturalOrder {
 // Bytes that are not printable UTF-8, and the backslash, become "\xE9".
 // Different names stay different.
 std::string EscapeName(std::string_view bytes);
-// Whether every character is printable UTF-8, as in each name that EscapeName returns.
+// Whether every character is printable, as in each name that EscapeName returns.
 bool IsPrintable(std::string_view text);
 
 // "Cat", "CATS" -> "cat" and "Dogs" -> "dog", so that a network trained on Kaggle's names can be

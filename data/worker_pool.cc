@@ -6,6 +6,7 @@
 #include <tbb/task_scheduler_observer.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "core/check.h"
 #include "core/mutex.h"
 #include "core/thread_budget.h"
+#include "core/thread_limit.h"
 
 namespace ringtail {
 namespace {
@@ -27,10 +29,16 @@ constexpr int kNice = 5;
 // How many threads TBB may have in all. Left alone it stops at the number of cores, counting the
 // caller. Lives as long as the process: of several limits TBB takes the lowest, so one per pool
 // would bind the others.
-constexpr size_t kMaxThreads = 256;
+constexpr int kMaxThreads = 256;
 void LiftThreadLimitOnce() {
   static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, kMaxThreads);
 }
+
+// Threads of all pools that there are, and the most that these have been: TBB keeps threads for the
+// next pool.
+std::atomic<int> used_threads = 0, most_threads = 0;
+
+int ThreadsWith(int more) { return std::min(used_threads + more, kMaxThreads - 1); }
 
 // Orders what was done before TBB was called before what its thread then does, and the other way
 // round. TBB does so, too, but inside its library, where a race detector does not see it. Not a
@@ -70,12 +78,17 @@ class WorkerPool::Impl {
  public:
   explicit Impl(int workers)
       : workers_(workers), arena_(workers, /*reserved_for_masters=*/0), setter_(arena_) {
+    used_threads += workers;
+    most_threads = std::max<int>(most_threads, ThreadsWith(0));
     MutexLock lock(&mutex_);
     free_workers_.resize(workers);
     std::iota(free_workers_.rbegin(), free_workers_.rend(), 0);
   }
 
-  ~Impl() { Cancel(); }
+  ~Impl() {
+    Cancel();
+    used_threads -= workers_;
+  }
 
   int workers() const { return workers_; }
 
@@ -146,6 +159,11 @@ class WorkerPool::Impl {
   std::deque<Item> queue_ RT_GUARDED_BY(mutex_);
   std::vector<int> free_workers_ RT_GUARDED_BY(mutex_);
 };
+
+Status WorkerPool::CheckStart(int workers) {
+  const int missing = ThreadsWith(workers) - most_threads;
+  return missing > 0 ? CheckThreadsCanStart(missing, "reading images") : OkStatus();
+}
 
 WorkerPool::WorkerPool(int workers) {
   RT_CHECK(workers >= 1, "a worker pool needs a worker");

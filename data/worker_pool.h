@@ -9,6 +9,7 @@
 // at its next barrier. When compute waits for data, its cores are idle and the loader gets all of
 // them.
 //
+// oneTBB cannot tell anybody that a thread could not be started, so ask CheckStart first.
 // Thread-safety: any thread may call anything, except that the destructor is called once, last.
 #ifndef RINGTAIL_DATA_WORKER_POOL_H_
 #define RINGTAIL_DATA_WORKER_POOL_H_
@@ -17,6 +18,8 @@
 #include <functional>
 #include <memory>
 
+#include "core/status.h"
+
 namespace ringtail {
 
 class WorkerPool {
@@ -24,6 +27,10 @@ class WorkerPool {
   // Runs on one of the pool's threads; `worker` (0 .. workers - 1) is held by no other item
   // meanwhile, so that an item may use a buffer per worker.
   using Item = std::function<void(int worker)>;
+
+  // ResourceExhausted, with the limit, if the system has no room for so many threads beside those of
+  // the pools that there are. Not again for as many as there have been before.
+  static Status CheckStart(int workers);
 
   explicit WorkerPool(int workers);  // >= 1
   ~WorkerPool();                     // drops what is queued and waits for what runs

@@ -250,19 +250,37 @@ TEST(DecodeTest, ACorruptPngIsRefused) {
   EXPECT_EQ(DecodeStatus(bytes).message(), "cannot be decoded: it is truncated or corrupt");
 }
 
+// `jpeg`, progressive, with its last scan once more as often as said: a refinement that may come any
+// number of times as far as its syntax goes.
+std::vector<std::byte> WithMoreScans(const std::vector<std::byte>& jpeg, int more) {
+  size_t scan = jpeg.size();
+  while (jpeg[scan - 2] != std::byte{0xFF} || jpeg[scan - 1] != std::byte{0xDA}) --scan;
+  const std::vector<std::byte> last(jpeg.begin() + static_cast<int64_t>(scan) - 2, jpeg.end() - 2);
+  std::vector<std::byte> many(jpeg.begin(), jpeg.end() - 2);
+  for (int i = 0; i < more; ++i) many.insert(many.end(), last.begin(), last.end());
+  many.insert(many.end(), jpeg.end() - 2, jpeg.end());
+  return many;
+}
+
 TEST(DecodeTest, EndlessScansAreRefused) {
-  const std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(32, 32), {.progressive = true});
-  // Repeats the last scan, a refinement that may come any number of times as far
-  // as its syntax goes.
-  size_t scan = bytes.size();
-  while (bytes[scan - 2] != std::byte{0xFF} || bytes[scan - 1] != std::byte{0xDA}) --scan;
-  const std::vector<std::byte> last(bytes.begin() + static_cast<int64_t>(scan) - 2,
-                                    bytes.end() - 2);
-  std::vector<std::byte> many(bytes.begin(), bytes.end() - 2);
-  for (int i = 0; i < 200; ++i) many.insert(many.end(), last.begin(), last.end());
-  many.insert(many.end(), bytes.end() - 2, bytes.end());
-  const Status status = DecodeStatus(many);
-  EXPECT_EQ(status.message(), "cannot be decoded: it has more than 100 scans");
+  const auto jpeg = EncodeJpeg(DrawPicture(32, 32), {.progressive = true});
+  EXPECT_EQ(DecodeStatus(WithMoreScans(jpeg, 200)).message(),
+            "cannot be decoded: it has more than 100 scans, of 32 x 32 pixels each");
+}
+
+// Each costs a pass over the picture, so a large one may have fewer.
+TEST(DecodeTest, TheLargerThePictureTheFewerScans) {
+  const Image tile = DrawPicture(64, 64);
+  Image large;
+  large.Reset(8000, 4000);  // 32 megapixels: 40 scans
+  for (int32_t y = 0; y < large.height; ++y) {
+    for (int32_t x = 0; x < large.width; x += tile.width) {
+      std::memcpy(large.Row(y) + x * kChannels, tile.Row(y % tile.height), tile.width * kChannels);
+    }
+  }
+  const auto jpeg = EncodeJpeg(large, {.quality = 10, .progressive = true});
+  EXPECT_EQ(DecodeStatus(WithMoreScans(jpeg, 60)).message(),
+            "cannot be decoded: it has more than 40 scans, of 8000 x 4000 pixels each");
 }
 
 }  // namespace

@@ -177,12 +177,12 @@ TEST(PictureGuardTest, LimitsAreNamed) {
   BadPicturesConfig limits;
   limits.set_max_side(1000);
   EXPECT_EQ(Refusal(PngHeader(1001, 1), limits),
-            "is 1001 x 1 pixels, more than bad_pictures.max_side = 1000");
+            "is 1001 x 1 pixels, more than data.bad_pictures.max_side = 1000");
   EXPECT_TRUE(InspectPicture(PngHeader(1000, 1000), limits).ok());
   limits.set_max_side(20000);
   limits.set_max_megapixels(2);
   EXPECT_EQ(Refusal(PngHeader(2000, 1001), limits),
-            "is 2000 x 1001 pixels, more than bad_pictures.max_megapixels = 2");
+            "is 2000 x 1001 pixels, more than data.bad_pictures.max_megapixels = 2");
   EXPECT_TRUE(InspectPicture(PngHeader(2000, 1000), limits).ok());
   limits.set_max_file_mib(1);
   std::vector<std::byte> large = PngHeader(10, 10);
