@@ -57,10 +57,15 @@ Status FieldCheck::AtLeast(std::string_view field, Number value, double least) c
 
 Status FieldCheck::Error(std::string_view field, const std::string& message) const {
   const std::string path = PathOf(field);
+  if (failed_ != nullptr) {
+    *failed_ = path;
+    return InvalidArgument(message);
+  }
   return source_ ? source_->Error(path, message) : InvalidArgument(path + ": " + message);
 }
 
 std::string FieldCheck::PathOf(std::string_view field) const {
+  if (field.empty()) return path_;
   return path_.empty() ? std::string(field) : fmt::format("{}.{}", path_, field);
 }
 

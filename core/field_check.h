@@ -36,8 +36,15 @@ class FieldCheck {
   // fields, "optim.sgd"; "": the whole config.
   FieldCheck(const ConfigSource* source, std::string path)
       : source_(source), path_(std::move(path)) {}
+  // For whoever does not know where its message stands: errors are the bare sentences, and the path
+  // of the field that is wrong, from the message on, is left in *failed, for the caller to place it.
+  explicit FieldCheck(std::string* failed) : failed_(failed) {}
   // Of the message in `field`.
-  FieldCheck Within(std::string_view field) const { return {source_, PathOf(field)}; }
+  FieldCheck Within(std::string_view field) const {
+    FieldCheck within = *this;
+    within.path_ = PathOf(field);
+    return within;
+  }
 
   Status Positive(std::string_view field, Number value) const;
   Status NotNegative(std::string_view field, Number value) const;
@@ -47,12 +54,14 @@ class FieldCheck {
   Status Between(std::string_view field, Number value, double least, double most) const;
   Status PositiveUpTo(std::string_view field, Number value, double most) const;
   Status AtLeast(std::string_view field, Number value, double least) const;
+  // `field` empty: of the message itself.
   Status Error(std::string_view field, const std::string& message) const;
 
  private:
   std::string PathOf(std::string_view field) const;
   Status Require(bool in_range, std::string_view field, Number value, std::string_view range) const;
-  const ConfigSource* source_;
+  const ConfigSource* source_ = nullptr;
+  std::string* failed_ = nullptr;
   std::string path_;
 };
 

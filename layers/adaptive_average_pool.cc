@@ -1,7 +1,5 @@
 #include "layers/adaptive_average_pool.h"
 
-#include <fmt/core.h>
-
 namespace ringtail {
 namespace {
 
@@ -22,9 +20,7 @@ AdaptiveAveragePoolLayer::AdaptiveAveragePoolLayer(const AdaptiveAveragePoolConf
 Status AdaptiveAveragePoolLayer::FindWindows(const BlobDesc& src, std::vector<PoolSpan>* rows,
                                              std::vector<PoolSpan>* columns) {
   const int32_t output = config_.output();
-  if (output < 1 || output > kMaxOutput) {
-    return InvalidArgument(fmt::format("output is {}; it must be 1 to {}", output, kMaxOutput));
-  }
+  RT_RETURN_IF_ERROR(fields().Between("output", output, 1, kMaxOutput));
   FillSpans(output, src.H, rows);
   FillSpans(output, src.W, columns);
   return OkStatus();

@@ -18,7 +18,7 @@ class AdaptiveAveragePoolLayer : public AverageWindowsLayer {
                      std::vector<PoolSpan>* columns) override;
 
  private:
-  const AdaptiveAveragePoolConfig& config_;
+  const AdaptiveAveragePoolConfig config_;
 };
 
 }  // namespace ringtail

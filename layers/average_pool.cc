@@ -25,7 +25,7 @@ AveragePoolLayer::AveragePoolLayer(const PoolConfig& config) : config_(config) {
 
 Status AveragePoolLayer::FindWindows(const BlobDesc& src, std::vector<PoolSpan>* rows,
                                      std::vector<PoolSpan>* columns) {
-  RT_ASSIGN_OR_RETURN(const PoolWindow pool, ReadPoolWindow(config_, src));
+  RT_ASSIGN_OR_RETURN(const PoolWindow pool, ReadPoolWindow(config_, src, fields()));
   const Window& w = pool.window;
   const bool count_padding = config_.count_padding();
   FillSpans(pool.dst.H, src.H, w.PT, w.PB, w.KH, w.SH, count_padding, rows);

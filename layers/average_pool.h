@@ -20,7 +20,7 @@ class AveragePoolLayer : public AverageWindowsLayer {
                      std::vector<PoolSpan>* columns) override;
 
  private:
-  const PoolConfig& config_;
+  const PoolConfig config_;
 };
 
 }  // namespace ringtail

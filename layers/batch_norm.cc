@@ -43,12 +43,8 @@ BatchNormLayer::BatchNormLayer(const BatchNormConfig& config) : config_(config) 
 StatusOr<ShapeInfo> BatchNormLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
   RT_RETURN_IF_ERROR(CheckBlobSize(src[0]));
-  if (!(config_.epsilon() > 0) || !std::isfinite(config_.epsilon())) {
-    return InvalidArgument(fmt::format("epsilon is {}; it must be above 0", config_.epsilon()));
-  }
-  if (!(config_.momentum() >= 0 && config_.momentum() <= 1)) {
-    return InvalidArgument(fmt::format("momentum is {}; it must be 0 to 1", config_.momentum()));
-  }
+  RT_RETURN_IF_ERROR(fields().Positive("epsilon", config_.epsilon()));
+  RT_RETURN_IF_ERROR(fields().Fraction("momentum", config_.momentum()));
   using Fallback = ParameterRequest::Fallback;
   const auto request = [&](const char* name, Fallback fallback, bool is_buffer) {
     return ParameterRequest{.spec = {name, {src[0].C}, ParameterKind::kVector},
@@ -59,6 +55,7 @@ StatusOr<ShapeInfo> BatchNormLayer::InferShape(std::span<const BlobDesc> src) {
   ShapeInfo info{.dst = src[0], .parameters = {}};
   info.parameters.push_back(request("weight", Fallback::kOne, false));
   if (config_.has_weight_init()) info.parameters.back().init = &config_.weight_init();
+  info.parameters.back().init_field = "weight_init";
   info.parameters.push_back(request("bias", Fallback::kZero, false));
   info.parameters.push_back(request("running_mean", Fallback::kZero, true));
   info.parameters.push_back(request("running_var", Fallback::kOne, true));

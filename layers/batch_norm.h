@@ -69,7 +69,7 @@ class BatchNormLayer : public Layer {
   void InTwoPasses(RankSum* ranks, const Sum& sum, const Total& total, const Exchange& exchange,
                    const Finish& finish, const Map& map) const;
 
-  const BatchNormConfig& config_;
+  const BatchNormConfig config_;
   Activation activation_ = Activation::kNone;
   // Of src; vectors (N, C) of whole blocks are seen as blocked, which is the same memory.
   BlobDesc view_;

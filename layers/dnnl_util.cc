@@ -31,10 +31,18 @@ dnnl::primitive_attr UserScratchpad() {
 
 dnnl::primitive_attr UserScratchpadWith(Activation fused) {
   dnnl::primitive_attr attr = UserScratchpad();
-  if (fused == Activation::kNone) return attr;
   dnnl::post_ops ops;
-  if (fused == Activation::kRelu) ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-  if (fused == Activation::kRelu6) ops.append_eltwise(1, dnnl::algorithm::eltwise_clip, 0, 6);
+  switch (fused) {
+    case Activation::kNone:
+      return attr;
+    case Activation::kRelu:  // cheaper than a clip
+      ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+      break;
+    case Activation::kRelu6:
+      ops.append_eltwise(1, dnnl::algorithm::eltwise_clip, LowerBound(fused), UpperBound(fused));
+      break;
+  }
+  RT_CHECK(ops.len() == 1, "no such activation");
   attr.set_post_ops(ops);
   return attr;
 }

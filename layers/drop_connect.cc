@@ -14,6 +14,11 @@ namespace {
 
 constexpr int64_t kGroupsPerTask = 4096;  // about 10 us
 
+// A field of the linear layer inside, as a path from this layer's config on.
+std::string LinearField(const std::string& field) {
+  return field.empty() ? "linear" : "linear." + field;
+}
+
 void Scale(float factor, std::span<const float> src, std::span<float> dst) {
   const auto count = static_cast<int64_t>(src.size());
   ParallelFor(count, kGroupsPerTask * kDropoutGroup, [&](int64_t begin, int64_t end) {
@@ -27,8 +32,14 @@ DropConnectLayer::DropConnectLayer(const DropConnectConfig& config, uint64_t key
     : rate_(config.rate()), key_(key), linear_(config.linear()) {}
 
 StatusOr<ShapeInfo> DropConnectLayer::InferShape(std::span<const BlobDesc> src) {
-  RT_RETURN_IF_ERROR(CheckDropRate(rate_));
-  return linear_.InferShape(src);
+  RT_RETURN_IF_ERROR(fields().FractionBelowOne("rate", rate_));
+  auto info = linear_.InferShape(src);
+  if (!info.ok())
+    return fields().Error(LinearField(linear_.failed_field()), info.status().message());
+  for (ParameterRequest& request : info->parameters) {
+    request.init_field = LinearField(request.init_field);
+  }
+  return info;
 }
 
 bool DropConnectLayer::FuseActivation(Activation activation) {
@@ -37,6 +48,7 @@ bool DropConnectLayer::FuseActivation(Activation activation) {
 
 StatusOr<LayerPlan> DropConnectLayer::Setup(const SetupArgs& args) {
   weight_ = args.parameters[0];
+  if (!args.allocate) return linear_.Setup(args);
   RT_ASSIGN_OR_RETURN(masked_, ParameterArena::Create({weight_->spec}, {}));
   std::vector<const Parameter*> parameters(args.parameters.begin(), args.parameters.end());
   parameters[0] = masked_->parameters().data();

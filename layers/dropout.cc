@@ -48,11 +48,6 @@ void DropPiece(const BlobDesc& desc, const DropoutDraw& draw, int64_t piece, con
 
 }  // namespace
 
-Status CheckDropRate(float rate) {
-  if (rate >= 0 && rate < 1) return OkStatus();
-  return InvalidArgument(fmt::format("rate is {}; it must be at least 0 and below 1", rate));
-}
-
 uint32_t DropThreshold(float rate) { return static_cast<uint32_t>(rate * 0x1p32); }
 
 RngKey DropoutKey(const StepContext& step, uint64_t layer_key) {
@@ -64,7 +59,7 @@ DropoutLayer::DropoutLayer(const DropoutConfig& config, uint64_t key)
 
 StatusOr<ShapeInfo> DropoutLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
-  RT_RETURN_IF_ERROR(CheckDropRate(rate_));
+  RT_RETURN_IF_ERROR(fields().FractionBelowOne("rate", rate_));
   ShapeInfo info;
   info.dst = src[0];
   return info;

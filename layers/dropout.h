@@ -20,8 +20,6 @@ namespace ringtail {
 
 class DropoutConfig;
 
-// InvalidArgument unless 0 <= rate < 1.
-Status CheckDropRate(float rate);
 // What dropout's kernels compare their 32 random bits with: rate * 2^32.
 uint32_t DropThreshold(float rate);
 // The key of one layer's masks in one step.

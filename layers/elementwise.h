@@ -24,7 +24,7 @@ class ElementwiseLayer : public Layer {
   virtual void Map(const float* src, int64_t n, float* dst) const = 0;
   virtual void MapGradient(const float* dst, const float* diff_dst, int64_t n,
                            float* diff_src) const = 0;
-  virtual Status CheckConfig() const { return OkStatus(); }
+  virtual Status CheckConfig() { return OkStatus(); }
   virtual bool ZeroToZero() const { return true; }  // f(0) = 0: padding channels stay zero
 
  private:

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/field_check.h"
 #include "core/text_config.h"
 #include "layers/residual_stage.h"
 
@@ -26,9 +27,11 @@ bool IsValidName(std::string_view name) {
   return true;
 }
 
-Status CheckName(const char* what, const std::string& name) {
+Status CheckName(const char* what, const std::string& name, const char* field,
+                 const FieldCheck& fields) {
   if (IsValidName(name)) return OkStatus();
-  return InvalidArgument(
+  return fields.Error(
+      field,
       fmt::format("{} is '{}'; it must be 1 to {} letters, digits, '_', '.', '/' or '-', and not "
                   "'{}'",
                   what, name, kMaxNameLength, kImages));
@@ -45,7 +48,7 @@ class Expander {
   Status Add(const LayerConfig& layer, const std::string& prefix, const std::string& origin,
              int depth) {
     origin_ = origin;
-    RT_RETURN_IF_ERROR(CheckName("the layer's name", layer.name()));
+    RT_RETURN_IF_ERROR(CheckName("the layer's name", layer.name(), "name", fields_));
     LayerConfig copy = layer;
     copy.set_name(prefix + layer.name());
     RT_RETURN_IF_ERROR(
@@ -73,31 +76,33 @@ class Expander {
   }
 
   std::vector<ExpandedLayer> Take() { return std::move(layers_); }
-  const std::string& origin() const { return origin_; }
+  // Of the error: the layer that was being added, or the field of it that is wrong.
+  std::string origin() const { return failed_.empty() ? origin_ : origin_ + "." + failed_; }
 
  private:
   // Inputs by name: of this copy of a repeat, else of the net. Without inputs: the layer above.
   Status ResolveInputs(const LayerConfig& layer, const std::string& prefix, LayerConfig* copy) {
     copy->clear_input();
     if (layer.input_size() == 0) copy->add_input(last_);
-    for (const std::string& input : layer.input()) {
+    for (int i = 0; i < layer.input_size(); ++i) {
+      const std::string& input = layer.input(i);
       if (channels_.contains(prefix + input)) {
         copy->add_input(prefix + input);
       } else if (channels_.contains(input)) {
         copy->add_input(input);
       } else {
-        return UnknownInput(input);
+        return fields_.Error(fmt::format("input[{}]", i), UnknownInput(input));
       }
     }
     return OkStatus();
   }
 
-  Status UnknownInput(const std::string& input) const {
+  std::string UnknownInput(const std::string& input) const {
     std::vector<std::string> names;
     for (const auto& [name, channels] : channels_) names.push_back(name);
     const std::string nearest = NearestName(input, names);
-    return InvalidArgument(fmt::format("input '{}' is no layer above this one{}", input,
-                                       nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    return fmt::format("input '{}' is no layer above this one{}", input,
+                       nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
   }
 
   Status Dispatch(const LayerConfig& layer, const std::string& origin, int depth) {
@@ -120,7 +125,7 @@ class Expander {
     }
     const int64_t channels = OutputChannels(layer);
     if (!channels_.emplace(layer.name(), channels).second) {
-      return InvalidArgument("another layer has the same name; names must be unique");
+      return fields_.Error("name", "another layer has the same name; names must be unique");
     }
     last_ = layer.name();
     layers_.push_back({layer, origin});
@@ -131,14 +136,16 @@ class Expander {
     if (stage.input_size() != 1) return InvalidArgument("a stage reads exactly one input");
     const InvertedResidualStageConfig& inverted = stage.inverted_residual_stage();
     if (inverted.has_block_name()) {
-      RT_RETURN_IF_ERROR(CheckName("block_name", inverted.block_name()));
+      RT_RETURN_IF_ERROR(CheckName("block_name", inverted.block_name(), "block_name",
+                                   fields_.Within("inverted_residual_stage")));
     }
     const int64_t channels = channels_.at(stage.input(0));
     if (channels == kUnknownChannels) {
       return InvalidArgument("a stage cannot follow a flatten; it needs pictures");
     }
-    auto expanded = stage.has_residual_stage() ? ExpandResidualStage(stage, channels)
-                                               : ExpandInvertedResidualStage(stage, channels);
+    auto expanded = stage.has_residual_stage()
+                        ? ExpandResidualStage(stage, channels, fields_)
+                        : ExpandInvertedResidualStage(stage, channels, fields_);
     RT_RETURN_IF_ERROR(expanded.status());
     for (const LayerConfig& layer : *expanded) RT_RETURN_IF_ERROR(AddPrimitive(layer, origin));
     return Alias(stage.name());
@@ -146,10 +153,7 @@ class Expander {
 
   Status AddRepeat(const LayerConfig& layer, const std::string& origin, int depth) {
     const RepeatConfig& repeat = layer.repeat();
-    if (repeat.count() < 1 || repeat.count() > kMaxLayers) {
-      return InvalidArgument(
-          fmt::format("count is {}; it must be 1 to {}", repeat.count(), kMaxLayers));
-    }
+    RT_RETURN_IF_ERROR(fields_.Within("repeat").Between("count", repeat.count(), 1, kMaxLayers));
     if (repeat.layer().empty()) return InvalidArgument("repeat has no layers inside");
     if (depth >= kMaxNesting) {
       return InvalidArgument(fmt::format("repeats are nested more than {} deep", kMaxNesting));
@@ -165,8 +169,10 @@ class Expander {
             fmt::format("another layer is called '{}', as the repeat's own input is", previous));
       }
       alias_[previous] = last_;
-      for (const LayerConfig& inner : repeat.layer()) {
-        RT_RETURN_IF_ERROR(Add(inner, prefix, origin, depth + 1));
+      for (int j = 0; j < repeat.layer_size(); ++j) {
+        RT_RETURN_IF_ERROR(
+            Add(repeat.layer(j), prefix, fmt::format("{}.repeat.layer[{}]", origin, j), depth + 1));
+        origin_ = origin;
       }
     }
     return Alias(layer.name());
@@ -175,7 +181,7 @@ class Expander {
   // A composite's name stands for its last layer.
   Status Alias(const std::string& name) {
     if (!channels_.emplace(name, channels_.at(last_)).second) {
-      return InvalidArgument("another layer has the same name; names must be unique");
+      return fields_.Error("name", "another layer has the same name; names must be unique");
     }
     alias_[name] = last_;
     return OkStatus();
@@ -209,7 +215,8 @@ class Expander {
   // By name; ordered, so that messages are the same each time.
   std::map<std::string, int64_t> channels_;
   std::unordered_map<std::string, std::string> alias_;
-  std::string last_, origin_;
+  std::string last_, origin_, failed_;
+  const FieldCheck fields_{&failed_};  // of the layer at origin_
 };
 
 }  // namespace

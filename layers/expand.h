@@ -15,13 +15,15 @@ namespace ringtail {
 inline constexpr int kMaxLayers = 10000;
 inline constexpr char kImages[] = "images";  // the net's input
 
-// A primitive layer and the place of its origin in the config ("layer[3]"), for messages.
+// A primitive layer and the place of its origin in the config, for messages: "layer[3]", or, inside
+// a repeat, "layer[3].repeat.layer[0]".
 struct ExpandedLayer {
   LayerConfig config;  // named, all inputs named
   std::string origin;
 };
 
-// An error names the layer and carries its place in `error_origin`.
+// An error names the layer; its place is then in `error_origin`: that of the layer, or of the field
+// of it that is wrong.
 StatusOr<std::vector<ExpandedLayer>> ExpandLayers(const NetConfig& config,
                                                   std::string* error_origin);
 

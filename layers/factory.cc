@@ -1,6 +1,6 @@
 // Which class stands for which kind of layer. To add a kind: a message and a oneof entry in
-// net.proto, a header and source, a case here, a row in tests/layers/gradient_check_test.cc (which
-// fails without it).
+// net.proto, a header and source, a case here, rows in tests/layers/layer_cases.cc
+// (tests/layers/gradient_check_test.cc fails without them).
 #include <fmt/core.h>
 
 #include "layers/adaptive_average_pool.h"

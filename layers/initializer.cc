@@ -117,28 +117,21 @@ Distribution DistributionOf(const ParameterRequest& request) {
   RT_CHECK(false, "an initializer without a kind must not pass ValidateInitializer");
 }
 
-Status ValidateGain(const HeInit& he) {
-  if (std::isfinite(he.gain()) && he.gain() > 0) return OkStatus();
-  return InvalidArgument(fmt::format("initializer: gain is {}, but must be above 0", he.gain()));
-}
-
 }  // namespace
 
-Status ValidateInitializer(const InitializerConfig& config) {
+Status ValidateInitializer(const InitializerConfig& config, const FieldCheck& fields) {
   switch (config.kind_case()) {
     case InitializerConfig::KIND_NOT_SET:
-      return InvalidArgument("initializer: no kind is given; write for example `he_normal {}`");
+      return fields.Error("", "initializer: no kind is given; write for example `he_normal {}`");
     case InitializerConfig::kConstant:
       if (std::isfinite(config.constant().value())) return OkStatus();
-      return InvalidArgument("initializer: value must be a finite number");
+      return fields.Within("constant").Error("value", "value must be a finite number");
     case InitializerConfig::kNormal:
-      if (std::isfinite(config.normal().std()) && config.normal().std() >= 0) return OkStatus();
-      return InvalidArgument(
-          fmt::format("initializer: std is {}, but must be 0 or above", config.normal().std()));
+      return fields.Within("normal").NotNegative("std", config.normal().std());
     case InitializerConfig::kHeNormal:
-      return ValidateGain(config.he_normal());
+      return fields.Within("he_normal").Positive("gain", config.he_normal().gain());
     case InitializerConfig::kHeUniform:
-      return ValidateGain(config.he_uniform());
+      return fields.Within("he_uniform").Positive("gain", config.he_uniform().gain());
     case InitializerConfig::kXavierNormal:
     case InitializerConfig::kXavierUniform:
     case InitializerConfig::kFanInUniform:
@@ -147,12 +140,14 @@ Status ValidateInitializer(const InitializerConfig& config) {
   return OkStatus();
 }
 
-Status ValidateInitializer(const ParameterRequest& request) {
+Status ValidateInitializer(const ParameterRequest& request, const FieldCheck& fields) {
   if (request.init == nullptr) return OkStatus();
-  RT_RETURN_IF_ERROR(ValidateInitializer(*request.init));
+  RT_RETURN_IF_ERROR(ValidateInitializer(*request.init, fields.Within(request.init_field)));
   if (!std::isfinite(DistributionOf(request).scale)) {  // divided by a fan of 0
-    return InvalidArgument(fmt::format(
-        "initializer: {} has no fan to scale by; use `constant` or `normal`", request.spec.name));
+    return fields.Error(
+        request.init_field,
+        fmt::format("initializer: {} has no fan to scale by; use `constant` or `normal`",
+                    request.spec.name));
   }
   return OkStatus();
 }

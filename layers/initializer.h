@@ -14,18 +14,19 @@
 
 #include <span>
 
+#include "core/field_check.h"
 #include "core/random.h"
 #include "core/status.h"
 #include "layers/layer.h"
 
 namespace ringtail {
 
-// InvalidArgument if no kind is set or a number of it is out of range.
-Status ValidateInitializer(const InitializerConfig& config);
+// InvalidArgument, at the field, if no kind is set or a number of it is out of range.
+Status ValidateInitializer(const InitializerConfig& config, const FieldCheck& fields);
 
 // The same for the initializer of `request`, if it has one; also InvalidArgument if it scales by a
-// fan that the parameter does not have (batch norm's weight has none).
-Status ValidateInitializer(const ParameterRequest& request);
+// fan that the parameter does not have (batch norm's weight has none). `fields` is the layer's.
+Status ValidateInitializer(const ParameterRequest& request, const FieldCheck& fields);
 
 // Fills `values` as `request` says. The request must be valid.
 void FillInitial(const ParameterRequest& request, RngKey key, std::span<float> values);

@@ -26,6 +26,8 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
+#include "core/field_check.h"
 #include "core/parameter.h"
 #include "core/random.h"
 #include "core/status.h"
@@ -42,19 +44,35 @@ class InitializerConfig;
 // gradient needs dst alone.
 enum class Activation { kNone, kRelu, kRelu6 };
 
-// What a kernel that fuses the activation clamps to.
+// What a kernel that fuses the activation clamps to, and its gradient is zero at and beyond. The
+// compiler asks for the bounds of a new one; one that is no clamp needs kernels of its own.
 constexpr float LowerBound(Activation activation) {
-  return activation == Activation::kNone ? -std::numeric_limits<float>::infinity() : 0;
+  switch (activation) {
+    case Activation::kNone:
+      return -std::numeric_limits<float>::infinity();
+    case Activation::kRelu:
+    case Activation::kRelu6:
+      return 0;
+  }
+  CheckFailed(__FILE__, __LINE__, "", "no such activation");
 }
 constexpr float UpperBound(Activation activation) {
-  return activation == Activation::kRelu6 ? 6 : std::numeric_limits<float>::infinity();
+  switch (activation) {
+    case Activation::kNone:
+    case Activation::kRelu:
+      return std::numeric_limits<float>::infinity();
+    case Activation::kRelu6:
+      return 6;
+  }
+  CheckFailed(__FILE__, __LINE__, "", "no such activation");
 }
 
 // A parameter as its layer wants it: what it is and how it starts.
 struct ParameterRequest {
   ParameterSpec spec;  // name: "weight", "bias", "running_mean": the net puts "<layer>." before it
   bool is_buffer = false;
-  const InitializerConfig* init = nullptr;  // null: `fallback_init`; points into the layer's config
+  const InitializerConfig* init = nullptr;  // null: `fallback_init`; lives as long as the layer
+  std::string init_field;                   // where `init` stands in the layer's config
   enum class Fallback { kHeNormal, kZero, kOne } fallback_init = Fallback::kZero;
   int64_t fan_in = 0, fan_out = 0;
 };
@@ -70,8 +88,9 @@ struct SetupArgs {
   std::span<const BlobDesc> src;  // with layouts
   // As requested, in that order; valid while the layer lives.
   std::span<const Parameter* const> parameters;
-  bool training = true;                  // false: Backward will never be called
-  bool measure = true;                   // algorithms of which nothing is known; false: do without
+  bool training = true;  // false: Backward will never be called
+  bool measure = true;   // algorithms of which nothing is known; false: do without
+  bool allocate = true;  // false: it will never run, and `parameters` are only shapes
   std::span<const bool> needs_diff_src;  // per src: whether anything behind it learns
   // src[0] is a dst_is_affine that nobody else reads: it may be deferred.
   bool src_is_affine = false;
@@ -166,8 +185,10 @@ class Layer {
   virtual ~Layer() = default;
 
   // InvalidArgument, without the layer's name (the net adds name and place), if the config does not
-  // fit. Every size is checked against overflow: no dimension above 2^31, no blob above 2^40 bytes.
+  // fit; failed_field() then says which field of it. Every size is checked against overflow: no dimension above 2^31, no blob above 2^40 bytes.
   virtual StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) = 0;
+  // The field of the layer's config that InferShape refused: "epsilon"; "": no one field.
+  const std::string& failed_field() const { return failed_field_; }
 
   // True if the layer takes the activation over:
   // it then writes act(dst) and the net drops the other layer.
@@ -204,10 +225,15 @@ class Layer {
   Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
+
+  // For InferShape to check its config with.
+  FieldCheck fields() { return FieldCheck(&failed_field_); }
+
+ private:
+  std::string failed_field_;
 };
 
-// Creates the layer that `config` describes (layers/factory.cc has the list). `config` must outlive
-// it. InvalidArgument if no kind is set; Internal if it is a composite (expand first). `key` is
+// Creates the layer that `config` describes (layers/factory.cc has the list). InvalidArgument if no kind is set; Internal if it is a composite (expand first). `key` is
 // unique to the layer within the net: random masks are drawn from it.
 StatusOr<std::unique_ptr<Layer>> CreateLayer(const LayerConfig& config, uint64_t key);
 

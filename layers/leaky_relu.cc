@@ -1,18 +1,12 @@
 #include "layers/leaky_relu.h"
 
-#include <fmt/core.h>
-
 #include "layers/kernels/activation.h"
 
 namespace ringtail {
 
 LeakyReluLayer::LeakyReluLayer(const LeakyReluConfig& config) : config_(config) {}
 
-Status LeakyReluLayer::CheckConfig() const {
-  if (config_.slope() >= 0 && config_.slope() < 1) return OkStatus();
-  return InvalidArgument(
-      fmt::format("slope is {}; it must be at least 0 and below 1", config_.slope()));
-}
+Status LeakyReluLayer::CheckConfig() { return fields().FractionBelowOne("slope", config_.slope()); }
 
 void LeakyReluLayer::Map(const float* src, int64_t n, float* dst) const {
   RT_KERNEL(LeakyRelu)(src, n, config_.slope(), dst);

@@ -16,10 +16,10 @@ class LeakyReluLayer : public ElementwiseLayer {
   void Map(const float* src, int64_t n, float* dst) const override;
   void MapGradient(const float* dst, const float* diff_dst, int64_t n,
                    float* diff_src) const override;
-  Status CheckConfig() const override;
+  Status CheckConfig() override;
 
  private:
-  const LeakyReluConfig& config_;
+  const LeakyReluConfig config_;
 };
 
 }  // namespace ringtail

@@ -59,19 +59,21 @@ LinearLayer::LinearLayer(const LinearConfig& config) : config_(config) {}
 StatusOr<ShapeInfo> LinearLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
   const int64_t K = src[0].C * src[0].plane(), M = config_.out_features();
-  if (M < 1) return InvalidArgument(fmt::format("out_features is {}; it must be at least 1", M));
+  RT_RETURN_IF_ERROR(fields().AtLeast("out_features", M, 1));
   dst_ = {src[0].N, M};
   RT_RETURN_IF_ERROR(CheckBlobSize(dst_));
   RT_RETURN_IF_ERROR(CheckBlobSize({M, K}).Annotate("weight"));
   ShapeInfo info{.dst = dst_, .parameters = {}, .forward_flops = 2.0 * dst_.N * K * M};
   info.parameters.push_back({.spec = {"weight", {M, K}, ParameterKind::kLinearWeight},
                              .init = config_.has_weight_init() ? &config_.weight_init() : nullptr,
+                             .init_field = "weight_init",
                              .fallback_init = ParameterRequest::Fallback::kHeNormal,
                              .fan_in = K,
                              .fan_out = M});
   if (config_.bias()) {
     info.parameters.push_back({.spec = {"bias", {M}, ParameterKind::kVector},
                                .init = config_.has_bias_init() ? &config_.bias_init() : nullptr,
+                               .init_field = "bias_init",
                                .fan_in = K,
                                .fan_out = M});
   }

@@ -45,7 +45,7 @@ class LinearLayer : public Layer {
   void BackwardWeights(const float* src, const float* diff_dst, float* scratch) const;
   void BackwardData(const float* diff_dst, float* diff_src, float* scratch) const;
 
-  const LinearConfig& config_;
+  const LinearConfig config_;
   Activation activation_ = Activation::kNone;
   BlobDesc src_, plain_src_, dst_;
   int64_t N_ = 0, K_ = 0, M_ = 0;

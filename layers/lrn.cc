@@ -15,11 +15,6 @@ namespace {
 
 constexpr int64_t kTilesPerPart = 3;  // src, ratio, and dst or diff
 
-Status CheckNumber(const char* name, float value, bool valid, const char* range) {
-  if (valid && std::isfinite(value)) return OkStatus();
-  return InvalidArgument(fmt::format("{} is {}; it must be {}", name, value, range));
-}
-
 }  // namespace
 
 LrnLayer::LrnLayer(const LrnConfig& config) : config_(config) {}
@@ -28,11 +23,12 @@ StatusOr<ShapeInfo> LrnLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
   const LrnConfig& c = config_;
   if (c.size() < 1 || c.size() % 2 == 0) {
-    return InvalidArgument(fmt::format("size is {}; it must be odd and at least 1", c.size()));
+    return fields().Error("size",
+                          fmt::format("size is {}; it must be odd and at least 1", c.size()));
   }
-  RT_RETURN_IF_ERROR(CheckNumber("alpha", c.alpha(), c.alpha() >= 0, "at least 0"));
-  RT_RETURN_IF_ERROR(CheckNumber("beta", c.beta(), c.beta() >= 0, "at least 0"));
-  RT_RETURN_IF_ERROR(CheckNumber("k", c.k(), c.k() > 0, "above 0"));
+  RT_RETURN_IF_ERROR(fields().NotNegative("alpha", c.alpha()));
+  RT_RETURN_IF_ERROR(fields().NotNegative("beta", c.beta()));
+  RT_RETURN_IF_ERROR(fields().Positive("k", c.k()));
   ShapeInfo info;
   info.dst = src[0];
   return info;

@@ -36,7 +36,7 @@ class LrnLayer : public Layer {
   LrnShape Shape() const;
   int64_t tile_elements() const;  // with the zero rows on both sides
 
-  const LrnConfig& config_;
+  const LrnConfig config_;
   BlobDesc desc_;
   int64_t parts_ = 1;  // of the work, each with tiles of its own
 };

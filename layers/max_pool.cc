@@ -22,7 +22,7 @@ MaxPoolLayer::MaxPoolLayer(const PoolConfig& config) : config_(config) {}
 
 StatusOr<ShapeInfo> MaxPoolLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
-  RT_ASSIGN_OR_RETURN(const PoolWindow pool, ReadPoolWindow(config_, src[0]));
+  RT_ASSIGN_OR_RETURN(const PoolWindow pool, ReadPoolWindow(config_, src[0], fields()));
   const Window& w = pool.window;
   geometry_ = {.H = src[0].H,
                .W = src[0].W,

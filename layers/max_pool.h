@@ -30,7 +30,7 @@ class MaxPoolLayer : public Layer {
  private:
   bool wide() const;  // a tap's number does not fit into a byte
 
-  const PoolConfig& config_;
+  const PoolConfig config_;
   BlobDesc src_, dst_;
   MaxPoolGeometry geometry_{};
   bool training_ = true;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "core/check.h"
 #include "core/memory_limit.h"
 #include "layers/graph.h"
 #include "layers/initializer.h"
@@ -20,12 +21,29 @@ Status CheckParameterBytes(int64_t bytes) {
   return InvalidArgument(fmt::format("the parameters need more than {} GiB", kMaxBlobBytes >> 30));
 }
 
+// Of a field of the node's layer; "": of the layer. (Of a layer that a composite made, the
+// composite's place is the nearest in the file.)
+std::string PlaceOf(const Node& node, const std::string& field) {
+  return field.empty() ? node.origin
+                       : fmt::format("{}.{}.{}", node.origin, KindName(*node.config), field);
+}
+
 }  // namespace
 
 struct Model::Start {
   ParameterRequest request;
+  std::unique_ptr<InitializerConfig> init;  // what the request points to: layers come and go
   const Parameter* parameter = nullptr;
 };
+
+Model::Start Model::MakeStart(const ParameterRequest& request) {
+  Start start{.request = request, .init = nullptr};
+  if (request.init != nullptr) {
+    start.init = std::make_unique<InitializerConfig>(*request.init);
+    start.request.init = start.init.get();
+  }
+  return start;
+}
 
 Model::Model() = default;
 Model::~Model() = default;
@@ -48,7 +66,8 @@ StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc&
 }
 
 StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t image_size,
-                                               const ConfigSource* source, std::string_view path) {
+                                               const ConfigSource* source, std::string_view path,
+                                               bool allocate) {
   const auto at = [&](const std::string& place, const Status& status) {
     if (source == nullptr) return status;
     return source->Error(place.empty() ? path : fmt::format("{}.{}", path, place),
@@ -77,40 +96,63 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
   int failed = 0;
   const BlobDesc images{1, config.input_channels(), image_size, image_size};
   auto shapes = InferShapes(*model->graph_, images, layers, &failed);
-  if (!shapes.ok()) return at(nodes[failed].origin, shapes.status());
+  if (!shapes.ok()) {
+    return at(PlaceOf(nodes[failed], layers[failed]->failed_field()), shapes.status());
+  }
   model->num_classes_ = (*shapes)[model->graph_->logits()].dst.C;
 
   std::vector<ParameterSpec> parameters, buffers;
   int64_t bytes = 0;
   for (int i = model->graph_->size() - 1; i >= 0; --i) {
     for (ParameterRequest& request : (*shapes)[i].parameters) {
-      const Status valid = ValidateInitializer(request);
+      std::string field;
+      const Status valid = ValidateInitializer(request, FieldCheck(&field));
       if (!valid.ok())
-        return at(nodes[i].origin, valid.Annotate(fmt::format("layer '{}'", nodes[i].name)));
+        return at(PlaceOf(nodes[i], field),
+                  valid.Annotate(fmt::format("layer '{}'", nodes[i].name)));
       request.spec.name = nodes[i].name + "." + request.spec.name;
       bytes += SaturatingProduct(NumElements(request.spec.shape), sizeof(float));
       const Status countable = CheckParameterBytes(bytes);
       if (!countable.ok()) return at(nodes[i].origin, countable);
       (request.is_buffer ? buffers : parameters).push_back(request.spec);
-      model->starts_.push_back({.request = request, .parameter = nullptr});
+      model->starts_.push_back(MakeStart(request));
     }
   }
-  const Status fits = CheckMemoryAvailable(kBlocks * bytes, "the net's weights and gradients");
-  if (!fits.ok()) return at("", fits);
-  RT_ASSIGN_OR_RETURN(model->arena_,
-                      ParameterArena::Create(std::move(parameters), std::move(buffers)));
-
-  model->by_node_.resize(nodes.size());
-  size_t start = 0;
-  for (int i = model->graph_->size() - 1; i >= 0; --i) {
-    for (size_t j = 0; j < (*shapes)[i].parameters.size(); ++j, ++start) {
-      Start& s = model->starts_[start];
-      s.parameter = s.request.is_buffer ? model->arena_->FindBuffer(s.request.spec.name)
-                                        : model->arena_->FindParameter(s.request.spec.name);
-      model->by_node_[i].push_back(s.parameter);
-    }
+  if (allocate) {
+    const Status fits = CheckMemoryAvailable(kBlocks * bytes, "the net's weights and gradients");
+    if (!fits.ok()) return at("", fits);
+    RT_ASSIGN_OR_RETURN(model->arena_,
+                        ParameterArena::Create(std::move(parameters), std::move(buffers)));
   }
+  model->PlaceParameters(*shapes);
   return model;
+}
+
+ParameterArena& Model::arena() const {
+  RT_CHECK(is_allocated(), "the model was made without memory");
+  return *arena_;
+}
+
+// Gives every request its parameter, in the order in which the arena got them: last layer first.
+void Model::PlaceParameters(std::span<const ShapeInfo> shapes) {
+  if (!is_allocated()) {
+    for (const Start& start : starts_) {
+      unallocated_.push_back({.spec = start.request.spec,
+                              .elements = NumElements(start.request.spec.shape),
+                              .is_buffer = start.request.is_buffer});
+    }
+  }
+  by_node_.resize(graph_->size());
+  size_t start = 0, parameter = 0, buffer = 0;
+  for (int i = graph_->size() - 1; i >= 0; --i) {
+    for (size_t j = 0; j < shapes[i].parameters.size(); ++j, ++start) {
+      Start& s = starts_[start];
+      s.parameter = !is_allocated()       ? &unallocated_[start]
+                    : s.request.is_buffer ? &arena_->buffers()[buffer++]
+                                          : &arena_->parameters()[parameter++];
+      by_node_[i].push_back(s.parameter);
+    }
+  }
 }
 
 void Model::Initialize(uint64_t seed) {

@@ -21,17 +21,21 @@ class Model {
  public:
   // Expands composites, checks names, inputs and shapes (for square pictures of `image_size`
   // pixels), and places the parameters, in the order in which backward produces their gradients:
-  // last layer first. Errors point at the layer in the config file through `source` and `path`;
-  // without them they name it.
+  // last layer first. Errors name the layer, and point at the field that is wrong in the config
+  // file, or at the layer, through `source` and `path`.
+  // Without `allocate` the parameters have shapes, but no values, and there is no arena: for Nets
+  // that are planned alone (NetOptions), however large.
   static StatusOr<std::unique_ptr<Model>> Create(const NetConfig& config, int64_t image_size,
                                                  const ConfigSource* source = nullptr,
-                                                 std::string_view path = "net");
+                                                 std::string_view path = "net",
+                                                 bool allocate = true);
   ~Model();
 
   // Sets every parameter and buffer to its start, a function of (seed, name) alone.
   void Initialize(uint64_t seed);
 
-  ParameterArena& arena() const { return *arena_; }
+  ParameterArena& arena() const;
+  bool is_allocated() const { return arena_ != nullptr; }
   const Graph& graph() const { return *graph_; }
   int64_t input_channels() const { return input_channels_; }
   int64_t num_classes() const { return num_classes_; }  // columns of the logits
@@ -41,8 +45,11 @@ class Model {
  private:
   Model();
   struct Start;  // how one parameter begins
+  static Start MakeStart(const ParameterRequest& request);
+  void PlaceParameters(std::span<const ShapeInfo> shapes);
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<ParameterArena> arena_;
+  std::vector<Parameter> unallocated_;  // in place of the arena's
   std::vector<Start> starts_;
   std::vector<std::vector<const Parameter*>> by_node_;
   int64_t input_channels_ = 0, num_classes_ = 0;

@@ -7,9 +7,10 @@
 namespace ringtail {
 namespace {
 
-Status CheckPadding(const char* side, int64_t padding, int64_t kernel) {
+Status CheckPadding(const char* side, int64_t padding, int64_t kernel, const FieldCheck& fields) {
   if (2 * padding <= kernel) return OkStatus();
-  return InvalidArgument(
+  return fields.Error(
+      "padding",
       fmt::format("padding of {} at the {} is more than half the kernel of {}; windows would lie "
                   "in the padding",
                   padding, side, kernel));
@@ -27,21 +28,22 @@ int64_t CountWindows(int64_t size, int64_t before, int64_t after, int64_t kernel
 
 }  // namespace
 
-StatusOr<PoolWindow> ReadPoolWindow(const PoolConfig& config, const BlobDesc& src) {
+StatusOr<PoolWindow> ReadPoolWindow(const PoolConfig& config, const BlobDesc& src,
+                                    const FieldCheck& fields) {
   RT_RETURN_IF_ERROR(CheckBlobSize(src));
   RT_ASSIGN_OR_RETURN(const Window w, ReadWindow(config.kernel(), config.stride(), config.padding(),
-                                                 IntList(), DefaultStride::kKernel));
-  RT_RETURN_IF_ERROR(CheckPadding("top", w.PT, w.KH));
-  RT_RETURN_IF_ERROR(CheckPadding("bottom", w.PB, w.KH));
-  RT_RETURN_IF_ERROR(CheckPadding("left", w.PL, w.KW));
-  RT_RETURN_IF_ERROR(CheckPadding("right", w.PR, w.KW));
+                                                 IntList(), DefaultStride::kKernel, fields));
+  RT_RETURN_IF_ERROR(CheckPadding("top", w.PT, w.KH, fields));
+  RT_RETURN_IF_ERROR(CheckPadding("bottom", w.PB, w.KH, fields));
+  RT_RETURN_IF_ERROR(CheckPadding("left", w.PL, w.KW, fields));
+  RT_RETURN_IF_ERROR(CheckPadding("right", w.PR, w.KW, fields));
   BlobDesc dst = src;
   dst.H = CountWindows(src.H, w.PT, w.PB, w.KH, w.SH, config.rounding());
   dst.W = CountWindows(src.W, w.PL, w.PR, w.KW, w.SW, config.rounding());
   if (dst.H < 1 || dst.W < 1) {
-    return InvalidArgument(
-        fmt::format("a window of {}x{} does not fit into the input, {}, with its padding", w.KH,
-                    w.KW, src.ShapeString()));
+    return fields.Error(
+        "kernel", fmt::format("a window of {}x{} does not fit into the input, {}, with its padding",
+                              w.KH, w.KW, src.ShapeString()));
   }
   return PoolWindow{w, dst};
 }

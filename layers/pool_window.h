@@ -7,6 +7,7 @@
 #ifndef RINGTAIL_LAYERS_POOL_WINDOW_H_
 #define RINGTAIL_LAYERS_POOL_WINDOW_H_
 
+#include "core/field_check.h"
 #include "core/status.h"
 #include "layers/blob.h"
 #include "layers/net.pb.h"
@@ -19,8 +20,9 @@ struct PoolWindow {
   BlobDesc dst;  // layout of src
 };
 
-// InvalidArgument if the config is out of range or no window fits.
-StatusOr<PoolWindow> ReadPoolWindow(const PoolConfig& config, const BlobDesc& src);
+// InvalidArgument, at the field, if the config is out of range or no window fits.
+StatusOr<PoolWindow> ReadPoolWindow(const PoolConfig& config, const BlobDesc& src,
+                                    const FieldCheck& fields);
 
 }  // namespace ringtail
 

@@ -118,21 +118,18 @@ std::string AddInvertedResidualBlock(int64_t expansion, int64_t channels, const 
   return main.last();
 }
 
-Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return OkStatus();
-  return InvalidArgument(fmt::format("{} is {}; it must be {} to {}", field, value, low, high));
-}
-
 constexpr int64_t kMaxChannels = 1 << 16, kMaxBlocks = 1000, kMaxStride = 64;
 
 }  // namespace
 
 StatusOr<std::vector<LayerConfig>> ExpandResidualStage(const LayerConfig& stage,
-                                                       int64_t input_channels) {
+                                                       int64_t input_channels,
+                                                       const FieldCheck& layer_fields) {
   const ResidualStageConfig& config = stage.residual_stage();
-  RT_RETURN_IF_ERROR(CheckRange("channels", config.channels(), 1, kMaxChannels));
-  RT_RETURN_IF_ERROR(CheckRange("blocks", config.blocks(), 1, kMaxBlocks));
-  RT_RETURN_IF_ERROR(CheckRange("stride", config.stride(), 1, kMaxStride));
+  const FieldCheck fields = layer_fields.Within("residual_stage");
+  RT_RETURN_IF_ERROR(fields.Between("channels", config.channels(), 1, kMaxChannels));
+  RT_RETURN_IF_ERROR(fields.Between("blocks", config.blocks(), 1, kMaxBlocks));
+  RT_RETURN_IF_ERROR(fields.Between("stride", config.stride(), 1, kMaxStride));
   RT_CHECK(stage.input_size() == 1, "a stage reads one layer");
   const bool bottleneck = config.block() == ResidualStageConfig::BOTTLENECK;
   const int64_t channels = config.channels() * (bottleneck ? 4 : 1);
@@ -147,13 +144,15 @@ StatusOr<std::vector<LayerConfig>> ExpandResidualStage(const LayerConfig& stage,
 }
 
 StatusOr<std::vector<LayerConfig>> ExpandInvertedResidualStage(const LayerConfig& stage,
-                                                               int64_t input_channels) {
+                                                               int64_t input_channels,
+                                                               const FieldCheck& layer_fields) {
   const InvertedResidualStageConfig& config = stage.inverted_residual_stage();
-  RT_RETURN_IF_ERROR(CheckRange("channels", config.channels(), 1, kMaxChannels));
-  RT_RETURN_IF_ERROR(CheckRange("expansion", config.expansion(), 1, kMaxStride));
-  RT_RETURN_IF_ERROR(CheckRange("blocks", config.blocks(), 1, kMaxBlocks));
-  RT_RETURN_IF_ERROR(CheckRange("stride", config.stride(), 1, kMaxStride));
-  RT_RETURN_IF_ERROR(CheckRange("first", config.first(), 0, kMaxBlocks));
+  const FieldCheck fields = layer_fields.Within("inverted_residual_stage");
+  RT_RETURN_IF_ERROR(fields.Between("channels", config.channels(), 1, kMaxChannels));
+  RT_RETURN_IF_ERROR(fields.Between("expansion", config.expansion(), 1, kMaxStride));
+  RT_RETURN_IF_ERROR(fields.Between("blocks", config.blocks(), 1, kMaxBlocks));
+  RT_RETURN_IF_ERROR(fields.Between("stride", config.stride(), 1, kMaxStride));
+  RT_RETURN_IF_ERROR(fields.Between("first", config.first(), 0, kMaxBlocks));
   RT_CHECK(stage.input_size() == 1, "a stage reads one layer");
   std::vector<LayerConfig> out;
   std::string input = stage.input(0);

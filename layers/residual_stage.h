@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/field_check.h"
 #include "core/status.h"
 #include "layers/net.pb.h"
 
@@ -24,14 +25,16 @@ namespace ringtail {
 // does not change (stride 1 and as many channels as come in) needs no projection: `input_channels`
 // says what comes in.
 StatusOr<std::vector<LayerConfig>> ExpandResidualStage(const LayerConfig& stage,
-                                                       int64_t input_channels);
+                                                       int64_t input_channels,
+                                                       const FieldCheck& layer_fields);
 
 // Sandler et al. 2018, figure 4d. One block, name "features.2", e = expansion * input channels:
 //
 //   input -> conv.0 1x1 e, bn, relu6 -> conv.1 depthwise 3x3, s, bn, relu6
 //         -> conv.2 1x1 c -> conv.3 bn -> (+ input)
 StatusOr<std::vector<LayerConfig>> ExpandInvertedResidualStage(const LayerConfig& stage,
-                                                               int64_t input_channels);
+                                                               int64_t input_channels,
+                                                               const FieldCheck& layer_fields);
 
 }  // namespace ringtail
 

@@ -11,11 +11,7 @@ namespace ringtail {
 
 StatusOr<ShapeInfo> SoftmaxCrossEntropyLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
-  const float s = config_.label_smoothing();
-  if (!(s >= 0 && s < 1)) {
-    return InvalidArgument(
-        fmt::format("label_smoothing is {}; it must be at least 0 and below 1", s));
-  }
+  RT_RETURN_IF_ERROR(fields().FractionBelowOne("label_smoothing", config_.label_smoothing()));
   if (src[0].plane() != 1) {
     return InvalidArgument(fmt::format(
         "its input is {}; logits are (N, classes): put flatten {{}} or linear {{}} before it",

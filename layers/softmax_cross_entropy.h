@@ -27,7 +27,7 @@ class SoftmaxCrossEntropyLayer : public Layer {
   bool IsLoss() const override { return true; }
 
  private:
-  const SoftmaxCrossEntropyConfig& config_;
+  const SoftmaxCrossEntropyConfig config_;
   BlobDesc src_;
 };
 

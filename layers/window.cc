@@ -8,24 +8,26 @@ namespace {
 // More than any picture: keeps all products far from overflow.
 constexpr int32_t kMaxExtent = 1 << 16;
 
-Status CheckValues(const char* field, const IntList& values, int32_t lowest) {
-  for (const int32_t v : values) {
-    if (v < lowest || v > kMaxExtent) {
-      return InvalidArgument(
-          fmt::format("{} is {}; it must be {} to {}", field, v, lowest, kMaxExtent));
-    }
+Status CheckValues(const char* field, const IntList& values, int32_t lowest,
+                   const FieldCheck& fields) {
+  for (int i = 0; i < values.size(); ++i) {
+    if (values[i] >= lowest && values[i] <= kMaxExtent) continue;
+    return fields.Error(
+        fmt::format("{}[{}]", field, i),
+        fmt::format("{} is {}; it must be from {} to {}", field, values[i], lowest, kMaxExtent));
   }
   return OkStatus();
 }
 
 // One value for both directions, or height and width.
-Status ReadPair(const char* field, const IntList& values, int32_t lowest, int64_t* h, int64_t* w) {
+Status ReadPair(const char* field, const IntList& values, int32_t lowest, const FieldCheck& fields,
+                int64_t* h, int64_t* w) {
   if (values.empty()) return OkStatus();
   if (values.size() > 2) {
-    return InvalidArgument(
-        fmt::format("{} has {} values; give one, or height and width", field, values.size()));
+    return fields.Error(field, fmt::format("{} has {} values; give one, or height and width", field,
+                                           values.size()));
   }
-  RT_RETURN_IF_ERROR(CheckValues(field, values, lowest));
+  RT_RETURN_IF_ERROR(CheckValues(field, values, lowest, fields));
   *h = values.Get(0);
   *w = values.Get(values.size() - 1);
   return OkStatus();
@@ -34,18 +36,20 @@ Status ReadPair(const char* field, const IntList& values, int32_t lowest, int64_
 }  // namespace
 
 StatusOr<Window> ReadWindow(const IntList& kernel, const IntList& stride, const IntList& padding,
-                            const IntList& dilation, DefaultStride default_stride) {
-  if (kernel.empty())
-    return InvalidArgument("kernel is missing; give one value, or height and width");
+                            const IntList& dilation, DefaultStride default_stride,
+                            const FieldCheck& fields) {
+  if (kernel.empty()) {
+    return fields.Error("kernel", "kernel is missing; give one value, or height and width");
+  }
   Window w;
-  RT_RETURN_IF_ERROR(ReadPair("kernel", kernel, 1, &w.KH, &w.KW));
+  RT_RETURN_IF_ERROR(ReadPair("kernel", kernel, 1, fields, &w.KH, &w.KW));
   if (default_stride == DefaultStride::kKernel) {
     w.SH = w.KH;
     w.SW = w.KW;
   }
-  RT_RETURN_IF_ERROR(ReadPair("stride", stride, 1, &w.SH, &w.SW));
-  RT_RETURN_IF_ERROR(ReadPair("dilation", dilation, 1, &w.DH, &w.DW));
-  RT_RETURN_IF_ERROR(CheckValues("padding", padding, 0));
+  RT_RETURN_IF_ERROR(ReadPair("stride", stride, 1, fields, &w.SH, &w.SW));
+  RT_RETURN_IF_ERROR(ReadPair("dilation", dilation, 1, fields, &w.DH, &w.DW));
+  RT_RETURN_IF_ERROR(CheckValues("padding", padding, 0, fields));
   switch (padding.size()) {
     case 0:
       break;
@@ -63,9 +67,10 @@ StatusOr<Window> ReadWindow(const IntList& kernel, const IntList& stride, const 
       w.PR = padding[3];
       break;
     default:
-      return InvalidArgument(fmt::format(
-          "padding has {} values; give one, or height and width, or top, left, bottom, right",
-          padding.size()));
+      return fields.Error("padding",
+                          fmt::format("padding has {} values; give one, or height and width, or "
+                                      "top, left, bottom, right",
+                                      padding.size()));
   }
   return w;
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/field_check.h"
 #include "core/status.h"
 
 namespace ringtail {
@@ -25,11 +26,12 @@ struct Window {
 };
 
 // The four lists of net.proto: kernel (required), stride (empty: `default_stride` of the kernel's
-// two values, or 1), padding (empty: 0), dilation (empty: 1). InvalidArgument names the field and
+// two values, or 1), padding (empty: 0), dilation (empty: 1). InvalidArgument at the field, with
 // its range.
 enum class DefaultStride { kOne, kKernel };
 StatusOr<Window> ReadWindow(const IntList& kernel, const IntList& stride, const IntList& padding,
-                            const IntList& dilation, DefaultStride default_stride);
+                            const IntList& dilation, DefaultStride default_stride,
+                            const FieldCheck& fields);
 
 // floor((size + padding - extent) / stride) + 1 windows fit; 0 if none does.
 int64_t WindowsFloor(int64_t size, int64_t padding, int64_t extent, int64_t stride);

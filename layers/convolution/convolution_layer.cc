@@ -18,17 +18,18 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
   RT_ASSIGN_OR_RETURN(problem_.window,
                       ReadWindow(config_.kernel(), config_.stride(), config_.padding(),
-                                 config_.dilation(), DefaultStride::kOne));
+                                 config_.dilation(), DefaultStride::kOne, fields()));
   const Window& w = problem_.window;
   const BlobDesc& in = src[0];
   const int64_t OC = config_.has_out_channels() ? config_.out_channels()
                      : config_.depthwise()      ? in.C
                                                 : 0;
-  if (OC < 1) return InvalidArgument(fmt::format("out_channels is {}; it must be at least 1", OC));
+  RT_RETURN_IF_ERROR(fields().AtLeast("out_channels", OC, 1));
   const int64_t groups = config_.depthwise() ? in.C : config_.groups();
   if (groups < 1 || in.C % groups != 0 || OC % groups != 0) {
-    return InvalidArgument(fmt::format(
-        "groups is {}; it must divide the {} input and {} output channels", groups, in.C, OC));
+    return fields().Error(
+        "groups", fmt::format("groups is {}; it must divide the {} input and {} output channels",
+                              groups, in.C, OC));
   }
   problem_.groups = groups;
   problem_.bias = config_.bias();
@@ -36,9 +37,9 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
   dst = {in.N, OC, WindowsFloor(in.H, w.PT + w.PB, w.extent_h(), w.SH),
          WindowsFloor(in.W, w.PL + w.PR, w.extent_w(), w.SW)};
   if (dst.H < 1 || dst.W < 1) {
-    return InvalidArgument(
-        fmt::format("a kernel of {}x{} does not fit into {}x{} with this padding", w.extent_h(),
-                    w.extent_w(), in.H, in.W));
+    return fields().Error("kernel",
+                          fmt::format("a kernel of {}x{} does not fit into {}x{} with this padding",
+                                      w.extent_h(), w.extent_w(), in.H, in.W));
   }
   RT_RETURN_IF_ERROR(CheckBlobSize(dst));
   const int64_t window = w.KH * w.KW;
@@ -48,12 +49,14 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
   info.parameters.push_back(
       {.spec = {"weight", {OC, in.C / groups, w.KH, w.KW}, ParameterKind::kConvolutionWeight},
        .init = config_.has_weight_init() ? &config_.weight_init() : nullptr,
+       .init_field = "weight_init",
        .fallback_init = ParameterRequest::Fallback::kHeNormal,
        .fan_in = fan_in,
        .fan_out = fan_out});
   if (config_.bias()) {
     info.parameters.push_back({.spec = {"bias", {OC}, ParameterKind::kVector},
                                .init = config_.has_bias_init() ? &config_.bias_init() : nullptr,
+                               .init_field = "bias_init",
                                .fan_in = fan_in,
                                .fan_out = fan_out});
   }

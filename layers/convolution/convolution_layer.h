@@ -34,7 +34,7 @@ class ConvolutionLayer : public Layer {
   std::vector<AlgorithmTimings> Timings() const override;
 
  private:
-  const ConvolutionConfig& config_;
+  const ConvolutionConfig config_;
   ConvolutionProblem problem_;
   const Parameter* weight_ = nullptr;
   const Parameter* bias_ = nullptr;  // null: no bias

@@ -10,10 +10,6 @@ namespace ringtail {
 
 // dst += src
 RT_DECLARE_KERNEL(void AddInto(const float* src, float* dst, int64_t n))
-// diff = dst > 0 ? diff : 0
-RT_DECLARE_KERNEL(void ReluBackward(const float* dst, float* diff, int64_t n))
-// diff = 0 < dst < 6 ? diff : 0
-RT_DECLARE_KERNEL(void Relu6Backward(const float* dst, float* diff, int64_t n))
 
 }  // namespace ringtail
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -19,7 +20,8 @@ constexpr std::chrono::seconds kTimeLimit{20};  // they take a few hundredths of
 
 struct Malformed {
   std::string name, text;
-  std::string says;  // part of the message
+  std::string says;     // part of the message
+  std::string at = {};  // the text that the error points at, which stands once; "": anywhere
 };
 
 const char kLoss[] = "layer { name: \"loss\" softmax_cross_entropy {} }\n";
@@ -86,9 +88,10 @@ std::vector<Malformed> Graphs() {
       {"loss_in_the_middle", Net(kLoss), ""},
       {"no_name", Net("layer { relu {} }"), "name"},
       {"no_kind", Net("layer { name: \"a\" }"), "a"},
-      {"bad_name", Net("layer { name: \"a b\" relu {} }"), "a b"},
-      {"name_twice", Net("layer { name: \"a\" relu {} }\nlayer { name: \"a\" tanh {} }"), "a"},
-      {"unknown_input", Net("layer { name: \"a\" input: \"imags\" relu {} }"), "images"},
+      {"bad_name", Net("layer { name: \"a b\" relu {} }"), "a b", "name: \"a b\""},
+      {"name_twice", Net("layer { name: \"a\" relu {} }\nlayer { name: \"a\" tanh {} }"), "a",
+       "name: \"a\" tanh"},
+      {"unknown_input", Net("layer { name: \"a\" input: \"imags\" relu {} }"), "images", "input"},
       {"cycle", Net("layer { name: \"a\" input: \"b\" relu {} }\nlayer { name: \"b\" relu {} }"),
        "b"},
       {"own_input", Net("layer { name: \"a\" input: \"a\" relu {} }"), "a"},
@@ -103,70 +106,115 @@ std::vector<Malformed> Graphs() {
        Net("layer { name: \"a\" input: \"images\" input: \"images\" relu {} }"), ""},
       {"channels_zero", "net { input_channels: 0 " + Net("").substr(4), ""},
       {"repeat_a_million",
-       Net("layer { name: \"r\" repeat { count: 1000000 layer { name: \"a\" relu {} } } }"), ""},
+       Net("layer { name: \"r\" repeat { count: 1000000 layer { name: \"a\" relu {} } } }"), "",
+       "count: 1000000"},
       {"repeat_of_repeats",
        Net("layer { name: \"r\" repeat { count: 1000 layer { name: \"r\" repeat { count: 1000 "
            "layer { name: \"a\" relu {} } } } } }"),
        ""},
       {"repeat_negative",
-       Net("layer { name: \"r\" repeat { count: -1 layer { name: \"a\" relu {} } } }"), ""},
+       Net("layer { name: \"r\" repeat { count: -1 layer { name: \"a\" relu {} } } }"), "",
+       "count"},
       {"repeat_of_nothing", Net("layer { name: \"r\" repeat { count: 2 } }"), ""},
-      {"stage_without_channels", Net("layer { name: \"s\" residual_stage { } }"), "channels"},
+      {"stage_without_channels", Net("layer { name: \"s\" residual_stage { } }"), "channels",
+       "residual_stage"},
       {"stage_of_a_billion_blocks",
-       Net("layer { name: \"s\" residual_stage { channels: 8 blocks: 1000000000 } }"), ""},
+       Net("layer { name: \"s\" residual_stage { channels: 8 blocks: 1000000000 } }"), "",
+       "blocks"},
       {"stage_before_the_first",
-       Net("layer { name: \"s\" inverted_residual_stage { channels: 8 first: -1 } }"), "first"},
+       Net("layer { name: \"s\" inverted_residual_stage { channels: 8 first: -1 } }"), "first",
+       "first"},
       {"stage_of_an_empty_block_name",
        Net("layer { name: \"s\" inverted_residual_stage { channels: 8 block_name: \"\" } }"),
-       "block_name"},
+       "block_name", "block_name"},
   };
 }
 
 std::vector<Malformed> Layers() {
   return {
-      {"no_out_channels", Convolution("kernel: 3"), "out_channels"},
-      {"out_channels_zero", Convolution("out_channels: 0 kernel: 3"), ""},
-      {"out_channels_negative", Convolution("out_channels: -1 kernel: 3"), ""},
+      {"no_out_channels", Convolution("kernel: 3"), "out_channels", "convolution"},
+      {"out_channels_zero", Convolution("out_channels: 0 kernel: 3"), "", "out_channels: 0"},
+      {"out_channels_negative", Convolution("out_channels: -1 kernel: 3"), "", "out_channels: -1"},
       {"out_channels_2_31", Convolution("out_channels: 2147483647 kernel: 3"), ""},
       {"out_channels_2_62", Convolution("out_channels: 4611686018427387904 kernel: 3"), ""},
-      {"no_kernel", Convolution("out_channels: 4"), "kernel"},
-      {"kernel_zero", Convolution("out_channels: 4 kernel: 0"), ""},
-      {"kernel_larger_than_picture", Convolution("out_channels: 4 kernel: 999"), ""},
-      {"kernel_of_three", Convolution("out_channels: 4 kernel: 3 kernel: 3 kernel: 3"), ""},
-      {"stride_zero", Convolution("out_channels: 4 kernel: 3 stride: 0"), ""},
-      {"stride_negative", Convolution("out_channels: 4 kernel: 3 stride: -2"), ""},
-      {"padding_negative", Convolution("out_channels: 4 kernel: 3 padding: -1"), ""},
-      {"padding_2_31", Convolution("out_channels: 4 kernel: 3 padding: 2147483647"), ""},
-      {"padding_of_three", Convolution("out_channels: 4 kernel: 3 padding: [1, 1, 1]"), ""},
-      {"dilation_zero", Convolution("out_channels: 4 kernel: 3 dilation: 0"), ""},
-      {"groups_do_not_divide", Convolution("out_channels: 4 kernel: 3 groups: 2"), "groups"},
-      {"groups_zero", Convolution("out_channels: 4 kernel: 3 groups: 0"), ""},
-      {"init_nan", Convolution("out_channels: 4 kernel: 3 weight_init { normal { std: nan } }"),
-       ""},
+      {"no_kernel", Convolution("out_channels: 4"), "kernel", "convolution"},
+      {"kernel_zero", Convolution("out_channels: 4 kernel: 0"), "", "kernel: 0"},
+      {"kernel_larger_than_picture", Convolution("out_channels: 4 kernel: 999"), "", "kernel: 999"},
+      {"kernel_of_three", Convolution("out_channels: 4 kernel: 3 kernel: 3 kernel: 3"), "",
+       "kernel: 3 kernel: 3 kernel"},
+      {"stride_zero", Convolution("out_channels: 4 kernel: 3 stride: 0"), "", "stride"},
+      {"stride_negative", Convolution("out_channels: 4 kernel: 3 stride: -2"), "", "stride"},
+      {"second_stride_zero", Convolution("out_channels: 4 kernel: 3 stride: 1 stride: 0"),
+       "stride is 0", "stride: 0"},
+      {"padding_negative", Convolution("out_channels: 4 kernel: 3 padding: -1"), "", "padding"},
+      {"padding_2_31", Convolution("out_channels: 4 kernel: 3 padding: 2147483647"), "", "padding"},
+      {"padding_of_three", Convolution("out_channels: 4 kernel: 3 padding: [1, 1, 1]"), "",
+       "padding"},
+      {"dilation_zero", Convolution("out_channels: 4 kernel: 3 dilation: 0"), "", "dilation"},
+      {"groups_do_not_divide", Convolution("out_channels: 4 kernel: 3 groups: 2"), "groups is 2",
+       "groups"},
+      {"groups_zero", Convolution("out_channels: 4 kernel: 3 groups: 0"), "", "groups"},
+      {"init_nan", Convolution("out_channels: 4 kernel: 3 weight_init { normal { std: nan } }"), "",
+       "std"},
       {"init_negative", Convolution("out_channels: 4 kernel: 3 weight_init { normal { std: -1 } }"),
-       ""},
-      {"pool_without_kernel", Pool(""), "kernel"},
-      {"pool_padding_too_large", Pool("kernel: 2 padding: 2"), ""},
-      {"pool_stride_zero", Pool("kernel: 2 stride: 0"), ""},
-      {"linear_without_features", Net("layer { name: \"l\" linear {} }"), "out_features"},
+       "std is -1", "std"},
+      {"init_gain_zero",
+       Convolution("out_channels: 4 kernel: 3 bias_init { he_uniform { gain: 0 } }"), "gain is 0",
+       "gain"},
+      {"init_without_a_kind", Convolution("out_channels: 4 kernel: 3 weight_init { }"), "no kind",
+       "weight_init"},
+      {"init_without_a_fan",
+       Net("layer { name: \"b\" batch_norm { weight_init { xavier_normal {} } } }"), "no fan",
+       "weight_init"},
+      {"pool_without_kernel", Pool(""), "kernel", "max_pool"},
+      {"pool_padding_too_large", Pool("kernel: 2 padding: 2"), "", "padding"},
+      {"pool_stride_zero", Pool("kernel: 2 stride: 0"), "", "stride"},
+      {"pool_of_nothing", Pool("stride: 1 kernel: 9999"), "does not fit", "kernel"},
+      {"adaptive_pool_to_nothing", Net("layer { name: \"p\" adaptive_average_pool { output: 0 } }"),
+       "output is 0", "output"},
+      {"linear_without_features", Net("layer { name: \"l\" linear {} }"), "out_features",
+       "linear {}"},
       {"linear_of_2_31", Net("layer { name: \"l\" linear { out_features: 2147483647 } }"), ""},
       {"linears_of_a_terabyte",
        Net("layer { name: \"l\" linear { out_features: 1000000 } }\n"
            "layer { name: \"m\" linear { out_features: 1000000 } }"),
        ""},
-      {"dropout_one", Net("layer { name: \"d\" dropout { rate: 1 } }"), ""},
-      {"dropout_nan", Net("layer { name: \"d\" dropout { rate: nan } }"), ""},
-      {"batch_norm_epsilon_zero", Net("layer { name: \"b\" batch_norm { epsilon: 0 } }"), ""},
-      {"batch_norm_momentum_two", Net("layer { name: \"b\" batch_norm { momentum: 2 } }"), ""},
-      {"leaky_slope_one", Net("layer { name: \"l\" leaky_relu { slope: 1 } }"), ""},
-      {"lrn_even", Net("layer { name: \"l\" lrn { size: 4 } }"), ""},
-      {"lrn_alpha_negative", Net("layer { name: \"l\" lrn { alpha: -1 } }"), "alpha"},
-      {"lrn_beta_negative", Net("layer { name: \"l\" lrn { beta: -1 } }"), "beta"},
-      {"lrn_k_zero", Net("layer { name: \"l\" lrn { k: 0 } }"), "k is 0"},
+      {"dropout_one", Net("layer { name: \"d\" dropout { rate: 1 } }"), "", "rate"},
+      {"dropout_nan", Net("layer { name: \"d\" dropout { rate: nan } }"), "", "rate"},
+      {"drop_connect_one",
+       Net("layer { name: \"d\" drop_connect { rate: 1 linear { out_features: 3 } } }"), "",
+       "rate"},
+      {"drop_connect_of_nothing",
+       Net("layer { name: \"d\" drop_connect { linear { out_features: -3 } } }"),
+       "layer 'd': out_features is -3", "out_features: -3"},
+      {"drop_connect_init",
+       Net("layer { name: \"d\" drop_connect { linear { out_features: 3\n"
+           "weight_init { normal { std: -1 } } } } }"),
+       "std is -1", "std"},
+      {"batch_norm_epsilon_zero", Net("layer { name: \"b\" batch_norm { epsilon: 0 } }"), "",
+       "epsilon"},
+      {"batch_norm_epsilon_negative",
+       Net("layer {\n name: \"b\"\n batch_norm {\n  momentum: 0.1\n  epsilon: -1\n }\n}"),
+       "layer 'b': epsilon is -1; it must be", "epsilon"},
+      {"batch_norm_momentum_two", Net("layer { name: \"b\" batch_norm { momentum: 2 } }"), "",
+       "momentum"},
+      {"leaky_slope_one", Net("layer { name: \"l\" leaky_relu { slope: 1 } }"), "", "slope"},
+      {"lrn_even", Net("layer { name: \"l\" lrn { size: 4 } }"), "", "size"},
+      {"lrn_alpha_negative", Net("layer { name: \"l\" lrn { alpha: -1 } }"), "alpha", "alpha"},
+      {"lrn_beta_negative", Net("layer { name: \"l\" lrn { beta: -1 } }"), "beta", "beta"},
+      {"lrn_k_zero", Net("layer { name: \"l\" lrn { k: 0 } }"), "k is 0", "k: 0"},
       {"smoothing_one",
        "net { layer { name: \"fc\" linear { out_features: 2 } }\n"
        "layer { name: \"loss\" softmax_cross_entropy { label_smoothing: 1 } } }",
-       ""},
+       "", "label_smoothing"},
+      {"inside_a_repeat",
+       Net("layer { name: \"r\" repeat { count: 2 layer { name: \"a\" relu {} }\n"
+           "layer { name: \"b\" batch_norm { epsilon: -1 } } } }"),
+       "layer 'r.0.b': epsilon is -1", "epsilon"},
+      {"inside_two_repeats",
+       Net("layer { name: \"r\" repeat { layer { name: \"s\" repeat {\n"
+           "layer { name: \"a\" dropout { rate: 2 } } } } } }"),
+       "layer 'r.0.s.0.a': rate is 2", "rate"},
   };
 }
 
@@ -243,6 +291,16 @@ std::vector<Malformed> All() {
   return all;
 }
 
+// ":line:column: " of where `at` begins, both counted from 1.
+std::string PlaceOf(const std::string& at, const std::string& text) {
+  const size_t offset = text.find(at);
+  EXPECT_NE(offset, std::string::npos);
+  const std::string before = text.substr(0, offset);
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const size_t column = offset - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return ":" + std::to_string(line) + ":" + std::to_string(column) + ": ";
+}
+
 class MalformedConfigTest : public testing::TestWithParam<Malformed> {};
 
 TEST_P(MalformedConfigTest, IsOneErrorAtItsPlace) {
@@ -257,6 +315,9 @@ TEST_P(MalformedConfigTest, IsOneErrorAtItsPlace) {
       result.err.substr(0, 1000),
       testing::ContainsRegex("^dogs_vs_cats: [^\n]*/wrong.textproto:[0-9]+:[0-9]+: [^\n]+\n"));
   EXPECT_THAT(result.err, testing::HasSubstr(GetParam().says));
+  if (!GetParam().at.empty()) {
+    EXPECT_THAT(result.err, testing::HasSubstr(PlaceOf(GetParam().at, GetParam().text)));
+  }
   EXPECT_LT(result.err.size(), 2000U);
   EXPECT_LT(result.max_rss_kib, kMostRssKib);
 }

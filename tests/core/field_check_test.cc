@@ -20,6 +20,16 @@ TEST(FieldCheckTest, NamesFieldValueAndRange) {
             "optim.sgd.std: std is -2; it must be greater than 0 and at most 1000");
 }
 
+TEST(FieldCheckTest, WithoutAPlaceItLeavesTheFieldToTheCaller) {
+  std::string failed;
+  const FieldCheck check(&failed);
+  EXPECT_EQ(check.Within("normal").NotNegative("std", -2).message(),
+            "std is -2; it must be finite and at least 0");
+  EXPECT_EQ(failed, "normal.std");
+  EXPECT_EQ(check.Within("normal").Error("", "no").message(), "no");
+  EXPECT_EQ(failed, "normal");
+}
+
 TEST(FieldCheckTest, BothEndsAreIn) {
   const FieldCheck check(nullptr, "");
   EXPECT_TRUE(check.Between("x", 1, 1, 32).ok());

@@ -107,10 +107,14 @@ TEST(DropConnectTest, MaskIsAFunctionOfTheStepNotOfThreadsOrSamples) {
 
 TEST(DropConnectTest, RejectsWhatItCannotDo) {
   DropConnectConfig config = Config(1.0F);
-  EXPECT_FALSE(DropConnectLayer(config, 5).InferShape(std::array{BlobDesc{1, 1}}).ok());
+  DropConnectLayer all(config, 5);
+  EXPECT_FALSE(all.InferShape(std::array{BlobDesc{1, 1}}).ok());
+  EXPECT_EQ(all.failed_field(), "rate");
   config = Config(0.5F);
   config.mutable_linear()->set_out_features(0);
-  EXPECT_FALSE(DropConnectLayer(config, 5).InferShape(std::array{BlobDesc{1, 1}}).ok());
+  DropConnectLayer nothing(config, 5);
+  EXPECT_FALSE(nothing.InferShape(std::array{BlobDesc{1, 1}}).ok());
+  EXPECT_EQ(nothing.failed_field(), "linear.out_features");
 }
 
 }  // namespace

@@ -154,7 +154,8 @@ TEST(DropoutTest, RejectsImpossibleRates) {
     const auto info = layer.InferShape(std::array{BlobDesc{1, 1}});
     ASSERT_FALSE(info.ok()) << rate;
     EXPECT_EQ(info.status().code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(info.status().message(), testing::HasSubstr("at least 0 and below 1"));
+    EXPECT_THAT(info.status().message(), testing::HasSubstr("at least 0 and less than 1"));
+    EXPECT_EQ(layer.failed_field(), "rate");
   }
 }
 

@@ -90,7 +90,7 @@ TEST(ExpandTest, ErrorsSayWhichLayerOfTheConfig) {
   std::string origin;
   const auto layers = ExpandLayers(config, &origin);
   ASSERT_FALSE(layers.ok());
-  EXPECT_EQ(origin, "layer[1]");
+  EXPECT_EQ(origin, "layer[1].input[0]");
   EXPECT_THAT(layers.status().message(),
               testing::HasSubstr("layer 'b': input 'conv' is no layer above"));
   EXPECT_THAT(layers.status().message(), testing::HasSubstr("did you mean 'conv1'?"));

@@ -125,31 +125,43 @@ TEST(InitializerTest, ValueIsAFunctionOfKeyAndIndexAlone) {
   EXPECT_NE(Fill(Request(&config), 8), values);
 }
 
+const FieldCheck kFields(nullptr, "");
+
 void ExpectInvalid(const Status& status, const std::string& message) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr(message));
 }
 
 TEST(InitializerTest, RejectsWhatTheSchemaForbids) {
-  ExpectInvalid(ValidateInitializer(Config("")), "no kind");
-  ExpectInvalid(ValidateInitializer(Config("constant { value: nan }")), "finite");
-  ExpectInvalid(ValidateInitializer(Config("he_normal { gain: 0 }")), "gain is 0");
-  ExpectInvalid(ValidateInitializer(Config("he_uniform { gain: -1 }")), "gain is -1");
-  ExpectInvalid(ValidateInitializer(Config("he_uniform { gain: inf }")), "gain is inf");
-  ExpectInvalid(ValidateInitializer(Config("normal { std: -0.1 }")), "std is -0.1");
-  ExpectInvalid(ValidateInitializer(Config("normal { std: nan }")), "std is nan");
+  ExpectInvalid(ValidateInitializer(Config(""), kFields), "no kind");
+  ExpectInvalid(ValidateInitializer(Config("constant { value: nan }"), kFields),
+                "value must be a finite number");
+  ExpectInvalid(ValidateInitializer(Config("he_normal { gain: 0 }"), kFields), "gain is 0");
+  ExpectInvalid(ValidateInitializer(Config("he_uniform { gain: -1 }"), kFields), "gain is -1");
+  ExpectInvalid(ValidateInitializer(Config("he_uniform { gain: inf }"), kFields), "gain is inf");
+  ExpectInvalid(ValidateInitializer(Config("normal { std: -0.1 }"), kFields), "std is -0.1");
+  ExpectInvalid(ValidateInitializer(Config("normal { std: nan }"), kFields), "std is nan");
+}
+
+TEST(InitializerTest, ErrorsSayWhichField) {
+  std::string failed;
+  const InitializerConfig config = Config("he_normal { gain: 0 }");
+  ParameterRequest request = Request(&config);
+  request.init_field = "weight_init";
+  EXPECT_FALSE(ValidateInitializer(request, FieldCheck(&failed)).ok());
+  EXPECT_EQ(failed, "weight_init.he_normal.gain");
 }
 
 TEST(InitializerTest, RejectsAFanThatIsNotThere) {
   const InitializerConfig he = Config("he_normal {}"), normal = Config("normal {}");
   ParameterRequest request = Request(&he);
-  EXPECT_TRUE(ValidateInitializer(request).ok());
+  EXPECT_TRUE(ValidateInitializer(request, kFields).ok());
   request.fan_in = request.fan_out = 0;
-  ExpectInvalid(ValidateInitializer(request), "weight has no fan");
+  ExpectInvalid(ValidateInitializer(request, kFields), "weight has no fan");
   request.init = &normal;
-  EXPECT_TRUE(ValidateInitializer(request).ok());
+  EXPECT_TRUE(ValidateInitializer(request, kFields).ok());
   request.init = nullptr;
-  EXPECT_TRUE(ValidateInitializer(request).ok());
+  EXPECT_TRUE(ValidateInitializer(request, kFields).ok());
 }
 
 TEST(InitializerTest, AcceptsEveryKindWithItsDefaults) {
@@ -157,7 +169,7 @@ TEST(InitializerTest, AcceptsEveryKindWithItsDefaults) {
   ASSERT_GE(descriptor->field_count(), 7);
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const std::string text = descriptor->field(i)->name() + " {}";
-    EXPECT_TRUE(ValidateInitializer(Config(text)).ok()) << text;
+    EXPECT_TRUE(ValidateInitializer(Config(text), kFields).ok()) << text;
     EXPECT_TRUE(std::isfinite(Fill(text)[0])) << text;
   }
 }

@@ -114,20 +114,6 @@ TEST_P(KernelsTest, Activations) {
           (x.data(), diff.data(), n, out);
         },
         [](float v, float d) { return (1 - v * v) * d; });
-    check(
-        "ReluBackward",
-        [&](float* out) {
-          std::ranges::copy(diff, out);
-          RT_KERNEL(ReluBackward)(x.data(), out, n);
-        },
-        [](float v, float d) { return v > 0 ? d : 0; });
-    check(
-        "Relu6Backward",
-        [&](float* out) {
-          std::ranges::copy(diff, out);
-          RT_KERNEL(Relu6Backward)(x.data(), out, n);
-        },
-        [](float v, float d) { return v > 0 && v < 6 ? d : 0; });
   }
 }
 

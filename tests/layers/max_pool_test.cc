@@ -14,6 +14,8 @@
 namespace ringtail {
 namespace {
 
+const FieldCheck kFields(nullptr, "");
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -62,7 +64,7 @@ class MaxPoolTest : public testing::TestWithParam<Case> {};
 TEST_P(MaxPoolTest, EqualsTheDefinition) {
   const auto [desc, text] = GetParam();
   const PoolConfig config = Config(text);
-  auto pool = ReadPoolWindow(config, desc);
+  auto pool = ReadPoolWindow(config, desc, kFields);
   ASSERT_TRUE(pool.ok()) << pool.status().ToString();
   std::vector<float> src = RandomPlain(desc, 1, -4, 4);
   for (float& v : src) v = std::round(v);  // small whole numbers: many equal maxima
@@ -143,7 +145,7 @@ TEST(PoolWindowTest, RoundingIsPyTorchs) {
       {1, "kernel: 2 stride: 2 rounding: CEIL", 1},  // larger than the picture
   };
   for (const auto& c : cases) {
-    const auto pool = ReadPoolWindow(Config(c.config), {1, 1, c.size, c.size, 1});
+    const auto pool = ReadPoolWindow(Config(c.config), {1, 1, c.size, c.size, 1}, kFields);
     ASSERT_TRUE(pool.ok()) << c.config << ": " << pool.status().ToString();
     EXPECT_EQ(pool->dst.H, c.expected) << c.config << " of " << c.size;
     EXPECT_EQ(pool->dst.W, c.expected) << c.config << " of " << c.size;
@@ -164,7 +166,7 @@ TEST(PoolWindowTest, RefusesWhatDoesNotFit) {
       {"kernel: [1, 2, 3]", "kernel has 3 values"},
   };
   for (const auto& c : cases) {
-    const auto pool = ReadPoolWindow(Config(c.config), {1, 1, 5, 5, 1});
+    const auto pool = ReadPoolWindow(Config(c.config), {1, 1, 5, 5, 1}, kFields);
     ASSERT_FALSE(pool.ok()) << c.config;
     EXPECT_EQ(pool.status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(pool.status().message(), HasSubstr(c.message)) << c.config;
