@@ -1,4 +1,4 @@
-// How fast every algorithm was that a layer could have used: what `time` and `summary` say of it.
+// How fast every algorithm was that a layer could have used: what `time` says of it.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_ALGORITHM_TABLE_H_
 #define RINGTAIL_APPS_ALGORITHM_TABLE_H_

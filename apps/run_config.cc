@@ -3,12 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "apps/config_check.h"
 #include "apps/default_config.h"
 #include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
+#include "layers/graph.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
@@ -60,27 +63,31 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   return ValidateOptimConfig(config.optim(), source);
 }
 
-// The first parameter whose shape depends on the picture's size; null if none does.
-const Parameter* FirstOfOtherShape(const Model& model, const Model& other) {
-  for (const Parameter& p : model.arena().parameters()) {
-    if (other.arena().FindParameter(p.spec.name)->spec.shape != p.spec.shape) return &p;
+// Of `model` and `other`: the first parameter whose shape depends on the size of the images.
+std::optional<std::pair<ParameterSpec, ParameterSpec>> FirstOfOtherShape(const Model& model,
+                                                                         const Model& other) {
+  for (int i = model.graph().size() - 1; i >= 0; --i) {
+    for (size_t j = 0; j < model.parameters(i).size(); ++j) {
+      const ParameterSpec &one = model.parameters(i)[j]->spec, &two = other.parameters(i)[j]->spec;
+      if (one.shape != two.shape) return std::pair(one, two);
+    }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 Status CheckFits(const LoadedConfig& loaded, const Model& model, int64_t image_size,
                  std::string_view field) {
   RT_ASSIGN_OR_RETURN(const auto resized,
-                      Model::Create(loaded.config.net(), image_size, &loaded.source, "net"));
-  const Parameter* differs = FirstOfOtherShape(model, *resized);
-  if (differs == nullptr) return OkStatus();
+                      Model::Create(loaded.config.net(), image_size, &loaded.source, "net",
+                                    /*allocate=*/false));
+  const auto differs = FirstOfOtherShape(model, *resized);
+  if (!differs) return OkStatus();
   return loaded.source.Error(
       field,
       fmt::format("for pictures of {} pixels '{}' would have the shape {} instead of {}; end "
                   "the convolutions with global_average_pool, or train at one size",
-                  image_size, differs->spec.name,
-                  ShapeString(resized->arena().FindParameter(differs->spec.name)->spec.shape),
-                  ShapeString(differs->spec.shape)));
+                  image_size, differs->first.name, ShapeString(differs->second.shape),
+                  ShapeString(differs->first.shape)));
 }
 
 StatusOr<LoadedConfig> Finish(LoadedConfig loaded, std::span<const std::string> overrides) {
@@ -109,10 +116,10 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
   return Finish(std::move(loaded), overrides);
 }
 
-StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded) {
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate) {
   const RunConfig& config = loaded.config;
   RT_ASSIGN_OR_RETURN(auto model, Model::Create(config.net(), TrainingImageSizes(config).front(),
-                                                &loaded.source, "net"));
+                                                &loaded.source, "net", allocate));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));

@@ -34,7 +34,8 @@ StatusOr<LoadedConfig> LoadRunConfig(const std::string& path,
 StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view name,
                                       std::span<const std::string> overrides);
 
-StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded);
+// `allocate` false: shapes alone, of a network of any size (layers/model.h).
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate = true);
 
 // The sizes of training pictures in the order of use (one unless there are phases); not empty.
 std::vector<int64_t> TrainingImageSizes(const RunConfig& config);

@@ -137,7 +137,7 @@ void Net::Backward(const GradReady& on_ready) {
 std::span<const float> Net::logits() const { return impl_->logits; }
 const NetOptions& Net::options() const { return impl_->options; }
 std::span<const LayerInfo> Net::layers() const { return impl_->infos; }
-int64_t Net::memory_bytes() const { return static_cast<int64_t>(impl_->block.size_bytes()); }
+int64_t Net::memory_bytes() const { return impl_->planned_bytes; }
 void Net::set_timer(LayerTimer timer) { impl_->timer = std::move(timer); }
 
 }  // namespace ringtail

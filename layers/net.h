@@ -55,6 +55,9 @@ struct NetOptions {
   bool training = true;  // false: Forward only, in far less memory
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
   bool measure = true;
+  // Without memory: only layers() and memory_bytes() may be called. What was never measured counts as
+  // oneDNN's. The Model need not be allocated either.
+  bool plan_only = false;
 };
 
 // One line of `summary` and `time`.

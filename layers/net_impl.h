@@ -42,7 +42,8 @@ struct Net::Impl {
   NetOptions options;
   std::vector<ReadyNode> nodes;
   std::vector<LayerInfo> infos;
-  AlignedBuffer block;
+  int64_t planned_bytes = 0;
+  AlignedBuffer block;  // of so many; none if it is only planned
   std::vector<float> logits;
   LayerTimer timer;
   // What Backward needs of the last Forward.

@@ -61,6 +61,9 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
 Status Net::Impl::Build() {
   RT_ASSIGN_OR_RETURN(const std::vector<NodeNeeds> needs, SetUpLayers());
   const NetMemory memory = PlanNetMemory(needs, options.training, options.recompute, options.defer);
+  planned_bytes = memory.total_bytes;
+  if (options.plan_only) return OkStatus();
+  RT_CHECK(model->is_allocated(), "a net that is to run needs weights");
   RT_RETURN_IF_ERROR(CheckMemoryAvailable(
       memory.total_bytes, fmt::format("a batch of {} pictures of {}x{}", options.batch,
                                       options.image_size, options.image_size)));
@@ -114,7 +117,8 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
           {.src = src,
            .parameters = model->parameters(i),
            .training = options.training,
-           .measure = options.measure,
+           .measure = options.measure && !options.plan_only,
+           .allocate = !options.plan_only,
            .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
            .src_is_affine = IsAffineOfOneReader(node.inputs[0], *needs),
            .dst_is_normalized = IsNormalizedByOneReader(i, layers),

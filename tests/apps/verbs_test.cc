@@ -217,6 +217,36 @@ TEST_F(VerbsTest, SummaryCountsParameters) {
               HasSubstr("1442 parameters"));
 }
 
+// Networks and batches far beyond this machine: nothing is allocated, nothing measured.
+TEST_F(VerbsTest, SummaryAnswersForWhatDoesNotFit) {
+  constexpr long kMostRssKib = 400 * 1024;
+  constexpr double kTib = static_cast<double>(int64_t{1} << 40);
+  const std::string vgg = RT_SOURCE_DIR "/configs/vgg11_bn.textproto";
+  const std::string deep = Path("deep.textproto");
+  std::ofstream(deep) << R"(net {
+    layer { name: "stages" repeat { count: 36 layer { name: "s" residual_stage {
+      block: BOTTLENECK blocks: 25 channels: 256 } } } }
+    layer { name: "pool" global_average_pool {} }
+    layer { name: "fc" linear { out_features: 2 } }
+    layer { name: "loss" softmax_cross_entropy {} } })";
+  const struct {
+    std::string config, batch;
+    double least_bytes;
+  } cases[] = {{vgg, "1024", 0}, {vgg, "8192", kTib / 16}, {deep, "4096", kTib}};
+  const std::string cache = Path("empty_cache");
+  for (const auto& c : cases) {
+    const ProcessResult result =
+        RunProcess(DogsVsCats({"summary", "--config", c.config, "--batch", c.batch, "--json"}),
+                   {"XDG_CACHE_HOME=" + cache});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto json = nlohmann::json::parse(result.out);
+    EXPECT_GT(json["memory_bytes"], c.least_bytes);
+    EXPECT_GT(json["parameters"], 1e6);
+    EXPECT_LT(result.max_rss_kib, kMostRssKib) << c.config;
+  }
+  EXPECT_FALSE(std::filesystem::exists(cache)) << "a convolution was measured";
+}
+
 TEST_F(VerbsTest, TimeReportsTheKeysOfTheContract) {
   const ProcessResult result =
       RunDogsVsCats({"time", "--config", Path("tiny.textproto"), "--batch", "2", "--image-size",

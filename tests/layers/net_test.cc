@@ -287,6 +287,30 @@ TEST(NetTest, FusesActivationsAndReportsLayers) {
   EXPECT_EQ(down.parameters, 8 * 34 * 9 + 8);
 }
 
+// The same numbers as of a net that could run, but without its memory: see `summary`.
+TEST(NetTest, APlanIsThatOfTheNet) {
+  const std::string dropping = R"(
+      layer { name: "conv" convolution { out_channels: 32 kernel: 3 padding: 1 } }
+      layer { name: "bn" batch_norm {} } layer { name: "relu" relu6 {} }
+      layer { name: "pool" max_pool { kernel: 3 } } layer { name: "norm" lrn {} }
+      layer { name: "drop" drop_connect { linear { out_features: 5 } } }
+      layer { name: "loss" softmax_cross_entropy {} })";
+  for (const std::string& text : {std::string(kDag), dropping}) {
+    const auto model = MakeModel(text, 9);
+    const auto net = MakeNet(model.get(), {.batch = 4, .image_size = 9, .measure = false});
+    const auto shapes = Model::Create(Parse(text), 9, nullptr, "net", /*allocate=*/false).value();
+    EXPECT_FALSE(shapes->is_allocated());
+    const auto plan = MakeNet(shapes.get(), {.batch = 4, .image_size = 9, .plan_only = true});
+    EXPECT_EQ(plan->memory_bytes(), net->memory_bytes());
+    ASSERT_EQ(plan->layers().size(), net->layers().size());
+    for (size_t i = 0; i < plan->layers().size(); ++i) {
+      EXPECT_EQ(plan->layers()[i].memory_bytes, net->layers()[i].memory_bytes);
+      EXPECT_EQ(plan->layers()[i].parameters, net->layers()[i].parameters);
+      EXPECT_EQ(plan->layers()[i].forward_flops, net->layers()[i].forward_flops);
+    }
+  }
+}
+
 struct BadNet {
   const char* name;
   const char* text;
