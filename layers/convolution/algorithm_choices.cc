@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -18,7 +19,8 @@ namespace {
 using Json = nlohmann::json;
 using Choices = std::map<std::string, AlgorithmChoice>;
 constexpr int kFormat = 1;
-// To be raised when the speed of our kernels changes: older measurements are then forgotten.
+// To be raised when the speed of a kernel of ours changes: older measurements are then forgotten. A
+// new algorithm does not need it.
 constexpr int kKernelsVersion = 3;
 constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
@@ -79,6 +81,12 @@ StatusOr<Choices> Read(std::string_view text, const std::string& versions) {
   return choices;
 }
 
+// Whether `choice` was made among all that `other` was made among.
+bool HasMeasured(const AlgorithmChoice& choice, const AlgorithmChoice& other) {
+  return std::ranges::all_of(other.seconds,
+                             [&](const auto& s) { return choice.seconds.contains(s.first); });
+}
+
 // No file, or one of other versions: no choices.
 StatusOr<Choices> ReadFile(const std::string& path, const std::string& versions) {
   if (path.empty()) return Choices{};
@@ -129,7 +137,7 @@ void AlgorithmChoices::Add(const std::string& key, AlgorithmChoice choice) {
   kept_.erase(key);
   measured_[key] = std::move(choice);
   used_.insert(key);
-  changed_ = true;
+  added_.insert(key);
 }
 
 void AlgorithmChoices::Keep(const std::string& key, AlgorithmChoice choice) {
@@ -153,12 +161,18 @@ Status AlgorithmChoices::KeepAll(std::string_view json) {
 }
 
 void AlgorithmChoices::Save() {
-  if (!changed_ || path_.empty()) return;
-  changed_ = false;
-  // What another process has found meanwhile stays; a damaged file is replaced.
+  if (added_.empty() || path_.empty()) return;
+  // What another process has found meanwhile stays, unless it knows fewer algorithms; a damaged file
+  // is replaced.
   Choices all;
   if (auto others = ReadFile(path_, versions_); others.ok()) all = *std::move(others);
-  for (const auto& [key, choice] : measured_) all.emplace(key, choice);
+  for (const auto& [key, choice] : measured_) {
+    const auto [other, is_new] = all.emplace(key, choice);
+    if (!is_new && added_.contains(key) && !HasMeasured(other->second, choice)) {
+      other->second = choice;
+    }
+  }
+  added_.clear();
   Status status = MakeDirectories(std::filesystem::path(path_).parent_path());
   if (status.ok()) status = WriteFileAtomic(path_, Write(all, versions_));
   if (!status.ok()) {

@@ -6,7 +6,7 @@
 // The last bits of a result depend on the choice. That is why it is made once: it is remembered in
 // a file of the user's cache folder, goes into every checkpoint (Used), and a resumed run keeps it
 // (Keep) before anything is measured. Measurements of other versions of oneDNN or our kernels
-// (`versions`) count for nothing.
+// (`versions`) count for nothing; one that lacks an algorithm of today is not asked (IsKept).
 // File: $XDG_CACHE_HOME/ringtail/convolutions.json, else under ~/.cache. One that cannot be read or
 // written costs a warning and the measuring. Processes may share it and keep what others have
 // found; two that save at the same instant may lose an entry, which is then measured again.
@@ -38,6 +38,8 @@ class AlgorithmChoices {
 
   // Null if nothing is known. Counts as used.
   const AlgorithmChoice* Find(const std::string& key);
+  // Whether it is a choice of this run, which holds whatever was measured for it.
+  bool IsKept(const std::string& key) const { return kept_.contains(key); }
   // What was measured. Warns, once, if a run goes on and so loses its last bits.
   void Add(const std::string& key, AlgorithmChoice choice);
   // A choice of this run alone, before those that are measured: it is not saved.
@@ -55,9 +57,9 @@ class AlgorithmChoices {
 
  private:
   std::string path_, versions_;
-  bool changed_ = false, resumed_ = false;
+  bool resumed_ = false;
   std::map<std::string, AlgorithmChoice> kept_, measured_;
-  std::set<std::string> used_;
+  std::set<std::string> used_, added_;  // keys; `added_`: since the file was written
 };
 
 }  // namespace ringtail

@@ -7,8 +7,10 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <string_view>
 
 #include "core/aligned_buffer.h"
+#include "core/check.h"
 #include "core/cpu_model.h"
 #include "core/kernel_isa.h"
 #include "core/memory_limit.h"
@@ -37,10 +39,32 @@ constexpr double kSecondsAtMost = 1;  // after which not even the minimum is don
 constexpr double kHopeless = 1.3;     // times the best: not called again
 constexpr int64_t kLargestBlock = 16;
 
-const char* PolicyAlgorithm(ConvolutionPolicy policy) {
-  if (policy == WINOGRAD_4X4) return "winograd 4x4";
-  if (policy == WINOGRAD_2X2) return "winograd 2x2";
-  return "";
+// The name of the algorithm that a config asks for, without the instruction set that may follow
+// (":avx512"); "": oneDNN's, whatever their names.
+std::string_view PolicyAlgorithm(ConvolutionPolicy policy) {
+  switch (policy) {
+    case FASTEST:
+    case ONEDNN:
+      return "";
+    case WINOGRAD_4X4:
+      return "winograd 4x4";
+    case WINOGRAD_2X2:
+      return "winograd 2x2";
+    case WINOGRAD_STRIDE_2:
+      return "winograd stride 2";
+    case DEPTHWISE:
+    case DEPTHWISE_SEPARATE:
+      return "depthwise";
+    case POINTWISE:
+    case POINTWISE_SEPARATE:
+      return "pointwise";
+  }
+  RT_CHECK(false, "no such policy");
+}
+
+// Whether each gradient is to have a pass of its own though the algorithm could do both in one.
+bool IsSeparate(ConvolutionPolicy policy) {
+  return policy == DEPTHWISE_SEPARATE || policy == POINTWISE_SEPARATE;
 }
 
 bool WritesDiffSrc(Direction direction) {
@@ -278,12 +302,47 @@ AlgorithmChoice MeasureOnce(const Candidates& candidates, const ConvolutionProbl
   return choice;
 }
 
+// What a config asks for, where there is such a candidate; else oneDNN's.
+std::unique_ptr<ConvolutionAlgorithm> TakeForced(Candidates* candidates, ConvolutionPolicy policy,
+                                                 Direction direction) {
+  const std::string_view wanted = PolicyAlgorithm(policy);
+  const bool only_halves = direction == Direction::kBackward && IsSeparate(policy);
+  for (auto& candidate : *candidates) {
+    const std::string name = candidate->name();
+    if (!wanted.empty() && !only_halves && name.substr(0, name.find(':')) == wanted) {
+      return std::move(candidate);
+    }
+  }
+  return std::move(candidates->front());
+}
+
+// Whether a choice was made among all of today's candidates: there may be a new one.
+bool HasMeasured(const AlgorithmChoice& choice, const Candidates& candidates) {
+  return std::ranges::all_of(candidates, [&](const auto& candidate) {
+    return choice.seconds.contains(candidate->name());
+  });
+}
+
 // The candidate of that name; null: none.
 std::unique_ptr<ConvolutionAlgorithm> Take(Candidates* candidates, const std::string& name) {
   for (auto& candidate : *candidates) {
     if (candidate->name() == name) return std::move(candidate);
   }
   return nullptr;
+}
+
+// Those that are not oneDNN's.
+Candidates OwnCandidates(const ConvolutionProblem& problem, Direction direction) {
+  Candidates candidates;
+  const auto add = [&](std::unique_ptr<ConvolutionAlgorithm> candidate) {
+    if (candidate) candidates.push_back(std::move(candidate));
+  };
+  add(CreateWinograd(problem, direction, /*tile=*/4));
+  add(CreateWinograd(problem, direction, /*tile=*/2));
+  add(CreateWinogradStrided(problem, direction));
+  add(CreateDepthwise(problem, direction));
+  add(CreatePointwise(problem, direction));
+  return candidates;
 }
 
 }  // namespace
@@ -303,17 +362,19 @@ const char* DirectionName(Direction direction) {
 }
 
 Candidates ConvolutionCandidates(const ConvolutionProblem& problem, Direction direction) {
-  Candidates candidates;
-  const auto add = [&](std::unique_ptr<ConvolutionAlgorithm> candidate) {
-    if (candidate) candidates.push_back(std::move(candidate));
-  };
-  add(CreateOneDnnConvolution(problem, direction));
-  add(CreateWinograd(problem, direction, /*tile=*/4));
-  add(CreateWinograd(problem, direction, /*tile=*/2));
-  add(CreateWinogradStrided(problem, direction));
-  add(CreateDepthwise(problem, direction));
-  add(CreatePointwise(problem, direction));
+  Candidates candidates = OwnCandidates(problem, direction);
+  if (auto onednn = CreateOneDnnConvolution(problem, direction)) {
+    candidates.insert(candidates.begin(), std::move(onednn));
+  }
   return candidates;
+}
+
+int64_t OutputBlock(const ConvolutionProblem& problem) {
+  const OneDnnOutput output = OneDnnOutputOf(problem);
+  if (output.is_fast) return output.block;
+  ConvolutionProblem as_src = problem;
+  as_src.dst.block = problem.src.block;
+  return OwnCandidates(as_src, Direction::kForward).empty() ? output.block : as_src.dst.block;
 }
 
 std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
@@ -344,14 +405,12 @@ std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& 
                       std::make_unique<SeparateBackward>(choose(Direction::kBackwardWeights),
                                                          choose(Direction::kBackwardData)));
   }
-  if (policy != FASTEST) {
-    auto wanted = Take(&candidates, PolicyAlgorithm(policy));
-    return wanted ? std::move(wanted) : std::move(candidates.front());
-  }
+  if (policy != FASTEST) return TakeForced(&candidates, policy, direction);
   if (candidates.size() == 1) return std::move(candidates.front());
 
   const std::string key = ChoiceKey(problem, direction);
-  if (const AlgorithmChoice* known = choices->Find(key)) {
+  const AlgorithmChoice* known = choices->Find(key);
+  if (known != nullptr && (choices->IsKept(key) || !measure || HasMeasured(*known, candidates))) {
     if (auto chosen = Take(&candidates, known->algorithm)) return chosen;
   }
   if (!measure) return std::move(candidates.front());

@@ -29,13 +29,19 @@ namespace ringtail {
 std::vector<std::unique_ptr<ConvolutionAlgorithm>> ConvolutionCandidates(
     const ConvolutionProblem& problem, ConvolutionDirection direction);
 
+// How many channels of dst go to a block: what oneDNN writes best; or, where it has plain loops
+// alone (on SSE4.1, wherever channels do not fill blocks), what src has, if an algorithm of ours
+// then applies. problem.dst.block is not read. Throws dnnl::error.
+int64_t OutputBlock(const ConvolutionProblem& problem);
+
 const char* DirectionName(ConvolutionDirection direction);  // "backward-data"
 
 // "<machine>; <direction> <shapes>": what a choice depends on.
 std::string ChoiceKey(const ConvolutionProblem& problem, ConvolutionDirection direction);
 
-// FASTEST: by `choices`; or measured and added there; or oneDNN's without `measure` or without the
-// memory for it. WINOGRAD_*: where it applies, else oneDNN's.
+// FASTEST: by `choices`, if all of today's candidates were measured for it (a choice that the run
+// keeps is taken as it is); or measured and added there. Without `measure`: by whatever is known,
+// else oneDNN's; so without the memory to measure. Others: where they apply, else oneDNN's.
 // Throws dnnl::error.
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction,

@@ -6,7 +6,6 @@
 
 #include "layers/activation_gradient.h"
 #include "layers/convolution/choose_algorithm.h"
-#include "layers/convolution/onednn_convolution.h"
 #include "layers/dnnl_util.h"
 #include "layers/shape_check.h"
 
@@ -78,7 +77,7 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   problem_.src_is_affine = args.src_is_affine;
   problem_.diff_src_is_begun = args.diff_src_is_begun;
   problem_.dst_is_normalized = args.dst_is_normalized && problem_.activation == Activation::kNone;
-  problem_.dst.block = OneDnnOutputBlock(problem_);
+  problem_.dst.block = OutputBlock(problem_);
 
   const auto choose = [&](ConvolutionDirection direction) {
     return ChooseAlgorithm(problem_, direction, config_.algorithm(), args.measure,

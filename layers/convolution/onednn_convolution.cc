@@ -206,9 +206,10 @@ std::unique_ptr<ConvolutionAlgorithm> CreateBackwardWeights(const ConvolutionPro
 
 }  // namespace
 
-int64_t OneDnnOutputBlock(const ConvolutionProblem& problem) {
-  const int64_t block = BlockOf(FastForward(problem, MakeDims(problem)).dst_desc());
-  return block != 0 ? block : 1;
+OneDnnOutput OneDnnOutputOf(const ConvolutionProblem& problem) {
+  const ForwardDesc desc = FastForward(problem, MakeDims(problem));
+  const int64_t block = BlockOf(desc.dst_desc());
+  return {.block = block != 0 ? block : 1, .is_fast = IsFastImplementation(desc.impl_info_str())};
 }
 
 std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionProblem& problem,

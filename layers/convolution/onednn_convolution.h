@@ -11,9 +11,14 @@
 
 namespace ringtail {
 
-// The layout in which oneDNN would write dst: 1, 8 or 16 channels to a block. problem.dst.block is
-// not read. Throws dnnl::error, as the functions below: callers turn it into a Status.
-int64_t OneDnnOutputBlock(const ConvolutionProblem& problem);
+// The layout in which oneDNN would write dst: 1, 8 or 16 channels to a block; and whether it has more
+// than plain loops for it. problem.dst.block is not read. Throws dnnl::error, as the function below:
+// callers turn it into a Status.
+struct OneDnnOutput {
+  int64_t block = 1;
+  bool is_fast = false;
+};
+OneDnnOutput OneDnnOutputOf(const ConvolutionProblem& problem);
 
 std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionProblem& problem,
                                                               ConvolutionDirection direction);

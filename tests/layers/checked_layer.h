@@ -33,6 +33,8 @@ class CheckedLayer {
   std::vector<Doubles> src_doubles() const;
   std::vector<Doubles> parameter_doubles() const;
 
+  std::string implementation() const { return layer_->Implementation(); }
+
   // True if the layer's formula has kinks at dst = 0 or dst = 6 (ReLU and its like).
   bool HasKinks() const;
 

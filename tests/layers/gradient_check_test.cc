@@ -2,6 +2,7 @@
 // against a naive reference in double, and against itself run in other ways. A layer that has no
 // row in tests/layers/layer_cases.cc fails the last test of this file.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "layers/kernels/winograd_multiply.h"
 #include "layers/net.pb.h"
 #include "tests/layers/checked_layer.h"
 
@@ -110,6 +112,7 @@ class GradientCheckTest : public testing::TestWithParam<Case> {
              .needs_diff_src = std::move(needs_diff_src),
              .seed = kSeed}};
   }
+  static double Tolerance() { return kTolerance * std::get<0>(GetParam())->rounding; }
   // For failures: what to run to see this one again.
   static std::string Repro() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
@@ -127,7 +130,7 @@ TEST_P(GradientCheckTest, ForwardMatchesTheNaiveReference) {
       const Doubles expected = layer.Naive(layer.src_doubles(), layer.parameter_doubles());
       const std::vector<float> dst = layer.Forward();
       ASSERT_EQ(dst.size(), expected.size());
-      const double tolerance = kTolerance * std::max(1.0, Largest(expected));
+      const double tolerance = Tolerance() * std::max(1.0, Largest(expected));
       for (size_t i = 0; i < dst.size(); ++i) {
         ASSERT_NEAR(dst[i], expected[i], tolerance) << "dst element " << i;
       }
@@ -197,7 +200,7 @@ TEST_P(GradientCheckTest, BackwardMatchesFiniteDifferencesOfTheReference) {
       return slope / (2 * kNaiveDistance) - expected;
     };
 
-    const double tolerance = kTolerance * std::max(1.0, Largest(tensor.gradient));
+    const double tolerance = Tolerance() * std::max(1.0, Largest(tensor.gradient));
     Rng rng(RngKey(kSeed).With(kTestStream).With("directions"));
     int checked = 0;
     for (int i = 0; i < kDirections; ++i) {
@@ -242,8 +245,8 @@ TEST_P(GradientCheckTest, ResultsDoNotDependOnTheRunOrThePlace) {
 }
 
 // Whether all are equal but for rounding; both may be empty.
-bool AlmostEqual(const std::vector<float>& a, const std::vector<float>& b) {
-  constexpr double kRounding = 1e-5;  // of the largest
+bool AlmostEqual(const std::vector<float>& a, const std::vector<float>& b, double rounding) {
+  const double kRounding = 1e-5 * rounding;  // of the largest
   if (a.size() != b.size()) return false;
   const double scale = Largest(Doubles(b.begin(), b.end()));
   for (size_t i = 0; i < a.size(); ++i) {
@@ -265,10 +268,22 @@ TEST_P(GradientCheckTest, GradientsThatNobodyNeedsAreLeftOut) {
     ASSERT_EQ(results.size(), expected.size());
     for (size_t i = 0; i < results.size(); ++i) {
       const bool skipped = i == 1 + skip;  // dst is the first
-      EXPECT_TRUE(AlmostEqual(results[i], skipped ? std::vector<float>() : expected[i]))
+      EXPECT_TRUE(AlmostEqual(results[i], skipped ? std::vector<float>() : expected[i],
+                              std::get<0>(GetParam())->rounding))
           << "tensor " << i << ": " << testing::PrintToString(results[i]);
     }
   }
+}
+
+// A convolution's algorithm that the config names is the one that runs, or the row proves nothing.
+TEST_P(GradientCheckTest, RunsTheAlgorithmThatItsConfigNames) {
+  SCOPED_TRACE(Repro());
+  const auto& [layer_case, layout] = GetParam();
+  CheckedLayer layer = MakeLayer();
+  ASSERT_TRUE(layer.status().ok()) << layer.status().ToString();
+  const int64_t lanes = RT_KERNEL(WinogradLanes)();
+  if (InLayout(layer_case->src, layout)[0].block != lanes) return;
+  EXPECT_THAT(layer.implementation(), testing::HasSubstr(layer_case->algorithm));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, GradientCheckTest, testing::ValuesIn(AllCases()), CaseName);
@@ -286,6 +301,23 @@ TEST(LayerCasesTest, EveryPrimitiveKindHasTwoOrMore) {
     const std::string& kind = kinds->field(i)->name();
     if (std::ranges::find(composites, kind) != composites.end()) continue;
     EXPECT_GE(cases[kind], 2) << kind << " has too few rows in tests/layers/layer_cases.cc";
+  }
+}
+
+// FASTEST is in the rows without a name.
+TEST(LayerCasesTest, EveryConvolutionAlgorithmHasARow) {
+  std::map<std::string, int> cases;
+  for (const LayerCase& layer_case : LayerCases()) {
+    if (layer_case.algorithm.empty()) continue;
+    LayerConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(layer_case.config, &config));
+    ++cases[ConvolutionPolicy_Name(config.convolution().algorithm())];
+  }
+  const auto* policies = ConvolutionPolicy_descriptor();
+  for (int i = 0; i < policies->value_count(); ++i) {
+    const std::string& name = policies->value(i)->name();
+    if (name == "FASTEST") continue;
+    EXPECT_GE(cases[name], 1) << name << " has no row in tests/layers/layer_cases.cc";
   }
 }
 

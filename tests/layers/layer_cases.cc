@@ -68,6 +68,55 @@ std::vector<LayerCase> Convolutions() {
   };
 }
 
+// One row for each algorithm of layers/convolution/, asked for by name: what FASTEST picks is up to
+// a stopwatch. Channels fill vectors of 16, and where an algorithm takes others, not.
+std::vector<LayerCase> ConvolutionAlgorithms() {
+  // 36 multiplications of numbers up to 20 times an input for each 16 results (convolution/README).
+  constexpr double kWinograd4 = 8, kWinograd2 = 2, kStrided = 4;
+  const auto row = [](const char* name, const std::string& fields, const BlobDesc& src,
+                      const char* algorithm, double rounding = 1, Activation fused = kNone) {
+    LayerCase row{
+        std::string("convolution_") + name, "convolution { " + fields + " }", {src}, fused};
+    if (fused == kRelu6) row.low = -6, row.high = 6;
+    row.algorithm = algorithm;
+    row.rounding = rounding;
+    return row;
+  };
+  const std::string k3 = "kernel: 3 padding: 1 ", deep = k3 + "depthwise: true ";
+  return {
+      row("onednn", k3 + "out_channels: 32 algorithm: ONEDNN", {2, 16, 6, 9}, "jit"),
+      row("winograd_4x4", k3 + "out_channels: 32 algorithm: WINOGRAD_4X4", {2, 16, 6, 9},
+          "winograd 4x4 / winograd 4x4 / winograd 4x4", kWinograd4),
+      row("winograd_4x4_relu", "kernel: 3 out_channels: 16 bias: false algorithm: WINOGRAD_4X4",
+          {1, 32, 9, 7}, "winograd 4x4 / winograd 4x4 / winograd 4x4", kWinograd4, kRelu),
+      row("winograd_2x2", k3 + "out_channels: 32 algorithm: WINOGRAD_2X2", {2, 16, 6, 9},
+          "winograd 2x2 / winograd 2x2 / winograd 2x2", kWinograd2),
+      row("winograd_2x2_relu6",
+          "kernel: 3 padding: 2 out_channels: 16 bias: false algorithm: WINOGRAD_2X2",
+          {1, 32, 5, 4}, "winograd 2x2 / winograd 2x2 / winograd 2x2", kWinograd2, kRelu6),
+      row("winograd_stride_2", k3 + "stride: 2 out_channels: 32 algorithm: WINOGRAD_STRIDE_2",
+          {2, 16, 9, 12}, "winograd stride 2 / winograd stride 2 / winograd stride 2", kStrided),
+      row("winograd_stride_2_relu",
+          "kernel: 3 stride: 2 out_channels: 16 bias: false algorithm: WINOGRAD_STRIDE_2",
+          {1, 32, 7, 8}, "winograd stride 2 / winograd stride 2 / winograd stride 2", kStrided,
+          kRelu),
+      row("depthwise_3x3", deep + "algorithm: DEPTHWISE", {5, 17, 7, 6}, "depthwise:"),
+      row("depthwise_5x5_relu6",
+          "kernel: 5 stride: 2 padding: 2 depthwise: true bias: false algorithm: DEPTHWISE",
+          {2, 16, 9, 7}, "depthwise:", 1, kRelu6),
+      row("depthwise_separate", deep + "stride: 2 algorithm: DEPTHWISE_SEPARATE", {5, 17, 7, 6},
+          "depthwise:"),
+      row("pointwise", "kernel: 1 out_channels: 33 algorithm: POINTWISE", {2, 17, 5, 7},
+          "pointwise / pointwise"),
+      row("pointwise_relu", "kernel: 1 out_channels: 16 bias: false algorithm: POINTWISE",
+          {3, 40, 3, 3}, "pointwise / pointwise", 1, kRelu),
+      row("pointwise_separate", "kernel: 1 out_channels: 33 algorithm: POINTWISE_SEPARATE",
+          {2, 17, 5, 7}, "pointwise / pointwise / pointwise"),
+      row("pointwise_stride", "kernel: 1 stride: 2 out_channels: 17 algorithm: POINTWISE",
+          {2, 32, 5, 7}, "pointwise / pointwise / pointwise"),
+  };
+}
+
 std::vector<LayerCase> LinearLayers() {
   return {
       {"linear_picture", "linear { out_features: 5 }", {{3, 17, 3, 2}}},
@@ -200,8 +249,8 @@ std::vector<BlobDesc> InLayout(std::vector<BlobDesc> src, Layout layout) {
 const std::vector<LayerCase>& LayerCases() {
   static const std::vector<LayerCase> cases = [] {
     std::vector<LayerCase> all;
-    for (const auto& group :
-         {Convolutions(), LinearLayers(), ElementWise(), Normalisations(), Pools(), Others()}) {
+    for (const auto& group : {Convolutions(), ConvolutionAlgorithms(), LinearLayers(),
+                              ElementWise(), Normalisations(), Pools(), Others()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;

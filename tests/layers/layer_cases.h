@@ -20,6 +20,10 @@ struct LayerCase {
   // Distance of the finite differences: small where the formula is curved or has kinks,
   // a power of two.
   float distance = 0x1p-6F;
+  // Of a convolution that asks for an algorithm: a part of Implementation() where blobs come in
+  // blocks of the machine's vectors, so that the row checks what it says. "": whatever runs.
+  std::string algorithm = {};
+  double rounding = 1;  // of its result, as a multiple of a sum's
 };
 
 // How the channels of a case's inputs are blocked: all alike, or each input in another way.

@@ -49,6 +49,19 @@ TEST_F(AlgorithmChoicesTest, KeepsWhatAnotherProcessFound) {
   EXPECT_NE(third.Find("b"), nullptr);
 }
 
+TEST_F(AlgorithmChoicesTest, SavesWhatWasMeasuredAgainWithMoreAlgorithms) {
+  AlgorithmChoices first = Open(), late = Open();
+  first.Add("a", kSlow);
+  first.Save();
+  AlgorithmChoices second = Open();
+  second.Add("a", kFast);  // it knows one algorithm more
+  second.Save();
+  EXPECT_EQ(Open().Find("a")->algorithm, "fast");
+  late.Add("a", kSlow);  // measured by an older program meanwhile
+  late.Save();
+  EXPECT_EQ(Open().Find("a")->algorithm, "fast");
+}
+
 TEST_F(AlgorithmChoicesTest, WritesNothingWithoutNews) {
   AlgorithmChoices choices = Open();
   choices.Save();

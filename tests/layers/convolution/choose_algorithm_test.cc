@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,31 @@ ConvolutionProblem Problem(int64_t kernel = 3, int64_t stride = 1) {
   return problem;
 }
 
+// 1x1, or 3x3 and depthwise: what has an algorithm for both gradients.
+ConvolutionProblem MergedProblem(bool depthwise) {
+  ConvolutionProblem problem = Problem(depthwise ? 3 : 1);
+  problem.groups = depthwise ? problem.src.C : 1;
+  return problem;
+}
+
+// What CTest runs with a cap (TESTS_PER_ISA) does run on that instruction set.
+TEST(ChooseAlgorithmTest, CapsHoldForOneDnnAndForOurKernels) {
+  const char* cap = std::getenv("DNNL_MAX_CPU_ISA");
+  const std::string onednn =
+      CreateOneDnnConvolution(Problem(), ConvolutionDirection::kForward)->name();
+  const std::string ours =
+      CreateDepthwise(MergedProblem(true), ConvolutionDirection::kForward)->name();
+  for (const std::string& name : {onednn, ours}) {
+    if (cap == nullptr) {
+      EXPECT_THAT(name, HasSubstr(":"));
+    } else if (std::string(cap) == "AVX2") {
+      EXPECT_THAT(name, testing::Not(HasSubstr("avx512")));
+    } else if (std::string(cap) == "SSE41") {
+      EXPECT_THAT(name, testing::Not(HasSubstr("avx")));
+    }
+  }
+}
+
 TEST(ChooseAlgorithmTest, MeasuresAllCandidatesAndRemembersTheFastest) {
   for (const ConvolutionDirection direction : kDirections) {
     AlgorithmChoices choices("", "");
@@ -73,14 +99,58 @@ TEST(ChooseAlgorithmTest, WinogradTakesAMapOfSrc) {
   }
 }
 
+// As if `winner` were the fastest of all.
+AlgorithmChoice ChoiceOf(const std::string& winner, const std::vector<std::string>& names) {
+  AlgorithmChoice choice{.algorithm = winner, .seconds = {}};
+  for (const std::string& name : names) choice.seconds[name] = name == winner ? 0.25 : 0.5;
+  return choice;
+}
+
+std::vector<std::string> ForwardNames() {
+  std::vector<std::string> names;
+  for (const auto& c : ConvolutionCandidates(Problem(), ConvolutionDirection::kForward)) {
+    names.push_back(c->name());
+  }
+  return names;
+}
+
+std::string ChosenForward(AlgorithmChoices* choices) {
+  return ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, choices)->name();
+}
+
 TEST(ChooseAlgorithmTest, WhatIsKnownIsNotMeasuredAgain) {
   for (const std::string name : {"winograd 2x2", "winograd 4x4"}) {
     AlgorithmChoices choices("", "");
     const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
-    choices.Add(key, {.algorithm = name, .seconds = {{name, 1}}});
-    const auto chosen =
-        ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
-    EXPECT_EQ(chosen->name(), name);
+    choices.Add(key, ChoiceOf(name, ForwardNames()));
+    EXPECT_EQ(ChosenForward(&choices), name);
+    EXPECT_EQ(choices.Find(key)->seconds.at(name), 0.25);
+  }
+}
+
+// A new algorithm is tried wherever it applies, whatever a cache holds.
+TEST(ChooseAlgorithmTest, ChoiceMadeBeforeThereWasAnAlgorithmIsMadeAgain) {
+  const std::vector<std::string> names = ForwardNames();
+  const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
+  for (const std::string& added : names) {
+    std::vector<std::string> before = names;
+    std::erase(before, added);
+    AlgorithmChoices choices("", "");
+    choices.Add(key, ChoiceOf(before.front(), before));
+    const std::string chosen = ChosenForward(&choices);
+    EXPECT_THAT(choices.Find(key)->seconds, Contains(Key(added)));
+    EXPECT_EQ(choices.Find(key)->seconds.size(), names.size());
+    EXPECT_EQ(choices.Find(key)->algorithm, chosen);
+  }
+}
+
+// Of a resumed run: the bits matter more than the speed.
+TEST(ChooseAlgorithmTest, ChoiceOfTheRunIsKeptWhateverWasMeasured) {
+  const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
+  for (const std::string name : {"winograd 2x2", "winograd 4x4"}) {
+    AlgorithmChoices choices("", "");
+    choices.Keep(key, ChoiceOf(name, {name}));
+    EXPECT_EQ(ChosenForward(&choices), name);
     EXPECT_EQ(choices.Find(key)->seconds.size(), 1U);
   }
 }
@@ -103,10 +173,34 @@ TEST(ChooseAlgorithmTest, ConfigCanForceOne) {
     EXPECT_EQ(name(Problem(), WINOGRAD_4X4), "winograd 4x4");
     EXPECT_EQ(name(Problem(), WINOGRAD_2X2), "winograd 2x2");
     EXPECT_THAT(name(Problem(), ONEDNN), testing::Not(HasSubstr("winograd")));
-    // Where Winograd does not apply, oneDNN does it.
+    EXPECT_EQ(name(Problem(3, 2), WINOGRAD_STRIDE_2), "winograd stride 2");
+    EXPECT_EQ(name(Problem(1), POINTWISE), "pointwise");
+    EXPECT_EQ(name(Problem(1), POINTWISE_SEPARATE), "pointwise");
+    EXPECT_EQ(name(Problem(1, 2), POINTWISE), "pointwise");
+    EXPECT_THAT(name(MergedProblem(true), DEPTHWISE), testing::StartsWith("depthwise"));
+    EXPECT_THAT(name(MergedProblem(true), DEPTHWISE_SEPARATE), testing::StartsWith("depthwise"));
+    // What an algorithm does not apply to, oneDNN does.
+    const std::string onednn = CreateOneDnnConvolution(Problem(), direction)->name();
     EXPECT_THAT(name(Problem(3, 2), WINOGRAD_4X4), testing::Not(HasSubstr("winograd")));
     EXPECT_THAT(name(Problem(5), WINOGRAD_4X4), testing::Not(HasSubstr("winograd")));
+    EXPECT_EQ(name(Problem(), WINOGRAD_STRIDE_2), onednn);
+    EXPECT_EQ(name(Problem(), POINTWISE), onednn);
+    EXPECT_EQ(name(Problem(), DEPTHWISE), onednn);
   }
+}
+
+TEST(ChooseAlgorithmTest, ConfigCanForceBothGradientsInOnePassOrTwo) {
+  AlgorithmChoices choices("", "");
+  const auto description = [&](bool depthwise, ConvolutionPolicy policy) {
+    return ChooseAlgorithm(MergedProblem(depthwise), ConvolutionDirection::kBackward, policy, true,
+                           &choices)
+        ->description();
+  };
+  EXPECT_EQ(description(false, POINTWISE), "pointwise");
+  EXPECT_EQ(description(false, POINTWISE_SEPARATE), "pointwise / pointwise");
+  EXPECT_THAT(description(true, DEPTHWISE), testing::Not(HasSubstr(" / ")));
+  EXPECT_THAT(description(true, DEPTHWISE_SEPARATE),
+              testing::MatchesRegex("depthwise[^ ]* / depthwise[^ ]*"));
 }
 
 TEST(ChooseAlgorithmTest, WithoutMeasuringWhatIsKnownElseOneDnn) {
@@ -142,13 +236,6 @@ TEST(ChooseAlgorithmTest, KeySaysWhatASpeedDependsOn) {
   SetNumComputeThreads(before);
 }
 
-// 1x1, or 3x3 and depthwise: what has an algorithm for both gradients.
-ConvolutionProblem MergedProblem(bool depthwise) {
-  ConvolutionProblem problem = Problem(depthwise ? 3 : 1);
-  problem.groups = depthwise ? problem.src.C : 1;
-  return problem;
-}
-
 TEST(ChooseAlgorithmTest, BothGradientsByOneAlgorithmOrByTwo) {
   for (const bool depthwise : {false, true}) {
     for (const bool between_batch_norms : {false, true}) {
@@ -174,7 +261,7 @@ TEST(ChooseAlgorithmTest, BothGradientsByOneAlgorithmOrByTwo) {
         EXPECT_NE(choices.Find(ChoiceKey(problem, half)), nullptr);
       }
       for (const std::string& name : {merged, std::string("separate")}) {
-        choices.Add(ChoiceKey(problem, direction), {.algorithm = name, .seconds = {}});
+        choices.Add(ChoiceKey(problem, direction), ChoiceOf(name, {merged, "separate"}));
         const auto known = ChooseAlgorithm(problem, direction, FASTEST, true, &choices);
         EXPECT_EQ(known->name(), name);
         EXPECT_EQ(known->takes_gradient_map(), name == merged);

@@ -158,9 +158,12 @@ void ForEachProduct(const ConvolutionProblem& p, const Fn& fn) {
   for (int64_t n = 0; n < d.N; ++n)
     for (int64_t k = 0; k < d.C; ++k)
       for (int64_t c = 0; c < s.C; ++c)
-        for (int64_t pixel = 0; pixel < d.plane(); ++pixel) {
-          const int64_t y = pixel / d.W * p.window.SH, x = pixel % d.W * p.window.SW;
-          fn(((n * s.C + c) * s.H + y) * s.W + x, k * s.C + c, (n * d.C + k) * d.plane() + pixel);
+        for (int64_t y = 0; y < d.H; ++y) {
+          const int64_t src_row = ((n * s.C + c) * s.H + y * p.window.SH) * s.W;
+          const int64_t dst_row = ((n * d.C + k) * d.H + y) * d.W;
+          for (int64_t x = 0; x < d.W; ++x) {
+            fn(src_row + x * p.window.SW, k * s.C + c, dst_row + x);
+          }
         }
 }
 

@@ -71,11 +71,13 @@ class PointwiseTest : public testing::TestWithParam<Case> {
     const BlobDesc &s = problem_.src, &d = problem_.dst;
     for (int64_t n = 0; n < d.N; ++n)
       for (int64_t k = 0; k < d.C; ++k)
-        for (int64_t pixel = 0; pixel < d.plane(); ++pixel)
-          for (int64_t c = 0; c < s.C; ++c) {
-            const int64_t y = pixel / d.W * problem_.window.SH;
-            const int64_t x = pixel % d.W * problem_.window.SW;
-            fn(At(s, n, c, y * s.W + x), k * s.C + c, At(d, n, k, pixel));
+        for (int64_t c = 0; c < s.C; ++c)
+          for (int64_t y = 0; y < d.H; ++y) {
+            const int64_t src_row = At(s, n, c, y * problem_.window.SH * s.W);
+            const int64_t dst_row = At(d, n, k, y * d.W);
+            for (int64_t x = 0; x < d.W; ++x) {
+              fn(src_row + x * problem_.window.SW * s.block, k * s.C + c, dst_row + x * d.block);
+            }
           }
   }
 

@@ -56,15 +56,18 @@ class WinogradTest : public testing::TestWithParam<Case> {
     const Window& w = problem_.window;
     for (int64_t n = 0; n < d.N; ++n)
       for (int64_t k = 0; k < d.C; ++k)
-        for (int64_t y = 0; y < d.H; ++y)
-          for (int64_t x = 0; x < d.W; ++x)
-            for (int64_t c = 0; c < s.C; ++c)
-              for (int64_t i = 0; i < 3; ++i)
-                for (int64_t j = 0; j < 3; ++j) {
-                  const int64_t sy = y + i - w.PT, sx = x + j - w.PL;
-                  if (sy < 0 || sy >= s.H || sx < 0 || sx >= s.W) continue;
-                  fn(At(s, n, c, sy, sx), ((k * s.C + c) * 3 + i) * 3 + j, At(d, n, k, y, x));
-                }
+        for (int64_t c = 0; c < s.C; ++c)
+          for (int64_t tap = 0; tap < 9; ++tap)
+            for (int64_t y = 0; y < d.H; ++y) {
+              const int64_t sy = y + tap / 3 - w.PT;
+              if (sy < 0 || sy >= s.H) continue;
+              const int64_t src_row = At(s, n, c, sy, 0), dst_row = At(d, n, k, y, 0);
+              for (int64_t x = 0; x < d.W; ++x) {
+                const int64_t sx = x + tap % 3 - w.PL;
+                if (sx < 0 || sx >= s.W) continue;
+                fn(src_row + sx * s.block, (k * s.C + c) * 9 + tap, dst_row + x * d.block);
+              }
+            }
   }
 
   static double RelativeError(const std::vector<float>& actual,
