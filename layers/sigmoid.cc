@@ -17,4 +17,9 @@ void SigmoidLayer::MapGradient(const float* dst, const float* diff_dst, int64_t 
   RT_KERNEL(SigmoidGradient)(dst, diff_dst, n, diff_src);
 }
 
+// Forward is the C library's function, value by value.
+std::string SigmoidLayer::Implementation() const {
+  return std::string("scalar / ") + KernelImplementation();
+}
+
 }  // namespace ringtail

@@ -2,6 +2,8 @@
 #ifndef RINGTAIL_LAYERS_SIGMOID_H_
 #define RINGTAIL_LAYERS_SIGMOID_H_
 
+#include <string>
+
 #include "layers/elementwise.h"
 #include "layers/net.pb.h"
 
@@ -10,6 +12,7 @@ namespace ringtail {
 class SigmoidLayer : public ElementwiseLayer {
  public:
   explicit SigmoidLayer(const SigmoidConfig& config);
+  std::string Implementation() const override;
 
  protected:
   void Map(const float* src, int64_t n, float* dst) const override;

@@ -17,4 +17,9 @@ void TanhLayer::MapGradient(const float* dst, const float* diff_dst, int64_t n,
   RT_KERNEL(TanhGradient)(dst, diff_dst, n, diff_src);
 }
 
+// Forward is the C library's function, value by value.
+std::string TanhLayer::Implementation() const {
+  return std::string("scalar / ") + KernelImplementation();
+}
+
 }  // namespace ringtail

@@ -74,8 +74,8 @@ struct Winograd<2> {
   };
 };
 
-// The points are 0, +-5/8, +-3/2 and infinity. With the usual 0, +-1, +-2 the transforms lose more
-// than twice as much precision: tests/layers/convolution/winograd_test.cc. All constants but those of Filter
+// The points are 0, +-5/8, +-3/2 and infinity. With the usual 0, +-1, +-2 the transforms lose about
+// twice as much precision: tests/layers/convolution/precision_test.cc. All constants but those of Filter
 // are exact in binary.
 template <>
 struct Winograd<4> {
