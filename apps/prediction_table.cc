@@ -6,6 +6,7 @@
 #include <map>
 
 #include "apps/csv.h"
+#include "core/printable.h"
 #include "data/picture_name.h"
 
 namespace ringtail {
@@ -20,7 +21,8 @@ Prediction PredictionOf(const PictureLogits& logits, int64_t i,
                         const std::vector<std::string>& class_names) {
   const int64_t best = ArgMax(logits.row(i));
   const bool named = best < static_cast<int64_t>(class_names.size());
-  return {named ? class_names[best] : fmt::format("class {}", best), Softmax(logits.row(i))[best]};
+  return {named ? Printable(class_names[best]) : fmt::format("class {}", best),
+          Softmax(logits.row(i))[best]};
 }
 
 }  // namespace

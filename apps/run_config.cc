@@ -8,6 +8,7 @@
 
 #include "apps/config_check.h"
 #include "apps/default_config.h"
+#include "core/printable.h"
 #include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
@@ -53,6 +54,10 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   const ConfigSource& source = loaded.source;
   if (config.net().layer().empty()) {
     return source.Error("net", "the network has no layers; give it some: net { layer { ... } }");
+  }
+  if (Printable(config.net().name()) != config.net().name()) {
+    return source.Error("net.name",
+                        "the name of the network has characters that no terminal shows");
   }
   RT_RETURN_IF_ERROR(CheckFinite(config, &source, ""));
   RT_RETURN_IF_ERROR(ValidateTrainConfig(config, source));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/counted.h"
 #include "layers/kernels/activation.h"
 #include "layers/kernels/arithmetic.h"
 #include "layers/parallel_blobs.h"
@@ -22,7 +23,8 @@ AddLayer::AddLayer(const AddConfig&) {}
 
 StatusOr<ShapeInfo> AddLayer::InferShape(std::span<const BlobDesc> src) {
   if (src.size() < 2) {
-    return InvalidArgument(fmt::format("it has {} inputs; it takes two or more", src.size()));
+    return InvalidArgument(
+        fmt::format("it has {}; it takes two or more", Counted(src.size(), "input")));
   }
   RT_RETURN_IF_ERROR(CheckBlobSize(src[0]));
   RT_RETURN_IF_ERROR(CheckSameShapes(src));

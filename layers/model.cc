@@ -119,7 +119,7 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
     }
   }
   if (allocate) {
-    const Status fits = CheckMemoryAvailable(kBlocks * bytes, "the net's weights and gradients");
+    const Status fits = CheckMemoryAvailable(kBlocks * bytes, "the net with its gradients");
     if (!fits.ok()) return at("", fits);
     RT_ASSIGN_OR_RETURN(model->arena_,
                         ParameterArena::Create(std::move(parameters), std::move(buffers)));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
+
 namespace ringtail {
 
 int64_t SaturatingProduct(int64_t a, int64_t b) {
@@ -31,7 +33,7 @@ Status CheckBlobSize(const BlobDesc& desc) {
 
 Status CheckInputCount(size_t actual, size_t count) {
   if (actual == count) return OkStatus();
-  return InvalidArgument(fmt::format("it has {} inputs; it takes {}", actual, count));
+  return InvalidArgument(fmt::format("it has {}; it takes {}", Counted(actual, "input"), count));
 }
 
 Status CheckSameShapes(std::span<const BlobDesc> src) {

@@ -6,11 +6,19 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/default_config.h"
+#include "core/counted.h"
 #include "core/logging.h"
 #include "core/parallel_for.h"
 #include "core/thread_budget.h"
+#include "core/thread_limit.h"
 
 namespace ringtail {
+namespace {
+
+constexpr int kMostThreadsPerCore = 2;
+constexpr int kWatch = 1;  // CoreWatch's thread
+
+}  // namespace
 
 void ConfigFlags::SetString(const std::string& field, const std::string& value) {
   set.push_back(fmt::format("{}=\"{}\"", field, google::protobuf::CEscape(value)));
@@ -44,16 +52,28 @@ void AddThreadsFlag(CLI::App* app, ConfigFlags* flags, const std::string& otherw
       ->check(CLI::Range(1, 4096));
 }
 
-ComputeThreads UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here) {
+StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& config,
+                                    int ranks_here, int others) {
   const int asked = flags.threads > 0 ? flags.threads : config.train().threads();
   const int cores = CoresOfProcess(UsableCores(), OnlineCores(), ranks_here);
   const ThreadBudget budget = SplitCores(cores, asked, config.data().workers());
+  if (budget.compute > kMostThreadsPerCore * cores) {
+    LogWarning(fmt::format(
+        "{} compute threads on {}: they take turns, and every step waits for the last of them; "
+        "--threads {} is faster",
+        budget.compute, Counted(cores, "core"), cores));
+  }
+  RT_RETURN_IF_ERROR(CheckThreadsCanStart(
+      budget.compute - 1 + budget.input + kWatch + others,
+      fmt::format("{} and {}", Counted(budget.compute, "compute thread"),
+                  others > 0 ? fmt::format("{} others", budget.input + others)
+                             : fmt::format("{} to read images", budget.input))));
   SetNumComputeThreads(budget.compute);
   // Ranks that have to share cores know it; where each has its own, others are no ranks of this job.
   const auto tell = ranks_here <= cores || UsableCores() < OnlineCores()
                         ? [](const std::string& notice) { LogWarning(notice); }
                         : [](const std::string&) {};
-  return {.words = budget.Describe(), .watch = std::make_unique<CoreWatch>(tell)};
+  return ComputeThreads{.words = budget.Describe(), .watch = std::make_unique<CoreWatch>(tell)};
 }
 
 }  // namespace ringtail

@@ -39,9 +39,12 @@ struct ComputeThreads {
 };
 
 // Sets the number of compute threads from --threads, else train.threads, else the cores that the
-// process may use, of those that `ranks_here` share. From now on they are watched, and a warning
-// says once if other programs use the cores, too.
-ComputeThreads UseThreads(const ConfigFlags& flags, const RunConfig& config, int ranks_here = 1);
+// process may use, of those that `ranks_here` share. Warns of more than twice as many as there are
+// cores. From now on they are watched, and a warning says once if other programs use the cores, too.
+// ResourceExhausted, with the limit, if these threads, those that read images and `others` cannot be
+// started: libgomp would end the process without a word of which limit it was.
+StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& config,
+                                    int ranks_here = 1, int others = 0);
 
 }  // namespace ringtail
 

@@ -79,7 +79,7 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
   RT_ASSIGN_OR_RETURN(const TrainedModel trained,
                       ReadModelFile(flags.checkpoint, flags.config.set));
   const RunConfig& config = trained.loaded.config;
-  const ComputeThreads threads = UseThreads(flags.config, config);
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config.data()));
   RT_RETURN_IF_ERROR(CheckSameClasses(trained, *dataset));
   const std::string part = flags.part.empty() ? DefaultPart(trained) : flags.part;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "apps/version.h"
+#include "core/counted.h"
 #include "core/logging.h"
 #include "layers/net.h"
 #include "optim/batch_growth.h"
@@ -39,10 +40,11 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
                trainer.division().own.global_batch);
   }
   fmt::print("{}; {}\n", data.dataset->Describe(), data.Counts());
-  fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {} steps\n",
+  fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {}\n",
              loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
              TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
-             DescribeSchedule(trainer.optim().config), trainer.plan().total_steps());
+             DescribeSchedule(trainer.optim().config),
+             Counted(trainer.plan().total_steps(), "step"));
   if (!trainer.division().summary.empty()) fmt::print("{}\n", trainer.division().summary);
   if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
   for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);

@@ -11,7 +11,9 @@
 #include "apps/picture_files.h"
 #include "apps/prediction_table.h"
 #include "apps/trainer/model_file.h"
+#include "core/counted.h"
 #include "core/file.h"
+#include "core/logging.h"
 
 namespace ringtail {
 namespace {
@@ -35,7 +37,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   RT_ASSIGN_OR_RETURN(const TrainedModel trained,
                       ReadModelFile(flags.checkpoint, flags.config.set));
   const RunConfig& config = trained.loaded.config;
-  const ComputeThreads threads = UseThreads(flags.config, config);
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset,
                       OpenPictureFiles(flags.images, config.data().bad_pictures().max_file_mib()));
   DataConfig data = config.data();
@@ -45,6 +47,10 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   std::iota(all.begin(), all.end(), 0);
   RT_ASSIGN_OR_RETURN(const PictureLogits logits, ComputeLogits(trained.model.get(), *dataset, all,
                                                                 data, EvaluationOptionsOf(config)));
+  if (!logits.bad.empty()) {
+    LogWarning(fmt::format("{} of {} could not be read", logits.bad.size(),
+                           Counted(std::ssize(all), "picture")));
+  }
   RT_ASSIGN_OR_RETURN(const std::string text, Text(flags, *dataset, logits, trained.class_names));
   if (!flags.csv.empty()) {
     RT_RETURN_IF_ERROR(WriteFileAtomic(flags.csv, text));

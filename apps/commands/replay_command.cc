@@ -18,7 +18,7 @@ struct ReplayFlags {
 StatusOr<int> RunReplay(const ReplayFlags& flags) {
   RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
                       LoadRunConfig(flags.config.config, flags.config.set));
-  const ComputeThreads threads = UseThreads(flags.config, loaded.config);
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   RT_RETURN_IF_ERROR(Replay(loaded, flags.options));
   return kExitSuccess;
 }

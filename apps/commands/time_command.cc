@@ -13,6 +13,7 @@
 #include "apps/net_timing.h"
 #include "apps/version.h"
 #include "core/parallel_for.h"
+#include "data/config_check.h"
 
 namespace ringtail {
 namespace {
@@ -80,7 +81,7 @@ StatusOr<int> RunTime(TimeFlags flags) {
   if (flags.image_size > 0) flags.config.SetNumber("data.image_size", flags.image_size);
   RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
                       LoadRunConfig(flags.config.config, flags.config.set));
-  const ComputeThreads threads = UseThreads(flags.config, loaded.config);
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   TimingOptions options;
   options.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config);
   options.image_size = loaded.config.data().image_size();
@@ -107,7 +108,7 @@ void AddTimeCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--batch", flags->batch, "Pictures per step (default: the config's)")
       ->check(CLI::Range(int64_t{1}, kMost));
   verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
-      ->check(CLI::Range(int64_t{1}, kMost));
+      ->check(CLI::Range(kMinImageSize, kMaxImageSize));
   verb->add_option("--iterations", flags->iterations, "Timed steps")
       ->check(CLI::Range(int64_t{1}, kMost))
       ->capture_default_str();

@@ -30,6 +30,10 @@ struct TrainFlags {
   std::optional<double> until_accuracy;
 };
 
+// What talks with other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC, whose
+// number hangs on the machine.
+constexpr int kThreadsOfAWorld = 16;
+
 // As many threads as the run began with on this rank, unless told otherwise: sums that are divided
 // otherwise round otherwise. In another world, as many as rank 0 had.
 void KeepNumerics(const Checkpoint& checkpoint, const RunConfig& config,
@@ -93,7 +97,9 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
     RT_ASSIGN_OR_RETURN(run->directory, RunDirectory::Open(run->output));
     RT_RETURN_IF_ERROR(CheckOutput(flags.run, run->checkpoint, *run->directory));
   }
-  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config.data(), world));
+  RT_ASSIGN_OR_RETURN(const TrainingData data,
+                      TrainingData::Open(config.data(), world,
+                                         world->leads() ? run->directory->BadPicturesPath() : ""));
   BatchRequest batch{.local = flags.world.local_batch, .by_speed = flags.world.balance};
   if (run->checkpoint) {
     RT_ASSIGN_OR_RETURN(batch.saved, ReadDivision(*run->checkpoint));
@@ -149,7 +155,9 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   // What is wrong is said before the pictures are read.
   RT_RETURN_IF_ERROR(CreateModel(run.loaded).status());
   if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, identity, &flags.config);
-  run.threads = UseThreads(flags.config, run.loaded.config, identity.local_world_size);
+  RT_ASSIGN_OR_RETURN(run.threads,
+                      UseThreads(flags.config, run.loaded.config, identity.local_world_size,
+                                 identity.world_size > 1 ? kThreadsOfAWorld : 0));
   if (run.checkpoint) KeepAlgorithms(run.checkpoint->file.metadata());
   if (!leads) run.checkpoint.reset();
 

@@ -10,6 +10,16 @@
 namespace ringtail {
 namespace {
 
+// A picture that one view could not read is bad, even if another could.
+void AddBad(const std::vector<BadPicture>& found, std::vector<BadPicture>* all) {
+  for (const BadPicture& bad : found) {
+    if (std::none_of(all->begin(), all->end(),
+                     [&](const BadPicture& known) { return known.sample == bad.sample; })) {
+      all->push_back(bad);
+    }
+  }
+}
+
 // Adds the logits of every picture, seen in `mode`, to `sum`; half of them if it is seen twice.
 Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& indices,
                const DataConfig& data, const EvaluationOptions& evaluation, LoaderMode mode,
@@ -19,6 +29,7 @@ Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& ind
   options.mode = mode;
   options.batch = net->options().batch;
   options.image_size = net->options().image_size;
+  for (const BadPicture& bad : sum->bad) options.known_bad.push_back(bad.sample);
   RT_ASSIGN_OR_RETURN(const auto loader, DataLoader::Create(&dataset, indices, data, options));
   int64_t picture = 0;
   while (true) {
@@ -35,7 +46,7 @@ Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& ind
     }
   }
   RT_CHECK(picture == static_cast<int64_t>(indices.size()), "the loader left pictures out");
-  sum->bad = loader->bad_pictures();
+  AddBad(loader->bad_pictures(), &sum->bad);
   return OkStatus();
 }
 

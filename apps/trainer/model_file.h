@@ -23,9 +23,10 @@ inline constexpr char kAveragePrefix[] = "average.";
 // In the metadata:
 inline constexpr char kConfigKey[] = "config";                 // the effective config, as text
 inline constexpr char kFingerprintKey[] = "data_fingerprint";  // checkpoints: of the pictures
-inline constexpr char kPicturesKey[] = "pictures";             // checkpoints: how many, in words
-inline constexpr char kWrittenAfterKey[] = "written_after";    // checkpoints: the failure before it
-inline constexpr char kGlobalBatchKey[] = "global_batch";      // checkpoints: of all ranks
+inline constexpr char kContentsKey[] = "data_contents";  // checkpoints: of what is in their files
+inline constexpr char kPicturesKey[] = "pictures";       // checkpoints: how many, in words
+inline constexpr char kWrittenAfterKey[] = "written_after";  // checkpoints: the failure before it
+inline constexpr char kGlobalBatchKey[] = "global_batch";    // checkpoints: of all ranks
 
 // What a file says about itself.
 std::map<std::string, std::string> ModelMetadata(const RunConfig& config,

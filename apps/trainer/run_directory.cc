@@ -24,7 +24,7 @@ Status RunDirectory::Begin(const RunConfig& config, const std::vector<BadPicture
                            int64_t step) {
   RT_RETURN_IF_ERROR(WriteFileAtomic(ConfigPath(), PrintTextConfig(config)));
   if (!bad.empty()) {
-    RT_RETURN_IF_ERROR(WriteFileAtomic(path() + "/bad_pictures.csv", BadPicturesCsv(bad)));
+    RT_RETURN_IF_ERROR(WriteFileAtomic(BadPicturesPath(), BadPicturesCsv(bad)));
   }
   RT_ASSIGN_OR_RETURN(auto metrics, MetricsWriter::Open(path() + "/metrics.jsonl", step));
   metrics_ = std::move(metrics);

@@ -33,6 +33,7 @@ class RunDirectory {
 
   const std::string& path() const { return lock_.run_folder(); }
   std::string ConfigPath() const { return path() + "/config.textproto"; }
+  std::string BadPicturesPath() const { return path() + "/bad_pictures.csv"; }
   std::string FinalPath() const { return path() + "/final.safetensors"; }
   bool HasCheckpoints() const;
 

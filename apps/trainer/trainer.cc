@@ -114,6 +114,15 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
         checkpoint.path, counts != metadata.end() ? counts->second : "no count of them is kept",
         data_->Counts()));
   }
+  // Runs that began before there was such a key have no opinion.
+  const auto contents = metadata.find(kContentsKey);
+  if (contents != metadata.end() && contents->second != fmt::format("{:016x}", data_->contents)) {
+    return FailedPrecondition(fmt::format(
+        "{}: the pictures have the names and labels that the run began with, but what is in their "
+        "files is not the same; give it the files of then (--data), or begin a run in another "
+        "--output",
+        checkpoint.path));
+  }
   RT_ASSIGN_OR_RETURN(const RankBatches division, ReadDivision(checkpoint));
   RT_RETURN_IF_ERROR(CheckGlobalBatch(division.global_batch, division_.own.global_batch)
                          .Annotate(checkpoint.path));

@@ -103,6 +103,7 @@ class Trainer {
   Status TrainStep();
   StatusOr<StepResult> ComputeGradients();
   void SeekTo(int64_t step);
+  Status CheckSawPictures(int64_t seen);
   Status HandleNonFinite();
   StatusOr<std::string> WhereNotFinite();
   StatusOr<std::string> WhereNotFiniteHere();
@@ -140,6 +141,7 @@ class Trainer {
   WorldSum sum_;
   std::unique_ptr<GradientPass> gradients_;  // of the current phase
   std::unique_ptr<DataLoader> loader_;
+  int64_t lost_in_a_row_ = 0;          // pictures since one of them could be read, on all ranks
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;          // of the last SaveCheckpoint; the same on every rank

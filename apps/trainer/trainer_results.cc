@@ -165,6 +165,7 @@ std::map<std::string, std::string> Trainer::Metadata(int agreed_ranks) const {
     metadata[kWrittenAfterKey] = failure_.substr(0, ValidUtf8Prefix(failure_));
   }
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
+  metadata[kContentsKey] = fmt::format("{:016x}", data_->contents);
   metadata[kPicturesKey] = data_->Counts();
   return metadata;
 }

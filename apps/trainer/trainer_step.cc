@@ -9,6 +9,7 @@
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
 #include "core/trace.h"
+#include "data/picture_name.h"
 
 namespace ringtail {
 namespace {
@@ -34,6 +35,18 @@ StatusOr<Trainer::StepResult> Trainer::ComputeGradients() {
   return result;
 }
 
+// The scan has left out what was bad when the run began: where whole batches cannot be read, the
+// pictures are gone. A batch of few may be all bad by chance.
+Status Trainer::CheckSawPictures(int64_t seen) {
+  constexpr int64_t kMostLost = 8;
+  lost_in_a_row_ =
+      seen > 0 ? 0 : lost_in_a_row_ + division_.own.global_batch * plan_.BatchesOf(step());
+  if (lost_in_a_row_ < kMostLost) return OkStatus();
+  return DataLoss(
+      fmt::format("none of the last {} pictures could be read; is {} (data.path) still there?",
+                  lost_in_a_row_, EscapeName(config_.data().path())));
+}
+
 Status Trainer::TrainStep() {
   const Stopwatch watch;
   ParameterArena& arena = state_.model()->arena();
@@ -48,6 +61,7 @@ Status Trainer::TrainStep() {
   RT_ASSIGN_OR_RETURN(StepResult result, ComputeGradients());
   world_->progress()->Enter(Phase::kUpdate);
   const LossResult& loss = result.loss;
+  RT_RETURN_IF_ERROR(CheckSawPictures(loss.count));
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   result.gradient_norm = GradientNorm(arena, mean);
   if (!std::isfinite(loss.loss_sum) || !std::isfinite(result.gradient_norm)) {

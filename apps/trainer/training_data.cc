@@ -3,11 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <sstream>
 #include <unordered_set>
+#include <utility>
 
 #include "apps/csv.h"
 #include "apps/stop_signal.h"
+#include "apps/trainer/same_files.h"
+#include "core/file.h"
 #include "core/random.h"
 #include "data/manifest.h"
 #include "dist/collectives/plan.h"
@@ -46,48 +51,80 @@ StatusOr<std::vector<BadPicture>> ParseBadPictures(const std::string& text,
   return bad;
 }
 
-// What cannot be used of `used`, ascending, whoever has found it.
-StatusOr<std::vector<BadPicture>> Scan(const Dataset& dataset, const std::vector<int64_t>& used,
-                                       const DataConfig& config, TrainingWorld* world) {
-  const auto scan = [&](const std::vector<int64_t>& pictures) {
-    return ScanPictures(dataset, pictures, config, /*decode=*/true,
-                        [] { return StopSignal() != 0; });
-  };
-  if (world == nullptr || world->alone()) return scan(used);
+// What a look at the pictures has found, whoever has looked.
+struct Look {
+  std::vector<BadPicture> bad;  // ascending
+  uint64_t contents_sum = 0;    // PictureFingerprint of the others
+};
+
+// Each rank looks at a share; the others only have the sizes of its files compared with theirs.
+StatusOr<Look> LookTogether(const Dataset& dataset, const std::vector<int64_t>& used,
+                            const DataConfig& config, TrainingWorld* world,
+                            const std::function<StatusOr<Look>(std::vector<int64_t>)>& look_at) {
   RT_RETURN_IF_ERROR(world->Agree("the list of pictures",
                                   fmt::format("{:016x}", DatasetFingerprint(dataset, used))));
+  RT_RETURN_IF_ERROR(AgreeOnFiles(dataset, used, config.workers(), world));
   const ElementRange own =
       EvenPart(static_cast<int64_t>(used.size()), world->size(), world->rank());
-  RT_ASSIGN_OR_RETURN(const std::vector<BadPicture> found,
-                      scan({used.begin() + own.offset, used.begin() + own.end()}));
+  RT_ASSIGN_OR_RETURN(const Look found,
+                      look_at({used.begin() + own.offset, used.begin() + own.end()}));
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                      world->GatherText(BadPicturesText(found)));
-  std::vector<BadPicture> all;
+                      world->GatherText(BadPicturesText(found.bad)));
+  RT_ASSIGN_OR_RETURN(const std::vector<uint64_t> sums, world->Gather(found.contents_sum));
+  Look all;
   for (const std::string& text : texts) {
     RT_ASSIGN_OR_RETURN(const std::vector<BadPicture> bad, ParseBadPictures(text, dataset));
-    all.insert(all.end(), bad.begin(), bad.end());
+    all.bad.insert(all.bad.end(), bad.begin(), bad.end());
   }
+  all.contents_sum = std::accumulate(sums.begin(), sums.end(), uint64_t{0});
   return all;
+}
+
+StatusOr<Look> LookAtAll(const Dataset& dataset, const std::vector<int64_t>& used,
+                         const DataConfig& config, TrainingWorld* world) {
+  const auto look_at = [&](const std::vector<int64_t>& pictures) -> StatusOr<Look> {
+    Look look;
+    RT_ASSIGN_OR_RETURN(look.bad, ScanPictures(
+                                      dataset, pictures, config, /*decode=*/true,
+                                      [] { return StopSignal() != 0; }, &look.contents_sum));
+    return look;
+  };
+  if (world == nullptr || world->alone()) return look_at(used);
+  return LookTogether(dataset, used, config, world, look_at);
+}
+
+// Where they are too many, the user needs all their names.
+Status CheckBad(const std::vector<BadPicture>& bad, int64_t used, const BadPicturesConfig& config,
+                const std::string& list) {
+  const Status status = CheckBadPictures(bad, used, config);
+  if (status.ok() || list.empty()) return status;
+  const Status written = WriteFileAtomic(list, BadPicturesCsv(bad));
+  return Status(status.code(), written.ok()
+                                   ? fmt::format("{}; all of them: {}", status.message(), list)
+                                   : status.message());
 }
 
 }  // namespace
 
-StatusOr<TrainingData> TrainingData::Open(const DataConfig& config, TrainingWorld* world) {
+StatusOr<TrainingData> TrainingData::Open(const DataConfig& config, TrainingWorld* world,
+                                          const std::string& bad_list) {
   RT_ASSIGN_OR_RETURN(auto dataset, Dataset::Open(config));
-  return Prepare(std::move(dataset), config, world);
+  return Prepare(std::move(dataset), config, world, bad_list);
 }
 
 StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
-                                             const DataConfig& config, TrainingWorld* world) {
+                                             const DataConfig& config, TrainingWorld* world,
+                                             const std::string& bad_list) {
   TrainingData data;
   data.dataset = std::move(dataset);
   RT_ASSIGN_OR_RETURN(data.split, SplitDataset(config.split(), data.dataset->samples()));
   std::vector<int64_t> used = data.split.train;
   used.insert(used.end(), data.split.validation.begin(), data.split.validation.end());
   std::sort(used.begin(), used.end());
-  RT_ASSIGN_OR_RETURN(data.bad, Scan(*data.dataset, used, config, world));
-  RT_RETURN_IF_ERROR(
-      CheckBadPictures(data.bad, static_cast<int64_t>(used.size()), config.bad_pictures()));
+  RT_ASSIGN_OR_RETURN(Look look, LookAtAll(*data.dataset, used, config, world));
+  data.bad = std::move(look.bad);
+  data.contents = look.contents_sum;
+  RT_RETURN_IF_ERROR(CheckBad(data.bad, std::ssize(used), config.bad_pictures(), bad_list));
   std::unordered_set<int64_t> bad;
   for (const BadPicture& picture : data.bad) bad.insert(picture.sample);
   Remove(bad, &data.split.train);

@@ -1,4 +1,4 @@
-// Two ranks that differ in exactly one thing, twenty times: both refuse before the first step, and
+// Two ranks that differ in exactly one thing, many times: both refuse before the first step, and
 // name both ranks, what differs and both values. Rank 0 is always the program as a user starts it.
 // Rank 1 is, too, but where no flag could make the difference (it would be another build): there it
 // is a JoinWorld of this process which says what the program says, and one thing otherwise.
@@ -35,7 +35,7 @@ struct Case {
   std::string name;
   std::function<void(RunConfig*)> config;
   std::vector<std::string> environment;
-  bool other_pictures = false;
+  bool other_pictures = false, other_file = false;
   std::function<void(JoinOptions*)> join;
   // What is said of it; {0} and {1} are the ranks, "rank 1 (node7, pid 11)", # any word.
   std::string sentence;
@@ -111,6 +111,10 @@ std::vector<Case> AllCases() {
                    .other_pictures = true,
                    .sentence = "the list of pictures of {0} is #, of {1} #; give every rank the "
                                "same"});
+  cases.push_back({.name = "files",
+                   .other_file = true,
+                   .sentence = "the pictures are not the same on every rank: cat.0.jpg has # bytes "
+                               "on {0} and has # bytes on {1}; give every rank the same files"});
   cases.push_back({.name = "world_size",
                    .environment = {"WORLD_SIZE=3"},
                    .sentence = "{0} was started for a world of 2 and {1} for a world of 3"});
@@ -154,9 +158,13 @@ class RankDisagreement : public testing::TestWithParam<Case> {
   }
 
   std::string PicturesOf(int rank) const {
-    if (rank == 0 || !GetParam().other_pictures) return TinyPictures();
+    if (rank == 0 || !(GetParam().other_pictures || GetParam().other_file)) return TinyPictures();
     const std::string fewer = folder_.File("fewer");
     std::filesystem::copy(TinyPictures(), fewer, std::filesystem::copy_options::recursive);
+    if (GetParam().other_file) {
+      std::ofstream(fewer + "/train/cat.0.jpg", std::ios::app) << "more";
+      return fewer;
+    }
     for (const auto& file : std::filesystem::recursive_directory_iterator(fewer)) {
       if (file.path().extension() != ".jpg") continue;
       std::filesystem::remove(file.path());
@@ -247,7 +255,7 @@ TEST_P(RankDisagreement, IsRefusedBeforeTheFirstStepByBoth) {
 INSTANTIATE_TEST_SUITE_P(All, RankDisagreement, testing::ValuesIn(AllCases()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(RankDisagreements, AreTwenty) { EXPECT_EQ(AllCases().size(), 20U); }
+TEST(RankDisagreements, AreTwentyOne) { EXPECT_EQ(AllCases().size(), 21U); }
 
 }  // namespace
 }  // namespace ringtail

@@ -7,10 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
+#include <vector>
 
 #include "apps/stop_signal.h"
+#include "apps/trainer/model_file.h"
 #include "core/file.h"
+#include "core/safetensors.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -139,6 +143,76 @@ TEST(TrainerTest, AnotherConfigOrOtherPicturesAreRefused) {
   EXPECT_THAT(other_pictures.status().message(), HasSubstr("the pictures or their split are not"));
   EXPECT_THAT(other_pictures.status().message(),
               HasSubstr("(40 to train on, 8 to validate, 0 left out; now "));
+}
+
+void SwapFiles(const std::string& a, const std::string& b) {
+  std::filesystem::rename(a, a + ".aside");
+  std::filesystem::rename(b, a);
+  std::filesystem::rename(a + ".aside", b);
+}
+
+TEST(TrainerTest, OtherFilesBehindTheSameNamesAreRefused) {
+  const TempDir folder, swapped;
+  StepHook hook([](int64_t step) {
+    if (step == 2) SetStopSignalForTest(SIGINT);
+  });
+  ASSERT_TRUE(TrainTiny(TinyConfig(), folder.path(), false, &hook).ok());
+  std::filesystem::copy(TinyPictures(), swapped.path(), std::filesystem::copy_options::recursive);
+  LoadedConfig other = TinyConfig({"train.until_accuracy=0.001"});
+  other.config.mutable_data()->set_path(swapped.path());
+  SwapFiles(swapped.File("train/cat.0.jpg"), swapped.File("train/dog.0.jpg"));
+  const Status refused = TrainTiny(other, folder.path(), true).status();
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("what is in their files is not the same"));
+  SwapFiles(swapped.File("train/cat.0.jpg"), swapped.File("train/dog.0.jpg"));
+  EXPECT_TRUE(TrainTiny(other, folder.path(), true).ok());
+}
+
+TEST(TrainerTest, ACheckpointWithoutContentsResumes) {
+  const TempDir folder;
+  StepHook hook([](int64_t step) {
+    if (step == 2) SetStopSignalForTest(SIGINT);
+  });
+  ASSERT_TRUE(TrainTiny(TinyConfig(), folder.path(), false, &hook).ok());
+  SetStopSignalForTest(0);
+  TrainingData data = TrainingData::Open(TinyConfig().config.data()).value();
+  const auto trainer = Trainer::Create(TinyConfig(), &data, nullptr, nullptr).value();
+  const Checkpoint checkpoint = LoadNewestCheckpoint(folder.path()).value();
+  ASSERT_TRUE(checkpoint.file.metadata().contains(kContentsKey));
+  ++data.contents;
+  EXPECT_FALSE(trainer->Resume(checkpoint).ok());
+
+  // As an older program has written it.
+  std::map<std::string, std::string> metadata = checkpoint.file.metadata();
+  metadata.erase(kContentsKey);
+  std::vector<TensorView> tensors;
+  for (const auto& [name, entry] : checkpoint.file.entries()) {
+    if (entry.dtype == Dtype::kF32) {
+      tensors.push_back(ViewF32(name, entry.shape, checkpoint.file.F32(name, {}).value()));
+    }
+  }
+  const std::string path = folder.File("old.safetensors");
+  ASSERT_TRUE(WriteSafetensors(path, tensors, metadata).ok());
+  const Checkpoint old{
+      .step = checkpoint.step, .path = path, .file = SafetensorsFile::Read(path).value()};
+  const Status resumed = trainer->Resume(old);
+  EXPECT_TRUE(resumed.ok()) << resumed.message();
+}
+
+// All of them go after the first step: whatever the policy allows, that is no training.
+TEST(TrainerTest, NoPicturesAtAllEndTheRun) {
+  const TempDir folder, pictures;
+  std::filesystem::copy(TinyPictures(), pictures.path(), std::filesystem::copy_options::recursive);
+  LoadedConfig loaded =
+      TinyConfig({"data.bad_pictures.max_fraction=1", "data.cache_mib=0", "train.epochs=50"});
+  loaded.config.mutable_data()->set_path(pictures.path());
+  StepHook hook([&](int64_t step) {
+    if (step == 1) std::filesystem::remove_all(pictures.File("train"));
+  });
+  const Status status = TrainTiny(loaded, folder.path(), false, &hook).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("none of the "));
+  EXPECT_LT(hook.losses.size(), 2U * kTinyStepsPerEpoch);
 }
 
 TEST(TrainerTest, StopsAtTheAccuracyThatWasAskedFor) {
