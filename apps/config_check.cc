@@ -6,12 +6,12 @@
 #include <string>
 
 #include "core/field_check.h"
+#include "data/config_check.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kMaxBatch = 65536, kMaxThreads = 4096;
-constexpr int kMinImageSize = 8, kMaxImageSize = 1024;  // as data.image_size
 constexpr double kMaxEpochs = 1e6;
 // Parts of a batch start at a multiple of a cache line if the side is a multiple of this.
 constexpr int64_t kAccumulationSizeUnit = 4;
