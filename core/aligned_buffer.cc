@@ -4,9 +4,8 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
-#include "core/check.h"
+#include "core/terminate.h"
 
 namespace ringtail {
 namespace {
@@ -20,8 +19,7 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   const bool wrapped = rounded < bytes;
   data_ = wrapped ? nullptr : static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-  RT_CHECK(data_ != nullptr,
-           "out of memory: cannot allocate " + std::to_string(bytes >> 20) + " MiB");
+  if (data_ == nullptr) EndWithoutMemory(bytes);
   // Advice only: without huge pages everything works, with more TLB misses.
   if (alignment == kHugePage) (void)madvise(data_, rounded, MADV_HUGEPAGE);
   std::memset(data_, 0, rounded);

@@ -31,15 +31,20 @@ bool IsAboutThreads(const std::exception& error) {
   _exit(kExitFailure);
 }
 
+// `what`: " (...)", or nothing. Allocates nothing.
+[[noreturn]] void EndOutOfMemory(const char* what) {
+  std::fprintf(stderr,
+               "%s: out of memory%s; take a lower train.batch or smaller images, or raise the "
+               "limit (ulimit -v, memory.max of the control group)\n",
+               program_name, what);
+  _exit(kExitFailure);
+}
+
 [[noreturn]] void Explain() {
   try {
     if (const auto error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr,
-                 "%s: out of memory; take a lower train.batch or smaller images, or raise the "
-                 "limit (ulimit -v, memory.max of the control group)\n",
-                 program_name);
-    _exit(kExitFailure);
+    EndOutOfMemory("");
   } catch (const std::exception& error) {
     if (IsAboutThreads(error)) {
       End(std::string("a thread could not be started (") + error.what() + "); " +
@@ -53,6 +58,13 @@ bool IsAboutThreads(const std::exception& error) {
 }
 
 }  // namespace
+
+void EndWithoutMemory(size_t bytes) {
+  constexpr int kMostBytes = 64;
+  char what[kMostBytes];
+  std::snprintf(what, sizeof(what), " (cannot allocate %zu MiB)", bytes >> 20);
+  EndOutOfMemory(what);
+}
 
 void ExplainTermination(const char* program) {
   program_name = program;

@@ -6,11 +6,16 @@
 #ifndef RINGTAIL_CORE_TERMINATE_H_
 #define RINGTAIL_CORE_TERMINATE_H_
 
+#include <cstddef>
+
 namespace ringtail {
 
 // To be called once, at the beginning of main(). `program` is the name before the sentence; it must
 // live as long as the process. An exception of another kind still ends in abort().
 void ExplainTermination(const char* program);
+
+// The same sentence for an allocation of ours that the system has refused.
+[[noreturn]] void EndWithoutMemory(size_t bytes);
 
 }  // namespace ringtail
 
