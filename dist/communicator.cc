@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "dist/collectives/all_to_all.h"
 #include "dist/collectives/barrier.h"
 #include "dist/collectives/binomial_tree.h"
+#include "dist/collectives/bruck.h"
 #include "dist/collectives/ring.h"
 
 namespace ringtail {
@@ -56,14 +59,17 @@ StatusOr<std::unique_ptr<Communicator>> Communicator::Create(Transport* transpor
   RT_CHECK(topology.world() == transport->world_size(), "topology and transport are of one world");
   RT_ASSIGN_OR_RETURN(auto selector,
                       AlgorithmSelector::Create(options.algorithm, topology, options.network));
+  RT_ASSIGN_OR_RETURN(const AllgatherAlgorithm* const allgather, FindAllgather(options.allgather));
   return std::unique_ptr<Communicator>(
-      new Communicator(transport, std::move(topology), std::move(selector), options));
+      new Communicator(transport, std::move(topology), std::move(selector), allgather, options));
 }
 
 Communicator::Communicator(Transport* transport, Topology topology, AlgorithmSelector selector,
-                           const Options& options)
+                           const AllgatherAlgorithm* allgather, const Options& options)
     : transport_(transport),
       topology_(std::move(topology)),
+      network_(options.network),
+      allgather_(allgather),
       selector_(std::move(selector)),
       executor_(transport, options.executor),
       next_collective_(FirstCollective(options.channel)) {}
@@ -86,8 +92,11 @@ Communicator::Call Communicator::MakeCall(const Key& key) {
       }
       case Kind::kReduceScatter:
         return {"reduce-scatter", RingReduceScatter(rank(), world_size(), count)};
-      case Kind::kAllGather:
-        return {"allgather", RingAllgather(rank(), world_size(), count)};
+      case Kind::kAllGather: {
+        const AllgatherAlgorithm& algorithm = GatherChoice(count, ElementBytes(type));
+        return {fmt::format("allgather, {}", algorithm.name),
+                algorithm.plan(rank(), world_size(), count)};
+      }
       case Kind::kAllToAll:
         return {"all-to-all", ringtail::AllToAll(rank(), world_size(), count / (2 * world_size()))};
       case Kind::kCopy:
@@ -109,6 +118,11 @@ Communicator::Call Communicator::MakeCall(const Key& key) {
           .sent_bytes = SentElements(named.plan) * element_bytes};
 }
 
+const AllgatherAlgorithm& Communicator::GatherChoice(int64_t count, size_t element_bytes) const {
+  return allgather_ != nullptr ? *allgather_
+                               : CheaperAllgather(topology_, count, element_bytes, network_);
+}
+
 Status Communicator::Barrier() {
   std::array<std::byte, 1> token{};
   return Run(Kind::kBarrier, 0, std::span<std::byte>(token));
@@ -125,10 +139,27 @@ StatusOr<std::string> Communicator::BroadcastText(std::string text, int root, in
 
 StatusOr<std::vector<std::string>> Communicator::AllGatherText(const std::string& text,
                                                                int64_t max_bytes) {
-  std::vector<std::string> texts(world_size());
+  std::vector<int64_t> bytes(world_size());
+  bytes[rank()] = static_cast<int64_t>(text.size());
+  RT_RETURN_IF_ERROR(AllGather(std::span(bytes)));
   for (int root = 0; root < world_size(); ++root) {
-    RT_ASSIGN_OR_RETURN(texts[root],
-                        BroadcastText(root == rank() ? text : std::string(), root, max_bytes));
+    RT_RETURN_IF_ERROR(CheckLength(bytes[root], root, max_bytes));
+  }
+  std::vector<int64_t> ends(world_size());
+  std::inclusive_scan(bytes.begin(), bytes.end(), ends.begin());
+  const auto begin_of = [&](int root) { return ends[root] - bytes[root]; };
+  std::string all(ends.back(), '\0');
+  std::ranges::copy(text, all.begin() + begin_of(rank()));
+  // Not kept: the next texts have other lengths.
+  const Plan plan = BruckAllgather(rank(), ends);
+  const Schedule schedule(
+      plan, rank(),
+      {.name = "allgather of texts", .type = ElementType::kByte, .count = ends.back()});
+  sent_bytes_ += SentElements(plan);
+  RT_RETURN_IF_ERROR(executor_.Run(schedule, next_collective_++, BytesOf(&all)));
+  std::vector<std::string> texts;
+  for (int root = 0; root < world_size(); ++root) {
+    texts.push_back(all.substr(begin_of(root), bytes[root]));
   }
   return texts;
 }

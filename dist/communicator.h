@@ -32,6 +32,7 @@
 #include "core/check.h"
 #include "core/status.h"
 #include "dist/channel.h"
+#include "dist/collectives/allgather_choice.h"
 #include "dist/collectives/executor.h"
 #include "dist/collectives/selector.h"
 #include "dist/transport/transport.h"
@@ -42,7 +43,8 @@ class Communicator {
  public:
   struct Options {
     std::string algorithm = "auto";  // of AllReduce; see dist/collectives/selector.h
-    NetworkModel network;            // for "auto"; the same on every rank
+    std::string allgather = "auto";  // or a name of dist/collectives/allgather_choice.h
+    NetworkModel network;            // for "auto", the same on every rank; all 0: not known
     ExecutorOptions executor;
     Channel channel = Channel::kTrainer;
   };
@@ -67,7 +69,8 @@ class Communicator {
     return Run(Kind::kReduceScatter, 0, array);
   }
   // T is std::byte as well. Before, EvenPart(count, world, rank) is this rank's; afterwards every
-  // part is its owner's. With count = world, element i is rank i's.
+  // part is its owner's. With count = world, element i is rank i's. In log2 N rounds if it is short
+  // (dist/collectives/allgather_choice.h).
   template <typename T>
   Status AllGather(std::span<T> array) {
     return Run(Kind::kAllGather, 0, array);
@@ -93,9 +96,12 @@ class Communicator {
   // What `root` has, at most `max_bytes` long: ResourceExhausted, and no memory taken, if it is
   // longer.
   StatusOr<std::string> BroadcastText(std::string text, int root, int64_t max_bytes);
-  // The texts of all, by rank, on every rank.
+  // The texts of all, by rank, on every rank: ResourceExhausted, and no memory taken, if one is
+  // longer than `max_bytes`. In 2 log2 N rounds.
   StatusOr<std::vector<std::string>> AllGatherText(const std::string& text, int64_t max_bytes);
 
+  // What AllGather takes for an array of so many elements.
+  const AllgatherAlgorithm& GatherChoice(int64_t count, size_t element_bytes) const;
   // What AllReduce takes for so many bytes, and why.
   const AllreduceChoice& Choice(int64_t bytes) { return selector_.Select(bytes); }
   int64_t sent_bytes() const { return sent_bytes_; }  // by this rank, headers not counted
@@ -120,7 +126,7 @@ class Communicator {
   };
 
   Communicator(Transport* transport, Topology topology, AlgorithmSelector selector,
-               const Options& options);
+               const AllgatherAlgorithm* allgather, const Options& options);
 
   template <typename T>
   Status Run(Kind kind, int root, std::span<T> array) {
@@ -133,6 +139,8 @@ class Communicator {
 
   Transport* const transport_;
   const Topology topology_;
+  const NetworkModel network_;
+  const AllgatherAlgorithm* const allgather_;  // null: the cheaper one
   AlgorithmSelector selector_;
   Executor executor_;
   std::map<Key, Call> calls_;

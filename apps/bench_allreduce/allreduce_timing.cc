@@ -15,7 +15,10 @@ namespace {
 
 constexpr double kGiga = 1e9, kMillisecondsPerSecond = 1e3;
 
-double RingShare(int ranks) { return 2.0 * (ranks - 1) / ranks; }
+double RingShare(int ranks, Operation operation) {
+  const double passes = operation == Operation::kAllreduce ? 2 : 1;
+  return passes * (ranks - 1) / ranks;
+}
 
 // The smallest value that `share` of all are not above.
 double Percentile(const std::vector<double>& sorted, double share) {
@@ -25,10 +28,14 @@ double Percentile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
+std::string_view OperationName(Operation operation) {
+  return operation == Operation::kAllreduce ? "allreduce" : "allgather";
+}
+
 double AllreduceTiming::AlgbwGbPerS() const {
   return static_cast<double>(bytes) / (time_ms / kMillisecondsPerSecond) / kGiga;
 }
-double AllreduceTiming::BusbwGbPerS() const { return AlgbwGbPerS() * RingShare(world); }
+double AllreduceTiming::BusbwGbPerS() const { return AlgbwGbPerS() * RingShare(world, operation); }
 
 void SetPercentiles(std::span<const double> runs_ms, AllreduceTiming* timing) {
   RT_CHECK(!runs_ms.empty(), "at least one run was measured");
@@ -41,16 +48,18 @@ void SetPercentiles(std::span<const double> runs_ms, AllreduceTiming* timing) {
   timing->p99_ms = Percentile(sorted, 0.99);
 }
 
-double IdealMilliseconds(const Topology& topology, const NetworkModel& network, int64_t bytes) {
+double IdealMilliseconds(const Topology& topology, const NetworkModel& network, int64_t bytes,
+                         Operation operation) {
   const int hosts = topology.hosts();
   const double seconds_per_byte =
       hosts > 1 ? network.between_hosts.seconds_per_byte : network.within_host.seconds_per_byte;
-  return RingShare(hosts > 1 ? hosts : topology.world()) * static_cast<double>(bytes) *
+  return RingShare(hosts > 1 ? hosts : topology.world(), operation) * static_cast<double>(bytes) *
          seconds_per_byte * kMillisecondsPerSecond;
 }
 
 nlohmann::ordered_json ToJson(const AllreduceTiming& timing) {
-  return {{"algorithm", timing.algorithm},
+  return {{"operation", OperationName(timing.operation)},
+          {"algorithm", timing.algorithm},
           {"chosen", timing.chosen},
           {"world", timing.world},
           {"bytes", timing.bytes},
@@ -73,7 +82,9 @@ StatusOr<AllreduceTiming> TimingFromJson(const std::string& text) {
                       (value.is_string() ? json[key].is_string() : json[key].is_number());
     if (!fits) return DataLoss(fmt::format("this is not a timing: \"{}\"", text));
   }
-  return AllreduceTiming{.algorithm = json["algorithm"],
+  const bool gathers = json["operation"] == OperationName(Operation::kAllgather);
+  return AllreduceTiming{.operation = gathers ? Operation::kAllgather : Operation::kAllreduce,
+                         .algorithm = json["algorithm"],
                          .chosen = json["chosen"],
                          .world = json["world"],
                          .bytes = json["bytes"],

@@ -1,7 +1,7 @@
 // AllreduceTiming: one line of what bench_allreduce measures, as JSON and for people.
 //
 //   algbw   bytes of the array per second: what a user sees
-//   busbw   algbw * 2 (N - 1) / N: what the links carry if the algorithm sends as little as can be.
+//   busbw   algbw * 2 (N - 1) / N (of an allgather, half of that): what the links carry if the algorithm sends as little as can be.
 //           It can be compared with the speed of the links, whatever N (nccl-tests' definition).
 //   ideal   the time in which the links carry that much. Nothing that ends with the sum on every
 //           rank is faster; short messages take longer, because of latency.
@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
 #include "dist/collectives/plan_cost.h"
@@ -21,7 +22,11 @@
 
 namespace ringtail {
 
+enum class Operation { kAllreduce, kAllgather };
+std::string_view OperationName(Operation operation);  // "allreduce"
+
 struct AllreduceTiming {
+  Operation operation = Operation::kAllreduce;
   std::string algorithm;  // as asked for: "auto"
   std::string chosen;     // what that is for so many bytes: "ring"
   int world = 0;
@@ -41,7 +46,9 @@ void SetPercentiles(std::span<const double> runs_ms, AllreduceTiming* timing);
 
 // See above; 0 where the links' speed is not known (0) or the world has one rank. Where the world
 // has several hosts it is their wires that count: 2 (H - 1) / H of the bytes for each.
-double IdealMilliseconds(const Topology& topology, const NetworkModel& network, int64_t bytes);
+// An allgather needs half of it.
+double IdealMilliseconds(const Topology& topology, const NetworkModel& network, int64_t bytes,
+                         Operation operation = Operation::kAllreduce);
 
 nlohmann::ordered_json ToJson(const AllreduceTiming& timing);
 // One that ToJson wrote; DataLoss for anything else.

@@ -112,7 +112,8 @@ Status RunProcesses(int world, const BenchmarkOptions& options, Reporter* report
   RT_ASSIGN_OR_RETURN(auto environment, LocalRanksEnvironment(world));
   const SpawnOptions spawn = {
       .world = world,
-      .arguments = {"--algorithm", Joined(options.measure.algorithms), "--bytes",
+      .arguments = {"--operation", std::string(OperationName(options.measure.operation)),
+                    "--algorithm", Joined(options.measure.algorithms), "--bytes",
                     Joined(options.measure.bytes), "--seconds",
                     fmt::format("{}", options.measure.seconds), "--link-gbit",
                     fmt::format("{}", options.measure.link_gbit_per_s), "--transport",
@@ -124,7 +125,8 @@ Status RunProcesses(int world, const BenchmarkOptions& options, Reporter* report
 
 // One rank of those that a launcher, or RunProcesses, has started.
 Status RunRank(BenchmarkOptions options, Reporter* reporter) {
-  options.join.measured = {{"--algorithm", Joined(options.measure.algorithms)},
+  options.join.measured = {{"--operation", std::string(OperationName(options.measure.operation))},
+                           {"--algorithm", Joined(options.measure.algorithms)},
                            {"--bytes", Joined(options.measure.bytes)},
                            {"--seconds", fmt::format("{}", options.measure.seconds)},
                            {"--transport", options.join.transport}};

@@ -39,8 +39,11 @@ struct Runs {
 // One algorithm with one number of bytes, on one rank.
 class Line {
  public:
-  Line(Communicator* ranks, int64_t bytes)
-      : ranks_(ranks), sums_(ranks->rank(), ranks->world_size()), buffer_(bytes) {}
+  Line(Communicator* ranks, Operation operation, int64_t bytes)
+      : ranks_(ranks),
+        gathers_(operation == Operation::kAllgather),
+        sums_(ranks->rank(), ranks->world_size()),
+        buffer_(bytes) {}
 
   StatusOr<Runs> Measure(double seconds);
   // The slowest rank's milliseconds in each run; the same on all ranks.
@@ -52,6 +55,7 @@ class Line {
   StatusOr<bool> GoOn(bool wish);  // what rank 0 wishes
 
   Communicator* const ranks_;
+  const bool gathers_;
   const TestSums sums_;
   const AlignedBuffer buffer_;
 };
@@ -62,12 +66,12 @@ Status Line::RunOnce(Runs* runs) {
   RT_RETURN_IF_ERROR(ranks_->Barrier());
   const double processor_start = ProcessorSeconds();
   const Stopwatch stopwatch;
-  RT_RETURN_IF_ERROR(ranks_->AllReduce(array));
+  RT_RETURN_IF_ERROR(gathers_ ? ranks_->AllGather(array) : ranks_->AllReduce(array));
   runs->seconds.push_back(stopwatch.Seconds());
   runs->processor_seconds += ProcessorSeconds() - processor_start;
-  const Status sum = sums_.Check(array);
-  if (!sum.ok()) ranks_->Abort(sum);
-  return sum;
+  const Status right = gathers_ ? sums_.CheckGathered(array) : sums_.Check(array);
+  if (!right.ok()) ranks_->Abort(right);
+  return right;
 }
 
 StatusOr<bool> Line::GoOn(bool wish) {
@@ -108,11 +112,15 @@ StatusOr<double> Line::MeanOfRanks(double own) {
 
 StatusOr<AllreduceTiming> MeasureLine(Communicator* ranks, int64_t bytes,
                                       const MeasureOptions& options) {
-  Line line(ranks, bytes);
+  Line line(ranks, options.operation, bytes);
   RT_ASSIGN_OR_RETURN(const Runs own, line.Measure(options.seconds));
   RT_ASSIGN_OR_RETURN(const std::vector<double> slowest, line.SlowestMilliseconds(own));
   const double gigabytes = static_cast<double>(bytes * own.seconds.size()) / kGiga;
-  AllreduceTiming timing{.chosen = std::string(ranks->Choice(bytes).algorithm->name),
+  const auto count = bytes / static_cast<int64_t>(sizeof(float));
+  AllreduceTiming timing{.operation = options.operation,
+                         .chosen = std::string(options.operation == Operation::kAllgather
+                                                   ? ranks->GatherChoice(count, sizeof(float)).name
+                                                   : ranks->Choice(bytes).algorithm->name),
                          .world = ranks->world_size(),
                          .bytes = bytes};
   SetPercentiles(slowest, &timing);
@@ -138,11 +146,13 @@ Status MeasureWorld(Transport* transport, const Topology& topology, const Measur
   const NetworkModel links = LinksForIdeal(network, options.link_gbit_per_s);
   const bool observed = transport->rank() == 0;
   if (observed) observer.on_network(network);
+  const bool gathers = options.operation == Operation::kAllgather;
   uint32_t channel = kFirstChannel;
   for (const std::string& algorithm : options.algorithms) {
     RT_ASSIGN_OR_RETURN(const auto ranks,
                         Communicator::Create(transport, topology,
-                                             {.algorithm = algorithm,
+                                             {.algorithm = gathers ? "auto" : algorithm,
+                                              .allgather = gathers ? algorithm : "auto",
                                               .network = network,
                                               .channel = static_cast<Channel>(channel++)}));
     for (const int64_t bytes : options.bytes) {
@@ -151,7 +161,7 @@ Status MeasureWorld(Transport* transport, const Topology& topology, const Measur
         return timing.status().Annotate(fmt::format("{}, {}", algorithm, FormatBytes(bytes)));
       }
       timing->algorithm = algorithm;
-      timing->ideal_ms = IdealMilliseconds(topology, links, bytes);
+      timing->ideal_ms = IdealMilliseconds(topology, links, bytes, options.operation);
       if (observed) observer.on_timing(*timing);
     }
   }

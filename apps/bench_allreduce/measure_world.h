@@ -25,6 +25,9 @@ namespace ringtail {
 
 struct MeasureOptions {
   std::vector<std::string> algorithms;  // settings of the selector, "auto" included
+  // kAllgather: of an array, of which each rank has its part, everything to every rank. Algorithms
+  // are then those of dist/collectives/allgather_choice.h, "auto" included.
+  Operation operation = Operation::kAllreduce;
   std::vector<int64_t> bytes;
   double seconds = 1;          // per line
   double link_gbit_per_s = 0;  // of the links that the ideal is for; 0: as the probe finds

@@ -22,8 +22,11 @@ class TestSums {
   void Fill(std::span<float> array) const;
   // OK if `array` is the sum of what all ranks have filled in; else the first wrong element.
   Status Check(std::span<const float> array) const;
+  // OK if every rank's EvenPart of `array` is what that rank has filled in there.
+  Status CheckGathered(std::span<const float> array) const;
 
  private:
+  int rank_, world_;
   std::vector<float> own_, sum_;  // one period each
 };
 

@@ -63,6 +63,17 @@ TEST(TestSumsTest, FindsTheFirstWrongElement) {
   EXPECT_FALSE(first.Check(std::span(sum).subspan(1024)).ok());  // a segment in another's place
 }
 
+TEST(TestSumsTest, FindsWhatWasGatheredWrongly) {
+  std::vector<float> all(3000), part(3000);
+  for (int rank = 0; rank < 3; ++rank) {
+    TestSums(rank, 3).Fill(part);
+    std::copy_n(part.begin() + 1000 * rank, 1000, all.begin() + 1000 * rank);
+  }
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(TestSums(rank, 3).CheckGathered(all).ok());
+  all[1999] += 1;
+  EXPECT_THAT(TestSums(2, 3).CheckGathered(all).message(), HasSubstr("element 1999 of 3000"));
+}
+
 TEST(AllreduceTimingTest, HasTheBandwidthsOfItsMedian) {
   AllreduceTiming timing{.algorithm = "auto", .chosen = "ring", .world = 4, .bytes = 1'000'000};
   std::vector<double> runs_ms(100);
@@ -135,6 +146,21 @@ TEST(BenchAllreduceTest, MeasuresEveryAlgorithmWithThreads) {
   ExpectResults(nlohmann::json::parse(result.out), 2 * 8 * 2);
 }
 
+TEST(BenchAllreduceTest, MeasuresAllgatherToo) {
+  const ProcessResult result =
+      RunBench({"--world", "3", "--operation", "allgather", "--algorithm", "all,auto", "--bytes",
+                "1KiB", "--seconds", "0", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  ASSERT_EQ(json["results"].size(), 3U);
+  for (const auto& [row, algorithm] : {std::pair(0, "ring"), {1, "bruck"}, {2, "auto"}}) {
+    EXPECT_EQ(json["results"][row]["operation"], "allgather");
+    EXPECT_EQ(json["results"][row]["algorithm"], algorithm);
+    EXPECT_THAT(json["results"][row]["busbw_gb_per_s"].get<double>(),
+                DoubleNear(json["results"][row]["algbw_gb_per_s"].get<double>() * 2 / 3, 1e-12));
+  }
+}
+
 TEST(BenchAllreduceTest, MeasuresWithProcesses) {
   const ProcessResult result =
       RunBench({"--world", "3", "--transport", "grpc", "--algorithm", "ring", "--bytes", "1MiB",
@@ -161,7 +187,8 @@ TEST(BenchAllreduceTest, PrintsATableForPeople) {
 
 TEST(BenchAllreduceTest, WrongFlagsAreUsageErrors) {
   const std::vector<std::vector<std::string>> wrong = {
-      {"--algorithm", "rings"}, {"--bytes", "1foo"}, {"--transport", "pigeon"}, {"--world", "0"}};
+      {"--algorithm", "rings"}, {"--algorithm", "bruck"},  {"--operation", "scan"},
+      {"--bytes", "1foo"},      {"--transport", "pigeon"}, {"--world", "0"}};
   for (const auto& flags : wrong) {
     const ProcessResult result = RunBench(flags);
     EXPECT_EQ(result.exit_code, 2) << flags[1];

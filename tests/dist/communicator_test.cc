@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "dist/transport/in_process.h"
@@ -77,6 +78,11 @@ TEST_P(CommunicatorTest, TextsOfAnyLength) {
     const Status too_long = ranks->BroadcastText(text, 2, 1999).status();
     EXPECT_EQ(too_long.code(), StatusCode::kResourceExhausted);
     EXPECT_THAT(too_long.message(), HasSubstr("rank 2 would send 2000 bytes"));
+    EXPECT_THAT(ranks->AllGatherText(text, 1999).status().message(),
+                HasSubstr("rank 2 would send 2000 bytes where at most 1999 are expected"));
+    const auto nothing = ranks->AllGatherText("", 0);
+    ASSERT_TRUE(nothing.ok()) << nothing.status().ToString();
+    EXPECT_THAT(*nothing, ElementsAre("", "", ""));
   });
 }
 
@@ -133,6 +139,28 @@ TEST(CommunicatorOptionsTest, TellsOfMessagesThatHaveCome) {
     EXPECT_TRUE(ranks->AllReduce(std::span(array)).ok());
     EXPECT_THAT(from, ElementsAre(1 - rank, 1 - rank));  // a part to add, a part that is finished
   });
+}
+
+TEST(CommunicatorOptionsTest, GathersWhatIsShortInFewRounds) {
+  for (const auto& [size, rounds] : {std::pair(2, 1), {5, 3}, {8, 3}, {9, 4}}) {
+    const World world = MakeInProcessWorld(size);
+    OnEveryRank(size, [&](int rank) {
+      std::vector<int> from;
+      const auto ranks = std::move(*Communicator::Create(
+          world[rank].get(), Topology::Blocks(size, 1),
+          {.algorithm = "ring",
+           .executor = {.on_message = [&](int peer) { from.push_back(peer); }}}));
+      std::vector<std::byte> array(88 * size, std::byte(rank));
+      EXPECT_TRUE(ranks->AllGather(std::span(array)).ok());
+      // Not from the same one neighbour size - 1 times.
+      EXPECT_EQ(std::set(from.begin(), from.end()).size(), static_cast<size_t>(rounds));
+      for (int r = 0; r < size; ++r) EXPECT_EQ(array[88 * r + 87], std::byte(r));
+
+      from.clear();
+      EXPECT_TRUE(ranks->AllGatherText(std::string(100, 'a'), 100).ok());
+      EXPECT_EQ(std::set(from.begin(), from.end()).size(), static_cast<size_t>(rounds));
+    });
+  }
 }
 
 TEST(CommunicatorOptionsTest, CountsWhatItSends) {

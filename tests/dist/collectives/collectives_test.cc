@@ -1,11 +1,15 @@
 // Reduce-scatter, allgather, broadcast, reduce and barrier in every world up to 33, by simulation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <set>
+#include <vector>
 
 #include "dist/collectives/all_to_all.h"
 #include "dist/collectives/barrier.h"
 #include "dist/collectives/binomial_tree.h"
+#include "dist/collectives/bruck.h"
 #include "dist/collectives/ring.h"
 #include "tests/dist/collectives/plan_simulator.h"
 
@@ -94,6 +98,68 @@ TEST(RingAllgather, GivesEveryRankThePartOfEach) {
           }
         }
       }
+    }
+  }
+}
+
+// Rounds: until 1 has become at least `world` by doubling.
+int Log2(int world) { return std::bit_width(static_cast<unsigned>(world) - 1); }
+
+// Parts of `ends` on every rank, whatever the timing.
+void ExpectGathered(const std::vector<int64_t>& ends, SimulationOptions options) {
+  const int world = static_cast<int>(ends.size());
+  auto arrays = DifferentArrays(world, ends.back());
+  const auto plans = Plans(world, [&](int rank) { return BruckAllgather(rank, ends); });
+  const Simulation simulation = Simulate(plans, &arrays, options);
+  ASSERT_EQ(simulation.error, "") << world << " ranks";
+  ASSERT_LE(simulation.rounds, Log2(world));
+  for (int64_t i = 0, owner = 0; i < ends.back(); ++i) {
+    while (i >= ends[static_cast<size_t>(owner)]) ++owner;
+    for (const auto& array : arrays) {
+      ASSERT_EQ(array[static_cast<size_t>(i)], Value(static_cast<int>(owner), i))
+          << world << " ranks, element " << i;
+    }
+  }
+}
+
+TEST(BruckAllgather, GivesEveryRankThePartOfEach) {
+  for (int world = 1; world <= kMaxWorld; ++world) {
+    for (const int64_t count : AwkwardCounts(world)) {
+      std::vector<int64_t> ends;
+      for (int part = 0; part < world; ++part) ends.push_back(EvenPart(count, world, part).end());
+      ExpectGathered(ends, {});
+      for (const uint64_t seed : {1, 2}) {
+        ExpectGathered(ends, {.timing = Timing::kEager, .seed = seed});
+      }
+      EXPECT_EQ(BruckAllgather(world / 2, world, count), BruckAllgather(world / 2, ends));
+    }
+  }
+}
+
+TEST(BruckAllgather, TakesPartsOfAnySizeAndOfNone) {
+  for (int world = 1; world <= kMaxWorld; ++world) {
+    for (const int only : {0, world / 2, world - 1}) {  // one rank alone has something
+      std::vector<int64_t> ends(static_cast<size_t>(world), 0);
+      std::fill(ends.begin() + only, ends.end(), 5);
+      ExpectGathered(ends, {});
+    }
+    std::vector<int64_t> ends;
+    for (int part = 0; part < world; ++part) {
+      ends.push_back((part == 0 ? 0 : ends.back()) + part * 7 % 4);
+    }
+    ExpectGathered(ends, {.timing = Timing::kEager, .seed = 3});
+  }
+}
+
+TEST(BruckAllgather, TakesTheLogarithmOfTheWorldAndTheBytesOfTheRing) {
+  for (int world = 2; world <= kMaxWorld; ++world) {
+    const int64_t count = 10 * world;
+    auto arrays = DifferentArrays(world, count);
+    const auto plans = Plans(world, [&](int rank) { return BruckAllgather(rank, world, count); });
+    const Simulation simulation = Simulate(plans, &arrays);
+    EXPECT_EQ(simulation.rounds, Log2(world)) << world;
+    for (const auto* elements : {&simulation.sent, &simulation.received}) {
+      for (const int64_t n : *elements) EXPECT_EQ(n, 10 * (world - 1)) << world;
     }
   }
 }
