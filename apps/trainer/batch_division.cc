@@ -59,6 +59,21 @@ std::string DescribeSpeeds(const std::vector<int64_t>& batches, const std::vecto
                              BatchesText(batches), SpeedsText(speeds));
 }
 
+// What a rank computes it computes in train.accumulation equal parts.
+Status CheckDivisible(int64_t total, const TrainConfig& train, const TrainingWorld& world) {
+  const int64_t unit = train.accumulation();
+  if (total % unit == 0 && total / unit >= world.size()) return OkStatus();
+  const std::string what = fmt::format(
+      "{} images over all ranks cannot be divided among {} ranks, each with a multiple "
+      "of {} (train.accumulation)",
+      total, world.size(), unit);
+  if (total % unit != 0) {
+    return InvalidArgument(what + "; was that another when the run began?");
+  }
+  return InvalidArgument(fmt::format("{}; start at most {} (ringtail_launch -n {})", what,
+                                     total / unit, total / unit));
+}
+
 StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const RankBatches& saved,
                                       const TrainConfig& train, const MeasureSpeed& measure,
                                       TrainingWorld* world) {
@@ -73,13 +88,8 @@ StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const RankBat
   }
   const int64_t total =
       saved.global_batch > 0 ? saved.global_batch : world->size() * int64_t{train.batch()};
+  RT_RETURN_IF_ERROR(CheckDivisible(total, train, *world));
   const int64_t unit = train.accumulation();
-  if (total % unit != 0 || total / unit < world->size()) {
-    return InvalidArgument(fmt::format(
-        "{} pictures over all ranks cannot be divided among {} ranks, each with a multiple of {} "
-        "(train.accumulation); use fewer ranks",
-        total, world->size(), unit));
-  }
   const int64_t even = total / unit / world->size() * unit;
   StatusOr<double> own = request.speed ? StatusOr<double>(request.speed()) : measure(even);
   RT_RETURN_IF_ERROR(Status(own.status()));
@@ -92,8 +102,10 @@ StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const RankBat
 StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const RankBatches& saved,
                                       const TrainConfig& train, TrainingWorld* world) {
   int64_t own = train.batch();
-  if (saved.global_batch > 0)
-    own = EvenPart(saved.global_batch, world->size(), world->rank()).count;
+  if (saved.global_batch > 0) {
+    const int64_t unit = train.accumulation();
+    own = EvenPart(saved.global_batch / unit, world->size(), world->rank()).count * unit;
+  }
   if (IsOfWorld(saved, *world)) own = saved.batches[world->rank()];
   if (request.local > 0) own = request.local;
   BatchDivision division;
@@ -101,14 +113,18 @@ StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const RankBat
   return division;
 }
 
-Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
-             const TrainingWorld& world) {
+// The same on every rank: else those where all is well would lose the one where it is not.
+Status Check(const BatchShare& own, const std::vector<int64_t>& all, int64_t wanted,
+             const TrainConfig& train, const TrainingWorld& world) {
+  if (wanted > 0) RT_RETURN_IF_ERROR(CheckDivisible(wanted, train, world));
   RT_RETURN_IF_ERROR(CheckGlobalBatch(wanted, own.global_batch));
-  if (own.batch < 1 || own.batch % train.accumulation() != 0) {
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const int64_t batch = all[static_cast<size_t>(rank)];
+    if (batch >= 1 && batch % train.accumulation() == 0) continue;
     return InvalidArgument(fmt::format(
-        "rank {} would compute {} of {} pictures in {} equal parts (train.accumulation); use "
-        "another number of ranks, or --local-batch",
-        world.rank(), own.batch, own.global_batch, train.accumulation()));
+        "{} would compute {} of {} images in {} equal parts (train.accumulation); give "
+        "it --local-batch N, a multiple of {}, or all ranks --local-batch auto",
+        world.Describe(rank), batch, own.global_batch, train.accumulation(), train.accumulation()));
   }
   return OkStatus();
 }
@@ -117,10 +133,10 @@ Status Check(const BatchShare& own, int64_t wanted, const TrainConfig& train,
 
 Status CheckGlobalBatch(int64_t began, int64_t now) {
   if (began == 0 || began == now) return OkStatus();
-  return InvalidArgument(
-      fmt::format("the run began with batches of {} pictures over all ranks, which now take {}; "
-                  "leave --local-batch away, or make them add up to {}",
-                  began, now, began));
+  return InvalidArgument(fmt::format(
+      "the run began with batches of {} images over all ranks, which now take {}; leave "
+      "--local-batch away, make them add up to {}, or give every rank --local-batch auto",
+      began, now, began));
 }
 
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
@@ -137,7 +153,7 @@ StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConf
                   .batch = division.all.batches[world->rank()],
                   .global_batch = Sum(division.all.batches)};
   division.all.global_batch = division.own.global_batch;
-  RT_RETURN_IF_ERROR(Check(division.own, saved.global_batch, train, *world));
+  RT_RETURN_IF_ERROR(Check(division.own, division.all.batches, saved.global_batch, train, *world));
   return division;
 }
 

@@ -4,11 +4,13 @@
 //   what stays as it is      the global batch of a run that goes on, whoever takes part; and, with
 //                            as many ranks as before, each rank's batch, so that it goes on to the
 //                            same bits. By speed that holds on machines of the same kinds only.
+//   what a share is made of  multiples of train.accumulation, as a rank computes in so many equal
+//                            parts: 64 images of 3 ranks, in 4 parts, are 24, 20 and 20
 //
 // Gradients and losses are sums over samples and divided by the samples of all ranks, so any division
 // gives the same steps, but for batch norm without dist.sync_batch_norm (and for rounding).
-// Thread-safety: functions without state. Errors: InvalidArgument, on all ranks or on the one that is
-// asked for the impossible; what TrainingWorld says.
+// Thread-safety: functions without state. Errors: InvalidArgument, the same on all ranks; what
+// TrainingWorld says.
 #ifndef RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
 #define RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
 

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <thread>
 
 #include "apps/trainer/numerics.h"
 #include "core/parallel_for.h"
 #include "core/safetensors.h"
+#include "dist/collectives/plan.h"
 #include "dist/transport/in_process.h"
 #include "tests/testing/temp_dir.h"
 
@@ -161,6 +164,34 @@ TEST(BatchDivision, ARunGoesOnAsItWas) {
   EXPECT_THAT(Table(Divide(GoingOn(2, {}, {.global_batch = 64}), Train(16))), ElementsAre(32, 32));
 }
 
+// Whatever the number of ranks, as long as there is a part of the accumulation for each.
+TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
+  const RankBatches saved{.global_batch = 64, .batches = {32, 32}};
+  EXPECT_THAT(Table(Divide(GoingOn(3, {}, saved), Train(32, 4))), ElementsAre(24, 20, 20));
+  const RankBatches by_default{.global_batch = 512, .batches = {256, 256}};
+  EXPECT_THAT(Table(Divide(GoingOn(3, {}, by_default), Train(256, 4))), ElementsAre(172, 172, 168));
+  for (const int64_t global_batch : {36, 64, 256, 260, 512}) {
+    for (size_t began = 1; began <= 9; ++began) {
+      RankBatches run{.global_batch = global_batch};
+      for (size_t rank = 0; rank < began; ++rank) {
+        run.batches.push_back(EvenPart(global_batch / 4, began, rank).count * 4);
+      }
+      for (size_t ranks = 1; ranks <= 9; ++ranks) {
+        const Batches batches = Table(Divide(GoingOn(ranks, {}, run), Train(32, 4)));
+        ASSERT_EQ(batches.size(), ranks);
+        EXPECT_EQ(std::accumulate(batches.begin(), batches.end(), int64_t{0}), global_batch);
+        const auto [least, most] = std::ranges::minmax(batches);
+        EXPECT_GE(least, 4);
+        EXPECT_LE(most - least, 4);
+        for (const int64_t batch : batches) EXPECT_EQ(batch % 4, 0);
+        if (ranks == began) {
+          EXPECT_EQ(batches, run.batches);
+        }
+      }
+    }
+  }
+}
+
 TEST(BatchDivision, BySpeedARunGoesOnAsItWasOnTheSameMachines) {
   RankBatches saved{.global_batch = 64, .batches = {43, 21}, .machines = MachinesLikeThis(2)};
   const auto kept = Divide(GoingOn(2, {.by_speed = true}, saved), Train(32));
@@ -190,9 +221,20 @@ TEST(BatchDivision, WhatCannotBeIsRefused) {
                     HasSubstr("give every rank the same")));
   const RankBatches saved{.global_batch = 8, .batches = {8}};
   EXPECT_THAT(message(Divide(GoingOn(2, {.local = 5}, saved), Train(8))),
-              HasSubstr("make them add up to 8"));
+              AllOf(HasSubstr("make them add up to 8"), HasSubstr("--local-batch auto")));
   EXPECT_THAT(message(Divide(GoingOn(3, {.by_speed = true}, saved), Train(4, 4), {1, 1, 1})),
-              HasSubstr("8 pictures over all ranks cannot be divided among 3 ranks"));
+              HasSubstr("8 images over all ranks cannot be divided among 3 ranks"));
+  EXPECT_THAT(
+      message(Divide(GoingOn(3, {}, saved), Train(4, 4))),
+      AllOf(HasSubstr("8 images over all ranks cannot be divided among 3 ranks, each with a "
+                      "multiple of 4 (train.accumulation)"),
+            HasSubstr("start at most 2 (ringtail_launch -n 2)")));
+  EXPECT_THAT(message(Divide(GoingOn(2, {}, {.global_batch = 9}), Train(4, 4))),
+              HasSubstr("of 4 (train.accumulation); was that another when the run began?"));
+  EXPECT_THAT(
+      message(Divide({{}, {.local = 22}}, Train(32, 4))),
+      AllOf(HasSubstr("rank 1 would compute 22 of 54 images in 4 equal parts"),
+            HasSubstr("--local-batch N, a multiple of 4, or all ranks --local-batch auto")));
 }
 
 Checkpoint WithMetadata(const std::string& path,
