@@ -197,5 +197,5 @@ int main(int argc, char** argv) {
   const ringtail::Status status = ringtail::Run(&flags);
   if (!status.ok())
     std::fprintf(stderr, "bench_allreduce: %s\n", ringtail::Printable(status.message()).c_str());
-  return ringtail::ExitCodeOf(status);
+  return ringtail::ExitCodeOfWorld(status);
 }

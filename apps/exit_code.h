@@ -11,15 +11,23 @@ enum ExitCode : int {
   kExitFailure = 1,
   kExitUsage = 2,      // a flag or a config is wrong
   kExitNotFinite = 3,  // training met a NaN or infinity
-  kExitLostPeer = 75,  // another rank, or the way to it, was lost
+  kExitLostPeer = 75,  // this rank could go on, but others did not come or were lost: start again
   kExitDisagree = 76,  // the ranks hold different bits, and whose are wrong cannot be told
   kExitSignalBase = 128,
 };
 
 inline int ExitCodeOf(const Status& status) {
   if (status.ok()) return kExitSuccess;
-  if (status.code() == StatusCode::kInvalidArgument) return kExitUsage;
-  return status.code() == StatusCode::kUnavailable ? kExitLostPeer : kExitFailure;
+  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
+}
+
+// Of what the ranks do together (joining, collectives): dist/ says Unavailable if another rank is
+// gone or cannot be reached, and DeadlineExceeded if it does not come or does not answer. Whatever
+// this rank itself cannot do, to listen at a port in use for example, has another code.
+inline int ExitCodeOfWorld(const Status& status) {
+  const bool peers =
+      status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+  return peers ? kExitLostPeer : ExitCodeOf(status);
 }
 
 }  // namespace ringtail

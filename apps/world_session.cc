@@ -114,6 +114,11 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
   return session;
 }
 
+int WorldSession::FailToJoin(const Status& status) {
+  LogError(status.message());
+  return ExitCodeOfWorld(status);
+}
+
 WorldSession::~WorldSession() = default;
 
 std::string WorldSession::Describe(int64_t gradient_bytes) const {

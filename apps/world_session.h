@@ -38,6 +38,9 @@ class WorldSession {
   static StatusOr<std::unique_ptr<WorldSession>> Join(const WorldOptions& options,
                                                       const RankIdentity& identity,
                                                       const RunConfig& config);
+  // Says why Join has failed, and returns the exit code: kExitLostPeer if others did not come or
+  // were lost on the way; any other if it is this rank that cannot, or may not, take part.
+  static int FailToJoin(const Status& status);
   ~WorldSession();
   WorldSession(const WorldSession&) = delete;
   WorldSession& operator=(const WorldSession&) = delete;

@@ -161,8 +161,9 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (run.checkpoint) KeepAlgorithms(run.checkpoint->file.metadata());
   if (!leads) run.checkpoint.reset();
 
-  RT_ASSIGN_OR_RETURN(const auto session,
-                      WorldSession::Join(flags.world.options, identity, run.loaded.config));
+  auto joined = WorldSession::Join(flags.world.options, identity, run.loaded.config);
+  if (!joined.ok()) return WorldSession::FailToJoin(joined.status());
+  const auto session = *std::move(joined);
   auto exit_code = TrainInWorld(flags, &run, session.get());
   if (exit_code.ok()) return exit_code;
   if (StopSignal() != 0 && exit_code.status().code() == StatusCode::kCancelled) {

@@ -8,6 +8,8 @@
 // Every rank calls it; rank 0 also runs the rendezvous (rendezvous_server.h) that all others come
 // to, in any order. It returns when every rank is connected to every other, or with one sentence,
 // the same on every rank that could be reached, about what is wrong; README.md has them all.
+// Errors: Unavailable (a rank is gone or cannot be reached) and DeadlineExceeded (it has not come)
+// are about other ranks; any other code is about this one, or about what the ranks disagree on.
 // Thread-safety: any thread; several worlds in one process are possible (tests do so).
 #ifndef RINGTAIL_DIST_MEMBERSHIP_JOIN_H_
 #define RINGTAIL_DIST_MEMBERSHIP_JOIN_H_
@@ -29,7 +31,7 @@
 namespace ringtail {
 
 inline constexpr int kJoinProtocolVersion = 2;  // of messages and frames between ranks
-std::string BuildVersion();                     // "0.1.0"
+std::string BuildVersion();                     // "0.1.0": of this library
 
 struct JoinOptions {
   RankIdentity identity;
@@ -42,7 +44,8 @@ struct JoinOptions {
   FingerprintFields fingerprint;  // must agree on all ranks
   FingerprintFields about;        // told to all, need not agree (cores, local batch)
   uint32_t generation = 0;        // 0: rank 0 chooses one
-  // Of the code; ranks must agree. The instruction set is not known here: whoever has kernels says
+  // Of the code; ranks must agree. Programs give one that differs between any two builds, such as a
+  // hash of all sources (apps/version.h). The instruction set is not known here: whoever has kernels says
   // it in the fingerprint.
   std::string build = BuildVersion();
   // Ranks with the same one are of one host; empty: host_identity.h.

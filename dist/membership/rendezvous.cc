@@ -27,10 +27,10 @@ constexpr std::chrono::seconds kShutdownLimit{10};
 Status WhyNotListening(const std::string& at, int port, const Status& status) {
   const std::string holder = PortHolder(port);
   if (holder.empty()) return {status.code(), "rank 0 " + status.message()};
-  return {StatusCode::kUnavailable,
-          fmt::format("rank 0 cannot listen at {}: {} does so already; choose another port for "
-                      "the job (MASTER_PORT), or end that process",
-                      at, holder)};
+  return AlreadyExists(
+      fmt::format("rank 0 cannot listen at {}: {} does so already; choose another port for the job "
+                  "(MASTER_PORT), or end that process",
+                  at, holder));
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ Status Rendezvous::Listen() {
   builder.RegisterService(&service_);
   queue_ = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr) return {StatusCode::kUnavailable, "gRPC does not listen at " + at};
+  if (server_ == nullptr) return Internal("gRPC does not listen at " + at);
   timer_.Set(queue_.get(), std::chrono::system_clock::now() + options_.join_timeout,
              NewGrpcTag([this](bool expired) {
                if (expired && !formed_) Fail(roster_.Missing(options_.join_timeout));

@@ -34,7 +34,7 @@ class RendezvousServer {
     RankFacts facts;  // of rank 0; its generation is the world's
     std::chrono::milliseconds join_timeout{30'000};
   };
-  // Unavailable, with the process that has it if that can be found out, if the port is in use.
+  // AlreadyExists, with the process that has it if that can be found out, if the port is in use.
   static StatusOr<std::unique_ptr<RendezvousServer>> Start(const Options& options);
   virtual ~RendezvousServer() = default;
 

@@ -58,7 +58,7 @@ class Doorkeeper {
   // Gets the descriptor of a connection, and closes it some day. On the doorkeeper's thread.
   using LetIn = std::function<void(int descriptor)>;
 
-  // Lets nobody in yet. Unavailable: the port is in use, the address is of another host.
+  // Lets nobody in yet. AlreadyExists: the port is in use.
   static StatusOr<std::unique_ptr<Doorkeeper>> Listen(const Options& options);
   ~Doorkeeper() { Close(); }
   Doorkeeper(const Doorkeeper&) = delete;

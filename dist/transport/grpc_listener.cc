@@ -116,7 +116,7 @@ StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& 
   listener->queue = builder.AddCompletionQueue();
   listener->server = builder.BuildAndStart();
   if (listener->server == nullptr) {
-    return Status(StatusCode::kUnavailable, fmt::format("gRPC does not listen at {}", address));
+    return Internal(fmt::format("gRPC does not listen at {}", address));
   }
   return std::unique_ptr<GrpcListener>(std::move(listener));
 }

@@ -61,8 +61,8 @@ class GrpcServer : public GrpcListener {
 };
 
 // What every server of ours has: a port of its own with a doorkeeper, TLS if there are certificates,
-// limits for strangers, keepalive. Starts gRPC if nobody has yet. Unavailable: the port is in use,
-// or the address of another host.
+// limits for strangers, keepalive. Starts gRPC if nobody has yet. AlreadyExists: the port is in
+// use.
 StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& address,
                                                         const GrpcOptions& options,
                                                         grpc::ServerBuilder* builder);

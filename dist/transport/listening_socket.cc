@@ -48,8 +48,8 @@ bool Set(const Socket& socket, int level, int option, int value) {
 StatusOr<ListeningSocket> ListenAt(const std::string& address,
                                    std::chrono::milliseconds user_timeout) {
   const auto failed = [&](int error) {
-    return Status(StatusCode::kUnavailable,
-                  fmt::format("cannot listen at {}: {}", address, std::strerror(error)));
+    const Status status = ErrnoStatus(error, "cannot listen at " + address);
+    return error == EADDRINUSE ? AlreadyExists(status.message()) : status;
   };
   const AddressList at = Parse(address);
   if (at == nullptr) return failed(EINVAL);

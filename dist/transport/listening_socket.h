@@ -20,7 +20,7 @@ struct ListeningSocket {
 // `address`: "10.0.0.7:29500", "[fd00::7]:0" (any free port). Connections of the past do not count
 // as users of the port. What is accepted sends at once (TCP_NODELAY), and is lost if the other host
 // acknowledges nothing for `user_timeout` (TCP_USER_TIMEOUT): so gRPC sets up its own ports, too.
-// Unavailable: in use, of another host, or no such address.
+// AlreadyExists: the port is in use; else what the system says: of another host, no such address.
 StatusOr<ListeningSocket> ListenAt(const std::string& address,
                                    std::chrono::milliseconds user_timeout);
 

@@ -271,6 +271,7 @@ TEST(JoinWorld, APortInUseNamesWhoHasIt) {
   ExpectWorldWorks(other_job);
   const auto second = JoinWorld(TestJoinOptions(0, 2, port.number()));
   ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kAlreadyExists) << "no other rank's fault";
   EXPECT_THAT(
       second.status().message(),
       AllOf(StartsWith("rank 0 cannot listen at 127.0.0.1:" + std::to_string(port.number()) +

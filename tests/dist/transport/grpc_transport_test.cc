@@ -35,7 +35,7 @@ TEST(GrpcListener, APortInUseIsAnErrorThatNamesIt) {
   const auto listener = Listen();
   const auto second = GrpcListener::Listen(listener->address(), {});
   ASSERT_FALSE(second.ok());
-  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(second.status().code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(second.status().message(), HasSubstr(listener->address()));
 }
 
