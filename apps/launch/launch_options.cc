@@ -145,6 +145,7 @@ CommandLine ParseCommandLine(int count, const char* const* arguments,
   Flags flags;
   LaunchOptions options;
   if (dashes != end) options.program.assign(dashes + 1, end);
+  options.own_words.assign(arguments, dashes);
   CLI::App app(kAbout, "ringtail_launch");
   app.formatter(std::make_shared<UsageWithProgram>());
   app.set_version_flag("--version", fmt::format("ringtail {}", kRingtailVersion));

@@ -21,6 +21,7 @@ struct LaunchOptions {
   std::string output_dir;                // empty: none
   std::vector<std::string> environment;  // for remote ranks, NAME=value
   std::vector<std::string> program;      // and its arguments
+  std::vector<std::string> own_words;    // of the command line, before "--"
 
   int world() const;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "apps/exit_code.h"
+#include "apps/launch/go_on.h"
 #include "apps/launch/signals.h"
 #include "core/thread_budget.h"
 
@@ -90,9 +91,7 @@ std::vector<std::string> Supervisor::AgentCommand(const Host& host) const {
   if (!options_.over_ssh) return {self, "agent"};
   std::vector<std::string> command = options_.ssh;
   command.push_back(host.slots.host);
-  std::string quoted;  // ssh hands the command to a shell
-  for (const char c : self) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  command.push_back(fmt::format("exec '{}' agent", quoted));
+  command.push_back(fmt::format("exec {} agent", ShellWord(self)));  // ssh hands it to a shell
   return command;
 }
 
@@ -270,6 +269,10 @@ int Supervisor::FinishAndReport() {
     if (!verdict.text.empty()) Say("how the ranks ended:\n" + EndTable(ends_));
   }
   if (!verdict.text.empty()) Say(verdict.text);
+  // Not where the same would only fail again: a wrong flag, a full disk, a NaN.
+  const bool lost = phase_ != Phase::kStarting && verdict.exit_code >= kExitLostPeer;
+  const std::string go_on = CommandToGoOn(options_.own_words, options_.program);
+  if (lost && !start_failure_ && !go_on.empty()) Say("go on with: " + go_on);
   // Whoever reads our output takes the time it needs, unless told otherwise.
   const int stops = stops_;
   deadline_.reset();
