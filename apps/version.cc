@@ -10,9 +10,11 @@
 
 namespace ringtail {
 
+std::string BuildVersionOfRank() { return fmt::format("{}-{}", kRingtailVersion, kBuildId); }
+
 std::string VersionLine() {
   return fmt::format("ringtail {} ({} kernels), oneDNN {}, OpenCV {}, protobuf {}",
-                     kRingtailVersion, KernelIsaName(SelectedKernelIsa()), OneDnnVersion(),
+                     BuildVersionOfRank(), KernelIsaName(SelectedKernelIsa()), OneDnnVersion(),
                      cv::getVersionString(),
                      google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION));
 }

@@ -12,6 +12,7 @@
 #include "apps/config_fields.h"
 #include "apps/exit_code.h"
 #include "apps/trainer/numerics.h"
+#include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "core/thread_budget.h"
@@ -84,6 +85,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                  .join_timeout = join_timeout,
                  .silence_limit = Milliseconds(config.dist().hang_timeout_s()),
                  .fingerprint = Fingerprint(config),
+                 .build = BuildVersionOfRank(),
                  .shared_memory = config.dist().shared_memory(),
                  // Names appear when pods run; elsewhere they are wrong.
                  .name_timeout =

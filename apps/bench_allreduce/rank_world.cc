@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/launch/job.h"
+#include "apps/version.h"
 #include "dist/membership/job_token.h"
 #include "dist/membership/rank_environment.h"
 
@@ -14,6 +15,7 @@ StatusOr<RankWorld> JoinRanks(const RankIdentity& identity, const RankWorldOptio
   JoinOptions join{.identity = identity,
                    .security = options.security,
                    .fingerprint = options.measured,
+                   .build = BuildVersionOfRank(),
                    .shared_memory = options.transport != "grpc"};
   RT_ASSIGN_OR_RETURN(join.token, ReadJobToken(options.token_file, ProcessEnvironment));
   RT_ASSIGN_OR_RETURN(JoinedWorld joined, JoinWorld(join));

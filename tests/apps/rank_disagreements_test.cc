@@ -15,6 +15,7 @@
 
 #include "apps/config_fields.h"
 #include "apps/trainer/numerics.h"
+#include "apps/version.h"
 #include "dist/membership/host_identity.h"
 #include "dist/membership/join.h"
 #include "dist/transport/socket.h"
@@ -28,6 +29,8 @@ namespace {
 
 using testing::ContainsRegex;
 
+// Of the same version, but of other sources.
+const std::string kOtherBuild = fmt::format("{}-0123456789ab", kRingtailVersion);
 constexpr char kToken[] = "token-0123456789abcdef-of-this-test";
 
 // How rank 1 differs: by one of these.
@@ -119,8 +122,8 @@ std::vector<Case> AllCases() {
                    .environment = {"WORLD_SIZE=3"},
                    .sentence = "{0} was started for a world of 2 and {1} for a world of 3"});
   cases.push_back({.name = "build",
-                   .join = [](JoinOptions* options) { options->build = "9.9.9"; },
-                   .sentence = Disagree("build version", BuildVersion(), "9.9.9")});
+                   .join = [](JoinOptions* options) { options->build = kOtherBuild; },
+                   .sentence = Disagree("build version", BuildVersionOfRank(), kOtherBuild)});
   const auto says_more = [](const std::string& field, const std::string& value) {
     return [=](JoinOptions* options) { options->fingerprint.push_back({field, value}); };
   };
@@ -204,6 +207,7 @@ class RankDisagreement : public testing::TestWithParam<Case> {
       options.fingerprint.push_back({name, value});
     }
     options.fingerprint.push_back({"instruction set", CurrentNumerics().isa});
+    options.build = BuildVersionOfRank();
     GetParam().join(&options);
     return JoinWorld(options).status();
   }
