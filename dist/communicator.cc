@@ -56,7 +56,9 @@ Status CheckLength(int64_t bytes, int root, int64_t max_bytes) {
 StatusOr<std::unique_ptr<Communicator>> Communicator::Create(Transport* transport,
                                                              Topology topology,
                                                              const Options& options) {
-  RT_CHECK(topology.world() == transport->world_size(), "topology and transport are of one world");
+  RT_CHECK(topology.world() == transport->world_size(),
+           fmt::format("a topology of {} ranks for a transport of {}", topology.world(),
+                       transport->world_size()));
   RT_ASSIGN_OR_RETURN(auto selector,
                       AlgorithmSelector::Create(options.algorithm, topology, options.network));
   RT_ASSIGN_OR_RETURN(const AllgatherAlgorithm* const allgather, FindAllgather(options.allgather));

@@ -1,12 +1,15 @@
 #include "dist/collectives/binomial_tree.h"
 
+#include <fmt/format.h>
+
 #include "core/check.h"
 
 namespace ringtail {
 
 Plan BinomialReduce(int rank, int world, int64_t count, int root) {
   CheckPlanArguments(rank, world, count);
-  RT_CHECK(root >= 0 && root < world, "a root must be one of its world");
+  RT_CHECK(root >= 0 && root < world,
+           fmt::format("root {} is not one of a world of {}", root, world));
   const ElementRange all = {.offset = 0, .count = count};
   const int place = (rank - root + world) % world;
   const auto rank_at = [root, world](int p) { return (p + root) % world; };

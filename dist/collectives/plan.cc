@@ -1,5 +1,7 @@
 #include "dist/collectives/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -43,14 +45,16 @@ Plan WithPeers(Plan plan, std::span<const int> ranks) {
 }
 
 ElementRange EvenPart(int64_t count, int64_t parts, int64_t i) {
-  RT_CHECK(count >= 0 && parts > 0 && i >= 0 && i < parts, "a part must be one of the parts");
+  RT_CHECK(count >= 0 && parts > 0 && i >= 0 && i < parts,
+           fmt::format("part {} of {} parts of {} elements", i, parts, count));
   const int64_t small = count / parts, larger = count % parts;
   return {.offset = i * small + std::min(i, larger), .count = small + (i < larger ? 1 : 0)};
 }
 
 void CheckPlanArguments(int rank, int world, int64_t count) {
-  RT_CHECK(rank >= 0 && rank < world, "a rank must be one of its world");
-  RT_CHECK(count >= 0, "a plan cannot work on fewer than no elements");
+  RT_CHECK(rank >= 0 && rank < world,
+           fmt::format("rank {} is not one of a world of {}", rank, world));
+  RT_CHECK(count >= 0, fmt::format("a plan cannot work on {} elements", count));
 }
 
 }  // namespace ringtail

@@ -1,5 +1,7 @@
 #include "dist/collectives/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -67,7 +69,8 @@ Conversation& Builder::ConversationOf(const Step& step) {
 std::vector<ScheduledOperation> Builder::Cut(const Step& step, int round) {
   const ElementRange& range = step.range;
   RT_CHECK(range.offset >= 0 && range.count > 0 && range.end() <= collective_.count,
-           "a step lies within the array");
+           fmt::format("a step of {} elements at {}, with rank {}, lies outside the {} of {}",
+                       range.count, range.offset, step.peer, collective_.count, collective_.name));
   Conversation& conversation = ConversationOf(step);
   const int64_t offset = collective_.in_place ? range.offset : 0;
   conversation.digest = conversation.digest.With(static_cast<uint64_t>(offset))
@@ -103,7 +106,8 @@ void Builder::AddRound(const Round& round, int number) {
   std::vector<ElementRange> ranges;
   for (const Step& step : round.steps) {
     if (step.range.count == 0) continue;
-    RT_CHECK(step.peer != rank_, "a step is between two ranks");
+    RT_CHECK(step.peer != rank_,
+             fmt::format("a step of rank {} in {} is with itself", rank_, collective_.name));
     std::vector<ScheduledOperation> operations = Cut(step, number);
     if (step.kind == StepKind::kSend) {
       for (ScheduledOperation& operation : operations) Add(std::move(operation));

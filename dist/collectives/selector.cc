@@ -48,7 +48,7 @@ Status CheckLink(const CostModel& link, std::string_view which) {
 
 StatusOr<AlgorithmSelector> AlgorithmSelector::Create(std::string_view setting, Topology topology,
                                                       const NetworkModel& network) {
-  RT_CHECK(topology.world() > 0, "somebody must be there to select");
+  RT_CHECK(topology.world() > 0, "the topology has no ranks");
   std::vector<SizeTableEntry> table;
   if (setting == "auto") {
     RT_RETURN_IF_ERROR(CheckLink(network.within_host, "within a host"));

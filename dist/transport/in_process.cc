@@ -166,7 +166,8 @@ class InProcessTransport : public Transport {
 
  private:
   void CheckPeer(int peer) const {
-    RT_CHECK(peer >= 0 && peer < world_size() && peer != rank_, "a peer is another rank");
+    RT_CHECK(peer >= 0 && peer < world_size() && peer != rank_,
+             fmt::format("rank {} of {} has no peer {}", rank_, world_size(), peer));
   }
 
   const std::shared_ptr<Hub> hub_;

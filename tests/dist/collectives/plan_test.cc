@@ -54,6 +54,11 @@ TEST(Plan, PlayedBackwardsSendsWhatItReceivedAndReceivesWhatItSent) {
   EXPECT_EQ(Backwards(reduction), distribution);
 }
 
+TEST(PlanDeathTest, SaysWhichRankOfWhichWorldWasAskedFor) {
+  EXPECT_DEATH(CheckPlanArguments(4, 4, 1), "internal error.*rank 4 is not one of a world of 4");
+  EXPECT_DEATH(EvenPart(10, 3, 3), "part 3 of 3 parts of 10 elements");
+}
+
 TEST(Plan, OfAGroupNamesRanksOfTheWorld) {
   const std::vector<int> ranks = {4, 7, 9};
   Plan of_group, of_world;
