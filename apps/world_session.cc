@@ -99,13 +99,21 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                      .on_end = [rank = joined->rank](const Verdict& verdict) {
                        EndWithoutTrainer(verdict, rank);
                      }});
+  // Whatever a rank has ended with meanwhile, it was not this one.
+  const auto lost = [](const Status& status) {
+    return status.ok() ? status : Status(StatusCode::kUnavailable, status.message());
+  };
   NetworkModel network;
   const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
   if (config.dist().algorithm() == "auto" || CompressesAnything(config.dist().compression())) {
-    RT_ASSIGN_OR_RETURN(network, ProbeNetwork(joined->transport.get(), joined->topology));
+    const auto probed = ProbeNetwork(joined->transport.get(), joined->topology);
+    RT_RETURN_IF_ERROR(lost(probed.status()));
+    network = *probed;
   }
   if (!options.trace.empty()) {
-    RT_ASSIGN_OR_RETURN(session->trace_, WorldTrace::Start(joined->transport.get()));
+    auto trace = WorldTrace::Start(joined->transport.get());
+    RT_RETURN_IF_ERROR(lost(trace.status()));
+    session->trace_ = *std::move(trace);
   }
   RT_ASSIGN_OR_RETURN(session->world_, TrainingWorld::Create({.transport = joined->transport.get(),
                                                               .topology = joined->topology,

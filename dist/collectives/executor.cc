@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,7 +37,8 @@ class Execution {
     std::byte* slot = nullptr;  // of one that was not ready when it was started
   };
 
-  std::string Where(int index) const;
+  // The cause first, which is what people look for, then where it was met.
+  Status At(int index, const Status& cause) const;
   size_t BytesOf(const ScheduledOperation& operation) const {
     return operation.range.count * element_bytes_;
   }
@@ -100,7 +103,7 @@ Status Execution::Execute() {
     const int index = static_cast<int>(completion.id);
     states_[index].under_way = false;
     --under_way_;
-    if (!completion.status.ok()) return Fail(completion.status.Annotate(Where(index)));
+    if (!completion.status.ok()) return Fail(At(index, completion.status));
     if (options_.on_message && operations_[index].kind != StepKind::kSend) {
       options_.on_message(operations_[index].peer);
     }
@@ -176,26 +179,31 @@ void Execution::End(int first) {
   }
 }
 
-std::string Execution::Where(int index) const {
-  return fmt::format("{} {} on rank {}, round {} of {}", schedule_.collective().name,
-                     ShownCollective(sequence_), transport_->rank(), operations_[index].round + 1,
-                     schedule_.rounds());
+Status Execution::At(int index, const Status& cause) const {
+  const ScheduledOperation& operation = operations_[index];
+  const bool send = operation.kind == StepKind::kSend;
+  MessageTag tag = operation.label.tag;
+  tag.collective = sequence_;
+  // What the transport says of the operation is said below in shorter words.
+  const std::string by_transport = DescribeOperation(send ? Direction::kSend : Direction::kReceive,
+                                                     operation.peer, tag, BytesOf(operation)) +
+                                   ": ";
+  std::string_view what = cause.message();
+  if (what.starts_with(by_transport)) what.remove_prefix(by_transport.size());
+  return {cause.code(),
+          fmt::format("{} ({} {} on rank {}, round {} of {}, {} {} bytes {} rank {})", what,
+                      schedule_.collective().name, ShownCollective(sequence_), transport_->rank(),
+                      operation.round + 1, schedule_.rounds(), send ? "sending" : "receiving",
+                      BytesOf(operation), send ? "to" : "from", operation.peer)};
 }
 
 // Names the first operation that is under way: the others may only be waiting for it.
 Status Execution::Stalled() const {
   size_t first = 0;
   while (!states_[first].under_way) ++first;
-  const ScheduledOperation& operation = operations_[first];
-  MessageTag tag = operation.label.tag;
-  tag.collective = sequence_;
-  const bool send = operation.kind == StepKind::kSend;
-  const Status status(StatusCode::kDeadlineExceeded,
-                      fmt::format("no operation ended for {} ms", options_.stall_timeout.count()));
-  return status
-      .Annotate(DescribeOperation(send ? Direction::kSend : Direction::kReceive, operation.peer,
-                                  tag, BytesOf(operation)))
-      .Annotate(Where(static_cast<int>(first)));
+  return At(static_cast<int>(first),
+            {StatusCode::kDeadlineExceeded,
+             fmt::format("no operation ended for {} ms", options_.stall_timeout.count())});
 }
 
 // Ends the world, and waits until the transport has let go of our memory.

@@ -12,8 +12,8 @@
 // schedule. As each of these waits only for earlier ones, the first that holds a slot can always
 // finish, and no number of slots is too small; one that gets none until it is ready needs none.
 //
-// Errors end the transport (Transport::Abort), and name operation, rank, peer, bytes and cause:
-//   "allreduce, ring 17 on rank 0, round 2 of 6: receiving 65536 bytes from rank 3 (...): lost ..."
+// Errors end the transport (Transport::Abort), and name cause, operation, rank, bytes and peer:
+//   "lost ... (allreduce, ring 17 on rank 0, round 2 of 6, receiving 65536 bytes from rank 3)"
 // DeadlineExceeded if nothing completes for stall_timeout. When Run returns, the transport no
 // longer touches the array, error or not; after an error its content is undefined.
 //

@@ -16,7 +16,10 @@ namespace ringtail {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 template <typename T>
 using Arrays = std::vector<std::vector<T>>;  // by rank
@@ -196,9 +199,10 @@ TEST_P(ExecutorTest, AMessageThatDoesNotComeIsNamedWhenTheTimeIsOver) {
   Executor executor(world[0].get(), {.stall_timeout = std::chrono::milliseconds(50)});
   const Status status = executor.Run(schedule, 9, std::span(array));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("allreduce 9 on rank 0, round 1 of 2"), HasSubstr("rank 1"),
-                    HasSubstr("128 bytes"), HasSubstr("no operation ended for 50 ms")));
+  EXPECT_EQ(
+      status.message(),
+      "no operation ended for 50 ms (allreduce 9 on rank 0, round 1 of 2, receiving 128 bytes "
+      "from rank 1)");
   // The other rank is told.
   CompletionQueue queue;
   std::vector<std::byte> memory(1);
@@ -234,7 +238,8 @@ TEST_P(ExecutorTest, ADeathAtAnyMessageIsAnErrorOnEveryRankThatNamesTheDead) {
     const std::vector<Status> statuses = RunPlans(world, TestRing, &arrays);
     for (const Status& status : statuses) {
       EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
-      EXPECT_THAT(status.message(), HasSubstr("died of a fault"));
+      EXPECT_THAT(status.message(), HasSubstr("died of a fault ("));  // the cause comes first
+      EXPECT_THAT(status.message(), Not(HasSubstr("(collective")));
     }
     EXPECT_THAT(statuses[0].message(), HasSubstr("rank 1 stopped"));
     EXPECT_THAT(statuses[2].message(), HasSubstr("rank 1 stopped"));
