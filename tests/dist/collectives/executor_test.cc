@@ -199,10 +199,10 @@ TEST_P(ExecutorTest, AMessageThatDoesNotComeIsNamedWhenTheTimeIsOver) {
   Executor executor(world[0].get(), {.stall_timeout = std::chrono::milliseconds(50)});
   const Status status = executor.Run(schedule, 9, std::span(array));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(
+  EXPECT_THAT(
       status.message(),
-      "no operation ended for 50 ms (allreduce 9 on rank 0, round 1 of 2, receiving 128 bytes "
-      "from rank 1)");
+      AllOf(StartsWith("no operation ended for 50 ms (allreduce 9 on rank 0, round 1 of 2, "),
+            HasSubstr("128 bytes"), EndsWith(" rank 1)")));
   // The other rank is told.
   CompletionQueue queue;
   std::vector<std::byte> memory(1);
