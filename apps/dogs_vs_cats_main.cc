@@ -8,6 +8,7 @@
 #include "core/printable.h"
 #include "core/terminate.h"
 #include "core/text_config.h"
+#include "core/thread_limit.h"
 
 namespace ringtail {
 namespace {
@@ -27,6 +28,7 @@ std::string DidYouMean(const CLI::App& app, int argc, char** argv) {
 
 int Main(int argc, char** argv) {
   ExplainTermination("dogs_vs_cats");
+  SaveAddressSpace();
   CLI::App app("Trains convolutional networks on CPUs to tell cats from dogs.", "dogs_vs_cats");
   app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -19,6 +20,14 @@ namespace {
 
 // What oneTBB gives its threads; others take what the system says, which may be less or more.
 constexpr size_t kSmallestStackBytes = size_t{4} << 20;
+// What a library allocates on a thread and does not check: without it the program would crash later.
+constexpr size_t kRoomBytes = size_t{16} << 20;
+
+std::optional<int64_t> Limit(__rlimit_resource resource) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(limit.rlim_cur);
+}
 
 // Keeps threads alive until all of them are there.
 class Gate {
@@ -50,7 +59,8 @@ std::vector<pthread_t> StartThreads(int count, Gate* gate, int* error) {
   pthread_attr_init(&attributes);
   size_t stack_bytes = 0;
   pthread_attr_getstacksize(&attributes, &stack_bytes);
-  pthread_attr_setstacksize(&attributes, std::max(stack_bytes, kSmallestStackBytes));
+  const size_t room_bytes = Limit(RLIMIT_AS) ? kRoomBytes : 0;
+  pthread_attr_setstacksize(&attributes, std::max(stack_bytes, kSmallestStackBytes) + room_bytes);
   std::vector<pthread_t> threads;
   while (std::ssize(threads) < count && *error == 0) {
     pthread_t thread;
@@ -59,12 +69,6 @@ std::vector<pthread_t> StartThreads(int count, Gate* gate, int* error) {
   }
   pthread_attr_destroy(&attributes);
   return threads;
-}
-
-std::optional<int64_t> Limit(__rlimit_resource resource) {
-  rlimit limit{};
-  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  return static_cast<int64_t>(limit.rlim_cur);
 }
 
 // Of the process's control group and those above it, the lowest.
@@ -80,6 +84,10 @@ std::optional<int64_t> CgroupProcesses(const std::string& root) {
 }
 
 }  // namespace
+
+void SaveAddressSpace() {
+  if (Limit(RLIMIT_AS)) (void)mallopt(M_ARENA_MAX, 1);
+}
 
 Status CheckThreadsCanStart(int count, std::string_view what_for) {
   Gate gate;

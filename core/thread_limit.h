@@ -14,7 +14,13 @@
 
 namespace ringtail {
 
-// Starts `count` threads, as large as any of ours, that do nothing, and ends them again.
+// Where the address space is limited (ulimit -v, a batch system's h_vmem): keeps malloc from
+// reserving 64 MiB of it for every thread, which would leave no room for the next one. To be called
+// at the beginning of main(), before there are threads. Elsewhere it does nothing.
+void SaveAddressSpace();
+
+// Starts `count` threads, as large as any of ours, that do nothing, and ends them again. Where the
+// address space is limited, with room for what a thread allocates.
 // ResourceExhausted, with what limits there are, if not all of them can live at once:
 //   "reading images: 3 of 8 threads could be started (Resource temporarily unavailable); limits: ..."
 // Cost: about 20 us per thread.

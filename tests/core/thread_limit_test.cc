@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/terminate.h"
 #include "tests/testing/temp_dir.h"
@@ -54,6 +56,48 @@ TEST(ThreadLimitDeathTest, TheLimitIsNamed) {
       },
       testing::ExitedWithCode(1),
       "reading images: [0-9]+ of 64 threads could be started .* of address space .ulimit -v.");
+}
+
+// Pages that are mapped once 8 threads have allocated something, more than before. They live until
+// all of them have.
+int64_t PagesOfThreads() {
+  constexpr int kThreads = 8;
+  const auto pages = [] {
+    std::ifstream file("/proc/self/statm");
+    int64_t mapped = 0;
+    file >> mapped;
+    return mapped;
+  };
+  const int64_t before = pages();
+  std::barrier all(kThreads + 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      void* const volatile some = std::malloc(100);
+      std::free(some);
+      all.arrive_and_wait();
+      all.arrive_and_wait();
+    });
+  }
+  all.arrive_and_wait();
+  const int64_t more = pages() - before;
+  all.arrive_and_wait();
+  for (std::thread& thread : threads) thread.join();
+  return more;
+}
+
+TEST(ThreadLimitDeathTest, MallocReservesNothingPerThreadWhereTheAddressSpaceIsLimited) {
+  if (kSanitized) GTEST_SKIP() << "the address space cannot be limited";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        constexpr int64_t kArenaPages = (int64_t{64} << 20) / 4096;
+        LimitAddressSpace(int64_t{8} << 30);
+        SaveAddressSpace();
+        // 8 stacks, of 8 MiB most often, are less than one arena each.
+        std::exit(PagesOfThreads() < 4 * kArenaPages ? 1 : 0);
+      },
+      testing::ExitedWithCode(1), "");
 }
 
 TEST(ThreadLimitTest, TheTightestGroupIsTold) {
