@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <new>
 
+#include "core/file_kind.h"
+#include "core/output_target.h"
+
 namespace ringtail {
 namespace {
 
@@ -18,12 +21,6 @@ constexpr std::string_view kTemporaryMark = ".tmp-";
 std::string FolderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
-}
-
-// In the folder of `path`, because rename works only inside one file system.
-std::string TemporaryName(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  return FolderOf(path) + "/." + name + std::string(kTemporaryMark) + std::to_string(getpid());
 }
 
 bool IsTemporaryName(std::string_view name) {
@@ -105,6 +102,34 @@ Status WriteAndSync(const std::string& path, const FileWriter& write) {
   return file.Close();
 }
 
+Status ReplaceFile(const std::string& path, const FileWriter& write) {
+  const std::string temporary = TemporaryPath(path);
+  Status status = WriteAndSync(temporary, write);
+  if (status.ok()) status = RenameDurably(temporary, path);
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+// No sync: pipes and most devices have nothing to sync.
+Status WriteStream(FileDescriptor* stream, const FileWriter& write) {
+  RT_RETURN_IF_ERROR(write(*stream));
+  return stream->Close();
+}
+
+// What stands in the way of a folder; empty: nothing that we could name.
+std::string Obstacle(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) != 0) return "";
+  if (!S_ISLNK(info.st_mode)) return DescribeFileKind(info.st_mode) + " has that name";
+  std::error_code ignored;
+  const std::string to = std::filesystem::read_symlink(path, ignored).string();
+  if (stat(path.c_str(), &info) == 0) {
+    return "it is a link to '" + to + "', " + DescribeFileKind(info.st_mode);
+  }
+  if (errno == ELOOP) return "it is a link that leads back to itself";
+  return "it is a link to '" + to + "', which is not there";
+}
+
 // Makes one folder. `made` tells whether it was missing.
 Status MakeFolder(const std::string& path, bool* made) {
   *made = mkdir(path.c_str(), kNewFolderMode) == 0;
@@ -112,10 +137,18 @@ Status MakeFolder(const std::string& path, bool* made) {
   const int error = errno;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return OkStatus();
-  return ErrnoStatus(error, "cannot make the folder '" + path + "'");
+  const std::string what = "cannot make the folder '" + path + "'";
+  const std::string obstacle = error == EEXIST ? Obstacle(path) : "";
+  return obstacle.empty() ? ErrnoStatus(error, what) : InvalidArgument(what + ": " + obstacle);
 }
 
 }  // namespace
+
+// In the folder of `path`, because rename works only inside one file system.
+std::string TemporaryPath(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return FolderOf(path) + "/." + name + std::string(kTemporaryMark) + std::to_string(getpid());
+}
 
 StatusOr<std::vector<std::byte>> ReadFileBytes(const std::string& path, int64_t max_bytes) {
   return ReadFile<std::vector<std::byte>>(path, max_bytes);
@@ -126,11 +159,12 @@ StatusOr<std::string> ReadFileText(const std::string& path, int64_t max_bytes) {
 }
 
 Status WriteFileAtomic(const std::string& path, const FileWriter& write) {
-  const std::string temporary = TemporaryName(path);
-  Status status = WriteAndSync(temporary, write);
-  if (status.ok()) status = RenameDurably(temporary, path);
-  if (!status.ok()) unlink(temporary.c_str());
-  return status.Annotate("writing '" + path + "'");
+  const auto written = [&]() -> Status {
+    RT_ASSIGN_OR_RETURN(OutputTarget target, FindOutputTarget(path));
+    if (target.stream) return WriteStream(&*target.stream, write);
+    return ReplaceFile(target.path, write);
+  };
+  return written().Annotate("writing '" + path + "'");
 }
 
 Status WriteFileAtomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
@@ -146,7 +180,7 @@ Status WriteFileAtomic(const std::string& path, std::string_view text) {
 }
 
 Status LinkFileAtomic(const std::string& existing, const std::string& path) {
-  const std::string temporary = TemporaryName(path);
+  const std::string temporary = TemporaryPath(path);
   unlink(temporary.c_str());  // link, unlike open, does not replace what is there
   if (link(existing.c_str(), temporary.c_str()) != 0) {
     if (errno == ENOENT) return NotFound("'" + existing + "' does not exist; cannot link it");

@@ -32,6 +32,8 @@ StatusOr<std::string> ReadFileText(const std::string& path, int64_t max_bytes);
 // it held before or all of the new content. On an error the temporary file is removed and `path` is
 // as it was; only if the very last step fails, the fsync of the folder, `path` has the new content
 // already, but a power cut may undo that.
+// A link stays, and its target is replaced. What a rename would destroy (a pipe, a device, an open
+// descriptor such as /dev/stdout) is opened and written to instead: core/output_target.h.
 Status WriteFileAtomic(const std::string& path, std::span<const std::span<const std::byte>> parts);
 Status WriteFileAtomic(const std::string& path, std::string_view text);
 
@@ -45,11 +47,14 @@ Status WriteFileAtomic(const std::string& path, const FileWriter& write);
 Status LinkFileAtomic(const std::string& existing, const std::string& path);
 
 // Makes `path` and all folders above it that are missing, durably.
-// A folder that exists is no error.
+// A folder that exists is no error; InvalidArgument if something else has its name.
 Status MakeDirectories(const std::string& path);
 
 // The names in a folder, sorted, without "." and "..".
 StatusOr<std::vector<std::string>> ListFolder(const std::string& folder);
+
+// The name under which `path` is written before it is renamed: <folder>/.<name>.tmp-<pid>.
+std::string TemporaryPath(const std::string& path);
 
 // Removes what writers that died left in `folder` (.<name>.tmp-<pid>). Whoever calls this must be
 // the only one that writes there (core/run_lock.h) and not be writing just now.

@@ -46,6 +46,13 @@ StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, int flags
   return FileDescriptor(number, path);
 }
 
+StatusOr<FileDescriptor> FileDescriptor::Duplicate(int number, const std::string& path) {
+  constexpr int kFirstFree = 3;  // never one of the standard streams
+  const int copy = fcntl(number, F_DUPFD_CLOEXEC, kFirstFree);
+  if (copy < 0) return ErrnoStatus(errno, "cannot open '" + path + "'");
+  return FileDescriptor(copy, path);
+}
+
 FileDescriptor::~FileDescriptor() {
   if (number_ >= 0) close(number_);
 }

@@ -23,6 +23,9 @@ class FileDescriptor {
   // open(2) with O_CLOEXEC: no program that we start inherits it.
   // New files get 0666 less the umask.
   static StatusOr<FileDescriptor> Open(const std::string& path, int flags);
+  // Another number of the open file `number`, which goes on where that one stands and stays open
+  // when that one is closed. `path` is what messages call it.
+  static StatusOr<FileDescriptor> Duplicate(int number, const std::string& path);
 
   ~FileDescriptor();
   FileDescriptor(FileDescriptor&& other) noexcept

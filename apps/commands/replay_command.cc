@@ -5,6 +5,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
+#include "apps/output_path.h"
 #include "apps/replay.h"
 
 namespace ringtail {
@@ -16,10 +17,12 @@ struct ReplayFlags {
 };
 
 StatusOr<int> RunReplay(const ReplayFlags& flags) {
+  ReplayOptions options = flags.options;
+  RT_ASSIGN_OR_RETURN(options.out, OutputPath(flags.options.out));
   RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
                       LoadRunConfig(flags.config.config, flags.config.set));
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
-  RT_RETURN_IF_ERROR(Replay(loaded, flags.options));
+  RT_RETURN_IF_ERROR(Replay(loaded, options));
   return kExitSuccess;
 }
 
@@ -44,7 +47,8 @@ void AddReplayCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--steps", options.steps, "Steps to run")
       ->check(CLI::Range(1, kMostSteps))
       ->capture_default_str();
-  verb->add_option("--out", options.out, "loss, logits, grad.<name>, param.<name>")
+  verb->add_option("--out", options.out,
+                   "loss, logits, grad.<name>, param.<name>; - is standard output")
       ->type_name("FILE")
       ->required();
   verb->callback([flags, chosen] { *chosen = [flags] { return RunReplay(*flags); }; });
