@@ -7,41 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "core/file.h"
+#include "core/metrics_repair.h"
 
 namespace ringtail {
 namespace {
-
-constexpr int64_t kMaxFileBytes = int64_t{1} << 30;  // four million lines
-
-// Whether a run that resumes after `resumed_step` keeps this line.
-bool IsKept(std::string_view line, int64_t resumed_step) {
-  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return false;  // torn
-  const auto step = json.find("step");
-  return step != json.end() && step->is_number_integer() && step->get<int64_t>() <= resumed_step;
-}
-
-std::string KeptLines(std::string_view text, int64_t resumed_step) {
-  std::string kept;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    if (end == std::string_view::npos) break;  // a line without its end is torn
-    const std::string_view line = text.substr(begin, end - begin);
-    if (IsKept(line, resumed_step)) kept.append(line).push_back('\n');
-    begin = end + 1;
-  }
-  return kept;
-}
-
-// Leaves in `path` the lines that are kept; a missing file becomes an empty one.
-Status Repair(const std::string& path, int64_t resumed_step) {
-  StatusOr<std::string> text = ReadFileText(path, kMaxFileBytes);
-  if (!text.ok() && text.status().code() != StatusCode::kNotFound) return text.status();
-  const std::string old = text.ok() ? *std::move(text) : "";
-  const std::string kept = KeptLines(old, resumed_step);
-  return kept == old ? OkStatus() : WriteFileAtomic(path, kept);
-}
 
 void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
   (*json)["data_wait_ms"] = rank.data_wait_ms;
@@ -81,7 +50,7 @@ std::string MetricsJson(const Metrics& m) {
 }
 
 StatusOr<MetricsWriter> MetricsWriter::Open(const std::string& path, int64_t resumed_step) {
-  RT_RETURN_IF_ERROR(Repair(path, resumed_step).Annotate("preparing the metrics file"));
+  RT_RETURN_IF_ERROR(RepairMetrics(path, resumed_step).Annotate("preparing the metrics file"));
   RT_ASSIGN_OR_RETURN(FileDescriptor file,
                       FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
   return MetricsWriter(std::move(file));

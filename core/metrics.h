@@ -12,7 +12,7 @@
 // Every line has every key; what is not known, does not apply, or is not finite is null.
 // Durability: a line is one write(), so that a killed process loses nothing that was written; a
 // machine that loses power may lose the last lines or tear one. Opening the file to go on repairs
-// it. Thread-safety: one writer, one thread. Errors: Status with the path.
+// it (core/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the path.
 #ifndef RINGTAIL_CORE_METRICS_H_
 #define RINGTAIL_CORE_METRICS_H_
 

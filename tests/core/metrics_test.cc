@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <vector>
 
@@ -159,6 +161,47 @@ TEST_F(MetricsTest, LinesThatAreNotOursGo) {
   SetText(line + std::string(100, '\0') + "\n[1]\n{\"step\":\"x\"}\n{}\n\n" + line);
   Run(1, {2});
   EXPECT_THAT(Steps(), ElementsAre(1, 1, 2));
+}
+
+// A block that a power cut has lost reads as zeros.
+TEST_F(MetricsTest, ALineWithALostBlockInItGoes) {
+  Run(-1, {1, 2, 3});
+  std::string text = Text();
+  text.replace(text.find('\n') + 100, 50, 50, '\0');
+  SetText(text);
+  Run(9, {});
+  EXPECT_THAT(Steps(), ElementsAre(1, 3));
+}
+
+// The kept part is longer than a block, and lines lie across the ends of blocks; its end is cut in
+// place.
+TEST_F(MetricsTest, LongFilesAreRepairedLineByLine) {
+  constexpr int64_t kSteps = 9000;  // 3.3 MB
+  std::vector<int64_t> steps(kSteps);
+  std::iota(steps.begin(), steps.end(), 1);
+  Run(-1, steps);
+  const auto inode = [&] {
+    struct stat info = {};
+    return stat(path_.c_str(), &info) == 0 ? info.st_ino : 0;
+  };
+  const auto before = inode();
+  Run(8000, {});
+  steps.resize(8000);
+  EXPECT_EQ(Steps(), steps);
+  EXPECT_EQ(inode(), before) << "only the end went, yet all was copied";
+  const std::string text = Text();
+  SetText("torn\n" + text);
+  Run(7999, {});
+  steps.resize(7999);
+  EXPECT_EQ(Steps(), steps);
+}
+
+TEST_F(MetricsTest, AnEndlessLineGoes) {
+  Run(-1, {1});
+  const std::string line = Text();
+  SetText(line + std::string(40 << 20, 'x') + "\n" + line);
+  Run(1, {});
+  EXPECT_THAT(Steps(), ElementsAre(1, 1));
 }
 
 TEST_F(MetricsTest, ErrorsNameThePath) {
