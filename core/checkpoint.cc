@@ -159,7 +159,7 @@ StatusOr<CheckpointDirectory> CheckpointDirectory::Open(const RunLock& lock) {
   RT_RETURN_IF_ERROR(RemoveTemporaryFiles(run_folder));
   RT_RETURN_IF_ERROR(RemoveTemporaryFiles(CheckpointFolder(run_folder)));
   FailWritesBeyondFileSizeLimit();
-  CheckpointDirectory directory(run_folder);
+  CheckpointDirectory directory(lock);
   directory.DeleteOrphanParts();
   return directory;
 }
@@ -181,24 +181,32 @@ Status CheckpointDirectory::Write(int64_t step, std::span<const TensorView> tens
   std::map<std::string, std::string> with_step = metadata;
   const bool added = with_step.emplace(kStepName, std::to_string(step)).second;
   RT_CHECK(added, "the metadata of a checkpoint must not say 'step' itself");
+  const auto found = lock_.Folder();
+  RT_RETURN_IF_ERROR(Status(found.status()).Annotate("writing '" + Path(step) + "'"));
   for (int rank = 0; parts != nullptr && rank < parts->world(); ++rank) {
     const std::string path = folder() + "/" + PartName(step, rank, parts->world(), parts->tag);
     RT_RETURN_IF_ERROR(FindPart(path, parts->ranks[rank]));
   }
   if (parts != nullptr) with_step[std::string(kPartsName)] = PartsText(*parts);
-  RT_RETURN_IF_ERROR(WriteSafetensors(Path(step), tensors, with_step));
+  Status status = WriteSafetensors(Path(step), tensors, with_step);
+  if (status.code() == StatusCode::kNotFound) {
+    RT_RETURN_IF_ERROR(MakeDirectories(folder()));
+    status = WriteSafetensors(Path(step), tensors, with_step);
+  }
+  RT_RETURN_IF_ERROR(status);
   const auto agreed = metadata.find(kAgreedRanksKey);
   if (agreed != metadata.end() && agreed->second != "0") ClearFailedCheck();
   return OkStatus();
 }
 
 Status CheckpointDirectory::MarkFailedCheck(const std::string& sentence) {
-  return WriteFileAtomic(FailedCheckPath(run_folder_), sentence + "\n");
+  RT_RETURN_IF_ERROR(FolderNow().status());
+  return WriteFileAtomic(FailedCheckPath(lock_.run_folder()), sentence + "\n");
 }
 
 // Left behind after all, it leaves out what was written after a loss: no more than that.
 void CheckpointDirectory::ClearFailedCheck() const {
-  const std::string path = FailedCheckPath(run_folder_);
+  const std::string path = FailedCheckPath(lock_.run_folder());
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     LogWarning(fmt::format("cannot delete '{}': {}", path, std::strerror(errno)));
   }
@@ -222,6 +230,7 @@ void CheckpointDirectory::DeleteOthers(int64_t newest, int keep) const {
 }
 
 void CheckpointDirectory::DeleteOrphanParts() const {
+  if (!lock_.Folder().ok()) return;  // those there are another run's
   const auto names = ListFolder(folder());
   if (!names.ok()) return LogWarning("old parts were not deleted: " + names.status().message());
   std::set<PartOf> parts, named;
@@ -229,7 +238,7 @@ void CheckpointDirectory::DeleteOrphanParts() const {
     if (const auto part = ParsePartName(name)) parts.insert(*part);
   }
   if (parts.empty()) return;
-  std::vector<std::string> checkpoints = {BestCheckpointPath(run_folder_)};
+  std::vector<std::string> checkpoints = {BestCheckpointPath(lock_.run_folder())};
   const auto steps = Steps();
   if (!steps.ok()) return;
   for (const int64_t step : *steps) checkpoints.push_back(Path(step));
@@ -255,19 +264,26 @@ void CheckpointDirectory::DeleteOrphanParts() const {
 
 // What the one that was best so far has alone goes with it.
 Status CheckpointDirectory::SaveBest(int64_t step) {
-  RT_RETURN_IF_ERROR(LinkFileAtomic(Path(step), BestCheckpointPath(run_folder_)));
+  RT_ASSIGN_OR_RETURN(const std::string run_folder, lock_.Folder());
+  RT_RETURN_IF_ERROR(LinkFileAtomic(Path(step), BestCheckpointPath(run_folder)));
   DeleteOrphanParts();
   return OkStatus();
 }
 
-std::string CheckpointDirectory::folder() const { return CheckpointFolder(run_folder_); }
+StatusOr<std::string> CheckpointDirectory::FolderNow() const {
+  RT_RETURN_IF_ERROR(lock_.Folder().status());
+  RT_RETURN_IF_ERROR(MakeDirectories(folder()));
+  return folder();
+}
+
+std::string CheckpointDirectory::folder() const { return CheckpointFolder(lock_.run_folder()); }
 
 StatusOr<std::vector<int64_t>> CheckpointDirectory::Steps() const {
-  return SavedSteps(run_folder_);
+  return SavedSteps(lock_.run_folder());
 }
 
 std::string CheckpointDirectory::Path(int64_t step) const {
-  return CheckpointPath(run_folder_, step);
+  return CheckpointPath(lock_.run_folder(), step);
 }
 
 }  // namespace ringtail

@@ -77,11 +77,12 @@ class CheckpointDirectory {
   static constexpr int kDefaultKeep = 2;  // so that a disk error in the newest does not end the run
 
   // Makes <run>/checkpoints and removes temporary files that dead writers left there and in <run>.
-  // `lock` must stay held as long as this is used. From here on, a write beyond the limit for file
+  // Holds `lock`, too, and follows the folder where it goes (RunLock::Folder). From here on, a write beyond the limit for file
   // sizes (ulimit -f) is an error instead of the end of the process.
   static StatusOr<CheckpointDirectory> Open(const RunLock& lock);
 
-  // Once this returns OK, the checkpoint survives a power cut. Then deletes all but the `keep` >= 1
+  // Once this returns OK, the checkpoint survives a power cut. Makes <run>/checkpoints again, if
+  // somebody has deleted it. Then deletes all but the `keep` >= 1
   // newest, and those of later steps, which a run that was resumed further back has left behind.
   // `metadata` must not use the names that safetensors.h reserves, nor "step" and "parts". `parts`:
   // which the ranks have written into folder(); if one is not there, DataLoss. On an error they are
@@ -104,14 +105,17 @@ class CheckpointDirectory {
   StatusOr<std::vector<int64_t>> Steps() const;  // saved steps, ascending
   std::string Path(int64_t step) const;
   std::string folder() const;
+  // The same for ranks that are about to write parts there: where it is now, made again if somebody
+  // has deleted it. Errors: RunLock::Folder.
+  StatusOr<std::string> FolderNow() const;
 
  private:
-  explicit CheckpointDirectory(std::string run_folder) : run_folder_(std::move(run_folder)) {}
+  explicit CheckpointDirectory(RunLock lock) : lock_(std::move(lock)) {}
   Status Write(int64_t step, std::span<const TensorView> tensors,
                const std::map<std::string, std::string>& metadata, const CheckpointParts* parts);
   void DeleteOthers(int64_t newest, int keep) const;
   void ClearFailedCheck() const;
-  std::string run_folder_;
+  RunLock lock_;
 };
 
 }  // namespace ringtail

@@ -67,6 +67,40 @@ TEST_F(CheckpointTest, RunWithoutFolderHasNoCheckpoint) {
   EXPECT_THAT(status.message(), HasSubstr(dir_.File("other")));
 }
 
+TEST_F(CheckpointTest, AFolderOfCheckpointsThatWasDeletedIsMadeAgain) {
+  ASSERT_TRUE(directory_->Save(1, {}, {}).ok());
+  std::filesystem::remove_all(run_ + "/checkpoints");
+  ASSERT_TRUE(directory_->Save(2, {}, {}).ok());
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 2);
+}
+
+// Run 1's folder is renamed, and the next run begins under its name: each writes its own.
+TEST_F(CheckpointTest, SavesIntoTheFolderThatWasRenamed) {
+  ASSERT_TRUE(directory_->Save(1, {}, {}).ok());
+  std::filesystem::rename(run_, dir_.File("old"));
+  const StatusOr<RunLock> next = RunLock::Acquire(run_);
+  ASSERT_TRUE(next.ok());
+  ASSERT_TRUE(directory_->Save(2, {}, {}).ok());
+  ASSERT_TRUE(directory_->SaveBest(2).ok());
+  EXPECT_EQ(LoadNewestCheckpoint(run_).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(LoadNewestCheckpoint(dir_.File("old"))->step, 2);
+  EXPECT_TRUE(std::filesystem::exists(BestCheckpointPath(dir_.File("old"))));
+  EXPECT_EQ(directory_->Path(2), dir_.File("old/checkpoints/step-00000002.safetensors"));
+}
+
+// And if it was deleted, not a byte of it gets into the next run of that name.
+TEST_F(CheckpointTest, LeavesTheNextRunOfItsNameAlone) {
+  ASSERT_TRUE(directory_->Save(1, {}, {}).ok());
+  std::filesystem::remove_all(run_);
+  const StatusOr<RunLock> next = RunLock::Acquire(run_);
+  ASSERT_TRUE(next.ok());
+  const Status status = directory_->Save(2, {}, {});
+  EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(status.message(), HasSubstr("is in use by process"));
+  EXPECT_FALSE(directory_->SaveBest(1).ok());
+  EXPECT_THAT(*ListFolder(run_), ElementsAre("lock"));
+}
+
 TEST_F(CheckpointTest, KeepsTheNewest) {
   for (const int64_t step : {5, 10, 99'999'999, 100'000'000}) Save(step);
   EXPECT_THAT(*directory_->Steps(), ElementsAre(99'999'999, 100'000'000));
