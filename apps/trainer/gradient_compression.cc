@@ -276,9 +276,9 @@ Status GradientCompression::ReduceAlone() {
   });
 }
 
-StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step) {
+StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step, const std::string& folder) {
   if (parts_ == nullptr) return WrittenParts{};
-  return parts_->Write(step, CompressionState::Own(compressor_.get(), world_->rank()));
+  return parts_->Write(step, CompressionState::Own(compressor_.get(), world_->rank()), folder);
 }
 
 std::vector<TensorView> GradientCompression::Tensors() const {

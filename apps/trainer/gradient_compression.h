@@ -68,8 +68,9 @@ class GradientCompression {
   // What has not been sent is thrown away, on this rank: it may hold what is not a number.
   void Forget();
 
-  // For a checkpoint of `step`: every rank writes what is its own. All ranks.
-  StatusOr<WrittenParts> WriteParts(int64_t step);
+  // For a checkpoint of `step`: every rank writes what is its own into rank 0's `folder`, if that is
+  // not empty. All ranks.
+  StatusOr<WrittenParts> WriteParts(int64_t step, const std::string& folder);
   // What rank 0 writes into the checkpoint. Nothing where a step has begun, but not ended: that
   // changes what is left to send.
   std::vector<TensorView> Tensors() const;

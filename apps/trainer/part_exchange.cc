@@ -123,7 +123,7 @@ StatusOr<std::unique_ptr<PartExchange>> PartExchange::Create(TrainingWorld* worl
   RT_ASSIGN_OR_RETURN(shared, world->ShareText(std::move(shared)));
   const size_t line = shared.find('\n');
   if (line == std::string::npos) return std::unique_ptr<PartExchange>();
-  std::unique_ptr<PartExchange> exchange(new PartExchange(world, shared.substr(0, line)));
+  std::unique_ptr<PartExchange> exchange(new PartExchange(world));
   const bool sees = world->leads() || sees_file(shared.substr(line + 1));
   RT_ASSIGN_OR_RETURN(const std::vector<int64_t> all, world->Gather(int64_t{sees ? 1 : 0}));
   for (int rank = 0; rank < world->size(); ++rank) {
@@ -165,13 +165,26 @@ Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
   return world;
 }
 
-StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own) {
+StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own,
+                                           const std::string& folder) {
   RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(own, {}));
+  // The folder of a run may be renamed while it goes on (core/run_lock.h): rank 0 knows.
+  std::string shared;
+  if (world_->leads() && !folder.empty()) {
+    shared = DrawPartTag() + std::filesystem::absolute(folder).lexically_normal().string();
+  }
+  RT_ASSIGN_OR_RETURN(shared, world_->ShareText(std::move(shared)));
+  if (shared.empty()) {
+    return WrittenParts{FailedPrecondition("the folder of the run cannot be written to"),
+                        std::nullopt};
+  }
+  const size_t tag_length = DrawPartTag().size();
   CheckpointParts parts;
-  RT_ASSIGN_OR_RETURN(parts.tag, world_->ShareText(world_->leads() ? DrawPartTag() : ""));
+  parts.tag = shared.substr(0, tag_length);
+  const std::string absolute = shared.substr(tag_length);
   RT_ASSIGN_OR_RETURN(parts.ranks, world_->Gather(SummaryOf(image)));
   const auto path = [&](int rank) {
-    return folder_ + "/" + PartName(step, rank, world_->size(), parts.tag);
+    return absolute + "/" + PartName(step, rank, world_->size(), parts.tag);
   };
   Status written;
   if (std::ranges::count(blind_, world_->rank()) == 0) {

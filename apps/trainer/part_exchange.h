@@ -48,18 +48,18 @@ class PartExchange {
   // The ranks that do not see it.
   const std::vector<int>& blind() const { return blind_; }
 
-  // All ranks, each with its own tensors. An error only if the world is lost.
-  StatusOr<WrittenParts> Write(int64_t step, std::span<const TensorView> own);
+  // All ranks, each with its own tensors, into rank 0's `folder`; nothing is written where that is
+  // empty. An error only if the world is lost.
+  StatusOr<WrittenParts> Write(int64_t step, std::span<const TensorView> own,
+                               const std::string& folder);
 
  private:
-  PartExchange(TrainingWorld* world, std::string folder)
-      : world_(world), folder_(std::move(folder)) {}
+  explicit PartExchange(TrainingWorld* world) : world_(world) {}
   // From rank `from` to rank 0's disk; the bytes on the disk are rank 0's to judge.
   Status Relay(int from, const SafetensorsImage& own, int64_t bytes, const std::string& path,
                Status* written);
 
   TrainingWorld* const world_;
-  const std::string folder_;  // absolute
   std::vector<int> blind_;
 };
 

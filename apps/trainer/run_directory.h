@@ -7,8 +7,9 @@
 //   checkpoints/         step-*.safetensors, best.safetensors (core/checkpoint.h)
 //   final.safetensors    the trained network (apps/trainer/model_file.h)
 //
-// Held by one process from Open to destruction. Thread-safety: none. Errors: AlreadyExists if
-// another process holds it; what the file system says.
+// Held by one process from Open to destruction, and followed where it goes: a folder that somebody
+// renames or deletes meanwhile never gets the next run of its name into trouble (core/run_lock.h).
+// Thread-safety: none. Errors: AlreadyExists if another process holds it; what the file system says.
 #ifndef RINGTAIL_APPS_TRAINER_RUN_DIRECTORY_H_
 #define RINGTAIL_APPS_TRAINER_RUN_DIRECTORY_H_
 
@@ -27,18 +28,31 @@
 
 namespace ringtail {
 
+inline constexpr char kConfigName[] = "config.textproto";  // in the folder of a run
+inline constexpr char kFinalName[] = "final.safetensors";
+
 class RunDirectory {
  public:
   static StatusOr<std::unique_ptr<RunDirectory>> Open(const std::string& path);
 
   const std::string& path() const { return lock_.run_folder(); }
-  std::string ConfigPath() const { return path() + "/config.textproto"; }
   std::string BadPicturesPath() const { return path() + "/bad_pictures.csv"; }
-  std::string FinalPath() const { return path() + "/final.safetensors"; }
+  std::string FinalPath() const { return path() + "/" + kFinalName; }
+  // Where it is now, for those who are about to write there (RunLock::Folder).
+  StatusOr<std::string> Folder() const { return lock_.Folder(); }
   bool HasCheckpoints() const;
 
   // Writes what describes the run, and opens the metrics to go on behind `step` (-1: a new run).
   Status Begin(const RunConfig& config, const std::vector<BadPicture>& bad, int64_t step);
+
+  // Says loudly if a checkpoint of so many bytes does not fit, before hours go by; training goes on.
+  void CheckRoom(int64_t bytes) const;
+
+  // What became of a checkpoint. After kLoudAfter failures one behind the other they are errors and
+  // say what a crash would lose. `newest`: the step of the newest one on disk; -1: none.
+  static constexpr int kLoudAfter = 3;
+  void CheckpointSaved() { failed_in_a_row_ = 0; }
+  void CheckpointFailed(int64_t step, int64_t newest, const Status& why);
 
   // A metric that cannot be written is a warning, given once: training goes on.
   void Record(const Metrics& metrics);
@@ -50,9 +64,14 @@ class RunDirectory {
  private:
   RunDirectory(RunLock lock, CheckpointDirectory checkpoints)
       : lock_(std::move(lock)), checkpoints_(std::move(checkpoints)) {}
+  Status WriteDescription() const;
+  Status StartAgainIfRemade();
   RunLock lock_;
   CheckpointDirectory checkpoints_;
   std::optional<MetricsWriter> metrics_;
+  std::string config_text_, bad_text_;  // bad_text_ empty: no bad pictures
+  int64_t times_remade_ = 0;            // of lock_, as far as these files know
+  int failed_in_a_row_ = 0;
   bool warned_ = false;
 };
 

@@ -146,6 +146,9 @@ StatusOr<TrainingOutcome> Trainer::Run() {
 Status Trainer::Begin() {
   if (directory_ != nullptr) {
     RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
+    int64_t bytes = 0;
+    for (const TensorView& tensor : state_.Tensors()) bytes += std::ssize(tensor.data);
+    directory_->CheckRoom(bytes);
   }
   RT_RETURN_IF_ERROR(world_->ShareState(&state_));
   if (step() > 0) saved_step_ = offered_step_ = step();  // on every rank: rank 0's checkpoint

@@ -145,13 +145,16 @@ class Trainer {
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;          // of the last SaveCheckpoint; the same on every rank
-  std::string agreed_path_;            // of the last agreed checkpoint of this course; empty: none
-  NoiseScale noise_scale_;             // the same on every rank
-  std::vector<Metrics> newest_;        // of the last step, and of an evaluation after it
-  std::string failure_;                // why Run has failed; empty: it has not
-  int agreed_signal_ = 0;              // to stop all ranks; 0: none
-  Stopwatch since_last_step_;          // for what other ranks are told
-  std::string not_finite_;             // where, once the run has to stop for it
+  // The last agreed checkpoint of this course: the step, if this run has written it, because its
+  // folder may be renamed; else the path, if it was resumed from one.
+  int64_t agreed_step_ = -1;
+  std::string agreed_path_;
+  NoiseScale noise_scale_;       // the same on every rank
+  std::vector<Metrics> newest_;  // of the last step, and of an evaluation after it
+  std::string failure_;          // why Run has failed; empty: it has not
+  int agreed_signal_ = 0;        // to stop all ranks; 0: none
+  Stopwatch since_last_step_;    // for what other ranks are told
+  std::string not_finite_;       // where, once the run has to stop for it
 };
 
 }  // namespace ringtail

@@ -25,8 +25,14 @@ Status Trainer::CheckState() {
 // On rank 0: takes its state from there, or says why not ("+" or "-" and the reason).
 StatusOr<std::string> Trainer::ReadAgreedCheckpoint() {
   if (!world_->leads()) return std::string();
-  if (agreed_path_.empty()) return std::string("-there is no checkpoint yet that all agreed on");
-  auto checkpoint = LoadCheckpoint(agreed_path_);
+  std::string path = agreed_path_;
+  if (agreed_step_ >= 0) {
+    const auto folder = directory_->Folder();
+    if (!folder.ok()) return "-" + folder.status().message();
+    path = directory_->checkpoints().Path(agreed_step_);
+  }
+  if (path.empty()) return std::string("-there is no checkpoint yet that all agreed on");
+  auto checkpoint = LoadCheckpoint(path);
   if (!checkpoint.ok()) return "-" + checkpoint.status().message();
   Status status = state_.Restore(checkpoint->file);
   if (status.ok()) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "apps/stop_signal.h"
+#include "apps/trainer/final_network.h"
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
@@ -89,7 +91,10 @@ Status Trainer::SaveCheckpoint(bool best) {
   RT_RETURN_IF_ERROR(CheckState());
   WrittenParts written{.status = state_.CheckFinite(), .parts = std::nullopt};  // as on all ranks
   if (compression_ != nullptr && written.status.ok()) {
-    RT_ASSIGN_OR_RETURN(written, compression_->WriteParts(step()));
+    StatusOr<std::string> folder = std::string();
+    if (directory_ != nullptr) folder = directory_->checkpoints().FolderNow();
+    RT_ASSIGN_OR_RETURN(written, compression_->WriteParts(step(), folder.ok() ? *folder : ""));
+    if (!folder.ok()) written.status = folder.status();
   }
   WriteCheckpoint(best, world_->size(), written);
   return OkStatus();
@@ -113,11 +118,12 @@ void Trainer::WriteCheckpoint(bool best, int agreed_ranks, const WrittenParts& w
     checkpoints.DeleteOrphanParts();
   }
   if (status.ok()) saved_step_ = step();
-  if (status.ok() && agreed_ranks > 0) agreed_path_ = checkpoints.Path(step());
+  if (status.ok() && agreed_ranks > 0) agreed_step_ = step();
   if (status.ok() && best) status = checkpoints.SaveBest(step());
-  if (!status.ok()) {
-    LogWarning(
-        fmt::format("no checkpoint of step {}: {}; earlier ones stay", step(), status.message()));
+  if (status.ok()) {
+    directory_->CheckpointSaved();
+  } else {
+    directory_->CheckpointFailed(step(), saved_step_, status);
   }
 }
 
@@ -125,8 +131,14 @@ Status Trainer::SaveFinal() {
   if (directory_ == nullptr) return OkStatus();
   const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
   if (state_.average() != nullptr) state_.average()->Swap();
-  Status status =
-      WriteModelFile(directory_->FinalPath(), state_.model()->arena(), Metadata(world_->size()));
+  FinalNetworkOptions options;
+  options.stop = [] { return StopSignal() != 0; };
+  const Status status = WriteFinalNetwork(
+      directory_,
+      [&](const std::string& path) {
+        return WriteModelFile(path, state_.model()->arena(), Metadata(world_->size()));
+      },
+      options);
   if (state_.average() != nullptr) state_.average()->Swap();
   return status;
 }

@@ -59,7 +59,7 @@ class PartExchangeTest : public testing::TestWithParam<std::vector<int>> {
       EXPECT_EQ((*exchange)->blind(), GetParam());
       const std::vector<float> own = OwnOf(world->rank());
       const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
-      const auto written = (*exchange)->Write(step, tensors);
+      const auto written = (*exchange)->Write(step, tensors, folder);
       ASSERT_TRUE(written.ok()) << written.status().message();
       ASSERT_TRUE(written->status.ok()) << written->status.message();
       if (!world->leads()) return;
@@ -111,11 +111,48 @@ TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
     ASSERT_TRUE(world->Barrier().ok());
     const std::vector<float> own = OwnOf(world->rank());
     const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
-    const auto written = (*exchange)->Write(1, tensors);
+    const auto written = (*exchange)->Write(1, tensors, folder);
     ASSERT_TRUE(written.ok()) << written.status().message();
     EXPECT_THAT(written->status.message(), HasSubstr("rank 0: writing '"));
     EXPECT_TRUE(world->Barrier().ok());
   });
+}
+
+// Renamed meanwhile (core/run_lock.h): rank 0 knows where to, and its parts go there.
+TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
+  OnRanks(4, [&](TrainingWorld* world) {
+    const std::string folder = world->leads() ? directory_->folder() : "";
+    auto exchange = PartExchange::Create(world, folder, Sees(world->rank()));
+    ASSERT_TRUE(exchange.ok());
+    ASSERT_TRUE(world->Barrier().ok());
+    if (world->leads()) std::filesystem::rename(dir_.File("run"), dir_.File("old"));
+    const std::vector<float> own = OwnOf(world->rank());
+    const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
+    const auto written =
+        (*exchange)->Write(1, tensors, world->leads() ? directory_->FolderNow().value() : "");
+    ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
+    if (!world->leads()) return;
+    const Status saved = directory_->Save(1, {}, {}, 2, &*written->parts);
+    EXPECT_TRUE(saved.ok()) << saved.message();
+    EXPECT_EQ(ListFolder(dir_.File("old/checkpoints"))->size(), 5U);
+    EXPECT_FALSE(std::filesystem::exists(dir_.File("run")));
+  });
+}
+
+// Rank 0 has lost its folder: nobody writes, and all know it.
+TEST_P(PartExchangeTest, WithoutAFolderNothingIsWritten) {
+  OnRanks(3, [&](TrainingWorld* world) {
+    const std::string folder = world->leads() ? directory_->folder() : "";
+    auto exchange = PartExchange::Create(world, folder, Sees(world->rank()));
+    ASSERT_TRUE(exchange.ok());
+    const std::vector<float> own = OwnOf(world->rank());
+    const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
+    const auto written = (*exchange)->Write(1, tensors, "");
+    ASSERT_TRUE(written.ok());
+    EXPECT_EQ(written->status.code(), StatusCode::kFailedPrecondition);
+    ASSERT_TRUE(world->Barrier().ok());
+  });
+  EXPECT_EQ(ListFolder(directory_->folder())->size(), 0U);
 }
 
 TEST_P(PartExchangeTest, APartThatHasChangedMeanwhileIsNamed) {
