@@ -44,7 +44,6 @@ constexpr Format kFormats[] = {
     {{}, "a Netpbm picture", " ppm pgm pbm pnm ", 0, ""sv},
     {{}, "a camera's raw data", " dng cr2 cr3 nef arw orf rw2 raf ", 0, ""sv},
     {{}, "a PDF document", "", 0, "%PDF"sv},
-    {{}, "a zip archive", "", 0, "PK\3\4"sv},
     {{}, "a Windows compound file (such as Thumbs.db)", "", 0, "\xD0\xCF\x11\xE0"sv},
 };
 

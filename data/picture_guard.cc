@@ -10,10 +10,13 @@
 
 #include "data/byte_reader.h"
 #include "data/jpeg_header.h"
+#include "data/packed_format.h"
 #include "data/png_chunks.h"
 
 namespace ringtail {
 namespace {
+
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
 
 constexpr int64_t kMebi = int64_t{1} << 20;
 constexpr int64_t kMega = 1'000'000;
@@ -75,7 +78,30 @@ StatusOr<PictureHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
   return header;
 }
 
+// What holds images, but is none.
+struct Archive {
+  size_t offset;
+  std::string_view magic, name;
+};
+constexpr Archive kArchives[] = {
+    {0, "PK\3\4"sv, "a zip archive"},
+    {0, "\x1F\x8B"sv, "a gzip archive"},
+    {0, "7z\xBC\xAF\x27\x1C"sv, "a 7z archive"},
+    {0, "\3757zXZ\0"sv, "an xz archive"},
+    {0, "Rar!\x1A\x07"sv, "a RAR archive"},
+    {257, "ustar"sv, "a tar archive"},
+};
+
 Status Refuse(std::span<const std::byte> bytes) {
+  if (HasPackedMagic(bytes)) {
+    return InvalidArgument(
+        "is a packed file of `prepare` and no picture; --data of `train` and `evaluate` takes it");
+  }
+  for (const Archive& archive : kArchives) {
+    if (!HasTextAt(bytes, archive.offset, archive.magic)) continue;
+    return InvalidArgument(
+        fmt::format("is {} and no picture; unpack it and give what comes out of it", archive.name));
+  }
   if (const std::string_view name = RefusedFormat(bytes); !name.empty()) {
     return InvalidArgument(
         fmt::format("is {}, which is not read; convert it to JPEG or PNG", name));

@@ -11,6 +11,7 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
+#include "apps/commands/network_file.h"
 #include "apps/exit_code.h"
 #include "apps/stopwatch.h"
 #include "apps/trainer/evaluation.h"
@@ -76,8 +77,8 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
     flags.config.SetString("data.path", flags.data);
     flags.config.set.push_back("data.layout=AUTO");
   }
-  RT_ASSIGN_OR_RETURN(const TrainedModel trained,
-                      ReadModelFile(flags.checkpoint, flags.config.set));
+  RT_ASSIGN_OR_RETURN(const std::string network, NetworkFile(flags.checkpoint));
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadModelFile(network, flags.config.set));
   const RunConfig& config = trained.loaded.config;
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config.data()));
@@ -118,8 +119,9 @@ void AddEvaluateCommand(CLI::App* app, Command* chosen) {
   CLI::App* verb = app->add_subcommand("evaluate", "Measure a trained network on pictures");
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
-  verb->add_option("--checkpoint", flags->checkpoint, "final.safetensors, or any checkpoint")
-      ->type_name("FILE")
+  verb->add_option("--checkpoint", flags->checkpoint,
+                   "final.safetensors, any checkpoint, or the folder of a run")
+      ->type_name("PATH")
       ->required();
   verb->add_option("--data", flags->data, "Labelled pictures (default: those of the training run)")
       ->type_name("PATH");

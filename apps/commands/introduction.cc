@@ -54,7 +54,7 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
   if (!growth.summary.empty()) fmt::print("{}\n", growth.summary);
   for (const std::string& warning : growth.warnings) LogWarning(warning);
   for (const BadPicture& bad : data.bad) {
-    LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
+    LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
   }
   std::fflush(stdout);
   return OkStatus();

@@ -7,7 +7,9 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
+#include "apps/commands/network_file.h"
 #include "apps/exit_code.h"
+#include "apps/output_path.h"
 #include "apps/picture_files.h"
 #include "apps/prediction_table.h"
 #include "apps/trainer/model_file.h"
@@ -34,8 +36,9 @@ StatusOr<std::string> Text(const PredictFlags& flags, const Dataset& dataset,
 }
 
 StatusOr<int> RunPredict(const PredictFlags& flags) {
-  RT_ASSIGN_OR_RETURN(const TrainedModel trained,
-                      ReadModelFile(flags.checkpoint, flags.config.set));
+  RT_ASSIGN_OR_RETURN(const std::string csv, OutputPath(flags.csv));
+  RT_ASSIGN_OR_RETURN(const std::string network, NetworkFile(flags.checkpoint));
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadModelFile(network, flags.config.set));
   const RunConfig& config = trained.loaded.config;
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset,
@@ -53,7 +56,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   }
   RT_ASSIGN_OR_RETURN(const std::string text, Text(flags, *dataset, logits, trained.class_names));
   if (!flags.csv.empty()) {
-    RT_RETURN_IF_ERROR(WriteFileAtomic(flags.csv, text));
+    RT_RETURN_IF_ERROR(WriteFileAtomic(csv, text));
   } else {
     fmt::print("{}", text);
   }
@@ -67,13 +70,15 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   CLI::App* verb = app->add_subcommand("predict", "Say what is in pictures");
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
-  verb->add_option("--checkpoint", flags->checkpoint, "final.safetensors, or any checkpoint")
-      ->type_name("FILE")
+  verb->add_option("--checkpoint", flags->checkpoint,
+                   "final.safetensors, any checkpoint, or the folder of a run")
+      ->type_name("PATH")
       ->required();
   verb->add_option("--images", flags->images, "Pictures, or folders of them")
       ->type_name("PATH")
       ->required();
-  verb->add_option("--csv", flags->csv, "Write key,label,probability instead of printing a table")
+  verb->add_option("--csv", flags->csv,
+                   "Write key,label,probability instead of printing a table; - is standard output")
       ->type_name("FILE");
   verb->add_flag("--submission", flags->submission,
                  "Kaggle's id,label instead: the number in the name, the probability of a dog");

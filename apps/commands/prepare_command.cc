@@ -8,6 +8,7 @@
 
 #include "apps/commands/command.h"
 #include "apps/exit_code.h"
+#include "apps/output_path.h"
 #include "apps/stop_signal.h"
 #include "core/logging.h"
 #include "data/dataset.h"
@@ -24,6 +25,7 @@ struct PrepareFlags {
 
 StatusOr<int> RunPrepare(const PrepareFlags& flags) {
   InstallStopSignals();
+  RT_ASSIGN_OR_RETURN(const std::string out, OutputPath(flags.out));
   DataConfig config;
   config.set_path(flags.data);
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config));
@@ -36,12 +38,12 @@ StatusOr<int> RunPrepare(const PrepareFlags& flags) {
   if (scanned.status().code() == StatusCode::kCancelled) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(scanned.status()));
   for (const BadPicture& bad : *scanned) {
-    LogWarning(fmt::format("left out: {}: {}", bad.key, bad.reason));
+    LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
     unusable.insert(bad.sample);
   }
   std::erase_if(pictures, [&](int64_t i) { return unusable.contains(i); });
   const Status status =
-      WritePackedFile(*dataset, pictures, flags.options, flags.out,
+      WritePackedFile(*dataset, pictures, flags.options, out,
                       [](int64_t /*done*/, int64_t /*total*/) { return StopSignal() == 0; });
   if (status.code() == StatusCode::kCancelled) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(status));
@@ -58,7 +60,9 @@ void AddPrepareCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--data", flags->data, "Folder or list file with the pictures")
       ->type_name("PATH")
       ->required();
-  verb->add_option("--out", flags->out, "Packed file to write")->type_name("FILE")->required();
+  verb->add_option("--out", flags->out, "Packed file to write; - is standard output")
+      ->type_name("FILE")
+      ->required();
   constexpr int kLongestSide = 65535;
   verb->add_option("--short-side", flags->options.short_side,
                    "Make larger pictures smaller, to this many pixels (default: leave them)")

@@ -41,11 +41,18 @@ StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
   return std::optional<Checkpoint>();
 }
 
+std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output) {
+  std::string path = output + "/" + kConfigName;
+  std::error_code ignored;
+  if (!flags.resume || !std::filesystem::exists(path, ignored)) return std::nullopt;
+  return path;
+}
+
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,
-                                  const std::optional<Checkpoint>& checkpoint) {
-  if (!flags.config.empty() || !checkpoint) {
-    return LoadRunConfig(flags.config, flags.set);
-  }
+                                  const std::optional<Checkpoint>& checkpoint,
+                                  const std::optional<std::string>& config_of_run) {
+  if (!flags.config.empty()) return LoadRunConfig(flags.config, flags.set);
+  if (!checkpoint) return LoadRunConfig(config_of_run.value_or(""), flags.set);
   const auto text = checkpoint->file.metadata().find(kConfigKey);
   if (text == checkpoint->file.metadata().end()) {
     return DataLoss(checkpoint->path + ": the config is missing; this is no checkpoint of `train`");

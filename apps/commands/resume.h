@@ -28,9 +28,14 @@ std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
 StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
                                                    const std::string& output, CheckParts parts);
 
-// --config; else, when resuming, the config of the run; else the one that is built in.
+// The config that a run without a checkpoint has left in its folder, if it goes on: where it is.
+std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);
+
+// --config; else, when resuming, the config of the run (of its checkpoint, or in its folder); else
+// the one that is built in.
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,
-                                  const std::optional<Checkpoint>& checkpoint);
+                                  const std::optional<Checkpoint>& checkpoint,
+                                  const std::optional<std::string>& config_of_run);
 
 // Another run is never written over: neither by a new one nor by one that goes on from elsewhere.
 Status CheckOutput(const ResumeFlags& flags, const std::optional<Checkpoint>& checkpoint,

@@ -11,6 +11,7 @@
 #include "apps/commands/resume.h"
 #include "apps/commands/world_flags.h"
 #include "apps/exit_code.h"
+#include "apps/output_path.h"
 #include "apps/progress_display.h"
 #include "apps/stop_signal.h"
 #include "apps/trainer/numerics.h"
@@ -129,8 +130,22 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
   return Report(*outcome, world->leads());
 }
 
+// --resume where there is nothing to resume.
+void TellOfBeginning(const TrainFlags& flags, const std::string& output,
+                     const std::optional<std::string>& config_of_run) {
+  std::string config;
+  if (config_of_run && flags.config.config.empty()) {
+    config = fmt::format(", with {}", *config_of_run);
+  } else if (config_of_run) {
+    config = fmt::format(", with {} and not with the {} that is there", flags.config.config,
+                         kConfigName);
+  }
+  LogInfo(fmt::format("no checkpoint in {} yet: the run begins{}", output, config));
+}
+
 StatusOr<int> RunTrain(TrainFlags flags) {
   InstallStopSignals();
+  RT_ASSIGN_OR_RETURN(flags.world.options.trace, OutputPath(flags.world.options.trace));
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
   if (flags.until_accuracy) {
     flags.config.set.push_back(fmt::format("train.until_accuracy={}", *flags.until_accuracy));
@@ -145,10 +160,11 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
   // The others need of it no more than the config, if they reach it.
   if (checkpoint.ok()) run.checkpoint = *std::move(checkpoint);
+  const auto config_of_run = ConfigOfRun(flags.run, run.output);
   if (leads && flags.run.resume && !run.checkpoint) {
-    LogInfo(fmt::format("no checkpoint in {} yet: the run begins", run.output));
+    TellOfBeginning(flags, run.output, config_of_run);
   }
-  RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags.config, run.checkpoint));
+  RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags.config, run.checkpoint, config_of_run));
   if (run.loaded.config.data().path().empty()) {
     return InvalidArgument("no pictures are named; give --data DIR or set data.path");
   }
@@ -186,8 +202,10 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                  "when a run goes on, as many as it began with, else this rank's share of the "
                  "host's cores");
   AddWorldFlags(verb, &flags->world);
-  verb->add_option("--trace", flags->world.options.trace,
-                   "Write a timeline of all ranks, for chrome://tracing or ui.perfetto.dev")
+  verb->add_option(
+          "--trace", flags->world.options.trace,
+          "Write a timeline of all ranks, for chrome://tracing or ui.perfetto.dev; - is standard "
+          "output")
       ->type_name("FILE");
   verb->add_option("--data", flags->data, "Folder, list file or packed file with the pictures")
       ->type_name("PATH");

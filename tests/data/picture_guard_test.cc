@@ -118,6 +118,11 @@ TEST(PictureGuardTest, OtherFormatsAreRefusedByName) {
   EXPECT_THAT(Refusal(Bytes("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv)), HasSubstr("Thumbs.db"));
   EXPECT_EQ(Refusal(Bytes("hello, world")),
             "is not a JPEG, PNG or BMP picture: it begins with 68 65 6C 6C");
+  EXPECT_EQ(
+      Refusal(Bytes("RTPACK\r\n and more"sv)),
+      "is a packed file of `prepare` and no picture; --data of `train` and `evaluate` takes it");
+  EXPECT_EQ(Refusal(Bytes("PK\3\4\x14\0"sv)),
+            "is a zip archive and no picture; unpack it and give what comes out of it");
   EXPECT_EQ(Refusal(Bytes("P")), "is not a JPEG, PNG or BMP picture: it begins with 50");
   EXPECT_EQ(Refusal({}), "is empty");
 }

@@ -1,0 +1,207 @@
+// Where the program writes, and what it says where it cannot.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/file.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class OutputsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    std::ofstream(Path("tiny.textproto")) << TinyConfigText();
+    const ProcessResult train = RunDogsVsCats(Train("run"));
+    ASSERT_EQ(train.exit_code, 0) << train.err;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static std::string Path(const std::string& name) { return folder_->File(name); }
+  static std::string Text(const std::string& path) { return ReadFileText(path, 1 << 24).value(); }
+  static std::vector<std::string> Train(const std::string& run) {
+    return {"train",   "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",
+            Path(run), "--set",    "train.epochs=1"};
+  }
+  static std::vector<std::string> Predict(const std::string& csv) {
+    return {"predict", "--checkpoint", Path("run"), "--images", TinyPictures() + "/train", "--csv",
+            csv};
+  }
+
+  static TempDir* folder_;
+};
+TempDir* OutputsTest::folder_ = nullptr;
+
+TEST_F(OutputsTest, ADashIsStandardOutput) {
+  const ProcessResult file = RunDogsVsCats(Predict(Path("table.csv")));
+  ASSERT_EQ(file.exit_code, 0) << file.err;
+  const std::string table = Text(Path("table.csv"));
+  EXPECT_THAT(table, StartsWith("key,label,probability\n"));
+  for (const char* name : {"-", "/dev/stdout", "/dev/fd/1"}) {
+    const ProcessResult out = RunDogsVsCats(Predict(name));
+    EXPECT_EQ(out.exit_code, 0) << out.err;
+    EXPECT_EQ(out.out, table) << name;
+  }
+  EXPECT_FALSE(fs::exists("-"));
+}
+
+TEST_F(OutputsTest, WhatElseIsPrintedDoesNotMixWithTheOutput) {
+  const ProcessResult file =
+      RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", Path("tiny.pack")});
+  ASSERT_EQ(file.exit_code, 0) << file.err;
+  EXPECT_THAT(file.out, HasSubstr("48 pictures in"));
+  const ProcessResult out = RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", "-"});
+  EXPECT_EQ(out.exit_code, 0);
+  EXPECT_EQ(out.out, Text(Path("tiny.pack")));
+  EXPECT_THAT(out.err, HasSubstr("48 pictures in -"));
+
+  std::vector<std::string> traced = Train("traced");
+  traced.insert(traced.end(), {"--trace", "-"});
+  const ProcessResult trace = RunDogsVsCats(traced);
+  EXPECT_EQ(trace.exit_code, 0) << trace.err;
+  EXPECT_THAT(trace.out,
+              AllOf(StartsWith("{"), HasSubstr("traceEvents"), Not(HasSubstr("validation: loss"))));
+  EXPECT_THAT(trace.err, HasSubstr("validation: loss"));
+}
+
+TEST_F(OutputsTest, ARunFolderIsANetwork) {
+  const auto evaluate = [&] {
+    return RunDogsVsCats({"evaluate", "--checkpoint", Path("copy"), "--json"});
+  };
+  fs::copy(Path("run"), Path("copy"), fs::copy_options::recursive);
+  ProcessResult result = evaluate();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the network is " + Path("copy/final.safetensors")));
+  fs::remove(Path("copy/final.safetensors"));
+  EXPECT_THAT(evaluate().err, HasSubstr("the network is " + Path("copy/checkpoints/best")));
+  fs::remove(Path("copy/checkpoints/best.safetensors"));
+  EXPECT_THAT(evaluate().err,
+              HasSubstr("the network is " + Path("copy/checkpoints/step-00000005")));
+  fs::remove_all(Path("copy/checkpoints"));
+  result = evaluate();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("there is no network in the folder '" + Path("copy") + "'"));
+}
+
+TEST_F(OutputsTest, APackedFileIsNoPictureAndSaysWhatTakesIt) {
+  ASSERT_EQ(
+      RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", Path("some.pack")}).exit_code,
+      0);
+  const ProcessResult result =
+      RunDogsVsCats({"predict", "--checkpoint", Path("run"), "--images", Path("some.pack")});
+  EXPECT_THAT(result.err, HasSubstr("some.pack is a packed file of `prepare` and no picture"));
+}
+
+// One form for every verb: "left out: <picture> <what is wrong>".
+TEST_F(OutputsTest, PicturesThatAreLeftOutAreNamedInOneForm) {
+  fs::copy(TinyPictures(), Path("pictures"), fs::copy_options::recursive);
+  std::ofstream(Path("pictures/train/cat.900.jpg")) << "";
+  const std::string said = "left out: cat.900.jpg is empty\n";
+  const ProcessResult prepare =
+      RunDogsVsCats({"prepare", "--data", Path("pictures"), "--out", Path("left_out.pack")});
+  EXPECT_THAT(prepare.err, HasSubstr(said));
+  const ProcessResult train = RunDogsVsCats(
+      {"train", "--config", Path("tiny.textproto"), "--data", Path("pictures"), "--output",
+       Path("left_out"), "--set", "train.epochs=1", "--set", "data.bad_pictures.max_fraction=0.5"});
+  EXPECT_EQ(train.exit_code, 0) << train.err;
+  EXPECT_THAT(train.err, HasSubstr(said));
+}
+
+TEST_F(OutputsTest, ResumeWithoutACheckpointTakesTheConfigOfTheFolder) {
+  fs::create_directory(Path("early"));
+  fs::copy_file(Path("run/config.textproto"), Path("early/config.textproto"));
+  const std::vector<std::string> resume = {"train", "--output", Path("early"), "--resume"};
+  const ProcessResult result = RunDogsVsCats(resume);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("no checkpoint in " + Path("early") + " yet: the run begins, with " +
+                        Path("early/config.textproto")));
+  EXPECT_EQ(ReadTensors(Path("early/final.safetensors")),
+            ReadTensors(Path("run/final.safetensors")));
+}
+
+TEST_F(OutputsTest, AnExplicitConfigGoesBeforeThatOfTheFolder) {
+  fs::create_directory(Path("other"));
+  std::ofstream(Path("other/config.textproto")) << "net { name: 'another' }";
+  std::vector<std::string> resume = Train("other");
+  resume.emplace_back("--resume");
+  const ProcessResult result = RunDogsVsCats(resume);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("with " + Path("tiny.textproto") +
+                                    " and not with the config.textproto that is there"));
+  EXPECT_EQ(Text(Path("other/config.textproto")), Text(Path("run/config.textproto")));
+}
+
+TEST_F(OutputsTest, AnOutputThatIsNoFolderIsNamed) {
+  std::ofstream(Path("file")) << "mine";
+  fs::create_symlink("nowhere", Path("dangling"));
+  fs::create_symlink("loop", Path("loop"));
+  for (const char* name : {"file", "dangling", "loop"}) {
+    const ProcessResult result = RunDogsVsCats(Train(name));
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("cannot make the folder '" + Path(name) + "': "));
+    EXPECT_THAT(result.err, HasSubstr("give another --output"));
+  }
+  EXPECT_EQ(Text(Path("file")), "mine");
+}
+
+// The limit for file sizes stands for a disk that has room for lines and not for networks.
+TEST_F(OutputsTest, ADiskWithoutRoomIsToldEarlyAndWaitedForAtTheEnd) {
+  std::vector<std::string> train = Train("full");
+  train.back() = "train.epochs=4";
+  std::vector<std::string> limited = {"sh", "-c", "ulimit -S -f 8; exec \"$0\" \"$@\" 2>&1"};
+  for (const std::string& argument : DogsVsCats(train)) limited.push_back(argument);
+  ChildProcess child(limited);
+  std::string said;
+  while (said.find("trying again for 300 s") == std::string::npos) {
+    const auto line = child.ReadLine();
+    ASSERT_TRUE(line.has_value()) << said;
+    said += *line + "\n";
+  }
+  EXPECT_THAT(said, HasSubstr("no checkpoint will be written as things are"));
+  EXPECT_THAT(said, HasSubstr("File too large; there is none yet\n"));
+  EXPECT_THAT(said, HasSubstr("no checkpoint of step 15, 3 failures in a row"));
+  EXPECT_THAT(said, HasSubstr("if the run ended now, the whole run would be lost"));
+  EXPECT_FALSE(fs::exists(Path("full/final.safetensors")));
+
+  rlimit limit = {};
+  ASSERT_EQ(prlimit(child.pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
+  limit.rlim_cur = limit.rlim_max;
+  ASSERT_EQ(prlimit(child.pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  const ProcessResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_TRUE(fs::exists(Path("full/final.safetensors")));
+}
+
+TEST_F(OutputsTest, ASignalEndsTheWaitingForRoom) {
+  std::vector<std::string> limited = {"sh", "-c", "ulimit -S -f 8; exec \"$0\" \"$@\" 2>&1"};
+  for (const std::string& argument : DogsVsCats(Train("stopped"))) limited.push_back(argument);
+  ChildProcess child(limited);
+  std::string said;
+  while (said.find("trying again for 300 s") == std::string::npos) {
+    const auto line = child.ReadLine();
+    ASSERT_TRUE(line.has_value()) << said;
+    said += *line + "\n";
+  }
+  child.Signal(SIGTERM);
+  const ProcessResult result = child.Wait();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("the trained network is lost"));
+}
+
+}  // namespace
+}  // namespace ringtail
