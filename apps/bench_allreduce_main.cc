@@ -16,6 +16,7 @@
 #include "apps/bench_allreduce/spawn_ranks.h"
 #include "apps/exit_code.h"
 #include "core/printable.h"
+#include "core/stop_signal.h"
 #include "core/terminate.h"
 #include "dist/collectives/allgather_choice.h"
 #include "dist/membership/rank_environment.h"
@@ -185,6 +186,7 @@ Status Run(Flags* flags) {
 
 int main(int argc, char** argv) {
   ringtail::ExplainTermination("bench_allreduce");
+  ringtail::IgnoreBrokenPipes();
   ringtail::Flags flags;
   CLI::App app("Measures allreduce: the sum of an array over all ranks of a world.");
   ringtail::AddFlags(&app, &flags);

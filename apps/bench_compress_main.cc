@@ -11,6 +11,7 @@
 #include "apps/bench_compress.h"
 #include "apps/exit_code.h"
 #include "core/printable.h"
+#include "core/stop_signal.h"
 #include "core/terminate.h"
 #include "dist/compression/codecs.h"
 
@@ -84,6 +85,7 @@ Status Run(Flags* flags) {
 
 int main(int argc, char** argv) {
   ringtail::ExplainTermination("bench_compress");
+  ringtail::IgnoreBrokenPipes();
   ringtail::Flags flags;
   CLI::App app("Measures gradient compression: speed, size and error of each codec and sketch.");
   ringtail::AddFlags(&app, &flags);

@@ -7,10 +7,12 @@
 #include "apps/bench_loader.h"
 #include "apps/exit_code.h"
 #include "core/printable.h"
+#include "core/stop_signal.h"
 #include "core/terminate.h"
 
 int main(int argc, char** argv) {
   ringtail::ExplainTermination("bench_loader");
+  ringtail::IgnoreBrokenPipes();
   ringtail::LoaderBenchmarkOptions options;
   // Without the cache, every picture is read and decoded each time.
   options.data.set_cache_mib(0);

@@ -6,6 +6,7 @@
 #include "apps/exit_code.h"
 #include "apps/version.h"
 #include "core/printable.h"
+#include "core/stop_signal.h"
 #include "core/terminate.h"
 #include "core/text_config.h"
 #include "core/thread_limit.h"
@@ -29,6 +30,7 @@ std::string DidYouMean(const CLI::App& app, int argc, char** argv) {
 int Main(int argc, char** argv) {
   ExplainTermination("dogs_vs_cats");
   SaveAddressSpace();
+  IgnoreBrokenPipes();
   CLI::App app("Trains convolutional networks on CPUs to tell cats from dogs.", "dogs_vs_cats");
   app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);

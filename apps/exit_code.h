@@ -3,6 +3,7 @@
 #define RINGTAIL_APPS_EXIT_CODE_H_
 
 #include "core/status.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 
@@ -18,6 +19,9 @@ enum ExitCode : int {
 
 inline int ExitCodeOf(const Status& status) {
   if (status.ok()) return kExitSuccess;
+  if (status.code() == StatusCode::kCancelled && StopSignal() != 0) {
+    return kExitSignalBase + StopSignal();
+  }
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
 }
 

@@ -9,8 +9,9 @@
 #include "apps/commands/command.h"
 #include "apps/exit_code.h"
 #include "apps/output_path.h"
-#include "apps/stop_signal.h"
+#include "apps/print.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/packed_file.h"
@@ -24,12 +25,12 @@ struct PrepareFlags {
 };
 
 StatusOr<int> RunPrepare(const PrepareFlags& flags) {
-  InstallStopSignals();
+  ReceiveStopSignals();
   RT_ASSIGN_OR_RETURN(const std::string out, OutputPath(flags.out));
   DataConfig config;
   config.set_path(flags.data);
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config));
-  fmt::print("{}\n", dataset->Describe());
+  Print("{}\n", dataset->Describe());
   std::vector<int64_t> pictures(dataset->samples().size());
   std::iota(pictures.begin(), pictures.end(), 0);
   std::unordered_set<int64_t> unusable;
@@ -47,7 +48,7 @@ StatusOr<int> RunPrepare(const PrepareFlags& flags) {
                       [](int64_t /*done*/, int64_t /*total*/) { return StopSignal() == 0; });
   if (status.code() == StatusCode::kCancelled) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(status));
-  fmt::print("{} pictures in {}, {} left out\n", pictures.size(), flags.out, unusable.size());
+  Print("{} pictures in {}, {} left out\n", pictures.size(), flags.out, unusable.size());
   return kExitSuccess;
 }
 

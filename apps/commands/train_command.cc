@@ -12,12 +12,13 @@
 #include "apps/commands/world_flags.h"
 #include "apps/exit_code.h"
 #include "apps/output_path.h"
+#include "apps/print.h"
 #include "apps/progress_display.h"
-#include "apps/stop_signal.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "apps/world_session.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "data/folder_listing.h"
 
 namespace ringtail {
@@ -61,8 +62,8 @@ int Report(const TrainingOutcome& outcome, bool leads) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
-      if (leads) fmt::print("{}\n", outcome.message);
-      if (leads && !outcome.advice.empty()) fmt::print("{}\n", outcome.advice);
+      if (leads) Print("{}\n", outcome.message);
+      if (leads && !outcome.advice.empty()) Print("{}\n", outcome.advice);
       return kExitSuccess;
     case TrainingOutcome::Kind::kStopped:
       if (leads) LogWarning(outcome.message);
@@ -120,7 +121,9 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
         fmt::format("goes on after step {} ({})", run->checkpoint->step, run->checkpoint->path));
     run->checkpoint.reset();  // its tensors are the trainer's by now
   }
+  if (world->leads()) SetStopNotice("stopping after this step; again to stop now");
   auto outcome = trainer->Run();
+  SetStopNotice("");
   progress.Finish();
   if (outcome.ok()) RT_RETURN_IF_ERROR(session->Leave());
   if (!outcome.ok() && world->lost() && !world->cut_off() && !world->leads()) {
@@ -143,8 +146,18 @@ void TellOfBeginning(const TrainFlags& flags, const std::string& output,
   LogInfo(fmt::format("no checkpoint in {} yet: the run begins{}", output, config));
 }
 
+// The exit code of a rank that was told to stop and so has not begun, or that has lost others, which
+// were told the same and were quicker. None: it has failed otherwise.
+std::optional<int> Stopped(const Status& why, TrainingWorld* world) {
+  const bool told = why.code() == StatusCode::kCancelled;
+  if (!told && (!world->lost() || world->cut_off())) return std::nullopt;
+  world->Abort(why);
+  LogWarning(told ? "stopped by a signal before the first step" : why.message());
+  return kExitSignalBase + StopSignal();
+}
+
 StatusOr<int> RunTrain(TrainFlags flags) {
-  InstallStopSignals();
+  ReceiveStopSignals();
   RT_ASSIGN_OR_RETURN(flags.world.options.trace, OutputPath(flags.world.options.trace));
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
   if (flags.until_accuracy) {
@@ -152,9 +165,10 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   }
   RT_ASSIGN_OR_RETURN(const RankIdentity identity,
                       DetectRank(flags.world.rank, ProcessEnvironment));
+  const bool leads = identity.rank == 0;
+  if (leads) SetStopNotice("stopping; again to stop now");
   Run run;
   run.output = OutputFolder(flags.run, flags.config.config);
-  const bool leads = identity.rank == 0;
   auto checkpoint =
       FindCheckpoint(flags.run, run.output, leads ? CheckParts::kYes : CheckParts::kNo);
   if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
@@ -174,7 +188,8 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   RT_ASSIGN_OR_RETURN(run.threads,
                       UseThreads(flags.config, run.loaded.config, identity.local_world_size,
                                  identity.world_size > 1 ? kThreadsOfAWorld : 0));
-  if (run.checkpoint) KeepAlgorithms(run.checkpoint->file.metadata());
+  // Before the first step nothing depends on them, and a stop may have come while they were measured.
+  if (run.checkpoint && run.checkpoint->step > 0) KeepAlgorithms(run.checkpoint->file.metadata());
   if (!leads) run.checkpoint.reset();
 
   auto joined = WorldSession::Join(flags.world.options, identity, run.loaded.config);
@@ -182,10 +197,8 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   const auto session = *std::move(joined);
   auto exit_code = TrainInWorld(flags, &run, session.get());
   if (exit_code.ok()) return exit_code;
-  if (StopSignal() != 0 && exit_code.status().code() == StatusCode::kCancelled) {
-    session->world()->Abort(exit_code.status());
-    LogWarning("stopped by a signal before the first step");
-    return kExitSignalBase + StopSignal();
+  if (StopSignal() != 0) {
+    if (const auto stopped = Stopped(exit_code.status(), session->world())) return *stopped;
   }
   if (session->world()->alone()) return exit_code;
   return session->Fail(exit_code.status());

@@ -25,7 +25,7 @@ class Agent {
   Agent() : launcher_(&loop_, STDOUT_FILENO), ranks_(&loop_, &launcher_) {}
 
   int Run() {
-    signals_ = ReceiveSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP});
+    signals_ = ReceiveSignals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU});
     AdoptOrphans();
     loop_.Watch(signals_, POLLIN, [this] { OnSignal(); });
     loop_.Watch(STDIN_FILENO, POLLIN, [this] { OnInput(); });
@@ -68,6 +68,10 @@ class Agent {
     while (const int signal = NextSignal(signals_)) {
       if (signal == SIGCHLD) {
         ranks_.CollectEnded();
+      } else if (started_) {
+        // Whoever signals every process of a job means its ranks. When it has waited for them long
+        // enough says the launcher.
+        ranks_.Signal(signal);
       } else {
         winding_up_ = true;
       }

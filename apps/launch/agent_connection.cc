@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "apps/launch/signals.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 namespace {

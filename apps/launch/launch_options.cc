@@ -27,7 +27,8 @@ Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MAST
 RINGTAIL_TOKEN (a secret of this job) and, unless it is set, OMP_NUM_THREADS. Its input is empty; its
 output comes line by line behind its number.
 
-SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 go to all ranks; a second SIGINT or SIGTERM kills them.
+SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU go to all ranks; a second SIGINT, SIGTERM or
+SIGHUP, later than a second after the first, kills them.
 The exit code is that of the first rank that failed of itself (128 + signal if it was killed).
 
   ringtail_launch -n 4 -- dogs_vs_cats train --data pictures --output runs/four

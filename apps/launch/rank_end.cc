@@ -10,7 +10,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/launch/core_split.h"
-#include "apps/launch/signals.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 namespace {
@@ -58,6 +58,16 @@ RankVerdict Stopped(int signal) {
   return {kExitSignalBase + signal, -1, "stopped by " + SignalName(signal)};
 }
 
+// The signal after which all ranks have stopped together, though it did not come through the
+// launcher: a scheduler, or the kernel's limit of CPU time, has sent it to one of them. 0: none.
+int StoppedTogether(std::span<const RankEnd> ends) {
+  const int code = ends.empty() ? 0 : ends[0].code;
+  const bool together = std::all_of(ends.begin(), ends.end(), [&](const RankEnd& end) {
+    return end.kind == RankEnd::Kind::kExited && end.code == code && !end.ended_by_launcher;
+  });
+  return together && AsksToStop(code - kExitSignalBase) ? code - kExitSignalBase : 0;
+}
+
 }  // namespace
 
 std::string DescribeEnd(const RankEnd& end) {
@@ -95,6 +105,7 @@ std::string NameOfRank(std::span<const RankEnd> ends, int rank) {
 }
 
 RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
+  if (const int signal = StoppedTogether(ends); signal != 0) return Stopped(signal);
   const int failed = Earliest(ends, [&](const RankEnd& end) {
     return !end.good() && !end.lost_peer() && !end.ended_by_launcher && !EndedAsAsked(end, asked);
   });
@@ -110,7 +121,7 @@ RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
   const int stopped = Earliest(ends, [&](const RankEnd& end) { return EndedAsAsked(end, asked); });
   if (stopped >= 0) return Stopped(ExitCodeOfEnd(ends[stopped]) - kExitSignalBase);
   for (const int signal : asked) {
-    if (signal == SIGINT || signal == SIGTERM) return Stopped(signal);
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) return Stopped(signal);
   }
   const int lost = Earliest(ends, [](const RankEnd& end) { return end.lost_peer(); });
   // Not only before the first that lost it: a process closes its connections, on which others end,

@@ -3,6 +3,7 @@
 // When one rank fails, all others fail soon after, because they wait for it in vain. They say so by
 // exit code 75. What a person wants to know is who was first to fail of itself:
 //
+//   0. nobody, if all have stopped in the same way after a signal that asks to stop;
 //   1. a rank that was ended by a signal, or that exited with another code than 0 and 75: the
 //      earliest, unless the launcher had sent it the signal or the user had asked for the end;
 //   2. no such rank, but some lost a peer: a rank that exited with 0 has left early, though all was

@@ -1,11 +1,11 @@
 #include "apps/launch/signals.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "core/check.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 
@@ -24,9 +24,7 @@ int ReceiveSignals(const std::vector<int>& signals) {
     sigaddset(&set, signal);
   }
   RT_CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0, "sigprocmask failed");
-  struct sigaction ignore = {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, nullptr);
+  IgnoreBrokenPipes();
   const int file = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   RT_CHECK(file >= 0, "signalfd failed");
   return file;
@@ -37,11 +35,6 @@ int NextSignal(int file) {
   return read(file, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))
              ? static_cast<int>(info.ssi_signo)
              : 0;
-}
-
-std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
 }
 
 }  // namespace ringtail

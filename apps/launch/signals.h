@@ -3,7 +3,6 @@
 #ifndef RINGTAIL_APPS_LAUNCH_SIGNALS_H_
 #define RINGTAIL_APPS_LAUNCH_SIGNALS_H_
 
-#include <string>
 #include <vector>
 
 namespace ringtail {
@@ -13,8 +12,6 @@ namespace ringtail {
 int ReceiveSignals(const std::vector<int>& signals);
 
 int NextSignal(int file);  // 0: none waits
-
-std::string SignalName(int signal);  // "SIGSEGV"
 
 }  // namespace ringtail
 

@@ -46,7 +46,7 @@ Supervisor::Supervisor(LaunchOptions options)
 int Supervisor::Run() {
   UnbindThread();  // agents inherit our cores, and OMP_PROC_BIND may have bound us to one
   const std::set<pid_t> not_ours = Children();  // of the program that we were before an exec
-  signals_ = ReceiveSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
+  signals_ = ReceiveSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU});
   AdoptOrphans();
   loop_.Watch(signals_, POLLIN, [this] { OnSignals(); });
   const int exit_code = Supervise();
@@ -65,8 +65,8 @@ int Supervisor::Supervise() {
     if (!started.ok()) FailToStart(started.message());
   }
   EnterPhase(Phase::kStarting, kStartLimit);
-  StepUntil([this] { return AllGreeted() || start_failure_ || stops_ > 0; });
-  if (!start_failure_ && stops_ == 0) {
+  StepUntil([this] { return AllGreeted() || start_failure_ || !asked_.empty(); });
+  if (!start_failure_ && asked_.empty()) {
     SendJobs();
     StepUntil([this] { return RanksEnded() || start_failure_; });
   }
@@ -223,13 +223,18 @@ void Supervisor::OnDeadline() {
 
 void Supervisor::OnSignals() {
   while (int signal = NextSignal(signals_)) {
-    if (signal == SIGHUP) signal = SIGTERM;  // the terminal is gone
-    asked_.push_back(signal);
-    const bool stop = signal == SIGINT || signal == SIGTERM;
-    if (stop && ++stops_ > 1 && phase_ != Phase::kGivenUp) {
-      EnterPhase(Phase::kKilling, kKillLimit);
-      signal = SIGKILL;
-      output_.DropWhatDoesNotFit();
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) {
+      const StopRule::Meaning meaning = stop_rule_.Next(signal, Clock::now());
+      if (meaning == StopRule::Meaning::kNothingNew) continue;
+      ++stops_;
+      asked_.push_back(signal);
+      if (meaning == StopRule::Meaning::kEndNow && phase_ != Phase::kGivenUp) {
+        EnterPhase(Phase::kKilling, kKillLimit);
+        signal = SIGKILL;
+        output_.DropWhatDoesNotFit();
+      }
+    } else {
+      asked_.push_back(signal);
     }
     SignalAll(signal);
   }

@@ -3,7 +3,7 @@
 //
 //   starting ──all agents greet──> running ──a rank fails──> grace ──> SIGTERM ──> SIGKILL ──> gone
 //                                                     each after --timeout-kill; at once, by a
-//                                                     second SIGINT or SIGTERM: SIGKILL
+//                                                     second SIGINT, SIGTERM or SIGHUP: SIGKILL
 //
 // The others get their time of grace because they find out by themselves, say what they know, and
 // exit with 75. How the first cause is found: rank_end.h. Thread-safety: none.
@@ -22,6 +22,7 @@
 #include "apps/launch/poll_loop.h"
 #include "apps/launch/rank_end.h"
 #include "apps/launch/rank_output.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 
@@ -73,6 +74,7 @@ class Supervisor {
   RankOutput output_;
   std::vector<RankEnd> ends_;  // by rank
   std::vector<int> asked_;     // signals that the user has sent
+  StopRule stop_rule_;         // what another SIGINT, SIGTERM or SIGHUP means
   int running_ = 0, ended_ = 0, stops_ = 0, signals_ = -1;
   Phase phase_ = Phase::kStarting;
   std::optional<Clock::time_point> deadline_;

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "apps/memory_advice.h"
-#include "apps/stop_signal.h"
 #include "core/check.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 namespace {

@@ -5,13 +5,13 @@
 
 #include <utility>
 
-#include "apps/stop_signal.h"
 #include "apps/trainer/config_difference.h"
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/rank_speed.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "core/check.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 
 namespace ringtail {
 namespace {
@@ -192,7 +192,10 @@ StatusOr<TrainingOutcome> Trainer::RunToEnd() {
     }
     if (stop) return StoppedBy(Signal(), state_.progress, plan_.total_steps(), saved_step_);
     if (IsFinished()) break;
-    RT_RETURN_IF_ERROR(EnterPhase());
+    const Status entered = EnterPhase();
+    // Told to stop while it measured: alone, as several ranks measure before the first step.
+    if (entered.code() == StatusCode::kCancelled && Signal() != 0) continue;
+    RT_RETURN_IF_ERROR(Status(entered));
     TellOfGrowth();
     const std::string where = fmt::format("in step {}", step() + 1);
     RT_RETURN_IF_ERROR(TrainStep().Annotate(where));

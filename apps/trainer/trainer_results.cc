@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include "apps/stop_signal.h"
 #include "apps/trainer/final_network.h"
 #include "apps/trainer/model_file.h"
 #include "apps/trainer/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "core/utf8.h"
 
 namespace ringtail {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "apps/stop_signal.h"
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "core/trace.h"
 #include "data/picture_name.h"
 

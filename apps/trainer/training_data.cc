@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "apps/csv.h"
-#include "apps/stop_signal.h"
 #include "apps/trainer/same_files.h"
 #include "core/file.h"
 #include "core/random.h"
+#include "core/stop_signal.h"
 #include "data/manifest.h"
 #include "dist/collectives/plan.h"
 

@@ -1,9 +1,9 @@
 #include "tests/apps/tiny_run.h"
 
-#include "apps/stop_signal.h"
 #include "apps/synthesize/synthesize.h"
 #include "core/check.h"
 #include "core/safetensors.h"
+#include "core/stop_signal.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

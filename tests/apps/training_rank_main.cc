@@ -22,10 +22,10 @@
 #include <thread>
 
 #include "apps/exit_code.h"
-#include "apps/stop_signal.h"
 #include "apps/trainer/trainer.h"
 #include "apps/world_session.h"
 #include "core/parallel_for.h"
+#include "core/stop_signal.h"
 #include "dist/membership/rank_environment.h"
 
 namespace ringtail {

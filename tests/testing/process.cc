@@ -84,6 +84,14 @@ void ChildProcess::Signal(int signal) const {
   if (pid_ > 0) kill(pid_, signal);
 }
 
+void ChildProcess::SignalTogether(const std::vector<int>& signals) const {
+  Signal(SIGSTOP);
+  siginfo_t stopped = {};
+  RT_CHECK(waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED) == 0, "cannot stop a child");
+  for (const int signal : signals) Signal(signal);
+  Signal(SIGCONT);
+}
+
 bool ChildProcess::ReadSome() {
   if (out_pipe_ < 0 && err_pipe_ < 0) return false;
   pollfd pipes[] = {{out_pipe_, POLLIN, 0}, {err_pipe_, POLLIN, 0}};  // poll skips -1

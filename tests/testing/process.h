@@ -43,6 +43,8 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
+  // All at the same time, as it sees them: the lowest number first.
+  void SignalTogether(const std::vector<int>& signals) const;
 
   // The next line of standard output without its newline; nothing once the output has ended.
   std::optional<std::string> ReadLine();

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "apps/launch/child_process.h"
 #include "apps/launch/core_split.h"
 #include "apps/launch/line_splitter.h"
 #include "core/file.h"
@@ -145,16 +146,57 @@ TEST_P(SignalTest, GoesToAllRanksAndIsTheExitCode) {
   EXPECT_THAT(result.err, HasSubstr("ringtail_launch: stopped by SIG"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SignalTest, testing::Values(SIGINT, SIGTERM, SIGUSR1, SIGUSR2));
+INSTANTIATE_TEST_SUITE_P(All, SignalTest,
+                         testing::Values(SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU));
 
-TEST(LaunchTest, ASecondSignalKills) {
+// As timeout(1) does, which signals its child and then the group of both.
+TEST(LaunchTest, TwoSignalsTogetherCountAsOne) {
+  ChildProcess launcher(Launch({"-n", "2"}, {"say=ready", "wait"}));
+  for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(launcher.ReadLine().has_value());
+  launcher.SignalTogether({SIGTERM, SIGINT, SIGHUP});
+  const ProcessResult result = launcher.Wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGHUP) << result.err;  // the lowest number is taken first
+  for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(LinesOf(rank, result.out), Contains("got 1"));
+}
+
+TEST(LaunchTest, ALaterSignalKills) {
   ChildProcess launcher(Launch({"-n", "2"}, {"say=ready", "pause"}));
   for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(launcher.ReadLine().has_value());
   launcher.Signal(SIGINT);
-  launcher.Signal(SIGTERM);
+  while (!WaitForEnd(launcher.pid(), 50)) launcher.Signal(SIGTERM);
   const ProcessResult result = launcher.Wait();
   EXPECT_TRUE(result.exit_code == 128 + SIGINT || result.exit_code == 128 + SIGTERM);
   EXPECT_THAT(result.err, HasSubstr("ranks 0-1: ended by SIGKILL (sent by the launcher)"));
+}
+
+// Of a launcher that ignores and blocks some.
+TEST(LaunchTest, RanksBeginWithOrdinarySignals) {
+  const ProcessResult result = RunProcess(
+      {"sh", "-c",
+       "trap '' HUP USR2 PIPE; exec \"$0\" -n 1 -- grep -E 'SigBlk|SigIgn' /proc/self/status",
+       RT_BINARY_DIR "/bin/ringtail_launch"});
+  const auto lines = LinesOf(0, result.out);
+  ASSERT_EQ(lines.size(), 2U) << result.err;
+  for (const std::string& line : lines) {
+    constexpr uint64_t kNotGlibcsOwn = 0x7fffffff;
+    const uint64_t signals = std::stoull(line.substr(line.find('\t')), nullptr, 16);
+    EXPECT_EQ(signals & kNotGlibcsOwn, 0U) << line;
+  }
+}
+
+// A batch system may signal all processes of a job: the agent leaves it to the launcher to say when
+// the ranks have had enough time.
+TEST(LaunchTest, ASignalToAnAgentGoesToItsRanksAlone) {
+  ChildProcess launcher(Launch({"-n", "2"}, {"agent", "wait"}));
+  const auto line = launcher.ReadLine();
+  int agent = 0;
+  ASSERT_TRUE(line && std::sscanf(line->c_str() + 4, "agent %d", &agent) == 1);
+  ASSERT_TRUE(launcher.ReadLine());
+  ASSERT_EQ(kill(agent, SIGTERM), 0);
+  const ProcessResult result = launcher.Wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
+  EXPECT_THAT(LinesOf(1, result.out), Contains("got 15"));
+  EXPECT_THAT(result.err, HasSubstr("ringtail_launch: stopped by SIGTERM"));
 }
 
 TEST(LaunchTest, ARankThatFailsWhileTheUserStopsIsNamed) {

@@ -91,6 +91,7 @@ const std::map<std::string, Action> kActions = {
     {"cores",
      [](const std::string&) { std::printf("%s\n", FormatNumbers(AllowedCores()).c_str()); }},
     {"pid", [](const std::string&) { std::printf("pid %d of %d\n", getpid(), getppid()); }},
+    {"agent", [](const std::string&) { std::printf("agent %d\n", getppid()); }},
     {"alive",  // open for as long as this process or one that it has started lives
      [](const std::string& fifo) {
        if (open(fifo.c_str(), O_WRONLY) < 0) _exit(1);
@@ -122,7 +123,8 @@ const std::map<std::string, Action> kActions = {
 int Main(int count, char** arguments) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU})
+    sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, nullptr);  // until "wait" takes them: none comes too early
   for (int i = 1; i < count; ++i) {
     std::string action = arguments[i];

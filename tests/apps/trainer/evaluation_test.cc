@@ -9,8 +9,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "apps/stop_signal.h"
 #include "apps/trainer/gradient_pass.h"
+#include "core/stop_signal.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "apps/stop_signal.h"
+#include "core/stop_signal.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"

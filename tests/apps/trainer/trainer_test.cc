@@ -11,10 +11,10 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/stop_signal.h"
 #include "apps/trainer/model_file.h"
 #include "core/file.h"
 #include "core/safetensors.h"
+#include "core/stop_signal.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
