@@ -88,11 +88,13 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
                       InferShapes(graph, images, layers, &failed));
 
   std::vector<NodeNeeds> needs;
-  for (int i = 0; i < graph.size(); ++i) {
-    RT_RETURN_IF_ERROR(SetUpLayer(i, images, shapes[i], layers, &needs)
-                           .Annotate(fmt::format("layer '{}'", graph.nodes()[i].name)));
+  Status status;
+  for (int i = 0; i < graph.size() && status.ok(); ++i) {
+    status = SetUpLayer(i, images, shapes[i], layers, &needs)
+                 .Annotate(fmt::format("layer '{}'", graph.nodes()[i].name));
   }
-  AlgorithmChoices::Shared().Save();
+  AlgorithmChoices::Shared().Save();  // also what was measured before an error, or a stop
+  RT_RETURN_IF_ERROR(Status(status));
   return needs;
 }
 

@@ -15,6 +15,7 @@
 #include "core/kernel_isa.h"
 #include "core/memory_limit.h"
 #include "core/parallel_for.h"
+#include "core/stop_signal.h"
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise_convolution.h"
@@ -276,6 +277,7 @@ AlgorithmChoice Measure(const Candidates& candidates, const ConvolutionProblem& 
     }
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (round > 1 && least[i] > kHopeless * best) continue;
+      if (StopSignal() != 0) throw MeasuringStopped();
       const ConvolutionTensors tensors = memory->Tensors(direction, *candidates[i]);
       const double seconds = Seconds([&] { candidates[i]->Run(tensors); });
       spent += seconds;

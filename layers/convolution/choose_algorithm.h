@@ -11,6 +11,7 @@
 // Measuring runs every candidate on memory of its own, the fast ones several times: a tenth of a
 // second per direction of an ordinary layer, a few seconds for one that itself takes seconds. What
 // was measured is remembered (algorithm_choices.h).
+// Whoever is told to stop (core/stop_signal.h) does not begin another call.
 // Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_CHOOSE_ALGORITHM_H_
@@ -39,10 +40,13 @@ const char* DirectionName(ConvolutionDirection direction);  // "backward-data"
 // "<machine>; <direction> <shapes>": what a choice depends on.
 std::string ChoiceKey(const ConvolutionProblem& problem, ConvolutionDirection direction);
 
+// Thrown between two calls of candidates, once this process has been told to stop.
+struct MeasuringStopped {};
+
 // FASTEST: by `choices`, if all of today's candidates were measured for it (a choice that the run
 // keeps is taken as it is); or measured and added there. Without `measure`: by whatever is known,
 // else oneDNN's; so without the memory to measure. Others: where they apply, else oneDNN's.
-// Throws dnnl::error.
+// Throws dnnl::error, MeasuringStopped.
 std::unique_ptr<ConvolutionAlgorithm> ChooseAlgorithm(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction,
                                                       ConvolutionPolicy policy, bool measure,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/stop_signal.h"
 #include "layers/activation_gradient.h"
 #include "layers/convolution/choose_algorithm.h"
 #include "layers/dnnl_util.h"
@@ -105,6 +106,8 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
       .backward_adds = args.diff_src_is_begun && backward_ && backward_->adds_to_diff_src()};
 } catch (const dnnl::error& error) {
   return DnnlStatus(error);
+} catch (const MeasuringStopped&) {
+  return CheckNotStopped();
 }
 
 void ConvolutionLayer::Forward(const ForwardArgs& args) {

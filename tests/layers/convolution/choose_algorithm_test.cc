@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
+#include "core/stop_signal.h"
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise_convolution.h"
@@ -87,6 +89,21 @@ TEST(ChooseAlgorithmTest, MeasuresAllCandidatesAndRemembersTheFastest) {
       EXPECT_GE(seconds, choice->seconds.at(chosen->name())) << name;
     }
   }
+}
+
+TEST(ChooseAlgorithmTest, WhoIsToldToStopMeasuresNoFurther) {
+  AlgorithmChoices choices("", "");
+  const auto choose = [&] {
+    ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
+  };
+  SetStopSignalForTest(SIGTERM);
+  EXPECT_THROW(choose(), MeasuringStopped);
+  EXPECT_EQ(choices.Find(ChoiceKey(Problem(), ConvolutionDirection::kForward)), nullptr);
+  SetStopSignalForTest(0);
+  EXPECT_NO_THROW(choose());
+  SetStopSignalForTest(SIGTERM);
+  EXPECT_NO_THROW(choose());  // known
+  SetStopSignalForTest(0);
 }
 
 TEST(ChooseAlgorithmTest, WinogradTakesAMapOfSrc) {
