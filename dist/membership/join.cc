@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "dist/membership/host_identity.h"
 #include "dist/membership/master_address.h"
 #include "dist/membership/rank_facts.h"
@@ -103,6 +104,10 @@ class Joining {
     }
     StatusOr<WorldTable> table = AskUntilAnswered();
     if (!table.ok()) {
+      const bool stopped = table.status().code() == StatusCode::kCancelled && StopSignal() != 0;
+      if (stopped) {
+        return table.status().Annotate(fmt::format("rank {} waited for the others", facts_.rank));
+      }
       if (world.rendezvous != nullptr) world.rendezvous->AwaitRefusals(options_.refusal_grace);
       return table.status();
     }
@@ -122,6 +127,7 @@ class Joining {
     while (address.status().code() == StatusCode::kNotFound &&
            Clock::now() + kRetryInterval < start_ + options_.name_timeout) {
       std::this_thread::sleep_for(kRetryInterval);
+      RT_RETURN_IF_ERROR(CheckNotStopped());
       address = AddressToListenAt(host(), start_ + options_.name_timeout);
     }
     if (address.status().code() == StatusCode::kNotFound) return UnknownName(address.status());
@@ -147,6 +153,7 @@ class Joining {
       RendezvousAnswer answer = AskOnce();
       if (answer.status.ok()) return std::move(answer.world);
       if (answer.final) return answer.status;
+      RT_RETURN_IF_ERROR(CheckNotStopped());
       if (Clock::now() + kRetryInterval >= deadline_) {
         return Status(StatusCode::kUnavailable,
                       fmt::format("rank {} has found no rank 0 at {} within {}: {}", facts_.rank,

@@ -10,6 +10,7 @@
 // the same on every rank that could be reached, about what is wrong; README.md has them all.
 // Errors: Unavailable (a rank is gone or cannot be reached) and DeadlineExceeded (it has not come)
 // are about other ranks; any other code is about this one, or about what the ranks disagree on.
+// A process that is told to stop (core/stop_signal.h) while it waits ends within 0.2 s, Cancelled.
 // Thread-safety: any thread; several worlds in one process are possible (tests do so).
 #ifndef RINGTAIL_DIST_MEMBERSHIP_JOIN_H_
 #define RINGTAIL_DIST_MEMBERSHIP_JOIN_H_

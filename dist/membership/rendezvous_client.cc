@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/stop_signal.h"
 #include "dist/membership/conversation.h"
 #include "dist/membership/membership.grpc.pb.h"
 #include "dist/membership/tls_check.h"
@@ -24,7 +25,8 @@ constexpr std::chrono::seconds kSlack{5};
 constexpr std::chrono::seconds kExplainLimit{2};
 constexpr std::chrono::hours kLongestWait{24};
 
-// A stream on which one thing is under way at a time, with a deadline.
+// A stream on which one thing is under way at a time, with a deadline. Told to stop, it takes that
+// for now.
 class BlockingStream {
  public:
   BlockingStream(const std::string& address, const GrpcOptions& options)
@@ -67,14 +69,17 @@ class BlockingStream {
 
  private:
   bool Await(SteadyDeadline deadline) {
-    const auto left = std::max<SteadyDeadline::duration>(
-        deadline - std::chrono::steady_clock::now(), SteadyDeadline::duration::zero());
     void* tag = nullptr;
     bool ok = false;
-    if (queue_.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + left) ==
-        grpc::CompletionQueue::GOT_EVENT) {
-      return ok;
-    }
+    do {
+      const auto left = std::max<SteadyDeadline::duration>(
+          NextLookForStop(deadline) - std::chrono::steady_clock::now(),
+          SteadyDeadline::duration::zero());
+      if (queue_.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + left) ==
+          grpc::CompletionQueue::GOT_EVENT) {
+        return ok;
+      }
+    } while (StopSignal() == 0 && std::chrono::steady_clock::now() < deadline);
     timed_out_ = true;
     context_.TryCancel();
     queue_.Next(&tag, &ok);
@@ -190,6 +195,7 @@ class Client {
 
   // The stream has ended without an answer.
   RendezvousAnswer Broken() {
+    if (Status stopped = CheckNotStopped(); !stopped.ok()) return Final(stopped);
     if (stream_.timed_out()) return Silent();
     const grpc::Status status = stream_.Finish();
     switch (status.error_code()) {

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "core/thread_budget.h"
 #include "dist/transport/control_payload.h"
 #include "dist/transport/grpc_world.h"
@@ -94,9 +95,9 @@ Status GrpcTransport::Connect() {
   std::string missing;
   {
     MutexLock lock(&mutex_);
-    bool in_time = true;
-    while (in_time && !closing_ && greeted_ + 1 < world_size()) {
-      in_time = changed_.WaitUntil(&mutex_, deadline);
+    while (!closing_ && greeted_ + 1 < world_size() && StopSignal() == 0 &&
+           std::chrono::steady_clock::now() < deadline) {
+      changed_.WaitUntil(&mutex_, NextLookForStop(deadline));
     }
     if (!closing_ && greeted_ + 1 == world_size()) {
       if (shared_ != nullptr) shared_->CloseSegment();
@@ -108,8 +109,11 @@ Status GrpcTransport::Connect() {
           fmt::format("{}rank {} ({})", missing.empty() ? "" : ", ", peer, world_.addresses[peer]);
     }
   }
-  Abort({StatusCode::kDeadlineExceeded,
-         fmt::format("rank {} has waited {} ms for {}", rank(), timeout.count(), missing)});
+  const Status stopped = CheckNotStopped();
+  Abort(!stopped.ok()
+            ? stopped.Annotate(fmt::format("rank {} waited for {}", rank(), missing))
+            : Status(StatusCode::kDeadlineExceeded, fmt::format("rank {} has waited {} ms for {}",
+                                                                rank(), timeout.count(), missing)));
   return ending_->cause();
 }
 

@@ -78,7 +78,8 @@ struct GrpcWorld {
 };
 
 // Waits until this rank is connected to every other. DeadlineExceeded with the ranks and addresses
-// that are missing after connect_timeout; FailedPrecondition if a peer turns us away.
+// that are missing after connect_timeout; FailedPrecondition if a peer turns us away; Cancelled soon
+// after the process was told to stop (core/stop_signal.h).
 StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::unique_ptr<GrpcListener> listener,
                                                  const GrpcWorld& world);
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/mutex.h"
+#include "core/stop_signal.h"
 #include "core/thread_budget.h"
 
 namespace ringtail {
@@ -108,8 +109,9 @@ StatusOr<std::vector<SocketAddress>> ResolveHost(const std::string& host, int po
   const auto look_up = std::make_shared<LookUp>();
   std::thread(LookUpName, host, port, look_up).detach();
   MutexLock lock(&look_up->mutex);
-  while (!look_up->done) {
-    if (!look_up->changed.WaitUntil(&look_up->mutex, deadline)) break;
+  while (!look_up->done && std::chrono::steady_clock::now() < deadline) {
+    RT_RETURN_IF_ERROR(CheckNotStopped());
+    look_up->changed.WaitUntil(&look_up->mutex, NextLookForStop(deadline));
   }
   if (!look_up->done) return NotFound(fmt::format("no name server has said what {} is", host));
   if (look_up->error != 0) {
@@ -127,9 +129,10 @@ StatusOr<Socket> ConnectSocket(const SocketAddress& to, SteadyDeadline deadline)
   }
   if (errno != EINPROGRESS) return ConnectError(errno, to);
   for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return ConnectError(ETIMEDOUT, to);
+    RT_RETURN_IF_ERROR(CheckNotStopped());
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return ConnectError(ETIMEDOUT, to);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(NextLookForStop(deadline) - now);
     pollfd ready{.fd = socket.number(), .events = POLLOUT, .revents = 0};
     if (poll(&ready, 1, static_cast<int>(left.count())) > 0) break;
   }

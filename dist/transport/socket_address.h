@@ -5,7 +5,8 @@
 // themselves. The address of a socket that is connected to rank 0 is one that works.
 //
 // "Address" is numeric and without port: "10.0.0.7", "fd00::7".
-// Thread-safety: any thread. Everything that can wait has a deadline.
+// Thread-safety: any thread. Everything that can wait has a deadline, and ends with Cancelled soon
+// after the process was told to stop (core/stop_signal.h).
 #ifndef RINGTAIL_DIST_TRANSPORT_SOCKET_ADDRESS_H_
 #define RINGTAIL_DIST_TRANSPORT_SOCKET_ADDRESS_H_
 
