@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/print.h"
+
 namespace ringtail {
 namespace {
 
@@ -33,12 +35,12 @@ std::string Speeds(const AlgorithmTimings& timings, double forward_flops) {
 void PrintAlgorithmTable(std::span<const LayerInfo> layers) {
   const bool any = std::ranges::any_of(layers, [](const auto& l) { return !l.timings.empty(); });
   if (!any) return;
-  fmt::print("\n{:<32} {:<17} GFLOP/s as measured at set-up, the chosen algorithm first\n", "layer",
-             "direction");
+  Print("\n{:<32} {:<17} GFLOP/s as measured at set-up, the chosen algorithm first\n", "layer",
+        "direction");
   for (const LayerInfo& layer : layers) {
     for (const AlgorithmTimings& timings : layer.timings) {
-      fmt::print("{:<32} {:<17} {}\n", layer.name, timings.direction,
-                 Speeds(timings, layer.forward_flops));
+      Print("{:<32} {:<17} {}\n", layer.name, timings.direction,
+            Speeds(timings, layer.forward_flops));
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/print.h"
+
 namespace ringtail {
 namespace {
 
@@ -96,12 +98,12 @@ void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
   if (terminal_) {
     if (!last && bar_shown_ && since_drawn_.Seconds() < kRedrawSeconds) return;
     since_drawn_.Restart();
-    fmt::print(out_, "{}{}", kClearLine,
-               ProgressBarLine(View(step, plan), TerminalWidth(fileno(out_)) - 1));
+    PrintTo(out_, "{}{}", kClearLine,
+            ProgressBarLine(View(step, plan), TerminalWidth(fileno(out_)) - 1));
     bar_shown_ = true;
   } else {
     if (!last && step.step % log_every_steps_ != 0) return;
-    fmt::print(out_, "{}\n", ProgressPlainLine(View(step, plan)));
+    PrintTo(out_, "{}\n", ProgressPlainLine(View(step, plan)));
     steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = work_ = hidden_ms_ = exposed_ms_ = 0;
   }
   std::fflush(out_);
@@ -109,25 +111,25 @@ void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
 
 void ProgressDisplay::OnBatchGrowth(const std::string& what) {
   ClearBar();
-  fmt::print(out_, "{}\n", what);
+  PrintTo(out_, "{}\n", what);
   std::fflush(out_);
 }
 
 void ProgressDisplay::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
   ClearBar();
-  fmt::print(out_, "epoch {:.2f}  step {}  validation: loss {:.4f}  accuracy {:.2f} %{}\n",
-             evaluation.epoch, evaluation.step, evaluation.loss, 100 * evaluation.accuracy,
-             best_so_far ? "  (best so far)" : "");
+  PrintTo(out_, "epoch {:.2f}  step {}  validation: loss {:.4f}  accuracy {:.2f} %{}\n",
+          evaluation.epoch, evaluation.step, evaluation.loss, 100 * evaluation.accuracy,
+          best_so_far ? "  (best so far)" : "");
   std::fflush(out_);
 }
 
 void ProgressDisplay::ClearBar() {
-  if (bar_shown_) fmt::print(out_, "{}", kClearLine);
+  if (bar_shown_) PrintTo(out_, "{}", kClearLine);
   bar_shown_ = false;
 }
 
 void ProgressDisplay::Finish() {
-  if (bar_shown_) fmt::print(out_, "\n");
+  if (bar_shown_) PrintTo(out_, "\n");
   bar_shown_ = false;
   std::fflush(out_);
 }

@@ -13,6 +13,7 @@
 #include "apps/commands/config_flags.h"
 #include "apps/commands/network_file.h"
 #include "apps/exit_code.h"
+#include "apps/print.h"
 #include "apps/stopwatch.h"
 #include "apps/trainer/evaluation.h"
 #include "apps/trainer/model_file.h"
@@ -105,9 +106,9 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
                      .dump()
               << '\n';
   } else {
-    fmt::print("accuracy {:.2f} % ({} of {} pictures, {}), loss {:.4f}, {:.0f} pictures/s\n",
-               100 * result.accuracy(), result.correct, result.pictures, part, result.loss(),
-               images_per_s);
+    Print("accuracy {:.2f} % ({} of {} pictures, {}), loss {:.4f}, {:.0f} pictures/s\n",
+          100 * result.accuracy(), result.correct, result.pictures, part, result.loss(),
+          images_per_s);
   }
   return kExitSuccess;
 }

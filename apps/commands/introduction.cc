@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "apps/print.h"
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
@@ -34,24 +35,23 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
   constexpr double kMega = 1e6;
   Model* model = trainer.state().model();
   RT_ASSIGN_OR_RETURN(const double flops, FlopsPerPicture(loaded, model));
-  fmt::print("{}; {}\n", VersionLine(), threads);
+  Print("{}; {}\n", VersionLine(), threads);
   if (!session.world().alone()) {
-    fmt::print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
-               trainer.division().own.global_batch);
+    Print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
+          trainer.division().own.global_batch);
   }
-  fmt::print("{}; {}\n", data.dataset->Describe(), data.Counts());
-  fmt::print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {}\n",
-             loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
-             TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
-             DescribeSchedule(trainer.optim().config),
-             Counted(trainer.plan().total_steps(), "step"));
-  if (!trainer.division().summary.empty()) fmt::print("{}\n", trainer.division().summary);
-  if (!trainer.optim().summary.empty()) fmt::print("{}\n", trainer.optim().summary);
+  Print("{}; {}\n", data.dataset->Describe(), data.Counts());
+  Print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {}\n",
+        loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
+        TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
+        DescribeSchedule(trainer.optim().config), Counted(trainer.plan().total_steps(), "step"));
+  if (!trainer.division().summary.empty()) Print("{}\n", trainer.division().summary);
+  if (!trainer.optim().summary.empty()) Print("{}\n", trainer.optim().summary);
   for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
   const TrainingPlan& plan = trainer.plan();
   const GrowthReport growth =
       ReportGrowth(trainer.optim().config, plan.growth_run(), plan.stages(), plan.total_steps());
-  if (!growth.summary.empty()) fmt::print("{}\n", growth.summary);
+  if (!growth.summary.empty()) Print("{}\n", growth.summary);
   for (const std::string& warning : growth.warnings) LogWarning(warning);
   for (const BadPicture& bad : data.bad) {
     LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));

@@ -1,6 +1,4 @@
 // dogs_vs_cats predict: what a trained network says about pictures.
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <numeric>
@@ -12,6 +10,7 @@
 #include "apps/output_path.h"
 #include "apps/picture_files.h"
 #include "apps/prediction_table.h"
+#include "apps/print.h"
 #include "apps/trainer/model_file.h"
 #include "core/counted.h"
 #include "core/file.h"
@@ -58,7 +57,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   if (!flags.csv.empty()) {
     RT_RETURN_IF_ERROR(WriteFileAtomic(csv, text));
   } else {
-    fmt::print("{}", text);
+    Print("{}", text);
   }
   return kExitSuccess;
 }

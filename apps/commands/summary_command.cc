@@ -11,6 +11,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
+#include "apps/print.h"
 #include "layers/net.h"
 
 namespace ringtail {
@@ -66,17 +67,17 @@ std::string Json(const LoadedConfig& loaded, const Net& net) {
 
 void PrintTable(const LoadedConfig& loaded, const Net& net) {
   const auto batch = static_cast<double>(net.options().batch);
-  fmt::print("{}: pictures of {} pixels, memory for a batch of {}\n\n", loaded.config.net().name(),
-             net.options().image_size, net.options().batch);
-  fmt::print("{:<32} {:<28} {:>16} {:>12} {:>10} {:>10}\n", "layer", "kind", "output", "parameters",
-             "MFLOP", "MiB");
+  Print("{}: pictures of {} pixels, memory for a batch of {}\n\n", loaded.config.net().name(),
+        net.options().image_size, net.options().batch);
+  Print("{:<32} {:<28} {:>16} {:>12} {:>10} {:>10}\n", "layer", "kind", "output", "parameters",
+        "MFLOP", "MiB");
   for (const LayerInfo& layer : net.layers()) {
-    fmt::print("{:<32} {:<28} {:>16} {:>12} {:>10.2f} {:>10.1f}\n", layer.name, layer.kind,
-               layer.dst.ShapeString(), layer.parameters, layer.forward_flops / batch / kMega,
-               static_cast<double>(layer.memory_bytes) / kBytesPerMib);
+    Print("{:<32} {:<28} {:>16} {:>12} {:>10.2f} {:>10.1f}\n", layer.name, layer.kind,
+          layer.dst.ShapeString(), layer.parameters, layer.forward_flops / batch / kMega,
+          static_cast<double>(layer.memory_bytes) / kBytesPerMib);
   }
   const Totals totals = Sum(net);
-  fmt::print(
+  Print(
       "\n{} parameters; forward {:.1f} MFLOP per picture, forward and backward {:.1f}; "
       "memory of a training step {:.1f} MiB (planned; areas are shared), weights {:.1f} MiB\n",
       totals.parameters, totals.forward_flops / batch / kMega,

@@ -1,11 +1,10 @@
 // dogs_vs_cats synthesize: draws cats and dogs, to try everything without real pictures.
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "apps/commands/command.h"
 #include "apps/exit_code.h"
+#include "apps/print.h"
 #include "apps/synthesize/synthesize.h"
 
 namespace ringtail {
@@ -13,11 +12,11 @@ namespace {
 
 StatusOr<int> RunSynthesize(const SynthesizeOptions& options) {
   RT_RETURN_IF_ERROR(Synthesize(options));
-  fmt::print("{} pictures in {}/train", options.images, options.output);
+  Print("{} pictures in {}/train", options.images, options.output);
   if (options.test_images > 0) {
-    fmt::print(", {} in {}/test1", options.test_images, options.output);
+    Print(", {} in {}/test1", options.test_images, options.output);
   }
-  fmt::print("\n");
+  Print("\n");
   return kExitSuccess;
 }
 

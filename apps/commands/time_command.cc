@@ -1,6 +1,4 @@
 // dogs_vs_cats time: where the time of a training step goes.
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "apps/commands/config_flags.h"
 #include "apps/exit_code.h"
 #include "apps/net_timing.h"
+#include "apps/print.h"
 #include "apps/version.h"
 #include "core/parallel_for.h"
 #include "data/config_check.h"
@@ -58,16 +57,16 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
 }
 
 void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const NetTiming& timing) {
-  fmt::print("{}\n{}: batch {} of {} pixels, {} threads\n\n", VersionLine(),
-             loaded.config.net().name(), options.batch, options.image_size, NumComputeThreads());
-  fmt::print("{:<32} {:<28} {:>9} {:>9} {:>8} {:>8} {:>6}  {}\n", "layer", "kind", "fwd ms",
-             "bwd ms", "GFLOP/s", "GFLOP/s", "share", "implementation");
+  Print("{}\n{}: batch {} of {} pixels, {} threads\n\n", VersionLine(), loaded.config.net().name(),
+        options.batch, options.image_size, NumComputeThreads());
+  Print("{:<32} {:<28} {:>9} {:>9} {:>8} {:>8} {:>6}  {}\n", "layer", "kind", "fwd ms", "bwd ms",
+        "GFLOP/s", "GFLOP/s", "share", "implementation");
   for (const LayerTiming& layer : timing.layers) {
-    fmt::print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n", layer.info.name,
-               layer.info.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,
-               layer.backward_gflop_per_s, 100 * layer.share, layer.info.implementation);
+    Print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n", layer.info.name,
+          layer.info.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,
+          layer.backward_gflop_per_s, 100 * layer.share, layer.info.implementation);
   }
-  fmt::print(
+  Print(
       "\nstep {:.2f} ms (median of {}; {:.2f} .. {:.2f}), {:.1f} pictures/s, {:.1f} GFLOP/s, "
       "peak memory {:.0f} MiB\n",
       timing.step_ms, options.iterations, timing.fastest_step_ms, timing.slowest_step_ms,
