@@ -1,0 +1,148 @@
+// Signals as users, terminals and schedulers send them to the real program, where it is not in a
+// step: tests/apps/stopped_runs_test.cc has the steps.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "apps/launch/job.h"
+#include "tests/apps/job.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class StopSignalsTest : public testing::Test {
+ protected:
+  StopSignalsTest() {
+    signal(SIGHUP, SIG_DFL);  // what is ignored here (nohup) would be so in the program
+    std::ofstream(Path("tiny.textproto")) << TinyConfigText();
+  }
+  std::string Path(const std::string& name) const { return folder_.File(name); }
+
+  std::vector<std::string> Train(const std::string& run,
+                                 const std::vector<std::string>& settings) const {
+    std::vector<std::string> train =
+        DogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(),
+                    "--output", Path(run), "--threads", "1"});
+    for (const std::string& set : settings) train.insert(train.end(), {"--set", set});
+    return train;
+  }
+
+  // Through a shell that gives the program's output to `reader` and its exit code to a file.
+  int PipeTo(const std::string& reader, std::vector<std::string> program) const {
+    const std::string script = fmt::format("{{ \"$@\"; echo $? > {}; }} | {}", Path("rc"), reader);
+    program.insert(program.begin(), {"sh", "-c", script, "sh"});
+    RunProcess(program);
+    int exit_code = -1;
+    std::ifstream(Path("rc")) >> exit_code;
+    return exit_code;
+  }
+
+  static void WaitForThread(pid_t pid, const std::string& name) {
+    for (bool found = false; !found;) {
+      ASSERT_EQ(kill(pid, 0), 0);
+      const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid);
+      std::error_code gone;
+      for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+        std::string comm;
+        std::getline(std::ifstream(task.path() / "comm"), comm);
+        found = found || comm == name;
+      }
+    }
+  }
+
+  const TempDir folder_;
+};
+
+// `train | head -1` goes on to its end, as it does behind the launcher.
+TEST_F(StopSignalsTest, OutputThatNobodyReadsIsDropped) {
+  EXPECT_EQ(PipeTo("head -1", Train("piped", {"train.log_every_steps=1", "train.epochs=20"})), 0);
+  EXPECT_TRUE(std::filesystem::exists(Path("piped/final.safetensors")));
+  // More than a buffer of it in one go, and as JSON through a stream.
+  const std::string config = RT_SOURCE_DIR "/configs/resnet50.textproto";
+  for (const char* format : {"--batch=1", "--json"}) {
+    EXPECT_EQ(PipeTo("true", DogsVsCats({"summary", "--config", config, "--image-size", "64",
+                                         "--set", "net.convolution=ONEDNN", format})),
+              0);
+  }
+}
+
+TEST_F(StopSignalsTest, TheFirstOneIsAnsweredAtOnceByOneRank) {
+  for (const int ranks : {1, 2}) {
+    std::vector<std::string> train =
+        Train(fmt::format("told{}", ranks), {"train.log_every_steps=1", "train.epochs=100000"});
+    ChildProcess child(ranks == 1 ? train : Launch(ranks, train));
+    while (true) {
+      const auto line = child.ReadLine();
+      ASSERT_TRUE(line);
+      if (line->find(" step ") != std::string::npos) break;
+    }
+    child.Signal(SIGHUP);
+    const ProcessResult result = child.Wait();
+    EXPECT_EQ(result.exit_code, 128 + SIGHUP) << result.err;
+    const std::string notice = "SIGHUP: stopping after this step; again to stop now\n";
+    const size_t first = result.err.find(notice);
+    ASSERT_NE(first, std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find(notice, first + 1), std::string::npos) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("go on with --resume"));
+  }
+}
+
+// Which takes seconds, of which none has to pass; and a run that has not begun can begin.
+TEST_F(StopSignalsTest, IsHeardBetweenTwoMeasurementsOfTheFirstStep) {
+  setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
+  ChildProcess child(DogsVsCats({"train", "--config", RT_SOURCE_DIR "/configs/resnet18.textproto",
+                                 "--data", TinyPictures(), "--output", Path("measuring"), "--set",
+                                 "train.batch=32", "--set", "data.image_size=128"}));
+  // The introduction; with the pictures all is said that comes before the network is set up.
+  WaitForThread(child.pid(), "rt-signals");
+  while (!std::filesystem::exists(Path("measuring/config.textproto"))) {
+    ASSERT_EQ(kill(child.pid(), 0), 0);
+  }
+  child.Signal(SIGTERM);
+  const ProcessResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("stopped by a signal after step 0 of"));
+}
+
+TEST_F(StopSignalsTest, IsHeardWhileItWaitsForOtherRanks) {
+  const auto port = FindFreePort();
+  ASSERT_TRUE(port.ok());
+  for (const char* rank : {"RANK=0", "RANK=1"}) {
+    ChildProcess child(
+        Train("joining", {"dist.join_timeout_s=3600"}),
+        {rank, "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", *port),
+         "RINGTAIL_TOKEN=a-token-for-this-test-alone"});
+    WaitForThread(child.pid(), "rt-signals");
+    child.Signal(SIGTERM);
+    const ProcessResult result = child.Wait();
+    EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("stopped by SIGTERM"));
+  }
+}
+
+// So the launcher need not kill those that wait for a rank that has failed early.
+TEST_F(StopSignalsTest, RanksThatWaitForOneThatFailedEndByTheLaunchersFirstSignal) {
+  std::vector<std::string> job = {
+      RT_BINARY_DIR "/bin/ringtail_launch",   "-n", "3", "--timeout-kill", "2", "--", "sh", "-c",
+      "[ $RANK = 1 ] && exit 5; exec \"$@\"", "sh"};
+  const auto train = Train("waiting", {"dist.join_timeout_s=3600"});
+  job.insert(job.end(), train.begin(), train.end());
+  const ProcessResult result = RunProcess(job);
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("ranks 0,2: exited with 143 (SIGTERM) (after a signal from"));
+  EXPECT_THAT(result.err, Not(HasSubstr("SIGKILL")));
+}
+
+}  // namespace
+}  // namespace ringtail
