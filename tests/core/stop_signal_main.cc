@@ -21,7 +21,7 @@ namespace ringtail {
 namespace {
 
 void Pause() {
-  while (true) pause();
+  while (true) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 // "rt-signals 0000000001001a03"
