@@ -15,6 +15,7 @@
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
+#include "core/stop_signal.h"
 #include "core/thread_budget.h"
 #include "core/trace.h"
 #include "dist/compression/scheme_choice.h"
@@ -126,6 +127,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
 
 int WorldSession::FailToJoin(const Status& status) {
   LogError(status.message());
+  if (StopSignal() != 0) return kExitSignalBase + StopSignal();  // others may have been quicker
   return ExitCodeOfWorld(status);
 }
 
