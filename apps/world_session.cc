@@ -44,10 +44,12 @@ FingerprintFields Fingerprint(const RunConfig& config) {
 
 LivenessLimits Limits(const DistConfig& config) {
   const milliseconds hang = Milliseconds(config.hang_timeout_s());
-  // Several heartbeats within the limit, so that one that is late does not matter.
-  return {.interval = std::clamp(hang / 8, milliseconds(50), milliseconds(1000)),
+  // Several heartbeats within the limit, so that one that is late does not matter. Others may be
+  // joining for as long as a join may take.
+  return {.interval = std::clamp(hang / 8, milliseconds(10), milliseconds(1000)),
           .silence_limit = hang,
-          .stall_limit = hang};
+          .stall_limit = hang,
+          .begin_limit = Milliseconds(config.join_timeout_s()) + hang};
 }
 
 // The monitor has ended the world. A training thread that waits learns of it at once, one that
@@ -107,7 +109,8 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
   NetworkModel network;
   const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
   if (config.dist().algorithm() == "auto" || CompressesAnything(config.dist().compression())) {
-    const auto probed = ProbeNetwork(joined->transport.get(), joined->topology);
+    const auto moved = [monitor = session->monitor_.get()] { return monitor->moved(); };
+    const auto probed = ProbeNetwork(joined->transport.get(), joined->topology, {.moved = moved});
     RT_RETURN_IF_ERROR(lost(probed.status()));
     network = *probed;
   }

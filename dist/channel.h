@@ -1,5 +1,5 @@
-// Channels: what counts its collectives (MessageTag::collective) separately on one transport, because
-// threads of a rank that use it at the same time must not depend on who comes first.
+// Channels: what counts its collectives (MessageTag::collective) separately on one transport,
+// because threads of a rank that use it at the same time must not depend on who comes first.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_CHANNEL_H_
 #define RINGTAIL_DIST_CHANNEL_H_
@@ -15,7 +15,8 @@ enum class Channel : uint32_t {
   kGradients = 1,
   kProbe = 2,
   kTrace = 14,
-  kHeartbeat = 15
+  kHeartbeat = kHeartbeatChannel,
+  kUrgentHeartbeat = kUrgentChannel
 };
 
 // The first MessageTag::collective of a channel; the next is one more.

@@ -25,17 +25,13 @@ constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
 StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Peers& peers,
                                                          const DistConfig& config,
                                                          Channel channel) {
-  // Heartbeats may wait behind large messages on a slow wire.
-  std::function<void(int)> on_message;
-  if (peers.monitor != nullptr) {
-    on_message = [monitor = peers.monitor](int peer) { monitor->OnOtherMessage(peer); };
-  }
-  return Communicator::Create(
-      peers.transport, peers.topology,
-      {.algorithm = config.algorithm(),
-       .network = peers.network,
-       .executor = {.stall_timeout = kStallTimeout, .on_message = on_message},
-       .channel = channel});
+  std::function<uint64_t()> moved;
+  if (peers.monitor != nullptr) moved = [monitor = peers.monitor] { return monitor->moved(); };
+  return Communicator::Create(peers.transport, peers.topology,
+                              {.algorithm = config.algorithm(),
+                               .network = peers.network,
+                               .executor = {.stall_timeout = kStallTimeout, .moved = moved},
+                               .channel = channel});
 }
 
 }  // namespace

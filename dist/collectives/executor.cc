@@ -50,6 +50,7 @@ class Execution {
   void StartStaged();
   void OnCompletion(int index);
   void End(int index);
+  bool Next(Completion* completion);
   Status Fail(const Status& cause);
   Status Stalled() const;
 
@@ -97,19 +98,27 @@ Status Execution::Execute() {
   StartStaged();
   while (under_way_ > 0) {
     Completion completion;
-    if (!queue_.Next(&completion, std::chrono::steady_clock::now() + options_.stall_timeout)) {
-      return Fail(Stalled());
-    }
+    if (!Next(&completion)) return Fail(Stalled());
     const int index = static_cast<int>(completion.id);
     states_[index].under_way = false;
     --under_way_;
     if (!completion.status.ok()) return Fail(At(index, completion.status));
-    if (options_.on_message && operations_[index].kind != StepKind::kSend) {
-      options_.on_message(operations_[index].peer);
-    }
     OnCompletion(index);
   }
   return {};
+}
+
+// False if the world stands still.
+bool Execution::Next(Completion* completion) {
+  const auto moved = [this] { return options_.moved ? options_.moved() : 0; };
+  for (uint64_t before = moved();;) {
+    if (queue_.Next(completion, std::chrono::steady_clock::now() + options_.stall_timeout)) {
+      return true;
+    }
+    const uint64_t now = moved();
+    if (now == before) return false;
+    before = now;
+  }
 }
 
 // Everything before it has ended: the array itself is its memory.

@@ -14,8 +14,8 @@
 //
 // Errors end the transport (Transport::Abort), and name cause, operation, rank, bytes and peer:
 //   "lost ... (allreduce, ring 17 on rank 0, round 2 of 6, receiving 65536 bytes from rank 3)"
-// DeadlineExceeded if nothing completes for stall_timeout. When Run returns, the transport no
-// longer touches the array, error or not; after an error its content is undefined.
+// DeadlineExceeded if nothing completes, and nothing moves, for stall_timeout. When Run returns,
+// the transport no longer touches the array, error or not; after an error its content is undefined.
 //
 // Two collectives may be in flight between the same ranks if their sequence numbers differ, with an
 // executor and a thread for each. Thread-safety: one thread at a time.
@@ -40,10 +40,11 @@ struct ExecutorOptions {
   // Memory for messages that are to be added; at least one segment. It should cover what is on the
   // way to this rank, and stay in the cache.
   size_t staging_bytes = size_t{4} << 20;
-  // The longest time in which no operation at all completes.
+  // The longest time in which no operation at all completes, and `moved` stays as it is.
   std::chrono::milliseconds stall_timeout{60'000};
-  // Called when a message of this rank has come: a sign that it lives. None: nobody asks.
-  std::function<void(int peer)> on_message;
+  // What grows while data moves anywhere in the world: on a slow wire one message, or those that
+  // others have to exchange first, may take longer. None: what completes here is all that counts.
+  std::function<uint64_t()> moved;
 };
 
 class Executor {

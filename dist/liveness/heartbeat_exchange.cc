@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "core/check.h"
 
@@ -14,30 +15,33 @@ namespace {
 // A transport that has ended completes all operations at once; this long is for machines that do
 // not get to it.
 constexpr std::chrono::minutes kDrainLimit{5};
-constexpr uint64_t kCheck = 0x3148'5452;  // "RTH1"
+constexpr uint64_t kCheck = 0x3248'5452;  // "RTH2"
 constexpr uint64_t kInterrupt = UINT64_MAX;
 
-// The id of an operation: whose, and which.
-uint64_t SendId(int peer) { return 2 * static_cast<uint64_t>(peer); }
-uint64_t ReceiveId(int peer) { return 2 * static_cast<uint64_t>(peer) + 1; }
+// The id of an operation: of which link, and which.
+uint64_t SendId(size_t link) { return 2 * link; }
+uint64_t ReceiveId(size_t link) { return 2 * link + 1; }
 
 }  // namespace
 
-MessageLabel HeartbeatLabel(uint64_t sequence) {
-  return {.tag = {.collective = FirstCollective(Channel::kHeartbeat) + sequence}, .check = kCheck};
+MessageLabel HeartbeatLabel(HeartbeatLane lane, uint64_t sequence) {
+  const Channel channel =
+      lane == HeartbeatLane::kUrgent ? Channel::kUrgentHeartbeat : Channel::kHeartbeat;
+  return {.tag = {.collective = FirstCollective(channel) + sequence}, .check = kCheck};
 }
 
 HeartbeatExchange::HeartbeatExchange(Transport* transport)
-    : transport_(transport), peers_(transport->world_size()) {
-  for (int peer = 0; peer < transport_->world_size(); ++peer) {
-    if (peer != transport_->rank()) PostReceive(peer);
+    : transport_(transport),
+      links_(static_cast<size_t>(transport->world_size()) * kHeartbeatLanes) {
+  for (size_t index = 0; index < links_.size(); ++index) {
+    if (PeerOf(index) != transport_->rank()) PostReceive(index);
   }
 }
 
 HeartbeatExchange::~HeartbeatExchange() {
   size_t pending = 0;
-  for (const Peer& peer : peers_) {
-    pending += static_cast<size_t>(peer.sending) + static_cast<size_t>(peer.receiving);
+  for (const Link& link : links_) {
+    pending += static_cast<size_t>(link.sending) + static_cast<size_t>(link.receiving);
   }
   const Deadline deadline = std::chrono::steady_clock::now() + kDrainLimit;
   while (pending > 0) {
@@ -47,64 +51,76 @@ HeartbeatExchange::~HeartbeatExchange() {
   }
 }
 
-void HeartbeatExchange::PostReceive(int peer) {
-  peers_[peer].receiving = true;
-  transport_->Receive(peer, HeartbeatLabel(peers_[peer].received), peers_[peer].incoming,
-                      {.queue = &queue_, .id = ReceiveId(peer)});
+void HeartbeatExchange::PostReceive(size_t index) {
+  Link& link = links_[index];
+  link.receiving = true;
+  link.incoming.resize(HeartbeatBytes(transport_->world_size()));
+  transport_->Receive(PeerOf(index), HeartbeatLabel(LaneOf(index), link.received), link.incoming,
+                      {.queue = &queue_, .id = ReceiveId(index)});
 }
 
-void HeartbeatExchange::Send(Heartbeat heartbeat) {
-  for (int i = 0; i < transport_->world_size(); ++i) {
-    Peer& peer = peers_[i];
-    if (i == transport_->rank() || peer.sending || peer.told_last) continue;
-    heartbeat.sequence = peer.sent++;
-    peer.outgoing = EncodeHeartbeat(heartbeat);
-    peer.told_last = heartbeat.last;
-    peer.sending = true;
-    transport_->Send(i, HeartbeatLabel(heartbeat.sequence), peer.outgoing,
-                     {.queue = &queue_, .id = SendId(i)});
+void HeartbeatExchange::Send(HeartbeatLane lane, Heartbeat heartbeat) {
+  for (int peer = 0; peer < transport_->world_size(); ++peer) {
+    const size_t index = IndexOf(peer, lane);
+    Link& link = links_[index];
+    if (peer == transport_->rank() || link.sending || link.told_last) continue;
+    if (lane == HeartbeatLane::kData) {
+      const uint64_t before = std::exchange(link.data_sent, transport_->traffic(peer).sent);
+      if (before != link.data_sent && !heartbeat.last) continue;
+    }
+    heartbeat.sequence = link.sent++;
+    link.outgoing = EncodeHeartbeat(heartbeat);
+    link.told_last = heartbeat.last;
+    link.sending = true;
+    transport_->Send(peer, HeartbeatLabel(lane, heartbeat.sequence), link.outgoing,
+                     {.queue = &queue_, .id = SendId(index)});
   }
 }
 
 bool HeartbeatExchange::Next(Event* event, Deadline deadline) {
   Completion completion;
   while (queue_.Next(&completion, deadline) && completion.id != kInterrupt) {
-    const int index = static_cast<int>(completion.id / 2);
-    Peer& peer = peers_[index];
+    const size_t index = completion.id / 2;
+    Link& link = links_[index];
     const bool received = completion.id == ReceiveId(index);
-    (received ? peer.receiving : peer.sending) = false;
-    event->peer = index;
+    (received ? link.receiving : link.sending) = false;
+    event->peer = PeerOf(index);
+    event->lane = LaneOf(index);
     event->world = completion.status;
     if (!completion.status.ok()) return true;
     if (!received && Done()) return false;
     if (!received) continue;
-    event->heartbeat = Take(&peer);
-    if (event->heartbeat.ok() && !peer.heard_last) PostReceive(index);
+    event->heartbeat = Take(&link);
+    if (event->heartbeat.ok() && !link.heard_last) PostReceive(index);
     return true;
   }
   return false;
 }
 
-StatusOr<Heartbeat> HeartbeatExchange::Take(Peer* peer) {
-  RT_ASSIGN_OR_RETURN(const Heartbeat heartbeat, DecodeHeartbeat(peer->incoming));
-  if (heartbeat.sequence != peer->received) {
-    return DataLoss(fmt::format("number {} came as number {}", heartbeat.sequence, peer->received));
+StatusOr<Heartbeat> HeartbeatExchange::Take(Link* link) {
+  RT_ASSIGN_OR_RETURN(Heartbeat heartbeat, DecodeHeartbeat(link->incoming));
+  if (heartbeat.sequence != link->received) {
+    return DataLoss(fmt::format("number {} came as number {}", heartbeat.sequence, link->received));
   }
-  ++peer->received;
-  peer->heard_last = heartbeat.last;
+  ++link->received;
+  link->heard_last = heartbeat.last;
   return heartbeat;
 }
 
 void HeartbeatExchange::Interrupt() { queue_.Put({.id = kInterrupt, .status = {}}); }
 
-bool HeartbeatExchange::Done() const {
-  for (int i = 0; i < transport_->world_size(); ++i) {
-    const Peer& peer = peers_[i];
-    if (i != transport_->rank() && (!peer.told_last || !peer.heard_last || peer.sending)) {
-      return false;
-    }
+bool HeartbeatExchange::Done() const { return Open().empty(); }
+
+std::vector<int> HeartbeatExchange::Open() const {
+  std::vector<int> open;
+  for (size_t index = 0; index < links_.size(); ++index) {
+    const Link& link = links_[index];
+    const int peer = PeerOf(index);
+    if (peer == transport_->rank() || (link.told_last && link.heard_last && !link.sending))
+      continue;
+    if (open.empty() || open.back() != peer) open.push_back(peer);
   }
-  return true;
+  return open;
 }
 
 }  // namespace ringtail

@@ -1,19 +1,22 @@
 // HeartbeatExchange: heartbeats to and from every other rank, over a transport.
 //
-// For each peer at most one Send and one Receive are under way. A peer that does not take the last
-// heartbeat gets no further one, so that nothing piles up; and a Receive is always posted until the
-// peer has said that its heartbeat was the last, so that every Send ends and a world can be left
-// with nothing pending:
+// There are two lanes to each peer. What goes by the urgent one says that a rank lives, and comes
+// at once whatever else is under way (transport.h). What goes by the other, where data goes, says
+// that data can come: it waits behind data, but then data comes.
+//
+// For each peer and lane at most one Send and one Receive are under way. A peer that does not take
+// the last heartbeat gets no further one, so that nothing piles up; and a Receive is always posted
+// until the peer has said that its heartbeat was the last, so that every Send ends and a world can
+// be left with nothing pending:
 //
 //     rank 0   beat 0   beat 1   beat 2, last ............ waits for rank 1's last
 //     rank 1        beat 0   beat 1   beat 2   beat 3, last     both have all: Done
 //
-// Messages: FirstCollective(Channel::kHeartbeat) + sequence as collective, which nothing else has.
+// Messages: FirstCollective of the lane's channel + sequence as collective, which nothing else has.
 // Thread-safety: one thread; Interrupt from any.
 #ifndef RINGTAIL_DIST_LIVENESS_HEARTBEAT_EXCHANGE_H_
 #define RINGTAIL_DIST_LIVENESS_HEARTBEAT_EXCHANGE_H_
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -22,7 +25,10 @@
 
 namespace ringtail {
 
-MessageLabel HeartbeatLabel(uint64_t sequence);
+enum class HeartbeatLane { kUrgent, kData };
+inline constexpr int kHeartbeatLanes = 2;
+
+MessageLabel HeartbeatLabel(HeartbeatLane lane, uint64_t sequence);
 
 class HeartbeatExchange {
  public:
@@ -33,11 +39,13 @@ class HeartbeatExchange {
   HeartbeatExchange(const HeartbeatExchange&) = delete;
   HeartbeatExchange& operator=(const HeartbeatExchange&) = delete;
 
-  // To every peer that has taken the previous one and has not got a last one.
-  void Send(Heartbeat heartbeat);
+  // By `lane`, to every peer that has taken the previous one there and has not got a last one.
+  // Among data only to those that no data has gone to since the last call: it says as much.
+  void Send(HeartbeatLane lane, Heartbeat heartbeat);
 
   struct Event {
     int peer = -1;
+    HeartbeatLane lane = HeartbeatLane::kUrgent;
     Status world;  // how it has ended; then there is no heartbeat
     // The peer's next one; DataLoss for what is none.
     StatusOr<Heartbeat> heartbeat = Status(StatusCode::kInternal, "no heartbeat");
@@ -48,23 +56,32 @@ class HeartbeatExchange {
 
   // The last heartbeat has been sent to and has come from every peer.
   bool Done() const;
+  // With whom it is not done.
+  std::vector<int> Open() const;
 
  private:
-  using Bytes = std::array<std::byte, kHeartbeatBytes>;
-
-  struct Peer {
-    Bytes outgoing, incoming;
+  struct Link {
+    std::vector<std::byte> outgoing, incoming;
     uint64_t sent = 0, received = 0;
+    uint64_t data_sent = 0;  // Traffic::sent at the last call of Send
     bool sending = false, receiving = false;
     bool told_last = false, heard_last = false;
   };
 
-  void PostReceive(int peer);
-  StatusOr<Heartbeat> Take(Peer* peer);
+  // A link's index: kHeartbeatLanes for each rank; those of this rank are not used.
+  static size_t IndexOf(int peer, HeartbeatLane lane) {
+    return static_cast<size_t>(peer) * kHeartbeatLanes + static_cast<size_t>(lane);
+  }
+  static int PeerOf(size_t index) { return static_cast<int>(index / kHeartbeatLanes); }
+  static HeartbeatLane LaneOf(size_t index) {
+    return static_cast<HeartbeatLane>(index % kHeartbeatLanes);
+  }
+  void PostReceive(size_t index);
+  StatusOr<Heartbeat> Take(Link* link);
 
   Transport* const transport_;
   CompletionQueue queue_{CompletionQueue::Owner::kOnlyWaits};
-  std::vector<Peer> peers_;  // by rank; that of this rank is not used
+  std::vector<Link> links_;
 };
 
 }  // namespace ringtail

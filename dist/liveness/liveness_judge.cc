@@ -15,6 +15,10 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr int kStepsPerStall = 20;
+// Of a rank that lives, while data moves.
+constexpr int kLimitsWhileDataMoves = 3;
+// The way of data has a heartbeat every other interval (progress_monitor.cc).
+constexpr int kIntervalsOutOfReach = 6;
 
 std::string Seconds(std::chrono::steady_clock::duration time) {
   return fmt::format("{:.1f} s", std::chrono::duration<double>(time).count());
@@ -50,33 +54,77 @@ void LivenessJudge::Wake(TimePoint now) {
   }
 }
 
+void LivenessJudge::NoteMoved(const Rank& rank, uint64_t moved) {
+  if (moved != rank.told.moved) data_moved_ = awake_;
+}
+
 Heartbeat LivenessJudge::OnOwnProgress(const Progress::State& state,
-                                       const StepTimes::Medians& medians) {
+                                       const StepTimes::Medians& medians, uint64_t moved) {
   Rank& own = ranks_[rank_];
   if (state.counter != own.told.counter) moved_ = awake_;
+  NoteMoved(own, moved);
+  ++own.beat;
   own.told.phase = state.phase;
   own.told.step = state.step;
   own.told.counter = state.counter;
   own.told.unchanged_ms = duration_cast<milliseconds>(awake_ - moved_).count();
   own.told.step_us = medians.step_us;
   own.told.compute_us = medians.compute_us;
+  own.told.moved = moved;
+  own.told.beats.clear();
+  for (const Rank& rank : ranks_) own.told.beats.push_back(rank.beat);
   own.heard = awake_;
   return own.told;
 }
 
+void LivenessJudge::KnowBeat(int rank, uint32_t beat) {
+  Rank& of = ranks_[rank];
+  if (beat <= of.beat) return;
+  if (of.beat == 0) of.arrived = awake_;  // until now nothing could come
+  of.beat = beat;
+  of.heard = awake_;
+}
+
 Status LivenessJudge::OnHeartbeat(int peer, const Heartbeat& heartbeat) {
   Rank& rank = ranks_[peer];
+  if (heartbeat.beats.size() != ranks_.size() || heartbeat.beats[peer] == 0) {
+    return DataLoss(fmt::format("{} tells of {} ranks, not {}, or not of itself", describe_(peer),
+                                heartbeat.beats.size(), ranks_.size()));
+  }
+  for (int other = 0; other < static_cast<int>(ranks_.size()); ++other) {
+    if (other != rank_) KnowBeat(other, heartbeat.beats[other]);
+  }
+  // Of two lanes one may be slower.
+  if (!rank.told.beats.empty() && heartbeat.beats[peer] < rank.told.beats[peer]) return {};
   if (heartbeat.counter < rank.told.counter) {
     return DataLoss(fmt::format("{} says that its counter went back from {} to {}", describe_(peer),
                                 rank.told.counter, heartbeat.counter));
   }
+  NoteMoved(rank, heartbeat.moved);
   rank.told = heartbeat;
   rank.heard = awake_;
   return {};
 }
 
-bool LivenessJudge::Silent(int rank, Duration limit) const {
-  return rank != rank_ && !ranks_[rank].told.last && awake_ - ranks_[rank].heard >= limit;
+// Nothing has been heard of it for so long.
+bool LivenessJudge::Quiet(int rank, Duration limit) const {
+  return Expected(rank) && awake_ - ranks_[rank].heard >= limit;
+}
+
+bool LivenessJudge::Silent(int rank, Duration slack) const {
+  const bool begun = ranks_[rank].beat > 0;
+  const Duration limit =
+      begun ? limits_.silence_limit : std::max(limits_.silence_limit, limits_.begin_limit);
+  return Quiet(rank, limit - slack);
+}
+
+// It lives, but not for this rank.
+bool LivenessJudge::OutOfReach(int rank) const {
+  const Duration limit =
+      std::max<Duration>(limits_.silence_limit, kIntervalsOutOfReach * Duration(limits_.interval));
+  const bool data_moves = awake_ - data_moved_ < limit / 2;
+  return Expected(rank) && ranks_[rank].beat > 0 &&
+         awake_ - ranks_[rank].arrived >= (data_moves ? kLimitsWhileDataMoves : 1) * limit;
 }
 
 LivenessJudge::Duration LivenessJudge::StallLimit(const Heartbeat& told) const {
@@ -93,9 +141,23 @@ bool LivenessJudge::Stalled(int rank, Duration slack) const {
 }
 
 std::string LivenessJudge::DescribeSilent(int rank) const {
+  if (ranks_[rank].beat == 0) {
+    return fmt::format(
+        "{} has sent nothing for {}, since this rank is connected to it: it is stopped or cut off, "
+        "or cannot reach another rank",
+        describe_(rank), Seconds(awake_ - ranks_[rank].heard));
+  }
   return fmt::format("{} has sent nothing for {}, is stopped or cut off, and was {}",
                      describe_(rank), Seconds(awake_ - ranks_[rank].heard),
                      Place(ranks_[rank].told));
+}
+
+std::string LivenessJudge::DescribeOutOfReach(int rank) const {
+  return fmt::format(
+      "{} has sent nothing to this rank for {}, though it lives: the network between {} and {} is "
+      "broken, and it was {}",
+      describe_(rank), Seconds(awake_ - ranks_[rank].arrived), describe_(rank), describe_(rank_),
+      Place(ranks_[rank].told));
 }
 
 std::string LivenessJudge::DescribeStalled(int rank) const {
@@ -115,33 +177,42 @@ Verdict LivenessJudge::CutOff() const {
 
 std::optional<Verdict> LivenessJudge::Judge() const {
   const Duration slack = Slack();
-  bool any_silent = false, any_stalled = false;
+  bool any_lost = false, any_stalled = false;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    any_silent |= Silent(rank, limits_.silence_limit);
+    any_lost |= Silent(rank, {}) || OutOfReach(rank);
     any_stalled |= Stalled(rank, {});
   }
-  if (!any_silent && !any_stalled) return {};
-  if (any_silent && PauseVerdict()) return PauseVerdict();
+  if (!any_lost && !any_stalled) return {};
+  if (any_lost && PauseVerdict()) return PauseVerdict();
+  if (any_lost && HearsNobody()) return CutOff();
 
   Verdict verdict;
   std::vector<std::string> sentences;
-  int silent = 0, expected = 0;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    expected += rank != rank_ && !ranks_[rank].told.last;
-    if (Silent(rank, limits_.silence_limit - slack)) {
-      ++silent;
+    if (Silent(rank, slack)) {
       sentences.push_back(DescribeSilent(rank));
     } else if (Stalled(rank, slack)) {
       sentences.push_back(DescribeStalled(rank));
+    } else if (OutOfReach(rank)) {
+      sentences.push_back(DescribeOutOfReach(rank));
     } else {
       continue;
     }
     verdict.culprits.push_back(rank);
   }
-  if (any_silent && silent == expected && expected >= 2) return CutOff();
-  verdict.status = {any_silent ? StatusCode::kUnavailable : StatusCode::kDeadlineExceeded,
+  verdict.status = {any_lost ? StatusCode::kUnavailable : StatusCode::kDeadlineExceeded,
                     Join(sentences)};
   return verdict;
+}
+
+// Of two or more.
+bool LivenessJudge::HearsNobody() const {
+  int quiet = 0, expected = 0;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    expected += Expected(rank);
+    quiet += Quiet(rank, limits_.silence_limit - Slack());
+  }
+  return quiet == expected && expected >= 2;
 }
 
 std::optional<Verdict> LivenessJudge::PauseVerdict() const {
@@ -161,17 +232,22 @@ std::optional<Verdict> LivenessJudge::OwnFault() const {
                  .culprits = {rank_}};
 }
 
-Verdict LivenessJudge::NotEnded(milliseconds waited) const {
+Verdict LivenessJudge::NotEnded(const std::vector<int>& open, milliseconds waited) const {
   Verdict verdict;
   std::vector<std::string> sentences;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    if (rank == rank_ || ranks_[rank].told.last) continue;
+  for (const int rank : open) {
     sentences.push_back(fmt::format("{} has not ended its heartbeat within {}, and is {}",
                                     describe_(rank), Seconds(waited), Place(ranks_[rank].told)));
     verdict.culprits.push_back(rank);
   }
   verdict.status = {StatusCode::kDeadlineExceeded, Join(sentences)};
   return verdict;
+}
+
+uint64_t LivenessJudge::moved() const {
+  uint64_t moved = 0;
+  for (const Rank& rank : ranks_) moved += rank.told.moved + rank.told.counter;
+  return moved;
 }
 
 }  // namespace ringtail

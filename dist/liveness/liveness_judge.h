@@ -9,10 +9,18 @@
 //
 // So each judges all others by what they say themselves:
 //
-//   nothing comes from a rank for silence_limit      stopped, or cut off
+//   nobody hears a rank for silence_limit            stopped, or cut off
 //   its counter has not moved for its stall limit,   alive, but its training thread hangs
 //     and it is not in an exchange
 //   nothing comes from any rank (of two or more)     this rank is cut off
+//   a rank lives, but nothing comes to this one      the way between the two is broken
+//
+// A rank is heard when it is known of a later beat of its own, from it or from a third rank
+// (heartbeat.h), or when bytes of it arrive. On a link that is full of data heartbeats get lost and
+// come late; hence third ranks, and hence what lives may be out of reach for three times as long
+// while data moves anywhere. A rank that has not begun to beat may still be waiting for its
+// connections to others; it has begin_limit for that, in which it finds out itself whom it cannot
+// reach.
 //
 // The stall limit of a rank is stall_limit, or 20 of its steps, whichever is longer; long_phase in
 // phases that may be long, and before its first step has ended, when nobody knows its pace. Ranks
@@ -47,6 +55,8 @@ struct LivenessLimits {
   // Each at least three intervals.
   std::chrono::milliseconds silence_limit{10'000}, stall_limit{10'000};
   std::chrono::milliseconds long_phase{600'000};  // set-up, evaluation, checkpoint
+  std::chrono::milliseconds begin_limit{
+      0};  // for a first heartbeat, if that is longer than silence
 };
 
 // "rank 3 (node7, pid 4711)"
@@ -69,36 +79,47 @@ class LivenessJudge {
   // It is `now`; to be called several times in an interval.
   void Wake(TimePoint now);
 
-  // What this rank is to tell the others; all but sequence and last.
-  Heartbeat OnOwnProgress(const Progress::State& state, const StepTimes::Medians& medians);
-  // DataLoss if it does not go on from the one before.
+  // What this rank is to tell the others; all but sequence and last. `moved`: Heartbeat::moved.
+  Heartbeat OnOwnProgress(const Progress::State& state, const StepTimes::Medians& medians,
+                          uint64_t moved = 0);
+  // DataLoss if it does not go on from the one before. An older one is nothing new.
   Status OnHeartbeat(int peer, const Heartbeat& heartbeat);
-  // Some other message of this peer has come. On a slow wire, heartbeats wait behind large ones.
-  void OnOtherMessage(int peer) { ranks_[peer].heard = awake_; }
+  // Something of this peer has come the way that data comes: a heartbeat, or a piece of a message.
+  void OnArrival(int peer) { ranks_[peer].heard = ranks_[peer].arrived = awake_; }
 
   std::optional<Verdict> Judge() const;
   // Why the others have ended the world, if it was for this rank: it was stopped, or hangs.
   std::optional<Verdict> OwnFault() const;
-  // Which ranks have not said their last heartbeat, of those who should have within `waited`.
-  Verdict NotEnded(std::chrono::milliseconds waited) const;
+  // These ranks have not ended their heartbeats within `waited`.
+  Verdict NotEnded(const std::vector<int>& open, std::chrono::milliseconds waited) const;
 
+  // Grows while data moves between any two ranks, and while any training thread moves.
+  uint64_t moved() const;
   uint64_t compute_us(int rank) const { return ranks_[rank].told.compute_us; }
 
  private:
   using Duration = std::chrono::steady_clock::duration;
 
   struct Rank {
-    Heartbeat told;    // the latest
-    Duration heard{};  // awake_ at that time
+    Heartbeat told;               // the latest
+    uint32_t beat = 0;            // the latest of its own that is known from anybody; 0: none
+    Duration heard{}, arrived{};  // awake_ at that time
   };
 
   // Heartbeats come at intervals: what was cut at one moment was heard at several.
   Duration Slack() const { return limits_.interval * 3 / 2; }
-  bool Silent(int rank, Duration limit) const;
+  bool Expected(int rank) const { return rank != rank_ && !ranks_[rank].told.last; }
+  bool Quiet(int rank, Duration limit) const;
+  bool Silent(int rank, Duration slack) const;
+  bool OutOfReach(int rank) const;
+  void KnowBeat(int rank, uint32_t beat);
+  void NoteMoved(const Rank& rank, uint64_t moved);
   bool Stalled(int rank, Duration slack) const;
   Duration StallLimit(const Heartbeat& told) const;
   std::string DescribeSilent(int rank) const;
+  std::string DescribeOutOfReach(int rank) const;
   std::string DescribeStalled(int rank) const;
+  bool HearsNobody() const;
   Verdict CutOff() const;
   std::optional<Verdict> PauseVerdict() const;  // if this rank had been stopped
 
@@ -109,6 +130,7 @@ class LivenessJudge {
   TimePoint now_;
   Duration awake_{};        // for how long this rank has been running
   Duration moved_{};        // awake_ when its own counter moved last
+  Duration data_moved_{};   // awake_ when it was last seen that data moves anywhere
   Duration paused_{};       // its latest long pause; zero: none
   Duration pause_ended_{};  // awake_ at its end
 };

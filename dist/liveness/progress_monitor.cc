@@ -13,6 +13,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWakesPerInterval = 4;
+// Heartbeats where data goes, which are to show only that the way is open.
+constexpr int kIntervalsPerDataBeat = 2;
 // A monitor whose world has ended is through at once; this long is for machines that do not get to
 // it.
 constexpr std::chrono::seconds kExplainLimit{10};
@@ -29,11 +31,11 @@ MonitorOptions Completed(MonitorOptions options) {
 ProgressMonitor::ProgressMonitor(Transport* transport, MonitorOptions options)
     : transport_(transport),
       options_(Completed(std::move(options))),
-      other_messages_(transport->world_size()),
+      arrived_(transport->world_size()),
       exchange_(transport),
       judge_(transport->rank(), transport->world_size(), options_.limits, options_.describe,
              Clock::now()),
-      stragglers_(transport->world_size(), options_.describe),
+      stragglers_(transport->world_size(), options_.slow_for, options_.describe),
       next_beat_(Clock::now()) {
   // Alone, there is nobody to tell and nobody to end.
   if (transport->world_size() > 1) thread_ = std::thread([this] { Run(); });
@@ -81,20 +83,18 @@ void ProgressMonitor::Run() {
 bool ProgressMonitor::RunOnce() {
   const Deadline now = Clock::now();
   judge_.Wake(now);
-  for (int peer = 0; peer < transport_->world_size(); ++peer) {
-    if (other_messages_[peer].exchange(false, std::memory_order_relaxed)) {
-      judge_.OnOtherMessage(peer);
-    }
-  }
+  const uint64_t moved = WatchTraffic();
   // In this order: what is told as the last heartbeat comes after all that was done before Stop.
   const bool last = stopping_;
-  Heartbeat own = judge_.OnOwnProgress(progress_.Read(), step_times_.Get());
+  Heartbeat own = judge_.OnOwnProgress(progress_.Read(), step_times_.Get(), moved);
   own.last = last;
   if (last && !stop_deadline_) stop_deadline_ = now + options_.stop_timeout;
   if (last || now >= next_beat_) {
-    exchange_.Send(own);
+    exchange_.Send(HeartbeatLane::kUrgent, own);
+    if (last || beats_++ % kIntervalsPerDataBeat == 0) exchange_.Send(HeartbeatLane::kData, own);
     next_beat_ = now + options_.limits.interval;
   }
+  moved_ = judge_.moved();
   if (exchange_.Done()) return false;
   if (!TakeEvents(now + options_.limits.interval / kWakesPerInterval)) return false;
   if (transport_->rank() == 0) WatchStragglers();
@@ -103,6 +103,18 @@ bool ProgressMonitor::RunOnce() {
     return false;
   }
   return !StopTookTooLong();
+}
+
+// What has come since the last look is told to the judge. Returns what this rank has moved so far.
+uint64_t ProgressMonitor::WatchTraffic() {
+  uint64_t moved = 0;
+  for (int peer = 0; peer < transport_->world_size(); ++peer) {
+    if (peer == transport_->rank()) continue;
+    const Traffic traffic = transport_->traffic(peer);
+    if (std::exchange(arrived_[peer], traffic.arrived) != traffic.arrived) judge_.OnArrival(peer);
+    moved += traffic.sent + traffic.received;
+  }
+  return moved;
 }
 
 // Waits for one event, and takes all that are there. False if the world has ended.
@@ -127,7 +139,7 @@ bool ProgressMonitor::TakeEvents(Deadline until) {
 
 bool ProgressMonitor::StopTookTooLong() {
   if (!stop_deadline_ || Clock::now() < *stop_deadline_ || exchange_.Done()) return false;
-  End(judge_.NotEnded(options_.stop_timeout));
+  End(judge_.NotEnded(exchange_.Open(), options_.stop_timeout));
   return true;
 }
 
@@ -136,7 +148,9 @@ void ProgressMonitor::WatchStragglers() {
   for (int rank = 0; rank < transport_->world_size(); ++rank) {
     compute_us.push_back(judge_.compute_us(rank));
   }
-  for (const std::string& notice : stragglers_.Update(compute_us)) options_.on_notice(notice);
+  for (const std::string& notice : stragglers_.Update(compute_us, Clock::now())) {
+    options_.on_notice(notice);
+  }
 }
 
 void ProgressMonitor::End(const Verdict& verdict) {

@@ -13,8 +13,9 @@
 // (straggler_watch.h).
 //
 // Threads: one, "rt-liveness", wakes four times in an interval. Thread-safety: RecordStep, Stop and
-// Explain from one thread, progress() as it says, OnOtherMessage from any.
-// Cost: 56 bytes to and from every rank in each interval.
+// Explain from one thread, progress() as it says, moved from any.
+// Cost: 64 bytes and 4 for each rank, to and from every rank in each interval; half as much on top
+// of that where no data goes.
 #ifndef RINGTAIL_DIST_LIVENESS_PROGRESS_MONITOR_H_
 #define RINGTAIL_DIST_LIVENESS_PROGRESS_MONITOR_H_
 
@@ -41,6 +42,8 @@ struct MonitorOptions {
   LivenessLimits limits;
   // How long Stop waits for the others to stop, too.
   std::chrono::milliseconds stop_timeout{30'000};
+  // How long a rank must be slow for that to be said.
+  std::chrono::milliseconds slow_for = StragglerWatch::kLasting;
   RankDescriber describe;  // none: "rank 3"
   // What is to be said of slow ranks; none: a warning in the log.
   std::function<void(const std::string& notice)> on_notice;
@@ -64,9 +67,9 @@ class ProgressMonitor {
   void RecordStep(double compute_seconds, double step_seconds) {
     step_times_.Record(compute_seconds, step_seconds);
   }
-  // A message of a collective has come from `peer`: it lives, even if its heartbeats are late
-  // because they share a slow wire with large messages.
-  void OnOtherMessage(int peer) { other_messages_[peer].store(true, std::memory_order_relaxed); }
+  // Grows while data moves between any two ranks of the world, or any rank's training does. Seen
+  // with the delay of a heartbeat.
+  uint64_t moved() const { return moved_; }
 
   // Once all ranks have finished: says so, and waits until all have said so. Afterwards nothing is
   // pending on the transport. Or how the world has ended instead.
@@ -86,6 +89,7 @@ class ProgressMonitor {
   bool RunOnce() RT_EXCLUDES(mutex_);
   bool TakeEvents(Deadline until) RT_EXCLUDES(mutex_);
   bool StopTookTooLong();
+  uint64_t WatchTraffic();
   void WatchStragglers();
   void End(const Verdict& verdict) RT_EXCLUDES(mutex_);
   void Finish() RT_EXCLUDES(mutex_);
@@ -94,13 +98,15 @@ class ProgressMonitor {
   const MonitorOptions options_;
   Progress progress_;
   StepTimes step_times_;
-  std::vector<std::atomic<bool>> other_messages_;  // by rank, since the monitor looked last
+  std::atomic<uint64_t> moved_{0};
 
   // Of thread_.
+  std::vector<uint64_t> arrived_;  // Traffic::arrived, by rank, when the monitor looked last
   HeartbeatExchange exchange_;
   LivenessJudge judge_;
   StragglerWatch stragglers_;
   Deadline next_beat_;
+  uint64_t beats_ = 0;
   std::optional<Deadline> stop_deadline_;  // none: not stopping
 
   std::atomic<bool> stopping_{false};

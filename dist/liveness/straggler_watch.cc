@@ -8,7 +8,8 @@
 namespace ringtail {
 namespace {
 
-constexpr double kSlow = 1.5, kNoLongerSlow = 1.25;
+constexpr double kSlow = 1.5, kNoLongerSlow = 1.25;          // times the others
+constexpr double kSlowUs = 10'000, kNoLongerSlowUs = 5'000;  // more than the others
 
 double Milliseconds(uint64_t us) { return static_cast<double>(us) / 1e3; }
 
@@ -26,23 +27,43 @@ uint64_t MedianOfOthers(std::span<const uint64_t> compute_us, size_t rank) {
 
 }  // namespace
 
-StragglerWatch::StragglerWatch(int world_size, RankDescriber describe)
-    : describe_(std::move(describe)), slow_(world_size) {}
+StragglerWatch::StragglerWatch(int world_size, std::chrono::milliseconds lasting,
+                               RankDescriber describe)
+    : lasting_(lasting), describe_(std::move(describe)), ranks_(world_size) {}
 
-std::vector<std::string> StragglerWatch::Update(std::span<const uint64_t> compute_us) {
+std::vector<std::string> StragglerWatch::Update(std::span<const uint64_t> compute_us,
+                                                TimePoint now) {
   std::vector<std::string> notices;
-  for (size_t rank = 0; rank < slow_.size(); ++rank) {
-    const uint64_t others = MedianOfOthers(compute_us, rank);
-    if (others == 0 || compute_us[rank] == 0) continue;
-    const double limit = slow_[rank] ? kNoLongerSlow : kSlow;
-    const bool slow = static_cast<double>(compute_us[rank]) > limit * static_cast<double>(others);
-    if (slow == slow_[rank]) continue;
-    slow_[rank] = slow;
-    notices.push_back(fmt::format("{} is {}slow: {:.1f} ms per step, the others {:.1f} ms",
-                                  describe_(static_cast<int>(rank)), slow ? "" : "no longer ",
-                                  Milliseconds(compute_us[rank]), Milliseconds(others)));
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    const uint64_t others_us = MedianOfOthers(compute_us, i);
+    if (others_us == 0 || compute_us[i] == 0) continue;
+    Rank& rank = ranks_[i];
+    const auto own = static_cast<double>(compute_us[i]), others = static_cast<double>(others_us);
+    const bool slow = own > (rank.slow ? kNoLongerSlow : kSlow) * others &&
+                      own > others + (rank.slow ? kNoLongerSlowUs : kSlowUs);
+    if (slow == rank.slow) {
+      rank.other.reset();
+      continue;
+    }
+    if (!rank.other) rank.other = now;
+    if (now - *rank.other < lasting_) continue;
+    rank = {.slow = slow, .other = {}};
+    notices.push_back(Notice(static_cast<int>(i), compute_us[i], others_us));
   }
   return notices;
+}
+
+std::string StragglerWatch::Notice(int rank, uint64_t own_us, uint64_t others_us) const {
+  const std::string times = fmt::format("{:.1f} ms per step, the others {:.1f} ms",
+                                        Milliseconds(own_us), Milliseconds(others_us));
+  if (!ranks_[rank].slow) {
+    return fmt::format("{} is no longer slow: {}", describe_(rank), times);
+  }
+  return fmt::format(
+      "{} is slow, and the others wait for it: {}; see what else runs on its host, or give it "
+      "fewer "
+      "images (--local-batch)",
+      describe_(rank), times);
 }
 
 }  // namespace ringtail

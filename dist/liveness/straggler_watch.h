@@ -3,14 +3,18 @@
 // a rank computes by itself (data wait, forward, backward).
 //
 // Each rank tells the median of its last ten steps, so that one long step, or two, do not matter. A
-// rank is slow while its median is 1.5 times as long as that of the others, and no longer slow
-// when it is down to 1.25 times, so that one at the limit is not reported all the time.
+// rank is slow once its median has been 1.5 times as long as that of the others, and 10 ms longer,
+// for `lasting`; and no longer slow once it has been down to 1.25 times, or 5 ms, for as long. Ten
+// steps of a small network are over in the blink of an eye, and what passes as quickly is nothing
+// that anybody could act on: another program's turn, the cores' clock, an evaluation beside it.
 //
 // Thread-safety: none.
 #ifndef RINGTAIL_DIST_LIVENESS_STRAGGLER_WATCH_H_
 #define RINGTAIL_DIST_LIVENESS_STRAGGLER_WATCH_H_
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,15 +25,27 @@ namespace ringtail {
 
 class StragglerWatch {
  public:
-  StragglerWatch(int world_size, RankDescriber describe);
+  using TimePoint = std::chrono::steady_clock::time_point;
 
-  // `compute_us`: what each rank tells, 0 if it is not known. Returns what is to be said: once when
-  // a rank begins to be slow, and once when it ends.
-  std::vector<std::string> Update(std::span<const uint64_t> compute_us);
+  static constexpr std::chrono::seconds kLasting{5};
+
+  StragglerWatch(int world_size, std::chrono::milliseconds lasting, RankDescriber describe);
+
+  // `compute_us`: what each rank tells at `now`, 0 if it is not known. Returns what is to be said:
+  // once when a rank has become slow, and once when it has ended.
+  std::vector<std::string> Update(std::span<const uint64_t> compute_us, TimePoint now);
 
  private:
+  struct Rank {
+    bool slow = false;               // as it was said
+    std::optional<TimePoint> other;  // since when it has looked otherwise
+  };
+
+  std::string Notice(int rank, uint64_t own_us, uint64_t others_us) const;
+
+  const std::chrono::milliseconds lasting_;
   const RankDescriber describe_;
-  std::vector<bool> slow_;  // by rank
+  std::vector<Rank> ranks_;
 };
 
 }  // namespace ringtail

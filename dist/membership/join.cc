@@ -52,7 +52,7 @@ Status CheckOptions(const JoinOptions& options) {
 }
 
 // Whom the monitor finds silent it must be able to tell the others, over connections that hold.
-constexpr std::chrono::seconds kLongerThanSilence{5};
+constexpr int kSilencesUntilLost = 3;
 
 uint32_t ChooseGeneration() {
   const std::string random = RandomBytes(4);
@@ -93,8 +93,10 @@ class Joining {
     grpc_.tls = std::move(tls);
     grpc_.connect_timeout = options.join_timeout;
     grpc_.peers = facts_.world_size;
+    // Who lives is told by heartbeats; TCP's own repetitions on a link that loses packets may take
+    // longer than they may.
     grpc_.keepalive_timeout =
-        std::max(grpc_.keepalive_timeout, options.silence_limit + kLongerThanSilence);
+        std::max(grpc_.keepalive_timeout, kSilencesUntilLost * options.silence_limit);
   }
 
   StatusOr<JoinedWorld> Run() {

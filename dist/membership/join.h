@@ -31,7 +31,7 @@
 
 namespace ringtail {
 
-inline constexpr int kJoinProtocolVersion = 2;  // of messages and frames between ranks
+inline constexpr int kJoinProtocolVersion = 3;  // of messages and frames between ranks
 std::string BuildVersion();                     // "0.1.0": of this library
 
 struct JoinOptions {

@@ -23,8 +23,9 @@ bool IsErrorCode(uint32_t code) {
 
 std::string HelloProof(const std::string& secret, uint32_t generation, const Hello& hello) {
   if (secret.empty()) return {};
-  return KeyedHash(secret, {"hello", std::to_string(generation), std::to_string(hello.rank),
-                            std::to_string(hello.peer), std::to_string(hello.world_size)});
+  return KeyedHash(secret, {hello.urgent ? "urgent hello" : "hello", std::to_string(generation),
+                            std::to_string(hello.rank), std::to_string(hello.peer),
+                            std::to_string(hello.world_size)});
 }
 
 std::string HelloPayload(const Hello& hello) {
@@ -32,6 +33,7 @@ std::string HelloPayload(const Hello& hello) {
   message.set_rank(hello.rank);
   message.set_peer(hello.peer);
   message.set_world_size(hello.world_size);
+  message.set_urgent(hello.urgent);
   message.set_proof(hello.proof);
   if (hello.shared) {
     TransportSharedMemory* const offer = message.mutable_shared();
@@ -55,6 +57,7 @@ StatusOr<Hello> ParseHello(const std::string& payload) {
   Hello hello{.rank = static_cast<int>(message.rank()),
               .peer = static_cast<int>(message.peer()),
               .world_size = static_cast<int>(message.world_size()),
+              .urgent = message.urgent(),
               .proof = message.proof(),
               .shares = message.shares()};
   if (message.has_shared()) {

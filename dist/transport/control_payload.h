@@ -23,6 +23,7 @@ struct SharedMemoryOffer {
 
 struct Hello {
   int rank = 0, peer = 0, world_size = 0;
+  bool urgent = false;  // of the pair's second stream (grpc_world.h)
   std::string proof;
   std::optional<SharedMemoryOffer> shared;
   bool shares = false;

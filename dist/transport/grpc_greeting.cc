@@ -27,11 +27,15 @@ void GrpcTransport::Remember(const std::shared_ptr<GrpcStream>& stream) {
   streams_.push_back(stream);
 }
 
-void GrpcTransport::Dial(int peer) {
-  const auto stream = std::make_shared<DialledStream>(
-      DialGrpc(world_.addresses[peer], server_->options), server_->queue.get(), this);
+void GrpcTransport::Dial(int peer, bool urgent) {
+  GrpcOptions options = server_->options;
+  if (!urgent && urgent_[peer] != nullptr) options.keepalive_time = kNoKeepalive;
+  const auto stream = std::make_shared<DialledStream>(DialGrpc(world_.addresses[peer], options),
+                                                      server_->queue.get(), this);
   stream->peer = peer;
-  stream->WriteFirst(HelloFrame(peer, shared_ != nullptr && shared_->MayShareWith(peer)));
+  stream->urgent = urgent;
+  const bool offer = shared_ != nullptr && shared_->MayShareWith(peer);
+  stream->WriteFirst(HelloFrame(peer, urgent, offer));
   Remember(stream);
   stream->Start();
 }
@@ -69,8 +73,9 @@ void GrpcTransport::LimitStrangers(AcceptedStream* latest) {
   }
 }
 
-OutgoingFrame GrpcTransport::HelloFrame(int peer, bool offer, bool shares) const {
-  Hello hello{.rank = rank(), .peer = peer, .world_size = world_size(), .shares = shares};
+OutgoingFrame GrpcTransport::HelloFrame(int peer, bool urgent, bool offer, bool shares) const {
+  Hello hello{
+      .rank = rank(), .peer = peer, .world_size = world_size(), .urgent = urgent, .shares = shares};
   hello.proof = HelloProof(world_.secret, world_.generation, hello);
   if (offer) hello.shared = shared_->OfferTo(peer);
   return ControlFrame(FrameKind::kHello, world_.generation, HelloPayload(hello));
@@ -110,13 +115,22 @@ StatusOr<Hello> GrpcTransport::ReadHello(ByteCursor* bytes) const {
   return hello;
 }
 
+std::shared_ptr<GrpcStream>* GrpcTransport::LinkOf(const Hello& hello) {
+  Links& links = connected_[hello.rank];
+  return hello.urgent ? &links.urgent : &links.bulk;
+}
+
 Status GrpcTransport::CheckStranger(const Hello& hello) {
   if (hello.rank <= rank() || hello.rank >= world_size()) {
     return FailedPrecondition(fmt::format("rank {} does not dial rank {}", hello.rank, rank()));
   }
+  if (hello.urgent && urgent_[hello.rank] == nullptr) {
+    return FailedPrecondition(
+        fmt::format("rank {} needs one stream to rank {}", hello.rank, rank()));
+  }
   MutexLock lock(&mutex_);
   if (closing_) return FailedPrecondition(fmt::format("rank {} is leaving", rank()));
-  if (connected_[hello.rank] != nullptr) {
+  if (*LinkOf(hello) != nullptr) {
     return AlreadyExists(fmt::format("there is a rank {} already", hello.rank));
   }
   return {};
@@ -132,10 +146,10 @@ Status GrpcTransport::CheckStranger(const Hello& hello) {
 bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
   const StatusOr<Hello> hello = ReadHello(bytes);
   if (stream->peer >= 0) {  // the answer of a rank that we have dialled
-    if (hello.ok() && hello->rank == stream->peer) {
+    if (hello.ok() && hello->rank == stream->peer && hello->urgent == stream->urgent) {
       if (hello->shared) {
         auto memory = MapOffer(*hello);
-        stream->WriteFirst(HelloFrame(stream->peer, false, memory != nullptr));
+        stream->WriteFirst(HelloFrame(stream->peer, stream->urgent, false, memory != nullptr));
         if (memory != nullptr) shared_->Start(stream->peer, std::move(*memory));
       }
       Admit(stream, stream->peer);
@@ -161,13 +175,14 @@ bool GrpcTransport::Greet(GrpcStream* stream, ByteCursor* bytes) {
   const bool confirms = stream->memory != nullptr;  // the third frame
   if (!confirms) {
     stream->memory = MapOffer(*hello);
-    stream->WriteFirst(HelloFrame(hello->rank, stream->memory != nullptr));
+    stream->WriteFirst(HelloFrame(hello->rank, hello->urgent, stream->memory != nullptr));
     if (stream->memory != nullptr) return false;  // until it has tried to map ours
   }
   accepted->EndLimit();
   server_->door->Proved(accepted->PeerAddress());
   if (confirms && hello->shares) shared_->Start(hello->rank, std::move(*stream->memory));
   stream->memory.reset();
+  stream->urgent = hello->urgent;
   Admit(stream, hello->rank);
   return true;
 }
@@ -176,17 +191,20 @@ void GrpcTransport::Admit(GrpcStream* stream, int peer) {
   stream->peer = peer;
   stream->greeted = true;
   const bool carried = Carried(peer);  // by shared memory: the stream has nothing to write
-  if (!carried) stream->Attach(messages_[peer].get());
+  if (!carried) stream->Attach(MessagesOf(*stream));
   bool closing = false;
   {
     MutexLock lock(&mutex_);
-    connected_[peer] = stream->shared_from_this();
+    (stream->urgent ? connected_[peer].urgent : connected_[peer].bulk) = stream->shared_from_this();
     ++greeted_;
     closing = closing_;
     changed_.NotifyAll();
   }
-  if (!closing) return;
-  if (carried) stream->Attach(messages_[peer].get());
+  if (!closing) {
+    if (peer < rank() && !stream->urgent && urgent_[peer] != nullptr) Dial(peer, /*urgent=*/true);
+    return;
+  }
+  if (carried) stream->Attach(MessagesOf(*stream));
   stream->CloseAfterWriting();  // it came too late to be told with the others
 }
 

@@ -15,9 +15,10 @@
 namespace ringtail {
 namespace {
 
-// HTTP/2's own windows, for what has been sent and not read yet. That of a stream can be set. That of
-// a connection cannot: gRPC gives 64 KiB and the rest of the message that is being read. To ask for
-// more is the next message's business, and the answer stands behind all that goes the other way:
+// HTTP/2's own windows, for what has been sent and not read yet. That of a stream can be set. That
+// of a connection cannot: gRPC gives 64 KiB and the rest of the message that is being read. To ask
+// for more is the next message's business, and the answer stands behind all that goes the other
+// way:
 //
 //   rank 0 -> rank 1   [message 1    ][64 KiB]..... the wire is idle ......[message 2
 //   rank 1 -> rank 0   [message of its own   ][what its kernel holds    ][go on]
@@ -28,11 +29,15 @@ namespace {
 constexpr int kWindowBytes = 8 << 20;
 constexpr int kHttpFrameBytes = 1 << 20;
 
+bool OverNetwork(const std::string& address, const GrpcOptions& options) {
+  return options.over_network.value_or(!StaysInThisMachine(address));
+}
+
 // What both ends set for a connection to or from `address`; `set(name, value)`.
 template <typename Set>
 void SetCommonArguments(const std::string& address, const GrpcOptions& options, const Set& set) {
   set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
-  set(GRPC_ARG_HTTP2_BDP_PROBE, options.over_network.value_or(!StaysInThisMachine(address)));
+  set(GRPC_ARG_HTTP2_BDP_PROBE, OverNetwork(address, options));
   set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kHttpFrameBytes);
   set(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_time.count()));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive_timeout.count()));
@@ -109,7 +114,11 @@ StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& 
                                                              const GrpcOptions& options) {
   auto listener = std::make_unique<GrpcServer>(options);
   grpc::ServerBuilder builder;
-  RT_ASSIGN_OR_RETURN(listener->door, ConfigureGrpcServer(address, options, &builder));
+  // A server's settings are the same for all of its connections. Over a network the kernel asks
+  // whether the peer's host lives (listening_socket.h), on those that carry data and the others.
+  GrpcOptions asking = options;
+  if (OverNetwork(address, options)) asking.keepalive_time = kNoKeepalive;
+  RT_ASSIGN_OR_RETURN(listener->door, ConfigureGrpcServer(address, asking, &builder));
   builder.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
   builder.SetMaxSendMessageSize(kMaxGrpcMessageBytes);
   builder.RegisterService(&listener->service);

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <climits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ namespace ringtail {
 // For a stranger to begin as a rank does, at the door; for a connection to get through gRPC's
 // handshakes; and for a stream to say who it is.
 inline constexpr std::chrono::seconds kStrangerLimit{5};
+
+// GrpcOptions::keepalive_time of a connection on which gRPC never asks whether the peer lives.
+inline constexpr std::chrono::milliseconds kNoKeepalive{INT_MAX};
 
 // Where ranks come to a gRPC server: a port with a doorkeeper, who hands the connections of those
 // who begin as ranks do over to gRPC. A file ("unix:/...") is gRPC's own: the file system says who

@@ -1,5 +1,6 @@
 #include "dist/transport/grpc_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
@@ -27,6 +28,12 @@ grpc::Slice PayloadSlice(OutgoingFrame* frame) {
   // gRPC only reads it; its slices just do not know of const.
   void* const memory = const_cast<std::byte*>(frame->payload.data());
   return {memory, frame->payload.size(), LetGo, reference.release()};
+}
+
+size_t DataBytes(const std::vector<OutgoingFrame>& frames) {
+  size_t bytes = 0;
+  for (const OutgoingFrame& frame : frames) bytes += frame.payload.size();
+  return bytes;
 }
 
 // Headers and control payloads are copied, data is referred to.
@@ -130,8 +137,10 @@ void GrpcStream::WriteNext() {
       first_.clear();
       if (closed_) frames.clear();
     }
-    if (frames.empty() && messages != nullptr) frames = messages->TakeFrames(kWriteBytes);
+    if (frames.empty() && messages != nullptr) frames = messages->TakeFrames(write_bytes_);
     if (!frames.empty()) {
+      write_started_ = Clock::now();
+      write_is_full_ = DataBytes(frames) >= write_bytes_ / 2;
       StartWrite(ToByteBuffer(std::move(frames)), Tag(&GrpcStream::OnWritten));
       return;
     }
@@ -172,7 +181,17 @@ void GrpcStream::OnStarted(bool ok) {
   Pump();
 }
 
+// A message is through when the kernel has it, which waits for the wire.
+void GrpcStream::AdaptWriteBytes() {
+  constexpr std::chrono::milliseconds kQuick{125}, kSlow{500};
+  if (!write_is_full_) return;
+  const auto took = Clock::now() - write_started_;
+  if (took < kQuick) write_bytes_ = std::min(2 * write_bytes_, kWriteBytes);
+  if (took > kSlow) write_bytes_ = std::max(write_bytes_ / 2, kLeastWriteBytes);
+}
+
 void GrpcStream::OnWritten(bool ok) {
+  AdaptWriteBytes();
   if (ok) return WriteNext();
   StopWriting();  // it is broken, and the read under way will say so
 }

@@ -1,6 +1,8 @@
 // GrpcStream: one bidirectional gRPC stream between two ranks, driven by a completion queue. It
 // reads whatever comes, and writes the frames that it is asked to write, one gRPC message after the
-// other; each holds as many frames as are ready, up to kWriteBytes of data.
+// other; each holds as many frames as are ready, up to kWriteBytes of data, or what the wire takes
+// in a quarter of a second if that is less: the peer gets whole messages only, and small ones on a
+// slow wire show it that this rank lives.
 //
 //   dialled   Start ───────────────────> OnMessage ... CloseAfterWriting ──> OnEnd
 //   accepted  Accept ── they dial us ──> OnMessage ... CloseAfterWriting ──> OnEnd
@@ -37,6 +39,7 @@ namespace ringtail {
 // Data in one gRPC message; more than one segment of a collective, so that one is on its way while
 // gRPC fetches the next.
 inline constexpr size_t kWriteBytes = size_t{1} << 20;
+inline constexpr size_t kLeastWriteBytes = size_t{16} << 10;
 // With the frames' headers, and the control frames that go along.
 inline constexpr int kMaxGrpcMessageBytes = (1 << 20) + (1 << 17);
 
@@ -82,6 +85,7 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
 
   // The observer's own notes. It is called by one thread at a time for each stream.
   int peer = -1;
+  bool urgent = false;  // the pair's second stream
   std::atomic<bool> greeted = false;
   std::unique_ptr<PeerMemory> memory;  // mapped, if the peer will share ours, too
 
@@ -109,12 +113,20 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   grpc::CompletionQueue* const queue_;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void WriteNext() RT_EXCLUDES(mutex_);
+  void AdaptWriteBytes();  // to what the write that has just ended has shown
   void StopWriting() RT_EXCLUDES(mutex_);
   void Deliver();
 
   Observer* const observer_;
   grpc::ByteBuffer incoming_;  // of the read under way
+
+  // Of whoever has set writing_.
+  size_t write_bytes_ = kWriteBytes / 16;  // of data in the next message
+  Clock::time_point write_started_;
+  bool write_is_full_ = false;
 
   Mutex mutex_;
   std::deque<OutgoingFrame> first_ RT_GUARDED_BY(mutex_);

@@ -38,8 +38,19 @@ GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const GrpcWorld
     } else if (peer != rank()) {
       messages_.back()->LendForNetwork();
     }
+    const bool urgent = peer != rank() && NeedsUrgentStream(peer);
+    urgent_.push_back(urgent ? std::make_unique<PeerMessages>(peer, world_.generation, ending_)
+                             : nullptr);
+    expected_streams_ += peer == rank() ? 0 : urgent ? 2 : 1;
   }
   ShareMemory();
+}
+
+// Both ends come to the same answer. What stays in a machine is quick.
+bool GrpcTransport::NeedsUrgentStream(int peer) const {
+  const bool one_host = !world_.hosts.empty() && !world_.hosts[rank()].empty() &&
+                        world_.hosts[peer] == world_.hosts[rank()];
+  return !one_host && !OnOneHost(world_.addresses[rank()], world_.addresses[peer]);
 }
 
 // With the ranks of this host.
@@ -88,23 +99,26 @@ Status GrpcTransport::Connect() {
   }
   AcceptNext();
   server_->door->Open();
-  for (int peer = 0; peer < rank(); ++peer) Dial(peer);
+  for (int peer = 0; peer < rank(); ++peer) Dial(peer, /*urgent=*/false);
 
   const auto timeout = server_->options.connect_timeout;
   const Deadline deadline = std::chrono::steady_clock::now() + timeout;
   std::string missing;
   {
     MutexLock lock(&mutex_);
-    while (!closing_ && greeted_ + 1 < world_size() && StopSignal() == 0 &&
+    while (!closing_ && greeted_ < expected_streams_ && StopSignal() == 0 &&
            std::chrono::steady_clock::now() < deadline) {
       changed_.WaitUntil(&mutex_, NextLookForStop(deadline));
     }
-    if (!closing_ && greeted_ + 1 == world_size()) {
+    if (!closing_ && greeted_ == expected_streams_) {
       if (shared_ != nullptr) shared_->CloseSegment();
       return {};
     }
     for (int peer = 0; peer < world_size(); ++peer) {
-      if (peer == rank() || connected_[peer] != nullptr) continue;
+      const Links& links = connected_[peer];
+      const bool complete =
+          links.bulk != nullptr && (urgent_[peer] == nullptr || links.urgent != nullptr);
+      if (peer == rank() || complete) continue;
       missing +=
           fmt::format("{}rank {} ({})", missing.empty() ? "" : ", ", peer, world_.addresses[peer]);
     }
@@ -121,18 +135,21 @@ void GrpcTransport::EndWith(const Status& cause, const OutgoingFrame& last) {
   if (!ending_->Set(cause)) return;
   // What is in the rings stays there to be read; `last` goes over the streams.
   if (shared_ != nullptr) shared_->StopFrames();
-  for (const auto& messages : messages_) {
-    if (messages != nullptr) messages->End(last);
+  for (const auto* const lane : {&urgent_, &messages_}) {
+    for (const auto& messages : *lane) {
+      if (messages != nullptr) messages->End(last);
+    }
   }
   std::vector<std::shared_ptr<GrpcStream>> streams;
   {
     MutexLock lock(&mutex_);
-    streams = connected_;
+    for (const Links& links : connected_) streams.push_back(links.urgent);
+    for (const Links& links : connected_) streams.push_back(links.bulk);
     closing_ = true;
   }
   for (const auto& stream : streams) {
     if (stream == nullptr) continue;
-    stream->Attach(messages_[stream->peer].get());
+    stream->Attach(MessagesOf(*stream));
     stream->CloseAfterWriting();
   }
   const bool in_peace = last.header.kind == FrameKind::kGoodbye;
@@ -153,7 +170,7 @@ void GrpcTransport::End(const Status& cause, const Status& seen_by_peers) {
 void GrpcTransport::Close(std::chrono::milliseconds limit) {
   const Deadline deadline = std::chrono::steady_clock::now() + limit;
   std::vector<std::weak_ptr<GrpcStream>> streams;
-  std::vector<std::shared_ptr<GrpcStream>> connected(world_size());
+  std::vector<Links> connected(world_size());
   {
     MutexLock lock(&mutex_);
     bool in_time = true;
@@ -171,14 +188,14 @@ void GrpcTransport::Close(std::chrono::milliseconds limit) {
 
 // ---- operations ---------------------------------------------------------------------------------
 
-std::shared_ptr<GrpcStream> GrpcTransport::StreamOf(int peer) {
-  MutexLock lock(&mutex_);
-  return connected_[peer];
-}
-
-void GrpcTransport::Pump(int peer) {
+void GrpcTransport::Pump(int peer, bool urgent) {
   if (Carried(peer)) return shared_->Pump(peer);
-  if (const auto stream = StreamOf(peer)) stream->Pump();
+  std::shared_ptr<GrpcStream> stream;
+  {
+    MutexLock lock(&mutex_);
+    stream = urgent ? connected_[peer].urgent : connected_[peer].bulk;
+  }
+  if (stream != nullptr) stream->Pump();
 }
 
 void GrpcTransport::Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
@@ -186,9 +203,10 @@ void GrpcTransport::Send(int peer, const MessageLabel& label, std::span<const st
   RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
   if (shared_ != nullptr) done.queue->UseHelper(shared_);
   const Status status =
-      messages_[peer]->Send(std::make_shared<SendOperation>(peer, label, bytes, done, ending_));
+      MessagesFor(peer, label.tag)
+          ->Send(std::make_shared<SendOperation>(peer, label, bytes, done, ending_));
   if (!status.ok()) Abort(status);
-  Pump(peer);
+  Pump(peer, UsesUrgentStream(peer, label.tag));
 }
 
 void GrpcTransport::Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
@@ -196,16 +214,17 @@ void GrpcTransport::Receive(int peer, const MessageLabel& label, ReceiveBuffer b
   RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
   if (shared_ != nullptr) done.queue->UseHelper(shared_);
   const Status status =
-      messages_[peer]->Receive({.peer = peer, .label = label, .buffer = buffer, .done = done});
+      MessagesFor(peer, label.tag)
+          ->Receive({.peer = peer, .label = label, .buffer = buffer, .done = done});
   if (!status.ok()) Abort(status);
-  Pump(peer);
+  Pump(peer, UsesUrgentStream(peer, label.tag));
 }
 
 // ---- what streams bring -------------------------------------------------------------------------
 
 void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
   if (!stream->greeted && !Greet(stream, bytes)) return;
-  PeerMessages& messages = *messages_[stream->peer];
+  PeerMessages& messages = *MessagesOf(*stream);
   const Status status =
       Carried(stream->peer) ? shared_->Deliver(stream->peer, bytes) : messages.OnFrames(bytes);
   if (!status.ok()) OnPeerError(stream->peer, status);
@@ -213,10 +232,15 @@ void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
   stream->Pump();
 }
 
+bool GrpcTransport::StopWasTold(int peer) const {
+  constexpr auto kStopped = PeerMessages::PeerState::kStopped;
+  return messages_[peer]->peer_state() == kStopped ||
+         (urgent_[peer] != nullptr && urgent_[peer]->peer_state() == kStopped);
+}
+
 void GrpcTransport::OnPeerError(int peer, const Status& status) {
   // What a peer has told us goes on as it is: the rank that it comes from is in it.
-  const bool told = messages_[peer]->peer_state() == PeerMessages::PeerState::kStopped;
-  End(status, told ? status : AbortSeenByPeer(rank(), status));
+  End(status, StopWasTold(peer) ? status : AbortSeenByPeer(rank(), status));
 }
 
 void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {
@@ -227,7 +251,8 @@ void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {
                        world_.addresses[stream->peer], rank(), reason)});
     return;
   }
-  if (messages_[stream->peer]->peer_state() == PeerMessages::PeerState::kHere) {
+  const bool told = StopWasTold(stream->peer);  // by it, on one of its streams
+  if (!told && MessagesOf(*stream)->peer_state() == PeerMessages::PeerState::kHere) {
     Abort({StatusCode::kUnavailable,
            fmt::format("lost rank {} ({}): {}", stream->peer, world_.addresses[stream->peer],
                        reason.empty() ? "the connection broke" : reason)});

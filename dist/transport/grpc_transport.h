@@ -1,4 +1,5 @@
-// A world over gRPC: one process per rank, one stream per pair of ranks.
+// A world over gRPC: one process per rank, one stream per pair of ranks; two between hosts, so that
+// urgent messages never wait behind data (grpc_world.h).
 //
 //   auto listener = GrpcListener::Listen("10.0.0.7:0", options);      every rank, first
 //   ... all ranks learn all addresses (rendezvous) ...
@@ -7,17 +8,16 @@
 // Every pair is connected at the start, not when it first has something to say: what cannot be
 // reached is named before the first step and not in the middle of a run, and every rank sees every
 // death itself, within the time that the kernel needs to say so (a killed process: at once). It
-// costs each rank world - 1 sockets, which is little up to some hundred ranks. Of two ranks the
-// higher one dials.
+// costs each rank at most 2 (world - 1) sockets, which is little up to some hundred ranks. Of two
+// ranks the higher one dials.
 //
 // A stranger who dials and does not say a proper hello within seconds is turned away; so are a rank
 // of another generation and one that does not know the world's secret. None disturbs the world.
 //
 // Threads: `io_threads` named "rt-grpc" that read, write and copy to where Receives shall lie; one
 // named "rt-door" that lets ranks in (doorkeeper.h); and, when the world ends, one named
-// "rt-grpc-close". A Send is written by the thread that calls it, if nothing else is being written to
-// that peer.
-// No gRPC type appears here.
+// "rt-grpc-close". A Send is written by the thread that calls it, if nothing else is being written
+// to that peer. No gRPC type appears here.
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
 
@@ -45,7 +45,8 @@ struct GrpcOptions {
   // A connection that brings nothing for so long is asked whether it lives, and is lost if it does
   // not answer for so long; it is lost, too, if what was sent has not arrived for as long
   // (TCP_USER_TIMEOUT, which gRPC sets to the latter). For dead hosts and cut cables: of a dead
-  // process the kernel tells.
+  // process the kernel tells. gRPC asks only where its question does not wait behind data: over a
+  // network, whoever has dialled, on the urgent connection; the other end's kernel does it there.
   std::chrono::milliseconds keepalive_time{5'000}, keepalive_timeout{10'000};
   // How much may be on its way to this rank before it says so: much if it comes over a network,
   // little from the same machine. None: as the address says.

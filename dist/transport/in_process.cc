@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -37,7 +38,11 @@ struct Operation {
 // What all ranks share.
 class Hub {
  public:
-  explicit Hub(int world_size) : world_size_(world_size), ended_(world_size) {}
+  explicit Hub(int world_size)
+      : world_size_(world_size),
+        arrived_(static_cast<size_t>(world_size) * world_size),
+        data_(arrived_.size()),
+        ended_(world_size) {}
 
   int world_size() const { return world_size_; }
 
@@ -53,8 +58,17 @@ class Hub {
     } else if (from.bytes > 0) {
       std::memcpy(to.destination, from.source, from.bytes);
     }
+    const size_t way = WayOf(from.rank, to.rank);
+    if (!IsUrgent(from.label.tag)) ++arrived_[way];
+    if (IsData(from.label.tag)) ++data_[way];
     from.Complete({});
     to.Complete({});
+  }
+
+  Traffic TrafficOf(int rank, int peer) const {
+    return {.arrived = arrived_[WayOf(peer, rank)],
+            .sent = data_[WayOf(rank, peer)],
+            .received = data_[WayOf(peer, rank)]};
   }
 
   void End(int rank, const Status& cause) RT_EXCLUDES(mutex_) {
@@ -77,6 +91,8 @@ class Hub {
   }
 
  private:
+  size_t WayOf(int from, int to) const { return static_cast<size_t>(from) * world_size_ + to; }
+
   // Who sends, who receives, and which message.
   using Key = std::tuple<int, int, MessageTag>;
 
@@ -123,6 +139,7 @@ class Hub {
   }
 
   const int world_size_;
+  std::vector<std::atomic<uint64_t>> arrived_, data_;  // messages, by WayOf
   Mutex mutex_;
   std::vector<Status> ended_ RT_GUARDED_BY(mutex_);  // by rank
   std::set<int> left_ RT_GUARDED_BY(mutex_);
@@ -160,6 +177,11 @@ class InProcessTransport : public Transport {
                 .combine = buffer.combine,
                 .bytes = buffer.bytes.size(),
                 .done = done});
+  }
+
+  Traffic traffic(int peer) const override {
+    CheckPeer(peer);
+    return hub_->TrafficOf(rank_, peer);
   }
 
   void Abort(const Status& cause) override { hub_->End(rank_, cause); }

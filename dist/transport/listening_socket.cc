@@ -39,6 +39,8 @@ int PortOf(int socket) {
                                        : reinterpret_cast<sockaddr_in6&>(at).sin6_port);
 }
 
+constexpr int kKeepaliveSeconds = 5;
+
 bool Set(const Socket& socket, int level, int option, int value) {
   return setsockopt(socket.number(), level, option, &value, sizeof(value)) == 0;
 }
@@ -59,6 +61,9 @@ StatusOr<ListeningSocket> ListenAt(const std::string& address,
   if (!Set(listening, SOL_SOCKET, SO_REUSEADDR, 1) ||
       !Set(listening, IPPROTO_TCP, TCP_NODELAY, 1) ||
       !Set(listening, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout) ||
+      !Set(listening, SOL_SOCKET, SO_KEEPALIVE, 1) ||
+      !Set(listening, IPPROTO_TCP, TCP_KEEPIDLE, kKeepaliveSeconds) ||
+      !Set(listening, IPPROTO_TCP, TCP_KEEPINTVL, kKeepaliveSeconds) ||
       bind(listening.number(), at->ai_addr, at->ai_addrlen) != 0 ||
       listen(listening.number(), SOMAXCONN) != 0) {
     return failed(errno);

@@ -20,7 +20,9 @@ struct ListeningSocket {
 // `address`: "10.0.0.7:29500", "[fd00::7]:0" (any free port). Connections of the past do not count
 // as users of the port. What is accepted sends at once (TCP_NODELAY), and is lost if the other host
 // acknowledges nothing for `user_timeout` (TCP_USER_TIMEOUT): so gRPC sets up its own ports, too.
-// AlreadyExists: the port is in use; else what the system says: of another host, no such address.
+// The kernel asks a host that is silent whether it lives (SO_KEEPALIVE): that never waits behind
+// data. AlreadyExists: the port is in use; else what the system says: of another host, no such
+// address.
 StatusOr<ListeningSocket> ListenAt(const std::string& address,
                                    std::chrono::milliseconds user_timeout);
 

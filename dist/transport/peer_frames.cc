@@ -59,6 +59,8 @@ Status PeerMessages::CheckNumber(const FrameHeader& header) {
 }
 
 Status PeerMessages::OnFrame(const FrameHeader& header, ByteCursor* bytes) {
+  if (!IsUrgent(header.label.tag)) ++arrived_;
+  if (header.kind == FrameKind::kData && IsData(header.label.tag)) ++data_received_;
   if (header.kind == FrameKind::kData) return OnData(header, bytes);
   if (header.kind == FrameKind::kAbort) return OnStop(header, bytes);
   if (header.payload_bytes > 0) return ProtocolError("a hello in the middle", header);

@@ -38,6 +38,10 @@ void PeerMessages::LendForNetwork() {
   lent_ = credit_ = kNetworkCreditBytes;
 }
 
+Traffic PeerMessages::traffic() const {
+  return {.arrived = arrived_, .sent = data_sent_, .received = data_received_};
+}
+
 PeerMessages::PeerState PeerMessages::peer_state() const {
   MutexLock lock(&mutex_);
   return peer_state_;
@@ -77,7 +81,12 @@ Status PeerMessages::Send(std::shared_ptr<SendOperation> operation) {
   }
   if (cost <= credit_) {
     credit_ -= cost;
-    ready_.push_back({.operation = std::move(operation)});
+    auto before = ready_.end();
+    if (IsUrgent(label.tag)) {  // the message that is being written goes on without a gap
+      before = ready_.begin();
+      if (before != ready_.end() && before->written > 0) ++before;
+    }
+    ready_.insert(before, {.operation = std::move(operation)});
     return {};
   }
   const bool added = requested_.emplace(label.tag, std::move(operation)).second;
@@ -173,6 +182,7 @@ std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
                         .payload = memory.subspan(sending.written, chunk),
                         .memory = sending.operation});
       sending.written += chunk;
+      if (IsData(sending.operation->label.tag)) ++data_sent_;
       left -= std::min(left, chunk + kFrameHeaderBytes);
       if (sending.written == memory.size()) ready_.pop_front();
     }

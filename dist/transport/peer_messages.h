@@ -21,13 +21,14 @@
 // 4 MiB each way (35 ms at 1 Gbit/s), during which credit has to last.
 //
 // A message is written in chunks, in order and without another message's chunks in between; control
-// frames go first.
+// frames go first, then urgent messages.
 //
 // Thread-safety: any thread, but OnFrames only one at a time, and TakeFrames only one at a time.
 // Errors: every Status that is not OK means that the world has to end; the caller sees to that.
 #ifndef RINGTAIL_DIST_TRANSPORT_PEER_MESSAGES_H_
 #define RINGTAIL_DIST_TRANSPORT_PEER_MESSAGES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -65,7 +66,8 @@ class PeerMessages {
 
   // Payloads have no checksum from now on, in neither direction: they do not leave the host.
   void SkipChecksums() RT_EXCLUDES(mutex_);
-  // kNetworkCreditBytes for each other instead of kCreditBytes. Both ends, before the first message.
+  // kNetworkCreditBytes for each other instead of kCreditBytes. Both ends, before the first
+  // message.
   void LendForNetwork() RT_EXCLUDES(mutex_);
 
   Status Send(std::shared_ptr<SendOperation> operation) RT_EXCLUDES(mutex_);
@@ -80,6 +82,8 @@ class PeerMessages {
   // Completes all operations with the cause in `ending`, and from now on every new one at once.
   // What is still to be written afterwards is `last`.
   void End(OutgoingFrame last) RT_EXCLUDES(mutex_);
+
+  Traffic traffic() const;
 
   // What the peer has said last of itself.
   enum class PeerState { kHere, kLeft, kStopped };
@@ -132,6 +136,9 @@ class PeerMessages {
   const int peer_;
   const uint32_t generation_;
   const std::shared_ptr<Ending> ending_;
+
+  // Traffic: any thread reads them, and one at a time writes each.
+  std::atomic<uint64_t> arrived_{0}, data_sent_{0}, data_received_{0};
 
   mutable Mutex mutex_;
   bool checksums_ RT_GUARDED_BY(mutex_) = true;

@@ -24,6 +24,10 @@
 // waits at the sender until it is asked for. A message whose Receive is posted always gets through,
 // whatever else waits: ranks that post all they need cannot block each other.
 //
+// Urgent messages (IsUrgent) never wait behind others: between hosts they have a connection of
+// their own, so that a slow link delays them by what lies on the link and not by megabytes in the
+// queues of both ends. They are for a few bytes now and then that say who lives; so is Abort.
+//
 // Errors. The first one is final and ends the transport of this rank: a peer that is lost, a
 // message whose length or check is not what its Receive expects, a corrupt frame, Abort. From then
 // on every operation, pending or new, completes with that status, and the peers are told, who end
@@ -62,6 +66,18 @@ struct MessageTag {
   auto operator<=>(const MessageTag&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 
+// The upper 16 bits of MessageTag::collective that a transport knows (dist/channel.h has the
+// others).
+inline constexpr int kChannelShift = 48;
+inline constexpr uint64_t kHeartbeatChannel = 15, kUrgentChannel = 16;
+inline bool IsUrgent(const MessageTag& tag) {
+  return tag.collective >> kChannelShift == kUrgentChannel;
+}
+// Part of what the ranks work on: no sign of life only.
+inline bool IsData(const MessageTag& tag) {
+  return !IsUrgent(tag) && tag.collective >> kChannelShift != kHeartbeatChannel;
+}
+
 struct MessageLabel {
   MessageTag tag;
   // Says what the message is part of; must be equal at both ends. Ranks that mean different things
@@ -92,6 +108,14 @@ struct ReceiveBuffer {
       : bytes(std::forward<Bytes>(memory)), combine(how) {}
 };
 
+// What has passed between this rank and a peer so far, in pieces of messages: of a large one that
+// is under way each piece counts, so that whoever looks twice sees whether it moves. On a slow wire
+// pieces are small (grpc_stream.h).
+struct Traffic {
+  uint64_t arrived = 0;             // of anything but urgent messages
+  uint64_t sent = 0, received = 0;  // of data
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -105,6 +129,8 @@ class Transport {
   virtual void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                        CompletionTarget done) = 0;
 
+  virtual Traffic traffic(int peer) const = 0;  // cost: some atomics
+
   // Ends this rank's part in the world with `cause`, and tells the peers. The first cause stays.
   virtual void Abort(const Status& cause) = 0;
 };
@@ -114,7 +140,6 @@ class Transport {
 enum class Direction { kSend, kReceive };
 
 // What people are told as the number of a collective: without what it is counted under.
-inline constexpr int kChannelShift = 48;
 inline uint64_t ShownCollective(uint64_t collective) {
   return collective & ((uint64_t{1} << kChannelShift) - 1);
 }

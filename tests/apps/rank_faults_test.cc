@@ -162,7 +162,7 @@ TEST_F(RankFaultsTest, ARankThatHangsIsNamedByAll) {
 }
 
 TEST_F(RankFaultsTest, ASlowRankIsNamedAndTheRunGoesOn) {
-  WriteConfig({"train.epochs=12"});
+  WriteConfig({"train.epochs=24"});  // some 10 s of slow steps
   const ProcessResult result = Run("slow", 1, 20);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rank 1"));

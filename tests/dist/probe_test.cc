@@ -80,6 +80,7 @@ class SlowBetweenHosts : public Transport {
                CompletionTarget done) override {
     transport_->Receive(peer, label, buffer, done);
   }
+  Traffic traffic(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override { transport_->Abort(cause); }
 
  private:

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <type_traits>
@@ -209,6 +210,20 @@ TEST_P(ExecutorTest, AMessageThatDoesNotComeIsNamedWhenTheTimeIsOver) {
   world[1]->Receive(0, {.tag = {.collective = 10}}, memory, {.queue = &queue});
   EXPECT_THAT(Await(&queue, 1)[0].message(),
               AllOf(HasSubstr("rank 0 stopped"), HasSubstr("allreduce 9 on rank 0")));
+}
+
+// Data moves elsewhere in the world, three times; what this rank waits for comes after it.
+TEST_P(ExecutorTest, NoTimeIsOverWhileDataMovesElsewhere) {
+  const World world = GetParam().make(2);
+  std::vector<float> array(64);
+  const Schedule schedule(TestRing(0, 2, 64), 0,
+                          {.name = "allreduce", .count = 64, .segment_bytes = 1024});
+  uint64_t looks = 0;
+  Executor executor(world[0].get(), {.stall_timeout = std::chrono::milliseconds(10),
+                                     .moved = [&looks] { return std::min<uint64_t>(looks++, 6); }});
+  const Status status = executor.Run(schedule, 9, std::span(array));
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_GT(looks, 6) << "it did not wait until nothing moved";
 }
 
 TEST_P(ExecutorTest, AnAbortOnAnyRankEndsTheCollectiveOnAll) {

@@ -87,7 +87,9 @@ Heartbeat AHeartbeat() {
           .counter = UINT64_MAX,
           .unchanged_ms = 10'001,
           .step_us = 812'000,
-          .compute_us = 240'000};
+          .compute_us = 240'000,
+          .moved = 99,
+          .beats = {1, 0x01020304, 3}};
 }
 
 TEST(Heartbeat, ComesOutAsItWentIn) {
@@ -102,11 +104,13 @@ TEST(Heartbeat, ComesOutAsItWentIn) {
   EXPECT_EQ(got->unchanged_ms, sent.unchanged_ms);
   EXPECT_EQ(got->step_us, sent.step_us);
   EXPECT_EQ(got->compute_us, sent.compute_us);
+  EXPECT_EQ(got->moved, sent.moved);
+  EXPECT_EQ(got->beats, sent.beats);
 }
 
 TEST(Heartbeat, LiesInLittleEndianOrder) {
   const auto bytes = EncodeHeartbeat(AHeartbeat());
-  const unsigned char expected[] = {'R', 'T', 'H', '1', 3, 1, 0,    0,    8, 7,
+  const unsigned char expected[] = {'R', 'T', 'H', '2', 3, 1, 0,    0,    8, 7,
                                     6,   5,   4,   3,   2, 1, 0x11, 0x00, 0, 0};
   for (size_t i = 0; i < sizeof(expected); ++i) {
     EXPECT_EQ(static_cast<unsigned char>(bytes[i]), expected[i]) << "byte " << i;
@@ -123,11 +127,15 @@ std::string RefusalOf(size_t at, unsigned char value) {
 }
 
 TEST(Heartbeat, WhatNoRankSendsIsRefused) {
-  EXPECT_EQ(RefusalOf(0, 'X'), "it begins with 31485458");
+  EXPECT_EQ(RefusalOf(0, 'X'), "it begins with 32485458");
   EXPECT_EQ(RefusalOf(4, 8), "phase 8");
   EXPECT_EQ(RefusalOf(5, 2), "unknown flags");
   EXPECT_EQ(RefusalOf(7, 1), "unknown flags");
   for (const size_t time : {32, 40, 48}) EXPECT_THAT(RefusalOf(time + 7, 1), HasSubstr("years"));
+  const auto bytes = EncodeHeartbeat(AHeartbeat());
+  for (const size_t length : {size_t{0}, HeartbeatBytes(0) - 4, bytes.size() - 1}) {
+    EXPECT_FALSE(DecodeHeartbeat(std::span(bytes).first(length)).ok()) << length;
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <future>
+#include <thread>
 
 #include "core/check.h"
 #include "tests/dist/test_world.h"
@@ -167,12 +168,14 @@ TEST_P(ProgressMonitorTest, RankZeroSaysWhoIsSlowAndWhenItEnds) {
   OnEveryRank(kWorld, [&](int rank) {
     MonitorOptions options = Options();
     options.on_notice = hear;
+    options.slow_for = 50ms;
     ProgressMonitor monitor(world[rank].get(), options);
     const auto ten_steps = [&](double compute_seconds) {
       for (int i = 0; i < 10; ++i) monitor.RecordStep(compute_seconds, 1.0);
     };
     ten_steps(rank == kSlow ? 0.812 : 0.24);
-    EXPECT_EQ(has_begun.get(), "rank 1 (node1) is slow: 812.0 ms per step, the others 240.0 ms");
+    EXPECT_THAT(has_begun.get(), HasSubstr("rank 1 (node1) is slow, and the others wait for it: "
+                                           "812.0 ms per step, the others 240.0 ms"));
     ten_steps(0.25);
     EXPECT_THAT(has_ended.get(), HasSubstr("rank 1 (node1) is no longer slow: 250.0 ms per step"));
     EXPECT_TRUE(monitor.Stop().ok());
@@ -183,10 +186,13 @@ TEST_P(ProgressMonitorTest, RankZeroSaysWhoIsSlowAndWhenItEnds) {
 // ---- a peer that says what the test wants -------------------------------------------------------
 
 // Rank 1 sends `heartbeat` as often as rank 0 takes it, `times` times.
-void Tell(HeartbeatExchange* peer, const Heartbeat& heartbeat, int times) {
+void Tell(HeartbeatExchange* peer, Heartbeat heartbeat, int times) {
   HeartbeatExchange::Event event;
   for (int i = 0; i < times; ++i) {
-    peer->Send(heartbeat);
+    heartbeat.beats = {0, static_cast<uint32_t>(i + 1)};
+    for (const HeartbeatLane lane : {HeartbeatLane::kUrgent, HeartbeatLane::kData}) {
+      peer->Send(lane, heartbeat);
+    }
     ASSERT_TRUE(peer->Next(&event, TestDeadline()));
     ASSERT_TRUE(event.heartbeat.ok()) << event.world.ToString();
   }
@@ -202,10 +208,18 @@ TEST_P(ProgressMonitorTest, WhoWaitsForAYearIsNotBlamed) {
       .phase = Phase::kExchange, .unchanged_ms = 365LL * 86400 * 1000, .step_us = 1};
   Tell(&peer, waiting, 20);
   waiting.last = true;
-  peer.Send(waiting);
-  EXPECT_TRUE(monitor.Stop().ok());
-  HeartbeatExchange::Event event;
-  while (!peer.Done() && peer.Next(&event, TestDeadline())) {
+  waiting.beats = {0, 100};
+  {
+    const std::jthread ending([&] {
+      HeartbeatExchange::Event event;
+      while (!peer.Done()) {  // a heartbeat waits until the one before it has been taken
+        peer.Send(HeartbeatLane::kUrgent, waiting);
+        peer.Send(HeartbeatLane::kData, waiting);
+        peer.Next(&event, std::chrono::steady_clock::now() + 20ms);
+        if (!event.world.ok()) return;
+      }
+    });
+    EXPECT_TRUE(monitor.Stop().ok());
   }
   EXPECT_TRUE(peer.Done());
 }
@@ -214,7 +228,10 @@ TEST_P(ProgressMonitorTest, TheSameYearInAnotherPhaseIsBlamed) {
   const World world = GetParam().make(2);
   HeartbeatExchange peer(world[1].get());
   ProgressMonitor monitor(world[0].get(), Options());
-  peer.Send({.phase = Phase::kUpdate, .unchanged_ms = 365LL * 86400 * 1000, .step_us = 1});
+  peer.Send(HeartbeatLane::kUrgent, {.phase = Phase::kUpdate,
+                                     .unchanged_ms = 365LL * 86400 * 1000,
+                                     .step_us = 1,
+                                     .beats = {0, 1}});
   EXPECT_THAT(monitor.Explain(WaitForNeighbour(world[0].get())).message(),
               HasSubstr("rank 1 (node1) is alive, but its training thread has not moved for "
                         "31536000.0 s, in update of step 0"));
@@ -225,21 +242,21 @@ std::string AnswerTo(const WorldKind& kind, std::vector<std::byte> bytes) {
   const World world = kind.make(2);
   ProgressMonitor monitor(world[0].get(), Options());
   CompletionQueue queue;
-  world[1]->Send(0, HeartbeatLabel(0), bytes, {&queue, 0});
+  world[1]->Send(0, HeartbeatLabel(HeartbeatLane::kUrgent, 0), bytes, {&queue, 0});
   Await(&queue, 1);
   const Status seen = WaitForNeighbour(world[0].get());
   return monitor.Explain(seen).message();
 }
 
 TEST_P(ProgressMonitorTest, GarbageEndsTheWorldAndNamesWhoSentIt) {
-  EXPECT_THAT(AnswerTo(GetParam(), PatternBytes(kHeartbeatBytes, 1)),
+  EXPECT_THAT(AnswerTo(GetParam(), PatternBytes(HeartbeatBytes(2), 1)),
               HasSubstr("rank 1 (node1) sent a heartbeat that cannot be read: it begins with"));
-  const auto fifth = EncodeHeartbeat({.sequence = 5});
+  const auto fifth = EncodeHeartbeat({.sequence = 5, .beats = {0, 1}});
   EXPECT_THAT(AnswerTo(GetParam(), {fifth.begin(), fifth.end()}),
               HasSubstr("rank 1 (node1) sent a heartbeat that cannot be read: number 5 came as "
                         "number 0"));
-  EXPECT_THAT(AnswerTo(GetParam(), PatternBytes(kHeartbeatBytes + 1, 1)),
-              HasSubstr("the message has 57 bytes, but 56 were expected"));
+  EXPECT_THAT(AnswerTo(GetParam(), PatternBytes(HeartbeatBytes(2) + 1, 1)),
+              HasSubstr("the message has 73 bytes, but 72 were expected"));
 }
 
 TEST(ProgressMonitor, AloneThereIsNothingToWatch) {

@@ -40,6 +40,7 @@ class FaultyTransport : public Transport {
             CompletionTarget done) override;
   void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                CompletionTarget done) override;
+  Traffic traffic(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override;
 
  private:

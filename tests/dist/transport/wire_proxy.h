@@ -4,15 +4,22 @@
 //   rank 1 ── dials ──> WireProxy at 127.0.0.3 ── dials ──> rank 0's listener
 //                         every piece of bytes, as it was read, goes through a Damage
 //
-// One connection passes through it. TCP's own checksums hold on both sides of the proxy: what it
-// damages is what a broken memory, network card or middlebox damages.
-// Thread-safety: any thread. Threads: two, named "rt-proxy", one for each direction.
+// All connections of the two ranks pass through it: the first carries data (and is the one that
+// gets damaged), a second one urgent messages. TCP's own checksums hold on both sides of the proxy:
+// what it damages is what a broken memory, network card or middlebox damages.
+//
+// It may be slow, too: then all connections share its speed, and what waits is in the ranks'
+// queues. Thread-safety: any thread. Threads: named "rt-proxy", one that accepts, two for each
+// connection.
 #ifndef RINGTAIL_TESTS_DIST_TRANSPORT_WIRE_PROXY_H_
 #define RINGTAIL_TESTS_DIST_TRANSPORT_WIRE_PROXY_H_
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <list>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,17 +45,35 @@ class WireProxy {
   const std::string& address() const { return address_; }
   // From now on; one call at a time for each direction.
   void Begin(Direction direction, Damage damage) RT_EXCLUDES(mutex_);
+  // In each direction, from now on.
+  void Slow(int64_t bytes_per_second) RT_EXCLUDES(mutex_);
 
  private:
-  void Pass(Direction direction) RT_EXCLUDES(mutex_);
-  bool Forward(Direction direction, std::vector<std::byte> bytes) RT_EXCLUDES(mutex_);
+  using Clock = std::chrono::steady_clock;
 
+  struct Connection {
+    bool first = false;
+    std::array<int, 2> sockets{-1, -1};  // where bytes of each direction go
+    std::thread to_dialler, to_listener;
+  };
+
+  int Dial() const;
+  void Accept() RT_EXCLUDES(mutex_);  // body of acceptor_
+  void Pass(const Connection& connection, Direction direction) RT_EXCLUDES(mutex_);
+  bool Forward(const Connection& connection, Direction direction, std::vector<std::byte> bytes)
+      RT_EXCLUDES(mutex_);
+  void WaitForTurn(Direction direction, size_t bytes) RT_EXCLUDES(mutex_);
+
+  const std::string target_;
   std::string address_;
   int listener_ = -1;
-  std::array<int, 2> sockets_{-1, -1};  // where bytes of each direction go
   Mutex mutex_;
+  bool ending_ RT_GUARDED_BY(mutex_) = false;
+  int64_t bytes_per_second_ RT_GUARDED_BY(mutex_) = 0;  // 0: as they come
+  std::array<Clock::time_point, 2> free_at_ RT_GUARDED_BY(mutex_);
   std::array<Damage, 2> damage_ RT_GUARDED_BY(mutex_);
-  std::thread to_dialler_, to_listener_;
+  std::list<Connection> connections_ RT_GUARDED_BY(mutex_);
+  std::thread acceptor_;
 };
 
 }  // namespace ringtail
