@@ -46,8 +46,8 @@ TEST(SshTest, TheTokenIsOnNoCommandLine) {
   }
   ASSERT_EQ(token.size(), 32u);
   const std::string log = *ReadFileText(dir.File("log"), 1 << 16);
-  EXPECT_THAT(log, HasSubstr(" a exec '"));
-  EXPECT_THAT(log, HasSubstr("/bin/ringtail_launch' agent"));
+  EXPECT_THAT(log, HasSubstr(" a exec "));
+  EXPECT_THAT(log, HasSubstr("/bin/ringtail_launch agent"));
   EXPECT_THAT(log, Not(HasSubstr(token)));
 }
 
