@@ -1,18 +1,38 @@
 #!/usr/bin/env bash
-# clang-tidy over all sources (.clang-tidy has the checks); takes about half an hour on 2 cores.
+# Formatting (clang-format), words that are not to come back (tests/words.txt), and clang-tidy (.clang-tidy has the checks).
 #
-#   tests/lint.sh [files]
-set -euo pipefail
+#   tests/lint.sh               everything: half an hour on 2 cores
+#   tests/lint.sh --quick       formatting and words alone: seconds
+#   tests/lint.sh --changed     clang-tidy only over the 30 sources that were changed last
+#   tests/lint.sh FILE...       clang-tidy over these
+set -uo pipefail
 cd "$(dirname "$0")/.."
 
-apps/install_packages.sh --tests
-cmake --preset release -Wno-dev >/dev/null
-ninja -C build/release --quiet ringtail_schemas
-if [ $# -eq 0 ]; then
-  mapfile -t files < <(git ls-files '*.cc' ':!:*_fuzz.cc')
-else
-  files=("$@")
+readonly most_changed=30
+failed=0
+
+apps/install_packages.sh --tests || exit 1
+git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror || {
+  echo "formatting: run clang-format -i on the files above"
+  failed=1
+}
+# One extended regular expression a line; lines that begin with # say why.
+if git grep -nIE -f <(grep -v '^#' tests/words.txt) -- . ':!tests/words.txt'; then
+  echo "words: the lines above have words of tests/words.txt, which says what to write instead"
+  failed=1
 fi
-# The compile commands are GCC's: clang does not know all of its warnings.
-printf '%s\0' "${files[@]}" |
-  xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option
+
+case "${1:-}" in
+  --quick) exit $failed ;;
+  --changed)
+    # Newest first, each once, those that are still there.
+    mapfile -t files < <(git log --pretty=format: --name-only -n 60 -- '*.cc' ':!:*_fuzz.cc' | awk 'NF && !seen[$0]++' |
+      while read -r file; do [ -f "$file" ] && echo "$file"; done | head -n $most_changed)
+    ;;
+  "") mapfile -t files < <(git ls-files '*.cc' ':!:*_fuzz.cc') ;;
+  *) files=("$@") ;;
+esac
+[ ${#files[@]} -gt 0 ] || exit $failed
+cmake --preset release -Wno-dev >/dev/null && ninja -C build/release --quiet ringtail_schemas || exit 1
+printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/release || failed=1
+exit $failed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test: installs what is missing, builds all of Ringtail, checks the formatting, and runs
+# Runs every test: installs what is missing, builds all of Ringtail, checks formatting and words, and runs
 # ctest, whose summary closes the output.
 #
 #   tests/run.sh [arguments for ctest]        e.g. tests/run.sh -R layers/
@@ -13,11 +13,10 @@ quiet=(--quiet)
 cmake --preset release -Wno-dev >/dev/null
 ninja -C build/release "${quiet[@]}"
 
-format=ok
-git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror || format=failed
-[ $format = ok ] || echo "formatting: run clang-format -i on the files above"
+lint=ok
+tests/lint.sh --quick || lint=failed
 
 # Several tests run at a time: a team that waits must not keep the others from the cores.
 export OMP_WAIT_POLICY=passive
 ctest --test-dir build/release --output-on-failure --parallel "$(nproc)" "$@"
-[ $format = ok ]
+[ $lint = ok ]

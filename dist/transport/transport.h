@@ -60,8 +60,8 @@ struct MessageTag {
   // Sequence number of the collective, the same on every rank. The upper 16 bits tell apart what is
   // counted separately (dist/channel.h).
   uint64_t collective = 0;
-  uint32_t step = 0;     // the how-manieth step from this sender to this receiver
-  uint32_t segment = 0;  // the how-manieth part of the step
+  uint32_t step = 0;     // index among the steps from this sender to this receiver
+  uint32_t segment = 0;  // index among the parts of the step
 
   auto operator<=>(const MessageTag&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };

@@ -3,7 +3,7 @@
 
 Every net is measured in alternating runs (PyTorch, Ringtail, PyTorch, ...), one process each, so that a noisy
 machine disturbs both sides alike. PyTorch runs with OpenBLAS, tcmalloc and, per net, the faster of channels_last
-and oneDNN's blocked layout (--layouts). `default` is Debian's PyTorch as it comes: plain layout, glibc's allocator.
+and oneDNN's blocked layout (--layouts). `default` is Debian's PyTorch untuned: plain layout, glibc's allocator.
 
   apt-get install python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4
   tests/compare/time_with_torch.py [--nets resnet18:128:32,lenet:64:32] [--rounds 3]
@@ -54,7 +54,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--steps', type=int, default=5)
     parser.add_argument('--layouts', default='nhwc,mkldnn')
-    parser.add_argument('--untuned', action='store_true', help='also PyTorch as it comes')
+    parser.add_argument('--untuned', action='store_true', help='also PyTorch untuned')
     args = parser.parse_args()
     print('| net @size, batch | PyTorch tuned ms (layout) | Ringtail ms | speed ratio per round | median | '
           'peak MiB PyTorch | Ringtail | memory ratio | PyTorch untuned ms |')
