@@ -17,9 +17,10 @@
 // its checksums (core/safetensors.h), else the one before, with a warning that says why.
 //
 // Agreement: a checkpoint says how many ranks held what it holds, bit for bit, just before it was
-// written (`agreed_ranks`; 1: one process); 0: it was written after ranks were lost, when nobody was
-// left to compare with. Where a comparison has failed since the last agreed checkpoint, one that says
-// 0 may hold what was wrong: LoadNewest leaves it out. Older checkpoints say nothing and are taken.
+// written (`agreed_ranks`; 1: one process); 0: it was written after ranks were lost, when nobody
+// was left to compare with. Where a comparison has failed since the last agreed checkpoint, one
+// that says 0 may hold what was wrong: LoadNewest leaves it out. Older checkpoints say nothing and
+// are taken.
 //
 // Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
 // for a file that is not what was written.
@@ -91,12 +92,12 @@ class CheckpointDirectory {
               const std::map<std::string, std::string>& metadata, int keep = kDefaultKeep,
               const CheckpointParts* parts = nullptr);
 
-  // Deletes parts that no checkpoint names: of old ones, and of saves that did not come to their end.
-  // Not while ranks write.
+  // Deletes parts that no checkpoint names: of old ones, and of saves that did not come to their
+  // end. Not while ranks write.
   void DeleteOrphanParts() const;
 
-  // The ranks hold different states, as `sentence` says. Durable; until Save writes a checkpoint that
-  // has at least one in kAgreedRanksKey.
+  // The ranks hold different states, as `sentence` says. Durable; until Save writes a checkpoint
+  // that has at least one in kAgreedRanksKey.
   Status MarkFailedCheck(const std::string& sentence);
 
   // Makes the saved checkpoint of `step` the best one. The caller has made sure that it is finite.

@@ -6,8 +6,9 @@
 //   checkpoints/step-00000100.safetensors                         written last: the commit. It names
 //                                                                 its parts, their sizes and checksums
 // The tag (5e1f03ba) is drawn anew for every save, so that no file that a checkpoint names is ever
-// written again. A checkpoint with parts is whole, or it is refused with the part that is missing or
-// damaged; a part that no checkpoint names is left over from a save that did not come to its end.
+// written again. A checkpoint with parts is whole, or it is refused with the part that is missing
+// or damaged; a part that no checkpoint names is left over from a save that did not come to its
+// end.
 //
 // Thread-safety: functions without state; one writer per part. Errors: DataLoss, naming the part.
 // Cost: a part is checked in pieces of 1 MiB; reading takes memory for one part.

@@ -5,7 +5,8 @@
 //
 //   0. nobody, if all have stopped in the same way after a signal that asks to stop;
 //   1. a rank that was ended by a signal, or that exited with another code than 0 and 75: the
-//      earliest, unless the launcher had sent it the signal or the user had asked for the end;
+//      earliest, unless the launcher had sent it the signal or the user had asked for the end; 76:
+//      the ranks differ, and nobody knows whose fault it is;
 //   2. no such rank, but some lost a peer: a rank that exited with 0 has left early, though all was
 //      well from its own point of view;
 //   3. else one that the launcher had to end: it hung, or was stopped;

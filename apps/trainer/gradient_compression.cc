@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "apps/trainer/compression_ways.h"
 #include "core/crc32c.h"
 #include "core/logging.h"
 #include "dist/compression/scheme_choice.h"
@@ -16,45 +16,12 @@
 namespace ringtail {
 namespace {
 
-constexpr char kWaysKey[] = "compression_ways";
-// In the order of LayerWay.
-constexpr std::string_view kLetters = "dgsk";
 constexpr double kMega = 1e6;
 constexpr size_t kNamesShown = 3;
-
-char LetterOf(LayerWay way) { return kLetters[static_cast<size_t>(way)]; }
-LayerWay WayOf(char letter) { return static_cast<LayerWay>(kLetters.find(letter)); }
 
 std::string DescriptionOf(const LayerScheme& scheme) {
   if (scheme.codec != nullptr) return scheme.codec->Describe();
   return scheme.sketch != nullptr ? scheme.sketch->Describe() : scheme.name;
-}
-
-Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes,
-                 const std::string& checkpoint) {
-  bool fits = ways.size() == schemes.size();
-  for (size_t i = 0; fits && i < ways.size(); ++i) {
-    const LayerScheme& scheme = schemes[i];
-    switch (ways[i]) {
-      case 'd':
-        break;
-      case 'g':
-        fits = scheme.codec != nullptr;
-        break;
-      case 's':
-        fits = scheme.can_shard();
-        break;
-      case 'k':
-        fits = scheme.sketch != nullptr;
-        break;
-      default:
-        fits = false;
-    }
-  }
-  return fits ? OkStatus()
-              : DataLoss(fmt::format("{}: '{}' does not fit the network: the checkpoint is damaged",
-                                     checkpoint.empty() ? "rank 0's checkpoint" : checkpoint,
-                                     kWaysKey));
 }
 
 // A checkpoint that was written after a rank was lost has the weights alone.
@@ -88,7 +55,8 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   RT_ASSIGN_OR_RETURN(begin, world->ShareText(std::move(begin)));
   const bool takes_over = begin.starts_with('+');
   made->ways_ = begin.substr(1);
-  RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes, saved.path));
+  RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes)
+                         .Annotate(saved.path.empty() ? "rank 0's checkpoint" : saved.path));
   made->Take(std::move(schemes), options, takes_over);
   if (takes_over) RT_RETURN_IF_ERROR(made->TakeOver(saved));
   RT_RETURN_IF_ERROR(made->FindWriters(options.folder));
@@ -299,24 +267,17 @@ uint32_t GradientCompression::Checksum(uint32_t previous) const {
 }
 
 void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {
-  (*metadata)[kWaysKey] = fmt::format("{}:{}", world_->size(), ways_);
+  (*metadata)[kWaysKey] = WaysText({world_->size(), ways_});
 }
 
 StatusOr<GradientCompression::Saved> GradientCompression::Read(const Checkpoint& checkpoint) {
   Saved saved{.path = checkpoint.path};
-  const std::map<std::string, std::string>& metadata = checkpoint.file.metadata();
-  const auto found = metadata.find(kWaysKey);
-  if (found != metadata.end()) {
-    const std::string& text = found->second;
-    const size_t colon = text.find(':');
-    const char* const end = text.data() + std::min(colon, text.size());
-    const auto [stop, error] = std::from_chars(text.data(), end, saved.world);
-    if (colon == std::string::npos || stop != end || error != std::errc()) {
-      return DataLoss(
-          fmt::format("{}: '{}' is '{}', which says no number of ranks: the checkpoint is damaged",
-                      checkpoint.path, kWaysKey, text));
-    }
-    saved.ways = text.substr(colon + 1);
+  const auto found = checkpoint.file.metadata().find(kWaysKey);
+  if (found != checkpoint.file.metadata().end()) {
+    auto ways = ParseWays(found->second);
+    RT_RETURN_IF_ERROR(ways.status().Annotate(checkpoint.path));
+    saved.world = ways->world;
+    saved.ways = std::move(ways->letters);
   }
   auto state = CompressionState::Read(checkpoint.file);
   RT_RETURN_IF_ERROR(state.status().Annotate(checkpoint.path));

@@ -1,6 +1,6 @@
-// PartExchange: writes and reads the parts of checkpoints (core/checkpoint_parts.h). Every rank that
-// sees the folder of the run does its own, all at once; for one that does not rank 0 does it, in
-// pieces, so that it never needs memory for another rank's state.
+// PartExchange: writes and reads the parts of checkpoints (core/checkpoint_parts.h). Every rank
+// that sees the folder of the run does its own, all at once; for one that does not rank 0 does it,
+// in pieces, so that it never needs memory for another rank's state.
 //
 //   rank 0  writes part 0           <- pieces of part 2, written as they come
 //   rank 1  writes part 1, fsync
@@ -8,8 +8,8 @@
 //   all     "mine is written: so many bytes, this checksum", or why not
 //
 // Whether a rank sees the folder is tried: rank 0 writes a file with a random name, and the others
-// look for it under the same absolute path. Thread-safety: the trainer thread. Memory: one piece; on
-// reading, a rank's own part.
+// look for it under the same absolute path. Thread-safety: the trainer thread. Memory: one piece;
+// on reading, a rank's own part.
 #ifndef RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
 #define RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
 
@@ -72,8 +72,8 @@ struct SavedParts {
 };
 SavedParts PartsOf(const Checkpoint& checkpoint);
 
-// All ranks; rank 0's `saved` counts. Calls `take` on a rank with each part that it needs, one after
-// the other. DataLoss, naming the part, if one is not what was written.
+// All ranks; rank 0's `saved` counts. Calls `take` on a rank with each part that it needs, one
+// after the other. DataLoss, naming the part, if one is not what was written.
 struct PartReader {
   // Whether rank `reader` of this world has to have the part of old rank `from`.
   std::function<bool(int reader, int from, int saved_world)> needs;

@@ -56,8 +56,8 @@ class RunDirectory {
 
   // A metric that cannot be written is a warning, given once: training goes on.
   void Record(const Metrics& metrics);
-  // In place of Begin and Record, for who takes the folder over from one that died: of one step, which
-  // that one may have written or not.
+  // In place of Begin and Record, for who takes the folder over from one that died: of one step,
+  // which that one may have written or not.
   void RecordLate(const std::vector<Metrics>& step);
   CheckpointDirectory& checkpoints() { return checkpoints_; }
 

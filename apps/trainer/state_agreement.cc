@@ -85,7 +85,8 @@ Status StateAgreement::Check(const StateChecksums& own) {
                    return odd_before_.contains(rank);
                  });
   odd_before_.insert(verdict.odd.begin(), verdict.odd.end());
-  // Nobody ends the world before all have read what there is to judge; afterwards it does not matter.
+  // Nobody ends the world before all have read what there is to judge; afterwards it does not
+  // matter.
   if (!world_->Barrier().ok()) LogDebug("a rank has gone after the ranks were found to differ");
   const bool own_fault = std::ranges::count(verdict.odd, world_->rank()) > 0;
   world_->Blame(!verdict.majority ? TrainingWorld::Culprit::kUnknown

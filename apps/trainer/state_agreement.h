@@ -5,10 +5,10 @@
 //   weights    a1   a1   a1   a1        averaged weights and progress: 20 bytes from each rank
 //   momentum   7c   7c   09   7c        -> rank 2 is the odd one: most agree without it
 //
-// A majority is more than half of the ranks; without one (of two ranks always) nobody can tell which
-// of them is wrong. Every rank judges the same checksums, so all come to the same verdict without
-// a further word. What a difference means: a fault of memory or processor, or results that depend
-// on the machine; the ranks have added up the odd one's gradients since it went wrong.
+// A majority is more than half of the ranks; without one (of two ranks always) nobody can tell
+// which of them is wrong. Every rank judges the same checksums, so all come to the same verdict
+// without a further word. What a difference means: a fault of memory or processor, or results that
+// depend on the machine; the ranks have added up the odd one's gradients since it went wrong.
 // Thread-safety: the trainer thread. Cost: one pass over the state (core/crc32c.h), one allgather.
 #ifndef RINGTAIL_APPS_TRAINER_STATE_AGREEMENT_H_
 #define RINGTAIL_APPS_TRAINER_STATE_AGREEMENT_H_

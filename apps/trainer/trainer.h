@@ -15,10 +15,10 @@
 // and names the layer, or leaves the step out (at most kMaxSkippedInARow times running).
 // A checkpoint that cannot be written is a warning; only final.safetensors must be.
 // No file is written of a state that the ranks have not compared and found to be the same
-// (state_agreement.h), but for one after a loss, which says so. If they differ and it is known whose
-// is wrong, all go back to the last checkpoint that they agreed on and repeat the steps since
-// (dist.on_disagreement); the same rank wrong a second time ends the run.
-// Thread-safety: one thread, which is the one that computes.
+// (state_agreement.h), but for one after a loss, which says so. If they differ and it is known
+// whose is wrong, all go back to the last checkpoint that they agreed on and repeat the steps since
+// (dist.on_disagreement); the same rank wrong a second time ends the run. Thread-safety: one
+// thread, which is the one that computes.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINER_H_
 #define RINGTAIL_APPS_TRAINER_TRAINER_H_
 

@@ -1,5 +1,5 @@
-// What a trainer does so that no wrong state is kept: it compares before it writes, and goes back to
-// the last checkpoint that all ranks agreed on if one of them is found to be wrong.
+// What a trainer does so that no wrong state is kept: it compares before it writes, and goes back
+// to the last checkpoint that all ranks agreed on if one of them is found to be wrong.
 #include <fmt/core.h>
 
 #include <utility>
@@ -31,8 +31,13 @@ StatusOr<std::string> Trainer::ReadAgreedCheckpoint() {
     if (!folder.ok()) return "-" + folder.status().message();
     path = directory_->checkpoints().Path(agreed_step_);
   }
-  if (path.empty()) return std::string("-there is no checkpoint yet that all agreed on");
-  auto checkpoint = LoadCheckpoint(path);
+  // A run that goes on from what was written after a loss has none of its own yet: then an older
+  // one, but none of another course that went further.
+  auto checkpoint = path.empty() ? LoadNewestCheckpoint(directory_->path()) : LoadCheckpoint(path);
+  if (path.empty() &&
+      (!checkpoint.ok() || checkpoint->agreed_ranks() < 1 || checkpoint->step > step())) {
+    return std::string("-there is no checkpoint yet that all agreed on");
+  }
   if (!checkpoint.ok()) return "-" + checkpoint.status().message();
   Status status = state_.Restore(checkpoint->file);
   if (status.ok()) {
@@ -43,8 +48,8 @@ StatusOr<std::string> Trainer::ReadAgreedCheckpoint() {
   return status.ok() ? "+" : "-" + status.message();
 }
 
-// From the last agreed checkpoint on, as if the run had been resumed from it, all ranks do what they
-// did before: the bits are those of a run that was never disturbed.
+// From the last agreed checkpoint on, as if the run had been resumed from it, all ranks do what
+// they did before: the bits are those of a run that was never disturbed.
 Status Trainer::GoBack(const Status& cause) {
   if (config_.dist().on_disagreement() == DistConfig::STOP || !agreement_.can_go_back()) {
     return cause;

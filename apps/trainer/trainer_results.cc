@@ -84,8 +84,8 @@ Status Trainer::Evaluate() {
   return SaveCheckpoint(best);
 }
 
-// All ranks hold the same, each writes what it has of its own, and rank 0 the rest as the last. That
-// it cannot be written is no error.
+// All ranks hold the same, each writes what it has of its own, and rank 0 the rest as the last.
+// That it cannot be written is no error.
 Status Trainer::SaveCheckpoint(bool best) {
   offered_step_ = step();
   RT_RETURN_IF_ERROR(CheckState());

@@ -1,6 +1,6 @@
 // What a checkpoint holds of compression: gradients that have not been sent yet, and what schemes
-// know of earlier steps. What a rank has of its own is a part (core/checkpoint_parts.h) that it writes
-// and reads by itself; what is the same on all is in the checkpoint:
+// know of earlier steps. What a rank has of its own is a part (core/checkpoint_parts.h) that it
+// writes and reads by itself; what is the same on all is in the checkpoint:
 //
 //   compression.unsent.0 .. compression.unsent.3   what each of 4 ranks has not sent: in part 0 .. 3
 //   compression.dense_momentum                     the same on all: in the checkpoint
@@ -44,8 +44,8 @@ class CompressionState {
 
   // Which parts of a world of `saved_world` ranks a rank has to have.
   static bool Needs(int rank, int world, int from, int saved_world);
-  // Adds what this rank is to have of old rank `from`'s part, after Distribute. DataLoss if there is a
-  // NaN or infinity.
+  // Adds what this rank is to have of old rank `from`'s part, after Distribute. DataLoss if there
+  // is a NaN or infinity.
   static Status AddPart(const SafetensorsFile& part, int from, int saved_world, int rank, int world,
                         GradientCompressor* compressor);
 

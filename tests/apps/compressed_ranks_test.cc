@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "core/checkpoint.h"
 #include "tests/apps/job.h"
@@ -51,16 +52,18 @@ class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
   static ProcessResult Run(int ranks, const std::vector<std::string>& train) {
     return RunProcess(Launch(ranks, train));
   }
+  static void WaitForSteps(ChildProcess* job, int steps) {
+    while (steps > 0) {
+      const auto line = job->ReadLine();
+      ASSERT_TRUE(line);
+      if (line->find(" step ") == std::string::npos) continue;
+      steps -= line->find("loss") != std::string::npos ? 1 : 0;
+    }
+  }
   // A run that is told to stop in the middle.
   void RunUntilStopped(int ranks, const std::vector<std::string>& train) const {
     ChildProcess job(Launch(ranks, train));
-    for (int steps = 0; steps < 12;) {
-      const auto line = job.ReadLine();
-      ASSERT_TRUE(line);
-      steps += line->find(" step ") != std::string::npos && line->find("loss") != std::string::npos
-                   ? 1
-                   : 0;
-    }
+    WaitForSteps(&job, 12);
     job.Signal(SIGTERM);
     EXPECT_EQ(job.Wait().exit_code, 143);
   }
@@ -87,7 +90,8 @@ TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
             ReadTensors(Path("whole/final.safetensors")));
 }
 
-// A part that is missing is named, and the checkpoint before is whole; the best one has its parts, too.
+// A part that is missing is named, and the checkpoint before is whole; the best one has its parts,
+// too.
 TEST_F(CompressedRanksTest, EachRankHasItsOwnPart) {
   const std::vector<std::string> batch = {"--set", "train.batch=2", "--set",
                                           "dist.compression.route=GATHER"};
@@ -119,6 +123,34 @@ TEST_F(CompressedRanksTest, EachRankHasItsOwnPart) {
   const ProcessResult best = Run(4, Train("whole", "one_bit={}", resume));
   ASSERT_EQ(best.exit_code, 0) << best.err;
   EXPECT_EQ(ReadTensors(Path("whole/final.safetensors")), expected);
+}
+
+// All ranks at once, mostly in the middle of a save, since there is one after every step: whatever
+// is on the disk by then goes on to the same bits.
+TEST_F(CompressedRanksTest, KilledAmongItsSavesItGoesOnToTheSameBits) {
+  std::vector<std::string> batch = {
+      "--set", "train.batch=2",           "--set", "dist.compression.route=GATHER",
+      "--set", "train.log_every_steps=1", "--set", "train.checkpoint_every_steps=1",
+      "--set", "train.epochs=20"};
+  const ProcessResult whole = Run(3, Train("whole", "one_bit={}", batch));
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  batch.emplace_back("--resume");
+  for (int kill = 0; kill < 4; ++kill) {
+    ChildProcess job(Launch(3, Train("killed", "one_bit={}", batch)));
+    WaitForSteps(&job, 2 + kill);
+    job.Signal(SIGKILL);  // its ranks end with it,
+    job.Wait();
+    while (!RunLock::Acquire(Path("killed")).ok()) std::this_thread::yield();  // the writer by now
+  }
+  const ProcessResult resumed = Run(3, Train("killed", "one_bit={}", batch));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(ReadTensors(Path("killed/final.safetensors")),
+            ReadTensors(Path("whole/final.safetensors")));
+  int64_t parts = 0;
+  for (const auto& file : std::filesystem::directory_iterator(Path("killed/checkpoints"))) {
+    parts += file.path().filename().string().find(".rank-") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_LE(parts, 3 * 3) << "of the newest two, and of the best";
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, CompressedRanksTest,

@@ -4,9 +4,9 @@
 //
 // After step STEP, rank RANK: kill, segv, abort, exit0, throw (ends itself so); stop (SIGSTOP); hang
 // (its training thread does); slow (sleeps in every step from there on); flip, flip_momentum,
-// flip_average (one bit of a weight, of the optimizer's state, of the averaged weights; when the step
-// is done for the first time), flip_again (each time); nan (a weight becomes one); pid (says which
-// process it is, and goes on); none.
+// flip_average (one bit of a weight, of the optimizer's state, of the averaged weights; when the
+// step is done for the first time), flip_again (each time); nan (a weight becomes one); pid (says
+// which process it is, and goes on); none.
 #include <signal.h>
 #include <unistd.h>
 

@@ -69,8 +69,8 @@ std::vector<SystemCall> CallsOfOneSave() {
   return FileCallsBetween(SavedRun().SaveOnce(), "saving", "durable");
 }
 
-// How many of `calls` come before the new checkpoint has its name: up to its rename, included. That of
-// its part comes before.
+// How many of `calls` come before the new checkpoint has its name: up to its rename, included. That
+// of its part comes before.
 size_t CallsBeforeCommit(const std::vector<SystemCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const bool of_part = calls[i].as_shown.find("rank-0-of-1") != std::string::npos;

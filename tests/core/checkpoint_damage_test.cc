@@ -61,8 +61,8 @@ TEST_F(CheckpointDamageTest, AThousandFlippedBits) {
   }
 }
 
-// Few of the random bits fall into the header, where one can change a name, a shape or a checksum. Nor
-// does one switch the checksums off for a reader that does not ask for them.
+// Few of the random bits fall into the header, where one can change a name, a shape or a checksum.
+// Nor does one switch the checksums off for a reader that does not ask for them.
 TEST_F(CheckpointDamageTest, EveryBitOfTheHeader) {
   const size_t header_bytes = intact_.size() - (kTestWeights + 1) * sizeof(float);
   ASSERT_GT(header_bytes, 200u);

@@ -57,7 +57,8 @@ TEST(TrainerTest, LossFalls) {
   EXPECT_LT(Mean(hook.losses, 280, 300), 0.8 * Mean(hook.losses, 0, 20));
 }
 
-// Too many pictures are gone: what was reached by then is on the disk, not only the last evaluation.
+// Too many pictures are gone: what was reached by then is on the disk, not only the last
+// evaluation.
 TEST(TrainerTest, ARunThatFailsLeavesItsLastWholeStep) {
   const TempDir folder, pictures;
   std::filesystem::copy(TinyPictures(), pictures.path(), std::filesystem::copy_options::recursive);
