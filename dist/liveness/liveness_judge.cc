@@ -118,8 +118,10 @@ bool LivenessJudge::Silent(int rank, Duration slack) const {
   return Quiet(rank, limit - slack);
 }
 
-// It lives, but not for this rank.
+// It lives, but not for this rank. Whoever has not been heard lately by anybody may have died, or this
+// rank may be cut off: that is for the limit of silence, for all ranks at the same time.
 bool LivenessJudge::OutOfReach(int rank) const {
+  if (Quiet(rank, Duration(limits_.silence_limit) / 2)) return false;
   const Duration limit =
       std::max<Duration>(limits_.silence_limit, kIntervalsOutOfReach * Duration(limits_.interval));
   const bool data_moves = awake_ - data_moved_ < limit / 2;

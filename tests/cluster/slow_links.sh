@@ -78,7 +78,7 @@ for rate in $rates; do
     echo "$ranks ranks, $rate Mbit/s, $scheme: status $status after $((SECONDS - start)) s," \
       "$(grep -c '"kind":"step"' "$run/rank0/metrics.jsonl" || true) steps," \
       "$(grep -c '"kind":"evaluation"' "$run/rank0/metrics.jsonl" || true) evaluations," \
-      "$(find "$run/rank0/checkpoints" -name 'step-*' 2>/dev/null | wc -l) checkpoints kept"
+      "$(find "$run/rank0/checkpoints" -name 'step-????????.safetensors' 2>/dev/null | wc -l) checkpoints kept"
   done
 done
 

@@ -350,6 +350,26 @@ TEST(LivenessJudge, AWayOfDataMayBreakAlone) {
   EXPECT_THAT(verdict->status.message(), HasSubstr("though it lives"));
 }
 
+// Of each rank, heartbeats and data came last at other moments.
+TEST(LivenessJudge, WhoIsCutOffDoesNotBlameTheWayThatWasSilentFirst) {
+  LivenessJudge judge(0, 3, {}, Describe, {});
+  LivenessJudge::TimePoint now;
+  std::optional<Verdict> verdict;
+  for (uint32_t beat = 1; beat < 240 && !verdict; ++beat) {
+    judge.Wake(now += 250ms);
+    for (const int peer : {1, 2}) {
+      if (beat > 20) continue;
+      ASSERT_TRUE(
+          judge.OnHeartbeat(peer, {.phase = Phase::kExchange, .beats = {beat, beat, beat}}).ok());
+      if (peer == 2 || beat <= 12) judge.OnArrival(peer);
+    }
+    verdict = judge.Judge();
+  }
+  ASSERT_TRUE(verdict);
+  EXPECT_TRUE(verdict->cut_off) << verdict->status.ToString();
+  EXPECT_EQ(now.time_since_epoch(), 15s);
+}
+
 // ---- the beginning ------------------------------------------------------------------------------
 
 constexpr LivenessLimits kJoining{.begin_limit = 40s};
