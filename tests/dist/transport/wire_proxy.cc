@@ -72,7 +72,6 @@ void WireProxy::Accept() {
       return;
     }
     Connection& connection = connections_.emplace_back();
-    connection.first = connections_.size() == 1;
     connection.sockets[kToDialler] = from;
     connection.sockets[kToListener] = Dial();
     if (bytes_per_second_ > 0) {
@@ -80,7 +79,7 @@ void WireProxy::Accept() {
     }
     const auto pass = [this, &connection](Direction direction) {
       SetThreadName("rt-proxy");
-      Pass(connection, direction);
+      Pass(&connection, direction);
     };
     connection.to_dialler = std::thread(pass, kToDialler);
     connection.to_listener = std::thread(pass, kToListener);
@@ -115,6 +114,9 @@ WireProxy::~WireProxy() {
 void WireProxy::Begin(Direction direction, Damage damage) {
   MutexLock lock(&mutex_);
   damage_[direction] = std::move(damage);
+  const auto lives = [](const Connection& connection) { return !connection.ended; };
+  const auto first = std::find_if(connections_.begin(), connections_.end(), lives);
+  if (data_ == nullptr && first != connections_.end()) data_ = &*first;
 }
 
 void WireProxy::Slow(int64_t bytes_per_second) {
@@ -122,16 +124,18 @@ void WireProxy::Slow(int64_t bytes_per_second) {
   bytes_per_second_ = bytes_per_second;
 }
 
-void WireProxy::Pass(const Connection& connection, Direction direction) {
-  const int from = connection.sockets[1 - direction];
+void WireProxy::Pass(Connection* connection, Direction direction) {
+  const int from = connection->sockets[1 - direction];
   std::vector<std::byte> bytes(kPieceBytes);
   for (ssize_t n = 1; n > 0;) {
     n = recv(from, bytes.data(), bytes.size(), 0);
     if (n <= 0) break;
     WaitForTurn(direction, n);
-    if (!Forward(connection, direction, {bytes.begin(), bytes.begin() + n})) break;
+    if (!Forward(*connection, direction, {bytes.begin(), bytes.begin() + n})) break;
   }
-  for (const int socket : connection.sockets) shutdown(socket, SHUT_RDWR);
+  for (const int socket : connection->sockets) shutdown(socket, SHUT_RDWR);
+  MutexLock lock(&mutex_);
+  connection->ended = true;
 }
 
 // Until the wire has carried what came before.
@@ -154,7 +158,7 @@ bool WireProxy::Forward(const Connection& connection, Direction direction,
   bool goes_on = true;
   {
     MutexLock lock(&mutex_);
-    if (damage_[direction] && connection.first) goes_on = damage_[direction](&bytes);
+    if (damage_[direction] && &connection == data_) goes_on = damage_[direction](&bytes);
   }
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t n =

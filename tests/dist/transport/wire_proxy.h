@@ -4,8 +4,9 @@
 //   rank 1 ── dials ──> WireProxy at 127.0.0.3 ── dials ──> rank 0's listener
 //                         every piece of bytes, as it was read, goes through a Damage
 //
-// All connections of the two ranks pass through it: the first carries data (and is the one that
-// gets damaged), a second one urgent messages. TCP's own checksums hold on both sides of the proxy:
+// All connections of the two ranks pass through it: the first that lives carries data (and is the
+// one that gets damaged), a second one urgent messages. On a busy machine gRPC may give one up before
+// it is used, and dial again. TCP's own checksums hold on both sides of the proxy:
 // what it damages is what a broken memory, network card or middlebox damages.
 //
 // It may be slow, too: then all connections share its speed, and what waits is in the ranks'
@@ -43,7 +44,7 @@ class WireProxy {
   WireProxy& operator=(const WireProxy&) = delete;
 
   const std::string& address() const { return address_; }
-  // From now on; one call at a time for each direction.
+  // From now on, once the ranks are connected; one call at a time for each direction.
   void Begin(Direction direction, Damage damage) RT_EXCLUDES(mutex_);
   // In each direction, from now on.
   void Slow(int64_t bytes_per_second) RT_EXCLUDES(mutex_);
@@ -52,14 +53,14 @@ class WireProxy {
   using Clock = std::chrono::steady_clock;
 
   struct Connection {
-    bool first = false;
+    bool ended = false;
     std::array<int, 2> sockets{-1, -1};  // where bytes of each direction go
     std::thread to_dialler, to_listener;
   };
 
   int Dial() const;
   void Accept() RT_EXCLUDES(mutex_);  // body of acceptor_
-  void Pass(const Connection& connection, Direction direction) RT_EXCLUDES(mutex_);
+  void Pass(Connection* connection, Direction direction) RT_EXCLUDES(mutex_);
   bool Forward(const Connection& connection, Direction direction, std::vector<std::byte> bytes)
       RT_EXCLUDES(mutex_);
   void WaitForTurn(Direction direction, size_t bytes) RT_EXCLUDES(mutex_);
@@ -73,6 +74,7 @@ class WireProxy {
   std::array<Clock::time_point, 2> free_at_ RT_GUARDED_BY(mutex_);
   std::array<Damage, 2> damage_ RT_GUARDED_BY(mutex_);
   std::list<Connection> connections_ RT_GUARDED_BY(mutex_);
+  const Connection* data_ RT_GUARDED_BY(mutex_) = nullptr;  // of connections_; null before Begin
   std::thread acceptor_;
 };
 
