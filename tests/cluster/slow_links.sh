@@ -56,7 +56,7 @@ scheme_of() {  # NAME
 train_arguments() {  # SCHEME RATE
   printf '%s\n' --data "$work/images" --insecure --threads 1 --set train.epochs="$epochs" \
     --set train.batch=32 --set train.accumulation=1 --set data.cache_mib=64 --set "$(scheme_of "$1")"
-  [ "$2" -gt 1 ] || printf '%s\n' --config "$root/configs/quickstart.textproto"
+  [ "${2%%.*}" -gt 1 ] || printf '%s\n' --config "$root/configs/quickstart.textproto"
 }
 
 wrong=0
