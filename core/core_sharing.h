@@ -18,9 +18,9 @@ namespace ringtail {
 
 class CoreSharing {
  public:
-  static constexpr double kDelayed = 0.04;      // of the time, the thread that is delayed most
+  static constexpr double kDelayed = 0.1;       // of the time, the thread that is delayed most
   static constexpr double kMemory = 0.25;       // seconds; what was before counts less and less
-  static constexpr double kCalm = 2.0;          // seconds
+  static constexpr double kCalm = 1.0;          // seconds
   static constexpr double kNoticeAfter = 10.0;  // seconds
   static constexpr double kNoticeShare = 0.1;   // of the cores' time
 
