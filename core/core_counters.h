@@ -22,6 +22,7 @@ class RunDelays {
   RunDelays();
   // The compute threads, as they are now: a team grows and shrinks.
   void FindThreads();
+  int threads() const { return static_cast<int>(threads_.size()); }
   // Seconds, of the thread that was delayed most.
   double Longest();
 

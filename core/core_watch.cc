@@ -52,6 +52,7 @@ void CoreWatch::Run() {
   auto looked = Clock::now(), looked_fully = looked;
   while (WaitForNext()) {
     const auto now = Clock::now();
+    if (delays_.threads() < team_) delays_.FindThreads();  // OpenMP makes them for the first loop
     CoreSharing::Use use{.elapsed = Seconds(now - looked).count(), .delay = delays_.Longest()};
     looked = now;
     if (now - looked_fully >= kFullLook) {
