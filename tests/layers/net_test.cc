@@ -148,7 +148,8 @@ TEST(NetTest, RecomputationSavesMemoryAndChangesNoBit) {
   EXPECT_LT(memory[1], memory[0]);
 }
 
-// Winograd after batch norm with ReLU, depthwise with ReLU6, and one that nobody can defer.
+// Winograd after batch norm with ReLU, depthwise with ReLU6, and one that nobody can defer. By name:
+// what is measured for the one net need not win for the other, and bits depend on it.
 constexpr char kDeferring[] = R"(
   layer { name: "conv1" convolution { out_channels: 32 kernel: 3 padding: 1
                                       algorithm: WINOGRAD_4X4 } }
@@ -158,7 +159,8 @@ constexpr char kDeferring[] = R"(
                                       algorithm: WINOGRAD_4X4 } }
   layer { name: "bn2"   batch_norm {} }
   layer { name: "relu2" relu6 {} }
-  layer { name: "conv3" convolution { depthwise: true kernel: 3 padding: 1 stride: 2 } }
+  layer { name: "conv3" convolution { depthwise: true kernel: 3 padding: 1 stride: 2
+                                      algorithm: DEPTHWISE } }
   layer { name: "bn3"   batch_norm {} }
   layer { name: "conv4" convolution { out_channels: 32 kernel: 3 padding: 1
                                       algorithm: WINOGRAD_2X2 } }
