@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
+
+#include "core/random.h"
 
 namespace ringtail {
 namespace {
@@ -23,6 +26,24 @@ TEST(SumOfSquaresTest, IsDoublePrecision) {
   EXPECT_EQ(SumOfSquares(std::vector<float>{3e30F, 4e30F}),
             static_cast<double>(3e30F) * 3e30F + static_cast<double>(4e30F) * 4e30F);
   EXPECT_GT(SumOfSquares(std::vector<float>{1e-40F}), 0);
+}
+
+// Whatever vectors the compiler takes: the lanes of the header, one element after the other.
+TEST(SumOfSquaresTest, AddsUpInTheOrderOfItsDefinition) {
+  constexpr size_t kLanes = 16;
+  Rng random(RngKey(3).With(kTestStream));
+  for (const size_t count : {1U, 15U, 16U, 17U, 1000U, 65537U}) {
+    std::vector<float> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(random.Normal() * 1e-3F);
+    std::array<double, kLanes> lanes{};
+    for (size_t i = 0; i < count; ++i) {
+      volatile const double square = static_cast<double>(values[i]) * values[i];
+      lanes[i % kLanes] += square;
+    }
+    double sum = 0;
+    for (const double lane : lanes) sum += lane;
+    EXPECT_EQ(SumOfSquares(values), sum) << count;
+  }
 }
 
 }  // namespace

@@ -113,6 +113,31 @@ TEST_P(EveryRuleTest, ScalesGradientsAsIfTheyHadBeenScaledBefore) {
   EXPECT_EQ(Copy(arena->values()), Copy(scaled_arena->values()));
 }
 
+// A parameter whose gradient has been zero so far, and a run that begins in the middle, are where all
+// others are.
+TEST_P(EveryRuleTest, CountsWithTheStepAlone) {
+  constexpr int64_t kLate = 7;
+  const auto begin = [](ParameterArena* arena) {
+    return MakeOptimizer(std::string(GetParam()) + " weight_decay: 0", arena);
+  };
+  const auto waited = MakeTestArena(), joined = MakeTestArena();
+  const auto optimizer = begin(waited.get());
+  std::ranges::fill(waited->grads(), 0.0F);
+  for (int64_t step = 0; step < kLate; ++step) optimizer->Step(step, 0.05, 0.5);
+  ASSERT_EQ(Copy(waited->values()), Copy(joined->values()));
+  RunSteps(optimizer.get(), waited.get(), kLate, kLate + 1);
+  RunSteps(begin(joined.get()).get(), joined.get(), kLate, kLate + 1);
+  EXPECT_EQ(Copy(waited->values()), Copy(joined->values()));
+}
+
+TEST(OptimizerTest, RulesOfThisTestAreAllOfTheConfig) {
+  const auto* rules = OptimConfig::descriptor()->FindOneofByName("rule");
+  for (int i = 0; i < rules->field_count(); ++i) {
+    const std::string name = rules->field(i)->name();
+    EXPECT_THAT(kRules, testing::Contains(testing::StartsWith(name + " {"))) << name;
+  }
+}
+
 TEST_P(EveryRuleTest, WorksOnAnEmptyArena) {
   const auto arena = ParameterArena::Create({}, {});
   const auto optimizer = MakeOptimizer(GetParam(), arena->get());

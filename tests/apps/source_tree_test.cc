@@ -1,0 +1,167 @@
+// What READMEs say of the source tree as a whole, where no folder's own tests can hold it: who
+// includes whom, and lists of things that are somewhere else, too.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "dist/collectives/algorithms.h"
+#include "dist/compression/compression.pb.h"
+#include "tests/apps/program.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+std::string ReadSource(const std::string& path) {
+  constexpr int64_t kMaxBytes = 1 << 20;
+  return ReadFileText(std::string(RT_SOURCE_DIR) + "/" + path, kMaxBytes).value();
+}
+
+// The first group of every match of `pattern` in `text`.
+std::vector<std::string> Find(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) {
+    found.push_back((*at)[1]);
+  }
+  return found;
+}
+
+// Calls `fn` with the path, from the root of the tree, and the text of every source below `folder`.
+int ForEachSource(const std::string& folder,
+                  const std::function<void(const std::string&, const std::string&)>& fn) {
+  int sources = 0;
+  const std::filesystem::path root = RT_SOURCE_DIR;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cc") continue;
+    const std::string path = std::filesystem::relative(entry.path(), root).string();
+    fn(path, ReadSource(path));
+    ++sources;
+  }
+  return sources;
+}
+
+std::string TopFolder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+TEST(SourceTreeTest, SiblingsNeverIncludeOneAnother) {
+  for (const std::string folder : {"core", "layers", "optim", "data", "dist"}) {
+    const int sources =
+        ForEachSource(folder, [&](const std::string& path, const std::string& text) {
+          for (const std::string& header :
+               Find(text, "#include [<\"]((core|layers|optim|data|dist|apps|tests)/[^>\"]+)")) {
+            EXPECT_THAT(TopFolder(header), testing::AnyOf(folder, "core"))
+                << path << " includes " << header;
+          }
+        });
+    EXPECT_GT(sources, 10) << folder;
+  }
+}
+
+// dnnl_util.h is private to layers/: sources may include it, headers may not.
+TEST(SourceTreeTest, OneDnnAppearsInNoPublicHeader) {
+  int sources = 0;
+  for (const std::string folder : {"core", "layers", "optim", "data", "dist", "apps"}) {
+    ForEachSource(folder, [&](const std::string& path, const std::string& text) {
+      const bool has_onednn =
+          !Find(text, "#include ([<\"](oneapi|dnnl|layers/dnnl_util)[^>\"]*)").empty();
+      if (!has_onednn) return;
+      ++sources;
+      EXPECT_TRUE(path.ends_with(".cc") || path == "layers/dnnl_util.h") << path;
+    });
+  }
+  EXPECT_GT(sources, 5);
+}
+
+// README.md, "Two commands" and after: a table of all verbs.
+TEST(ReadmeTest, ListsEveryVerb) {
+  const std::string help = RunDogsVsCats({"--help"}).out;
+  const std::string table = help.substr(help.find("Subcommands:"));
+  const std::vector<std::string> verbs = Find(table, "\n  ([a-z_]+) ");
+  ASSERT_GE(verbs.size(), 8U) << help;
+  const std::string top = ReadSource("README.md"), apps = ReadSource("apps/README.md");
+  for (const std::string& verb : verbs) {
+    EXPECT_THAT(top, HasSubstr("\n| " + verb + " | "));
+    EXPECT_THAT(apps, HasSubstr("\n| `" + verb + "` | "));
+  }
+}
+
+TEST(ReadmeTest, ListsEveryConfig) {
+  const std::string readme = ReadSource("README.md");
+  const std::string shipped = readme.substr(readme.find("\nShipped: "));
+  std::vector<std::string> named = Find(shipped.substr(0, shipped.find(".\n")), "`([a-z0-9_]+)`");
+  std::vector<std::string> there;
+  for (const auto& entry : std::filesystem::directory_iterator(RT_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() == ".textproto") there.push_back(entry.path().stem().string());
+  }
+  EXPECT_THAT(named, testing::UnorderedElementsAreArray(there));
+}
+
+TEST(ReadmeTest, CountsTheSchemesAndTheAlgorithms) {
+  const auto* kinds = CompressionScheme::descriptor()->FindOneofByName("kind");
+  const int schemes = kinds->field_count() - 1;  // without `dense`, which compresses nothing
+  const std::string readme = ReadSource("README.md");
+  EXPECT_THAT(readme, HasSubstr("[" + std::to_string(schemes) + " schemes](dist/compression/"));
+  ASSERT_EQ(AllreduceAlgorithms().size(), 7U);
+  EXPECT_THAT(readme, HasSubstr("each of the seven allreduce algorithms"));
+  const std::string dist = ReadSource("dist/README.md");
+  for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
+    EXPECT_THAT(dist, HasSubstr("\n| `" + std::string(algorithm.name) + "` | "));
+  }
+}
+
+// Every link of every README leads to a file of the tree, and to a heading that is there.
+std::string Anchor(const std::string& heading) {
+  std::string anchor;
+  for (const char c : heading) {
+    if (c == ' ') anchor += '-';
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_') {
+      anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return anchor;
+}
+
+TEST(ReadmeTest, EveryLinkLeadsSomewhere) {
+  const std::filesystem::path root = RT_SOURCE_DIR;
+  std::vector<std::filesystem::path> readmes = {root / "README.md"};
+  for (const char* folder :
+       {"core", "layers", "optim", "data", "dist", "apps", "configs", "tests"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      if (entry.path().filename() == "README.md") readmes.push_back(entry.path());
+    }
+  }
+  ASSERT_GE(readmes.size(), 14U);
+  constexpr int64_t kMaxBytes = 1 << 20;
+  for (const auto& readme : readmes) {
+    const std::string text = ReadFileText(readme.string(), kMaxBytes).value();
+    for (const std::string& link : Find(text, "\\]\\(([^) ]+)\\)")) {
+      if (link.starts_with("http")) continue;
+      const size_t hash = link.find('#');
+      std::filesystem::path target = readme;
+      if (hash != 0) target = readme.parent_path() / link.substr(0, hash);
+      ASSERT_TRUE(std::filesystem::exists(target)) << readme << ": " << link;
+      if (hash == std::string::npos) continue;
+      if (std::filesystem::is_directory(target)) target /= "README.md";
+      std::set<std::string> anchors;
+      for (const std::string& heading :
+           Find(ReadFileText(target.string(), kMaxBytes).value(), "\n#+ ([^\n]+)")) {
+        anchors.insert(Anchor(heading));
+      }
+      EXPECT_TRUE(anchors.contains(link.substr(hash + 1))) << readme << ": " << link;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ringtail
