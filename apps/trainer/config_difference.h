@@ -2,8 +2,8 @@
 //
 // A resumed run must go on to the same bits, so what the weights depend on may not change: network,
 // optimizer, batch, seed, picture sizes, augmentation, split, number of epochs. Free to change is
-// where and how it runs: data.path and layout (the list of pictures and labels is compared by
-// fingerprint, not what is in the files), workers, prefetching, caches, threads (other sums, other
+// where and how it runs: data.path and layout (the list of pictures and labels, and what is in
+// the files, are compared by fingerprints), workers, prefetching, caches, threads (other sums, other
 // last bits: see numerics.h); what is watched: evaluation, logging,
 // checkpoints, on_nan, until_accuracy; and `epochs`, but only with a schedule that does not look at
 // the end (constant, step, multi_step).

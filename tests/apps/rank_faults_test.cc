@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -131,6 +132,17 @@ TEST_F(RankFaultsTest, AStoppedRankIsNamedByAll) {
   EXPECT_NE(result.exit_code, 0);
   EXPECT_THAT(result.err, HasSubstr("rank 1 (localhost, process"));
   ExpectOthersName(1, result);
+}
+
+// It cannot know whether it is alone, or all others are gone: others may have written.
+TEST_F(RankFaultsTest, ARankThatHearsNobodyBlamesItselfAndWritesNothing) {
+  WriteConfig({"train.evaluate_every_epochs=40"});
+  const ProcessResult result = Run("stop_others", 0, 3);
+  EXPECT_EQ(result.exit_code, kExitFailure) << result.err;
+  EXPECT_THAT(result.err,
+              ContainsRegex("\\[0\\] [^\n]*rank 0 [^\n]*this rank, lost all the others"));
+  EXPECT_EQ(LoadNewestCheckpoint(Path("run")).status().code(), StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(Path("run/final.safetensors")));
 }
 
 // For less than what counts as a hang: no error, and the same bits.

@@ -16,6 +16,7 @@
 namespace ringtail {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -46,11 +47,13 @@ class SeveralRanksTest : public testing::Test {
     return DogsVsCats(arguments);
   }
 
-  // Trains on `ranks` ranks, each with `batch` pictures, and expects it to work.
+  // Trains on `ranks` ranks, each with `batch` pictures, and expects it to work. Rank 0 alone prints.
   void RunJob(const std::string& run, int ranks, int batch,
               const std::vector<std::string>& more = {}) const {
     const ProcessResult result = RunProcess(Launch(ranks, Train(run, batch, more)));
     ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_THAT(result.out, HasSubstr("[0] "));
+    EXPECT_THAT(result.out, Not(ContainsRegex("(^|\n)\\[[1-9]")));
   }
 
   void ExpectSameCurve(const std::string& run, const std::string& expected) const {

@@ -6,7 +6,7 @@
 // (its training thread does); slow (sleeps in every step from there on); flip, flip_momentum,
 // flip_average (one bit of a weight, of the optimizer's state, of the averaged weights; when the
 // step is done for the first time), flip_again (each time); nan (a weight becomes one); pid (says
-// which process it is, and goes on); none.
+// which process it is, and goes on); stop_others (the same as stop, for all but rank RANK); none.
 #include <signal.h>
 #include <unistd.h>
 
@@ -90,7 +90,10 @@ StatusOr<int> Main(char** arguments) {
   RT_ASSIGN_OR_RETURN(const RankIdentity identity, DetectRank({}, ProcessEnvironment));
   RT_ASSIGN_OR_RETURN(const auto session, WorldSession::Join({}, identity, loaded.config));
   FaultyRank fault;
-  if (identity.rank == std::atoi(arguments[4])) fault.fault = arguments[3];
+  if (identity.rank == std::atoi(arguments[4]))
+    fault.fault = arguments[3];
+  else if (std::string(arguments[3]) == "stop_others")
+    fault.fault = "stop";
   fault.at_step = std::atoi(arguments[5]);
   const auto exit_code = Train(loaded, arguments[2], session.get(), &fault);
   return exit_code.ok() ? exit_code : session->Fail(exit_code.status());

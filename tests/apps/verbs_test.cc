@@ -52,6 +52,20 @@ TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
   EXPECT_TRUE(ParseRunConfig(Text(Path("run/config.textproto")), "config", {}).ok());
 }
 
+// What --set has changed is in it, too. (One algorithm, for a cache that cannot be written forgets.)
+TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
+  const ProcessResult first = RunDogsVsCats(
+      {"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",
+       Path("first"), "--threads", "1", "--set", "net.convolution=ONEDNN", "--set", "train.seed=5",
+       "--set", "train.epochs=2", "--set", "optim.adamw={}"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const ProcessResult again = RunDogsVsCats({"train", "--config", Path("first/config.textproto"),
+                                             "--output", Path("again"), "--threads", "1"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(Text(Path("again/final.safetensors")), Text(Path("first/final.safetensors")));
+  EXPECT_EQ(Text(Path("again/config.textproto")), Text(Path("first/config.textproto")));
+}
+
 TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {
   const ProcessResult result = RunDogsVsCats(
       {"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",

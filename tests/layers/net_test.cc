@@ -4,7 +4,9 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <oneapi/dnnl/dnnl.h>
 #include <cmath>
+#include <cstdio>
 
 #include "core/random.h"
 #include "layers/net.pb.h"
@@ -115,6 +117,28 @@ TEST(NetTest, SameBitsTwiceAndInAnyMemory) {
       EXPECT_EQ(result.loss_sum, loss);
     }
   }
+}
+
+// A step computes, and makes nothing: oneDNN says whenever it creates a primitive.
+TEST(NetTest, NoPrimitiveIsCreatedInAStep) {
+  const auto model = MakeModel(kDag, 9);
+  const Problem batch = RandomBatch(4, 9, 3);
+  constexpr int kSayWhatIsCreated = 2;
+  ASSERT_EQ(dnnl_set_verbose(kSayWhatIsCreated), dnnl_success);
+  testing::internal::CaptureStdout();
+  const auto net = MakeNet(model.get(), {.batch = 4, .image_size = 9});
+  const std::string set_up = testing::internal::GetCapturedStdout();
+  testing::internal::CaptureStdout();
+  for (uint64_t step = 0; step < 2; ++step) {
+    net->Forward(batch.view(), {.step = step});
+    net->Backward();
+  }
+  std::fflush(stdout);
+  const std::string steps = testing::internal::GetCapturedStdout();
+  dnnl_set_verbose(0);
+  EXPECT_THAT(set_up, testing::HasSubstr(",create"));
+  EXPECT_THAT(steps, testing::HasSubstr(",exec"));
+  EXPECT_THAT(steps, testing::Not(testing::HasSubstr(",create")));
 }
 
 TEST(NetTest, RecomputationSavesMemoryAndChangesNoBit) {

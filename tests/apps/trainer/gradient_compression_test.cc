@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <thread>
 
 #include "core/text_config.h"
@@ -82,6 +83,24 @@ TEST(GradientCompression, OneRankNeedsItForMomentumAlone) {
     ASSERT_TRUE(dgc->ReduceAlone().ok());
     for (const Parameter& p : arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(expected));
   }
+}
+
+// train.on_nan: SKIP leaves a step out, and with it what waits: it may hold what is not a number.
+TEST(GradientCompression, WhatWaitsIsForgottenWithAStepThatIsLeftOut) {
+  TrainingWorld alone;
+  const auto arena = TwoLayersOfOneShape();
+  const auto dgc = *GradientCompression::Create(&alone, arena.get(),
+                                                Config("scheme { dgc { momentum: 0.5 } }"), {}, {});
+  const auto reduce = [&](int64_t step, float gradient) {
+    std::ranges::fill(arena->grads(), gradient);
+    dgc->BeginStep(step, 0, 1);
+    ASSERT_TRUE(dgc->ReduceAlone().ok());
+  };
+  reduce(0, 1);
+  reduce(1, std::numeric_limits<float>::quiet_NaN());
+  dgc->Forget();
+  reduce(2, 1);
+  for (const Parameter& p : arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(1.0F));
 }
 
 TEST(GradientCompression, ACheckpointThatSaysNoNumberOfRanksIsDamaged) {
