@@ -13,8 +13,21 @@ namespace {
 constexpr int64_t kMaxCacheMib = int64_t{16} << 20;  // 16 TiB
 constexpr double kMaxPixel = 255;
 
+Status CheckNumbers(const NumberRange& range, const FieldCheck& check) {
+  if (!range.has_first()) return check.Error("", "first is missing; a range needs first and last");
+  if (!range.has_last()) return check.Error("", "last is missing; a range needs first and last");
+  RT_RETURN_IF_ERROR(check.AtLeast("first", range.first(), 0));
+  return check.AtLeast("last", range.last(), static_cast<double>(range.first()));
+}
+
 Status CheckSplit(const SplitConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.FractionBelowOne("validation_fraction", config.validation_fraction()));
+  if (config.has_train()) {
+    RT_RETURN_IF_ERROR(CheckNumbers(config.train(), check.Within("train")));
+  }
+  if (config.has_validation()) {
+    RT_RETURN_IF_ERROR(CheckNumbers(config.validation(), check.Within("validation")));
+  }
   const Status ranges = CheckNumberRanges(config);
   if (ranges.ok()) return OkStatus();
   return check.Error(config.has_validation() ? "validation" : "train", ranges.message());

@@ -193,5 +193,28 @@ TEST_F(EveryFieldTest, IsRefusedByItsPlaceIfItIsNotANumber) {
   EXPECT_GT(numbers, 50);
 }
 
+// The schemas give a range for every number but seeds, and no range goes down so far.
+TEST_F(EveryFieldTest, IsRefusedByItsPlaceIfItIsFarBelowItsRange) {
+  int numbers = 0;
+  for (const Path& path : AllFields()) {
+    const FieldDescriptor& field = *path.back();
+    const bool real = field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE ||
+                      field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT;
+    const bool whole = field.cpp_type() == FieldDescriptor::CPPTYPE_INT32 ||
+                       field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
+    if (!real && !whole) continue;
+    if (path.front()->name() == "net") continue;  // tests/apps/malformed_config_test.cc
+    ++numbers;
+    const std::string set = Place(path) + (real ? "=-1e30" : "=-2147483648");
+    const std::vector<std::string> sets = {
+        "data.split.train={first: 0 last: 7}", "data.split.validation={first: 8 last: 9}",
+        "dist.compression.rule={name: \"*\" scheme { bf16 {} }}", set};
+    const auto loaded = ParseRunConfig(TinyConfigText(), "run.textproto", sets);
+    ASSERT_FALSE(loaded.ok()) << set;
+    EXPECT_THAT(loaded.status().message(), HasSubstr("--set " + set + ": " + field.name()));
+  }
+  EXPECT_GT(numbers, 50);
+}
+
 }  // namespace
 }  // namespace ringtail

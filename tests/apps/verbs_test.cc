@@ -1,4 +1,5 @@
 // Every verb of the program, end to end on a small set of drawn pictures.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/kernel_isa.h"
+#include "core/safetensors.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
@@ -64,6 +67,29 @@ TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(Text(Path("again/final.safetensors")), Text(Path("first/final.safetensors")));
   EXPECT_EQ(Text(Path("again/config.textproto")), Text(Path("first/config.textproto")));
+}
+
+// Of the larger pictures at the end, too: whenever a run is stopped, it goes on to the same bits.
+TEST_F(VerbsTest, AlgorithmsOfAllPictureSizesAreKnownBeforeTheFirstStep) {
+  std::vector<std::string> arguments = {"train",      "--config",     Path("tiny.textproto"),
+                                        "--data",     TinyPictures(), "--output",
+                                        Path("sizes")};
+  for (const char* set :
+       {"net.layer[conv1].convolution.out_channels=32", "net.layer[conv2].convolution.stride=1",
+        "net.layer[conv2].convolution.out_channels=32", "train.checkpoint_every_steps=1",
+        "train.keep_checkpoints=20"}) {
+    arguments.insert(arguments.end(), {"--set", set});
+  }
+  const ProcessResult train = RunDogsVsCats(arguments);
+  ASSERT_EQ(train.exit_code, 0) << train.err;
+  const auto algorithms = [](int step) {
+    const std::string name = fmt::format("sizes/checkpoints/step-{:08}.safetensors", step);
+    return SafetensorsFile::Read(Path(name)).value().metadata().at("convolution_algorithms");
+  };
+  if (SelectedKernelIsa() != KernelIsa::kBaseline) {  // which has no Winograd to choose
+    EXPECT_THAT(algorithms(1), HasSubstr("winograd"));
+  }
+  EXPECT_EQ(algorithms(1), algorithms(20));
 }
 
 TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,25 @@ TEST(AugmentTest, DrawsHangOnTheKeyAlone) {
   EXPECT_EQ(other.flip, first.flip);
   EXPECT_NE(other.brightness, 1);
   EXPECT_EQ(first.brightness, 1);
+}
+
+TEST(AugmentTest, GoldenViews) {
+  AugmentConfig config;
+  config.set_brightness(0.4F);
+  const struct {
+    CropRectangle crop;
+    bool flip;
+    float brightness;
+  } golden[] = {
+      {{80, 24, 361, 298}, true, 1.05778098F},    {{88, 23, 327, 341}, true, 1.33153343F},
+      {{6, 1, 375, 363}, false, 1.15338969F},     {{222, 68, 252, 293}, false, 1.35446501F},
+      {{186, 17, 287, 357}, false, 0.793168664F}, {{3, 1, 466, 374}, true, 0.914626956F}};
+  for (uint64_t i = 0; i < std::size(golden); ++i) {
+    const View view = DrawTrainingView(config, Key(i), 500, 375);
+    EXPECT_EQ(view.crop, golden[i].crop) << i;
+    EXPECT_EQ(view.flip, golden[i].flip) << i;
+    EXPECT_EQ(view.brightness, golden[i].brightness) << i;
+  }
 }
 
 TEST(AugmentTest, FlipsAsOftenAsAsked) {
