@@ -17,10 +17,10 @@ constexpr std::chrono::seconds kFullLook{1};  // at the cores, and at which thre
 
 }  // namespace
 
-CoreWatch::CoreWatch(std::function<void(const std::string&)> tell)
+CoreWatch::CoreWatch(std::function<void(const std::string&)> tell, const std::string& cgroup_root)
     : tell_(std::move(tell)),
       team_(NumComputeThreads()),
-      quota_binds_(CgroupQuotaCores() < team_),
+      quota_binds_(CgroupQuotaCores(cgroup_root) < team_),
       sharing_(AffinityCores()) {
   thread_ = std::thread([this] { Run(); });
 }

@@ -31,7 +31,9 @@ namespace ringtail {
 class CoreWatch {
  public:
   // `tell`: what to say of shared cores, at most once, on the watch's thread; none: nothing.
-  explicit CoreWatch(std::function<void(const std::string& notice)> tell = {});
+  // `cgroup_root`: as for CgroupQuotaCores.
+  explicit CoreWatch(std::function<void(const std::string& notice)> tell = {},
+                     const std::string& cgroup_root = "");
   ~CoreWatch();
   CoreWatch(const CoreWatch&) = delete;
   CoreWatch& operator=(const CoreWatch&) = delete;

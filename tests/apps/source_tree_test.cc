@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <functional>
 #include <regex>
@@ -120,7 +121,30 @@ TEST(ReadmeTest, CountsTheSchemesAndTheAlgorithms) {
   }
 }
 
-// Every link of every README leads to a file of the tree, and to a heading that is there.
+// Of the root and all folders, from the root of the tree: "core/file.h".
+std::vector<std::string> TreeFiles() {
+  const std::filesystem::path root = RT_SOURCE_DIR;
+  std::vector<std::string> files = {"README.md"};
+  for (const char* folder :
+       {"core", "layers", "optim", "data", "dist", "apps", "configs", "tests"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      files.push_back(std::filesystem::relative(entry.path(), root).string());
+    }
+  }
+  return files;
+}
+
+void ForEachReadme(const std::function<void(const std::string&, const std::string&)>& fn) {
+  int readmes = 0;
+  for (const std::string& file : TreeFiles()) {
+    if (!file.ends_with("README.md")) continue;
+    fn(file, ReadSource(file));
+    ++readmes;
+  }
+  EXPECT_GE(readmes, 14);
+}
+
+// As GitHub and others make them of headings.
 std::string Anchor(const std::string& heading) {
   std::string anchor;
   for (const char c : heading) {
@@ -134,33 +158,42 @@ std::string Anchor(const std::string& heading) {
 
 TEST(ReadmeTest, EveryLinkLeadsSomewhere) {
   const std::filesystem::path root = RT_SOURCE_DIR;
-  std::vector<std::filesystem::path> readmes = {root / "README.md"};
-  for (const char* folder :
-       {"core", "layers", "optim", "data", "dist", "apps", "configs", "tests"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      if (entry.path().filename() == "README.md") readmes.push_back(entry.path());
-    }
-  }
-  ASSERT_GE(readmes.size(), 14U);
-  constexpr int64_t kMaxBytes = 1 << 20;
-  for (const auto& readme : readmes) {
-    const std::string text = ReadFileText(readme.string(), kMaxBytes).value();
+  ForEachReadme([&](const std::string& readme, const std::string& text) {
     for (const std::string& link : Find(text, "\\]\\(([^) ]+)\\)")) {
       if (link.starts_with("http")) continue;
       const size_t hash = link.find('#');
       std::filesystem::path target = readme;
-      if (hash != 0) target = readme.parent_path() / link.substr(0, hash);
-      ASSERT_TRUE(std::filesystem::exists(target)) << readme << ": " << link;
+      if (hash != 0) target = target.parent_path() / link.substr(0, hash);
+      ASSERT_TRUE(std::filesystem::exists(root / target)) << readme << ": " << link;
       if (hash == std::string::npos) continue;
-      if (std::filesystem::is_directory(target)) target /= "README.md";
+      if (std::filesystem::is_directory(root / target)) target /= "README.md";
       std::set<std::string> anchors;
-      for (const std::string& heading :
-           Find(ReadFileText(target.string(), kMaxBytes).value(), "\n#+ ([^\n]+)")) {
+      for (const std::string& heading : Find(ReadSource(target.string()), "\n#+ ([^\n]+)")) {
         anchors.insert(Anchor(heading));
       }
       EXPECT_TRUE(anchors.contains(link.substr(hash + 1))) << readme << ": " << link;
     }
-  }
+  });
+}
+
+TEST(ReadmeTest, EveryFileThatIsNamedIsThere) {
+  const std::set<std::string> examples = {"config.textproto", "x.cc"};  // of a run; of a layout
+  const std::vector<std::string> files = TreeFiles();
+  int named = 0;
+  ForEachReadme([&](const std::string& readme, const std::string& text) {
+    for (const std::string& name :
+         Find(text,
+              "[^A-Za-z0-9_./>-]([A-Za-z][A-Za-z0-9_./-]*"
+              "\\.(h|cc|proto|py|sh|textproto|sbatch|yaml))[^A-Za-z0-9]")) {
+      if (examples.contains(name)) continue;
+      ++named;
+      EXPECT_TRUE(
+          std::any_of(files.begin(), files.end(),
+                      [&](const std::string& file) { return ("/" + file).ends_with("/" + name); }))
+          << readme << ": " << name;
+    }
+  });
+  EXPECT_GT(named, 200);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Prints three numbers: the processor time, in seconds, that a team of two takes while its master
-// sleeps between loops (all of it is spinning), before, during and after the life of a ShortSpin.
+// Prints four numbers: the processor time, in seconds, that a team of two takes while its master
+// sleeps between loops (all of it is spinning), before, during and after the life of a ShortSpin,
+// and while a CoreWatch finds a quota in the control groups below the folder argv[1].
 // libgomp reads how long to spin before main(): a program of its own can be given an environment.
 #include "core/short_spin.h"
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "core/core_watch.h"
 #include "core/parallel_for.h"
 
 namespace ringtail {
@@ -39,7 +41,7 @@ double SpinningSeconds() {
   return ProcessorSeconds() - before;
 }
 
-int Main() {
+int Main(const char* cgroup_root) {
   SetNumComputeThreads(kTeam);
   const double before = SpinningSeconds();
   double during = 0;
@@ -47,11 +49,14 @@ int Main() {
     const ShortSpin short_spin(kTeam);
     during = SpinningSeconds();
   }
-  std::printf("%f %f %f\n", before, during, SpinningSeconds());
+  const double after = SpinningSeconds();
+  const CoreWatch watch({}, cgroup_root);
+  SpinningSeconds();  // it has its own thread, which may need a moment
+  std::printf("%f %f %f %f\n", before, during, after, SpinningSeconds());
   return 0;
 }
 
 }  // namespace
 }  // namespace ringtail
 
-int main() { return ringtail::Main(); }
+int main(int count, char** arguments) { return count == 2 ? ringtail::Main(arguments[1]) : 2; }

@@ -2,29 +2,38 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "core/core_watch.h"
 #include "core/parallel_for.h"
 #include "core/thread_budget.h"
 #include "tests/testing/process.h"
+#include "tests/testing/temp_dir.h"
 
 namespace ringtail {
 namespace {
 
 // How long a thread spins is the processor time that it takes, however busy the machine is.
-TEST(ShortSpin, WaitsAreShortWhileItLives) {
+TEST(ShortSpin, WaitsAreShortWhileItLivesAndUnderAQuota) {
   if (AffinityCores() < 2) return;  // a team of two never spins for long there
+  const TempDir root;
+  std::filesystem::create_directories(root.File("proc/self"));
+  std::filesystem::create_directories(root.File("sys/fs/cgroup"));
+  std::ofstream(root.File("proc/self/cgroup")) << "0::/\n";
+  std::ofstream(root.File("sys/fs/cgroup/cpu.max")) << "150000 100000\n";
   const ProcessResult child =
       ChildProcess({"/usr/bin/env", "-u", "OMP_WAIT_POLICY", "-u", "GOMP_SPINCOUNT",
-                    RT_BINARY_DIR "/tests/core_short_spin_main"})
+                    RT_BINARY_DIR "/tests/core_short_spin_main", root.path()})
           .Wait();
   ASSERT_EQ(child.exit_code, 0) << child.err;
-  double before = 0, during = 0, after = 0;
-  std::istringstream(child.out) >> before >> during >> after;
+  double before = 0, during = 0, after = 0, under_quota = 0;
+  std::istringstream(child.out) >> before >> during >> after >> under_quota;
   EXPECT_GT(before, 0);
   EXPECT_LT(during, before / 3);
   EXPECT_GT(after, before / 3);
+  EXPECT_LT(under_quota, before / 3);
 }
 
 TEST(CoreWatch, ComesAndGoes) {
