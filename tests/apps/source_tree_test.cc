@@ -10,6 +10,7 @@
 #include <functional>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,25 @@ TEST(ReadmeTest, CountsTheSchemesAndTheAlgorithms) {
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
     EXPECT_THAT(dist, HasSubstr("\n| `" + std::string(algorithm.name) + "` | "));
   }
+}
+
+// Every field, with its default, unit and range, stands in the schemas. The range and the unit of a
+// number are words: on its line, or on the one above.
+TEST(SchemasTest, SaySomethingOfEveryNumber) {
+  const std::regex number("^ *(message .*)?(optional|repeated) (int|uint|double|float).*;");
+  int numbers = 0;
+  for (const char* schema :
+       {"layers/net.proto", "optim/optim.proto", "data/data.proto", "dist/dist.proto",
+        "dist/compression/compression.proto", "apps/run.proto"}) {
+    std::istringstream text(ReadSource(schema));
+    std::string above;
+    for (std::string line; std::getline(text, line); above = line) {
+      if (!std::regex_search(line, number)) continue;
+      ++numbers;
+      EXPECT_THAT(above + line, HasSubstr("//")) << schema << ": " << line;
+    }
+  }
+  EXPECT_GT(numbers, 80);
 }
 
 // Of the root and all folders, from the root of the tree: "core/file.h".
