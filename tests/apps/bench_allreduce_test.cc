@@ -9,10 +9,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <thread>
 
 #include "apps/bench_allreduce/allreduce_timing.h"
 #include "apps/bench_allreduce/byte_text.h"
+#include "apps/bench_allreduce/measure_world.h"
 #include "apps/bench_allreduce/test_sums.h"
+#include "dist/transport/in_process.h"
 #include "tests/testing/process.h"
 
 namespace ringtail {
@@ -61,6 +64,53 @@ TEST(TestSumsTest, FindsTheFirstWrongElement) {
   sum[4096] += 1;
   EXPECT_THAT(first.Check(sum).message(), HasSubstr("element 4096 of 5000"));
   EXPECT_FALSE(first.Check(std::span(sum).subspan(1024)).ok());  // a segment in another's place
+}
+
+// Adds one to the first element of whatever is long: headers and flags of the measurement are short.
+class WrongAdder : public Transport {
+ public:
+  explicit WrongAdder(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+  int rank() const override { return transport_->rank(); }
+  int world_size() const override { return transport_->world_size(); }
+  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+            CompletionTarget done) override {
+    if (bytes.size() >= kLong) {
+      auto* first = reinterpret_cast<float*>(const_cast<std::byte*>(bytes.data()));
+      *first += 1;
+    }
+    transport_->Send(peer, label, bytes, done);
+  }
+  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+               CompletionTarget done) override {
+    transport_->Receive(peer, label, std::move(buffer), done);
+  }
+  Traffic traffic(int peer) const override { return transport_->traffic(peer); }
+  void Abort(const Status& cause) override { transport_->Abort(cause); }
+
+ private:
+  static constexpr size_t kLong = 10000;
+  const std::unique_ptr<Transport> transport_;
+};
+
+TEST(MeasureWorldTest, AWrongSumIsAFailure) {
+  auto transports = MakeInProcessWorld(2);
+  transports[1] = std::make_unique<WrongAdder>(std::move(transports[1]));
+  MeasureOptions options;
+  options.algorithms = {"ring"};
+  options.bytes = {1 << 20};
+  options.seconds = 0.01;
+  const MeasureObserver observer = {.on_network = [](const NetworkModel&) {},
+                                    .on_timing = [](const AllreduceTiming&) {}};
+  std::vector<Status> ends(2);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      ends[rank] = MeasureWorld(transports[rank].get(), Topology::Blocks(2, 1), options, observer);
+    });
+  }
+  threads.clear();  // joins
+  for (const Status& end : ends) EXPECT_FALSE(end.ok());
+  EXPECT_EQ(ends[0].code(), StatusCode::kDataLoss) << ends[0].message();
 }
 
 TEST(TestSumsTest, FindsWhatWasGatheredWrongly) {
