@@ -11,13 +11,11 @@
 
 #include "core/trace.h"
 #include "dist/transport/completion_queue.h"
+#include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
 
-// A transport that has been aborted completes all operations at once; this long is for machines
-// that do not get to it.
-constexpr std::chrono::minutes kDrainLimit{5};
 constexpr size_t kSlotAlignment = 64;
 
 // One collective while it runs.

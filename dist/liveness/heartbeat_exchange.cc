@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "core/check.h"
+#include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
 
-// A transport that has ended completes all operations at once; this long is for machines that do
-// not get to it.
-constexpr std::chrono::minutes kDrainLimit{5};
 constexpr uint64_t kCheck = 0x3248'5452;  // "RTH2"
 constexpr uint64_t kInterrupt = UINT64_MAX;
 

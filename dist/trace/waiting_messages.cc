@@ -5,13 +5,10 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
-
-// A transport that has been aborted completes all operations at once; this long is for machines
-// that do not get to it.
-constexpr std::chrono::minutes kDrainLimit{5};
 
 MessageLabel Label(uint32_t number) {
   return {.tag = {.collective = FirstCollective(Channel::kTrace), .step = number}};
