@@ -183,7 +183,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
     return InvalidArgument("no pictures are named; give --data DIR or set data.path");
   }
   // What is wrong is said before the pictures are read.
-  RT_RETURN_IF_ERROR(CreateModel(run.loaded).status());
+  RT_RETURN_IF_ERROR(CreateModel(run.loaded, /*allocate=*/false).status());
   if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, identity, &flags.config);
   RT_ASSIGN_OR_RETURN(run.threads,
                       UseThreads(flags.config, run.loaded.config, identity.local_world_size,
