@@ -3,7 +3,8 @@
 //
 // Lines are looked at one after the other, in blocks: memory does not grow with the file, and most
 // of the time only its end is cut off. Thread-safety: one caller per file, and nobody writing.
-// Errors: Status with the path. Cost: reads the file once, about 1 GB/s where it is cached.
+// Errors: Status with the path. Cost: reads the file once. 500 MB that are cached, 770,000 lines:
+// 0.11 to 0.13 s, and 0.45 s where they had yet to reach the disk (an AMD EPYC).
 #ifndef RINGTAIL_CORE_METRICS_REPAIR_H_
 #define RINGTAIL_CORE_METRICS_REPAIR_H_
 

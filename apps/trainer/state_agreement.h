@@ -10,6 +10,8 @@
 // without a further word. What a difference means: a fault of memory or processor, or results that
 // depend on the machine; the ranks have added up the odd one's gradients since it went wrong.
 // Thread-safety: the trainer thread. Cost: one pass over the state (core/crc32c.h), one allgather.
+// ResNet-18 with momentum, 90 MB: 21 to 26 ms per check, 4 % of one step (32 images of 128 pixels,
+// 575 ms, two cores).
 #ifndef RINGTAIL_APPS_TRAINER_STATE_AGREEMENT_H_
 #define RINGTAIL_APPS_TRAINER_STATE_AGREEMENT_H_
 
