@@ -26,8 +26,12 @@ std::string CheckpointFolder(const std::string& run_folder) {
   return run_folder + "/" + kCheckpointFolder;
 }
 
+std::string CheckpointName(int64_t step) {
+  return fmt::format("{}{:08}{}", kPrefix, step, kSuffix);
+}
+
 std::string CheckpointPath(const std::string& run_folder, int64_t step) {
-  return fmt::format("{}/{}{:08}{}", CheckpointFolder(run_folder), kPrefix, step, kSuffix);
+  return CheckpointFolder(run_folder) + "/" + CheckpointName(step);
 }
 
 std::string FailedCheckPath(const std::string& run_folder) {
@@ -181,18 +185,18 @@ Status CheckpointDirectory::Write(int64_t step, std::span<const TensorView> tens
   std::map<std::string, std::string> with_step = metadata;
   const bool added = with_step.emplace(kStepName, std::to_string(step)).second;
   RT_CHECK(added, "the metadata of a checkpoint must not say 'step' itself");
-  const auto found = lock_.Folder();
-  RT_RETURN_IF_ERROR(Status(found.status()).Annotate("writing '" + Path(step) + "'"));
-  for (int rank = 0; parts != nullptr && rank < parts->world(); ++rank) {
-    const std::string path = folder() + "/" + PartName(step, rank, parts->world(), parts->tag);
-    RT_RETURN_IF_ERROR(FindPart(path, parts->ranks[rank]));
-  }
   if (parts != nullptr) with_step[std::string(kPartsName)] = PartsText(*parts);
-  Status status = WriteSafetensors(Path(step), tensors, with_step);
-  if (status.code() == StatusCode::kNotFound) {
-    RT_RETURN_IF_ERROR(MakeDirectories(folder()));
-    status = WriteSafetensors(Path(step), tensors, with_step);
-  }
+  const auto write = [&]() -> Status {
+    const auto held = Hold();
+    RT_RETURN_IF_ERROR(Status(held.status()).Annotate("writing '" + Path(step) + "'"));
+    for (int rank = 0; parts != nullptr && rank < parts->world(); ++rank) {
+      const std::string name = PartName(step, rank, parts->world(), parts->tag);
+      RT_RETURN_IF_ERROR(held->Named(FindPart(held->Through(name), parts->ranks[rank])));
+    }
+    return held->Named(WriteSafetensors(held->Through(CheckpointName(step)), tensors, with_step));
+  };
+  Status status = write();
+  if (status.code() == StatusCode::kNotFound) status = write();  // deleted meanwhile
   RT_RETURN_IF_ERROR(status);
   const auto agreed = metadata.find(kAgreedRanksKey);
   if (agreed != metadata.end() && agreed->second != "0") ClearFailedCheck();
@@ -274,6 +278,13 @@ StatusOr<std::string> CheckpointDirectory::FolderNow() const {
   RT_RETURN_IF_ERROR(lock_.Folder().status());
   RT_RETURN_IF_ERROR(MakeDirectories(folder()));
   return folder();
+}
+
+StatusOr<HeldFolder> CheckpointDirectory::Hold() const {
+  auto held = lock_.Hold(kCheckpointFolder);
+  if (held.status().code() != StatusCode::kNotFound) return held;
+  RT_RETURN_IF_ERROR(FolderNow().status());
+  return lock_.Hold(kCheckpointFolder);
 }
 
 std::string CheckpointDirectory::folder() const { return CheckpointFolder(lock_.run_folder()); }

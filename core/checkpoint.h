@@ -109,6 +109,8 @@ class CheckpointDirectory {
   // The same for ranks that are about to write parts there: where it is now, made again if somebody
   // has deleted it. Errors: RunLock::Folder.
   StatusOr<std::string> FolderNow() const;
+  // That folder, open: what is written through it is in this run's, wherever that goes meanwhile.
+  StatusOr<HeldFolder> Hold() const;
 
  private:
   explicit CheckpointDirectory(RunLock lock) : lock_(std::move(lock)) {}

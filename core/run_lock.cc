@@ -103,6 +103,7 @@ class RunLock::Held {
 
   const std::string& name() const { return name_; }
   int64_t times_remade() const { return times_remade_; }
+  std::string PathByNumber() const { return "/proc/self/fd/" + std::to_string(folder_.number()); }
   Status Find();
 
  private:
@@ -118,8 +119,7 @@ class RunLock::Held {
 // What the kernel calls the open folder now, if it has a name.
 std::optional<std::string> RunLock::Held::NameOfFolder() const {
   std::error_code error;
-  const std::filesystem::path name =
-      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(folder_.number()), error);
+  const std::filesystem::path name = std::filesystem::read_symlink(PathByNumber(), error);
   if (error) return std::nullopt;
   const auto found = LeadsTo(name.string(), folder_);
   if (!found.ok() || !*found) return std::nullopt;
@@ -180,6 +180,11 @@ int64_t RunLock::times_remade() const { return held_->times_remade(); }
 StatusOr<std::string> RunLock::Folder() const {
   RT_RETURN_IF_ERROR(held_->Find());
   return held_->name();
+}
+
+StatusOr<HeldFolder> RunLock::Hold(const std::string& name) const {
+  RT_RETURN_IF_ERROR(held_->Find());
+  return HeldFolder::Open(held_->PathByNumber() + "/" + name, held_->name() + "/" + name);
 }
 
 }  // namespace ringtail

@@ -22,6 +22,7 @@
 #include <string>
 
 #include "core/file_descriptor.h"
+#include "core/held_folder.h"
 #include "core/status.h"
 
 namespace ringtail {
@@ -38,6 +39,10 @@ class RunLock {
   // Where the folder is now; FailedPrecondition if it is gone and its name is taken. Call it before
   // each write. Cost: two stat(2) where nothing has happened.
   StatusOr<std::string> Folder() const;
+
+  // The folder `name` in it, for sure of this run: what is written through it gets into no other's.
+  // Errors: as above; NotFound if it is not there.
+  StatusOr<HeldFolder> Hold(const std::string& name) const;
 
   // How often the folder had to be made again. What else was in it is then lost, too.
   int64_t times_remade() const;

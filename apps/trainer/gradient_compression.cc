@@ -59,7 +59,7 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
                          .Annotate(saved.path.empty() ? "rank 0's checkpoint" : saved.path));
   made->Take(std::move(schemes), options, takes_over);
   if (takes_over) RT_RETURN_IF_ERROR(made->TakeOver(saved));
-  RT_RETURN_IF_ERROR(made->FindWriters(options.folder));
+  RT_RETURN_IF_ERROR(made->FindWriters(options.directory));
   return made;
 }
 
@@ -83,18 +83,20 @@ Status GradientCompression::TakeOver(const Saved& saved) {
 }
 
 // Who writes what it has of its own by itself, and who cannot: said before the first step.
-Status GradientCompression::FindWriters(const std::string& folder) {
+Status GradientCompression::FindWriters(const CheckpointDirectory* directory) {
   const auto own = CompressionState::Own(compressor_.get(), world_->rank());
   if (world_->alone() || own.empty()) return OkStatus();
-  RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, folder));
-  if (parts_ == nullptr || parts_->blind().empty() || !world_->leads()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, directory));
+  if (parts_ == nullptr) return OkStatus();
   int64_t bytes = 0;
   for (const TensorView& tensor : own) bytes += static_cast<int64_t>(tensor.data.size());
+  RT_ASSIGN_OR_RETURN(part_bytes_, world_->Gather(bytes));
+  if (parts_->blind().empty() || !world_->leads()) return OkStatus();
   LogWarning(
       fmt::format("{} of {} ranks do not see '{}' ({}): at every checkpoint rank 0 receives {:.1f} "
                   "MB from each "
                   "of them and writes it; a folder that all hosts share spares that",
-                  parts_->blind().size(), world_->size(), folder,
+                  parts_->blind().size(), world_->size(), directory->folder(),
                   world_->Describe(parts_->blind().front()), static_cast<double>(bytes) / kMega));
   return OkStatus();
 }
@@ -244,9 +246,10 @@ Status GradientCompression::ReduceAlone() {
   });
 }
 
-StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step, const std::string& folder) {
+StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step,
+                                                       const CheckpointDirectory* directory) {
   if (parts_ == nullptr) return WrittenParts{};
-  return parts_->Write(step, CompressionState::Own(compressor_.get(), world_->rank()), folder);
+  return parts_->Write(step, CompressionState::Own(compressor_.get(), world_->rank()), directory);
 }
 
 std::vector<TensorView> GradientCompression::Tensors() const {

@@ -45,7 +45,7 @@ class GradientCompression {
     int64_t global_batch = 1;
     uint64_t seed = 0;
     BucketOptions buckets;
-    std::string folder;  // of the checkpoints; rank 0's counts, empty: none are written
+    const CheckpointDirectory* directory = nullptr;  // rank 0's counts; null: none are written
   };
 
   // All ranks. `world` and `arena` must outlive it. Null if there is nothing for it to do.
@@ -68,9 +68,11 @@ class GradientCompression {
   // What has not been sent is thrown away, on this rank: it may hold what is not a number.
   void Forget();
 
-  // For a checkpoint of `step`: every rank writes what is its own into rank 0's `folder`, if that is
-  // not empty. All ranks.
-  StatusOr<WrittenParts> WriteParts(int64_t step, const std::string& folder);
+  // For a checkpoint of `step`: every rank writes what is its own into rank 0's `directory`. All
+  // ranks.
+  StatusOr<WrittenParts> WriteParts(int64_t step, const CheckpointDirectory* directory);
+  // What the parts of a checkpoint take, by rank and without their headers; empty: it has none.
+  const std::vector<int64_t>& part_bytes() const { return part_bytes_; }
   // What rank 0 writes into the checkpoint. Nothing where a step has begun, but not ended: that
   // changes what is left to send.
   std::vector<TensorView> Tensors() const;
@@ -91,7 +93,7 @@ class GradientCompression {
   std::string ChooseWays(std::span<const LayerScheme> schemes) const;
   void Take(std::vector<LayerScheme> schemes, const Options& options, bool takes_over);
   Status TakeOver(const Saved& saved);
-  Status FindWriters(const std::string& folder);
+  Status FindWriters(const CheckpointDirectory* directory);
   // `left`: the parameters that travel as they are, though the config would compress them.
   void Describe(std::span<const std::string> left);
   LayerWay Choose(const LayerScheme& scheme, const GradientShape& shape) const;
@@ -102,6 +104,7 @@ class GradientCompression {
   std::string ways_, description_;
   std::vector<GradientBucket> buckets_;
   std::unique_ptr<GradientCompressor> compressor_;
+  std::vector<int64_t> part_bytes_;
   std::unique_ptr<PartExchange> parts_;  // null: no rank has anything of its own, or it is alone
   std::atomic<bool> step_has_begun_{false};
 };

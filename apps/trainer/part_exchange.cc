@@ -50,24 +50,50 @@ Status InPieces(int64_t bytes,
   return OkStatus();
 }
 
-// Of a file that only rank 0 needs for a moment.
-class Nonce {
+// A file of rank 0's that is there for a moment. Left behind, it is removed as every temporary file
+// is.
+class Probe {
  public:
-  // Left behind, it is removed as every temporary file is.
-  explicit Nonce(const std::string& folder)
-      : path_(fmt::format("{}/.seen-{}.tmp-{}", folder, DrawPartTag(), getpid())) {
-    // Not written, it is seen by nobody.
-    const Status written = WriteFileAtomic(path_, "Who sees this shares the folder of the run.\n");
-    if (!written.ok()) LogDebug(written.message());
+  // `folder` must stay open as long.
+  Probe(const HeldFolder& folder, const std::string& tag)
+      : name_(fmt::format(".seen-{}.tmp-{}", tag, getpid())), path_(folder.Through(name_)) {}
+  ~Probe() { unlink(path_.c_str()); }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+  Status Write() const {
+    return WriteFileAtomic(path_, "Who sees this shares the folder of the run.\n");
   }
-  ~Nonce() { unlink(path_.c_str()); }
-  Nonce(const Nonce&) = delete;
-  Nonce& operator=(const Nonce&) = delete;
-  const std::string& path() const { return path_; }
+  const std::string& name() const { return name_; }
 
  private:
-  const std::string path_;
+  const std::string name_, path_;
 };
+
+// What rank 0 tells of its folder: an error, or the tag and the probe in it.
+struct Invitation {
+  std::string error, tag, probe, folder;
+  std::string Text() const {
+    return error.empty() ? fmt::format("{}\n{}\n{}", tag, probe, folder) : "\n" + error;
+  }
+  static Invitation Parse(const std::string& text) {
+    const size_t first = text.find('\n');
+    if (first == 0) return {.error = text.substr(1), .tag = {}, .probe = {}, .folder = {}};
+    const size_t second = text.find('\n', first + 1);
+    return {.error = {},
+            .tag = text.substr(0, first),
+            .probe = text.substr(first + 1, second - first - 1),
+            .folder = text.substr(second + 1)};
+  }
+};
+
+// The folder, if it is the one with the probe.
+std::optional<HeldFolder> OpenIfSeen(const Invitation& invitation, const SeesFile& sees) {
+  if (!sees(invitation.folder + "/" + invitation.probe)) return std::nullopt;
+  auto folder = HeldFolder::Open(invitation.folder);
+  // Between these lines its name may have become another folder's.
+  if (!folder.ok() || !FileIsThere(folder->Through(invitation.probe))) return std::nullopt;
+  return *std::move(folder);
+}
 
 std::string SavedText(const SavedParts& saved) {
   if (saved.empty()) return "";
@@ -111,25 +137,55 @@ StatusOr<std::vector<std::byte>> Fetch(TrainingWorld* world, const std::string& 
 bool FileIsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 StatusOr<std::unique_ptr<PartExchange>> PartExchange::Create(TrainingWorld* world,
-                                                             const std::string& folder,
-                                                             const SeesFile& sees_file) {
-  std::optional<Nonce> nonce;
-  std::string shared;
-  if (world->leads() && !folder.empty()) {
-    const std::string absolute = std::filesystem::absolute(folder).lexically_normal();
-    nonce.emplace(absolute);
-    shared = absolute + '\n' + nonce->path();
-  }
-  RT_ASSIGN_OR_RETURN(shared, world->ShareText(std::move(shared)));
-  const size_t line = shared.find('\n');
-  if (line == std::string::npos) return std::unique_ptr<PartExchange>();
-  std::unique_ptr<PartExchange> exchange(new PartExchange(world));
-  const bool sees = world->leads() || sees_file(shared.substr(line + 1));
-  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> all, world->Gather(int64_t{sees ? 1 : 0}));
-  for (int rank = 0; rank < world->size(); ++rank) {
-    if (all[rank] == 0) exchange->blind_.push_back(rank);
-  }
+                                                             const CheckpointDirectory* directory,
+                                                             const SeesFile& sees) {
+  RT_ASSIGN_OR_RETURN(const std::string any,
+                      world->ShareText(world->leads() && directory != nullptr ? "+" : ""));
+  if (any.empty()) return std::unique_ptr<PartExchange>();
+  std::unique_ptr<PartExchange> exchange(new PartExchange(world, sees));
+  RT_ASSIGN_OR_RETURN(const Place place, exchange->FindPlace(directory));
+  // It is tried again for each save, which then fails and says so.
+  if (!place.status.ok()) LogDebug(place.status.message());
   return exchange;
+}
+
+StatusOr<PartExchange::Place> PartExchange::FindPlace(const CheckpointDirectory* directory) {
+  Place place;
+  std::optional<Probe> probe;
+  std::string text;
+  if (world_->leads()) {
+    Invitation invitation{.error = {}, .tag = DrawPartTag(), .probe = {}, .folder = {}};
+    place.status = FailedPrecondition("this run has no folder");
+    if (directory != nullptr) {
+      auto folder = directory->Hold();
+      place.status = Status(folder.status());
+      if (folder.ok()) place.folder.emplace(*std::move(folder));
+    }
+    if (place.folder) {
+      probe.emplace(*place.folder, invitation.tag);
+      place.status = place.folder->Named(probe->Write());
+      invitation.probe = probe->name();
+      invitation.folder = place.folder->path();
+    }
+    invitation.error = place.status.message();
+    text = invitation.Text();
+  }
+  RT_ASSIGN_OR_RETURN(text, world_->ShareText(std::move(text)));
+  const Invitation invitation = Invitation::Parse(text);
+  if (!invitation.error.empty()) {
+    place.status = FailedPrecondition(fmt::format("{} cannot write to the folder of the run: {}",
+                                                  world_->Describe(0), invitation.error));
+    return place;
+  }
+  place.tag = invitation.tag;
+  if (!world_->leads()) place.folder = OpenIfSeen(invitation, sees_);
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> seeing,
+                      world_->Gather(int64_t{place.folder ? 1 : 0}));
+  blind_.clear();
+  for (int rank = 0; rank < world_->size(); ++rank) {
+    if (seeing[rank] == 0) blind_.push_back(rank);
+  }
+  return place;
 }
 
 Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
@@ -166,34 +222,26 @@ Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
 }
 
 StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own,
-                                           const std::string& folder) {
+                                           const CheckpointDirectory* directory) {
   RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(own, {}));
   // The folder of a run may be renamed while it goes on (core/run_lock.h): rank 0 knows.
-  std::string shared;
-  if (world_->leads() && !folder.empty()) {
-    shared = DrawPartTag() + std::filesystem::absolute(folder).lexically_normal().string();
-  }
-  RT_ASSIGN_OR_RETURN(shared, world_->ShareText(std::move(shared)));
-  if (shared.empty()) {
-    return WrittenParts{FailedPrecondition("the folder of the run cannot be written to"),
-                        std::nullopt};
-  }
-  const size_t tag_length = DrawPartTag().size();
-  CheckpointParts parts;
-  parts.tag = shared.substr(0, tag_length);
-  const std::string absolute = shared.substr(tag_length);
+  RT_ASSIGN_OR_RETURN(const Place place, FindPlace(directory));
+  if (!place.status.ok()) return WrittenParts{place.status, std::nullopt};
+  CheckpointParts parts{.tag = place.tag, .ranks = {}};
   RT_ASSIGN_OR_RETURN(parts.ranks, world_->Gather(SummaryOf(image)));
   const auto path = [&](int rank) {
-    return absolute + "/" + PartName(step, rank, world_->size(), parts.tag);
+    return place.folder->Through(PartName(step, rank, world_->size(), parts.tag));
   };
   Status written;
-  if (std::ranges::count(blind_, world_->rank()) == 0) {
+  if (place.folder) {
     const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
     written = WriteFileAtomic(path(world_->rank()), image.Pieces());
   }
   for (const int rank : blind_) {
-    RT_RETURN_IF_ERROR(Relay(rank, image, parts.ranks[rank].bytes, path(rank), &written));
+    RT_RETURN_IF_ERROR(
+        Relay(rank, image, parts.ranks[rank].bytes, world_->leads() ? path(rank) : "", &written));
   }
+  if (place.folder) written = place.folder->Named(written);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> errors,
                       world_->GatherText(written.ok() ? "" : written.message()));
   WrittenParts result{OkStatus(), std::move(parts)};

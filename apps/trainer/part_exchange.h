@@ -7,8 +7,10 @@
 //   rank 2  sees no such folder     -> pieces of kPieceBytes
 //   all     "mine is written: so many bytes, this checksum", or why not
 //
-// Whether a rank sees the folder is tried: rank 0 writes a file with a random name, and the others
-// look for it under the same absolute path. Thread-safety: the trainer thread. Memory: one piece;
+// Whether a rank sees the folder is tried for each save: rank 0 writes a file with a random name,
+// and the others look for it under the same absolute path. Each opens the folder first and writes
+// through what it has opened (core/held_folder.h): a folder that has got the name of this run's
+// since is another one without that file, and no part gets there. Thread-safety: the trainer thread. Memory: one piece;
 // on reading, a rank's own part.
 #ifndef RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
 #define RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
@@ -18,10 +20,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/trainer/training_world.h"
 #include "core/checkpoint.h"
+#include "core/held_folder.h"
 #include "core/safetensors.h"
 #include "core/status.h"
 
@@ -41,25 +45,33 @@ class PartExchange {
  public:
   static constexpr int64_t kPieceBytes = int64_t{256} << 10;
 
-  // All ranks. `folder` of rank 0 counts; null if it is empty.
+  // All ranks. `directory` of rank 0 counts; the exchange is null if that is.
   static StatusOr<std::unique_ptr<PartExchange>> Create(TrainingWorld* world,
-                                                        const std::string& folder,
+                                                        const CheckpointDirectory* directory,
                                                         const SeesFile& sees = FileIsThere);
-  // The ranks that do not see it.
+  // The ranks that did not see it when it was last tried.
   const std::vector<int>& blind() const { return blind_; }
 
-  // All ranks, each with its own tensors, into rank 0's `folder`; nothing is written where that is
-  // empty. An error only if the world is lost.
+  // All ranks, each with its own tensors, into rank 0's `directory`; nothing is written where there
+  // is none, or where the folder of the run is lost. An error only if the world is.
   StatusOr<WrittenParts> Write(int64_t step, std::span<const TensorView> own,
-                               const std::string& folder);
+                               const CheckpointDirectory* directory);
 
  private:
-  explicit PartExchange(TrainingWorld* world) : world_(world) {}
+  PartExchange(TrainingWorld* world, SeesFile sees) : world_(world), sees_(std::move(sees)) {}
+  // Rank 0's folder as this rank reaches it.
+  struct Place {
+    Status status;                     // the same on all ranks: why there is none
+    std::string tag;                   // drawn for this save
+    std::optional<HeldFolder> folder;  // empty on ranks that do not see it
+  };
+  StatusOr<Place> FindPlace(const CheckpointDirectory* directory);
   // From rank `from` to rank 0's disk; the bytes on the disk are rank 0's to judge.
   Status Relay(int from, const SafetensorsImage& own, int64_t bytes, const std::string& path,
                Status* written);
 
   TrainingWorld* const world_;
+  const SeesFile sees_;
   std::vector<int> blind_;
 };
 

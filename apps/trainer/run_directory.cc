@@ -57,8 +57,8 @@ Status RunDirectory::StartAgainIfRemade() {
   return OkStatus();
 }
 
-void RunDirectory::CheckRoom(int64_t bytes) const {
-  const Status status = CheckDiskRoom(path() + "/" + kCheckpointFolder, bytes);
+void RunDirectory::CheckRoom(std::span<const int64_t> files) const {
+  const Status status = CheckDiskRoom(path() + "/" + kCheckpointFolder, files);
   if (status.ok()) return;
   LogError(
       fmt::format("no checkpoint will be written as things are: {}; make room there, or stop "

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,9 @@ class RunDirectory {
   // Writes what describes the run, and opens the metrics to go on behind `step` (-1: a new run).
   Status Begin(const RunConfig& config, const std::vector<BadPicture>& bad, int64_t step);
 
-  // Says loudly if a checkpoint of so many bytes does not fit, before hours go by; training goes on.
-  void CheckRoom(int64_t bytes) const;
+  // Says loudly if a checkpoint of files of so many bytes does not fit, before hours go by; training
+  // goes on.
+  void CheckRoom(std::span<const int64_t> files) const;
 
   // What became of a checkpoint. After kLoudAfter failures one behind the other they are errors and
   // say what a crash would lose. `newest`: the step of the newest one on disk; -1: none.

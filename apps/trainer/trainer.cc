@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "apps/trainer/config_difference.h"
@@ -129,8 +130,17 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
   RT_RETURN_IF_ERROR(state_.Restore(checkpoint.file).Annotate(checkpoint.path));
   RT_ASSIGN_OR_RETURN(saved_compression_, GradientCompression::Read(checkpoint));
   saved_step_ = step();
-  if (checkpoint.agreed_ranks() > 0) agreed_path_ = checkpoint.path;
+  if (checkpoint.agreed_ranks() > 0) agreed_path_ = PathOfAgreed(checkpoint.path);
   return OkStatus();
+}
+
+std::string Trainer::PathOfAgreed(const std::string& path) const {
+  const std::filesystem::path file = std::filesystem::absolute(path);
+  std::error_code ignored;
+  const bool own =
+      directory_ != nullptr &&
+      std::filesystem::equivalent(file.parent_path(), directory_->checkpoints().folder(), ignored);
+  return own ? file.filename() : file;
 }
 
 StatusOr<TrainingOutcome> Trainer::Run() {
@@ -146,16 +156,25 @@ StatusOr<TrainingOutcome> Trainer::Run() {
 Status Trainer::Begin() {
   if (directory_ != nullptr) {
     RT_RETURN_IF_ERROR(directory_->Begin(config_, data_->bad, saved_step_));
-    int64_t bytes = 0;
-    for (const TensorView& tensor : state_.Tensors()) bytes += std::ssize(tensor.data);
-    directory_->CheckRoom(bytes);
   }
   RT_RETURN_IF_ERROR(world_->ShareState(&state_));
   if (step() > 0) saved_step_ = offered_step_ = step();  // on every rank: rank 0's checkpoint
   RT_RETURN_IF_ERROR(BeginCompression());
+  if (directory_ != nullptr) directory_->CheckRoom(CheckpointSizes());
   RT_RETURN_IF_ERROR(PreparePhases());
   // A run that was killed between writing its best checkpoint and calling it that.
   return state_.progress.best_step == step() ? SaveCheckpoint(/*best=*/true) : OkStatus();
+}
+
+// What a checkpoint takes, file by file: rank 0's, and what each rank has of its own.
+std::vector<int64_t> Trainer::CheckpointSizes() const {
+  std::vector<int64_t> files(1);
+  for (const TensorView& tensor : state_.Tensors()) files[0] += std::ssize(tensor.data);
+  if (compression_ == nullptr) return files;
+  for (const TensorView& tensor : compression_->Tensors()) files[0] += std::ssize(tensor.data);
+  const std::vector<int64_t>& parts = compression_->part_bytes();
+  files.insert(files.end(), parts.begin(), parts.end());
+  return files;
 }
 
 Status Trainer::BeginCompression() {
@@ -165,7 +184,7 @@ Status Trainer::BeginCompression() {
                         {.global_batch = division_.own.global_batch,
                          .seed = config_.train().seed(),
                          .buckets = StepExchange::Buckets(config_.dist()),
-                         .folder = directory_ != nullptr ? directory_->checkpoints().folder() : ""},
+                         .directory = directory_ != nullptr ? &directory_->checkpoints() : nullptr},
                         std::exchange(saved_compression_, {})));
   exchange_.Compress(compression_.get());
   if (compression_ != nullptr && world_->leads()) {

@@ -91,6 +91,8 @@ class Trainer {
 
   Status Begin();
   Status BeginCompression();
+  std::vector<int64_t> CheckpointSizes() const;
+  std::string PathOfAgreed(const std::string& path) const;
   StatusOr<TrainingOutcome> RunSteps();
   StatusOr<TrainingOutcome> RunToEnd();
   Status CheckState();
@@ -145,9 +147,8 @@ class Trainer {
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;          // of the last SaveCheckpoint; the same on every rank
-  // The last agreed checkpoint of this course: the step, if this run has written it, because its
-  // folder may be renamed; else the path, if it was resumed from one.
-  int64_t agreed_step_ = -1;
+  // The last agreed checkpoint of this course, which this run has written or was resumed from; empty:
+  // none. The name alone if it is in the run's own folder, which may be renamed.
   std::string agreed_path_;
   NoiseScale noise_scale_;       // the same on every rank
   std::vector<Metrics> newest_;  // of the last step, and of an evaluation after it

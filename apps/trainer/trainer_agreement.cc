@@ -2,6 +2,7 @@
 // to the last checkpoint that all ranks agreed on if one of them is found to be wrong.
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "apps/trainer/trainer.h"
@@ -26,10 +27,10 @@ Status Trainer::CheckState() {
 StatusOr<std::string> Trainer::ReadAgreedCheckpoint() {
   if (!world_->leads()) return std::string();
   std::string path = agreed_path_;
-  if (agreed_step_ >= 0) {
+  if (!path.empty()) {
     const auto folder = directory_->Folder();
     if (!folder.ok()) return "-" + folder.status().message();
-    path = directory_->checkpoints().Path(agreed_step_);
+    path = std::filesystem::path(directory_->checkpoints().folder()) / path;  // unless absolute
   }
   // A run that goes on from what was written after a loss has none of its own yet: then an older
   // one, but none of another course that went further.

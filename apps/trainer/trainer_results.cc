@@ -91,10 +91,9 @@ Status Trainer::SaveCheckpoint(bool best) {
   RT_RETURN_IF_ERROR(CheckState());
   WrittenParts written{.status = state_.CheckFinite(), .parts = std::nullopt};  // as on all ranks
   if (compression_ != nullptr && written.status.ok()) {
-    StatusOr<std::string> folder = std::string();
-    if (directory_ != nullptr) folder = directory_->checkpoints().FolderNow();
-    RT_ASSIGN_OR_RETURN(written, compression_->WriteParts(step(), folder.ok() ? *folder : ""));
-    if (!folder.ok()) written.status = folder.status();
+    const CheckpointDirectory* const own =
+        directory_ != nullptr ? &directory_->checkpoints() : nullptr;
+    RT_ASSIGN_OR_RETURN(written, compression_->WriteParts(step(), own));
   }
   WriteCheckpoint(best, world_->size(), written);
   return OkStatus();
@@ -118,7 +117,7 @@ void Trainer::WriteCheckpoint(bool best, int agreed_ranks, const WrittenParts& w
     checkpoints.DeleteOrphanParts();
   }
   if (status.ok()) saved_step_ = step();
-  if (status.ok() && agreed_ranks > 0) agreed_step_ = step();
+  if (status.ok() && agreed_ranks > 0) agreed_path_ = PathOfAgreed(checkpoints.Path(step()));
   if (status.ok() && best) status = checkpoints.SaveBest(step());
   if (status.ok()) {
     directory_->CheckpointSaved();

@@ -1,12 +1,14 @@
 // A rank that trains like dogs_vs_cats until a fault that it was told to have:
 //
-//   apps_training_rank_main CONFIG OUTPUT FAULT RANK STEP
+//   apps_training_rank_main CONFIG OUTPUT FAULT RANK STEP [CHECKPOINT]
 //
+// It goes on from CHECKPOINT, which may be a folder of a run, if one is given.
 // After step STEP, rank RANK: kill, segv, abort, exit0, throw (ends itself so); stop (SIGSTOP); hang
 // (its training thread does); slow (sleeps in every step from there on); flip, flip_momentum,
 // flip_average (one bit of a weight, of the optimizer's state, of the averaged weights; when the
 // step is done for the first time), flip_again (each time); nan (a weight becomes one); pid (says
-// which process it is, and goes on); stop_others (the same as stop, for all but rank RANK); none.
+// which process it is, and goes on); stop_others (the same as stop, for all but rank RANK);
+// flip_moved (as flip, and OUTPUT is renamed to OUTPUT.moved); none.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -36,6 +39,7 @@ struct FaultyRank : public TrainingObserver {
   int64_t at_step = 0;
   float* weight = nullptr;
   float* flipped = nullptr;  // what flip* changes
+  std::string output;
 
   void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
     if (fault == "slow" && step.step >= at_step) return Sleep(std::chrono::milliseconds(100));
@@ -59,13 +63,14 @@ struct FaultyRank : public TrainingObserver {
       std::memcpy(&bits, flipped, sizeof(bits));
       bits ^= 1U << 12;
       std::memcpy(flipped, &bits, sizeof(bits));
+      if (fault == "flip_moved") std::filesystem::rename(output, output + ".moved");
       if (fault != "flip_again") fault = "none";
     }
   }
 };
 
-StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, WorldSession* session,
-                    FaultyRank* fault) {
+StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, const std::string& from,
+                    WorldSession* session, FaultyRank* fault) {
   TrainingWorld* const world = session->world();
   std::unique_ptr<RunDirectory> directory;
   if (world->leads()) {
@@ -74,6 +79,12 @@ StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, World
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
   RT_ASSIGN_OR_RETURN(const auto trainer,
                       Trainer::Create(loaded, &data, directory.get(), fault, world));
+  if (world->leads() && !from.empty()) {
+    RT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, std::filesystem::is_directory(from)
+                                                         ? LoadNewestCheckpoint(from)
+                                                         : LoadCheckpoint(from));
+    RT_RETURN_IF_ERROR(trainer->Resume(checkpoint));
+  }
   const TrainingState& state = trainer->state();
   fault->weight = fault->flipped = state.model()->arena().values().data();
   if (fault->fault == "flip_momentum") fault->flipped = state.optimizer()->state()[0].values.data();
@@ -95,7 +106,9 @@ StatusOr<int> Main(char** arguments) {
   else if (std::string(arguments[3]) == "stop_others")
     fault.fault = "stop";
   fault.at_step = std::atoi(arguments[5]);
-  const auto exit_code = Train(loaded, arguments[2], session.get(), &fault);
+  fault.output = arguments[2];
+  const std::string from = arguments[6] != nullptr ? arguments[6] : "";
+  const auto exit_code = Train(loaded, arguments[2], from, session.get(), &fault);
   return exit_code.ok() ? exit_code : session->Fail(exit_code.status());
 }
 
@@ -103,7 +116,7 @@ StatusOr<int> Main(char** arguments) {
 }  // namespace ringtail
 
 int main(int count, char** arguments) {
-  if (count != 6) return ringtail::kExitUsage;
+  if (count != 6 && count != 7) return ringtail::kExitUsage;
   const auto exit_code = ringtail::Main(arguments);
   if (exit_code.ok()) return *exit_code;
   std::fprintf(stderr, "%s\n", exit_code.status().message().c_str());

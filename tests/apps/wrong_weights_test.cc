@@ -38,10 +38,15 @@ class WrongWeightsTest : public testing::Test {
   std::string Mark(const std::string& run) const { return Path(run + "/checkpoints/failed-check"); }
 
   ProcessResult Run(int ranks, const std::string& fault, int rank, const std::string& run,
-                    int64_t step = kFlipStep) const {
-    return RunProcess(
-        Launch(ranks, {RT_BINARY_DIR "/tests/apps_training_rank_main", Path("config.textproto"),
-                       Path(run), fault, std::to_string(rank), std::to_string(step)}));
+                    int64_t step = kFlipStep, const std::string& from = "") const {
+    std::vector<std::string> program = {RT_BINARY_DIR "/tests/apps_training_rank_main",
+                                        Path("config.textproto"),
+                                        Path(run),
+                                        fault,
+                                        std::to_string(rank),
+                                        std::to_string(step)};
+    if (!from.empty()) program.push_back(Path(from));
+    return RunProcess(Launch(ranks, program));
   }
   std::map<std::string, std::vector<float>> Final(const std::string& run) const {
     return ReadTensors(Path(run + "/final.safetensors"));
@@ -112,6 +117,47 @@ TEST_F(WrongWeightsTest, WithErrorFeedbackTheBitsAreTheSameToo) {
   EXPECT_TRUE(LoadNewestCheckpoint(Path("flipped"))->parts);
   EXPECT_EQ(Final("flipped"), Final("undisturbed"));
   EXPECT_EQ(Losses("flipped"), Losses("undisturbed"));
+}
+
+// A run that was resumed and has no agreed checkpoint of its own yet goes back to the one that it was
+// resumed from.
+class ResumedHealingTest : public WrongWeightsTest {
+ protected:
+  static constexpr int kFrom = 15, kFlip = 17;  // of 20 steps; after the last the ranks compare
+  static constexpr char kCheckpoint[] = "/checkpoints/step-00000015.safetensors";
+  void SetUp() override {
+    WriteConfig({"dist.compression.scheme.one_bit={}", "dist.compression.min_elements=100",
+                 "dist.compression.fall_back=false", "dist.compression.route=GATHER"});
+    ASSERT_EQ(Run(3, "none", 0, "undisturbed").exit_code, 0);
+    ASSERT_TRUE(std::filesystem::exists(Path("undisturbed") + kCheckpoint));
+  }
+  // A run that ended after kFrom steps.
+  void MakeStopped(const std::string& run) const {
+    std::filesystem::copy(Path("undisturbed"), Path(run), std::filesystem::copy_options::recursive);
+    for (const char* later : {"/checkpoints/step-00000020.safetensors", "/final.safetensors"}) {
+      ASSERT_TRUE(std::filesystem::remove(Path(run) + later));
+    }
+  }
+  void ExpectHealed(const ProcessResult& result, const std::string& run) const {
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("all ranks go back to step 15"));
+    EXPECT_EQ(Final(run), Final("undisturbed"));
+  }
+};
+
+TEST_F(ResumedHealingTest, InItsOwnFolder) {
+  MakeStopped("run");
+  ExpectHealed(Run(3, "flip", 1, "run", kFlip, "run"), "run");
+  EXPECT_EQ(Losses("run"), Losses("undisturbed"));
+}
+
+TEST_F(ResumedHealingTest, FromTheCheckpointOfAnotherFolder) {
+  ExpectHealed(Run(3, "flip", 0, "run", kFlip, std::string("undisturbed") + kCheckpoint), "run");
+}
+
+TEST_F(ResumedHealingTest, WhereItsFolderIsNowCalled) {
+  MakeStopped("run");
+  ExpectHealed(Run(3, "flip_moved", 2, "run", kFlip, "run"), "run.moved");
 }
 
 TEST_F(WrongWeightsTest, OfTwoRanksNobodyCanTell) {

@@ -66,6 +66,39 @@ TEST(GradientCompression, LayersOfOneShapeAreJudgedByTheirOwnScheme) {
               HasSubstr("top_k for 1 of 2 gradients"));
 }
 
+// What is asked of the disk before the first step is what the parts then take, but for their headers.
+TEST(GradientCompression, KnowsWhatItsPartsWillTake) {
+  constexpr int kRanks = 3, kMostHeader = 4096;
+  const TempDir dir;
+  const RunLock lock = RunLock::Acquire(dir.File("run")).value();
+  const CheckpointDirectory directory = CheckpointDirectory::Open(lock).value();
+  const auto transports = MakeInProcessWorld(kRanks);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto world = TrainingWorld::Create(
+          {.transport = transports[rank].get(), .topology = Topology::Blocks(kRanks, 1)},
+          DistConfig());
+      ASSERT_TRUE(world.ok()) << world.status().message();
+      const auto arena = TwoLayersOfOneShape();
+      const CheckpointDirectory* const own = rank == 0 ? &directory : nullptr;
+      const auto compression = GradientCompression::Create(
+          world->get(), arena.get(), Config("scheme { one_bit {} } fall_back: false route: GATHER"),
+          {.directory = own}, {});
+      ASSERT_TRUE(compression.ok()) << compression.status().message();
+      const auto written = (*compression)->WriteParts(1, own);
+      ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
+      const std::vector<int64_t>& known = (*compression)->part_bytes();
+      ASSERT_EQ(known.size(), kRanks);
+      for (int part = 0; part < kRanks; ++part) {
+        EXPECT_GT(known[part], 0);
+        EXPECT_GE(written->parts->ranks[part].bytes, known[part]);
+        EXPECT_LT(written->parts->ranks[part].bytes, known[part] + kMostHeader);
+      }
+    });
+  }
+}
+
 TEST(GradientCompression, OneRankNeedsItForMomentumAlone) {
   TrainingWorld alone;
   const auto arena = TwoLayersOfOneShape();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <thread>
@@ -15,6 +16,7 @@
 namespace ringtail {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 
 // More than two pieces, and not a whole number of them.
@@ -51,15 +53,17 @@ class PartExchangeTest : public testing::TestWithParam<std::vector<int>> {
       return std::ranges::count(GetParam(), rank) == 0 && FileIsThere(path);
     };
   }
+  const CheckpointDirectory* Directory(const TrainingWorld* world) const {
+    return world->leads() ? &*directory_ : nullptr;
+  }
   void Save(int size, int64_t step) {
     OnRanks(size, [&](TrainingWorld* world) {
-      const std::string folder = world->leads() ? directory_->folder() : "";
-      auto exchange = PartExchange::Create(world, folder, Sees(world->rank()));
+      auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
       ASSERT_TRUE(exchange.ok()) << exchange.status().message();
       EXPECT_EQ((*exchange)->blind(), GetParam());
       const std::vector<float> own = OwnOf(world->rank());
       const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
-      const auto written = (*exchange)->Write(step, tensors, folder);
+      const auto written = (*exchange)->Write(step, tensors, Directory(world));
       ASSERT_TRUE(written.ok()) << written.status().message();
       ASSERT_TRUE(written->status.ok()) << written->status.message();
       if (!world->leads()) return;
@@ -100,20 +104,22 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
   }
 }
 
-// The folder is gone: nobody can write, all know it, and the world goes on.
+// Something has the place of the folder: nobody can write, all know it, and the world goes on.
 TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
   OnRanks(4, [&](TrainingWorld* world) {
-    const std::string folder = world->leads() ? directory_->folder() : "";
-    auto exchange = PartExchange::Create(world, folder, Sees(world->rank()));
+    auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
     ASSERT_TRUE(exchange.ok());
     ASSERT_TRUE(world->Barrier().ok());
-    if (world->leads()) std::filesystem::remove_all(folder);
-    ASSERT_TRUE(world->Barrier().ok());
+    if (world->leads()) {
+      std::filesystem::remove_all(directory_->folder());
+      ASSERT_TRUE(WriteFileAtomic(directory_->folder(), "in the way").ok());
+    }
     const std::vector<float> own = OwnOf(world->rank());
     const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
-    const auto written = (*exchange)->Write(1, tensors, folder);
+    const auto written = (*exchange)->Write(1, tensors, Directory(world));
     ASSERT_TRUE(written.ok()) << written.status().message();
-    EXPECT_THAT(written->status.message(), HasSubstr("rank 0: writing '"));
+    EXPECT_THAT(written->status.message(), HasSubstr("rank 0 cannot write to the folder of "
+                                                     "the run: cannot make the folder"));
     EXPECT_TRUE(world->Barrier().ok());
   });
 }
@@ -121,15 +127,13 @@ TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
 // Renamed meanwhile (core/run_lock.h): rank 0 knows where to, and its parts go there.
 TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
   OnRanks(4, [&](TrainingWorld* world) {
-    const std::string folder = world->leads() ? directory_->folder() : "";
-    auto exchange = PartExchange::Create(world, folder, Sees(world->rank()));
+    auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
     ASSERT_TRUE(exchange.ok());
     ASSERT_TRUE(world->Barrier().ok());
     if (world->leads()) std::filesystem::rename(dir_.File("run"), dir_.File("old"));
     const std::vector<float> own = OwnOf(world->rank());
     const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
-    const auto written =
-        (*exchange)->Write(1, tensors, world->leads() ? directory_->FolderNow().value() : "");
+    const auto written = (*exchange)->Write(1, tensors, Directory(world));
     ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
     if (!world->leads()) return;
     const Status saved = directory_->Save(1, {}, {}, 2, &*written->parts);
@@ -139,15 +143,49 @@ TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
   });
 }
 
+// Renamed, and its name taken by another run, while the ranks look for it: no part gets there, not
+// even of a rank that had already found the file that it looked for.
+TEST_P(PartExchangeTest, NoPartGetsIntoTheFolderOfAnotherRun) {
+  constexpr int kMover = 1;
+  std::atomic<bool> saving = false;
+  OnRanks(4, [&](TrainingWorld* world) {
+    const int rank = world->rank();
+    const SeesFile sees = [&, rank](const std::string& path) {
+      const bool found = Sees(rank)(path);
+      if (saving && rank == kMover) {
+        std::filesystem::rename(dir_.File("run"), dir_.File("old"));
+        std::filesystem::create_directories(dir_.File("run/checkpoints"));
+      }
+      return found;
+    };
+    auto exchange = PartExchange::Create(world, Directory(world), sees);
+    ASSERT_TRUE(exchange.ok());
+    ASSERT_TRUE(world->Barrier().ok());
+    saving = true;
+    ASSERT_TRUE(world->Barrier().ok());
+    const std::vector<float> own = OwnOf(rank);
+    const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
+    const auto written = (*exchange)->Write(1, tensors, Directory(world));
+    ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
+    EXPECT_THAT((*exchange)->blind(), Contains(kMover));
+    if (!world->leads()) return;
+    EXPECT_EQ(ListFolder(dir_.File("run/checkpoints"))->size(), 0U);
+    // The other folder is a run's, which has files: rank 0 follows its own.
+    const Status saved = directory_->Save(1, {}, {}, 2, &*written->parts);
+    EXPECT_TRUE(saved.ok()) << saved.message();
+    EXPECT_EQ(ListFolder(dir_.File("old/checkpoints"))->size(), 5U);
+    EXPECT_EQ(ListFolder(dir_.File("run/checkpoints"))->size(), 0U);
+  });
+}
+
 // Rank 0 has lost its folder: nobody writes, and all know it.
 TEST_P(PartExchangeTest, WithoutAFolderNothingIsWritten) {
   OnRanks(3, [&](TrainingWorld* world) {
-    const std::string folder = world->leads() ? directory_->folder() : "";
-    auto exchange = PartExchange::Create(world, folder, Sees(world->rank()));
+    auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
     ASSERT_TRUE(exchange.ok());
     const std::vector<float> own = OwnOf(world->rank());
     const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
-    const auto written = (*exchange)->Write(1, tensors, "");
+    const auto written = (*exchange)->Write(1, tensors, nullptr);
     ASSERT_TRUE(written.ok());
     EXPECT_EQ(written->status.code(), StatusCode::kFailedPrecondition);
     ASSERT_TRUE(world->Barrier().ok());
