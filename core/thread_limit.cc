@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <system_error>
@@ -53,23 +55,47 @@ void* WaitAtGate(void* gate) {
   return nullptr;
 }
 
-// Starts threads until there are `count` or one cannot be: then `error` says why.
-std::vector<pthread_t> StartThreads(int count, Gate* gate, int* error) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  size_t stack_bytes = 0;
-  pthread_attr_getstacksize(&attributes, &stack_bytes);
-  const size_t room_bytes = Limit(RLIMIT_AS) ? kRoomBytes : 0;
-  pthread_attr_setstacksize(&attributes, std::max(stack_bytes, kSmallestStackBytes) + room_bytes);
-  std::vector<pthread_t> threads;
-  while (std::ssize(threads) < count && *error == 0) {
-    pthread_t thread;
-    *error = pthread_create(&thread, &attributes, WaitAtGate, gate);
-    if (*error == 0) threads.push_back(thread);
+// Threads that wait at a gate, and their stacks. These are our own: what the C library makes it keeps
+// for later threads (40 MiB of it), and where the address space is limited that is missed.
+class WaitingThreads {
+ public:
+  explicit WaitingThreads(Gate* gate) : gate_(gate) {
+    pthread_attr_init(&attributes_);
+    pthread_attr_getstacksize(&attributes_, &stack_bytes_);
+    stack_bytes_ = std::max(stack_bytes_, kSmallestStackBytes);
+    if (Limit(RLIMIT_AS)) stack_bytes_ += kRoomBytes;
   }
-  pthread_attr_destroy(&attributes);
-  return threads;
-}
+  ~WaitingThreads() {
+    gate_->Open();
+    for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
+    for (void* const stack : stacks_) munmap(stack, stack_bytes_);
+    pthread_attr_destroy(&attributes_);
+  }
+  WaitingThreads(const WaitingThreads&) = delete;
+  WaitingThreads& operator=(const WaitingThreads&) = delete;
+
+  int64_t count() const { return std::ssize(threads_); }
+
+  // 0, or the error number.
+  int Start() {
+    void* const stack = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) return errno;
+    stacks_.push_back(stack);
+    pthread_attr_setstack(&attributes_, stack, stack_bytes_);
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes_, WaitAtGate, gate_);
+    if (error == 0) threads_.push_back(thread);
+    return error;
+  }
+
+ private:
+  Gate* const gate_;
+  pthread_attr_t attributes_;
+  size_t stack_bytes_ = 0;
+  std::vector<void*> stacks_;
+  std::vector<pthread_t> threads_;
+};
 
 // Of the process's control group and those above it, the lowest.
 std::optional<int64_t> CgroupProcesses(const std::string& root) {
@@ -90,15 +116,18 @@ void SaveAddressSpace() {
 }
 
 Status CheckThreadsCanStart(int count, std::string_view what_for) {
-  Gate gate;
   int error = 0;
-  const std::vector<pthread_t> threads = StartThreads(count, &gate, &error);
-  gate.Open();
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  int64_t started = 0;
+  {
+    Gate gate;
+    WaitingThreads threads(&gate);
+    while (threads.count() < count && error == 0) error = threads.Start();
+    started = threads.count();
+  }
   if (error == 0) return OkStatus();
-  return ResourceExhausted(
-      fmt::format("{}: {} of {} threads could be started ({}); {}", what_for, threads.size(), count,
-                  std::generic_category().message(error), DescribeThreadLimits()));
+  return ResourceExhausted(fmt::format("{}: {} of {} threads could be started ({}); {}", what_for,
+                                       started, count, std::generic_category().message(error),
+                                       DescribeThreadLimits()));
 }
 
 std::string DescribeThreadLimits(const std::string& root) {

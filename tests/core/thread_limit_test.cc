@@ -29,12 +29,17 @@ constexpr bool kSanitized = true;  // reserves terabytes of address space for it
 constexpr bool kSanitized = false;
 #endif
 
-// In bytes; what the process has mapped now and `more`.
-void LimitAddressSpace(int64_t more) {
+// What the process has mapped, in bytes.
+int64_t MappedBytes() {
   std::ifstream file("/proc/self/statm");
   int64_t pages = 0;
   file >> pages;
-  const auto bytes = static_cast<rlim_t>(pages * 4096 + more);
+  return pages * 4096;
+}
+
+// To what the process has mapped now and `more`.
+void LimitAddressSpace(int64_t more) {
+  const auto bytes = static_cast<rlim_t>(MappedBytes() + more);
   const rlimit limit{bytes, bytes};
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
@@ -42,6 +47,24 @@ void LimitAddressSpace(int64_t more) {
 TEST(ThreadLimitTest, AFewThreadsCanAlwaysStart) {
   EXPECT_TRUE(CheckThreadsCanStart(0, "nothing").ok());
   EXPECT_TRUE(CheckThreadsCanStart(5, "a test").ok());
+}
+
+// The stacks of threads that only asked are there for those that follow.
+TEST(ThreadLimitDeathTest, AskingCostsNoAddressSpace) {
+  if (kSanitized) GTEST_SKIP() << "the address space cannot be limited";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        SaveAddressSpace();
+        LimitAddressSpace(int64_t{1} << 30);
+        const int64_t before = MappedBytes();
+        const Status status = CheckThreadsCanStart(4, "a test");
+        const int64_t kept = MappedBytes() - before;
+        std::fprintf(stderr, "%s kept %lld bytes\n", status.message().c_str(),
+                     static_cast<long long>(kept));
+        std::exit(status.ok() && kept < (int64_t{1} << 20) ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "kept");
 }
 
 TEST(ThreadLimitDeathTest, TheLimitIsNamed) {
