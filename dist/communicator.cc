@@ -95,7 +95,7 @@ Communicator::Call Communicator::MakeCall(const Key& key) {
       case Kind::kReduceScatter:
         return {"reduce-scatter", RingReduceScatter(rank(), world_size(), count)};
       case Kind::kAllGather: {
-        const AllgatherAlgorithm& algorithm = GatherChoice(count, ElementBytes(type));
+        const AllgatherAlgorithm& algorithm = GatherChoice(count, element_bytes);
         return {fmt::format("allgather, {}", algorithm.name),
                 algorithm.plan(rank(), world_size(), count)};
       }
