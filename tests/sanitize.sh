@@ -48,6 +48,6 @@ while read -r test; do
   [[ $test == apps/launch/* ]] && folder=apps_launch
   targets+=("${folder}_${test##*/}")
 done < <(cd tests && find . -name '*_test.cc' | sed 's|^\./||; s|\.cc$||' | grep -E "$tests" | sort)
-ninja -C build/$preset --quiet "${libraries[@]}" "${targets[@]}"
+ninja -C build/$preset --quiet -k 0 "${libraries[@]}" "${targets[@]}"
 export OMP_WAIT_POLICY=passive
 ctest --test-dir build/$preset --output-on-failure --parallel "$(nproc)" --tests-regex "$tests" "$@"

@@ -45,8 +45,8 @@ AgreementVerdict JudgeAgreement(std::span<const StateChecksums> ranks) {
   verdict.majority = 2 * verdict.groups.front().size() > ranks.size();
   const StateChecksums& right = ranks[verdict.groups.front().front()];
   for (const auto& [name, part] : kParts) {
-    const bool differs =
-        std::ranges::any_of(ranks, [&](const StateChecksums& r) { return r.*part != right.*part; });
+    const bool differs = std::ranges::any_of(
+        ranks, [&, part = part](const StateChecksums& r) { return r.*part != right.*part; });
     if (differs) verdict.parts.emplace_back(name);
   }
   for (size_t i = 1; verdict.majority && i < verdict.groups.size(); ++i) {

@@ -130,7 +130,7 @@ TEST(CommunicatorOptionsTest, SaysWhatItTakesAndWhy) {
 TEST(CommunicatorOptionsTest, GathersWhatIsShortInFewRounds) {
   for (const auto& [size, rounds] : {std::pair(2, 1), {5, 3}, {8, 3}, {9, 4}}) {
     const World world = MakeInProcessWorld(size);
-    OnEveryRank(size, [&](int rank) {
+    OnEveryRank(size, [&, size = size, rounds = rounds](int rank) {
       const auto ranks = Make(world[rank].get(), Channel::kTrainer, "ring");
       // From how many ranks something has come since the last call.
       std::vector<uint64_t> before(size);
