@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -46,10 +47,11 @@ int ThreadsWith(int more) { return std::min(used_threads + more, kMaxThreads - 1
 std::atomic<uint64_t> handed_over = 0;
 
 // Names each thread that joins the arena and lowers its priority (which only ever concerns TBB's
-// threads: the arena has no place for others).
+// threads: the arena has no place for others); calls `joined` there.
 class ThreadSetter : public tbb::task_scheduler_observer {
  public:
-  explicit ThreadSetter(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+  ThreadSetter(tbb::task_arena& arena, std::function<void()> joined)
+      : tbb::task_scheduler_observer(arena), joined_(std::move(joined)) {
     handed_over.fetch_add(1, std::memory_order_release);
     observe(true);
   }
@@ -60,6 +62,7 @@ class ThreadSetter : public tbb::task_scheduler_observer {
 
   void on_scheduler_entry(bool /*is_worker*/) override {
     (void)handed_over.load(std::memory_order_acquire);
+    joined_();
     SetThreadName(kThreadName);
     UnbindThread();
     // Advice: a system that refuses it has its reasons, and everything works without.
@@ -68,6 +71,7 @@ class ThreadSetter : public tbb::task_scheduler_observer {
   }
 
  private:
+  const std::function<void()> joined_;
   // Of the process's first thread, so that a run started with `nice` keeps the distance.
   const int main_nice_ = getpriority(PRIO_PROCESS, static_cast<id_t>(getpid()));
 };
@@ -77,7 +81,9 @@ class ThreadSetter : public tbb::task_scheduler_observer {
 class WorkerPool::Impl {
  public:
   explicit Impl(int workers)
-      : workers_(workers), arena_(workers, /*reserved_for_masters=*/0), setter_(arena_) {
+      : workers_(workers),
+        arena_(workers, /*reserved_for_masters=*/0),
+        setter_(arena_, [this] { of_this_thread = this; }) {
     used_threads += workers;
     most_threads = std::max<int>(most_threads, ThreadsWith(0));
     MutexLock lock(&mutex_);
@@ -95,11 +101,10 @@ class WorkerPool::Impl {
   void Submit(Item item) {
     MutexLock lock(&mutex_);
     queue_.push_back(std::move(item));
-    if (free_workers_.empty()) return;  // a worker that is running will come to it
-    const int worker = free_workers_.back();
-    free_workers_.pop_back();
+    if (visits_ == workers_) return;  // a worker that is running will come to it
+    ++visits_;
     handed_over.fetch_add(1, std::memory_order_release);
-    arena_.enqueue(Visit{this, worker});
+    arena_.enqueue(Visit());
   }
 
   void Cancel() {
@@ -114,34 +119,38 @@ class WorkerPool::Impl {
 
   void WaitUntilIdle() {
     MutexLock lock(&mutex_);
-    WaitUntilWorkersAreFree();
+    WaitUntilNobodyVisits();
   }
 
  private:
-  // A worker leaves only when the queue is empty, so "all free" means "nothing queued or running".
-  void WaitUntilWorkersAreFree() RT_REQUIRES(mutex_) {
-    while (static_cast<int>(free_workers_.size()) < workers_) idle_.Wait(&mutex_);
+  // A worker leaves only when the queue is empty, so "no visits" means "nothing queued or running".
+  void WaitUntilNobodyVisits() RT_REQUIRES(mutex_) {
+    while (visits_ > 0) idle_.Wait(&mutex_);
   }
 
-  // What TBB is given: one visit of a thread to our queue.
+  // What TBB is given: one visit of a thread to the queue of its pool. It holds nothing, because
+  // what TBB copies is handed over where a race detector does not see it.
   struct Visit {
-    Impl* pool;
-    int worker;
     void operator()() const {
       (void)handed_over.load(std::memory_order_acquire);
-      pool->Work(worker);
+      of_this_thread->Work();
     }
   };
 
   // Until the queue is empty.
-  void Work(int worker) {
+  void Work() {
+    int worker = -1;
     while (true) {
       Item item;
       {
         MutexLock lock(&mutex_);
+        if (worker < 0) {
+          worker = free_workers_.back();
+          free_workers_.pop_back();
+        }
         if (queue_.empty()) {
           free_workers_.push_back(worker);
-          idle_.NotifyAll();
+          if (--visits_ == 0) idle_.NotifyAll();
           return;
         }
         item = std::move(queue_.front());
@@ -151,12 +160,14 @@ class WorkerPool::Impl {
     }
   }
 
+  static inline thread_local Impl* of_this_thread = nullptr;  // in whose arena it is
   const int workers_;
   tbb::task_arena arena_;
   ThreadSetter setter_;
   Mutex mutex_;
   ConditionVariable idle_;
   std::deque<Item> queue_ RT_GUARDED_BY(mutex_);
+  int visits_ RT_GUARDED_BY(mutex_) = 0;  // that were begun or are to begin: at most workers_
   std::vector<int> free_workers_ RT_GUARDED_BY(mutex_);
 };
 
