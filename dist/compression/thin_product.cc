@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace ringtail {
@@ -16,12 +17,12 @@ constexpr double kNothingLeft = 1e-8;
 // 16 lanes: four registers of four, which every machine has.
 constexpr int64_t kInRegister = 4;
 using Register = float __attribute__((vector_size(kInRegister * sizeof(float))));
-using RegisterInMemory =
-    float __attribute__((vector_size(kInRegister * sizeof(float)), aligned(4), may_alias));
 using Lanes = std::array<Register, kLanes / kInRegister>;
 
 inline Register LoadRegister(const float* from) {
-  return *reinterpret_cast<const RegisterInMemory*>(from);
+  Register loaded;
+  std::memcpy(&loaded, from, sizeof(loaded));  // wherever it lies
+  return loaded;
 }
 
 float SumOf(const Lanes& lanes) {
