@@ -26,7 +26,9 @@ void AddOthers(const std::filesystem::path& object, const std::string& isa,
   std::istringstream lines(nm.out);
   for (std::string line; std::getline(lines, line);) {
     const std::string symbol = line.substr(0, line.find(' '));
-    if (symbol.starts_with("__odr_asan")) continue;  // the address sanitizer's
+    // The address sanitizer's; and names of types, which are data, for clang's sanitizer of calls.
+    if (symbol.starts_with("__odr_asan")) continue;
+    if (symbol.starts_with("_ZTI") || symbol.starts_with("_ZTS")) continue;
     if (!IsOf(isa, symbol)) {
       others->push_back(object.filename().string() + ": " + symbol);
     }
