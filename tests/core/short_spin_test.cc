@@ -16,14 +16,10 @@ namespace ringtail {
 namespace {
 
 // How long a thread spins is the processor time that it takes, however busy the machine is.
-<<<<<<< HEAD
 TEST(ShortSpin, WaitsAreShortWhileItLivesAndUnderAQuota) {
-=======
-TEST(ShortSpin, WaitsAreShortWhileItLives) {
 #ifdef __clang__
   GTEST_SKIP() << "another OpenMP than libgomp: only sanitizers are compiled so";
 #endif
->>>>>>> 03cfda0 (tests: what clang's sanitizers know otherwise than GCC's: types of functions, LLVM's OpenMP, paths of headers)
   if (AffinityCores() < 2) return;  // a team of two never spins for long there
   const TempDir root;
   std::filesystem::create_directories(root.File("proc/self"));
