@@ -160,6 +160,7 @@ StatusOr<std::vector<std::string>> Communicator::AllGatherText(const std::string
   sent_bytes_ += SentElements(plan);
   RT_RETURN_IF_ERROR(executor_.Run(schedule, next_collective_++, BytesOf(&all)));
   std::vector<std::string> texts;
+  texts.reserve(world_size());
   for (int root = 0; root < world_size(); ++root) {
     texts.push_back(all.substr(begin_of(root), bytes[root]));
   }

@@ -15,7 +15,7 @@ Status Trainer::CheckState() {
   if (world_->alone()) return OkStatus();  // spares the checksums
   StateChecksums own = state_.Checksums();
   if (compression_ != nullptr) own.optimizer = compression_->Checksum(own.optimizer);
-  const Status status = agreement_.Check(own);
+  Status status = agreement_.Check(own);
   if (!agreement_.failed() || directory_ == nullptr) return status;
   const Status marked = directory_->checkpoints().MarkFailedCheck(
       fmt::format("after step {}: {}", step(), agreement_.finding()));

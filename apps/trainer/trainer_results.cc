@@ -132,7 +132,7 @@ Status Trainer::SaveFinal() {
   if (state_.average() != nullptr) state_.average()->Swap();
   FinalNetworkOptions options;
   options.stop = [] { return StopSignal() != 0; };
-  const Status status = WriteFinalNetwork(
+  Status status = WriteFinalNetwork(
       directory_,
       [&](const std::string& path) {
         return WriteModelFile(path, state_.model()->arena(), Metadata(world_->size()));

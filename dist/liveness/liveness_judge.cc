@@ -228,7 +228,7 @@ std::optional<Verdict> LivenessJudge::PauseVerdict() const {
 
 // The others may be a little earlier than this rank's own judge.
 std::optional<Verdict> LivenessJudge::OwnFault() const {
-  if (const auto paused = PauseVerdict()) return paused;
+  if (auto paused = PauseVerdict()) return paused;
   if (!Stalled(rank_, Slack())) return {};
   return Verdict{.status = {StatusCode::kDeadlineExceeded, DescribeStalled(rank_)},
                  .culprits = {rank_}};

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
 
 #include "core/core_watch.h"
 #include "core/parallel_for.h"
@@ -26,10 +27,10 @@ TEST(ShortSpin, WaitsAreShortWhileItLivesAndUnderAQuota) {
   std::filesystem::create_directories(root.File("sys/fs/cgroup"));
   std::ofstream(root.File("proc/self/cgroup")) << "0::/\n";
   std::ofstream(root.File("sys/fs/cgroup/cpu.max")) << "150000 100000\n";
-  const ProcessResult child =
-      ChildProcess({"/usr/bin/env", "-u", "OMP_WAIT_POLICY", "-u", "GOMP_SPINCOUNT",
-                    RT_BINARY_DIR "/tests/core_short_spin_main", root.path()})
-          .Wait();
+  const std::string program = RT_BINARY_DIR "/tests/core_short_spin_main";
+  const ProcessResult child = ChildProcess({"/usr/bin/env", "-u", "OMP_WAIT_POLICY", "-u",
+                                            "GOMP_SPINCOUNT", program, root.path()})
+                                  .Wait();
   ASSERT_EQ(child.exit_code, 0) << child.err;
   double before = 0, during = 0, after = 0, under_quota = 0;
   std::istringstream(child.out) >> before >> during >> after >> under_quota;

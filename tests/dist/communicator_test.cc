@@ -34,7 +34,7 @@ TEST_P(CommunicatorTest, EveryCallLeavesOnEachRankWhatItSays) {
       const auto ranks = Make(world[rank].get());
       std::vector<float> array(7, static_cast<float>(rank + 1));
       EXPECT_TRUE(ranks->AllReduce(std::span(array)).ok());
-      EXPECT_THAT(array, Each(static_cast<float>(size * (size + 1) / 2)));
+      EXPECT_THAT(array, Each(static_cast<float>(size * (size + 1)) / 2));
 
       std::vector<int64_t> ones(7, 1);
       EXPECT_TRUE(ranks->ReduceScatter(std::span(ones)).ok());

@@ -1,5 +1,7 @@
 #include "tests/testing/kernel_objects.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -42,7 +44,7 @@ std::vector<std::string> SymbolsOutsideTheirIsa(const std::string& binary_dir,
   std::vector<std::string> others;
   *objects = 0;
   for (const char* isa : {"baseline", "avx2", "avx512"}) {
-    const std::string folder = binary_dir + "/CMakeFiles/" + library + "_" + isa + ".dir";
+    const std::string folder = fmt::format("{}/CMakeFiles/{}_{}.dir", binary_dir, library, isa);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() != ".o") continue;
       AddOthers(entry.path(), isa, &others);

@@ -13,8 +13,6 @@ using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::string Describe(int rank) {
   return fmt::format("rank {} (node{}, pid 7{})", rank, rank, rank);
@@ -55,7 +53,7 @@ class Story {
       }
       TellOwn();
       if (wakes_ % 4 == 0) TellOthers();
-      if (const auto verdict = judge_.Judge()) {
+      if (auto verdict = judge_.Judge()) {
         since_start_ = now_.time_since_epoch();
         return verdict;
       }
