@@ -8,10 +8,11 @@ own. In turn, until the run has ended:
     neighbours   two busy processes for 8 s
     slow link    what one rank sends and receives has 4 Mbit/s for 8 s
     full disk    the file system of the run has no room for 6 s
-    Ctrl-C       SIGINT to one rank; all end with a checkpoint, and the same command goes on with --resume
+    Ctrl-C       after three rounds of these, SIGINT to one rank; all end with a checkpoint, and the same command goes on
+                 with --resume
 
-At the end final.safetensors has the bytes of an undisturbed run, and memory, descriptors, threads and /dev/shm are where they
-were. Exit status 1 if not.
+At the end final.safetensors has the bytes of an undisturbed run, and memory, descriptors and threads of processes that lived
+for some minutes (so that the cache of images is full), and /dev/shm, are where they were. Exit status 1 if not.
 
     sudo tests/cluster/soak.py [--minutes 30] [--programs build/release/bin] [--seed 1]
 
@@ -32,6 +33,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS, IMAGES, RATE, SLOW = 4, 2000, '100mbit', '4mbit'
+CACHE_MIB = 16  # full after half a minute
+SAMPLES_PER_S = 2
 DISK_MIB = 192
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -47,7 +50,7 @@ class Job:
         train = [args.programs / 'dogs_vs_cats', 'train', '--insecure', '--data', data, '--output', output, '--threads', 1,
                  '--resume', '--config', HERE.parents[1] / 'configs' / 'dogs_vs_cats.textproto',
                  '--set', f'train.epochs={epochs}', '--set', 'train.batch=16', '--set', 'train.accumulation=1',
-                 '--set', 'data.cache_mib=64']
+                 '--set', f'data.cache_mib={CACHE_MIB}']
         command = [HERE / 'netns.sh', '-n', RANKS, '-r', RATE, '--', 'setpriv', '--pdeathsig', 'KILL', *train]
         self.output = str(output)
         self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
@@ -87,7 +90,7 @@ class Job:
         """What grew from the second quarter of a process's life to the last; a line for each that did."""
         lines = []
         for pid, samples in self.samples.items():
-            if len(samples) < 40:
+            if len(samples) < 120 * SAMPLES_PER_S:
                 continue  # too short a life to say
             quarter = len(samples) // 4
             for index, (name, slack) in enumerate((('MiB', 24), ('descriptors', 4), ('threads', 4)), start=1):
@@ -102,7 +105,7 @@ class Job:
         end = time.monotonic() + seconds
         while self.running() and time.monotonic() < end:
             self.sample()
-            time.sleep(0.5)
+            time.sleep(1 / SAMPLES_PER_S)
 
 
 def stop_a_rank(job, disk, chance):
@@ -180,12 +183,13 @@ def undisturbed(args, data, output, epochs, log):
     job.wait(24 * 3600)
     if job.process.returncode != 0:
         sys.exit(f'the undisturbed run ended with {job.process.returncode}; see {log.name}')
+    return job.growth()
 
 
 def disturbed(args, data, disk, epochs, log):
-    """Counts what happened; exits if the run ends otherwise than it must."""
+    """What happened how often, and what grew; exits if the run ends otherwise than it must."""
     chance, counts, problems = random.Random(args.seed), {}, []
-    disturbances = [stop_a_rank, busy_neighbours, slow_link, full_disk, interrupt]
+    disturbances = 3 * [stop_a_rank, busy_neighbours, slow_link, full_disk] + [interrupt]
     job, turn = Job(args, data, disk / 'run', epochs, log), 0
     while True:
         job.wait(chance.uniform(8, 14))
@@ -230,10 +234,11 @@ def main():
             epochs = max(2, round(args.minutes * 60 * 0.5 * speed / IMAGES))
             say(f'{speed:.0f} images/s undisturbed: {epochs} epochs')
             began = time.monotonic()
-            undisturbed(args, data, folder / 'undisturbed', epochs, log)
+            problems = undisturbed(args, data, folder / 'undisturbed', epochs, log)
             say(f'undisturbed: {(time.monotonic() - began) / 60:.1f} minutes')
             shared_before, began = set(os.listdir('/dev/shm')), time.monotonic()
-            counts, problems = disturbed(args, data, disk, epochs, log)
+            counts, grown = disturbed(args, data, disk, epochs, log)
+            problems += grown
             say(f'disturbed: {(time.monotonic() - began) / 60:.1f} minutes; {counts}')
         if set(os.listdir('/dev/shm')) - shared_before:
             problems.append('left in /dev/shm: ' + ', '.join(set(os.listdir('/dev/shm')) - shared_before))
