@@ -55,6 +55,7 @@ Status Trainer::GoBack(const Status& cause) {
   if (config_.dist().on_disagreement() == DistConfig::STOP || !agreement_.can_go_back()) {
     return cause;
   }
+  const ScopedPhase reading(world_->progress(), Phase::kCheckpoint);  // files of any size
   const int64_t reached = step();
   RT_ASSIGN_OR_RETURN(std::string read, ReadAgreedCheckpoint());
   RT_ASSIGN_OR_RETURN(read, world_->ShareText(std::move(read)));
