@@ -172,7 +172,7 @@ Status CheckpointDirectory::Save(int64_t step, std::span<const TensorView> tenso
                                  const std::map<std::string, std::string>& metadata, int keep,
                                  const CheckpointParts* parts) {
   RT_CHECK(keep >= 1, "one checkpoint is kept");
-  const Status status = Write(step, tensors, metadata, parts);
+  Status status = Write(step, tensors, metadata, parts);
   if (status.ok()) DeleteOthers(step, keep);
   if (parts != nullptr || status.ok()) DeleteOrphanParts();
   return status;

@@ -49,7 +49,7 @@ std::string PartName(int64_t step, int rank, int world, const std::string& tag);
 struct PartOf {
   int64_t step = 0;
   std::string tag;
-  auto operator<=>(const PartOf&) const = default;
+  auto operator<=>(const PartOf&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 std::optional<PartOf> ParsePartName(std::string_view name);
 

@@ -146,7 +146,7 @@ Status RunLock::Held::LockAgain() {
 }
 
 Status RunLock::Held::MakeAgain() {
-  const Status taken = FailedPrecondition(
+  Status taken = FailedPrecondition(
       fmt::format("the run folder '{}' was deleted while the run went on, and something else has "
                   "its name now; nothing of this run is written there",
                   name_));

@@ -94,6 +94,7 @@ int64_t PagesOfThreads() {
   const int64_t before = pages();
   std::barrier all(kThreads + 1);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       void* const volatile some = std::malloc(100);

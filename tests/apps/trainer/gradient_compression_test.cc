@@ -36,6 +36,7 @@ std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
   const CostModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
   std::string description;
   std::vector<std::jthread> threads;
+  threads.reserve(2);
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       const auto world =
@@ -74,6 +75,7 @@ TEST(GradientCompression, KnowsWhatItsPartsWillTake) {
   const CheckpointDirectory directory = CheckpointDirectory::Open(lock).value();
   const auto transports = MakeInProcessWorld(kRanks);
   std::vector<std::jthread> threads;
+  threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
       const auto world = TrainingWorld::Create(
