@@ -75,9 +75,9 @@ TEST_F(VerbsTest, AlgorithmsOfAllPictureSizesAreKnownBeforeTheFirstStep) {
                                         "--data",     TinyPictures(), "--output",
                                         Path("sizes")};
   for (const char* set :
-       {"net.layer[conv1].convolution.out_channels=32", "net.layer[conv2].convolution.stride=1",
-        "net.layer[conv2].convolution.out_channels=32", "train.checkpoint_every_steps=1",
-        "train.keep_checkpoints=20"}) {
+       {"net.convolution=FASTEST", "net.layer[conv1].convolution.out_channels=32",
+        "net.layer[conv2].convolution.stride=1", "net.layer[conv2].convolution.out_channels=32",
+        "train.checkpoint_every_steps=1", "train.keep_checkpoints=20"}) {
     arguments.insert(arguments.end(), {"--set", set});
   }
   const ProcessResult train = RunDogsVsCats(arguments);
