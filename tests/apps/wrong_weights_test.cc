@@ -39,12 +39,9 @@ class WrongWeightsTest : public testing::Test {
 
   ProcessResult Run(int ranks, const std::string& fault, int rank, const std::string& run,
                     int64_t step = kFlipStep, const std::string& from = "") const {
-    std::vector<std::string> program = {RT_BINARY_DIR "/tests/apps_training_rank_main",
-                                        Path("config.textproto"),
-                                        Path(run),
-                                        fault,
-                                        std::to_string(rank),
-                                        std::to_string(step)};
+    const std::string rank_main = RT_BINARY_DIR "/tests/apps_training_rank_main";
+    std::vector<std::string> program = {rank_main, Path("config.textproto"), Path(run),
+                                        fault,     std::to_string(rank),     std::to_string(step)};
     if (!from.empty()) program.push_back(Path(from));
     return RunProcess(Launch(ranks, program));
   }
@@ -123,7 +120,7 @@ TEST_F(WrongWeightsTest, WithErrorFeedbackTheBitsAreTheSameToo) {
 // resumed from.
 class ResumedHealingTest : public WrongWeightsTest {
  protected:
-  static constexpr int kFrom = 15, kFlip = 17;  // of 20 steps; after the last the ranks compare
+  static constexpr int kFlip = 17;  // of 20 steps; after the last the ranks compare
   static constexpr char kCheckpoint[] = "/checkpoints/step-00000015.safetensors";
   void SetUp() override {
     WriteConfig({"dist.compression.scheme.one_bit={}", "dist.compression.min_elements=100",
@@ -131,7 +128,7 @@ class ResumedHealingTest : public WrongWeightsTest {
     ASSERT_EQ(Run(3, "none", 0, "undisturbed").exit_code, 0);
     ASSERT_TRUE(std::filesystem::exists(Path("undisturbed") + kCheckpoint));
   }
-  // A run that ended after kFrom steps.
+  // A run that ended after 15 steps.
   void MakeStopped(const std::string& run) const {
     std::filesystem::copy(Path("undisturbed"), Path(run), std::filesystem::copy_options::recursive);
     for (const char* later : {"/checkpoints/step-00000020.safetensors", "/final.safetensors"}) {
