@@ -92,6 +92,7 @@ Status RunThreads(int world, BenchmarkOptions options, Reporter* reporter) {
   std::vector<Status> statuses(world);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(world);
     for (int rank = 0; rank < world; ++rank) {
       threads.emplace_back([&, rank] {
         statuses[rank] = MeasureAndReport(transports[rank].get(), Topology::Blocks(world, world),

@@ -69,7 +69,7 @@ Status Line::RunOnce(Runs* runs) {
   RT_RETURN_IF_ERROR(gathers_ ? ranks_->AllGather(array) : ranks_->AllReduce(array));
   runs->seconds.push_back(stopwatch.Seconds());
   runs->processor_seconds += ProcessorSeconds() - processor_start;
-  const Status right = gathers_ ? sums_.CheckGathered(array) : sums_.Check(array);
+  Status right = gathers_ ? sums_.CheckGathered(array) : sums_.Check(array);
   if (!right.ok()) ranks_->Abort(right);
   return right;
 }

@@ -16,7 +16,8 @@ constexpr int64_t kPeriod = 1021;
 TestSums::TestSums(int rank, int world) : rank_(rank), world_(world), own_(kPeriod), sum_(kPeriod) {
   for (int64_t i = 0; i < kPeriod; ++i) {
     own_[i] = static_cast<float>(i + rank);
-    sum_[i] = static_cast<float>(world * i + int64_t{world} * (world - 1) / 2);
+    const int64_t ranks = int64_t{world} * (world - 1) / 2;  // added up
+    sum_[i] = static_cast<float>(world * i + ranks);
   }
 }
 

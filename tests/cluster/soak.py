@@ -32,8 +32,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-RANKS, IMAGES, RATE, SLOW = 4, 2000, '100mbit', '4mbit'
-CACHE_MIB = 16  # full after half a minute
+RANKS, IMAGES, RATE, SLOW = 4, 400, '100mbit', '4mbit'
+CACHE_MIB = 16  # full within seconds
 SAMPLES_PER_S = 2
 DISK_MIB = 192
 INTERRUPTED = 128 + signal.SIGINT
