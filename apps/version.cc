@@ -6,7 +6,7 @@
 #include <opencv2/core/utility.hpp>
 
 #include "core/kernel_isa.h"
-#include "layers/onednn_version.h"
+#include "layers/onednn/onednn_version.h"
 
 namespace ringtail {
 

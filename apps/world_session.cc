@@ -9,18 +9,18 @@
 #include <thread>
 #include <utility>
 
-#include "apps/config_fields.h"
+#include "apps/config/config_fields.h"
 #include "apps/exit_code.h"
-#include "apps/trainer/numerics.h"
+#include "apps/trainer/checkpoint/numerics.h"
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
+#include "core/machine/thread_budget.h"
 #include "core/stop_signal.h"
-#include "core/thread_budget.h"
 #include "core/trace.h"
 #include "dist/compression/scheme_choice.h"
-#include "dist/membership/job_token.h"
-#include "dist/membership/rank_environment.h"
+#include "dist/membership/identity/rank_environment.h"
+#include "dist/membership/security/job_token.h"
 #include "dist/probe.h"
 
 namespace ringtail {

@@ -19,9 +19,9 @@
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "dist/liveness/progress_monitor.h"
+#include "dist/membership/identity/rank_identity.h"
 #include "dist/membership/join.h"
-#include "dist/membership/rank_identity.h"
-#include "dist/membership/security.h"
+#include "dist/membership/security/security.h"
 #include "dist/trace/world_trace.h"
 
 namespace ringtail {

@@ -53,7 +53,7 @@ struct Parameter {
 class ParameterArena {
  public:
   // Names must be unique over both lists (InvalidArgument) and a list may have at most 2^38
-  // elements (1 TiB, ResourceExhausted; whether the machine has the memory is core/memory_limit.h's
+  // elements (1 TiB, ResourceExhausted; whether the machine has the memory is core/machine/memory_limit.h's
   // question). Values start at zero.
   static StatusOr<std::unique_ptr<ParameterArena>> Create(std::vector<ParameterSpec> parameters,
                                                           std::vector<ParameterSpec> buffers);

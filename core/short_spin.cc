@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/machine/thread_budget.h"
 #include "core/mutex.h"
-#include "core/thread_budget.h"
 
 namespace ringtail {
 namespace {
@@ -77,7 +77,7 @@ void OnSignal(int signal, StopRule* rule) {
     case StopRule::Meaning::kNothingNew:
       return;
     case StopRule::Meaning::kEndNow:
-      _exit(kExitBase + signal);  // files are whole at any moment (core/file.h)
+      _exit(kExitBase + signal);  // files are whole at any moment (core/storage/file.h)
   }
 }
 

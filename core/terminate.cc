@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/thread_limit.h"
+#include "core/machine/thread_limit.h"
 
 namespace ringtail {
 namespace {

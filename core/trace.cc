@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/file.h"
+#include "core/machine/thread_budget.h"
 #include "core/mutex.h"
-#include "core/thread_budget.h"
+#include "core/storage/file.h"
 #include "fmt/format.h"
 
 namespace ringtail {

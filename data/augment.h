@@ -21,8 +21,8 @@
 
 #include "core/random.h"
 #include "data/data.pb.h"
-#include "data/decode.h"
-#include "data/picture_guard.h"
+#include "data/decoding/decode.h"
+#include "data/decoding/picture_guard.h"
 
 namespace ringtail {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "data/split.h"
 
 namespace ringtail {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/config/text_config.h"
 #include "core/status.h"
-#include "core/text_config.h"
 #include "data/data.pb.h"
 
 namespace ringtail {

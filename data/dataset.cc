@@ -1,4 +1,4 @@
-// Which layout it is. To add one: a finder in data/layouts.h, a value in DataConfig.Layout,
+// Which layout it is. To add one: a finder in data/layouts/layouts.h, a value in DataConfig.Layout,
 // a case here.
 #include "data/dataset.h"
 
@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "data/layouts.h"
-#include "data/nothing_found.h"
-#include "data/packed_file.h"
-#include "data/picture_format.h"
+#include "data/decoding/picture_format.h"
+#include "data/layouts/layouts.h"
+#include "data/layouts/nothing_found.h"
+#include "data/layouts/packed_file.h"
 #include "data/picture_list.h"
 #include "data/picture_name.h"
 

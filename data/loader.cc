@@ -11,9 +11,9 @@
 
 #include "core/aligned_buffer.h"
 #include "core/logging.h"
-#include "core/memory_limit.h"
+#include "core/machine/memory_limit.h"
+#include "core/machine/thread_budget.h"
 #include "core/mutex.h"
-#include "core/thread_budget.h"
 #include "data/picture_source.h"
 #include "data/sampler.h"
 #include "data/worker_pool.h"

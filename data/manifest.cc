@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/crc32c.h"
 #include "core/random.h"
+#include "core/storage/crc32c.h"
 #include "data/worker_pool.h"
 
 namespace ringtail {

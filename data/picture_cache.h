@@ -4,7 +4,7 @@
 // their header (which tells the crop without reading the file). Why so:
 //
 // - The bits of a batch must not depend on the cache. A rectangle of the whole picture equals the
-//   region that would have been decoded (data/decode.h), so it does not matter which of the two a
+//   region that would have been decoded (data/decoding/decode.h), so it does not matter which of the two a
 //   row came from.
 // - Shrunk pictures first come at the scale their crops want: a 500 x 375 photograph at 1/2 takes
 //   140 KB.
@@ -24,8 +24,8 @@
 #include <unordered_map>
 
 #include "core/mutex.h"
-#include "data/image.h"
-#include "data/picture_guard.h"
+#include "data/decoding/image.h"
+#include "data/decoding/picture_guard.h"
 
 namespace ringtail {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "data/picture_name.h"
 
 namespace ringtail {

@@ -1,5 +1,5 @@
 // The pictures that a layout found, and the Dataset over them. Every layout made of picture files
-// fills a PictureList and is done; see data/kaggle_folder.cc for the example to follow.
+// fills a PictureList and is done; see data/layouts/kaggle_folder.cc for the example to follow.
 // Thread-safety: PictureList is a value type; the Dataset is const.
 #ifndef RINGTAIL_DATA_PICTURE_LIST_H_
 #define RINGTAIL_DATA_PICTURE_LIST_H_

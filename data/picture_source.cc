@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/logging.h"
-#include "core/memory_limit.h"
+#include "core/machine/memory_limit.h"
 #include "core/random.h"
 #include "data/augment.h"
-#include "data/decode.h"
+#include "data/decoding/decode.h"
 
 namespace ringtail {
 namespace {

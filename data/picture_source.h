@@ -15,9 +15,9 @@
 #include "core/status.h"
 #include "data/data.pb.h"
 #include "data/dataset.h"
+#include "data/decoding/render.h"
 #include "data/loader.h"
 #include "data/picture_cache.h"
-#include "data/render.h"
 
 namespace ringtail {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/machine/thread_budget.h"
+#include "core/machine/thread_limit.h"
 #include "core/mutex.h"
-#include "core/thread_budget.h"
-#include "core/thread_limit.h"
 
 namespace ringtail {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/check.h"
-#include "dist/collectives/all_to_all.h"
+#include "dist/collectives/algorithms/all_to_all.h"
+#include "dist/collectives/algorithms/binomial_tree.h"
+#include "dist/collectives/algorithms/bruck.h"
+#include "dist/collectives/algorithms/ring.h"
 #include "dist/collectives/barrier.h"
-#include "dist/collectives/binomial_tree.h"
-#include "dist/collectives/bruck.h"
-#include "dist/collectives/ring.h"
 
 namespace ringtail {
 namespace {

@@ -81,7 +81,7 @@ class Communicator {
     return from == to ? OkStatus() : Run(Kind::kCopy, from * world_size() + to, array);
   }
   // `array` has 2 world_size() blocks of the same size: what goes to each rank, then what came from
-  // each (dist/collectives/all_to_all.h).
+  // each (dist/collectives/algorithms/all_to_all.h).
   template <typename T>
   Status AllToAll(std::span<T> array) {
     RT_CHECK(array.size() % (2 * world_size()) == 0, "all-to-all takes whole blocks");

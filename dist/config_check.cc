@@ -1,6 +1,6 @@
 #include "dist/config_check.h"
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {

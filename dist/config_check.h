@@ -3,8 +3,8 @@
 #ifndef RINGTAIL_DIST_CONFIG_CHECK_H_
 #define RINGTAIL_DIST_CONFIG_CHECK_H_
 
+#include "core/config/text_config.h"
 #include "core/status.h"
-#include "core/text_config.h"
 #include "dist/dist.pb.h"
 
 namespace ringtail {

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "core/parameter.h"
 #include "core/random.h"
 #include "core/status.h"
@@ -112,7 +112,7 @@ struct LayerPlan {
   bool forward_in_place = false;   // dst may be the same memory as src[0] (same layout)
   bool recomputable = false;       // Recompute can write dst again, from src and state
   bool backward_in_place = false;  // diff_src[0] may be the same memory as diff_dst (same layout)
-  // Deferral (layers/net_memory.h): dst need not be written, because it is DstAffine() of src[0];
+  // Deferral (layers/net/net_memory.h): dst need not be written, because it is DstAffine() of src[0];
   // requires `recomputable`. And, in a reader: src[0] may come in that form.
   bool dst_is_affine = false;
   bool forward_takes_affine = false, backward_takes_affine = false;
@@ -233,7 +233,7 @@ class Layer {
   std::string failed_field_;
 };
 
-// Creates the layer that `config` describes (layers/factory.cc has the list). InvalidArgument if no kind is set; Internal if it is a composite (expand first). `key` is
+// Creates the layer that `config` describes (layers/net/factory.cc has the list). InvalidArgument if no kind is set; Internal if it is a composite (expand first). `key` is
 // unique to the layer within the net: random masks are drawn from it.
 StatusOr<std::unique_ptr<Layer>> CreateLayer(const LayerConfig& config, uint64_t key);
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "core/parallel_for.h"
-#include "layers/activation_gradient.h"
-#include "layers/kernels/linear.h"
-#include "layers/kernels/linear_few.h"
-#include "layers/kernels/linear_multiply.h"
+#include "layers/activations/activation_gradient.h"
+#include "layers/kernels/linear/linear.h"
+#include "layers/kernels/linear/linear_few.h"
+#include "layers/kernels/linear/linear_multiply.h"
 #include "layers/parallel_blobs.h"
 #include "layers/relayout.h"
 #include "layers/shape_check.h"

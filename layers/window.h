@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "core/status.h"
 
 namespace ringtail {

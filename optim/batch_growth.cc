@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/config/field_check.h"
 #include "core/counted.h"
-#include "core/field_check.h"
 #include "optim/batch_scaling.h"
 #include "optim/schedule.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/config/field_check.h"
 #include "core/counted.h"
-#include "core/field_check.h"
 
 namespace ringtail {
 namespace {

@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "core/config/text_config.h"
 #include "core/status.h"
-#include "core/text_config.h"
 #include "optim/optim.pb.h"
 
 namespace ringtail {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "core/sum_of_squares.h"
 
 namespace ringtail {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "core/sum_of_squares.h"
 
 namespace ringtail {

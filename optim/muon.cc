@@ -8,7 +8,7 @@
 #include <functional>
 #include <numeric>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "core/parallel_for.h"
 #include "core/sum_of_squares.h"
 #include "optim/orthogonalize.h"

@@ -1,6 +1,6 @@
 #include "optim/optimizer.h"
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "optim/adam.h"
 #include "optim/decay.h"
 #include "optim/lamb.h"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/config/text_config.h"
 #include "core/parameter.h"
 #include "core/status.h"
-#include "core/text_config.h"
 #include "optim/optim.pb.h"
 
 namespace ringtail {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/config/text_config.h"
 #include "core/status.h"
-#include "core/text_config.h"
 #include "optim/optim.pb.h"
 
 namespace ringtail {

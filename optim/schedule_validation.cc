@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "optim/batch_growth.h"
 #include "optim/batch_scaling.h"
 #include "optim/schedule.h"

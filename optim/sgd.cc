@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/field_check.h"
+#include "core/config/field_check.h"
 #include "optim/parameter_walk.h"
 
 namespace ringtail {

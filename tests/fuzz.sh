@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 readonly runs=${1:-100000}
 apps/install_packages.sh --tests
 cmake --preset fuzz -Wno-dev >/dev/null
-# tests/dist/membership/host_list_fuzz.cc is dist_host_list_fuzz.
+# tests/dist/membership/identity/host_list_fuzz.cc is dist_host_list_fuzz.
 mapfile -t sources < <(find tests -name '*_fuzz.cc' | sort)
 target_of() { echo "$(cut -d/ -f2 <<<"$1")_$(basename "$1" .cc)"; }
 targets=()

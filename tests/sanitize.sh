@@ -41,7 +41,7 @@ fi
 
 apps/install_packages.sh --tests
 cmake --preset $preset -Wno-dev >/dev/null
-# tests/dist/transport/frame_test.cc is the test dist/transport/frame_test and the target dist_frame_test.
+# tests/dist/transport/frames/frame_test.cc is the test dist/transport/frames/frame_test and the target dist_frame_test.
 targets=()
 while read -r test; do
   folder=${test%%/*}

@@ -12,7 +12,7 @@
 #include "apps/bench_allreduce/measure_world.h"
 #include "apps/bench_allreduce/rank_world.h"
 #include "core/status.h"
-#include "dist/membership/rank_identity.h"
+#include "dist/membership/identity/rank_identity.h"
 
 namespace ringtail {
 

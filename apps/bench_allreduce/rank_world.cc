@@ -7,8 +7,8 @@
 
 #include "apps/launch/job.h"
 #include "apps/version.h"
-#include "dist/membership/job_token.h"
-#include "dist/membership/rank_environment.h"
+#include "dist/membership/identity/rank_environment.h"
+#include "dist/membership/security/job_token.h"
 
 namespace ringtail {
 StatusOr<RankWorld> JoinRanks(const RankIdentity& identity, const RankWorldOptions& options) {

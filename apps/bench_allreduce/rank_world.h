@@ -11,9 +11,9 @@
 
 #include "core/status.h"
 #include "dist/collectives/topology.h"
+#include "dist/membership/identity/rank_identity.h"
 #include "dist/membership/join.h"
-#include "dist/membership/rank_identity.h"
-#include "dist/membership/security.h"
+#include "dist/membership/security/security.h"
 
 namespace ringtail {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dist/compression/codecs.h"
+#include "dist/compression/codecs/codecs.h"
 
 namespace ringtail {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench_compress.h"
+#include "apps/bench_compress/bench_compress.h"
 #include "apps/bench_compress/tensor_set.h"
-#include "dist/compression/codec.h"
+#include "dist/compression/codecs/codec.h"
 
 namespace ringtail {
 
@@ -42,7 +42,7 @@ class Exchange {
   std::vector<std::vector<float>> decoded_;
 };
 
-// `name`: of a codec or a sketch (dist/compression/codecs.h); `samples`: of a step. `set` must outlive
+// `name`: of a codec or a sketch (dist/compression/codecs/codecs.h); `samples`: of a step. `set` must outlive
 // it. InvalidArgument if the name is unknown.
 StatusOr<std::unique_ptr<Exchange>> MakeExchange(const std::string& name, double samples,
                                                  const TensorSet* set);

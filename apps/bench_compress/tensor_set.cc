@@ -5,7 +5,7 @@
 
 #include "apps/bench_allreduce/byte_text.h"
 #include "core/random.h"
-#include "core/safetensors.h"
+#include "core/storage/safetensors.h"
 
 namespace ringtail {
 namespace {

@@ -10,7 +10,7 @@
 #include "apps/launch/child_process.h"
 #include "apps/launch/frames.h"
 #include "apps/launch/signals.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

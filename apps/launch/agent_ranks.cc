@@ -15,7 +15,7 @@
 #include "apps/launch/frames.h"
 #include "apps/launch/memory_kills.h"
 #include "apps/launch/run_rank.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/file.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 namespace {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <tuple>
 
-#include "core/cgroup.h"
-#include "core/thread_budget.h"
+#include "core/machine/cgroup.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

@@ -22,7 +22,7 @@ void SortByPhysicalCore(std::vector<int>* cores, const std::string& root = "");
 
 std::vector<std::vector<int>> SplitCoreList(const std::vector<int>& cores, int ranks);
 
-// Compute threads for each of `ranks` ranks on `usable` cores (core/thread_budget.h), at least 1.
+// Compute threads for each of `ranks` ranks on `usable` cores (core/machine/thread_budget.h), at least 1.
 int ThreadsPerRank(int usable, int ranks);
 
 std::string FormatNumbers(std::vector<int> numbers);  // "0-3,8"

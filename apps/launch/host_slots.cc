@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "core/counted.h"
-#include "dist/membership/host_list.h"
-#include "dist/membership/rank_environment.h"
+#include "dist/membership/identity/host_list.h"
+#include "dist/membership/identity/rank_environment.h"
 
 namespace ringtail {
 namespace {

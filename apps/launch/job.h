@@ -36,7 +36,7 @@ StatusOr<int> FindFreePort();
 
 // The environment of the rank `local_rank` of this host, from `base`: RANK, WORLD_SIZE, LOCAL_RANK,
 // LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and RINGTAIL_TOKEN, without any variable that
-// would say something else to dist/membership/rank_environment.h, and with OMP_NUM_THREADS if
+// would say something else to dist/membership/identity/rank_environment.h, and with OMP_NUM_THREADS if
 // nobody has set it.
 std::vector<std::string> EnvironmentOfRank(const Job& job, int local_rank, int threads,
                                            const std::vector<std::string>& base);

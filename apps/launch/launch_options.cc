@@ -11,8 +11,8 @@
 
 #include "apps/exit_code.h"
 #include "apps/version.h"
-#include "core/file.h"
-#include "dist/membership/rank_environment.h"
+#include "core/storage/file.h"
+#include "dist/membership/identity/rank_environment.h"
 
 namespace ringtail {
 namespace {

@@ -1,6 +1,6 @@
 #include "apps/launch/memory_kills.h"
 
-#include "core/cgroup.h"
+#include "core/machine/cgroup.h"
 
 namespace ringtail {
 

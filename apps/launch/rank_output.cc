@@ -7,8 +7,8 @@
 
 #include <span>
 
-#include "core/file.h"
 #include "core/printable.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 namespace {

@@ -17,8 +17,8 @@
 #include "apps/launch/line_splitter.h"
 #include "apps/launch/out_queue.h"
 #include "apps/launch/poll_loop.h"
-#include "core/file_descriptor.h"
 #include "core/status.h"
+#include "core/storage/file_descriptor.h"
 
 namespace ringtail {
 

@@ -14,7 +14,7 @@
 #include "apps/exit_code.h"
 #include "apps/launch/go_on.h"
 #include "apps/launch/signals.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

@@ -10,8 +10,8 @@
 #include <opencv2/imgcodecs.hpp>
 
 #include "apps/synthesize/picture.h"
-#include "core/file.h"
 #include "core/parallel_for.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/memory_advice.h"
+#include "apps/dogs_vs_cats/memory_advice.h"
 #include "core/check.h"
 #include "core/stop_signal.h"
 

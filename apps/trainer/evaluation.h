@@ -15,11 +15,11 @@
 #include <span>
 #include <vector>
 
-#include "apps/run_config.h"
+#include "apps/config/run_config.h"
 #include "core/status.h"
 #include "data/loader.h"
-#include "layers/model.h"
-#include "layers/net.h"
+#include "layers/net/model.h"
+#include "layers/net/net.h"
 
 namespace ringtail {
 

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "core/machine/thread_budget.h"
 #include "core/random.h"
-#include "core/thread_budget.h"
 #include "data/manifest.h"
 #include "dist/collectives/plan.h"
 

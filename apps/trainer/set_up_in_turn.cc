@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/trainer/numerics.h"
+#include "apps/trainer/checkpoint/numerics.h"
 
 namespace ringtail {
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "apps/trainer/config_difference.h"
-#include "apps/trainer/model_file.h"
-#include "apps/trainer/rank_speed.h"
+#include "apps/trainer/checkpoint/config_difference.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/division/rank_speed.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "core/check.h"
 #include "core/logging.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "apps/trainer/final_network.h"
-#include "apps/trainer/model_file.h"
-#include "apps/trainer/numerics.h"
+#include "apps/trainer/checkpoint/final_network.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"

@@ -11,9 +11,9 @@
 
 #include "apps/csv.h"
 #include "apps/trainer/same_files.h"
-#include "core/file.h"
 #include "core/random.h"
 #include "core/stop_signal.h"
+#include "core/storage/file.h"
 #include "data/manifest.h"
 #include "dist/collectives/plan.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/trainer/training_plan.h"
-#include "core/metrics.h"
+#include "core/storage/metrics.h"
 
 namespace ringtail {
 

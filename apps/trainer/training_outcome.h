@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/trainer/training_state.h"
+#include "apps/trainer/checkpoint/training_state.h"
 
 namespace ringtail {
 

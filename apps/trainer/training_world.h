@@ -23,9 +23,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "apps/trainer/training_state.h"
-#include "core/metrics.h"
+#include "apps/trainer/checkpoint/training_state.h"
 #include "core/status.h"
+#include "core/storage/metrics.h"
 #include "dist/collectives/plan_cost.h"
 #include "dist/collectives/topology.h"
 #include "dist/communicator.h"

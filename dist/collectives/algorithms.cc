@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "core/text_config.h"
-#include "dist/collectives/binomial_tree.h"
-#include "dist/collectives/double_binary_tree.h"
-#include "dist/collectives/halving_doubling.h"
-#include "dist/collectives/hierarchical.h"
-#include "dist/collectives/recursive_doubling.h"
-#include "dist/collectives/ring.h"
-#include "dist/collectives/single_reducer.h"
+#include "core/config/text_config.h"
+#include "dist/collectives/algorithms/binomial_tree.h"
+#include "dist/collectives/algorithms/double_binary_tree.h"
+#include "dist/collectives/algorithms/halving_doubling.h"
+#include "dist/collectives/algorithms/hierarchical.h"
+#include "dist/collectives/algorithms/recursive_doubling.h"
+#include "dist/collectives/algorithms/ring.h"
+#include "dist/collectives/algorithms/single_reducer.h"
 
 namespace ringtail {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "dist/collectives/double_binary_tree.h"
+#include "dist/collectives/algorithms/double_binary_tree.h"
 
 namespace ringtail {
 namespace {

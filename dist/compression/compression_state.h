@@ -1,5 +1,5 @@
 // What a checkpoint holds of compression: gradients that have not been sent yet, and what schemes
-// know of earlier steps. What a rank has of its own is a part (core/checkpoint_parts.h) that it
+// know of earlier steps. What a rank has of its own is a part (core/storage/checkpoint_parts.h) that it
 // writes and reads by itself; what is the same on all is in the checkpoint:
 //
 //   compression.unsent.0 .. compression.unsent.3   what each of 4 ranks has not sent: in part 0 .. 3
@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
-#include "core/safetensors.h"
 #include "core/status.h"
+#include "core/storage/safetensors.h"
 #include "dist/communicator.h"
 #include "dist/compression/gradient_compressor.h"
 

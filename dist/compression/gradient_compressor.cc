@@ -7,8 +7,8 @@
 
 #include "core/check.h"
 #include "core/sum_of_squares.h"
-#include "dist/compression/error_feedback.h"
 #include "dist/compression/kernels/sums.h"
+#include "dist/compression/memory/error_feedback.h"
 
 namespace ringtail {
 namespace {

@@ -24,10 +24,10 @@
 #include "core/aligned_buffer.h"
 #include "core/parameter.h"
 #include "core/status.h"
+#include "dist/compression/exchange/payload_exchange.h"
+#include "dist/compression/exchange/summed_exchange.h"
 #include "dist/compression/layer_scheme.h"
-#include "dist/compression/momentum_memory.h"
-#include "dist/compression/payload_exchange.h"
-#include "dist/compression/summed_exchange.h"
+#include "dist/compression/memory/momentum_memory.h"
 #include "dist/gradients/gradient_buckets.h"
 
 namespace ringtail {

@@ -9,8 +9,8 @@
 #include "core/check.h"
 #include "core/median.h"
 #include "core/random.h"
-#include "dist/compression/error_feedback.h"
-#include "dist/compression/payload_exchange.h"
+#include "dist/compression/exchange/payload_exchange.h"
+#include "dist/compression/memory/error_feedback.h"
 
 namespace ringtail {
 namespace {

@@ -13,9 +13,9 @@
 #include <memory>
 #include <string>
 
-#include "dist/compression/codec.h"
-#include "dist/compression/gradient_memory.h"
-#include "dist/compression/sketch.h"
+#include "dist/compression/codecs/codec.h"
+#include "dist/compression/memory/gradient_memory.h"
+#include "dist/compression/sketches/sketch.h"
 
 namespace ringtail {
 

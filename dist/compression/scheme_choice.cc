@@ -4,19 +4,19 @@
 
 #include <algorithm>
 
-#include "core/field_check.h"
-#include "dist/compression/cast_codec.h"
-#include "dist/compression/dgc_codec.h"
-#include "dist/compression/important_filters_codec.h"
-#include "dist/compression/linear8_codec.h"
-#include "dist/compression/one_bit_codec.h"
-#include "dist/compression/power_sgd_sketch.h"
-#include "dist/compression/qsgd_codec.h"
-#include "dist/compression/random_k_sketch.h"
-#include "dist/compression/sign_codec.h"
-#include "dist/compression/terngrad_codec.h"
-#include "dist/compression/top_k_codec.h"
-#include "dist/compression/two_bit_codec.h"
+#include "core/config/field_check.h"
+#include "dist/compression/codecs/cast_codec.h"
+#include "dist/compression/codecs/dgc_codec.h"
+#include "dist/compression/codecs/important_filters_codec.h"
+#include "dist/compression/codecs/linear8_codec.h"
+#include "dist/compression/codecs/one_bit_codec.h"
+#include "dist/compression/codecs/qsgd_codec.h"
+#include "dist/compression/codecs/sign_codec.h"
+#include "dist/compression/codecs/terngrad_codec.h"
+#include "dist/compression/codecs/top_k_codec.h"
+#include "dist/compression/codecs/two_bit_codec.h"
+#include "dist/compression/sketches/power_sgd_sketch.h"
+#include "dist/compression/sketches/random_k_sketch.h"
 
 namespace ringtail {
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/text_config.h"
 #include "core/parameter.h"
-#include "core/text_config.h"
 #include "dist/compression/compression.pb.h"
 #include "dist/compression/layer_scheme.h"
 

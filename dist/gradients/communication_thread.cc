@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

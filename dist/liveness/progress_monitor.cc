@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/logging.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

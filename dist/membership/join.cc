@@ -10,16 +10,16 @@
 
 #include "core/logging.h"
 #include "core/stop_signal.h"
-#include "dist/membership/host_identity.h"
+#include "dist/membership/identity/host_identity.h"
+#include "dist/membership/identity/rank_facts.h"
 #include "dist/membership/master_address.h"
-#include "dist/membership/rank_facts.h"
 #include "dist/membership/rendezvous_client.h"
 #include "dist/membership/session.h"
-#include "dist/transport/grpc_transport.h"
+#include "dist/transport/door/socket_address.h"
+#include "dist/transport/frames/keyed_hash.h"
+#include "dist/transport/grpc/grpc_transport.h"
 #include "dist/transport/in_process.h"
-#include "dist/transport/keyed_hash.h"
-#include "dist/transport/shared_segment.h"
-#include "dist/transport/socket_address.h"
+#include "dist/transport/shared_memory/shared_segment.h"
 
 namespace ringtail {
 namespace {

@@ -24,9 +24,9 @@
 #include "core/status.h"
 #include "dist/collectives/topology.h"
 #include "dist/membership/fingerprint.h"
-#include "dist/membership/rank_identity.h"
+#include "dist/membership/identity/rank_identity.h"
 #include "dist/membership/rendezvous_server.h"
-#include "dist/membership/security.h"
+#include "dist/membership/security/security.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/status.h"
-#include "dist/transport/socket_address.h"
+#include "dist/transport/door/socket_address.h"
 
 namespace ringtail {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 namespace {

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "core/logging.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 #include "dist/membership/conversation.h"
 #include "dist/membership/port_holder.h"
-#include "dist/transport/grpc_listener.h"
-#include "dist/transport/grpc_stream.h"
-#include "dist/transport/keyed_hash.h"
-#include "dist/transport/socket_address.h"
+#include "dist/transport/door/socket_address.h"
+#include "dist/transport/frames/keyed_hash.h"
+#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/grpc/grpc_stream.h"
 
 namespace ringtail {
 namespace {

@@ -16,8 +16,8 @@
 #include "dist/membership/rendezvous_server.h"
 #include "dist/membership/rendezvous_visitor.h"
 #include "dist/membership/roster.h"
-#include "dist/transport/grpc_listener.h"
-#include "dist/transport/log_limiter.h"
+#include "dist/transport/door/log_limiter.h"
+#include "dist/transport/grpc/grpc_listener.h"
 
 namespace ringtail {
 

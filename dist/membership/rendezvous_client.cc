@@ -11,9 +11,9 @@
 #include "core/stop_signal.h"
 #include "dist/membership/conversation.h"
 #include "dist/membership/membership.grpc.pb.h"
-#include "dist/membership/tls_check.h"
-#include "dist/transport/grpc_listener.h"
-#include "dist/transport/keyed_hash.h"
+#include "dist/membership/security/tls_check.h"
+#include "dist/transport/frames/keyed_hash.h"
+#include "dist/transport/grpc/grpc_listener.h"
 
 namespace ringtail {
 namespace {

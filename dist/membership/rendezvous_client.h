@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/status.h"
-#include "dist/membership/rank_facts.h"
-#include "dist/transport/grpc_transport.h"
-#include "dist/transport/socket_address.h"
+#include "dist/membership/identity/rank_facts.h"
+#include "dist/transport/door/socket_address.h"
+#include "dist/transport/grpc/grpc_transport.h"
 
 namespace ringtail {
 

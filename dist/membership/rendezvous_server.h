@@ -19,8 +19,8 @@
 #include <string>
 
 #include "core/status.h"
-#include "dist/membership/rank_facts.h"
-#include "dist/transport/grpc_transport.h"
+#include "dist/membership/identity/rank_facts.h"
+#include "dist/transport/grpc/grpc_transport.h"
 
 namespace ringtail {
 

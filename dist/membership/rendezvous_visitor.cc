@@ -5,9 +5,9 @@
 #include <chrono>
 #include <utility>
 
-#include "dist/transport/grpc_listener.h"
-#include "dist/transport/grpc_stream.h"
-#include "dist/transport/keyed_hash.h"
+#include "dist/transport/frames/keyed_hash.h"
+#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/grpc/grpc_stream.h"
 
 namespace ringtail {
 

@@ -23,8 +23,8 @@
 #include <string>
 
 #include "dist/membership/conversation.h"
+#include "dist/membership/identity/rank_facts.h"
 #include "dist/membership/membership.grpc.pb.h"
-#include "dist/membership/rank_facts.h"
 
 namespace ringtail {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "dist/transport/socket_address.h"
+#include "dist/transport/door/socket_address.h"
 
 namespace ringtail {
 namespace {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "dist/membership/rank_facts.h"
+#include "dist/membership/identity/rank_facts.h"
 
 namespace ringtail {
 

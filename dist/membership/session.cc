@@ -1,6 +1,6 @@
 #include "dist/membership/session.h"
 
-#include "dist/transport/keyed_hash.h"
+#include "dist/transport/frames/keyed_hash.h"
 
 namespace ringtail {
 namespace {

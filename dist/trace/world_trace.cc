@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 namespace {

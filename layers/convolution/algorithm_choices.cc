@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/file.h"
 #include "core/logging.h"
-#include "layers/onednn_version.h"
+#include "core/storage/file.h"
+#include "layers/onednn/onednn_version.h"
 
 namespace ringtail {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "core/stop_signal.h"
-#include "layers/activation_gradient.h"
+#include "layers/activations/activation_gradient.h"
 #include "layers/convolution/choose_algorithm.h"
-#include "layers/dnnl_util.h"
+#include "layers/onednn/dnnl_util.h"
 #include "layers/shape_check.h"
 
 namespace ringtail {

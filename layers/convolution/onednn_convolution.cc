@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "layers/dnnl_util.h"
+#include "layers/onednn/dnnl_util.h"
 
 namespace ringtail {
 namespace {

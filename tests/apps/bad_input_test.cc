@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "core/file.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
+#include "core/storage/file.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "apps/exit_code.h"
-#include "apps/trainer/numerics.h"
+#include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/trainer.h"
 #include "apps/world_session.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
-#include "dist/membership/rank_environment.h"
+#include "dist/membership/identity/rank_environment.h"
 
 namespace ringtail {
 namespace {

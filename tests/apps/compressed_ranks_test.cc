@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "core/checkpoint.h"
+#include "core/storage/checkpoint.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"

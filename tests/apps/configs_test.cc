@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "apps/default_config.h"
-#include "apps/run_config.h"
-#include "core/file.h"
+#include "apps/config/default_config.h"
+#include "apps/config/run_config.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 namespace {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "dist/transport/listening_socket.h"
+#include "dist/transport/door/listening_socket.h"
 #include "tests/apps/program.h"
 #include "tests/testing/temp_dir.h"
 

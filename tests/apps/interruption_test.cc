@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "core/checkpoint.h"
 #include "core/random.h"
+#include "core/storage/checkpoint.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

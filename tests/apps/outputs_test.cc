@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

@@ -1,4 +1,4 @@
-#include "apps/prediction_table.h"
+#include "apps/dogs_vs_cats/prediction_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "apps/csv.h"
-#include "apps/picture_files.h"
+#include "apps/dogs_vs_cats/picture_files.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

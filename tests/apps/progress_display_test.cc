@@ -1,9 +1,9 @@
-#include "apps/progress_display.h"
+#include "apps/dogs_vs_cats/progress_display.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

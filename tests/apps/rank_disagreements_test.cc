@@ -13,12 +13,12 @@
 #include <fstream>
 #include <functional>
 
-#include "apps/config_fields.h"
-#include "apps/trainer/numerics.h"
+#include "apps/config/config_fields.h"
+#include "apps/trainer/checkpoint/numerics.h"
 #include "apps/version.h"
-#include "dist/membership/host_identity.h"
+#include "dist/membership/identity/host_identity.h"
 #include "dist/membership/join.h"
-#include "dist/transport/socket.h"
+#include "dist/transport/door/socket.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"

@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "apps/exit_code.h"
-#include "core/checkpoint.h"
 #include "core/random.h"
+#include "core/storage/checkpoint.h"
 #include "tests/apps/job.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

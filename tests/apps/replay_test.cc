@@ -1,10 +1,10 @@
-#include "apps/replay.h"
+#include "apps/dogs_vs_cats/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/random.h"
-#include "core/safetensors.h"
+#include "core/storage/safetensors.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "dist/collectives/algorithms.h"
 #include "dist/compression/compression.pb.h"
 #include "tests/apps/program.h"
@@ -76,10 +76,10 @@ TEST(SourceTreeTest, OneDnnAppearsInNoPublicHeader) {
   for (const std::string folder : {"core", "layers", "optim", "data", "dist", "apps"}) {
     ForEachSource(folder, [&](const std::string& path, const std::string& text) {
       const bool has_onednn =
-          !Find(text, "#include ([<\"](oneapi|dnnl|layers/dnnl_util)[^>\"]*)").empty();
+          !Find(text, "#include ([<\"](oneapi|dnnl|layers/onednn/dnnl_util)[^>\"]*)").empty();
       if (!has_onednn) return;
       ++sources;
-      EXPECT_TRUE(path.ends_with(".cc") || path == "layers/dnnl_util.h") << path;
+      EXPECT_TRUE(path.ends_with(".cc") || path == "layers/onednn/dnnl_util.h") << path;
     });
   }
   EXPECT_GT(sources, 5);
@@ -141,7 +141,7 @@ TEST(SchemasTest, SaySomethingOfEveryNumber) {
   EXPECT_GT(numbers, 80);
 }
 
-// Of the root and all folders, from the root of the tree: "core/file.h".
+// Of the root and all folders, from the root of the tree: "core/storage/file.h".
 std::vector<std::string> TreeFiles() {
   const std::filesystem::path root = RT_SOURCE_DIR;
   std::vector<std::string> files = {"README.md"};

@@ -8,8 +8,8 @@
 #include <map>
 #include <opencv2/imgcodecs.hpp>
 
-#include "core/file.h"
 #include "core/parallel_for.h"
+#include "core/storage/file.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

@@ -2,8 +2,8 @@
 
 #include "apps/synthesize/synthesize.h"
 #include "core/check.h"
-#include "core/safetensors.h"
 #include "core/stop_signal.h"
+#include "core/storage/safetensors.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

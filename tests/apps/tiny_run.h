@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/run_config.h"
+#include "apps/config/run_config.h"
 #include "apps/trainer/trainer.h"
 #include "core/status.h"
 

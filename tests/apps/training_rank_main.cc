@@ -29,7 +29,7 @@
 #include "apps/world_session.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
-#include "dist/membership/rank_environment.h"
+#include "dist/membership/identity/rank_environment.h"
 
 namespace ringtail {
 namespace {

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/file.h"
 #include "core/kernel_isa.h"
-#include "core/safetensors.h"
+#include "core/storage/file.h"
+#include "core/storage/safetensors.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

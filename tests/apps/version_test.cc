@@ -64,7 +64,7 @@ TEST(BuildId, IsAnotherForAnyOtherSource) {
   const TempDir folder;
   WriteSources(folder.path());
   const std::string id = IdOf(folder.path());
-  for (const char* file : {"CMakeLists.txt", "core/check.h", "dist/transport/frame.cc",
+  for (const char* file : {"CMakeLists.txt", "core/check.h", "dist/transport/frames/frame.cc",
                            "apps/run.proto", "layers/kernels/new.cc"}) {
     Write(folder.File(file), "// changed");
     EXPECT_THAT(IdOf(folder.path()), Ne(id)) << file;

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "apps/exit_code.h"
-#include "core/checkpoint.h"
+#include "core/storage/checkpoint.h"
 #include "tests/apps/job.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/checkpoint.h"
-#include "core/file.h"
 #include "core/random.h"
+#include "core/storage/checkpoint.h"
+#include "core/storage/file.h"
 
 namespace ringtail {
 

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "core/run_lock.h"
+#include "core/storage/run_lock.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "core/core_watch.h"
+#include "core/machine/core_watch.h"
 #include "core/parallel_for.h"
 
 namespace ringtail {

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string>
 
-#include "core/core_watch.h"
+#include "core/machine/core_watch.h"
+#include "core/machine/thread_budget.h"
 #include "core/parallel_for.h"
-#include "core/thread_budget.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_dir.h"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

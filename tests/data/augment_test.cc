@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/render.h"
+#include "data/decoding/render.h"
 #include "tests/data/test_pictures.h"
 
 namespace ringtail {

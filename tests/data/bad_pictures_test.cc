@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "tests/data/memory_dataset.h"

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "data/layouts/packed_file.h"
 #include "data/loader.h"
-#include "data/packed_file.h"
 #include "tests/data/memory_dataset.h"
 #include "tests/data/picture_folder.h"
 #include "tests/data/test_pictures.h"

@@ -10,7 +10,7 @@
 
 #include "core/check.h"
 #include "core/random.h"
-#include "data/byte_reader.h"
+#include "data/decoding/byte_reader.h"
 
 namespace ringtail {
 namespace {

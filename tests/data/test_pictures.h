@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/image.h"
+#include "data/decoding/image.h"
 
 namespace ringtail {
 

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "dist/transport/in_process.h"
-#include "dist/transport/shared_segment.h"
+#include "dist/transport/shared_memory/shared_segment.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

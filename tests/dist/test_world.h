@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/transport/grpc_transport.h"
+#include "dist/transport/grpc/grpc_transport.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "layers/kernels/winograd_multiply.h"
+#include "layers/kernels/winograd/winograd_multiply.h"
 #include "layers/net.pb.h"
 #include "tests/layers/checked_layer.h"
 

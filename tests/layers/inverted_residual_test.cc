@@ -15,8 +15,8 @@
 #include "core/parallel_for.h"
 #include "core/random.h"
 #include "layers/convolution/algorithm_choices.h"
-#include "layers/net.h"
 #include "layers/net.pb.h"
+#include "layers/net/net.h"
 
 namespace ringtail {
 namespace {

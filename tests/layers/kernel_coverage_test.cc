@@ -19,12 +19,12 @@ namespace {
 // Which test compares the kernels of a header with their definition: one that runs on each
 // instruction set (TESTS_PER_ISA in tests/CMakeLists.txt), or selects them itself.
 const std::map<std::string, std::string> kTestOfKernels = {
-    {"dist/compression/kernels/bit_planes.h", "dist/compression/codecs_test"},
-    {"dist/compression/kernels/cast.h", "dist/compression/codecs_test"},
-    {"dist/compression/kernels/levels.h", "dist/compression/codecs_test"},
-    {"dist/compression/kernels/magnitudes.h", "dist/compression/magnitude_test"},
-    {"dist/compression/kernels/philox.h", "dist/compression/codecs_test"},
-    {"dist/compression/kernels/sums.h", "dist/compression/codecs_test"},
+    {"dist/compression/kernels/bit_planes.h", "dist/compression/codecs/codecs_test"},
+    {"dist/compression/kernels/cast.h", "dist/compression/codecs/codecs_test"},
+    {"dist/compression/kernels/levels.h", "dist/compression/codecs/codecs_test"},
+    {"dist/compression/kernels/magnitudes.h", "dist/compression/codecs/magnitude_test"},
+    {"dist/compression/kernels/philox.h", "dist/compression/codecs/codecs_test"},
+    {"dist/compression/kernels/sums.h", "dist/compression/codecs/codecs_test"},
     {"layers/kernels/activation.h", "layers/kernels_test"},
     {"layers/kernels/arithmetic.h", "layers/kernels_test"},
     {"layers/kernels/average_pool.h", "layers/kernels_test"},
@@ -33,17 +33,17 @@ const std::map<std::string, std::string> kTestOfKernels = {
     {"layers/kernels/dropout.h", "layers/dropout_test"},
     {"layers/kernels/elementwise.h", "layers/kernels_test"},
     {"layers/kernels/highway_gate.h", "layers/highway_gate_test"},
-    {"layers/kernels/linear.h", "layers/linear_test"},
-    {"layers/kernels/linear_few.h", "layers/linear_test"},
-    {"layers/kernels/linear_multiply.h", "layers/linear_test"},
+    {"layers/kernels/linear/linear.h", "layers/linear_test"},
+    {"layers/kernels/linear/linear_few.h", "layers/linear_test"},
+    {"layers/kernels/linear/linear_multiply.h", "layers/linear_test"},
     {"layers/kernels/lrn.h", "layers/lrn_test"},
     {"layers/kernels/map_pixels.h", "layers/convolution/pointwise_neighbours_test"},
     {"layers/kernels/max_pool.h", "layers/kernels_test"},
-    {"layers/kernels/pointwise.h", "layers/convolution/pointwise_convolution_test"},
+    {"layers/kernels/pointwise.h", "layers/convolution/pointwise/pointwise_convolution_test"},
     {"layers/kernels/relayout.h", "layers/kernels_test"},
-    {"layers/kernels/winograd_filter.h", "layers/convolution/winograd_test"},
-    {"layers/kernels/winograd_multiply.h", "layers/convolution/winograd_test"},
-    {"layers/kernels/winograd_transform.h", "layers/convolution/winograd_test"},
+    {"layers/kernels/winograd/winograd_filter.h", "layers/convolution/winograd_test"},
+    {"layers/kernels/winograd/winograd_multiply.h", "layers/convolution/winograd_test"},
+    {"layers/kernels/winograd/winograd_transform.h", "layers/convolution/winograd_test"},
 };
 
 std::string Text(const std::string& path) {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/random.h"
-#include "layers/initializer.h"
+#include "layers/net/initializer.h"
 
 namespace ringtail {
 namespace {

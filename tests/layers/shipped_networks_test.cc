@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "apps/run.pb.h"
+#include "core/config/text_config.h"
 #include "core/random.h"
-#include "core/text_config.h"
-#include "layers/net.h"
+#include "layers/net/net.h"
 
 namespace ringtail {
 namespace {

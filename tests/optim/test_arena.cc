@@ -5,8 +5,8 @@
 
 #include "apps/run.pb.h"
 #include "core/check.h"
+#include "core/config/text_config.h"
 #include "core/random.h"
-#include "core/text_config.h"
 #include "optim/schedule.h"
 #include "tests/optim/double_matrix.h"
 

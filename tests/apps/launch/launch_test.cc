@@ -9,7 +9,7 @@
 #include "apps/launch/child_process.h"
 #include "apps/launch/core_split.h"
 #include "apps/launch/line_splitter.h"
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "tests/apps/launch/launched.h"
 
 namespace ringtail {

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "tests/apps/launch/launched.h"
 
 namespace ringtail {

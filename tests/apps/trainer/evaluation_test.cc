@@ -9,7 +9,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "apps/trainer/gradient_pass.h"
+#include "apps/trainer/update/gradient_pass.h"
 #include "core/stop_signal.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"

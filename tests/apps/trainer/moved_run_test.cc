@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "apps/trainer/final_network.h"
-#include "apps/trainer/model_file.h"
-#include "core/file.h"
+#include "apps/trainer/checkpoint/final_network.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "core/storage/file.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 

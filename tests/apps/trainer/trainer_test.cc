@@ -11,10 +11,10 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/trainer/model_file.h"
-#include "core/file.h"
-#include "core/safetensors.h"
+#include "apps/trainer/checkpoint/model_file.h"
 #include "core/stop_signal.h"
+#include "core/storage/file.h"
+#include "core/storage/safetensors.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 

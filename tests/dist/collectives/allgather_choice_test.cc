@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "dist/collectives/bruck.h"
-#include "dist/collectives/ring.h"
+#include "dist/collectives/algorithms/bruck.h"
+#include "dist/collectives/algorithms/ring.h"
 
 namespace ringtail {
 namespace {

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "dist/collectives/algorithms.h"
-#include "dist/collectives/halving_doubling.h"
-#include "dist/collectives/hierarchical.h"
-#include "dist/collectives/recursive_doubling.h"
-#include "dist/collectives/ring.h"
+#include "dist/collectives/algorithms/halving_doubling.h"
+#include "dist/collectives/algorithms/hierarchical.h"
+#include "dist/collectives/algorithms/recursive_doubling.h"
+#include "dist/collectives/algorithms/ring.h"
 #include "tests/dist/collectives/plan_simulator.h"
 
 namespace ringtail {

@@ -6,11 +6,11 @@
 #include <set>
 #include <vector>
 
-#include "dist/collectives/all_to_all.h"
+#include "dist/collectives/algorithms/all_to_all.h"
+#include "dist/collectives/algorithms/binomial_tree.h"
+#include "dist/collectives/algorithms/bruck.h"
+#include "dist/collectives/algorithms/ring.h"
 #include "dist/collectives/barrier.h"
-#include "dist/collectives/binomial_tree.h"
-#include "dist/collectives/bruck.h"
-#include "dist/collectives/ring.h"
 #include "tests/dist/collectives/plan_simulator.h"
 
 namespace ringtail {

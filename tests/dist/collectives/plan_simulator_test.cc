@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dist/collectives/ring.h"
+#include "dist/collectives/algorithms/ring.h"
 
 namespace ringtail {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/kernel_isa.h"
-#include "dist/compression/codec.h"
+#include "dist/compression/codecs/codec.h"
 
 namespace ringtail {
 

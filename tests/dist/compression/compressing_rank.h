@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/text_config.h"
+#include "core/config/text_config.h"
 #include "dist/compression/gradient_compressor.h"
 #include "dist/compression/scheme_choice.h"
 #include "tests/dist/test_world.h"

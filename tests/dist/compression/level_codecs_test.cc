@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/random.h"
-#include "dist/compression/linear8_codec.h"
-#include "dist/compression/payload.h"
-#include "dist/compression/qsgd_codec.h"
+#include "dist/compression/codecs/linear8_codec.h"
+#include "dist/compression/codecs/payload.h"
+#include "dist/compression/codecs/qsgd_codec.h"
 #include "tests/dist/compression/codec_runner.h"
 
 namespace ringtail {

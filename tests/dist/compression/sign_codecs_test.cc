@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "dist/compression/one_bit_codec.h"
-#include "dist/compression/sign_codec.h"
+#include "dist/compression/codecs/one_bit_codec.h"
+#include "dist/compression/codecs/sign_codec.h"
 #include "tests/dist/compression/codec_runner.h"
 
 namespace ringtail {

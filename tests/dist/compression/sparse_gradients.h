@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/status.h"
-#include "dist/compression/codec.h"
-#include "dist/compression/sketch.h"
+#include "dist/compression/codecs/codec.h"
+#include "dist/compression/sketches/sketch.h"
 
 namespace ringtail {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/random.h"
-#include "dist/compression/payload.h"
-#include "dist/compression/terngrad_codec.h"
-#include "dist/compression/two_bit_codec.h"
+#include "dist/compression/codecs/payload.h"
+#include "dist/compression/codecs/terngrad_codec.h"
+#include "dist/compression/codecs/two_bit_codec.h"
 #include "tests/dist/compression/codec_runner.h"
 
 namespace ringtail {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "dist/liveness/progress_monitor.h"
-#include "dist/transport/grpc_transport.h"
+#include "dist/transport/grpc/grpc_transport.h"
 
 namespace ringtail {
 namespace {

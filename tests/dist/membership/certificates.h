@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "dist/membership/security.h"
+#include "dist/membership/security/security.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

@@ -25,8 +25,8 @@
 #include <thread>
 
 #include "dist/membership/join.h"
-#include "dist/transport/socket.h"
-#include "dist/transport/socket_address.h"
+#include "dist/transport/door/socket.h"
+#include "dist/transport/door/socket_address.h"
 #include "tests/dist/membership/certificates.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/dist/test_world.h"

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "dist/membership/job_token.h"
 #include "dist/membership/join.h"
+#include "dist/membership/security/job_token.h"
 
 namespace ringtail {
 namespace {

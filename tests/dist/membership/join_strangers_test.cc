@@ -16,7 +16,7 @@
 #include "dist/membership/conversation.h"
 #include "dist/membership/join.h"
 #include "dist/membership/membership.grpc.pb.h"
-#include "dist/transport/keyed_hash.h"
+#include "dist/transport/frames/keyed_hash.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/dist/test_world.h"
 

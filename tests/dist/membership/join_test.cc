@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-#include "dist/membership/host_identity.h"
+#include "dist/membership/identity/host_identity.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/testing/process.h"
 

@@ -9,13 +9,13 @@
 #include <functional>
 #include <thread>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "dist/membership/join.h"
 #include "dist/membership/membership.grpc.pb.h"
-#include "dist/membership/security.h"
-#include "dist/membership/tls_check.h"
-#include "dist/transport/grpc_credentials.h"
-#include "dist/transport/listening_socket.h"
+#include "dist/membership/security/security.h"
+#include "dist/membership/security/tls_check.h"
+#include "dist/transport/door/listening_socket.h"
+#include "dist/transport/grpc/grpc_credentials.h"
 #include "tests/dist/membership/certificates.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/dist/test_world.h"

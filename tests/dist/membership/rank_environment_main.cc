@@ -4,7 +4,7 @@
 //   rank 1 of 4, 0 of 1 on this host, rank 0 at n1:20016 (Slurm)
 #include <cstdio>
 
-#include "dist/membership/rank_environment.h"
+#include "dist/membership/identity/rank_environment.h"
 
 int main() {
   const auto identity = ringtail::DetectRank({}, ringtail::ProcessEnvironment);

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "dist/membership/conversation.h"
-#include "dist/transport/keyed_hash.h"
-#include "dist/transport/log_limiter.h"
+#include "dist/transport/door/log_limiter.h"
+#include "dist/transport/frames/keyed_hash.h"
 
 namespace ringtail {
 namespace {

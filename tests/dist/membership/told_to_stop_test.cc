@@ -7,8 +7,8 @@
 
 #include "core/stop_signal.h"
 #include "dist/membership/join.h"
-#include "dist/transport/grpc_transport.h"
-#include "dist/transport/socket_address.h"
+#include "dist/transport/door/socket_address.h"
+#include "dist/transport/grpc/grpc_transport.h"
 #include "tests/dist/membership/join_ranks.h"
 
 namespace ringtail {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 #include "dist/trace/world_trace.h"
-#include "dist/transport/grpc_transport.h"
+#include "dist/transport/grpc/grpc_transport.h"
 
 namespace ringtail {
 namespace {

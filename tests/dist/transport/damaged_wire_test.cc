@@ -18,8 +18,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "core/file.h"
 #include "core/random.h"
+#include "core/storage/file.h"
 #include "dist/communicator.h"
 #include "dist/liveness/progress_monitor.h"
 #include "tests/dist/membership/certificates.h"

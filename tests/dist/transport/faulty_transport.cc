@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 

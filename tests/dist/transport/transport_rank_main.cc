@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "dist/transport/grpc_transport.h"
-#include "dist/transport/shared_segment.h"
+#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/shared_memory/shared_segment.h"
 
 namespace ringtail {
 namespace {

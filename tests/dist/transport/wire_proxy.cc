@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/thread_budget.h"
+#include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/file.h"
+#include "core/storage/file.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {

@@ -15,10 +15,10 @@
 #include "core/stop_signal.h"
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
-#include "layers/convolution/pointwise_convolution.h"
+#include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/convolution/separate_backward.h"
-#include "layers/convolution/winograd_convolution.h"
-#include "layers/kernels/winograd_multiply.h"
+#include "layers/convolution/winograd/winograd_convolution.h"
+#include "layers/kernels/winograd/winograd_multiply.h"
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"
 

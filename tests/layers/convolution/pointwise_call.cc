@@ -8,7 +8,7 @@
 #include <span>
 
 #include "core/parallel_for.h"
-#include "layers/convolution/pointwise_convolution.h"
+#include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/kernels/pointwise.h"
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "layers/convolution/pointwise_convolution.h"
+#include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "tests/layers/convolution/pointwise_call.h"
 #include "tests/layers/layer_runner.h"
 

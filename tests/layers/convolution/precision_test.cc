@@ -14,9 +14,9 @@
 #include "core/aligned_buffer.h"
 #include "core/random.h"
 #include "layers/convolution/onednn_convolution.h"
-#include "layers/convolution/winograd_convolution.h"
-#include "layers/convolution/winograd_strided_convolution.h"
-#include "layers/kernels/winograd_multiply.h"
+#include "layers/convolution/winograd/winograd_convolution.h"
+#include "layers/convolution/winograd/winograd_strided_convolution.h"
+#include "layers/kernels/winograd/winograd_multiply.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {
@@ -241,7 +241,7 @@ class PointsOf {
   Matrix at_{}, g_{}, bt_{};
 };
 
-// What layers/kernels/winograd_matrices.h says of its points.
+// What layers/kernels/winograd/winograd_matrices.h says of its points.
 TEST(PrecisionTest, OurPointsLoseHalfOfWhatTheTextbooksLose) {
   constexpr int64_t kChannels = 64, kSamples = 300;
   const PointsOf textbook({0, 1, -1, 2, -2}), ours({0, 5.0 / 8, -5.0 / 8, 1.5, -1.5});

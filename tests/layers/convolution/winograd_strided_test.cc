@@ -6,9 +6,9 @@
 
 #include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
-#include "layers/convolution/winograd_strided_data.h"
-#include "layers/convolution/winograd_strided_weights.h"
-#include "layers/kernels/winograd_multiply.h"
+#include "layers/convolution/winograd/winograd_strided_data.h"
+#include "layers/convolution/winograd/winograd_strided_weights.h"
+#include "layers/kernels/winograd/winograd_multiply.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {

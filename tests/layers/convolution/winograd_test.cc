@@ -6,9 +6,9 @@
 
 #include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
-#include "layers/convolution/winograd_data.h"
-#include "layers/convolution/winograd_weights.h"
-#include "layers/kernels/winograd_multiply.h"
+#include "layers/convolution/winograd/winograd_data.h"
+#include "layers/convolution/winograd/winograd_weights.h"
+#include "layers/kernels/winograd/winograd_multiply.h"
 #include "tests/layers/layer_runner.h"
 #include "tests/layers/test_affine.h"
 

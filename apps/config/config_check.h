@@ -1,0 +1,15 @@
+// The ranges of TrainConfig (apps/run.proto), each error at its place in the file.
+#ifndef RINGTAIL_APPS_CONFIG_CHECK_H_
+#define RINGTAIL_APPS_CONFIG_CHECK_H_
+
+#include "apps/run.pb.h"
+#include "core/config/text_config.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+Status ValidateTrainConfig(const RunConfig& config, const ConfigSource& source);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_CONFIG_CHECK_H_

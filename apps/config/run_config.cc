@@ -1,0 +1,161 @@
+#include "apps/config/run_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "apps/config/config_check.h"
+#include "apps/config/default_config.h"
+#include "core/printable.h"
+#include "data/config_check.h"
+#include "dist/compression/scheme_choice.h"
+#include "dist/config_check.h"
+#include "layers/net/graph.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace ringtail {
+namespace {
+
+Status ValidateOptimConfig(const OptimConfig& config, const ConfigSource& source) {
+  RT_RETURN_IF_ERROR(ValidateSchedule(config, &source));
+  // The rules check themselves when they are created; nothing to optimise is enough for that.
+  RT_ASSIGN_OR_RETURN(const auto nothing, ParameterArena::Create({}, {}));
+  return Optimizer::Create(config, nothing.get(), &source).status();
+}
+
+// Momentum that is applied twice ruins a run without a word.
+Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
+  if (FindDgc(config.dist().compression()) == nullptr) return OkStatus();
+  const OptimConfig& optim = config.optim();
+  // Where no rule is given it is sgd (Optimizer::Create), with the default momentum.
+  const bool sgd = optim.has_sgd() || optim.rule_case() == OptimConfig::RULE_NOT_SET;
+  if (sgd && optim.sgd().momentum() == 0) return OkStatus();
+  return source.Error("dist.compression",
+                      "dgc keeps the momentum itself (dgc { momentum: 0.9 }): the optimizer must "
+                      "be sgd with momentum: 0, at a learning_rate for sgd");
+}
+
+// Its bound is for sums over a fixed number of samples.
+Status ValidateClippingBeforeGrowth(const RunConfig& config, const ConfigSource& source) {
+  const DgcScheme* dgc = FindDgc(config.dist().compression());
+  if (dgc == nullptr || dgc->clip_norm() == 0 || !config.optim().has_batch_growth()) {
+    return OkStatus();
+  }
+  return source.Error("dist.compression",
+                      "dgc with a clip_norm does not know of a batch that grows: set clip_norm to "
+                      "0, or leave optim.batch_growth away");
+}
+
+Status ValidateRanges(const LoadedConfig& loaded) {
+  const RunConfig& config = loaded.config;
+  const ConfigSource& source = loaded.source;
+  if (config.net().layer().empty()) {
+    return source.Error("net", "the network has no layers; give it some: net { layer { ... } }");
+  }
+  if (Printable(config.net().name()) != config.net().name()) {
+    return source.Error("net.name",
+                        "the name of the network has characters that no terminal shows");
+  }
+  RT_RETURN_IF_ERROR(CheckFinite(config, &source, ""));
+  RT_RETURN_IF_ERROR(ValidateTrainConfig(config, source));
+  RT_RETURN_IF_ERROR(ValidateDataConfig(config.data(), &source, "data"));
+  RT_RETURN_IF_ERROR(ValidateDistConfig(config.dist(), &source));
+  RT_RETURN_IF_ERROR(ValidateMomentum(config, source));
+  RT_RETURN_IF_ERROR(ValidateClippingBeforeGrowth(config, source));
+  return ValidateOptimConfig(config.optim(), source);
+}
+
+// Of `model` and `other`: the first parameter whose shape depends on the size of the images.
+std::optional<std::pair<ParameterSpec, ParameterSpec>> FirstOfOtherShape(const Model& model,
+                                                                         const Model& other) {
+  for (int i = model.graph().size() - 1; i >= 0; --i) {
+    for (size_t j = 0; j < model.parameters(i).size(); ++j) {
+      const ParameterSpec &one = model.parameters(i)[j]->spec, &two = other.parameters(i)[j]->spec;
+      if (one.shape != two.shape) return std::pair(one, two);
+    }
+  }
+  return std::nullopt;
+}
+
+Status CheckFits(const LoadedConfig& loaded, const Model& model, int64_t image_size,
+                 std::string_view field) {
+  RT_ASSIGN_OR_RETURN(const auto resized,
+                      Model::Create(loaded.config.net(), image_size, &loaded.source, "net",
+                                    /*allocate=*/false));
+  const auto differs = FirstOfOtherShape(model, *resized);
+  if (!differs) return OkStatus();
+  return loaded.source.Error(
+      field,
+      fmt::format("for pictures of {} pixels '{}' would have the shape {} instead of {}; end "
+                  "the convolutions with global_average_pool, or train at one size",
+                  image_size, differs->first.name, ShapeString(differs->second.shape),
+                  ShapeString(differs->first.shape)));
+}
+
+StatusOr<LoadedConfig> Finish(LoadedConfig loaded, std::span<const std::string> overrides) {
+  for (const std::string& assignment : overrides) {
+    RT_RETURN_IF_ERROR(ApplyOverride(assignment, &loaded.config, &loaded.source));
+  }
+  RT_RETURN_IF_ERROR(ValidateRanges(loaded));
+  return loaded;
+}
+
+}  // namespace
+
+StatusOr<LoadedConfig> LoadRunConfig(const std::string& path,
+                                     std::span<const std::string> overrides) {
+  if (path.empty()) return ParseRunConfig(DefaultConfigText(), kDefaultConfigName, overrides);
+  LoadedConfig loaded;
+  const Status read = ReadTextConfig(path, &loaded.config, &loaded.source);
+  if (!read.ok()) return InvalidArgument(read.message());  // a wrong path is a wrong flag
+  return Finish(std::move(loaded), overrides);
+}
+
+StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view name,
+                                      std::span<const std::string> overrides) {
+  LoadedConfig loaded;
+  RT_RETURN_IF_ERROR(ParseTextConfig(text, name, &loaded.config, &loaded.source));
+  return Finish(std::move(loaded), overrides);
+}
+
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate) {
+  const RunConfig& config = loaded.config;
+  RT_ASSIGN_OR_RETURN(auto model, Model::Create(config.net(), TrainingImageSizes(config).front(),
+                                                &loaded.source, "net", allocate));
+  for (int i = 0; i < config.train().phase_size(); ++i) {
+    RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
+                                 fmt::format("train.phase[{}].image_size", i)));
+  }
+  if (config.train().evaluation_image_size() > 0) {
+    RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().evaluation_image_size(),
+                                 "train.evaluation_image_size"));
+  }
+  return model;
+}
+
+std::vector<int64_t> TrainingImageSizes(const RunConfig& config) {
+  const auto& phases = config.train().phase();
+  std::vector<int64_t> sizes;
+  if (phases.empty() || phases[0].from_epoch() > 0) sizes.push_back(config.data().image_size());
+  for (const PhaseConfig& phase : phases) sizes.push_back(phase.image_size());
+  return sizes;
+}
+
+int64_t EvaluationImageSize(const RunConfig& config, int64_t training_size) {
+  const int64_t fixed = config.train().evaluation_image_size();
+  return fixed > 0 ? fixed : training_size;
+}
+
+int64_t PartBatch(const RunConfig& config) {
+  return config.train().batch() / config.train().accumulation();
+}
+
+int64_t EvaluationBatch(const RunConfig& config) {
+  const int64_t asked = config.train().evaluation_batch();
+  return asked > 0 ? asked : PartBatch(config);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,32 @@
+#include "apps/dogs_vs_cats/output_path.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <string_view>
+
+namespace ringtail {
+
+StatusOr<std::string> OutputPath(const std::string& flag) {
+  constexpr std::array<std::string_view, 4> kStandardOutput = {"-", "/dev/stdout", "/dev/fd/1",
+                                                               "/proc/self/fd/1"};
+  if (std::find(kStandardOutput.begin(), kStandardOutput.end(), flag) == kStandardOutput.end()) {
+    return flag;
+  }
+  std::cout.flush();
+  std::fflush(stdout);
+  constexpr int kFirstFree = 3;  // stays open until the program ends
+  const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, kFirstFree);
+  if (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+    return ErrnoStatus(errno, fmt::format("cannot write to standard output ('{}')", flag));
+  }
+  return fmt::format("/proc/self/fd/{}", output);
+}
+
+}  // namespace ringtail

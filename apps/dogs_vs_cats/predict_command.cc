@@ -1,0 +1,87 @@
+// dogs_vs_cats predict: what a trained network says about pictures.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <numeric>
+
+#include "apps/dogs_vs_cats/command.h"
+#include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/dogs_vs_cats/network_file.h"
+#include "apps/dogs_vs_cats/output_path.h"
+#include "apps/dogs_vs_cats/picture_files.h"
+#include "apps/dogs_vs_cats/prediction_table.h"
+#include "apps/exit_code.h"
+#include "apps/print.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "core/counted.h"
+#include "core/logging.h"
+#include "core/storage/file.h"
+
+namespace ringtail {
+namespace {
+
+struct PredictFlags {
+  ConfigFlags config;
+  std::string checkpoint, csv;
+  std::vector<std::string> images;
+  bool submission = false;
+};
+
+StatusOr<std::string> Text(const PredictFlags& flags, const Dataset& dataset,
+                           const PictureLogits& logits,
+                           const std::vector<std::string>& class_names) {
+  if (flags.submission) return SubmissionCsv(dataset, logits);
+  return flags.csv.empty() ? PredictionTable(dataset, logits, class_names)
+                           : PredictionCsv(dataset, logits, class_names);
+}
+
+StatusOr<int> RunPredict(const PredictFlags& flags) {
+  RT_ASSIGN_OR_RETURN(const std::string csv, OutputPath(flags.csv));
+  RT_ASSIGN_OR_RETURN(const std::string network, NetworkFile(flags.checkpoint));
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadModelFile(network, flags.config.set));
+  const RunConfig& config = trained.loaded.config;
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
+  RT_ASSIGN_OR_RETURN(const auto dataset,
+                      OpenPictureFiles(flags.images, config.data().bad_pictures().max_file_mib()));
+  DataConfig data = config.data();
+  data.mutable_bad_pictures()->set_policy(BadPicturesConfig::SKIP);
+  data.mutable_bad_pictures()->set_max_fraction(1);  // the loader names each
+  std::vector<int64_t> all(dataset->samples().size());
+  std::iota(all.begin(), all.end(), 0);
+  RT_ASSIGN_OR_RETURN(const PictureLogits logits, ComputeLogits(trained.model.get(), *dataset, all,
+                                                                data, EvaluationOptionsOf(config)));
+  if (!logits.bad.empty()) {
+    LogWarning(fmt::format("{} of {} could not be read", logits.bad.size(),
+                           Counted(std::ssize(all), "picture")));
+  }
+  RT_ASSIGN_OR_RETURN(const std::string text, Text(flags, *dataset, logits, trained.class_names));
+  if (!flags.csv.empty()) {
+    RT_RETURN_IF_ERROR(WriteFileAtomic(csv, text));
+  } else {
+    Print("{}", text);
+  }
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void AddPredictCommand(CLI::App* app, Command* chosen) {
+  auto flags = std::make_shared<PredictFlags>();
+  CLI::App* verb = app->add_subcommand("predict", "Say what is in pictures");
+  AddSetFlag(verb, &flags->config);
+  AddThreadsFlag(verb, &flags->config);
+  verb->add_option("--checkpoint", flags->checkpoint,
+                   "final.safetensors, any checkpoint, or the folder of a run")
+      ->type_name("PATH")
+      ->required();
+  verb->add_option("--images", flags->images, "Pictures, or folders of them")
+      ->type_name("PATH")
+      ->required();
+  verb->add_option("--csv", flags->csv,
+                   "Write key,label,probability instead of printing a table; - is standard output")
+      ->type_name("FILE");
+  verb->add_flag("--submission", flags->submission,
+                 "Kaggle's id,label instead: the number in the name, the probability of a dog");
+  verb->callback([flags, chosen] { *chosen = [flags] { return RunPredict(*flags); }; });
+}
+
+}  // namespace ringtail

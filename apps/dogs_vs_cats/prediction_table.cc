@@ -1,0 +1,92 @@
+#include "apps/dogs_vs_cats/prediction_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "apps/csv.h"
+#include "core/printable.h"
+#include "data/picture_name.h"
+
+namespace ringtail {
+namespace {
+
+struct Prediction {
+  std::string label;
+  double probability;
+};
+
+Prediction PredictionOf(const PictureLogits& logits, int64_t i,
+                        const std::vector<std::string>& class_names) {
+  const int64_t best = ArgMax(logits.row(i));
+  const bool named = best < static_cast<int64_t>(class_names.size());
+  return {named ? Printable(class_names[best]) : fmt::format("class {}", best),
+          Softmax(logits.row(i))[best]};
+}
+
+}  // namespace
+
+std::string PredictionTable(const Dataset& dataset, const PictureLogits& logits,
+                            const std::vector<std::string>& class_names) {
+  size_t width = 0;
+  for (const Sample& sample : dataset.samples()) width = std::max(width, sample.key.size());
+  std::string table;
+  for (size_t i = 0; i < dataset.samples().size(); ++i) {
+    const std::string& key = dataset.samples()[i].key;
+    if (logits.usable[i]) {
+      const auto [label, probability] = PredictionOf(logits, static_cast<int64_t>(i), class_names);
+      table += fmt::format("{:<{}}  {:<8} {:6.2f} %\n", key, width, label, 100 * probability);
+    } else {
+      table += fmt::format("{:<{}}  -\n", key, width);
+    }
+  }
+  return table;
+}
+
+std::string PredictionCsv(const Dataset& dataset, const PictureLogits& logits,
+                          const std::vector<std::string>& class_names) {
+  std::string csv = "key,label,probability\n";
+  for (size_t i = 0; i < dataset.samples().size(); ++i) {
+    if (!logits.usable[i]) continue;
+    const auto [label, probability] = PredictionOf(logits, static_cast<int64_t>(i), class_names);
+    csv += fmt::format("{},{},{:.6f}\n", CsvField(dataset.samples()[i].key), CsvField(label),
+                       probability);
+  }
+  return csv;
+}
+
+StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const PictureLogits& logits) {
+  constexpr double kUnknown = 0.5;
+  if (logits.classes != 2) {
+    return InvalidArgument(
+        fmt::format("a submission needs two classes, the network has {}", logits.classes));
+  }
+  struct Line {
+    std::string key;
+    double dog;
+  };
+  std::map<int64_t, Line> by_id;
+  for (size_t i = 0; i < dataset.samples().size(); ++i) {
+    const std::string& key = dataset.samples()[i].key;
+    const auto name = ParseNumberedName(key);
+    if (!name) {
+      return InvalidArgument(
+          fmt::format("'{}' has no number in its name; a submission needs N.jpg", key));
+    }
+    const double dog =
+        logits.usable[i] ? Softmax(logits.row(static_cast<int64_t>(i)))[1] : kUnknown;
+    const auto [first, is_new] = by_id.emplace(name->number, Line{key, dog});
+    if (!is_new) {
+      return InvalidArgument(
+          fmt::format("'{}' and '{}' have the same number, and a submission has one line for "
+                      "each; give the folder of the test pictures alone",
+                      first->second.key, key));
+    }
+  }
+  std::string csv = "id,label\n";
+  for (const auto& [id, line] : by_id) csv += fmt::format("{},{:.6f}\n", id, line.dog);
+  return csv;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,35 @@
+// Replays training steps on one batch that is given, so that they can be compared with any other
+// framework, number for number.
+//
+// K times on the same batch: forward, backward, clip, optimizer step at the constant rate
+// optim.learning_rate. No augmentation, no shuffling, no schedule; dropout and DropConnect are off,
+// because two generators cannot agree; batch statistics in batch norm, as in training.
+//
+//   in   batch     images f32 (N, C, S, S), already normalised; labels i32 (N)
+//        weights   every parameter by name; running statistics where it has them
+//   out  loss f32 (K): mean over the batch; logits f32 (N, classes) of the first step;
+//        grad.<parameter>: of the mean loss of the first step, before clipping;
+//        param.<parameter or buffer>: after the last step; without weights, init.<...>: before
+//
+// Thread-safety: the trainer thread only. Errors: what is wrong with the files, by tensor.
+#ifndef RINGTAIL_APPS_REPLAY_H_
+#define RINGTAIL_APPS_REPLAY_H_
+
+#include <string>
+
+#include "apps/config/run_config.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+struct ReplayOptions {
+  std::string weights;  // empty: the config's initial ones
+  std::string batch, out;
+  int steps = 1;
+};
+
+Status Replay(const LoadedConfig& loaded, const ReplayOptions& options);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_REPLAY_H_

@@ -1,0 +1,46 @@
+// Where the folder of a run is, and which checkpoint it goes on from: --output, --resume, --config.
+#ifndef RINGTAIL_APPS_COMMANDS_RESUME_H_
+#define RINGTAIL_APPS_COMMANDS_RESUME_H_
+
+#include <optional>
+#include <string>
+
+#include "apps/config/run_config.h"
+#include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/trainer/checkpoint/run_directory.h"
+#include "core/status.h"
+#include "core/storage/checkpoint.h"
+
+namespace ringtail {
+
+struct ResumeFlags {
+  std::string output;   // empty: OutputFolder finds one
+  bool resume = false;  // --resume was given,
+  std::string from;     // with this; empty: the newest in the output folder
+};
+
+// --resume without --output goes on in the run it names, by its folder or one of its checkpoints; a
+// new run is called after its `config` (a path; empty: the one that is built in).
+std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
+
+// The checkpoint to go on from: none for a new run, and for --resume where none was written yet, so
+// that a scheduler can start and restart a job with one command. `parts`: rank 0 proves them.
+StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
+                                                   const std::string& output, CheckParts parts);
+
+// The config that a run without a checkpoint has left in its folder, if it goes on: where it is.
+std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);
+
+// --config; else, when resuming, the config of the run (of its checkpoint, or in its folder); else
+// the one that is built in.
+StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,
+                                  const std::optional<Checkpoint>& checkpoint,
+                                  const std::optional<std::string>& config_of_run);
+
+// Another run is never written over: neither by a new one nor by one that goes on from elsewhere.
+Status CheckOutput(const ResumeFlags& flags, const std::optional<Checkpoint>& checkpoint,
+                   const RunDirectory& directory);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_COMMANDS_RESUME_H_

@@ -1,0 +1,125 @@
+// dogs_vs_cats summary: what a network consists of and what a picture costs. Nothing is allocated or
+// measured, so that it answers for networks that this machine could not train, too; memory is as
+// planned with the convolution algorithms that are known here, else with oneDNN's.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/dogs_vs_cats/command.h"
+#include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/exit_code.h"
+#include "apps/print.h"
+#include "layers/net/net.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMega = 1e6, kBytesPerMib = 1 << 20;
+
+struct SummaryFlags {
+  ConfigFlags config;
+  int64_t batch = 0, image_size = 0;  // 0: the config's
+  bool json = false;
+};
+
+// Per batch, as the layers say; `layers` holds what is then divided by the pictures.
+struct Totals {
+  double forward_flops = 0, backward_flops = 0;
+  int64_t parameters = 0;
+};
+
+Totals Sum(const Net& net) {
+  Totals totals;
+  for (const LayerInfo& layer : net.layers()) {
+    totals.forward_flops += layer.forward_flops;
+    totals.backward_flops += layer.backward_flops;
+    totals.parameters += layer.parameters;
+  }
+  return totals;
+}
+
+std::string Json(const LoadedConfig& loaded, const Net& net) {
+  const auto batch = static_cast<double>(net.options().batch);
+  const Totals totals = Sum(net);
+  nlohmann::ordered_json json = {{"net", loaded.config.net().name()},
+                                 {"batch", net.options().batch},
+                                 {"image_size", net.options().image_size},
+                                 {"parameters", totals.parameters},
+                                 {"forward_flops_per_image", totals.forward_flops / batch},
+                                 {"backward_flops_per_image", totals.backward_flops / batch},
+                                 {"memory_bytes", net.memory_bytes()}};
+  json["layers"] = nlohmann::ordered_json::array();
+  for (const LayerInfo& layer : net.layers()) {
+    json["layers"].push_back({{"name", layer.name},
+                              {"kind", layer.kind},
+                              {"shape", {layer.dst.N, layer.dst.C, layer.dst.H, layer.dst.W}},
+                              {"parameters", layer.parameters},
+                              {"forward_flops_per_image", layer.forward_flops / batch},
+                              {"backward_flops_per_image", layer.backward_flops / batch},
+                              {"memory_bytes", layer.memory_bytes},
+                              {"implementation", layer.implementation}});
+  }
+  return json.dump(1);
+}
+
+void PrintTable(const LoadedConfig& loaded, const Net& net) {
+  const auto batch = static_cast<double>(net.options().batch);
+  Print("{}: pictures of {} pixels, memory for a batch of {}\n\n", loaded.config.net().name(),
+        net.options().image_size, net.options().batch);
+  Print("{:<32} {:<28} {:>16} {:>12} {:>10} {:>10}\n", "layer", "kind", "output", "parameters",
+        "MFLOP", "MiB");
+  for (const LayerInfo& layer : net.layers()) {
+    Print("{:<32} {:<28} {:>16} {:>12} {:>10.2f} {:>10.1f}\n", layer.name, layer.kind,
+          layer.dst.ShapeString(), layer.parameters, layer.forward_flops / batch / kMega,
+          static_cast<double>(layer.memory_bytes) / kBytesPerMib);
+  }
+  const Totals totals = Sum(net);
+  Print(
+      "\n{} parameters; forward {:.1f} MFLOP per picture, forward and backward {:.1f}; "
+      "memory of a training step {:.1f} MiB (planned; areas are shared), weights {:.1f} MiB\n",
+      totals.parameters, totals.forward_flops / batch / kMega,
+      (totals.forward_flops + totals.backward_flops) / batch / kMega,
+      static_cast<double>(net.memory_bytes()) / kBytesPerMib,
+      static_cast<double>(totals.parameters) * sizeof(float) / kBytesPerMib);
+}
+
+StatusOr<int> RunSummary(SummaryFlags flags) {
+  if (flags.image_size > 0) flags.config.SetNumber("data.image_size", flags.image_size);
+  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
+                      LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
+  RT_ASSIGN_OR_RETURN(
+      const auto net,
+      Net::Create(model.get(), {.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config),
+                                .image_size = TrainingImageSizes(loaded.config).front(),
+                                .training = true,
+                                .plan_only = true}));
+  if (flags.json) {
+    std::cout << Json(loaded, *net) << '\n';
+  } else {
+    PrintTable(loaded, *net);
+  }
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void AddSummaryCommand(CLI::App* app, Command* chosen) {
+  auto flags = std::make_shared<SummaryFlags>();
+  CLI::App* verb = app->add_subcommand(
+      "summary", "Show a network: shapes, parameters, FLOPs and memory per layer");
+  AddConfigFlag(verb, &flags->config);
+  AddSetFlag(verb, &flags->config);
+  constexpr int64_t kMost = 1 << 20;
+  verb->add_option("--batch", flags->batch, "Pictures per step (default: the config's)")
+      ->check(CLI::Range(int64_t{1}, kMost));
+  verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
+      ->check(CLI::Range(int64_t{1}, kMost));
+  verb->add_flag("--json", flags->json, "Print JSON");
+  verb->callback([flags, chosen] { *chosen = [flags] { return RunSummary(*flags); }; });
+}
+
+}  // namespace ringtail

@@ -1,0 +1,29 @@
+// The flags by which a process says which rank of which world it is, and how ranks talk:
+// --rank, --world, --local-rank, --master, --token-file, --tls-*, --insecure, --local-batch.
+#ifndef RINGTAIL_APPS_COMMANDS_WORLD_FLAGS_H_
+#define RINGTAIL_APPS_COMMANDS_WORLD_FLAGS_H_
+
+#include <cstdint>
+
+#include "apps/world_session.h"
+#include "core/status.h"
+#include "dist/membership/identity/rank_environment.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ringtail {
+
+struct WorldFlags {
+  RankFlags rank;
+  WorldOptions options;
+  int64_t local_batch = 0;  // 0: as the config says
+  bool balance = false;     // --local-batch auto
+};
+
+void AddWorldFlags(CLI::App* app, WorldFlags* flags);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_COMMANDS_WORLD_FLAGS_H_

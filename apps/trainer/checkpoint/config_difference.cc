@@ -1,0 +1,68 @@
+#include "apps/trainer/checkpoint/config_difference.h"
+
+#include <fmt/core.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "core/check.h"
+
+namespace ringtail {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::util::MessageDifferencer;
+
+void Ignore(const Descriptor* message, std::initializer_list<const char*> fields,
+            MessageDifferencer* differencer) {
+  for (const char* name : fields) {
+    const auto* field = message->FindFieldByName(name);
+    RT_CHECK(field != nullptr, name);
+    differencer->IgnoreField(field);
+  }
+}
+
+// With these the learning rate of a step does not depend on when the run ends.
+bool EndIsOpen(const OptimConfig& config) {
+  return config.has_constant() || config.has_step() || config.has_multi_step();
+}
+
+// "modified: train.batch: 64 -> 32\n..." as one sentence's worth of text.
+std::string OneLine(std::string report) {
+  while (!report.empty() && report.back() == '\n') report.pop_back();
+  for (size_t at = 0; (at = report.find('\n', at)) != std::string::npos;) {
+    report.replace(at, 1, "; ");
+  }
+  return report;
+}
+
+}  // namespace
+
+Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
+  MessageDifferencer differencer;
+  differencer.set_message_field_comparison(MessageDifferencer::EQUIVALENT);  // unset = default
+  Ignore(DataConfig::descriptor(), {"path", "layout", "workers", "prefetch_batches", "cache_mib"},
+         &differencer);
+  Ignore(TrainConfig::descriptor(),
+         {"threads", "evaluation_batch", "evaluate_every_epochs", "evaluate_flipped",
+          "evaluation_image_size", "until_accuracy", "checkpoint_every_steps", "keep_checkpoints",
+          "on_nan", "log_every_steps"},
+         &differencer);
+  // How ranks work together is as free as how many there are; what they compute is not.
+  Ignore(DistConfig::descriptor(),
+         {"algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "on_disagreement",
+          "shared_memory", "join_timeout_s", "hang_timeout_s"},
+         &differencer);
+  if (EndIsOpen(now.optim())) Ignore(TrainConfig::descriptor(), {"epochs"}, &differencer);
+  std::string report;
+  differencer.ReportDifferencesToString(&report);
+  differencer.set_report_ignores(false);
+  if (differencer.Compare(saved, now)) return OkStatus();
+  return FailedPrecondition(fmt::format(
+      "the config is not the one that the run began with ({}); change it back, or begin a new run "
+      "with another --output",
+      OneLine(report)));
+}
+
+}  // namespace ringtail

@@ -1,0 +1,295 @@
+#include "apps/trainer/checkpoint/part_exchange.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "core/logging.h"
+#include "core/storage/file.h"
+
+namespace ringtail {
+namespace {
+
+// A file whose bytes are read as one row, though they lie in several pieces.
+class ByteRow {
+ public:
+  explicit ByteRow(const SafetensorsImage& image) : pieces_(image.Pieces()) {}
+  // As many as there are; the rest of `to` stays as it is.
+  void Take(std::span<std::byte> to) {
+    while (!to.empty() && next_ < pieces_.size()) {
+      const std::span<const std::byte> rest = pieces_[next_].subspan(taken_);
+      const size_t count = std::min(rest.size(), to.size());
+      std::copy_n(rest.begin(), count, to.begin());
+      to = to.subspan(count);
+      taken_ += count;
+      if (taken_ < pieces_[next_].size()) continue;
+      ++next_;
+      taken_ = 0;
+    }
+  }
+
+ private:
+  const std::vector<std::span<const std::byte>> pieces_;
+  size_t next_ = 0, taken_ = 0;
+};
+
+// `each` is called on all ranks for every piece, which goes from one rank to another: whole pieces
+// only, the last one filled up, so that they are all the same call.
+Status InPieces(int64_t bytes,
+                const std::function<Status(std::span<std::byte> piece, size_t meant)>& each) {
+  std::vector<std::byte> piece(PartExchange::kPieceBytes);
+  for (int64_t done = 0; done < bytes; done += PartExchange::kPieceBytes) {
+    RT_RETURN_IF_ERROR(
+        each(piece, static_cast<size_t>(std::min(bytes - done, PartExchange::kPieceBytes))));
+  }
+  return OkStatus();
+}
+
+// A file of rank 0's that is there for a moment. Left behind, it is removed as every temporary file
+// is.
+class Probe {
+ public:
+  // `folder` must stay open as long.
+  Probe(const HeldFolder& folder, const std::string& tag)
+      : name_(fmt::format(".seen-{}.tmp-{}", tag, getpid())), path_(folder.Through(name_)) {}
+  ~Probe() { unlink(path_.c_str()); }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+  Status Write() const {
+    return WriteFileAtomic(path_, "Who sees this shares the folder of the run.\n");
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  const std::string name_, path_;
+};
+
+// What rank 0 tells of its folder: an error, or the tag and the probe in it.
+struct Invitation {
+  std::string error, tag, probe, folder;
+  std::string Text() const {
+    return error.empty() ? fmt::format("{}\n{}\n{}", tag, probe, folder) : "\n" + error;
+  }
+  static Invitation Parse(const std::string& text) {
+    const size_t first = text.find('\n');
+    if (first == 0) return {.error = text.substr(1), .tag = {}, .probe = {}, .folder = {}};
+    const size_t second = text.find('\n', first + 1);
+    return {.error = {},
+            .tag = text.substr(0, first),
+            .probe = text.substr(first + 1, second - first - 1),
+            .folder = text.substr(second + 1)};
+  }
+};
+
+// The folder, if it is the one with the probe.
+std::optional<HeldFolder> OpenIfSeen(const Invitation& invitation, const SeesFile& sees) {
+  if (!sees(invitation.folder + "/" + invitation.probe)) return std::nullopt;
+  auto folder = HeldFolder::Open(invitation.folder);
+  // Between these lines its name may have become another folder's.
+  if (!folder.ok() || !FileIsThere(folder->Through(invitation.probe))) return std::nullopt;
+  return *std::move(folder);
+}
+
+std::string SavedText(const SavedParts& saved) {
+  if (saved.empty()) return "";
+  return fmt::format("{} {}\n{}", saved.step, PartsText(saved.parts), saved.folder);
+}
+
+StatusOr<SavedParts> ParseSaved(const std::string& text) {
+  SavedParts saved;
+  if (text.empty()) return saved;
+  const size_t space = text.find(' '), line = text.find('\n');
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), saved.step);
+  if (error != std::errc() || line == std::string::npos || end != text.data() + space) {
+    return DataLoss("rank 0's list of parts is damaged");
+  }
+  RT_ASSIGN_OR_RETURN(saved.parts, ParsePartsText(text.substr(space + 1, line - space - 1)));
+  saved.folder = text.substr(line + 1);
+  return saved;
+}
+
+// A part on its way from rank 0's disk to rank `to`; what arrived there.
+StatusOr<std::vector<std::byte>> Fetch(TrainingWorld* world, const std::string& path, int64_t bytes,
+                                       int to) {
+  std::optional<FileDescriptor> file;
+  if (world->leads()) {
+    RT_ASSIGN_OR_RETURN(file, FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK));
+  }
+  std::vector<std::byte> arrived;
+  RT_RETURN_IF_ERROR(world->Run([&](Communicator* ranks) {
+    return InPieces(bytes, [&](std::span<std::byte> piece, size_t meant) -> Status {
+      if (file) RT_RETURN_IF_ERROR(file->Read(piece.first(meant)).status());
+      RT_RETURN_IF_ERROR(ranks->Copy(piece, 0, to));
+      if (ranks->rank() == to) arrived.insert(arrived.end(), piece.begin(), piece.begin() + meant);
+      return OkStatus();
+    });
+  }));
+  return arrived;
+}
+
+}  // namespace
+
+bool FileIsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+StatusOr<std::unique_ptr<PartExchange>> PartExchange::Create(TrainingWorld* world,
+                                                             const CheckpointDirectory* directory,
+                                                             const SeesFile& sees) {
+  RT_ASSIGN_OR_RETURN(const std::string any,
+                      world->ShareText(world->leads() && directory != nullptr ? "+" : ""));
+  if (any.empty()) return std::unique_ptr<PartExchange>();
+  std::unique_ptr<PartExchange> exchange(new PartExchange(world, sees));
+  RT_ASSIGN_OR_RETURN(const Place place, exchange->FindPlace(directory));
+  // It is tried again for each save, which then fails and says so.
+  if (!place.status.ok()) LogDebug(place.status.message());
+  return exchange;
+}
+
+StatusOr<PartExchange::Place> PartExchange::FindPlace(const CheckpointDirectory* directory) {
+  Place place;
+  std::optional<Probe> probe;
+  std::string text;
+  if (world_->leads()) {
+    Invitation invitation{.error = {}, .tag = DrawPartTag(), .probe = {}, .folder = {}};
+    place.status = FailedPrecondition("this run has no folder");
+    if (directory != nullptr) {
+      auto folder = directory->Hold();
+      place.status = Status(folder.status());
+      if (folder.ok()) place.folder.emplace(*std::move(folder));
+    }
+    if (place.folder) {
+      probe.emplace(*place.folder, invitation.tag);
+      place.status = place.folder->Named(probe->Write());
+      invitation.probe = probe->name();
+      invitation.folder = place.folder->path();
+    }
+    invitation.error = place.status.message();
+    text = invitation.Text();
+  }
+  RT_ASSIGN_OR_RETURN(text, world_->ShareText(std::move(text)));
+  const Invitation invitation = Invitation::Parse(text);
+  if (!invitation.error.empty()) {
+    place.status = FailedPrecondition(fmt::format("{} cannot write to the folder of the run: {}",
+                                                  world_->Describe(0), invitation.error));
+    return place;
+  }
+  place.tag = invitation.tag;
+  if (!world_->leads()) place.folder = OpenIfSeen(invitation, sees_);
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> seeing,
+                      world_->Gather(int64_t{place.folder ? 1 : 0}));
+  blind_.clear();
+  for (int rank = 0; rank < world_->size(); ++rank) {
+    if (seeing[rank] == 0) blind_.push_back(rank);
+  }
+  return place;
+}
+
+Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
+                           const std::string& path, Status* written) {
+  ByteRow row(own);
+  Status world = OkStatus();
+  const auto receive = [&](const std::function<Status(std::span<const std::byte>)>& use) {
+    world = world_->Run([&](Communicator* ranks) {
+      return InPieces(bytes, [&](std::span<std::byte> piece, size_t meant) -> Status {
+        if (ranks->rank() == from) row.Take(piece);
+        RT_RETURN_IF_ERROR(ranks->Copy(piece, from, 0));
+        const Status used = use(piece.first(meant));
+        if (written->ok()) *written = used;  // what comes after an error is received all the same
+        return OkStatus();
+      });
+    });
+  };
+  const auto drop = [](std::span<const std::byte> /*piece*/) { return OkStatus(); };
+  if (!world_->leads()) {
+    receive(drop);
+    return world;
+  }
+  bool began = false;
+  const Status file = WriteFileAtomic(path, [&](const FileDescriptor& to) {
+    began = true;
+    receive([&](std::span<const std::byte> piece) {
+      return written->ok() ? to.Write(piece) : OkStatus();
+    });
+    return world.ok() ? *written : world;
+  });
+  if (written->ok()) *written = file;
+  if (!began) receive(drop);
+  return world;
+}
+
+StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own,
+                                           const CheckpointDirectory* directory) {
+  RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(own, {}));
+  // The folder of a run may be renamed while it goes on (core/storage/run_lock.h): rank 0 knows.
+  RT_ASSIGN_OR_RETURN(const Place place, FindPlace(directory));
+  if (!place.status.ok()) return WrittenParts{place.status, std::nullopt};
+  CheckpointParts parts{.tag = place.tag, .ranks = {}};
+  RT_ASSIGN_OR_RETURN(parts.ranks, world_->Gather(SummaryOf(image)));
+  const auto path = [&](int rank) {
+    return place.folder->Through(PartName(step, rank, world_->size(), parts.tag));
+  };
+  Status written;
+  if (place.folder) {
+    const ScopedPhase saving(world_->progress(), Phase::kCheckpoint);
+    written = WriteFileAtomic(path(world_->rank()), image.Pieces());
+  }
+  for (const int rank : blind_) {
+    RT_RETURN_IF_ERROR(
+        Relay(rank, image, parts.ranks[rank].bytes, world_->leads() ? path(rank) : "", &written));
+  }
+  if (place.folder) written = place.folder->Named(written);
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> errors,
+                      world_->GatherText(written.ok() ? "" : written.message()));
+  WrittenParts result{OkStatus(), std::move(parts)};
+  for (size_t rank = 0; rank < errors.size() && result.status.ok(); ++rank) {
+    if (errors[rank].empty()) continue;
+    result.status =
+        DataLoss(fmt::format("{}: {}", world_->Describe(static_cast<int>(rank)), errors[rank]));
+  }
+  return result;
+}
+
+SavedParts PartsOf(const Checkpoint& checkpoint) {
+  if (!checkpoint.parts) return {};
+  const auto file = std::filesystem::absolute(checkpoint.path).lexically_normal();
+  return {checkpoint.step, file.parent_path(), *checkpoint.parts};
+}
+
+Status ReadParts(TrainingWorld* world, const SavedParts& saved, const PartReader& reader,
+                 const SeesFile& sees_file) {
+  RT_ASSIGN_OR_RETURN(const std::string text, world->ShareText(SavedText(saved)));
+  RT_ASSIGN_OR_RETURN(const SavedParts all, ParseSaved(text));
+  const int saved_world = all.parts.world();
+  const auto path = [&](int from) {
+    return all.folder + "/" + PartName(all.step, from, saved_world, all.parts.tag);
+  };
+  // Rank 0 has proven that they are there for itself.
+  bool sees = true;
+  for (int from = 0; from < saved_world && !world->leads(); ++from) {
+    if (!reader.needs(world->rank(), from, saved_world)) continue;
+    sees = sees && sees_file(path(from)) && FindPart(path(from), all.parts.ranks[from]).ok();
+  }
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> seeing, world->Gather(int64_t{sees ? 1 : 0}));
+  for (int from = 0; from < saved_world; ++from) {
+    const CheckpointPart& part = all.parts.ranks[from];
+    if (sees && reader.needs(world->rank(), from, saved_world)) {
+      RT_ASSIGN_OR_RETURN(const SafetensorsFile file, ReadPart(path(from), part));
+      RT_RETURN_IF_ERROR(reader.take(file, from, saved_world).Annotate(path(from)));
+    }
+    for (int to = 1; to < world->size(); ++to) {
+      if (seeing[to] != 0 || !reader.needs(to, from, saved_world)) continue;
+      RT_ASSIGN_OR_RETURN(auto bytes, Fetch(world, path(from), part.bytes, to));
+      if (world->rank() != to) continue;
+      RT_ASSIGN_OR_RETURN(const SafetensorsFile file,
+                          ParsePart(std::move(bytes), path(from), part));
+      RT_RETURN_IF_ERROR(reader.take(file, from, saved_world).Annotate(path(from)));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

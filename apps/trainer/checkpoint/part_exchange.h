@@ -1,0 +1,99 @@
+// PartExchange: writes and reads the parts of checkpoints (core/storage/checkpoint_parts.h). Every rank
+// that sees the folder of the run does its own, all at once; for one that does not rank 0 does it,
+// in pieces, so that it never needs memory for another rank's state.
+//
+//   rank 0  writes part 0           <- pieces of part 2, written as they come
+//   rank 1  writes part 1, fsync
+//   rank 2  sees no such folder     -> pieces of kPieceBytes
+//   all     "mine is written: so many bytes, this checksum", or why not
+//
+// Whether a rank sees the folder is tried for each save: rank 0 writes a file with a random name,
+// and the others look for it under the same absolute path. Each opens the folder first and writes
+// through what it has opened (core/storage/held_folder.h): a folder that has got the name of this run's
+// since is another one without that file, and no part gets there. Thread-safety: the trainer thread. Memory: one piece;
+// on reading, a rank's own part.
+#ifndef RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
+#define RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/trainer/training_world.h"
+#include "core/status.h"
+#include "core/storage/checkpoint.h"
+#include "core/storage/held_folder.h"
+#include "core/storage/safetensors.h"
+
+namespace ringtail {
+
+// What became of a save: without parts there is nothing to list, and no error either.
+struct WrittenParts {
+  Status status;                         // the first error of any rank; the world goes on
+  std::optional<CheckpointParts> parts;  // the same on all ranks
+};
+
+// Whether this rank sees a file of rank 0's; a test may have it otherwise.
+using SeesFile = std::function<bool(const std::string& path)>;
+bool FileIsThere(const std::string& path);
+
+class PartExchange {
+ public:
+  static constexpr int64_t kPieceBytes = int64_t{256} << 10;
+
+  // All ranks. `directory` of rank 0 counts; the exchange is null if that is.
+  static StatusOr<std::unique_ptr<PartExchange>> Create(TrainingWorld* world,
+                                                        const CheckpointDirectory* directory,
+                                                        const SeesFile& sees = FileIsThere);
+  // The ranks that did not see it when it was last tried.
+  const std::vector<int>& blind() const { return blind_; }
+
+  // All ranks, each with its own tensors, into rank 0's `directory`; nothing is written where there
+  // is none, or where the folder of the run is lost. An error only if the world is.
+  StatusOr<WrittenParts> Write(int64_t step, std::span<const TensorView> own,
+                               const CheckpointDirectory* directory);
+
+ private:
+  PartExchange(TrainingWorld* world, SeesFile sees) : world_(world), sees_(std::move(sees)) {}
+  // Rank 0's folder as this rank reaches it.
+  struct Place {
+    Status status;                     // the same on all ranks: why there is none
+    std::string tag;                   // drawn for this save
+    std::optional<HeldFolder> folder;  // empty on ranks that do not see it
+  };
+  StatusOr<Place> FindPlace(const CheckpointDirectory* directory);
+  // From rank `from` to rank 0's disk; the bytes on the disk are rank 0's to judge.
+  Status Relay(int from, const SafetensorsImage& own, int64_t bytes, const std::string& path,
+               Status* written);
+
+  TrainingWorld* const world_;
+  const SeesFile sees_;
+  std::vector<int> blind_;
+};
+
+// The parts of a checkpoint that is to be read; empty: it has none.
+struct SavedParts {
+  int64_t step = 0;
+  std::string folder;  // absolute
+  CheckpointParts parts;
+  bool empty() const { return parts.ranks.empty(); }
+};
+SavedParts PartsOf(const Checkpoint& checkpoint);
+
+// All ranks; rank 0's `saved` counts. Calls `take` on a rank with each part that it needs, one
+// after the other. DataLoss, naming the part, if one is not what was written.
+struct PartReader {
+  // Whether rank `reader` of this world has to have the part of old rank `from`.
+  std::function<bool(int reader, int from, int saved_world)> needs;
+  std::function<Status(const SafetensorsFile& part, int from, int saved_world)> take;
+};
+Status ReadParts(TrainingWorld* world, const SavedParts& saved, const PartReader& reader,
+                 const SeesFile& sees = FileIsThere);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_

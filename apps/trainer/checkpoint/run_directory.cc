@@ -1,0 +1,101 @@
+#include "apps/trainer/checkpoint/run_directory.h"
+
+#include <fmt/core.h>
+
+#include "apps/trainer/training_data.h"
+#include "core/config/text_config.h"
+#include "core/logging.h"
+#include "core/storage/disk_room.h"
+#include "core/storage/file.h"
+
+namespace ringtail {
+namespace {
+
+std::string MetricsPath(const std::string& folder) { return folder + "/metrics.jsonl"; }
+
+}  // namespace
+
+StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::string& path) {
+  auto acquired = RunLock::Acquire(path);
+  if (acquired.status().code() == StatusCode::kInvalidArgument) {
+    return InvalidArgument(acquired.status().message() + "; or give another --output");
+  }
+  RT_ASSIGN_OR_RETURN(RunLock lock, std::move(acquired));
+  RT_ASSIGN_OR_RETURN(CheckpointDirectory checkpoints, CheckpointDirectory::Open(lock));
+  return std::unique_ptr<RunDirectory>(new RunDirectory(std::move(lock), std::move(checkpoints)));
+}
+
+bool RunDirectory::HasCheckpoints() const {
+  const auto steps = checkpoints_.Steps();
+  return !steps.ok() || !steps->empty();  // if in doubt, there is something to protect
+}
+
+Status RunDirectory::Begin(const RunConfig& config, const std::vector<BadPicture>& bad,
+                           int64_t step) {
+  config_text_ = PrintTextConfig(config);
+  bad_text_ = bad.empty() ? "" : BadPicturesCsv(bad);
+  RT_RETURN_IF_ERROR(WriteDescription());
+  RT_ASSIGN_OR_RETURN(auto metrics, MetricsWriter::Open(MetricsPath(path()), step));
+  metrics_ = std::move(metrics);
+  return OkStatus();
+}
+
+Status RunDirectory::WriteDescription() const {
+  RT_ASSIGN_OR_RETURN(const std::string folder, Folder());
+  RT_RETURN_IF_ERROR(WriteFileAtomic(folder + "/" + kConfigName, config_text_));
+  if (bad_text_.empty()) return OkStatus();
+  return WriteFileAtomic(BadPicturesPath(), bad_text_);
+}
+
+// The files that were in a folder that is gone: what describes the run, and metrics from here on.
+Status RunDirectory::StartAgainIfRemade() {
+  if (times_remade_ == lock_.times_remade()) return OkStatus();
+  times_remade_ = lock_.times_remade();
+  RT_RETURN_IF_ERROR(WriteDescription());
+  RT_ASSIGN_OR_RETURN(auto metrics, MetricsWriter::Open(MetricsPath(path()), /*resumed_step=*/-1));
+  metrics_ = std::move(metrics);
+  return OkStatus();
+}
+
+void RunDirectory::CheckRoom(std::span<const int64_t> files) const {
+  const Status status = CheckDiskRoom(path() + "/" + kCheckpointFolder, files);
+  if (status.ok()) return;
+  LogError(
+      fmt::format("no checkpoint will be written as things are: {}; make room there, or stop "
+                  "and give another --output; training goes on and tries again",
+                  status.message()));
+}
+
+void RunDirectory::CheckpointFailed(int64_t step, int64_t newest, const Status& why) {
+  ++failed_in_a_row_;
+  const std::string kept =
+      newest < 0 ? "there is none yet" : fmt::format("that of step {} stays", newest);
+  if (failed_in_a_row_ < kLoudAfter) {
+    LogWarning(fmt::format("no checkpoint of step {}: {}; {}", step, why.message(), kept));
+    return;
+  }
+  const std::string lost =
+      newest < 0 ? "the whole run" : fmt::format("what was learnt since step {}", newest);
+  LogError(
+      fmt::format("no checkpoint of step {}, {} failures in a row: {}; {}; if the run "
+                  "ended now, {} would be lost",
+                  step, failed_in_a_row_, why.message(), kept, lost));
+}
+
+void RunDirectory::Record(const Metrics& metrics) {
+  Status status = StartAgainIfRemade();
+  if (status.ok()) status = metrics_->Write(metrics);
+  if (status.ok() || warned_) return;
+  warned_ = true;
+  LogWarning(fmt::format("{}; training goes on without these lines", status.message()));
+}
+
+void RunDirectory::RecordLate(const std::vector<Metrics>& step) {
+  if (step.empty()) return;
+  auto metrics = MetricsWriter::Open(path() + "/metrics.jsonl", step.front().step - 1);
+  if (!metrics.ok()) return LogWarning(metrics.status().message());
+  metrics_ = *std::move(metrics);
+  for (const Metrics& line : step) Record(line);
+}
+
+}  // namespace ringtail

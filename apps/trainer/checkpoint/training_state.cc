@@ -1,0 +1,113 @@
+#include "apps/trainer/checkpoint/training_state.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/checkpoint/progress_metadata.h"
+#include "core/storage/crc32c.h"
+
+namespace ringtail {
+namespace {
+
+// Where every tensor of the state lives; saving reads there, restoring writes there.
+struct StateTensor {
+  uint32_t StateChecksums::*kind;
+  std::string name;
+  const Shape* shape;
+  std::span<float> values;
+};
+
+std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* optimizer,
+                                      WeightAverage* average) {
+  std::vector<StateTensor> tensors;
+  const auto add = [&](uint32_t StateChecksums::*kind, const std::string& prefix,
+                       const Parameter& p, std::span<float> values) {
+    tensors.push_back({kind, prefix + p.spec.name, &p.spec.shape, values});
+  };
+  const auto slice = [](const Parameter& p, std::span<float> block) {
+    return block.subspan(p.offset, p.elements);
+  };
+  for (const Parameter& p : arena.parameters()) add(&StateChecksums::weights, "", p, p.value());
+  for (const Parameter& p : arena.buffers()) add(&StateChecksums::statistics, "", p, p.value());
+  for (const Optimizer::StateBlock& block : optimizer->state()) {
+    const std::string prefix = fmt::format("optimizer.{}.", block.name);
+    for (const Parameter& p : arena.parameters()) {
+      add(&StateChecksums::optimizer, prefix, p, slice(p, block.values));
+    }
+  }
+  if (average == nullptr) return tensors;
+  for (const Parameter& p : arena.parameters()) {
+    add(&StateChecksums::average, kAveragePrefix, p, slice(p, average->values()));
+  }
+  for (const Parameter& p : arena.buffers()) {
+    add(&StateChecksums::average, kAveragePrefix, p, slice(p, average->buffers()));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+StatusOr<TrainingState> TrainingState::Create(std::unique_ptr<Model> model,
+                                              const OptimConfig& config, uint64_t seed) {
+  TrainingState state;
+  state.model_ = std::move(model);
+  state.model_->Initialize(seed);
+  ParameterArena* arena = &state.model_->arena();
+  RT_ASSIGN_OR_RETURN(state.optimizer_, Optimizer::Create(config, arena));
+  if (config.ema_decay() > 0) {
+    state.average_ = std::make_unique<WeightAverage>(config.ema_decay(), arena);
+  }
+  return state;
+}
+
+std::vector<TensorView> TrainingState::Tensors() const {
+  std::vector<TensorView> views;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    views.push_back(ViewF32(t.name, *t.shape, t.values));
+  }
+  return views;
+}
+
+std::vector<std::span<float>> TrainingState::Blocks() const {
+  std::vector<std::span<float>> blocks = {model_->arena().values(),
+                                          model_->arena().buffer_values()};
+  for (const Optimizer::StateBlock& block : optimizer_->state()) blocks.push_back(block.values);
+  if (average_ != nullptr) {
+    blocks.push_back(average_->values());
+    blocks.push_back(average_->buffers());
+  }
+  return blocks;
+}
+
+std::map<std::string, std::string> TrainingState::Metadata() const {
+  return ProgressMetadata(progress);
+}
+
+Status TrainingState::Restore(const SafetensorsFile& file) {
+  RT_ASSIGN_OR_RETURN(progress, ParseProgress(file.metadata()));
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    RT_ASSIGN_OR_RETURN(const std::span<const float> saved, file.F32(t.name, *t.shape));
+    if (!std::all_of(saved.begin(), saved.end(), [](float v) { return std::isfinite(v); })) {
+      return DataLoss(fmt::format("'{}' has a NaN or infinity", t.name));
+    }
+    std::copy(saved.begin(), saved.end(), t.values.begin());
+  }
+  return OkStatus();
+}
+
+StateChecksums TrainingState::Checksums() const {
+  static_assert(sizeof(TrainingProgress) == 5 * sizeof(int64_t) + sizeof(double));  // no gaps
+  StateChecksums sums;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    sums.*t.kind = Crc32c(std::as_bytes(t.values), sums.*t.kind);
+  }
+  sums.progress = Crc32c(std::as_bytes(std::span(&progress, 1)));
+  return sums;
+}
+
+Status TrainingState::CheckFinite() const { return CheckFiniteWeights(model_->arena()); }
+
+}  // namespace ringtail

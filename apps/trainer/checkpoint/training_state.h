@@ -1,0 +1,77 @@
+// Everything that a training run carries from step to step, and how a checkpoint holds it.
+//
+//   tensors    <parameter>, <buffer>        weights and running statistics, by name
+//              optimizer.<block>.<parameter>  momentum and the like
+//              average.<parameter or buffer>  averaged weights, if optim.ema_decay > 0
+//   metadata   progress: the numbers below; what else identifies the run is the trainer's
+//
+// Order, crops and dropout are functions of (seed, step), so there is no random state, and a run
+// that restores this goes on to the same bits. Thread-safety: the trainer thread only.
+#ifndef RINGTAIL_APPS_TRAINER_TRAINING_STATE_H_
+#define RINGTAIL_APPS_TRAINER_TRAINING_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "core/storage/safetensors.h"
+#include "layers/net/model.h"
+#include "optim/optimizer.h"
+
+namespace ringtail {
+
+struct TrainingProgress {
+  int64_t step = 0;            // optimizer steps done
+  int64_t evaluated_step = 0;  // of the last evaluation
+  int64_t best_step = -1;      // of the best evaluation; -1: none yet
+  double best_accuracy = -1;
+  int64_t skipped_steps = 0;  // left out because a gradient was not finite
+  int64_t skipped_in_a_row = 0;
+};
+
+// One for each kind of state; equal on all ranks as long as none is wrong.
+struct StateChecksums {
+  uint32_t weights = 0, statistics = 0, optimizer = 0, average = 0, progress = 0;
+  bool operator==(const StateChecksums&) const = default;
+};
+
+class TrainingState {
+ public:
+  // At step 0: weights initialised from `seed`.
+  static StatusOr<TrainingState> Create(std::unique_ptr<Model> model, const OptimConfig& config,
+                                        uint64_t seed);
+
+  Model* model() const { return model_.get(); }
+  Optimizer* optimizer() const { return optimizer_.get(); }
+  WeightAverage* average() const { return average_.get(); }  // null: off
+
+  std::vector<TensorView> Tensors() const;  // views of the live state
+  std::map<std::string, std::string> Metadata() const;
+  // The same as whole blocks, gaps included, to be overwritten; the same on every rank.
+  std::vector<std::span<float>> Blocks() const;
+  // All or nothing is not promised: after an error the state is to be thrown away.
+  Status Restore(const SafetensorsFile& file);
+
+  // CRC-32C over what Tensors() has, and over the progress.
+  StateChecksums Checksums() const;
+
+  // DataLoss, naming the parameter, if a weight or running statistic is a NaN or infinity.
+  Status CheckFinite() const;
+
+  TrainingProgress progress;
+
+ private:
+  TrainingState() = default;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<WeightAverage> average_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_TRAINING_STATE_H_

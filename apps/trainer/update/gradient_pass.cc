@@ -1,0 +1,112 @@
+#include "apps/trainer/update/gradient_pass.h"
+
+#include <algorithm>
+
+#include "apps/dogs_vs_cats/memory_advice.h"
+#include "apps/stopwatch.h"
+#include "core/check.h"
+#include "core/parallel_for.h"
+#include "core/trace.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
+
+void AddTo(std::span<const float> from, std::span<float> to) {
+  ParallelFor(static_cast<int64_t>(to.size()), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+  });
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const Options& options) {
+  RT_CHECK(options.parts >= 1 && options.batch % options.parts == 0,
+           "the parts must divide the batch");
+  RT_ASSIGN_OR_RETURN(auto net,
+                      AdviseOnMemory(Net::Create(model, {.batch = options.batch / options.parts,
+                                                         .image_size = options.image_size,
+                                                         .training = true}),
+                                     "a lower train.batch or --local-batch, a higher "
+                                     "train.accumulation, or smaller pictures (data.image_size, "
+                                     "train.phase)"));
+  return std::unique_ptr<GradientPass>(new GradientPass(model, options, std::move(net)));
+}
+
+GradientPass::GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net)
+    : model_(model), options_(options), net_(std::move(net)) {
+  if (options_.global_batch == 0) options_.global_batch = options_.batch;
+  if (options.parts > 1 || options.most_batches > 1)
+    sum_ = AlignedBuffer(model->arena().grads().size_bytes());
+}
+
+BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
+  const int64_t rows = options_.batch / options_.parts;
+  const int64_t row_floats = model_->input_channels() * options_.image_size * options_.image_size;
+  return {batch.images + part * rows * row_floats, batch.labels.subspan(part * rows, rows)};
+}
+
+StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
+  StepContext context;
+  context.seed = options_.seed;
+  context.step = static_cast<uint64_t>(place.step);
+  context.ranks = options_.ranks;
+  context.first_sample = place.index * options_.global_batch + options_.first_sample +
+                         part * (options_.batch / options_.parts);
+  return context;
+}
+
+// Backward overwrites the gradients, so the sum of earlier parts lives beside them until the last.
+LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
+                             GradientListener* listener) {
+  RT_CHECK(place.index < place.count && place.count <= options_.most_batches,
+           "more batches than the pass was made for");
+  if (place.index == 0) {
+    total_ = {};
+    times_ = {};
+  }
+  const std::span<float> sum = sum_.floats();
+  for (int64_t part = 0; part < options_.parts; ++part) {
+    const bool first = place.index == 0 && part == 0;
+    const bool last = place.index + 1 == place.count && part + 1 == options_.parts;
+    Stopwatch watch;
+    LossResult loss;
+    {
+      const ScopedSpan span("forward", "step");
+      loss = net_->Forward(Part(batch, part), Context(place, part));
+    }
+    times_.forward_seconds += watch.Restart();
+    total_.loss_sum += loss.loss_sum;
+    total_.correct += loss.correct;
+    total_.count += loss.count;
+    if (last && listener != nullptr) listener->OnLoss(total_);
+    const ScopedSpan span("backward", "step");
+    net_->Backward([&](const Parameter& p) {
+      if (!first) AddTo(sum.subspan(p.offset, p.elements), p.grad());
+      if (!last) std::copy_n(p.grad().begin(), p.elements, sum.begin() + p.offset);
+      if (last && listener != nullptr) listener->OnReady(p);
+    });
+    times_.backward_seconds += watch.Restart();
+  }
+  return total_;
+}
+
+std::string GradientPass::DescribeNonFinite(const BatchView& batch, const StepBatch& place) {
+  const std::span<float> buffers = model_->arena().buffer_values();
+  const std::vector<float> saved(buffers.begin(), buffers.end());
+  Status found = OkStatus();
+  for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
+    // The gradients are a sum over parts or ranks: compute this part's own again.
+    // Without the other ranks, who may find what they look for in another layer.
+    StepContext context = Context(place, part);
+    context.ranks = nullptr;
+    net_->Forward(Part(batch, part), context);
+    net_->Backward();
+    std::copy(saved.begin(), saved.end(), buffers.begin());
+    found = net_->FindNonFinite(Part(batch, part), context);
+  }
+  return found.message();
+}
+
+}  // namespace ringtail

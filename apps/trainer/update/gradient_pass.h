@@ -1,0 +1,87 @@
+// The gradient of an optimizer step: of one batch or several, each computed in one or several parts
+// (gradient accumulation).
+//
+//   grads = sum over the samples of all batches of the step of d loss / d weights
+//
+// A batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
+// the sums are added up: the memory of one part, the gradient of the whole. Dropout is keyed by the
+// row's place in the batches of all ranks, so parts and ranks change nothing, except in batch norm,
+// whose statistics are each part's and, without `ranks`, each rank's own. Rows with label -1 count nowhere.
+// State: between the batches of a step what they add up to; a second gradient block only if there
+// are several parts or batches. Thread-safety: the trainer thread only.
+#ifndef RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
+#define RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/aligned_buffer.h"
+#include "core/status.h"
+#include "layers/net/net.h"
+
+namespace ringtail {
+
+// Who wants to know, while a step is computed, what is final: to send it on meanwhile.
+class GradientListener {
+ public:
+  virtual ~GradientListener() = default;
+  virtual void OnLoss(const LossResult& loss) = 0;  // of the whole step, before its last backward
+  // The gradient over the whole step is in place; once per parameter, in the arena's order.
+  virtual void OnReady(const Parameter& parameter) = 0;
+};
+
+struct PassTimes {
+  double forward_seconds = 0, backward_seconds = 0;
+};
+
+// Which batch of which optimizer step.
+struct StepBatch {
+  int64_t step = 0;
+  int64_t index = 0, count = 1;  // of the batches of this step; they come in order
+};
+
+class GradientPass {
+ public:
+  struct Options {
+    int64_t batch = 64, parts = 1;  // parts divides batch
+    int64_t most_batches = 1;       // of a step
+    int64_t image_size = 128;
+    uint64_t seed = 1;
+    int64_t first_sample = 0;  // of the global batch that row 0 is
+    int64_t global_batch = 0;  // rows of all ranks; 0: there is one
+    RankSum* ranks = nullptr;  // batch norm takes the statistics of all ranks; null: its own
+  };
+
+  static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);
+
+  // `batch` has options.batch rows; `listener` may be null. Returns the sums over the step so far;
+  // they and the gradients are complete with its last batch.
+  LossResult Run(const BatchView& batch, const StepBatch& place,
+                 GradientListener* listener = nullptr);
+  PassTimes times() const { return times_; }  // of the step so far
+
+  // After a step with a loss or gradient that is not finite, for each of its batches: one sentence
+  // that says where it began; empty if these rows have no part in it. Running statistics stay as
+  // they are; gradients are lost.
+  std::string DescribeNonFinite(const BatchView& batch, const StepBatch& place);
+
+  const Options& options() const { return options_; }
+  const Net& net() const { return *net_; }
+
+ private:
+  GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net);
+  BatchView Part(const BatchView& batch, int64_t part) const;
+  StepContext Context(const StepBatch& place, int64_t part) const;
+
+  Model* model_;
+  Options options_;
+  std::unique_ptr<Net> net_;
+  AlignedBuffer sum_;  // of the parts so far
+  LossResult total_;   // of the step so far, as are the times
+  PassTimes times_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_

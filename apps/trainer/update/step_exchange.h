@@ -1,0 +1,71 @@
+// StepExchange: what the ranks tell each other while a step is computed.
+//
+//   trainer thread    forward |OnLoss|  backward  OnReady OnReady ..  |Finish| optimizer
+//   rt-comm                      [sums][statistics][ bucket 0 ][ bucket 1 ][ 2 ]
+//
+//   sums          loss, right answers and samples: a batch that is smaller on one rank counts less
+//   statistics    batch norm's running statistics: the mean over the ranks by batch size, in every
+//                 step, so that all ranks have the same bits whenever a checkpoint is written
+//   buckets       gradients: sums over all samples of the world; what this rank's own were like is
+//                 kept as one number, for the noise scale (optim/noise_scale.h)
+//
+// In a world of one nothing is exchanged. Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
+#define RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
+
+#include <array>
+#include <optional>
+
+#include "apps/trainer/division/batch_division.h"
+#include "apps/trainer/training_world.h"
+#include "apps/trainer/update/gradient_compression.h"
+#include "apps/trainer/update/gradient_pass.h"
+#include "core/parameter.h"
+#include "dist/gradients/gradient_synchronizer.h"
+
+namespace ringtail {
+
+class StepExchange : public GradientListener {
+ public:
+  // `world` and `arena` must outlive it.
+  StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
+               const DistConfig& config);
+  static BucketOptions Buckets(const DistConfig& config);
+
+  // From now on; null: gradients travel as they are. It must outlive the steps.
+  void Compress(GradientCompression* compression) { compression_ = compression; }
+
+  // `measures_noise`: whether gradient_squares is wanted of this step.
+  void BeginStep(bool measures_noise) { measures_noise_ = measures_noise; }
+  void OnLoss(const LossResult& loss) override;
+  void OnReady(const Parameter& parameter) override;
+
+  // Until everything has arrived: `loss` is the world's then, as are gradients and statistics. An
+  // error leaves them undefined.
+  Status Finish(LossResult* loss);
+  ExchangeTimes times() const { return times_; }      // of the last step
+  int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
+  bool measured_noise() const { return measures_noise_; }
+  // b |g|^2, where g is this rank's own mean gradient over its b samples of the last step; 0 if it
+  // was not measured.
+  double gradient_squares() const;
+
+ private:
+  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients);
+
+  TrainingWorld* const world_;
+  ParameterArena* const arena_;
+  const double weight_;  // of this rank's statistics
+  std::optional<GradientSynchronizer> synchronizer_;
+  GradientCompression* compression_ = nullptr;
+  std::array<double, 3> sums_{};  // loss, correct, count
+  bool measures_noise_ = false;
+  double own_count_ = 0;
+  double own_squares_ = 0;  // of the gradients of this step; rt-comm adds to it until Finish
+  ExchangeTimes times_;
+  int64_t sent_bytes_ = 0, sent_before_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_

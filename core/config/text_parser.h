@@ -1,0 +1,40 @@
+// Protobuf's text-format parser with Ringtail's limits and errors: the inner part of
+// core/config/text_config.h. Thread-safety: functions without state.
+#ifndef RINGTAIL_CORE_TEXT_PARSER_H_
+#define RINGTAIL_CORE_TEXT_PARSER_H_
+
+#include <google/protobuf/text_format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/source_text.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+// What the parser found wrong first.
+struct ParseFailure {
+  int line = 0;  // of the tokenizer, from 0
+  int column = 0;
+  std::string sentence;  // with the nearest valid name where a name is wrong
+  std::string word;  // the wrong word; it stands at the position or shortly before; may be empty
+
+  size_t OffsetIn(const SourceText& source) const;
+};
+
+// Parses `text` into `config` (cleared first); null if all is well. `locations` may be null.
+std::optional<ParseFailure> RunTextParser(std::string_view text, google::protobuf::Message* config,
+                                          google::protobuf::TextFormat::ParseInfoTree* locations);
+
+// "unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?"
+std::string UnknownField(std::string_view name, const google::protobuf::Descriptor& type);
+
+// "; did you mean 'kernel'?" or, if nothing is near, "; valid are kernel, stride".
+std::string Suggestion(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_TEXT_PARSER_H_

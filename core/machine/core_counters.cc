@@ -1,0 +1,119 @@
+#include "core/machine/core_counters.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/machine/thread_budget.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kNanosecond = 1e-9, kMicrosecond = 1e-6;
+
+// schedstat: ns on a core, ns ready without one, number of turns.
+uint64_t DelayNs(const FileDescriptor& schedstat) {
+  std::array<char, 96> text{};
+  const auto read = schedstat.ReadAt(0, std::as_writable_bytes(std::span(text)));
+  if (!read.ok()) return 0;
+  const char* const end = text.data() + *read;
+  const char* const space = std::find(static_cast<const char*>(text.data()), end, ' ');
+  uint64_t ns = 0;
+  if (space != end) std::from_chars(space + 1, end, ns);
+  return ns;
+}
+
+std::string FirstLine(const std::string& path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+RunDelays::RunDelays() : name_(ThreadName()) { FindThreads(); }
+
+void RunDelays::FindThreads() {
+  std::set<int> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end;
+       !error && task != end; task.increment(error)) {
+    if (FirstLine(task->path() / "comm") != name_) continue;
+    const std::string number = task->path().filename();
+    int id = 0;
+    std::from_chars(number.data(), number.data() + number.size(), id);
+    found.insert(id);
+    if (threads_.contains(id)) continue;
+    auto schedstat = FileDescriptor::Open(task->path() / "schedstat", O_RDONLY);
+    if (!schedstat.ok()) continue;
+    const uint64_t delay = DelayNs(*schedstat);
+    threads_.emplace(id, Thread{.schedstat = *std::move(schedstat), .delay_ns = delay});
+  }
+  std::erase_if(threads_, [&](const auto& thread) { return !found.contains(thread.first); });
+}
+
+double RunDelays::Longest() {
+  uint64_t longest = 0;
+  for (auto& [id, thread] : threads_) {
+    const uint64_t now = DelayNs(thread.schedstat);
+    if (now > thread.delay_ns) longest = std::max(longest, now - thread.delay_ns);
+    thread.delay_ns = now;
+  }
+  return static_cast<double>(longest) * kNanosecond;
+}
+
+OtherWork::OtherWork() {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &mask)) cores_.insert(core);
+    }
+  }
+  before_ = CoresBusy() - OwnWork();
+}
+
+double OtherWork::Seconds() {
+  const double now = CoresBusy() - OwnWork();
+  const double seconds = std::max(0.0, now - before_);
+  before_ = now;
+  return seconds;
+}
+
+// Lines "cpu3 user nice system idle iowait irq softirq steal ...", in clock ticks.
+double OtherWork::CoresBusy() const {
+  const double tick = 1.0 / static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));
+  std::ifstream file("/proc/stat");
+  std::string line;
+  double ticks = 0;
+  while (std::getline(file, line) && line.starts_with("cpu")) {
+    if (line.starts_with("cpu ")) continue;  // all of the machine's
+    std::istringstream fields(line.substr(3));
+    int core = -1;
+    std::array<double, 8> counted{};
+    fields >> core;
+    for (double& count : counted) fields >> count;
+    const auto [user, nice, system, idle, iowait, irq, softirq, steal] = counted;
+    if (cores_.contains(core)) ticks += user + nice + system + irq + softirq + steal;
+  }
+  return ticks * tick;
+}
+
+double OtherWork::OwnWork() {
+  rusage use = {};
+  getrusage(RUSAGE_SELF, &use);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * kMicrosecond;
+  };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+}  // namespace ringtail

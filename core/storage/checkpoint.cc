@@ -1,0 +1,300 @@
+#include "core/storage/checkpoint.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "core/logging.h"
+#include "core/storage/file.h"
+
+namespace ringtail {
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kStepName = "step", kPartsName = "parts";  // in the metadata
+
+std::string CheckpointFolder(const std::string& run_folder) {
+  return run_folder + "/" + kCheckpointFolder;
+}
+
+std::string CheckpointName(int64_t step) {
+  return fmt::format("{}{:08}{}", kPrefix, step, kSuffix);
+}
+
+std::string CheckpointPath(const std::string& run_folder, int64_t step) {
+  return CheckpointFolder(run_folder) + "/" + CheckpointName(step);
+}
+
+std::string FailedCheckPath(const std::string& run_folder) {
+  return CheckpointFolder(run_folder) + "/failed-check";
+}
+
+bool CheckHasFailed(const std::string& run_folder) {
+  return access(FailedCheckPath(run_folder).c_str(), F_OK) == 0;
+}
+
+std::optional<int64_t> ParseStep(std::string_view digits) {
+  int64_t step = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, step);
+  if (error != std::errc() || stop != end || step < 0) return std::nullopt;
+  return step;
+}
+
+std::optional<int64_t> StepOfName(std::string_view name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  return ParseStep(name);
+}
+
+StatusOr<std::vector<int64_t>> SavedSteps(const std::string& run_folder) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                      ListFolder(CheckpointFolder(run_folder)));
+  std::vector<int64_t> steps;
+  for (const std::string& name : names) {
+    const std::optional<int64_t> step = StepOfName(name);
+    // Only names that we would write ourselves, so that Path(step) finds the file again.
+    if (step && CheckpointPath(run_folder, *step).ends_with("/" + name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+void FailWritesBeyondFileSizeLimit() {
+  struct sigaction action = {};
+  if (sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, nullptr);
+}
+
+}  // namespace
+
+StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts check) {
+  RT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
+  if (!file.proven_intact()) {
+    return InvalidArgument("'" + path +
+                           "' is not a checkpoint of Ringtail: it has no checksums over all of it");
+  }
+  const auto text = file.metadata().find(std::string(kStepName));
+  const std::optional<int64_t> step =
+      text == file.metadata().end() ? std::nullopt : ParseStep(text->second);
+  if (!step) {
+    return InvalidArgument(fmt::format(
+        "'{}' is not a checkpoint: it does not say its step; give the run's folder, or a {}*{} in "
+        "its {}/",
+        path, kPrefix, kSuffix, kCheckpointFolder));
+  }
+  Checkpoint checkpoint{*step, path, std::move(file)};
+  const auto agreed = checkpoint.file.metadata().find(kAgreedRanksKey);
+  if (agreed != checkpoint.file.metadata().end() && checkpoint.agreed_ranks() < 0) {
+    return DataLoss(fmt::format("'{}': '{}' is no number of ranks: the checkpoint is damaged", path,
+                                kAgreedRanksKey));
+  }
+  const auto parts = checkpoint.file.metadata().find(std::string(kPartsName));
+  if (parts != checkpoint.file.metadata().end()) {
+    auto parsed = ParsePartsText(parts->second);
+    RT_RETURN_IF_ERROR(parsed.status().Annotate("'" + path + "'"));
+    checkpoint.parts = *std::move(parsed);
+  }
+  for (int rank = 0;
+       check == CheckParts::kYes && checkpoint.parts && rank < checkpoint.parts->world(); ++rank) {
+    RT_RETURN_IF_ERROR(CheckPart(checkpoint.PartPath(rank), checkpoint.parts->ranks[rank]));
+  }
+  return checkpoint;
+}
+
+std::string Checkpoint::PartPath(int rank) const {
+  RT_CHECK(parts.has_value(), "a part of a checkpoint that has none");
+  return std::filesystem::path(path).replace_filename(
+      PartName(step, rank, parts->world(), parts->tag));
+}
+
+int64_t Checkpoint::agreed_ranks() const {
+  const auto text = file.metadata().find(kAgreedRanksKey);
+  return text == file.metadata().end() ? -1 : ParseStep(text->second).value_or(-1);
+}
+
+StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder, CheckParts parts) {
+  StatusOr<std::vector<int64_t>> steps = SavedSteps(run_folder);
+  if (!steps.ok() && steps.status().code() != StatusCode::kNotFound) return steps.status();
+  if (!steps.ok() || steps->empty()) {
+    return NotFound("there is no checkpoint in '" + CheckpointFolder(run_folder) + "'");
+  }
+  std::string reasons;
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    StatusOr<Checkpoint> checkpoint = LoadCheckpoint(CheckpointPath(run_folder, *step), parts);
+    const bool doubtful =
+        checkpoint.ok() && checkpoint->agreed_ranks() == 0 && CheckHasFailed(run_folder);
+    if (checkpoint.ok() && checkpoint->step == *step && !doubtful) {
+      if (!reasons.empty())
+        LogWarning(fmt::format("going back to the checkpoint of step {}", *step));
+      return checkpoint;
+    }
+    const std::string reason =
+        doubtful ? fmt::format(
+                       "'{}' was written after ranks were lost, and the ranks had differed "
+                       "before ('{}')",
+                       checkpoint->path, FailedCheckPath(run_folder))
+        : checkpoint.ok() ? fmt::format("'{}' holds step {}", checkpoint->path, checkpoint->step)
+                          : checkpoint.status().message();
+    LogWarning("checkpoint refused: " + reason);
+    reasons += (reasons.empty() ? "" : "; ") + reason;
+  }
+  return DataLoss("no checkpoint in '" + CheckpointFolder(run_folder) + "' is intact: " + reasons);
+}
+
+std::string BestCheckpointPath(const std::string& run_folder) {
+  return CheckpointFolder(run_folder) + "/best" + std::string(kSuffix);
+}
+
+StatusOr<CheckpointDirectory> CheckpointDirectory::Open(const RunLock& lock) {
+  const std::string& run_folder = lock.run_folder();
+  RT_RETURN_IF_ERROR(MakeDirectories(CheckpointFolder(run_folder)));
+  RT_RETURN_IF_ERROR(RemoveTemporaryFiles(run_folder));
+  RT_RETURN_IF_ERROR(RemoveTemporaryFiles(CheckpointFolder(run_folder)));
+  FailWritesBeyondFileSizeLimit();
+  CheckpointDirectory directory(lock);
+  directory.DeleteOrphanParts();
+  return directory;
+}
+
+Status CheckpointDirectory::Save(int64_t step, std::span<const TensorView> tensors,
+                                 const std::map<std::string, std::string>& metadata, int keep,
+                                 const CheckpointParts* parts) {
+  RT_CHECK(keep >= 1, "one checkpoint is kept");
+  Status status = Write(step, tensors, metadata, parts);
+  if (status.ok()) DeleteOthers(step, keep);
+  if (parts != nullptr || status.ok()) DeleteOrphanParts();
+  return status;
+}
+
+Status CheckpointDirectory::Write(int64_t step, std::span<const TensorView> tensors,
+                                  const std::map<std::string, std::string>& metadata,
+                                  const CheckpointParts* parts) {
+  RT_CHECK(step >= 0, "a checkpoint has a step");
+  std::map<std::string, std::string> with_step = metadata;
+  const bool added = with_step.emplace(kStepName, std::to_string(step)).second;
+  RT_CHECK(added, "the metadata of a checkpoint must not say 'step' itself");
+  if (parts != nullptr) with_step[std::string(kPartsName)] = PartsText(*parts);
+  const auto write = [&]() -> Status {
+    const auto held = Hold();
+    RT_RETURN_IF_ERROR(Status(held.status()).Annotate("writing '" + Path(step) + "'"));
+    for (int rank = 0; parts != nullptr && rank < parts->world(); ++rank) {
+      const std::string name = PartName(step, rank, parts->world(), parts->tag);
+      RT_RETURN_IF_ERROR(held->Named(FindPart(held->Through(name), parts->ranks[rank])));
+    }
+    return held->Named(WriteSafetensors(held->Through(CheckpointName(step)), tensors, with_step));
+  };
+  Status status = write();
+  if (status.code() == StatusCode::kNotFound) status = write();  // deleted meanwhile
+  RT_RETURN_IF_ERROR(status);
+  const auto agreed = metadata.find(kAgreedRanksKey);
+  if (agreed != metadata.end() && agreed->second != "0") ClearFailedCheck();
+  return OkStatus();
+}
+
+Status CheckpointDirectory::MarkFailedCheck(const std::string& sentence) {
+  RT_RETURN_IF_ERROR(FolderNow().status());
+  return WriteFileAtomic(FailedCheckPath(lock_.run_folder()), sentence + "\n");
+}
+
+// Left behind after all, it leaves out what was written after a loss: no more than that.
+void CheckpointDirectory::ClearFailedCheck() const {
+  const std::string path = FailedCheckPath(lock_.run_folder());
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    LogWarning(fmt::format("cannot delete '{}': {}", path, std::strerror(errno)));
+  }
+}
+
+void CheckpointDirectory::DeleteOthers(int64_t newest, int keep) const {
+  const StatusOr<std::vector<int64_t>> steps = Steps();
+  if (!steps.ok()) {
+    LogWarning("old checkpoints were not deleted: " + steps.status().message());
+    return;
+  }
+  const auto end = std::upper_bound(steps->begin(), steps->end(), newest);
+  const auto kept = end - std::min<ptrdiff_t>(keep, end - steps->begin());
+  for (auto step = steps->begin(); step != steps->end(); ++step) {
+    if (step >= kept && step < end) continue;
+    if (unlink(Path(*step).c_str()) != 0 && errno != ENOENT) {
+      LogWarning(fmt::format("cannot delete the old checkpoint '{}': {}", Path(*step),
+                             std::strerror(errno)));
+    }
+  }
+}
+
+void CheckpointDirectory::DeleteOrphanParts() const {
+  if (!lock_.Folder().ok()) return;  // those there are another run's
+  const auto names = ListFolder(folder());
+  if (!names.ok()) return LogWarning("old parts were not deleted: " + names.status().message());
+  std::set<PartOf> parts, named;
+  for (const std::string& name : *names) {
+    if (const auto part = ParsePartName(name)) parts.insert(*part);
+  }
+  if (parts.empty()) return;
+  std::vector<std::string> checkpoints = {BestCheckpointPath(lock_.run_folder())};
+  const auto steps = Steps();
+  if (!steps.ok()) return;
+  for (const int64_t step : *steps) checkpoints.push_back(Path(step));
+  for (const std::string& path : checkpoints) {
+    const auto metadata = ReadSafetensorsMetadata(path);
+    if (metadata.status().code() == StatusCode::kNotFound) continue;
+    if (!metadata.ok()) return;  // whose parts there are, nobody knows
+    const auto step = metadata->find(std::string(kStepName));
+    const auto text = metadata->find(std::string(kPartsName));
+    if (step == metadata->end() || text == metadata->end()) continue;
+    const auto list = ParsePartsText(text->second);
+    if (list.ok()) named.insert({ParseStep(step->second).value_or(-1), list->tag});
+  }
+  for (const std::string& name : *names) {
+    const auto part = ParsePartName(name);
+    if (!part || named.contains(*part)) continue;
+    const std::string path = folder() + "/" + name;
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+      LogWarning(fmt::format("cannot delete the old part '{}': {}", path, std::strerror(errno)));
+    }
+  }
+}
+
+// What the one that was best so far has alone goes with it.
+Status CheckpointDirectory::SaveBest(int64_t step) {
+  RT_ASSIGN_OR_RETURN(const std::string run_folder, lock_.Folder());
+  RT_RETURN_IF_ERROR(LinkFileAtomic(Path(step), BestCheckpointPath(run_folder)));
+  DeleteOrphanParts();
+  return OkStatus();
+}
+
+StatusOr<std::string> CheckpointDirectory::FolderNow() const {
+  RT_RETURN_IF_ERROR(lock_.Folder().status());
+  RT_RETURN_IF_ERROR(MakeDirectories(folder()));
+  return folder();
+}
+
+StatusOr<HeldFolder> CheckpointDirectory::Hold() const {
+  auto held = lock_.Hold(kCheckpointFolder);
+  if (held.status().code() != StatusCode::kNotFound) return held;
+  RT_RETURN_IF_ERROR(FolderNow().status());
+  return lock_.Hold(kCheckpointFolder);
+}
+
+std::string CheckpointDirectory::folder() const { return CheckpointFolder(lock_.run_folder()); }
+
+StatusOr<std::vector<int64_t>> CheckpointDirectory::Steps() const {
+  return SavedSteps(lock_.run_folder());
+}
+
+std::string CheckpointDirectory::Path(int64_t step) const {
+  return CheckpointPath(lock_.run_folder(), step);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,71 @@
+#include "core/storage/metrics.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "core/storage/metrics_repair.h"
+
+namespace ringtail {
+namespace {
+
+void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
+  (*json)["data_wait_ms"] = rank.data_wait_ms;
+  (*json)["forward_ms"] = rank.forward_ms;
+  (*json)["backward_ms"] = rank.backward_ms;
+  (*json)["exposed_comm_ms"] = rank.exposed_comm_ms;
+  (*json)["hidden_comm_ms"] = rank.hidden_comm_ms;
+  (*json)["comm_bytes"] = rank.comm_bytes;
+  (*json)["encode_ms"] = rank.encode_ms;
+  (*json)["decode_ms"] = rank.decode_ms;
+}
+
+}  // namespace
+
+std::string MetricsJson(const Metrics& m) {
+  nlohmann::ordered_json json;  // writes non-finite numbers as null
+  json["kind"] = m.kind == Metrics::Kind::kStep ? "step" : "evaluation";
+  json["step"] = m.step;
+  json["epoch"] = m.epoch;
+  json["loss"] = m.loss;
+  json["accuracy"] = m.accuracy;
+  json["learning_rate"] = m.learning_rate;
+  json["batch"] = nullptr;
+  if (m.batch > 0) json["batch"] = m.batch;
+  json["noise_scale"] = m.noise_scale;
+  json["images_per_s"] = m.images_per_s;
+  json["step_ms"] = m.step_ms;
+  AddRank(m.own, &json);
+  json["ranks"] = nullptr;
+  for (const RankMetrics& rank : m.ranks) {
+    auto& entry = json["ranks"].emplace_back();
+    entry["batch"] = nullptr;
+    if (rank.batch > 0) entry["batch"] = rank.batch;
+    AddRank(rank, &entry);
+  }
+  return json.dump();
+}
+
+StatusOr<MetricsWriter> MetricsWriter::Open(const std::string& path, int64_t resumed_step) {
+  RT_RETURN_IF_ERROR(RepairMetrics(path, resumed_step).Annotate("preparing the metrics file"));
+  RT_ASSIGN_OR_RETURN(FileDescriptor file,
+                      FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
+  return MetricsWriter(std::move(file));
+}
+
+Status MetricsWriter::Write(const Metrics& metrics) {
+  const std::string line = MetricsJson(metrics) + '\n';
+  struct stat before = {};
+  const bool known = fstat(file_.number(), &before) == 0;
+  Status status = file_.Write(std::as_bytes(std::span(line)));
+  // A full disk may have taken a part of the line: the next one must not begin behind it.
+  if (!status.ok() && known && ftruncate(file_.number(), before.st_size) != 0) {
+    return status.Annotate("and the torn line could not be removed");
+  }
+  return status;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,79 @@
+// metrics.jsonl: one JSON object per line and per training step or evaluation, for scripts and
+// plots.
+//
+//   {"kind":"step","step":120,"epoch":0.96,"loss":0.61,"accuracy":0.67,"learning_rate":0.05,
+//    "batch":64,"noise_scale":null,"images_per_s":1180.2,"step_ms":54.2,"data_wait_ms":0.1,
+//    "forward_ms":17.9,"backward_ms":35.0,"exposed_comm_ms":0,"hidden_comm_ms":0,"comm_bytes":0,
+//    "encode_ms":0,"decode_ms":0,"ranks":null}
+//
+// With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are those of
+// the rank that writes, and `ranks` has an object with the pictures, times and bytes of each.
+//
+// Every line has every key; what is not known, does not apply, or is not finite is null.
+// Durability: a line is one write(), so that a killed process loses nothing that was written; a
+// machine that loses power may lose the last lines or tear one. Opening the file to go on repairs
+// it (core/storage/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the path.
+#ifndef RINGTAIL_CORE_METRICS_H_
+#define RINGTAIL_CORE_METRICS_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+#include "core/storage/file_descriptor.h"
+
+namespace ringtail {
+
+inline constexpr double kNoMetric = std::numeric_limits<double>::quiet_NaN();
+
+// What one rank spent a step on.
+struct RankMetrics {
+  int64_t batch = 0;                // its pictures; 0: not known
+  double data_wait_ms = kNoMetric;  // the trainer waited for a batch
+  double forward_ms = kNoMetric;
+  double backward_ms = kNoMetric;
+  double exposed_comm_ms = kNoMetric;  // communication that backward did not hide
+  double hidden_comm_ms = kNoMetric;   // and that it did
+  int64_t comm_bytes = 0;              // sent
+  double encode_ms = 0;                // compression of gradients, beside backward
+  double decode_ms = 0;
+};
+
+struct Metrics {
+  enum class Kind { kStep, kEvaluation };
+  Kind kind = Kind::kStep;
+  int64_t step = 0;             // optimizer steps done
+  double epoch = kNoMetric;     // passes over the training pictures, a real number
+  double loss = kNoMetric;      // mean over the pictures of the step or evaluation
+  double accuracy = kNoMetric;  // fraction of the same pictures
+  double learning_rate = kNoMetric;
+  int64_t batch = 0;               // pictures of the step; 0: not known
+  double noise_scale = kNoMetric;  // pictures (optim/noise_scale.h); several ranks only
+  double images_per_s = kNoMetric;
+  double step_ms = kNoMetric;
+  RankMetrics own;                 // of the rank that writes
+  std::vector<RankMetrics> ranks;  // of every rank; empty: there is one
+};
+
+// One line without its line end.
+std::string MetricsJson(const Metrics& metrics);
+
+class MetricsWriter {
+ public:
+  // Opens `path` to append. What a run that goes on from `resumed_step` will write again is dropped
+  // first: lines with a later step, and lines that are torn. -1 starts an empty file.
+  static StatusOr<MetricsWriter> Open(const std::string& path, int64_t resumed_step);
+
+  Status Write(const Metrics& metrics);
+
+ private:
+  explicit MetricsWriter(FileDescriptor file) : file_(std::move(file)) {}
+  FileDescriptor file_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_METRICS_H_

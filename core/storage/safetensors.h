@@ -1,0 +1,116 @@
+// safetensors: u64 little-endian header length N, JSON header, raw tensor data (core/README.md
+// draws it).
+//
+//   | N, 8 bytes | N bytes: {"name": {"dtype", "shape", "data_offsets": [begin, end]}} | data |
+//
+// Used for checkpoints, replay and interchange; a file written by Ringtail loads in every other
+// reader, and the other way round. Ringtail's own files also prove that they are intact, with
+// reserved names in "__metadata__", which are verified on read where present:
+//
+//   crc32c.<tensor>   of the tensor's bytes
+//   header_crc32c     of all bytes before the data, its own eight digits taken as zeros
+//   data_bytes        the size of the data
+//
+// A hostile file never reads or writes out of bounds and never allocates what it merely claims: the
+// header is read as a stream of events into the few things that it may hold, and every number is
+// compared with the bytes that are really there.
+//
+// Limits: header <= 16 MiB, dtypes F32, I32, I64, U8; at most 8 dimensions; names <= 1 KiB; no
+// holes, no overlaps, no duplicate names.
+// Errors: DataLoss with the file, the tensor and the reason; on writing, InvalidArgument for names
+// and texts that a file cannot hold.
+// Thread-safety: const after Parse. Cost: the file once in memory, one pass for the checksums.
+// Source: github.com/huggingface/safetensors, "Format".
+#ifndef RINGTAIL_CORE_SAFETENSORS_H_
+#define RINGTAIL_CORE_SAFETENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/parameter.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+enum class Dtype { kF32, kI32, kI64, kU8 };
+int64_t DtypeBytes(Dtype dtype);
+std::string_view DtypeName(Dtype dtype);  // "F32"
+
+// A tensor to write: a view, the caller keeps the data alive.
+struct TensorView {
+  std::string name;
+  Dtype dtype = Dtype::kF32;
+  Shape shape;
+  std::span<const std::byte> data;
+};
+TensorView ViewF32(std::string name, Shape shape, std::span<const float> data);
+TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data);
+
+// Serialises header and data to `path` atomically and durably (core/storage/file.h WriteFileAtomic). The
+// data starts at a multiple of 64 bytes, elements of 8 bytes before those of 4 before those of 1.
+Status WriteSafetensors(const std::string& path, std::span<const TensorView> tensors,
+                        const std::map<std::string, std::string>& metadata);
+
+// A file as WriteSafetensors writes it: what stands before the data, and views of the tensors.
+struct SafetensorsImage {
+  std::string head;
+  std::vector<std::span<const std::byte>> data;
+  std::vector<std::span<const std::byte>> Pieces() const;  // head and data, front to back
+};
+StatusOr<SafetensorsImage> SerializeSafetensors(std::span<const TensorView> tensors,
+                                                const std::map<std::string, std::string>& metadata);
+
+// What a file says about itself, read and proven without the data behind it.
+StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::string& path);
+
+// A whole file in memory. Movable.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    Dtype dtype = Dtype::kF32;
+    Shape shape;
+    size_t begin = 0, end = 0;  // in data
+  };
+  static StatusOr<SafetensorsFile> Read(const std::string& path);
+  static StatusOr<SafetensorsFile> Parse(std::vector<std::byte> bytes,
+                                         std::string_view name_for_errors);
+
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+  // What the writer gave; without the reserved names.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // Whether checksums covered, and so proved, every byte of the file:
+  // true for what Ringtail writes.
+  bool proven_intact() const { return proven_intact_; }
+  bool Has(std::string_view name) const;
+
+  // The tensor's elements. NotFound (with the nearest name), or InvalidArgument if dtype or shape
+  // differ from what is expected (an empty `shape` expects nothing).
+  StatusOr<std::span<const float>> F32(std::string_view name, const Shape& shape) const;
+  StatusOr<std::span<const int32_t>> I32(std::string_view name, const Shape& shape) const;
+
+ private:
+  Status ParseParts();
+  Status VerifyChecksums(std::string_view header_json);
+  void AlignTensors();
+  std::span<const std::byte> Data(const Entry& entry) const;
+  Status MissingTensor(std::string_view name) const;
+  template <typename T>
+  StatusOr<std::span<const T>> Elements(std::string_view name, Dtype dtype,
+                                        const Shape& shape) const;
+
+  std::string file_name_;
+  std::vector<std::byte> bytes_;
+  size_t data_begin_ = 0;
+  std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> metadata_;
+  bool proven_intact_ = false;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_CORE_SAFETENSORS_H_

@@ -1,0 +1,79 @@
+#include "data/decoding/shrink_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+#include <span>
+
+#include "core/status.h"
+#include "data/decoding/decode.h"
+#include "data/decoding/image.h"
+#include "data/decoding/picture_guard.h"
+
+namespace ringtail {
+namespace {
+
+// The largest power of two by which the picture can be shrunk while it is decoded without falling
+// below `short_side`.
+int32_t DecodeDenominator(int32_t shorter, int32_t short_side) {
+  int32_t denominator = 1;
+  while (shorter / (2 * denominator) >= short_side) denominator *= 2;
+  return denominator;
+}
+
+// EXIF's orientations 1 .. 8: turns `picture` (its pixels, too) as it was meant to be seen.
+cv::Mat Upright(cv::Mat picture, int32_t orientation) {
+  const bool transposed = orientation >= 5;
+  const bool flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  if (transposed) cv::transpose(picture, picture);
+  if (flip_x) cv::flip(picture, picture, 1);
+  if (flip_y) cv::flip(picture, picture, 0);
+  return picture;
+}
+
+cv::Size ShrunkSize(const PictureHeader& header, int32_t short_side) {
+  const double scale = static_cast<double>(short_side) / std::min(header.width, header.height);
+  const auto shrink = [&](int32_t side) {
+    return std::max(short_side, static_cast<int32_t>(std::lround(side * scale)));
+  };
+  return {shrink(header.width), shrink(header.height)};
+}
+
+// `decoded` is RGB; OpenCV's encoder wants BGR.
+std::vector<std::byte> ResizeAndEncode(Image* decoded, const PictureHeader& header,
+                                       int32_t short_side, int32_t jpeg_quality) {
+  const cv::Mat rgb(decoded->height, decoded->width, CV_8UC3, decoded->pixels.data());
+  cv::Mat resized, bgr;
+  cv::resize(rgb, resized, ShrunkSize(header, short_side), 0, 0, cv::INTER_AREA);
+  cv::cvtColor(Upright(resized, header.orientation), bgr, cv::COLOR_RGB2BGR);
+  std::vector<uchar> jpeg;
+  if (!cv::imencode(".jpg", bgr, jpeg, {cv::IMWRITE_JPEG_QUALITY, jpeg_quality})) return {};
+  const auto bytes = std::as_bytes(std::span(jpeg));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+std::vector<std::byte> ShrinkPicture(std::vector<std::byte> encoded,
+                                     const BadPicturesConfig& limits, int32_t short_side,
+                                     int32_t jpeg_quality) {
+  const auto header = InspectPicture(encoded, limits);
+  if (!header.ok()) return encoded;
+  const int32_t shorter = std::min(header->width, header->height);
+  if (shorter <= short_side) return encoded;
+  const Region whole =
+      WholeRegion(header->width, header->height, DecodeDenominator(shorter, short_side));
+  try {
+    Image decoded;
+    if (!DecodeRegion(encoded, *header, whole, &decoded).ok()) return encoded;
+    std::vector<std::byte> jpeg = ResizeAndEncode(&decoded, *header, short_side, jpeg_quality);
+    return jpeg.empty() ? encoded : jpeg;
+  } catch (const cv::Exception&) {
+    return encoded;
+  }
+}
+
+}  // namespace ringtail

@@ -1,0 +1,67 @@
+// Kaggle's Dogs vs. Cats: train/cat.0.jpg .. cat.12499.jpg and dog.0.jpg .. dog.12499.jpg, and the
+// test set test1/1.jpg .. 12500.jpg (in the Redux edition: test/).
+#include <string_view>
+#include <utility>
+
+#include "data/layouts/folder_listing.h"
+#include "data/layouts/layouts.h"
+#include "data/picture_name.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int32_t kNoLabel = -1;
+
+// "cat.12.jpg" is 0, "Dog.7.JPG" is 1.
+int32_t LabelOf(std::string_view file_name) {
+  const auto name = ParseNumberedName(file_name);
+  if (!name) return kNoLabel;
+  const std::string stem = CanonicalClassName(name->stem);
+  return stem == "cat" ? 0 : stem == "dog" ? 1 : kNoLabel;
+}
+
+PictureList EmptyList(std::string layout, const std::string& root) {
+  return {std::move(layout), root, {"cat", "dog"}, {}, {}};
+}
+
+}  // namespace
+
+StatusOr<PictureList> FindKagglePictures(const std::string& folder) {
+  for (const char* place : {"", "train", "train/train"}) {
+    const std::string root = JoinPath(folder, place);
+    if (!IsFolder(root)) continue;
+    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(root));
+    PictureList list = EmptyList("Kaggle layout", root);
+    list.ignored = listing.ignored;
+    list.ignored.Add(IgnoredKind::kFolder, static_cast<int64_t>(listing.folders.size()));
+    for (const std::string& name : listing.pictures) {
+      const int32_t label = LabelOf(name);
+      if (label == kNoLabel) {
+        list.ignored.Add(IgnoredKind::kOtherName);
+      } else {
+        list.pictures.push_back({JoinPath(root, name), {EscapeName(name), label}});
+      }
+    }
+    if (!list.pictures.empty()) return list;
+  }
+  return PictureList();
+}
+
+StatusOr<PictureList> FindUnlabelledPictures(const std::string& folder) {
+  for (const char* place : {"", "test1", "test"}) {
+    const std::string root = JoinPath(folder, place);
+    if (!IsFolder(root)) continue;
+    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(root));
+    if (listing.pictures.empty()) continue;
+    PictureList list = EmptyList("unlabelled pictures", root);
+    list.ignored = listing.ignored;
+    list.ignored.Add(IgnoredKind::kFolder, static_cast<int64_t>(listing.folders.size()));
+    for (const std::string& name : listing.pictures) {
+      list.pictures.push_back({JoinPath(root, name), {EscapeName(name), kNoLabel}});
+    }
+    return list;
+  }
+  return PictureList();
+}
+
+}  // namespace ringtail

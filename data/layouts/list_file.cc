@@ -1,0 +1,173 @@
+// A list of pictures as text: "path label" per line; a path is relative to the list's folder, or
+// absolute.
+//
+//   # kittens first
+//   kittens/a picture.jpg cat        the label is the last word, so that paths may have spaces
+//   puppies/1.jpg dog
+//
+// Labels are class names, or numbers from 0 (-1: no label), not both. Empty lines and lines that
+// begin with '#' are skipped. The paths are only ever read from.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "core/storage/file.h"
+#include "data/layouts/folder_listing.h"
+#include "data/layouts/layouts.h"
+#include "data/picture_name.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kMaxListBytes = int64_t{256} << 20;
+constexpr int32_t kMaxLabel = 9999;
+constexpr size_t kProbedPaths = 10;  // if none of the first ones exists, the list was moved
+
+struct ListLine {
+  std::string_view path, label;
+  std::optional<int32_t> number;  // the label as a number, if it is one
+};
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::optional<int32_t> ParseNumber(std::string_view text) {
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// `text` is trimmed and not empty.
+StatusOr<ListLine> ParseLine(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    return InvalidArgument("this is not text; a list file has \"path label\" in each line");
+  }
+  const size_t last_blank = text.find_last_of(" \t");
+  if (last_blank == std::string_view::npos) {
+    return InvalidArgument(fmt::format(
+        "'{}' has no label; a line is \"path label\", with -1 for no label", EscapeName(text)));
+  }
+  ListLine line{Trim(text.substr(0, last_blank)), text.substr(last_blank + 1), {}};
+  line.number = ParseNumber(line.label);
+  if (line.number && (*line.number < -1 || *line.number > kMaxLabel)) {
+    return InvalidArgument(fmt::format(
+        "label {} is out of range; labels are 0 .. {}, or -1 for none", *line.number, kMaxLabel));
+  }
+  return line;
+}
+
+// Adds lines to a PictureList, and labels when all class names are known.
+class ListReader {
+ public:
+  explicit ListReader(const std::string& path)
+      : folder_(std::filesystem::path(path).parent_path().string()) {
+    list_.layout = "list file";
+    list_.root = path;
+  }
+
+  Status AddLine(const ListLine& line, int64_t line_number) {
+    const std::string key = EscapeName(line.path);
+    const auto [earlier, is_new] = line_of_key_.emplace(key, line_number);
+    if (!is_new) {
+      return InvalidArgument(fmt::format("'{}' stands in line {} already", key, earlier->second));
+    }
+    if (!list_.pictures.empty() && line.number.has_value() != numeric_) {
+      return InvalidArgument(fmt::format(
+          "label '{}' is a {}, the labels before are {}; use one kind in all lines",
+          EscapeName(line.label), line.number ? "number" : "name", numeric_ ? "numbers" : "names"));
+    }
+    numeric_ = line.number.has_value();
+    const std::string file =
+        line.path.starts_with('/') ? std::string(line.path) : JoinPath(folder_, line.path);
+    list_.pictures.push_back({file, {key, line.number.value_or(-1)}});
+    if (!numeric_) labels_.push_back(EscapeName(CanonicalClassName(line.label)));
+    return OkStatus();
+  }
+
+  StatusOr<PictureList> Finish() && {
+    if (list_.pictures.empty()) return InvalidArgument("the list names no pictures");
+    RT_RETURN_IF_ERROR(CheckThatSomeExist());
+    if (numeric_) {
+      NameNumbers();
+    } else {
+      NumberNames();
+    }
+    return std::move(list_);
+  }
+
+ private:
+  Status CheckThatSomeExist() const {
+    const size_t probes = std::min(kProbedPaths, list_.pictures.size());
+    for (size_t i = 0; i < probes; ++i) {
+      std::error_code ignored;
+      if (std::filesystem::exists(list_.pictures[i].path, ignored)) return OkStatus();
+    }
+    return NotFound(
+        fmt::format("none of the first {} pictures exists, for example {}; paths are relative to "
+                    "the list's folder",
+                    probes, EscapeName(list_.pictures[0].path)));
+  }
+
+  void NameNumbers() {
+    int32_t max_label = -1;
+    for (const ListedPicture& picture : list_.pictures) {
+      max_label = std::max(max_label, picture.sample.label);
+    }
+    for (int32_t i = 0; i <= max_label; ++i) list_.class_names.push_back(std::to_string(i));
+  }
+
+  void NumberNames() {
+    std::map<std::string, int32_t, NaturalOrder> numbers;
+    for (const std::string& label : labels_) numbers.emplace(label, 0);
+    for (auto& [name, number] : numbers) {
+      number = static_cast<int32_t>(list_.class_names.size());
+      list_.class_names.push_back(name);
+    }
+    for (size_t i = 0; i < labels_.size(); ++i) {
+      list_.pictures[i].sample.label = numbers.at(labels_[i]);
+    }
+  }
+
+  std::string folder_;
+  PictureList list_;
+  std::vector<std::string> labels_;  // by picture, if labels are names
+  std::unordered_map<std::string, int64_t> line_of_key_;
+  bool numeric_ = false;
+};
+
+}  // namespace
+
+StatusOr<PictureList> ReadListFile(const std::string& path) {
+  RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(path, kMaxListBytes));
+  std::string_view rest = text;
+  if (rest.starts_with("\xef\xbb\xbf"))
+    rest.remove_prefix(3);  // the mark that Windows' editors write
+  ListReader reader(path);
+  for (int64_t line_number = 1; !rest.empty(); ++line_number) {
+    const size_t length = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = Trim(rest.substr(0, length));
+    rest.remove_prefix(std::min(length + 1, rest.size()));
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::string place = fmt::format("{}:{}", EscapeName(path), line_number);
+    auto parsed = ParseLine(line);
+    if (!parsed.ok()) return parsed.status().Annotate(place);
+    RT_RETURN_IF_ERROR(reader.AddLine(*parsed, line_number).Annotate(place));
+  }
+  auto list = std::move(reader).Finish();
+  if (!list.ok()) return list.status().Annotate(EscapeName(path));
+  return list;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,119 @@
+#include "dist/compression/codecs/dgc_codec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "dist/compression/codecs/largest.h"
+#include "dist/compression/codecs/magnitude.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kSmall = 1 << 14;  // elements of which a sample of 1% says too little
+constexpr int64_t kSampledPart = 100;
+constexpr int kTries = 10;
+constexpr int64_t kCountBytes = 4;
+
+uint32_t Scaled(uint32_t magnitude, float factor) {
+  return Magnitude(std::bit_cast<float>(magnitude) * factor);
+}
+
+// Where |a| reaches a threshold that lets about target.entries pass.
+void FindPlaces(std::span<const float> a, const DgcCodec::Target& target,
+                std::vector<int32_t>* places) {
+  const auto n = static_cast<int64_t>(a.size());
+  if (n < kSmall) return LargestPlaces(a, target.entries, places);
+  const std::vector<uint32_t> sample = SampleMagnitudes(a, n / kSampledPart);
+  const auto size = static_cast<int64_t>(sample.size());
+  const int64_t rank = std::clamp<int64_t>(target.entries * size / n, 1, size);
+  uint32_t threshold = KthLargest(sample, rank).magnitude;
+  uint32_t too_low = 0, too_high = 0;  // 0: none was yet
+  for (int i = 0; i < kTries && threshold > 0; ++i) {
+    const int64_t count = CountAtLeast(a, threshold);
+    if (count >= target.least && count <= target.most) {
+      places->resize(count);
+      return FindAtLeast(a, threshold, *places);
+    }
+    (count > target.most ? too_low : too_high) = threshold;
+    if (too_low > 0 && too_high > 0) {
+      threshold = too_low + (too_high - too_low) / 2;  // halfway in bits: nearly in logarithms
+    } else {
+      threshold = count > target.most ? Scaled(threshold, 1.3f) : Scaled(threshold, 0.8f);
+    }
+  }
+  LargestPlaces(a, target.entries, places);
+}
+
+}  // namespace
+
+DgcCodec::DgcCodec(const DgcOptions& options) : options_(options) {
+  RT_CHECK(!options.densities.empty(), "there is a density for the first epoch");
+  for (const double density : options.densities) {
+    RT_CHECK(density > 0 && density <= 1, "a density is a share of the whole");
+  }
+}
+
+std::string DgcCodec::Describe() const {
+  const double first = options_.densities.front() * 100, last = options_.densities.back() * 100;
+  const char* values = ValueFormatName(options_.values);
+  if (options_.densities.size() == 1) return fmt::format("DGC: {:g}% as {}", last, values);
+  return fmt::format("DGC: {:g}% to {:g}% by epoch {}, as {}", first, last,
+                     options_.densities.size() - 1, values);
+}
+
+DgcCodec::Target DgcCodec::TargetOf(const GradientShape& shape, const CodecMoment& moment) const {
+  const double last = static_cast<double>(options_.densities.size() - 1);
+  const auto epoch = static_cast<size_t>(std::clamp(std::floor(moment.epoch), 0.0, last));
+  const int64_t n = shape.elements(), k = ShareOf(options_.densities[epoch], n);
+  return {.entries = k, .least = (8 * k + 9) / 10, .most = std::min(n, (13 * k + 9) / 10)};
+}
+
+SparseLayout DgcCodec::LayoutOf(const GradientShape& shape, const CodecMoment& moment) const {
+  return {.capacity = TargetOf(shape, moment).most, .format = options_.values};
+}
+
+int64_t DgcCodec::PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const {
+  return kCountBytes + LayoutOf(shape, moment).bytes();
+}
+
+void DgcCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
+                      std::span<const float> gradient, std::span<std::byte> payload) const {
+  // Codecs have no state, and the threads that encode live long: their scratch is used again.
+  static thread_local std::vector<int32_t> places;
+  FindPlaces(gradient, TargetOf(shape, moment), &places);
+  const auto count = static_cast<int32_t>(places.size());
+  std::memcpy(payload.data(), &count, kCountBytes);
+  WriteEntries(LayoutOf(shape, moment), gradient, places, payload.subspan(kCountBytes));
+}
+
+StatusOr<DgcCodec::Entries> DgcCodec::Open(const GradientShape& shape, const CodecMoment& moment,
+                                           std::span<const std::byte> payload) const {
+  const Target target = TargetOf(shape, moment);
+  if (static_cast<int64_t>(payload.size()) != PayloadBytes(shape, moment)) {
+    return DataLoss(fmt::format("a DGC payload has {} bytes, not {}", payload.size(),
+                                PayloadBytes(shape, moment)));
+  }
+  int32_t count;
+  std::memcpy(&count, payload.data(), kCountBytes);
+  if (count < target.least || count > target.most) {
+    return DataLoss(fmt::format("a DGC payload has {} entries, not {} to {}", count, target.least,
+                                target.most));
+  }
+  const Entries entries{.count = count, .bytes = payload.subspan(kCountBytes)};
+  RT_RETURN_IF_ERROR(CheckEntries(LayoutOf(shape, moment), count, shape.elements(), entries.bytes));
+  return entries;
+}
+
+Status DgcCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
+                           std::span<const std::byte> payload, float scale,
+                           std::span<float> sum) const {
+  RT_ASSIGN_OR_RETURN(const Entries entries, Open(shape, moment, payload));
+  AddEntries(LayoutOf(shape, moment), entries.count, entries.bytes, scale, sum);
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,49 @@
+#include "dist/compression/codecs/top_k_codec.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "dist/compression/codecs/largest.h"
+
+namespace ringtail {
+
+TopKCodec::TopKCodec(const TopKOptions& options) : options_(options) {
+  RT_CHECK(options.density > 0 && options.density <= 1, "a density is a share of the whole");
+}
+
+std::string TopKCodec::Describe() const {
+  return fmt::format("the largest {:g}% as {}", options_.density * 100,
+                     ValueFormatName(options_.values));
+}
+
+SparseLayout TopKCodec::LayoutOf(const GradientShape& shape) const {
+  return {.capacity = ShareOf(options_.density, shape.elements()), .format = options_.values};
+}
+
+int64_t TopKCodec::PayloadBytes(const GradientShape& shape, const CodecMoment&) const {
+  return LayoutOf(shape).bytes();
+}
+
+void TopKCodec::Encode(const GradientShape& shape, const CodecMoment&,
+                       std::span<const float> gradient, std::span<std::byte> payload) const {
+  static thread_local std::vector<int32_t> places;
+  const SparseLayout layout = LayoutOf(shape);
+  LargestPlaces(gradient, layout.capacity, &places);
+  WriteEntries(layout, gradient, places, payload);
+}
+
+Status TopKCodec::DecodeAdd(const GradientShape& shape, const CodecMoment&,
+                            std::span<const std::byte> payload, float scale,
+                            std::span<float> sum) const {
+  const SparseLayout layout = LayoutOf(shape);
+  if (static_cast<int64_t>(payload.size()) != layout.bytes()) {
+    return DataLoss(
+        fmt::format("a top-k payload has {} bytes, not {}", payload.size(), layout.bytes()));
+  }
+  RT_RETURN_IF_ERROR(CheckEntries(layout, layout.capacity, shape.elements(), payload));
+  AddEntries(layout, layout.capacity, payload, scale, sum);
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,222 @@
+#include "dist/compression/exchange/payload_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "dist/collectives/plan.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kAlignment = 8;
+
+using Clock = std::chrono::steady_clock;
+
+// Adds the time of its life to `seconds`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* seconds) : seconds_(seconds), start_(Clock::now()) {}
+  ~Stopwatch() { *seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double* const seconds_;
+  const Clock::time_point start_;
+};
+
+int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Elements [offset, offset + shape.elements()) of a gradient, as one of their own.
+struct Part {
+  GradientShape shape;
+  int64_t offset = 0;
+  int number = 0;
+};
+
+Part PartOf(const CodedGradient& g, int world, int part) {
+  const ElementRange range = EvenPart(g.shape.elements(), world, part);
+  return {.shape = {.columns = range.count}, .offset = range.offset, .number = part};
+}
+
+// Of the largest part, which is the first.
+int64_t PartBytes(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+                  int world) {
+  return codec.PayloadBytes({.columns = EvenPart(shape.elements(), world, 0).count}, moment);
+}
+
+CodecMoment MomentOf(const CodedGradient& g, const Part& part, int encoder) {
+  CodecMoment moment = g.moment;
+  moment.part = static_cast<uint32_t>(part.number);
+  moment.rank = static_cast<uint32_t>(encoder);
+  return moment;
+}
+
+CodecMoment MomentOfSum(const CodedGradient& g, const Part& part, int encoder, int world) {
+  CodecMoment moment = MomentOf(g, part, encoder);
+  moment.summands = world;
+  return moment;
+}
+
+// One part of this rank's gradient, at the beginning of `bytes`.
+void EncodePart(const CodedGradient& g, const Part& part, int encoder, std::span<std::byte> bytes) {
+  const CodecMoment moment = MomentOf(g, part, encoder);
+  g.memory->Encode(*g.codec, part.shape, moment,
+                   g.gradient.subspan(part.offset, part.shape.elements()), part.offset,
+                   bytes.first(g.codec->PayloadBytes(part.shape, moment)));
+}
+
+// The sum that this rank has made of its own part.
+void EncodeSum(const CodedGradient& g, const Part& part, const CodecMoment& moment,
+               std::span<std::byte> bytes) {
+  g.sum_memory->Encode(*g.codec, part.shape, moment,
+                       g.gradient.subspan(part.offset, part.shape.elements()), 0,
+                       bytes.first(g.codec->PayloadBytes(part.shape, moment)));
+}
+
+// Makes of part `part` of the gradient the sum that one rank has encoded.
+Status TakeSum(const CodedGradient& g, const Part& part, const CodecMoment& moment,
+               std::span<const std::byte> bytes) {
+  const std::span<float> sum = g.gradient.subspan(part.offset, part.shape.elements());
+  std::ranges::fill(sum, 0.0F);
+  return g.codec
+      ->DecodeAdd(part.shape, moment, bytes.first(g.codec->PayloadBytes(part.shape, moment)), 1,
+                  sum)
+      .Annotate(fmt::format("the sum of the gradient of {}", g.name));
+}
+
+// Makes of part `part` of the gradient the sum of what all ranks have encoded of it. `payloads` is
+// memory to work with.
+Status AddUp(const CodedGradient& g, const Part& part, int world,
+             const std::function<std::span<const std::byte>(int rank)>& bytes_of,
+             std::vector<std::span<const std::byte>>* payloads) {
+  payloads->clear();
+  for (int rank = 0; rank < world; ++rank) {
+    payloads->push_back(bytes_of(rank).first(g.codec->PayloadBytes(part.shape, g.moment)));
+  }
+  const std::span<float> sum = g.gradient.subspan(part.offset, part.shape.elements());
+  std::ranges::fill(sum, 0.0F);
+  return g.codec->DecodeSum(part.shape, g.moment, *payloads, sum)
+      .Annotate(fmt::format("the gradient of {}", g.name));
+}
+
+}  // namespace
+
+int64_t GatheredBytes(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+                      int world) {
+  return (world - 1) * Aligned(codec.PayloadBytes(shape, moment));
+}
+
+int64_t ShardedBytes(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+                     int world) {
+  return int64_t{2} * (world - 1) * Aligned(PartBytes(codec, shape, moment, world));
+}
+
+// Grows, so that after the first step nothing is allocated.
+std::span<std::byte> PayloadExchange::Buffer(size_t bytes) {
+  const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+  if (buffer_.size() < words) buffer_.resize(words);
+  return std::as_writable_bytes(std::span(buffer_)).first(bytes);
+}
+
+int64_t PayloadExchange::LayOut(std::span<const CodedGradient> gradients,
+                                const std::function<int64_t(const CodedGradient&)>& bytes) {
+  offsets_.clear();
+  int64_t end = 0;
+  for (const CodedGradient& g : gradients) {
+    offsets_.push_back(end);
+    end += Aligned(bytes(g));
+  }
+  return end;
+}
+
+Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradient> gradients) {
+  const int world = ranks->world_size(), own = ranks->rank();
+  const int64_t block = LayOut(
+      gradients, [](const CodedGradient& g) { return g.codec->PayloadBytes(g.shape, g.moment); });
+  const std::span<std::byte> all = Buffer(world * block);
+  {
+    const Stopwatch watch(&times_.encode_seconds);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      EncodePart(gradients[i], {.shape = gradients[i].shape}, own,
+                 all.subspan(own * block + offsets_[i]));
+    }
+  }
+  RT_RETURN_IF_ERROR(ranks->AllGather(all));
+  const Stopwatch watch(&times_.decode_seconds);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    RT_RETURN_IF_ERROR(AddUp(
+        gradients[i], {.shape = gradients[i].shape}, world,
+        [&](int rank) { return all.subspan(rank * block + offsets_[i]); }, &payloads_));
+  }
+  return OkStatus();
+}
+
+Status PayloadExchange::Sharded(Communicator* ranks, std::span<const CodedGradient> gradients) {
+  const int world = ranks->world_size();
+  const int64_t block = LayOut(gradients, [&](const CodedGradient& g) {
+    return PartBytes(*g.codec, g.shape, g.moment, world);
+  });
+  const std::span<std::byte> both = Buffer(2 * world * block);
+  const Blocks blocks = {.sent = both.first(world * block),
+                         .got = both.last(world * block),
+                         .bytes = block,
+                         .world = world,
+                         .own = ranks->rank()};
+  EncodeParts(gradients, blocks);
+  RT_RETURN_IF_ERROR(ranks->AllToAll(both));
+  RT_RETURN_IF_ERROR(AddUpOwnParts(gradients, blocks));
+  RT_RETURN_IF_ERROR(ranks->AllGather(blocks.sent));
+  return DecodeSums(gradients, blocks);
+}
+
+void PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks) {
+  const Stopwatch watch(&times_.encode_seconds);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    for (int part = 0; part < blocks.world; ++part) {
+      EncodePart(gradients[i], PartOf(gradients[i], blocks.world, part), blocks.own,
+                 blocks.Sent(part, offsets_[i]));
+    }
+  }
+  // This rank's own part does not travel.
+  std::ranges::copy(blocks.Sent(blocks.own, 0).first(blocks.bytes),
+                    blocks.Got(blocks.own, 0).begin());
+}
+
+// The sums go where the payload for this rank itself was: it is not needed any more.
+Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
+                                      const Blocks& blocks) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const CodedGradient& g = gradients[i];
+    const Part part = PartOf(g, blocks.world, blocks.own);
+    {
+      const Stopwatch watch(&times_.decode_seconds);
+      RT_RETURN_IF_ERROR(AddUp(
+          g, part, blocks.world, [&](int rank) { return blocks.Got(rank, offsets_[i]); },
+          &payloads_));
+    }
+    const Stopwatch watch(&times_.encode_seconds);
+    EncodeSum(g, part, MomentOfSum(g, part, blocks.SecondTime(blocks.own), blocks.world),
+              blocks.Sent(blocks.own, offsets_[i]));
+  }
+  return OkStatus();
+}
+
+Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients, const Blocks& blocks) {
+  const Stopwatch watch(&times_.decode_seconds);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const CodedGradient& g = gradients[i];
+    for (int rank = 0; rank < blocks.world; ++rank) {
+      const Part part = PartOf(g, blocks.world, rank);
+      RT_RETURN_IF_ERROR(TakeSum(g, part,
+                                 MomentOfSum(g, part, blocks.SecondTime(rank), blocks.world),
+                                 blocks.Sent(rank, offsets_[i]))
+                             .Annotate(fmt::format("rank {}", rank)));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,27 @@
+#include "dist/membership/identity/host_identity.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "core/storage/file.h"
+
+namespace ringtail {
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
+  return name.data();
+}
+
+std::string HostKey() {
+  const StatusOr<std::string> boot = ReadFileText("/proc/sys/kernel/random/boot_id", 4096);
+  struct stat network {};
+  const bool known = stat("/proc/self/ns/net", &network) == 0;
+  return fmt::format("{} {}", boot.ok() ? boot->substr(0, boot->find('\n')) : HostName(),
+                     known ? network.st_ino : 0);
+}
+
+}  // namespace ringtail

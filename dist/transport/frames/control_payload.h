@@ -1,0 +1,50 @@
+// The payloads of kHello and kAbort frames (dist/transport/transport.proto), made and read.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
+#define RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/status.h"
+#include "dist/transport/frames/byte_cursor.h"
+#include "dist/transport/frames/frame.h"
+#include "dist/transport/shared_memory/shared_segment.h"
+
+namespace ringtail {
+
+// The part of a segment that a peer may map: its ring to the rank that offers.
+struct SharedMemoryOffer {
+  SegmentName segment;
+  uint64_t offset = 0;
+  uint64_t ring_bytes = 0;
+};
+
+struct Hello {
+  int rank = 0, peer = 0, world_size = 0;
+  bool urgent = false;  // of the pair's second stream (grpc_world.h)
+  std::string proof;
+  std::optional<SharedMemoryOffer> shared;
+  bool shares = false;
+};
+
+// What proves that `hello` comes from who knows the secret of `generation`; only ever from `rank`
+// to `peer`, so that nobody can send it back. Empty if there is no secret.
+std::string HelloProof(const std::string& secret, uint32_t generation, const Hello& hello);
+
+std::string HelloPayload(const Hello& hello);
+StatusOr<Hello> ParseHello(const std::string& payload);
+
+// Long messages are cut, so that they fit.
+std::string AbortPayload(const Status& cause);
+// The cause; DataLoss if the payload does not have one.
+Status ParseAbort(const std::string& payload);
+
+// The payload that `header` announces, checked against its checksum. `header` is of kind kHello or
+// kAbort, so that the payload is small.
+StatusOr<std::string> ReadControlPayload(const FrameHeader& header, ByteCursor* bytes);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_

@@ -1,0 +1,158 @@
+// SharedMemory: how the frames of ranks of one host get from one to the other without a socket.
+//
+//   rank 0, its segment (a memfd)                  rank 1, its segment
+//   +------+-------------+-------------+           +------+-------------+-------------+
+//   | bell | ring from 1 | ring from 2 |           | bell | ring from 0 | ring from 2 |
+//   +------+-------------+-------------+           +------+-------------+-------------+
+//      ^          ^                                   ^          |
+//      +----------+------ mapped by rank 1 -----+     |          v rank 1 reads
+//                                               |     |      PeerMessages::OnFrames: copied to
+//   rank 0 in Send: PeerMessages::TakeFrames ---|-----+      where its Receive shall lie
+//   copied into "ring from 0", bell rung -------|-----^
+//
+// Two copies, and in the best case no system call: the ring is small enough to stay in the cache
+// between them. What the frames are, and who may send how much, is as over a stream
+// (peer_messages.h), but without a checksum over payloads. The stream stays for hello, goodbye and
+// abort, and because a socket breaks when a process dies.
+//
+// Each rank offers its segment in its hello; one that cannot be mapped is not used, and then the
+// pair talks over the stream. When a transport is connected, nobody has the segment open any more:
+// only mappings are left, which end with their processes.
+//
+// Who does the work. Sending: the thread that calls Send, as far as there is room in the ring.
+// Receiving, and sending what had no room: whoever is woken by the bell; that is the thread that
+// waits in CompletionQueue::Next, if there is one, and else "rt-shm", this object's own. A thread
+// that has waited there is expected back: what comes meanwhile waits for it, 2 to 4 ms at most.
+//
+// Thread-safety: any thread. Cost: 64 KiB and a ring of kRingBytes of address space for each peer
+// of the host; memory for those that ever had something to say.
+#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_H_
+#define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "dist/transport/completion_queue.h"
+#include "dist/transport/frames/control_payload.h"
+#include "dist/transport/frames/peer_messages.h"
+#include "dist/transport/shared_memory/doorbell.h"
+#include "dist/transport/shared_memory/shared_ring.h"
+#include "dist/transport/shared_memory/shared_segment.h"
+
+namespace ringtail {
+
+// What a peer has offered, mapped: its bell, and its ring from us.
+struct PeerMemory {
+  // DataLoss if the offer is none, an error of the system if it cannot be had.
+  static StatusOr<PeerMemory> Map(const SharedMemoryOffer& offer);
+
+  SharedMapping first_page, slot;
+};
+
+class SharedMemory : public CompletionHelper {
+ public:
+  // Told of what ends the world: not OK. Called on any thread, without a lock held.
+  using OnError = std::function<void(int peer, const Status& status)>;
+
+  // `messages` by peer: those of the same host. They must outlive Stop.
+  static StatusOr<std::shared_ptr<SharedMemory>> Create(
+      const std::map<int, PeerMessages*>& messages, OnError on_error);
+  ~SharedMemory() override;
+
+  // ---- hello
+  bool MayShareWith(int peer) const { return links_.contains(peer); }
+  SharedMemoryOffer OfferTo(int peer) const RT_EXCLUDES(mutex_);
+  // Both have mapped: from now on frames of this pair go this way. Once for each peer.
+  void Start(int peer, PeerMemory memory);
+  // No peer has to map any more.
+  void CloseSegment() RT_EXCLUDES(mutex_);
+
+  // ---- frames
+  bool Carries(int peer) const;
+  // Writes what the peer's messages have to be written. To be called whenever there may be more.
+  void Pump(int peer);
+  // Frames that came over the peer's stream; after all that is in its ring.
+  Status Deliver(int peer, ByteCursor* bytes);
+  // Nothing is written or read any more. Returns when nobody writes.
+  void StopFrames();
+  // Ends the thread; nobody is in this object any more.
+  void Stop() RT_EXCLUDES(mutex_);
+
+  // ---- for CompletionQueue
+  uint32_t Moment() override { return Rung(*bell_); }
+  bool Help(uint32_t moment, Deadline deadline) override RT_EXCLUDES(mutex_);
+  void Interrupt() override { WakeAtBell(bell_, kCaller); }
+
+ private:
+  // Held by one thread at a time; who does not get it may go on.
+  class Turn {
+   public:
+    bool TryTake() { return !taken_.exchange(true, std::memory_order_acquire); }
+    void Take() {
+      while (!TryTake()) taken_.wait(true);
+    }
+    void GiveBack() {
+      taken_.store(false, std::memory_order_release);
+      taken_.notify_one();
+    }
+
+   private:
+    std::atomic<bool> taken_ = false;
+  };
+
+  struct Link {
+    PeerMessages* messages = nullptr;
+    uint64_t offset = 0;  // of the ring from the peer, in our segment
+    std::atomic<bool> starting = false;
+    std::atomic<bool> started = false;  // what follows stays as it is
+    std::atomic<bool> broken = false;   // the peer has written nonsense
+    SharedMapping our_slot;
+    PeerMemory peer_memory;
+    Doorbell* bell = nullptr;  // the peer's
+
+    Turn reading;
+    RingReader reader;
+    Turn writing;
+    std::atomic<bool> wanted = false;  // Pump was called, perhaps while somebody wrote
+    std::atomic<bool> waits_for_room = false;
+    RingWriter writer;
+  };
+
+  SharedMemory(SharedSegment segment, OnError on_error)
+      : on_error_(std::move(on_error)), segment_(std::move(segment)) {}
+  static Doorbell* BellIn(const SharedMapping& first_page);
+  void Run();  // body of thread_
+  void WatchCaller() RT_EXCLUDES(mutex_);
+  bool Poll();
+  bool Pull(int peer, Link* link);
+  StatusOr<bool> ReadAll(int peer, Link* link);  // true: there was something
+  void Pump(int peer, Link* link);
+  Status WriteAll(Link* link);
+
+  const OnError on_error_;
+  SharedMapping first_page_;
+  Doorbell* bell_ = nullptr;
+  std::map<int, std::unique_ptr<Link>> links_;  // by peer; the map itself does not change
+  int looks_ = 0;                               // of a thread in Help, before it sleeps
+  std::atomic<bool> frames_stopped_ = false, stopped_ = false;
+  std::thread thread_;
+
+  mutable Mutex mutex_;
+  ConditionVariable helper_left_;
+  bool helping_ RT_GUARDED_BY(mutex_) = false;  // a thread is in Help
+  bool several_ RT_GUARDED_BY(mutex_) = false;  // more than one thread has wanted to be
+  uint32_t visits_ RT_GUARDED_BY(mutex_) = 0;   // calls of Help
+  std::optional<SharedSegment> segment_ RT_GUARDED_BY(mutex_);
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_H_

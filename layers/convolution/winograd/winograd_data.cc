@@ -1,0 +1,197 @@
+#include "layers/convolution/winograd/winograd_data.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/parallel_for.h"
+#include "layers/convolution/work_division.h"
+#include "layers/kernels/winograd/winograd_multiply.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kPanelBlocks = 2;  // of output channels: what the product keeps in registers
+constexpr int64_t kFilterTaps = 9;
+// Streams that are a power of two apart would share the sets of a cache: one line keeps them apart.
+constexpr int64_t kLineFloats = 16;
+// U larger than a share of the third-level cache is made panel by panel; and a smaller one, too,
+// where so few tiles read it that each thread would read more of U than of V.
+constexpr int64_t kMaxBytesOfU = 16 << 20;
+constexpr int64_t kMaxBytesOfUForFewTiles = 4 << 20;
+constexpr int64_t kFewTiles = 256;
+// V by tiles: about what a core's second-level cache holds beside M and a slice of U.
+constexpr int64_t kBytesOfV = 512 << 10;
+constexpr int64_t kMaxTiles = 192;
+// V by panels: a share of the third-level cache; M then is of few tiles.
+constexpr int64_t kSharedBytesOfV = 12 << 20;
+constexpr int64_t kPanelTiles = 48;
+
+}  // namespace
+
+struct WinogradData::Call {
+  const float* src;
+  ChannelAffine affine;
+  const float *weight, *bias;
+  float low, high;
+  float *dst, *scratch;
+};
+
+WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, int threads)
+    : tile_(problem.tile),
+      slices_(problem.slices()),
+      lanes_(RT_KERNEL(WinogradLanes)()),
+      threads_(threads) {
+  RT_CHECK(problem.IsSupported(), "not a convolution for Winograd");
+  const bool forward = direction == Direction::kForward;
+  const BlobDesc& in = forward ? problem.src : problem.dst;
+  const BlobDesc& out = forward ? problem.dst : problem.src;
+  const Window& w = problem.window;
+  channels_ = in.C;
+  channel_blocks_ = in.channel_blocks();
+  outputs_ = out.C;
+  output_blocks_ = out.channel_blocks();
+  panels_ = (output_blocks_ + kPanelBlocks - 1) / kPanelBlocks;
+  // Backward: padding that makes the turned filter end where the filter began.
+  input_ = forward ? problem.Grid(in, w.PT, w.PL, out) : problem.Grid(in, 2 - w.PT, 2 - w.PL, out);
+  output_ = problem.Grid(out, 0, 0, out);
+  // weight is (K, C, 3, 3), K the channels of dst.
+  const int64_t of_k = problem.src.C * kFilterTaps, of_c = kFilterTaps;
+  filters_ = {.lane_stride = forward ? of_k : of_c,
+              .channel_stride = forward ? of_c : of_k,
+              .channels = channels_,
+              .turned = !forward};
+  filter_block_stride_ = filters_.lane_stride * lanes_;
+
+  tiles_ = in.N * input_.tiles_y * input_.tiles_x;
+  const int64_t group = RT_KERNEL(WinogradTileGroup)();
+  const int64_t bytes_per_tile = slices_ * channels_ * static_cast<int64_t>(sizeof(float));
+  by_panels_ =
+      bytes_per_tile * outputs_ > (tiles_ <= kFewTiles ? kMaxBytesOfUForFewTiles : kMaxBytesOfU);
+  if (by_panels_) {
+    v_tiles_ = EqualBlocks(tiles_, kSharedBytesOfV / bytes_per_tile, group);
+    m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group);
+  } else {
+    v_tiles_ = EqualBlocks(CeilDivide(tiles_, threads_),
+                           std::min(kBytesOfV / bytes_per_tile / group * group, kMaxTiles), group);
+    m_tiles_ = v_tiles_;
+  }
+}
+
+int64_t WinogradData::PanelBlocks(int64_t panel) const {
+  return std::min(kPanelBlocks, output_blocks_ - panel * kPanelBlocks);
+}
+int64_t WinogradData::SliceOfU() const { return channels_ * kPanelBlocks * lanes_ + kLineFloats; }
+int64_t WinogradData::SliceOfV() const { return channel_blocks_ * v_tiles_ * lanes_ + kLineFloats; }
+int64_t WinogradData::SliceOfM() const { return kPanelBlocks * m_tiles_ * lanes_ + kLineFloats; }
+
+size_t WinogradData::scratch_bytes() const {
+  const int64_t u = (by_panels_ ? threads_ : panels_) * SizeOfU();
+  const int64_t v = (by_panels_ ? 1 : threads_) * SizeOfV();
+  const int64_t m = threads_ * SizeOfM();
+  return static_cast<size_t>(u + v + m) * sizeof(float);
+}
+
+void WinogradData::Run(const float* src, const ChannelAffine& affine, const float* weight,
+                       const float* bias, float low, float high, float* dst,
+                       std::byte* scratch) const {
+  const Call call = {src, affine, weight, bias, low, high, dst, reinterpret_cast<float*>(scratch)};
+  if (by_panels_) return RunByPanels(call);
+  RunByTiles(call);
+}
+
+void WinogradData::RunByTiles(const Call& call) const {
+  float* const all_u = call.scratch;
+  float* const all_v = all_u + panels_ * SizeOfU();
+  float* const all_m = all_v + threads_ * SizeOfV();
+  ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      TransformPanel(call, panel, all_u + panel * SizeOfU());
+    }
+  });
+  ForEachThread(threads_, [&](int64_t thread) {
+    float *v = all_v + thread * SizeOfV(), *m = all_m + thread * SizeOfM();
+    const int64_t begin = tiles_ * thread / threads_, end = tiles_ * (thread + 1) / threads_;
+    for (int64_t first = begin; first < end; first += v_tiles_) {
+      const int64_t last = std::min(end, first + v_tiles_);
+      for (int64_t block = 0; block < channel_blocks_; ++block) {
+        TransformInput(call, block, first, last, v);
+      }
+      for (int64_t panel = 0; panel < panels_; ++panel) {
+        MultiplyPanel(call, panel, all_u + panel * SizeOfU(), v, first, last, m);
+      }
+    }
+  });
+}
+
+void WinogradData::RunByPanels(const Call& call) const {
+  float* const v = call.scratch;
+  float* const all_u = v + SizeOfV();
+  float* const all_m = all_u + threads_ * SizeOfU();
+  for (int64_t first = 0; first < tiles_; first += v_tiles_) {
+    const int64_t last = std::min(tiles_, first + v_tiles_);
+    ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) {
+        TransformInput(call, block, first, last, v);
+      }
+    });
+    ForEachThread(threads_, [&](int64_t thread) {
+      float *u = all_u + thread * SizeOfU(), *m = all_m + thread * SizeOfM();
+      const int64_t end = panels_ * (thread + 1) / threads_;
+      for (int64_t panel = panels_ * thread / threads_; panel < end; ++panel) {
+        RunPanel(call, panel, v, first, last, u, m);
+      }
+    });
+  }
+}
+
+void WinogradData::RunPanel(const Call& call, int64_t panel, const float* v, int64_t first,
+                            int64_t last, float* u, float* m) const {
+  TransformPanel(call, panel, u);
+  for (int64_t tile = first; tile < last; tile += m_tiles_) {
+    MultiplyPanel(call, panel, u, v + (tile - first) * lanes_, tile,
+                  std::min(last, tile + m_tiles_), m);
+  }
+}
+
+void WinogradData::TransformPanel(const Call& call, int64_t panel, float* u) const {
+  for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
+    const int64_t block = panel * kPanelBlocks + i;
+    RT_KERNEL(WinogradFilter)
+    (tile_, filters_, call.weight + block * filter_block_stride_, u + i * lanes_,
+     PanelBlocks(panel) * lanes_, SliceOfU());
+  }
+}
+
+void WinogradData::TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
+                                  float* v) const {
+  RT_KERNEL(WinogradInput)
+  (tile_, input_, call.src + block * input_.H * input_.W * lanes_, call.affine.From(block * lanes_),
+   first, last, v + block * v_tiles_ * lanes_, SliceOfV());
+}
+
+void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,
+                                 int64_t first, int64_t last, float* m) const {
+  for (int64_t slice = 0; slice < slices_; ++slice) {
+    RT_KERNEL(WinogradMultiply)
+    ({.v = v + slice * SliceOfV(),
+      .v_block_stride = v_tiles_ * lanes_,
+      .channel_blocks = channel_blocks_,
+      .u = u + slice * SliceOfU(),
+      .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+      .m = m + slice * SliceOfM(),
+      .m_block_stride = m_tiles_ * lanes_,
+      .tiles = last - first});
+  }
+  for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
+    const int64_t block = panel * kPanelBlocks + i;
+    const WinogradEpilogue epilogue = {
+        .bias = call.bias != nullptr ? call.bias + block * lanes_ : nullptr,
+        .low = call.low,
+        .high = call.high};
+    RT_KERNEL(WinogradOutput)
+    (tile_, output_, m + i * m_tiles_ * lanes_, SliceOfM(), first, last, epilogue,
+     call.dst + block * output_.H * output_.W * lanes_);
+  }
+}
+
+}  // namespace ringtail

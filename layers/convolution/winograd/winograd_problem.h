@@ -1,0 +1,27 @@
+// What the three directions of a Winograd convolution have in common.
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_PROBLEM_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_PROBLEM_H_
+
+#include <cstdint>
+
+#include "layers/convolution/convolution_algorithm.h"
+#include "layers/kernels/winograd/winograd_transform.h"
+
+namespace ringtail {
+
+struct WinogradProblem : ConvolutionProblem {
+  int tile = 4;  // m of F(m x m, 3 x 3): 2 or 4
+
+  // 3x3, stride 1, dense, one group, padding of at most 2, and activations in blocks of this
+  // machine's vectors that the channels fill.
+  bool IsSupported() const;
+
+  int64_t slices() const { return (tile + 2) * (tile + 2); }
+  // Tiles that cover a plane of `of`, whose rows begin `pad_top` and `pad_left` before `at`'s.
+  WinogradGrid Grid(const BlobDesc& at, int64_t pad_top, int64_t pad_left,
+                    const BlobDesc& of) const;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_PROBLEM_H_

@@ -1,0 +1,209 @@
+#include "layers/kernels/winograd/winograd_transform.h"
+
+#include "layers/kernels/vec_affine.h"
+#include "layers/kernels/winograd/winograd_matrices.h"
+#include "layers/kernels/winograd/winograd_slices.h"
+#include "layers/kernels/winograd/winograd_strided_matrices.h"
+
+// Rows of tiles are worked on in strips: every column of a strip is transformed once, although it
+// belongs to up to two tiles, into a buffer in the first-level cache; then every tile's rows.
+namespace ringtail::RT_KERNEL_ISA {
+namespace {
+
+// Tiles of kTile x kTile pixels in a strip: the buffer must fit the first-level cache.
+constexpr int StripTiles(int tile) { return tile == 8 ? 4 : 8; }
+
+int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Calls work(sample, ty, tx, count, done) for the strips that tiles [first, last) consist of.
+template <int kStripTiles, typename Work>
+void ForEachStrip(const WinogradGrid& grid, int64_t first, int64_t last, const Work& work) {
+  int64_t tx = first % grid.tiles_x;
+  int64_t ty = first / grid.tiles_x % grid.tiles_y;
+  int64_t sample = first / grid.tiles_x / grid.tiles_y;
+  for (int64_t t = first; t < last;) {
+    const int64_t count = Min(Min(grid.tiles_x - tx, last - t), kStripTiles);
+    work(sample, ty, tx, count, t - first);
+    t += count;
+    tx += count;
+    if (tx < grid.tiles_x) continue;
+    tx = 0;
+    if (++ty < grid.tiles_y) continue;
+    ty = 0;
+    ++sample;
+  }
+}
+
+void AddLanes(Vec values, double* sums) {
+  float lanes[kLanes];
+  Store(lanes, values);
+#pragma omp simd
+  for (int l = 0; l < kLanes; ++l) sums[l] += lanes[l];
+}
+
+// Into slices, which lie where `place` says (winograd_slices.h), of pixels as `map` gives them.
+// Transform reads overlapping tiles (an Input) or disjoint ones (a Gradient), whose pixels are then
+// summed, too. Place comes by value, so that the compiler sees that no store can change it.
+template <int kTile, typename Transform, typename Map, typename Place>
+void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int64_t first,
+              int64_t last, float* slices, Place place, double* sums) {
+  constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
+  constexpr int kOverlap = kIn - kTile;
+  constexpr bool kSums = kOverlap == 0;
+  constexpr int kStripTiles = StripTiles(kTile);
+  Vec columns[kOut][kStripTiles * kTile + kOverlap];
+  ForEachStrip<kStripTiles>(
+      grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
+        const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
+        const float* image = plane + sample * grid.sample_stride;
+        const int64_t width = count * kTile + kOverlap;
+        Vec sum = {};
+        for (int64_t x = 0; x < width; ++x) {
+          Vec in[kIn], out[kOut];
+          const bool inside = x0 + x >= 0 && x0 + x < grid.W;
+#pragma GCC unroll 9
+          for (int i = 0; i < kIn; ++i) {
+            const int64_t y = y0 + i;
+            in[i] = inside && y >= 0 && y < grid.H
+                        ? map(Load(image + (y * grid.W + x0 + x) * kLanes))
+                        : Vec{};
+            if constexpr (kSums) sum += in[i];
+          }
+          Transform::Apply(in, out);
+#pragma GCC unroll 9
+          for (int i = 0; i < kOut; ++i) columns[i][x] = out[i];
+        }
+        if constexpr (kSums) AddLanes(sum, sums);
+        float* dst = slices + done * kLanes;
+        for (int i = 0; i < kOut; ++i) {
+          for (int64_t t = 0; t < count; ++t) {
+            Vec out[kOut];
+            Transform::Apply(&columns[i][t * kTile], out);
+#pragma GCC unroll 9
+            for (int j = 0; j < kOut; ++j) {
+              Store(dst + place(i, j) + t * kLanes, out[j]);
+            }
+          }
+        }
+      });
+}
+
+// The tiles that Transform gives are disjoint.
+template <typename Transform, typename Place>
+void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t first, int64_t last,
+                const WinogradEpilogue& epilogue, float* plane) {
+  constexpr int kTile = Transform::kOut;
+  constexpr bool kPadded = kTile == 8;  // only tiles of diff_src may begin outside the plane
+  constexpr int kIn = Transform::kIn;
+  const Vec bias = epilogue.bias != nullptr ? Load(epilogue.bias) : Vec{};
+  const Vec low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
+  ForEachStrip<StripTiles(kTile)>(
+      grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
+        const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
+        float* image = plane + sample * grid.sample_stride;
+        for (int64_t t = 0; t < count; ++t) {
+          const float* src = m + (done + t) * kLanes;
+          Vec columns[kTile][kIn];
+#pragma GCC unroll 9
+          for (int j = 0; j < kIn; ++j) {
+            Vec in[kIn], out[kTile];
+#pragma GCC unroll 9
+            for (int i = 0; i < kIn; ++i) in[i] = Load(src + place(i, j));
+            Transform::Apply(in, out);
+#pragma GCC unroll 8
+            for (int i = 0; i < kTile; ++i) columns[i][j] = out[i];
+          }
+          const int64_t rows = Min(kTile, grid.H - y0), x = x0 + t * kTile;
+          const int64_t width = Min(kTile, grid.W - x);
+          for (int64_t i = kPadded ? Max(0, -y0) : 0; i < rows; ++i) {
+            Vec out[kTile];
+            Transform::Apply(columns[i], out);
+            float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
+            for (int64_t j = kPadded ? Max(0, -x) : 0; j < width; ++j) {
+              Vec y = out[j] + bias;
+              y = y < low ? low : y;  // a NaN stays one
+              Store(dst + j * kLanes, y > high ? high : y);
+            }
+          }
+        }
+      });
+}
+
+template <int kTile>
+using Dense = DenseSlices<Winograd<kTile>::kPoints>;
+using Strided = WinogradStrided;
+using StridedDense = DenseSlices<Strided::kPoints>;
+
+template <int kTile>
+void Input(const WinogradGrid& grid, const float* plane, const ChannelAffine& affine, int64_t first,
+           int64_t last, float* v, Dense<kTile> place) {
+  using Transform = typename Winograd<kTile>::Input;
+  if (affine.mean == nullptr) {
+    ToSlices<kTile, Transform>(grid, plane, VecIdentity(), first, last, v, place, nullptr);
+  } else {
+    ToSlices<kTile, Transform>(grid, plane, VecAffine(affine), first, last, v, place, nullptr);
+  }
+}
+
+}  // namespace
+
+void WinogradInput(int tile, const WinogradGrid& grid, const float* plane,
+                   const ChannelAffine& affine, int64_t first, int64_t last, float* v,
+                   int64_t slice_stride) {
+  if (tile == 4) return Input<4>(grid, plane, affine, first, last, v, {slice_stride});
+  Input<2>(grid, plane, affine, first, last, v, {slice_stride});
+}
+
+void WinogradGradient(int tile, const WinogradGrid& grid, const float* plane, int64_t first,
+                      int64_t last, float* z, int64_t slice_stride, double* sums) {
+  if (tile == 4) {
+    ToSlices<4, Winograd<4>::Gradient>(grid, plane, VecIdentity(), first, last, z,
+                                       Dense<4>{slice_stride}, sums);
+  } else {
+    ToSlices<2, Winograd<2>::Gradient>(grid, plane, VecIdentity(), first, last, z,
+                                       Dense<2>{slice_stride}, sums);
+  }
+}
+
+void WinogradOutput(int tile, const WinogradGrid& grid, const float* m, int64_t slice_stride,
+                    int64_t first, int64_t last, const WinogradEpilogue& epilogue, float* plane) {
+  if (tile == 4) {
+    FromSlices<Winograd<4>::Output>(grid, m, Dense<4>{slice_stride}, first, last, epilogue, plane);
+  } else {
+    FromSlices<Winograd<2>::Output>(grid, m, Dense<2>{slice_stride}, first, last, epilogue, plane);
+  }
+}
+
+void WinogradStridedInput(const WinogradGrid& grid, const float* plane, int64_t first, int64_t last,
+                          float* v, int64_t slice_stride, int64_t phase_stride) {
+  ToSlices<8, Strided::Input>(grid, plane, VecIdentity(), first, last, v,
+                              PhasedSlices{slice_stride, phase_stride}, nullptr);
+}
+
+void WinogradStridedOutput(const WinogradGrid& grid, const float* m, int64_t slice_stride,
+                           int64_t first, int64_t last, const WinogradEpilogue& epilogue,
+                           float* plane) {
+  FromSlices<Strided::Output>(grid, m, StridedDense{slice_stride}, first, last, epilogue, plane);
+}
+
+void WinogradStridedGradient(const WinogradGrid& grid, const float* plane, int64_t first,
+                             int64_t last, float* z, int64_t slice_stride, double* sums) {
+  ToSlices<4, Strided::Gradient>(grid, plane, VecIdentity(), first, last, z,
+                                 StridedDense{slice_stride}, sums);
+}
+
+void WinogradStridedDiffDst(const WinogradGrid& grid, const float* plane, int64_t first,
+                            int64_t last, float* v, int64_t slice_stride) {
+  ToSlices<4, Strided::DiffDst>(grid, plane, VecIdentity(), first, last, v,
+                                StridedDense{slice_stride}, nullptr);
+}
+
+void WinogradStridedDiffSrc(const WinogradGrid& grid, const float* m, int64_t slice_stride,
+                            int64_t phase_stride, int64_t first, int64_t last,
+                            const WinogradEpilogue& epilogue, float* plane) {
+  FromSlices<Strided::DiffSrc>(grid, m, PhasedSlices{slice_stride, phase_stride}, first, last,
+                               epilogue, plane);
+}
+
+}  // namespace ringtail::RT_KERNEL_ISA

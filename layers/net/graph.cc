@@ -1,0 +1,93 @@
+#include "layers/net/graph.h"
+
+#include <fmt/core.h>
+
+#include <unordered_map>
+
+#include "core/check.h"
+#include "core/random.h"
+
+namespace ringtail {
+namespace {
+
+Activation FusableActivation(const LayerConfig& layer) {
+  if (layer.has_relu()) return Activation::kRelu;
+  if (layer.has_relu6()) return Activation::kRelu6;
+  return Activation::kNone;
+}
+
+std::unordered_map<std::string, int> CountReaders(
+    const std::vector<std::unique_ptr<ExpandedLayer>>& layers) {
+  std::unordered_map<std::string, int> readers;
+  for (const auto& layer : layers) {
+    for (const std::string& input : layer->config.input()) ++readers[input];
+  }
+  return readers;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Layer>> Node::Instantiate() const {
+  RT_ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer,
+                      CreateLayer(*config, RngKey(0).With(name).bits()));
+  if (fused != Activation::kNone) {
+    RT_CHECK(layer->FuseActivation(fused), "a layer that fused once must fuse again");
+  }
+  return layer;
+}
+
+StatusOr<Graph> Graph::Build(const NetConfig& config, std::string* error_origin) {
+  Graph graph;
+  RT_ASSIGN_OR_RETURN(std::vector<ExpandedLayer> expanded, ExpandLayers(config, error_origin));
+  if (expanded.empty()) return InvalidArgument("the net has no layers");
+  for (ExpandedLayer& layer : expanded) {
+    graph.layers_.push_back(std::make_unique<ExpandedLayer>(std::move(layer)));
+  }
+  const auto readers = CountReaders(graph.layers_);
+  std::unordered_map<std::string, int> index = {{kImages, kImagesInput}};
+  for (size_t i = 0; i < graph.layers_.size(); ++i) {
+    const ExpandedLayer& layer = *graph.layers_[i];
+    const std::string& name = layer.config.name();
+    *error_origin = layer.origin;
+    const bool is_last = i + 1 == graph.layers_.size();
+    if (is_last != layer.config.has_softmax_cross_entropy()) {
+      return InvalidArgument(
+          is_last ? fmt::format("layer '{}' is the last, but no loss; end the net with "
+                                "softmax_cross_entropy {{}}",
+                                name)
+                  : fmt::format("layer '{}' is a loss, but not the last layer", name));
+    }
+    if (!is_last && !readers.contains(name)) {
+      return InvalidArgument(fmt::format("nobody reads the output of layer '{}'", name));
+    }
+    const int producer = index.at(layer.config.input(0));
+    const Activation activation = FusableActivation(layer.config);
+    if (activation != Activation::kNone && producer != kImagesInput &&
+        layer.config.input_size() == 1 && readers.at(layer.config.input(0)) == 1 &&
+        graph.nodes_[producer].fused == Activation::kNone) {
+      Node& node = graph.nodes_[producer];
+      RT_ASSIGN_OR_RETURN(const std::unique_ptr<Layer> probe, node.Instantiate());
+      if (probe->FuseActivation(activation)) {
+        node.fused = activation;
+        node.kind += "+" + KindName(layer.config);
+        index[name] = producer;
+        continue;
+      }
+    }
+    Node node{.config = &layer.config,
+              .name = name,
+              .kind = KindName(layer.config),
+              .origin = layer.origin};
+    for (const std::string& input : layer.config.input()) {
+      node.inputs.push_back(index.at(input));
+      if (node.inputs.back() != kImagesInput) ++graph.nodes_[node.inputs.back()].readers;
+    }
+    RT_RETURN_IF_ERROR(node.Instantiate().status().Annotate(fmt::format("layer '{}'", name)));
+    index[name] = graph.size();
+    graph.nodes_.push_back(std::move(node));
+  }
+  error_origin->clear();
+  return graph;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,48 @@
+// Graph: the nodes of a net in topological order, after expansion and fusion.
+//
+// Fusion: where a ReLU or ReLU6 is the only reader of a layer that can apply it while writing its
+// output (Layer::FuseActivation), the two become one node: one pass over memory less each way.
+#ifndef RINGTAIL_LAYERS_GRAPH_H_
+#define RINGTAIL_LAYERS_GRAPH_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "layers/layer.h"
+#include "layers/net/expand.h"
+
+namespace ringtail {
+
+inline constexpr int kImagesInput = -1;  // as an input: the net's pictures
+
+struct Node {
+  const LayerConfig* config = nullptr;  // owned by the Graph
+  std::string name, kind, origin;       // kind: "convolution", "batch_norm+relu6"
+  std::vector<int> inputs;              // earlier nodes or kImagesInput
+  int readers = 0;                      // how often it is an input
+  Activation fused = Activation::kNone;
+
+  // A fresh layer for this node, the activation fused.
+  StatusOr<std::unique_ptr<Layer>> Instantiate() const;
+};
+
+class Graph {
+ public:
+  // InvalidArgument if a layer reads what does not exist, nobody reads its output, or the last is
+  // no loss; `error_origin` is then the place in the config.
+  static StatusOr<Graph> Build(const NetConfig& config, std::string* error_origin);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  int size() const { return static_cast<int>(nodes_.size()); }
+  int logits() const { return nodes_.back().inputs[0]; }  // the node that the loss reads
+
+ private:
+  std::vector<std::unique_ptr<ExpandedLayer>> layers_;  // stable addresses: layers keep references
+  std::vector<Node> nodes_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_GRAPH_H_

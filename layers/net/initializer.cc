@@ -1,0 +1,165 @@
+#include "layers/net/initializer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "core/check.h"
+#include "core/parallel_for.h"
+#include "layers/net.pb.h"
+
+namespace ringtail {
+namespace {
+
+// What every kind comes down to.
+struct Distribution {
+  enum class Shape { kConstant, kNormal, kUniform } shape;
+  double scale;  // the constant, the standard deviation, or half the width
+};
+
+constexpr int64_t kDrawsPerBlock = 4;     // words of one Philox block
+constexpr int64_t kBlocksPerTask = 4096;  // about 100 us of work
+
+using Bits = std::array<uint32_t, kDrawsPerBlock>;
+
+std::array<double, kDrawsPerBlock> StandardNormals(const Bits& bits) {
+  std::array<double, kDrawsPerBlock> normals{};
+  for (int64_t pair = 0; pair < kDrawsPerBlock; pair += 2) {
+    const double u = (bits[pair] + 1.0) * 0x1p-32;  // (0, 1]: the logarithm stays finite
+    const double angle = 2 * std::numbers::pi * 0x1p-32 * bits[pair + 1];
+    const double radius = std::sqrt(-2 * std::log(u));
+    normals[pair] = radius * std::cos(angle);
+    normals[pair + 1] = radius * std::sin(angle);
+  }
+  return normals;
+}
+
+std::array<double, kDrawsPerBlock> SymmetricUniforms(const Bits& bits) {
+  std::array<double, kDrawsPerBlock> uniforms{};
+  for (int64_t i = 0; i < kDrawsPerBlock; ++i) uniforms[i] = bits[i] * 0x1p-31 - 1;  // [-1, 1)
+  return uniforms;
+}
+
+// Block b of the key's sequence gives the values 4b .. 4b + 3.
+void FillRandom(const Distribution& distribution, RngKey key, std::span<float> values) {
+  const std::array<uint32_t, 2> philox_key = {static_cast<uint32_t>(key.bits()),
+                                              static_cast<uint32_t>(key.bits() >> 32)};
+  const auto count = static_cast<int64_t>(values.size());
+  const int64_t blocks = (count + kDrawsPerBlock - 1) / kDrawsPerBlock;
+  ParallelFor(blocks, kBlocksPerTask, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      const Bits bits = Philox4x32(
+          {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0}, philox_key);
+      const auto draws = distribution.shape == Distribution::Shape::kNormal
+                             ? StandardNormals(bits)
+                             : SymmetricUniforms(bits);
+      const int64_t first = block * kDrawsPerBlock;
+      const int64_t valid = std::min(kDrawsPerBlock, count - first);
+      for (int64_t i = 0; i < valid; ++i) {
+        values[first + i] = static_cast<float>(distribution.scale * draws[i]);
+      }
+    }
+  });
+}
+
+Distribution Normal(double variance) { return {Distribution::Shape::kNormal, std::sqrt(variance)}; }
+Distribution Uniform(double variance) {
+  return {Distribution::Shape::kUniform, std::sqrt(3 * variance)};
+}
+Distribution Constant(double value) { return {Distribution::Shape::kConstant, value}; }
+
+double HeVariance(const HeInit& he, const ParameterRequest& request) {
+  const int64_t fan = he.fan() == HeInit::FAN_OUT ? request.fan_out : request.fan_in;
+  return static_cast<double>(he.gain()) / static_cast<double>(fan);
+}
+
+double XavierVariance(const ParameterRequest& request) {
+  return 2.0 / static_cast<double>(request.fan_in + request.fan_out);
+}
+
+Distribution FallbackDistribution(const ParameterRequest& request) {
+  switch (request.fallback_init) {
+    case ParameterRequest::Fallback::kHeNormal:
+      return Normal(HeVariance(HeInit::default_instance(), request));
+    case ParameterRequest::Fallback::kOne:
+      return Constant(1);
+    case ParameterRequest::Fallback::kZero:
+      break;
+  }
+  return Constant(0);
+}
+
+Distribution DistributionOf(const ParameterRequest& request) {
+  if (request.init == nullptr) return FallbackDistribution(request);
+  const InitializerConfig& init = *request.init;
+  switch (init.kind_case()) {
+    case InitializerConfig::kConstant:
+      return Constant(init.constant().value());
+    case InitializerConfig::kHeNormal:
+      return Normal(HeVariance(init.he_normal(), request));
+    case InitializerConfig::kHeUniform:
+      return Uniform(HeVariance(init.he_uniform(), request));
+    case InitializerConfig::kXavierNormal:
+      return Normal(XavierVariance(request));
+    case InitializerConfig::kXavierUniform:
+      return Uniform(XavierVariance(request));
+    case InitializerConfig::kNormal:
+      return {Distribution::Shape::kNormal, init.normal().std()};
+    case InitializerConfig::kFanInUniform:
+      return {Distribution::Shape::kUniform, 1 / std::sqrt(static_cast<double>(request.fan_in))};
+    case InitializerConfig::KIND_NOT_SET:
+      break;
+  }
+  RT_CHECK(false, "an initializer without a kind must not pass ValidateInitializer");
+}
+
+}  // namespace
+
+Status ValidateInitializer(const InitializerConfig& config, const FieldCheck& fields) {
+  switch (config.kind_case()) {
+    case InitializerConfig::KIND_NOT_SET:
+      return fields.Error("", "initializer: no kind is given; write for example `he_normal {}`");
+    case InitializerConfig::kConstant:
+      if (std::isfinite(config.constant().value())) return OkStatus();
+      return fields.Within("constant").Error("value", "value must be a finite number");
+    case InitializerConfig::kNormal:
+      return fields.Within("normal").NotNegative("std", config.normal().std());
+    case InitializerConfig::kHeNormal:
+      return fields.Within("he_normal").Positive("gain", config.he_normal().gain());
+    case InitializerConfig::kHeUniform:
+      return fields.Within("he_uniform").Positive("gain", config.he_uniform().gain());
+    case InitializerConfig::kXavierNormal:
+    case InitializerConfig::kXavierUniform:
+    case InitializerConfig::kFanInUniform:
+      break;
+  }
+  return OkStatus();
+}
+
+Status ValidateInitializer(const ParameterRequest& request, const FieldCheck& fields) {
+  if (request.init == nullptr) return OkStatus();
+  RT_RETURN_IF_ERROR(ValidateInitializer(*request.init, fields.Within(request.init_field)));
+  if (!std::isfinite(DistributionOf(request).scale)) {  // divided by a fan of 0
+    return fields.Error(
+        request.init_field,
+        fmt::format("initializer: {} has no fan to scale by; use `constant` or `normal`",
+                    request.spec.name));
+  }
+  return OkStatus();
+}
+
+void FillInitial(const ParameterRequest& request, RngKey key, std::span<float> values) {
+  const Distribution distribution = DistributionOf(request);
+  RT_CHECK(std::isfinite(distribution.scale), "an initializer that scales by a fan needs one");
+  if (distribution.shape == Distribution::Shape::kConstant) {
+    std::ranges::fill(values, static_cast<float>(distribution.scale));
+  } else {
+    FillRandom(distribution, key, values);
+  }
+}
+
+}  // namespace ringtail

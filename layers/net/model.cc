@@ -1,0 +1,165 @@
+#include "layers/net/model.h"
+
+#include <fmt/core.h>
+
+#include "core/check.h"
+#include "core/machine/memory_limit.h"
+#include "layers/net.pb.h"
+#include "layers/net/graph.h"
+#include "layers/net/initializer.h"
+#include "layers/shape_check.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kMaxInputChannels = 4096;
+constexpr int64_t kBlocks = 2;  // weights and gradients
+
+// Before the next addition could overflow: one parameter is at most kMaxBlobBytes + 1.
+Status CheckParameterBytes(int64_t bytes) {
+  if (bytes <= kMaxBlobBytes) return OkStatus();
+  return InvalidArgument(fmt::format("the parameters need more than {} GiB", kMaxBlobBytes >> 30));
+}
+
+// Of a field of the node's layer; "": of the layer. (Of a layer that a composite made, the
+// composite's place is the nearest in the file.)
+std::string PlaceOf(const Node& node, const std::string& field) {
+  return field.empty() ? node.origin
+                       : fmt::format("{}.{}.{}", node.origin, KindName(*node.config), field);
+}
+
+}  // namespace
+
+struct Model::Start {
+  ParameterRequest request;
+  std::unique_ptr<InitializerConfig> init;  // what the request points to: layers come and go
+  const Parameter* parameter = nullptr;
+};
+
+Model::Start Model::MakeStart(const ParameterRequest& request) {
+  Start start{.request = request, .init = nullptr};
+  if (request.init != nullptr) {
+    start.init = std::make_unique<InitializerConfig>(*request.init);
+    start.request.init = start.init.get();
+  }
+  return start;
+}
+
+Model::Model() = default;
+Model::~Model() = default;
+
+StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc& images,
+                                             std::span<const std::unique_ptr<Layer>> layers,
+                                             int* failed) {
+  std::vector<ShapeInfo> shapes;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    *failed = i;
+    std::vector<BlobDesc> src;
+    for (const int input : node.inputs)
+      src.push_back(input == kImagesInput ? images : shapes[input].dst);
+    auto info = layers[i]->InferShape(src);
+    RT_RETURN_IF_ERROR(info.status().Annotate(fmt::format("layer '{}'", node.name)));
+    shapes.push_back(*std::move(info));
+  }
+  return shapes;
+}
+
+StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t image_size,
+                                               const ConfigSource* source, std::string_view path,
+                                               bool allocate) {
+  const auto at = [&](const std::string& place, const Status& status) {
+    if (source == nullptr) return status;
+    return source->Error(place.empty() ? path : fmt::format("{}.{}", path, place),
+                         status.message());
+  };
+  if (config.input_channels() < 1 || config.input_channels() > kMaxInputChannels) {
+    return at("input_channels",
+              InvalidArgument(fmt::format("input_channels is {}; it must be 1 to {}",
+                                          config.input_channels(), kMaxInputChannels)));
+  }
+  std::string origin;
+  auto graph = Graph::Build(config, &origin);
+  if (!graph.ok()) return at(origin, graph.status());
+
+  std::unique_ptr<Model> model(new Model);
+  model->graph_ = std::make_unique<Graph>(*std::move(graph));
+  model->input_channels_ = config.input_channels();
+  const std::vector<Node>& nodes = model->graph_->nodes();
+
+  std::vector<std::unique_ptr<Layer>> layers;
+  for (const Node& node : nodes) {
+    auto layer = node.Instantiate();
+    if (!layer.ok()) return at(node.origin, layer.status());
+    layers.push_back(*std::move(layer));
+  }
+  int failed = 0;
+  const BlobDesc images{1, config.input_channels(), image_size, image_size};
+  auto shapes = InferShapes(*model->graph_, images, layers, &failed);
+  if (!shapes.ok()) {
+    return at(PlaceOf(nodes[failed], layers[failed]->failed_field()), shapes.status());
+  }
+  model->num_classes_ = (*shapes)[model->graph_->logits()].dst.C;
+
+  std::vector<ParameterSpec> parameters, buffers;
+  int64_t bytes = 0;
+  for (int i = model->graph_->size() - 1; i >= 0; --i) {
+    for (ParameterRequest& request : (*shapes)[i].parameters) {
+      std::string field;
+      const Status valid = ValidateInitializer(request, FieldCheck(&field));
+      if (!valid.ok())
+        return at(PlaceOf(nodes[i], field),
+                  valid.Annotate(fmt::format("layer '{}'", nodes[i].name)));
+      request.spec.name = nodes[i].name + "." + request.spec.name;
+      bytes += SaturatingProduct(NumElements(request.spec.shape), sizeof(float));
+      const Status countable = CheckParameterBytes(bytes);
+      if (!countable.ok()) return at(nodes[i].origin, countable);
+      (request.is_buffer ? buffers : parameters).push_back(request.spec);
+      model->starts_.push_back(MakeStart(request));
+    }
+  }
+  if (allocate) {
+    const Status fits = CheckMemoryAvailable(kBlocks * bytes, "the net with its gradients");
+    if (!fits.ok()) return at("", fits);
+    RT_ASSIGN_OR_RETURN(model->arena_,
+                        ParameterArena::Create(std::move(parameters), std::move(buffers)));
+  }
+  model->PlaceParameters(*shapes);
+  return model;
+}
+
+ParameterArena& Model::arena() const {
+  RT_CHECK(is_allocated(), "the model was made without memory");
+  return *arena_;
+}
+
+// Gives every request its parameter, in the order in which the arena got them: last layer first.
+void Model::PlaceParameters(std::span<const ShapeInfo> shapes) {
+  if (!is_allocated()) {
+    for (const Start& start : starts_) {
+      unallocated_.push_back({.spec = start.request.spec,
+                              .elements = NumElements(start.request.spec.shape),
+                              .is_buffer = start.request.is_buffer});
+    }
+  }
+  by_node_.resize(graph_->size());
+  size_t start = 0, parameter = 0, buffer = 0;
+  for (int i = graph_->size() - 1; i >= 0; --i) {
+    for (size_t j = 0; j < shapes[i].parameters.size(); ++j, ++start) {
+      Start& s = starts_[start];
+      s.parameter = !is_allocated()       ? &unallocated_[start]
+                    : s.request.is_buffer ? &arena_->buffers()[buffer++]
+                                          : &arena_->parameters()[parameter++];
+      by_node_[i].push_back(s.parameter);
+    }
+  }
+}
+
+void Model::Initialize(uint64_t seed) {
+  const RngKey key = RngKey(seed).With(kInitStream);
+  for (const Start& start : starts_) {
+    FillInitial(start.request, key.With(start.request.spec.name), start.parameter->value());
+  }
+}
+
+}  // namespace ringtail

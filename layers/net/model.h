@@ -1,0 +1,66 @@
+// Model: what a config says whatever the batch: the graph, its parameters and how they start.
+// Thread-safety: the trainer thread only.
+#ifndef RINGTAIL_LAYERS_MODEL_H_
+#define RINGTAIL_LAYERS_MODEL_H_
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/config/text_config.h"
+#include "core/parameter.h"
+#include "core/status.h"
+#include "layers/layer.h"
+
+namespace ringtail {
+
+class NetConfig;
+class Graph;
+
+class Model {
+ public:
+  // Expands composites, checks names, inputs and shapes (for square pictures of `image_size`
+  // pixels), and places the parameters, in the order in which backward produces their gradients:
+  // last layer first. Errors name the layer, and point at the field that is wrong in the config
+  // file, or at the layer, through `source` and `path`.
+  // Without `allocate` the parameters have shapes, but no values, and there is no arena: for Nets
+  // that are planned alone (NetOptions), however large.
+  static StatusOr<std::unique_ptr<Model>> Create(const NetConfig& config, int64_t image_size,
+                                                 const ConfigSource* source = nullptr,
+                                                 std::string_view path = "net",
+                                                 bool allocate = true);
+  ~Model();
+
+  // Sets every parameter and buffer to its start, a function of (seed, name) alone.
+  void Initialize(uint64_t seed);
+
+  ParameterArena& arena() const;
+  bool is_allocated() const { return arena_ != nullptr; }
+  const Graph& graph() const { return *graph_; }
+  int64_t input_channels() const { return input_channels_; }
+  int64_t num_classes() const { return num_classes_; }  // columns of the logits
+  // Parameters and buffers of graph node i, in the layer's order.
+  std::span<const Parameter* const> parameters(int node) const { return by_node_[node]; }
+
+ private:
+  Model();
+  struct Start;  // how one parameter begins
+  static Start MakeStart(const ParameterRequest& request);
+  void PlaceParameters(std::span<const ShapeInfo> shapes);
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<ParameterArena> arena_;
+  std::vector<Parameter> unallocated_;  // in place of the arena's
+  std::vector<Start> starts_;
+  std::vector<std::vector<const Parameter*>> by_node_;
+  int64_t input_channels_ = 0, num_classes_ = 0;
+};
+
+// Infers the shapes of all nodes for a batch; layers[i] is node i's. Fails with the node's name;
+// `failed` is its index.
+StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc& images,
+                                             std::span<const std::unique_ptr<Layer>> layers,
+                                             int* failed);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_MODEL_H_

@@ -1,0 +1,143 @@
+#include "layers/net/net_impl.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/check.h"
+#include "core/parallel_for.h"
+#include "layers/kernels/elementwise.h"
+#include "layers/net/graph.h"
+
+namespace ringtail {
+namespace {
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void Accumulate(const float* from, float* to, int64_t elements) {
+  constexpr int64_t kGrain = 1 << 14;
+  const auto add = RT_KERNEL(AddInto);
+  ParallelFor(elements, kGrain,
+              [&](int64_t begin, int64_t end) { add(from + begin, to + begin, end - begin); });
+}
+
+}  // namespace
+
+void Net::Impl::SetImages(const float* images) {
+  const Graph& graph = model->graph();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (size_t j = 0; j < nodes[i].src.size(); ++j) {
+      if (graph.nodes()[i].inputs[j] == kImagesInput)
+        nodes[i].src[j] = nodes[i].backward_src[j] = images;
+    }
+  }
+}
+
+void Net::Impl::ForwardNode(int i) {
+  ReadyNode& node = nodes[i];
+  const double start = timer ? Now() : 0;
+  node.layer->Forward({.src = node.src,
+                       .src_affine = node.src_affine,
+                       .src_moments = node.src_moments,
+                       .dst = node.dst,
+                       .dst_moments = node.dst_moments,
+                       .state = node.state,
+                       .scratch = node.forward_scratch,
+                       .step = &step});
+  if (timer) timer(i, false, Now() - start);
+}
+
+void Net::Impl::Recompute(int i, float* dst) {
+  const ReadyNode& node = nodes[i];
+  node.layer->Recompute(
+      {.src = node.src, .dst = dst, .state = node.state, .scratch = nullptr, .step = &step});
+}
+
+void Net::Impl::BackwardNode(int i) {
+  ReadyNode& node = nodes[i];
+  const double start = timer ? Now() : 0;
+  for (const int dropped : node.recompute) Recompute(dropped, nodes[dropped].recomputed_dst);
+  node.layer->Backward({.src = node.backward_src,
+                        .src_affine = node.backward_src_affine,
+                        .dst = node.dst,
+                        .diff_dst = node.diff_dst,
+                        .diff_dst_map = node.diff_dst_map,
+                        .diff_dst_sums = node.diff_dst_sums,
+                        .diff_src = node.diff_src,
+                        .diff_src_sums = node.diff_src_sums,
+                        .add_to_diff_src = node.add_to_diff_src,
+                        .state = node.state,
+                        .scratch = node.backward_scratch,
+                        .step = &step});
+  for (size_t j = 0; j < node.add_to.size(); ++j) {
+    if (node.add_to[j] == nullptr) continue;
+    const int input = model->graph().nodes()[i].inputs[j];
+    Accumulate(node.diff_src[j], node.add_to[j], nodes[input].dst_desc.elements());
+  }
+  if (timer) timer(i, true, Now() - start);
+}
+
+// dst of node i right after its Forward; what is deferred is written to `spare`.
+std::span<const float> Net::Impl::Dst(int i, AlignedBuffer* spare) {
+  const ReadyNode& node = nodes[i];
+  const auto elements = static_cast<size_t>(node.dst_desc.elements());
+  if (node.dst != nullptr) return {node.dst, elements};
+  *spare = AlignedBuffer(elements * sizeof(float));
+  Recompute(i, spare->floats().data());
+  return spare->floats();
+}
+
+LossResult Net::Impl::Loss() {
+  const ReadyNode& last = nodes.back();
+  const ReadyNode& scores = nodes[model->graph().logits()];
+  const int64_t classes = model->num_classes(), row = scores.dst_desc.elements() / options.batch;
+  LossResult result;
+  for (int64_t n = 0; n < options.batch; ++n) {
+    const float* z = scores.dst + n * row;
+    std::copy_n(z, classes, logits.begin() + n * classes);
+    if (step.labels[n] < 0) continue;
+    ++result.count;
+    result.loss_sum += last.dst[n];
+    result.correct += std::max_element(z, z + classes) - z == step.labels[n];
+  }
+  return result;
+}
+
+LossResult Net::Forward(const BatchView& batch, StepContext step) {
+  Impl& net = *impl_;
+  RT_CHECK(static_cast<int64_t>(batch.labels.size()) == net.options.batch,
+           "one label per row of the batch");
+  for (const int32_t label : batch.labels) {
+    RT_CHECK(label >= -1 && label < net.model->num_classes(), "labels must be -1 .. classes - 1");
+  }
+  net.step = step;
+  net.step.labels = batch.labels;
+  net.SetImages(batch.images);
+  for (size_t i = 0; i < net.nodes.size(); ++i) net.ForwardNode(static_cast<int>(i));
+  net.forward_done = true;
+  return net.Loss();
+}
+
+void Net::Backward(const GradReady& on_ready) {
+  Impl& net = *impl_;
+  RT_CHECK(net.options.training, "an evaluation net has no backward");
+  RT_CHECK(net.forward_done && net.step.training, "Backward follows a training Forward");
+  net.forward_done = false;
+  for (int i = static_cast<int>(net.nodes.size()) - 1; i >= 0; --i) {
+    if (!net.nodes[i].learns) continue;
+    net.BackwardNode(i);
+    if (!on_ready) continue;
+    for (const Parameter* p : net.model->parameters(i)) {
+      if (!p->is_buffer) on_ready(*p);
+    }
+  }
+}
+
+std::span<const float> Net::logits() const { return impl_->logits; }
+const NetOptions& Net::options() const { return impl_->options; }
+std::span<const LayerInfo> Net::layers() const { return impl_->infos; }
+int64_t Net::memory_bytes() const { return impl_->planned_bytes; }
+void Net::set_timer(LayerTimer timer) { impl_->timer = std::move(timer); }
+
+}  // namespace ringtail

@@ -1,0 +1,110 @@
+// Net: a DAG of layers built from a config, with one memory plan for a whole step.
+//
+//   RT_ASSIGN_OR_RETURN(auto model, Model::Create(config, source, "net"));      shapes, parameters
+//   model->Initialize(seed);
+//   RT_ASSIGN_OR_RETURN(auto net, Net::Create(model.get(), {.batch = 64, .image_size = 128}));
+//   net->Forward(batch, step);  net->Backward(on_gradient);
+//
+// A Model is what the config says whatever the batch: layers and parameters. A Net is a Model made
+// ready for one batch and image size; several Nets may share one Model (training, evaluation, other
+// sizes). Memory: every blob, gradient, state and scratch area gets its place in one block by
+// lifetime: backward frees what it no longer needs, and so does an evaluation net after each layer
+// (layers/net/memory_plan.h).
+// Thread-safety: the trainer thread only.
+#ifndef RINGTAIL_LAYERS_NET_H_
+#define RINGTAIL_LAYERS_NET_H_
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/config/text_config.h"
+#include "core/parameter.h"
+#include "core/status.h"
+#include "layers/blob.h"
+#include "layers/layer.h"
+#include "layers/net/model.h"
+
+namespace ringtail {
+
+// One batch: N pictures, normalised f32 NCHW, and labels; label -1 marks a row without a sample.
+struct BatchView {
+  const float* images = nullptr;    // N * C * H * W, 64-byte aligned
+  std::span<const int32_t> labels;  // N
+};
+
+struct LossResult {
+  double loss_sum = 0;  // over samples, smoothing included
+  int64_t correct = 0;  // argmax of the logits is the label
+  int64_t count = 0;    // samples: rows whose label is not -1
+};
+
+struct NetOptions {
+  int64_t batch = 32;
+  int64_t image_size = 128;
+  // Keep of batch norm the input only, and compute its output again in backward
+  // (layers/net/net_memory.h): much less memory for a few percent of the time. The results are the same
+  // bits.
+  bool recompute = true;
+  // Leave to convolutions what they can do of the batch norms before and behind them while they load
+  // and store (layers/net/net_memory.h): normalise, take moments, map gradients and take their sums. The
+  // same results but for rounding, in less time and memory.
+  bool defer = true;
+  bool training = true;  // false: Forward only, in far less memory
+  // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
+  bool measure = true;
+  // Without memory: only layers() and memory_bytes() may be called. What was never measured counts as
+  // oneDNN's. The Model need not be allocated either.
+  bool plan_only = false;
+};
+
+// One line of `summary` and `time`.
+struct LayerInfo {
+  std::string name, kind, implementation;  // kind: the config's field, "+relu" where fused
+  std::vector<AlgorithmTimings> timings;
+  BlobDesc dst;
+  int64_t parameters = 0;     // elements
+  double forward_flops = 0;   // per batch
+  double backward_flops = 0;  // per batch: twice forward, or once where nothing behind it learns
+  int64_t traffic_bytes = 0;  // what forward must move: inputs, parameters and dst, once
+  int64_t memory_bytes = 0;   // dst, gradient and state as if nothing were shared
+};
+
+// Called during Backward for each parameter as soon as its gradient is complete, in arena order.
+using GradReady = std::function<void(const Parameter&)>;
+// Called around each layer when set: (layer index, is_backward, seconds).
+using LayerTimer = std::function<void(int, bool, double)>;
+
+class Net {
+ public:
+  static StatusOr<std::unique_ptr<Net>> Create(Model* model, const NetOptions& options);
+  ~Net();
+
+  // Runs all layers. `step.labels` is taken from the batch. Labels must be -1 .. num_classes - 1.
+  LossResult Forward(const BatchView& batch, StepContext step);
+  // After a Forward with training = true: fills arena().grads() with the gradient
+  // of the summed loss.
+  void Backward(const GradReady& on_ready = {});
+
+  std::span<const float> logits() const;  // (N, classes), row-major, of the last Forward
+  // After a Forward whose loss is not finite (or a Backward whose gradients are not): reruns
+  // Forward with a check behind each layer, and names the first layer whose parameters, output or
+  // gradient has a NaN or infinity.
+  Status FindNonFinite(const BatchView& batch, StepContext step);
+
+  const NetOptions& options() const;
+  std::span<const LayerInfo> layers() const;
+  int64_t memory_bytes() const;  // of the plan: activations, gradients, state, scratch
+  void set_timer(LayerTimer timer);
+
+ private:
+  Net();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_NET_H_

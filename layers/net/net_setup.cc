@@ -1,0 +1,230 @@
+// Makes a net: sets its layers up for a batch, plans their memory, and tells each where its own is.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/machine/memory_limit.h"
+#include "layers/convolution/algorithm_choices.h"
+#include "layers/net/graph.h"
+#include "layers/net/net_impl.h"
+
+namespace ringtail {
+namespace {
+
+// The model made its parameters for pictures of one size; a linear layer behind a flatten has
+// others for another size.
+Status CheckParameters(std::span<const Parameter* const> parameters, const ShapeInfo& wanted) {
+  for (size_t i = 0; i < wanted.parameters.size(); ++i) {
+    const Shape &have = parameters[i]->spec.shape, &want = wanted.parameters[i].spec.shape;
+    if (have == want) continue;
+    return InvalidArgument(fmt::format("'{}' is {}, but {} for pictures of this size",
+                                       parameters[i]->spec.name, ShapeString(have),
+                                       ShapeString(want)));
+  }
+  return OkStatus();
+}
+
+// All but what depends on whether it learns.
+LayerInfo DescribeLayer(const Node& node, const Layer& layer, const ShapeInfo& shape,
+                        const LayerPlan& plan, std::span<const BlobDesc> src) {
+  LayerInfo info{.name = node.name,
+                 .kind = node.kind,
+                 .implementation = layer.Implementation(),
+                 .timings = layer.Timings(),
+                 .dst = plan.dst,
+                 .parameters = 0,
+                 .forward_flops = shape.forward_flops};
+  for (const ParameterRequest& p : shape.parameters) {
+    if (!p.is_buffer) info.parameters += NumElements(p.spec.shape);
+  }
+  info.traffic_bytes = plan.dst.bytes() + info.parameters * static_cast<int64_t>(sizeof(float));
+  for (const BlobDesc& desc : src) info.traffic_bytes += desc.bytes();
+  return info;
+}
+
+}  // namespace
+
+Net::Net() : impl_(std::make_unique<Impl>()) {}
+Net::~Net() = default;
+
+StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& options) {
+  if (options.batch < 1)
+    return InvalidArgument(fmt::format("batch is {}; it must be at least 1", options.batch));
+  std::unique_ptr<Net> net(new Net);
+  net->impl_->model = model;
+  net->impl_->options = options;
+  RT_RETURN_IF_ERROR(net->impl_->Build());
+  return net;
+}
+
+Status Net::Impl::Build() {
+  RT_ASSIGN_OR_RETURN(const std::vector<NodeNeeds> needs, SetUpLayers());
+  const NetMemory memory = PlanNetMemory(needs, options.training, options.recompute, options.defer);
+  planned_bytes = memory.total_bytes;
+  if (options.plan_only) return OkStatus();
+  RT_CHECK(model->is_allocated(), "a net that is to run needs weights");
+  RT_RETURN_IF_ERROR(CheckMemoryAvailable(
+      memory.total_bytes, fmt::format("a batch of {} pictures of {}x{}", options.batch,
+                                      options.image_size, options.image_size)));
+  block = AlignedBuffer(memory.total_bytes);
+  Bind(memory, needs);
+  logits.resize(options.batch * model->num_classes());
+  return OkStatus();
+}
+
+// Instantiates every layer for this batch, layouts flowing from the pictures to the loss.
+StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
+  const Graph& graph = model->graph();
+  const BlobDesc images{options.batch, model->input_channels(), options.image_size,
+                        options.image_size};
+  std::vector<std::unique_ptr<Layer>> layers;
+  for (const Node& node : graph.nodes()) {
+    RT_ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer, node.Instantiate());
+    layers.push_back(std::move(layer));
+  }
+  int failed = 0;
+  RT_ASSIGN_OR_RETURN(const std::vector<ShapeInfo> shapes,
+                      InferShapes(graph, images, layers, &failed));
+
+  std::vector<NodeNeeds> needs;
+  Status status;
+  for (int i = 0; i < graph.size() && status.ok(); ++i) {
+    status = SetUpLayer(i, images, shapes[i], layers, &needs)
+                 .Annotate(fmt::format("layer '{}'", graph.nodes()[i].name));
+  }
+  AlgorithmChoices::Shared().Save();  // also what was measured before an error, or a stop
+  RT_RETURN_IF_ERROR(Status(status));
+  return needs;
+}
+
+// Layer i, behind those in `needs`, where its own are added.
+Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape,
+                             std::span<std::unique_ptr<Layer>> layers,
+                             std::vector<NodeNeeds>* needs) {
+  const Node& node = model->graph().nodes()[i];
+  std::vector<BlobDesc> src;
+  std::unique_ptr<bool[]> needs_diff_src(new bool[node.inputs.size()]);
+  bool learns = !model->parameters(i).empty();
+  for (size_t j = 0; j < node.inputs.size(); ++j) {
+    const int input = node.inputs[j];
+    src.push_back(input == kImagesInput ? images : (*needs)[input].plan.dst);
+    needs_diff_src[j] = input != kImagesInput && (*needs)[input].learns;
+    learns = learns || needs_diff_src[j];
+  }
+  RT_RETURN_IF_ERROR(CheckParameters(model->parameters(i), shape));
+  RT_ASSIGN_OR_RETURN(
+      const LayerPlan plan,
+      layers[i]->Setup(
+          {.src = src,
+           .parameters = model->parameters(i),
+           .training = options.training,
+           .measure = options.measure && !options.plan_only,
+           .allocate = !options.plan_only,
+           .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
+           .src_is_affine = IsAffineOfOneReader(node.inputs[0], *needs),
+           .dst_is_normalized = IsNormalizedByOneReader(i, layers),
+           .diff_src_is_begun = needs_diff_src[0] && HasReaderBehind(node.inputs[0], i)}));
+  RT_CHECK(plan.dst.SameShape(shape.dst), "Setup must keep the shape that InferShape promised");
+
+  LayerInfo info = DescribeLayer(node, *layers[i], shape, plan, src);
+  info.backward_flops = learns ? info.forward_flops * (needs_diff_src[0] ? 2 : 1) : 0;
+  info.memory_bytes = plan.dst.bytes() * (options.training && learns ? 2 : 1) +
+                      static_cast<int64_t>(plan.state_bytes);
+  infos.push_back(std::move(info));
+  needs->push_back({.inputs = node.inputs, .plan = plan, .learns = learns});
+  nodes.push_back({.layer = std::move(layers[i]), .dst_desc = plan.dst, .learns = learns});
+  return OkStatus();
+}
+
+bool Net::Impl::IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const {
+  return i != kImagesInput && needs[i].plan.dst_is_affine && model->graph().nodes()[i].readers == 1;
+}
+
+bool Net::Impl::IsNormalizedByOneReader(int i,
+                                        std::span<const std::unique_ptr<Layer>> layers) const {
+  const std::vector<Node>& graph = model->graph().nodes();
+  if (!options.training || !options.defer || graph[i].readers != 1) return false;
+  for (size_t reader = i + 1; reader < graph.size(); ++reader) {
+    if (graph[reader].inputs[0] == i) return layers[reader]->normalizes();
+  }
+  return false;  // it is another input of its reader
+}
+
+// Whether a node behind `reader`, whose backward comes first, reads node i as well.
+bool Net::Impl::HasReaderBehind(int i, int reader) const {
+  const std::vector<Node>& graph = model->graph().nodes();
+  return std::any_of(graph.begin() + reader + 1, graph.end(), [&](const Node& node) {
+    return std::find(node.inputs.begin(), node.inputs.end(), i) != node.inputs.end();
+  });
+}
+
+void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) {
+  const auto at = [&](int64_t offset) {
+    return offset == kNoBuffer ? nullptr : block.data() + offset;
+  };
+  const auto floats = [&](int64_t offset) { return reinterpret_cast<float*>(at(offset)); };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    ReadyNode& node = nodes[i];
+    const NodePlacement& place = memory.nodes[i];
+    node.dst = floats(place.dst);
+    node.diff_dst = floats(place.diff_dst);
+    node.state = at(place.state);
+    node.forward_scratch = at(place.forward_scratch);
+    node.backward_scratch = at(place.backward_scratch);
+    node.recomputed_dst = floats(place.recomputed_dst);
+    node.recompute = place.recompute;
+    node.add_to_diff_src = place.add_to_diff_src;
+    for (size_t j = 0; j < needs[i].inputs.size(); ++j) {
+      const int input = needs[i].inputs[j];
+      node.src.push_back(input == kImagesInput ? nullptr : nodes[input].dst);
+      const float* again = input == kImagesInput ? nullptr : nodes[input].recomputed_dst;
+      const float* backward_src = again != nullptr ? again : node.src.back();
+      node.backward_src.push_back(needs[i].plan.backward_needs_src ? backward_src : nullptr);
+      if (!options.training) continue;
+      node.diff_src.push_back(floats(place.diff_src[j]));
+      node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
+    }
+    const int input = needs[i].inputs[0];
+    if (input == kImagesInput) continue;
+    BindDeferred(&node, input, memory.nodes[input], needs[i].plan);
+    BindNormalized(&node, input, memory.nodes[input], needs[input].plan);
+  }
+}
+
+// Lets the reader read through the deferred node, where it is one, and take its gradient's sums.
+void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place,
+                             const LayerPlan& reader_plan) {
+  ReadyNode& node = nodes[deferred];
+  if (place.deferred_forward) {
+    reader->src[0] = node.src[0];
+    reader->src_affine = node.layer->DstAffine(node.state);
+  }
+  if (place.deferred_backward) {
+    reader->backward_src[0] = node.backward_src[0];
+    reader->backward_src_affine = node.layer->DstAffine(node.state);
+  }
+  if (place.diff_dst_sums != kNoBuffer) {
+    BlobGradientSums sums{{.part_pixels = reader_plan.diff_src_sums_pixels}};
+    sums.g = reinterpret_cast<double*>(block.data() + place.diff_dst_sums);
+    sums.gx = sums.g + sums.elements(node.dst_desc);
+    node.diff_dst_sums = reader->diff_src_sums = sums;
+  }
+}
+
+// Lets a batch norm use the moments that the node before it takes, and that node map its gradient.
+void Net::Impl::BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
+                               const LayerPlan& plan) {
+  ReadyNode& node = nodes[normalized];
+  if (place.dst_moments != kNoBuffer) {
+    BlobMoments moments{{.part_pixels = plan.dst_moments_pixels}};
+    moments.mean = reinterpret_cast<double*>(block.data() + place.dst_moments);
+    moments.m2 = moments.mean + moments.elements(plan.dst);
+    node.dst_moments = reader->src_moments = moments;
+  }
+  if (place.diff_dst_is_map) {
+    node.diff_dst_map = reader->layer->DiffSrcMap(reader->backward_src[0], reader->state);
+  }
+}
+
+}  // namespace ringtail

@@ -1,0 +1,160 @@
+// What becomes of the gradients of a run: the choice for each layer, and what one rank alone does.
+#include "apps/trainer/update/gradient_compression.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <thread>
+
+#include "core/config/text_config.h"
+#include "dist/transport/in_process.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+CompressionConfig Config(const std::string& text) {
+  CompressionConfig config;
+  const Status parsed = ParseTextConfig(text, "test", &config, nullptr);
+  RT_CHECK(parsed.ok(), parsed.message());
+  return config;
+}
+
+std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
+  return std::move(*ParameterArena::Create(
+      {{.name = "a", .shape = {64, 64, 3, 3}, .kind = ParameterKind::kConvolutionWeight},
+       {.name = "b", .shape = {64, 64, 3, 3}, .kind = ParameterKind::kConvolutionWeight}},
+      {}));
+}
+
+// What rank 0 of two says, which a slow network lies between.
+std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
+  const auto transports = MakeInProcessWorld(2);
+  const CostModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
+  std::string description;
+  std::vector<std::jthread> threads;
+  threads.reserve(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto world =
+          TrainingWorld::Create({.transport = transports[rank].get(),
+                                 .topology = Topology::Blocks(2, 1),
+                                 .network = {.within_host = slow, .between_hosts = slow}},
+                                DistConfig());
+      ASSERT_TRUE(world.ok()) << world.status().message();
+      const auto arena = TwoLayersOfOneShape();
+      const auto compression =
+          GradientCompression::Create(world->get(), arena.get(), config, {}, {});
+      ASSERT_TRUE(compression.ok()) << compression.status().message();
+      if (rank == 0) description = (*compression)->description();
+    });
+  }
+  threads.clear();  // joins
+  return description;
+}
+
+// At a density of 1 there is a place beside every value: twice the bytes, at any speed.
+TEST(GradientCompression, LayersOfOneShapeAreJudgedByTheirOwnScheme) {
+  const std::string all = "scheme { top_k { density: 1 } } ";
+  const std::string few = " rule { name: 'a' scheme { top_k { density: 0.001 } } }";
+  EXPECT_THAT(DescriptionOfTwoRanks(Config(all)), HasSubstr("no gradient is compressed"));
+  EXPECT_THAT(DescriptionOfTwoRanks(Config(all + few)), HasSubstr("top_k for 1 of 2 gradients"));
+  EXPECT_THAT(DescriptionOfTwoRanks(Config("scheme { top_k { density: 0.001 } } rule { name: 'a' "
+                                           "scheme { top_k { density: 1 } } }")),
+              HasSubstr("top_k for 1 of 2 gradients"));
+}
+
+// What is asked of the disk before the first step is what the parts then take, but for their headers.
+TEST(GradientCompression, KnowsWhatItsPartsWillTake) {
+  constexpr int kRanks = 3, kMostHeader = 4096;
+  const TempDir dir;
+  const RunLock lock = RunLock::Acquire(dir.File("run")).value();
+  const CheckpointDirectory directory = CheckpointDirectory::Open(lock).value();
+  const auto transports = MakeInProcessWorld(kRanks);
+  std::vector<std::jthread> threads;
+  threads.reserve(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto world = TrainingWorld::Create(
+          {.transport = transports[rank].get(), .topology = Topology::Blocks(kRanks, 1)},
+          DistConfig());
+      ASSERT_TRUE(world.ok()) << world.status().message();
+      const auto arena = TwoLayersOfOneShape();
+      const CheckpointDirectory* const own = rank == 0 ? &directory : nullptr;
+      const auto compression = GradientCompression::Create(
+          world->get(), arena.get(), Config("scheme { one_bit {} } fall_back: false route: GATHER"),
+          {.directory = own}, {});
+      ASSERT_TRUE(compression.ok()) << compression.status().message();
+      const auto written = (*compression)->WriteParts(1, own);
+      ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
+      const std::vector<int64_t>& known = (*compression)->part_bytes();
+      ASSERT_EQ(known.size(), kRanks);
+      for (int part = 0; part < kRanks; ++part) {
+        EXPECT_GT(known[part], 0);
+        EXPECT_GE(written->parts->ranks[part].bytes, known[part]);
+        EXPECT_LT(written->parts->ranks[part].bytes, known[part] + kMostHeader);
+      }
+    });
+  }
+}
+
+TEST(GradientCompression, OneRankNeedsItForMomentumAlone) {
+  TrainingWorld alone;
+  const auto arena = TwoLayersOfOneShape();
+  const auto create = [&](const std::string& scheme) {
+    auto made = GradientCompression::Create(&alone, arena.get(), Config(scheme), {}, {});
+    RT_CHECK(made.ok(), made.status().message());
+    return *std::move(made);
+  };
+  EXPECT_EQ(create("scheme { two_bit {} }"), nullptr);
+  const auto dgc = create("scheme { dgc { momentum: 0.5 } }");
+  ASSERT_NE(dgc, nullptr);
+  for (const float expected : {1.0F, 1.5F, 1.75F}) {
+    std::ranges::fill(arena->grads(), 1.0F);
+    dgc->BeginStep(0, 0, 1);
+    ASSERT_TRUE(dgc->ReduceAlone().ok());
+    for (const Parameter& p : arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(expected));
+  }
+}
+
+// train.on_nan: SKIP leaves a step out, and with it what waits: it may hold what is not a number.
+TEST(GradientCompression, WhatWaitsIsForgottenWithAStepThatIsLeftOut) {
+  TrainingWorld alone;
+  const auto arena = TwoLayersOfOneShape();
+  const auto dgc = *GradientCompression::Create(&alone, arena.get(),
+                                                Config("scheme { dgc { momentum: 0.5 } }"), {}, {});
+  const auto reduce = [&](int64_t step, float gradient) {
+    std::ranges::fill(arena->grads(), gradient);
+    dgc->BeginStep(step, 0, 1);
+    ASSERT_TRUE(dgc->ReduceAlone().ok());
+  };
+  reduce(0, 1);
+  reduce(1, std::numeric_limits<float>::quiet_NaN());
+  dgc->Forget();
+  reduce(2, 1);
+  for (const Parameter& p : arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(1.0F));
+}
+
+TEST(GradientCompression, ACheckpointThatSaysNoNumberOfRanksIsDamaged) {
+  const TempDir folder;
+  const std::string path = folder.File("checkpoint.safetensors");
+  const auto read = [&](const std::string& ways) {
+    RT_CHECK(WriteSafetensors(path, {}, {{"compression_ways", ways}}).ok(), path);
+    return GradientCompression::Read({1, path, *SafetensorsFile::Read(path)});
+  };
+  for (const char* const wrong : {"", "dd", ":dd", "x:dd", "2x:dd", "99999999999:dd"}) {
+    const Status status = read(wrong).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << wrong;
+    EXPECT_THAT(status.message(), HasSubstr(path)) << wrong;
+  }
+  const auto right = read("2:dg");
+  ASSERT_TRUE(right.ok()) << right.status().message();
+  EXPECT_EQ(right->world, 2);
+  EXPECT_EQ(right->ways, "dg");
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,275 @@
+#include "core/config/text_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "apps/run.pb.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kFile[] = "configs/net.textproto";
+
+Status ParseNet(std::string_view text, NetConfig* net = nullptr, ConfigSource* source = nullptr) {
+  NetConfig ignored;
+  return ParseTextConfig(text, kFile, net == nullptr ? &ignored : net, source);
+}
+
+std::string NetError(std::string_view text) {
+  NetConfig net;
+  net.set_name("not empty");
+  const Status status = ParseNet(text, &net);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << text;
+  EXPECT_EQ(net.ByteSizeLong(), 0u) << "a failed parse must leave nothing behind";
+  return status.message();
+}
+
+TEST(ParseTextConfig, ReadsWhatIsWritten) {
+  NetConfig net;
+  const Status status = ParseNet(R"(
+      name: "small"  # a comment
+      layer { name: 'conv1' convolution { out_channels: 8 kernel: [3, 5] padding: 1 } }
+      layer < name: "loss" softmax_cross_entropy {} >)",
+                                 &net);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(net.name(), "small");
+  ASSERT_EQ(net.layer_size(), 2);
+  EXPECT_EQ(net.layer(0).convolution().kernel(1), 5);
+  EXPECT_TRUE(net.layer(1).has_softmax_cross_entropy());
+  EXPECT_EQ(net.input_channels(), 3);
+}
+
+TEST(ParseTextConfig, EmptyTextIsAnEmptyConfig) {
+  NetConfig net;
+  net.set_name("old");
+  EXPECT_TRUE(ParseNet("", &net).ok());
+  EXPECT_FALSE(net.has_name());
+}
+
+TEST(ParseTextConfig, UnknownFieldPointsAtItAndNamesTheNearest) {
+  EXPECT_EQ(NetError("name: \"n\"\n  layer { convolution { kernal: 3 } }\n"),
+            "configs/net.textproto:2:25: unknown field 'kernal' of ConvolutionConfig; "
+            "did you mean 'kernel'?\n"
+            "    layer { convolution { kernal: 3 } }\n"
+            "                          ^");
+}
+
+TEST(ParseTextConfig, UnknownFieldWithoutANearOneListsTheValid) {
+  EXPECT_THAT(NetError("layer { linear { zzz: 3 } }"),
+              HasSubstr("unknown field 'zzz' of LinearConfig; valid are out_features, bias, "));
+}
+
+TEST(ParseTextConfig, FieldOfAnEmptyMessage) {
+  EXPECT_THAT(NetError("layer { relu { slope: 3 } }"),
+              HasSubstr("unknown field 'slope' of ReluConfig; it has none"));
+}
+
+TEST(ParseTextConfig, AbbreviatedFieldNamesTheOnlyCompletion) {
+  EXPECT_THAT(NetError("layer { conv { } }"), HasSubstr("did you mean 'convolution'?"));
+}
+
+TEST(ParseTextConfig, UnknownEnumValue) {
+  EXPECT_EQ(NetError("layer {\n  max_pool { rounding: CIEL }\n}"),
+            "configs/net.textproto:2:24: unknown value 'CIEL' of 'rounding'; did you mean 'CEIL'?\n"
+            "    max_pool { rounding: CIEL }\n"
+            "                         ^");
+  EXPECT_THAT(NetError("layer { max_pool { rounding: NEAREST } }"),
+              HasSubstr("valid are FLOOR, CEIL"));
+  EXPECT_THAT(NetError("layer { max_pool { rounding: 7 } }"), HasSubstr("net.textproto:1:30: "));
+}
+
+TEST(ParseTextConfig, SingularFieldGivenTwice) {
+  EXPECT_EQ(NetError("name: \"a\"\nname: \"b\""),
+            "configs/net.textproto:2:1: field 'name' is given twice; keep one\n"
+            "  name: \"b\"\n"
+            "  ^");
+  EXPECT_THAT(NetError("layer { relu {} relu {} }"), HasSubstr("field 'relu' is given twice"));
+}
+
+TEST(ParseTextConfig, TwoMembersOfAOneof) {
+  EXPECT_THAT(NetError("layer { relu {} tanh {} }"),
+              HasSubstr(":1:17: 'tanh' and 'relu' exclude one another; keep one"));
+}
+
+TEST(ParseTextConfig, ValuesOfTheWrongType) {
+  EXPECT_THAT(NetError("input_channels: 3.5"), StartsWith("configs/net.textproto:1:17: expected"));
+  EXPECT_THAT(NetError("input_channels: 3000000000"), HasSubstr("out of range"));
+  EXPECT_THAT(NetError("input_channels: 99999999999999999999999"), HasSubstr(":1:17: "));
+  EXPECT_THAT(NetError("input_channels: \"3\""), HasSubstr(":1:17: "));
+  EXPECT_THAT(NetError("name: 3"), HasSubstr(":1:7: "));
+  EXPECT_THAT(NetError("layer { convolution { bias: maybe } }"), HasSubstr("bias"));
+}
+
+TEST(ParseTextConfig, BrokenSyntax) {
+  EXPECT_THAT(NetError("layer { relu {}"), StartsWith("configs/net.textproto:1:16: "));
+  EXPECT_THAT(NetError("layer }"), HasSubstr(":1:7: "));
+  EXPECT_THAT(NetError("name: \"open"), HasSubstr(":1:"));
+  EXPECT_THAT(NetError("name \"n\""), HasSubstr(":1:6: "));
+  EXPECT_THAT(NetError("[ringtail.extension]: 3"), HasSubstr(":1:"));
+  EXPECT_THAT(NetError("1: 3"), HasSubstr(":1:1: "));
+  EXPECT_THAT(NetError(std::string_view("name: \"a\"\0", 10)), HasSubstr(":1:10: "));
+}
+
+TEST(ParseTextConfig, NestingIsLimited) {
+  constexpr int kLevels = 170'000;
+  std::string deep;
+  for (int i = 0; i < kLevels; ++i) deep += "layer{";
+  EXPECT_THAT(NetError(deep), HasSubstr("elements"));  // too many of them as well
+  const auto nested = [](int levels) {
+    std::string text;
+    for (int i = 0; i < levels; ++i) text += "layer{repeat{";
+    for (int i = 0; i < levels; ++i) text += "}}";
+    return text;
+  };
+  EXPECT_THAT(NetError(nested(10'000)), HasSubstr("recursion limit"));
+  EXPECT_TRUE(ParseNet(nested(30)).ok());
+}
+
+TEST(ParseTextConfig, SizeIsLimited) {
+  constexpr size_t kLimit = size_t{1} << 20;
+  EXPECT_TRUE(ParseNet(std::string(kLimit, ' ')).ok());
+  const std::string error = NetError(std::string(kLimit + 1, ' '));
+  EXPECT_THAT(error, StartsWith("configs/net.textproto: 1048577 bytes are too many"));
+}
+
+TEST(ParseTextConfig, ElementsAreLimited) {
+  const auto list = [](int elements) {
+    std::string text = "layer { convolution { kernel: [1";
+    for (int i = 1; i < elements; ++i) text += ",1";
+    return text + "] } }";
+  };
+  EXPECT_TRUE(ParseNet(list(99'990)).ok());
+  const std::string error = NetError(list(100'001));
+  EXPECT_THAT(error, HasSubstr("more than 100000 fields and list elements"));
+  EXPECT_LT(error.size(), 450u) << "of a long line only the surroundings are shown";
+}
+
+TEST(ParseTextConfig, SignsInStringsAndCommentsAreNoElements) {
+  const std::string signs(200'000, ',');
+  EXPECT_TRUE(ParseNet("name: \"" + signs + "\\\"" + signs + "\"").ok());
+  EXPECT_TRUE(ParseNet("# \"" + signs + "\nname: 'a'").ok());
+  EXPECT_THAT(NetError("name: 'a'\n" + signs), HasSubstr(":2:"));
+}
+
+TEST(ParseTextConfig, TextMustBeUtf8) {
+  EXPECT_TRUE(ParseNet("name: \"Hündchen 🐶\"").ok());
+  EXPECT_THAT(NetError("name: \"a\"\nname: \"\xC3\x28\""), HasSubstr(":2:8: not valid UTF-8"));
+  EXPECT_THAT(NetError("\xEF\xBB\xBFname: \"a\""), HasSubstr("byte order mark"));
+}
+
+TEST(ParseTextConfig, EscapesMustMakeUtf8) {
+  NetConfig net;
+  EXPECT_TRUE(ParseNet(R"(name: "\303\274")", &net).ok());
+  EXPECT_EQ(net.name(), "ü");
+  EXPECT_THAT(NetError("layer {}\nlayer { name: \"\\377\" }"),
+              StartsWith("configs/net.textproto:2:9: layer[1].name is not valid UTF-8"));
+}
+
+TEST(ParseTextConfig, ColumnsAreCharactersAndTabsStay) {
+  EXPECT_EQ(NetError("\tname: \"ü\" \tnmae: 1"),
+            "configs/net.textproto:1:13: unknown field 'nmae' of NetConfig; did you mean 'name'?\n"
+            "  \tname: \"ü\" \tnmae: 1\n"
+            "  \t          \t^");
+}
+
+TEST(ParseTextConfig, LongLinesAreCutAroundTheCaret) {
+  const std::string blanks(500, ' ');
+  const std::string error = NetError(blanks + "nmae: 1" + blanks);
+  EXPECT_THAT(error, HasSubstr(":1:501: "));
+  EXPECT_THAT(error, HasSubstr("\n  ..."));
+  EXPECT_THAT(error, EndsWith("^"));
+  EXPECT_LT(error.size(), 450u);
+}
+
+TEST(ParseTextConfig, ControlCharactersDoNotReachTheTerminal) {
+  EXPECT_THAT(NetError("name: \"\x1B[31m\" nmae: 1"), Not(HasSubstr("\x1B")));
+}
+
+TEST(ParseTextConfig, WindowsLineEnds) {
+  EXPECT_EQ(NetError("name: 'a'\r\nnmae: 1\r\n"),
+            "configs/net.textproto:2:1: unknown field 'nmae' of NetConfig; did you mean 'name'?\n"
+            "  nmae: 1\n"
+            "  ^");
+}
+
+TEST(ReadTextConfig, NamesTheFile) {
+  const TempDir dir;
+  const std::string path = dir.File("run.textproto");
+  std::ofstream(path) << "train { epochs: 3 }";
+  RunConfig run;
+  ASSERT_TRUE(ReadTextConfig(path, &run, nullptr).ok());
+  EXPECT_EQ(run.train().epochs(), 3);
+  const Status missing = ReadTextConfig(dir.File("none.textproto"), &run, nullptr);
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("none.textproto"));
+  EXPECT_FALSE(ReadTextConfig(dir.path(), &run, nullptr).ok()) << "a folder is no config";
+}
+
+TEST(PrintTextConfig, ReadsBackTheSame) {
+  NetConfig net;
+  ASSERT_TRUE(ParseNet(R"(name: "Hündchen \"1\"\n" layer { name: "p" input: "images"
+                           average_pool { kernel: 2 kernel: 3 rounding: CEIL } }
+                           layer { leaky_relu { slope: 0.1 } } layer { lrn { alpha: 1e-4 k: inf } })",
+                       &net)
+                  .ok());
+  const std::string text = PrintTextConfig(net);
+  EXPECT_THAT(text, HasSubstr("Hündchen"));
+  NetConfig again;
+  ASSERT_TRUE(ParseNet(text, &again).ok()) << text;
+  EXPECT_EQ(again.SerializeAsString(), net.SerializeAsString());
+}
+
+TEST(CheckFinite, NamesTheOffender) {
+  RunConfig run;
+  ConfigSource source;
+  const auto check = [&](std::string_view text) {
+    EXPECT_TRUE(ParseTextConfig(text, "run.textproto", &run, &source).ok());
+    return CheckFinite(run, &source, "").message();
+  };
+  EXPECT_EQ(check("optim { learning_rate: 1e30 }"), "");
+  EXPECT_EQ(check("optim {\n  learning_rate: nan }"),
+            "run.textproto:2:3: optim.learning_rate is nan; give a finite number\n"
+            "    learning_rate: nan }\n"
+            "    ^");
+  EXPECT_THAT(check("data { mean: 1 mean: -inf }"),
+              StartsWith("run.textproto:1:16: data.mean[1] is -inf"));
+  EXPECT_THAT(check("data { mean: [1, inf] }"),
+              StartsWith("run.textproto:1:8: data.mean[1] is inf"));
+  EXPECT_THAT(check("net { layer {} layer { repeat { layer { dropout { rate: inf } } } } }"),
+              HasSubstr("net.layer[1].repeat.layer[0].dropout.rate is inf"));
+  EXPECT_THAT(check("optim { sgd { momentum: 1e999 } }"), HasSubstr("optim.sgd.momentum is inf"));
+}
+
+TEST(CheckFinite, WithoutASource) {
+  TrainConfig train;
+  train.set_epochs(std::nan(""));
+  EXPECT_EQ(CheckFinite(train, nullptr, "train").message(),
+            "train.epochs is nan; give a finite number");
+}
+
+TEST(NearestName, FindsTypingErrorsOnly) {
+  const std::vector<std::string> names = {"kernel", "stride", "padding", "out_channels", "tanh"};
+  EXPECT_EQ(NearestName("kernal", names), "kernel");
+  EXPECT_EQ(NearestName("sride", names), "stride");
+  EXPECT_EQ(NearestName("stirde", names), "stride") << "swapped neighbours are one mistake";
+  EXPECT_EQ(NearestName("out_chanels", names), "out_channels");
+  EXPECT_EQ(NearestName("Tanh", names), "tanh");
+  EXPECT_EQ(NearestName("pad", names), "padding") << "the only completion";
+  EXPECT_EQ(NearestName("dilation", names), "");
+  EXPECT_EQ(NearestName("", names), "");
+  EXPECT_EQ(NearestName(std::string(100'000, 'k'), names), "");
+  EXPECT_EQ(NearestName("kernel", {}), "");
+  EXPECT_EQ(NearestName("con", {"concat", "convolution"}), "") << "two completions";
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,71 @@
+#include "core/machine/core_sharing.h"
+
+#include <gtest/gtest.h>
+
+namespace ringtail {
+namespace {
+
+constexpr double kInterval = 0.05;
+
+// `seconds` of intervals in each of which the same happens, as fractions of the time (of one core).
+void Live(CoreSharing* sharing, double seconds, double delayed, double others) {
+  for (double t = 0; t < seconds; t += kInterval) {
+    sharing->Update(
+        {.elapsed = kInterval, .delay = delayed * kInterval, .others = others * kInterval});
+  }
+}
+
+TEST(CoreSharing, QuietCoresAreNotShared) {
+  CoreSharing sharing(2);
+  Live(&sharing, 60, 0.01, 0.02);
+  EXPECT_FALSE(sharing.delayed());
+  EXPECT_FALSE(sharing.Notice());
+}
+
+TEST(CoreSharing, IsDelayedSoonAndForAWhileAfterwards) {
+  CoreSharing sharing(2);
+  Live(&sharing, 1, 0, 0);
+  Live(&sharing, CoreSharing::kMemory, 0.3, 0.5);
+  EXPECT_TRUE(sharing.delayed());
+  Live(&sharing, CoreSharing::kCalm, 0, 0);
+  EXPECT_TRUE(sharing.delayed()) << "a quiet moment is no quiet machine";
+  Live(&sharing, 4 * CoreSharing::kMemory, 0, 0);
+  EXPECT_FALSE(sharing.delayed());
+}
+
+TEST(CoreSharing, OneTurnOfAnotherThreadIsNoSharedCore) {
+  CoreSharing sharing(2);
+  for (int i = 0; i < 20; ++i) {
+    Live(&sharing, 1, 0, 0);
+    Live(&sharing, kInterval, 0.1, 0.1);
+    EXPECT_FALSE(sharing.delayed());
+  }
+}
+
+TEST(CoreSharing, ItsOwnLoaderDelaysButIsNoOther) {
+  CoreSharing sharing(2);
+  Live(&sharing, 30, 0.3, 0.02);
+  EXPECT_TRUE(sharing.delayed());
+  EXPECT_FALSE(sharing.Notice());
+}
+
+TEST(CoreSharing, OthersThatTakeNothingFromItAreNotTold) {
+  CoreSharing sharing(8);
+  Live(&sharing, 30, 0.01, 4);
+  EXPECT_FALSE(sharing.Notice()) << "half of the cores is at work for others, but nobody waits";
+}
+
+TEST(CoreSharing, TellsOnceWhatWentToOthers) {
+  CoreSharing sharing(2);
+  Live(&sharing, CoreSharing::kNoticeAfter - 1, 0.3, 0.62);
+  EXPECT_FALSE(sharing.Notice()) << "too early to say";
+  Live(&sharing, 2, 0.3, 0.62);
+  const auto notice = sharing.Notice();
+  ASSERT_TRUE(notice);
+  EXPECT_NE(notice->find("31 %"), std::string::npos) << *notice;
+  Live(&sharing, 60, 0.3, 0.62);
+  EXPECT_FALSE(sharing.Notice());
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,265 @@
+// Files that lie: each is refused with one clear error that names the file and the reason.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <vector>
+
+#include "core/storage/safetensors.h"
+#include "tests/core/safetensors_bytes.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kData(8, 'd');  // behind every header below
+
+struct HeaderCase {
+  const char* json;
+  const char* reason;
+};
+
+// Headers in front of eight bytes of data.
+const HeaderCase kHeaders[] = {
+    // Not JSON, or not an object.
+    {"", "does not start with '{'"},
+    {" {}", "does not start with '{'"},
+    {"[]", "does not start with '{'"},
+    {"null", "does not start with '{'"},
+    {"\xEF\xBB\xBF{}", "does not start with '{'"},
+    {"{", "not JSON"},
+    {"{}x", "not JSON"},
+    {"{}{}", "not JSON"},
+    {"{} \x01", "not JSON"},
+    {R"({"a":})", "not JSON"},
+    {R"({"a" {}})", "not JSON"},
+    {R"({a:1})", "not JSON"},
+    {R"({"__metadata__":{},})", "not JSON"},
+    {"{\"a\xff\":{}}", "not JSON"},
+    {"{\"a\n\":{}}", "not JSON"},
+    {R"({"\ud800":{}})", "not JSON"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]})", "not JSON"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,08]}})", "not JSON"},
+    {R"({"a":{"dtype":"U8","shape":[NaN],"data_offsets":[0,8]}})", "not JSON"},
+    // Wrong kinds of things.
+    {R"({"a":1})", "\"a\" is a number, not an object"},
+    {R"({"a":null})", "\"a\" is null, not an object"},
+    {R"({"a":"U8"})", "\"a\" is a text, not an object"},
+    {R"({"a":[]})", "\"a\" is a list, not an object"},
+    {R"({"a":true})", "\"a\" is true or false, not an object"},
+    {R"({"__metadata__":[]})", "\"__metadata__\" is a list"},
+    {R"({"__metadata__":{"k":1}})", "metadata \"k\" is a number, not a text"},
+    {R"({"__metadata__":{"k":{}}})", "metadata \"k\" is an object, not a text"},
+    {R"({"__metadata__":{"k":null}})", "metadata \"k\" is null, not a text"},
+    {R"({"a":{"dtype":8,"shape":[8],"data_offsets":[0,8]}})",
+     "dtype must not be or contain a number"},
+    {R"({"a":{"dtype":["U8"],"shape":[8],"data_offsets":[0,8]}})",
+     "dtype must not be or contain a list"},
+    {R"({"a":{"dtype":"U8","shape":8,"data_offsets":[0,8]}})",
+     "shape must not be or contain a number"},
+    {R"({"a":{"dtype":"U8","shape":"8","data_offsets":[0,8]}})",
+     "shape must not be or contain a text"},
+    {R"({"a":{"dtype":"U8","shape":["8"],"data_offsets":[0,8]}})",
+     "shape must not be or contain a text"},
+    {R"({"a":{"dtype":"U8","shape":[[8]],"data_offsets":[0,8]}})",
+     "shape must not be or contain a list"},
+    {R"({"a":{"dtype":"U8","shape":[null],"data_offsets":[0,8]}})",
+     "shape must not be or contain null"},
+    {R"({"a":{"dtype":"U8","shape":{},"data_offsets":[0,8]}})",
+     "shape must not be or contain an object"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":{"0":8}}})",
+     "data_offsets must not be or contain"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,[8]]}})",
+     "data_offsets must not be or contain"},
+    // Numbers that are no sizes.
+    {R"({"a":{"dtype":"U8","shape":[-8],"data_offsets":[0,8]}})", "a negative number"},
+    {R"({"a":{"dtype":"U8","shape":[-0],"data_offsets":[0,8]}})", "a negative number"},
+    {R"({"a":{"dtype":"U8","shape":[8.0],"data_offsets":[0,8]}})", "the number 8.0"},
+    {R"({"a":{"dtype":"U8","shape":[8e0],"data_offsets":[0,8]}})", "the number 8e0"},
+    {R"({"a":{"dtype":"U8","shape":[18446744073709551624],"data_offsets":[0,8]}})",
+     "the number 18446744073709551624"},
+    {R"({"a":{"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,8]}})",
+     "9223372036854775808 is too large"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[-1,8]}})", "a negative number"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8.5]}})", "the number 8.5"},
+    // Products that overflow, some to the right size.
+    {R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})",
+     "shape is too large"},
+    {R"({"a":{"dtype":"I64","shape":[2305843009213693953],"data_offsets":[0,8]}})",
+     "shape is too large"},
+    {R"({"a":{"dtype":"U8","shape":[4294967296,4294967296,8],"data_offsets":[0,8]}})",
+     "shape is too large"},
+    {R"({"a":{"dtype":"U8","shape":[0,4294967296,4294967296],"data_offsets":[0,0]}})",
+     "shape is too large"},
+    // Fields that are missing, doubled, unknown or too many.
+    {R"({"a":{}})", "\"a\" has no dtype"},
+    {R"({"a":{"shape":[8],"data_offsets":[0,8]}})", "\"a\" has no dtype"},
+    {R"({"a":{"dtype":"U8","data_offsets":[0,8]}})", "\"a\" has no shape"},
+    {R"({"a":{"dtype":"U8","shape":[8]}})", "\"a\" has no data_offsets"},
+    {R"({"a":{"dtype":"U8","dtype":"U8","shape":[8],"data_offsets":[0,8]}})", "has dtype twice"},
+    {R"({"a":{"dtype":"U8","shape":[8],"shape":[8],"data_offsets":[0,8]}})", "has shape twice"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"data_offsets":[0,8]}})",
+     "has data_offsets twice"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"more":1}})", "unknown field \"more\""},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[]}})", "needs two data_offsets"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0]}})", "needs two data_offsets"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8,8]}})", "more than two data_offsets"},
+    {R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,8],"data_offsets":[0,8]}})",
+     "more than 8 dimensions"},
+    // Names.
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"a":{"dtype":"U8","shape":[0],"data_offsets":[8,8]}})",
+     "\"a\" occurs twice"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"\u0061":{}})", "\"a\" occurs twice"},
+    {R"({"__metadata__":{},"__metadata__":{}})", "\"__metadata__\" occurs twice"},
+    {R"({"__metadata__":{"k":"1","k":"2"}})", "metadata \"k\" occurs twice"},
+    {R"({"a\u001b[2J":1})", R"("a\u001b[2J" is a number)"},
+    // Dtypes.
+    {R"({"a":{"dtype":"","shape":[8],"data_offsets":[0,8]}})", "has dtype \"\", which is none of"},
+    {R"({"a":{"dtype":"u8","shape":[8],"data_offsets":[0,8]}})",
+     "has dtype \"u8\", which is none of"},
+    {R"({"a":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})",
+     "has dtype \"F16\", which is none of"},
+    {R"({"a":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})",
+     "has dtype \"BF16\", which is none of"},
+    {R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})",
+     "has dtype \"F64\", which is none of"},
+    // Places.
+    {R"({})", "end at byte 0 of the data, but it has 8"},
+    {R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})",
+     "0 to 9 are not inside the 8 bytes"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[8,0]}})", "8 to 0 are not inside"},
+    {R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[9,9]}})", "9 to 9 are not inside"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[18446744073709551608,18446744073709551615]}})",
+     "are not inside the 8 bytes"},
+    {R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[0,8]}})",
+     "U8 of shape [7] is 7 bytes, but its data_offsets span 8"},
+    {R"({"a":{"dtype":"F32","shape":[8],"data_offsets":[0,8]}})", "F32 of shape [8] is 32 bytes"},
+    {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,8]}})",
+     "is 4 bytes, but its data_offsets span 8"},
+    {R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,8]}})",
+     "is 0 bytes, but its data_offsets span 8"},
+    {R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}})",
+     "end at byte 7 of the data, but it has 8"},
+    {R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[1,8]}})",
+     "hole before tensor \"a\": bytes 0 to 1"},
+    {R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+     "hole before tensor \"b\": bytes 3 to 4"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "overlaps"},
+    {R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+     "tensor \"b\" overlaps the one before it: it begins at byte 4, not 5"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})",
+     "overlaps"},
+    // Checksums that do not hold, or that a flipped bit may have made.
+    {R"({"__metadata__":{"crc32c.a":"00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "the checksum of tensor \"a\" is \"00000000\""},
+    {R"({"__metadata__":{"crc32c.a":""},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "the checksum of tensor \"a\""},
+    {R"({"__metadata__":{"crc32c.b":"00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "a checksum for tensor \"b\", but no such tensor"},
+    {R"({"__metadata__":{"data_bytes":"9"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "data_bytes says \"9\", but there are 8"},
+    {R"({"__metadata__":{"data_bytes":"8"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "the header has lost its checksum"},
+    {R"({"__metadata__":{"header_crc32c":"00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "the checksum of the header"},
+    {R"({"__metadata__":{"header_crc32c": "00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+     "the header was rewritten"},
+    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"__metadata__":{"header_crc32c":""}})",
+     "the header"},
+};
+
+void ExpectRefused(std::vector<std::byte> bytes, std::string_view reason) {
+  const StatusOr<SafetensorsFile> file =
+      SafetensorsFile::Parse(std::move(bytes), "evil.safetensors");
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(file.status().message(), testing::StartsWith("'evil.safetensors': "));
+  EXPECT_THAT(file.status().message(), HasSubstr(reason));
+  EXPECT_LT(file.status().message().size(), 600u) << "one sentence, whatever the file says";
+  EXPECT_EQ(file.status().message().find_first_of("\n\r\x1b"), std::string::npos);
+}
+
+TEST(SafetensorsHostileTest, HeadersThatLie) {
+  static_assert(std::size(kHeaders) >= 60);
+  for (const HeaderCase& hostile : kHeaders) {
+    SCOPED_TRACE(hostile.json);
+    ExpectRefused(SafetensorsBytes(hostile.json, kData), hostile.reason);
+  }
+}
+
+TEST(SafetensorsHostileTest, TheSameHeaderToldTrulyIsRead) {
+  const std::string json = R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})";
+  EXPECT_TRUE(SafetensorsFile::Parse(SafetensorsBytes(json, kData), "good").ok());
+}
+
+TEST(SafetensorsHostileTest, LengthsThatLie) {
+  ExpectRefused({}, "0 bytes are too few");
+  ExpectRefused(std::vector<std::byte>(7), "7 bytes are too few");
+  ExpectRefused(BytesWithLength(0, ""), "does not start with '{'");
+  ExpectRefused(BytesWithLength(1, ""), "claims 1 bytes, but only 0 follow");
+  ExpectRefused(BytesWithLength(3, "{}"), "claims 3 bytes, but only 2 follow");
+  ExpectRefused(BytesWithLength(1, "{}"), "not JSON");
+  for (const uint64_t length : {(uint64_t{16} << 20) + 1, uint64_t{1} << 32, uint64_t{INT64_MAX},
+                                UINT64_MAX - 7, UINT64_MAX}) {
+    ExpectRefused(BytesWithLength(length, "{}"), "more than the 16777216 allowed");
+  }
+  ExpectRefused(BytesWithLength(uint64_t{16} << 20, "{}"), "but only 2 follow");
+}
+
+TEST(SafetensorsHostileTest, OtherKindsOfFiles) {
+  ExpectRefused(BytesWithLength(0x0a1a0a0d474e5089, "png"), "is this a safetensors file?");
+  ExpectRefused(BytesWithLength(0x0000000804034b50, "zip"), "is this a safetensors file?");
+}
+
+std::string Repeated(std::string_view text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+long PeakMemoryKib() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(SafetensorsHostileTest, NestingNeitherOverflowsTheStackNorTakesTime) {
+  constexpr size_t kDepth = 1000000;
+  ExpectRefused(SafetensorsBytes(R"({"a":)" + std::string(kDepth, '['), ""), "\"a\" is a list");
+  ExpectRefused(SafetensorsBytes(Repeated(R"({"a":)", kDepth), ""), "unknown field");
+  ExpectRefused(SafetensorsBytes(R"({"a":{"shape":)" + std::string(kDepth, '['), ""),
+                "shape must not be or contain a list");
+}
+
+TEST(SafetensorsHostileTest, LongTextsAreCutInMessages) {
+  const std::string name(1 << 20, 'n');
+  ExpectRefused(SafetensorsBytes("{\"" + name + "\":{}}", ""), "is longer than 1024 bytes");
+  ExpectRefused(SafetensorsBytes(R"({"a":{"dtype":")" + name + "\"}}", ""), ", which is none of");
+  ExpectRefused(SafetensorsBytes(R"({"a":{"shape":[1.)" + std::string(1 << 20, '1') + "]}}", ""),
+                "the number 1.111");
+  ExpectRefused(SafetensorsBytes("{\"" + name, ""), "not JSON");
+}
+
+TEST(SafetensorsHostileTest, MemoryFollowsTheFileNotItsClaims) {
+  const long before = PeakMemoryKib();
+  // Each claims up to 8 EiB in a few bytes.
+  for (int power = 33; power < 63; ++power) {
+    const uint64_t bytes = uint64_t{1} << power;
+    ExpectRefused(SafetensorsBytes(fmt::format(R"({{"a":{{"dtype":"U8","shape":[{0}],)"
+                                               R"("data_offsets":[0,{0}]}}}})",
+                                               bytes),
+                                   kData),
+                  "are not inside the 8 bytes");
+  }
+  // A shape of 4 million dimensions ends at the ninth.
+  ExpectRefused(SafetensorsBytes(R"({"a":{"shape":[)" + Repeated("1,", 4 << 20) + "1]}}", ""),
+                "more than 8 dimensions");
+  constexpr long kAllowedKib = 256 << 10;  // copies of the files above, which sanitizers keep
+  EXPECT_LT(PeakMemoryKib() - before, kAllowedKib);
+}
+
+}  // namespace
+}  // namespace ringtail

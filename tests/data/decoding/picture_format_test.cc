@@ -1,0 +1,78 @@
+#include "data/decoding/picture_format.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "data/data.pb.h"
+#include "data/dataset.h"
+#include "data/decoding/picture_guard.h"
+#include "tests/data/picture_folder.h"
+#include "tests/data/test_pictures.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(PictureFormatTest, Extensions) {
+  for (const char* name : {"a.jpg", "a.JPEG", "a.jfif", "a.b.Png", "x.bmp", ".a.jpg"}) {
+    EXPECT_TRUE(HasPictureExtension(name)) << name;
+    EXPECT_EQ(RefusedExtension(name), "") << name;
+  }
+  for (const char* name : {"Thumbs.db", "jpg", ".jpg", "a.jpg.txt", "", "a.", "a. ", "a.jpg png"}) {
+    EXPECT_FALSE(HasPictureExtension(name)) << name;
+    EXPECT_EQ(RefusedExtension(name), "") << name;
+  }
+  for (const char* name : {"a.gif", "a.webp", "a.tif", "a.tiff", "a.heic", "a.avif", "a.svg"}) {
+    EXPECT_FALSE(HasPictureExtension(name)) << name;
+    EXPECT_EQ("a" + RefusedExtension(name), name);
+  }
+  EXPECT_EQ(RefusedExtension("PHOTO.HEIC"), ".heic");
+  EXPECT_EQ(ReadExtensions(), ".jpg, .jpeg, .jfif, .jpe, .png or .bmp");
+}
+
+// Listing and decoding have one table: what the one takes the other reads.
+TEST(PictureFormatTest, BytesOfEveryFormat) {
+  EXPECT_EQ(FormatOf(Bytes("\xFF\xD8\xFF\xE0")), PictureFormat::kJpeg);
+  EXPECT_EQ(FormatOf(Bytes("\x89PNG\r\n\x1A\n")), PictureFormat::kPng);
+  EXPECT_EQ(FormatOf(Bytes("BM")), PictureFormat::kBmp);
+  EXPECT_EQ(FormatOf({}), std::nullopt);
+  EXPECT_EQ(FormatOf(Bytes("words")), std::nullopt);
+  EXPECT_EQ(RefusedFormat(Bytes("words")), "");
+  EXPECT_EQ(FormatOf(Bytes("GIF89a")), std::nullopt);
+  EXPECT_EQ(RefusedFormat(Bytes("GIF89a")), "a GIF picture");
+  EXPECT_EQ(RefusedFormat(Bytes("BM")), "");
+}
+
+TEST(PictureFormatTest, AFolderSaysWhatItLeavesOutForItsFormat) {
+  const TempDir dir;
+  for (const char* name : {"Cat/1.jpg", "Dog/1.jpg"}) PutFile(dir.File(name));
+  EXPECT_THAT(OpenOrDie(dir.path())->Describe(), EndsWith("1 cat, 1 dog"));
+  for (const char* name : {"Cat/2.gif", "Cat/3.webp", "Dog/4.WEBP", "Dog/notes.txt"}) {
+    PutFile(dir.File(name));
+  }
+  const auto dataset = OpenOrDie(dir.path());
+  EXPECT_THAT(Keys(*dataset), ElementsAre("Cat/1.jpg", "Dog/1.jpg"));
+  EXPECT_THAT(dataset->Describe(), EndsWith("(1 other file, 3 images of formats that are not read "
+                                            "(.gif, .webp) ignored)"));
+}
+
+TEST(PictureFormatTest, AFolderOfAClassWithoutImagesIsNamed) {
+  const TempDir dir;
+  for (const char* name : {"Cat/1.jpg", "Dog/1.jpg", "Fox/readme.txt"}) PutFile(dir.File(name));
+  const auto dataset = OpenOrDie(dir.path());
+  EXPECT_THAT(dataset->class_names(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(dataset->Describe(), HasSubstr("1 folder without images (Fox)"));
+  PutFile(dir.File("Fox/1.jpg"));
+  EXPECT_THAT(OpenOrDie(dir.path())->Describe(), Not(HasSubstr("without images")));
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,41 @@
+// Fuzz target: any bytes may reach the guard, and what it lets through may reach the decoders. The
+// limits are small, so that nearly all time goes into parsing.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/check.h"
+#include "data/decoding/decode.h"
+#include "data/decoding/picture_guard.h"
+
+constexpr int kMaxSide = 256;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace ringtail;  // NOLINT(google-build-using-namespace)
+  BadPicturesConfig limits;
+  limits.set_max_side(kMaxSide);
+  limits.set_max_megapixels(1);
+  limits.set_max_file_mib(1);
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  const StatusOr<PictureHeader> header = InspectPicture(bytes, limits);
+  if (!header.ok()) {
+    RT_CHECK(!header.status().message().empty(), "a refusal needs a reason");
+    return 0;
+  }
+  RT_CHECK(header->width >= 1 && header->width <= kMaxSide && header->height >= 1 &&
+               header->height <= kMaxSide,
+           "the guard let a picture through that is too large");
+  RT_CHECK(header->orientation >= 1 && header->orientation <= 8, "no such orientation");
+  // libpng reports on stderr and OpenCV decodes whole pictures: only JPEGs go on to their decoder.
+  if (header->format != PictureFormat::kJpeg) return 0;
+  const int32_t denominator = int32_t{1} << (size % 4);
+  const Region whole = WholeRegion(header->width, header->height, denominator);
+  Region region = whole;
+  region.y = whole.height / 2;
+  region.height = whole.height - region.y;
+  region.x = whole.width / 3;
+  region.width = (whole.width - region.x + 1) / 2;
+  Image image;
+  (void)DecodeRegion(bytes, *header, region, &image);
+  return 0;
+}
