@@ -1,4 +1,4 @@
-// Status: what became of something that the world can get wrong (files, configs, pictures, peers).
+// Status: what became of something that the world can get wrong (files, configs, images, peers).
 //
 // Our own bugs are not a Status: RT_CHECK ends the process. No exception leaves a folder.
 // A message says what happened, where, and what to do; each caller may add its context:

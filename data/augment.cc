@@ -14,7 +14,7 @@ CropRectangle Centred(int32_t crop_width, int32_t crop_height, int32_t width, in
   return {(width - crop_width) / 2, (height - crop_height) / 2, crop_width, crop_height};
 }
 
-// Where nothing drawn fits: as much of the picture as the aspect limits allow.
+// Where nothing drawn fits: as much of the image as the aspect limits allow.
 CropRectangle LargestCrop(const AugmentConfig& config, int32_t width, int32_t height) {
   const double aspect = static_cast<double>(width) / height;
   int32_t crop_width = width, crop_height = height;
@@ -47,7 +47,7 @@ float DrawFactor(RngKey key, Draw draw, float spread) {
   return Rng(key.With(draw)).Uniform(1 - spread, 1 + spread);
 }
 
-// The shrunk picture's pixel range [first, first + count) nearest to the picture's range
+// The shrunk image's pixel range [first, first + count) nearest to the image's range
 // [offset, offset + size).
 struct Range {
   int32_t first, count;
@@ -80,7 +80,7 @@ View CentreView(const EvaluationCropConfig& config, bool flip, int32_t width, in
   return view;
 }
 
-Region RegionOfCrop(const CropRectangle& crop, const PictureHeader& header, int32_t image_size) {
+Region RegionOfCrop(const CropRectangle& crop, const ImageHeader& header, int32_t image_size) {
   int32_t denominator = 1;
   while (std::min(crop.width, crop.height) / (2 * denominator) >= image_size) denominator *= 2;
   const int32_t width = header.upright_width(), height = header.upright_height();

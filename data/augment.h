@@ -1,8 +1,8 @@
-// What is cut out of a picture, and how it is changed: pure functions of a key and the picture's
+// What is cut out of an image, and how it is changed: pure functions of a key and the image's
 // size.
 //
 // Training: RandomResizedCrop (Szegedy et al. 2015, "Going deeper with convolutions", section 6):
-// an area drawn evenly from [min_area, max_area] of the picture's, an aspect ratio drawn
+// an area drawn evenly from [min_area, max_area] of the image's, an aspect ratio drawn
 // log-evenly, and a place. If ten draws do not fit, the largest centred crop within the aspect
 // limits (torchvision's rule). Then a flip and factors for brightness, contrast and saturation,
 // each drawn from [1 - x, 1 + x]. Evaluation: resizing the shorter side to image_size /
@@ -22,11 +22,11 @@
 #include "core/random.h"
 #include "data/data.pb.h"
 #include "data/decoding/decode.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 namespace ringtail {
 
-// Pixels of the upright picture at full size.
+// Pixels of the upright image at full size.
 struct CropRectangle {
   int32_t x = 0, y = 0, width = 0, height = 0;
   bool operator==(const CropRectangle&) const = default;
@@ -38,13 +38,13 @@ struct View {
   float brightness = 1, contrast = 1, saturation = 1;  // factors; 1: unchanged
 };
 
-// width, height: of the upright picture.
+// width, height: of the upright image.
 View DrawTrainingView(const AugmentConfig& config, RngKey key, int32_t width, int32_t height);
 View CentreView(const EvaluationCropConfig& config, bool flip, int32_t width, int32_t height);
 
 // What has to be decoded for `crop` to become image_size x image_size pixels: the crop, rounded to
-// pixels of the shrunk picture and turned back to how the picture is stored.
-Region RegionOfCrop(const CropRectangle& crop, const PictureHeader& header, int32_t image_size);
+// pixels of the shrunk image and turned back to how the image is stored.
+Region RegionOfCrop(const CropRectangle& crop, const ImageHeader& header, int32_t image_size);
 
 }  // namespace ringtail
 

@@ -77,7 +77,7 @@ Status CheckNormalization(const DataConfig& config, const FieldCheck& check) {
   return OkStatus();
 }
 
-Status CheckBadPictureLimits(const BadPicturesConfig& config, const FieldCheck& check) {
+Status CheckBadImageLimits(const BadImagesConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Fraction("max_fraction", config.max_fraction()));
   RT_RETURN_IF_ERROR(check.Between("max_megapixels", config.max_megapixels(), 1, 1000));
   RT_RETURN_IF_ERROR(check.Between("max_side", config.max_side(), 1, 65535));
@@ -99,7 +99,7 @@ Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
   RT_RETURN_IF_ERROR(check.Between("workers", config.workers(), 0, 1024));
   RT_RETURN_IF_ERROR(check.Between("prefetch_batches", config.prefetch_batches(), 2, 64));
   RT_RETURN_IF_ERROR(check.Between("cache_mib", config.cache_mib(), 0, kMaxCacheMib));
-  return CheckBadPictureLimits(config.bad_pictures(), check.Within("bad_pictures"));
+  return CheckBadImageLimits(config.bad_images(), check.Within("bad_images"));
 }
 
 }  // namespace ringtail

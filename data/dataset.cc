@@ -9,43 +9,43 @@
 #include <string_view>
 #include <utility>
 
-#include "data/decoding/picture_format.h"
+#include "data/decoding/image_format.h"
+#include "data/image_list.h"
+#include "data/image_name.h"
 #include "data/layouts/layouts.h"
 #include "data/layouts/nothing_found.h"
 #include "data/layouts/packed_file.h"
-#include "data/picture_list.h"
-#include "data/picture_name.h"
 
 namespace ringtail {
 namespace {
 
 constexpr std::string_view kKaggleNames =
-    "cat.N.jpg and dog.N.jpg here and in train/, unlabelled pictures here and in test1/ or test/";
+    "cat.N.jpg and dog.N.jpg here and in train/, unlabelled images here and in test1/ or test/";
 constexpr std::string_view kClassFolderNames =
-    "one folder of pictures per class (Cat/ and Dog/) here and in PetImages/ or train/";
+    "one folder of images per class (Cat/ and Dog/) here and in PetImages/ or train/";
 
-StatusOr<PictureList> FindKaggleOrUnlabelled(const std::string& folder) {
-  RT_ASSIGN_OR_RETURN(PictureList list, FindKagglePictures(folder));
-  if (!list.pictures.empty()) return list;
-  return FindUnlabelledPictures(folder);
+StatusOr<ImageList> FindKaggleOrUnlabelled(const std::string& folder) {
+  RT_ASSIGN_OR_RETURN(ImageList list, FindKaggleImages(folder));
+  if (!list.images.empty()) return list;
+  return FindUnlabelledImages(folder);
 }
 
 // The more a name says, the earlier it is looked for:
-// any folder of pictures could be an unlabelled test set.
-StatusOr<PictureList> FindAny(const std::string& folder) {
-  RT_ASSIGN_OR_RETURN(PictureList kaggle, FindKagglePictures(folder));
-  if (!kaggle.pictures.empty()) return kaggle;
-  RT_ASSIGN_OR_RETURN(PictureList classes, FindClassFolders(folder, false));
-  if (!classes.pictures.empty()) return classes;
-  RT_ASSIGN_OR_RETURN(PictureList unlabelled, FindUnlabelledPictures(folder));
-  if (!unlabelled.pictures.empty()) return unlabelled;
+// any folder of images could be an unlabelled test set.
+StatusOr<ImageList> FindAny(const std::string& folder) {
+  RT_ASSIGN_OR_RETURN(ImageList kaggle, FindKaggleImages(folder));
+  if (!kaggle.images.empty()) return kaggle;
+  RT_ASSIGN_OR_RETURN(ImageList classes, FindClassFolders(folder, false));
+  if (!classes.images.empty()) return classes;
+  RT_ASSIGN_OR_RETURN(ImageList unlabelled, FindUnlabelledImages(folder));
+  if (!unlabelled.images.empty()) return unlabelled;
   return FindClassFolders(folder, true);
 }
 
-StatusOr<PictureList> ListPicturesInFolder(DataConfig::Layout layout, const std::string& folder) {
-  const auto listed = [&](StatusOr<PictureList> list,
-                          std::string_view looked_for) -> StatusOr<PictureList> {
-    if (list.ok() && list->pictures.empty()) return NothingFound(folder, looked_for);
+StatusOr<ImageList> ListImagesInFolder(DataConfig::Layout layout, const std::string& folder) {
+  const auto listed = [&](StatusOr<ImageList> list,
+                          std::string_view looked_for) -> StatusOr<ImageList> {
+    if (list.ok() && list->images.empty()) return NothingFound(folder, looked_for);
     return list;
   };
   switch (layout) {
@@ -77,11 +77,11 @@ StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std
     return InvalidArgument(fmt::format(
         "{} is an archive; unpack it and give the folder that comes out of it", EscapeName(path)));
   }
-  if (HasPictureExtension(path) || !RefusedExtension(path).empty()) {
+  if (HasImageExtension(path) || !RefusedExtension(path).empty()) {
     return InvalidArgument(fmt::format(
-        "{} is a single picture; give the folder that holds the pictures", EscapeName(path)));
+        "{} is a single image; give the folder that holds the images", EscapeName(path)));
   }
-  RT_ASSIGN_OR_RETURN(PictureList list, ReadListFile(path));
+  RT_ASSIGN_OR_RETURN(ImageList list, ReadListFile(path));
   return MakeFileDataset(std::move(list), max_file_mib);
 }
 
@@ -89,8 +89,8 @@ StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std
 
 StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config) {
   const std::string& path = config.path();
-  const int32_t max_file_mib = config.bad_pictures().max_file_mib();
-  if (path.empty()) return InvalidArgument("data.path is not set; say where the pictures are");
+  const int32_t max_file_mib = config.bad_images().max_file_mib();
+  if (path.empty()) return InvalidArgument("data.path is not set; say where the images are");
   if (path.find('\0') != std::string::npos) {
     return InvalidArgument("data.path contains a zero byte: " + EscapeName(path));
   }
@@ -103,7 +103,7 @@ StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config) {
   if (!S_ISDIR(info.st_mode)) {
     return InvalidArgument(EscapeName(path) + " is neither a folder nor a file");
   }
-  RT_ASSIGN_OR_RETURN(PictureList list, ListPicturesInFolder(config.layout(), path));
+  RT_ASSIGN_OR_RETURN(ImageList list, ListImagesInFolder(config.layout(), path));
   return MakeFileDataset(std::move(list), max_file_mib);
 }
 

@@ -1,6 +1,6 @@
-// Dataset: the list of pictures of a folder, list file or packed file, with labels and names.
+// Dataset: the list of images of a folder, list file or packed file, with labels and names.
 //
-// What counts: Sample.key, the picture's name relative to the folder that holds the layout
+// What counts: Sample.key, the image's name relative to the folder that holds the layout
 // ("cat.7.jpg", "Cat/7.jpg"; valid UTF-8, bytes that are not appear as "\xE9"). Lists are sorted by
 // natural order of the key ("cat.2" < "cat.10"), so they are the same on every machine; the split
 // and all randomness hang on (seed, key), never on directory order. Thread-safety: const after
@@ -32,7 +32,7 @@ struct Sample {
 class Dataset {
  public:
   virtual ~Dataset() = default;
-  // Detects the layout (DataConfig.layout AUTO) and lists the pictures; reads no picture but a
+  // Detects the layout (DataConfig.layout AUTO) and lists the images; reads no image but a
   // packed file's index. NotFound, with what was looked for, when there is nothing.
   static StatusOr<std::unique_ptr<Dataset>> Open(const DataConfig& config);
 

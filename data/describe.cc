@@ -21,7 +21,7 @@ constexpr KindName kKindNames[] = {
     {"image of a format that is not read", "images of formats that are not read"},
     {"folder", "folders"},
     {"special file", "special files"},
-    {"picture of another name", "pictures of other names"},
+    {"image of another name", "images of other names"},
     {"folder without images", "folders without images"},
 };
 
@@ -76,7 +76,7 @@ std::string DescribeSamples(const std::vector<Sample>& samples,
   const int64_t labelled = static_cast<int64_t>(samples.size()) - unlabelled;
   std::vector<std::string> parts;
   if (labelled > 0 && class_names.size() > kMaxClassesByName) {
-    parts.push_back(fmt::format("{} pictures in {} classes", GroupDigits(labelled),
+    parts.push_back(fmt::format("{} images in {} classes", GroupDigits(labelled),
                                 GroupDigits(static_cast<int64_t>(class_names.size()))));
   } else if (labelled > 0) {
     for (size_t i = 0; i < class_names.size(); ++i) {

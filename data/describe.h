@@ -14,15 +14,15 @@
 
 namespace ringtail {
 
-// Why something in a folder is not one of the data set's pictures.
+// Why something in a folder is not one of the data set's images.
 enum class IgnoredKind {
   kHidden,       // .DS_Store, ._cat.1.jpg
-  kOther,        // no picture's extension: Thumbs.db, README.txt
+  kOther,        // no image's extension: Thumbs.db, README.txt
   kOtherFormat,  // an image of a format that is not read: x.webp
-  kFolder,       // a folder where pictures are expected, even one named x.jpg
+  kFolder,       // a folder where images are expected, even one named x.jpg
   kSpecial,      // a pipe, socket or device
-  kOtherName,    // a picture whose name says no class
-  kEmptyClass,   // a folder beside those of the classes, without a picture
+  kOtherName,    // an image whose name says no class
+  kEmptyClass,   // a folder beside those of the classes, without an image
 };
 
 // Counts by kind, with names where they help.
@@ -43,7 +43,7 @@ class IgnoredFiles {
 
 std::string GroupDigits(int64_t n);  // "12,500"
 
-// "12,500 cat, 12,500 dog"; with many classes "1,281,167 pictures in 1,000 classes". Adds what has
+// "12,500 cat, 12,500 dog"; with many classes "1,281,167 images in 1,000 classes". Adds what has
 // no label and, if the folders say it, how many are for training and validation.
 std::string DescribeSamples(const std::vector<Sample>& samples,
                             const std::vector<std::string>& class_names);

@@ -14,7 +14,7 @@
 #include "core/machine/memory_limit.h"
 #include "core/machine/thread_budget.h"
 #include "core/mutex.h"
-#include "data/picture_source.h"
+#include "data/image_source.h"
 #include "data/sampler.h"
 #include "data/worker_pool.h"
 
@@ -28,8 +28,8 @@ struct Slot {
   std::vector<int32_t> labels;
   std::vector<int64_t> samples;
   int64_t epoch = 0, step_in_epoch = 0;
-  int64_t rows_left = 0;        // guarded by the loader's mutex
-  std::vector<BadPicture> bad;  // the same
+  int64_t rows_left = 0;      // guarded by the loader's mutex
+  std::vector<BadImage> bad;  // the same
 };
 
 class PrefetchingLoader : public DataLoader {
@@ -38,7 +38,7 @@ class PrefetchingLoader : public DataLoader {
                     const LoaderOptions& options, int workers)
       : dataset_(dataset),
         indices_(std::move(indices)),
-        bad_pictures_config_(config.bad_pictures()),
+        bad_images_config_(config.bad_images()),
         options_(options),
         row_floats_(kChannels * options.image_size * options.image_size),
         source_(dataset, config, options),
@@ -65,8 +65,8 @@ class PrefetchingLoader : public DataLoader {
   StatusOr<LoadedBatch> Next() override;
   void Seek(int64_t epoch, int64_t step_in_epoch) override;
 
-  std::vector<BadPicture> bad_pictures() const override {
-    std::vector<BadPicture> result;
+  std::vector<BadImage> bad_images() const override {
+    std::vector<BadImage> result;
     for (const auto& [sample, bad] : bad_) result.push_back(bad);
     return result;
   }
@@ -79,15 +79,15 @@ class PrefetchingLoader : public DataLoader {
   void StartRows(Slot* slot);
   void LoadRow(Slot* slot, int64_t row, int worker);
   double WaitFor(Slot* slot);
-  Status TakeBadPictures(Slot* slot);
+  Status TakeBadImages(Slot* slot);
 
   const Dataset* dataset_;
   const std::vector<int64_t> indices_;
-  const BadPicturesConfig bad_pictures_config_;
+  const BadImagesConfig bad_images_config_;
   const LoaderOptions options_;
   const int64_t row_floats_;
-  PictureSource source_;
-  std::vector<PictureSource::Buffers> buffers_;  // one per worker
+  ImageSource source_;
+  std::vector<ImageSource::Buffers> buffers_;  // one per worker
 
   // The consumer's side; no lock.
   int64_t next_epoch_ = 0, next_step_ = 0;  // of the next batch to be started
@@ -95,7 +95,7 @@ class PrefetchingLoader : public DataLoader {
   int64_t order_epoch_ = -1;
   std::deque<std::unique_ptr<Slot>> free_, in_flight_;  // in_flight_: in the order of delivery
   std::unique_ptr<Slot> delivered_;                     // what the consumer looks at
-  std::map<int64_t, BadPicture> bad_;                   // by sample
+  std::map<int64_t, BadImage> bad_;                     // by sample
 
   Mutex mutex_;  // of every Slot's rows_left and bad
   ConditionVariable row_done_;
@@ -170,24 +170,23 @@ double PrefetchingLoader::WaitFor(Slot* slot) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Adds the batch's bad pictures to those known; an error if they are too many now.
-Status PrefetchingLoader::TakeBadPictures(Slot* slot) {
-  std::vector<BadPicture> found;
+// Adds the batch's bad images to those known; an error if they are too many now.
+Status PrefetchingLoader::TakeBadImages(Slot* slot) {
+  std::vector<BadImage> found;
   {
     MutexLock lock(&mutex_);
     found.swap(slot->bad);
   }
   if (found.empty()) return OkStatus();
   std::sort(found.begin(), found.end(),
-            [](const BadPicture& a, const BadPicture& b) { return a.sample < b.sample; });
-  for (BadPicture& bad : found) {
+            [](const BadImage& a, const BadImage& b) { return a.sample < b.sample; });
+  for (BadImage& bad : found) {
     const auto [place, is_new] = bad_.try_emplace(bad.sample, bad);
     const bool is_known = std::find(options_.known_bad.begin(), options_.known_bad.end(),
                                     bad.sample) != options_.known_bad.end();
     if (is_new && !is_known) LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
   }
-  return CheckBadPictures(bad_pictures(), static_cast<int64_t>(indices_.size()),
-                          bad_pictures_config_);
+  return CheckBadImages(bad_images(), static_cast<int64_t>(indices_.size()), bad_images_config_);
 }
 
 StatusOr<LoadedBatch> PrefetchingLoader::Next() {
@@ -201,7 +200,7 @@ StatusOr<LoadedBatch> PrefetchingLoader::Next() {
   delivered_ = std::move(in_flight_.front());
   in_flight_.pop_front();
   batch.wait_seconds = WaitFor(delivered_.get());
-  RT_RETURN_IF_ERROR(TakeBadPictures(delivered_.get()));
+  RT_RETURN_IF_ERROR(TakeBadImages(delivered_.get()));
   batch.images = delivered_->pixels.floats().data();
   batch.labels = delivered_->labels;
   batch.samples = delivered_->samples;
@@ -242,8 +241,8 @@ Status CheckOptions(const Dataset& dataset, const std::vector<int64_t>& indices,
   const auto count = static_cast<int64_t>(indices.size());
   if (options.mode == LoaderMode::kTrain && count < options.global_batch) {
     return InvalidArgument(
-        fmt::format("{} training pictures do not fill one batch of {}; use a smaller batch, fewer "
-                    "ranks or more pictures",
+        fmt::format("{} training images do not fill one batch of {}; use a smaller batch, fewer "
+                    "ranks or more images",
                     count, options.global_batch));
   }
   return OkStatus();
@@ -263,11 +262,11 @@ StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
     return InvalidArgument(
         fmt::format("prefetch_batches is {}; use 2 .. 64", config.prefetch_batches()));
   }
-  const int64_t picture_bytes =
+  const int64_t image_bytes =
       kChannels * options.image_size * options.image_size * static_cast<int64_t>(sizeof(float));
   RT_RETURN_IF_ERROR(CheckMemoryAvailable(
-      config.prefetch_batches() * options.batch * picture_bytes,
-      fmt::format("reading {} batches of {} pictures of {} pixels ahead (data.prefetch_batches)",
+      config.prefetch_batches() * options.batch * image_bytes,
+      fmt::format("reading {} batches of {} images of {} pixels ahead (data.prefetch_batches)",
                   config.prefetch_batches(), options.batch, options.image_size)));
   const int workers = config.workers() > 0 ? config.workers() : UsableCores();
   RT_RETURN_IF_ERROR(WorkerPool::CheckStart(workers));

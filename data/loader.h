@@ -5,15 +5,15 @@
 //                                                                       ^                |
 //                                                                       +-----free-------+
 //
-// Pictures are written as f32 straight into row n of one of `prefetch_batches` reusable batches;
+// Images are written as f32 straight into row n of one of `prefetch_batches` reusable batches;
 // the next Next() frees the one before.
 //
 // The stream is a pure function of the config: augmentation is keyed by (seed, epoch, sample key),
-// so the number of workers, their timing and Seek change nothing. A picture that cannot be used
+// so the number of workers, their timing and Seek change nothing. An image that cannot be used
 // keeps its row, with label -1 and zero pixels, and is reported once (training nets ignore such
-// rows in the loss). Before a run, ScanPictures finds them all, so that they can be left out of the
+// rows in the loss). Before a run, ScanImages finds them all, so that they can be left out of the
 // list and every rank has the same list. Decoding begins with the first Next(), so that a Seek
-// before it costs nothing. Only pictures of batches that have been handed over count as bad, so
+// before it costs nothing. Only images of batches that have been handed over count as bad, so
 // that the same batch stops the run whatever has been read ahead.
 // Thread-safety: one consumer thread. The loader's own threads are named "rt-loader"
 // (data/worker_pool.h).
@@ -30,11 +30,11 @@
 #include "core/status.h"
 #include "data/data.pb.h"
 #include "data/dataset.h"
-#include "data/picture_cache.h"
+#include "data/image_cache.h"
 
 namespace ringtail {
 
-struct BadPicture {
+struct BadImage {
   int64_t sample = 0;
   std::string key, reason;  // "truncated after 48 of 96 rows"
 };
@@ -76,29 +76,29 @@ class DataLoader {
   virtual ~DataLoader() = default;
 
   virtual int64_t steps_per_epoch() const = 0;
-  // The next batch. kEvaluate: an empty `labels` after the last. An error when too many pictures
+  // The next batch. kEvaluate: an empty `labels` after the last. An error when too many images
   // are bad or the policy is FAIL.
   virtual StatusOr<LoadedBatch> Next() = 0;
   // The next Next() returns this batch. Drops what is in flight.
   virtual void Seek(int64_t epoch, int64_t step_in_epoch) = 0;
-  virtual std::vector<BadPicture> bad_pictures() const = 0;  // so far, by sample
-  virtual CacheStatistics cache_statistics() const = 0;      // data/picture_cache.h
+  virtual std::vector<BadImage> bad_images() const = 0;  // so far, by sample
+  virtual CacheStatistics cache_statistics() const = 0;  // data/image_cache.h
 };
 
-// OK, or DataLoss with a summary if `bad` is more than the policy allows among `total` pictures, or
+// OK, or DataLoss with a summary if `bad` is more than the policy allows among `total` images, or
 // all of them: no policy makes a run out of nothing.
-Status CheckBadPictures(const std::vector<BadPicture>& bad, int64_t total,
-                        const BadPicturesConfig& config);
+Status CheckBadImages(const std::vector<BadImage>& bad, int64_t total,
+                      const BadImagesConfig& config);
 
 // Looks at every sample: reads the file and its header and, with `decode`, all of its pixels. In
-// parallel, result by sample index. Says which pictures cannot be used and why. `stop` is asked
-// before each picture, by any thread; once it says true the result is Cancelled. `fingerprint` (may
-// be null) becomes the sum of PictureFingerprint (data/manifest.h) over those that can be used.
-StatusOr<std::vector<BadPicture>> ScanPictures(const Dataset& dataset,
-                                               const std::vector<int64_t>& indices,
-                                               const DataConfig& config, bool decode,
-                                               const std::function<bool()>& stop = {},
-                                               uint64_t* fingerprint = nullptr);
+// parallel, result by sample index. Says which images cannot be used and why. `stop` is asked
+// before each image, by any thread; once it says true the result is Cancelled. `fingerprint` (may
+// be null) becomes the sum of ImageFingerprint (data/manifest.h) over those that can be used.
+StatusOr<std::vector<BadImage>> ScanImages(const Dataset& dataset,
+                                           const std::vector<int64_t>& indices,
+                                           const DataConfig& config, bool decode,
+                                           const std::function<bool()>& stop = {},
+                                           uint64_t* fingerprint = nullptr);
 
 }  // namespace ringtail
 

@@ -18,7 +18,7 @@ uint64_t DatasetFingerprint(const Dataset& dataset, const std::vector<int64_t>& 
   return hash.bits();
 }
 
-uint64_t PictureFingerprint(const Sample& sample, std::span<const std::byte> file) {
+uint64_t ImageFingerprint(const Sample& sample, std::span<const std::byte> file) {
   return RngKey(0)
       .With(sample.key)
       .With(static_cast<uint64_t>(sample.label))

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/random.h"
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
@@ -37,7 +37,7 @@ StatusOr<Split> SplitByNumber(const SplitConfig& config, const std::vector<Sampl
         std::tuple(&split.validation, &config.validation(), "validation")}) {
     if (indices->empty()) {
       return InvalidArgument(
-          fmt::format("no labelled picture has a number in split.{} {}; numbers are the N of "
+          fmt::format("no labelled image has a number in split.{} {}; numbers are the N of "
                       "cat.N.jpg or Cat/N.jpg",
                       part, RangeString(*range)));
     }
@@ -45,7 +45,7 @@ StatusOr<Split> SplitByNumber(const SplitConfig& config, const std::vector<Sampl
   return split;
 }
 
-// The folders have split the pictures already.
+// The folders have split the images already.
 Split SplitByPart(const std::vector<Sample>& samples) {
   Split split;
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -100,7 +100,7 @@ Status CheckNumberRanges(const SplitConfig& config) {
   if (config.train().first() <= config.validation().last() &&
       config.validation().first() <= config.train().last()) {
     return InvalidArgument(
-        fmt::format("split.train {} and split.validation {} overlap; no picture may be in both",
+        fmt::format("split.train {} and split.validation {} overlap; no image may be in both",
                     RangeString(config.train()), RangeString(config.validation())));
   }
   return OkStatus();
@@ -109,7 +109,7 @@ Status CheckNumberRanges(const SplitConfig& config) {
 StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample>& samples) {
   if (std::none_of(samples.begin(), samples.end(), [](const Sample& s) { return s.label >= 0; })) {
     return InvalidArgument(
-        "none of the pictures has a label; name them cat.N.jpg and dog.N.jpg, or sort them into "
+        "none of the images has a label; name them cat.N.jpg and dog.N.jpg, or sort them into "
         "one "
         "folder per class");
   }
@@ -126,15 +126,15 @@ StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample
   Split split = SplitByFraction(fraction, config.seed(), samples);
   if (fraction > 0 && split.validation.empty()) {
     return InvalidArgument(
-        fmt::format("split.validation_fraction {} of {} pictures leaves none for validation; take "
-                    "more pictures, a "
+        fmt::format("split.validation_fraction {} of {} images leaves none for validation; take "
+                    "more images, a "
                     "larger fraction, or 0",
                     fraction, split.train.size()));
   }
   if (split.train.empty()) {
     return InvalidArgument(
-        fmt::format("split.validation_fraction {} of {} pictures leaves none for training; take "
-                    "more pictures or a "
+        fmt::format("split.validation_fraction {} of {} images leaves none for training; take "
+                    "more images or a "
                     "smaller fraction",
                     fraction, split.validation.size()));
   }

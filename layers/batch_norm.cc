@@ -73,7 +73,7 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
   if (args.training && view_.N * view_.plane() == 1) {
     return InvalidArgument(fmt::format(
         "batch norm needs more than one value per channel to train, and its input is {}; use a "
-        "larger batch or larger pictures",
+        "larger batch or larger images",
         view_.ShapeString()));
   }
   weight_ = args.parameters[0];

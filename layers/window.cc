@@ -5,7 +5,7 @@
 namespace ringtail {
 namespace {
 
-// More than any picture: keeps all products far from overflow.
+// More than any image: keeps all products far from overflow.
 constexpr int32_t kMaxExtent = 1 << 16;
 
 Status CheckValues(const char* field, const IntList& values, int32_t lowest,

@@ -13,7 +13,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kPicturesPerLargestBatch = 10;  // max_batch 0: this part of all
+constexpr int64_t kImagesPerLargestBatch = 10;  // max_batch 0: this part of all
 // A factor that is whole has been reached, even if 1 / gamma^n is a rounding below.
 constexpr double kFactorSlack = 1e-9;
 constexpr size_t kStagesListed = 5;
@@ -56,7 +56,7 @@ bool NeverFalls(const OptimConfig& config) {
 
 // "128 -> 640 -> 3200", or of many only the ends.
 std::string ListBatches(const GrowthRun& run, std::span<const GrowthStage> stages) {
-  const auto size = [&](const GrowthStage& s) { return s.batches * run.pictures_per_batch; };
+  const auto size = [&](const GrowthStage& s) { return s.batches * run.images_per_batch; };
   if (stages.size() > kStagesListed) {
     return fmt::format("{} -> {} in {} stages", size(stages.front()), size(stages.back()),
                        stages.size() - 1);
@@ -72,9 +72,9 @@ std::string WarnOfNoGrowth(const GrowthRun& run) {
            "the last step";
   }
   return fmt::format(
-      "batch_growth never grows the batch: it may not become twice the {} pictures that the run "
-      "begins with; set optim.batch_growth.max_batch higher (unset: a tenth of all pictures)",
-      run.pictures_per_batch);
+      "batch_growth never grows the batch: it may not become twice the {} images that the run "
+      "begins with; set optim.batch_growth.max_batch higher (unset: a tenth of all images)",
+      run.images_per_batch);
 }
 
 }  // namespace
@@ -92,25 +92,24 @@ Status ValidateBatchGrowth(const OptimConfig& config, const ConfigSource* source
       .NotNegative("max_batch", config.batch_growth().max_batch());
 }
 
-StatusOr<int64_t> MostBatches(const OptimConfig& config, int64_t pictures_per_batch,
-                              int64_t pictures) {
-  RT_CHECK(pictures_per_batch > 0, "an empty batch");
+StatusOr<int64_t> MostBatches(const OptimConfig& config, int64_t images_per_batch, int64_t images) {
+  RT_CHECK(images_per_batch > 0, "an empty batch");
   if (!config.has_batch_growth()) return 1;
   const int64_t stated = config.batch_growth().max_batch();
-  if (stated > pictures) {
-    return InvalidArgument(fmt::format(
-        "optim.batch_growth.max_batch is {}, but there are {} pictures to train on; set "
-        "it lower, or leave it away for a tenth of them",
-        stated, pictures));
-  }
-  if (stated > 0 && stated < pictures_per_batch) {
+  if (stated > images) {
     return InvalidArgument(
-        fmt::format("optim.batch_growth.max_batch is {}, but the run begins with {} pictures over "
-                    "all ranks; set it higher, or train.batch lower",
-                    stated, pictures_per_batch));
+        fmt::format("optim.batch_growth.max_batch is {}, but there are {} images to train on; set "
+                    "it lower, or leave it away for a tenth of them",
+                    stated, images));
   }
-  const int64_t largest = stated > 0 ? stated : pictures / kPicturesPerLargestBatch;
-  return std::max<int64_t>(1, largest / pictures_per_batch);
+  if (stated > 0 && stated < images_per_batch) {
+    return InvalidArgument(
+        fmt::format("optim.batch_growth.max_batch is {}, but the run begins with {} images over "
+                    "all ranks; set it higher, or train.batch lower",
+                    stated, images_per_batch));
+  }
+  const int64_t largest = stated > 0 ? stated : images / kImagesPerLargestBatch;
+  return std::max<int64_t>(1, largest / images_per_batch);
 }
 
 std::vector<GrowthStage> GrowthStages(const OptimConfig& config, const GrowthRun& run) {
@@ -141,8 +140,8 @@ std::string DescribeStage(const OptimConfig& config, const GrowthRun& run,
   const int64_t before = stages[stage - 1].batches;
   std::string text = fmt::format(
       "epoch {:.4g}: batch {} -> {} in place of rate {:.4g} -> {:.4g} (batch_growth)",
-      EpochOf(run, now.first_batch), before * run.pictures_per_batch,
-      now.batches * run.pictures_per_batch, GrownRate(config, run, now.first_batch, now.batches),
+      EpochOf(run, now.first_batch), before * run.images_per_batch,
+      now.batches * run.images_per_batch, GrownRate(config, run, now.first_batch, now.batches),
       GrownRate(config, run, now.first_batch, before));
   if (now.batches == run.most_batches) text += "; the largest: from now on the rate falls";
   return text;
@@ -166,8 +165,7 @@ GrowthReport ReportGrowth(const OptimConfig& config, const GrowthRun& run,
     report.warnings.push_back(fmt::format(
         "a batch of {} leaves {} in an epoch; below {}, batches cease to be small beside the "
         "data, which batch_growth builds on: set optim.batch_growth.max_batch lower",
-        stages.back().batches * run.pictures_per_batch, Counted(fewest, "step"),
-        kFewStepsPerEpoch));
+        stages.back().batches * run.images_per_batch, Counted(fewest, "step"), kFewStepsPerEpoch));
   }
   return report;
 }

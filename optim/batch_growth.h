@@ -2,7 +2,7 @@
 // arXiv 1711.00489): the same curve over the epochs in fewer steps, which are larger and so worth
 // more ranks.
 //
-//   noise of SGD's steps   g ~ rate N / (batch (1 - momentum))        N: training pictures
+//   noise of SGD's steps   g ~ rate N / (batch (1 - momentum))        N: training images
 //
 // A schedule lowers g by its rate; a batch f times larger lowers it as much. What a step takes is
 // counted in batches of the size that the run begins with. With f, how many times lower the
@@ -49,7 +49,7 @@ struct GrowthStage {
 
 // What growth depends on beside the config. A batch: of the size that the run begins with.
 struct GrowthRun {
-  int64_t pictures_per_batch = 0;  // over all ranks
+  int64_t images_per_batch = 0;  // over all ranks
   int64_t batches_per_epoch = 0;
   int64_t total_batches = 0;
   int64_t most_batches = 1;  // that a step may take
@@ -59,9 +59,8 @@ struct GrowthRun {
 Status ValidateBatchGrowth(const OptimConfig& config, const ConfigSource* source);
 
 // How many batches a step may take; 1 without batch_growth. InvalidArgument if max_batch is smaller
-// than the batch that the run begins with, or larger than all `pictures` to train on.
-StatusOr<int64_t> MostBatches(const OptimConfig& config, int64_t pictures_per_batch,
-                              int64_t pictures);
+// than the batch that the run begins with, or larger than all `images` to train on.
+StatusOr<int64_t> MostBatches(const OptimConfig& config, int64_t images_per_batch, int64_t images);
 
 // The stages of a run: at least one, the first with one batch. What comes before a step does not
 // depend on what comes after it. `config`: as batch scaling has made it.

@@ -16,7 +16,7 @@
 // Biases and batch norm follow w = w (1 - lr wd) - lr u.
 // State: v ("momentum"). Cost: 40 bytes per weight, and optim/orthogonalize.h's operations, one
 // parameter to a thread, which keeps two copies of the largest and 4 k^2 floats: with the half-width
-// ResNet-18 of Dogs-vs-Cats as much as forward and backward of some 15 pictures, so for batches of a
+// ResNet-18 of Dogs-vs-Cats as much as forward and backward of some 15 images, so for batches of a
 // few hundred and more.
 #ifndef RINGTAIL_OPTIM_MUON_H_
 #define RINGTAIL_OPTIM_MUON_H_

@@ -27,17 +27,17 @@ double NoiseScale::Corrected(double average) const {
 double NoiseScale::gradient() const { return Corrected(gradient_); }
 double NoiseScale::noise() const { return Corrected(noise_); }
 
-std::optional<double> NoiseScale::Pictures() const {
+std::optional<double> NoiseScale::Images() const {
   if (steps_ < kMinSteps || !(gradient_ > 0)) return std::nullopt;
   return noise_ / gradient_;
 }
 
 std::string NoiseScale::Describe() const {
-  const std::optional<double> pictures = Pictures();
-  if (!pictures) return "";
+  const std::optional<double> images = Images();
+  if (!images) return "";
   return fmt::format(
       "noise scale {0:.0f}: beyond a global batch of about {0:.0f} more ranks stop helping",
-      *pictures);
+      *images);
 }
 
 }  // namespace ringtail

@@ -1,16 +1,16 @@
 // The gradient noise scale (McCandlish, Kaplan, Amodei et al. 2018, arXiv 1812.06162): how large a
-// batch is worth its pictures, learnt for free while several ranks train.
+// batch is worth its images, learnt for free while several ranks train.
 //
-//   every picture's gradient = G + noise,   E |noise|^2 = S          the same G and S for all
-//   mean of b pictures       = G + noise,   E |noise|^2 = S / b
+//   every image's gradient = G + noise,   E |noise|^2 = S          the same G and S for all
+//   mean of b images       = G + noise,   E |noise|^2 = S / b
 //   noise scale              = S / |G|^2                              (equation 2.9, "B_simple")
 //
 // A batch much smaller than the noise scale is mostly noise: twice the batch, half the steps. A
 // batch much larger is mostly signal: twice the batch saves hardly a step. At the noise scale itself
-// training takes twice the steps, and twice the pictures, of the two extremes.
+// training takes twice the steps, and twice the images, of the two extremes.
 //
-// Two batch sizes tell |G|^2 and S apart, and N ranks have both (appendix A.1). With b_k pictures
-// and mean gradient g_k on rank k, B pictures and mean gradient g on all of them,
+// Two batch sizes tell |G|^2 and S apart, and N ranks have both (appendix A.1). With b_k images
+// and mean gradient g_k on rank k, B images and mean gradient g on all of them,
 //
 //   E sum_k b_k |g_k|^2 = B |G|^2 + N S          S     ~ (sum_k b_k |g_k|^2 - B |g|^2) / (N - 1)
 //   E            |g|^2  =   |G|^2 + S / B        |G|^2 ~ |g|^2 - S / B
@@ -18,7 +18,7 @@
 // without bias for ranks of any sizes, and whatever B a step has (optim/batch_growth.h); with equal
 // ranks these are the paper's own equations.
 // One step's numbers scatter widely, the second one even below 0, so both are averaged over the last
-// hundred that were measured, or so, before they are divided. Batch norm over each rank's own pictures makes ranks
+// hundred that were measured, or so, before they are divided. Batch norm over each rank's own images makes ranks
 // differ a little more, and the noise scale a little larger, than it would be without.
 // State: two averages, not in checkpoints: a run that resumes begins anew. Thread-safety: none.
 // Cost: |g_k|^2, a pass over this rank's gradients (core/sum_of_squares.h); with ranks of one core
@@ -49,8 +49,8 @@ class NoiseScale {
 
   double gradient() const;  // |G|^2, averaged; may be below 0
   double noise() const;     // S, averaged
-  // S / |G|^2 in pictures; none as long as there are few steps or |G|^2 is lost in the noise.
-  std::optional<double> Pictures() const;
+  // S / |G|^2 in images; none as long as there are few steps or |G|^2 is lost in the noise.
+  std::optional<double> Images() const;
   // "noise scale 740: beyond a global batch of about 740 more ranks stop helping"; empty: not known.
   std::string Describe() const;
 

@@ -1,7 +1,7 @@
 // How fast every algorithm was that a layer could have used: what `time` says of it.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_APPS_ALGORITHM_TABLE_H_
-#define RINGTAIL_APPS_ALGORITHM_TABLE_H_
+#ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_ALGORITHM_TABLE_H_
+#define RINGTAIL_APPS_BENCH_ALLREDUCE_ALGORITHM_TABLE_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -19,4 +19,4 @@ nlohmann::ordered_json AlgorithmJson(const LayerInfo& layer);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_ALGORITHM_TABLE_H_
+#endif  // RINGTAIL_APPS_BENCH_ALLREDUCE_ALGORITHM_TABLE_H_

@@ -10,8 +10,8 @@
 // round encodes (or decodes) all tensors once. Gradients lie in memory as backward has left them: in
 // the outer caches if they fit.
 // Thread-safety: one call at a time. Cost: `seconds` twice, for each codec and each set of tensors.
-#ifndef RINGTAIL_APPS_BENCH_COMPRESS_H_
-#define RINGTAIL_APPS_BENCH_COMPRESS_H_
+#ifndef RINGTAIL_APPS_BENCH_COMPRESS_BENCH_COMPRESS_H_
+#define RINGTAIL_APPS_BENCH_COMPRESS_BENCH_COMPRESS_H_
 
 #include <cstdint>
 #include <string>
@@ -51,4 +51,4 @@ std::string CompressionJson(const std::vector<CompressRate>& rates);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_BENCH_COMPRESS_H_
+#endif  // RINGTAIL_APPS_BENCH_COMPRESS_BENCH_COMPRESS_H_

@@ -38,7 +38,7 @@ double Percentile(std::vector<double> values, double share) {
 StatusOr<LoaderRate> MeasureRate(DataLoader* loader, int workers,
                                  const LoaderBenchmarkOptions& options) {
   RT_RETURN_IF_ERROR(loader->Next().status());
-  const int64_t batches = std::max<int64_t>(options.pictures / options.batch, 1);
+  const int64_t batches = std::max<int64_t>(options.images / options.batch, 1);
   std::vector<double> rates, batch_ms;
   const double cpu_start = ProcessorSeconds();
   for (int round = 0; round < options.rounds; ++round) {
@@ -52,11 +52,11 @@ StatusOr<LoaderRate> MeasureRate(DataLoader* loader, int workers,
   }
   LoaderRate rate;
   rate.workers = workers;
-  rate.pictures_per_s = Percentile(rates, 0.5);
-  rate.lowest_pictures_per_s = Percentile(rates, 0);
-  rate.highest_pictures_per_s = Percentile(rates, 1);
-  rate.pictures_per_cpu_s = static_cast<double>(options.rounds * batches * options.batch) /
-                            (ProcessorSeconds() - cpu_start);
+  rate.images_per_s = Percentile(rates, 0.5);
+  rate.lowest_images_per_s = Percentile(rates, 0);
+  rate.highest_images_per_s = Percentile(rates, 1);
+  rate.images_per_cpu_s = static_cast<double>(options.rounds * batches * options.batch) /
+                          (ProcessorSeconds() - cpu_start);
   rate.batch_ms_p50 = Percentile(batch_ms, 0.5);
   rate.batch_ms_p90 = Percentile(batch_ms, 0.9);
   rate.batch_ms_p99 = Percentile(batch_ms, 0.99);
@@ -66,8 +66,8 @@ StatusOr<LoaderRate> MeasureRate(DataLoader* loader, int workers,
 }  // namespace
 
 StatusOr<LoaderBenchmark> BenchmarkLoader(const LoaderBenchmarkOptions& options) {
-  if (options.workers.empty() || options.pictures < 1 || options.rounds < 1) {
-    return InvalidArgument("name at least one number of workers, one picture and one round");
+  if (options.workers.empty() || options.images < 1 || options.rounds < 1) {
+    return InvalidArgument("name at least one number of workers, one image and one round");
   }
   RT_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, Dataset::Open(options.data));
   std::vector<int64_t> indices(dataset->samples().size());
@@ -86,7 +86,7 @@ StatusOr<LoaderBenchmark> BenchmarkLoader(const LoaderBenchmarkOptions& options)
                         DataLoader::Create(dataset.get(), indices, config, loader_options));
     RT_ASSIGN_OR_RETURN(const LoaderRate rate, MeasureRate(loader.get(), workers, options));
     result.rates.push_back(rate);
-    result.bad_pictures = static_cast<int64_t>(loader->bad_pictures().size());
+    result.bad_images = static_cast<int64_t>(loader->bad_images().size());
   }
   return result;
 }
@@ -94,14 +94,13 @@ StatusOr<LoaderBenchmark> BenchmarkLoader(const LoaderBenchmarkOptions& options)
 std::string LoaderBenchmarkTable(const LoaderBenchmark& result) {
   std::string text =
       fmt::format("{}; {} x {}, batch {}, {} unusable\n", result.data, result.image_size,
-                  result.image_size, result.batch, result.bad_pictures);
-  text +=
-      fmt::format("{:>7} {:>11} {:>9} {:>9} {:>15} {:>9} {:>9} {:>9}\n", "workers", "pictures/s",
-                  "lowest", "highest", "pictures/cpu-s", "p50 ms", "p90 ms", "p99 ms");
+                  result.image_size, result.batch, result.bad_images);
+  text += fmt::format("{:>7} {:>11} {:>9} {:>9} {:>15} {:>9} {:>9} {:>9}\n", "workers", "images/s",
+                      "lowest", "highest", "images/cpu-s", "p50 ms", "p90 ms", "p99 ms");
   for (const LoaderRate& rate : result.rates) {
     text += fmt::format("{:>7} {:>11.0f} {:>9.0f} {:>9.0f} {:>15.0f} {:>9.2f} {:>9.2f} {:>9.2f}\n",
-                        rate.workers, rate.pictures_per_s, rate.lowest_pictures_per_s,
-                        rate.highest_pictures_per_s, rate.pictures_per_cpu_s, rate.batch_ms_p50,
+                        rate.workers, rate.images_per_s, rate.lowest_images_per_s,
+                        rate.highest_images_per_s, rate.images_per_cpu_s, rate.batch_ms_p50,
                         rate.batch_ms_p90, rate.batch_ms_p99);
   }
   return text;
@@ -111,14 +110,14 @@ std::string LoaderBenchmarkJson(const LoaderBenchmark& result) {
   nlohmann::ordered_json json = {{"data", result.data},
                                  {"image_size", result.image_size},
                                  {"batch", result.batch},
-                                 {"bad_pictures", result.bad_pictures},
+                                 {"bad_images", result.bad_images},
                                  {"rates", nlohmann::json::array()}};
   for (const LoaderRate& rate : result.rates) {
     json["rates"].push_back({{"workers", rate.workers},
-                             {"pictures_per_s", rate.pictures_per_s},
-                             {"lowest_pictures_per_s", rate.lowest_pictures_per_s},
-                             {"highest_pictures_per_s", rate.highest_pictures_per_s},
-                             {"pictures_per_cpu_s", rate.pictures_per_cpu_s},
+                             {"images_per_s", rate.images_per_s},
+                             {"lowest_images_per_s", rate.lowest_images_per_s},
+                             {"highest_images_per_s", rate.highest_images_per_s},
+                             {"images_per_cpu_s", rate.images_per_cpu_s},
                              {"batch_ms_p50", rate.batch_ms_p50},
                              {"batch_ms_p90", rate.batch_ms_p90},
                              {"batch_ms_p99", rate.batch_ms_p99}});

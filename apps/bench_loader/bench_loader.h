@@ -1,12 +1,12 @@
-// Measures the loader: pictures per second from files to normalised batches, for several numbers of
+// Measures the loader: images per second from files to normalised batches, for several numbers of
 // workers.
 //
 // Per number of workers: one batch to warm up (files into the page cache, buffers touched), then
-// rounds, each of `pictures` pictures. The consumer does nothing but wait, so the loader runs as
-// fast as it can. Thread-safety: one call at a time. Cost: rounds * pictures / rate, for each
+// rounds, each of `images` images. The consumer does nothing but wait, so the loader runs as
+// fast as it can. Thread-safety: one call at a time. Cost: rounds * images / rate, for each
 // number of workers.
-#ifndef RINGTAIL_APPS_BENCH_LOADER_H_
-#define RINGTAIL_APPS_BENCH_LOADER_H_
+#ifndef RINGTAIL_APPS_BENCH_LOADER_BENCH_LOADER_H_
+#define RINGTAIL_APPS_BENCH_LOADER_BENCH_LOADER_H_
 
 #include <cstdint>
 #include <string>
@@ -21,23 +21,23 @@ struct LoaderBenchmarkOptions {
   DataConfig data;
   std::vector<int> workers = {1};
   int64_t batch = 64;
-  int64_t pictures = 2000;  // per round
+  int64_t images = 2000;  // per round
   int rounds = 5;
 };
 
 struct LoaderRate {
   int workers = 0;
-  double pictures_per_s = 0;  // median of the rounds
-  double lowest_pictures_per_s = 0, highest_pictures_per_s = 0;
+  double images_per_s = 0;  // median of the rounds
+  double lowest_images_per_s = 0, highest_images_per_s = 0;
   // Per second of processor time, over all rounds: what one core does when nobody else uses it.
-  double pictures_per_cpu_s = 0;
+  double images_per_cpu_s = 0;
   // From one batch to the next.
   double batch_ms_p50 = 0, batch_ms_p90 = 0, batch_ms_p99 = 0;
 };
 
 struct LoaderBenchmark {
   std::string data;  // what was found
-  int64_t image_size = 0, batch = 0, bad_pictures = 0;
+  int64_t image_size = 0, batch = 0, bad_images = 0;
   std::vector<LoaderRate> rates;  // in the order of options.workers
 };
 
@@ -48,4 +48,4 @@ std::string LoaderBenchmarkJson(const LoaderBenchmark& result);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_BENCH_LOADER_H_
+#endif  // RINGTAIL_APPS_BENCH_LOADER_BENCH_LOADER_H_

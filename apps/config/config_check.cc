@@ -60,7 +60,7 @@ Status CheckAccumulation(const RunConfig& config, const ConfigSource& source) {
   if (train.accumulation() == 1) return OkStatus();
   const auto uneven = [](int64_t size) { return size % kAccumulationSizeUnit != 0; };
   const auto error = [&](const std::string& field) {
-    return source.Error(field, fmt::format("with accumulation the picture's side must be a "
+    return source.Error(field, fmt::format("with accumulation the image's side must be a "
                                            "multiple of {} pixels",
                                            kAccumulationSizeUnit));
   };

@@ -1,6 +1,6 @@
 // The ranges of TrainConfig (apps/run.proto), each error at its place in the file.
-#ifndef RINGTAIL_APPS_CONFIG_CHECK_H_
-#define RINGTAIL_APPS_CONFIG_CHECK_H_
+#ifndef RINGTAIL_APPS_CONFIG_CONFIG_CHECK_H_
+#define RINGTAIL_APPS_CONFIG_CONFIG_CHECK_H_
 
 #include "apps/run.pb.h"
 #include "core/config/text_config.h"
@@ -12,4 +12,4 @@ Status ValidateTrainConfig(const RunConfig& config, const ConfigSource& source);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_CONFIG_CHECK_H_
+#endif  // RINGTAIL_APPS_CONFIG_CONFIG_CHECK_H_

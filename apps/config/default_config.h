@@ -1,6 +1,6 @@
 // configs/dogs_vs_cats.textproto as it was when the program was built: what runs without --config.
-#ifndef RINGTAIL_APPS_DEFAULT_CONFIG_H_
-#define RINGTAIL_APPS_DEFAULT_CONFIG_H_
+#ifndef RINGTAIL_APPS_CONFIG_DEFAULT_CONFIG_H_
+#define RINGTAIL_APPS_CONFIG_DEFAULT_CONFIG_H_
 
 #include <string_view>
 
@@ -11,4 +11,4 @@ std::string_view DefaultConfigText();
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_DEFAULT_CONFIG_H_
+#endif  // RINGTAIL_APPS_CONFIG_DEFAULT_CONFIG_H_

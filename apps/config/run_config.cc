@@ -88,11 +88,10 @@ Status CheckFits(const LoadedConfig& loaded, const Model& model, int64_t image_s
   const auto differs = FirstOfOtherShape(model, *resized);
   if (!differs) return OkStatus();
   return loaded.source.Error(
-      field,
-      fmt::format("for pictures of {} pixels '{}' would have the shape {} instead of {}; end "
-                  "the convolutions with global_average_pool, or train at one size",
-                  image_size, differs->first.name, ShapeString(differs->second.shape),
-                  ShapeString(differs->first.shape)));
+      field, fmt::format("for images of {} pixels '{}' would have the shape {} instead of {}; end "
+                         "the convolutions with global_average_pool, or train at one size",
+                         image_size, differs->first.name, ShapeString(differs->second.shape),
+                         ShapeString(differs->first.shape)));
 }
 
 StatusOr<LoadedConfig> Finish(LoadedConfig loaded, std::span<const std::string> overrides) {

@@ -4,10 +4,10 @@
 //   RT_ASSIGN_OR_RETURN(auto model, CreateModel(loaded));
 //
 // After LoadRunConfig every number is in its range; after CreateModel the network fits every
-// picture size of the run, too. Thread-safety: functions without state. Errors: InvalidArgument
+// image size of the run, too. Thread-safety: functions without state. Errors: InvalidArgument
 // "file:line:column: what is wrong" with the nearest valid name, or what the file system says.
-#ifndef RINGTAIL_APPS_RUN_CONFIG_H_
-#define RINGTAIL_APPS_RUN_CONFIG_H_
+#ifndef RINGTAIL_APPS_CONFIG_RUN_CONFIG_H_
+#define RINGTAIL_APPS_CONFIG_RUN_CONFIG_H_
 
 #include <cstdint>
 #include <memory>
@@ -37,14 +37,14 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
 // `allocate` false: shapes alone, of a network of any size (layers/net/model.h).
 StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate = true);
 
-// The sizes of training pictures in the order of use (one unless there are phases); not empty.
+// The sizes of training images in the order of use (one unless there are phases); not empty.
 std::vector<int64_t> TrainingImageSizes(const RunConfig& config);
-// The size for evaluation while training pictures are of `training_size`.
+// The size for evaluation while training images are of `training_size`.
 int64_t EvaluationImageSize(const RunConfig& config, int64_t training_size);
-// Pictures per evaluation batch, and per forward pass in training.
+// Images per evaluation batch, and per forward pass in training.
 int64_t EvaluationBatch(const RunConfig& config);
 int64_t PartBatch(const RunConfig& config);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_RUN_CONFIG_H_
+#endif  // RINGTAIL_APPS_CONFIG_RUN_CONFIG_H_

@@ -3,8 +3,8 @@
 // AddTrainCommand and its like tell the parser about a verb's flags. If that verb is called, the
 // parser stores what to do in `chosen`; main runs it after parsing has succeeded. It returns the
 // exit code, or an error that main prints.
-#ifndef RINGTAIL_APPS_COMMANDS_COMMAND_H_
-#define RINGTAIL_APPS_COMMANDS_COMMAND_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_
 
 #include <functional>
 
@@ -29,4 +29,4 @@ void AddPrepareCommand(CLI::App* app, Command* chosen);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_COMMANDS_COMMAND_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_

@@ -1,6 +1,6 @@
 // The flags that all verbs with a config share: --config, --set, --threads.
-#ifndef RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
-#define RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_
 
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ struct ConfigFlags {
   std::vector<std::string> set;
   int threads = 0;  // 0: what train.threads says
 
-  // Adds a --set whose value is quoted as a string ("/data/my pictures").
+  // Adds a --set whose value is quoted as a string ("/data/my images").
   void SetString(const std::string& field, const std::string& value);
   void SetNumber(const std::string& field, int64_t value);
 };
@@ -48,4 +48,4 @@ StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& c
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_COMMANDS_CONFIG_FLAGS_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_

@@ -1,4 +1,4 @@
-// dogs_vs_cats evaluate: how well a trained network does on labelled pictures.
+// dogs_vs_cats evaluate: how well a trained network does on labelled images.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +29,7 @@ struct EvaluateFlags {
   bool json = false;
 };
 
-// Of the pictures of its own run a network has seen nine in ten: to count those flatters it.
+// Of the images of its own run a network has seen nine in ten: to count those flatters it.
 std::string DefaultPart(const TrainedModel& trained) {
   const std::string& path = trained.loaded.config.data().path();
   std::error_code ignored;
@@ -38,9 +38,9 @@ std::string DefaultPart(const TrainedModel& trained) {
   return own ? "validation" : "all";
 }
 
-// Which pictures of the data set count.
-StatusOr<std::vector<int64_t>> ChosenPictures(const std::string& part, const Dataset& dataset,
-                                              const SplitConfig& split) {
+// Which images of the data set count.
+StatusOr<std::vector<int64_t>> ChosenImages(const std::string& part, const Dataset& dataset,
+                                            const SplitConfig& split) {
   if (part == "all") {
     std::vector<int64_t> all(dataset.samples().size());
     std::iota(all.begin(), all.end(), 0);
@@ -50,26 +50,26 @@ StatusOr<std::vector<int64_t>> ChosenPictures(const std::string& part, const Dat
   return part == "train" ? std::move(parts.train) : std::move(parts.validation);
 }
 
-// Of a part: pictures that cannot be counted are those without a label, and broken ones.
+// Of a part: images that cannot be counted are those without a label, and broken ones.
 Status CheckCounted(int64_t counted, const std::string& path, const std::string& part,
-                    int64_t pictures, size_t bad) {
+                    int64_t images, size_t bad) {
   if (counted > 0) return OkStatus();
-  if (pictures == 0) {
+  if (images == 0) {
     return InvalidArgument(fmt::format(
-        "{}: no pictures in the part '{}' (data.split); ask for another --part, or --data", path,
+        "{}: no images in the part '{}' (data.split); ask for another --part, or --data", path,
         part));
   }
   return InvalidArgument(
-      fmt::format("{}: none of the {} pictures in the part '{}' counts: {} cannot be used, the "
+      fmt::format("{}: none of the {} images in the part '{}' counts: {} cannot be used, the "
                   "others have no label; name them cat.N.jpg and dog.N.jpg, or sort them into one "
                   "folder per class",
-                  path, pictures, part, bad));
+                  path, images, part, bad));
 }
 
 Status CheckSameClasses(const TrainedModel& trained, const Dataset& dataset) {
   if (dataset.class_names() == trained.class_names) return OkStatus();
   return InvalidArgument(
-      fmt::format("the pictures are of the classes {}, the network was trained on {}",
+      fmt::format("the images are of the classes {}, the network was trained on {}",
                   fmt::join(dataset.class_names(), ", "), fmt::join(trained.class_names, ", ")));
 }
 
@@ -85,29 +85,29 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config.data()));
   RT_RETURN_IF_ERROR(CheckSameClasses(trained, *dataset));
   const std::string part = flags.part.empty() ? DefaultPart(trained) : flags.part;
-  RT_ASSIGN_OR_RETURN(const auto pictures, ChosenPictures(part, *dataset, config.data().split()));
+  RT_ASSIGN_OR_RETURN(const auto images, ChosenImages(part, *dataset, config.data().split()));
   const Stopwatch watch;
-  RT_ASSIGN_OR_RETURN(const PictureLogits logits,
-                      ComputeLogits(trained.model.get(), *dataset, pictures, config.data(),
+  RT_ASSIGN_OR_RETURN(const ImageLogits logits,
+                      ComputeLogits(trained.model.get(), *dataset, images, config.data(),
                                     EvaluationOptionsOf(config)));
   const double seconds = watch.Seconds();
-  const EvaluationResult result = Score(logits, *dataset, pictures);
-  RT_RETURN_IF_ERROR(CheckCounted(result.pictures, config.data().path(), part, std::ssize(pictures),
+  const EvaluationResult result = Score(logits, *dataset, images);
+  RT_RETURN_IF_ERROR(CheckCounted(result.images, config.data().path(), part, std::ssize(images),
                                   logits.bad.size()));
-  const double images_per_s = static_cast<double>(result.pictures) / seconds;
+  const double images_per_s = static_cast<double>(result.images) / seconds;
   if (flags.json) {
     std::cout << nlohmann::ordered_json({{"accuracy", result.accuracy()},
                                          {"loss", result.loss()},
                                          {"part", part},
-                                         {"images", result.pictures},
+                                         {"images", result.images},
                                          {"correct", result.correct},
                                          {"bad_images", logits.bad.size()},
                                          {"images_per_s", images_per_s}})
                      .dump()
               << '\n';
   } else {
-    Print("accuracy {:.2f} % ({} of {} pictures, {}), loss {:.4f}, {:.0f} pictures/s\n",
-          100 * result.accuracy(), result.correct, result.pictures, part, result.loss(),
+    Print("accuracy {:.2f} % ({} of {} images, {}), loss {:.4f}, {:.0f} images/s\n",
+          100 * result.accuracy(), result.correct, result.images, part, result.loss(),
           images_per_s);
   }
   return kExitSuccess;
@@ -117,18 +117,18 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
 
 void AddEvaluateCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<EvaluateFlags>();
-  CLI::App* verb = app->add_subcommand("evaluate", "Measure a trained network on pictures");
+  CLI::App* verb = app->add_subcommand("evaluate", "Measure a trained network on images");
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
   verb->add_option("--checkpoint", flags->checkpoint,
                    "final.safetensors, any checkpoint, or the folder of a run")
       ->type_name("PATH")
       ->required();
-  verb->add_option("--data", flags->data, "Labelled pictures (default: those of the training run)")
+  verb->add_option("--data", flags->data, "Labelled images (default: those of the training run)")
       ->type_name("PATH");
   verb->add_option("--part", flags->part,
                    "Which of them, by the split of the training config (default: validation of "
-                   "the run's own pictures, all of others)")
+                   "the run's own images, all of others)")
       ->check(CLI::IsMember({"all", "train", "validation"}));
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunEvaluate(*flags); }; });

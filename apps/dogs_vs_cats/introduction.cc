@@ -15,8 +15,8 @@
 namespace ringtail {
 namespace {
 
-// FLOPs of one picture, forward and backward, at the size that training begins with.
-StatusOr<double> FlopsPerPicture(const LoadedConfig& loaded, Model* model) {
+// FLOPs of one image, forward and backward, at the size that training begins with.
+StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
   RT_ASSIGN_OR_RETURN(const auto net,
                       Net::Create(model, {.batch = 1,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
@@ -34,14 +34,14 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
                          const WorldSession& session) {
   constexpr double kMega = 1e6;
   Model* model = trainer.state().model();
-  RT_ASSIGN_OR_RETURN(const double flops, FlopsPerPicture(loaded, model));
+  RT_ASSIGN_OR_RETURN(const double flops, FlopsPerImage(loaded, model));
   Print("{}; {}\n", VersionLine(), threads);
   if (!session.world().alone()) {
     Print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
           trainer.division().own.global_batch);
   }
   Print("{}; {}\n", data.dataset->Describe(), data.Counts());
-  Print("{}: {} parameters, {:.0f} MFLOP per picture of {} pixels; {}, {}; {}\n",
+  Print("{}: {} parameters, {:.0f} MFLOP per image of {} pixels; {}, {}; {}\n",
         loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
         TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
         DescribeSchedule(trainer.optim().config), Counted(trainer.plan().total_steps(), "step"));
@@ -53,7 +53,7 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
       ReportGrowth(trainer.optim().config, plan.growth_run(), plan.stages(), plan.total_steps());
   if (!growth.summary.empty()) Print("{}\n", growth.summary);
   for (const std::string& warning : growth.warnings) LogWarning(warning);
-  for (const BadPicture& bad : data.bad) {
+  for (const BadImage& bad : data.bad) {
     LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
   }
   std::fflush(stdout);

@@ -1,6 +1,6 @@
-// What `train` says before the first step: machine, ranks, pictures, network, optimizer, schedule.
-#ifndef RINGTAIL_APPS_COMMANDS_INTRODUCTION_H_
-#define RINGTAIL_APPS_COMMANDS_INTRODUCTION_H_
+// What `train` says before the first step: machine, ranks, images, network, optimizer, schedule.
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_INTRODUCTION_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_INTRODUCTION_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_COMMANDS_INTRODUCTION_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_INTRODUCTION_H_

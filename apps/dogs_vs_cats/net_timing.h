@@ -1,11 +1,11 @@
 // How long a training step of a network takes, as a whole and layer by layer.
 //
 // A step is what training does with a batch that is in memory: forward, backward, optimizer (its
-// rule, its weight decay). Pictures and labels are random. First whole steps are timed without
+// rule, its weight decay). Images and labels are random. First whole steps are timed without
 // looking inside; then, apart from them, the layers, so that the clock does not disturb the step.
 // Thread-safety: the trainer thread only. Errors: what the config or the net says.
-#ifndef RINGTAIL_APPS_NET_TIMING_H_
-#define RINGTAIL_APPS_NET_TIMING_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_
 
 #include <cstdint>
 #include <vector>
@@ -43,4 +43,4 @@ StatusOr<NetTiming> TimeNet(const LoadedConfig& loaded, const TimingOptions& opt
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_NET_TIMING_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_

@@ -1,7 +1,7 @@
 // Which file the network of --checkpoint is in.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_APPS_COMMANDS_NETWORK_FILE_H_
-#define RINGTAIL_APPS_COMMANDS_NETWORK_FILE_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_NETWORK_FILE_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_NETWORK_FILE_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ StatusOr<std::string> NetworkFile(const std::string& path);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_COMMANDS_NETWORK_FILE_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_NETWORK_FILE_H_

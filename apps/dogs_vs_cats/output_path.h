@@ -1,7 +1,7 @@
 // The name of an output as users give it: "-" is standard output.
 // Thread-safety: none; before any other thread prints.
-#ifndef RINGTAIL_APPS_OUTPUT_PATH_H_
-#define RINGTAIL_APPS_OUTPUT_PATH_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_OUTPUT_PATH_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_OUTPUT_PATH_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ StatusOr<std::string> OutputPath(const std::string& flag);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_OUTPUT_PATH_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_OUTPUT_PATH_H_

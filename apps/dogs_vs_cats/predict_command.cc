@@ -1,13 +1,13 @@
-// dogs_vs_cats predict: what a trained network says about pictures.
+// dogs_vs_cats predict: what a trained network says about images.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <numeric>
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/dogs_vs_cats/image_files.h"
 #include "apps/dogs_vs_cats/network_file.h"
 #include "apps/dogs_vs_cats/output_path.h"
-#include "apps/dogs_vs_cats/picture_files.h"
 #include "apps/dogs_vs_cats/prediction_table.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
@@ -27,8 +27,7 @@ struct PredictFlags {
 };
 
 StatusOr<std::string> Text(const PredictFlags& flags, const Dataset& dataset,
-                           const PictureLogits& logits,
-                           const std::vector<std::string>& class_names) {
+                           const ImageLogits& logits, const std::vector<std::string>& class_names) {
   if (flags.submission) return SubmissionCsv(dataset, logits);
   return flags.csv.empty() ? PredictionTable(dataset, logits, class_names)
                            : PredictionCsv(dataset, logits, class_names);
@@ -41,17 +40,17 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   const RunConfig& config = trained.loaded.config;
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset,
-                      OpenPictureFiles(flags.images, config.data().bad_pictures().max_file_mib()));
+                      OpenImageFiles(flags.images, config.data().bad_images().max_file_mib()));
   DataConfig data = config.data();
-  data.mutable_bad_pictures()->set_policy(BadPicturesConfig::SKIP);
-  data.mutable_bad_pictures()->set_max_fraction(1);  // the loader names each
+  data.mutable_bad_images()->set_policy(BadImagesConfig::SKIP);
+  data.mutable_bad_images()->set_max_fraction(1);  // the loader names each
   std::vector<int64_t> all(dataset->samples().size());
   std::iota(all.begin(), all.end(), 0);
-  RT_ASSIGN_OR_RETURN(const PictureLogits logits, ComputeLogits(trained.model.get(), *dataset, all,
-                                                                data, EvaluationOptionsOf(config)));
+  RT_ASSIGN_OR_RETURN(const ImageLogits logits, ComputeLogits(trained.model.get(), *dataset, all,
+                                                              data, EvaluationOptionsOf(config)));
   if (!logits.bad.empty()) {
     LogWarning(fmt::format("{} of {} could not be read", logits.bad.size(),
-                           Counted(std::ssize(all), "picture")));
+                           Counted(std::ssize(all), "image")));
   }
   RT_ASSIGN_OR_RETURN(const std::string text, Text(flags, *dataset, logits, trained.class_names));
   if (!flags.csv.empty()) {
@@ -66,14 +65,14 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
 
 void AddPredictCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PredictFlags>();
-  CLI::App* verb = app->add_subcommand("predict", "Say what is in pictures");
+  CLI::App* verb = app->add_subcommand("predict", "Say what is in images");
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
   verb->add_option("--checkpoint", flags->checkpoint,
                    "final.safetensors, any checkpoint, or the folder of a run")
       ->type_name("PATH")
       ->required();
-  verb->add_option("--images", flags->images, "Pictures, or folders of them")
+  verb->add_option("--images", flags->images, "Images, or folders of them")
       ->type_name("PATH")
       ->required();
   verb->add_option("--csv", flags->csv,

@@ -7,7 +7,7 @@
 
 #include "apps/csv.h"
 #include "core/printable.h"
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
@@ -17,7 +17,7 @@ struct Prediction {
   double probability;
 };
 
-Prediction PredictionOf(const PictureLogits& logits, int64_t i,
+Prediction PredictionOf(const ImageLogits& logits, int64_t i,
                         const std::vector<std::string>& class_names) {
   const int64_t best = ArgMax(logits.row(i));
   const bool named = best < static_cast<int64_t>(class_names.size());
@@ -27,7 +27,7 @@ Prediction PredictionOf(const PictureLogits& logits, int64_t i,
 
 }  // namespace
 
-std::string PredictionTable(const Dataset& dataset, const PictureLogits& logits,
+std::string PredictionTable(const Dataset& dataset, const ImageLogits& logits,
                             const std::vector<std::string>& class_names) {
   size_t width = 0;
   for (const Sample& sample : dataset.samples()) width = std::max(width, sample.key.size());
@@ -44,7 +44,7 @@ std::string PredictionTable(const Dataset& dataset, const PictureLogits& logits,
   return table;
 }
 
-std::string PredictionCsv(const Dataset& dataset, const PictureLogits& logits,
+std::string PredictionCsv(const Dataset& dataset, const ImageLogits& logits,
                           const std::vector<std::string>& class_names) {
   std::string csv = "key,label,probability\n";
   for (size_t i = 0; i < dataset.samples().size(); ++i) {
@@ -56,7 +56,7 @@ std::string PredictionCsv(const Dataset& dataset, const PictureLogits& logits,
   return csv;
 }
 
-StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const PictureLogits& logits) {
+StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const ImageLogits& logits) {
   constexpr double kUnknown = 0.5;
   if (logits.classes != 2) {
     return InvalidArgument(
@@ -80,7 +80,7 @@ StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const PictureLogits&
     if (!is_new) {
       return InvalidArgument(
           fmt::format("'{}' and '{}' have the same number, and a submission has one line for "
-                      "each; give the folder of the test pictures alone",
+                      "each; give the folder of the test images alone",
                       first->second.key, key));
     }
   }

@@ -1,14 +1,14 @@
-// What a network says about pictures, as text.
+// What a network says about images, as text.
 //
-//   table       picture, the likeliest class, its probability, one line each
+//   table       image, the likeliest class, its probability, one line each
 //   CSV         key,label,probability with a heading
 //   submission  Kaggle's id,label: the number in the file's name, the probability of the second
 //               class ("dog"); sorted by number
-// Pictures that cannot be decoded: "-" in the table, left out of the CSV, 0.5 in a submission,
-// which must name every picture. Thread-safety: functions without state. Errors: InvalidArgument if
+// Images that cannot be decoded: "-" in the table, left out of the CSV, 0.5 in a submission,
+// which must name every image. Thread-safety: functions without state. Errors: InvalidArgument if
 // a submission's names have no numbers, or one twice, or there are not two classes.
-#ifndef RINGTAIL_APPS_PREDICTION_TABLE_H_
-#define RINGTAIL_APPS_PREDICTION_TABLE_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_PREDICTION_TABLE_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_PREDICTION_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -20,12 +20,12 @@
 namespace ringtail {
 
 // Row i of `logits` is sample i of `dataset`.
-std::string PredictionTable(const Dataset& dataset, const PictureLogits& logits,
+std::string PredictionTable(const Dataset& dataset, const ImageLogits& logits,
                             const std::vector<std::string>& class_names);
-std::string PredictionCsv(const Dataset& dataset, const PictureLogits& logits,
+std::string PredictionCsv(const Dataset& dataset, const ImageLogits& logits,
                           const std::vector<std::string>& class_names);
-StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const PictureLogits& logits);
+StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const ImageLogits& logits);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_PREDICTION_TABLE_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_PREDICTION_TABLE_H_

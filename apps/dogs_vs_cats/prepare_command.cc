@@ -31,24 +31,24 @@ StatusOr<int> RunPrepare(const PrepareFlags& flags) {
   config.set_path(flags.data);
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config));
   Print("{}\n", dataset->Describe());
-  std::vector<int64_t> pictures(dataset->samples().size());
-  std::iota(pictures.begin(), pictures.end(), 0);
+  std::vector<int64_t> images(dataset->samples().size());
+  std::iota(images.begin(), images.end(), 0);
   std::unordered_set<int64_t> unusable;
   const auto stop = [] { return StopSignal() != 0; };
-  const auto scanned = ScanPictures(*dataset, pictures, config, /*decode=*/true, stop);
+  const auto scanned = ScanImages(*dataset, images, config, /*decode=*/true, stop);
   if (scanned.status().code() == StatusCode::kCancelled) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(scanned.status()));
-  for (const BadPicture& bad : *scanned) {
+  for (const BadImage& bad : *scanned) {
     LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
     unusable.insert(bad.sample);
   }
-  std::erase_if(pictures, [&](int64_t i) { return unusable.contains(i); });
+  std::erase_if(images, [&](int64_t i) { return unusable.contains(i); });
   const Status status =
-      WritePackedFile(*dataset, pictures, flags.options, out,
+      WritePackedFile(*dataset, images, flags.options, out,
                       [](int64_t /*done*/, int64_t /*total*/) { return StopSignal() == 0; });
   if (status.code() == StatusCode::kCancelled) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(status));
-  Print("{} pictures in {}, {} left out\n", pictures.size(), flags.out, unusable.size());
+  Print("{} images in {}, {} left out\n", images.size(), flags.out, unusable.size());
   return kExitSuccess;
 }
 
@@ -57,8 +57,8 @@ StatusOr<int> RunPrepare(const PrepareFlags& flags) {
 void AddPrepareCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PrepareFlags>();
   CLI::App* verb = app->add_subcommand(
-      "prepare", "Pack pictures into one file, for network disks and quick starts");
-  verb->add_option("--data", flags->data, "Folder or list file with the pictures")
+      "prepare", "Pack images into one file, for network disks and quick starts");
+  verb->add_option("--data", flags->data, "Folder or list file with the images")
       ->type_name("PATH")
       ->required();
   verb->add_option("--out", flags->out, "Packed file to write; - is standard output")
@@ -66,11 +66,10 @@ void AddPrepareCommand(CLI::App* app, Command* chosen) {
       ->required();
   constexpr int kLongestSide = 65535;
   verb->add_option("--short-side", flags->options.short_side,
-                   "Make larger pictures smaller, to this many pixels (default: leave them)")
+                   "Make larger images smaller, to this many pixels (default: leave them)")
       ->check(CLI::Range(1, kLongestSide));
   constexpr int kBestQuality = 100;
-  verb->add_option("--quality", flags->options.jpeg_quality,
-                   "JPEG quality of pictures made smaller")
+  verb->add_option("--quality", flags->options.jpeg_quality, "JPEG quality of images made smaller")
       ->check(CLI::Range(1, kBestQuality))
       ->capture_default_str();
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPrepare(*flags); }; });

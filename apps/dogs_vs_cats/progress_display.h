@@ -8,8 +8,8 @@
 // are means since the last line (terminal: over the last kShownSteps steps or so). The time left
 // takes the sizes of later phases and batches into account, not the evaluations.
 // State: sums since the last line. Thread-safety: one thread. Cost: a few additions per step.
-#ifndef RINGTAIL_APPS_PROGRESS_DISPLAY_H_
-#define RINGTAIL_APPS_PROGRESS_DISPLAY_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
 
 #include <cstdint>
 #include <cstdio>
@@ -64,4 +64,4 @@ class ProgressDisplay : public TrainingObserver {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_PROGRESS_DISPLAY_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_

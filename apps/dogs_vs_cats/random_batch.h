@@ -1,6 +1,6 @@
-// A batch of random pictures and labels, to measure how long something takes with one.
-#ifndef RINGTAIL_APPS_RANDOM_BATCH_H_
-#define RINGTAIL_APPS_RANDOM_BATCH_H_
+// A batch of random images and labels, to measure how long something takes with one.
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
 
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ namespace ringtail {
 
 class RandomBatch {
  public:
-  // Of square pictures that `model` takes; pixels in the range of normalised ones.
+  // Of square images that `model` takes; pixels in the range of normalised ones.
   RandomBatch(const Model& model, int64_t batch, int64_t image_size);
 
   // Of this object, which must outlive it.
@@ -25,4 +25,4 @@ class RandomBatch {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_RANDOM_BATCH_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_

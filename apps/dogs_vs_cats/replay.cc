@@ -119,7 +119,7 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
                       AdviseOnMemory(Net::Create(model.get(), {.batch = batch.size,
                                                                .image_size = batch.image_size,
                                                                .training = true}),
-                                     "fewer or smaller pictures in " + options.batch));
+                                     "fewer or smaller images in " + options.batch));
   ParameterArena& arena = model->arena();
   const OptimConfig& optim = loaded.config.optim();
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(optim, &arena));

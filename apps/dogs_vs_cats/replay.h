@@ -12,8 +12,8 @@
 //        param.<parameter or buffer>: after the last step; without weights, init.<...>: before
 //
 // Thread-safety: the trainer thread only. Errors: what is wrong with the files, by tensor.
-#ifndef RINGTAIL_APPS_REPLAY_H_
-#define RINGTAIL_APPS_REPLAY_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_REPLAY_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_REPLAY_H_
 
 #include <string>
 
@@ -32,4 +32,4 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_REPLAY_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_REPLAY_H_

@@ -1,6 +1,6 @@
 // Where the folder of a run is, and which checkpoint it goes on from: --output, --resume, --config.
-#ifndef RINGTAIL_APPS_COMMANDS_RESUME_H_
-#define RINGTAIL_APPS_COMMANDS_RESUME_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 
 #include <optional>
 #include <string>
@@ -43,4 +43,4 @@ Status CheckOutput(const ResumeFlags& flags, const std::optional<Checkpoint>& ch
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_COMMANDS_RESUME_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_

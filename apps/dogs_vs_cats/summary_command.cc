@@ -1,4 +1,4 @@
-// dogs_vs_cats summary: what a network consists of and what a picture costs. Nothing is allocated or
+// dogs_vs_cats summary: what a network consists of and what an image costs. Nothing is allocated or
 // measured, so that it answers for networks that this machine could not train, too; memory is as
 // planned with the convolution algorithms that are known here, else with oneDNN's.
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ struct SummaryFlags {
   bool json = false;
 };
 
-// Per batch, as the layers say; `layers` holds what is then divided by the pictures.
+// Per batch, as the layers say; `layers` holds what is then divided by the images.
 struct Totals {
   double forward_flops = 0, backward_flops = 0;
   int64_t parameters = 0;
@@ -67,7 +67,7 @@ std::string Json(const LoadedConfig& loaded, const Net& net) {
 
 void PrintTable(const LoadedConfig& loaded, const Net& net) {
   const auto batch = static_cast<double>(net.options().batch);
-  Print("{}: pictures of {} pixels, memory for a batch of {}\n\n", loaded.config.net().name(),
+  Print("{}: images of {} pixels, memory for a batch of {}\n\n", loaded.config.net().name(),
         net.options().image_size, net.options().batch);
   Print("{:<32} {:<28} {:>16} {:>12} {:>10} {:>10}\n", "layer", "kind", "output", "parameters",
         "MFLOP", "MiB");
@@ -78,7 +78,7 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
   }
   const Totals totals = Sum(net);
   Print(
-      "\n{} parameters; forward {:.1f} MFLOP per picture, forward and backward {:.1f}; "
+      "\n{} parameters; forward {:.1f} MFLOP per image, forward and backward {:.1f}; "
       "memory of a training step {:.1f} MiB (planned; areas are shared), weights {:.1f} MiB\n",
       totals.parameters, totals.forward_flops / batch / kMega,
       (totals.forward_flops + totals.backward_flops) / batch / kMega,
@@ -114,7 +114,7 @@ void AddSummaryCommand(CLI::App* app, Command* chosen) {
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   constexpr int64_t kMost = 1 << 20;
-  verb->add_option("--batch", flags->batch, "Pictures per step (default: the config's)")
+  verb->add_option("--batch", flags->batch, "Images per step (default: the config's)")
       ->check(CLI::Range(int64_t{1}, kMost));
   verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
       ->check(CLI::Range(int64_t{1}, kMost));

@@ -1,4 +1,4 @@
-// dogs_vs_cats synthesize: draws cats and dogs, to try everything without real pictures.
+// dogs_vs_cats synthesize: draws cats and dogs, to try everything without real images.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace {
 
 StatusOr<int> RunSynthesize(const SynthesizeOptions& options) {
   RT_RETURN_IF_ERROR(Synthesize(options));
-  Print("{} pictures in {}/train", options.images, options.output);
+  Print("{} images in {}/train", options.images, options.output);
   if (options.test_images > 0) {
     Print(", {} in {}/test1", options.test_images, options.output);
   }
@@ -24,16 +24,15 @@ StatusOr<int> RunSynthesize(const SynthesizeOptions& options) {
 
 void AddSynthesizeCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<SynthesizeOptions>();
-  CLI::App* verb = app->add_subcommand("synthesize", "Draw pictures of cats and dogs to train on");
+  CLI::App* verb = app->add_subcommand("synthesize", "Draw images of cats and dogs to train on");
   verb->add_option("--out", options->output, "Folder for train/cat.N.jpg, train/dog.N.jpg")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--images", options->images, "Labelled pictures, half of them cats")
+  verb->add_option("--images", options->images, "Labelled images, half of them cats")
       ->capture_default_str();
-  verb->add_option("--test-images", options->test_images, "Unlabelled pictures in test1/")
+  verb->add_option("--test-images", options->test_images, "Unlabelled images in test1/")
       ->capture_default_str();
-  verb->add_option("--seed", options->seed, "Other seeds draw other pictures")
-      ->capture_default_str();
+  verb->add_option("--seed", options->seed, "Other seeds draw other images")->capture_default_str();
   verb->callback([options, chosen] { *chosen = [options] { return RunSynthesize(*options); }; });
 }
 

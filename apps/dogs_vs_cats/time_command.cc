@@ -67,7 +67,7 @@ void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const 
           layer.backward_gflop_per_s, 100 * layer.share, layer.info.implementation);
   }
   Print(
-      "\nstep {:.2f} ms (median of {}; {:.2f} .. {:.2f}), {:.1f} pictures/s, {:.1f} GFLOP/s, "
+      "\nstep {:.2f} ms (median of {}; {:.2f} .. {:.2f}), {:.1f} images/s, {:.1f} GFLOP/s, "
       "peak memory {:.0f} MiB\n",
       timing.step_ms, options.iterations, timing.fastest_step_ms, timing.slowest_step_ms,
       timing.images_per_s, timing.gflop_per_s, timing.peak_memory_mib);
@@ -99,12 +99,12 @@ StatusOr<int> RunTime(TimeFlags flags) {
 void AddTimeCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<TimeFlags>();
   CLI::App* verb = app->add_subcommand(
-      "time", "Time a training step, whole and layer by layer, on random pictures");
+      "time", "Time a training step, whole and layer by layer, on random images");
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
   constexpr int64_t kMost = 1 << 20;
-  verb->add_option("--batch", flags->batch, "Pictures per step (default: the config's)")
+  verb->add_option("--batch", flags->batch, "Images per step (default: the config's)")
       ->check(CLI::Range(int64_t{1}, kMost));
   verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
       ->check(CLI::Range(kMinImageSize, kMaxImageSize));

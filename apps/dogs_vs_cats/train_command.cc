@@ -101,7 +101,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* sess
   }
   RT_ASSIGN_OR_RETURN(const TrainingData data,
                       TrainingData::Open(config.data(), world,
-                                         world->leads() ? run->directory->BadPicturesPath() : ""));
+                                         world->leads() ? run->directory->BadImagesPath() : ""));
   BatchRequest batch{.local = flags.world.local_batch, .by_speed = flags.world.balance};
   if (run->checkpoint) {
     RT_ASSIGN_OR_RETURN(batch.saved, ReadDivision(*run->checkpoint));
@@ -180,9 +180,9 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   }
   RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags.config, run.checkpoint, config_of_run));
   if (run.loaded.config.data().path().empty()) {
-    return InvalidArgument("no pictures are named; give --data DIR or set data.path");
+    return InvalidArgument("no images are named; give --data DIR or set data.path");
   }
-  // What is wrong is said before the pictures are read.
+  // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(run.loaded, /*allocate=*/false).status());
   if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, identity, &flags.config);
   RT_ASSIGN_OR_RETURN(run.threads,
@@ -208,7 +208,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
 
 void AddTrainCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<TrainFlags>();
-  CLI::App* verb = app->add_subcommand("train", "Train a network on pictures");
+  CLI::App* verb = app->add_subcommand("train", "Train a network on images");
   AddConfigFlag(verb, &flags->config, "when a run goes on, its own; else ");
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config,
@@ -220,7 +220,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
           "Write a timeline of all ranks, for chrome://tracing or ui.perfetto.dev; - is standard "
           "output")
       ->type_name("FILE");
-  verb->add_option("--data", flags->data, "Folder, list file or packed file with the pictures")
+  verb->add_option("--data", flags->data, "Folder, list file or packed file with the images")
       ->type_name("PATH");
   verb->add_option("--output", flags->run.output, "Folder of the run (default: runs/<config>)")
       ->type_name("DIR");

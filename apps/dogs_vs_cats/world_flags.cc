@@ -7,23 +7,23 @@
 namespace ringtail {
 namespace {
 
-constexpr int kMostPictures = 65536;
+constexpr int kMostImages = 65536;
 
 CLI::Option* AddLocalBatch(CLI::App* app, WorldFlags* flags) {
   const auto take = [flags](const std::string& text) {
     flags->balance = text == "auto";
     if (flags->balance) return;
-    if (!CLI::Range(1, kMostPictures)(text).empty()) {
+    if (!CLI::Range(1, kMostImages)(text).empty()) {
       throw CLI::ValidationError(
           "--local-batch",
-          fmt::format("'{}' is neither auto nor a number from 1 to {}", text, kMostPictures));
+          fmt::format("'{}' is neither auto nor a number from 1 to {}", text, kMostImages));
     }
     flags->local_batch = std::stoll(text);
   };
   return app
       ->add_option_function<std::string>(
           "--local-batch", take,
-          "Pictures per step on this rank (default: train.batch; as before, when a run goes on); "
+          "Images per step on this rank (default: train.batch; as before, when a run goes on); "
           "ranks may differ. auto, on all ranks: in proportion to speeds measured at the start")
       ->type_name("N|auto");
 }

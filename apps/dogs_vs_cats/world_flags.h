@@ -1,7 +1,7 @@
 // The flags by which a process says which rank of which world it is, and how ranks talk:
 // --rank, --world, --local-rank, --master, --token-file, --tls-*, --insecure, --local-batch.
-#ifndef RINGTAIL_APPS_COMMANDS_WORLD_FLAGS_H_
-#define RINGTAIL_APPS_COMMANDS_WORLD_FLAGS_H_
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_
 
 #include <cstdint>
 
@@ -26,4 +26,4 @@ void AddWorldFlags(CLI::App* app, WorldFlags* flags);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_COMMANDS_WORLD_FLAGS_H_
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_

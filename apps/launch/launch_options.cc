@@ -31,7 +31,7 @@ SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU go to all ranks; a second 
 SIGHUP, later than a second after the first, kills them.
 The exit code is that of the first rank that failed of itself (128 + signal if it was killed).
 
-  ringtail_launch -n 4 -- dogs_vs_cats train --data pictures --output runs/four
+  ringtail_launch -n 4 -- dogs_vs_cats train --data images --output runs/four
   ringtail_launch --hosts node1:2,node2:2 -- dogs_vs_cats train --insecure ...)";
 
 struct Flags {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Every way to compress gradients on the same run: bytes, time on slow networks, accuracy.
 
-Trains configs/dogs_vs_cats.textproto on 64 pixels, from the same weights on the same pictures in the same order, on
+Trains configs/dogs_vs_cats.textproto on 64 pixels, from the same weights on the same images in the same order, on
 several ranks; once for accuracy on this machine, and a few steps in network namespaces of each speed (which takes
 root; --rates= leaves them out). All with SGD; DGC keeps its Nesterov momentum itself, so that the optimizer has none.
 
@@ -12,7 +12,7 @@ import argparse
 import study
 
 # Name and overrides. No gate: small layers, too. The other Hylo ablations: one rate for all layers, MXNet's fixed
-# threshold (for means; here gradients are sums over the 16 pictures of a rank), nothing kept.
+# threshold (for means; here gradients are sums over the 16 images of a rank), nothing kept.
 SCHEME = 'dist.compression.scheme.'
 DGC = [SCHEME + 'dgc.nesterov=true', 'optim.sgd={}', 'optim.sgd.momentum=0']
 NO_GATE = ['dist.compression.min_elements=0']

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How large a batch may become: the same network, pictures and epochs at several batch sizes and by several recipes.
+"""How large a batch may become: the same network, images and epochs at several batch sizes and by several recipes.
 
   plain     the learning rate of the reference batch, whatever the batch
   scaled    times batch / reference, and warm-up from the reference's rate (Goyal et al. 2017)
@@ -17,7 +17,7 @@ import os
 import study
 
 REFERENCE_BATCH = 64
-PART = 64  # pictures of a forward pass, so that batch norm sees the same at every batch size
+PART = 64  # images of a forward pass, so that batch norm sees the same at every batch size
 
 
 def in_parts(batch):

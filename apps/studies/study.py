@@ -12,7 +12,7 @@ WARM_UP_STEPS = 3  # first touches, and the time until all ranks are there
 
 
 def add_arguments(parser):
-    parser.add_argument('--data', required=True, help='folder with pictures (Kaggle names, or a folder per class)')
+    parser.add_argument('--data', required=True, help='folder with images (Kaggle names, or a folder per class)')
     parser.add_argument('--programs', default=os.path.join(ROOT, 'build/release/bin'), help='folder')
     parser.add_argument('--set', action='append', default=[], help='more overrides for all runs; repeatable')
 

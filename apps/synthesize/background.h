@@ -12,8 +12,8 @@ namespace ringtail {
 // and drops among them, so that no single ear gives an animal away. 8-bit BGR.
 cv::Mat DrawBackground(cv::Size size, Rng* rng);
 
-// Sometimes draws stalks, leaves or a bar over the picture, each narrower than a head.
-void DrawForeground(double head_pixels, cv::Mat* picture, Rng* rng);
+// Sometimes draws stalks, leaves or a bar over the image, each narrower than a head.
+void DrawForeground(double head_pixels, cv::Mat* image, Rng* rng);
 
 }  // namespace ringtail
 

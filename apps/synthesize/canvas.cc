@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kSubpixelBits = 4;
 constexpr double kSubpixels = 1 << kSubpixelBits;
-constexpr int kMaxCoordinate = 1 << 20;  // far outside of any picture, far from overflow
+constexpr int kMaxCoordinate = 1 << 20;  // far outside of any image, far from overflow
 constexpr double kContourWidth = 0.035;  // of a head's radius
 constexpr double kEdgeLight = 0.5;       // of the light in the middle
 constexpr double kRoundness = 0.4;  // how far in the edge's shade reaches, of the shape's width
@@ -26,12 +26,12 @@ cv::Matx23d MakeMap(cv::Point2d origin, double scale, double degrees, bool flip)
   return {mirror * c, -s, origin.x, mirror * s, c, origin.y};
 }
 
-// The rectangle of whole pixels around `polygon` that lies inside `picture`.
-cv::Rect PixelBounds(const std::vector<cv::Point>& polygon, cv::Size picture) {
+// The rectangle of whole pixels around `polygon` that lies inside `image`.
+cv::Rect PixelBounds(const std::vector<cv::Point>& polygon, cv::Size image) {
   const cv::Rect fixed = cv::boundingRect(polygon);
   const cv::Point first(fixed.x >> kSubpixelBits, fixed.y >> kSubpixelBits);
   const cv::Point last((fixed.br().x >> kSubpixelBits) + 2, (fixed.br().y >> kSubpixelBits) + 2);
-  return cv::Rect(first - cv::Point(1, 1), last) & cv::Rect({}, picture);
+  return cv::Rect(first - cv::Point(1, 1), last) & cv::Rect({}, image);
 }
 
 // 255 inside of `polygon`, smoothed at its edge, over the pixels of `bounds`.
@@ -42,13 +42,13 @@ cv::Mat MaskOf(std::vector<cv::Point> polygon, cv::Rect bounds) {
   return mask;
 }
 
-// picture += mask (source * light - picture), pixel by pixel.
-void Blend(const cv::Mat& mask, const cv::Mat& light, const cv::Mat& source, cv::Mat picture) {
+// image += mask (source * light - image), pixel by pixel.
+void Blend(const cv::Mat& mask, const cv::Mat& light, const cv::Mat& source, cv::Mat image) {
   for (int y = 0; y < mask.rows; ++y) {
     const uchar* m = mask.ptr(y);
     const float* l = light.ptr<float>(y);
     const auto* from = source.ptr<cv::Vec3b>(y);
-    auto* to = picture.ptr<cv::Vec3b>(y);
+    auto* to = image.ptr<cv::Vec3b>(y);
     for (int x = 0; x < mask.cols; ++x) {
       if (m[x] == 0) continue;
       const float alpha = static_cast<float>(m[x]) / 255;
@@ -63,9 +63,9 @@ void Blend(const cv::Mat& mask, const cv::Mat& light, const cv::Mat& source, cv:
 
 }  // namespace
 
-Canvas::Canvas(const cv::Mat& picture, cv::Point2d origin_pixels, double scale, double degrees,
+Canvas::Canvas(const cv::Mat& image, cv::Point2d origin_pixels, double scale, double degrees,
                bool flip)
-    : picture_(picture), map_(MakeMap(origin_pixels, scale, degrees, flip)), scale_(scale) {}
+    : image_(image), map_(MakeMap(origin_pixels, scale, degrees, flip)), scale_(scale) {}
 
 Canvas Canvas::At(cv::Point2d origin, double scale, double degrees) const {
   const cv::Matx23d inner = MakeMap(origin, scale, degrees, false);
@@ -88,24 +88,24 @@ std::vector<cv::Point> Canvas::ToPixels(const Outline& outline) const {
 
 void Canvas::Fill(const Outline& outline, const cv::Scalar& color, double opacity) const {
   const std::vector<cv::Point> polygon = ToPixels(outline);
-  const cv::Rect bounds = PixelBounds(polygon, picture_.size());
+  const cv::Rect bounds = PixelBounds(polygon, image_.size());
   if (bounds.empty()) return;
   const cv::Mat mask = MaskOf(polygon, bounds) * opacity;
   const cv::Mat light(bounds.size(), CV_32F, cv::Scalar(1));
-  Blend(mask, light, cv::Mat(bounds.size(), CV_8UC3, color), picture_(bounds));
+  Blend(mask, light, cv::Mat(bounds.size(), CV_8UC3, color), image_(bounds));
 }
 
 void Canvas::FillFur(const Outline& outline, const cv::Mat& texture, double lightness,
                      const cv::Scalar& contour, Contour closing) const {
   const std::vector<cv::Point> polygon = ToPixels(outline);
-  const cv::Rect bounds = PixelBounds(polygon, picture_.size());
+  const cv::Rect bounds = PixelBounds(polygon, image_.size());
   if (bounds.empty()) return;
   const cv::Mat mask = MaskOf(polygon, bounds);
   const int width = 1 + static_cast<int>(kRoundness * std::min(bounds.width, bounds.height));
   cv::Mat depth, light;  // the blurred mask falls towards the edge, as light on a round shape does
   cv::blur(mask, depth, {width, width}, {-1, -1}, cv::BORDER_CONSTANT);
   depth.convertTo(light, CV_32F, lightness * (1 - kEdgeLight) / 255, lightness * kEdgeLight);
-  Blend(mask, light, texture(bounds), picture_(bounds));
+  Blend(mask, light, texture(bounds), image_(bounds));
   Outline line = outline;
   if (closing == Contour::kClosed) line.push_back(outline.front());
   Stroke(line, kContourWidth, contour);
@@ -113,7 +113,7 @@ void Canvas::FillFur(const Outline& outline, const cv::Mat& texture, double ligh
 
 void Canvas::Stroke(const Outline& path, double width, const cv::Scalar& color) const {
   const int thickness = std::max(1, static_cast<int>(std::lround(width * scale_)));
-  cv::polylines(picture_, std::vector{ToPixels(path)}, false, color, thickness, cv::LINE_AA,
+  cv::polylines(image_, std::vector{ToPixels(path)}, false, color, thickness, cv::LINE_AA,
                 kSubpixelBits);
 }
 

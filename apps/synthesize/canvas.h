@@ -1,7 +1,7 @@
 // A canvas to draw animals on, in their own units: 1 is the radius of a head, y points down. Each
-// canvas maps its units to pixels of one shared picture; At() gives one whose origin, angle and
+// canvas maps its units to pixels of one shared image; At() gives one whose origin, angle and
 // size differ, so that a head is drawn the same way wherever it sits. All outlines are polygons and
-// all edges are smoothed. Thread-safety: one picture, one thread.
+// all edges are smoothed. Thread-safety: one image, one thread.
 #ifndef RINGTAIL_APPS_SYNTHESIZE_CANVAS_H_
 #define RINGTAIL_APPS_SYNTHESIZE_CANVAS_H_
 
@@ -21,16 +21,15 @@ Outline Mirrored(Outline outline);  // x to -x
 
 class Canvas {
  public:
-  // `picture`: 8-bit BGR, shared. One unit is `scale` pixels; `flip` mirrors left and right.
-  Canvas(const cv::Mat& picture, cv::Point2d origin_pixels, double scale, double degrees,
-         bool flip);
+  // `image`: 8-bit BGR, shared. One unit is `scale` pixels; `flip` mirrors left and right.
+  Canvas(const cv::Mat& image, cv::Point2d origin_pixels, double scale, double degrees, bool flip);
 
   Canvas At(cv::Point2d origin, double scale, double degrees) const;
   double scale() const { return scale_; }  // pixels per unit
 
   // `opacity`: 0 .. 1.
   void Fill(const Outline& outline, const cv::Scalar& color, double opacity = 1) const;
-  // Fills with what `texture` (same size as the picture) shows there, darker towards the edge, as
+  // Fills with what `texture` (same size as the image) shows there, darker towards the edge, as
   // if the shape were round, and draws a contour of `contour` around it. An open contour leaves out
   // the line from the last corner to the first: where a leg grows out of the body.
   enum class Contour { kClosed, kOpen };
@@ -40,7 +39,7 @@ class Canvas {
 
  private:
   std::vector<cv::Point> ToPixels(const Outline& outline) const;  // fixed point, kSubpixelBits
-  cv::Mat picture_;
+  cv::Mat image_;
   cv::Matx23d map_;
   double scale_;
 };

@@ -10,7 +10,7 @@
 namespace ringtail {
 
 struct Coat {
-  cv::Mat fur;   // 8-bit BGR, as large as the picture: colour, stripes or patches, grain
+  cv::Mat fur;   // 8-bit BGR, as large as the image: colour, stripes or patches, grain
   cv::Mat pale;  // the same for muzzle and belly
   cv::Scalar contour;
   cv::Scalar nose, iris, inner_ear, mouth;

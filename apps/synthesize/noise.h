@@ -1,6 +1,6 @@
 // Random fields: what fur, backgrounds and light are made of.
 //
-// Never draw twice within the arguments of one call: C++ leaves their order open, and a picture
+// Never draw twice within the arguments of one call: C++ leaves their order open, and an image
 // must not depend on the compiler.
 #ifndef RINGTAIL_APPS_SYNTHESIZE_NOISE_H_
 #define RINGTAIL_APPS_SYNTHESIZE_NOISE_H_

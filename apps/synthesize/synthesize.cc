@@ -9,7 +9,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "apps/synthesize/picture.h"
+#include "apps/synthesize/image.h"
 #include "core/parallel_for.h"
 #include "core/storage/file.h"
 
@@ -19,14 +19,14 @@ namespace {
 constexpr int64_t kMaxImages = 10'000'000;
 constexpr int kMinJpegQuality = 75, kJpegQualities = 21;  // 75 .. 95
 
-// What one picture shows, under which name and from which randomness.
+// What one image shows, under which name and from which randomness.
 struct Assignment {
   Species species;
   std::string name;
   RngKey key;
 };
 
-Assignment TrainPicture(int64_t index, RngKey key) {
+Assignment TrainImage(int64_t index, RngKey key) {
   const bool cat = index % 2 == 0;
   const std::string_view label = cat ? "cat" : "dog";
   const int64_t number = index / 2;
@@ -34,21 +34,21 @@ Assignment TrainPicture(int64_t index, RngKey key) {
           key.With(label).With(number)};
 }
 
-Assignment TestPicture(int64_t index, RngKey key) {
+Assignment TestImage(int64_t index, RngKey key) {
   const int64_t number = index + 1;  // Kaggle counts from 1
   const RngKey own = key.With("test1").With(number);
   const bool cat = Rng(own.With("species")).Below(2) == 0;
   return {cat ? Species::kCat : Species::kDog, fmt::format("{}.jpg", number), own};
 }
 
-Status WritePicture(const Assignment& assignment, const std::string& folder) {
+Status WriteImage(const Assignment& assignment, const std::string& folder) {
   const std::string path = folder + "/" + assignment.name;
   try {
-    const cv::Mat picture = DrawPicture(assignment.species, assignment.key);
+    const cv::Mat image = DrawImage(assignment.species, assignment.key);
     Rng rng(assignment.key.With("jpeg"));
     const int quality = kMinJpegQuality + static_cast<int>(rng.Below(kJpegQualities));
     std::vector<uchar> bytes;
-    cv::imencode(".jpg", picture, bytes, {cv::IMWRITE_JPEG_QUALITY, quality});
+    cv::imencode(".jpg", image, bytes, {cv::IMWRITE_JPEG_QUALITY, quality});
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
@@ -60,14 +60,14 @@ Status WritePicture(const Assignment& assignment, const std::string& folder) {
   return OkStatus();
 }
 
-// Draws `count` pictures into `folder`.
+// Draws `count` images into `folder`.
 Status DrawFolder(const std::string& folder, int64_t count, RngKey key,
                   Assignment (*assign)(int64_t, RngKey)) {
   std::mutex mutex;
   Status first_error;  // the first to happen; the others are of the same kind
   ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      Status status = WritePicture(assign(i, key), folder);
+      Status status = WriteImage(assign(i, key), folder);
       if (status.ok()) continue;
       const std::lock_guard lock(mutex);
       if (first_error.ok()) first_error = std::move(status);
@@ -112,11 +112,11 @@ Status Synthesize(const SynthesizeOptions& options) {
   RT_RETURN_IF_ERROR(CheckFree(options.output + "/train"));
   if (options.test_images > 0) RT_RETURN_IF_ERROR(CheckFree(options.output + "/test1"));
   const int opencv_threads = cv::getNumThreads();
-  cv::setNumThreads(1);  // the pictures are the parallelism
+  cv::setNumThreads(1);  // the images are the parallelism
   const RngKey key = RngKey(options.seed).With(kSynthesizeStream);
-  Status status = MakeFolder(options.output, "train", options.images, key, TrainPicture);
+  Status status = MakeFolder(options.output, "train", options.images, key, TrainImage);
   if (status.ok() && options.test_images > 0) {
-    status = MakeFolder(options.output, "test1", options.test_images, key, TestPicture);
+    status = MakeFolder(options.output, "test1", options.test_images, key, TestImage);
   }
   cv::setNumThreads(opencv_threads);
   return status;

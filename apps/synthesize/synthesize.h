@@ -3,12 +3,12 @@
 //   DIR/train/cat.0.jpg .. cat.(n-1).jpg, DIR/train/dog.0.jpg ..     n: half of `images`
 //   DIR/test1/1.jpg .. test_images.jpg                               unlabelled, either animal
 //
-// Each picture is a function of (seed, class, number) alone: the same for any number of threads,
+// Each image is a function of (seed, class, number) alone: the same for any number of threads,
 // and a larger set holds the smaller one. Cats and dogs share fur, colours, poses, backgrounds,
 // noise and light and differ by shape only, so that a linear model on the pixels stays near chance,
 // and a convolutional network learns the difference. A folder appears under its name when all its
-// pictures are in it; an earlier run that was cut off leaves a folder NAME.partial, which the next
-// run replaces. Cost: some milliseconds per picture and core. Thread-safety: from the trainer
+// images are in it; an earlier run that was cut off leaves a folder NAME.partial, which the next
+// run replaces. Cost: some milliseconds per image and core. Thread-safety: from the trainer
 // thread only.
 #ifndef RINGTAIL_APPS_SYNTHESIZE_SYNTHESIZE_H_
 #define RINGTAIL_APPS_SYNTHESIZE_SYNTHESIZE_H_
@@ -28,7 +28,7 @@ struct SynthesizeOptions {
 };
 
 // InvalidArgument for counts out of range, AlreadyExists if DIR/train (or DIR/test1, if asked for)
-// is there already: pictures are never overwritten or mixed.
+// is there already: images are never overwritten or mixed.
 Status Synthesize(const SynthesizeOptions& options);
 
 }  // namespace ringtail

@@ -10,43 +10,43 @@
 namespace ringtail {
 namespace {
 
-// A picture that one view could not read is bad, even if another could.
-void AddBad(const std::vector<BadPicture>& found, std::vector<BadPicture>* all) {
-  for (const BadPicture& bad : found) {
+// An image that one view could not read is bad, even if another could.
+void AddBad(const std::vector<BadImage>& found, std::vector<BadImage>* all) {
+  for (const BadImage& bad : found) {
     if (std::none_of(all->begin(), all->end(),
-                     [&](const BadPicture& known) { return known.sample == bad.sample; })) {
+                     [&](const BadImage& known) { return known.sample == bad.sample; })) {
       all->push_back(bad);
     }
   }
 }
 
-// Adds the logits of every picture, seen in `mode`, to `sum`; half of them if it is seen twice.
+// Adds the logits of every image, seen in `mode`, to `sum`; half of them if it is seen twice.
 Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& indices,
                const DataConfig& data, const EvaluationOptions& evaluation, LoaderMode mode,
-               PictureLogits* sum) {
+               ImageLogits* sum) {
   const float scale = evaluation.flipped ? 0.5F : 1.0F;
   LoaderOptions options;
   options.mode = mode;
   options.batch = net->options().batch;
   options.image_size = net->options().image_size;
-  for (const BadPicture& bad : sum->bad) options.known_bad.push_back(bad.sample);
+  for (const BadImage& bad : sum->bad) options.known_bad.push_back(bad.sample);
   RT_ASSIGN_OR_RETURN(const auto loader, DataLoader::Create(&dataset, indices, data, options));
-  int64_t picture = 0;
+  int64_t image = 0;
   while (true) {
     if (evaluation.stop_on_signal && StopSignal() != 0) return Cancelled("a signal asked to stop");
     RT_ASSIGN_OR_RETURN(const LoadedBatch batch, loader->Next());
     if (batch.labels.empty()) break;
     net->Forward({batch.images, batch.labels}, {.training = false});
     const std::span<const float> logits = net->logits();
-    for (int64_t row = 0; row < options.batch && batch.samples[row] >= 0; ++row, ++picture) {
-      RT_CHECK(batch.samples[row] == indices[picture], "the loader left the order of the list");
+    for (int64_t row = 0; row < options.batch && batch.samples[row] >= 0; ++row, ++image) {
+      RT_CHECK(batch.samples[row] == indices[image], "the loader left the order of the list");
       for (int64_t k = 0; k < sum->classes; ++k) {
-        sum->values[picture * sum->classes + k] += scale * logits[row * sum->classes + k];
+        sum->values[image * sum->classes + k] += scale * logits[row * sum->classes + k];
       }
     }
   }
-  RT_CHECK(picture == static_cast<int64_t>(indices.size()), "the loader left pictures out");
-  AddBad(loader->bad_pictures(), &sum->bad);
+  RT_CHECK(image == static_cast<int64_t>(indices.size()), "the loader left images out");
+  AddBad(loader->bad_images(), &sum->bad);
   return OkStatus();
 }
 
@@ -58,10 +58,10 @@ double NegativeLogLikelihood(std::span<const float> logits, int64_t label) {
   return std::log(sum) - (logits[label] - largest);
 }
 
-void MarkBad(const std::vector<int64_t>& indices, PictureLogits* logits) {
+void MarkBad(const std::vector<int64_t>& indices, ImageLogits* logits) {
   for (size_t i = 0; i < indices.size(); ++i) {
     logits->usable[i] = std::none_of(logits->bad.begin(), logits->bad.end(),
-                                     [&](const BadPicture& b) { return b.sample == indices[i]; });
+                                     [&](const BadImage& b) { return b.sample == indices[i]; });
   }
 }
 
@@ -77,25 +77,25 @@ EvaluationOptions EvaluationOptionsOf(const RunConfig& config) {
   return EvaluationOptionsOf(config, TrainingImageSizes(config).back());
 }
 
-StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t pictures,
+StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t images,
                                                    const EvaluationOptions& options) {
   return AdviseOnMemory(
-      Net::Create(model, {.batch = std::clamp<int64_t>(pictures, 1, options.batch),
+      Net::Create(model, {.batch = std::clamp<int64_t>(images, 1, options.batch),
                           .image_size = options.image_size,
                           .training = false,
-                          .measure = pictures >= options.batch}),
-      "a lower train.evaluation_batch, or smaller pictures (train.evaluation_image_size)");
+                          .measure = images >= options.batch}),
+      "a lower train.evaluation_batch, or smaller images (train.evaluation_image_size)");
 }
 
-StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
-                                      const std::vector<int64_t>& indices, const DataConfig& data,
-                                      const EvaluationOptions& options) {
-  const auto pictures = static_cast<int64_t>(indices.size());
-  RT_ASSIGN_OR_RETURN(const auto net, CreateEvaluationNet(model, pictures, options));
-  PictureLogits logits;
+StatusOr<ImageLogits> ComputeLogits(Model* model, const Dataset& dataset,
+                                    const std::vector<int64_t>& indices, const DataConfig& data,
+                                    const EvaluationOptions& options) {
+  const auto images = static_cast<int64_t>(indices.size());
+  RT_ASSIGN_OR_RETURN(const auto net, CreateEvaluationNet(model, images, options));
+  ImageLogits logits;
   logits.classes = model->num_classes();
-  logits.values.assign(pictures * logits.classes, 0);
-  logits.usable.assign(pictures, true);
+  logits.values.assign(images * logits.classes, 0);
+  logits.usable.assign(images, true);
   RT_RETURN_IF_ERROR(
       AddView(net.get(), dataset, indices, data, options, LoaderMode::kEvaluate, &logits));
   if (options.flipped) {
@@ -106,7 +106,7 @@ StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
   return logits;
 }
 
-EvaluationResult Score(const PictureLogits& logits, const Dataset& dataset,
+EvaluationResult Score(const ImageLogits& logits, const Dataset& dataset,
                        const std::vector<int64_t>& indices) {
   EvaluationResult result;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -115,7 +115,7 @@ EvaluationResult Score(const PictureLogits& logits, const Dataset& dataset,
     const std::span<const float> row = logits.row(static_cast<int64_t>(i));
     result.loss_sum += NegativeLogLikelihood(row, label);
     result.correct += ArgMax(row) == label ? 1 : 0;
-    ++result.pictures;
+    ++result.images;
   }
   return result;
 }

@@ -1,8 +1,8 @@
-// What a trained network says about pictures: logits of every one, and the score against labels.
+// What a trained network says about images: logits of every one, and the score against labels.
 //
-// Each picture is cut from its centre (data/loader.h kEvaluate); with `flipped` the logits are the
-// mean over the picture and its mirror image. Counts are exact: each picture counts once, whatever
-// the batch; pictures that cannot be decoded do not count and are named.
+// Each image is cut from its centre (data/loader.h kEvaluate); with `flipped` the logits are the
+// mean over the image and its mirror image. Counts are exact: each image counts once, whatever
+// the batch; images that cannot be decoded do not count and are named.
 // Loss: the mean of -log p[label] (natural logarithm), without the label smoothing of training, so
 // that runs compare. Thread-safety: the trainer thread only. Errors: what the loader says;
 // Cancelled once a stop signal came, if that is asked for. Cost: one forward pass per view in the memory of an inference
@@ -29,43 +29,43 @@ struct EvaluationOptions {
   bool flipped = false;
   bool stop_on_signal = true;  // false: where other ranks would go on
 };
-// What the config asks for while, or, without a size, after training pictures are of a size.
+// What the config asks for while, or, without a size, after training images are of a size.
 EvaluationOptions EvaluationOptionsOf(const RunConfig& config, int64_t training_size);
 EvaluationOptions EvaluationOptionsOf(const RunConfig& config);
 
-struct PictureLogits {
+struct ImageLogits {
   int64_t classes = 0;
-  std::vector<float> values;    // (pictures, classes), row-major
-  std::vector<bool> usable;     // per picture
-  std::vector<BadPicture> bad;  // why the others are not
+  std::vector<float> values;  // (images, classes), row-major
+  std::vector<bool> usable;   // per image
+  std::vector<BadImage> bad;  // why the others are not
 
   std::span<const float> row(int64_t i) const {
     return {values.data() + i * classes, static_cast<size_t>(classes)};
   }
 };
 
-// The net that ComputeLogits uses for so many pictures.
-StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t pictures,
+// The net that ComputeLogits uses for so many images.
+StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t images,
                                                    const EvaluationOptions& options);
 
 // One row per entry of `indices`.
-StatusOr<PictureLogits> ComputeLogits(Model* model, const Dataset& dataset,
-                                      const std::vector<int64_t>& indices, const DataConfig& data,
-                                      const EvaluationOptions& options);
+StatusOr<ImageLogits> ComputeLogits(Model* model, const Dataset& dataset,
+                                    const std::vector<int64_t>& indices, const DataConfig& data,
+                                    const EvaluationOptions& options);
 
 struct EvaluationResult {
   double loss_sum = 0;
-  int64_t correct = 0, pictures = 0;
+  int64_t correct = 0, images = 0;
 
   double loss() const { return loss_sum / count(); }
   double accuracy() const { return static_cast<double>(correct) / count(); }
 
  private:
-  double count() const { return static_cast<double>(pictures > 0 ? pictures : 1); }
+  double count() const { return static_cast<double>(images > 0 ? images : 1); }
 };
 
-// Labels of `indices` in `dataset`; unlabelled pictures do not count.
-EvaluationResult Score(const PictureLogits& logits, const Dataset& dataset,
+// Labels of `indices` in `dataset`; unlabelled images do not count.
+EvaluationResult Score(const ImageLogits& logits, const Dataset& dataset,
                        const std::vector<int64_t>& indices);
 
 // exp(logit_k) / sum over j of exp(logit_j)

@@ -76,7 +76,7 @@ Status AgreeOnFiles(const Dataset& dataset, const std::vector<int64_t>& used, in
   if (block < 0 || found.word < 0) return Internal("the sizes of files changed while compared");
   const int64_t first = Block(sizes, block).data() - sizes.data();
   return InvalidArgument(fmt::format(
-      "the pictures are not the same on every rank: {} {} on {} and {} on {}; give every rank the "
+      "the images are not the same on every rank: {} {} on {} and {} on {}; give every rank the "
       "same files",
       dataset.samples()[used[first + found.word]].key, InWords(found.first), world->Describe(0),
       InWords(found.other), world->Describe(found.text)));

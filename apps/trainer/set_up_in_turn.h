@@ -21,7 +21,7 @@
 
 namespace ringtail {
 
-// All ranks. `set_up` makes nets for batches of `batch` pictures, and is called once.
+// All ranks. `set_up` makes nets for batches of `batch` images, and is called once.
 Status SetUpInTurn(TrainingWorld* world, int64_t batch, const std::function<Status()>& set_up);
 
 }  // namespace ringtail

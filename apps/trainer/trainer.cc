@@ -24,20 +24,20 @@ TrainingWorld* Alone() {
 }
 
 StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data) {
-  const auto pictures = static_cast<int64_t>(data.split.train.size());
-  if (pictures >= global_batch) return pictures / global_batch;
+  const auto images = static_cast<int64_t>(data.split.train.size());
+  if (images >= global_batch) return images / global_batch;
   return InvalidArgument(
-      fmt::format("{} pictures to train on are fewer than one batch of {} over all ranks; take a "
+      fmt::format("{} images to train on are fewer than one batch of {} over all ranks; take a "
                   "lower train.batch or --local-batch, or fewer ranks",
-                  pictures, global_batch));
+                  images, global_batch));
 }
 
 Status CheckClasses(const Model& model, const Dataset& dataset) {
   const auto classes = static_cast<int64_t>(dataset.class_names().size());
   if (classes <= model.num_classes()) return OkStatus();
   return InvalidArgument(fmt::format(
-      "the pictures have {} classes ({}), the network tells {} apart; change the last layer",
-      classes, fmt::join(dataset.class_names(), ", "), model.num_classes()));
+      "the images have {} classes ({}), the network tells {} apart; change the last layer", classes,
+      fmt::join(dataset.class_names(), ", "), model.num_classes()));
 }
 
 }  // namespace
@@ -51,13 +51,12 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
   if (world == nullptr) world = Alone();
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(loaded));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *data->dataset));
-  RT_RETURN_IF_ERROR(
-      world->Agree("the list of pictures", fmt::format("{:016x}", data->fingerprint)));
+  RT_RETURN_IF_ERROR(world->Agree("the list of images", fmt::format("{:016x}", data->fingerprint)));
   RT_ASSIGN_OR_RETURN(
       BatchDivision division,
       DivideBatch(
           batch, config.train(),
-          [&](int64_t pictures) { return MeasureRankSpeed(loaded, pictures, world); }, world));
+          [&](int64_t images) { return MeasureRankSpeed(loaded, images, world); }, world));
   const BatchShare share = division.own;
   RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(share.global_batch, *data));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,
@@ -69,7 +68,7 @@ StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const LoadedConfig& loaded,
                                                     .epochs = config.train().epochs()});
   TrainingPlan plan(config, batches_per_epoch,
                     {.optim = optim.config,
-                     .pictures_per_batch = share.global_batch,
+                     .images_per_batch = share.global_batch,
                      .most_batches = most_batches});
   RT_ASSIGN_OR_RETURN(
       auto state, TrainingState::Create(std::move(model), config.optim(), config.train().seed()));
@@ -107,9 +106,10 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
   RT_RETURN_IF_ERROR(ParseTextConfig(text->second, checkpoint.path, &saved, nullptr));
   RT_RETURN_IF_ERROR(CheckResumable(saved, config_).Annotate(checkpoint.path));
   if (fingerprint->second != fmt::format("{:016x}", data_->fingerprint)) {
-    const auto counts = metadata.find(kPicturesKey);
+    auto counts = metadata.find(kImagesKey);
+    if (counts == metadata.end()) counts = metadata.find(kOldImagesKey);
     return FailedPrecondition(fmt::format(
-        "{}: the pictures or their split are not those that the run began with ({}; "
+        "{}: the images or their split are not those that the run began with ({}; "
         "now {}); give it the same --data and data.split, or begin a run in another "
         "--output",
         checkpoint.path, counts != metadata.end() ? counts->second : "no count of them is kept",
@@ -119,7 +119,7 @@ Status Trainer::Resume(const Checkpoint& checkpoint) {
   const auto contents = metadata.find(kContentsKey);
   if (contents != metadata.end() && contents->second != fmt::format("{:016x}", data_->contents)) {
     return FailedPrecondition(fmt::format(
-        "{}: the pictures have the names and labels that the run began with, but what is in their "
+        "{}: the images have the names and labels that the run began with, but what is in their "
         "files is not the same; give it the files of then (--data), or begin a run in another "
         "--output",
         checkpoint.path));
@@ -232,7 +232,7 @@ StatusOr<TrainingOutcome> Trainer::RunToEnd() {
   return outcome;
 }
 
-// Sets a net up for each picture size of the run, so that what is too large fails now and not hours
+// Sets a net up for each image size of the run, so that what is too large fails now and not hours
 // later, and every checkpoint knows the convolution algorithms of all of them.
 Status Trainer::PreparePhases() {
   const std::vector<int64_t> sizes = TrainingImageSizes(config_);
@@ -263,7 +263,7 @@ StatusOr<std::unique_ptr<GradientPass>> Trainer::CreateGradients(int64_t image_s
                                                .ranks = together ? &sum_ : nullptr});
 }
 
-// Makes net and loader for the picture size of this step, if they are not there.
+// Makes net and loader for the image size of this step, if they are not there.
 Status Trainer::EnterPhase() {
   const int64_t image_size = plan_.PhaseAt(step()).image_size;
   if (gradients_ && gradients_->options().image_size == image_size) return OkStatus();

@@ -4,7 +4,7 @@
 //   gradient of the step's batches -> sum over ranks -> mean -> clip -> optimizer step -> average
 //   after a step, if due:  evaluate,  checkpoint,  notice a signal
 //
-// Everything is a function of (config, pictures, step): a run that was killed at any instant and
+// Everything is a function of (config, images, step): a run that was killed at any instant and
 // resumed ends with the same bits as one that was left alone.
 // N ranks train as one machine with a batch N times larger: each computes its rows of the global
 // batch, gradients are added up while backward goes on, and every rank makes the same step. Where
@@ -61,7 +61,7 @@ class Trainer {
       TrainingObserver* observer, TrainingWorld* world = nullptr, const BatchRequest& batch = {});
 
   // On rank 0 alone: Run hands on what was restored. FailedPrecondition if the checkpoint is of
-  // another config, other pictures or another global batch (BatchRequest::saved); any number of
+  // another config, other images or another global batch (BatchRequest::saved); any number of
   // ranks can go on with it.
   Status Resume(const Checkpoint& checkpoint);
 
@@ -85,7 +85,7 @@ class Trainer {
 
   struct StepResult {
     LossResult loss;           // of all ranks
-    double wait_seconds = 0;   // for pictures
+    double wait_seconds = 0;   // for images
     double gradient_norm = 0;  // of the mean gradient over all ranks
   };
 
@@ -105,7 +105,7 @@ class Trainer {
   Status TrainStep();
   StatusOr<StepResult> ComputeGradients();
   void SeekTo(int64_t step);
-  Status CheckSawPictures(int64_t seen);
+  Status CheckSawImages(int64_t seen);
   Status HandleNonFinite();
   StatusOr<std::string> WhereNotFinite();
   StatusOr<std::string> WhereNotFiniteHere();
@@ -143,7 +143,7 @@ class Trainer {
   WorldSum sum_;
   std::unique_ptr<GradientPass> gradients_;  // of the current phase
   std::unique_ptr<DataLoader> loader_;
-  int64_t lost_in_a_row_ = 0;          // pictures since one of them could be read, on all ranks
+  int64_t lost_in_a_row_ = 0;          // images since one of them could be read, on all ranks
   std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
   int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;          // of the last SaveCheckpoint; the same on every rank

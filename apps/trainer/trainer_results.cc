@@ -29,7 +29,7 @@ Status Trainer::EvaluateIfDue() {
   return status.code() == StatusCode::kCancelled ? OkStatus() : status;
 }
 
-// Each validation picture is looked at by one rank, and a rank that trains on more of them looks at
+// Each validation image is looked at by one rank, and a rank that trains on more of them looks at
 // more of them.
 std::vector<int64_t> Trainer::EvaluationShare() const {
   const std::vector<int64_t>& all = data_->split.validation;
@@ -45,15 +45,15 @@ StatusOr<EvaluationResult> Trainer::EvaluateShare() {
   const std::vector<int64_t> share = EvaluationShare();
   EvaluationOptions options = EvaluationOptionsOf(config_, plan_.PhaseAt(step() - 1).image_size);
   options.stop_on_signal = world_->alone();
-  RT_ASSIGN_OR_RETURN(const PictureLogits logits, ComputeLogits(state_.model(), *data_->dataset,
-                                                                share, config_.data(), options));
+  RT_ASSIGN_OR_RETURN(const ImageLogits logits, ComputeLogits(state_.model(), *data_->dataset,
+                                                              share, config_.data(), options));
   const EvaluationResult result = Score(logits, *data_->dataset, share);
   std::array<double, 3> sums{result.loss_sum, static_cast<double>(result.correct),
-                             static_cast<double>(result.pictures)};
+                             static_cast<double>(result.images)};
   RT_RETURN_IF_ERROR(world_->Sum(sums));
   return EvaluationResult{.loss_sum = sums[0],
                           .correct = static_cast<int64_t>(sums[1]),
-                          .pictures = static_cast<int64_t>(sums[2])};
+                          .images = static_cast<int64_t>(sums[2])};
 }
 
 Status Trainer::Evaluate() {
@@ -76,7 +76,7 @@ Status Trainer::Evaluate() {
     metrics.epoch = plan_.EpochAt(step());
     metrics.loss = result->loss();
     metrics.accuracy = result->accuracy();
-    metrics.images_per_s = static_cast<double>(result->pictures) / watch.Seconds();
+    metrics.images_per_s = static_cast<double>(result->images) / watch.Seconds();
     Record(metrics);
     if (observer_ != nullptr) observer_->OnEvaluation(metrics, best);
   }
@@ -177,7 +177,7 @@ std::map<std::string, std::string> Trainer::Metadata(int agreed_ranks) const {
   }
   metadata[kFingerprintKey] = fmt::format("{:016x}", data_->fingerprint);
   metadata[kContentsKey] = fmt::format("{:016x}", data_->contents);
-  metadata[kPicturesKey] = data_->Counts();
+  metadata[kImagesKey] = data_->Counts();
   return metadata;
 }
 

@@ -9,7 +9,7 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/trace.h"
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
@@ -36,14 +36,14 @@ StatusOr<Trainer::StepResult> Trainer::ComputeGradients() {
 }
 
 // The scan has left out what was bad when the run began: where whole batches cannot be read, the
-// pictures are gone. A batch of few may be all bad by chance.
-Status Trainer::CheckSawPictures(int64_t seen) {
+// images are gone. A batch of few may be all bad by chance.
+Status Trainer::CheckSawImages(int64_t seen) {
   constexpr int64_t kMostLost = 8;
   lost_in_a_row_ =
       seen > 0 ? 0 : lost_in_a_row_ + division_.own.global_batch * plan_.BatchesOf(step());
   if (lost_in_a_row_ < kMostLost) return OkStatus();
   return DataLoss(
-      fmt::format("none of the last {} pictures could be read; is {} (data.path) still there?",
+      fmt::format("none of the last {} images could be read; is {} (data.path) still there?",
                   lost_in_a_row_, EscapeName(config_.data().path())));
 }
 
@@ -61,7 +61,7 @@ Status Trainer::TrainStep() {
   RT_ASSIGN_OR_RETURN(StepResult result, ComputeGradients());
   world_->progress()->Enter(Phase::kUpdate);
   const LossResult& loss = result.loss;
-  RT_RETURN_IF_ERROR(CheckSawPictures(loss.count));
+  RT_RETURN_IF_ERROR(CheckSawImages(loss.count));
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   result.gradient_norm = GradientNorm(arena, mean);
   if (!std::isfinite(loss.loss_sum) || !std::isfinite(result.gradient_norm)) {
@@ -112,7 +112,7 @@ Status Trainer::FinishStep(Metrics metrics, const StepResult& result, const Stop
     if (!world_->alone()) metrics.ranks.push_back(rank.metrics);
   }
   AddToNoiseScale(result, all);
-  metrics.noise_scale = noise_scale_.Pictures().value_or(kNoMetric);
+  metrics.noise_scale = noise_scale_.Images().value_or(kNoMetric);
   const int64_t check = config_.dist().check_every_steps();
   if (check > 0 && step() % check == 0) {
     RT_RETURN_IF_ERROR(CheckState());

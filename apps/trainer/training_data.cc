@@ -25,43 +25,42 @@ void Remove(const std::unordered_set<int64_t>& bad, std::vector<int64_t>* indice
 }
 
 // A line for each: "<sample> <reason>".
-std::string BadPicturesText(const std::vector<BadPicture>& bad) {
+std::string BadImagesText(const std::vector<BadImage>& bad) {
   std::string text;
-  for (const BadPicture& picture : bad) {
-    std::string reason = picture.reason;
+  for (const BadImage& image : bad) {
+    std::string reason = image.reason;
     std::replace(reason.begin(), reason.end(), '\n', ' ');
-    text += fmt::format("{} {}\n", picture.sample, reason);
+    text += fmt::format("{} {}\n", image.sample, reason);
   }
   return text;
 }
 
-StatusOr<std::vector<BadPicture>> ParseBadPictures(const std::string& text,
-                                                   const Dataset& dataset) {
-  std::vector<BadPicture> bad;
+StatusOr<std::vector<BadImage>> ParseBadImages(const std::string& text, const Dataset& dataset) {
+  std::vector<BadImage> bad;
   std::istringstream lines(text);
-  BadPicture picture;
-  while (lines >> picture.sample && std::getline(lines.ignore(), picture.reason)) {
-    if (picture.sample < 0 || picture.sample >= static_cast<int64_t>(dataset.samples().size())) {
-      return DataLoss(fmt::format("another rank has found picture {}, of {}, to be bad",
-                                  picture.sample, dataset.samples().size()));
+  BadImage image;
+  while (lines >> image.sample && std::getline(lines.ignore(), image.reason)) {
+    if (image.sample < 0 || image.sample >= static_cast<int64_t>(dataset.samples().size())) {
+      return DataLoss(fmt::format("another rank has found image {}, of {}, to be bad", image.sample,
+                                  dataset.samples().size()));
     }
-    picture.key = dataset.samples()[picture.sample].key;
-    bad.push_back(picture);
+    image.key = dataset.samples()[image.sample].key;
+    bad.push_back(image);
   }
   return bad;
 }
 
-// What a look at the pictures has found, whoever has looked.
+// What a look at the images has found, whoever has looked.
 struct Look {
-  std::vector<BadPicture> bad;  // ascending
-  uint64_t contents_sum = 0;    // PictureFingerprint of the others
+  std::vector<BadImage> bad;  // ascending
+  uint64_t contents_sum = 0;  // ImageFingerprint of the others
 };
 
 // Each rank looks at a share; the others only have the sizes of its files compared with theirs.
 StatusOr<Look> LookTogether(const Dataset& dataset, const std::vector<int64_t>& used,
                             const DataConfig& config, TrainingWorld* world,
                             const std::function<StatusOr<Look>(std::vector<int64_t>)>& look_at) {
-  RT_RETURN_IF_ERROR(world->Agree("the list of pictures",
+  RT_RETURN_IF_ERROR(world->Agree("the list of images",
                                   fmt::format("{:016x}", DatasetFingerprint(dataset, used))));
   RT_RETURN_IF_ERROR(AgreeOnFiles(dataset, used, config.workers(), world));
   const ElementRange own =
@@ -69,11 +68,11 @@ StatusOr<Look> LookTogether(const Dataset& dataset, const std::vector<int64_t>& 
   RT_ASSIGN_OR_RETURN(const Look found,
                       look_at({used.begin() + own.offset, used.begin() + own.end()}));
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                      world->GatherText(BadPicturesText(found.bad)));
+                      world->GatherText(BadImagesText(found.bad)));
   RT_ASSIGN_OR_RETURN(const std::vector<uint64_t> sums, world->Gather(found.contents_sum));
   Look all;
   for (const std::string& text : texts) {
-    RT_ASSIGN_OR_RETURN(const std::vector<BadPicture> bad, ParseBadPictures(text, dataset));
+    RT_ASSIGN_OR_RETURN(const std::vector<BadImage> bad, ParseBadImages(text, dataset));
     all.bad.insert(all.bad.end(), bad.begin(), bad.end());
   }
   all.contents_sum = std::accumulate(sums.begin(), sums.end(), uint64_t{0});
@@ -82,10 +81,10 @@ StatusOr<Look> LookTogether(const Dataset& dataset, const std::vector<int64_t>& 
 
 StatusOr<Look> LookAtAll(const Dataset& dataset, const std::vector<int64_t>& used,
                          const DataConfig& config, TrainingWorld* world) {
-  const auto look_at = [&](const std::vector<int64_t>& pictures) -> StatusOr<Look> {
+  const auto look_at = [&](const std::vector<int64_t>& images) -> StatusOr<Look> {
     Look look;
-    RT_ASSIGN_OR_RETURN(look.bad, ScanPictures(
-                                      dataset, pictures, config, /*decode=*/true,
+    RT_ASSIGN_OR_RETURN(look.bad, ScanImages(
+                                      dataset, images, config, /*decode=*/true,
                                       [] { return StopSignal() != 0; }, &look.contents_sum));
     return look;
   };
@@ -94,11 +93,11 @@ StatusOr<Look> LookAtAll(const Dataset& dataset, const std::vector<int64_t>& use
 }
 
 // Where they are too many, the user needs all their names.
-Status CheckBad(const std::vector<BadPicture>& bad, int64_t used, const BadPicturesConfig& config,
+Status CheckBad(const std::vector<BadImage>& bad, int64_t used, const BadImagesConfig& config,
                 const std::string& list) {
-  const Status status = CheckBadPictures(bad, used, config);
+  const Status status = CheckBadImages(bad, used, config);
   if (status.ok() || list.empty()) return status;
-  const Status written = WriteFileAtomic(list, BadPicturesCsv(bad));
+  const Status written = WriteFileAtomic(list, BadImagesCsv(bad));
   return Status(status.code(), written.ok()
                                    ? fmt::format("{}; all of them: {}", status.message(), list)
                                    : status.message());
@@ -124,9 +123,9 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
   RT_ASSIGN_OR_RETURN(Look look, LookAtAll(*data.dataset, used, config, world));
   data.bad = std::move(look.bad);
   data.contents = look.contents_sum;
-  RT_RETURN_IF_ERROR(CheckBad(data.bad, std::ssize(used), config.bad_pictures(), bad_list));
+  RT_RETURN_IF_ERROR(CheckBad(data.bad, std::ssize(used), config.bad_images(), bad_list));
   std::unordered_set<int64_t> bad;
-  for (const BadPicture& picture : data.bad) bad.insert(picture.sample);
+  for (const BadImage& image : data.bad) bad.insert(image.sample);
   Remove(bad, &data.split.train);
   Remove(bad, &data.split.validation);
   data.fingerprint = RngKey(DatasetFingerprint(*data.dataset, data.split.train))
@@ -140,10 +139,10 @@ std::string TrainingData::Counts() const {
                      split.validation.size(), bad.size());
 }
 
-std::string BadPicturesCsv(const std::vector<BadPicture>& bad) {
+std::string BadImagesCsv(const std::vector<BadImage>& bad) {
   std::string csv = "key,reason\n";
-  for (const BadPicture& picture : bad) {
-    csv += fmt::format("{},{}\n", CsvField(picture.key), CsvField(picture.reason));
+  for (const BadImage& image : bad) {
+    csv += fmt::format("{},{}\n", CsvField(image.key), CsvField(image.reason));
   }
   return csv;
 }

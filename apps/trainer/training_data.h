@@ -1,13 +1,13 @@
-// The pictures of a run: listed, split, and looked at once before training begins, so that pictures
+// The images of a run: listed, split, and looked at once before training begins, so that images
 // that cannot be used are in neither part and every step finds whole batches.
 //
-// Thread-safety: as Dataset. Errors: what Dataset::Open and SplitDataset say; DataLoss if a picture
+// Thread-safety: as Dataset. Errors: what Dataset::Open and SplitDataset say; DataLoss if an image
 // is bad and the policy is FAIL, or if more than max_fraction are; InvalidArgument if there are
-// fewer pictures than a batch.
-// Several ranks look at a share of the pictures each, and tell the others what they found: every
+// fewer images than a batch.
+// Several ranks look at a share of the images each, and tell the others what they found: every
 // rank leaves out the same ones. InvalidArgument if they do not have the same list to begin with, or
 // files of other sizes (apps/trainer/same_files.h).
-// Cost: Open decodes every picture once (about a millisecond each and core).
+// Cost: Open decodes every image once (about a millisecond each and core).
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_DATA_H_
 
@@ -26,9 +26,9 @@ namespace ringtail {
 
 struct TrainingData {
   std::unique_ptr<Dataset> dataset;
-  Split split;                  // usable pictures only
-  std::vector<BadPicture> bad;  // left out, with reasons
-  uint64_t fingerprint = 0;     // of both parts: keys and labels
+  Split split;                // usable images only
+  std::vector<BadImage> bad;  // left out, with reasons
+  uint64_t fingerprint = 0;   // of both parts: keys and labels
   uint64_t contents = 0;  // of what is in the files (data/manifest.h), on no matter how many ranks
 
   // `world`: null alone. `bad_list`: the file for the names of the bad ones if they are too many to
@@ -45,7 +45,7 @@ struct TrainingData {
 };
 
 // "key,reason" with a heading; quotes where needed (RFC 4180).
-std::string BadPicturesCsv(const std::vector<BadPicture>& bad);
+std::string BadImagesCsv(const std::vector<BadImage>& bad);
 
 }  // namespace ringtail
 

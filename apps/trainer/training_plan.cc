@@ -9,7 +9,7 @@ namespace ringtail {
 
 TrainingPlan::TrainingPlan(const RunConfig& config, int64_t batches_per_epoch,
                            const PlanGrowth& growth)
-    : growth_run_{.pictures_per_batch = growth.pictures_per_batch,
+    : growth_run_{.images_per_batch = growth.images_per_batch,
                   .batches_per_epoch = batches_per_epoch,
                   .most_batches = growth.most_batches} {
   RT_CHECK(batches_per_epoch >= 1, "an epoch without batches");

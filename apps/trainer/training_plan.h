@@ -1,8 +1,8 @@
-// When things happen in a run: how many batches a step takes, at which steps the picture size
+// When things happen in a run: how many batches a step takes, at which steps the image size
 // changes, evaluations are due, and the run ends. Pure functions of the config and the number of
-// training pictures, so that a resumed run does the same at the same steps.
+// training images, so that a resumed run does the same at the same steps.
 //
-//   epochs   0       1       2       3       4     floor(pictures / batch) batches each,
+//   epochs   0       1       2       3       4     floor(images / batch) batches each,
 //   batches  | | | | | | | | | | | | | | | | |     of the size that the run begins with
 //   steps    | | | | | | | | |   |   |     |       of one batch; where the batch has grown
 //            1               2       3             (optim/batch_growth.h), of several
@@ -25,8 +25,8 @@ namespace ringtail {
 // How the batch grows: `optim` as batch scaling has made it.
 struct PlanGrowth {
   OptimConfig optim;
-  int64_t pictures_per_batch = 1;  // over all ranks
-  int64_t most_batches = 1;        // of a step; 1: none grows
+  int64_t images_per_batch = 1;  // over all ranks
+  int64_t most_batches = 1;      // of a step; 1: none grows
 };
 
 class TrainingPlan {
@@ -48,7 +48,7 @@ class TrainingPlan {
   // The stage that begins with `step`, as an index of stages(); 0: none, or the first.
   size_t StageBeginningAt(int64_t step) const;
   const Phase& PhaseAt(int64_t step) const;
-  double EpochAt(int64_t step) const;  // passes over the pictures after `step` steps
+  double EpochAt(int64_t step) const;  // passes over the images after `step` steps
   // What a step costs, and what is left to do after `step` steps, in batches of data.image_size:
   // convolutions cost time in proportion to the pixels, so one of a later phase counts for more.
   double WorkOf(int64_t step) const;

@@ -3,7 +3,7 @@
 //
 //   every rank the same      weights, running statistics, optimizer state, progress: they start as
 //                            rank 0's (ShareState), and every step changes them by the same bits
-//   every rank its share     rows of each global batch, validation pictures
+//   every rank its share     rows of each global batch, validation images
 //   rank 0 alone             writes files, talks to people, chooses algorithms
 //
 // All ranks make the same calls in the same order. Whoever computes says where it is (progress()),

@@ -1,7 +1,7 @@
 // What a ConfigSource (core/config/text_config.h) holds: the text, where the parser found each field, and
 // what was overridden. Private to core/. Thread-safety: none.
-#ifndef RINGTAIL_CORE_CONFIG_SOURCE_H_
-#define RINGTAIL_CORE_CONFIG_SOURCE_H_
+#ifndef RINGTAIL_CORE_CONFIG_CONFIG_SOURCE_H_
+#define RINGTAIL_CORE_CONFIG_CONFIG_SOURCE_H_
 
 #include <google/protobuf/text_format.h>
 
@@ -34,4 +34,4 @@ struct ConfigSource::Impl {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CONFIG_SOURCE_H_
+#endif  // RINGTAIL_CORE_CONFIG_CONFIG_SOURCE_H_

@@ -4,8 +4,8 @@
 //
 // All checks reject NaN and infinity, too, which the text format can spell.
 // Thread-safety: immutable.
-#ifndef RINGTAIL_CORE_FIELD_CHECK_H_
-#define RINGTAIL_CORE_FIELD_CHECK_H_
+#ifndef RINGTAIL_CORE_CONFIG_FIELD_CHECK_H_
+#define RINGTAIL_CORE_CONFIG_FIELD_CHECK_H_
 
 #include <string>
 #include <string_view>
@@ -67,4 +67,4 @@ class FieldCheck {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_FIELD_CHECK_H_
+#endif  // RINGTAIL_CORE_CONFIG_FIELD_CHECK_H_

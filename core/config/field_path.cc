@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/config/renamed_fields.h"
 #include "fmt/format.h"
 
 namespace ringtail {
@@ -12,7 +13,7 @@ namespace {
 StatusOr<PathStep> ReadStep(std::string_view* rest) {
   PathStep step;
   const size_t field_end = std::min(rest->find_first_of(".[]"), rest->size());
-  step.field = rest->substr(0, field_end);
+  step.field = CurrentFieldName(rest->substr(0, field_end));
   rest->remove_prefix(field_end);
   if (step.field.empty()) return InvalidArgument("a field name is missing");
   if (!rest->starts_with('[')) return step;

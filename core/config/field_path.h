@@ -1,7 +1,7 @@
 // Paths to a field of a config: "net.layer[3].convolution.kernel", "net.layer[conv1].name".
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_FIELD_PATH_H_
-#define RINGTAIL_CORE_FIELD_PATH_H_
+#ifndef RINGTAIL_CORE_CONFIG_FIELD_PATH_H_
+#define RINGTAIL_CORE_CONFIG_FIELD_PATH_H_
 
 #include <optional>
 #include <string>
@@ -30,4 +30,4 @@ bool IsAtOrBelow(const FieldPath& path, const FieldPath& ancestor);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_FIELD_PATH_H_
+#endif  // RINGTAIL_CORE_CONFIG_FIELD_PATH_H_

@@ -1,7 +1,7 @@
 // Checks over all fields of a config message, whatever its schema. Private to core/, but for
 // CheckFinite (core/config/text_config.h). Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_MESSAGE_CHECKS_H_
-#define RINGTAIL_CORE_MESSAGE_CHECKS_H_
+#ifndef RINGTAIL_CORE_CONFIG_MESSAGE_CHECKS_H_
+#define RINGTAIL_CORE_CONFIG_MESSAGE_CHECKS_H_
 
 #include <string_view>
 
@@ -16,4 +16,4 @@ Status CheckStrings(const google::protobuf::Message& config, const ConfigSource*
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_MESSAGE_CHECKS_H_
+#endif  // RINGTAIL_CORE_CONFIG_MESSAGE_CHECKS_H_

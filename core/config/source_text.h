@@ -6,8 +6,8 @@
 //
 // Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. Of a long
 // line only the surroundings are shown. Thread-safety: immutable.
-#ifndef RINGTAIL_CORE_SOURCE_TEXT_H_
-#define RINGTAIL_CORE_SOURCE_TEXT_H_
+#ifndef RINGTAIL_CORE_CONFIG_SOURCE_TEXT_H_
+#define RINGTAIL_CORE_CONFIG_SOURCE_TEXT_H_
 
 #include <cstddef>
 #include <string>
@@ -44,4 +44,4 @@ class SourceText {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_SOURCE_TEXT_H_
+#endif  // RINGTAIL_CORE_CONFIG_SOURCE_TEXT_H_

@@ -9,8 +9,8 @@
 // errors. Ranges of values are checked by whoever owns the schema, with ConfigSource::Error().
 // State: none is global; a ConfigSource must not outlive the schema (generated ones live for ever).
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_TEXT_CONFIG_H_
-#define RINGTAIL_CORE_TEXT_CONFIG_H_
+#ifndef RINGTAIL_CORE_CONFIG_TEXT_CONFIG_H_
+#define RINGTAIL_CORE_CONFIG_TEXT_CONFIG_H_
 
 #include <memory>
 #include <string>
@@ -83,4 +83,4 @@ std::string NearestName(std::string_view word, const std::vector<std::string>& c
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_TEXT_CONFIG_H_
+#endif  // RINGTAIL_CORE_CONFIG_TEXT_CONFIG_H_

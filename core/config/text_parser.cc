@@ -7,6 +7,7 @@
 #include <cctype>
 #include <set>
 
+#include "core/config/renamed_fields.h"
 #include "core/config/text_config.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -108,7 +109,8 @@ std::optional<ParseFailure> RunTextParser(std::string_view text, pb::Message* co
   parser.RecordErrorsTo(&errors);
   parser.WriteLocationsTo(locations);
   parser.SetRecursionLimit(kMaxNesting);
-  pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  const std::string current = WithCurrentFieldNames(text);
+  pb::io::ArrayInputStream stream(current.data(), static_cast<int>(current.size()));
   if (parser.Parse(&stream, config)) return std::nullopt;
   ParseFailure failure = errors.error().value_or(ParseFailure{0, 0, "not a valid config", ""});
   Rephrase(*config->GetDescriptor(), &failure);

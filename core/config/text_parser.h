@@ -1,7 +1,7 @@
 // Protobuf's text-format parser with Ringtail's limits and errors: the inner part of
 // core/config/text_config.h. Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_TEXT_PARSER_H_
-#define RINGTAIL_CORE_TEXT_PARSER_H_
+#ifndef RINGTAIL_CORE_CONFIG_TEXT_PARSER_H_
+#define RINGTAIL_CORE_CONFIG_TEXT_PARSER_H_
 
 #include <google/protobuf/text_format.h>
 
@@ -37,4 +37,4 @@ std::string Suggestion(std::string_view name, const std::vector<std::string>& ca
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_TEXT_PARSER_H_
+#endif  // RINGTAIL_CORE_CONFIG_TEXT_PARSER_H_

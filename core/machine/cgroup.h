@@ -1,8 +1,8 @@
 // The control groups that this process runs in: where a container, a batch scheduler or systemd sets
 // limits. Version 2, version 1, or both at once.
 // Thread-safety: functions without state. Errors: what cannot be read is not there.
-#ifndef RINGTAIL_CORE_CGROUP_H_
-#define RINGTAIL_CORE_CGROUP_H_
+#ifndef RINGTAIL_CORE_MACHINE_CGROUP_H_
+#define RINGTAIL_CORE_MACHINE_CGROUP_H_
 
 #include <functional>
 #include <optional>
@@ -27,4 +27,4 @@ std::optional<double> ReadCgroupField(const std::string& path, const std::string
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CGROUP_H_
+#endif  // RINGTAIL_CORE_MACHINE_CGROUP_H_

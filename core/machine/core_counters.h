@@ -2,8 +2,8 @@
 // /proc/stat). Each call returns what has happened since the one before.
 // Thread-safety: none. Errors: what cannot be read counts as zero. Cost: 1 us for each compute
 // thread; 20 to 50 us more where the cores themselves are looked at.
-#ifndef RINGTAIL_CORE_CORE_COUNTERS_H_
-#define RINGTAIL_CORE_CORE_COUNTERS_H_
+#ifndef RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
+#define RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
 
 #include <cstdint>
 #include <map>
@@ -51,4 +51,4 @@ class OtherWork {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CORE_COUNTERS_H_
+#endif  // RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_

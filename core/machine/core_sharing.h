@@ -8,8 +8,8 @@
 // loader. They may spin again after kCalm without it. Only what goes to others is worth telling, and
 // once is enough.
 // Thread-safety: none. Cost: a few additions.
-#ifndef RINGTAIL_CORE_CORE_SHARING_H_
-#define RINGTAIL_CORE_CORE_SHARING_H_
+#ifndef RINGTAIL_CORE_MACHINE_CORE_SHARING_H_
+#define RINGTAIL_CORE_MACHINE_CORE_SHARING_H_
 
 #include <optional>
 #include <string>
@@ -50,4 +50,4 @@ class CoreSharing {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CORE_SHARING_H_
+#endif  // RINGTAIL_CORE_MACHINE_CORE_SHARING_H_

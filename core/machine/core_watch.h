@@ -13,8 +13,8 @@
 //   short_spin.h       how OpenMP is told
 //
 // Threads: one, "rt-core-watch". Thread-safety: the thread that computes. Cost: 0.01 % of a core.
-#ifndef RINGTAIL_CORE_CORE_WATCH_H_
-#define RINGTAIL_CORE_CORE_WATCH_H_
+#ifndef RINGTAIL_CORE_MACHINE_CORE_WATCH_H_
+#define RINGTAIL_CORE_MACHINE_CORE_WATCH_H_
 
 #include <functional>
 #include <memory>
@@ -61,4 +61,4 @@ class CoreWatch {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CORE_WATCH_H_
+#endif  // RINGTAIL_CORE_MACHINE_CORE_WATCH_H_

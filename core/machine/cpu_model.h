@@ -1,7 +1,7 @@
 // The processor's name, to tell measurements of one kind of machine from those of another.
 // Thread-safety: any thread.
-#ifndef RINGTAIL_CORE_CPU_MODEL_H_
-#define RINGTAIL_CORE_CPU_MODEL_H_
+#ifndef RINGTAIL_CORE_MACHINE_CPU_MODEL_H_
+#define RINGTAIL_CORE_MACHINE_CPU_MODEL_H_
 
 #include <string>
 
@@ -12,4 +12,4 @@ const std::string& CpuModel();
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CPU_MODEL_H_
+#endif  // RINGTAIL_CORE_MACHINE_CPU_MODEL_H_

@@ -1,6 +1,6 @@
 // How much memory this process may still take.
-#ifndef RINGTAIL_CORE_MEMORY_LIMIT_H_
-#define RINGTAIL_CORE_MEMORY_LIMIT_H_
+#ifndef RINGTAIL_CORE_MACHINE_MEMORY_LIMIT_H_
+#define RINGTAIL_CORE_MACHINE_MEMORY_LIMIT_H_
 
 #include <cstdint>
 #include <string>
@@ -25,4 +25,4 @@ Status CheckMemoryAvailable(int64_t bytes, const std::string& what);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_MEMORY_LIMIT_H_
+#endif  // RINGTAIL_CORE_MACHINE_MEMORY_LIMIT_H_

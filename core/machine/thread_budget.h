@@ -11,8 +11,8 @@
 // OMP_PLACES, which OpenMP reads before main(): set them in the environment. Left alone, the kernel
 // places the threads.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_THREAD_BUDGET_H_
-#define RINGTAIL_CORE_THREAD_BUDGET_H_
+#ifndef RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_
+#define RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_
 
 #include <string>
 #include <string_view>
@@ -60,4 +60,4 @@ std::string ThreadName();  // of the calling thread
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_THREAD_BUDGET_H_
+#endif  // RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_

@@ -4,8 +4,8 @@
 // its own) or ends the process (libgomp), so the question is asked before. The answer can be
 // outdated by the time the threads are made; for that there is core/terminate.h.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_THREAD_LIMIT_H_
-#define RINGTAIL_CORE_THREAD_LIMIT_H_
+#ifndef RINGTAIL_CORE_MACHINE_THREAD_LIMIT_H_
+#define RINGTAIL_CORE_MACHINE_THREAD_LIMIT_H_
 
 #include <string>
 #include <string_view>
@@ -33,4 +33,4 @@ std::string DescribeThreadLimits(const std::string& root = "");
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_THREAD_LIMIT_H_
+#endif  // RINGTAIL_CORE_MACHINE_THREAD_LIMIT_H_

@@ -25,8 +25,8 @@
 // Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
 // for a file that is not what was written.
 // Cost: one write and fsync of the tensors, no copy of them.
-#ifndef RINGTAIL_CORE_CHECKPOINT_H_
-#define RINGTAIL_CORE_CHECKPOINT_H_
+#ifndef RINGTAIL_CORE_STORAGE_CHECKPOINT_H_
+#define RINGTAIL_CORE_STORAGE_CHECKPOINT_H_
 
 #include <cstdint>
 #include <map>
@@ -123,4 +123,4 @@ class CheckpointDirectory {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CHECKPOINT_H_
+#endif  // RINGTAIL_CORE_STORAGE_CHECKPOINT_H_

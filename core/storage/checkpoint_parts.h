@@ -12,8 +12,8 @@
 //
 // Thread-safety: functions without state; one writer per part. Errors: DataLoss, naming the part.
 // Cost: a part is checked in pieces of 1 MiB; reading takes memory for one part.
-#ifndef RINGTAIL_CORE_CHECKPOINT_PARTS_H_
-#define RINGTAIL_CORE_CHECKPOINT_PARTS_H_
+#ifndef RINGTAIL_CORE_STORAGE_CHECKPOINT_PARTS_H_
+#define RINGTAIL_CORE_STORAGE_CHECKPOINT_PARTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -70,4 +70,4 @@ StatusOr<SafetensorsFile> ParsePart(std::vector<std::byte> bytes, const std::str
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CHECKPOINT_PARTS_H_
+#endif  // RINGTAIL_CORE_STORAGE_CHECKPOINT_PARTS_H_

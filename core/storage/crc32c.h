@@ -10,8 +10,8 @@
 // eight bytes at a time: Kounavis and Berry, "Novel Table Lookup-Based Algorithms for
 // High-Performance CRC Generation", 2008; three lanes: Gopal et al., "Fast CRC Computation for
 // iSCSI Polynomial Using CRC32 Instruction", 2011.
-#ifndef RINGTAIL_CORE_CRC32C_H_
-#define RINGTAIL_CORE_CRC32C_H_
+#ifndef RINGTAIL_CORE_STORAGE_CRC32C_H_
+#define RINGTAIL_CORE_STORAGE_CRC32C_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -40,4 +40,4 @@ bool HasSse42();
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_CRC32C_H_
+#endif  // RINGTAIL_CORE_STORAGE_CRC32C_H_

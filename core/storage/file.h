@@ -7,8 +7,8 @@
 //
 // Thread-safety: functions without state, but one writer per path at a time (two would share the
 // temporary name). Source: Pillai et al., "All File Systems Are Not Created Equal", OSDI'14.
-#ifndef RINGTAIL_CORE_FILE_H_
-#define RINGTAIL_CORE_FILE_H_
+#ifndef RINGTAIL_CORE_STORAGE_FILE_H_
+#define RINGTAIL_CORE_STORAGE_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ Status RemoveTemporaryFiles(const std::string& folder);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_FILE_H_
+#endif  // RINGTAIL_CORE_STORAGE_FILE_H_

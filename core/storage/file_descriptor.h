@@ -5,8 +5,8 @@
 // a network file system reports a full disk only there. The destructor closes what an error left
 // open. Thread-safety: none, but for ReadAt. Errors: the code of the failed system call
 // (core/status.h ErrnoStatus).
-#ifndef RINGTAIL_CORE_FILE_DESCRIPTOR_H_
-#define RINGTAIL_CORE_FILE_DESCRIPTOR_H_
+#ifndef RINGTAIL_CORE_STORAGE_FILE_DESCRIPTOR_H_
+#define RINGTAIL_CORE_STORAGE_FILE_DESCRIPTOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -56,4 +56,4 @@ class FileDescriptor {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_FILE_DESCRIPTOR_H_
+#endif  // RINGTAIL_CORE_STORAGE_FILE_DESCRIPTOR_H_

@@ -1,7 +1,7 @@
 // What something in a folder is, in words for messages: "a file", "a named pipe".
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_FILE_KIND_H_
-#define RINGTAIL_CORE_FILE_KIND_H_
+#ifndef RINGTAIL_CORE_STORAGE_FILE_KIND_H_
+#define RINGTAIL_CORE_STORAGE_FILE_KIND_H_
 
 #include <sys/stat.h>
 
@@ -20,4 +20,4 @@ inline std::string DescribeFileKind(mode_t mode) {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_FILE_KIND_H_
+#endif  // RINGTAIL_CORE_STORAGE_FILE_KIND_H_

@@ -2,8 +2,8 @@
 // other, whoever renames it, deletes it or takes its name meanwhile.
 //
 // Thread-safety: none. Errors: of a folder that was deleted, NotFound. Needs /proc.
-#ifndef RINGTAIL_CORE_HELD_FOLDER_H_
-#define RINGTAIL_CORE_HELD_FOLDER_H_
+#ifndef RINGTAIL_CORE_STORAGE_HELD_FOLDER_H_
+#define RINGTAIL_CORE_STORAGE_HELD_FOLDER_H_
 
 #include <string>
 #include <string_view>
@@ -36,4 +36,4 @@ class HeldFolder {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_HELD_FOLDER_H_
+#endif  // RINGTAIL_CORE_STORAGE_HELD_FOLDER_H_

@@ -7,14 +7,14 @@
 //    "encode_ms":0,"decode_ms":0,"ranks":null}
 //
 // With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are those of
-// the rank that writes, and `ranks` has an object with the pictures, times and bytes of each.
+// the rank that writes, and `ranks` has an object with the images, times and bytes of each.
 //
 // Every line has every key; what is not known, does not apply, or is not finite is null.
 // Durability: a line is one write(), so that a killed process loses nothing that was written; a
 // machine that loses power may lose the last lines or tear one. Opening the file to go on repairs
 // it (core/storage/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the path.
-#ifndef RINGTAIL_CORE_METRICS_H_
-#define RINGTAIL_CORE_METRICS_H_
+#ifndef RINGTAIL_CORE_STORAGE_METRICS_H_
+#define RINGTAIL_CORE_STORAGE_METRICS_H_
 
 #include <cstdint>
 #include <limits>
@@ -31,7 +31,7 @@ inline constexpr double kNoMetric = std::numeric_limits<double>::quiet_NaN();
 
 // What one rank spent a step on.
 struct RankMetrics {
-  int64_t batch = 0;                // its pictures; 0: not known
+  int64_t batch = 0;                // its images; 0: not known
   double data_wait_ms = kNoMetric;  // the trainer waited for a batch
   double forward_ms = kNoMetric;
   double backward_ms = kNoMetric;
@@ -46,12 +46,12 @@ struct Metrics {
   enum class Kind { kStep, kEvaluation };
   Kind kind = Kind::kStep;
   int64_t step = 0;             // optimizer steps done
-  double epoch = kNoMetric;     // passes over the training pictures, a real number
-  double loss = kNoMetric;      // mean over the pictures of the step or evaluation
-  double accuracy = kNoMetric;  // fraction of the same pictures
+  double epoch = kNoMetric;     // passes over the training images, a real number
+  double loss = kNoMetric;      // mean over the images of the step or evaluation
+  double accuracy = kNoMetric;  // fraction of the same images
   double learning_rate = kNoMetric;
-  int64_t batch = 0;               // pictures of the step; 0: not known
-  double noise_scale = kNoMetric;  // pictures (optim/noise_scale.h); several ranks only
+  int64_t batch = 0;               // images of the step; 0: not known
+  double noise_scale = kNoMetric;  // images (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;
   RankMetrics own;                 // of the rank that writes
@@ -76,4 +76,4 @@ class MetricsWriter {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_METRICS_H_
+#endif  // RINGTAIL_CORE_STORAGE_METRICS_H_

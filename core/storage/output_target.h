@@ -5,8 +5,8 @@
 // Links are followed as open(2) follows them: a link to a file stays a link, and its target is
 // replaced. Thread-safety: functions without state. Errors: a folder, a loop of links, what the
 // system says; each names the path. Cost: one lstat for what is no link.
-#ifndef RINGTAIL_CORE_OUTPUT_TARGET_H_
-#define RINGTAIL_CORE_OUTPUT_TARGET_H_
+#ifndef RINGTAIL_CORE_STORAGE_OUTPUT_TARGET_H_
+#define RINGTAIL_CORE_STORAGE_OUTPUT_TARGET_H_
 
 #include <optional>
 #include <string>
@@ -26,4 +26,4 @@ StatusOr<OutputTarget> FindOutputTarget(const std::string& path);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_OUTPUT_TARGET_H_
+#endif  // RINGTAIL_CORE_STORAGE_OUTPUT_TARGET_H_

@@ -14,8 +14,8 @@
 //   `lock` gone  takes it again, unless another run was faster.
 //
 // Thread-safety: one thread. Errors: AlreadyExists names process and host of the holder.
-#ifndef RINGTAIL_CORE_RUN_LOCK_H_
-#define RINGTAIL_CORE_RUN_LOCK_H_
+#ifndef RINGTAIL_CORE_STORAGE_RUN_LOCK_H_
+#define RINGTAIL_CORE_STORAGE_RUN_LOCK_H_
 
 #include <cstdint>
 #include <memory>
@@ -55,4 +55,4 @@ class RunLock {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_RUN_LOCK_H_
+#endif  // RINGTAIL_CORE_STORAGE_RUN_LOCK_H_

@@ -21,8 +21,8 @@
 // and texts that a file cannot hold.
 // Thread-safety: const after Parse. Cost: the file once in memory, one pass for the checksums.
 // Source: github.com/huggingface/safetensors, "Format".
-#ifndef RINGTAIL_CORE_SAFETENSORS_H_
-#define RINGTAIL_CORE_SAFETENSORS_H_
+#ifndef RINGTAIL_CORE_STORAGE_SAFETENSORS_H_
+#define RINGTAIL_CORE_STORAGE_SAFETENSORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -113,4 +113,4 @@ class SafetensorsFile {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_SAFETENSORS_H_
+#endif  // RINGTAIL_CORE_STORAGE_SAFETENSORS_H_

@@ -1,7 +1,7 @@
 // The JSON header of a safetensors file: read strictly, and the names that Ringtail reserves in it.
 // Private to core/storage/safetensors*.cc. Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_SAFETENSORS_HEADER_H_
-#define RINGTAIL_CORE_SAFETENSORS_HEADER_H_
+#ifndef RINGTAIL_CORE_STORAGE_SAFETENSORS_HEADER_H_
+#define RINGTAIL_CORE_STORAGE_SAFETENSORS_HEADER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -49,4 +49,4 @@ uint32_t HeaderCrc(std::string_view json, size_t digits_at);
 
 }  // namespace ringtail::safetensors
 
-#endif  // RINGTAIL_CORE_SAFETENSORS_HEADER_H_
+#endif  // RINGTAIL_CORE_STORAGE_SAFETENSORS_HEADER_H_

@@ -1,7 +1,7 @@
 // Integers out of untrusted bytes. Reading past the end gives no value, never memory that is not
 // there. Thread-safety: pure functions.
-#ifndef RINGTAIL_DATA_BYTE_READER_H_
-#define RINGTAIL_DATA_BYTE_READER_H_
+#ifndef RINGTAIL_DATA_DECODING_BYTE_READER_H_
+#define RINGTAIL_DATA_DECODING_BYTE_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -34,4 +34,4 @@ inline bool HasTextAt(std::span<const std::byte> bytes, size_t offset, std::stri
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_BYTE_READER_H_
+#endif  // RINGTAIL_DATA_DECODING_BYTE_READER_H_

@@ -44,27 +44,27 @@ void BlendOverWhite(const cv::Mat& bgra, cv::Mat* rgb) {
 }
 
 // Empty if OpenCV cannot read it.
-cv::Mat DecodeWithOpenCv(std::span<const std::byte> bytes, PictureFormat format) {
+cv::Mat DecodeWithOpenCv(std::span<const std::byte> bytes, ImageFormat format) {
   std::vector<std::byte> kept;
-  if (format == PictureFormat::kPng) bytes = PixelChunks(bytes, &kept);
+  if (format == ImageFormat::kPng) bytes = PixelChunks(bytes, &kept);
   const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8U,
                         const_cast<std::byte*>(bytes.data()));
   // The fourth channel of a 32-bit BMP is padding, most often zero: no transparency.
-  const int mode = format == PictureFormat::kPng ? cv::IMREAD_UNCHANGED
-                                                 : cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION;
-  cv::Mat picture = cv::imdecode(encoded, mode);
-  if (picture.empty()) return picture;
-  if (picture.depth() == CV_16U) picture.convertTo(picture, CV_8U, k16To8Bits);
+  const int mode = format == ImageFormat::kPng ? cv::IMREAD_UNCHANGED
+                                               : cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION;
+  cv::Mat image = cv::imdecode(encoded, mode);
+  if (image.empty()) return image;
+  if (image.depth() == CV_16U) image.convertTo(image, CV_8U, k16To8Bits);
   cv::Mat rgb;
-  switch (picture.channels()) {
+  switch (image.channels()) {
     case 1:
-      cv::cvtColor(picture, rgb, cv::COLOR_GRAY2RGB);
+      cv::cvtColor(image, rgb, cv::COLOR_GRAY2RGB);
       break;
     case 3:
-      cv::cvtColor(picture, rgb, cv::COLOR_BGR2RGB);
+      cv::cvtColor(image, rgb, cv::COLOR_BGR2RGB);
       break;
     case 4:
-      BlendOverWhite(picture, &rgb);
+      BlendOverWhite(image, &rgb);
       break;
     default:
       return {};
@@ -91,9 +91,9 @@ cv::Rect BlocksOf(const Region& region, int32_t factor, int32_t width, int32_t h
           std::min(region.height * factor, height - y)};
 }
 
-Status DecodeAnyRegion(std::span<const std::byte> bytes, const PictureHeader& header,
+Status DecodeAnyRegion(std::span<const std::byte> bytes, const ImageHeader& header,
                        const Region& region, Image* dst) {
-  if (header.format == PictureFormat::kJpeg) {
+  if (header.format == ImageFormat::kJpeg) {
     if (region.denominator <= kMaxJpegDenominator)
       return DecodeJpegRegion(bytes, header, region, dst);
     const int32_t factor = region.denominator / kMaxJpegDenominator;
@@ -107,12 +107,12 @@ Status DecodeAnyRegion(std::span<const std::byte> bytes, const PictureHeader& he
     ShrinkBlocks(src, {0, 0, src.cols, src.rows}, region, dst);
     return OkStatus();
   }
-  const cv::Mat picture = DecodeWithOpenCv(bytes, header.format);
-  if (picture.empty()) return DataLoss("cannot be decoded: it is truncated or corrupt");
-  if (picture.cols != header.width || picture.rows != header.height) {
+  const cv::Mat image = DecodeWithOpenCv(bytes, header.format);
+  if (image.empty()) return DataLoss("cannot be decoded: it is truncated or corrupt");
+  if (image.cols != header.width || image.rows != header.height) {
     return DataLoss("cannot be decoded: its pixels do not match its header");
   }
-  ShrinkBlocks(picture, BlocksOf(region, region.denominator, header.width, header.height), region,
+  ShrinkBlocks(image, BlocksOf(region, region.denominator, header.width, header.height), region,
                dst);
   return OkStatus();
 }
@@ -123,12 +123,12 @@ Region WholeRegion(int32_t width, int32_t height, int32_t denominator) {
   return {denominator, 0, 0, std::max(width / denominator, 1), std::max(height / denominator, 1)};
 }
 
-Status DecodeRegion(std::span<const std::byte> bytes, const PictureHeader& header,
+Status DecodeRegion(std::span<const std::byte> bytes, const ImageHeader& header,
                     const Region& region, Image* dst) {
   const Region whole = WholeRegion(header.width, header.height, region.denominator);
   RT_CHECK(region.x >= 0 && region.y >= 0 && region.width >= 1 && region.height >= 1 &&
                region.x <= whole.width - region.width && region.y <= whole.height - region.height,
-           "a region lies outside of its picture");
+           "a region lies outside of its image");
   ConfigureOpenCvOnce();
   try {
     return DecodeAnyRegion(bytes, header, region, dst);

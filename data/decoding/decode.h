@@ -1,28 +1,28 @@
 // From encoded bytes to RGB pixels: only the region that is wanted, at the scale that is wanted.
 //
-// A Region lies in the picture as stored (before EXIF's turn), shrunk by `denominator`: 1, 2, 4, 8,
+// A Region lies in the image as stored (before EXIF's turn), shrunk by `denominator`: 1, 2, 4, 8,
 // ... A JPEG is shrunk by its own transform (down to 1/8: coefficients left out, a clean low-pass
 // that costs less than full size), beyond that and for other formats by averaging blocks of pixels.
 // Of a JPEG, rows and columns outside the region are not transformed, upsampled or converted. The
-// pixels of a region are the same, bit for bit, as those of the same rectangle of the whole picture
+// pixels of a region are the same, bit for bit, as those of the same rectangle of the whole image
 // at the same denominator.
 //
 // Grey becomes R = G = B, CMYK and YCCK are multiplied out, 16 bits are cut to 8, transparent
 // pixels lie on white (what a page would show; colours under full transparency are arbitrary).
 // EXIF's turn is not applied.
 //
-// Precondition: InspectPicture accepted these bytes and gave `header`.
+// Precondition: InspectImage accepted these bytes and gave `header`.
 // Errors: DataLoss, a predicate without the file's name ("is truncated after 48 of 96 rows"). Data
-// that is only scrambled, or followed by junk, is no error: the picture is used. Nothing is written
+// that is only scrambled, or followed by junk, is no error: the image is used. Nothing is written
 // to stderr.
 // Thread-safety: any thread, one `dst` each.
-// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole picture once). Of a PNG the
+// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole image once). Of a PNG the
 // decoder sees no text and no profile (data/decoding/png_chunks.h).
 // Time: grows with the pixels, whatever the file claims: the scans of a progressive JPEG are bounded
 // by its size (data/decoding/jpeg_decode.cc).
 // Source of the method: libjpeg-turbo, libjpeg.txt, "Partial image decompression".
-#ifndef RINGTAIL_DATA_DECODE_H_
-#define RINGTAIL_DATA_DECODE_H_
+#ifndef RINGTAIL_DATA_DECODING_DECODE_H_
+#define RINGTAIL_DATA_DECODING_DECODE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -30,24 +30,24 @@
 
 #include "core/status.h"
 #include "data/decoding/image.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 namespace ringtail {
 
 struct Region {
   int32_t denominator = 1;                      // a power of two
-  int32_t x = 0, y = 0, width = 0, height = 0;  // pixels of the shrunk picture
+  int32_t x = 0, y = 0, width = 0, height = 0;  // pixels of the shrunk image
 
   bool operator==(const Region&) const = default;
 };
 
-// All of a picture of width x height pixels. A shrunk picture has floor(side / denominator) pixels,
+// All of an image of width x height pixels. A shrunk image has floor(side / denominator) pixels,
 // at least one: an incomplete last block is left out.
 Region WholeRegion(int32_t width, int32_t height, int32_t denominator);
 
-Status DecodeRegion(std::span<const std::byte> bytes, const PictureHeader& header,
+Status DecodeRegion(std::span<const std::byte> bytes, const ImageHeader& header,
                     const Region& region, Image* dst);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_DECODE_H_
+#endif  // RINGTAIL_DATA_DECODING_DECODE_H_

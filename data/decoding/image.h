@@ -1,8 +1,8 @@
 // Image: decoded pixels, RGB, 8 bits per channel, rows from the top, without gaps; ImageView: a
 // rectangle of them. Value types without locks. Reset keeps the memory, so a reused Image stops
 // allocating.
-#ifndef RINGTAIL_DATA_IMAGE_H_
-#define RINGTAIL_DATA_IMAGE_H_
+#ifndef RINGTAIL_DATA_DECODING_IMAGE_H_
+#define RINGTAIL_DATA_DECODING_IMAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,4 +44,4 @@ struct ImageView {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_IMAGE_H_
+#endif  // RINGTAIL_DATA_DECODING_IMAGE_H_

@@ -19,8 +19,8 @@ namespace {
 // Smooth upsampling of the chroma planes looks at the neighbours of a pixel, so the columns at the
 // border of a decoded strip differ from those inside. Decoding this many more makes a region exact.
 constexpr int32_t kMarginColumns = 8;
-// A progressive picture may have any number of scans, a few bytes each, and every one costs a pass
-// over all of it (about a millisecond per megapixel). Encoders write about ten: a picture of any
+// A progressive image may have any number of scans, a few bytes each, and every one costs a pass
+// over all of it (about a millisecond per megapixel). Encoders write about ten: an image of any
 // size may have twice as many, a small one more, up to about a second of work in all.
 constexpr int kScansOfAnySize = 20, kMaxScans = 100;
 constexpr int64_t kMaxScannedPixels = 1'280'000'000;  // over all scans
@@ -33,7 +33,7 @@ struct ErrorManager {
   jmp_buf on_error;
   char message[JMSG_LENGTH_MAX];
   bool truncated;         // the data ended (or an end marker came) before the pixels did
-  int64_t complete_rows;  // of the picture at full size, then
+  int64_t complete_rows;  // of the image at full size, then
 };
 
 ErrorManager* Errors(j_common_ptr jpeg) { return reinterpret_cast<ErrorManager*>(jpeg->err); }
@@ -45,7 +45,7 @@ ErrorManager* Errors(j_common_ptr jpeg) { return reinterpret_cast<ErrorManager*>
 
 // Level -1 is a warning about the data. All but one are harmless: junk between segments, a wrong
 // code that scrambles a few blocks. The one says that the decoder ran into a marker and goes on
-// with grey; if the marker is a restart marker, it will find its feet again, otherwise the picture
+// with grey; if the marker is a restart marker, it will find its feet again, otherwise the image
 // ends here.
 void OnMessage(j_common_ptr jpeg, int level) {
   if (level >= 0 || jpeg->err->msg_code != JWRN_HIT_MARKER || !jpeg->is_decompressor) return;
@@ -110,7 +110,7 @@ void ReadRow(Decoder* decoder) {
   jpeg_read_scanlines(&decoder->jpeg, &row, 1);
 }
 
-void Start(std::span<const std::byte> bytes, const PictureHeader& header, const Region& region,
+void Start(std::span<const std::byte> bytes, const ImageHeader& header, const Region& region,
            Decoder* decoder) {
   jpeg_decompress_struct& jpeg = decoder->jpeg;
   jpeg_create_decompress(&jpeg);
@@ -127,7 +127,7 @@ void Start(std::span<const std::byte> bytes, const PictureHeader& header, const 
   jpeg_start_decompress(&jpeg);
 }
 
-void ReadRegion(const PictureHeader& header, const Region& region, Decoder* decoder, Image* dst) {
+void ReadRegion(const ImageHeader& header, const Region& region, Decoder* decoder, Image* dst) {
   jpeg_decompress_struct& jpeg = decoder->jpeg;
   const int32_t output_width = static_cast<int32_t>(jpeg.output_width);
   const int32_t left = std::max(region.x - kMarginColumns, 0);
@@ -152,7 +152,7 @@ void ReadRegion(const PictureHeader& header, const Region& region, Decoder* deco
 
 // False if libjpeg gave up. Only this frame holds the jump's target,
 // and nothing that needs a destructor.
-bool Decode(std::span<const std::byte> bytes, const PictureHeader& header, const Region& region,
+bool Decode(std::span<const std::byte> bytes, const ImageHeader& header, const Region& region,
             Decoder* decoder, Image* dst) {
   if (setjmp(decoder->errors.on_error) != 0) return false;  // NOLINT(bugprone-*)
   Start(bytes, header, region, decoder);
@@ -162,7 +162,7 @@ bool Decode(std::span<const std::byte> bytes, const PictureHeader& header, const
 
 }  // namespace
 
-Status DecodeJpegRegion(std::span<const std::byte> bytes, const PictureHeader& header,
+Status DecodeJpegRegion(std::span<const std::byte> bytes, const ImageHeader& header,
                         const Region& region, Image* dst) {
   dst->Reset(region.width, region.height);
   Decoder decoder;
@@ -171,7 +171,7 @@ Status DecodeJpegRegion(std::span<const std::byte> bytes, const PictureHeader& h
   }
   if (decoder.header_differs) return DataLoss("cannot be decoded: it has two different headers");
   if (decoder.errors.truncated && jpeg_has_multiple_scans(&decoder.jpeg)) {
-    return DataLoss("is truncated: a scan of the progressive picture is incomplete");
+    return DataLoss("is truncated: a scan of the progressive image is incomplete");
   }
   if (decoder.errors.truncated) {
     return DataLoss(fmt::format("is truncated after {} of {} rows",

@@ -1,6 +1,6 @@
 // The JPEG half of data/decoding/decode.h, on libjpeg-turbo. See there for what it does and promises.
-#ifndef RINGTAIL_DATA_JPEG_DECODE_H_
-#define RINGTAIL_DATA_JPEG_DECODE_H_
+#ifndef RINGTAIL_DATA_DECODING_JPEG_DECODE_H_
+#define RINGTAIL_DATA_DECODING_JPEG_DECODE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "core/status.h"
 #include "data/decoding/decode.h"
 #include "data/decoding/image.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 namespace ringtail {
 
@@ -18,9 +18,9 @@ namespace ringtail {
 inline constexpr int32_t kMaxJpegDenominator = 8;
 
 // region.denominator: 1, 2, 4 or 8.
-Status DecodeJpegRegion(std::span<const std::byte> bytes, const PictureHeader& header,
+Status DecodeJpegRegion(std::span<const std::byte> bytes, const ImageHeader& header,
                         const Region& region, Image* dst);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_JPEG_DECODE_H_
+#endif  // RINGTAIL_DATA_DECODING_JPEG_DECODE_H_

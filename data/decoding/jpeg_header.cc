@@ -50,11 +50,11 @@ std::optional<uint32_t> NextMarker(std::span<const std::byte> bytes, size_t* off
   return std::nullopt;
 }
 
-Status ParseFrame(uint32_t marker, std::span<const std::byte> content, PictureHeader* header) {
-  if (header->width != 0) return DataLoss("is a broken JPEG picture: it has two frame headers");
+Status ParseFrame(uint32_t marker, std::span<const std::byte> content, ImageHeader* header) {
+  if (header->width != 0) return DataLoss("is a broken JPEG image: it has two frame headers");
   if (!IsDecodableFrame(marker)) {
     return InvalidArgument(fmt::format(
-        "is a JPEG picture of a rare kind (frame marker {:02X}) that cannot be decoded; convert it",
+        "is a JPEG image of a rare kind (frame marker {:02X}) that cannot be decoded; convert it",
         marker));
   }
   const auto bits = ReadUint(content, 0, 1, ByteOrder::kBigEndian);
@@ -62,18 +62,18 @@ Status ParseFrame(uint32_t marker, std::span<const std::byte> content, PictureHe
   const auto width = ReadUint(content, 3, 2, ByteOrder::kBigEndian);
   const auto components = ReadUint(content, 5, 1, ByteOrder::kBigEndian);
   if (!components || content.size() != kFrameFixedBytes + kBytesPerComponent * *components) {
-    return DataLoss("is a broken JPEG picture: its frame header has a wrong length");
+    return DataLoss("is a broken JPEG image: its frame header has a wrong length");
   }
   if (*bits != kDecodableBits) {
     return InvalidArgument(fmt::format(
-        "is a JPEG picture with {} bits per sample; only 8 can be decoded, convert it", *bits));
+        "is a JPEG image with {} bits per sample; only 8 can be decoded, convert it", *bits));
   }
   if (*width == 0 || *height == 0) {
-    return DataLoss(fmt::format("is a JPEG picture of {} x {} pixels", *width, *height));
+    return DataLoss(fmt::format("is a JPEG image of {} x {} pixels", *width, *height));
   }
   if (*components != 1 && *components != 3 && *components != 4) {
     return InvalidArgument(fmt::format(
-        "is a JPEG picture with {} components; 1, 3 or 4 can be decoded, convert it", *components));
+        "is a JPEG image with {} components; 1, 3 or 4 can be decoded, convert it", *components));
   }
   header->width = static_cast<int32_t>(*width);
   header->height = static_cast<int32_t>(*height);
@@ -82,7 +82,7 @@ Status ParseFrame(uint32_t marker, std::span<const std::byte> content, PictureHe
 }
 
 // In entropy-coded data FF is always followed by 00 or a restart marker, so an end marker behind
-// the start of the first scan means that somebody wrote the picture to its end.
+// the start of the first scan means that somebody wrote the image to its end.
 bool HasEndMarker(std::span<const std::byte> data) {
   for (size_t i = data.size(); i >= 2; --i) {
     if (static_cast<uint32_t>(data[i - 1]) == kEndOfImage &&
@@ -95,30 +95,30 @@ bool HasEndMarker(std::span<const std::byte> data) {
 
 }  // namespace
 
-StatusOr<PictureHeader> ParseJpegHeader(std::span<const std::byte> bytes) {
-  PictureHeader header;
-  header.format = PictureFormat::kJpeg;
+StatusOr<ImageHeader> ParseJpegHeader(std::span<const std::byte> bytes) {
+  ImageHeader header;
+  header.format = ImageFormat::kJpeg;
   size_t offset = 2;  // behind the start-of-image marker
   while (const auto marker = NextMarker(bytes, &offset)) {
     if (HasNoContent(*marker)) continue;
-    if (*marker == kEndOfImage) return DataLoss("is a JPEG picture that ends before its pixels");
-    if (*marker == kStartOfImage) return DataLoss("is a broken JPEG picture: it starts twice");
+    if (*marker == kEndOfImage) return DataLoss("is a JPEG image that ends before its pixels");
+    if (*marker == kStartOfImage) return DataLoss("is a broken JPEG image: it starts twice");
     const auto length = ReadUint(bytes, offset, 2, ByteOrder::kBigEndian);
     if (!length || *length > bytes.size() - offset) break;
-    if (*length < 2) return DataLoss("is a broken JPEG picture: a segment has a wrong length");
+    if (*length < 2) return DataLoss("is a broken JPEG image: a segment has a wrong length");
     const auto content = bytes.subspan(offset + 2, *length - 2);
     offset += *length;
     if (IsStartOfFrame(*marker)) RT_RETURN_IF_ERROR(ParseFrame(*marker, content, &header));
     if (*marker == kApp1 && header.orientation == 1) header.orientation = ExifOrientation(content);
     if (*marker == kStartOfScan) {
       if (header.width == 0)
-        return DataLoss("is a broken JPEG picture: pixels without a frame header");
+        return DataLoss("is a broken JPEG image: pixels without a frame header");
       header.complete = HasEndMarker(bytes.subspan(offset));
       return header;
     }
   }
   return DataLoss(
-      fmt::format("is a JPEG picture truncated in its header, after {} bytes", bytes.size()));
+      fmt::format("is a JPEG image truncated in its header, after {} bytes", bytes.size()));
 }
 
 }  // namespace ringtail

@@ -3,20 +3,20 @@
 //   SOI  (FF marker length content)*  SOS  entropy-coded data ...  EOI
 // Errors: DataLoss with what is wrong ("has no pixels: ..."), for the caller to put the name in
 // front. Source: ITU-T T.81, annex B.
-#ifndef RINGTAIL_DATA_JPEG_HEADER_H_
-#define RINGTAIL_DATA_JPEG_HEADER_H_
+#ifndef RINGTAIL_DATA_DECODING_JPEG_HEADER_H_
+#define RINGTAIL_DATA_DECODING_JPEG_HEADER_H_
 
 #include <cstddef>
 #include <span>
 
 #include "core/status.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 namespace ringtail {
 
 // `bytes` begins with a JPEG's magic. Checks no limits but those of the decoder.
-StatusOr<PictureHeader> ParseJpegHeader(std::span<const std::byte> bytes);
+StatusOr<ImageHeader> ParseJpegHeader(std::span<const std::byte> bytes);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_JPEG_HEADER_H_
+#endif  // RINGTAIL_DATA_DECODING_JPEG_HEADER_H_

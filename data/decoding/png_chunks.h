@@ -7,8 +7,8 @@
 //
 // Thread-safety: functions without state. Cost: a few bytes are read of each chunk.
 // Source: W3C, Portable Network Graphics (PNG) Specification, second edition, sections 5 and 11.
-#ifndef RINGTAIL_DATA_PNG_CHUNKS_H_
-#define RINGTAIL_DATA_PNG_CHUNKS_H_
+#ifndef RINGTAIL_DATA_DECODING_PNG_CHUNKS_H_
+#define RINGTAIL_DATA_DECODING_PNG_CHUNKS_H_
 
 #include <cstddef>
 #include <span>
@@ -30,4 +30,4 @@ std::span<const std::byte> PixelChunks(std::span<const std::byte> png,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_PNG_CHUNKS_H_
+#endif  // RINGTAIL_DATA_DECODING_PNG_CHUNKS_H_

@@ -20,8 +20,8 @@ cv::Mat Borrow(Image* image) {
   return {image->height, image->width, CV_8UC3, image->pixels.data()};
 }
 
-// A square picture: any EXIF turn is a transposition, if there is one, and then a mirroring.
-// Returns which mirroring makes the transposed (or untouched) picture upright: cv::flip's code, or
+// A square image: any EXIF turn is a transposition, if there is one, and then a mirroring.
+// Returns which mirroring makes the transposed (or untouched) image upright: cv::flip's code, or
 // none.
 constexpr int kFlipRows = 0, kFlipColumns = 1, kFlipBoth = -1, kNoFlip = 2;
 int MirrorOf(int32_t orientation) {
@@ -102,9 +102,9 @@ Normalization NormalizationFromConfig(const DataConfig& config) {
   return normalization;
 }
 
-void RenderPicture(const ImageView& src, int32_t orientation, const View& view,
-                   const Normalization& normalization, int32_t image_size, RenderBuffers* buffers,
-                   float* dst) {
+void RenderImage(const ImageView& src, int32_t orientation, const View& view,
+                 const Normalization& normalization, int32_t image_size, RenderBuffers* buffers,
+                 float* dst) {
   const int64_t count = int64_t{image_size} * image_size;
   const cv::Mat borrowed(src.height, src.width, CV_8UC3, const_cast<uint8_t*>(src.pixels),
                          src.row_bytes);

@@ -1,4 +1,4 @@
-// The last step of a picture: from decoded RGB pixels to a row of a batch.
+// The last step of an image: from decoded RGB pixels to a row of a batch.
 //
 //   src  rgb (h, w, 3) u8, as stored   ->   dst (3, S, S) f32, planes R G B, normalised
 //   linear interpolation to S x S -> EXIF's turn -> flip -> colour jitter -> (pixel - mean) / std
@@ -10,8 +10,8 @@
 //   saturation  p = s p + (1 - s) grey           grey = 0.299 R + 0.587 G + 0.114 B
 //
 // Thread-safety: any thread, one RenderBuffers each. Cost: about 0.1 ms at S = 128 without jitter.
-#ifndef RINGTAIL_DATA_RENDER_H_
-#define RINGTAIL_DATA_RENDER_H_
+#ifndef RINGTAIL_DATA_DECODING_RENDER_H_
+#define RINGTAIL_DATA_DECODING_RENDER_H_
 
 #include <array>
 #include <cstdint>
@@ -30,17 +30,17 @@ struct Normalization {
 // From DataConfig.mean and .std; ImageNet's where they are empty.
 Normalization NormalizationFromConfig(const DataConfig& config);
 
-// Working memory that is kept from picture to picture.
+// Working memory that is kept from image to image.
 struct RenderBuffers {
   Image resized, turned;
   std::vector<uint8_t> planes;
 };
 
 // `view.crop` has been cut out already: `src` is all of it. `dst` holds 3 * image_size^2 floats.
-void RenderPicture(const ImageView& src, int32_t orientation, const View& view,
-                   const Normalization& normalization, int32_t image_size, RenderBuffers* buffers,
-                   float* dst);
+void RenderImage(const ImageView& src, int32_t orientation, const View& view,
+                 const Normalization& normalization, int32_t image_size, RenderBuffers* buffers,
+                 float* dst);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_RENDER_H_
+#endif  // RINGTAIL_DATA_DECODING_RENDER_H_

@@ -6,9 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "data/image_name.h"
 #include "data/layouts/folder_listing.h"
 #include "data/layouts/layouts.h"
-#include "data/picture_name.h"
 
 namespace ringtail {
 namespace {
@@ -21,15 +21,15 @@ bool IsPartName(std::string_view name) {
   return std::find(std::begin(kPartNames), std::end(kPartNames), name) != std::end(kPartNames);
 }
 
-// Gathers pictures class by class; labels are given out at the end, when all classes are known.
+// Gathers images class by class; labels are given out at the end, when all classes are known.
 class ClassCollector {
  public:
-  // Takes every folder in `root` with pictures in it as a class.
+  // Takes every folder in `root` with images in it as a class.
   Status AddRoot(const std::string& root, const std::string& key_prefix, SplitPart part,
                  bool take_part_names) {
-    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(root));
+    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListImageFolder(root));
     ignored_.Add(listing.ignored);
-    ignored_.Add(IgnoredKind::kOtherName, static_cast<int64_t>(listing.pictures.size()));
+    ignored_.Add(IgnoredKind::kOtherName, static_cast<int64_t>(listing.images.size()));
     for (const std::string& name : listing.folders) {
       if (!take_part_names && IsPartName(name)) {
         ignored_.Add(IgnoredKind::kFolder);
@@ -37,22 +37,22 @@ class ClassCollector {
       }
       const std::string class_name = EscapeName(CanonicalClassName(name));
       ancestors_.clear();
-      const int64_t before = num_pictures_;
+      const int64_t before = num_images_;
       RT_RETURN_IF_ERROR(AddFolder(JoinPath(root, name), JoinPath(key_prefix, EscapeName(name)),
                                    part, class_name));
-      if (num_pictures_ == before) ignored_.AddNamed(IgnoredKind::kEmptyClass, EscapeName(name));
+      if (num_images_ == before) ignored_.AddNamed(IgnoredKind::kEmptyClass, EscapeName(name));
     }
     return OkStatus();
   }
 
   size_t num_classes() const { return classes_.size(); }
 
-  PictureList Finish(std::string root) {
-    PictureList list{"class folders", std::move(root), {}, {}, ignored_};
-    for (auto& [name, pictures] : classes_) {
-      for (ListedPicture& picture : pictures) {
-        picture.sample.label = static_cast<int32_t>(list.class_names.size());
-        list.pictures.push_back(std::move(picture));
+  ImageList Finish(std::string root) {
+    ImageList list{"class folders", std::move(root), {}, {}, ignored_};
+    for (auto& [name, images] : classes_) {
+      for (ListedImage& image : images) {
+        image.sample.label = static_cast<int32_t>(list.class_names.size());
+        list.images.push_back(std::move(image));
       }
       list.class_names.push_back(name);
     }
@@ -70,10 +70,10 @@ class ClassCollector {
       ignored_.Add(IgnoredKind::kFolder);
       return OkStatus();
     }
-    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(folder));
+    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListImageFolder(folder));
     ignored_.Add(listing.ignored);
-    num_pictures_ += static_cast<int64_t>(listing.pictures.size());
-    for (const std::string& name : listing.pictures) {
+    num_images_ += static_cast<int64_t>(listing.images.size());
+    for (const std::string& name : listing.images) {
       classes_[class_name].push_back(
           {JoinPath(folder, name), {JoinPath(key, EscapeName(name)), -1, part}});
     }
@@ -86,34 +86,34 @@ class ClassCollector {
     return OkStatus();
   }
 
-  std::map<std::string, std::vector<ListedPicture>, NaturalOrder> classes_;
+  std::map<std::string, std::vector<ListedImage>, NaturalOrder> classes_;
   std::vector<std::filesystem::path> ancestors_;
-  int64_t num_pictures_ = 0;
+  int64_t num_images_ = 0;
   IgnoredFiles ignored_;
 };
 
 // train/ beside validation/: both, each sample marked with its part.
-StatusOr<PictureList> FindSplitFolders(const std::string& folder) {
+StatusOr<ImageList> FindSplitFolders(const std::string& folder) {
   const std::string train = JoinPath(folder, "train");
-  if (!IsFolder(train)) return PictureList();
+  if (!IsFolder(train)) return ImageList();
   for (const char* name : {"validation", "val", "valid"}) {
     const std::string validation = JoinPath(folder, name);
     if (!IsFolder(validation)) continue;
     ClassCollector collector;
     RT_RETURN_IF_ERROR(collector.AddRoot(train, "train", SplitPart::kTrain, true));
-    if (collector.num_classes() == 0) return PictureList();
+    if (collector.num_classes() == 0) return ImageList();
     RT_RETURN_IF_ERROR(collector.AddRoot(validation, name, SplitPart::kValidation, true));
     return collector.Finish(folder);
   }
-  return PictureList();
+  return ImageList();
 }
 
 }  // namespace
 
-StatusOr<PictureList> FindClassFolders(const std::string& folder, bool certain) {
-  RT_ASSIGN_OR_RETURN(PictureList split, FindSplitFolders(folder));
-  if (!split.pictures.empty()) return split;
-  PictureList single_class;
+StatusOr<ImageList> FindClassFolders(const std::string& folder, bool certain) {
+  RT_ASSIGN_OR_RETURN(ImageList split, FindSplitFolders(folder));
+  if (!split.images.empty()) return split;
+  ImageList single_class;
   for (const char* place : {"", "PetImages", "train"}) {
     const std::string root = JoinPath(folder, place);
     if (!IsFolder(root)) continue;
@@ -122,7 +122,7 @@ StatusOr<PictureList> FindClassFolders(const std::string& folder, bool certain) 
     if (collector.num_classes() >= 2) return collector.Finish(root);
     if (collector.num_classes() == 1) single_class = collector.Finish(root);  // the innermost
   }
-  return certain ? std::move(single_class) : PictureList();
+  return certain ? std::move(single_class) : ImageList();
 }
 
 }  // namespace ringtail

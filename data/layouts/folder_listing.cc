@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <system_error>
 
-#include "data/decoding/picture_format.h"
-#include "data/picture_name.h"
+#include "data/decoding/image_format.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Windows and macOS leave folders of their own beside the pictures.
+// Windows and macOS leave folders of their own beside the images.
 bool IsHidden(std::string_view name) { return name.starts_with('.') || name == "__MACOSX"; }
 
 void AddEntry(const fs::directory_entry& entry, FolderListing* listing) {
@@ -25,10 +25,10 @@ void AddEntry(const fs::directory_entry& entry, FolderListing* listing) {
     listing->folders.push_back(name);
   } else if (const std::string format = RefusedExtension(name); !format.empty()) {
     listing->ignored.AddNamed(IgnoredKind::kOtherFormat, format);
-  } else if (!HasPictureExtension(name)) {
+  } else if (!HasImageExtension(name)) {
     listing->ignored.Add(IgnoredKind::kOther);
   } else if (entry.is_regular_file(ignored) || !entry.exists(ignored)) {
-    listing->pictures.push_back(name);
+    listing->images.push_back(name);
   } else {
     listing->ignored.Add(IgnoredKind::kSpecial);
   }
@@ -36,7 +36,7 @@ void AddEntry(const fs::directory_entry& entry, FolderListing* listing) {
 
 }  // namespace
 
-StatusOr<FolderListing> ListPictureFolder(const std::string& path) {
+StatusOr<FolderListing> ListImageFolder(const std::string& path) {
   const auto failed = [&](const std::error_code& error) {
     return ErrnoStatus(error.value(), "cannot list the folder " + EscapeName(path));
   };
@@ -49,7 +49,7 @@ StatusOr<FolderListing> ListPictureFolder(const std::string& path) {
     entries.increment(error);
     if (error) return failed(error);
   }
-  std::sort(listing.pictures.begin(), listing.pictures.end(), NaturalLess);
+  std::sort(listing.images.begin(), listing.images.end(), NaturalLess);
   std::sort(listing.folders.begin(), listing.folders.end(), NaturalLess);
   return listing;
 }

@@ -2,8 +2,8 @@
 // followed. Cost: one pass over the directory, no stat per file on file systems that tell the kind
 // of an entry. Thread-safety: functions without state. Errors: PermissionDenied, NotFound and the
 // like, with the folder.
-#ifndef RINGTAIL_DATA_FOLDER_LISTING_H_
-#define RINGTAIL_DATA_FOLDER_LISTING_H_
+#ifndef RINGTAIL_DATA_LAYOUTS_FOLDER_LISTING_H_
+#define RINGTAIL_DATA_LAYOUTS_FOLDER_LISTING_H_
 
 #include <string>
 #include <string_view>
@@ -16,18 +16,18 @@ namespace ringtail {
 
 // Names as they are on disk, in natural order.
 struct FolderListing {
-  // Files named like a picture. A link that leads nowhere is among them:
+  // Files named like an image. A link that leads nowhere is among them:
   // reading it gives the reason.
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   std::vector<std::string> folders;  // not the hidden ones
   IgnoredFiles ignored;
 };
 
-StatusOr<FolderListing> ListPictureFolder(const std::string& path);
+StatusOr<FolderListing> ListImageFolder(const std::string& path);
 
 bool IsFolder(const std::string& path);
 std::string JoinPath(std::string_view folder, std::string_view name);  // "" + "x" is "x"
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_FOLDER_LISTING_H_
+#endif  // RINGTAIL_DATA_LAYOUTS_FOLDER_LISTING_H_

@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
+#include "data/image_name.h"
 #include "data/layouts/folder_listing.h"
 #include "data/layouts/layouts.h"
-#include "data/picture_name.h"
 
 namespace ringtail {
 namespace {
@@ -20,48 +20,48 @@ int32_t LabelOf(std::string_view file_name) {
   return stem == "cat" ? 0 : stem == "dog" ? 1 : kNoLabel;
 }
 
-PictureList EmptyList(std::string layout, const std::string& root) {
+ImageList EmptyList(std::string layout, const std::string& root) {
   return {std::move(layout), root, {"cat", "dog"}, {}, {}};
 }
 
 }  // namespace
 
-StatusOr<PictureList> FindKagglePictures(const std::string& folder) {
+StatusOr<ImageList> FindKaggleImages(const std::string& folder) {
   for (const char* place : {"", "train", "train/train"}) {
     const std::string root = JoinPath(folder, place);
     if (!IsFolder(root)) continue;
-    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(root));
-    PictureList list = EmptyList("Kaggle layout", root);
+    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListImageFolder(root));
+    ImageList list = EmptyList("Kaggle layout", root);
     list.ignored = listing.ignored;
     list.ignored.Add(IgnoredKind::kFolder, static_cast<int64_t>(listing.folders.size()));
-    for (const std::string& name : listing.pictures) {
+    for (const std::string& name : listing.images) {
       const int32_t label = LabelOf(name);
       if (label == kNoLabel) {
         list.ignored.Add(IgnoredKind::kOtherName);
       } else {
-        list.pictures.push_back({JoinPath(root, name), {EscapeName(name), label}});
+        list.images.push_back({JoinPath(root, name), {EscapeName(name), label}});
       }
     }
-    if (!list.pictures.empty()) return list;
+    if (!list.images.empty()) return list;
   }
-  return PictureList();
+  return ImageList();
 }
 
-StatusOr<PictureList> FindUnlabelledPictures(const std::string& folder) {
+StatusOr<ImageList> FindUnlabelledImages(const std::string& folder) {
   for (const char* place : {"", "test1", "test"}) {
     const std::string root = JoinPath(folder, place);
     if (!IsFolder(root)) continue;
-    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListPictureFolder(root));
-    if (listing.pictures.empty()) continue;
-    PictureList list = EmptyList("unlabelled pictures", root);
+    RT_ASSIGN_OR_RETURN(const FolderListing listing, ListImageFolder(root));
+    if (listing.images.empty()) continue;
+    ImageList list = EmptyList("unlabelled images", root);
     list.ignored = listing.ignored;
     list.ignored.Add(IgnoredKind::kFolder, static_cast<int64_t>(listing.folders.size()));
-    for (const std::string& name : listing.pictures) {
-      list.pictures.push_back({JoinPath(root, name), {EscapeName(name), kNoLabel}});
+    for (const std::string& name : listing.images) {
+      list.images.push_back({JoinPath(root, name), {EscapeName(name), kNoLabel}});
     }
     return list;
   }
-  return PictureList();
+  return ImageList();
 }
 
 }  // namespace ringtail

@@ -1,35 +1,35 @@
 // The layouts that Dataset::Open knows, one file each. A layout that is not what lies in the folder
-// gives a list without pictures, not an error; errors are for what cannot be read or is wrong in
+// gives a list without images, not an error; errors are for what cannot be read or is wrong in
 // itself. Thread-safety: functions without state.
-#ifndef RINGTAIL_DATA_LAYOUTS_H_
-#define RINGTAIL_DATA_LAYOUTS_H_
+#ifndef RINGTAIL_DATA_LAYOUTS_LAYOUTS_H_
+#define RINGTAIL_DATA_LAYOUTS_LAYOUTS_H_
 
 #include <string>
 
 #include "core/status.h"
-#include "data/picture_list.h"
+#include "data/image_list.h"
 
 namespace ringtail {
 
 // kaggle_folder.cc: cat.N.jpg and dog.N.jpg in `folder`, `folder`/train or `folder`/train/train (as
-// some unpackers leave them); cat = 0, dog = 1. Keys are relative to where the pictures lie, so
+// some unpackers leave them); cat = 0, dog = 1. Keys are relative to where the images lie, so
 // that /data and /data/train give the same keys and the same split.
-StatusOr<PictureList> FindKagglePictures(const std::string& folder);
+StatusOr<ImageList> FindKaggleImages(const std::string& folder);
 
-// kaggle_folder.cc: pictures of any name, without labels, in `folder`,
+// kaggle_folder.cc: images of any name, without labels, in `folder`,
 // `folder`/test1 or `folder`/test.
-StatusOr<PictureList> FindUnlabelledPictures(const std::string& folder);
+StatusOr<ImageList> FindUnlabelledImages(const std::string& folder);
 
-// class_folders.cc: one folder per class, with pictures at any depth, in `folder`,
+// class_folders.cc: one folder per class, with images at any depth, in `folder`,
 // `folder`/PetImages or `folder`/train; classes in natural order of their names. If `folder` has
 // train/ and validation/ (or val/ or valid/) with class folders, both are taken and the samples say
 // which part they belong to. When `certain` is false, fewer than two classes are none, and folders
 // with names like "test1" are no class.
-StatusOr<PictureList> FindClassFolders(const std::string& folder, bool certain);
+StatusOr<ImageList> FindClassFolders(const std::string& folder, bool certain);
 
 // list_file.cc: "path label" per line; what is wrong with it is an error "file:line: message".
-StatusOr<PictureList> ReadListFile(const std::string& path);
+StatusOr<ImageList> ReadListFile(const std::string& path);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_LAYOUTS_H_
+#endif  // RINGTAIL_DATA_LAYOUTS_LAYOUTS_H_

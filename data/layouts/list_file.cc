@@ -1,8 +1,8 @@
-// A list of pictures as text: "path label" per line; a path is relative to the list's folder, or
+// A list of images as text: "path label" per line; a path is relative to the list's folder, or
 // absolute.
 //
 //   # kittens first
-//   kittens/a picture.jpg cat        the label is the last word, so that paths may have spaces
+//   kittens/an image.jpg cat        the label is the last word, so that paths may have spaces
 //   puppies/1.jpg dog
 //
 // Labels are class names, or numbers from 0 (-1: no label), not both. Empty lines and lines that
@@ -19,9 +19,9 @@
 #include <utility>
 
 #include "core/storage/file.h"
+#include "data/image_name.h"
 #include "data/layouts/folder_listing.h"
 #include "data/layouts/layouts.h"
-#include "data/picture_name.h"
 
 namespace ringtail {
 namespace {
@@ -68,7 +68,7 @@ StatusOr<ListLine> ParseLine(std::string_view text) {
   return line;
 }
 
-// Adds lines to a PictureList, and labels when all class names are known.
+// Adds lines to an ImageList, and labels when all class names are known.
 class ListReader {
  public:
   explicit ListReader(const std::string& path)
@@ -83,7 +83,7 @@ class ListReader {
     if (!is_new) {
       return InvalidArgument(fmt::format("'{}' stands in line {} already", key, earlier->second));
     }
-    if (!list_.pictures.empty() && line.number.has_value() != numeric_) {
+    if (!list_.images.empty() && line.number.has_value() != numeric_) {
       return InvalidArgument(fmt::format(
           "label '{}' is a {}, the labels before are {}; use one kind in all lines",
           EscapeName(line.label), line.number ? "number" : "name", numeric_ ? "numbers" : "names"));
@@ -91,13 +91,13 @@ class ListReader {
     numeric_ = line.number.has_value();
     const std::string file =
         line.path.starts_with('/') ? std::string(line.path) : JoinPath(folder_, line.path);
-    list_.pictures.push_back({file, {key, line.number.value_or(-1)}});
+    list_.images.push_back({file, {key, line.number.value_or(-1)}});
     if (!numeric_) labels_.push_back(EscapeName(CanonicalClassName(line.label)));
     return OkStatus();
   }
 
-  StatusOr<PictureList> Finish() && {
-    if (list_.pictures.empty()) return InvalidArgument("the list names no pictures");
+  StatusOr<ImageList> Finish() && {
+    if (list_.images.empty()) return InvalidArgument("the list names no images");
     RT_RETURN_IF_ERROR(CheckThatSomeExist());
     if (numeric_) {
       NameNumbers();
@@ -109,21 +109,21 @@ class ListReader {
 
  private:
   Status CheckThatSomeExist() const {
-    const size_t probes = std::min(kProbedPaths, list_.pictures.size());
+    const size_t probes = std::min(kProbedPaths, list_.images.size());
     for (size_t i = 0; i < probes; ++i) {
       std::error_code ignored;
-      if (std::filesystem::exists(list_.pictures[i].path, ignored)) return OkStatus();
+      if (std::filesystem::exists(list_.images[i].path, ignored)) return OkStatus();
     }
     return NotFound(
-        fmt::format("none of the first {} pictures exists, for example {}; paths are relative to "
+        fmt::format("none of the first {} images exists, for example {}; paths are relative to "
                     "the list's folder",
-                    probes, EscapeName(list_.pictures[0].path)));
+                    probes, EscapeName(list_.images[0].path)));
   }
 
   void NameNumbers() {
     int32_t max_label = -1;
-    for (const ListedPicture& picture : list_.pictures) {
-      max_label = std::max(max_label, picture.sample.label);
+    for (const ListedImage& image : list_.images) {
+      max_label = std::max(max_label, image.sample.label);
     }
     for (int32_t i = 0; i <= max_label; ++i) list_.class_names.push_back(std::to_string(i));
   }
@@ -136,20 +136,20 @@ class ListReader {
       list_.class_names.push_back(name);
     }
     for (size_t i = 0; i < labels_.size(); ++i) {
-      list_.pictures[i].sample.label = numbers.at(labels_[i]);
+      list_.images[i].sample.label = numbers.at(labels_[i]);
     }
   }
 
   std::string folder_;
-  PictureList list_;
-  std::vector<std::string> labels_;  // by picture, if labels are names
+  ImageList list_;
+  std::vector<std::string> labels_;  // by image, if labels are names
   std::unordered_map<std::string, int64_t> line_of_key_;
   bool numeric_ = false;
 };
 
 }  // namespace
 
-StatusOr<PictureList> ReadListFile(const std::string& path) {
+StatusOr<ImageList> ReadListFile(const std::string& path) {
   RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(path, kMaxListBytes));
   std::string_view rest = text;
   if (rest.starts_with("\xef\xbb\xbf"))

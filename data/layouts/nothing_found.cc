@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
@@ -57,10 +57,10 @@ Status NothingFound(const std::string& folder, std::string_view looked_for) {
   const Content content = ContentOf(folder);
   const std::string advice =
       content.archive.empty()
-          ? "give the folder that holds the pictures, or set data.layout"
+          ? "give the folder that holds the images, or set data.layout"
           : fmt::format("unpack {} and give the folder that comes out of it", content.archive);
-  return NotFound(fmt::format("no pictures in {}: looked for {}; there is {}; {}",
-                              EscapeName(folder), looked_for, Enumerate(content.names), advice));
+  return NotFound(fmt::format("no images in {}: looked for {}; there is {}; {}", EscapeName(folder),
+                              looked_for, Enumerate(content.names), advice));
 }
 
 Status NoSuchPath(const std::string& path) {

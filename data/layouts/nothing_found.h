@@ -1,7 +1,7 @@
-// The error for a folder without pictures: what was looked for, what is there, what to do.
+// The error for a folder without images: what was looked for, what is there, what to do.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DATA_NOTHING_FOUND_H_
-#define RINGTAIL_DATA_NOTHING_FOUND_H_
+#ifndef RINGTAIL_DATA_LAYOUTS_NOTHING_FOUND_H_
+#define RINGTAIL_DATA_LAYOUTS_NOTHING_FOUND_H_
 
 #include <string>
 #include <string_view>
@@ -19,4 +19,4 @@ bool IsArchiveName(std::string_view name);  // train.zip, pets.tar.gz
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_NOTHING_FOUND_H_
+#endif  // RINGTAIL_DATA_LAYOUTS_NOTHING_FOUND_H_

@@ -12,8 +12,8 @@
 #include "core/storage/crc32c.h"
 #include "core/storage/file_descriptor.h"
 #include "data/describe.h"
+#include "data/image_name.h"
 #include "data/layouts/packed_format.h"
-#include "data/picture_name.h"
 
 namespace ringtail {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/storage/crc32c.h"
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
@@ -164,7 +164,7 @@ StatusOr<std::vector<std::byte>> EncodePackedIndex(const PackedIndex& index) {
     encoder.ShortString(sample.key);
   }
   if (static_cast<int64_t>(encoder.bytes().size()) > kMaxPackedIndexBytes) {
-    return InvalidArgument("too many pictures for one packed file");
+    return InvalidArgument("too many images for one packed file");
   }
   return std::move(encoder.bytes());
 }

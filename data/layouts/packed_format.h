@@ -4,7 +4,7 @@
 //
 //   byte 0     magic "RTPACK\r\n" (8)  a text transfer that damages line ends is found at once
 //        8     version u32 = 1, zero u32
-//       16     records: the bytes of picture 0, 1, ..., one behind the other, no gaps
+//       16     records: the bytes of image 0, 1, ..., one behind the other, no gaps
 //      ...     index:
 //                classes u32; for each: length u16, name
 //                for each record: bytes u32, crc32c u32, label i32, part u8, key length u16, key
@@ -18,8 +18,8 @@
 // keys unique. Every byte is under a checksum or a fixed value, so any flipped bit is found.
 // Thread-safety: functions without state.
 // Errors: DataLoss, with the reason; the caller adds the file.
-#ifndef RINGTAIL_DATA_PACKED_FORMAT_H_
-#define RINGTAIL_DATA_PACKED_FORMAT_H_
+#ifndef RINGTAIL_DATA_LAYOUTS_PACKED_FORMAT_H_
+#define RINGTAIL_DATA_LAYOUTS_PACKED_FORMAT_H_
 
 #include <array>
 #include <cstddef>
@@ -35,7 +35,7 @@ namespace ringtail {
 
 constexpr int64_t kPackedHeaderBytes = 16;
 constexpr int64_t kPackedFooterBytes = 32;
-constexpr int64_t kMaxPackedIndexBytes = int64_t{1} << 30;  // some 20 million pictures
+constexpr int64_t kMaxPackedIndexBytes = int64_t{1} << 30;  // some 20 million images
 constexpr uint32_t kMaxPackedClasses = 10000;
 
 struct PackedRecord {
@@ -74,4 +74,4 @@ StatusOr<PackedIndex> DecodePackedIndex(const PackedFooter& footer,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_PACKED_FORMAT_H_
+#endif  // RINGTAIL_DATA_LAYOUTS_PACKED_FORMAT_H_

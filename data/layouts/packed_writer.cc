@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "core/storage/crc32c.h"
 #include "core/storage/file.h"
-#include "data/decoding/shrink_picture.h"
+#include "data/decoding/shrink_image.h"
 #include "data/layouts/packed_file.h"
 #include "data/layouts/packed_format.h"
 
@@ -19,7 +19,7 @@ StatusOr<std::vector<std::byte>> ReadForPacking(const Dataset& dataset, int64_t 
   auto bytes = dataset.Read(sample);
   if (!bytes.ok()) return bytes.status().Annotate(dataset.samples()[sample].key);
   if (options.short_side == 0) return bytes;
-  return ShrinkPicture(*std::move(bytes), options.limits, options.short_side, options.jpeg_quality);
+  return ShrinkImage(*std::move(bytes), options.limits, options.short_side, options.jpeg_quality);
 }
 
 // Writes one record and enters it into the index.
@@ -69,7 +69,7 @@ Status WritePackedFile(const Dataset& dataset, const std::vector<int64_t>& indic
                           ReadForPacking(dataset, indices[i], options));
       RT_RETURN_IF_ERROR(WriteRecord(file, bytes, dataset.samples()[indices[i]], &index));
       if (progress && !progress(i + 1, total)) {
-        return Cancelled(fmt::format("stopped after {} of {} pictures", i + 1, total));
+        return Cancelled(fmt::format("stopped after {} of {} images", i + 1, total));
       }
     }
     return WriteIndexAndFooter(file, index);

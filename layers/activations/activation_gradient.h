@@ -1,7 +1,7 @@
 // The gradient of a fused activation, from its output:
 // diff = act'(dst) * diff, in place and in parallel.
-#ifndef RINGTAIL_LAYERS_ACTIVATION_GRADIENT_H_
-#define RINGTAIL_LAYERS_ACTIVATION_GRADIENT_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_ACTIVATION_GRADIENT_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_ACTIVATION_GRADIENT_H_
 
 #include <cstdint>
 
@@ -15,4 +15,4 @@ void ApplyActivationGradient(Activation activation, const float* dst, float* dif
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_ACTIVATION_GRADIENT_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_ACTIVATION_GRADIENT_H_

@@ -2,8 +2,8 @@
 //   src (N, C, H, W) -> dst (N, C, H, W), layout of src; dst[i] = f(src[i])
 //   diff_src[i] = f'(src[i]) diff_dst[i], where f' can be computed from dst[i]
 // In place both ways: src is not kept. State, scratch: none. Cost: memory-bound.
-#ifndef RINGTAIL_LAYERS_ELEMENTWISE_H_
-#define RINGTAIL_LAYERS_ELEMENTWISE_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_ELEMENTWISE_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_ELEMENTWISE_H_
 
 #include <string>
 
@@ -33,4 +33,4 @@ class ElementwiseLayer : public Layer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_ELEMENTWISE_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_ELEMENTWISE_H_

@@ -1,7 +1,7 @@
 // Leaky ReLU (Maas et al. 2013): dst = src > 0 ? src : slope src; diff_src = diff_dst, times slope
 // where dst <= 0. See layers/activations/elementwise.h. Errors: slope outside 0 .. 1 (InferShape).
-#ifndef RINGTAIL_LAYERS_LEAKY_RELU_H_
-#define RINGTAIL_LAYERS_LEAKY_RELU_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_LEAKY_RELU_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_LEAKY_RELU_H_
 
 #include "layers/activations/elementwise.h"
 #include "layers/net.pb.h"
@@ -24,4 +24,4 @@ class LeakyReluLayer : public ElementwiseLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_LEAKY_RELU_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_LEAKY_RELU_H_

@@ -1,8 +1,8 @@
 // ReLU (Nair & Hinton 2010): dst = max(src, 0); diff_src = dst > 0 ? diff_dst : 0.
 // See layers/activations/elementwise.h. Behind a convolution, linear, batch norm or add the net fuses it
 // instead.
-#ifndef RINGTAIL_LAYERS_RELU_H_
-#define RINGTAIL_LAYERS_RELU_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_RELU_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_RELU_H_
 
 #include "layers/activations/elementwise.h"
 #include "layers/net.pb.h"
@@ -21,4 +21,4 @@ class ReluLayer : public ElementwiseLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_RELU_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_RELU_H_

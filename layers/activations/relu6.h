@@ -1,8 +1,8 @@
 // ReLU6 (Krizhevsky 2010): dst = min(max(src, 0), 6); diff_src = 0 < dst < 6 ? diff_dst : 0.
 // See layers/activations/elementwise.h. Behind a convolution, linear, batch norm or add the net fuses it
 // instead.
-#ifndef RINGTAIL_LAYERS_RELU6_H_
-#define RINGTAIL_LAYERS_RELU6_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_RELU6_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_RELU6_H_
 
 #include "layers/activations/elementwise.h"
 #include "layers/net.pb.h"
@@ -21,4 +21,4 @@ class Relu6Layer : public ElementwiseLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_RELU6_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_RELU6_H_

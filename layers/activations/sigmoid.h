@@ -1,6 +1,6 @@
 // Sigmoid: dst = 1 / (1 + e^-src); diff_src = dst (1 - dst) diff_dst. See layers/activations/elementwise.h.
-#ifndef RINGTAIL_LAYERS_SIGMOID_H_
-#define RINGTAIL_LAYERS_SIGMOID_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_SIGMOID_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_SIGMOID_H_
 
 #include <string>
 
@@ -23,4 +23,4 @@ class SigmoidLayer : public ElementwiseLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_SIGMOID_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_SIGMOID_H_

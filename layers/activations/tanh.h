@@ -1,6 +1,6 @@
 // Hyperbolic tangent: dst = tanh(src); diff_src = (1 - dst^2) diff_dst. See layers/activations/elementwise.h.
-#ifndef RINGTAIL_LAYERS_TANH_H_
-#define RINGTAIL_LAYERS_TANH_H_
+#ifndef RINGTAIL_LAYERS_ACTIVATIONS_TANH_H_
+#define RINGTAIL_LAYERS_ACTIVATIONS_TANH_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ class TanhLayer : public ElementwiseLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_TANH_H_
+#endif  // RINGTAIL_LAYERS_ACTIVATIONS_TANH_H_

@@ -41,7 +41,7 @@ void Forward(const float* src, const AveragePoolGeometry& g, float* dst) {
   }
 }
 
-// Zeroes the picture row by row just ahead of the windows, so that the row is still in the cache.
+// Zeroes the image row by row just ahead of the windows, so that the row is still in the cache.
 template <int kBlock>
 void Backward(const float* diff_dst, const AveragePoolGeometry& g, float* diff_src) {
   int64_t zeroed = 0;  // floats

@@ -9,7 +9,7 @@
 
 namespace ringtail {
 
-// Rows (or columns) begin .. end - 1 of the picture, not empty; the average divides by `count`.
+// Rows (or columns) begin .. end - 1 of the image, not empty; the average divides by `count`.
 // Begins and ends never decrease from one window to the next.
 struct PoolSpan {
   int64_t begin, end, count;

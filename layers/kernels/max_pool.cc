@@ -3,13 +3,13 @@
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
-// Windows of kKernel x kKernel that lie inside the picture have loops of known length, which the
+// Windows of kKernel x kKernel that lie inside the image have loops of known length, which the
 // compiler unrolls; kAnyKernel stands for all other windows.
 constexpr int kAnyKernel = 0;
 
-// The taps of a window that lie inside the picture: [begin, end) of its kernel rows or columns.
+// The taps of a window that lie inside the image: [begin, end) of its kernel rows or columns.
 struct Taps {
-  int64_t first;  // picture row or column of tap 0; may be negative
+  int64_t first;  // image row or column of tap 0; may be negative
   int64_t begin, end;
 };
 
@@ -120,7 +120,7 @@ void BackwardRow(const float* diff_dst, const Winner* winner, const MaxPoolGeome
   }
 }
 
-// Zeroes the picture row by row just ahead of the windows, so that the row is still in the cache.
+// Zeroes the image row by row just ahead of the windows, so that the row is still in the cache.
 template <int kBlock, int kKernel, typename Winner>
 void Backward(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
               float* diff_src) {

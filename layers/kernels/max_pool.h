@@ -11,7 +11,7 @@ namespace ringtail {
 
 struct MaxPoolGeometry {
   int64_t H, W, OH, OW;
-  int64_t KH, KW, SH, SW;  // every window has at least one element inside the picture
+  int64_t KH, KW, SH, SW;  // every window has at least one element inside the image
   int64_t PT, PL;
 };
 

@@ -141,7 +141,7 @@ class Expander {
     }
     const int64_t channels = channels_.at(stage.input(0));
     if (channels == kUnknownChannels) {
-      return InvalidArgument("a stage cannot follow a flatten; it needs pictures");
+      return InvalidArgument("a stage cannot follow a flatten; it needs images");
     }
     auto expanded = stage.has_residual_stage()
                         ? ExpandResidualStage(stage, channels, fields_)

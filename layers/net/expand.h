@@ -1,8 +1,8 @@
 // Expansion: composites (residual stages, inverted residual stages, repeats) become primitive
 // layers, and every layer's inputs become explicit. What comes out is what the rest of layers/
 // works on.
-#ifndef RINGTAIL_LAYERS_EXPAND_H_
-#define RINGTAIL_LAYERS_EXPAND_H_
+#ifndef RINGTAIL_LAYERS_NET_EXPAND_H_
+#define RINGTAIL_LAYERS_NET_EXPAND_H_
 
 #include <string>
 #include <vector>
@@ -32,4 +32,4 @@ std::string KindName(const LayerConfig& layer);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_EXPAND_H_
+#endif  // RINGTAIL_LAYERS_NET_EXPAND_H_

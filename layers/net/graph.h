@@ -2,8 +2,8 @@
 //
 // Fusion: where a ReLU or ReLU6 is the only reader of a layer that can apply it while writing its
 // output (Layer::FuseActivation), the two become one node: one pass over memory less each way.
-#ifndef RINGTAIL_LAYERS_GRAPH_H_
-#define RINGTAIL_LAYERS_GRAPH_H_
+#ifndef RINGTAIL_LAYERS_NET_GRAPH_H_
+#define RINGTAIL_LAYERS_NET_GRAPH_H_
 
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace ringtail {
 
-inline constexpr int kImagesInput = -1;  // as an input: the net's pictures
+inline constexpr int kImagesInput = -1;  // as an input: the net's images
 
 struct Node {
   const LayerConfig* config = nullptr;  // owned by the Graph
@@ -45,4 +45,4 @@ class Graph {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_GRAPH_H_
+#endif  // RINGTAIL_LAYERS_NET_GRAPH_H_

@@ -9,8 +9,8 @@
 // Thread-safety: functions without state; FillInitial runs on the compute team.
 // Cost: about 20 ns per normal value and core.
 // Source: Glorot & Bengio 2010, eq. 16; He et al. 2015, eq. 10; Box & Muller 1958.
-#ifndef RINGTAIL_LAYERS_INITIALIZER_H_
-#define RINGTAIL_LAYERS_INITIALIZER_H_
+#ifndef RINGTAIL_LAYERS_NET_INITIALIZER_H_
+#define RINGTAIL_LAYERS_NET_INITIALIZER_H_
 
 #include <span>
 
@@ -33,4 +33,4 @@ void FillInitial(const ParameterRequest& request, RngKey key, std::span<float> v
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_INITIALIZER_H_
+#endif  // RINGTAIL_LAYERS_NET_INITIALIZER_H_

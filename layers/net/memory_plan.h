@@ -10,8 +10,8 @@
 // a few percent of the optimum on network graphs (Pisarchyk & Lee 2020, "Efficient Memory
 // Management for Deep Neural Net Inference", algorithm 3).
 // Cost: O(n^2) for n buffers, once per net.
-#ifndef RINGTAIL_LAYERS_MEMORY_PLAN_H_
-#define RINGTAIL_LAYERS_MEMORY_PLAN_H_
+#ifndef RINGTAIL_LAYERS_NET_MEMORY_PLAN_H_
+#define RINGTAIL_LAYERS_NET_MEMORY_PLAN_H_
 
 #include <cstdint>
 #include <span>
@@ -33,4 +33,4 @@ MemoryPlan PlanMemory(std::span<const MemoryRequest> requests);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_MEMORY_PLAN_H_
+#endif  // RINGTAIL_LAYERS_NET_MEMORY_PLAN_H_

@@ -1,7 +1,7 @@
 // Model: what a config says whatever the batch: the graph, its parameters and how they start.
 // Thread-safety: the trainer thread only.
-#ifndef RINGTAIL_LAYERS_MODEL_H_
-#define RINGTAIL_LAYERS_MODEL_H_
+#ifndef RINGTAIL_LAYERS_NET_MODEL_H_
+#define RINGTAIL_LAYERS_NET_MODEL_H_
 
 #include <memory>
 #include <string_view>
@@ -19,7 +19,7 @@ class Graph;
 
 class Model {
  public:
-  // Expands composites, checks names, inputs and shapes (for square pictures of `image_size`
+  // Expands composites, checks names, inputs and shapes (for square images of `image_size`
   // pixels), and places the parameters, in the order in which backward produces their gradients:
   // last layer first. Errors name the layer, and point at the field that is wrong in the config
   // file, or at the layer, through `source` and `path`.
@@ -63,4 +63,4 @@ StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc&
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_MODEL_H_
+#endif  // RINGTAIL_LAYERS_NET_MODEL_H_

@@ -11,8 +11,8 @@
 // lifetime: backward frees what it no longer needs, and so does an evaluation net after each layer
 // (layers/net/memory_plan.h).
 // Thread-safety: the trainer thread only.
-#ifndef RINGTAIL_LAYERS_NET_H_
-#define RINGTAIL_LAYERS_NET_H_
+#ifndef RINGTAIL_LAYERS_NET_NET_H_
+#define RINGTAIL_LAYERS_NET_NET_H_
 
 #include <functional>
 #include <memory>
@@ -29,7 +29,7 @@
 
 namespace ringtail {
 
-// One batch: N pictures, normalised f32 NCHW, and labels; label -1 marks a row without a sample.
+// One batch: N images, normalised f32 NCHW, and labels; label -1 marks a row without a sample.
 struct BatchView {
   const float* images = nullptr;    // N * C * H * W, 64-byte aligned
   std::span<const int32_t> labels;  // N
@@ -107,4 +107,4 @@ class Net {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_NET_H_
+#endif  // RINGTAIL_LAYERS_NET_NET_H_

@@ -1,7 +1,7 @@
 // What a net is made of. Only for layers/net/net*.cc: net_setup.cc makes it, net.cc runs it,
 // net_non_finite.cc looks for what went wrong in it.
-#ifndef RINGTAIL_LAYERS_NET_IMPL_H_
-#define RINGTAIL_LAYERS_NET_IMPL_H_
+#ifndef RINGTAIL_LAYERS_NET_NET_IMPL_H_
+#define RINGTAIL_LAYERS_NET_NET_IMPL_H_
 
 #include <memory>
 #include <span>
@@ -18,7 +18,7 @@ struct ReadyNode {
   std::unique_ptr<Layer> layer;
   BlobDesc dst_desc;
   bool learns = false;
-  std::vector<const float*> src;  // entries for the pictures change with each batch
+  std::vector<const float*> src;  // entries for the images change with each batch
   std::vector<const float*> backward_src;
   float* dst = nullptr;
   float* diff_dst = nullptr;
@@ -74,4 +74,4 @@ struct Net::Impl {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_NET_IMPL_H_
+#endif  // RINGTAIL_LAYERS_NET_NET_IMPL_H_

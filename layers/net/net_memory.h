@@ -30,8 +30,8 @@
 // Sums: a reader that maps src for its backward can take the sums of the batch norm's backward, too,
 // while it writes the batch norm's diff_dst; they live from one backward to the next. Between two
 // such convolutions a batch norm touches no blob at all.
-#ifndef RINGTAIL_LAYERS_NET_MEMORY_H_
-#define RINGTAIL_LAYERS_NET_MEMORY_H_
+#ifndef RINGTAIL_LAYERS_NET_NET_MEMORY_H_
+#define RINGTAIL_LAYERS_NET_NET_MEMORY_H_
 
 #include <cstdint>
 #include <span>
@@ -45,7 +45,7 @@ inline constexpr int64_t kNoBuffer = -1;
 
 // What a node needs, as the planner sees it.
 struct NodeNeeds {
-  std::vector<int> inputs;  // nodes, or -1: the pictures
+  std::vector<int> inputs;  // nodes, or -1: the images
   LayerPlan plan;
   bool learns = false;  // has a backward: parameters here or behind it
 };
@@ -79,4 +79,4 @@ NetMemory PlanNetMemory(std::span<const NodeNeeds> nodes, bool training, bool re
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_NET_MEMORY_H_
+#endif  // RINGTAIL_LAYERS_NET_NET_MEMORY_H_

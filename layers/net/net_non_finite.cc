@@ -24,7 +24,7 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
   const int64_t pixels = net.options.batch * net.model->input_channels() * net.options.image_size *
                          net.options.image_size;
   if (!AllFinite({batch.images, static_cast<size_t>(pixels)})) {
-    return found("a picture of the batch has a NaN or infinity");
+    return found("an image of the batch has a NaN or infinity");
   }
   // The rerun must leave no trace in the running statistics.
   const std::span<float> buffers = net.model->arena().buffer_values();

@@ -12,13 +12,13 @@
 namespace ringtail {
 namespace {
 
-// The model made its parameters for pictures of one size; a linear layer behind a flatten has
+// The model made its parameters for images of one size; a linear layer behind a flatten has
 // others for another size.
 Status CheckParameters(std::span<const Parameter* const> parameters, const ShapeInfo& wanted) {
   for (size_t i = 0; i < wanted.parameters.size(); ++i) {
     const Shape &have = parameters[i]->spec.shape, &want = wanted.parameters[i].spec.shape;
     if (have == want) continue;
-    return InvalidArgument(fmt::format("'{}' is {}, but {} for pictures of this size",
+    return InvalidArgument(fmt::format("'{}' is {}, but {} for images of this size",
                                        parameters[i]->spec.name, ShapeString(have),
                                        ShapeString(want)));
   }
@@ -65,7 +65,7 @@ Status Net::Impl::Build() {
   if (options.plan_only) return OkStatus();
   RT_CHECK(model->is_allocated(), "a net that is to run needs weights");
   RT_RETURN_IF_ERROR(CheckMemoryAvailable(
-      memory.total_bytes, fmt::format("a batch of {} pictures of {}x{}", options.batch,
+      memory.total_bytes, fmt::format("a batch of {} images of {}x{}", options.batch,
                                       options.image_size, options.image_size)));
   block = AlignedBuffer(memory.total_bytes);
   Bind(memory, needs);
@@ -73,7 +73,7 @@ Status Net::Impl::Build() {
   return OkStatus();
 }
 
-// Instantiates every layer for this batch, layouts flowing from the pictures to the loss.
+// Instantiates every layer for this batch, layouts flowing from the images to the loss.
 StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   const Graph& graph = model->graph();
   const BlobDesc images{options.batch, model->input_channels(), options.image_size,

@@ -1,7 +1,7 @@
 // The composite layers of ResNet and MobileNetV2, written out as primitive layers with
 // torchvision's names.
-#ifndef RINGTAIL_LAYERS_RESIDUAL_STAGE_H_
-#define RINGTAIL_LAYERS_RESIDUAL_STAGE_H_
+#ifndef RINGTAIL_LAYERS_NET_RESIDUAL_STAGE_H_
+#define RINGTAIL_LAYERS_NET_RESIDUAL_STAGE_H_
 
 #include <string>
 #include <vector>
@@ -38,4 +38,4 @@ StatusOr<std::vector<LayerConfig>> ExpandInvertedResidualStage(const LayerConfig
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_RESIDUAL_STAGE_H_
+#endif  // RINGTAIL_LAYERS_NET_RESIDUAL_STAGE_H_

@@ -2,8 +2,8 @@
 //
 // One engine, one stream (in order). User scratchpads everywhere: Debian's oneDNN 2.6.3 crashes in
 // its own scratchpad mode when a primitive runs on another thread than the one that created it.
-#ifndef RINGTAIL_LAYERS_DNNL_UTIL_H_
-#define RINGTAIL_LAYERS_DNNL_UTIL_H_
+#ifndef RINGTAIL_LAYERS_ONEDNN_DNNL_UTIL_H_
+#define RINGTAIL_LAYERS_ONEDNN_DNNL_UTIL_H_
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
@@ -69,4 +69,4 @@ Status DnnlStatus(const dnnl::error& error);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_DNNL_UTIL_H_
+#endif  // RINGTAIL_LAYERS_ONEDNN_DNNL_UTIL_H_

@@ -1,6 +1,6 @@
 // Which oneDNN this process runs on: "2.6.3 (avx512_core)", version and instruction set in use.
-#ifndef RINGTAIL_LAYERS_ONEDNN_VERSION_H_
-#define RINGTAIL_LAYERS_ONEDNN_VERSION_H_
+#ifndef RINGTAIL_LAYERS_ONEDNN_ONEDNN_VERSION_H_
+#define RINGTAIL_LAYERS_ONEDNN_ONEDNN_VERSION_H_
 
 #include <string>
 
@@ -10,4 +10,4 @@ std::string OneDnnVersion();
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_ONEDNN_VERSION_H_
+#endif  // RINGTAIL_LAYERS_ONEDNN_ONEDNN_VERSION_H_

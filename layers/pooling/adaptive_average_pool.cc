@@ -3,7 +3,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int32_t kMaxOutput = 1 << 16;  // as large as any picture
+constexpr int32_t kMaxOutput = 1 << 16;  // as large as any image
 
 void FillSpans(int64_t windows, int64_t size, std::vector<PoolSpan>* spans) {
   for (int64_t i = 0; i < windows; ++i) {

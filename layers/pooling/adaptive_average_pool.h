@@ -1,8 +1,8 @@
 // Average pooling to a fixed size: src (N, C, H, W) -> dst (N, C, output, output); window i covers
 // rows floor(i H / output) .. ceil((i + 1) H / output) - 1 and the same for columns, so that any
-// picture fits (PyTorch's AdaptiveAvgPool2d). See layers/pooling/average_windows.h.
-#ifndef RINGTAIL_LAYERS_ADAPTIVE_AVERAGE_POOL_H_
-#define RINGTAIL_LAYERS_ADAPTIVE_AVERAGE_POOL_H_
+// image fits (PyTorch's AdaptiveAvgPool2d). See layers/pooling/average_windows.h.
+#ifndef RINGTAIL_LAYERS_POOLING_ADAPTIVE_AVERAGE_POOL_H_
+#define RINGTAIL_LAYERS_POOLING_ADAPTIVE_AVERAGE_POOL_H_
 
 #include "layers/net.pb.h"
 #include "layers/pooling/average_windows.h"
@@ -23,4 +23,4 @@ class AdaptiveAveragePoolLayer : public AverageWindowsLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_ADAPTIVE_AVERAGE_POOL_H_
+#endif  // RINGTAIL_LAYERS_POOLING_ADAPTIVE_AVERAGE_POOL_H_

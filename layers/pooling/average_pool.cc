@@ -7,7 +7,7 @@
 namespace ringtail {
 namespace {
 
-// Windows along one direction of a picture of `size` with `before` and `after` padding.
+// Windows along one direction of an image of `size` with `before` and `after` padding.
 void FillSpans(int64_t windows, int64_t size, int64_t before, int64_t after, int64_t kernel,
                int64_t stride, bool count_padding, std::vector<PoolSpan>* spans) {
   for (int64_t i = 0; i < windows; ++i) {

@@ -1,12 +1,12 @@
 // AverageWindowsLayer: what the three average poolings share. A subclass says which windows; the
-// average of a window is the sum of its elements inside the picture times
+// average of a window is the sum of its elements inside the image times
 // 1 / (row count * column count).
 //   src (N, C, H, W) -> dst (N, C, OH, OW), layout of src
 //   diff_src = sum over the windows with the element of diff_dst / (row count * column count)
 // A dst of single pixels in whole channel blocks is called plain, which is the same memory, so that
 // a linear layer behind it need not reorder. State, scratch: none. Cost: memory-bound.
-#ifndef RINGTAIL_LAYERS_AVERAGE_WINDOWS_H_
-#define RINGTAIL_LAYERS_AVERAGE_WINDOWS_H_
+#ifndef RINGTAIL_LAYERS_POOLING_AVERAGE_WINDOWS_H_
+#define RINGTAIL_LAYERS_POOLING_AVERAGE_WINDOWS_H_
 
 #include <string>
 #include <vector>
@@ -38,4 +38,4 @@ class AverageWindowsLayer : public Layer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_AVERAGE_WINDOWS_H_
+#endif  // RINGTAIL_LAYERS_POOLING_AVERAGE_WINDOWS_H_

@@ -1,7 +1,7 @@
 // Global average pooling: src (N, C, H, W) -> dst (N, C, 1, 1), the mean of each plane
 // (Lin et al. 2014, section 3.2). See layers/pooling/average_windows.h.
-#ifndef RINGTAIL_LAYERS_GLOBAL_AVERAGE_POOL_H_
-#define RINGTAIL_LAYERS_GLOBAL_AVERAGE_POOL_H_
+#ifndef RINGTAIL_LAYERS_POOLING_GLOBAL_AVERAGE_POOL_H_
+#define RINGTAIL_LAYERS_POOLING_GLOBAL_AVERAGE_POOL_H_
 
 #include "layers/net.pb.h"
 #include "layers/pooling/average_windows.h"
@@ -19,4 +19,4 @@ class GlobalAveragePoolLayer : public AverageWindowsLayer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_GLOBAL_AVERAGE_POOL_H_
+#endif  // RINGTAIL_LAYERS_POOLING_GLOBAL_AVERAGE_POOL_H_

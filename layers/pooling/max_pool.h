@@ -1,13 +1,13 @@
 // Max pooling over windows (layers/pooling/pool_window.h).
 //   src (N, C, H, W) -> dst (N, C, OH, OW), layout of src
-//   dst = max over the window's elements inside the picture
+//   dst = max over the window's elements inside the image
 //   diff_src = sum of diff_dst over the windows that the element won
 // The first maximum of a window, row by row, wins (as in PyTorch); a NaN is the maximum of its
 // window.
 // State: which tap won, one byte per element of dst (four if a window has more than 256 taps).
 // Errors: window out of range (InferShape). Cost: memory-bound; backward writes diff_src once.
-#ifndef RINGTAIL_LAYERS_MAX_POOL_H_
-#define RINGTAIL_LAYERS_MAX_POOL_H_
+#ifndef RINGTAIL_LAYERS_POOLING_MAX_POOL_H_
+#define RINGTAIL_LAYERS_POOLING_MAX_POOL_H_
 
 #include <string>
 
@@ -38,4 +38,4 @@ class MaxPoolLayer : public Layer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_MAX_POOL_H_
+#endif  // RINGTAIL_LAYERS_POOLING_MAX_POOL_H_

@@ -1,11 +1,11 @@
 // The windows of max and average pooling: what PoolConfig says about one input.
 //   FLOOR: OH = floor((H + PT + PB - KH) / SH) + 1
 //   CEIL:  OH = ceil ((H + PT + PB - KH) / SH) + 1, less the last window if it would start behind
-//          the picture and its top padding; the same for OW.
-// So every window has at least one element inside the picture (padding is at most half the kernel).
+//          the image and its top padding; the same for OW.
+// So every window has at least one element inside the image (padding is at most half the kernel).
 // Source: PyTorch's pooling_output_shape, Caffe's PoolingLayer.
-#ifndef RINGTAIL_LAYERS_POOL_WINDOW_H_
-#define RINGTAIL_LAYERS_POOL_WINDOW_H_
+#ifndef RINGTAIL_LAYERS_POOLING_POOL_WINDOW_H_
+#define RINGTAIL_LAYERS_POOLING_POOL_WINDOW_H_
 
 #include "core/config/field_check.h"
 #include "core/status.h"
@@ -26,4 +26,4 @@ StatusOr<PoolWindow> ReadPoolWindow(const PoolConfig& config, const BlobDesc& sr
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_POOL_WINDOW_H_
+#endif  // RINGTAIL_LAYERS_POOLING_POOL_WINDOW_H_

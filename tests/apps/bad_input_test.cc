@@ -1,4 +1,4 @@
-// What users have beside good pictures and enough of everything: broken pictures, few threads,
+// What users have beside good images and enough of everything: broken images, few threads,
 // names with control characters. Each ends in a sentence that says what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class BadInputTest : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TempDir;
     std::ofstream(Path("tiny.textproto")) << TinyConfigText();
-    const ProcessResult train = Train(TinyPictures(), "run", {"--set", "train.epochs=1"});
+    const ProcessResult train = Train(TinyImages(), "run", {"--set", "train.epochs=1"});
     ASSERT_EQ(train.exit_code, 0) << train.err;
   }
   static void TearDownTestSuite() { delete folder_; }
@@ -39,13 +39,13 @@ class BadInputTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunDogsVsCats(arguments);
   }
-  // Of the run above; it looks at each picture twice.
+  // Of the run above; it looks at each image twice.
   static ProcessResult Predict(const std::string& images) {
     return RunDogsVsCats({"predict", "--checkpoint", Path("run/final.safetensors"), "--set",
                           "train.evaluate_flipped=true", "--images", images});
   }
-  static void CopyPictures(const std::string& to) {
-    std::filesystem::copy(TinyPictures(), to, std::filesystem::copy_options::recursive);
+  static void CopyImages(const std::string& to) {
+    std::filesystem::copy(TinyImages(), to, std::filesystem::copy_options::recursive);
   }
   static int Count(const std::string& text, const std::string& word) {
     int count = 0;
@@ -59,15 +59,15 @@ class BadInputTest : public testing::Test {
 };
 TempDir* BadInputTest::folder_ = nullptr;
 
-TEST_F(BadInputTest, PredictNamesABadPictureOnce) {
-  CopyPictures(Path("some"));
+TEST_F(BadInputTest, PredictNamesABadImageOnce) {
+  CopyImages(Path("some"));
   std::ofstream(Path("some/train/cat.3.jpg"), std::ios::trunc) << "words";
   std::ofstream(Path("some/train/drawing.webp")) << "anything";
   const ProcessResult result = Predict(Path("some"));
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(Count(result.err, "cat.3.jpg"), 1) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("1 of 48 pictures could not be read"));
-  EXPECT_THAT(result.err, HasSubstr("48 pictures (1 image of a format that is not read (.webp)"));
+  EXPECT_THAT(result.err, HasSubstr("1 of 48 images could not be read"));
+  EXPECT_THAT(result.err, HasSubstr("48 images (1 image of a format that is not read (.webp)"));
   EXPECT_THAT(result.out, ContainsRegex("cat.3.jpg +-\n"));
 }
 
@@ -76,27 +76,27 @@ TEST_F(BadInputTest, PredictFailsIfNothingCouldBeRead) {
   const ProcessResult result = Predict(Path("words.jpg"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Count(result.err, "left out"), 1) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("none of the 1 pictures can be used"));
+  EXPECT_THAT(result.err, HasSubstr("none of the 1 images can be used"));
 }
 
-TEST_F(BadInputTest, TooManyBadPicturesAreAllListed) {
-  CopyPictures(Path("bad"));
+TEST_F(BadInputTest, TooManyBadImagesAreAllListed) {
+  CopyImages(Path("bad"));
   for (int i = 0; i < 7; ++i) {
     std::ofstream(Path("bad/train/dog." + std::to_string(i) + ".jpg"), std::ios::trunc).flush();
   }
   const ProcessResult refused = Train(Path("bad"), "of_bad", {});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("7 of 48 pictures cannot be used"));
-  EXPECT_THAT(refused.err, HasSubstr("--set data.bad_pictures.max_fraction=0.15"));
-  EXPECT_THAT(refused.err, HasSubstr("all of them: " + Path("of_bad/bad_pictures.csv")));
-  const std::string list = ReadFileText(Path("of_bad/bad_pictures.csv"), 1 << 16).value();
+  EXPECT_THAT(refused.err, HasSubstr("7 of 48 images cannot be used"));
+  EXPECT_THAT(refused.err, HasSubstr("--set data.bad_images.max_fraction=0.15"));
+  EXPECT_THAT(refused.err, HasSubstr("all of them: " + Path("of_bad/bad_images.csv")));
+  const std::string list = ReadFileText(Path("of_bad/bad_images.csv"), 1 << 16).value();
   for (int i = 0; i < 7; ++i) {
     EXPECT_THAT(list, HasSubstr("dog." + std::to_string(i) + ".jpg,is empty\n"));
   }
   // As told.
   const ProcessResult told =
       Train(Path("bad"), "of_bad",
-            {"--set", "data.bad_pictures.max_fraction=0.15", "--set", "train.epochs=1"});
+            {"--set", "data.bad_images.max_fraction=0.15", "--set", "train.epochs=1"});
   EXPECT_EQ(told.exit_code, 0) << told.err;
 }
 

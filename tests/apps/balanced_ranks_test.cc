@@ -22,7 +22,7 @@ using testing::Not;
 
 constexpr char kRank[] = RT_BINARY_DIR "/tests/apps_balanced_rank_main";
 
-// 50 steps of 8 pictures over all ranks, with batch norm over all of them.
+// 50 steps of 8 images over all ranks, with batch norm over all of them.
 class BalancedRanksTest : public testing::Test {
  protected:
   void WriteConfig(int ranks, std::vector<std::string> more = {}) const {
@@ -49,7 +49,7 @@ class BalancedRanksTest : public testing::Test {
     const std::string script = "exec \"$@\" " + flags;
     std::vector<std::string> program = {"sh", "-c", script, "sh"};
     for (const std::string& argument :
-         DogsVsCats({"train", "--config", Path("config.textproto"), "--data", TinyPictures(),
+         DogsVsCats({"train", "--config", Path("config.textproto"), "--data", TinyImages(),
                      "--output", Path(run)})) {
       program.push_back(argument);
     }
@@ -108,7 +108,7 @@ TEST_F(BalancedRanksTest, AnotherWorldIsDividedAnew) {
 TEST_F(BalancedRanksTest, MeasuringLeavesNoTrace) {
   const ProcessResult measured = RunProgram("measured", 2, "--threads 1 --local-batch auto");
   std::smatch found;
-  const std::regex line("batches (\\d), (\\d) of 8: .*pictures/s.*\\(--local-batch auto\\)");
+  const std::regex line("batches (\\d), (\\d) of 8: .*images/s.*\\(--local-batch auto\\)");
   ASSERT_TRUE(std::regex_search(measured.out, found, line)) << measured.out;
   const auto steps = Lines("measured", "step");
   ASSERT_EQ(steps.size(), 50U);

@@ -43,9 +43,9 @@ class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
   std::vector<std::string> Train(const std::string& run, const std::string& scheme,
                                  std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {
-        "train",   "--config",     Path("config.textproto"),
-        "--data",  TinyPictures(), "--output",
-        Path(run), "--set",        "dist.compression.scheme." + scheme};
+        "train",   "--config",   Path("config.textproto"),
+        "--data",  TinyImages(), "--output",
+        Path(run), "--set",      "dist.compression.scheme." + scheme};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return DogsVsCats(arguments);
   }

@@ -35,7 +35,7 @@ class InterruptionTest : public testing::Test {
   static std::string Path(const std::string& name) { return folder_->File(name); }
 
   static std::vector<std::string> Train(const std::string& run) {
-    return DogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(),
+    return DogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyImages(),
                        "--output", Path(run), "--resume", "--set",
                        fmt::format("train.epochs={}", kEpochs), "--set", "train.log_every_steps=1",
                        "--set", "train.checkpoint_every_steps=1"});

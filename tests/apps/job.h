@@ -34,7 +34,7 @@ inline std::vector<nlohmann::json> ReadMetrics(const std::string& path, const st
   return lines;
 }
 
-// Losses, and what evaluation says: each picture counts once, whoever looks at it.
+// Losses, and what evaluation says: each image counts once, whoever looks at it.
 inline void ExpectSameCurve(const std::string& run, const std::string& expected) {
   for (const char* kind : {"step", "evaluation"}) {
     const auto lines = ReadMetrics(run + "/metrics.jsonl", kind);

@@ -139,7 +139,7 @@ std::vector<Malformed> Layers() {
       {"out_channels_2_62", Convolution("out_channels: 4611686018427387904 kernel: 3"), ""},
       {"no_kernel", Convolution("out_channels: 4"), "kernel", "convolution"},
       {"kernel_zero", Convolution("out_channels: 4 kernel: 0"), "", "kernel: 0"},
-      {"kernel_larger_than_picture", Convolution("out_channels: 4 kernel: 999"), "", "kernel: 999"},
+      {"kernel_larger_than_image", Convolution("out_channels: 4 kernel: 999"), "", "kernel: 999"},
       {"kernel_of_three", Convolution("out_channels: 4 kernel: 3 kernel: 3 kernel: 3"), "",
        "kernel: 3 kernel: 3 kernel"},
       {"stride_zero", Convolution("out_channels: 4 kernel: 3 stride: 0"), "", "stride"},

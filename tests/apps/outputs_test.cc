@@ -33,11 +33,11 @@ class OutputsTest : public testing::Test {
   static std::string Path(const std::string& name) { return folder_->File(name); }
   static std::string Text(const std::string& path) { return ReadFileText(path, 1 << 24).value(); }
   static std::vector<std::string> Train(const std::string& run) {
-    return {"train",   "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",
+    return {"train",   "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
             Path(run), "--set",    "train.epochs=1"};
   }
   static std::vector<std::string> Predict(const std::string& csv) {
-    return {"predict", "--checkpoint", Path("run"), "--images", TinyPictures() + "/train", "--csv",
+    return {"predict", "--checkpoint", Path("run"), "--images", TinyImages() + "/train", "--csv",
             csv};
   }
 
@@ -60,13 +60,13 @@ TEST_F(OutputsTest, ADashIsStandardOutput) {
 
 TEST_F(OutputsTest, WhatElseIsPrintedDoesNotMixWithTheOutput) {
   const ProcessResult file =
-      RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", Path("tiny.pack")});
+      RunDogsVsCats({"prepare", "--data", TinyImages(), "--out", Path("tiny.pack")});
   ASSERT_EQ(file.exit_code, 0) << file.err;
-  EXPECT_THAT(file.out, HasSubstr("48 pictures in"));
-  const ProcessResult out = RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", "-"});
+  EXPECT_THAT(file.out, HasSubstr("48 images in"));
+  const ProcessResult out = RunDogsVsCats({"prepare", "--data", TinyImages(), "--out", "-"});
   EXPECT_EQ(out.exit_code, 0);
   EXPECT_EQ(out.out, Text(Path("tiny.pack")));
-  EXPECT_THAT(out.err, HasSubstr("48 pictures in -"));
+  EXPECT_THAT(out.err, HasSubstr("48 images in -"));
 
   std::vector<std::string> traced = Train("traced");
   traced.insert(traced.end(), {"--trace", "-"});
@@ -96,26 +96,25 @@ TEST_F(OutputsTest, ARunFolderIsANetwork) {
   EXPECT_THAT(result.err, HasSubstr("there is no network in the folder '" + Path("copy") + "'"));
 }
 
-TEST_F(OutputsTest, APackedFileIsNoPictureAndSaysWhatTakesIt) {
+TEST_F(OutputsTest, APackedFileIsNoImageAndSaysWhatTakesIt) {
   ASSERT_EQ(
-      RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", Path("some.pack")}).exit_code,
-      0);
+      RunDogsVsCats({"prepare", "--data", TinyImages(), "--out", Path("some.pack")}).exit_code, 0);
   const ProcessResult result =
       RunDogsVsCats({"predict", "--checkpoint", Path("run"), "--images", Path("some.pack")});
-  EXPECT_THAT(result.err, HasSubstr("some.pack is a packed file of `prepare` and no picture"));
+  EXPECT_THAT(result.err, HasSubstr("some.pack is a packed file of `prepare` and no image"));
 }
 
-// One form for every verb: "left out: <picture> <what is wrong>".
-TEST_F(OutputsTest, PicturesThatAreLeftOutAreNamedInOneForm) {
-  fs::copy(TinyPictures(), Path("pictures"), fs::copy_options::recursive);
-  std::ofstream(Path("pictures/train/cat.900.jpg")) << "";
+// One form for every verb: "left out: <image> <what is wrong>".
+TEST_F(OutputsTest, ImagesThatAreLeftOutAreNamedInOneForm) {
+  fs::copy(TinyImages(), Path("images"), fs::copy_options::recursive);
+  std::ofstream(Path("images/train/cat.900.jpg")) << "";
   const std::string said = "left out: cat.900.jpg is empty\n";
   const ProcessResult prepare =
-      RunDogsVsCats({"prepare", "--data", Path("pictures"), "--out", Path("left_out.pack")});
+      RunDogsVsCats({"prepare", "--data", Path("images"), "--out", Path("left_out.pack")});
   EXPECT_THAT(prepare.err, HasSubstr(said));
   const ProcessResult train = RunDogsVsCats(
-      {"train", "--config", Path("tiny.textproto"), "--data", Path("pictures"), "--output",
-       Path("left_out"), "--set", "train.epochs=1", "--set", "data.bad_pictures.max_fraction=0.5"});
+      {"train", "--config", Path("tiny.textproto"), "--data", Path("images"), "--output",
+       Path("left_out"), "--set", "train.epochs=1", "--set", "data.bad_images.max_fraction=0.5"});
   EXPECT_EQ(train.exit_code, 0) << train.err;
   EXPECT_THAT(train.err, HasSubstr(said));
 }

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "apps/csv.h"
-#include "apps/dogs_vs_cats/picture_files.h"
+#include "apps/dogs_vs_cats/image_files.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -21,7 +21,7 @@ class PredictionTableTest : public testing::Test {
  protected:
   void Open(const std::vector<std::string>& names) {
     for (const std::string& name : names) std::ofstream(folder_.File(name)) << "x";
-    dataset_ = OpenPictureFiles({folder_.path()}, 1).value();
+    dataset_ = OpenImageFiles({folder_.path()}, 1).value();
     logits_.classes = 2;
     logits_.usable.assign(names.size(), true);
     logits_.values.assign(2 * names.size(), 0);
@@ -33,7 +33,7 @@ class PredictionTableTest : public testing::Test {
 
   TempDir folder_;
   std::unique_ptr<Dataset> dataset_;
-  PictureLogits logits_;
+  ImageLogits logits_;
 };
 
 TEST_F(PredictionTableTest, SubmissionIsSortedByNumber) {
@@ -68,11 +68,11 @@ TEST_F(PredictionTableTest, TableAndCsv) {
             "key,label,probability\n\"" + key + "\",dog,0.900000\n");
 }
 
-TEST(PictureFilesTest, WhatDoesNotExistIsNamed) {
+TEST(ImageFilesTest, WhatDoesNotExistIsNamed) {
   const TempDir folder;
-  EXPECT_THAT(OpenPictureFiles({folder.File("no.jpg")}, 1).status().message(), HasSubstr("no.jpg"));
+  EXPECT_THAT(OpenImageFiles({folder.File("no.jpg")}, 1).status().message(), HasSubstr("no.jpg"));
   std::filesystem::create_directories(folder.File("other"));
-  const Status none = OpenPictureFiles({folder.path(), folder.File("other")}, 1).status();
+  const Status none = OpenImageFiles({folder.path(), folder.File("other")}, 1).status();
   EXPECT_EQ(none.code(), StatusCode::kNotFound);
   EXPECT_THAT(none.message(), HasSubstr("'" + folder.path() + "', '" + folder.File("other") + "'"));
 }

@@ -38,7 +38,7 @@ struct Case {
   std::string name;
   std::function<void(RunConfig*)> config;
   std::vector<std::string> environment;
-  bool other_pictures = false, other_file = false;
+  bool other_images = false, other_file = false;
   std::function<void(JoinOptions*)> join;
   // What is said of it; {0} and {1} are the ranks, "rank 1 (node7, pid 11)", # any word.
   std::string sentence;
@@ -110,13 +110,13 @@ std::vector<Case> AllCases() {
   cases.push_back({.name = "instruction_set",
                    .environment = {"DNNL_MAX_CPU_ISA=SSE41"},
                    .sentence = Disagree("instruction set", CurrentNumerics().isa, "#")});
-  cases.push_back({.name = "pictures",
-                   .other_pictures = true,
-                   .sentence = "the list of pictures of {0} is #, of {1} #; give every rank the "
+  cases.push_back({.name = "images",
+                   .other_images = true,
+                   .sentence = "the list of images of {0} is #, of {1} #; give every rank the "
                                "same"});
   cases.push_back({.name = "files",
                    .other_file = true,
-                   .sentence = "the pictures are not the same on every rank: cat.0.jpg has # bytes "
+                   .sentence = "the images are not the same on every rank: cat.0.jpg has # bytes "
                                "on {0} and has # bytes on {1}; give every rank the same files"});
   cases.push_back({.name = "world_size",
                    .environment = {"WORLD_SIZE=3"},
@@ -160,10 +160,10 @@ class RankDisagreement : public testing::TestWithParam<Case> {
     return config;
   }
 
-  std::string PicturesOf(int rank) const {
-    if (rank == 0 || !(GetParam().other_pictures || GetParam().other_file)) return TinyPictures();
+  std::string ImagesOf(int rank) const {
+    if (rank == 0 || !(GetParam().other_images || GetParam().other_file)) return TinyImages();
     const std::string fewer = folder_.File("fewer");
-    std::filesystem::copy(TinyPictures(), fewer, std::filesystem::copy_options::recursive);
+    std::filesystem::copy(TinyImages(), fewer, std::filesystem::copy_options::recursive);
     if (GetParam().other_file) {
       std::ofstream(fewer + "/train/cat.0.jpg", std::ios::app) << "more";
       return fewer;
@@ -189,7 +189,7 @@ class RankDisagreement : public testing::TestWithParam<Case> {
       environment.push_back(more);
     }
     return std::make_unique<ChildProcess>(
-        DogsVsCats({"train", "--config", config, "--data", PicturesOf(rank), "--output",
+        DogsVsCats({"train", "--config", config, "--data", ImagesOf(rank), "--output",
                     folder_.File("run")}),
         environment);
   }

@@ -40,14 +40,14 @@ class SeveralRanksTest : public testing::Test {
   std::vector<std::string> Train(const std::string& run, int batch,
                                  std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {
-        "train",   "--config",     Path("config.textproto"),
-        "--data",  TinyPictures(), "--output",
-        Path(run), "--set",        fmt::format("train.batch={}", batch)};
+        "train",   "--config",   Path("config.textproto"),
+        "--data",  TinyImages(), "--output",
+        Path(run), "--set",      fmt::format("train.batch={}", batch)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return DogsVsCats(arguments);
   }
 
-  // Trains on `ranks` ranks, each with `batch` pictures, and expects it to work. Rank 0 alone prints.
+  // Trains on `ranks` ranks, each with `batch` images, and expects it to work. Rank 0 alone prints.
   void RunJob(const std::string& run, int ranks, int batch,
               const std::vector<std::string>& more = {}) const {
     const ProcessResult result = RunProcess(Launch(ranks, Train(run, batch, more)));
@@ -78,7 +78,7 @@ TEST_F(SeveralRanksTest, EveryAlgorithmGivesTheCurveOfOneRank) {
 
 TEST_F(SeveralRanksTest, SharesMayBeUneven) {
   RunJob("one", 1, 8);
-  // Three ranks: five pictures, two and one.
+  // Three ranks: five images, two and one.
   const std::string script = "exec \"$@\" --local-batch $((5 / (RANK + 1)))";
   std::vector<std::string> program = {"sh", "-c", script, "sh"};
   for (const std::string& argument : Train("uneven", 8)) program.push_back(argument);
@@ -118,8 +118,8 @@ TEST_F(SeveralRanksTest, MetricsTellOfEveryRank) {
   }
 }
 
-// Weights that stand still, and classes that no picture has: gradients that have much in common.
-TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfThePicturesHoweverTheyAreDivided) {
+// Weights that stand still, and classes that no image has: gradients that have much in common.
+TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfTheImagesHoweverTheyAreDivided) {
   RunConfig config = Config();
   config.mutable_optim()->set_learning_rate(1e-30);
   config.mutable_train()->set_epochs(80);  // every fourth step is measured
@@ -138,7 +138,7 @@ TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfThePicturesHoweverTheyAreDivided) 
   EXPECT_GT(scale, 1);
   RunJob("large_buckets", 2, 4, {"--set", "dist.bucket_kib=4096"});
   EXPECT_NEAR(last("large_buckets"), scale, 1e-6 * scale);
-  // Other groups of the same pictures: other estimates of the same number.
+  // Other groups of the same images: other estimates of the same number.
   RunJob("four", 4, 2);
   EXPECT_NEAR(last("four"), scale, 0.3 * scale);
   const std::string script = "exec \"$@\" --local-batch $((5 / (RANK + 1)))";

@@ -32,8 +32,8 @@ class StopSignalsTest : public testing::Test {
   std::vector<std::string> Train(const std::string& run,
                                  const std::vector<std::string>& settings) const {
     std::vector<std::string> train =
-        DogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(),
-                    "--output", Path(run), "--threads", "1"});
+        DogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
+                    Path(run), "--threads", "1"});
     for (const std::string& set : settings) train.insert(train.end(), {"--set", set});
     return train;
   }
@@ -102,9 +102,9 @@ TEST_F(StopSignalsTest, TheFirstOneIsAnsweredAtOnceByOneRank) {
 TEST_F(StopSignalsTest, IsHeardBetweenTwoMeasurementsOfTheFirstStep) {
   setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
   ChildProcess child(DogsVsCats({"train", "--config", RT_SOURCE_DIR "/configs/resnet18.textproto",
-                                 "--data", TinyPictures(), "--output", Path("measuring"), "--set",
+                                 "--data", TinyImages(), "--output", Path("measuring"), "--set",
                                  "train.batch=32", "--set", "data.image_size=128"}));
-  // The introduction; with the pictures all is said that comes before the network is set up.
+  // The introduction; with the images all is said that comes before the network is set up.
   WaitForThread(child.pid(), "rt-signals");
   while (!std::filesystem::exists(Path("measuring/config.textproto"))) {
     ASSERT_EQ(kill(child.pid(), 0), 0);

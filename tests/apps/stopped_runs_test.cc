@@ -41,7 +41,7 @@ class StoppedRunsTest : public testing::Test {
     folder_ = new TempDir;
     // Nobody else's measurements, which may change the last bits.
     setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
-    const Status drawn = Synthesize({.output = Path("pictures"), .images = 72, .seed = 5});
+    const Status drawn = Synthesize({.output = Path("images"), .images = 72, .seed = 5});
     ASSERT_TRUE(drawn.ok()) << drawn.ToString();
     for (const int ranks : {1, 2}) {
       const ProcessResult alone = RunProcess(Train(ranks, Alone(ranks)));
@@ -54,7 +54,7 @@ class StoppedRunsTest : public testing::Test {
 
   static std::vector<std::string> Train(int ranks, const std::string& run) {
     std::vector<std::string> train = DogsVsCats(
-        {"train", "--data", Path("pictures"), "--output", Path(run), "--resume", "--threads", "1"});
+        {"train", "--data", Path("images"), "--output", Path(run), "--resume", "--threads", "1"});
     const std::string config = RT_SOURCE_DIR "/configs/dogs_vs_cats.textproto";
     train.insert(train.begin() + 2, {"--config", config});
     for (const std::string& set :

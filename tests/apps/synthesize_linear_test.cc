@@ -1,10 +1,10 @@
-// The drawn pictures must ask for more than colours and brightness at places: a linear model on
-// their pixels has to stay below 75 % on pictures that it has not seen.
+// The drawn images must ask for more than colours and brightness at places: a linear model on
+// their pixels has to stay below 75 % on images that it has not seen.
 //
-// Procedure: 1,000 training and 500 evaluation pictures of each species (one seed, different
+// Procedure: 1,000 training and 500 evaluation images of each species (one seed, different
 // numbers), shrunk to 32x32 RGB by area averaging, each feature centred and divided by its
-// deviation over the training pictures; logistic regression by gradient descent with momentum over
-// all training pictures, once without and once with L2 decay. The better of the two counts.
+// deviation over the training images; logistic regression by gradient descent with momentum over
+// all training images, once without and once with L2 decay. The better of the two counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/imgproc.hpp>
 
-#include "apps/synthesize/picture.h"
+#include "apps/synthesize/image.h"
 #include "core/parallel_for.h"
 
 namespace ringtail {
@@ -31,7 +31,7 @@ struct Samples {
   const float* row(int64_t i) const { return features.data() + i * kFeatures; }
 };
 
-// Pictures `first` .. of each species; odd samples are dogs.
+// Images `first` .. of each species; odd samples are dogs.
 Samples Draw(int64_t first, int64_t per_species) {
   Samples samples;
   samples.features.resize(2 * per_species * kFeatures);
@@ -40,10 +40,10 @@ Samples Draw(int64_t first, int64_t per_species) {
     for (int64_t i = begin; i < end; ++i) {
       const Species species = i % 2 == 0 ? Species::kCat : Species::kDog;
       const RngKey key = RngKey(1).With(kSynthesizeStream).With(i % 2).With(first + i / 2);
-      cv::Mat small(kSide, kSide, CV_32FC3, samples.row(i)), picture;
-      cv::resize(DrawPicture(species, key), picture, small.size(), 0, 0, cv::INTER_AREA);
+      cv::Mat small(kSide, kSide, CV_32FC3, samples.row(i)), image;
+      cv::resize(DrawImage(species, key), image, small.size(), 0, 0, cv::INTER_AREA);
       samples.labels[i] = static_cast<float>(i % 2);
-      picture.convertTo(small, CV_32F);
+      image.convertTo(small, CV_32F);
     }
   });
   return samples;
@@ -120,7 +120,7 @@ Result BestLinearModel(Samples train, Samples test) {
 class SynthesizeLinearTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    cv::setNumThreads(1);  // the pictures are the parallelism
+    cv::setNumThreads(1);  // the images are the parallelism
     train_ = Draw(0, kTrainPerSpecies);
     test_ = Draw(kTrainPerSpecies, kTestPerSpecies);
   }

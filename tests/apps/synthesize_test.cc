@@ -47,22 +47,22 @@ TEST(SynthesizeTest, WritesKagglesLayout) {
   EXPECT_THAT(NamesIn(out + "/test1"), UnorderedElementsAre("1.jpg", "2.jpg", "3.jpg"));
 }
 
-TEST(SynthesizeTest, WritesColourPicturesOfVariousSizes) {
+TEST(SynthesizeTest, WritesColourImagesOfVariousSizes) {
   const TempDir dir;
   ASSERT_TRUE(Synthesize({.output = dir.path(), .images = 8}).ok());
   std::map<std::pair<int, int>, int> sizes;
   for (const auto& [name, bytes] : FilesIn(dir.File("train"))) {
     EXPECT_EQ(bytes.substr(0, 3), "\xFF\xD8\xFF") << name << " is no JPEG file";
-    const cv::Mat picture = cv::imread(dir.File("train/" + name), cv::IMREAD_UNCHANGED);
-    ASSERT_EQ(picture.type(), CV_8UC3) << name;
-    for (const int side : {picture.rows, picture.cols}) {
+    const cv::Mat image = cv::imread(dir.File("train/" + name), cv::IMREAD_UNCHANGED);
+    ASSERT_EQ(image.type(), CV_8UC3) << name;
+    for (const int side : {image.rows, image.cols}) {
       EXPECT_GE(side, 160) << name;
       EXPECT_LE(side, 320) << name;
     }
     cv::Scalar mean, deviation;
-    cv::meanStdDev(picture, mean, deviation);
+    cv::meanStdDev(image, mean, deviation);
     EXPECT_GT(deviation[0] + deviation[1] + deviation[2], 15) << name << " is nearly empty";
-    ++sizes[{picture.rows, picture.cols}];
+    ++sizes[{image.rows, image.cols}];
   }
   EXPECT_GT(sizes.size(), 4);
 }
@@ -88,7 +88,7 @@ TEST(SynthesizeTest, LargerSetHoldsTheSmallerOne) {
   for (const auto& [name, bytes] : small) EXPECT_EQ(large.at(name), bytes) << name;
 }
 
-TEST(SynthesizeTest, NoTwoPicturesAreAlike) {
+TEST(SynthesizeTest, NoTwoImagesAreAlike) {
   const TempDir dir;
   std::map<std::string, std::string> first_with;  // content to name
   for (const uint64_t seed : {1, 2}) {

@@ -8,14 +8,14 @@
 
 namespace ringtail {
 
-const std::string& TinyPictures() {
+const std::string& TinyImages() {
   static const TempDir folder;
-  static const std::string pictures = [] {
+  static const std::string images = [] {
     const Status drawn = Synthesize({.output = folder.path(), .images = 48, .seed = 3});
     RT_CHECK(drawn.ok(), drawn.ToString());
     return folder.path();
   }();
-  return pictures;
+  return images;
 }
 
 std::string TinyConfigText() {
@@ -42,7 +42,7 @@ train { epochs: 4 batch: 8 phase { from_epoch: 2 image_size: 24 } }
 }
 
 LoadedConfig TinyConfig(const std::vector<std::string>& overrides) {
-  std::vector<std::string> all = {"data.path=\"" + TinyPictures() + "\""};
+  std::vector<std::string> all = {"data.path=\"" + TinyImages() + "\""};
   all.insert(all.end(), overrides.begin(), overrides.end());
   return ParseRunConfig(TinyConfigText(), "tiny.textproto", all).value();
 }

@@ -1,6 +1,6 @@
-// A run so small that a test can afford many: 48 drawn pictures, a net of two convolutions with
-// everything that has state (batch norm, dropout, momentum, averaging), two picture sizes.
-// 40 pictures train in 5 steps per epoch, 8 validate.
+// A run so small that a test can afford many: 48 drawn images, a net of two convolutions with
+// everything that has state (batch norm, dropout, momentum, averaging), two image sizes.
+// 40 images train in 5 steps per epoch, 8 validate.
 #ifndef RINGTAIL_TESTS_APPS_TINY_RUN_H_
 #define RINGTAIL_TESTS_APPS_TINY_RUN_H_
 
@@ -18,7 +18,7 @@ namespace ringtail {
 inline constexpr int64_t kTinyStepsPerEpoch = 5;
 
 // Drawn once per process, and removed at its end.
-const std::string& TinyPictures();
+const std::string& TinyImages();
 
 // The config as text, without data.path.
 std::string TinyConfigText();

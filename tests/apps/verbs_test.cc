@@ -1,4 +1,4 @@
-// Every verb of the program, end to end on a small set of drawn pictures.
+// Every verb of the program, end to end on a small set of drawn images.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class VerbsTest : public testing::Test {
     folder_ = new TempDir;
     std::ofstream(Path("tiny.textproto")) << TinyConfigText();
     const ProcessResult train =
-        RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(),
+        RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data", TinyImages(),
                        "--output", Path("run"), "--set", "train.log_every_steps=4"});
     ASSERT_EQ(train.exit_code, 0) << train.err;
     train_output_ = train.out;
@@ -43,7 +43,7 @@ std::string VerbsTest::train_output_;
 TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
   for (const char* said :
        {"ringtail ", "oneDNN 2.", "compute", "24 cat, 24 dog", "40 to train on, 8 to validate",
-        "parameters", "MFLOP per picture", "step 4/20", "step 20/20", "validation: loss",
+        "parameters", "MFLOP per image", "step 4/20", "step 20/20", "validation: loss",
         "trained for 20 of 20 steps"}) {
     EXPECT_THAT(train_output_, HasSubstr(said));
   }
@@ -58,7 +58,7 @@ TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
 // What --set has changed is in it, too. (One algorithm, for a cache that cannot be written forgets.)
 TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   const ProcessResult first = RunDogsVsCats(
-      {"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",
+      {"train", "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
        Path("first"), "--threads", "1", "--set", "net.convolution=ONEDNN", "--set", "train.seed=5",
        "--set", "train.epochs=2", "--set", "optim.adamw={}"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
@@ -69,11 +69,10 @@ TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   EXPECT_EQ(Text(Path("again/config.textproto")), Text(Path("first/config.textproto")));
 }
 
-// Of the larger pictures at the end, too: whenever a run is stopped, it goes on to the same bits.
-TEST_F(VerbsTest, AlgorithmsOfAllPictureSizesAreKnownBeforeTheFirstStep) {
-  std::vector<std::string> arguments = {"train",      "--config",     Path("tiny.textproto"),
-                                        "--data",     TinyPictures(), "--output",
-                                        Path("sizes")};
+// Of the larger images at the end, too: whenever a run is stopped, it goes on to the same bits.
+TEST_F(VerbsTest, AlgorithmsOfAllImageSizesAreKnownBeforeTheFirstStep) {
+  std::vector<std::string> arguments = {"train",      "--config", Path("tiny.textproto"), "--data",
+                                        TinyImages(), "--output", Path("sizes")};
   for (const char* set :
        {"net.convolution=FASTEST", "net.layer[conv1].convolution.out_channels=32",
         "net.layer[conv2].convolution.stride=1", "net.layer[conv2].convolution.out_channels=32",
@@ -94,7 +93,7 @@ TEST_F(VerbsTest, AlgorithmsOfAllPictureSizesAreKnownBeforeTheFirstStep) {
 
 TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {
   const ProcessResult result = RunDogsVsCats(
-      {"train", "--config", Path("tiny.textproto"), "--data", TinyPictures(), "--output",
+      {"train", "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
        Path("whole"), "--set", "train.until_accuracy=0.01", "--until-accuracy", "0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("trained for 20 of 20 steps"));
@@ -102,7 +101,7 @@ TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {
 
 TEST_F(VerbsTest, TrainRefusesARunThatIsThere) {
   const ProcessResult again = RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data",
-                                             TinyPictures(), "--output", Path("run")});
+                                             TinyImages(), "--output", Path("run")});
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_THAT(again.err, HasSubstr("--resume"));
 }
@@ -122,9 +121,9 @@ TEST_F(VerbsTest, ResumingFromACheckpointStaysInItsRun) {
 }
 
 TEST_F(VerbsTest, ResumingElsewhereDoesNotTouchAnotherRun) {
-  const std::vector<std::string> other = {"train",        "--config",     Path("tiny.textproto"),
-                                          "--data",       TinyPictures(), "--set",
-                                          "train.seed=2", "--output",     Path("other")};
+  const std::vector<std::string> other = {"train",        "--config",   Path("tiny.textproto"),
+                                          "--data",       TinyImages(), "--set",
+                                          "train.seed=2", "--output",   Path("other")};
   ASSERT_EQ(RunDogsVsCats(other).exit_code, 0);
   const std::string config = Text(Path("other/config.textproto"));
   const ProcessResult refused =
@@ -135,9 +134,9 @@ TEST_F(VerbsTest, ResumingElsewhereDoesNotTouchAnotherRun) {
 }
 
 TEST_F(VerbsTest, AResumedRunKeepsItsThreadsOrSaysThatItDoesNot) {
-  const std::vector<std::string> first = {"train",     "--config",     Path("tiny.textproto"),
-                                          "--data",    TinyPictures(), "--output",
-                                          Path("one"), "--threads",    "1"};
+  const std::vector<std::string> first = {"train",     "--config",   Path("tiny.textproto"),
+                                          "--data",    TinyImages(), "--output",
+                                          Path("one"), "--threads",  "1"};
   const ProcessResult alone = RunDogsVsCats(first);
   ASSERT_EQ(alone.exit_code, 0) << alone.err;
   EXPECT_THAT(alone.out, HasSubstr(" 1 compute"));
@@ -149,11 +148,11 @@ TEST_F(VerbsTest, AResumedRunKeepsItsThreadsOrSaysThatItDoesNot) {
   EXPECT_THAT(other.err, HasSubstr("the run began with 1 thread, "));
 }
 
-// At this size the last layers see one value per picture and channel.
+// At this size the last layers see one value per image and channel.
 TEST_F(VerbsTest, BatchNormOfSinglePixelsTrains) {
   const ProcessResult result = RunDogsVsCats(
       {"train", "--config", std::string(RT_SOURCE_DIR) + "/configs/quickstart.textproto", "--data",
-       TinyPictures(), "--output", Path("small"), "--set", "data.image_size=8", "--set",
+       TinyImages(), "--output", Path("small"), "--set", "data.image_size=8", "--set",
        "train.batch=16", "--set", "train.epochs=1"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
@@ -161,7 +160,7 @@ TEST_F(VerbsTest, BatchNormOfSinglePixelsTrains) {
 TEST_F(VerbsTest, EvaluateAgreesWithTheLastEvaluationOfTraining) {
   const ProcessResult result =
       RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--data",
-                     TinyPictures(), "--part", "validation", "--json"});
+                     TinyImages(), "--part", "validation", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["images"], 8);
@@ -174,36 +173,35 @@ TEST_F(VerbsTest, EvaluateAgreesWithTheLastEvaluationOfTraining) {
 }
 
 TEST_F(VerbsTest, EvaluateReadsCheckpointsAndPackedFiles) {
-  const std::string packed = Path("pictures.packed");
-  const ProcessResult prepare =
-      RunDogsVsCats({"prepare", "--data", TinyPictures(), "--out", packed});
+  const std::string packed = Path("images.packed");
+  const ProcessResult prepare = RunDogsVsCats({"prepare", "--data", TinyImages(), "--out", packed});
   ASSERT_EQ(prepare.exit_code, 0) << prepare.err;
-  EXPECT_THAT(prepare.out, HasSubstr("48 pictures"));
+  EXPECT_THAT(prepare.out, HasSubstr("48 images"));
   const auto evaluate = [&](const std::string& data) {
     return RunDogsVsCats({"evaluate", "--checkpoint",
                           Path("run/checkpoints/step-00000020.safetensors"), "--data", data,
                           "--part", "all"});
   };
-  const ProcessResult from_folder = evaluate(TinyPictures()), from_file = evaluate(packed);
+  const ProcessResult from_folder = evaluate(TinyImages()), from_file = evaluate(packed);
   ASSERT_EQ(from_file.exit_code, 0) << from_file.err;
   const auto score = [](const std::string& out) { return out.substr(0, out.rfind(',')); };
   EXPECT_EQ(score(from_folder.out), score(from_file.out));
 }
 
-// 40 of the run's 48 pictures it was trained on.
+// 40 of the run's 48 images it was trained on.
 TEST_F(VerbsTest, EvaluateCountsWhatTrainingHasNotSeen) {
   const auto evaluate = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"evaluate", "--checkpoint", Path("run/final.safetensors")});
     return RunDogsVsCats(std::move(more));
   };
-  EXPECT_THAT(evaluate({}).out, HasSubstr(" of 8 pictures, validation), loss "));
+  EXPECT_THAT(evaluate({}).out, HasSubstr(" of 8 images, validation), loss "));
   const auto part = [&](std::vector<std::string> more) {
     more.push_back("--json");
     const auto json = nlohmann::json::parse(evaluate(std::move(more)).out);
     return std::pair(json["part"].get<std::string>(), json["images"].get<int>());
   };
   EXPECT_EQ(part({}), std::pair(std::string("validation"), 8));
-  EXPECT_EQ(part({"--data", TinyPictures() + "/."}), std::pair(std::string("validation"), 8));
+  EXPECT_EQ(part({"--data", TinyImages() + "/."}), std::pair(std::string("validation"), 8));
   EXPECT_EQ(part({"--part", "train"}), std::pair(std::string("train"), 40));
   EXPECT_EQ(part({"--part", "all"}), std::pair(std::string("all"), 48));
   ASSERT_EQ(RunDogsVsCats({"synthesize", "--out", Path("others"), "--images", "6"}).exit_code, 0);
@@ -215,13 +213,13 @@ TEST_F(VerbsTest, EvaluateSaysWhatThereIsNothingOf) {
       RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--set",
                      "data.split.validation_fraction=0"});
   EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.err, HasSubstr(TinyPictures() + ": no pictures in the part 'validation'"));
+  EXPECT_THAT(none.err, HasSubstr(TinyImages() + ": no images in the part 'validation'"));
 }
 
-TEST_F(VerbsTest, PredictNamesAClassForEveryPicture) {
+TEST_F(VerbsTest, PredictNamesAClassForEveryImage) {
   const ProcessResult table =
       RunDogsVsCats({"predict", "--checkpoint", Path("run/final.safetensors"), "--images",
-                     TinyPictures() + "/train/cat.0.jpg", TinyPictures() + "/train/dog.0.jpg"});
+                     TinyImages() + "/train/cat.0.jpg", TinyImages() + "/train/dog.0.jpg"});
   ASSERT_EQ(table.exit_code, 0) << table.err;
   EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 2);
   EXPECT_THAT(table.out, testing::ContainsRegex("dog.0.jpg +(cat|dog) +[0-9.]+ %"));
@@ -310,7 +308,7 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
       {},
       {"tarin"},
       {"train", "--no-such-flag"},
-      {"train", "--config", Path("none.textproto"), "--data", TinyPictures()},
+      {"train", "--config", Path("none.textproto"), "--data", TinyImages()},
       {"train", "--config", Path("tiny.textproto")},
       {"train", "--config", Path("tiny.textproto"), "--set", "train.bach=3"},
       {"time", "--config", Path("tiny.textproto"), "--batch", "0"},

@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-build/release/bin/dogs_vs_cats synthesize --out "$work/pictures" --images 200 --seed 1 >/dev/null
+build/release/bin/dogs_vs_cats synthesize --out "$work/images" --images 200 --seed 1 >/dev/null
 
 python3 - "$work" "${1:-100}" "${2:-1}" <<'PYTHON'
 import os
@@ -86,7 +86,7 @@ def trial(number):
         launcher = subprocess.Popen(
             ["build/release/bin/ringtail_launch", "-n", str(RANKS), "--",
              "build/release/bin/dogs_vs_cats", "train", "--threads", "1",
-             "--config", "tests/cluster/small.textproto", "--data", work + "/pictures",
+             "--config", "tests/cluster/small.textproto", "--data", work + "/images",
              "--output", output, "--set", "train.epochs=1000000"], stdout=out, stderr=err)
     try:
         wait_for_training(launcher, output + "/metrics.jsonl")

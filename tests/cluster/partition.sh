@@ -65,7 +65,7 @@ if [ -n "${RT_RUN:-}" ]; then
   stamped <"$own/stderr" >"$own/err" &
   stamper=$!
   [ "$RT_FAULT" != loss ] || [ "$RT_PERCENT" = 0 ] || lose_packets "$RT_PERCENT"
-  setpriv --pdeathsig KILL "$RT_PROGRAM" train --config "$RT_CONFIG" --data "$RT_PICTURES" \
+  setpriv --pdeathsig KILL "$RT_PROGRAM" train --config "$RT_CONFIG" --data "$RT_IMAGES" \
     --output "$own" --insecure --threads 1 --set train.epochs="$RT_EPOCHS" \
     --set dist.hang_timeout_s="$RT_LIMIT" >"$own/out" 2>"$own/stderr" &
   training=$!
@@ -97,8 +97,8 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export RT_PROGRAM=$root/build/release/bin/dogs_vs_cats RT_CONFIG=$root/tests/cluster/small.textproto
-export RT_PICTURES=$work/pictures RT_FAULT RT_RANK RT_PERCENT=0 RT_EPOCHS RT_LIMIT
-"$RT_PROGRAM" synthesize --out "$RT_PICTURES" --images 200 --seed 1 >/dev/null
+export RT_IMAGES=$work/images RT_FAULT RT_RANK RT_PERCENT=0 RT_EPOCHS RT_LIMIT
+"$RT_PROGRAM" synthesize --out "$RT_IMAGES" --images 200 --seed 1 >/dev/null
 wrong=0 trial_is=
 
 # One job; its files are in "$work/$1". Sets `status`.

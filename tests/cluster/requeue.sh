@@ -2,13 +2,13 @@
 # A training job that Slurm takes away in the middle and starts again: it must end with the same bits
 # as one that was left alone.
 #
-#   tests/cluster/requeue.sh        needs root; draws its pictures; leaves nothing behind
+#   tests/cluster/requeue.sh        needs root; draws its images; leaves nothing behind
 #
 # The same file is the batch script of the job (inside, RT_RUN says where).
 set -euo pipefail
 
 train() {  # folder of the run
-  srun --kill-on-bad-exit=1 "$RT_PROGRAM" train --config "$RT_CONFIG" --data "$RT_RUN/pictures" \
+  srun --kill-on-bad-exit=1 "$RT_PROGRAM" train --config "$RT_CONFIG" --data "$RT_RUN/images" \
     --output "$1" --resume --insecure --threads 1 --set train.epochs=20 --set train.batch=16 \
     --set train.checkpoint_every_steps=5
 }
@@ -33,7 +33,7 @@ trap 'rm -rf "$RT_RUN"' EXIT
 export RT_RUN RT_PROGRAM=$root/build/release/bin/dogs_vs_cats RT_CONFIG=$root/configs/quickstart.textproto
 RINGTAIL_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export RINGTAIL_TOKEN
-"$RT_PROGRAM" synthesize --out "$RT_RUN/pictures" --images 200 --seed 1
+"$RT_PROGRAM" synthesize --out "$RT_RUN/images" --images 200 --seed 1
 chmod 755 "$RT_RUN"
 "$root/tests/cluster/slurm.sh" --script "$0" --requeue --open-mode=append --nodes=4 --ntasks=4 |
   grep -v '^.*step [0-9]*/' || true

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Time to accuracy on real Dogs-vs-Cats: configs/dogs_vs_cats.textproto beside PyTorch on the same pictures.
+"""Time to accuracy on real Dogs-vs-Cats: configs/dogs_vs_cats.textproto beside PyTorch on the same images.
 
 Both train on cat and dog 0 .. 9999 and validate on 10000 .. 11249, one after the other, from scratch, with all cores.
 Minutes are those of training steps, waits for data included, evaluations not. PyTorch's recipe and its settings:

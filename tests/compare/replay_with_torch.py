@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares training steps of `dogs_vs_cats replay` with PyTorch's, number for number.
 
-For every network: the same weights, the same batch of 8 random pictures, 5 steps of SGD with Nesterov momentum, and
+For every network: the same weights, the same batch of 8 random images, 5 steps of SGD with Nesterov momentum, and
 weight decay on weights alone. Compared: the loss of each step, the logits and every gradient of the first step, and by
 how much every parameter and running statistic has changed after the last. PyTorch computes in double precision; the
 last column is how far its own single precision is from that. Ringtail runs twice: with the convolutions that it finds
@@ -24,7 +24,7 @@ to another. So weights and batch are chosen to make such units unlikely, looking
            within half of the limits: once as it is, and four times with every weight and pixel wrong by 2e-6,
            relative, which is twice the error of F(4x4, 3x3).
   rate     low enough that steps do lower the loss: where they overshoot, differences grow by orders of magnitude.
-Decay is high, to be visible. Pictures are small, and the classifiers of alexnet and vgg11_bn have 128 hidden units, for
+Decay is high, to be visible. Images are small, and the classifiers of alexnet and vgg11_bn have 128 hidden units, for
 fewer units near a bend and for time. Dropout is set to 0 on both sides: two generators cannot agree.
 
   apt-get install python3-torch python3-torchvision python3-numpy
@@ -192,7 +192,7 @@ def few_hidden(net):
 
 class Net(NamedTuple):
     build: Callable[[], nn.Module]
-    size: int    # of pictures
+    size: int    # of images
     rate: float  # of learning
     settings: tuple = ()  # of the config, on top of those for all
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Trains PyTorch on Dogs-vs-Cats: a half-width ResNet-18, a fixed and ordinary recipe, the best CPU settings.
 
-  torch_training.py PICTURES EPOCHS OUT.jsonl [--train N] [--seed N]    one JSON line per epoch: seconds, accuracy
+  torch_training.py IMAGES EPOCHS OUT.jsonl [--train N] [--seed N]    one JSON line per epoch: seconds, accuracy
 
-PICTURES holds cat.N.jpg and dog.N.jpg. Trains on N below --train, validates on 10000 .. 11249. Pictures are decoded
+IMAGES holds cat.N.jpg and dog.N.jpg. Trains on N below --train, validates on 10000 .. 11249. Images are decoded
 once and kept in memory. Seconds are those of training alone.
 """
 import argparse
@@ -45,45 +45,45 @@ def resnet18(w):
 
 
 def load(folder, numbers):
-    pictures, labels = [], []
+    images, labels = [], []
     for n in numbers:
         for label, name in enumerate(('cat', 'dog')):
-            picture = cv2.imread(f'{folder}/{name}.{n}.jpg')
-            if picture is not None:
-                pictures.append(cv2.resize(picture, (STORED, STORED), interpolation=cv2.INTER_AREA))
+            image = cv2.imread(f'{folder}/{name}.{n}.jpg')
+            if image is not None:
+                images.append(cv2.resize(image, (STORED, STORED), interpolation=cv2.INTER_AREA))
                 labels.append(label)
-    return np.stack(pictures), torch.tensor(labels)
+    return np.stack(images), torch.tensor(labels)
 
 
-def random_crop(picture):
+def random_crop(image):
     side = np.random.randint(int(STORED * .55), STORED + 1)
     y, x = np.random.randint(0, STORED - side + 1, 2)
-    crop = cv2.resize(picture[y:y + side, x:x + side], (SIZE, SIZE), interpolation=cv2.INTER_LINEAR)
+    crop = cv2.resize(image[y:y + side, x:x + side], (SIZE, SIZE), interpolation=cv2.INTER_LINEAR)
     return crop[:, ::-1] if np.random.rand() < .5 else crop
 
 
-def centre_crop(picture):
+def centre_crop(image):
     edge = (STORED - SIZE) // 2
-    return picture[edge:edge + SIZE, edge:edge + SIZE]
+    return image[edge:edge + SIZE, edge:edge + SIZE]
 
 
-def batch(pictures, crop):
-    pixels = np.stack([crop(p) for p in pictures])
+def batch(images, crop):
+    pixels = np.stack([crop(p) for p in images])
     return (torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32) - MEAN) / STD   # channels_last
 
 
-def accuracy(net, pictures, labels, part=250):
+def accuracy(net, images, labels, part=250):
     net.eval()
     with torch.no_grad():
-        right = sum((net(batch(pictures[i:i + part], centre_crop)).argmax(1) == labels[i:i + part]).sum().item()
-                    for i in range(0, len(pictures), part))
+        right = sum((net(batch(images[i:i + part], centre_crop)).argmax(1) == labels[i:i + part]).sum().item()
+                    for i in range(0, len(images), part))
     net.train()
-    return right / len(pictures)
+    return right / len(images)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('pictures')
+    parser.add_argument('images')
     parser.add_argument('epochs', type=int)
     parser.add_argument('out')
     parser.add_argument('--train', type=int, default=10000)
@@ -93,13 +93,13 @@ def main():
     np.random.seed(args.seed)
     torch.set_num_threads(THREADS)
     cv2.setNumThreads(1)
-    pictures, labels = load(args.pictures, range(args.train))
-    validation = load(args.pictures, VALIDATION)
+    images, labels = load(args.images, range(args.train))
+    validation = load(args.images, VALIDATION)
     net = resnet18(WIDTH).to(memory_format=torch.channels_last).train()
     sgd = torch.optim.SGD([{'params': [p for p in net.parameters() if p.ndim > 1], 'weight_decay': 5e-4},
                            {'params': [p for p in net.parameters() if p.ndim <= 1], 'weight_decay': 0}],
                           lr=RATE, momentum=0.9, nesterov=True)
-    steps = len(pictures) // BATCH
+    steps = len(images) // BATCH
     warm_up, total = WARM_UP * steps, args.epochs * steps
     schedule = torch.optim.lr_scheduler.LambdaLR(sgd, lambda k: (k + 1) / warm_up if k < warm_up else 0.5 * (
         1 + math.cos(math.pi * (k - warm_up) / max(total - warm_up, 1))))
@@ -107,10 +107,10 @@ def main():
     with open(args.out, 'w') as out:
         for epoch in range(1, args.epochs + 1):
             start, loss_sum = time.perf_counter(), 0.0
-            order = np.random.permutation(len(pictures))
+            order = np.random.permutation(len(images))
             for k in range(steps):
                 chosen = order[k * BATCH:(k + 1) * BATCH]
-                loss = F.cross_entropy(net(batch(pictures[chosen], random_crop)), labels[chosen], label_smoothing=0.1)
+                loss = F.cross_entropy(net(batch(images[chosen], random_crop)), labels[chosen], label_smoothing=0.1)
                 sgd.zero_grad(set_to_none=True)
                 loss.backward()
                 sgd.step()

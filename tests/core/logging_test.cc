@@ -46,7 +46,7 @@ TEST_F(LoggingTest, LinesHaveLevelTimeAndTheMessageAsItIs) {
                                       "\\{0:d\\} %s\n"));
 }
 
-// As the names of layers, pictures and hosts in messages may be.
+// As the names of layers, images and hosts in messages may be.
 TEST_F(LoggingTest, ControlCharactersDoNotReachTheTerminal) {
   CaptureStderr();
   for (const auto log : {LogInfo, LogWarning, LogError})

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/decoding/render.h"
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 
 namespace ringtail {
 namespace {
@@ -20,7 +20,7 @@ RngKey Key(uint64_t i) { return RngKey(5).With(kTestStream).With(i); }
 constexpr std::pair<int32_t, int32_t> kSizes[] = {{500, 375}, {375, 500}, {200, 200}, {1, 1},
                                                   {1, 900},   {900, 7},   {3, 2}};
 
-TEST(AugmentTest, CropsLieWithinThePictureAndTheLimits) {
+TEST(AugmentTest, CropsLieWithinTheImageAndTheLimits) {
   AugmentConfig config;
   config.set_min_area(0.08F);
   double sum = 0, count = 0;
@@ -108,8 +108,8 @@ TEST(AugmentTest, TheCentreViewIsASquareOfTheShorterSide) {
   EXPECT_EQ(CentreView(config, true, 1, 1).crop, (CropRectangle{0, 0, 1, 1}));
 }
 
-PictureHeader Header(int32_t width, int32_t height, int32_t orientation = 1) {
-  PictureHeader header;
+ImageHeader Header(int32_t width, int32_t height, int32_t orientation = 1) {
+  ImageHeader header;
   header.width = width;
   header.height = height;
   header.orientation = orientation;
@@ -124,13 +124,13 @@ TEST(RegionOfCropTest, ShrinksByPowersOfTwoButNotBelowTheImageSize) {
   EXPECT_EQ(RegionOfCrop({1, 2, 3, 4}, Header(10, 10), 128), (Region{1, 1, 2, 3, 4}));
 }
 
-TEST(RegionOfCropTest, AlwaysLiesWithinTheShrunkPicture) {
+TEST(RegionOfCropTest, AlwaysLiesWithinTheShrunkImage) {
   AugmentConfig config;
   config.set_min_area(0.08F);
   for (const auto& [width, height] : kSizes) {
     for (uint64_t i = 0; i < 300; ++i) {
       const int32_t orientation = static_cast<int32_t>(i % 8) + 1;
-      const PictureHeader header = Header(width, height, orientation);
+      const ImageHeader header = Header(width, height, orientation);
       const View view =
           DrawTrainingView(config, Key(i), header.upright_width(), header.upright_height());
       for (const int32_t size : {8, 33, 128}) {
@@ -154,7 +154,7 @@ std::vector<float> Render(const Image& image, int32_t orientation, const View& v
                           const Normalization& normalization = Plain()) {
   std::vector<float> result(static_cast<size_t>(kChannels) * size * size, -1);
   RenderBuffers buffers;
-  RenderPicture(ImageView(image), orientation, view, normalization, size, &buffers, result.data());
+  RenderImage(ImageView(image), orientation, view, normalization, size, &buffers, result.data());
   return result;
 }
 
@@ -179,7 +179,7 @@ TEST(RenderTest, PlanesAreRgbAndNormalised) {
   EXPECT_NEAR((103.53F + 57.375F) * usual.scale[2] + usual.offset[2], 1, 1e-6);
 }
 
-// What each of EXIF's orientations means, from the stored picture
+// What each of EXIF's orientations means, from the stored image
 //   1 2
 //   3 4
 TEST(RenderTest, ExifTurns) {
@@ -195,12 +195,12 @@ TEST(RenderTest, ExifTurns) {
   }
 }
 
-// A crop of a turned picture is the crop of the same picture stored upright.
-TEST(RenderTest, CropsAreTurnedWithThePicture) {
+// A crop of a turned image is the crop of the same image stored upright.
+TEST(RenderTest, CropsAreTurnedWithTheImage) {
   constexpr int32_t kSize = 24;
-  const Image stored = DrawPicture(61, 45);
+  const Image stored = DrawImage(61, 45);
   for (int32_t orientation = 1; orientation <= 8; ++orientation) {
-    const PictureHeader header = Header(stored.width, stored.height, orientation);
+    const ImageHeader header = Header(stored.width, stored.height, orientation);
     Image upright;
     upright.Reset(header.upright_width(), header.upright_height());
     const int32_t w = stored.width, h = stored.height;
@@ -220,10 +220,10 @@ TEST(RenderTest, CropsAreTurnedWithThePicture) {
     const Region region = RegionOfCrop(crop, header, kSize);
     std::vector<float> result(kChannels * kSize * kSize), expected = result;
     RenderBuffers buffers;
-    RenderPicture(ImageView(stored, region.x, region.y, region.width, region.height), orientation,
-                  {}, Plain(), kSize, &buffers, result.data());
-    RenderPicture(ImageView(upright, crop.x, crop.y, crop.width, crop.height), 1, {}, Plain(),
-                  kSize, &buffers, expected.data());
+    RenderImage(ImageView(stored, region.x, region.y, region.width, region.height), orientation, {},
+                Plain(), kSize, &buffers, result.data());
+    RenderImage(ImageView(upright, crop.x, crop.y, crop.width, crop.height), 1, {}, Plain(), kSize,
+                &buffers, expected.data());
     for (size_t i = 0; i < result.size(); ++i) {
       ASSERT_NEAR(result[i], expected[i], 1.01) << orientation << " at " << i;  // rounding to u8
     }

@@ -1,5 +1,5 @@
 // Folders as people have them, listed and scanned: everything usable is used, and what is not is
-// named once, with its reason. What is wrong inside a file is the matter of bad_pictures_test.cc.
+// named once, with its reason. What is wrong inside a file is the matter of bad_images_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "data/loader.h"
-#include "tests/data/picture_folder.h"
-#include "tests/data/test_pictures.h"
+#include "tests/data/image_folder.h"
+#include "tests/data/test_images.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -19,26 +19,26 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 
-void PutPicture(const std::string& path) {
-  const std::vector<std::byte> jpeg = EncodeJpeg(DrawPicture(48, 40));
+void PutImage(const std::string& path) {
+  const std::vector<std::byte> jpeg = EncodeJpeg(DrawImage(48, 40));
   PutFile(path, {reinterpret_cast<const char*>(jpeg.data()), jpeg.size()});
 }
 
-std::vector<BadPicture> Scan(const Dataset& dataset) {
+std::vector<BadImage> Scan(const Dataset& dataset) {
   std::vector<int64_t> indices(dataset.samples().size());
   std::iota(indices.begin(), indices.end(), 0);
-  return ScanPictures(dataset, indices, DataConfig(), /*decode=*/true).value();
+  return ScanImages(dataset, indices, DataConfig(), /*decode=*/true).value();
 }
 
 auto Bad(const std::string& key, const std::string& reason) {
-  return AllOf(Field(&BadPicture::key, key), Field(&BadPicture::reason, HasSubstr(reason)));
+  return AllOf(Field(&BadImage::key, key), Field(&BadImage::reason, HasSubstr(reason)));
 }
 
-// Microsoft's download has exactly two pictures that are empty.
-TEST(BadFilesTest, PetImagesReportsExactlyItsTwoEmptyPictures) {
+// Microsoft's download has exactly two images that are empty.
+TEST(BadFilesTest, PetImagesReportsExactlyItsTwoEmptyImages) {
   TempDir dir;
   for (const char* name : {"Cat/0.jpg", "Cat/667.jpg", "Dog/0.jpg", "Dog/11703.jpg"}) {
-    PutPicture(dir.File(std::string("PetImages/") + name));
+    PutImage(dir.File(std::string("PetImages/") + name));
   }
   for (const char* name : {"Cat/666.jpg", "Dog/11702.jpg", "Cat/Thumbs.db", "Dog/Thumbs.db"}) {
     PutFile(dir.File(std::string("PetImages/") + name), "");
@@ -51,9 +51,9 @@ TEST(BadFilesTest, PetImagesReportsExactlyItsTwoEmptyPictures) {
 
 TEST(BadFilesTest, OnlyWhatCannotBeReadIsReported) {
   TempDir dir;
-  PutPicture(dir.File("Cat/gar\xe7on.jpg"));
-  PutPicture(dir.File("elsewhere.jpg"));
-  PutPicture(dir.File("Dog/1.JPG"));
+  PutImage(dir.File("Cat/gar\xe7on.jpg"));
+  PutImage(dir.File("elsewhere.jpg"));
+  PutImage(dir.File("Dog/1.JPG"));
   PutFile(dir.File("Dog/2.jpg"), "these are words");
   PutFile(dir.File("Dog/Thumbs.db"));
   std::filesystem::create_symlink("../elsewhere.jpg", dir.File("Dog/3.jpg"));

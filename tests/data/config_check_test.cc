@@ -95,12 +95,12 @@ INSTANTIATE_TEST_SUITE_P(
         {"cache_mib: 0", ""},
         {"cache_mib: -1", "data.cache_mib"},
         {"cache_mib: 9223372036854775807", "data.cache_mib"},
-        {"bad_pictures { max_fraction: 0 }", ""},
-        {"bad_pictures { max_fraction: 1.1 }", "data.bad_pictures.max_fraction"},
-        {"bad_pictures { max_megapixels: 0 }", "data.bad_pictures.max_megapixels"},
-        {"bad_pictures { max_side: 65536 }", "data.bad_pictures.max_side"},
-        {"bad_pictures { max_file_mib: 2047 }", ""},
-        {"bad_pictures { max_file_mib: 2048 }", "data.bad_pictures.max_file_mib"},
+        {"bad_images { max_fraction: 0 }", ""},
+        {"bad_images { max_fraction: 1.1 }", "data.bad_images.max_fraction"},
+        {"bad_images { max_megapixels: 0 }", "data.bad_images.max_megapixels"},
+        {"bad_images { max_side: 65536 }", "data.bad_images.max_side"},
+        {"bad_images { max_file_mib: 2047 }", ""},
+        {"bad_images { max_file_mib: 2048 }", "data.bad_images.max_file_mib"},
     }));
 
 TEST(DataConfigCheckWithSourceTest, PointsAtThePlace) {

@@ -1,4 +1,4 @@
-// Layouts are found, what is no picture is left out and counted,
+// Layouts are found, what is no image is left out and counted,
 // and reading survives what happens to files.
 #include "data/dataset.h"
 
@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "tests/data/picture_folder.h"
+#include "tests/data/image_folder.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void PutKagglePictures(const std::string& folder) {
+void PutKaggleImages(const std::string& folder) {
   for (const char* name : {"cat.0.jpg", "cat.2.jpg", "cat.10.jpg", "dog.1.jpg", "Dog.3.JPEG"}) {
     PutFile(folder + "/" + name);
   }
@@ -26,7 +26,7 @@ void PutKagglePictures(const std::string& folder) {
 
 TEST(KaggleTest, KeysLabelsAndOrder) {
   TempDir dir;
-  PutKagglePictures(dir.path());
+  PutKaggleImages(dir.path());
   const auto dataset = OpenOrDie(dir.path());
   EXPECT_EQ(KeysAndLabels(*dataset),
             "Dog.3.JPEG=1 cat.0.jpg=0 cat.2.jpg=0 cat.10.jpg=0 dog.1.jpg=1");
@@ -36,24 +36,24 @@ TEST(KaggleTest, KeysLabelsAndOrder) {
 
 TEST(KaggleTest, KeysDoNotDependOnWhichFolderWasGiven) {
   TempDir dir;
-  PutKagglePictures(dir.File("train"));
+  PutKaggleImages(dir.File("train"));
   PutFile(dir.File("test1/1.jpg"));
   EXPECT_EQ(KeysAndLabels(*OpenOrDie(dir.path())), KeysAndLabels(*OpenOrDie(dir.File("train"))));
 }
 
 TEST(KaggleTest, TrainInsideTrainIsFound) {
   TempDir dir;
-  PutKagglePictures(dir.File("train/train"));
+  PutKaggleImages(dir.File("train/train"));
   EXPECT_EQ(OpenOrDie(dir.path())->samples().size(), 5u);
 }
 
-TEST(KaggleTest, TestPicturesHaveNoLabelAndAreInNumericOrder) {
+TEST(KaggleTest, TestImagesHaveNoLabelAndAreInNumericOrder) {
   TempDir dir;
   for (const char* name : {"test1/10.jpg", "test1/9.jpg", "test1/1.jpg"}) PutFile(dir.File(name));
   const auto dataset = OpenOrDie(dir.path());
   EXPECT_EQ(KeysAndLabels(*dataset), "1.jpg=-1 9.jpg=-1 10.jpg=-1");
   EXPECT_EQ(dataset->Describe(),
-            "unlabelled pictures in " + dir.path() + "/test1: 3 without a label");
+            "unlabelled images in " + dir.path() + "/test1: 3 without a label");
 }
 
 TEST(KaggleTest, ThousandsAreGrouped) {
@@ -117,9 +117,9 @@ TEST(ClassFoldersTest, ALinkToAFolderAboveEnds) {
   EXPECT_LT(dataset->samples().size(), 10u);
 }
 
-// Microsoft's download: two empty pictures (Cat/666.jpg, Dog/11702.jpg) and Thumbs.db
+// Microsoft's download: two empty images (Cat/666.jpg, Dog/11702.jpg) and Thumbs.db
 // in both folders.
-TEST(ClassFoldersTest, PetImagesWithEmptyPictures) {
+TEST(ClassFoldersTest, PetImagesWithEmptyImages) {
   TempDir dir;
   for (const char* name :
        {"Cat/0.jpg", "Cat/1.jpg", "Dog/0.jpg", "Cat/Thumbs.db", "Dog/Thumbs.db"}) {
@@ -138,9 +138,9 @@ TEST(ClassFoldersTest, PetImagesWithEmptyPictures) {
   }
 }
 
-TEST(ListingTest, WhatIsNoPictureIsLeftOutAndCounted) {
+TEST(ListingTest, WhatIsNoImageIsLeftOutAndCounted) {
   TempDir dir;
-  PutKagglePictures(dir.path());
+  PutKaggleImages(dir.path());
   for (const char* name : {".DS_Store", "._cat.0.jpg", "Thumbs.db", "kitten.jpg"}) {
     PutFile(dir.File(name));
   }
@@ -149,10 +149,10 @@ TEST(ListingTest, WhatIsNoPictureIsLeftOutAndCounted) {
   const auto dataset = OpenOrDie(dir.path());
   EXPECT_EQ(dataset->samples().size(), 5u);
   EXPECT_THAT(dataset->Describe(), HasSubstr("(2 hidden files, 1 other file, 1 folder, "
-                                             "1 special file, 1 picture of another name ignored)"));
+                                             "1 special file, 1 image of another name ignored)"));
 }
 
-TEST(ListingTest, LinksToPicturesAreReadAndDanglingOnesGiveTheReason) {
+TEST(ListingTest, LinksToImagesAreReadAndDanglingOnesGiveTheReason) {
   TempDir dir;
   PutFile(dir.File("elsewhere/x.jpg"), "meow");
   PutFile(dir.File("data/dog.1.jpg"), "wow");
@@ -182,7 +182,7 @@ TEST(ListingTest, NamesThatAreNotUtf8AreReadAndEscaped) {
 
 TEST(ReadTest, WhatBecomesOfAFileIsAStatus) {
   TempDir dir;
-  PutKagglePictures(dir.path());
+  PutKaggleImages(dir.path());
   const auto dataset = OpenOrDie(dir.path());
   std::filesystem::remove(dir.File("cat.0.jpg"));
   std::filesystem::remove(dir.File("cat.2.jpg"));
@@ -202,7 +202,7 @@ TEST(ReadTest, FilesAboveTheLimitAreRefused) {
   PutFile(dir.File("dog.0.jpg"), std::string(1 << 20, 'x'));
   DataConfig config;
   config.set_path(dir.path());
-  config.mutable_bad_pictures()->set_max_file_mib(1);
+  config.mutable_bad_images()->set_max_file_mib(1);
   const auto dataset = Dataset::Open(config);
   ASSERT_TRUE(dataset.ok());
   EXPECT_EQ((*dataset)->Read(0).status().code(), StatusCode::kResourceExhausted);
@@ -232,16 +232,16 @@ TEST(OpenErrorTest, WrongKindsOfPath) {
   TempDir dir;
   PutFile(dir.File("x.jpg"));
   PutFile(dir.File("x.zip"));
-  PutKagglePictures(dir.File("data"));
+  PutKaggleImages(dir.File("data"));
   EXPECT_THAT(OpenError("").message(), HasSubstr("data.path is not set"));
-  EXPECT_THAT(OpenError(dir.File("x.jpg")).message(), HasSubstr("single picture"));
+  EXPECT_THAT(OpenError(dir.File("x.jpg")).message(), HasSubstr("single image"));
   EXPECT_THAT(OpenError(dir.File("x.zip")).message(), HasSubstr("unpack it"));
   EXPECT_THAT(OpenError(dir.File("x.zip"), DataConfig::KAGGLE).message(), HasSubstr("is a file"));
   EXPECT_THAT(OpenError(dir.File("data"), DataConfig::PACKED).message(), HasSubstr("is a folder"));
   EXPECT_THAT(OpenError(dir.File("data"), DataConfig::LIST_FILE).message(),
               HasSubstr("is a folder"));
   EXPECT_THAT(OpenError(dir.File("data"), DataConfig::CLASS_FOLDERS).message(),
-              HasSubstr("one folder of pictures per class"));
+              HasSubstr("one folder of images per class"));
   EXPECT_THAT(OpenError("/dev/null").message(), HasSubstr("neither a folder nor a file"));
 }
 

@@ -13,7 +13,7 @@
 
 #include "data/sampler.h"
 #include "tests/data/memory_dataset.h"
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 
 namespace ringtail {
 namespace {
@@ -22,17 +22,17 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int64_t kPictures = 23, kBatch = 4, kSize = 32;
+constexpr int64_t kImages = 23, kBatch = 4, kSize = 32;
 constexpr int64_t kRowFloats = 3 * kSize * kSize;
 
-std::unique_ptr<MemoryDataset> MakeDataset(int64_t pictures = kPictures) {
+std::unique_ptr<MemoryDataset> MakeDataset(int64_t images = kImages) {
   auto dataset = std::make_unique<MemoryDataset>();
-  for (int64_t i = 0; i < pictures; ++i) {
+  for (int64_t i = 0; i < images; ++i) {
     const auto width = static_cast<int32_t>(60 + 7 * (i % 5)),
                height = static_cast<int32_t>(90 - 8 * (i % 4));
     dataset->Add(
         "cat." + std::to_string(i) + ".jpg", static_cast<int32_t>(i % 2),
-        EncodeJpeg(DrawPicture(width, height, i), {.orientation = static_cast<int32_t>(i % 9)}));
+        EncodeJpeg(DrawImage(width, height, i), {.orientation = static_cast<int32_t>(i % 9)}));
   }
   return dataset;
 }
@@ -47,7 +47,7 @@ DataConfig Config(int workers = 2) {
   DataConfig config;
   config.set_workers(workers);
   config.set_cache_mib(0);
-  config.mutable_bad_pictures()->set_max_fraction(1);
+  config.mutable_bad_images()->set_max_fraction(1);
   config.mutable_augment()->set_brightness(0.2F);
   return config;
 }
@@ -108,9 +108,9 @@ TEST(LoaderTest, BitsDoNotDependOnWorkersPrefetchOrCache) {
 TEST(LoaderTest, AnEpochIsAPermutationCutIntoBatches) {
   const auto dataset = MakeDataset();
   const auto loader = MakeLoader(*dataset, Config());
-  ASSERT_EQ(loader->steps_per_epoch(), kPictures / kBatch);
+  ASSERT_EQ(loader->steps_per_epoch(), kImages / kBatch);
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
-    const std::vector<int64_t> order = EpochPermutation(Options().seed, epoch, kPictures);
+    const std::vector<int64_t> order = EpochPermutation(Options().seed, epoch, kImages);
     for (int64_t step = 0; step < loader->steps_per_epoch(); ++step) {
       const BatchCopy batch = Copy(loader->Next().value());
       EXPECT_EQ(batch.epoch, epoch);
@@ -123,7 +123,7 @@ TEST(LoaderTest, AnEpochIsAPermutationCutIntoBatches) {
   }
 }
 
-TEST(LoaderTest, AnotherEpochShowsAnotherViewOfTheSamePicture) {
+TEST(LoaderTest, AnotherEpochShowsAnotherViewOfTheSameImage) {
   const auto dataset = MakeDataset(4);
   const auto loader = MakeLoader(*dataset, Config());
   const BatchCopy first = Take(loader.get(), 1)[0], second = Take(loader.get(), 1)[0];
@@ -178,7 +178,7 @@ TEST(LoaderTest, SharesMayBeUnequal) {
   options.first_row = 3;
   options.batch = kBatch - 3;
   const auto loader = MakeLoader(*dataset, Config(), options);
-  EXPECT_EQ(loader->steps_per_epoch(), kPictures / kBatch);
+  EXPECT_EQ(loader->steps_per_epoch(), kImages / kBatch);
   EXPECT_EQ(Copy(loader->Next().value()).images,
             std::vector<float>(whole.images.begin() + 3 * kRowFloats, whole.images.end()));
 }
@@ -215,7 +215,7 @@ TEST(LoaderTest, EvaluationIsOnePassInOrderWithPadding) {
       loader->Seek(0, 0);  // a second pass
       EXPECT_EQ(loader->Next().value().samples[0], rank * kBatch);
     }
-    EXPECT_EQ(seen.size(), static_cast<size_t>(kPictures)) << world;
+    EXPECT_EQ(seen.size(), static_cast<size_t>(kImages)) << world;
   }
 }
 
@@ -233,7 +233,7 @@ TEST(LoaderTest, FlippedEvaluationIsTheMirrorImage) {
   }
 }
 
-TEST(LoaderTest, ABadPictureKeepsItsRowAndIsReportedOnce) {
+TEST(LoaderTest, ABadImageKeepsItsRowAndIsReportedOnce) {
   const auto dataset = MakeDataset();
   dataset->Replace(5, Bytes(""));
   const auto loader = MakeLoader(*dataset, Config(3));
@@ -254,9 +254,9 @@ TEST(LoaderTest, ABadPictureKeepsItsRowAndIsReportedOnce) {
     }
   }
   EXPECT_GE(seen, 1);
-  ASSERT_EQ(loader->bad_pictures().size(), 1U);
-  EXPECT_EQ(loader->bad_pictures()[0].key, "cat.5.jpg");
-  EXPECT_EQ(loader->bad_pictures()[0].reason, "is empty");
+  ASSERT_EQ(loader->bad_images().size(), 1U);
+  EXPECT_EQ(loader->bad_images()[0].key, "cat.5.jpg");
+  EXPECT_EQ(loader->bad_images()[0].reason, "is empty");
 }
 
 // The file of a sample is deleted, cut short or replaced while the loader runs.
@@ -267,30 +267,30 @@ TEST(LoaderTest, FilesMayChangeDuringTheEpoch) {
     config.set_cache_mib(cache_mib);
     const auto loader = MakeLoader(*dataset, config);
     ASSERT_TRUE(loader->Next().ok());
-    std::vector<std::byte> half = EncodeJpeg(DrawPicture(60, 90));
+    std::vector<std::byte> half = EncodeJpeg(DrawImage(60, 90));
     half.resize(half.size() / 2);
     dataset->Replace(1, NotFound("cannot open cat.1.jpg: No such file or directory"));
     dataset->Replace(2, half);
     dataset->Replace(
-        3, EncodeJpeg(DrawPicture(300, 200)));  // another size: what is cached is the old one
+        3, EncodeJpeg(DrawImage(300, 200)));  // another size: what is cached is the old one
     dataset->Replace(4, DataLoss("cannot read cat.4.jpg: Input/output error"));
     for (int64_t step = 0; step < 5 * loader->steps_per_epoch(); ++step)
       ASSERT_TRUE(loader->Next().ok());
-    for (const BadPicture& bad : loader->bad_pictures()) {
+    for (const BadImage& bad : loader->bad_images()) {
       EXPECT_THAT(bad.sample, testing::AnyOf(1, 2, 4));
     }
     if (cache_mib == 0) {
-      EXPECT_EQ(loader->bad_pictures().size(), 3U);
+      EXPECT_EQ(loader->bad_images().size(), 3U);
     }
   }
 }
 
-// Too many bad pictures stop the run.
-TEST(LoaderTest, TooManyBadPicturesStopTheRun) {
+// Too many bad images stop the run.
+TEST(LoaderTest, TooManyBadImagesStopTheRun) {
   const auto dataset = MakeDataset();
   for (const int64_t i : {2, 9, 17}) dataset->Replace(i, Bytes("GIF89a not a JPEG at all"));
   DataConfig config = Config();
-  config.mutable_bad_pictures()->set_max_fraction(0.1);  // 2 of 23 would do
+  config.mutable_bad_images()->set_max_fraction(0.1);  // 2 of 23 would do
   LoaderOptions options = Options(LoaderMode::kEvaluate);
   const auto loader = MakeLoader(*dataset, config, options);
   Status status;
@@ -298,15 +298,15 @@ TEST(LoaderTest, TooManyBadPicturesStopTheRun) {
   for (; status.ok() && batches < 6; ++batches) status = loader->Next().status();
   EXPECT_EQ(batches, 5);  // sample 17 is in the fifth batch
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), HasSubstr("3 of 23 pictures cannot be used"));
-  EXPECT_THAT(status.message(), HasSubstr("cat.2.jpg is a GIF picture"));
+  EXPECT_THAT(status.message(), HasSubstr("3 of 23 images cannot be used"));
+  EXPECT_THAT(status.message(), HasSubstr("cat.2.jpg is a GIF image"));
 }
 
 TEST(LoaderTest, PolicyFailStopsAtTheFirst) {
   const auto dataset = MakeDataset();
   dataset->Replace(6, Bytes(""));
   DataConfig config = Config();
-  config.mutable_bad_pictures()->set_policy(BadPicturesConfig::FAIL);
+  config.mutable_bad_images()->set_policy(BadImagesConfig::FAIL);
   const auto loader = MakeLoader(*dataset, config, Options(LoaderMode::kEvaluate));
   EXPECT_TRUE(loader->Next().ok());
   EXPECT_THAT(loader->Next().status().message(), HasSubstr("cat.6.jpg is empty"));
@@ -343,7 +343,7 @@ TEST(LoaderTest, RefusesWhatCannotWork) {
     return DataLoader::Create(dataset.get(), All(*dataset), config, options).status();
   };
   EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->batch = 24; }).message(),
-              HasSubstr("23 training pictures do not fill one batch"));
+              HasSubstr("23 training images do not fill one batch"));
   EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->batch = 0; }).message(),
               HasSubstr("batch is 0"));
   EXPECT_THAT(create([](LoaderOptions* o, DataConfig*) { o->first_row = 1; }).message(),
@@ -354,43 +354,42 @@ TEST(LoaderTest, RefusesWhatCannotWork) {
               HasSubstr("prefetch_batches is 1"));
 }
 
-TEST(ScanPicturesTest, FindsThemAllInOrderWhateverTheWorkers) {
+TEST(ScanImagesTest, FindsThemAllInOrderWhateverTheWorkers) {
   const auto dataset = MakeDataset(50);
-  std::vector<std::byte> truncated = EncodeJpeg(DrawPicture(80, 60));
+  std::vector<std::byte> truncated = EncodeJpeg(DrawImage(80, 60));
   truncated.resize(truncated.size() / 2);
   dataset->Replace(40, truncated);
   dataset->Replace(3, Bytes("hello, world"));
   dataset->Replace(17, NotFound("cannot open cat.17.jpg: Permission denied"));
   for (const int workers : {1, 4}) {
-    const auto bad =
-        ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/true).value();
+    const auto bad = ScanImages(*dataset, All(*dataset), Config(workers), /*decode=*/true).value();
     ASSERT_EQ(bad.size(), 3U);
     EXPECT_EQ(bad[0].sample, 3);
     EXPECT_THAT(bad[0].reason, HasSubstr("begins with 68 65 6C 6C"));
     EXPECT_EQ(bad[1].sample, 17);
     EXPECT_EQ(bad[2].key, "cat.40.jpg");
     EXPECT_THAT(bad[2].reason, HasSubstr("is truncated after"));
-    EXPECT_EQ(ScanPictures(*dataset, All(*dataset), Config(workers), /*decode=*/false)->size(), 2U);
+    EXPECT_EQ(ScanImages(*dataset, All(*dataset), Config(workers), /*decode=*/false)->size(), 2U);
   }
-  EXPECT_TRUE(ScanPictures(*dataset, {}, Config(), true)->empty());
+  EXPECT_TRUE(ScanImages(*dataset, {}, Config(), true)->empty());
 }
 
-TEST(ScanPicturesTest, StopsWhenItIsTold) {
+TEST(ScanImagesTest, StopsWhenItIsTold) {
   const auto dataset = MakeDataset(200);
   std::atomic<int> looked_at = 0;
-  const auto bad = ScanPictures(*dataset, All(*dataset), Config(2), /*decode=*/true,
-                                [&] { return ++looked_at > 5; });
+  const auto bad = ScanImages(*dataset, All(*dataset), Config(2), /*decode=*/true,
+                              [&] { return ++looked_at > 5; });
   EXPECT_EQ(bad.status().code(), StatusCode::kCancelled);
   EXPECT_LT(looked_at, 50);
 }
 
-TEST(CheckBadPicturesTest, TheLimitItselfIsAllowed) {
-  BadPicturesConfig config;
+TEST(CheckBadImagesTest, TheLimitItselfIsAllowed) {
+  BadImagesConfig config;
   config.set_max_fraction(0.01);
-  const std::vector<BadPicture> one = {{7, "cat.7.jpg", "is empty"}};
-  EXPECT_TRUE(CheckBadPictures({}, 0, config).ok());
-  EXPECT_TRUE(CheckBadPictures(one, 100, config).ok());
-  EXPECT_FALSE(CheckBadPictures(one, 99, config).ok());
+  const std::vector<BadImage> one = {{7, "cat.7.jpg", "is empty"}};
+  EXPECT_TRUE(CheckBadImages({}, 0, config).ok());
+  EXPECT_TRUE(CheckBadImages(one, 100, config).ok());
+  EXPECT_FALSE(CheckBadImages(one, 99, config).ok());
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 #include "data/layouts/packed_file.h"
 #include "data/loader.h"
+#include "tests/data/image_folder.h"
 #include "tests/data/memory_dataset.h"
-#include "tests/data/picture_folder.h"
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -48,29 +48,29 @@ TEST(DatasetFingerprintTest, IsTheSameEverywhere) {
   EXPECT_EQ(DatasetFingerprint(*OpenOrDie(there.File("train")), {0, 1}), kGolden);
 }
 
-TEST(PictureFingerprintTest, ChangesWithNameLabelAndContent) {
+TEST(ImageFingerprintTest, ChangesWithNameLabelAndContent) {
   const Sample sample{.key = "cat.0.jpg", .label = 0};
   const auto bytes = Bytes("one"), other = Bytes("two"), longer = Bytes("one and");
   const std::set<uint64_t> seen = {
-      PictureFingerprint(sample, bytes),
-      PictureFingerprint(sample, other),
-      PictureFingerprint(sample, longer),
-      PictureFingerprint({.key = "cat.1.jpg", .label = 0}, bytes),
-      PictureFingerprint({.key = "cat.0.jpg", .label = 1}, bytes),
+      ImageFingerprint(sample, bytes),
+      ImageFingerprint(sample, other),
+      ImageFingerprint(sample, longer),
+      ImageFingerprint({.key = "cat.1.jpg", .label = 0}, bytes),
+      ImageFingerprint({.key = "cat.0.jpg", .label = 1}, bytes),
   };
   EXPECT_EQ(seen.size(), 5u);
 }
 
 uint64_t ScannedFingerprint(const Dataset& dataset, const std::vector<int64_t>& indices) {
   uint64_t fingerprint = 0;
-  EXPECT_TRUE(ScanPictures(dataset, indices, DataConfig(), true, {}, &fingerprint).ok());
+  EXPECT_TRUE(ScanImages(dataset, indices, DataConfig(), true, {}, &fingerprint).ok());
   return fingerprint;
 }
 
-TEST(PictureFingerprintTest, OfADataSetItIsTheSumOverItsPartsInAnyOrder) {
+TEST(ImageFingerprintTest, OfADataSetItIsTheSumOverItsPartsInAnyOrder) {
   MemoryDataset dataset;
   for (uint64_t i = 0; i < 40; ++i) {
-    dataset.Add("cat." + std::to_string(i) + ".jpg", 0, EncodeJpeg(DrawPicture(16, 16, i)));
+    dataset.Add("cat." + std::to_string(i) + ".jpg", 0, EncodeJpeg(DrawImage(16, 16, i)));
   }
   dataset.Add("cat.40.jpg", 0, Bytes("not an image: does not count"));
   const uint64_t all = ScannedFingerprint(dataset, {4, 0, 1, 2, 3, 40});

@@ -32,7 +32,7 @@ class MemoryDataset : public Dataset {
 
   const std::vector<Sample>& samples() const override { return samples_; }
   const std::vector<std::string>& class_names() const override { return class_names_; }
-  std::string Describe() const override { return "pictures in memory"; }
+  std::string Describe() const override { return "images in memory"; }
   StatusOr<std::vector<std::byte>> Read(int64_t i) const override {
     MutexLock lock(&mutex_);
     ++reads_;

@@ -81,7 +81,7 @@ TEST(SplitTest, GoldenKeys) {
       ElementsAre("cat.0.jpg", "cat.5.jpg", "cat.6.jpg", "dog.11.jpg", "dog.16.jpg", "dog.17.jpg"));
 }
 
-TEST(SplitTest, EachPictureKeepsItsPartInAnotherOrderOfTheList) {
+TEST(SplitTest, EachImageKeepsItsPartInAnotherOrderOfTheList) {
   auto samples = KaggleSamples(50, 50);
   auto before = KeysOf(SplitDataset(Fraction(0.2), samples)->validation, samples);
   std::reverse(samples.begin(), samples.end());
@@ -98,14 +98,14 @@ TEST(SplitTest, FractionZeroTrainsOnEverything) {
   EXPECT_TRUE(split->validation.empty());
 }
 
-TEST(SplitTest, AClassWithoutPicturesIsNoProblem) {
+TEST(SplitTest, AClassWithoutImagesIsNoProblem) {
   const auto split = SplitDataset(Fraction(0.5), KaggleSamples(4, 0));
   ASSERT_TRUE(split.ok());
   EXPECT_EQ(split->validation.size(), 2u);
   EXPECT_EQ(split->train.size(), 2u);
 }
 
-TEST(SplitTest, UnlabelledPicturesAreInNeitherPart) {
+TEST(SplitTest, UnlabelledImagesAreInNeitherPart) {
   auto samples = KaggleSamples(10, 10);
   samples.push_back({"1.jpg", -1});
   for (const SplitConfig& config : {Fraction(0.5), Numbers(0, 4, 5, 9)}) {
@@ -164,9 +164,8 @@ TEST(SplitTest, WrongRangesAreErrors) {
 }
 
 TEST(SplitTest, NothingLeftIsAnError) {
-  EXPECT_THAT(ErrorOf(Fraction(0.1), {}), HasSubstr("none of the pictures has a label"));
-  EXPECT_THAT(ErrorOf(Fraction(0.1), {{"1.jpg", -1}}),
-              HasSubstr("none of the pictures has a label"));
+  EXPECT_THAT(ErrorOf(Fraction(0.1), {}), HasSubstr("none of the images has a label"));
+  EXPECT_THAT(ErrorOf(Fraction(0.1), {{"1.jpg", -1}}), HasSubstr("none of the images has a label"));
   EXPECT_THAT(ErrorOf(Fraction(0.1), KaggleSamples(2, 2)), HasSubstr("none for validation"));
   EXPECT_THAT(ErrorOf(Fraction(0.9), KaggleSamples(1, 1)), HasSubstr("none for training"));
   for (const double fraction : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {

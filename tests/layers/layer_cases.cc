@@ -33,7 +33,7 @@ std::vector<LayerCase> Convolutions() {
       {"convolution_large_kernel",
        "convolution { out_channels: 8 kernel: 7 stride: 2 padding: 3 bias: false }",
        {{1, 3, 15, 13}}},
-      {"convolution_whole_picture",
+      {"convolution_whole_image",
        "convolution { out_channels: 3 kernel: 5 kernel: 4 }",
        {{3, 5, 5, 4}}},
       {"convolution_groups", "convolution { out_channels: 6 kernel: 3 groups: 3 }", {{2, 9, 6, 5}}},
@@ -119,11 +119,11 @@ std::vector<LayerCase> ConvolutionAlgorithms() {
 
 std::vector<LayerCase> LinearLayers() {
   return {
-      {"linear_picture", "linear { out_features: 5 }", {{3, 17, 3, 2}}},
+      {"linear_image", "linear { out_features: 5 }", {{3, 17, 3, 2}}},
       {"linear_vector", "linear { out_features: 17 bias: false }", {{1, 33}}},
       {"linear_relu", "linear { out_features: 3 }", {{3, 5, 2, 2}}, kRelu},
       {"linear_relu6", "linear { out_features: 19 }", {{3, 16}}, kRelu6, -6, 6},
-      {"drop_connect_picture",
+      {"drop_connect_image",
        "drop_connect { rate: 0.3 linear { out_features: 5 } }",
        {{3, 17, 2, 3}}},
       {"drop_connect_relu",
@@ -136,32 +136,32 @@ std::vector<LayerCase> LinearLayers() {
 std::vector<LayerCase> ElementWise() {
   const std::vector<BlobDesc> odd = {{3, 17, 5, 3}}, one = {{1, 3}};
   return {
-      {"relu_picture", "relu {}", odd},
+      {"relu_image", "relu {}", odd},
       {"relu_vector", "relu {}", one},
-      {"relu6_picture", "relu6 {}", odd, kNone, -3, 9},
+      {"relu6_image", "relu6 {}", odd, kNone, -3, 9},
       {"relu6_vector", "relu6 {}", {{3, 40}}, kNone, -3, 9},
       {"leaky_relu_default", "leaky_relu {}", odd},
       {"leaky_relu_steep", "leaky_relu { slope: 0.5 }", one},
-      {"sigmoid_picture", "sigmoid {}", odd, kNone, -4, 4},
+      {"sigmoid_image", "sigmoid {}", odd, kNone, -4, 4},
       {"sigmoid_vector", "sigmoid {}", one, kNone, -4, 4},
-      {"tanh_picture", "tanh {}", odd, kNone, -3, 3},
+      {"tanh_image", "tanh {}", odd, kNone, -3, 3},
       {"tanh_vector", "tanh {}", one, kNone, -3, 3},
-      {"dropout_picture", "dropout {}", odd},
+      {"dropout_image", "dropout {}", odd},
       {"dropout_vector", "dropout { rate: 0.2 }", {{3, 37}}},
       {"dropout_small_planes", "dropout { rate: 0.2 }", {{1, 5, 1, 3}}},
       {"add_two", "add {}", {{3, 17, 5, 3}, {3, 17, 5, 3}}},
       {"add_three_relu", "add {}", {{1, 5, 3, 3}, {1, 5, 3, 3}, {1, 5, 3, 3}}, kRelu},
       {"add_relu6", "add {}", {{2, 16, 3, 3}, {2, 16, 3, 3}}, kRelu6, -4, 8},
-      {"multiply_picture", "multiply {}", {{3, 17, 5, 3}, {3, 17, 5, 3}}},
+      {"multiply_image", "multiply {}", {{3, 17, 5, 3}, {3, 17, 5, 3}}},
       {"multiply_vector", "multiply {}", {{1, 3}, {1, 3}}},
-      {"highway_gate_picture", "highway_gate {}", {{3, 17, 5, 3}, {3, 17, 5, 3}, {3, 17, 5, 3}}},
+      {"highway_gate_image", "highway_gate {}", {{3, 17, 5, 3}, {3, 17, 5, 3}, {3, 17, 5, 3}}},
       {"highway_gate_vector", "highway_gate {}", {{1, 3}, {1, 3}, {1, 3}}, kNone, -4, 4},
   };
 }
 
 std::vector<LayerCase> Normalisations() {
   return {
-      {"batch_norm_picture", "batch_norm {}", {{3, 17, 5, 3}}},
+      {"batch_norm_image", "batch_norm {}", {{3, 17, 5, 3}}},
       {"batch_norm_vector", "batch_norm { epsilon: 0.1 }", {{9, 5}}},
       {"batch_norm_far_from_zero", "batch_norm {}", {{2, 3, 5, 5}}, kNone, 9, 12},
       {"batch_norm_relu", "batch_norm {}", {{3, 8, 3, 5}}, kRelu, -1, 1, kManyKinks},
@@ -206,7 +206,7 @@ std::vector<LayerCase> Others() {
       {"concat_two", "concat {}", {{3, 16, 5, 3}, {3, 5, 5, 3}}},
       {"concat_three", "concat {}", {{1, 3, 3, 3}, {1, 17, 3, 3}, {1, 8, 3, 3}}},
       {"concat_vectors", "concat {}", {{2, 8}, {2, 3}}},
-      {"flatten_picture", "flatten {}", {{3, 17, 3, 5}}},
+      {"flatten_image", "flatten {}", {{3, 17, 3, 5}}},
       {"flatten_vector", "flatten {}", {{1, 16}}},
       {"softmax_cross_entropy_two", "softmax_cross_entropy {}", {{5, 2}}, kNone, -3, 3},
       {"softmax_cross_entropy_smooth",

@@ -1,5 +1,5 @@
 // Layer cases: the table of layers, shapes and numbers that every layer's generic tests run
-// through. Each row runs in four layouts. Sizes are awkward on purpose: odd pictures, channels that
+// through. Each row runs in four layouts. Sizes are awkward on purpose: odd images, channels that
 // fill no block.
 #ifndef RINGTAIL_TESTS_LAYERS_LAYER_CASES_H_
 #define RINGTAIL_TESTS_LAYERS_LAYER_CASES_H_

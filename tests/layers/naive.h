@@ -29,7 +29,7 @@ struct NaiveProblem {
 Doubles NaiveForward(const NaiveProblem& problem, const std::vector<Doubles>& src,
                      const std::vector<Doubles>& parameters);
 
-// The kinds that slide a window over the picture (tests/layers/naive_window.cc).
+// The kinds that slide a window over the image (tests/layers/naive_window.cc).
 Doubles NaiveConvolution(const ConvolutionConfig& config, const BlobDesc& src_desc,
                          const BlobDesc& dst_desc, const Doubles& src,
                          const std::vector<Doubles>& parameters);

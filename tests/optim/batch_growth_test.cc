@@ -19,12 +19,12 @@ constexpr double kTolerance = 1e-12;
 
 // CIFAR-10 in batches of 128 for 200 epochs, the rate divided by 5 at epochs 60, 120 and 160, as in
 // the paper's section 5.1.
-constexpr int64_t kPictures = 50000, kBatch = 128, kPerEpoch = kPictures / kBatch;
+constexpr int64_t kImages = 50000, kBatch = 128, kPerEpoch = kImages / kBatch;
 constexpr char kBySteps[] =
     "learning_rate: 0.1 multi_step { at_epochs: [60, 120, 160] gamma: 0.2 } batch_growth {}";
 
 GrowthRun CifarRun(int64_t most_batches, double epochs = 200) {
-  return {.pictures_per_batch = kBatch,
+  return {.images_per_batch = kBatch,
           .batches_per_epoch = kPerEpoch,
           .total_batches = std::llround(epochs * kPerEpoch),
           .most_batches = most_batches};
@@ -119,7 +119,7 @@ TEST(BatchGrowthTest, EveryStepHasTheNoiseOfTheSchedule) {
 TEST(BatchGrowthTest, SmoothSchedulesGrowBatchByBatch) {
   const OptimConfig config = ParseOptim("learning_rate: 1 polynomial { power: 1 } batch_growth {}");
   const GrowthRun run{
-      .pictures_per_batch = 4, .batches_per_epoch = 10, .total_batches = 120, .most_batches = 4};
+      .images_per_batch = 4, .batches_per_epoch = 10, .total_batches = 120, .most_batches = 4};
   // 1 - u is 1/2 at batch 60, 1/3 at 80, 1/4 at 90, where the second step of three has begun at 89.
   const std::vector<GrowthStage> stages = GrowthStages(config, run);
   ASSERT_THAT(BatchesOf(stages), ElementsAre(1, 2, 3, 4));
@@ -158,19 +158,19 @@ TEST(BatchGrowthTest, StagesDoNotDependOnWhatComesAfter) {
 
 TEST(BatchGrowthTest, TheLargestBatch) {
   const auto most = [](const std::string& growth) {
-    return MostBatches(ParseOptim(growth), kBatch, kPictures);
+    return MostBatches(ParseOptim(growth), kBatch, kImages);
   };
   EXPECT_EQ(most("").value(), 1);
-  EXPECT_EQ(most("batch_growth {}").value(), 39) << "a tenth of the pictures";
+  EXPECT_EQ(most("batch_growth {}").value(), 39) << "a tenth of the images";
   EXPECT_EQ(most("batch_growth { max_batch: 3200 }").value(), 25);
   EXPECT_EQ(most("batch_growth { max_batch: 3199 }").value(), 24);
   EXPECT_EQ(most("batch_growth { max_batch: 128 }").value(), 1);
   EXPECT_EQ(most("batch_growth { max_batch: 50000 }").value(), 390);
   EXPECT_THAT(most("batch_growth { max_batch: 50001 }").status().message(),
-              HasSubstr("max_batch is 50001, but there are 50000 pictures to train on"));
+              HasSubstr("max_batch is 50001, but there are 50000 images to train on"));
   EXPECT_THAT(most("batch_growth { max_batch: 127 }").status().message(),
               HasSubstr("max_batch is 127, but the run begins with 128"));
-  EXPECT_EQ(MostBatches(ParseOptim("batch_growth {}"), 64, 100).value(), 1) << "too few pictures";
+  EXPECT_EQ(MostBatches(ParseOptim("batch_growth {}"), 64, 100).value(), 1) << "too few images";
 }
 
 TEST(BatchGrowthTest, SaysWhatItDoesAndWhy) {
@@ -198,7 +198,7 @@ TEST(BatchGrowthTest, WarnsWhereItDoesNothingOrTooMuch) {
     const OptimConfig config = ParseOptim(text);
     return ReportGrowth(config, CifarRun(most), GrowthStages(config, CifarRun(most)), 1).warnings;
   };
-  EXPECT_THAT(warnings(kBySteps, 1), ElementsAre(HasSubstr("twice the 128 pictures")));
+  EXPECT_THAT(warnings(kBySteps, 1), ElementsAre(HasSubstr("twice the 128 images")));
   EXPECT_THAT(warnings("batch_growth {} cosine { end_fraction: 0.6 }", 9),
               ElementsAre(HasSubstr("does not fall to half of its peak")));
   EXPECT_THAT(warnings(kBySteps, 39), IsEmpty());

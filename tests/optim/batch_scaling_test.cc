@@ -105,7 +105,7 @@ TEST(BatchScalingTest, WarnsWhenALargeBatchLeavesFewSteps) {
   const std::string linear = "batch_scaling { rule: LINEAR }";
   EXPECT_THAT(Scale(linear, 2048, 9).warnings, ElementsAre(HasSubstr("leaves 9 steps")));
   EXPECT_THAT(Scale(linear, 2048, 10).warnings, IsEmpty());
-  EXPECT_THAT(Scale(linear, 64, 9).warnings, IsEmpty()) << "few pictures, not a large batch";
+  EXPECT_THAT(Scale(linear, 64, 9).warnings, IsEmpty()) << "few images, not a large batch";
 }
 
 TEST(BatchScalingTest, AShortWarmupIsStretched) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kDimensions = 500;
 
-// Ranks with mean gradients g_k of b_k pictures each: G + noise, of E |noise|^2 = S / b_k.
+// Ranks with mean gradients g_k of b_k images each: G + noise, of E |noise|^2 = S / b_k.
 class SyntheticRanks {
  public:
   SyntheticRanks(std::vector<int64_t> batches, double gradient, double noise)
@@ -25,15 +25,15 @@ class SyntheticRanks {
     NoiseScale::Step step{.ranks = static_cast<int64_t>(batches_.size()), .batch = total};
     std::vector<double> mean(kDimensions);
     for (const int64_t b : batches_) {
-      const auto pictures = static_cast<double>(b);
-      const double deviation = std::sqrt(noise_ / pictures / kDimensions);
+      const auto images = static_cast<double>(b);
+      const double deviation = std::sqrt(noise_ / images / kDimensions);
       double norm = 0;
       for (double& m : mean) {
         const double g = std::sqrt(gradient_ / kDimensions) + deviation * rng_.Normal();
         norm += g * g;
-        m += g * pictures / total;
+        m += g * images / total;
       }
-      step.rank_squares += pictures * norm;
+      step.rank_squares += images * norm;
     }
     for (const double m : mean) step.squares += m * m;
     return step;
@@ -77,7 +77,7 @@ TEST_P(KnownNoiseTest, TheAverageFindsTheNoiseScale) {
   SyntheticRanks ranks(c.batches, c.gradient, c.noise);
   NoiseScale scale;
   for (int step = 0; step < 1000; ++step) scale.Add(ranks.Draw());
-  EXPECT_NEAR(*scale.Pictures(), c.noise / c.gradient, 0.3 * c.noise / c.gradient);
+  EXPECT_NEAR(*scale.Images(), c.noise / c.gradient, 0.3 * c.noise / c.gradient);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -102,11 +102,11 @@ TEST(NoiseScaleTest, EqualRanksGiveThePapersEquations) {
 TEST(NoiseScaleTest, WithoutNoiseItIsZero) {
   NoiseScale scale;
   for (int64_t step = 0; step < NoiseScale::kMinSteps; ++step) {
-    EXPECT_FALSE(scale.Pictures()) << "after " << step << " steps";
+    EXPECT_FALSE(scale.Images()) << "after " << step << " steps";
     EXPECT_EQ(scale.Describe(), "");
     scale.Add({.ranks = 2, .batch = 8, .rank_squares = 8 * 3, .squares = 3});
   }
-  EXPECT_EQ(*scale.Pictures(), 0);
+  EXPECT_EQ(*scale.Images(), 0);
   EXPECT_NEAR(scale.gradient(), 3, 1e-12);
 }
 
@@ -116,7 +116,7 @@ TEST(NoiseScaleTest, SaysNothingWhereTheGradientIsLostInTheNoise) {
   for (int step = 0; step < 50; ++step) {
     scale.Add({.ranks = 2, .batch = 2, .rank_squares = 2, .squares = 0.5});
   }
-  EXPECT_FALSE(scale.Pictures());
+  EXPECT_FALSE(scale.Images());
   EXPECT_EQ(scale.Describe(), "");
 }
 
@@ -124,9 +124,9 @@ TEST(NoiseScaleTest, FollowsARunWhoseNoiseScaleGrows) {
   NoiseScale scale;
   SyntheticRanks early({32, 32, 32, 32}, 1, 50), late({32, 32, 32, 32}, 1, 500);
   for (int step = 0; step < 500; ++step) scale.Add(early.Draw());
-  EXPECT_NEAR(*scale.Pictures(), 50, 10);
+  EXPECT_NEAR(*scale.Images(), 50, 10);
   for (int step = 0; step < 1000; ++step) scale.Add(late.Draw());
-  EXPECT_NEAR(*scale.Pictures(), 500, 150);
+  EXPECT_NEAR(*scale.Images(), 500, 150);
 }
 
 TEST(NoiseScaleTest, DescribesItself) {

@@ -7,8 +7,8 @@
 // (core/storage/run_lock.h) so cost minutes and not the network. Thread-safety: functions without state.
 // Errors: that of the last try in the run's folder; its message names the place where the network is
 // instead.
-#ifndef RINGTAIL_APPS_TRAINER_FINAL_NETWORK_H_
-#define RINGTAIL_APPS_TRAINER_FINAL_NETWORK_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_FINAL_NETWORK_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_FINAL_NETWORK_H_
 
 #include <chrono>
 #include <functional>
@@ -37,4 +37,4 @@ Status WriteFinalNetwork(RunDirectory* directory, const NetworkWriter& write,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_FINAL_NETWORK_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_FINAL_NETWORK_H_

@@ -3,8 +3,8 @@
 //
 // Reading takes the averaged weights where the file has them (a checkpoint has both).
 // Thread-safety: functions without state. Errors: DataLoss, NotFound with file and tensor.
-#ifndef RINGTAIL_APPS_TRAINER_MODEL_FILE_H_
-#define RINGTAIL_APPS_TRAINER_MODEL_FILE_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_MODEL_FILE_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_MODEL_FILE_H_
 
 #include <map>
 #include <memory>
@@ -22,9 +22,10 @@ namespace ringtail {
 inline constexpr char kAveragePrefix[] = "average.";
 // In the metadata:
 inline constexpr char kConfigKey[] = "config";                 // the effective config, as text
-inline constexpr char kFingerprintKey[] = "data_fingerprint";  // checkpoints: of the pictures
+inline constexpr char kFingerprintKey[] = "data_fingerprint";  // checkpoints: of the images
 inline constexpr char kContentsKey[] = "data_contents";  // checkpoints: of what is in their files
-inline constexpr char kPicturesKey[] = "pictures";       // checkpoints: how many, in words
+inline constexpr char kImagesKey[] = "images";           // checkpoints: how many, in words
+inline constexpr char kOldImagesKey[] = "pictures";      // the same, of a checkpoint from before 2027
 inline constexpr char kWrittenAfterKey[] = "written_after";  // checkpoints: the failure before it
 inline constexpr char kGlobalBatchKey[] = "global_batch";    // checkpoints: of all ranks
 
@@ -39,7 +40,7 @@ struct TrainedModel {
   LoadedConfig loaded;
   std::unique_ptr<Model> model;
   std::vector<std::string> class_names;
-  std::string data_path;  // where its pictures were, whatever `overrides` say
+  std::string data_path;  // where its images were, whatever `overrides` say
 };
 // `overrides`: --set for the config in the file (data and evaluation settings; not the net).
 StatusOr<TrainedModel> ReadModelFile(const std::string& path,
@@ -51,4 +52,4 @@ Status CheckFiniteWeights(const ParameterArena& arena);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_MODEL_FILE_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_MODEL_FILE_H_

@@ -1,9 +1,9 @@
-// What a step's last bits depend on beside config, pictures and step: the number of compute threads
+// What a step's last bits depend on beside config, images and step: the number of compute threads
 // (how sums are divided), the instruction set, and which algorithm each convolution uses. A
 // checkpoint says what it was written with.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_APPS_TRAINER_NUMERICS_H_
-#define RINGTAIL_APPS_TRAINER_NUMERICS_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_NUMERICS_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_NUMERICS_H_
 
 #include <map>
 #include <string>
@@ -36,4 +36,4 @@ Status TakeAlgorithms(const std::string& used);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_NUMERICS_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_NUMERICS_H_

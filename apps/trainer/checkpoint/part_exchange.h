@@ -12,8 +12,8 @@
 // through what it has opened (core/storage/held_folder.h): a folder that has got the name of this run's
 // since is another one without that file, and no part gets there. Thread-safety: the trainer thread. Memory: one piece;
 // on reading, a rank's own part.
-#ifndef RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
-#define RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_PART_EXCHANGE_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_PART_EXCHANGE_H_
 
 #include <cstdint>
 #include <functional>
@@ -96,4 +96,4 @@ Status ReadParts(TrainingWorld* world, const SavedParts& saved, const PartReader
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_PART_EXCHANGE_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_PART_EXCHANGE_H_

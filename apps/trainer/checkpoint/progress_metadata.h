@@ -1,7 +1,7 @@
 // TrainingProgress as the strings of a checkpoint's `__metadata__` and back. Numbers keep all their
 // bits. Errors: DataLoss that names the key. Thread-safety: functions without state.
-#ifndef RINGTAIL_APPS_TRAINER_PROGRESS_METADATA_H_
-#define RINGTAIL_APPS_TRAINER_PROGRESS_METADATA_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_PROGRESS_METADATA_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_PROGRESS_METADATA_H_
 
 #include <map>
 #include <string>
@@ -16,4 +16,4 @@ StatusOr<TrainingProgress> ParseProgress(const std::map<std::string, std::string
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_PROGRESS_METADATA_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_PROGRESS_METADATA_H_

@@ -30,10 +30,10 @@ bool RunDirectory::HasCheckpoints() const {
   return !steps.ok() || !steps->empty();  // if in doubt, there is something to protect
 }
 
-Status RunDirectory::Begin(const RunConfig& config, const std::vector<BadPicture>& bad,
+Status RunDirectory::Begin(const RunConfig& config, const std::vector<BadImage>& bad,
                            int64_t step) {
   config_text_ = PrintTextConfig(config);
-  bad_text_ = bad.empty() ? "" : BadPicturesCsv(bad);
+  bad_text_ = bad.empty() ? "" : BadImagesCsv(bad);
   RT_RETURN_IF_ERROR(WriteDescription());
   RT_ASSIGN_OR_RETURN(auto metrics, MetricsWriter::Open(MetricsPath(path()), step));
   metrics_ = std::move(metrics);
@@ -44,7 +44,7 @@ Status RunDirectory::WriteDescription() const {
   RT_ASSIGN_OR_RETURN(const std::string folder, Folder());
   RT_RETURN_IF_ERROR(WriteFileAtomic(folder + "/" + kConfigName, config_text_));
   if (bad_text_.empty()) return OkStatus();
-  return WriteFileAtomic(BadPicturesPath(), bad_text_);
+  return WriteFileAtomic(BadImagesPath(), bad_text_);
 }
 
 // The files that were in a folder that is gone: what describes the run, and metrics from here on.

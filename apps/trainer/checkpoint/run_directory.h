@@ -2,7 +2,7 @@
 //
 //   lock                 who writes here (core/storage/run_lock.h)
 //   config.textproto     the effective config
-//   bad_pictures.csv     pictures that were left out, if any
+//   bad_images.csv     images that were left out, if any
 //   metrics.jsonl        a line per step and evaluation (core/storage/metrics.h)
 //   checkpoints/         step-*.safetensors, best.safetensors (core/storage/checkpoint.h)
 //   final.safetensors    the trained network (apps/trainer/checkpoint/model_file.h)
@@ -10,8 +10,8 @@
 // Held by one process from Open to destruction, and followed where it goes: a folder that somebody
 // renames or deletes meanwhile never gets the next run of its name into trouble (core/storage/run_lock.h).
 // Thread-safety: none. Errors: AlreadyExists if another process holds it; what the file system says.
-#ifndef RINGTAIL_APPS_TRAINER_RUN_DIRECTORY_H_
-#define RINGTAIL_APPS_TRAINER_RUN_DIRECTORY_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_RUN_DIRECTORY_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_RUN_DIRECTORY_H_
 
 #include <cstdint>
 #include <memory>
@@ -37,14 +37,14 @@ class RunDirectory {
   static StatusOr<std::unique_ptr<RunDirectory>> Open(const std::string& path);
 
   const std::string& path() const { return lock_.run_folder(); }
-  std::string BadPicturesPath() const { return path() + "/bad_pictures.csv"; }
+  std::string BadImagesPath() const { return path() + "/bad_images.csv"; }
   std::string FinalPath() const { return path() + "/" + kFinalName; }
   // Where it is now, for those who are about to write there (RunLock::Folder).
   StatusOr<std::string> Folder() const { return lock_.Folder(); }
   bool HasCheckpoints() const;
 
   // Writes what describes the run, and opens the metrics to go on behind `step` (-1: a new run).
-  Status Begin(const RunConfig& config, const std::vector<BadPicture>& bad, int64_t step);
+  Status Begin(const RunConfig& config, const std::vector<BadImage>& bad, int64_t step);
 
   // Says loudly if a checkpoint of files of so many bytes does not fit, before hours go by; training
   // goes on.
@@ -71,7 +71,7 @@ class RunDirectory {
   RunLock lock_;
   CheckpointDirectory checkpoints_;
   std::optional<MetricsWriter> metrics_;
-  std::string config_text_, bad_text_;  // bad_text_ empty: no bad pictures
+  std::string config_text_, bad_text_;  // bad_text_ empty: no bad images
   int64_t times_remade_ = 0;            // of lock_, as far as these files know
   int failed_in_a_row_ = 0;
   bool warned_ = false;
@@ -79,4 +79,4 @@ class RunDirectory {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_RUN_DIRECTORY_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_RUN_DIRECTORY_H_

@@ -6,8 +6,8 @@
 //   machines          a line for each rank, if it divided by speed
 //
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_APPS_TRAINER_SAVED_DIVISION_H_
-#define RINGTAIL_APPS_TRAINER_SAVED_DIVISION_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_SAVED_DIVISION_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_SAVED_DIVISION_H_
 
 #include <cstdint>
 #include <map>
@@ -37,4 +37,4 @@ StatusOr<RankBatches> ShareDivision(const RankBatches& saved, TrainingWorld* wor
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_SAVED_DIVISION_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_SAVED_DIVISION_H_

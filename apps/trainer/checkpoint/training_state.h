@@ -7,8 +7,8 @@
 //
 // Order, crops and dropout are functions of (seed, step), so there is no random state, and a run
 // that restores this goes on to the same bits. Thread-safety: the trainer thread only.
-#ifndef RINGTAIL_APPS_TRAINER_TRAINING_STATE_H_
-#define RINGTAIL_APPS_TRAINER_TRAINING_STATE_H_
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_
 
 #include <cstdint>
 #include <map>
@@ -74,4 +74,4 @@ class TrainingState {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_TRAINING_STATE_H_
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_

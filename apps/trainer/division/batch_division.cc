@@ -53,9 +53,9 @@ std::string SpeedsText(const std::vector<double>& speeds) {
 std::string DescribeSpeeds(const std::vector<int64_t>& batches, const std::vector<double>& speeds) {
   const std::vector<double> evened = EvenedSpeeds(speeds);
   const bool equal = std::ranges::count(evened, evened[0]) == std::ssize(evened);
-  return equal ? fmt::format("{}: speeds of {} pictures/s count as equal (--local-batch auto)",
+  return equal ? fmt::format("{}: speeds of {} images/s count as equal (--local-batch auto)",
                              BatchesText(batches), SpeedsText(speeds))
-               : fmt::format("{}: in proportion to speeds {} pictures/s (--local-batch auto)",
+               : fmt::format("{}: in proportion to speeds {} images/s (--local-batch auto)",
                              BatchesText(batches), SpeedsText(speeds));
 }
 

@@ -1,4 +1,4 @@
-// How the pictures of a step are divided among the ranks.
+// How the images of a step are divided among the ranks.
 //
 //   one way or the other     evenly; as --local-batch says on each rank; by speed, as it was measured
 //   what stays as it is      the global batch of a run that goes on, whoever takes part; and, with
@@ -11,8 +11,8 @@
 // gives the same steps, but for batch norm without dist.sync_batch_norm (and for rounding).
 // Thread-safety: functions without state. Errors: InvalidArgument, the same on all ranks; what
 // TrainingWorld says.
-#ifndef RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
-#define RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
+#ifndef RINGTAIL_APPS_TRAINER_DIVISION_BATCH_DIVISION_H_
+#define RINGTAIL_APPS_TRAINER_DIVISION_BATCH_DIVISION_H_
 
 #include <cstdint>
 #include <functional>
@@ -26,12 +26,12 @@
 
 namespace ringtail {
 
-// How many pictures a step is to take. As it comes: train.batch on each rank.
+// How many images a step is to take. As it comes: train.batch on each rank.
 struct BatchRequest {
   int64_t local = 0;      // on this rank; 0: as divided
   bool by_speed = false;  // the same on all ranks; then `local` is 0
   RankBatches saved;      // of a run that goes on; rank 0's counts
-  // Pictures per second of this rank, if that is given and need not be measured.
+  // Images per second of this rank, if that is given and need not be measured.
   std::function<double()> speed;
 };
 
@@ -46,7 +46,7 @@ struct BatchDivision {
   std::string summary;  // in words, if divided by speed
 };
 
-// Pictures per second of this rank with batches of so many pictures, an even share, while all others
+// Images per second of this rank with batches of so many images, an even share, while all others
 // measure theirs. Called on all ranks or on none.
 using MeasureSpeed = std::function<StatusOr<double>(int64_t batch)>;
 
@@ -59,4 +59,4 @@ Status CheckGlobalBatch(int64_t began, int64_t now);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_BATCH_DIVISION_H_
+#endif  // RINGTAIL_APPS_TRAINER_DIVISION_BATCH_DIVISION_H_

@@ -56,7 +56,7 @@ std::vector<int64_t> ProportionalBatches(std::span<const double> speeds, int64_t
   const auto ranks = static_cast<int64_t>(speeds.size());
   RT_CHECK(unit >= 1 && total % unit == 0 && total / unit >= ranks, "a part for each rank");
   for (const double speed : speeds) {
-    RT_CHECK(std::isfinite(speed) && speed > 0, "a rank gets through some pictures");
+    RT_CHECK(std::isfinite(speed) && speed > 0, "a rank gets through some images");
   }
   const std::vector<double> evened = EvenedSpeeds(speeds);
   // A share below one is raised to one; what that takes from the others may bring more of them there.

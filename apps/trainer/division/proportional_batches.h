@@ -1,6 +1,6 @@
 // Batches in proportion to speeds: so that a fast rank and a slow one finish a step together.
 //
-//   speeds   212    105        pictures/s
+//   speeds   212    105        images/s
 //   shares   42.8   21.2       of 64
 //   batches  43     21         largest remainder: every share rounded down, and what is left over to
 //                              those that lost most
@@ -12,8 +12,8 @@
 // it a step takes at most about half of kSameSpeed longer than it would without.
 // Source: the method of largest remainders (Hamilton's), as parliaments use it.
 // Thread-safety: functions without state. Cost: N^2 for N ranks at worst, N log N as a rule.
-#ifndef RINGTAIL_APPS_TRAINER_PROPORTIONAL_BATCHES_H_
-#define RINGTAIL_APPS_TRAINER_PROPORTIONAL_BATCHES_H_
+#ifndef RINGTAIL_APPS_TRAINER_DIVISION_PROPORTIONAL_BATCHES_H_
+#define RINGTAIL_APPS_TRAINER_DIVISION_PROPORTIONAL_BATCHES_H_
 
 #include <cstdint>
 #include <span>
@@ -36,4 +36,4 @@ std::vector<int64_t> ProportionalBatches(std::span<const double> speeds, int64_t
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_PROPORTIONAL_BATCHES_H_
+#endif  // RINGTAIL_APPS_TRAINER_DIVISION_PROPORTIONAL_BATCHES_H_

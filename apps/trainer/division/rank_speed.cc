@@ -57,8 +57,8 @@ StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, int64_t batch, Tra
                                                                       .seed = train.seed()}));
     return OkStatus();
   }));
-  const RandomBatch pictures(*model, batch, image_size);
-  const auto pass = [&] { gradients->Run(pictures.view(), {}); };
+  const RandomBatch images(*model, batch, image_size);
+  const auto pass = [&] { gradients->Run(images.view(), {}); };
   pass();  // warms up caches and threads, and touches the memory
   RT_RETURN_IF_ERROR(world->Barrier());
   RT_ASSIGN_OR_RETURN(std::vector<double> seconds, TimePasses(pass, world));

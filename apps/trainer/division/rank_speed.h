@@ -4,14 +4,14 @@
 //   rank 1   [set up][warm up] | [    pass    ][    pass    ][    pass    ]
 //                            barrier                                     all have enough
 //
-// A pass is forward and backward of a batch of random pictures of the size that training begins
-// with, in a network of its own: weights, running statistics and the order of pictures are not
+// A pass is forward and backward of a batch of random images of the size that training begins
+// with, in a network of its own: weights, running statistics and the order of images are not
 // touched. Ranks of a host share its memory and its power, so each goes on until the slowest has
 // enough passes to tell its speed; otherwise that one would be measured on a host that rests.
 // Batch norm takes each rank's own statistics, or all would be as fast as the slowest.
 // Thread-safety: the trainer thread, without any step under way. Errors: what net and world say.
-#ifndef RINGTAIL_APPS_TRAINER_RANK_SPEED_H_
-#define RINGTAIL_APPS_TRAINER_RANK_SPEED_H_
+#ifndef RINGTAIL_APPS_TRAINER_DIVISION_RANK_SPEED_H_
+#define RINGTAIL_APPS_TRAINER_DIVISION_RANK_SPEED_H_
 
 #include "apps/config/run_config.h"
 #include "apps/trainer/training_world.h"
@@ -19,7 +19,7 @@
 
 namespace ringtail {
 
-// Pictures per second of this rank. All ranks of a world of several; `batch`, a multiple of
+// Images per second of this rank. All ranks of a world of several; `batch`, a multiple of
 // train.accumulation, is the same on all.
 // Cost: four passes, or a good three seconds; and the measurement of convolutions for this batch,
 // which is remembered.
@@ -27,4 +27,4 @@ StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, int64_t batch, Tra
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_RANK_SPEED_H_
+#endif  // RINGTAIL_APPS_TRAINER_DIVISION_RANK_SPEED_H_

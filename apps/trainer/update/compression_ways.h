@@ -4,8 +4,8 @@
 //   "4:ddgsk"    four ranks; as it is, as it is, gathered, sharded, sketched
 //
 // Thread-safety: functions without state. Errors: DataLoss.
-#ifndef RINGTAIL_APPS_TRAINER_COMPRESSION_WAYS_H_
-#define RINGTAIL_APPS_TRAINER_COMPRESSION_WAYS_H_
+#ifndef RINGTAIL_APPS_TRAINER_UPDATE_COMPRESSION_WAYS_H_
+#define RINGTAIL_APPS_TRAINER_UPDATE_COMPRESSION_WAYS_H_
 
 #include <span>
 #include <string>
@@ -33,4 +33,4 @@ Status CheckWays(const std::string& ways, std::span<const LayerScheme> schemes);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_COMPRESSION_WAYS_H_
+#endif  // RINGTAIL_APPS_TRAINER_UPDATE_COMPRESSION_WAYS_H_

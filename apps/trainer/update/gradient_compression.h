@@ -9,8 +9,8 @@
 // still added, and momentum that a scheme keeps goes on.
 //
 // Thread-safety: the trainer thread; Reduce the communication thread.
-#ifndef RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
-#define RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
+#ifndef RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_COMPRESSION_H_
+#define RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_COMPRESSION_H_
 
 #include <atomic>
 #include <map>
@@ -111,4 +111,4 @@ class GradientCompression {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_GRADIENT_COMPRESSION_H_
+#endif  // RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_COMPRESSION_H_

@@ -29,7 +29,7 @@ StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const
                                                          .image_size = options.image_size,
                                                          .training = true}),
                                      "a lower train.batch or --local-batch, a higher "
-                                     "train.accumulation, or smaller pictures (data.image_size, "
+                                     "train.accumulation, or smaller images (data.image_size, "
                                      "train.phase)"));
   return std::unique_ptr<GradientPass>(new GradientPass(model, options, std::move(net)));
 }

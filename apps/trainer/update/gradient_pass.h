@@ -9,8 +9,8 @@
 // whose statistics are each part's and, without `ranks`, each rank's own. Rows with label -1 count nowhere.
 // State: between the batches of a step what they add up to; a second gradient block only if there
 // are several parts or batches. Thread-safety: the trainer thread only.
-#ifndef RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
-#define RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
+#ifndef RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_PASS_H_
+#define RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_PASS_H_
 
 #include <cstdint>
 #include <memory>
@@ -84,4 +84,4 @@ class GradientPass {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_GRADIENT_PASS_H_
+#endif  // RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_PASS_H_

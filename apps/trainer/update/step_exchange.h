@@ -10,8 +10,8 @@
 //                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
 // In a world of one nothing is exchanged. Thread-safety: the trainer thread.
-#ifndef RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
-#define RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
+#ifndef RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_
+#define RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_
 
 #include <array>
 #include <optional>
@@ -68,4 +68,4 @@ class StepExchange : public GradientListener {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_TRAINER_STEP_EXCHANGE_H_
+#endif  // RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_

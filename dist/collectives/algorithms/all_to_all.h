@@ -11,8 +11,8 @@
 //   rounds   N - 1
 //   bytes    (N - 1) / N of one side, per rank and direction
 //   time     (N - 1) (alpha + block beta)
-#ifndef RINGTAIL_DIST_COLLECTIVES_ALL_TO_ALL_H_
-#define RINGTAIL_DIST_COLLECTIVES_ALL_TO_ALL_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_ALL_TO_ALL_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_ALL_TO_ALL_H_
 
 #include "dist/collectives/plan.h"
 
@@ -23,4 +23,4 @@ Plan AllToAll(int rank, int world, int64_t block);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_ALL_TO_ALL_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_ALL_TO_ALL_H_

@@ -18,8 +18,8 @@
 //
 // Broadcast has the fewest rounds possible. Allreduce is seldom the best: recursive doubling has
 // half its rounds. It is what a hierarchy uses within a host.
-#ifndef RINGTAIL_DIST_COLLECTIVES_BINOMIAL_TREE_H_
-#define RINGTAIL_DIST_COLLECTIVES_BINOMIAL_TREE_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BINOMIAL_TREE_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BINOMIAL_TREE_H_
 
 #include "dist/collectives/plan.h"
 
@@ -33,4 +33,4 @@ Plan BinomialTreeAllreduce(int rank, int world, int64_t count);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_BINOMIAL_TREE_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BINOMIAL_TREE_H_

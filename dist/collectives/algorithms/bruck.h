@@ -22,8 +22,8 @@
 //
 // With every rank on a host of its own it is never slower than the ring. Where ranks share hosts, the
 // ring sends each part over the wire of a host only once; allgather_choice.h decides.
-#ifndef RINGTAIL_DIST_COLLECTIVES_BRUCK_H_
-#define RINGTAIL_DIST_COLLECTIVES_BRUCK_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BRUCK_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BRUCK_H_
 
 #include <cstdint>
 #include <span>
@@ -39,4 +39,4 @@ Plan BruckAllgather(int rank, std::span<const int64_t> ends);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_BRUCK_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BRUCK_H_

@@ -36,8 +36,8 @@
 //   bytes    at most 2 n per rank and direction
 //   time     at most 4 (lg + k - 1) (alpha + n / (2 k) beta) + half as often n / (2 k) gamma:
 //            towards 2 n beta + n gamma for many segments, with a latency that grows as log2 N
-#ifndef RINGTAIL_DIST_COLLECTIVES_DOUBLE_BINARY_TREE_H_
-#define RINGTAIL_DIST_COLLECTIVES_DOUBLE_BINARY_TREE_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_DOUBLE_BINARY_TREE_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_DOUBLE_BINARY_TREE_H_
 
 #include "dist/collectives/plan.h"
 
@@ -52,4 +52,4 @@ Plan DoubleBinaryTreeAllreduce(int rank, int world, int64_t count,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_DOUBLE_BINARY_TREE_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_DOUBLE_BINARY_TREE_H_

@@ -19,8 +19,8 @@
 //   rounds   2 log2 N
 //   bytes    2 (N - 1) / N n per rank and direction
 //   time     2 log2 N alpha + 2 (N - 1) / N n beta + (N - 1) / N n gamma
-#ifndef RINGTAIL_DIST_COLLECTIVES_HALVING_DOUBLING_H_
-#define RINGTAIL_DIST_COLLECTIVES_HALVING_DOUBLING_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_HALVING_DOUBLING_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_HALVING_DOUBLING_H_
 
 #include "dist/collectives/plan.h"
 
@@ -30,4 +30,4 @@ Plan HalvingDoublingAllreduce(int rank, int world, int64_t count);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_HALVING_DOUBLING_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_HALVING_DOUBLING_H_

@@ -15,8 +15,8 @@
 //   bytes    lg m n each way within a host, 2 (H - 1) / H n over the wire, at a leader
 //   time     at most that of a binomial tree of m ranks with alpha and beta within a host, and that
 //            of a ring of H with alpha and beta between hosts
-#ifndef RINGTAIL_DIST_COLLECTIVES_HIERARCHICAL_H_
-#define RINGTAIL_DIST_COLLECTIVES_HIERARCHICAL_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_HIERARCHICAL_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_HIERARCHICAL_H_
 
 #include "dist/collectives/plan.h"
 #include "dist/collectives/topology.h"
@@ -31,4 +31,4 @@ Plan HierarchicalAllreduce(int rank, const Topology& topology, int64_t count,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_HIERARCHICAL_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_HIERARCHICAL_H_

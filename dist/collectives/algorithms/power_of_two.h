@@ -11,8 +11,8 @@
 //
 // If N is not a power of two, it costs 2 rounds and n bytes each way more, at a rank of a pair.
 // (Rabenseifner 2004; MPICH does the same.)
-#ifndef RINGTAIL_DIST_COLLECTIVES_POWER_OF_TWO_H_
-#define RINGTAIL_DIST_COLLECTIVES_POWER_OF_TWO_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_POWER_OF_TWO_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_POWER_OF_TWO_H_
 
 #include "dist/collectives/plan.h"
 
@@ -26,4 +26,4 @@ Plan FoldedAllreduce(int rank, int world, int64_t count, PowerOfTwoAllreduce all
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_POWER_OF_TWO_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_POWER_OF_TWO_H_

@@ -15,8 +15,8 @@
 //   rounds   log2 N
 //   bytes    n log2 N per rank and direction
 //   time     log2 N (alpha + n beta + n gamma)
-#ifndef RINGTAIL_DIST_COLLECTIVES_RECURSIVE_DOUBLING_H_
-#define RINGTAIL_DIST_COLLECTIVES_RECURSIVE_DOUBLING_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_RECURSIVE_DOUBLING_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_RECURSIVE_DOUBLING_H_
 
 #include "dist/collectives/plan.h"
 
@@ -26,4 +26,4 @@ Plan RecursiveDoublingAllreduce(int rank, int world, int64_t count);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_RECURSIVE_DOUBLING_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_RECURSIVE_DOUBLING_H_

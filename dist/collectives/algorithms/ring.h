@@ -28,8 +28,8 @@
 //   time     2 (N - 1) alpha + 2 (N - 1) / N n beta + (N - 1) / N n gamma
 //
 // Each half alone has half the rounds and half the bytes.
-#ifndef RINGTAIL_DIST_COLLECTIVES_RING_H_
-#define RINGTAIL_DIST_COLLECTIVES_RING_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_RING_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_RING_H_
 
 #include "dist/collectives/plan.h"
 
@@ -43,4 +43,4 @@ Plan RingAllreduce(int rank, int world, int64_t count);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_RING_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_RING_H_

@@ -12,8 +12,8 @@
 //   rounds   2
 //   bytes    (N - 1) n each way at rank 0; n each way elsewhere
 //   time     2 alpha + 2 (N - 1) n beta + (N - 1) n gamma: grows with the world
-#ifndef RINGTAIL_DIST_COLLECTIVES_SINGLE_REDUCER_H_
-#define RINGTAIL_DIST_COLLECTIVES_SINGLE_REDUCER_H_
+#ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_SINGLE_REDUCER_H_
+#define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_SINGLE_REDUCER_H_
 
 #include "dist/collectives/plan.h"
 
@@ -23,4 +23,4 @@ Plan SingleReducerAllreduce(int rank, int world, int64_t count);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COLLECTIVES_SINGLE_REDUCER_H_
+#endif  // RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_SINGLE_REDUCER_H_

@@ -22,8 +22,8 @@
 // Cost: one pass each way (README.md has the speeds).
 // Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018 (fp16, and why its range needs
 // care); Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019.
-#ifndef RINGTAIL_DIST_COMPRESSION_CAST_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_CAST_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_CAST_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_CAST_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -58,4 +58,4 @@ class CastCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_CAST_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_CAST_CODEC_H_

@@ -13,8 +13,8 @@
 // as far as that can be told from its bytes, is DataLoss, and nothing outside `sum` is touched
 // (`sum` itself is undefined then).
 // Thread-safety: const, any number of threads.
-#ifndef RINGTAIL_DIST_COMPRESSION_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_CODEC_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -95,4 +95,4 @@ class Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_CODEC_H_

@@ -1,7 +1,7 @@
 // The codecs and sketches by name, with their default options: for benchmarks, tests and command
 // lines. Anything else is made by a constructor and its options.
-#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_H_
-#define RINGTAIL_DIST_COMPRESSION_CODECS_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_CODECS_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_CODECS_H_
 
 #include <memory>
 #include <span>
@@ -38,4 +38,4 @@ const NamedSketch* FindSketch(std::string_view name);  // null if there is none
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_CODECS_H_

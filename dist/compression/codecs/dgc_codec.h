@@ -23,8 +23,8 @@
 // values of 16 bits; received by each rank from each other one, since sparse payloads cannot be
 // summed.
 // Cost: a sample and about three vectorised passes; below 16,384 elements the exact selection.
-#ifndef RINGTAIL_DIST_COMPRESSION_DGC_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_DGC_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_
 
 #include <vector>
 
@@ -73,4 +73,4 @@ class DgcCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_DGC_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_

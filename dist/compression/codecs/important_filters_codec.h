@@ -20,8 +20,8 @@
 //     bit f % 8 of byte f / 8: whether row f is there; bits from F on are 0
 //
 // Cost: one vectorised pass for the importance, and a copy of what is sent.
-#ifndef RINGTAIL_DIST_COMPRESSION_IMPORTANT_FILTERS_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_IMPORTANT_FILTERS_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_IMPORTANT_FILTERS_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_IMPORTANT_FILTERS_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -64,4 +64,4 @@ class ImportantFiltersCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_IMPORTANT_FILTERS_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_IMPORTANT_FILTERS_CODEC_H_

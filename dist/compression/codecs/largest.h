@@ -9,8 +9,8 @@
 // Only the scan sees all elements, and it is vectorised; sorting all of them, or nth_element, costs
 // ten times as much. If fewer than k survive, the threshold is lowered: the result does not depend
 // on the sample, only the time does.
-#ifndef RINGTAIL_DIST_COMPRESSION_LARGEST_H_
-#define RINGTAIL_DIST_COMPRESSION_LARGEST_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_LARGEST_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_LARGEST_H_
 
 #include <cstdint>
 #include <span>
@@ -31,4 +31,4 @@ void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* pl
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_LARGEST_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_LARGEST_H_

@@ -14,8 +14,8 @@
 // Source: Dettmers, "8-Bit Approximations for Parallelism in Deep Learning", ICLR 2016 (the linear
 // scheme); the blocks are those of Dettmers et al., "8-bit Optimizers via Block-wise Quantization",
 // ICLR 2022.
-#ifndef RINGTAIL_DIST_COMPRESSION_LINEAR8_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_LINEAR8_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_LINEAR8_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_LINEAR8_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -36,4 +36,4 @@ class Linear8Codec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_LINEAR8_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_LINEAR8_CODEC_H_

@@ -9,8 +9,8 @@
 //   at least 1               place 1             place 3
 //
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_COMPRESSION_MAGNITUDE_H_
-#define RINGTAIL_DIST_COMPRESSION_MAGNITUDE_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_MAGNITUDE_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_MAGNITUDE_H_
 
 #include <bit>
 #include <cstdint>
@@ -44,4 +44,4 @@ std::vector<uint32_t> SampleMagnitudes(std::span<const float> a, int64_t size);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_MAGNITUDE_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_MAGNITUDE_H_

@@ -23,8 +23,8 @@
 // 1.125 bits per element. Cost: two passes over each block, which stays in the nearest cache.
 // Source: Seide et al., "1-Bit Stochastic Gradient Descent and its Application to Data-Parallel
 // Distributed Training of Speech DNNs", Interspeech 2014, section 3.2.
-#ifndef RINGTAIL_DIST_COMPRESSION_ONE_BIT_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_ONE_BIT_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_ONE_BIT_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_ONE_BIT_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -48,4 +48,4 @@ class OneBitCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_ONE_BIT_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_ONE_BIT_CODEC_H_

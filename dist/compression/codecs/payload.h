@@ -9,8 +9,8 @@
 //                 block decodes to NaN, so that every rank notices, in the same step.
 //
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_COMPRESSION_PAYLOAD_H_
-#define RINGTAIL_DIST_COMPRESSION_PAYLOAD_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_PAYLOAD_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_PAYLOAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ RngKey DrawKey(const CodecMoment& moment);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_PAYLOAD_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_PAYLOAD_H_

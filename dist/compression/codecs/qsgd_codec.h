@@ -24,8 +24,8 @@
 // 8.06 or 4.06 bits per element. Cost: the draws.
 // Source: Alistarh et al., "QSGD: Communication-Efficient SGD via Gradient Quantization and
 // Encoding", NIPS 2017, section 3.
-#ifndef RINGTAIL_DIST_COMPRESSION_QSGD_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_QSGD_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_QSGD_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_QSGD_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -56,4 +56,4 @@ class QsgdCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_QSGD_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_QSGD_CODEC_H_

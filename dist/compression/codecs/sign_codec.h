@@ -26,8 +26,8 @@
 // Sources: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient Compression
 // Schemes", ICML 2019, algorithm 1; Bernstein et al., "signSGD with Majority Vote is Communication
 // Efficient and Fault Tolerant", ICLR 2019, algorithm 1.
-#ifndef RINGTAIL_DIST_COMPRESSION_SIGN_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_SIGN_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_SIGN_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_SIGN_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -64,4 +64,4 @@ class SignCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_SIGN_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_SIGN_CODEC_H_

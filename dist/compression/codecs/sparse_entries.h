@@ -11,8 +11,8 @@
 // Places ascend strictly. Entries that are not used, at the end of both parts, are zero bytes.
 // Everything is little-endian; values of 16 bits are rounded as kernels/cast.h says.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
-#define RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_SPARSE_ENTRIES_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_SPARSE_ENTRIES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -56,4 +56,4 @@ void AddEntries(const SparseLayout& layout, int64_t count, std::span<const std::
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_SPARSE_ENTRIES_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_SPARSE_ENTRIES_H_

@@ -1,8 +1,8 @@
 // The payload that two_bit_codec.h and terngrad_codec.h share: a size t, then the plane of the
 // elements that are +t, then the plane of those that are -t (drawn there).
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_COMPRESSION_TERNARY_PAYLOAD_H_
-#define RINGTAIL_DIST_COMPRESSION_TERNARY_PAYLOAD_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TERNARY_PAYLOAD_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_TERNARY_PAYLOAD_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -23,4 +23,4 @@ Status AddTernaryPayload(const Codec& codec, std::span<const std::byte> payload,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_TERNARY_PAYLOAD_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_TERNARY_PAYLOAD_H_

@@ -21,8 +21,8 @@
 // 2 bits per element. Cost: two passes for s, one with the draws.
 // Source: Wen et al., "TernGrad: Ternary Gradients to Reduce Communication in Distributed Deep
 // Learning", NIPS 2017, equations 2 to 7 and section 3.3.
-#ifndef RINGTAIL_DIST_COMPRESSION_TERNGRAD_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_TERNGRAD_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TERNGRAD_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_TERNGRAD_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -52,4 +52,4 @@ class TernGradCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_TERNGRAD_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_TERNGRAD_CODEC_H_

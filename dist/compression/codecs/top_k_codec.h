@@ -11,8 +11,8 @@
 // no others. Bytes: k (4 + 4), or k (4 + 2) with values of 16 bits: density 0.01 is 50 times less
 // than f32. But payloads of N ranks cannot be summed: each rank receives N - 1 of them.
 // Cost: encoding reads the gradient twice (largest.h); decoding touches k elements.
-#ifndef RINGTAIL_DIST_COMPRESSION_TOP_K_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_TOP_K_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 #include "dist/compression/codecs/sparse_entries.h"
@@ -46,4 +46,4 @@ class TopKCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_TOP_K_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_

@@ -26,8 +26,8 @@
 // Sources: Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing",
 // Interspeech 2015 (the threshold and what stays); MXNet's gradient_compression-inl.h (two bits for
 // every element, where Strom sends indices); Hylo (adaptive).
-#ifndef RINGTAIL_DIST_COMPRESSION_TWO_BIT_CODEC_H_
-#define RINGTAIL_DIST_COMPRESSION_TWO_BIT_CODEC_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TWO_BIT_CODEC_H_
+#define RINGTAIL_DIST_COMPRESSION_CODECS_TWO_BIT_CODEC_H_
 
 #include "dist/compression/codecs/codec.h"
 
@@ -69,4 +69,4 @@ class TwoBitCodec : public Codec {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_TWO_BIT_CODEC_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_CODECS_TWO_BIT_CODEC_H_

@@ -20,8 +20,8 @@
 // Several layers go together in one exchange. Errors: those of the communicator; DataLoss, naming
 // layer and rank, for a payload that cannot be decoded.
 // Thread-safety: one thread at a time. Memory: what the ranks send each other in one exchange.
-#ifndef RINGTAIL_DIST_COMPRESSION_PAYLOAD_EXCHANGE_H_
-#define RINGTAIL_DIST_COMPRESSION_PAYLOAD_EXCHANGE_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_EXCHANGE_PAYLOAD_EXCHANGE_H_
+#define RINGTAIL_DIST_COMPRESSION_EXCHANGE_PAYLOAD_EXCHANGE_H_
 
 #include <functional>
 #include <span>
@@ -96,4 +96,4 @@ int64_t ShardedBytes(const Codec& codec, const GradientShape& shape, const Codec
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_PAYLOAD_EXCHANGE_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_EXCHANGE_PAYLOAD_EXCHANGE_H_

@@ -6,8 +6,8 @@
 //   round 1                        [ M^T P ] -- allreduce -->  P Q^T
 //
 // Thread-safety: one thread at a time.
-#ifndef RINGTAIL_DIST_COMPRESSION_SUMMED_EXCHANGE_H_
-#define RINGTAIL_DIST_COMPRESSION_SUMMED_EXCHANGE_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_EXCHANGE_SUMMED_EXCHANGE_H_
+#define RINGTAIL_DIST_COMPRESSION_EXCHANGE_SUMMED_EXCHANGE_H_
 
 #include <span>
 #include <vector>
@@ -40,4 +40,4 @@ class SummedExchange {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_SUMMED_EXCHANGE_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_EXCHANGE_SUMMED_EXCHANGE_H_

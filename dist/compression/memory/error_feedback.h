@@ -24,8 +24,8 @@
 // Thread-safety: one thread at a time for one residual.
 // Source: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient Compression
 // Schemes", ICML 2019, algorithm 2; Seide et al. 2014 had it first.
-#ifndef RINGTAIL_DIST_COMPRESSION_ERROR_FEEDBACK_H_
-#define RINGTAIL_DIST_COMPRESSION_ERROR_FEEDBACK_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_MEMORY_ERROR_FEEDBACK_H_
+#define RINGTAIL_DIST_COMPRESSION_MEMORY_ERROR_FEEDBACK_H_
 
 #include "dist/compression/memory/gradient_memory.h"
 
@@ -53,4 +53,4 @@ class ErrorFeedback : public GradientMemory {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_ERROR_FEEDBACK_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_MEMORY_ERROR_FEEDBACK_H_

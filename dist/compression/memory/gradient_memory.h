@@ -9,8 +9,8 @@
 // A memory belongs to one layer of one rank. What it keeps lies in blocks of the gradient block's
 // layout, which a checkpoint holds (gradient_compressor.h).
 // Thread-safety: one thread at a time.
-#ifndef RINGTAIL_DIST_COMPRESSION_GRADIENT_MEMORY_H_
-#define RINGTAIL_DIST_COMPRESSION_GRADIENT_MEMORY_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_MEMORY_GRADIENT_MEMORY_H_
+#define RINGTAIL_DIST_COMPRESSION_MEMORY_GRADIENT_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,4 +53,4 @@ class NoMemory : public GradientMemory {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_GRADIENT_MEMORY_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_MEMORY_GRADIENT_MEMORY_H_

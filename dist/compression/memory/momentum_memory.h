@@ -25,8 +25,8 @@
 //
 // u and v belong to the caller and are part of a checkpoint. v has the unit of the gradient.
 // Thread-safety: one thread at a time. Cost of Add: reads g, u, v, writes u, v.
-#ifndef RINGTAIL_DIST_COMPRESSION_MOMENTUM_MEMORY_H_
-#define RINGTAIL_DIST_COMPRESSION_MOMENTUM_MEMORY_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_MEMORY_MOMENTUM_MEMORY_H_
+#define RINGTAIL_DIST_COMPRESSION_MEMORY_MOMENTUM_MEMORY_H_
 
 #include <limits>
 #include <span>
@@ -69,4 +69,4 @@ class MomentumMemory {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_MOMENTUM_MEMORY_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_MEMORY_MOMENTUM_MEMORY_H_

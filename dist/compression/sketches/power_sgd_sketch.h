@@ -26,8 +26,8 @@
 // r: what is asked for, but no more than min(rows, columns). The published code takes means over
 // ranks, here sums: the approximation is N times that. State: Q, r x columns.
 // Cost: three passes over the gradient (thin_product.h); 3 x 2 r operations per element.
-#ifndef RINGTAIL_DIST_COMPRESSION_POWER_SGD_SKETCH_H_
-#define RINGTAIL_DIST_COMPRESSION_POWER_SGD_SKETCH_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_POWER_SGD_SKETCH_H_
+#define RINGTAIL_DIST_COMPRESSION_SKETCHES_POWER_SGD_SKETCH_H_
 
 #include <vector>
 
@@ -67,4 +67,4 @@ class PowerSgdSketch : public Sketch {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_POWER_SGD_SKETCH_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_SKETCHES_POWER_SGD_SKETCH_H_

@@ -14,8 +14,8 @@
 // What is not finite anywhere in a gradient makes all that is packed NaN: whoever packs it may not
 // draw its place for long, and the run is to stop in this step.
 // Cost: drawing takes about 20 ns per place; a pass that looks for what is not finite.
-#ifndef RINGTAIL_DIST_COMPRESSION_RANDOM_K_SKETCH_H_
-#define RINGTAIL_DIST_COMPRESSION_RANDOM_K_SKETCH_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_RANDOM_K_SKETCH_H_
+#define RINGTAIL_DIST_COMPRESSION_SKETCHES_RANDOM_K_SKETCH_H_
 
 #include <vector>
 
@@ -54,4 +54,4 @@ class RandomKSketch : public Sketch {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_RANDOM_K_SKETCH_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_SKETCHES_RANDOM_K_SKETCH_H_

@@ -8,8 +8,8 @@
 // A sketch belongs to one parameter, and may keep state between steps, which is the same on all
 // ranks and part of a checkpoint. What the approximation leaves out is ErrorFeedback's.
 // Thread-safety: one thread at a time.
-#ifndef RINGTAIL_DIST_COMPRESSION_SKETCH_H_
-#define RINGTAIL_DIST_COMPRESSION_SKETCH_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_SKETCH_H_
+#define RINGTAIL_DIST_COMPRESSION_SKETCHES_SKETCH_H_
 
 #include <cstdint>
 #include <span>
@@ -46,4 +46,4 @@ class Sketch {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_SKETCH_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_SKETCHES_SKETCH_H_

@@ -11,8 +11,8 @@
 // Each sum has a fixed order that vectors can follow, so results are the same bits on every machine
 // of an instruction set. All are memory-bound for r = 1 or 2 and a few times slower for 8.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_COMPRESSION_THIN_PRODUCT_H_
-#define RINGTAIL_DIST_COMPRESSION_THIN_PRODUCT_H_
+#ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_
+#define RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_
 
 #include <cstdint>
 #include <span>
@@ -40,4 +40,4 @@ void Orthonormalise(int64_t rows, int64_t rank, std::span<float> p);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_COMPRESSION_THIN_PRODUCT_H_
+#endif  // RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_

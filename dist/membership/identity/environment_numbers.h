@@ -1,8 +1,8 @@
 // Variables of the environment, read strictly: an error names the variable and its value. An empty
 // variable counts as one that is not there. Private to dist/membership/.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_ENVIRONMENT_NUMBERS_H_
-#define RINGTAIL_DIST_MEMBERSHIP_ENVIRONMENT_NUMBERS_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_ENVIRONMENT_NUMBERS_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_ENVIRONMENT_NUMBERS_H_
 
 #include <cstdint>
 #include <optional>
@@ -33,4 +33,4 @@ StatusOr<MasterAddress> ReadMaster(const RankFlags& flags, const Environment& en
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_ENVIRONMENT_NUMBERS_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_ENVIRONMENT_NUMBERS_H_

@@ -1,7 +1,7 @@
 // What this machine is called, and which ranks are on the same one.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_HOST_IDENTITY_H_
-#define RINGTAIL_DIST_MEMBERSHIP_HOST_IDENTITY_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_IDENTITY_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_IDENTITY_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ std::string HostKey();
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_HOST_IDENTITY_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_IDENTITY_H_

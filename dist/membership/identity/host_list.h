@@ -6,8 +6,8 @@
 // The text comes from outside: whatever it says, no more is made than kMaxHosts names.
 // Thread-safety: a function without state. Cost: the length of the result.
 // Source: hostlist expressions of slurm.conf(5) and `scontrol show hostnames`.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_HOST_LIST_H_
-#define RINGTAIL_DIST_MEMBERSHIP_HOST_LIST_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_LIST_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_LIST_H_
 
 #include <cstddef>
 #include <string>
@@ -31,4 +31,4 @@ bool IsHostName(std::string_view name);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_HOST_LIST_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_LIST_H_

@@ -30,8 +30,8 @@
 //     variables: where mpirun's are there, Slurm's do not count.
 //   - Kubernetes sets MASTER_PORT=tcp://10.0.0.1:80 if a service is called "master": not ours.
 // Thread-safety: a function without state. Cost: microseconds.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_RANK_ENVIRONMENT_H_
-#define RINGTAIL_DIST_MEMBERSHIP_RANK_ENVIRONMENT_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_ENVIRONMENT_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_ENVIRONMENT_H_
 
 #include <functional>
 #include <optional>
@@ -60,4 +60,4 @@ std::optional<std::string> ProcessEnvironment(const std::string& name);  // gete
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_RANK_ENVIRONMENT_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_ENVIRONMENT_H_

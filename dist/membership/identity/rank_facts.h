@@ -2,8 +2,8 @@
 // tells every rank when all are there. Both come from authenticated ranks, and are checked all the
 // same: a broken rank must not break others.
 // Thread-safety: value types.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_RANK_FACTS_H_
-#define RINGTAIL_DIST_MEMBERSHIP_RANK_FACTS_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_FACTS_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_FACTS_H_
 
 #include <cstdint>
 #include <string>
@@ -50,4 +50,4 @@ StatusOr<WorldTable> DecodeWorldTable(const std::string& bytes);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_RANK_FACTS_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_FACTS_H_

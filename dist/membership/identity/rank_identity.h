@@ -1,7 +1,7 @@
 // RankIdentity: who this process is in its job, whoever has started it.
 // Thread-safety: a value type.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_RANK_IDENTITY_H_
-#define RINGTAIL_DIST_MEMBERSHIP_RANK_IDENTITY_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_IDENTITY_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_IDENTITY_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ struct RankIdentity {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_RANK_IDENTITY_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_IDENTITY_H_

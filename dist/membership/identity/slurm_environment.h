@@ -1,7 +1,7 @@
 // What Slurm tells the tasks of a step (srun). Private to dist/membership/; see rank_environment.h.
 // Thread-safety: functions without state. Source: srun(1), "OUTPUT ENVIRONMENT VARIABLES".
-#ifndef RINGTAIL_DIST_MEMBERSHIP_SLURM_ENVIRONMENT_H_
-#define RINGTAIL_DIST_MEMBERSHIP_SLURM_ENVIRONMENT_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_SLURM_ENVIRONMENT_H_
+#define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_SLURM_ENVIRONMENT_H_
 
 #include <string_view>
 
@@ -20,4 +20,4 @@ int TasksOnNode(std::string_view tasks_per_node, int64_t node);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_SLURM_ENVIRONMENT_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_IDENTITY_SLURM_ENVIRONMENT_H_

@@ -3,8 +3,8 @@
 // It comes from the environment or from a file, never from the command line, which every user of
 // the machine can read; it is never sent (dist/membership/session.h) and never logged.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_JOB_TOKEN_H_
-#define RINGTAIL_DIST_MEMBERSHIP_JOB_TOKEN_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_SECURITY_JOB_TOKEN_H_
+#define RINGTAIL_DIST_MEMBERSHIP_SECURITY_JOB_TOKEN_H_
 
 #include <functional>
 #include <optional>
@@ -23,4 +23,4 @@ StatusOr<std::string> ReadJobToken(
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_JOB_TOKEN_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_SECURITY_JOB_TOKEN_H_

@@ -1,6 +1,6 @@
 // Files with secrets in them: tokens, keys. Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_PRIVATE_FILE_H_
-#define RINGTAIL_DIST_MEMBERSHIP_PRIVATE_FILE_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_SECURITY_PRIVATE_FILE_H_
+#define RINGTAIL_DIST_MEMBERSHIP_SECURITY_PRIVATE_FILE_H_
 
 #include <sys/types.h>
 
@@ -24,4 +24,4 @@ StatusOr<std::string> ReadPrivateFile(const std::string& path);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_PRIVATE_FILE_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_SECURITY_PRIVATE_FILE_H_

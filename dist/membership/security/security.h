@@ -8,8 +8,8 @@
 // certificates are not compared with host names: every certificate of that authority may be any
 // rank, so make an authority for the purpose. Which job a rank belongs to is the token's business.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_SECURITY_H_
-#define RINGTAIL_DIST_MEMBERSHIP_SECURITY_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_SECURITY_SECURITY_H_
+#define RINGTAIL_DIST_MEMBERSHIP_SECURITY_SECURITY_H_
 
 #include <string>
 
@@ -35,4 +35,4 @@ StatusOr<GrpcTls> LoadTls(const SecurityOptions& options);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_SECURITY_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_SECURITY_SECURITY_H_

@@ -1,7 +1,7 @@
 // Says why TLS fails. gRPC ends a failed handshake with "Socket closed", whatever the cause.
 // OpenSSL appears in the .cc alone. Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_MEMBERSHIP_TLS_CHECK_H_
-#define RINGTAIL_DIST_MEMBERSHIP_TLS_CHECK_H_
+#ifndef RINGTAIL_DIST_MEMBERSHIP_SECURITY_TLS_CHECK_H_
+#define RINGTAIL_DIST_MEMBERSHIP_SECURITY_TLS_CHECK_H_
 
 #include <string>
 
@@ -28,4 +28,4 @@ std::string ExplainTlsFailure(const SocketAddress& address, const GrpcTls& tls,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_MEMBERSHIP_TLS_CHECK_H_
+#endif  // RINGTAIL_DIST_MEMBERSHIP_SECURITY_TLS_CHECK_H_

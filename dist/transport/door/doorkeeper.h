@@ -22,8 +22,8 @@
 // one descriptor is kept in reserve to accept it with, and to close it.
 //
 // One thread, "rt-door", which sleeps while nobody comes. Thread-safety: any thread.
-#ifndef RINGTAIL_DIST_TRANSPORT_DOORKEEPER_H_
-#define RINGTAIL_DIST_TRANSPORT_DOORKEEPER_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_DOORKEEPER_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_DOORKEEPER_H_
 
 #include <atomic>
 #include <chrono>
@@ -119,4 +119,4 @@ class Doorkeeper {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_DOORKEEPER_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_DOORKEEPER_H_

@@ -1,6 +1,6 @@
 // A socket that can be accepted from. Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_TRANSPORT_LISTENING_SOCKET_H_
-#define RINGTAIL_DIST_TRANSPORT_LISTENING_SOCKET_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_LISTENING_SOCKET_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_LISTENING_SOCKET_H_
 
 #include <sys/socket.h>
 
@@ -31,4 +31,4 @@ Socket AcceptFrom(const Socket& listening, sockaddr_storage* peer);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_LISTENING_SOCKET_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_LISTENING_SOCKET_H_

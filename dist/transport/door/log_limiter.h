@@ -4,8 +4,8 @@
 //   if (const auto note = limiter.Allow()) LogWarning("turned away ..." + *note);
 //
 // Thread-safety: any thread.
-#ifndef RINGTAIL_DIST_TRANSPORT_LOG_LIMITER_H_
-#define RINGTAIL_DIST_TRANSPORT_LOG_LIMITER_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_LOG_LIMITER_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_LOG_LIMITER_H_
 
 #include <fmt/format.h>
 
@@ -48,4 +48,4 @@ class LogLimiter {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_LOG_LIMITER_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_LOG_LIMITER_H_

@@ -7,8 +7,8 @@
 //
 // Sources: RFC 9113 section 3.4; RFC 8446 sections 4 and 5.1 (RFC 5246 for TLS 1.2).
 // Thread-safety: a function without state.
-#ifndef RINGTAIL_DIST_TRANSPORT_OPENING_BYTES_H_
-#define RINGTAIL_DIST_TRANSPORT_OPENING_BYTES_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_OPENING_BYTES_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_OPENING_BYTES_H_
 
 #include <cstddef>
 #include <string_view>
@@ -27,4 +27,4 @@ bool LooksLikeTls(std::string_view first);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_OPENING_BYTES_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_OPENING_BYTES_H_

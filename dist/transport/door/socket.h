@@ -1,6 +1,6 @@
 // A socket, closed with its owner. Thread-safety: none. Cost: an int.
-#ifndef RINGTAIL_DIST_TRANSPORT_SOCKET_H_
-#define RINGTAIL_DIST_TRANSPORT_SOCKET_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_H_
 
 #include <unistd.h>
 
@@ -28,4 +28,4 @@ class Socket {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_SOCKET_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_H_

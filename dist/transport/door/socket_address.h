@@ -7,8 +7,8 @@
 // "Address" is numeric and without port: "10.0.0.7", "fd00::7".
 // Thread-safety: any thread. Everything that can wait has a deadline, and ends with Cancelled soon
 // after the process was told to stop (core/stop_signal.h).
-#ifndef RINGTAIL_DIST_TRANSPORT_SOCKET_ADDRESS_H_
-#define RINGTAIL_DIST_TRANSPORT_SOCKET_ADDRESS_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_ADDRESS_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_ADDRESS_H_
 
 #include <sys/socket.h>
 
@@ -54,4 +54,4 @@ std::string OwnAddress(const Socket& connected);  // of our end
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_SOCKET_ADDRESS_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_ADDRESS_H_

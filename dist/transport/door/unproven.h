@@ -13,8 +13,8 @@
 //
 // gRPC tells us of a proof by the address of the other end; see ConnectionName.
 // Thread-safety: any thread. Cost: a system call for each connection that is counted.
-#ifndef RINGTAIL_DIST_TRANSPORT_UNPROVEN_H_
-#define RINGTAIL_DIST_TRANSPORT_UNPROVEN_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_DOOR_UNPROVEN_H_
+#define RINGTAIL_DIST_TRANSPORT_DOOR_UNPROVEN_H_
 
 #include <sys/socket.h>
 
@@ -66,4 +66,4 @@ class Unproven {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_UNPROVEN_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_DOOR_UNPROVEN_H_

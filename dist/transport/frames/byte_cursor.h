@@ -1,7 +1,7 @@
 // ByteCursor: reads bytes that lie in several pieces as if they were one after the other, and
 // copies each once, or not at all. Thread-safety: none.
-#ifndef RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
-#define RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_BYTE_CURSOR_H_
+#define RINGTAIL_DIST_TRANSPORT_FRAMES_BYTE_CURSOR_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -63,4 +63,4 @@ class ByteCursor {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_BYTE_CURSOR_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_FRAMES_BYTE_CURSOR_H_

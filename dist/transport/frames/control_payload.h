@@ -1,7 +1,7 @@
 // The payloads of kHello and kAbort frames (dist/transport/transport.proto), made and read.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
-#define RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_CONTROL_PAYLOAD_H_
+#define RINGTAIL_DIST_TRANSPORT_FRAMES_CONTROL_PAYLOAD_H_
 
 #include <cstdint>
 #include <optional>
@@ -47,4 +47,4 @@ StatusOr<std::string> ReadControlPayload(const FrameHeader& header, ByteCursor* 
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_CONTROL_PAYLOAD_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_FRAMES_CONTROL_PAYLOAD_H_

@@ -24,8 +24,8 @@
 //
 // Parsing trusts nothing: a header is either exactly what EncodeHeader makes of some frame, or an
 // error. Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_TRANSPORT_FRAME_H_
-#define RINGTAIL_DIST_TRANSPORT_FRAME_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_FRAME_H_
+#define RINGTAIL_DIST_TRANSPORT_FRAMES_FRAME_H_
 
 #include <array>
 #include <cstddef>
@@ -75,4 +75,4 @@ StatusOr<FrameHeader> DecodeHeader(std::span<const std::byte, kFrameHeaderBytes>
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_FRAME_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_FRAMES_FRAME_H_

@@ -8,8 +8,8 @@
 // Whoever has listened learns nothing that helps the next time: the nonces are others then.
 // OpenSSL does the hashing; it appears in the .cc alone.
 // Thread-safety: functions without state. Cost: about a microsecond each.
-#ifndef RINGTAIL_DIST_TRANSPORT_KEYED_HASH_H_
-#define RINGTAIL_DIST_TRANSPORT_KEYED_HASH_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_KEYED_HASH_H_
+#define RINGTAIL_DIST_TRANSPORT_FRAMES_KEYED_HASH_H_
 
 #include <cstddef>
 #include <initializer_list>
@@ -32,4 +32,4 @@ std::string RandomBytes(size_t bytes);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_KEYED_HASH_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_FRAMES_KEYED_HASH_H_

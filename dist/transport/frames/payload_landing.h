@@ -7,8 +7,8 @@
 //                         ── 12 KiB ──> the Receive's memory ── CRC-32C      (without combine)
 //
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_TRANSPORT_PAYLOAD_LANDING_H_
-#define RINGTAIL_DIST_TRANSPORT_PAYLOAD_LANDING_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_PAYLOAD_LANDING_H_
+#define RINGTAIL_DIST_TRANSPORT_FRAMES_PAYLOAD_LANDING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,4 +31,4 @@ void Land(std::span<const std::byte> message, const ReceiveBuffer& to);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_PAYLOAD_LANDING_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_FRAMES_PAYLOAD_LANDING_H_

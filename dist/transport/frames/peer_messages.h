@@ -25,8 +25,8 @@
 //
 // Thread-safety: any thread, but OnFrames only one at a time, and TakeFrames only one at a time.
 // Errors: every Status that is not OK means that the world has to end; the caller sees to that.
-#ifndef RINGTAIL_DIST_TRANSPORT_PEER_MESSAGES_H_
-#define RINGTAIL_DIST_TRANSPORT_PEER_MESSAGES_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_PEER_MESSAGES_H_
+#define RINGTAIL_DIST_TRANSPORT_FRAMES_PEER_MESSAGES_H_
 
 #include <atomic>
 #include <cstdint>
@@ -163,4 +163,4 @@ class PeerMessages {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_PEER_MESSAGES_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_FRAMES_PEER_MESSAGES_H_

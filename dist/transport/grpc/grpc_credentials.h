@@ -1,7 +1,7 @@
 // What a gRPC server or channel shows of itself and demands of the other, from GrpcTls.
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_CREDENTIALS_H_
-#define RINGTAIL_DIST_TRANSPORT_GRPC_CREDENTIALS_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_CREDENTIALS_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_CREDENTIALS_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -20,4 +20,4 @@ std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsFor(const GrpcTls& t
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_CREDENTIALS_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_CREDENTIALS_H_

@@ -1,6 +1,6 @@
 // The parts of a GrpcListener that ConnectGrpc takes over, and how channels are made.
-#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_LISTENER_H_
-#define RINGTAIL_DIST_TRANSPORT_GRPC_LISTENER_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_LISTENER_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_LISTENER_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -80,4 +80,4 @@ std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOp
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_LISTENER_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_LISTENER_H_

@@ -13,8 +13,8 @@
 // Every call of gRPC's that is under way holds a reference to its stream, so that a stream lives at
 // least as long as they.
 // Thread-safety: any thread; the observer is called on the queue's threads, without a lock held.
-#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_STREAM_H_
-#define RINGTAIL_DIST_TRANSPORT_GRPC_STREAM_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_STREAM_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_STREAM_H_
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -198,4 +198,4 @@ class AcceptedStream : public GrpcStream {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_STREAM_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_STREAM_H_

@@ -18,8 +18,8 @@
 // named "rt-door" that lets ranks in (doorkeeper.h); and, when the world ends, one named
 // "rt-grpc-close". A Send is written by the thread that calls it, if nothing else is being written
 // to that peer. No gRPC type appears here.
-#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
-#define RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_
 
 #include <chrono>
 #include <cstdint>
@@ -86,4 +86,4 @@ StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::unique_ptr<GrpcListener> l
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_TRANSPORT_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_

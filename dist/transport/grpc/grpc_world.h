@@ -1,7 +1,7 @@
 // GrpcTransport: the Transport that ConnectGrpc makes. Its code is in grpc_transport.cc (life,
 // operations, what streams bring) and grpc_greeting.cc (how streams begin).
-#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
-#define RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_WORLD_H_
+#define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_WORLD_H_
 
 #include <chrono>
 #include <deque>
@@ -113,4 +113,4 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_WORLD_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_WORLD_H_

@@ -24,8 +24,8 @@
 // Thread-safety: any thread of any process. A peer that writes nonsense here can wake us for
 // nothing or leave us asleep (until the next look, see the caller), and no more.
 // Source: futex(2); eventcounts as in D. Vyukov's notes on lock-free algorithms.
-#ifndef RINGTAIL_DIST_TRANSPORT_DOORBELL_H_
-#define RINGTAIL_DIST_TRANSPORT_DOORBELL_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_DOORBELL_H_
+#define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_DOORBELL_H_
 
 #include <atomic>
 #include <cstdint>
@@ -56,4 +56,4 @@ void SleepAtBell(Doorbell* bell, BellState who, uint32_t seen, Deadline deadline
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_DOORBELL_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_DOORBELL_H_

@@ -26,8 +26,8 @@
 //
 // Thread-safety: any thread. Cost: 64 KiB and a ring of kRingBytes of address space for each peer
 // of the host; memory for those that ever had something to say.
-#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_H_
-#define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_H_
+#define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_H_
 
 #include <atomic>
 #include <cstdint>
@@ -155,4 +155,4 @@ class SharedMemory : public CompletionHelper {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_H_

@@ -19,8 +19,8 @@
 //
 // Thread-safety: one thread at a time writes, one reads. Cost: a copy into the ring, and no lock.
 // Source: L. Lamport, "Specifying Concurrent Program Modules", 1983.
-#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_RING_H_
-#define RINGTAIL_DIST_TRANSPORT_SHARED_RING_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_RING_H_
+#define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_RING_H_
 
 #include <array>
 #include <atomic>
@@ -81,4 +81,4 @@ class RingReader {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_RING_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_RING_H_

@@ -8,8 +8,8 @@
 // (reading memory behind the end of a file kills the reader), large enough, with the key.
 //
 // Thread-safety: as a value. Errors: the system call's, with what it was for.
-#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_SEGMENT_H_
-#define RINGTAIL_DIST_TRANSPORT_SHARED_SEGMENT_H_
+#ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_SEGMENT_H_
+#define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_SEGMENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -82,4 +82,4 @@ class SharedSegment {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_SEGMENT_H_
+#endif  // RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_SEGMENT_H_

@@ -10,8 +10,8 @@
 // the sums of all weights must fit the cache, too.
 // Cost: 4 N H W IC OC FLOPs; memory traffic is diff_dst, src and diff_src, once.
 // The bits do not depend on the number of threads (pointwise_sums.h).
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_BACKWARD_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_BACKWARD_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_BACKWARD_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_BACKWARD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,4 +53,4 @@ class PointwiseBackward : public ConvolutionAlgorithm {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_BACKWARD_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_BACKWARD_H_

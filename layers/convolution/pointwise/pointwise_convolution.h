@@ -7,8 +7,8 @@
 //
 // A larger stride reads every SH-th row's every SW-th pixel into scratch and goes on from there.
 // Results are the same bits for every number of threads.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_CONVOLUTION_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_CONVOLUTION_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_CONVOLUTION_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_CONVOLUTION_H_
 
 #include <memory>
 
@@ -23,4 +23,4 @@ std::unique_ptr<ConvolutionAlgorithm> CreatePointwise(const ConvolutionProblem& 
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_CONVOLUTION_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_CONVOLUTION_H_

@@ -12,8 +12,8 @@
 // Cost: 2 N H W C K FLOPs; memory traffic is `in` and `out`, once.
 // Threads divide pixels, or panels where there are few pixels; each element of `out` is summed by
 // one thread in the order of c, so its bits depend on neither.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_DATA_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_DATA_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_DATA_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_DATA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -88,4 +88,4 @@ class PointwiseData : public ConvolutionAlgorithm {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_DATA_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_DATA_H_

@@ -1,8 +1,8 @@
 // A 1x1 convolution of a larger stride: the pixels of src that it reads, gathered in scratch, make
 // a convolution of stride 1. Backward-data spreads that one's result out; all else is zero.
 // Cost: that of stride 1, one pass over the pixels read and, backward-data, over all of diff_src.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_STRIDED_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_STRIDED_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_STRIDED_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_STRIDED_H_
 
 #include <cstddef>
 #include <memory>
@@ -39,4 +39,4 @@ class PointwiseStrided : public ConvolutionAlgorithm {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_STRIDED_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_STRIDED_H_

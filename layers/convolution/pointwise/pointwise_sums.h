@@ -7,8 +7,8 @@
 // the sums are then added in order. Slots are a function of the shape alone: the bits are the same
 // for every number of threads.
 // Thread-safety: several threads may add to different (slot, tile)s.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_SUMS_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_SUMS_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_SUMS_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_SUMS_H_
 
 #include <cstdint>
 
@@ -62,4 +62,4 @@ class PointwiseSums {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_SUMS_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_SUMS_H_

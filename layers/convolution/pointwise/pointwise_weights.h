@@ -3,8 +3,8 @@
 // A map of src (batch norm before) is applied to one run at a time, in the cache, while the next
 // comes from memory.
 // Cost: 2 N H W IC OC FLOPs; src and diff_dst are read once if there is one tile.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_WEIGHTS_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_WEIGHTS_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_WEIGHTS_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_WEIGHTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -40,4 +40,4 @@ class PointwiseWeights : public ConvolutionAlgorithm {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_WEIGHTS_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_WEIGHTS_H_

@@ -7,10 +7,10 @@
 // that a pixel is mapped 1.5 (F(4)) or 2 times.
 //
 // Error relative to double precision (Euclidean norm): F(2) 2e-7 to 8e-7, F(4) 4e-7 to 3e-6; direct
-// convolution has 1e-7 to 6e-7 (README.md). A NaN or infinity in a picture spreads over the tile of
+// convolution has 1e-7 to 6e-7 (README.md). A NaN or infinity in an image spreads over the tile of
 // outputs that reads it, never less than direct convolution would spread it.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_CONVOLUTION_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_CONVOLUTION_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_CONVOLUTION_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_CONVOLUTION_H_
 
 #include <memory>
 
@@ -24,4 +24,4 @@ std::unique_ptr<ConvolutionAlgorithm> CreateWinograd(const ConvolutionProblem& p
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_CONVOLUTION_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_CONVOLUTION_H_

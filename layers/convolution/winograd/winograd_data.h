@@ -19,8 +19,8 @@
 // A result is one sum over channels in order, so it has the same bits either way, and for every
 // number of threads.
 // Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_DATA_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_DATA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -81,4 +81,4 @@ class WinogradData {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_DATA_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_DATA_H_

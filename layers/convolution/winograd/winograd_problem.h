@@ -1,6 +1,6 @@
 // What the three directions of a Winograd convolution have in common.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_PROBLEM_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_PROBLEM_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_PROBLEM_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_PROBLEM_H_
 
 #include <cstdint>
 
@@ -24,4 +24,4 @@ struct WinogradProblem : ConvolutionProblem {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_PROBLEM_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_PROBLEM_H_

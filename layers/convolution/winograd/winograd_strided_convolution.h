@@ -2,10 +2,10 @@
 // algorithms that a layer can choose: 9/16 of the multiplications of direct convolution. Where the
 // work is done: winograd_strided_data.h (forward and backward-data), winograd_strided_weights.h.
 //
-// A NaN or infinity in a picture spreads over the tile of outputs that reads it, never less than
+// A NaN or infinity in an image spreads over the tile of outputs that reads it, never less than
 // direct convolution would spread it.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_CONVOLUTION_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_CONVOLUTION_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_CONVOLUTION_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_CONVOLUTION_H_
 
 #include <memory>
 
@@ -19,4 +19,4 @@ std::unique_ptr<ConvolutionAlgorithm> CreateWinogradStrided(const ConvolutionPro
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_CONVOLUTION_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_CONVOLUTION_H_

@@ -16,8 +16,8 @@
 // A result is one sum over channels (and phases) in order: the same bits for every number of
 // threads.
 // Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_DATA_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_DATA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -78,4 +78,4 @@ class WinogradStridedData {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_DATA_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_DATA_H_

@@ -10,8 +10,8 @@
 // divide dU by (block of c, part of k), whose 81 products they transform back at once.
 // A result is one sum over tiles in order: the same bits for every number of threads.
 // Source: Lavin & Gray 2016.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_WEIGHTS_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_WEIGHTS_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_WEIGHTS_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_WEIGHTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -66,4 +66,4 @@ class WinogradStridedWeights {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_STRIDED_WEIGHTS_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_WEIGHTS_H_

@@ -13,8 +13,8 @@
 // A result is one sum over tiles in order: the same bits either way, and for every number of
 // threads.
 // Source: Lavin & Gray 2016.
-#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WEIGHTS_H_
-#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WEIGHTS_H_
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_WEIGHTS_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_WEIGHTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -69,4 +69,4 @@ class WinogradWeights {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WEIGHTS_H_
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_WEIGHTS_H_

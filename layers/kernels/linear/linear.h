@@ -1,6 +1,6 @@
 // What a linear layer does beside the matrix products (linear_multiply.h, linear_few.h).
-#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_H_
-#define RINGTAIL_LAYERS_KERNELS_LINEAR_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_H_
+#define RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_H_
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ RT_DECLARE_KERNEL(void SumRows(const float* src, int64_t stride, int64_t rows, i
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_H_

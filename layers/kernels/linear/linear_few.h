@@ -1,8 +1,8 @@
 // The matrix products of a linear layer of few samples, or of few outputs: too little arithmetic
 // per weight to pay for packing (linear_multiply.h). They read the weights as they lie, at the
 // speed of memory.
-#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_FEW_H_
-#define RINGTAIL_LAYERS_KERNELS_LINEAR_FEW_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_FEW_H_
+#define RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_FEW_H_
 
 #include <cstdint>
 
@@ -31,4 +31,4 @@ RT_DECLARE_KERNEL(void MultiplyFewRows(const FewRowsProduct& product, int64_t be
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_FEW_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_FEW_H_

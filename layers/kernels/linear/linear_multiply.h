@@ -6,8 +6,8 @@
 //   forward            dst^T (M, N) = weight (M, K) src^T (K, N)            a
 //   backward-data      diff_src (N, K) = diff_dst (N, M) weight (M, K)      b
 //   backward-weights   diff_weight (M, K) = diff_dst^T (M, N) src (N, K)    c
-#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_MULTIPLY_H_
-#define RINGTAIL_LAYERS_KERNELS_LINEAR_MULTIPLY_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_MULTIPLY_H_
+#define RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_MULTIPLY_H_
 
 #include <cstdint>
 
@@ -42,4 +42,4 @@ RT_DECLARE_KERNEL(int64_t MultiplyColumns())
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_MULTIPLY_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_MULTIPLY_H_

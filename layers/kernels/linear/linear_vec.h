@@ -1,8 +1,8 @@
 // Vec (vec.h), but one register on every instruction set: in the baseline four lanes instead of two
 // times four. The layouts of plain matrices do not depend on it, and GCC keeps no array of pairs of
 // registers in registers. Only for layers/kernels/linear/linear*.cc, instead of vec.h.
-#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_VEC_H_
-#define RINGTAIL_LAYERS_KERNELS_LINEAR_VEC_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_VEC_H_
+#define RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_VEC_H_
 
 #if defined(__AVX2__)
 #include "layers/kernels/vec.h"
@@ -31,4 +31,4 @@ using VecInMemory =
 
 #endif  // defined(__AVX2__)
 
-#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_VEC_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_VEC_H_

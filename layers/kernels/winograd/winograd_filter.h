@@ -2,8 +2,8 @@
 // strided convolutions winograd_strided_matrices.h. Filters lie plain, as parameters do:
 // (OC, IC, 3, 3). As many as a register has lanes go side by side; what they are is up to the
 // strides: output channels for forward, input channels for backward-data.
-#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
-#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_FILTER_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_FILTER_H_
 
 #include <cstdint>
 
@@ -36,4 +36,4 @@ RT_DECLARE_KERNEL(void WinogradStridedFilterGradient(const WinogradFilters& filt
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_FILTER_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_FILTER_H_

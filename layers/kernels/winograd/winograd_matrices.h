@@ -8,8 +8,8 @@
 //   dg  = G^T [(B^T d) . (A dy)]      the gradient of the filter
 //
 // In two dimensions each is applied to the columns, then to the rows. Only for layers/kernels/*.cc.
-#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_MATRICES_H_
-#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_MATRICES_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MATRICES_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MATRICES_H_
 
 #include "layers/kernels/vec.h"
 
@@ -152,4 +152,4 @@ struct Winograd<4> {
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
-#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_MATRICES_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MATRICES_H_

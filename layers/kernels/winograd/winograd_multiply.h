@@ -1,7 +1,7 @@
 // The matrix products between Winograd's transforms, where the time goes. They work on one slice
 // (see winograd_transform.h); all arrays are blocked by the lanes of the instruction set.
-#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_MULTIPLY_H_
-#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_MULTIPLY_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MULTIPLY_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MULTIPLY_H_
 
 #include <cstdint>
 
@@ -40,4 +40,4 @@ RT_DECLARE_KERNEL(int64_t WinogradLanes())
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_MULTIPLY_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MULTIPLY_H_

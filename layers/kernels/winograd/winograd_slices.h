@@ -1,7 +1,7 @@
 // Where the values of a transformed tile lie: in slices, of which each is a matrix of many tiles
 // (see winograd_transform.h). Only for layers/kernels/*.cc.
-#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_SLICES_H_
-#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_SLICES_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_SLICES_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_SLICES_H_
 
 #include <cstdint>
 
@@ -37,4 +37,4 @@ struct PhasedSlices {
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
-#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_SLICES_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_SLICES_H_

@@ -16,8 +16,8 @@
 //
 // The points are chosen for precision: with 0, +-1, 2 the error is twice as large. All constants
 // but those of Filter are exact in binary. Only for layers/kernels/*.cc.
-#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_
-#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_STRIDED_MATRICES_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_STRIDED_MATRICES_H_
 
 #include "layers/kernels/vec.h"
 
@@ -132,4 +132,4 @@ struct WinogradStrided {
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
-#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_STRIDED_MATRICES_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_STRIDED_MATRICES_H_

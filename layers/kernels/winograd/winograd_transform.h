@@ -4,8 +4,8 @@
 //
 // A transformed tile is n x n slices; slice s of tile t lies at  base + s * slice_stride + t *
 // lanes so that a slice of many tiles is a matrix [tile][channel].
-#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
-#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_TRANSFORM_H_
+#define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_TRANSFORM_H_
 
 #include <cstdint>
 
@@ -66,4 +66,4 @@ RT_DECLARE_KERNEL(void WinogradStridedDiffSrc(const WinogradGrid& grid, const fl
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_TRANSFORM_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_TRANSFORM_H_

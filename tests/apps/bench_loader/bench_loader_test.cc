@@ -23,18 +23,18 @@ TEST(BenchLoaderTest, MeasuresEachNumberOfWorkers) {
   options.data.set_image_size(16);
   options.workers = {1, 3};
   options.batch = 2;
-  options.pictures = 8;
+  options.images = 8;
   options.rounds = 2;
   const LoaderBenchmark result = BenchmarkLoader(options).value();
   const auto json = nlohmann::json::parse(LoaderBenchmarkJson(result));
   EXPECT_EQ(json["image_size"], 16);
-  EXPECT_EQ(json["bad_pictures"], 0);
+  EXPECT_EQ(json["bad_images"], 0);
   ASSERT_EQ(json["rates"].size(), 2U);
   EXPECT_EQ(json["rates"][1]["workers"], 3);
   for (const auto& rate : json["rates"]) {
-    EXPECT_GT(rate["pictures_per_s"], 0);
-    EXPECT_LE(rate["lowest_pictures_per_s"], rate["pictures_per_s"]);
-    EXPECT_LE(rate["pictures_per_s"], rate["highest_pictures_per_s"]);
+    EXPECT_GT(rate["images_per_s"], 0);
+    EXPECT_LE(rate["lowest_images_per_s"], rate["images_per_s"]);
+    EXPECT_LE(rate["images_per_s"], rate["highest_images_per_s"]);
     EXPECT_LE(rate["batch_ms_p50"], rate["batch_ms_p99"]);
   }
   EXPECT_THAT(LoaderBenchmarkTable(result), testing::HasSubstr("3 cat, 3 dog"));

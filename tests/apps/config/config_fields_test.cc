@@ -136,7 +136,7 @@ TEST_F(EveryFieldTest, CanBeSet) {
   });
 }
 
-// apps/README.md: the same on all ranks, but for where the pictures are, threads and caches.
+// apps/README.md: the same on all ranks, but for where the images are, threads and caches.
 TEST_F(EveryFieldTest, IsTheSameOnAllRanksButForThoseOfOneRank) {
   const std::set<std::string> own = {"data.path",      "data.layout",
                                      "data.workers",   "data.prefetch_batches",

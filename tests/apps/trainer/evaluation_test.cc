@@ -30,7 +30,7 @@ class EvaluationTest : public testing::Test {
     model_->Initialize(1);
     dataset_ = Dataset::Open(loaded_.config.data()).value();
   }
-  PictureLogits Logits(const EvaluationOptions& options) {
+  ImageLogits Logits(const EvaluationOptions& options) {
     return ComputeLogits(model_.get(), *dataset_, All(*dataset_), loaded_.config.data(), options)
         .value();
   }
@@ -41,7 +41,7 @@ class EvaluationTest : public testing::Test {
 };
 
 TEST_F(EvaluationTest, TheBatchChangesNothing) {
-  const PictureLogits whole = Logits({.batch = 48, .image_size = 16});
+  const ImageLogits whole = Logits({.batch = 48, .image_size = 16});
   ASSERT_EQ(whole.values.size(), 48U * 2);
   for (const int64_t batch : {1, 7, 32, 100}) {  // 48 is no multiple of 7 and 32
     EXPECT_THAT(Logits({.batch = batch, .image_size = 16}).values,
@@ -50,7 +50,7 @@ TEST_F(EvaluationTest, TheBatchChangesNothing) {
   }
 }
 
-// A terabyte of pictures alone. Nothing is computed before that is noticed.
+// A terabyte of images alone. Nothing is computed before that is noticed.
 TEST_F(EvaluationTest, WhatDoesNotFitIntoMemorySaysWhatToLower) {
   constexpr int64_t kBatch = 65536, kSize = 1024;
   const Status evaluation =
@@ -58,7 +58,7 @@ TEST_F(EvaluationTest, WhatDoesNotFitIntoMemorySaysWhatToLower) {
           .status();
   EXPECT_EQ(evaluation.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(evaluation.message(),
-              testing::AllOf(testing::HasSubstr("a batch of 65535 pictures of 1024x1024 needs"),
+              testing::AllOf(testing::HasSubstr("a batch of 65535 images of 1024x1024 needs"),
                              testing::HasSubstr("; take a lower train.evaluation_batch")));
   const Status training =
       GradientPass::Create(model_.get(), {.batch = kBatch, .image_size = kSize}).status();
@@ -67,41 +67,41 @@ TEST_F(EvaluationTest, WhatDoesNotFitIntoMemorySaysWhatToLower) {
 }
 
 TEST_F(EvaluationTest, FlippedIsTheMeanOfBothViews) {
-  const PictureLogits plain = Logits({.batch = 16, .image_size = 16});
-  const PictureLogits both = Logits({.batch = 16, .image_size = 16, .flipped = true});
+  const ImageLogits plain = Logits({.batch = 16, .image_size = 16});
+  const ImageLogits both = Logits({.batch = 16, .image_size = 16, .flipped = true});
   EXPECT_NE(both.values, plain.values);
   double distance = 0, size = 0;
   for (size_t i = 0; i < plain.values.size(); ++i) {
     distance += std::abs(both.values[i] - plain.values[i]);
     size += std::abs(plain.values[i]);
   }
-  EXPECT_LT(distance, size);  // another view of the same picture, not the sum of two
+  EXPECT_LT(distance, size);  // another view of the same image, not the sum of two
 }
 
-TEST_F(EvaluationTest, PicturesThatCannotBeDecodedDoNotCount) {
+TEST_F(EvaluationTest, ImagesThatCannotBeDecodedDoNotCount) {
   const TempDir folder;
-  std::filesystem::copy(TinyPictures(), folder.path(), std::filesystem::copy_options::recursive);
-  std::ofstream(folder.File("train/cat.3.jpg"), std::ios::trunc) << "no picture";
+  std::filesystem::copy(TinyImages(), folder.path(), std::filesystem::copy_options::recursive);
+  std::ofstream(folder.File("train/cat.3.jpg"), std::ios::trunc) << "no image";
   DataConfig data = loaded_.config.data();
   data.set_path(folder.path());
-  data.mutable_bad_pictures()->set_max_fraction(0.5);
+  data.mutable_bad_images()->set_max_fraction(0.5);
   const auto dataset = Dataset::Open(data).value();
   const std::vector<int64_t> all = All(*dataset);
-  const PictureLogits logits =
+  const ImageLogits logits =
       ComputeLogits(model_.get(), *dataset, all, data, {.batch = 10, .image_size = 16}).value();
   ASSERT_EQ(logits.bad.size(), 1U);
   EXPECT_EQ(logits.bad[0].key, "cat.3.jpg");
   EXPECT_EQ(std::count(logits.usable.begin(), logits.usable.end(), false), 1);
-  EXPECT_EQ(Score(logits, *dataset, all).pictures, 47);
+  EXPECT_EQ(Score(logits, *dataset, all).images, 47);
 }
 
-TEST_F(EvaluationTest, ScoreCountsEachPictureOnce) {
-  const std::vector<int64_t> pictures = {0, 1, 47};  // cat, cat, dog
-  PictureLogits logits;
+TEST_F(EvaluationTest, ScoreCountsEachImageOnce) {
+  const std::vector<int64_t> images = {0, 1, 47};  // cat, cat, dog
+  ImageLogits logits;
   logits.classes = 2;
   logits.usable = {true, true, true};
   logits.values = {2, 0, 0, 1, -1000, 1000};
-  const EvaluationResult result = Score(logits, *dataset_, pictures);
+  const EvaluationResult result = Score(logits, *dataset_, images);
   EXPECT_EQ(result.correct, 2);
   EXPECT_DOUBLE_EQ(result.accuracy(), 2.0 / 3);
   EXPECT_NEAR(result.loss(), (std::log(1 + std::exp(-2.0)) + std::log(1 + std::exp(1.0))) / 3,

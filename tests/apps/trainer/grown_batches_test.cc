@@ -44,7 +44,7 @@ TEST(GrownBatchesTest, StepsTakeMoreBatchesInPlaceOfALowerRate) {
   for (const auto& step : steps) batches.push_back(step["batch"]);
   EXPECT_THAT(batches, ElementsAre(8, 8, 8, 8, 8, 16, 16, 16, 32, 32));
   for (size_t i = 0; i + 1 < steps.size(); ++i) EXPECT_EQ(steps[i]["learning_rate"], 0.05) << i;
-  EXPECT_EQ(steps.back()["learning_rate"], 0.025) << "eight batches would be 64 pictures";
+  EXPECT_EQ(steps.back()["learning_rate"], 0.025) << "eight batches would be 64 images";
   EXPECT_EQ(steps[7]["epoch"], 11.0 / 5);
   EXPECT_EQ(steps.back()["epoch"], 19.0 / 5);
   EXPECT_THAT(hook.growths,
@@ -69,7 +69,7 @@ TEST(GrownBatchesTest, TheRunBeginsAsItWouldWithoutGrowth) {
 }
 
 // Before, at, and behind each growth; step 8 has taken the last batch of one epoch and the first of
-// the next, and the picture size changes with step 9.
+// the next, and the image size changes with step 9.
 TEST(GrownBatchesTest, ResumeGivesTheBitsOfARunLeftAlone) {
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{},
@@ -133,8 +133,8 @@ struct Saboteur : public StepHook {
   float kept = std::numeric_limits<float>::quiet_NaN();
 };
 
-// With weights that stand still a step's loss is that of its pictures.
-TEST(GrownBatchesTest, AfterAStepThatIsLeftOutComeTheNextPictures) {
+// With weights that stand still a step's loss is that of its images.
+TEST(GrownBatchesTest, AfterAStepThatIsLeftOutComeTheNextImages) {
   const LoadedConfig loaded = TinyConfig({"optim.learning_rate=1e-30", "train.epochs=10",
                                           "train.on_nan=SKIP", "optim.batch_growth.max_batch=40"});
   const TempDir whole, ruined;
@@ -160,8 +160,8 @@ TEST(GrownBatchesTest, ALargestBatchThatCannotBeIsRefused) {
     EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
     return result.status().message();
   };
-  EXPECT_THAT(message("optim.batch_growth.max_batch=41"), HasSubstr("40 pictures to train on"));
-  EXPECT_THAT(message("optim.batch_growth.max_batch=7"), HasSubstr("begins with 8 pictures"));
+  EXPECT_THAT(message("optim.batch_growth.max_batch=41"), HasSubstr("40 images to train on"));
+  EXPECT_THAT(message("optim.batch_growth.max_batch=7"), HasSubstr("begins with 8 images"));
   const auto clipped =
       ParseRunConfig(TinyConfigText(), "tiny.textproto",
                      std::vector<std::string>{"optim.batch_growth={}", "optim.sgd.momentum=0",
@@ -185,9 +185,9 @@ class GrownRanksTest : public testing::Test {
   std::vector<std::string> Train(const std::string& run, int batch,
                                  const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments = {
-        "train",   "--config",     Path("config.textproto"),
-        "--data",  TinyPictures(), "--output",
-        Path(run), "--set",        fmt::format("train.batch={}", batch)};
+        "train",   "--config",   Path("config.textproto"),
+        "--data",  TinyImages(), "--output",
+        Path(run), "--set",      fmt::format("train.batch={}", batch)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return DogsVsCats(arguments);
   }
@@ -269,8 +269,8 @@ TEST_F(GrownRanksTest, CompressedGradientsGoOnToTheSameBits) {
             ReadTensors(Path("stopped/final.safetensors")));
 }
 
-// Weights that stand still, and classes that no picture has (see several_ranks_test.cc): what is
-// estimated does not depend on how many pictures a step takes.
+// Weights that stand still, and classes that no image has (see several_ranks_test.cc): what is
+// estimated does not depend on how many images a step takes.
 TEST_F(GrownRanksTest, TheNoiseScaleIsThatOfAnyBatch) {
   const auto scale = [&](const std::string& run, const std::vector<std::string>& more) {
     std::vector<std::string> all = {

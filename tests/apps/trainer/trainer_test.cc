@@ -57,22 +57,21 @@ TEST(TrainerTest, LossFalls) {
   EXPECT_LT(Mean(hook.losses, 280, 300), 0.8 * Mean(hook.losses, 0, 20));
 }
 
-// Too many pictures are gone: what was reached by then is on the disk, not only the last
+// Too many images are gone: what was reached by then is on the disk, not only the last
 // evaluation.
 TEST(TrainerTest, ARunThatFailsLeavesItsLastWholeStep) {
-  const TempDir folder, pictures;
-  std::filesystem::copy(TinyPictures(), pictures.path(), std::filesystem::copy_options::recursive);
+  const TempDir folder, images;
+  std::filesystem::copy(TinyImages(), images.path(), std::filesystem::copy_options::recursive);
   int64_t reached = 0;
   StepHook hook([&](int64_t step) {
     reached = step;
     if (step != kTinyStepsPerEpoch + 1) return;
-    for (const auto& file : std::filesystem::recursive_directory_iterator(pictures.path())) {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(images.path())) {
       if (file.path().extension() == ".jpg") std::filesystem::remove(file.path());
     }
   });
-  const LoadedConfig loaded =
-      TinyConfig({"data.path=\"" + pictures.path() + "\"", "data.cache_mib=0", "train.epochs=40",
-                  "data.bad_pictures.max_fraction=0.1"});
+  const LoadedConfig loaded = TinyConfig({"data.path=\"" + images.path() + "\"", "data.cache_mib=0",
+                                          "train.epochs=40", "data.bad_images.max_fraction=0.1"});
   const auto outcome = TrainTiny(loaded, folder.path(), false, &hook);
   ASSERT_FALSE(outcome.ok());
   ASSERT_NE(reached % kTinyStepsPerEpoch, 0) << "there is a checkpoint of its own then";
@@ -125,7 +124,7 @@ TEST(TrainerTest, MetricsOfAResumedRunHaveEveryStepOnce) {
   }
 }
 
-TEST(TrainerTest, AnotherConfigOrOtherPicturesAreRefused) {
+TEST(TrainerTest, AnotherConfigOrOtherImagesAreRefused) {
   const TempDir folder;
   StepHook hook([](int64_t step) {
     if (step == 2) SetStopSignalForTest(SIGINT);
@@ -136,13 +135,13 @@ TEST(TrainerTest, AnotherConfigOrOtherPicturesAreRefused) {
   EXPECT_THAT(refused.status().message(), HasSubstr("train.batch: 8 -> 10"));
 
   const TempDir fewer;
-  std::filesystem::copy(TinyPictures(), fewer.path(), std::filesystem::copy_options::recursive);
+  std::filesystem::copy(TinyImages(), fewer.path(), std::filesystem::copy_options::recursive);
   std::filesystem::remove(fewer.File("train/cat.0.jpg"));
   LoadedConfig other = TinyConfig();
   other.config.mutable_data()->set_path(fewer.path());
-  const auto other_pictures = TrainTiny(other, folder.path(), true);
-  EXPECT_THAT(other_pictures.status().message(), HasSubstr("the pictures or their split are not"));
-  EXPECT_THAT(other_pictures.status().message(),
+  const auto other_images = TrainTiny(other, folder.path(), true);
+  EXPECT_THAT(other_images.status().message(), HasSubstr("the images or their split are not"));
+  EXPECT_THAT(other_images.status().message(),
               HasSubstr("(40 to train on, 8 to validate, 0 left out; now "));
 }
 
@@ -158,7 +157,7 @@ TEST(TrainerTest, OtherFilesBehindTheSameNamesAreRefused) {
     if (step == 2) SetStopSignalForTest(SIGINT);
   });
   ASSERT_TRUE(TrainTiny(TinyConfig(), folder.path(), false, &hook).ok());
-  std::filesystem::copy(TinyPictures(), swapped.path(), std::filesystem::copy_options::recursive);
+  std::filesystem::copy(TinyImages(), swapped.path(), std::filesystem::copy_options::recursive);
   LoadedConfig other = TinyConfig({"train.until_accuracy=0.001"});
   other.config.mutable_data()->set_path(swapped.path());
   SwapFiles(swapped.File("train/cat.0.jpg"), swapped.File("train/dog.0.jpg"));
@@ -201,14 +200,14 @@ TEST(TrainerTest, ACheckpointWithoutContentsResumes) {
 }
 
 // All of them go after the first step: whatever the policy allows, that is no training.
-TEST(TrainerTest, NoPicturesAtAllEndTheRun) {
-  const TempDir folder, pictures;
-  std::filesystem::copy(TinyPictures(), pictures.path(), std::filesystem::copy_options::recursive);
+TEST(TrainerTest, NoImagesAtAllEndTheRun) {
+  const TempDir folder, images;
+  std::filesystem::copy(TinyImages(), images.path(), std::filesystem::copy_options::recursive);
   LoadedConfig loaded =
-      TinyConfig({"data.bad_pictures.max_fraction=1", "data.cache_mib=0", "train.epochs=50"});
-  loaded.config.mutable_data()->set_path(pictures.path());
+      TinyConfig({"data.bad_images.max_fraction=1", "data.cache_mib=0", "train.epochs=50"});
+  loaded.config.mutable_data()->set_path(images.path());
   StepHook hook([&](int64_t step) {
-    if (step == 1) std::filesystem::remove_all(pictures.File("train"));
+    if (step == 1) std::filesystem::remove_all(images.File("train"));
   });
   const Status status = TrainTiny(loaded, folder.path(), false, &hook).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
@@ -289,21 +288,21 @@ TEST(TrainerTest, TenGoldenLosses) {
 }
 
 TEST(TrainerTest, MoreClassesThanTheNetworkHasAreRefused) {
-  const TempDir folder, pictures;
+  const TempDir folder, images;
   for (const std::string name : {"bird", "cat", "dog"}) {
-    std::filesystem::create_directories(pictures.File(name));
+    std::filesystem::create_directories(images.File(name));
     for (int i = 0; i < 8; ++i) {
-      std::filesystem::copy(TinyPictures() + "/train/cat." + std::to_string(i) + ".jpg",
-                            pictures.File(name + "/" + std::to_string(i) + ".jpg"));
+      std::filesystem::copy(TinyImages() + "/train/cat." + std::to_string(i) + ".jpg",
+                            images.File(name + "/" + std::to_string(i) + ".jpg"));
     }
   }
   LoadedConfig loaded = TinyConfig();
-  loaded.config.mutable_data()->set_path(pictures.path());
+  loaded.config.mutable_data()->set_path(images.path());
   EXPECT_THAT(TrainTiny(loaded, folder.path()).status().message(),
               HasSubstr("3 classes (bird, cat, dog), the network tells 2 apart"));
 }
 
-TEST(TrainerTest, FewerPicturesThanABatchAreRefused) {
+TEST(TrainerTest, FewerImagesThanABatchAreRefused) {
   const TempDir folder;
   const auto result = TrainTiny(TinyConfig({"train.batch=64"}), folder.path());
   EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);

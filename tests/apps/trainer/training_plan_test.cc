@@ -95,7 +95,7 @@ class GrownPlanTest : public testing::Test {
     optim.mutable_multi_step()->add_at_epochs(2);
     optim.mutable_multi_step()->add_at_epochs(3);
     optim.mutable_multi_step()->set_gamma(0.2);
-    return {config, 10, {.optim = optim, .pictures_per_batch = 8, .most_batches = most_batches}};
+    return {config, 10, {.optim = optim, .images_per_batch = 8, .most_batches = most_batches}};
   }
 };
 

@@ -10,19 +10,19 @@
 #include <string>
 
 #include "core/random.h"
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 
 namespace ringtail {
 namespace {
 
 using Colour = JpegOptions::Colour;
 
-PictureHeader Inspect(const std::vector<std::byte>& bytes) {
-  return InspectPicture(bytes, BadPicturesConfig()).value();
+ImageHeader Inspect(const std::vector<std::byte>& bytes) {
+  return InspectImage(bytes, BadImagesConfig()).value();
 }
 
 Image DecodeWhole(const std::vector<std::byte>& bytes, int32_t denominator = 1) {
-  const PictureHeader header = Inspect(bytes);
+  const ImageHeader header = Inspect(bytes);
   Image image;
   const Status status =
       DecodeRegion(bytes, header, WholeRegion(header.width, header.height, denominator), &image);
@@ -31,14 +31,14 @@ Image DecodeWhole(const std::vector<std::byte>& bytes, int32_t denominator = 1) 
 }
 
 Status DecodeStatus(const std::vector<std::byte>& bytes) {
-  const PictureHeader header = Inspect(bytes);
+  const ImageHeader header = Inspect(bytes);
   Image image;
   return DecodeRegion(bytes, header, WholeRegion(header.width, header.height, 1), &image);
 }
 
-std::vector<std::byte> EncodeWithOpenCv(const std::string& extension, const cv::Mat& picture) {
+std::vector<std::byte> EncodeWithOpenCv(const std::string& extension, const cv::Mat& image) {
   std::vector<uint8_t> encoded;
-  EXPECT_TRUE(cv::imencode(extension, picture, encoded));
+  EXPECT_TRUE(cv::imencode(extension, image, encoded));
   const auto* first = reinterpret_cast<const std::byte*>(encoded.data());
   return {first, first + encoded.size()};
 }
@@ -57,24 +57,24 @@ struct Kind {
 
 class JpegKindTest : public testing::TestWithParam<Kind> {};
 
-TEST_P(JpegKindTest, LooksLikeThePictureThatWasEncoded) {
-  const Image picture = DrawPicture(203, 157);
-  const Image decoded = DecodeWhole(EncodeJpeg(picture, GetParam().options));
+TEST_P(JpegKindTest, LooksLikeTheImageThatWasEncoded) {
+  const Image image = DrawImage(203, 157);
+  const Image decoded = DecodeWhole(EncodeJpeg(image, GetParam().options));
   if (GetParam().options.colour == Colour::kGrey) {
     for (size_t i = 0; i < decoded.pixels.size(); i += kChannels) {
       ASSERT_EQ(decoded.pixels[i], decoded.pixels[i + 1]);
-      ASSERT_NEAR(decoded.pixels[i], picture.pixels[i + 1], 40);
+      ASSERT_NEAR(decoded.pixels[i], image.pixels[i + 1], 40);
     }
   } else {
-    EXPECT_LT(Compare(picture, decoded).mean, 6);
+    EXPECT_LT(Compare(image, decoded).mean, 6);
   }
 }
 
 // The promise on which the cache rests.
-TEST_P(JpegKindTest, ARegionHasTheBitsOfTheWholePicture) {
+TEST_P(JpegKindTest, ARegionHasTheBitsOfTheWholeImage) {
   for (const auto& [width, height] : {std::pair{203, 157}, {64, 48}, {17, 131}}) {
-    const std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(width, height), GetParam().options);
-    const PictureHeader header = Inspect(bytes);
+    const std::vector<std::byte> bytes = EncodeJpeg(DrawImage(width, height), GetParam().options);
+    const ImageHeader header = Inspect(bytes);
     Rng rng(RngKey(7).With(kTestStream));
     for (const int32_t denominator : {1, 2, 4, 8, 16}) {
       const Image whole = DecodeWhole(bytes, denominator);
@@ -101,7 +101,7 @@ TEST_P(JpegKindTest, ARegionHasTheBitsOfTheWholePicture) {
 }
 
 TEST_P(JpegKindTest, ShrinkingIsCloseToAveragingBlocks) {
-  const std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(256, 192), GetParam().options);
+  const std::vector<std::byte> bytes = EncodeJpeg(DrawImage(256, 192), GetParam().options);
   Image whole = DecodeWhole(bytes);
   const cv::Mat full(whole.height, whole.width, CV_8UC3, whole.pixels.data());
   for (const int32_t denominator : {2, 4, 8, 16}) {
@@ -130,15 +130,15 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(DecodeTest, PngAndBmpKeepTheirPixels) {
-  const Image picture = DrawPicture(61, 47);
+  const Image image = DrawImage(61, 47);
   for (const char* extension : {".png", ".bmp"}) {
-    const Image decoded = DecodeWhole(EncodeWithOpenCv(extension, ToBgr(picture)));
-    EXPECT_EQ(Compare(picture, decoded).max, 0) << extension;
+    const Image decoded = DecodeWhole(EncodeWithOpenCv(extension, ToBgr(image)));
+    EXPECT_EQ(Compare(image, decoded).max, 0) << extension;
   }
 }
 
-TEST(DecodeTest, ARegionOfAPngHasTheBitsOfTheWholePicture) {
-  const std::vector<std::byte> bytes = EncodeWithOpenCv(".png", ToBgr(DrawPicture(61, 47)));
+TEST(DecodeTest, ARegionOfAPngHasTheBitsOfTheWholeImage) {
+  const std::vector<std::byte> bytes = EncodeWithOpenCv(".png", ToBgr(DrawImage(61, 47)));
   for (const int32_t denominator : {1, 2, 4}) {
     const Image whole = DecodeWhole(bytes, denominator);
     const Region region{denominator, 3, 2, whole.width - 4, whole.height - 3};
@@ -154,9 +154,9 @@ TEST(DecodeTest, ARegionOfAPngHasTheBitsOfTheWholePicture) {
 
 TEST(DecodeTest, SixteenBitsAreCutToEight) {
   cv::Mat deep;
-  const Image picture = DrawPicture(40, 30);
-  ToBgr(picture).convertTo(deep, CV_16U, 257);
-  EXPECT_EQ(Compare(picture, DecodeWhole(EncodeWithOpenCv(".png", deep))).max, 0);
+  const Image image = DrawImage(40, 30);
+  ToBgr(image).convertTo(deep, CV_16U, 257);
+  EXPECT_EQ(Compare(image, DecodeWhole(EncodeWithOpenCv(".png", deep))).max, 0);
 }
 
 TEST(DecodeTest, TransparencyLiesOnWhite) {
@@ -174,7 +174,7 @@ TEST(DecodeTest, GreyPngBecomesRgb) {
 }
 
 TEST(DecodeTest, ATruncatedJpegSaysAfterWhichRow) {
-  std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(200, 160), {.quality = 95});
+  std::vector<std::byte> bytes = EncodeJpeg(DrawImage(200, 160), {.quality = 95});
   bytes.resize(bytes.size() / 2);
   const Status status = DecodeStatus(bytes);
   ASSERT_FALSE(status.ok());
@@ -187,9 +187,9 @@ TEST(DecodeTest, ATruncatedJpegSaysAfterWhichRow) {
   EXPECT_LT(row, 120);
 }
 
-// A crop above the gap must not make a truncated picture usable in one epoch and not in the next.
+// A crop above the gap must not make a truncated image usable in one epoch and not in the next.
 TEST(DecodeTest, ATruncatedJpegIsRefusedWhateverTheRegion) {
-  std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(200, 160), {.quality = 95});
+  std::vector<std::byte> bytes = EncodeJpeg(DrawImage(200, 160), {.quality = 95});
   bytes.resize(bytes.size() * 3 / 4);
   Image image;
   EXPECT_FALSE(DecodeRegion(bytes, Inspect(bytes), {1, 0, 0, 200, 8}, &image).ok());
@@ -197,20 +197,20 @@ TEST(DecodeTest, ATruncatedJpegIsRefusedWhateverTheRegion) {
 
 TEST(DecodeTest, AProgressiveJpegWithoutItsLastScansIsRefused) {
   std::vector<std::byte> bytes =
-      EncodeJpeg(DrawPicture(200, 160), {.quality = 95, .progressive = true});
+      EncodeJpeg(DrawImage(200, 160), {.quality = 95, .progressive = true});
   bytes.resize(bytes.size() * 3 / 4);
   EXPECT_FALSE(DecodeStatus(bytes).ok());
 }
 
 TEST(DecodeTest, AMissingEndMarkerAloneIsNoLoss) {
-  std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(64, 64));
+  std::vector<std::byte> bytes = EncodeJpeg(DrawImage(64, 64));
   const Image before = DecodeWhole(bytes);
   bytes.resize(bytes.size() - 2);
   EXPECT_EQ(Compare(before, DecodeWhole(bytes)).max, 0);
 }
 
 TEST(DecodeTest, JunkBehindAndWithinAJpegIsUsedSilently) {
-  std::vector<std::byte> bytes = EncodeJpeg(DrawPicture(64, 64));
+  std::vector<std::byte> bytes = EncodeJpeg(DrawImage(64, 64));
   const Image before = DecodeWhole(bytes);
   const std::vector<std::byte> junk(99, std::byte{0x55});
   std::vector<std::byte> behind = bytes, within = bytes;
@@ -225,8 +225,8 @@ TEST(DecodeTest, JunkBehindAndWithinAJpegIsUsedSilently) {
 TEST(DecodeTest, ScrambledDataIsNoCrash) {
   for (const bool progressive : {false, true}) {
     const std::vector<std::byte> bytes =
-        EncodeJpeg(DrawPicture(96, 80), {.progressive = progressive});
-    const PictureHeader header = Inspect(bytes);
+        EncodeJpeg(DrawImage(96, 80), {.progressive = progressive});
+    const ImageHeader header = Inspect(bytes);
     Rng rng(RngKey(3).With(kTestStream));
     for (int i = 0; i < 300; ++i) {
       std::vector<std::byte> scrambled = bytes;
@@ -234,7 +234,7 @@ TEST(DecodeTest, ScrambledDataIsNoCrash) {
       for (int k = 0; k < 8; ++k) {
         scrambled[first + rng.Below(bytes.size() - first)] = static_cast<std::byte>(rng.Below(256));
       }
-      const auto inspected = InspectPicture(scrambled, BadPicturesConfig());
+      const auto inspected = InspectImage(scrambled, BadImagesConfig());
       if (!inspected.ok()) continue;
       Image image;
       (void)DecodeRegion(scrambled, *inspected, WholeRegion(header.width, header.height, 1),
@@ -245,7 +245,7 @@ TEST(DecodeTest, ScrambledDataIsNoCrash) {
 }
 
 TEST(DecodeTest, ACorruptPngIsRefused) {
-  std::vector<std::byte> bytes = EncodeWithOpenCv(".png", ToBgr(DrawPicture(100, 100)));
+  std::vector<std::byte> bytes = EncodeWithOpenCv(".png", ToBgr(DrawImage(100, 100)));
   bytes[bytes.size() / 2] ^= std::byte{0x55};
   EXPECT_EQ(DecodeStatus(bytes).message(), "cannot be decoded: it is truncated or corrupt");
 }
@@ -263,14 +263,14 @@ std::vector<std::byte> WithMoreScans(const std::vector<std::byte>& jpeg, int mor
 }
 
 TEST(DecodeTest, EndlessScansAreRefused) {
-  const auto jpeg = EncodeJpeg(DrawPicture(32, 32), {.progressive = true});
+  const auto jpeg = EncodeJpeg(DrawImage(32, 32), {.progressive = true});
   EXPECT_EQ(DecodeStatus(WithMoreScans(jpeg, 200)).message(),
             "cannot be decoded: it has more than 100 scans, of 32 x 32 pixels each");
 }
 
-// Each costs a pass over the picture, so a large one may have fewer.
-TEST(DecodeTest, TheLargerThePictureTheFewerScans) {
-  const Image tile = DrawPicture(64, 64);
+// Each costs a pass over the image, so a large one may have fewer.
+TEST(DecodeTest, TheLargerTheImageTheFewerScans) {
+  const Image tile = DrawImage(64, 64);
   Image large;
   large.Reset(8000, 4000);  // 32 megapixels: 40 scans
   for (int32_t y = 0; y < large.height; ++y) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "data/decoding/decode.h"
-#include "data/decoding/picture_guard.h"
-#include "tests/data/test_pictures.h"
+#include "data/decoding/image_guard.h"
+#include "tests/data/test_images.h"
 
 namespace ringtail {
 namespace {
@@ -88,7 +88,7 @@ ByteVector With(const ByteVector& png, const ByteVector& chunk, int times = 1) {
 }
 
 Image Decode(const ByteVector& bytes) {
-  const PictureHeader header = InspectPicture(bytes, BadPicturesConfig()).value();
+  const ImageHeader header = InspectImage(bytes, BadImagesConfig()).value();
   Image image;
   const Status status =
       DecodeRegion(bytes, header, WholeRegion(header.width, header.height, 1), &image);
@@ -97,7 +97,7 @@ Image Decode(const ByteVector& bytes) {
 }
 
 cv::Mat Drawing() {
-  Image drawn = DrawPicture(31, 17);
+  Image drawn = DrawImage(31, 17);
   return cv::Mat(drawn.height, drawn.width, CV_8UC3, drawn.pixels.data()).clone();
 }
 

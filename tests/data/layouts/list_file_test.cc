@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/dataset.h"
-#include "tests/data/picture_folder.h"
+#include "tests/data/image_folder.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -30,7 +30,7 @@ class ListFileTest : public testing::Test {
   }
 
   TempDir dir_;
-  const std::string list_ = dir_.File("pictures.txt");
+  const std::string list_ = dir_.File("images.txt");
 };
 
 TEST_F(ListFileTest, NamesAreNumberedInOrder) {
@@ -59,7 +59,7 @@ TEST_F(ListFileTest, CommentsEmptyLinesAndForeignLineEnds) {
   EXPECT_EQ(KeysAndLabels(*dataset), "a.jpg=0 b.jpg=1");
 }
 
-TEST_F(ListFileTest, AbsolutePathsAndMissingPictures) {
+TEST_F(ListFileTest, AbsolutePathsAndMissingImages) {
   const auto dataset = Open(dir_.File("a.jpg") + " cat\nmissing.jpg dog\n");
   EXPECT_EQ(ReadText(*dataset, 0), "a.jpg");
   EXPECT_EQ(dataset->Read(1).status().code(), StatusCode::kNotFound);
@@ -77,8 +77,8 @@ TEST_F(ListFileTest, MistakesAreShownWithTheirLine) {
 }
 
 TEST_F(ListFileTest, ListsOfNothing) {
-  EXPECT_THAT(Error(""), HasSubstr("names no pictures"));
-  EXPECT_THAT(Error("# only a comment\n"), HasSubstr("names no pictures"));
+  EXPECT_THAT(Error(""), HasSubstr("names no images"));
+  EXPECT_THAT(Error("# only a comment\n"), HasSubstr("names no images"));
   EXPECT_THAT(Error("elsewhere/a.jpg cat\n"), HasSubstr("paths are relative to the list's folder"));
 }
 

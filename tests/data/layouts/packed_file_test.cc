@@ -15,7 +15,7 @@
 #include "core/storage/crc32c.h"
 #include "core/storage/file.h"
 #include "data/layouts/packed_format.h"
-#include "tests/data/picture_folder.h"
+#include "tests/data/image_folder.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -99,7 +99,7 @@ TEST_F(PackedFileTest, ASubsetIsPackedAndProgressIsReported) {
   EXPECT_THAT(calls, ElementsAre(std::pair(1, 2), std::pair(2, 2)));
 }
 
-TEST_F(PackedFileTest, ADataSetWithoutPicturesIsPossible) {
+TEST_F(PackedFileTest, ADataSetWithoutImagesIsPossible) {
   ASSERT_TRUE(WritePackedFile(*files_, {}, {}, path_, kNoProgress).ok());
   EXPECT_TRUE(OpenOrDie(path_)->samples().empty());
 }
@@ -112,7 +112,7 @@ TEST_F(PackedFileTest, WhenStoppedTheOldFileStays) {
   EXPECT_THAT(*ListFolder(dir_.path()), ElementsAre("data", "pets.packed"));
 }
 
-TEST_F(PackedFileTest, APictureThatCannotBeReadIsNamed) {
+TEST_F(PackedFileTest, AnImageThatCannotBeReadIsNamed) {
   std::filesystem::remove(dir_.File("data/train/Cat/2.jpg"));
   const Status status = WritePackedFile(*files_, AllOf(*files_), {}, path_, kNoProgress);
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
@@ -129,7 +129,7 @@ TEST_F(PackedFileTest, OptionsOutOfRangeAreErrors) {
   }
 }
 
-TEST_F(PackedFileTest, ShrinkingLeavesWhatIsNoPicture) {
+TEST_F(PackedFileTest, ShrinkingLeavesWhatIsNoImage) {
   ASSERT_TRUE(WritePackedFile(*files_, {0}, {100, 95, {}}, path_, kNoProgress).ok());
   EXPECT_EQ(ReadText(*OpenOrDie(path_), 0), "first cat, a longer one");
 }

@@ -64,7 +64,7 @@ TEST(NetMemoryTest, TheFirstBackwardWritesTheOthersAddUp) {
 TEST(NetMemoryTest, WhatDoesNotLearnHasNoGradient) {
   std::vector<NodeNeeds> nodes = {Node({-1}, false, false, false), Node({0}, true, false, false),
                                   Node({1}, true, false, false)};
-  nodes[0].learns = false;  // for example a pooling of the pictures
+  nodes[0].learns = false;  // for example a pooling of the images
   const NetMemory memory = PlanNetMemory(nodes, true);
   EXPECT_EQ(memory.nodes[0].diff_dst, kNoBuffer);
   EXPECT_EQ(memory.nodes[1].diff_src[0], kNoBuffer);
@@ -139,7 +139,7 @@ TEST(NetMemoryTest, DefersOnlyWhatOneReaderMaps) {
   nodes[1].plan.dst_is_affine = false;
   EXPECT_FALSE(deferred(nodes));
   nodes = Deferrable(true, true);
-  nodes[1].inputs = {-1};  // the pictures are not the net's
+  nodes[1].inputs = {-1};  // the images are not the net's
   EXPECT_FALSE(deferred(nodes));
 }
 

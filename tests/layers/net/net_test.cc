@@ -62,7 +62,7 @@ std::unique_ptr<Net> MakeNet(Model* model, const NetOptions& options) {
   return *std::move(net);
 }
 
-TEST(NetTest, AModelForOtherPicturesIsRefused) {
+TEST(NetTest, AModelForOtherImagesIsRefused) {
   const auto model = MakeModel(kDag, 9);
   const auto net = Net::Create(model.get(), {.batch = 4, .image_size = 13});
   ASSERT_FALSE(net.ok());
@@ -258,8 +258,7 @@ TEST(NetTest, RowsWithoutASampleCountForNothing) {
   net->Backward();
   const std::vector<float> grads(model->arena().grads().begin(), model->arena().grads().end());
   EXPECT_EQ(masked.count, 2);
-  for (float& v : std::span(batch.images).subspan(3 * 81, 3 * 81))
-    v = 0;  // another picture in row 1
+  for (float& v : std::span(batch.images).subspan(3 * 81, 3 * 81)) v = 0;  // another image in row 1
   const LossResult other = net->Forward(batch.view(), {});
   net->Backward();
   EXPECT_EQ(other.loss_sum, masked.loss_sum);
@@ -293,7 +292,7 @@ TEST(NetTest, FindNonFiniteNamesTheFirstLayer) {
   for (float& w : model->arena().FindParameter("conv2.weight")->value()) w = 1e38F;
   EXPECT_THAT(message(), testing::HasSubstr("layer 'conv2'"));
   batch.images[5] = NAN;
-  EXPECT_THAT(message(), testing::HasSubstr("picture"));
+  EXPECT_THAT(message(), testing::HasSubstr("image"));
 }
 
 TEST(NetTest, FusesActivationsAndReportsLayers) {
@@ -309,7 +308,7 @@ TEST(NetTest, FusesActivationsAndReportsLayers) {
   EXPECT_EQ(down.forward_flops, 2.0 * 4 * 8 * 16 * 34 * 9);
   EXPECT_EQ(down.backward_flops, 2 * down.forward_flops);
   EXPECT_EQ(net->layers()[0].backward_flops,
-            net->layers()[0].forward_flops);  // pictures do not learn
+            net->layers()[0].forward_flops);  // images do not learn
   EXPECT_EQ(down.parameters, 8 * 34 * 9 + 8);
 }
 

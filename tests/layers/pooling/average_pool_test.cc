@@ -81,7 +81,7 @@ TEST(AveragePoolTest, CountsPaddingOnlyIfAsked) {
 }
 
 TEST(AveragePoolTest, CeilDoesNotCountWhatLiesBeyondThePadding) {
-  // Windows of 2 at 0, 2 and 4 of five elements: the last has one element in the picture.
+  // Windows of 2 at 0, 2 and 4 of five elements: the last has one element in the image.
   for (const bool count_padding : {true, false}) {
     PoolConfig config = Config("kernel: [1, 2] rounding: CEIL");
     config.set_count_padding(count_padding);
@@ -115,7 +115,7 @@ TEST(GlobalAveragePoolTest, CallsWholeBlocksPlain) {
   EXPECT_EQ(partial_runner.plan().dst, (BlobDesc{2, 24, 1, 1, 16}));
 }
 
-TEST(AdaptiveAveragePoolTest, CoversThePictureWithOverlappingWindows) {
+TEST(AdaptiveAveragePoolTest, CoversTheImageWithOverlappingWindows) {
   const auto inside = [](int64_t o, int64_t i, int64_t size, int64_t outputs) {
     const int64_t begin = o * size / outputs;
     const int64_t end = ((o + 1) * size + outputs - 1) / outputs;

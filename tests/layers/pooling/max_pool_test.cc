@@ -142,7 +142,7 @@ TEST(PoolWindowTest, RoundingIsPyTorchs) {
       {6, "kernel: 1 stride: 3 rounding: CEIL", 2},  // a third would start outside
       {5, "kernel: 2 stride: 2 padding: 1 rounding: CEIL",
        3},                                           // a fourth would start in the padding
-      {1, "kernel: 2 stride: 2 rounding: CEIL", 1},  // larger than the picture
+      {1, "kernel: 2 stride: 2 rounding: CEIL", 1},  // larger than the image
   };
   for (const auto& c : cases) {
     const auto pool = ReadPoolWindow(Config(c.config), {1, 1, c.size, c.size, 1}, kFields);

@@ -1,4 +1,4 @@
-// Who decides how many pictures a rank takes: the user, the run that goes on, or the ranks' speeds;
+// Who decides how many images a rank takes: the user, the run that goes on, or the ranks' speeds;
 // and that all ranks decide the same.
 #include "apps/trainer/division/batch_division.h"
 
@@ -104,7 +104,7 @@ TEST(BatchDivision, BySpeed) {
   const auto results = Divide(Same(2, {.by_speed = true}), Train(32), {212, 105});
   EXPECT_THAT(Table(results), ElementsAre(43, 21));
   EXPECT_EQ(results[1]->summary,
-            "batches 43, 21 of 64: in proportion to speeds 212 and 105 pictures/s "
+            "batches 43, 21 of 64: in proportion to speeds 212 and 105 images/s "
             "(--local-batch auto)");
   EXPECT_EQ(results[1]->all.machines, MachinesLikeThis(2));
   EXPECT_THAT(Table(Divide(Same(2, {.by_speed = true}), Train(32, 4), {212, 105})),
@@ -119,14 +119,14 @@ TEST(BatchDivision, WhatIsGivenIsNotMeasured) {
   }
   const auto results = Divide(requests, Train(4));
   EXPECT_THAT(Table(results), ElementsAre(2, 4, 6));
-  EXPECT_THAT(results[0]->summary, HasSubstr("speeds 1, 2 and 3 pictures/s"));
+  EXPECT_THAT(results[0]->summary, HasSubstr("speeds 1, 2 and 3 images/s"));
 }
 
 TEST(BatchDivision, EqualSpeedsAreSaidToBe) {
   const auto results = Divide(Same(2, {.by_speed = true}), Train(32), {102, 99.6});
   EXPECT_THAT(Table(results), ElementsAre(32, 32));
   EXPECT_EQ(results[0]->summary,
-            "batches 32, 32 of 64: speeds of 102 and 100 pictures/s count as equal "
+            "batches 32, 32 of 64: speeds of 102 and 100 images/s count as equal "
             "(--local-batch auto)");
 }
 
@@ -136,7 +136,7 @@ TEST(BatchDivision, ManyRanksAreSummedUp) {
   const auto results = Divide(Same(10, {.by_speed = true}), Train(37), speeds);
   EXPECT_EQ(Table(results)[3], 10);
   EXPECT_THAT(results[0]->summary,
-              HasSubstr("batches 10 .. 40 of 370: in proportion to speeds 5.2 .. 20 pictures/s"));
+              HasSubstr("batches 10 .. 40 of 370: in proportion to speeds 5.2 .. 20 images/s"));
 }
 
 TEST(BatchDivision, OneRankHasNothingToShareOut) {

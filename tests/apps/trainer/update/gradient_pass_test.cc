@@ -121,13 +121,13 @@ TEST_F(GradientPassTest, NamesWhereNumbersStopBeingFinite) {
   EXPECT_THAT(pass->DescribeNonFinite(batch(), {}), testing::HasSubstr("fc"));
 }
 
-TEST_F(GradientPassTest, NamesAPictureThatIsNotFinite) {
+TEST_F(GradientPassTest, NamesAnImageThatIsNotFinite) {
   const auto pass =
       GradientPass::Create(model_.get(), {.batch = kBatch, .parts = 2, .image_size = kSize})
           .value();
   images_.floats().back() = std::numeric_limits<float>::quiet_NaN();  // in the second part
   pass->Run(batch(), {});
-  EXPECT_THAT(pass->DescribeNonFinite(batch(), {}), testing::HasSubstr("picture"));
+  EXPECT_THAT(pass->DescribeNonFinite(batch(), {}), testing::HasSubstr("image"));
 }
 
 }  // namespace

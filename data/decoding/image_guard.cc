@@ -1,4 +1,4 @@
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 #include <fmt/format.h>
 
@@ -23,22 +23,22 @@ constexpr int64_t kMega = 1'000'000;
 constexpr ByteOrder kBig = ByteOrder::kBigEndian, kLittle = ByteOrder::kLittleEndian;
 
 // IHDR must be the first chunk: length 13, "IHDR", width, height, bit depth, ...
-StatusOr<PictureHeader> ParsePngHeader(std::span<const std::byte> bytes) {
+StatusOr<ImageHeader> ParsePngHeader(std::span<const std::byte> bytes) {
   constexpr uint32_t kHeaderLength = 13;
   constexpr uint32_t kMaxSide = 0x7FFFFFFF;  // the format's own limit
   const auto width = ReadUint(bytes, 16, 4, kBig), height = ReadUint(bytes, 20, 4, kBig);
   if (ReadUint(bytes, 8, 4, kBig) != kHeaderLength || !HasTextAt(bytes, 12, "IHDR") || !width ||
       !height) {
-    return DataLoss("is a PNG picture with a broken or truncated header");
+    return DataLoss("is a PNG image with a broken or truncated header");
   }
   if (*width == 0 || *height == 0 || *width > kMaxSide || *height > kMaxSide) {
-    return DataLoss(fmt::format("is a PNG picture of {} x {} pixels", *width, *height));
+    return DataLoss(fmt::format("is a PNG image of {} x {} pixels", *width, *height));
   }
   if (!HasPngEnd(bytes)) {
-    return DataLoss(fmt::format("is a PNG picture truncated after {} bytes", bytes.size()));
+    return DataLoss(fmt::format("is a PNG image truncated after {} bytes", bytes.size()));
   }
-  PictureHeader header;
-  header.format = PictureFormat::kPng;
+  ImageHeader header;
+  header.format = ImageFormat::kPng;
   header.width = static_cast<int32_t>(*width);
   header.height = static_cast<int32_t>(*height);
   return header;
@@ -47,7 +47,7 @@ StatusOr<PictureHeader> ParsePngHeader(std::span<const std::byte> bytes) {
 // File header (14 bytes: "BM", size, -, offset of the pixels), then BITMAPCOREHEADER (12 bytes,
 // 16-bit sides) or BITMAPINFOHEADER and its successors (40 bytes and more; a negative height: rows
 // from the top).
-StatusOr<PictureHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
+StatusOr<ImageHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
   constexpr uint32_t kCoreHeader = 12, kInfoHeader = 40, kUncompressed = 0;
   const auto pixels = ReadUint(bytes, 10, 4, kLittle), size = ReadUint(bytes, 14, 4, kLittle);
   const bool core = size == kCoreHeader;
@@ -57,22 +57,22 @@ StatusOr<PictureHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
   const auto compression = core ? kUncompressed : ReadUint(bytes, 30, 4, kLittle);
   if (!size || (!core && *size < kInfoHeader) || !pixels || !width || !height || !bits ||
       !compression) {
-    return DataLoss("is a BMP picture with a broken or truncated header");
+    return DataLoss("is a BMP image with a broken or truncated header");
   }
   const int64_t columns = static_cast<int32_t>(*width);
   const int64_t rows = std::abs(static_cast<int64_t>(static_cast<int32_t>(*height)));
   if (columns <= 0 || rows == 0 || rows > INT32_MAX || *bits == 0 || *bits > 32) {
     return DataLoss(
-        fmt::format("is a BMP picture of {} x {} pixels with {} bits each", columns, rows, *bits));
+        fmt::format("is a BMP image of {} x {} pixels with {} bits each", columns, rows, *bits));
   }
   const int64_t row_bytes = (columns * *bits + 31) / 32 * 4;
   const int64_t rows_present = (static_cast<int64_t>(bytes.size()) - *pixels) / row_bytes;
   if (*compression == kUncompressed && rows_present < rows) {
-    return DataLoss(fmt::format("is a BMP picture truncated after {} of {} rows",
+    return DataLoss(fmt::format("is a BMP image truncated after {} of {} rows",
                                 std::max<int64_t>(rows_present, 0), rows));
   }
-  PictureHeader header;
-  header.format = PictureFormat::kBmp;
+  ImageHeader header;
+  header.format = ImageFormat::kBmp;
   header.width = static_cast<int32_t>(columns);
   header.height = static_cast<int32_t>(rows);
   return header;
@@ -95,12 +95,12 @@ constexpr Archive kArchives[] = {
 Status Refuse(std::span<const std::byte> bytes) {
   if (HasPackedMagic(bytes)) {
     return InvalidArgument(
-        "is a packed file of `prepare` and no picture; --data of `train` and `evaluate` takes it");
+        "is a packed file of `prepare` and no image; --data of `train` and `evaluate` takes it");
   }
   for (const Archive& archive : kArchives) {
     if (!HasTextAt(bytes, archive.offset, archive.magic)) continue;
     return InvalidArgument(
-        fmt::format("is {} and no picture; unpack it and give what comes out of it", archive.name));
+        fmt::format("is {} and no image; unpack it and give what comes out of it", archive.name));
   }
   if (const std::string_view name = RefusedFormat(bytes); !name.empty()) {
     return InvalidArgument(
@@ -111,18 +111,18 @@ Status Refuse(std::span<const std::byte> bytes) {
   for (const std::byte b : bytes.first(std::min(bytes.size(), kShownBytes))) {
     first += fmt::format(" {:02X}", static_cast<unsigned>(b));
   }
-  return InvalidArgument("is not a JPEG, PNG or BMP picture: it begins with" + first);
+  return InvalidArgument("is not a JPEG, PNG or BMP image: it begins with" + first);
 }
 
-StatusOr<PictureHeader> ParseHeader(std::span<const std::byte> bytes) {
-  const std::optional<PictureFormat> format = FormatOf(bytes);
+StatusOr<ImageHeader> ParseHeader(std::span<const std::byte> bytes) {
+  const std::optional<ImageFormat> format = FormatOf(bytes);
   if (!format) return Refuse(bytes);
   switch (*format) {
-    case PictureFormat::kJpeg:
+    case ImageFormat::kJpeg:
       return ParseJpegHeader(bytes);
-    case PictureFormat::kPng:
+    case ImageFormat::kPng:
       return ParsePngHeader(bytes);
-    case PictureFormat::kBmp:
+    case ImageFormat::kBmp:
       return ParseBmpHeader(bytes);
   }
   return Refuse(bytes);
@@ -130,23 +130,23 @@ StatusOr<PictureHeader> ParseHeader(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-StatusOr<PictureHeader> InspectPicture(std::span<const std::byte> bytes,
-                                       const BadPicturesConfig& limits) {
+StatusOr<ImageHeader> InspectImage(std::span<const std::byte> bytes,
+                                   const BadImagesConfig& limits) {
   if (bytes.empty()) return DataLoss("is empty");
   if (static_cast<int64_t>(bytes.size()) > limits.max_file_mib() * kMebi) {
-    return ResourceExhausted(
-        fmt::format("has {} MiB, more than data.bad_pictures.max_file_mib = {}",
-                    static_cast<int64_t>(bytes.size()) / kMebi, limits.max_file_mib()));
+    return ResourceExhausted(fmt::format("has {} MiB, more than data.bad_images.max_file_mib = {}",
+                                         static_cast<int64_t>(bytes.size()) / kMebi,
+                                         limits.max_file_mib()));
   }
-  RT_ASSIGN_OR_RETURN(const PictureHeader header, ParseHeader(bytes));
+  RT_ASSIGN_OR_RETURN(const ImageHeader header, ParseHeader(bytes));
   if (header.width > limits.max_side() || header.height > limits.max_side()) {
     return ResourceExhausted(
-        fmt::format("is {} x {} pixels, more than data.bad_pictures.max_side = {}", header.width,
+        fmt::format("is {} x {} pixels, more than data.bad_images.max_side = {}", header.width,
                     header.height, limits.max_side()));
   }
   if (int64_t{header.width} * header.height > limits.max_megapixels() * kMega) {
     return ResourceExhausted(
-        fmt::format("is {} x {} pixels, more than data.bad_pictures.max_megapixels = {}",
+        fmt::format("is {} x {} pixels, more than data.bad_images.max_megapixels = {}",
                     header.width, header.height, limits.max_megapixels()));
   }
   return header;

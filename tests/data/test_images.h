@@ -1,7 +1,7 @@
-// Pictures for tests, made on the spot: drawn pixels,
+// Images for tests, made on the spot: drawn pixels,
 // and JPEG files of every kind that people have.
-#ifndef RINGTAIL_TESTS_DATA_TEST_PICTURES_H_
-#define RINGTAIL_TESTS_DATA_TEST_PICTURES_H_
+#ifndef RINGTAIL_TESTS_DATA_TEST_IMAGES_H_
+#define RINGTAIL_TESTS_DATA_TEST_IMAGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ringtail {
 
-// Smooth colours with a few hard edges and a little texture; another `seed`, another picture.
-Image DrawPicture(int32_t width, int32_t height, uint64_t seed = 1);
+// Smooth colours with a few hard edges and a little texture; another `seed`, another image.
+Image DrawImage(int32_t width, int32_t height, uint64_t seed = 1);
 
 struct JpegOptions {
   enum class Colour { kYcc, kGrey, kCmyk, kAdobeInvertedCmyk, kYcck };
@@ -33,7 +33,7 @@ std::vector<std::byte> Bytes(std::string_view text);
 // Overwrites width and height in a JPEG's frame header.
 void PatchJpegSize(int32_t width, int32_t height, std::vector<std::byte>* jpeg);
 
-// Largest and mean absolute difference of two pictures of one size.
+// Largest and mean absolute difference of two images of one size.
 struct Difference {
   int max = 0;
   double mean = 0;
@@ -42,4 +42,4 @@ Difference Compare(const Image& a, const Image& b);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_TESTS_DATA_TEST_PICTURES_H_
+#endif  // RINGTAIL_TESTS_DATA_TEST_IMAGES_H_

@@ -1,22 +1,22 @@
-// Decoded pictures kept in memory, so that later epochs skip reading and decoding.
+// Decoded images kept in memory, so that later epochs skip reading and decoding.
 //
-// What is kept: whole pictures as u8 RGB, one per (sample, denominator) that was asked for, and
+// What is kept: whole images as u8 RGB, one per (sample, denominator) that was asked for, and
 // their header (which tells the crop without reading the file). Why so:
 //
-// - The bits of a batch must not depend on the cache. A rectangle of the whole picture equals the
+// - The bits of a batch must not depend on the cache. A rectangle of the whole image equals the
 //   region that would have been decoded (data/decoding/decode.h), so it does not matter which of the two a
 //   row came from.
-// - Shrunk pictures first come at the scale their crops want: a 500 x 375 photograph at 1/2 takes
+// - Shrunk images first come at the scale their crops want: a 500 x 375 photograph at 1/2 takes
 //   140 KB.
 // - Encoded bytes are left to the operating system's page cache, which keeps them once per machine
 //   and gives them back under pressure; reading them from there costs a tenth of decoding them.
 // - Once full it stays as it is: epochs visit every sample once, and under that pattern evicting
-//   the oldest would throw out each picture just before its use. Full by half, it serves half of
-//   the pictures.
+//   the oldest would throw out each image just before its use. Full by half, it serves half of
+//   the images.
 //
 // Thread-safety: any thread. A found Image stays valid and unchanged as long as the cache lives.
-#ifndef RINGTAIL_DATA_PICTURE_CACHE_H_
-#define RINGTAIL_DATA_PICTURE_CACHE_H_
+#ifndef RINGTAIL_DATA_IMAGE_CACHE_H_
+#define RINGTAIL_DATA_IMAGE_CACHE_H_
 
 #include <cstdint>
 #include <map>
@@ -25,39 +25,38 @@
 
 #include "core/mutex.h"
 #include "data/decoding/image.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 namespace ringtail {
 
 struct CacheStatistics {
-  int64_t hits = 0, misses = 0;     // pictures asked for
-  int64_t pictures = 0, bytes = 0;  // held
+  int64_t hits = 0, misses = 0;   // images asked for
+  int64_t images = 0, bytes = 0;  // held
 };
 
-class PictureCache {
+class ImageCache {
  public:
-  explicit PictureCache(int64_t budget_bytes) : budget_bytes_(budget_bytes) {}
+  explicit ImageCache(int64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // Nothing if no picture of this sample is held.
-  std::optional<PictureHeader> FindHeader(int64_t sample);
+  // Nothing if no image of this sample is held.
+  std::optional<ImageHeader> FindHeader(int64_t sample);
   const Image* Find(int64_t sample, int32_t denominator);  // null: not there
 
-  // Sets `bytes` of the budget aside for a picture that is about to be decoded; false if they are
+  // Sets `bytes` of the budget aside for an image that is about to be decoded; false if they are
   // not left. Followed by Insert, or by Release if it came to nothing.
   bool Reserve(int64_t bytes);
   void Release(int64_t bytes);
-  // Takes a whole picture whose size has been reserved and returns the one that is kept: another
+  // Takes a whole image whose size has been reserved and returns the one that is kept: another
   // thread's (the same pixels) if it was faster. Null, and `image` untouched, if what is held of
   // this sample has another header: the file has been replaced since, and the new one is not
   // cached.
-  const Image* Insert(int64_t sample, const PictureHeader& header, int32_t denominator,
-                      Image* image);
+  const Image* Insert(int64_t sample, const ImageHeader& header, int32_t denominator, Image* image);
 
   CacheStatistics statistics() const;
 
  private:
   struct Entry {
-    PictureHeader header;
+    ImageHeader header;
     std::map<int32_t, Image> images;  // by denominator; a map's values stay where they are
   };
 
@@ -70,4 +69,4 @@ class PictureCache {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_PICTURE_CACHE_H_
+#endif  // RINGTAIL_DATA_IMAGE_CACHE_H_

@@ -1,12 +1,12 @@
-// PictureSource: the way of one sample into one row of a batch.
+// ImageSource: the way of one sample into one row of a batch.
 //
-//   cache? -> Dataset::Read -> InspectPicture -> view (crop) -> DecodeRegion -> RenderPicture
+//   cache? -> Dataset::Read -> InspectImage -> view (crop) -> DecodeRegion -> RenderImage
 //
 // What a row holds is a pure function of (config, options, sample, epoch): see data/loader.h.
 // Thread-safety: any thread, one Buffers each.
-// Errors: why the picture cannot be used, without its name.
-#ifndef RINGTAIL_DATA_PICTURE_SOURCE_H_
-#define RINGTAIL_DATA_PICTURE_SOURCE_H_
+// Errors: why the image cannot be used, without its name.
+#ifndef RINGTAIL_DATA_IMAGE_SOURCE_H_
+#define RINGTAIL_DATA_IMAGE_SOURCE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +16,12 @@
 #include "data/data.pb.h"
 #include "data/dataset.h"
 #include "data/decoding/render.h"
+#include "data/image_cache.h"
 #include "data/loader.h"
-#include "data/picture_cache.h"
 
 namespace ringtail {
 
-class PictureSource {
+class ImageSource {
  public:
   // Working memory of one thread.
   struct Buffers {
@@ -30,7 +30,7 @@ class PictureSource {
   };
 
   // `dataset` must outlive the source.
-  PictureSource(const Dataset* dataset, const DataConfig& config, const LoaderOptions& options);
+  ImageSource(const Dataset* dataset, const DataConfig& config, const LoaderOptions& options);
 
   // dst: (3, S, S) f32; undefined after an error.
   Status Load(int64_t sample, int64_t epoch, Buffers* buffers, float* dst);
@@ -38,21 +38,21 @@ class PictureSource {
   CacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
-  View ViewOf(int64_t sample, int64_t epoch, const PictureHeader& header) const;
+  View ViewOf(int64_t sample, int64_t epoch, const ImageHeader& header) const;
   Status ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst);
   StatusOr<ImageView> DecodeOrCache(int64_t sample, const std::vector<std::byte>& bytes,
-                                    const PictureHeader& header, const Region& region,
+                                    const ImageHeader& header, const Region& region,
                                     Image* decoded);
-  void Render(const ImageView& pixels, const PictureHeader& header, const View& view,
+  void Render(const ImageView& pixels, const ImageHeader& header, const View& view,
               Buffers* buffers, float* dst) const;
 
   const Dataset* dataset_;
   const DataConfig config_;
   const LoaderOptions options_;
   const Normalization normalization_;
-  PictureCache cache_;
+  ImageCache cache_;
 };
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_PICTURE_SOURCE_H_
+#endif  // RINGTAIL_DATA_IMAGE_SOURCE_H_

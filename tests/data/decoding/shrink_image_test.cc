@@ -1,6 +1,6 @@
-// Pictures become smaller, stand upright, look the same;
+// Images become smaller, stand upright, look the same;
 // what cannot be made smaller stays as it is.
-#include "data/decoding/shrink_picture.h"
+#include "data/decoding/shrink_image.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 
 namespace ringtail {
 namespace {
@@ -30,9 +30,9 @@ cv::Mat Scene(int width, int height) {
   return scene;
 }
 
-std::vector<std::byte> Encode(const cv::Mat& picture, const std::string& extension) {
+std::vector<std::byte> Encode(const cv::Mat& image, const std::string& extension) {
   std::vector<uchar> encoded;
-  cv::imencode(extension, picture, encoded);
+  cv::imencode(extension, image, encoded);
   return ToBytes(encoded);
 }
 
@@ -48,7 +48,7 @@ std::vector<std::byte> WithOrientation(std::vector<std::byte> jpeg, int32_t orie
 }
 
 cv::Mat Shrink(const std::vector<std::byte>& encoded, int32_t short_side) {
-  const auto shrunk = ShrinkPicture(encoded, {}, short_side, kQuality);
+  const auto shrunk = ShrinkImage(encoded, {}, short_side, kQuality);
   EXPECT_NE(shrunk, encoded);
   EXPECT_EQ(shrunk[0], std::byte{0xff});  // a JPEG
   return cv::imdecode(
@@ -61,13 +61,13 @@ double MeanDifference(const cv::Mat& a, const cv::Mat& b) {
   return cv::norm(a, b, cv::NORM_L1) / static_cast<double>(a.total() * 3);
 }
 
-TEST(ShrinkPictureTest, ShorterSideAndProportionsAreRight) {
+TEST(ShrinkImageTest, ShorterSideAndProportionsAreRight) {
   EXPECT_EQ(Shrink(Encode(Scene(640, 480), ".jpg"), 160).size(), cv::Size(213, 160));
   EXPECT_EQ(Shrink(Encode(Scene(300, 900), ".jpg"), 100).size(), cv::Size(100, 300));
   EXPECT_EQ(Shrink(Encode(Scene(201, 201), ".png"), 200).size(), cv::Size(200, 200));
 }
 
-TEST(ShrinkPictureTest, LooksTheSame) {
+TEST(ShrinkImageTest, LooksTheSame) {
   for (const char* extension : {".jpg", ".png", ".bmp"}) {
     cv::Mat expected;
     cv::resize(Scene(640, 480), expected, {200, 150}, 0, 0, cv::INTER_AREA);
@@ -76,7 +76,7 @@ TEST(ShrinkPictureTest, LooksTheSame) {
   }
 }
 
-TEST(ShrinkPictureTest, StandsUprightWhateverExifSaid) {
+TEST(ShrinkImageTest, StandsUprightWhateverExifSaid) {
   const cv::Mat upright = Scene(640, 480);
   cv::Mat expected;
   cv::resize(upright, expected, {160, 120}, 0, 0, cv::INTER_AREA);
@@ -101,21 +101,21 @@ TEST(ShrinkPictureTest, StandsUprightWhateverExifSaid) {
   }
 }
 
-TEST(ShrinkPictureTest, SmallPicturesStayAsTheyAre) {
+TEST(ShrinkImageTest, SmallImagesStayAsTheyAre) {
   const auto encoded = Encode(Scene(200, 160), ".png");
-  EXPECT_EQ(ShrinkPicture(encoded, {}, 160, kQuality), encoded);
+  EXPECT_EQ(ShrinkImage(encoded, {}, 160, kQuality), encoded);
 }
 
-TEST(ShrinkPictureTest, WhatCannotBeDecodedStaysAsItIs) {
+TEST(ShrinkImageTest, WhatCannotBeDecodedStaysAsItIs) {
   const auto whole = Encode(Scene(640, 480), ".jpg");
   const std::vector<std::byte> truncated(whole.begin(), whole.begin() + whole.size() / 2);
   const std::vector<std::byte> text(100, std::byte{'x'});
-  BadPicturesConfig limits;
+  BadImagesConfig limits;
   limits.set_max_side(600);
-  EXPECT_EQ(ShrinkPicture(truncated, {}, 100, kQuality), truncated);
-  EXPECT_EQ(ShrinkPicture(text, {}, 100, kQuality), text);
-  EXPECT_EQ(ShrinkPicture({}, {}, 100, kQuality), std::vector<std::byte>());
-  EXPECT_EQ(ShrinkPicture(whole, limits, 100, kQuality), whole);
+  EXPECT_EQ(ShrinkImage(truncated, {}, 100, kQuality), truncated);
+  EXPECT_EQ(ShrinkImage(text, {}, 100, kQuality), text);
+  EXPECT_EQ(ShrinkImage({}, {}, 100, kQuality), std::vector<std::byte>());
+  EXPECT_EQ(ShrinkImage(whole, limits, 100, kQuality), whole);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using Colour = JpegOptions::Colour;
 
-// One pixel of the picture in the encoder's input format.
+// One pixel of the image in the encoder's input format.
 void ConvertPixel(const uint8_t* rgb, Colour colour, uint8_t* out) {
   const uint8_t key = std::max({rgb[0], rgb[1], rgb[2]});
   switch (colour) {
@@ -63,7 +63,7 @@ void SetColours(const JpegOptions& options, jpeg_compress_struct* jpeg) {
 
 }  // namespace
 
-Image DrawPicture(int32_t width, int32_t height, uint64_t seed) {
+Image DrawImage(int32_t width, int32_t height, uint64_t seed) {
   Rng rng(RngKey(seed).With(kTestStream));
   float phase[kChannels];
   for (float& p : phase) p = rng.Uniform(0, 6);
@@ -159,7 +159,7 @@ void PatchJpegSize(int32_t width, int32_t height, std::vector<std::byte>* jpeg) 
 
 Difference Compare(const Image& a, const Image& b) {
   RT_CHECK(a.width == b.width && a.height == b.height,
-           "pictures of different sizes cannot be compared");
+           "images of different sizes cannot be compared");
   Difference difference;
   for (size_t i = 0; i < a.pixels.size(); ++i) {
     const int d = std::abs(int{a.pixels[i]} - int{b.pixels[i]});

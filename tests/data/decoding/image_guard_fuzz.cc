@@ -6,28 +6,28 @@
 
 #include "core/check.h"
 #include "data/decoding/decode.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 constexpr int kMaxSide = 256;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ringtail;  // NOLINT(google-build-using-namespace)
-  BadPicturesConfig limits;
+  BadImagesConfig limits;
   limits.set_max_side(kMaxSide);
   limits.set_max_megapixels(1);
   limits.set_max_file_mib(1);
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
-  const StatusOr<PictureHeader> header = InspectPicture(bytes, limits);
+  const StatusOr<ImageHeader> header = InspectImage(bytes, limits);
   if (!header.ok()) {
     RT_CHECK(!header.status().message().empty(), "a refusal needs a reason");
     return 0;
   }
   RT_CHECK(header->width >= 1 && header->width <= kMaxSide && header->height >= 1 &&
                header->height <= kMaxSide,
-           "the guard let a picture through that is too large");
+           "the guard let an image through that is too large");
   RT_CHECK(header->orientation >= 1 && header->orientation <= 8, "no such orientation");
-  // libpng reports on stderr and OpenCV decodes whole pictures: only JPEGs go on to their decoder.
-  if (header->format != PictureFormat::kJpeg) return 0;
+  // libpng reports on stderr and OpenCV decodes whole images: only JPEGs go on to their decoder.
+  if (header->format != ImageFormat::kJpeg) return 0;
   const int32_t denominator = int32_t{1} << (size % 4);
   const Region whole = WholeRegion(header->width, header->height, denominator);
   Region region = whole;

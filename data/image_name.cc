@@ -1,4 +1,4 @@
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 #include <fmt/format.h>
 

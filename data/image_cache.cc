@@ -1,4 +1,4 @@
-#include "data/picture_cache.h"
+#include "data/image_cache.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace ringtail {
 
-std::optional<PictureHeader> PictureCache::FindHeader(int64_t sample) {
+std::optional<ImageHeader> ImageCache::FindHeader(int64_t sample) {
   MutexLock lock(&mutex_);
   const auto entry = entries_.find(sample);
   if (entry != entries_.end()) return entry->second.header;
@@ -14,7 +14,7 @@ std::optional<PictureHeader> PictureCache::FindHeader(int64_t sample) {
   return std::nullopt;
 }
 
-const Image* PictureCache::Find(int64_t sample, int32_t denominator) {
+const Image* ImageCache::Find(int64_t sample, int32_t denominator) {
   MutexLock lock(&mutex_);
   const auto entry = entries_.find(sample);
   if (entry != entries_.end()) {
@@ -28,24 +28,24 @@ const Image* PictureCache::Find(int64_t sample, int32_t denominator) {
   return nullptr;
 }
 
-bool PictureCache::Reserve(int64_t bytes) {
+bool ImageCache::Reserve(int64_t bytes) {
   MutexLock lock(&mutex_);
   if (bytes > budget_bytes_ - reserved_bytes_) return false;
   reserved_bytes_ += bytes;
   return true;
 }
 
-void PictureCache::Release(int64_t bytes) {
+void ImageCache::Release(int64_t bytes) {
   MutexLock lock(&mutex_);
   reserved_bytes_ -= bytes;
-  RT_CHECK(reserved_bytes_ >= 0, "more of the picture cache was released than reserved");
+  RT_CHECK(reserved_bytes_ >= 0, "more of the image cache was released than reserved");
 }
 
-const Image* PictureCache::Insert(int64_t sample, const PictureHeader& header, int32_t denominator,
-                                  Image* image) {
+const Image* ImageCache::Insert(int64_t sample, const ImageHeader& header, int32_t denominator,
+                                Image* image) {
   const auto bytes = static_cast<int64_t>(image->pixels.size());
   MutexLock lock(&mutex_);
-  RT_CHECK(bytes <= reserved_bytes_, "a picture was cached without a reservation");
+  RT_CHECK(bytes <= reserved_bytes_, "an image was cached without a reservation");
   Entry& entry = entries_.try_emplace(sample, Entry{header, {}}).first->second;
   const bool replaced = entry.header != header;
   const auto held = entry.images.find(denominator);
@@ -53,12 +53,12 @@ const Image* PictureCache::Insert(int64_t sample, const PictureHeader& header, i
     reserved_bytes_ -= bytes;
     return replaced ? nullptr : &held->second;
   }
-  ++statistics_.pictures;
+  ++statistics_.images;
   statistics_.bytes += bytes;
   return &entry.images.emplace(denominator, std::move(*image)).first->second;
 }
 
-CacheStatistics PictureCache::statistics() const {
+CacheStatistics ImageCache::statistics() const {
   MutexLock lock(&mutex_);
   return statistics_;
 }

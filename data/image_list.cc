@@ -1,4 +1,4 @@
-#include "data/picture_list.h"
+#include "data/image_list.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,22 +8,22 @@
 
 #include "core/check.h"
 #include "core/storage/file.h"
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
 
 class FileDataset : public Dataset {
  public:
-  FileDataset(PictureList list, int64_t max_file_bytes)
+  FileDataset(ImageList list, int64_t max_file_bytes)
       : class_names_(std::move(list.class_names)), max_file_bytes_(max_file_bytes) {
-    std::sort(list.pictures.begin(), list.pictures.end(),
-              [](const ListedPicture& a, const ListedPicture& b) {
+    std::sort(list.images.begin(), list.images.end(),
+              [](const ListedImage& a, const ListedImage& b) {
                 return NaturalLess(a.sample.key, b.sample.key);
               });
-    for (ListedPicture& picture : list.pictures) {
-      samples_.push_back(std::move(picture.sample));
-      paths_.push_back(std::move(picture.path));
+    for (ListedImage& image : list.images) {
+      samples_.push_back(std::move(image.sample));
+      paths_.push_back(std::move(image.path));
     }
     description_ = fmt::format("{} in {}: {}{}", list.layout, EscapeName(list.root),
                                DescribeSamples(samples_, class_names_), list.ignored.ToString());
@@ -56,7 +56,7 @@ class FileDataset : public Dataset {
 
 }  // namespace
 
-std::unique_ptr<Dataset> MakeFileDataset(PictureList list, int32_t max_file_mib) {
+std::unique_ptr<Dataset> MakeFileDataset(ImageList list, int32_t max_file_mib) {
   return std::make_unique<FileDataset>(std::move(list), int64_t{max_file_mib} << 20);
 }
 

@@ -1,4 +1,4 @@
-#include "data/picture_source.h"
+#include "data/image_source.h"
 
 #include <fmt/core.h>
 
@@ -16,13 +16,13 @@ namespace {
 
 constexpr int64_t kMebi = int64_t{1} << 20;
 
-// One evaluation pass uses every picture once, so only training loaders have a use for the cache.
+// One evaluation pass uses every image once, so only training loaders have a use for the cache.
 int64_t CacheBytes(const DataConfig& config, const LoaderOptions& options) {
   if (options.mode != LoaderMode::kTrain) return 0;
   const int64_t wanted = config.cache_mib() * kMebi, most = AvailableMemoryBytes() / 2;
   if (wanted <= most) return wanted;
   LogInfo(
-      fmt::format("decoded pictures may take {} MiB, not data.cache_mib = {}: that is half of "
+      fmt::format("decoded images may take {} MiB, not data.cache_mib = {}: that is half of "
                   "the memory that is available; the others are decoded each time",
                   most / kMebi, config.cache_mib()));
   return most;
@@ -34,15 +34,15 @@ ImageView Cut(const Image& whole, const Region& region) {
 
 }  // namespace
 
-PictureSource::PictureSource(const Dataset* dataset, const DataConfig& config,
-                             const LoaderOptions& options)
+ImageSource::ImageSource(const Dataset* dataset, const DataConfig& config,
+                         const LoaderOptions& options)
     : dataset_(dataset),
       config_(config),
       options_(options),
       normalization_(NormalizationFromConfig(config)),
       cache_(CacheBytes(config, options)) {}
 
-View PictureSource::ViewOf(int64_t sample, int64_t epoch, const PictureHeader& header) const {
+View ImageSource::ViewOf(int64_t sample, int64_t epoch, const ImageHeader& header) const {
   const int32_t width = header.upright_width(), height = header.upright_height();
   if (options_.mode != LoaderMode::kTrain) {
     return CentreView(config_.evaluation(), options_.mode == LoaderMode::kEvaluateFlipped, width,
@@ -55,14 +55,14 @@ View PictureSource::ViewOf(int64_t sample, int64_t epoch, const PictureHeader& h
   return DrawTrainingView(config_.augment(), key, width, height);
 }
 
-void PictureSource::Render(const ImageView& pixels, const PictureHeader& header, const View& view,
-                           Buffers* buffers, float* dst) const {
-  RenderPicture(pixels, header.orientation, view, normalization_,
-                static_cast<int32_t>(options_.image_size), &buffers->render, dst);
+void ImageSource::Render(const ImageView& pixels, const ImageHeader& header, const View& view,
+                         Buffers* buffers, float* dst) const {
+  RenderImage(pixels, header.orientation, view, normalization_,
+              static_cast<int32_t>(options_.image_size), &buffers->render, dst);
 }
 
-Status PictureSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
-  if (const std::optional<PictureHeader> header = cache_.FindHeader(sample)) {
+Status ImageSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
+  if (const std::optional<ImageHeader> header = cache_.FindHeader(sample)) {
     const View view = ViewOf(sample, epoch, *header);
     const Region region =
         RegionOfCrop(view.crop, *header, static_cast<int32_t>(options_.image_size));
@@ -74,10 +74,10 @@ Status PictureSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, floa
   return ReadAndDecode(sample, epoch, buffers, dst);
 }
 
-Status PictureSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
+Status ImageSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
   RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, dataset_->Read(sample));
   // From these bytes and not from the cache: the file may have been replaced since.
-  RT_ASSIGN_OR_RETURN(const PictureHeader header, InspectPicture(bytes, config_.bad_pictures()));
+  RT_ASSIGN_OR_RETURN(const ImageHeader header, InspectImage(bytes, config_.bad_images()));
   const View view = ViewOf(sample, epoch, header);
   const Region region = RegionOfCrop(view.crop, header, static_cast<int32_t>(options_.image_size));
   RT_ASSIGN_OR_RETURN(const ImageView pixels,
@@ -86,10 +86,9 @@ Status PictureSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buff
   return OkStatus();
 }
 
-StatusOr<ImageView> PictureSource::DecodeOrCache(int64_t sample,
-                                                 const std::vector<std::byte>& bytes,
-                                                 const PictureHeader& header, const Region& region,
-                                                 Image* decoded) {
+StatusOr<ImageView> ImageSource::DecodeOrCache(int64_t sample, const std::vector<std::byte>& bytes,
+                                               const ImageHeader& header, const Region& region,
+                                               Image* decoded) {
   const Region whole = WholeRegion(header.width, header.height, region.denominator);
   const int64_t whole_bytes = int64_t{whole.width} * whole.height * kChannels;
   if (!cache_.Reserve(whole_bytes)) {

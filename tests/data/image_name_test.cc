@@ -1,4 +1,4 @@
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace ringtail {
 namespace {
 
-TEST(PictureNameTest, NaturalOrder) {
+TEST(ImageNameTest, NaturalOrder) {
   // "01" and "1" are one number; their bytes decide.
   const std::vector<std::string> expected = {
       "",     "01",    "1",      "2",      "10",         "100000000000000000000000",
@@ -20,7 +20,7 @@ TEST(PictureNameTest, NaturalOrder) {
   EXPECT_EQ(sorted, expected);
 }
 
-TEST(PictureNameTest, NaturalOrderIsATotalOrder) {
+TEST(ImageNameTest, NaturalOrderIsATotalOrder) {
   std::vector<std::string> names;
   for (const char* a : {"", "a", "0", "00", "1", "01"}) {
     for (const char* b : {"", "b", "7", "07"}) {
@@ -39,7 +39,7 @@ TEST(PictureNameTest, NaturalOrderIsATotalOrder) {
   }
 }
 
-TEST(PictureNameTest, EscapesWhatIsNotPrintableUtf8) {
+TEST(ImageNameTest, EscapesWhatIsNotPrintableUtf8) {
   EXPECT_EQ(EscapeName("caf\xc3\xa9 \xf0\x9f\x90\x88.jpg"), "caf\xc3\xa9 \xf0\x9f\x90\x88.jpg");
   EXPECT_EQ(EscapeName("a\nb\x7f\x1b[2J"), "a\\x0Ab\\x7F\\x1B[2J");
   EXPECT_EQ(EscapeName("a\\b"), "a\\x5Cb");
@@ -53,7 +53,7 @@ TEST(PictureNameTest, EscapesWhatIsNotPrintableUtf8) {
   EXPECT_EQ(EscapeName("\xe2\x82"), "\\xE2\\x82");                               // cut off
 }
 
-TEST(PictureNameTest, EscapedNamesArePrintableAndDiffer) {
+TEST(ImageNameTest, EscapedNamesArePrintableAndDiffer) {
   std::vector<std::string> escaped;
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
@@ -67,7 +67,7 @@ TEST(PictureNameTest, EscapedNamesArePrintableAndDiffer) {
   EXPECT_FALSE(IsPrintable("a\n"));
 }
 
-TEST(PictureNameTest, NumbersInNames) {
+TEST(ImageNameTest, NumbersInNames) {
   const auto cat = ParseNumberedName("train/cat.0012.jpg");
   ASSERT_TRUE(cat.has_value());
   EXPECT_EQ(cat->stem, "cat");

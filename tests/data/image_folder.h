@@ -1,6 +1,6 @@
 // Folders of files for the tests of data/: what is in the files does not matter to a listing.
-#ifndef RINGTAIL_TESTS_DATA_PICTURE_FOLDER_H_
-#define RINGTAIL_TESTS_DATA_PICTURE_FOLDER_H_
+#ifndef RINGTAIL_TESTS_DATA_IMAGE_FOLDER_H_
+#define RINGTAIL_TESTS_DATA_IMAGE_FOLDER_H_
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace ringtail {
 
 // Writes `content` to `path`; makes the folders above it.
-void PutFile(const std::string& path, std::string_view content = "picture");
+void PutFile(const std::string& path, std::string_view content = "image");
 
 // Dataset::Open of `path`; fails the test on an error.
 std::unique_ptr<Dataset> OpenOrDie(const std::string& path,
@@ -26,4 +26,4 @@ std::string ReadText(const Dataset& dataset, int64_t i);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_TESTS_DATA_PICTURE_FOLDER_H_
+#endif  // RINGTAIL_TESTS_DATA_IMAGE_FOLDER_H_

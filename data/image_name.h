@@ -1,10 +1,10 @@
-// Names of picture files: how they are sorted, read and printed.
+// Names of image files: how they are sorted, read and printed.
 //
 // A file name is any sequence of bytes but '/' and NUL. What Ringtail prints, sorts and hashes is
 // its escaped form: printable characters (core/printable.h), the same for everybody who sees the
 // file. Nothing here depends on the locale. Thread-safety: functions without state.
-#ifndef RINGTAIL_DATA_PICTURE_NAME_H_
-#define RINGTAIL_DATA_PICTURE_NAME_H_
+#ifndef RINGTAIL_DATA_IMAGE_NAME_H_
+#define RINGTAIL_DATA_IMAGE_NAME_H_
 
 #include <cstdint>
 #include <optional>
@@ -40,4 +40,4 @@ std::optional<NumberedName> ParseNumberedName(std::string_view key);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_PICTURE_NAME_H_
+#endif  // RINGTAIL_DATA_IMAGE_NAME_H_

@@ -1,4 +1,4 @@
-#include "apps/synthesize/picture.h"
+#include "apps/synthesize/image.h"
 
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 enum class Pose { kPortrait, kSitting, kStanding };
 
-// Where and how an animal stands in the picture: the same distribution for both species.
+// Where and how an animal stands in the image: the same distribution for both species.
 struct Placement {
   Pose pose;
   cv::Point2d head_pixels;
@@ -32,7 +32,7 @@ Placement DrawPlacement(cv::Size size, Rng* rng) {
   // Where the middle of the animal is, seen from its head, and how many heads of space it needs.
   struct Extent {
     double middle_x, middle_y;
-    float smallest, largest;  // radius of the head, of the picture's shorter side
+    float smallest, largest;  // radius of the head, of the image's shorter side
   };
   constexpr Extent kExtents[] = {
       {0, 0.2, 0.22F, 0.34F}, {0, 1.0, 0.16F, 0.21F}, {1.1, 0.6, 0.13F, 0.18F}};
@@ -52,9 +52,9 @@ Placement DrawPlacement(cv::Size size, Rng* rng) {
   return place;
 }
 
-void DrawAnimal(Species species, const Placement& place, const Coat& coat, cv::Mat* picture,
+void DrawAnimal(Species species, const Placement& place, const Coat& coat, cv::Mat* image,
                 Rng* rng) {
-  const Canvas canvas(*picture, place.head_pixels, place.scale, place.degrees, place.flip);
+  const Canvas canvas(*image, place.head_pixels, place.scale, place.degrees, place.flip);
   const BodyShape body = species == Species::kCat ? CatBody(rng) : DogBody(rng);
   switch (place.pose) {
     case Pose::kPortrait:
@@ -87,24 +87,24 @@ cv::Mat Photograph(const cv::Mat& scene, Rng* rng) {
   light.convertTo(exposed, CV_32FC3, contrast, 128 * (1 - contrast) + brightness);
   exposed += tint;
   cv::scaleAdd(WhiteNoise(scene.size(), 3, rng), noise, exposed, exposed);
-  cv::Mat picture;
-  exposed.convertTo(picture, CV_8UC3);
-  return picture;
+  cv::Mat image;
+  exposed.convertTo(image, CV_8UC3);
+  return image;
 }
 
 }  // namespace
 
-cv::Mat DrawPicture(Species species, RngKey key) {
+cv::Mat DrawImage(Species species, RngKey key) {
   // Each part draws under its own key, so that one that draws more does not shift the others.
   const auto part = [&](std::string_view name) { return Rng(key.With(name)); };
   Rng frame = part("frame"), background = part("background"), fur = part("coat");
   Rng animal = part("animal"), foreground = part("foreground"), lens = part("lens");
   const cv::Size size = DrawSize(&frame);
   const Placement place = DrawPlacement(size, &frame);
-  cv::Mat picture = DrawBackground(size, &background);
-  DrawAnimal(species, place, DrawCoat(size, place.scale, &fur), &picture, &animal);
-  DrawForeground(place.scale, &picture, &foreground);
-  return Photograph(picture, &lens);
+  cv::Mat image = DrawBackground(size, &background);
+  DrawAnimal(species, place, DrawCoat(size, place.scale, &fur), &image, &animal);
+  DrawForeground(place.scale, &image, &foreground);
+  return Photograph(image, &lens);
 }
 
 }  // namespace ringtail

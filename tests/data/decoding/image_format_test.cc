@@ -1,4 +1,4 @@
-#include "data/decoding/picture_format.h"
+#include "data/decoding/image_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 
 #include "data/data.pb.h"
 #include "data/dataset.h"
-#include "data/decoding/picture_guard.h"
-#include "tests/data/picture_folder.h"
-#include "tests/data/test_pictures.h"
+#include "data/decoding/image_guard.h"
+#include "tests/data/image_folder.h"
+#include "tests/data/test_images.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -21,17 +21,17 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(PictureFormatTest, Extensions) {
+TEST(ImageFormatTest, Extensions) {
   for (const char* name : {"a.jpg", "a.JPEG", "a.jfif", "a.b.Png", "x.bmp", ".a.jpg"}) {
-    EXPECT_TRUE(HasPictureExtension(name)) << name;
+    EXPECT_TRUE(HasImageExtension(name)) << name;
     EXPECT_EQ(RefusedExtension(name), "") << name;
   }
   for (const char* name : {"Thumbs.db", "jpg", ".jpg", "a.jpg.txt", "", "a.", "a. ", "a.jpg png"}) {
-    EXPECT_FALSE(HasPictureExtension(name)) << name;
+    EXPECT_FALSE(HasImageExtension(name)) << name;
     EXPECT_EQ(RefusedExtension(name), "") << name;
   }
   for (const char* name : {"a.gif", "a.webp", "a.tif", "a.tiff", "a.heic", "a.avif", "a.svg"}) {
-    EXPECT_FALSE(HasPictureExtension(name)) << name;
+    EXPECT_FALSE(HasImageExtension(name)) << name;
     EXPECT_EQ("a" + RefusedExtension(name), name);
   }
   EXPECT_EQ(RefusedExtension("PHOTO.HEIC"), ".heic");
@@ -39,19 +39,19 @@ TEST(PictureFormatTest, Extensions) {
 }
 
 // Listing and decoding have one table: what the one takes the other reads.
-TEST(PictureFormatTest, BytesOfEveryFormat) {
-  EXPECT_EQ(FormatOf(Bytes("\xFF\xD8\xFF\xE0")), PictureFormat::kJpeg);
-  EXPECT_EQ(FormatOf(Bytes("\x89PNG\r\n\x1A\n")), PictureFormat::kPng);
-  EXPECT_EQ(FormatOf(Bytes("BM")), PictureFormat::kBmp);
+TEST(ImageFormatTest, BytesOfEveryFormat) {
+  EXPECT_EQ(FormatOf(Bytes("\xFF\xD8\xFF\xE0")), ImageFormat::kJpeg);
+  EXPECT_EQ(FormatOf(Bytes("\x89PNG\r\n\x1A\n")), ImageFormat::kPng);
+  EXPECT_EQ(FormatOf(Bytes("BM")), ImageFormat::kBmp);
   EXPECT_EQ(FormatOf({}), std::nullopt);
   EXPECT_EQ(FormatOf(Bytes("words")), std::nullopt);
   EXPECT_EQ(RefusedFormat(Bytes("words")), "");
   EXPECT_EQ(FormatOf(Bytes("GIF89a")), std::nullopt);
-  EXPECT_EQ(RefusedFormat(Bytes("GIF89a")), "a GIF picture");
+  EXPECT_EQ(RefusedFormat(Bytes("GIF89a")), "a GIF image");
   EXPECT_EQ(RefusedFormat(Bytes("BM")), "");
 }
 
-TEST(PictureFormatTest, AFolderSaysWhatItLeavesOutForItsFormat) {
+TEST(ImageFormatTest, AFolderSaysWhatItLeavesOutForItsFormat) {
   const TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg"}) PutFile(dir.File(name));
   EXPECT_THAT(OpenOrDie(dir.path())->Describe(), EndsWith("1 cat, 1 dog"));
@@ -64,7 +64,7 @@ TEST(PictureFormatTest, AFolderSaysWhatItLeavesOutForItsFormat) {
                                             "(.gif, .webp) ignored)"));
 }
 
-TEST(PictureFormatTest, AFolderOfAClassWithoutImagesIsNamed) {
+TEST(ImageFormatTest, AFolderOfAClassWithoutImagesIsNamed) {
   const TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg", "Fox/readme.txt"}) PutFile(dir.File(name));
   const auto dataset = OpenOrDie(dir.path());

@@ -1,4 +1,4 @@
-#include "data/decoding/shrink_picture.h"
+#include "data/decoding/shrink_image.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,12 @@
 #include "core/status.h"
 #include "data/decoding/decode.h"
 #include "data/decoding/image.h"
-#include "data/decoding/picture_guard.h"
+#include "data/decoding/image_guard.h"
 
 namespace ringtail {
 namespace {
 
-// The largest power of two by which the picture can be shrunk while it is decoded without falling
+// The largest power of two by which the image can be shrunk while it is decoded without falling
 // below `short_side`.
 int32_t DecodeDenominator(int32_t shorter, int32_t short_side) {
   int32_t denominator = 1;
@@ -23,18 +23,18 @@ int32_t DecodeDenominator(int32_t shorter, int32_t short_side) {
   return denominator;
 }
 
-// EXIF's orientations 1 .. 8: turns `picture` (its pixels, too) as it was meant to be seen.
-cv::Mat Upright(cv::Mat picture, int32_t orientation) {
+// EXIF's orientations 1 .. 8: turns `image` (its pixels, too) as it was meant to be seen.
+cv::Mat Upright(cv::Mat image, int32_t orientation) {
   const bool transposed = orientation >= 5;
   const bool flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  if (transposed) cv::transpose(picture, picture);
-  if (flip_x) cv::flip(picture, picture, 1);
-  if (flip_y) cv::flip(picture, picture, 0);
-  return picture;
+  if (transposed) cv::transpose(image, image);
+  if (flip_x) cv::flip(image, image, 1);
+  if (flip_y) cv::flip(image, image, 0);
+  return image;
 }
 
-cv::Size ShrunkSize(const PictureHeader& header, int32_t short_side) {
+cv::Size ShrunkSize(const ImageHeader& header, int32_t short_side) {
   const double scale = static_cast<double>(short_side) / std::min(header.width, header.height);
   const auto shrink = [&](int32_t side) {
     return std::max(short_side, static_cast<int32_t>(std::lround(side * scale)));
@@ -43,7 +43,7 @@ cv::Size ShrunkSize(const PictureHeader& header, int32_t short_side) {
 }
 
 // `decoded` is RGB; OpenCV's encoder wants BGR.
-std::vector<std::byte> ResizeAndEncode(Image* decoded, const PictureHeader& header,
+std::vector<std::byte> ResizeAndEncode(Image* decoded, const ImageHeader& header,
                                        int32_t short_side, int32_t jpeg_quality) {
   const cv::Mat rgb(decoded->height, decoded->width, CV_8UC3, decoded->pixels.data());
   cv::Mat resized, bgr;
@@ -57,10 +57,9 @@ std::vector<std::byte> ResizeAndEncode(Image* decoded, const PictureHeader& head
 
 }  // namespace
 
-std::vector<std::byte> ShrinkPicture(std::vector<std::byte> encoded,
-                                     const BadPicturesConfig& limits, int32_t short_side,
-                                     int32_t jpeg_quality) {
-  const auto header = InspectPicture(encoded, limits);
+std::vector<std::byte> ShrinkImage(std::vector<std::byte> encoded, const BadImagesConfig& limits,
+                                   int32_t short_side, int32_t jpeg_quality) {
+  const auto header = InspectImage(encoded, limits);
   if (!header.ok()) return encoded;
   const int32_t shorter = std::min(header->width, header->height);
   if (shorter <= short_side) return encoded;

@@ -5,14 +5,14 @@
 //
 // Let through: JPEG (baseline, extended, progressive; grey, YCbCr, RGB, CMYK, YCCK; 8 bits), PNG,
 // BMP, by their first bytes, whatever the file is called. All others are refused by name ("is a GIF
-// picture ..."). Checked against BadPicturesConfig: bytes of the file, pixels, sides.
+// image ..."). Checked against BadImagesConfig: bytes of the file, pixels, sides.
 //
 // Cost: a few hundred bytes read, nothing allocated. Thread-safety: a pure function.
 // Errors: DataLoss (broken), InvalidArgument (a format that is not read), ResourceExhausted (a
 // limit); the message is a predicate without the file's name ("is empty"), so that callers can put
 // the name in front.
-#ifndef RINGTAIL_DATA_PICTURE_GUARD_H_
-#define RINGTAIL_DATA_PICTURE_GUARD_H_
+#ifndef RINGTAIL_DATA_DECODING_IMAGE_GUARD_H_
+#define RINGTAIL_DATA_DECODING_IMAGE_GUARD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,27 +20,26 @@
 
 #include "core/status.h"
 #include "data/data.pb.h"
-#include "data/decoding/picture_format.h"
+#include "data/decoding/image_format.h"
 
 namespace ringtail {
 
-struct PictureHeader {
-  PictureFormat format = PictureFormat::kJpeg;
+struct ImageHeader {
+  ImageFormat format = ImageFormat::kJpeg;
   int32_t width = 0, height = 0;  // pixels, as stored
   int32_t components = 3;         // JPEG: 1 grey, 3 colour, 4 CMYK or YCCK
   int32_t orientation = 1;        // JPEG: EXIF's 1 .. 8 (data/decoding/exif.h)
   bool complete = true;           // JPEG: an end marker follows the first scan
 
-  bool operator==(const PictureHeader&) const = default;
+  bool operator==(const ImageHeader&) const = default;
   bool transposed() const { return orientation >= 5; }
   // As seen by people: after the turn that EXIF asks for.
   int32_t upright_width() const { return transposed() ? height : width; }
   int32_t upright_height() const { return transposed() ? width : height; }
 };
 
-StatusOr<PictureHeader> InspectPicture(std::span<const std::byte> bytes,
-                                       const BadPicturesConfig& limits);
+StatusOr<ImageHeader> InspectImage(std::span<const std::byte> bytes, const BadImagesConfig& limits);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_PICTURE_GUARD_H_
+#endif  // RINGTAIL_DATA_DECODING_IMAGE_GUARD_H_

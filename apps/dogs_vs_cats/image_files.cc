@@ -1,4 +1,4 @@
-#include "apps/dogs_vs_cats/picture_files.h"
+#include "apps/dogs_vs_cats/image_files.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -8,25 +8,25 @@
 
 #include "core/logging.h"
 #include "core/storage/file.h"
-#include "data/decoding/picture_format.h"
+#include "data/decoding/image_format.h"
 #include "data/describe.h"
-#include "data/picture_name.h"
+#include "data/image_name.h"
 
 namespace ringtail {
 namespace {
 
 namespace fs = std::filesystem;
 
-class PictureFiles : public Dataset {
+class ImageFiles : public Dataset {
  public:
-  PictureFiles(std::vector<std::string> paths, int64_t max_bytes)
+  ImageFiles(std::vector<std::string> paths, int64_t max_bytes)
       : paths_(std::move(paths)), max_bytes_(max_bytes) {
     for (const std::string& path : paths_) samples_.push_back({.key = EscapeName(path)});
   }
 
   const std::vector<Sample>& samples() const override { return samples_; }
   const std::vector<std::string>& class_names() const override { return no_classes_; }
-  std::string Describe() const override { return fmt::format("{} pictures", samples_.size()); }
+  std::string Describe() const override { return fmt::format("{} images", samples_.size()); }
   StatusOr<std::vector<std::byte>> Read(int64_t i) const override {
     return ReadFileBytes(paths_[i], max_bytes_);
   }
@@ -45,7 +45,7 @@ Status AddFolder(const std::string& folder, std::vector<std::string>* paths,
     std::error_code unreadable;  // then reading it gives the reason
     if (entry->is_directory(unreadable)) continue;
     const std::string name = entry->path().filename().string();
-    if (HasPictureExtension(name)) paths->push_back(entry->path().string());
+    if (HasImageExtension(name)) paths->push_back(entry->path().string());
     const std::string format = RefusedExtension(name);
     if (!format.empty()) ignored->AddNamed(IgnoredKind::kOtherFormat, format);
   }
@@ -54,8 +54,8 @@ Status AddFolder(const std::string& folder, std::vector<std::string>* paths,
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Dataset>> OpenPictureFiles(const std::vector<std::string>& paths,
-                                                    int32_t max_file_mib) {
+StatusOr<std::unique_ptr<Dataset>> OpenImageFiles(const std::vector<std::string>& paths,
+                                                  int32_t max_file_mib) {
   std::vector<std::string> files;
   IgnoredFiles left_out;
   for (const std::string& path : paths) {
@@ -69,18 +69,18 @@ StatusOr<std::unique_ptr<Dataset>> OpenPictureFiles(const std::vector<std::strin
     }
   }
   if (files.empty()) {
-    return NotFound(fmt::format("no pictures ({}) in '{}'{}", ReadExtensions(),
+    return NotFound(fmt::format("no images ({}) in '{}'{}", ReadExtensions(),
                                 fmt::join(paths, "', '"), left_out.ToString()));
   }
   if (!left_out.ToString().empty()) {
-    LogWarning(fmt::format("{} pictures{}: JPEG, PNG and BMP are read; convert the others",
+    LogWarning(fmt::format("{} images{}: JPEG, PNG and BMP are read; convert the others",
                            files.size(), left_out.ToString()));
   }
   std::sort(files.begin(), files.end(), NaturalOrder());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   constexpr int64_t kBytesPerMib = 1 << 20;
   return std::unique_ptr<Dataset>(
-      std::make_unique<PictureFiles>(std::move(files), max_file_mib * kBytesPerMib));
+      std::make_unique<ImageFiles>(std::move(files), max_file_mib * kBytesPerMib));
 }
 
 }  // namespace ringtail

@@ -1,4 +1,4 @@
-// Broken pictures and decompression bombs: a folder as people have them, through data set,
+// Broken images and decompression bombs: a folder as people have them, through data set,
 // scan and loader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "tests/data/memory_dataset.h"
-#include "tests/data/test_pictures.h"
+#include "tests/data/test_images.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -29,9 +29,9 @@ using namespace std::string_view_literals;  // NOLINT(google-build-using-namespa
 using testing::HasSubstr;
 using Colour = JpegOptions::Colour;
 
-std::vector<std::byte> Encode(const std::string& extension, const cv::Mat& picture) {
+std::vector<std::byte> Encode(const std::string& extension, const cv::Mat& image) {
   std::vector<uint8_t> encoded;
-  EXPECT_TRUE(cv::imencode(extension, picture, encoded));
+  EXPECT_TRUE(cv::imencode(extension, image, encoded));
   const auto* first = reinterpret_cast<const std::byte*>(encoded.data());
   return {first, first + encoded.size()};
 }
@@ -49,18 +49,18 @@ std::vector<std::byte> Truncated(std::vector<std::byte> bytes) {
 // Good and bad ones, numbered through; returns the reason (a part of it)
 // of each bad one by its key.
 std::map<std::string, std::string> FillFolder(const TempDir& folder) {
-  const Image picture = DrawPicture(120, 90);
-  std::vector<std::byte> junk_behind = EncodeJpeg(picture);
+  const Image image = DrawImage(120, 90);
+  std::vector<std::byte> junk_behind = EncodeJpeg(image);
   junk_behind.resize(junk_behind.size() + 99, std::byte{0x55});
   const std::vector<std::vector<std::byte>> good = {
-      EncodeJpeg(picture),
+      EncodeJpeg(image),
       junk_behind,
-      EncodeJpeg(picture, {.colour = Colour::kGrey}),
-      EncodeJpeg(picture, {.colour = Colour::kCmyk}),
-      EncodeJpeg(picture, {.colour = Colour::kAdobeInvertedCmyk}),
-      EncodeJpeg(picture, {.colour = Colour::kYcck}),
-      EncodeJpeg(picture, {.progressive = true}),
-      EncodeJpeg(picture, {.orientation = 6}),
+      EncodeJpeg(image, {.colour = Colour::kGrey}),
+      EncodeJpeg(image, {.colour = Colour::kCmyk}),
+      EncodeJpeg(image, {.colour = Colour::kAdobeInvertedCmyk}),
+      EncodeJpeg(image, {.colour = Colour::kYcck}),
+      EncodeJpeg(image, {.progressive = true}),
+      EncodeJpeg(image, {.orientation = 6}),
       Encode(".bmp", cv::Mat(40, 50, CV_8UC3, cv::Scalar(10, 20, 30))),
       Encode(".png", cv::Mat(40, 50, CV_8UC3, cv::Scalar(10, 20, 30))),
       Encode(".png", cv::Mat(40, 50, CV_16UC3, cv::Scalar(10000, 20000, 30000))),
@@ -69,12 +69,12 @@ std::map<std::string, std::string> FillFolder(const TempDir& folder) {
   };
   const std::vector<std::pair<std::vector<std::byte>, std::string>> bad = {
       {{}, "is empty"},
-      {Bytes("this is not a picture"), "is not a JPEG, PNG or BMP picture"},
-      {Truncated(EncodeJpeg(picture)), "is truncated after"},
-      {Truncated(EncodeJpeg(picture, {.progressive = true})), "is truncated"},
-      {Bytes("GIF89a\x01\0\x01\0\0\0\0;"sv), "is a GIF picture"},
-      {Truncated(good[8]), "is a BMP picture truncated after"},
-      {Truncated(good[9]), "is a PNG picture truncated after"},
+      {Bytes("this is not an image"), "is not a JPEG, PNG or BMP image"},
+      {Truncated(EncodeJpeg(image)), "is truncated after"},
+      {Truncated(EncodeJpeg(image, {.progressive = true})), "is truncated"},
+      {Bytes("GIF89a\x01\0\x01\0\0\0\0;"sv), "is a GIF image"},
+      {Truncated(good[8]), "is a BMP image truncated after"},
+      {Truncated(good[9]), "is a PNG image truncated after"},
   };
   std::map<std::string, std::string> reasons;
   int number = 0;
@@ -85,34 +85,33 @@ std::map<std::string, std::string> FillFolder(const TempDir& folder) {
     Write(folder.File(name), bytes);
     reasons[name] = reason;
   }
-  // What is no picture file at all.
+  // What is no image file at all.
   Write(folder.File("Thumbs.db"), Bytes("\xD0\xCF\x11\xE0"sv));
   std::filesystem::create_directory(folder.File("cat.900.jpg"));
   std::filesystem::create_symlink(folder.File("nowhere"), folder.File("cat.901.jpg"));
   return reasons;
 }
 
-TEST(BadPicturesTest, AFolderAsPeopleHaveThem) {
+TEST(BadImagesTest, AFolderAsPeopleHaveThem) {
   const TempDir folder;
   const std::map<std::string, std::string> expected = FillFolder(folder);
   DataConfig config;
   config.set_path(folder.path());
   config.set_workers(3);
-  config.mutable_bad_pictures()->set_max_fraction(1);
+  config.mutable_bad_images()->set_max_fraction(1);
   const auto dataset = Dataset::Open(config).value();
   std::vector<int64_t> indices(dataset->samples().size());
   std::iota(indices.begin(), indices.end(), 0);
 
-  const std::vector<BadPicture> bad =
-      ScanPictures(*dataset, indices, config, /*decode=*/true).value();
+  const std::vector<BadImage> bad = ScanImages(*dataset, indices, config, /*decode=*/true).value();
   std::set<std::string> named;
-  for (const BadPicture& picture : bad) {
-    EXPECT_TRUE(named.insert(picture.key).second) << picture.key << " is listed twice";
-    const auto reason = expected.find(picture.key);
+  for (const BadImage& image : bad) {
+    EXPECT_TRUE(named.insert(image.key).second) << image.key << " is listed twice";
+    const auto reason = expected.find(image.key);
     if (reason != expected.end()) {
-      EXPECT_THAT(picture.reason, HasSubstr(reason->second));
+      EXPECT_THAT(image.reason, HasSubstr(reason->second));
     } else {  // whether the data set lists these at all is its own affair
-      EXPECT_THAT(picture.key, testing::AnyOf("cat.900.jpg", "cat.901.jpg"));
+      EXPECT_THAT(image.key, testing::AnyOf("cat.900.jpg", "cat.901.jpg"));
     }
   }
   for (const auto& [key, reason] : expected) EXPECT_TRUE(named.contains(key)) << key;
@@ -130,10 +129,10 @@ TEST(BadPicturesTest, AFolderAsPeopleHaveThem) {
     for (const int32_t label : batch.labels) used += label >= 0;
   }
   EXPECT_EQ(used, 13);
-  ASSERT_EQ(loader->bad_pictures().size(), bad.size());
+  ASSERT_EQ(loader->bad_images().size(), bad.size());
   for (size_t i = 0; i < bad.size(); ++i) {
-    EXPECT_EQ(loader->bad_pictures()[i].key, bad[i].key);
-    EXPECT_EQ(loader->bad_pictures()[i].reason, bad[i].reason);
+    EXPECT_EQ(loader->bad_images()[i].key, bad[i].key);
+    EXPECT_EQ(loader->bad_images()[i].reason, bad[i].reason);
   }
 }
 
@@ -145,8 +144,8 @@ int64_t PeakMemoryKib() {
 
 // A decompression bomb. The valid PNG of 900 megapixels is small because it is a single colour;
 // only its header counts.
-TEST(BadPicturesTest, BombsAreRefusedWithoutMemory) {
-  std::vector<std::byte> jpeg = EncodeJpeg(DrawPicture(400, 300));
+TEST(BadImagesTest, BombsAreRefusedWithoutMemory) {
+  std::vector<std::byte> jpeg = EncodeJpeg(DrawImage(400, 300));
   PatchJpegSize(32767, 32767, &jpeg);
   std::vector<std::byte> png = Encode(".png", cv::Mat(8, 8, CV_8UC3, cv::Scalar(1, 2, 3)));
   for (const size_t offset : {16, 20}) {  // 30000 = 0x7530
@@ -165,18 +164,17 @@ TEST(BadPicturesTest, BombsAreRefusedWithoutMemory) {
   std::iota(indices.begin(), indices.end(), 0);
   DataConfig config;
   config.set_workers(1);
-  EXPECT_EQ(ScanPictures(dataset, {}, config, true)->size(), 0U);  // threads have their stacks
+  EXPECT_EQ(ScanImages(dataset, {}, config, true)->size(), 0U);  // threads have their stacks
   const int64_t before = PeakMemoryKib();
-  const std::vector<BadPicture> bad =
-      ScanPictures(dataset, indices, config, /*decode=*/true).value();
+  const std::vector<BadImage> bad = ScanImages(dataset, indices, config, /*decode=*/true).value();
   EXPECT_LT(PeakMemoryKib() - before, 10 * 1024);
   ASSERT_EQ(bad.size(), 6U);
   EXPECT_THAT(bad[0].reason, HasSubstr("max_side"));
   EXPECT_THAT(bad[1].reason, HasSubstr("max_side"));
   EXPECT_THAT(bad[2].reason, HasSubstr("TIFF"));
   EXPECT_THAT(bad[3].reason, HasSubstr("OpenEXR"));
-  EXPECT_THAT(bad[4].reason, HasSubstr("is not a JPEG, PNG or BMP picture"));
-  EXPECT_THAT(bad[5].reason, HasSubstr("is not a JPEG, PNG or BMP picture"));
+  EXPECT_THAT(bad[4].reason, HasSubstr("is not a JPEG, PNG or BMP image"));
+  EXPECT_THAT(bad[5].reason, HasSubstr("is not a JPEG, PNG or BMP image"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tests/data/picture_folder.h"
+#include "tests/data/image_folder.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "data/decoding/picture_format.h"
+#include "data/decoding/image_format.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace {
 using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
 
 struct Format {
-  std::optional<PictureFormat> read;  // nothing: recognised only to be refused by name
+  std::optional<ImageFormat> read;  // nothing: recognised only to be refused by name
   std::string_view name;
   std::string_view extensions;  // between blanks, in small letters; none where files of the format
                                 // are no images, or are named in another row
@@ -23,25 +23,25 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
-    {PictureFormat::kJpeg, "a JPEG picture", " jpg jpeg jfif jpe ", 0, "\xFF\xD8\xFF"sv},
-    {PictureFormat::kPng, "a PNG picture", " png ", 0, "\x89PNG\r\n\x1A\n"sv},
-    {PictureFormat::kBmp, "a BMP picture", " bmp ", 0, "BM"sv},
-    {{}, "a GIF picture", " gif ", 0, "GIF8"sv},
-    {{}, "a TIFF picture", " tif tiff ", 0, "II*\0"sv},
-    {{}, "a TIFF picture", "", 0, "MM\0*"sv},
-    {{}, "a BigTIFF picture", "", 0, "II+\0"sv},
-    {{}, "an OpenEXR picture", " exr ", 0, "\x76\x2F\x31\x01"sv},
-    {{}, "a WebP picture", " webp ", 8, "WEBP"sv},
+    {ImageFormat::kJpeg, "a JPEG image", " jpg jpeg jfif jpe ", 0, "\xFF\xD8\xFF"sv},
+    {ImageFormat::kPng, "a PNG image", " png ", 0, "\x89PNG\r\n\x1A\n"sv},
+    {ImageFormat::kBmp, "a BMP image", " bmp ", 0, "BM"sv},
+    {{}, "a GIF image", " gif ", 0, "GIF8"sv},
+    {{}, "a TIFF image", " tif tiff ", 0, "II*\0"sv},
+    {{}, "a TIFF image", "", 0, "MM\0*"sv},
+    {{}, "a BigTIFF image", "", 0, "II+\0"sv},
+    {{}, "an OpenEXR image", " exr ", 0, "\x76\x2F\x31\x01"sv},
+    {{}, "a WebP image", " webp ", 8, "WEBP"sv},
     {{}, "a HEIC, AVIF or MP4 file", " heic heif hif avif ", 4, "ftyp"sv},
-    {{}, "a JPEG 2000 picture", " jp2 j2k jpf jpx ", 0, "\0\0\0\x0CjP  "sv},
-    {{}, "a JPEG 2000 picture", "", 0, "\xFF\x4F\xFF\x51"sv},
-    {{}, "a JPEG XL picture", " jxl ", 0, "\0\0\0\x0CJXL "sv},
-    {{}, "a JPEG XL picture", "", 0, "\xFF\x0A"sv},
+    {{}, "a JPEG 2000 image", " jp2 j2k jpf jpx ", 0, "\0\0\0\x0CjP  "sv},
+    {{}, "a JPEG 2000 image", "", 0, "\xFF\x4F\xFF\x51"sv},
+    {{}, "a JPEG XL image", " jxl ", 0, "\0\0\0\x0CJXL "sv},
+    {{}, "a JPEG XL image", "", 0, "\xFF\x0A"sv},
     {{}, "a Photoshop document", " psd ", 0, "8BPS"sv},
     {{}, "a Windows icon", " ico ", 0, "\0\0\1\0"sv},
-    {{}, "a Radiance HDR picture", " hdr ", 0, "#?RADIANCE"sv},
+    {{}, "a Radiance HDR image", " hdr ", 0, "#?RADIANCE"sv},
     {{}, "an SVG drawing", " svg ", 0, ""sv},
-    {{}, "a Netpbm picture", " ppm pgm pbm pnm ", 0, ""sv},
+    {{}, "a Netpbm image", " ppm pgm pbm pnm ", 0, ""sv},
     {{}, "a camera's raw data", " dng cr2 cr3 nef arw orf rw2 raf ", 0, ""sv},
     {{}, "a PDF document", "", 0, "%PDF"sv},
     {{}, "a Windows compound file (such as Thumbs.db)", "", 0, "\xD0\xCF\x11\xE0"sv},
@@ -77,7 +77,7 @@ const Format* FindByExtension(const std::string& extension) {
 
 }  // namespace
 
-std::optional<PictureFormat> FormatOf(std::span<const std::byte> bytes) {
+std::optional<ImageFormat> FormatOf(std::span<const std::byte> bytes) {
   const Format* format = FindByBytes(bytes);
   return format != nullptr ? format->read : std::nullopt;
 }
@@ -87,7 +87,7 @@ std::string_view RefusedFormat(std::span<const std::byte> bytes) {
   return format != nullptr && !format->read ? format->name : "";
 }
 
-bool HasPictureExtension(std::string_view file_name) {
+bool HasImageExtension(std::string_view file_name) {
   const Format* format = FindByExtension(Extension(file_name));
   return format != nullptr && format->read.has_value();
 }

@@ -1,6 +1,6 @@
-// One picture: background, animal, foreground, light, lens.
-#ifndef RINGTAIL_APPS_SYNTHESIZE_PICTURE_H_
-#define RINGTAIL_APPS_SYNTHESIZE_PICTURE_H_
+// One image: background, animal, foreground, light, lens.
+#ifndef RINGTAIL_APPS_SYNTHESIZE_IMAGE_H_
+#define RINGTAIL_APPS_SYNTHESIZE_IMAGE_H_
 
 #include <opencv2/core.hpp>
 
@@ -12,8 +12,8 @@ namespace ringtail {
 constexpr int kMinSidePixels = 160, kMaxSidePixels = 320;
 
 // 8-bit BGR, each side kMinSidePixels .. kMaxSidePixels; a function of its arguments alone.
-cv::Mat DrawPicture(Species species, RngKey key);
+cv::Mat DrawImage(Species species, RngKey key);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_SYNTHESIZE_PICTURE_H_
+#endif  // RINGTAIL_APPS_SYNTHESIZE_IMAGE_H_
