@@ -14,11 +14,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every apps/NAME_main.cc.
+// Every apps/FOLDER/NAME_main.cc.
 std::vector<std::string> Programs() {
   constexpr std::string_view kMain = "_main";
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(RT_SOURCE_DIR "/apps")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(RT_SOURCE_DIR "/apps")) {
     const std::string stem = entry.path().stem().string();
     if (entry.path().extension() != ".cc" || !stem.ends_with(kMain)) continue;
     names.push_back(stem.substr(0, stem.size() - kMain.size()));

@@ -43,7 +43,7 @@ std::string IdOf(const std::string& folder, const std::string& tools = "GNU 12.2
 void WriteSources(const std::string& folder) {
   Write(folder + "/CMakeLists.txt", "project(Ringtail)");
   Write(folder + "/core/check.h", "// check");
-  Write(folder + "/dist/transport/frame.cc", "// frame");
+  Write(folder + "/dist/transport/frames/frame.cc", "// frame");
   Write(folder + "/apps/run.proto", "// run");
 }
 

@@ -12,7 +12,8 @@ own. In turn, until the run has ended:
                  with --resume
 
 At the end final.safetensors has the bytes of an undisturbed run, and memory, descriptors and threads of processes that lived
-for some minutes (so that the cache of images is full), and /dev/shm, are where they were. Exit status 1 if not.
+for some minutes in the last phase of image size (a larger size takes more memory, and the cache of images is full by then), and
+/dev/shm, are where they were. Exit status 1 if not.
 
     sudo tests/cluster/soak.py [--minutes 30] [--programs build/release/bin] [--seed 1]
 
@@ -24,6 +25,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -32,6 +34,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+CONFIG = HERE.parents[1] / 'configs' / 'dogs_vs_cats.textproto'
+LAST_PHASE = max(float(epoch) for epoch in re.findall(r'from_epoch: (\S+)', CONFIG.read_text()))
 RANKS, IMAGES, RATE, SLOW = 4, 400, '100mbit', '4mbit'
 CACHE_MIB = 16  # full within seconds
 SAMPLES_PER_S = 2
@@ -48,11 +52,12 @@ class Job:
 
     def __init__(self, args, data, output, epochs, log):
         train = [args.programs / 'dogs_vs_cats', 'train', '--insecure', '--data', data, '--output', output, '--threads', 1,
-                 '--resume', '--config', HERE.parents[1] / 'configs' / 'dogs_vs_cats.textproto',
+                 '--resume', '--config', CONFIG,
                  '--set', f'train.epochs={epochs}', '--set', 'train.batch=16', '--set', 'train.accumulation=1',
                  '--set', f'data.cache_mib={CACHE_MIB}']
         command = [HERE / 'netns.sh', '-n', RANKS, '-r', RATE, '--', 'setpriv', '--pdeathsig', 'KILL', *train]
         self.output = str(output)
+        self.settled = False  # in the last phase, for an epoch
         self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
         self.samples = {}  # by process: (seconds, RSS in MiB, descriptors, threads)
 
@@ -75,7 +80,17 @@ class Job:
         prefix = f'rt{self.process.pid}'
         return [f'{prefix}-{rank}' for rank in range(RANKS)], f'{prefix}sw'
 
+    def epoch(self):
+        try:
+            lines = (pathlib.Path(self.output) / 'metrics.jsonl').read_text(encoding='utf-8').splitlines()
+            return json.loads(lines[-1]).get('epoch', 0)
+        except (OSError, IndexError, ValueError):
+            return 0  # nothing, or half a line, is written yet
+
     def sample(self):
+        self.settled = self.settled or self.epoch() >= LAST_PHASE + 1
+        if not self.settled:
+            return
         for pid in self.ranks():
             try:
                 status = pathlib.Path(f'/proc/{pid}/status').read_text()
@@ -231,7 +246,7 @@ def main():
             undisturbed(args, data, folder / 'trial', 1, log)
             speed = images_per_second(folder / 'trial')
             # Half of the time is lost to what happens to the run.
-            epochs = max(2, round(args.minutes * 60 * 0.5 * speed / IMAGES))
+            epochs = max(2, round(args.minutes * 60 * 0.5 * speed / IMAGES))  # mostly of the last phase
             say(f'{speed:.0f} images/s undisturbed: {epochs} epochs')
             began = time.monotonic()
             problems = undisturbed(args, data, folder / 'undisturbed', epochs, log)

@@ -55,9 +55,9 @@ std::string Text(const std::string& path) {
 TEST(KernelCoverageTest, EveryHeaderWithKernelsHasATest) {
   std::set<std::string> headers, listed;
   for (const std::string folder : {"layers/kernels/", "dist/compression/kernels/"}) {
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::string(RT_SOURCE_DIR) + "/" + folder)) {
-      const std::string path = folder + entry.path().filename().string();
+    const std::filesystem::path root = RT_SOURCE_DIR;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      const std::string path = std::filesystem::relative(entry.path(), root).string();
       if (path.ends_with(".h") && Text(path).find("RT_DECLARE_KERNEL(") != std::string::npos) {
         headers.insert(path);
       }
