@@ -183,7 +183,7 @@ Status Trainer::BeginCompression() {
                         world_, &state_.model()->arena(), config_.dist().compression(),
                         {.global_batch = division_.own.global_batch,
                          .seed = config_.train().seed(),
-                         .buckets = StepExchange::Buckets(config_.dist()),
+                         .buckets = exchange_.buckets(),
                          .directory = directory_ != nullptr ? &directory_->checkpoints() : nullptr},
                         std::exchange(saved_compression_, {})));
   exchange_.Compress(compression_.get());

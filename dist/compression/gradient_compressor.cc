@@ -166,6 +166,7 @@ bool GradientCompressor::IsGuarded(size_t bucket) const {
 }
 
 Status GradientCompressor::Reduce(Communicator* ranks, size_t index, std::span<float> gradients) {
+  in_step_ = true;
   Bucket& bucket = buckets_[index];
   const bool compressed = bucket.compressed && epoch_ >= options_.dense_epochs;
   if (!compressed) {

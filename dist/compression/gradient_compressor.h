@@ -1,5 +1,5 @@
 // GradientCompressor: reduces a bucket of gradients in fewer bytes, layer by layer as their schemes
-// say. The hook of a GradientSynchronizer (dist/gradients/gradient_synchronizer.h).
+// say.
 //
 //   bucket    [ fc.weight | fc.bias | bn.weight | conv5.weight | conv4.weight ]
 //               two bits    dense     dense       PowerSGD       two bits
@@ -15,6 +15,7 @@
 #ifndef RINGTAIL_DIST_COMPRESSION_GRADIENT_COMPRESSOR_H_
 #define RINGTAIL_DIST_COMPRESSION_GRADIENT_COMPRESSOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,7 @@
 #include "dist/compression/exchange/summed_exchange.h"
 #include "dist/compression/layer_scheme.h"
 #include "dist/compression/memory/momentum_memory.h"
+#include "dist/gradients/bucket_reducer.h"
 #include "dist/gradients/gradient_buckets.h"
 
 namespace ringtail {
@@ -39,7 +41,7 @@ struct DirectionReading {
   double unsent = 0;  // L2 norm of what a rank has not sent, times ranks, in L2 norms of the sum
 };
 
-class GradientCompressor {
+class GradientCompressor : public BucketReducer {
  public:
   struct Options {
     int rank = 0, world = 1;
@@ -78,7 +80,10 @@ class GradientCompressor {
   // `batches`: CodecMoment::batches; the same on all ranks.
   void BeginStep(int64_t step, double epoch, int64_t batches = 1);
   // Leaves in `gradients` what stands for their sum over all ranks.
-  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients);
+  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) override;
+  void EndStep() { in_step_ = false; }
+  // Whether a bucket has been reduced since the last EndStep: state() is then between two steps.
+  bool in_step() const { return in_step_; }
 
   // Since the last call.
   CodingTimes TakeTimes();
@@ -122,6 +127,7 @@ class GradientCompressor {
   SummedExchange sums_;
   PayloadExchange payloads_;
   std::vector<DirectionReading> readings_;
+  std::atomic<bool> in_step_{false};
   int64_t step_ = 0;
   double epoch_ = 0, batches_ = 1;
 };

@@ -50,7 +50,7 @@ ExchangeTimes CommunicationThread::TakeTimes() {
 
 void CommunicationThread::Run() {
   SetThreadName("rt-comm");
-  UnbindThread();  // beside the compute threads, not on one's core
+  UnbindThread();  // runs beside the compute threads, not on the core of one
   while (true) {
     Job job;
     {

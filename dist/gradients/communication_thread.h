@@ -1,12 +1,12 @@
-// CommunicationThread: does collectives one after another, while the trainer thread computes.
+// CommunicationThread: runs collectives one after another while the trainer thread computes.
 //
 //   trainer thread   backward of layer 5 | 4      | 3      | 2      | 1   | Wait  | optimizer
 //   rt-comm                     Submit ->[ bucket 0 ][ bucket 1 ][ bucket 2 ]^
 //                                         hidden behind backward      exposed
 //
 // Jobs run in the order in which they were submitted, which must be the same on every rank. After
-// the first error no further job is begun, and every Wait returns it.
-// Between Wait and the next Submit the thread rests, and the trainer thread may use the
+// the first error no further job starts, and every Wait returns that error.
+// Between Wait and the next Submit the thread is idle, and the trainer thread may use the
 // communicator itself.
 // Thread-safety: one thread submits and waits. Threads: one, named "rt-comm".
 #ifndef RINGTAIL_DIST_GRADIENTS_COMMUNICATION_THREAD_H_
@@ -24,8 +24,8 @@
 namespace ringtail {
 
 struct ExchangeTimes {
-  double busy_seconds = 0;     // jobs ran
-  double exposed_seconds = 0;  // Wait waited: what nothing hid
+  double busy_seconds = 0;     // in jobs
+  double exposed_seconds = 0;  // in Wait: not hidden by computation
   double hidden_seconds() const { return busy_seconds - exposed_seconds; }
 };
 
@@ -34,14 +34,14 @@ class CommunicationThread {
   using Job = std::function<Status(Communicator*)>;
 
   explicit CommunicationThread(Communicator* communicator);  // which must outlive it
-  ~CommunicationThread();                                    // after the job that runs now
+  ~CommunicationThread();                                    // waits for the running job
   CommunicationThread(const CommunicationThread&) = delete;
   CommunicationThread& operator=(const CommunicationThread&) = delete;
 
   void Submit(Job job) RT_EXCLUDES(mutex_);
-  // Until all jobs are done, or the first has failed.
+  // Returns when all jobs are done, or one has failed.
   Status Wait() RT_EXCLUDES(mutex_);
-  // Since the last call. To be called after Wait.
+  // Times since the last call. Call it after Wait.
   ExchangeTimes TakeTimes() RT_EXCLUDES(mutex_);
 
   Communicator* communicator() const { return communicator_; }
@@ -52,7 +52,7 @@ class CommunicationThread {
   Communicator* const communicator_;
   Mutex mutex_;
   ConditionVariable changed_;
-  std::deque<Job> jobs_ RT_GUARDED_BY(mutex_);  // the first is running, if the thread is not idle
+  std::deque<Job> jobs_ RT_GUARDED_BY(mutex_);  // the first is running, unless the thread is idle
   Status status_ RT_GUARDED_BY(mutex_);
   ExchangeTimes times_ RT_GUARDED_BY(mutex_);
   bool ending_ RT_GUARDED_BY(mutex_) = false;

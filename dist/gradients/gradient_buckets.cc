@@ -9,7 +9,7 @@ int64_t BytesOf(const ElementRange& range) {
   return range.count * static_cast<int64_t>(sizeof(float));
 }
 
-// The first of the parameters that go into the last bucket.
+// Index of the first parameter of the last bucket.
 size_t FirstOfLastBucket(std::span<const Parameter> parameters, int64_t end_bytes) {
   size_t first = parameters.size() - 1;
   int64_t bytes = BytesOf({.count = parameters[first].elements});
@@ -25,21 +25,21 @@ size_t FirstOfLastBucket(std::span<const Parameter> parameters, int64_t end_byte
 
 std::vector<GradientBucket> MakeGradientBuckets(std::span<const Parameter> parameters,
                                                 const BucketOptions& options) {
-  RT_CHECK(options.bytes > 0 && options.end_bytes > 0, "a bucket holds something");
+  RT_CHECK(options.bytes > 0 && options.end_bytes > 0, "bucket sizes are positive");
   std::vector<GradientBucket> buckets;
   if (parameters.empty()) return buckets;
-  const size_t last_begins = FirstOfLastBucket(parameters, options.end_bytes);
+  const size_t last_begin = FirstOfLastBucket(parameters, options.end_bytes);
   bool full = true;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const int64_t begin = parameters[i].offset;
-    if (full || i == last_begins) buckets.push_back({.range = {.offset = begin}});
+    if (full || i == last_begin) buckets.push_back({.range = {.offset = begin}});
     GradientBucket& bucket = buckets.back();
     const int64_t end =
         i + 1 < parameters.size() ? parameters[i + 1].offset : begin + parameters[i].elements;
     bucket.range.count = end - bucket.range.offset;
     ++bucket.parameters;
     const int64_t enough = buckets.size() == 1 ? options.end_bytes : options.bytes;
-    full = i < last_begins && BytesOf(bucket.range) >= enough;
+    full = i < last_begin && BytesOf(bucket.range) >= enough;
   }
   return buckets;
 }

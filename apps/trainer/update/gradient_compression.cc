@@ -164,8 +164,7 @@ void GradientCompression::Take(std::vector<LayerScheme> schemes, const Options& 
           dgc->clip_norm() * static_cast<double>(options.global_batch), world_->size());
     }
   }
-  buckets_ = MakeGradientBuckets(arena_->parameters(), options.buckets);
-  compressor_ = std::make_unique<GradientCompressor>(arena_, buckets_, std::move(layers),
+  compressor_ = std::make_unique<GradientCompressor>(arena_, options.buckets, std::move(layers),
                                                      compressor, takes_over);
   Describe(left);
 }
@@ -210,7 +209,7 @@ void GradientCompression::BeginStep(int64_t step, double epoch, int64_t batches)
 }
 
 CodingTimes GradientCompression::EndStep(int64_t step) {
-  step_has_begun_ = false;
+  compressor_->EndStep();
   for (const DirectionReading& reading : compressor_->TakeReadings()) {
     if (!world_->leads()) continue;
     const std::string& name = arena_->parameters()[reading.parameter].spec.name;
@@ -228,22 +227,12 @@ CodingTimes GradientCompression::EndStep(int64_t step) {
 }
 
 void GradientCompression::Forget() {
-  step_has_begun_ = false;
+  compressor_->EndStep();
   for (const GradientCompressor::StateBlock& block : compressor_->state()) {
     std::ranges::fill(block.values, 0.0F);
   }
   compressor_->TakeReadings();  // of a step that does not count
   compressor_->TakeTimes();
-}
-
-Status GradientCompression::ReduceAlone() {
-  return world_->Run([&](Communicator* ranks) -> Status {
-    for (size_t i = 0; i < buckets_.size(); ++i) {
-      const ElementRange& range = buckets_[i].range;
-      RT_RETURN_IF_ERROR(Reduce(ranks, i, arena_->grads().subspan(range.offset, range.count)));
-    }
-    return OkStatus();
-  });
 }
 
 StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step,
@@ -253,7 +242,7 @@ StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step,
 }
 
 std::vector<TensorView> GradientCompression::Tensors() const {
-  if (step_has_begun_) return {};
+  if (compressor_->in_step()) return {};
   std::vector<TensorView> tensors = CompressionState::Shared(compressor_.get());
   if (!world_->alone()) return tensors;
   for (TensorView& own : CompressionState::Own(compressor_.get(), 0)) {

@@ -8,11 +8,10 @@
 // A rank that goes on alone with what several had begun sends nothing, but what they had not sent is
 // still added, and momentum that a scheme keeps goes on.
 //
-// Thread-safety: the trainer thread; Reduce the communication thread.
+// Thread-safety: the trainer thread; the reducer the communication thread.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_COMPRESSION_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_COMPRESSION_H_
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <span>
@@ -44,7 +43,7 @@ class GradientCompression {
   struct Options {
     int64_t global_batch = 1;
     uint64_t seed = 0;
-    BucketOptions buckets;
+    std::span<const GradientBucket> buckets;         // of the gradients of `arena`
     const CheckpointDirectory* directory = nullptr;  // rank 0's counts; null: none are written
   };
 
@@ -57,12 +56,7 @@ class GradientCompression {
 
   // `batches`: of Options::global_batch, that the step takes.
   void BeginStep(int64_t step, double epoch, int64_t batches);
-  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
-    step_has_begun_ = true;
-    return compressor_->Reduce(ranks, bucket, gradients);
-  }
-  // What Reduce does for all buckets in a world of one.
-  Status ReduceAlone();
+  BucketReducer* reducer() { return compressor_.get(); }
   // Encoding and decoding of the last step; warns about layers whose direction is lost.
   CodingTimes EndStep(int64_t step);
   // What has not been sent is thrown away, on this rank: it may hold what is not a number.
@@ -102,11 +96,9 @@ class GradientCompression {
   const ParameterArena* const arena_;
   const CompressionConfig config_;
   std::string ways_, description_;
-  std::vector<GradientBucket> buckets_;
   std::unique_ptr<GradientCompressor> compressor_;
   std::vector<int64_t> part_bytes_;
   std::unique_ptr<PartExchange> parts_;  // null: no rank has anything of its own, or it is alone
-  std::atomic<bool> step_has_begun_{false};
 };
 
 }  // namespace ringtail

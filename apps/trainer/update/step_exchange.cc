@@ -1,7 +1,5 @@
 #include "apps/trainer/update/step_exchange.h"
 
-#include "core/sum_of_squares.h"
-
 namespace ringtail {
 namespace {
 
@@ -13,27 +11,26 @@ StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const Ba
                            const DistConfig& config)
     : world_(world),
       arena_(arena),
-      weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)) {
-  if (world->alone()) return;
-  synchronizer_.emplace(world->gradient_thread(), arena, Buckets(config),
-                        [this](Communicator* ranks, size_t bucket, std::span<float> gradients) {
-                          return Reduce(ranks, bucket, gradients);
-                        });
+      weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)),
+      buckets_(MakeGradientBuckets(
+          arena->parameters(),
+          {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib})) {
+  ReduceWith(&dense_);
 }
 
-BucketOptions StepExchange::Buckets(const DistConfig& config) {
-  return {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib};
+void StepExchange::Compress(GradientCompression* compression) {
+  ReduceWith(compression != nullptr ? compression->reducer() : &dense_);
 }
 
-Status StepExchange::Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) {
-  if (compression_ != nullptr) return compression_->Reduce(ranks, bucket, gradients);
-  if (measures_noise_) own_squares_ += SumOfSquares(gradients);
-  return GradientSynchronizer::AllReduceBucket(ranks, bucket, gradients);
+void StepExchange::ReduceWith(BucketReducer* reducer) {
+  reducer_ = reducer;
+  if (world_->alone()) return;
+  synchronizer_.emplace(world_->gradient_thread(), arena_, buckets_, reducer);
 }
 
 // |sum over b samples|^2 / b = b |mean|^2.
 double StepExchange::gradient_squares() const {
-  return own_count_ > 0 ? own_squares_ / own_count_ : 0;
+  return own_count_ > 0 ? dense_.own_squares() / own_count_ : 0;
 }
 
 void StepExchange::OnLoss(const LossResult& loss) {
@@ -41,7 +38,7 @@ void StepExchange::OnLoss(const LossResult& loss) {
   if (world_->alone()) return;
   sums_ = {loss.loss_sum, static_cast<double>(loss.correct), static_cast<double>(loss.count)};
   own_count_ = sums_[2];
-  own_squares_ = 0;
+  dense_.BeginStep(measures_noise_);
   sent_before_ = world_->sent_bytes();
   world_->gradient_thread()->Submit(
       [this](Communicator* ranks) { return ranks->AllReduce(std::span<double>(sums_)); });
@@ -60,7 +57,9 @@ void StepExchange::OnReady(const Parameter& parameter) {
 
 Status StepExchange::Finish(LossResult* loss) {
   if (world_->alone()) {
-    return compression_ != nullptr ? compression_->ReduceAlone() : OkStatus();
+    if (reducer_ == &dense_) return OkStatus();
+    return world_->Run(
+        [&](Communicator* ranks) { return ReduceBuckets(ranks, *arena_, buckets_, reducer_); });
   }
   RT_RETURN_IF_ERROR(world_->WaitForGradients());
   times_ = world_->gradient_thread()->TakeTimes();

@@ -15,12 +15,15 @@
 
 #include <array>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "apps/trainer/division/batch_division.h"
 #include "apps/trainer/training_world.h"
 #include "apps/trainer/update/gradient_compression.h"
 #include "apps/trainer/update/gradient_pass.h"
 #include "core/parameter.h"
+#include "dist/gradients/dense_reducer.h"
 #include "dist/gradients/gradient_synchronizer.h"
 
 namespace ringtail {
@@ -30,10 +33,11 @@ class StepExchange : public GradientListener {
   // `world` and `arena` must outlive it.
   StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
                const DistConfig& config);
-  static BucketOptions Buckets(const DistConfig& config);
+  // Of the gradients; made once, on every rank alike.
+  std::span<const GradientBucket> buckets() const { return buckets_; }
 
-  // From now on; null: gradients travel as they are. It must outlive the steps.
-  void Compress(GradientCompression* compression) { compression_ = compression; }
+  // From now on; null: gradients travel uncompressed. It must outlive the steps.
+  void Compress(GradientCompression* compression);
 
   // `measures_noise`: whether gradient_squares is wanted of this step.
   void BeginStep(bool measures_noise) { measures_noise_ = measures_noise; }
@@ -51,17 +55,18 @@ class StepExchange : public GradientListener {
   double gradient_squares() const;
 
  private:
-  Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients);
+  void ReduceWith(BucketReducer* reducer);
 
   TrainingWorld* const world_;
   ParameterArena* const arena_;
   const double weight_;  // of this rank's statistics
-  std::optional<GradientSynchronizer> synchronizer_;
-  GradientCompression* compression_ = nullptr;
-  std::array<double, 3> sums_{};  // loss, correct, count
+  const std::vector<GradientBucket> buckets_;
+  DenseReducer dense_;
+  BucketReducer* reducer_ = &dense_;
+  std::optional<GradientSynchronizer> synchronizer_;  // none if this rank is alone
+  std::array<double, 3> sums_{};                      // loss, correct, count
   bool measures_noise_ = false;
   double own_count_ = 0;
-  double own_squares_ = 0;  // of the gradients of this step; rt-comm adds to it until Finish
   ExchangeTimes times_;
   int64_t sent_bytes_ = 0, sent_before_ = 0;
 };

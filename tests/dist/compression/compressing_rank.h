@@ -83,12 +83,7 @@ class CompressingRank {
       }
     }
     compressor->BeginStep(step, static_cast<double>(step), batches);
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      const ElementRange& range = buckets[b].range;
-      RT_RETURN_IF_ERROR(compressor->Reduce(communicator.get(), b,
-                                            arena->grads().subspan(range.offset, range.count)));
-    }
-    return OkStatus();
+    return ReduceBuckets(communicator.get(), *arena, buckets, compressor.get());
   }
 
   std::unique_ptr<Communicator> communicator;
