@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "dist/transport/in_process.h"
 #include "dist/transport/shared_memory/shared_segment.h"
+#include "tests/dist/transport/mpi/loopback_mpi.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -73,7 +74,8 @@ std::vector<WorldKind> AllWorldKinds() {
           {"network", MakeNetworkWorld},
           {"unix_socket", MakeUnixWorld},
           {"shared_memory", MakeSharedMemoryWorld},
-          {"two_hosts", MakeTwoHostWorld}};
+          {"two_hosts", MakeTwoHostWorld},
+          {"mpi", MakeLoopbackMpiWorld}};
 }
 
 Deadline TestDeadline() { return std::chrono::steady_clock::now() + std::chrono::minutes(5); }

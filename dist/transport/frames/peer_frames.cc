@@ -65,7 +65,10 @@ Status PeerMessages::OnFrame(const FrameHeader& header, ByteCursor* bytes) {
   if (header.kind == FrameKind::kAbort) return OnStop(header, bytes);
   if (header.payload_bytes > 0) return ProtocolError("a hello in the middle", header);
   MutexLock lock(&mutex_);
-  return ended_ ? Status() : OnControl(header);
+  if (!ended_) return OnControl(header);
+  // Whoever leaves last may want to know that the others have.
+  if (header.kind == FrameKind::kGoodbye) peer_state_ = PeerState::kLeft;
+  return {};
 }
 
 Status PeerMessages::OnControl(const FrameHeader& header) {

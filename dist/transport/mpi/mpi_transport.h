@@ -1,0 +1,52 @@
+// A world over MPI: for clusters whose fast network speaks it. Started by mpirun (or srun with a
+// PMI that MPI understands), which decides who is which rank; Ringtail's rank must be the same.
+//
+//   Send    -> PeerMessages --TakeFrames--> chunk -> MPI_Isend   \  "rt-mpi": the only thread that
+//   Receive -> PeerMessages <--OnFrames---- chunk <- MPI_Irecv   /  calls MPI
+//
+// Frames, credit, matching and errors are those of every other wire (frames/peer_messages.h); MPI
+// carries chunks of them. Per peer and lane there are kChunksAhead receives of one chunk each, and at
+// most kChunksAhead chunks on their way, so urgent messages, which have a lane of their own, wait for
+// at most that many chunks of the other.
+//
+// MPI wakes nobody: rt-mpi polls. While something moves it polls at once; else it sleeps an eighth of
+// the time that nothing has moved, 10 us to 1 ms, and is woken by Send and Receive. A step's first
+// message may so wait for 1 ms, and an idle rank costs a core about 0.2 %.
+//
+// What MPI does not let us do. A dead process: mpirun ends all others itself, and says which died;
+// with srun --no-kill, and for a stopped process, the ProgressMonitor names the rank as over gRPC.
+// MPI_Init waits for all ranks without a limit of its own; after connect_timeout we give up, and the
+// process has to end. Leaving waits for the other ranks, leave_timeout at most. MPI begins once in the life of a process, so there is one world over it.
+// Thread-safety and errors: transport.h.
+#ifndef RINGTAIL_DIST_TRANSPORT_MPI_MPI_TRANSPORT_H_
+#define RINGTAIL_DIST_TRANSPORT_MPI_MPI_TRANSPORT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/transport/mpi/mpi_port.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+struct MpiWorld {
+  int rank = 0, world_size = 1;
+  uint32_t generation = 0;
+  // By rank: equal for ranks of one host, between which payloads need no checksum. Empty: not known.
+  std::vector<std::string> hosts;
+  std::chrono::milliseconds connect_timeout{30'000};
+  // MPI ends in order only if all ranks leave it: for how long the first waits for the last.
+  std::chrono::milliseconds leave_timeout{60'000};
+};
+
+// Called by every rank. FailedPrecondition if MPI cannot be used or counts ranks otherwise,
+// DeadlineExceeded if it has not begun within connect_timeout.
+StatusOr<std::unique_ptr<Transport>> ConnectMpi(const MpiWorld& world, MpiPortOpener open);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_TRANSPORT_MPI_MPI_TRANSPORT_H_

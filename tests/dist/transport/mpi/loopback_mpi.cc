@@ -1,0 +1,143 @@
+#include "tests/dist/transport/mpi/loopback_mpi.h"
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <tuple>
+
+#include "core/check.h"
+#include "core/mutex.h"
+#include "dist/transport/mpi/mpi_transport.h"
+
+namespace ringtail {
+
+struct LoopbackMpi::Hub {
+  struct Operation {
+    int rank;
+    uint64_t id;
+    std::span<const std::byte> source;
+    std::span<std::byte> destination;
+  };
+  // Of one direction between two ranks, on one lane.
+  struct Channel {
+    std::deque<Operation> sends, receives;
+  };
+
+  const int ranks;
+  Mutex mutex;
+  std::map<std::tuple<int, int, int>, Channel> channels RT_GUARDED_BY(mutex);  // from, to, lane
+  std::vector<std::deque<MpiPort::Finished>> finished RT_GUARDED_BY(mutex);    // by rank
+  std::vector<std::string> errors RT_GUARDED_BY(mutex);                        // by rank
+  std::vector<bool> gone RT_GUARDED_BY(mutex);  // by rank: what is sent to it is lost
+
+  explicit Hub(int n) : ranks(n), finished(n), errors(n), gone(n) {}
+
+  void Match(Channel* channel) RT_REQUIRES(mutex) {
+    while (!channel->sends.empty() && !channel->receives.empty()) {
+      const Operation send = channel->sends.front(), receive = channel->receives.front();
+      channel->sends.pop_front();
+      channel->receives.pop_front();
+      RT_CHECK(send.source.size() <= receive.destination.size(), "MPI would truncate it");
+      if (!send.source.empty()) {
+        std::memcpy(receive.destination.data(), send.source.data(), send.source.size());
+      }
+      finished[send.rank].push_back({.id = send.id});
+      // The last first: MPI promises no order of completions.
+      finished[receive.rank].push_front({.id = receive.id, .bytes = send.source.size()});
+    }
+  }
+};
+
+namespace {
+
+class Port : public MpiPort {
+ public:
+  Port(std::shared_ptr<LoopbackMpi::Hub> hub, int rank) : hub_(std::move(hub)), rank_(rank) {}
+  // The memory of what is pending goes with the transport.
+  ~Port() override { Forget(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return hub_->ranks; }
+
+  std::string Send(int peer, int lane, std::span<const std::byte> bytes, uint64_t id) override {
+    MutexLock lock(&hub_->mutex);
+    if (hub_->gone[peer]) {
+      hub_->finished[rank_].push_back({.id = id});
+      return hub_->errors[rank_];
+    }
+    auto& channel = hub_->channels[{rank_, peer, lane}];
+    channel.sends.push_back({.rank = rank_, .id = id, .source = bytes});
+    hub_->Match(&channel);
+    return hub_->errors[rank_];
+  }
+
+  std::string Receive(int peer, int lane, std::span<std::byte> bytes, uint64_t id) override {
+    MutexLock lock(&hub_->mutex);
+    auto& channel = hub_->channels[{peer, rank_, lane}];
+    channel.receives.push_back({.rank = rank_, .id = id, .destination = bytes});
+    hub_->Match(&channel);
+    return hub_->errors[rank_];
+  }
+
+  std::string Poll(std::span<Finished> finished, size_t* count) override {
+    MutexLock lock(&hub_->mutex);
+    auto& mine = hub_->finished[rank_];
+    for (*count = 0; *count < finished.size() && !mine.empty(); mine.pop_front()) {
+      finished[(*count)++] = mine.front();
+    }
+    return hub_->errors[rank_];
+  }
+
+  std::string Leave() override { return ""; }
+
+ private:
+  void Forget() {
+    MutexLock lock(&hub_->mutex);
+    const auto is_mine = [&](const auto& operation) { return operation.rank == rank_; };
+    hub_->gone[rank_] = true;
+    for (auto& [key, channel] : hub_->channels) {
+      std::erase_if(channel.sends, is_mine);
+      std::erase_if(channel.receives, is_mine);
+      if (std::get<1>(key) != rank_) continue;
+      for (const auto& send : channel.sends) hub_->finished[send.rank].push_back({.id = send.id});
+      channel.sends.clear();
+    }
+  }
+
+  const std::shared_ptr<LoopbackMpi::Hub> hub_;
+  const int rank_;
+};
+
+}  // namespace
+
+LoopbackMpi::LoopbackMpi(int ranks) : hub_(std::make_shared<Hub>(ranks)) {}
+LoopbackMpi::~LoopbackMpi() = default;
+
+MpiPortOpener LoopbackMpi::OpenerOf(int rank) {
+  return [hub = hub_, rank](std::string*) { return std::make_unique<Port>(hub, rank); };
+}
+
+void LoopbackMpi::Break(int rank, const std::string& error) {
+  MutexLock lock(&hub_->mutex);
+  hub_->errors[rank] = error;
+}
+
+World MakeLoopbackMpiWorld(int world_size) {
+  LoopbackMpi mpi(world_size);
+  return JoinLoopbackMpi(&mpi, world_size);
+}
+
+World JoinLoopbackMpi(LoopbackMpi* mpi, int world_size) {
+  World world(world_size);
+  OnEveryRank(world_size, [&](int rank) {
+    world[rank] = std::move(
+        *ConnectMpi({.rank = rank,
+                     .world_size = world_size,
+                     .generation = 1,
+                     .leave_timeout = std::chrono::milliseconds(1)},  // ranks go one by one
+                    mpi->OpenerOf(rank)));
+  });
+  return world;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,89 @@
+// What is special about MPI; what every transport must do is in transport_test.cc, over LoopbackMpi.
+#include "dist/transport/mpi/mpi_transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/dist/test_world.h"
+#include "tests/dist/transport/mpi/loopback_mpi.h"
+#include "tests/testing/process.h"
+
+namespace ringtail {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ProcessResult Mpirun(int ranks, const std::string& task) {
+  std::vector<std::string> command = {"mpirun", "--oversubscribe"};
+  if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  for (const std::string& word : {std::string("-np"), std::to_string(ranks),
+                                  std::string(RT_BINARY_DIR "/tests/dist_mpi_rank_main"), task}) {
+    command.push_back(word);
+  }
+  // A test is not to look for fast networks, nor to bind ranks to cores that others have.
+  return RunProcess(command,
+                    {"OMPI_MCA_btl=self,vader,tcp", "OMPI_MCA_hwloc_base_binding_policy=none"},
+                    std::chrono::minutes(5));
+}
+
+TEST(MpiTransportTest, ExchangesMessagesOverTheRealMpi) {
+  const ProcessResult result = Mpirun(3, "exchange");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_THAT(result.out, HasSubstr("rank " + std::to_string(rank) + ": all is well"));
+  }
+}
+
+TEST(MpiTransportTest, ARankThatStopsTellsTheOthersWhy) {
+  const ProcessResult result = Mpirun(3, "abort");
+  for (const std::string rank : {"0", "2"}) {
+    EXPECT_THAT(result.out, HasSubstr("rank " + rank +
+                                      ": receiving 8 bytes from rank 1 (collective 0, step 0, "
+                                      "segment 0): rank 1 stopped: rank 1 has had enough"))
+        << result.err;
+  }
+}
+
+TEST(MpiTransportTest, RanksThatMpiCountsOtherwiseAreRefused) {
+  const ProcessResult result = Mpirun(2, "wrong_rank");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("but rank 0 of 2 to MPI; start the job with mpirun"));
+}
+
+TEST(MpiTransportTest, SaysWhyMpiCannotBeUsed) {
+  const auto no_mpi = [](std::string* error) {
+    *error = "there is none here";
+    return std::unique_ptr<MpiPort>();
+  };
+  const Status status = ConnectMpi({.rank = 0, .world_size = 2}, no_mpi).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(), "MPI cannot be used: there is none here");
+}
+
+TEST(MpiTransportTest, DoesNotWaitForEverForMpiToBegin) {
+  const auto never = [](std::string*) -> std::unique_ptr<MpiPort> {
+    pause();
+    return nullptr;
+  };
+  const MpiWorld world = {
+      .rank = 1, .world_size = 2, .connect_timeout = std::chrono::milliseconds(50)};
+  const Status status = ConnectMpi(world, never).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("50 ms"), HasSubstr("rank 1 waits in MPI_Init")));
+}
+
+TEST(MpiTransportTest, AnErrorOfMpiEndsTheWorldForAllRanks) {
+  LoopbackMpi mpi(2);
+  World world = JoinLoopbackMpi(&mpi, 2);
+  CompletionQueue queue;
+  std::vector<std::byte> memory(8);
+  world[0]->Receive(1, {}, memory, {&queue, 0});
+  mpi.Break(0, "MPI_Testsome: the network is down");
+  EXPECT_THAT(Await(&queue, 1)[0].message(), HasSubstr("MPI_Testsome: the network is down"));
+}
+
+}  // namespace
+}  // namespace ringtail
