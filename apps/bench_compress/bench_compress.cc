@@ -12,14 +12,14 @@
 #include "apps/bench_compress/tensor_set.h"
 #include "core/kernel_isa.h"
 #include "core/median.h"
-#include "dist/compression/codecs/codecs.h"
+#include "dist/compression/schemes.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kFewestRounds = 5;
 
-// Of this thread.
+// Processor time of this thread.
 double ProcessorSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -27,7 +27,7 @@ double ProcessorSeconds() {
 }
 
 double MedianSeconds(double at_least, const std::function<void()>& round) {
-  round();  // the first touches the memory
+  round();  // the first round touches the memory
   std::vector<double> times;
   for (double spent = 0; spent < at_least || times.size() < kFewestRounds;) {
     const double start = ProcessorSeconds();
@@ -40,8 +40,8 @@ double MedianSeconds(double at_least, const std::function<void()>& round) {
 
 std::vector<std::string> AllNames() {
   std::vector<std::string> names;
-  for (const NamedCodec& known : NamedCodecs()) names.emplace_back(known.name);
-  for (const NamedSketch& known : NamedSketches()) names.emplace_back(known.name);
+  for (const SchemePreset& preset : CodecPresets()) names.emplace_back(preset.name);
+  for (const SchemePreset& preset : SketchPresets()) names.emplace_back(preset.name);
   return names;
 }
 

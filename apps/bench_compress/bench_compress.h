@@ -1,14 +1,13 @@
-// Measures the codecs and sketches of dist/compression/: speed, size, and how far the decoded gradient
-// is from the gradient, each by itself, without error feedback and between one rank and itself.
+// Measures the codecs and sketches of dist/compression/, without error feedback and on one rank: speed,
+// size, and the distance between the gradient and the decoded gradient.
 //
 //            encode                       decode
 //   codec    Encode                       DecodeAdd
 //   sketch   Pack and Take, each round    Unpack
 //
-// Speeds are f32 bytes of the gradient per second of processor time, of one thread: what a core does
-// when nobody else uses it, and what a communication thread has. Each is the median of rounds; a
-// round encodes (or decodes) all tensors once. Gradients lie in memory as backward has left them: in
-// the outer caches if they fit.
+// Speeds are f32 bytes of the gradient per second of processor time of one thread, which is what a
+// communication thread has. Each is the median of rounds; a round encodes (or decodes) all tensors
+// once. Gradients are where backward leaves them: in the outer caches if they fit.
 // Thread-safety: one call at a time. Cost: `seconds` twice, for each codec and each set of tensors.
 #ifndef RINGTAIL_APPS_BENCH_COMPRESS_BENCH_COMPRESS_H_
 #define RINGTAIL_APPS_BENCH_COMPRESS_BENCH_COMPRESS_H_
@@ -22,14 +21,13 @@
 namespace ringtail {
 
 struct CompressBenchmarkOptions {
-  std::vector<std::string>
-      codecs;                  // or sketches: names (dist/compression/codecs/codecs.h); empty: all
-  std::vector<int64_t> bytes;  // of random gradients, normally distributed
-  // A safetensors file with tensors "grad.<name>", as `dogs_vs_cats replay` writes it; instead of
-  // random ones. All together count as one gradient, or each as one.
+  std::vector<std::string> codecs;  // names of presets (dist/compression/schemes.h); empty: all
+  std::vector<int64_t> bytes;       // of random gradients, normally distributed
+  // Instead of random gradients: a safetensors file with tensors "grad.<name>", as `dogs_vs_cats
+  // replay` writes it. All of them count as one gradient, or each tensor by itself.
   std::string file;
   bool per_tensor = false;
-  // Of a step. The file's gradients are means over samples; what codecs get are sums.
+  // In a step. The file's gradients are means over samples; codecs get sums.
   double samples = 1;
   double seconds = 0.25;  // for each speed; at least 5 rounds
 };
@@ -43,7 +41,7 @@ struct CompressRate {
   double cosine = 0;          // between them
 };
 
-// Errors: an unknown name, a file that is none or holds no gradients.
+// Errors: an unknown name; a file that cannot be read or has no gradients.
 StatusOr<std::vector<CompressRate>> BenchmarkCompression(const CompressBenchmarkOptions& options);
 
 std::string CompressionTable(const std::vector<CompressRate>& rates);

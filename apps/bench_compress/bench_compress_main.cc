@@ -1,4 +1,4 @@
-// bench_compress: speed, size and error of the gradient codecs and sketches (apps/bench_compress/bench_compress.h).
+// bench_compress: speed, size and error of the gradient codecs and sketches (bench_compress.h).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 #include "core/printable.h"
 #include "core/stop_signal.h"
 #include "core/terminate.h"
-#include "dist/compression/codecs/codecs.h"
+#include "dist/compression/schemes.h"
 
 namespace ringtail {
 namespace {
@@ -26,11 +26,11 @@ struct Flags {
 
 std::string KnownCodecs() {
   std::string text = "\nCodecs\n";
-  for (const NamedCodec& codec : NamedCodecs()) {
+  for (const SchemePreset& codec : CodecPresets()) {
     text += fmt::format("  {:<14} {}\n", codec.name, codec.description);
   }
   text += "\nSketches\n";
-  for (const NamedSketch& sketch : NamedSketches()) {
+  for (const SchemePreset& sketch : SketchPresets()) {
     text += fmt::format("  {:<14} {}\n", sketch.name, sketch.description);
   }
   return text + R"(
@@ -40,7 +40,7 @@ Examples
 
 Columns: ratio = bytes before / after; L2 error = |decoded - gradient| / |gradient|, and the cosine
 between them, of one step of one rank without error feedback. For unbiased codecs the error is
-noise. Of a sketch, encode is what a rank does in all rounds, decode what it makes of their sums.)";
+noise. For a sketch, encode is the work of a rank in all rounds, decode the work on their sums.)";
 }
 
 void AddFlags(CLI::App* app, Flags* flags) {
@@ -56,10 +56,10 @@ void AddFlags(CLI::App* app, Flags* flags) {
       app->add_option("--gradients", flags->benchmark.file,
                       "Safetensors file with tensors grad.<name>, instead of random gradients")
           ->excludes(sizes);
-  app->add_flag("--per-tensor", flags->benchmark.per_tensor, "A line for each tensor of the file")
+  app->add_flag("--per-tensor", flags->benchmark.per_tensor, "One line per tensor of the file")
       ->needs(file);
   app->add_option("--samples", flags->benchmark.samples,
-                  "Of a step: a file's gradients are means, which are multiplied by it")
+                  "Samples of a step: a file's gradients are means, which are multiplied by it")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--seconds", flags->benchmark.seconds, "Time for each speed; at least 5 rounds")

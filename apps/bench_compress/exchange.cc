@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dist/compression/codecs/codecs.h"
+#include "dist/compression/schemes.h"
 
 namespace ringtail {
 namespace {
+
+EncodeContext ContextOf(const Tensor& tensor) { return {.shape = tensor.shape, .seed = 1}; }
 
 class CodecExchange : public Exchange {
  public:
   CodecExchange(std::unique_ptr<Codec> codec, const TensorSet* set)
       : Exchange(set), codec_(std::move(codec)) {
     for (const Tensor& tensor : tensors()) {
-      payloads_.emplace_back(codec_->PayloadBytes(tensor.shape, moment_));
+      payloads_.emplace_back(codec_->PayloadBytes(ContextOf(tensor)));
     }
   }
 
@@ -24,13 +26,12 @@ class CodecExchange : public Exchange {
   }
   void Encode() override {
     for (size_t i = 0; i < payloads_.size(); ++i) {
-      codec_->Encode(tensors()[i].shape, moment_, tensors()[i].gradient, payloads_[i]);
+      codec_->Encode(ContextOf(tensors()[i]), tensors()[i].gradient, payloads_[i]);
     }
   }
   void Decode() override {
     for (size_t i = 0; i < payloads_.size(); ++i) {
-      const Status status =
-          codec_->DecodeAdd(tensors()[i].shape, moment_, payloads_[i], 1, decoded(i));
+      const Status status = codec_->DecodeAdd(ContextOf(tensors()[i]), payloads_[i], 1, decoded(i));
       RT_CHECK(status.ok(), status.ToString());  // of our own payload
     }
   }
@@ -43,12 +44,11 @@ class CodecExchange : public Exchange {
 
 class SketchExchange : public Exchange {
  public:
-  SketchExchange(const NamedSketch& named, const TensorSet* set) : Exchange(set) {
+  // One sketch per tensor.
+  SketchExchange(std::vector<std::unique_ptr<Sketch>> sketches, const TensorSet* set)
+      : Exchange(set), sketches_(std::move(sketches)) {
     int64_t most = 0;
-    for (const Tensor& tensor : tensors()) {
-      sketches_.push_back(named.make(tensor.shape));
-      most = std::max(most, sketches_.back()->TotalFloats());
-    }
+    for (const auto& sketch : sketches_) most = std::max(most, sketch->TotalFloats());
     share_.resize(most);
   }
 
@@ -60,22 +60,25 @@ class SketchExchange : public Exchange {
   void Encode() override {
     for (size_t i = 0; i < sketches_.size(); ++i) {
       Sketch& sketch = *sketches_[i];
+      const EncodeContext context = ContextOf(tensors()[i]);
       for (int round = 0; round < sketch.rounds(); ++round) {
         const auto share = std::span(share_).first(sketch.Floats(round));
-        sketch.Pack(round, moment_, tensors()[i].gradient, share);
-        sketch.Take(round, moment_, share);
+        sketch.Pack(round, context, tensors()[i].gradient, share);
+        sketch.Take(round, context, share);
       }
     }
   }
   void Decode() override {
-    for (size_t i = 0; i < sketches_.size(); ++i) sketches_[i]->Unpack(moment_, decoded(i));
+    for (size_t i = 0; i < sketches_.size(); ++i) {
+      sketches_[i]->Unpack(ContextOf(tensors()[i]), decoded(i));
+    }
   }
   void Forget() override {
     for (const auto& sketch : sketches_) std::ranges::fill(sketch->state(), 0.0F);
   }
 
  private:
-  std::vector<std::unique_ptr<Sketch>> sketches_;
+  const std::vector<std::unique_ptr<Sketch>> sketches_;
   std::vector<float> share_;  // of one round
 };
 
@@ -99,7 +102,7 @@ void Exchange::Compare(CompressRate* rate) {
   }
   rate->payload_bytes = PayloadBytes();
   rate->ratio = static_cast<double>(rate->bytes) / static_cast<double>(rate->payload_bytes);
-  // A gradient of zeros has no direction, and nothing that could be lost.
+  // A gradient of zeros has no direction and nothing to lose.
   rate->relative_error = gradient > 0 ? std::sqrt(error / gradient) : 0;
   const double lengths = std::sqrt(gradient * decoded);
   rate->cosine = lengths > 0 ? product / lengths : 0;
@@ -107,13 +110,18 @@ void Exchange::Compare(CompressRate* rate) {
 
 StatusOr<std::unique_ptr<Exchange>> MakeExchange(const std::string& name, double samples,
                                                  const TensorSet* set) {
+  RT_ASSIGN_OR_RETURN(const CompressionScheme scheme, FindPreset(name));
+  const SchemeRun run{.samples = samples};
   std::unique_ptr<Exchange> exchange;
-  if (const NamedSketch* const sketch = FindSketch(name); sketch != nullptr) {
-    exchange = std::make_unique<SketchExchange>(*sketch, set);
+  if (std::unique_ptr<Codec> codec = MakeLayerScheme(scheme, {}, run).codec; codec != nullptr) {
+    exchange = std::make_unique<CodecExchange>(std::move(codec), set);
     return exchange;
   }
-  RT_ASSIGN_OR_RETURN(std::unique_ptr<Codec> codec, MakeCodec(name, {.samples = samples}));
-  exchange = std::make_unique<CodecExchange>(std::move(codec), set);
+  std::vector<std::unique_ptr<Sketch>> sketches;
+  for (const Tensor& tensor : set->tensors) {
+    sketches.push_back(MakeLayerScheme(scheme, tensor.shape, run).sketch);
+  }
+  exchange = std::make_unique<SketchExchange>(std::move(sketches), set);
   return exchange;
 }
 

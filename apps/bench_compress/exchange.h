@@ -1,4 +1,4 @@
-// Exchange: gradients on their way from one rank to itself, by a codec or as sketches.
+// Exchange: sends gradients from one rank to itself, by a codec or as sketches.
 // Thread-safety: one thread at a time.
 #ifndef RINGTAIL_APPS_BENCH_COMPRESS_EXCHANGE_H_
 #define RINGTAIL_APPS_BENCH_COMPRESS_EXCHANGE_H_
@@ -11,7 +11,6 @@
 
 #include "apps/bench_compress/bench_compress.h"
 #include "apps/bench_compress/tensor_set.h"
-#include "dist/compression/codecs/codec.h"
 
 namespace ringtail {
 
@@ -24,26 +23,23 @@ class Exchange {
 
   virtual int64_t PayloadBytes() const = 0;
   virtual void Encode() = 0;
-  virtual void Decode() = 0;  // may add to what is there
-  // As if nothing had been encoded before.
-  virtual void Forget() = 0;
+  virtual void Decode() = 0;  // may add to decoded()
+  virtual void Forget() = 0;  // resets the state to that before the first Encode
 
-  // Of one step: fills in bytes, ratio, error and cosine.
+  // Does one step and fills in bytes, ratio, error and cosine.
   void Compare(CompressRate* rate);
 
  protected:
   const std::vector<Tensor>& tensors() const { return set_->tensors; }
   std::span<float> decoded(size_t tensor) { return decoded_[tensor]; }
 
-  const CodecMoment moment_ = {.seed = 1};
-
  private:
   const TensorSet* const set_;
   std::vector<std::vector<float>> decoded_;
 };
 
-// `name`: of a codec or a sketch (dist/compression/codecs/codecs.h); `samples`: of a step. `set` must outlive
-// it. InvalidArgument if the name is unknown.
+// `name`: of a preset (dist/compression/schemes.h). `samples`: in a step. `set` must outlive the result.
+// InvalidArgument if the name is unknown.
 StatusOr<std::unique_ptr<Exchange>> MakeExchange(const std::string& name, double samples,
                                                  const TensorSet* set);
 

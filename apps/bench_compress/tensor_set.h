@@ -1,4 +1,4 @@
-// What bench_compress measures with: gradients, random or of a network.
+// The gradients that bench_compress measures with: random ones, or those of a network.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_BENCH_COMPRESS_TENSOR_SET_H_
 #define RINGTAIL_APPS_BENCH_COMPRESS_TENSOR_SET_H_
@@ -17,16 +17,16 @@ struct Tensor {
   std::vector<float> gradient;
 };
 
-// Counts as one gradient.
+// Tensors that count as one gradient.
 struct TensorSet {
   std::string name;
   std::vector<Tensor> tensors;
 };
 
-// A matrix, as near to a square as the size allows, for schemes that look at rows and columns.
-// Normally distributed, the same numbers always.
+// A matrix, as close to a square as the size allows, for schemes that use rows and columns. Normally
+// distributed; always the same numbers.
 TensorSet RandomSet(int64_t bytes);
-// Those called "grad.<name>" of a safetensors file, times `samples`: all in one set, or each in one.
+// The tensors "grad.<name>" of a safetensors file, times `samples`: in one set, or each in its own.
 // Errors: no such file, or no such tensors.
 StatusOr<std::vector<TensorSet>> ReadSets(const std::string& path, double samples, bool per_tensor);
 

@@ -10,10 +10,9 @@
 namespace ringtail {
 namespace {
 
-using Compressor = GradientCompressor;
-
 constexpr std::string_view kPrefix = "compression.";
-const std::string kUnsent = Compressor::kUnsent, kUnsentSums = Compressor::kUnsentSums;
+const std::string kResidual = StateBlock::kResidual;
+const std::string kResidualOfSums = StateBlock::kResidualOfSums;
 
 std::string SharedName(const std::string& block) { return fmt::format("{}{}", kPrefix, block); }
 
@@ -21,7 +20,7 @@ std::string OwnName(const std::string& block, int rank) {
   return fmt::format("{}{}.{}", kPrefix, block, rank);
 }
 
-// The rank in the name of one rank's block; -1 if it is none of this.
+// The rank in the name of one rank's block; -1 if the name is another one.
 int RankIn(std::string_view name, const std::string& block) {
   const std::string prefix = SharedName(block) + ".";
   if (!name.starts_with(prefix)) return -1;
@@ -46,17 +45,17 @@ Status DoesNotFit(const std::string& name, size_t has, size_t wanted) {
 
 }  // namespace
 
-std::vector<TensorView> CompressionState::Shared(GradientCompressor* compressor) {
+std::vector<TensorView> CompressionState::Shared(std::span<const StateBlock> blocks) {
   std::vector<TensorView> tensors;
-  for (const Compressor::StateBlock& block : compressor->state()) {
+  for (const StateBlock& block : blocks) {
     if (!block.own) tensors.push_back(View(SharedName(block.name), block.values));
   }
   return tensors;
 }
 
-std::vector<TensorView> CompressionState::Own(GradientCompressor* compressor, int rank) {
+std::vector<TensorView> CompressionState::Own(std::span<const StateBlock> blocks, int rank) {
   std::vector<TensorView> tensors;
-  for (const Compressor::StateBlock& block : compressor->state()) {
+  for (const StateBlock& block : blocks) {
     if (block.own) tensors.push_back(View(OwnName(block.name, rank), block.values));
   }
   return tensors;
@@ -83,7 +82,7 @@ bool CompressionState::HasOwn() const {
 
 int CompressionState::SavedWorld() const {
   return static_cast<int>(std::ranges::count_if(
-      blocks_, [](const Block& block) { return RankIn(block.name, kUnsent) >= 0; }));
+      blocks_, [](const Block& block) { return RankIn(block.name, kResidual) >= 0; }));
 }
 
 Status CompressionState::Collect(const std::string& name, int rank, int world,
@@ -93,10 +92,11 @@ Status CompressionState::Collect(const std::string& name, int rank, int world,
   for (const Block& block : blocks_) {
     const int from = RankIn(block.name, name);
     bool belongs = from >= 0 && from % world == rank;
-    if (!same_world && name == kUnsentSums) belongs = false;
-    // Who adds up which part has changed: rank 0 sends for all of them.
-    if (!same_world && name == kUnsent && rank == 0)
-      belongs |= RankIn(block.name, kUnsentSums) >= 0;
+    if (!same_world && name == kResidualOfSums) belongs = false;
+    // The owners of the sums have changed: rank 0 sends the residuals of all of them.
+    if (!same_world && name == kResidual && rank == 0) {
+      belongs |= RankIn(block.name, kResidualOfSums) >= 0;
+    }
     if (!belongs) continue;
     if (block.values.size() != values.size()) {
       return DoesNotFit(block.name, block.values.size(), values.size());
@@ -106,9 +106,8 @@ Status CompressionState::Collect(const std::string& name, int rank, int world,
   return OkStatus();
 }
 
-// Rank 0 makes one rank's after the other's, its own last: it has memory for one.
-Status CompressionState::DistributeOwn(Communicator* ranks,
-                                       const GradientCompressor::StateBlock& block) const {
+// Rank 0 builds the values of one rank after the other, its own last: it has memory for one.
+Status CompressionState::DistributeOwn(Communicator* ranks, const StateBlock& block) const {
   for (int to = ranks->world_size() - 1; to >= 0; --to) {
     if (ranks->rank() == 0) {
       RT_RETURN_IF_ERROR(Collect(block.name, to, ranks->world_size(), block.values));
@@ -118,10 +117,10 @@ Status CompressionState::DistributeOwn(Communicator* ranks,
   return OkStatus();
 }
 
-Status CompressionState::Distribute(Communicator* ranks, GradientCompressor* compressor) const {
+Status CompressionState::Distribute(Communicator* ranks, std::span<const StateBlock> blocks) const {
   std::array<int64_t, 2> has{empty() ? 0 : 1, HasOwn() ? 1 : 0};
   RT_RETURN_IF_ERROR(ranks->Broadcast(std::span<int64_t>(has), 0));
-  for (const GradientCompressor::StateBlock& block : compressor->state()) {
+  for (const StateBlock& block : blocks) {
     if (block.own) {
       std::ranges::fill(block.values, 0.0F);
       if (has[1] > 0) RT_RETURN_IF_ERROR(DistributeOwn(ranks, block));
@@ -146,7 +145,7 @@ bool CompressionState::Needs(int rank, int world, int from, int saved_world) {
 }
 
 Status CompressionState::AddPart(const SafetensorsFile& part, int from, int saved_world, int rank,
-                                 int world, GradientCompressor* compressor) {
+                                 int world, std::span<const StateBlock> blocks) {
   const bool same_world = saved_world == world;
   const auto add = [&](const std::string& saved, std::span<float> to) -> Status {
     const std::string name = OwnName(saved, from);
@@ -157,15 +156,15 @@ Status CompressionState::AddPart(const SafetensorsFile& part, int from, int save
     for (size_t i = 0; i < to.size(); ++i) to[i] += values[i];
     return OkStatus();
   };
-  for (const Compressor::StateBlock& block : compressor->state()) {
+  for (const StateBlock& block : blocks) {
     if (!block.own) continue;
-    const bool sums = block.name == kUnsentSums;
+    const bool sums = block.name == kResidualOfSums;
     if (from % world == rank && (same_world || !sums)) {
       RT_RETURN_IF_ERROR(add(block.name, block.values));
     }
-    // Who adds up which part has changed: rank 0 sends for all of them.
-    if (!same_world && rank == 0 && block.name == kUnsent) {
-      RT_RETURN_IF_ERROR(add(kUnsentSums, block.values));
+    // The owners of the sums have changed: rank 0 sends the residuals of all of them.
+    if (!same_world && rank == 0 && block.name == kResidual) {
+      RT_RETURN_IF_ERROR(add(kResidualOfSums, block.values));
     }
   }
   return OkStatus();

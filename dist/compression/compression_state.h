@@ -1,16 +1,15 @@
-// What a checkpoint holds of compression: gradients that have not been sent yet, and what schemes
-// know of earlier steps. What a rank has of its own is a part (core/storage/checkpoint_parts.h) that it
-// writes and reads by itself; what is the same on all is in the checkpoint:
+// What a checkpoint holds of compression: residuals, which have not been sent yet, and what schemes
+// remember of earlier steps. Blocks of a rank's own are a part (core/storage/checkpoint_parts.h) that
+// the rank writes and reads itself; blocks that are the same on all ranks are in the checkpoint:
 //
-//   compression.unsent.0 .. compression.unsent.3   what each of 4 ranks has not sent: in part 0 .. 3
-//   compression.dense_momentum                     the same on all: in the checkpoint
+//   compression.unsent.0 .. compression.unsent.3   residuals of each of 4 ranks: in part 0 .. 3
+//   compression.dense_momentum                     the same on all ranks: in the checkpoint
 //
-// (One rank alone has no parts, and older checkpoints have everything in one file.)
+// (A world of one rank has no parts, and older checkpoints have everything in one file.)
 //
-// A world of another size takes the same file: what old rank r has not sent becomes part of new rank
-// r mod N's, so that what is still to be sent by all together stays the same.
-//
-// (So does what a rank has not sent of the sums that it made for all, for rank 0.)
+// A world of another size reads the same file: the residual of old rank r is added to that of new rank
+// r mod N, so that the sum over ranks, which is still to be sent, stays the same. The residuals of the
+// sums that ranks make for all ranks go to rank 0.
 //
 //   4 ranks  [e0][e1][e2][e3]   -->   3 ranks  [e0+e3][e1][e2]   -->   5 ranks  [..][..][..][0][0]
 //
@@ -22,32 +21,31 @@
 #include <string>
 #include <vector>
 
-#include "core/aligned_buffer.h"
 #include "core/status.h"
 #include "core/storage/safetensors.h"
 #include "dist/communicator.h"
-#include "dist/compression/gradient_compressor.h"
+#include "dist/compression/state_block.h"
 
 namespace ringtail {
 
 class CompressionState {
  public:
-  // Views of what is the same on all ranks, and of what is this rank's own.
-  static std::vector<TensorView> Shared(GradientCompressor* compressor);
-  static std::vector<TensorView> Own(GradientCompressor* compressor, int rank);
+  // Views of the blocks that are the same on all ranks, and of this rank's own.
+  static std::vector<TensorView> Shared(std::span<const StateBlock> blocks);
+  static std::vector<TensorView> Own(std::span<const StateBlock> blocks, int rank);
 
-  // Takes over what a checkpoint has; DataLoss if it has a NaN or infinity.
+  // Copies what a checkpoint has; DataLoss if it has a NaN or infinity.
   static StatusOr<CompressionState> Read(const SafetensorsFile& file);
-  // Gives every rank its part of what rank 0 has read. Every rank calls it. Blocks that are not
-  // there start from zero. FailedPrecondition if they do not fit the network.
-  Status Distribute(Communicator* ranks, GradientCompressor* compressor) const;
+  // Fills the blocks of every rank with its part of what rank 0 has read. All ranks. Blocks that are
+  // not in the checkpoint start from zero. FailedPrecondition if they do not fit the network.
+  Status Distribute(Communicator* ranks, std::span<const StateBlock> blocks) const;
 
-  // Which parts of a world of `saved_world` ranks a rank has to have.
+  // Whether a rank needs part `from` of a world of `saved_world` ranks.
   static bool Needs(int rank, int world, int from, int saved_world);
-  // Adds what this rank is to have of old rank `from`'s part, after Distribute. DataLoss if there
-  // is a NaN or infinity.
+  // After Distribute: adds to the blocks what this rank gets of old rank `from`'s part. DataLoss if
+  // there is a NaN or infinity.
   static Status AddPart(const SafetensorsFile& part, int from, int saved_world, int rank, int world,
-                        GradientCompressor* compressor);
+                        std::span<const StateBlock> blocks);
 
   bool empty() const { return blocks_.empty(); }
 
@@ -57,10 +55,10 @@ class CompressionState {
     std::vector<int64_t> shape;
     std::vector<float> values;
   };
-  Status DistributeOwn(Communicator* ranks, const GradientCompressor::StateBlock& block) const;
-  int SavedWorld() const;  // how many ranks' blocks have been read
-  bool HasOwn() const;     // whether any
-  // What rank `rank` of `world` is to have of a block.
+  Status DistributeOwn(Communicator* ranks, const StateBlock& block) const;
+  int SavedWorld() const;  // number of ranks whose own blocks have been read
+  bool HasOwn() const;     // whether there are any
+  // Sets `values` to what rank `rank` of `world` gets of a block.
   Status Collect(const std::string& name, int rank, int world, std::span<float> values) const;
 
   std::vector<Block> blocks_;

@@ -1,8 +1,8 @@
 // Which scheme the config gives to which layer.
 //
 //   name                  "layer4.0.conv1.weight"
-//   is it large enough?   min_elements, and no bias or batch norm
-//   which rule?           the first that fits, else the scheme of all
+//   is it large enough?   min_elements, and neither bias nor batch norm
+//   which rule?           the first that fits, else the scheme for all
 //
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_SCHEME_CHOICE_H_
@@ -19,8 +19,8 @@
 
 namespace ringtail {
 
-// InvalidArgument, at its place in the file, if a number is out of its range, or schemes do not go
-// together. `source` may be null.
+// InvalidArgument, at its place in the file, if a number is out of range, or if schemes contradict
+// each other. `source` may be null.
 Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source);
 
 // Whether anything may be compressed at all.
@@ -28,11 +28,13 @@ bool CompressesAnything(const CompressionConfig& config);
 // The scheme that keeps the momentum in place of the optimizer; null if there is none.
 const DgcScheme* FindDgc(const CompressionConfig& config);
 
-// The scheme of each parameter. `samples`: images in a step, of all ranks. The config is valid.
+// The scheme of each parameter. `samples`: images in a step of one batch, on all ranks. The config is
+// valid.
 std::vector<LayerScheme> ChooseSchemes(const CompressionConfig& config,
                                        std::span<const Parameter> parameters, double samples);
 
-// Whether `name` fits `pattern`, in which * stands for any characters.
+// Whether `name` matches `pattern`, in which each * stands for any characters. Time: the product of
+// both lengths at most.
 bool MatchesPattern(std::string_view name, std::string_view pattern);
 
 }  // namespace ringtail

@@ -3,7 +3,7 @@
 //   GradientSynchronizer | ReduceBuckets
 //              `--> BucketReducer::Reduce(bucket 0), (bucket 1), ..
 //                       DenseReducer         one allreduce                  (dense_reducer.h)
-//                       GradientCompressor   fewer bytes, layer by layer    (dist/compression/)
+//                       CompressedReducer    fewer bytes, layer by layer    (dist/compression/)
 //
 // A reducer may use several collectives for one bucket. Every rank reduces the same buckets in the
 // same order and ends with the same bits.

@@ -80,7 +80,7 @@ TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
   const ProcessResult whole = Run(4, Train("whole", GetParam().scheme, batch));
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_THAT(whole.err, ContainsRegex("gradients: .* -> .* MB to each rank and step"));
-  EXPECT_THAT(whole.err, HasSubstr("as compressed and as it is: cosine"));
+  EXPECT_THAT(whole.err, HasSubstr("compressed and uncompressed: cosine"));
   RunUntilStopped(4, Train("stopped", GetParam().scheme, batch));
   std::vector<std::string> resume = batch;
   resume.emplace_back("--resume");
@@ -208,7 +208,7 @@ TEST_F(CompressedRanksTest, WhatIsNotWorthItTravelsAsItIs) {
       Run(2, Train("run", "top_k.density=1", {"--set", "dist.compression.fall_back=true"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("no gradient is compressed"));
-  EXPECT_THAT(result.err, HasSubstr("encoding takes longer than what it saves"));
+  EXPECT_THAT(result.err, HasSubstr("encoding takes longer than it saves"));
 }
 
 TEST_F(CompressedRanksTest, MomentumIsNotAppliedTwice) {

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "apps/trainer/update/compression_ways.h"
 #include "core/logging.h"
 #include "core/storage/crc32c.h"
 #include "dist/compression/scheme_choice.h"
@@ -24,17 +23,17 @@ std::string DescriptionOf(const LayerScheme& scheme) {
   return scheme.sketch != nullptr ? scheme.sketch->Describe() : scheme.name;
 }
 
-// A checkpoint that was written after a rank was lost has the weights alone.
+// A checkpoint that was written after a rank was lost has only the weights.
 void WarnOfLoss(const GradientCompression::Saved& saved, std::span<const LayerScheme> schemes) {
-  if (!saved.empty() || saved.ways.size() != schemes.size()) return;
+  if (!saved.empty() || saved.routes.letters.size() != schemes.size()) return;
   for (size_t i = 0; i < schemes.size(); ++i) {
-    const bool remembered =
-        schemes[i].memory == MemoryKind::kMomentum ||
-        (schemes[i].memory != MemoryKind::kNone && saved.ways[i] != LetterOf(LayerWay::kDense));
+    const bool remembered = schemes[i].memory == MemoryKind::kMomentum ||
+                            (schemes[i].memory != MemoryKind::kNone &&
+                             saved.routes.letters[i] != LetterOf(LayerRoute::kDense));
     if (!remembered) continue;
     return LogWarning(
-        "what the ranks had not sent yet, and momentum that they kept, was lost with one of them: "
-        "this run goes on without");
+        "the gradients that the ranks had not sent yet, and the momentum that they kept, were lost "
+        "with one of them: this run continues without");
   }
 }
 
@@ -50,22 +49,23 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   std::vector<LayerScheme> schemes =
       ChooseSchemes(config, arena->parameters(), static_cast<double>(options.global_batch));
   if (world->leads()) WarnOfLoss(saved, schemes);
-  std::string begin;
-  if (world->leads()) begin = (saved.empty() ? '-' : '+') + made->WaysOf(schemes, saved);
-  RT_ASSIGN_OR_RETURN(begin, world->ShareText(std::move(begin)));
-  const bool takes_over = begin.starts_with('+');
-  made->ways_ = begin.substr(1);
-  RT_RETURN_IF_ERROR(CheckWays(made->ways_, schemes)
+  std::string decision;  // of rank 0: whether there is state to restore, and the routes
+  if (world->leads()) decision = (saved.empty() ? '-' : '+') + made->RoutesOf(schemes, saved);
+  RT_ASSIGN_OR_RETURN(decision, world->ShareText(std::move(decision)));
+  const bool carries_over = decision.starts_with('+');
+  made->routes_ = decision.substr(1);
+  RT_RETURN_IF_ERROR(CheckRoutes(made->routes_, schemes)
                          .Annotate(saved.path.empty() ? "rank 0's checkpoint" : saved.path));
-  made->Take(std::move(schemes), options, takes_over);
-  if (takes_over) RT_RETURN_IF_ERROR(made->TakeOver(saved));
+  made->MakeReducer(std::move(schemes), options, carries_over);
+  if (carries_over) RT_RETURN_IF_ERROR(made->Restore(saved));
   RT_RETURN_IF_ERROR(made->FindWriters(options.directory));
   return made;
 }
 
-Status GradientCompression::TakeOver(const Saved& saved) {
+Status GradientCompression::Restore(const Saved& saved) {
+  const std::vector<StateBlock> blocks = reducer_->state();
   const auto distribute = [&](Communicator* ranks) {
-    return saved.state.Distribute(ranks, compressor_.get());
+    return saved.state.Distribute(ranks, blocks);
   };
   RT_RETURN_IF_ERROR(world_->Run(distribute));
   const int rank = world_->rank(), size = world_->size();
@@ -76,15 +76,15 @@ Status GradientCompression::TakeOver(const Saved& saved) {
                           .take =
                               [&](const SafetensorsFile& part, int from, int saved_world) {
                                 return CompressionState::AddPart(part, from, saved_world, rank,
-                                                                 size, compressor_.get());
+                                                                 size, blocks);
                               }};
   RT_RETURN_IF_ERROR(ReadParts(world_, saved.parts, reader));
-  return world_->Run([&](Communicator* ranks) { return compressor_->TakeOver(ranks); });
+  return world_->Run([&](Communicator* ranks) { return reducer_->StartCarryOver(ranks); });
 }
 
-// Who writes what it has of its own by itself, and who cannot: said before the first step.
+// Which ranks write their own state themselves, and which cannot: said before the first step.
 Status GradientCompression::FindWriters(const CheckpointDirectory* directory) {
-  const auto own = CompressionState::Own(compressor_.get(), world_->rank());
+  const auto own = CompressionState::Own(reducer_->state(), world_->rank());
   if (world_->alone() || own.empty()) return OkStatus();
   RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, directory));
   if (parts_ == nullptr) return OkStatus();
@@ -94,82 +94,72 @@ Status GradientCompression::FindWriters(const CheckpointDirectory* directory) {
   if (parts_->blind().empty() || !world_->leads()) return OkStatus();
   LogWarning(
       fmt::format("{} of {} ranks do not see '{}' ({}): at every checkpoint rank 0 receives {:.1f} "
-                  "MB from each "
-                  "of them and writes it; a folder that all hosts share spares that",
+                  "MB from each of them and writes it; a folder that all hosts share avoids that",
                   parts_->blind().size(), world_->size(), directory->folder(),
                   world_->Describe(parts_->blind().front()), static_cast<double>(bytes) / kMega));
   return OkStatus();
 }
 
-// A run keeps what was chosen for it; a world of another size chooses anew.
-std::string GradientCompression::WaysOf(std::span<const LayerScheme> schemes,
-                                        const Saved& saved) const {
-  if (saved.world == world_->size()) return saved.ways;
-  if (world_->alone()) return std::string(schemes.size(), LetterOf(LayerWay::kDense));
-  return ChooseWays(schemes);
+// A run keeps its routes; a world of another size chooses again.
+std::string GradientCompression::RoutesOf(std::span<const LayerScheme> schemes,
+                                          const Saved& saved) const {
+  if (saved.routes.world == world_->size()) return saved.routes.letters;
+  if (world_->alone()) return std::string(schemes.size(), LetterOf(LayerRoute::kDense));
+  return ChooseRoutes(schemes);
 }
 
-// Layers of the same shape that are treated alike cost the same.
-std::string GradientCompression::ChooseWays(std::span<const LayerScheme> schemes) const {
-  std::map<std::tuple<std::string, int64_t, int64_t>, LayerWay> known;
-  std::string ways;
+// Layers of the same shape and scheme cost the same.
+std::string GradientCompression::ChooseRoutes(std::span<const LayerScheme> schemes) const {
+  std::map<std::tuple<std::string, int64_t, int64_t>, LayerRoute> known;
+  std::string routes;
   for (size_t i = 0; i < schemes.size(); ++i) {
     const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
     const std::tuple key{DescriptionOf(schemes[i]), shape.rows, shape.columns};
     auto found = known.find(key);
-    if (found == known.end()) found = known.emplace(key, Choose(schemes[i], shape)).first;
-    ways += LetterOf(found->second);
+    if (found == known.end()) found = known.emplace(key, ChooseRoute(schemes[i], shape)).first;
+    routes += LetterOf(found->second);
   }
-  return ways;
+  return routes;
 }
 
-LayerWay GradientCompression::Choose(const LayerScheme& scheme, const GradientShape& shape) const {
-  if (scheme.dense()) return LayerWay::kDense;
+LayerRoute GradientCompression::ChooseRoute(const LayerScheme& scheme,
+                                            const GradientShape& shape) const {
+  if (scheme.dense()) return LayerRoute::kDense;
   const double seconds_per_byte = world_->seconds_per_byte();
   LayerCosts costs =
       CostsOf(scheme, shape, MeasureCoding(scheme, shape), world_->size(), seconds_per_byte);
-  if (config_.fall_back() && Cheapest(costs) == LayerWay::kDense) return LayerWay::kDense;
-  const LayerWay cheapest = CheapestCoded(costs);
-  if (cheapest == LayerWay::kSketched) return cheapest;
-  if (config_.route() == CompressionConfig::GATHER) return LayerWay::kGathered;
+  if (config_.fall_back() && Cheapest(costs) == LayerRoute::kDense) return LayerRoute::kDense;
+  const LayerRoute cheapest = CheapestCoded(costs);
+  if (cheapest == LayerRoute::kSketched) return cheapest;
+  if (config_.route() == CompressionConfig::GATHER) return LayerRoute::kGathered;
   if (config_.route() == CompressionConfig::SHARDED && scheme.can_shard()) {
-    return LayerWay::kSharded;
+    return LayerRoute::kSharded;
   }
   return cheapest;
 }
 
-void GradientCompression::Take(std::vector<LayerScheme> schemes, const Options& options,
-                               bool takes_over) {
-  std::vector<GradientCompressor::Layer> layers;
-  std::vector<std::string> left;
+void GradientCompression::MakeReducer(std::vector<LayerScheme> schemes, const Options& options,
+                                      bool carries_over) {
+  std::vector<CompressedLayer> layers;
+  std::vector<std::string> dense;
   for (size_t i = 0; i < schemes.size(); ++i) {
-    const LayerWay way = WayOf(ways_[i]);
-    if (way == LayerWay::kDense && !schemes[i].dense()) {
-      left.push_back(arena_->parameters()[i].spec.name);
-      schemes[i] = {.name = "dense"};
+    const LayerRoute route = RouteOf(routes_[i]);
+    if (route == LayerRoute::kDense && !schemes[i].dense()) {
+      dense.push_back(arena_->parameters()[i].spec.name);
+      schemes[i] = LayerScheme();
     }
-    layers.push_back({.scheme = std::move(schemes[i]), .sharded = way == LayerWay::kSharded});
+    layers.push_back({.scheme = std::move(schemes[i]), .sharded = route == LayerRoute::kSharded});
   }
-  GradientCompressor::Options compressor{.rank = world_->rank(),
-                                         .world = world_->size(),
-                                         .seed = options.seed,
-                                         .dense_epochs = config_.dense_epochs(),
-                                         .guard_every_steps = config_.guard_every_steps()};
-  if (const DgcScheme* dgc = FindDgc(config_); dgc != nullptr) {
-    compressor.keeps_momentum = true;
-    compressor.momentum = {.momentum = static_cast<float>(dgc->momentum()),
-                           .nesterov = dgc->nesterov()};
-    if (dgc->clip_norm() > 0) {
-      compressor.clip_norm = MomentumMemory::LocalNorm(
-          dgc->clip_norm() * static_cast<double>(options.global_batch), world_->size());
-    }
-  }
-  compressor_ = std::make_unique<GradientCompressor>(arena_, options.buckets, std::move(layers),
-                                                     compressor, takes_over);
-  Describe(left);
+  CompressedReducer::Options reducer = ReducerOptions(config_, world_->rank(), world_->size(),
+                                                      static_cast<double>(options.global_batch));
+  reducer.seed = options.seed;
+  reducer.memory.carries_over = carries_over;
+  reducer_ =
+      std::make_unique<CompressedReducer>(arena_, options.buckets, std::move(layers), reducer);
+  Describe(dense);
 }
 
-void GradientCompression::Describe(std::span<const std::string> left) {
+void GradientCompression::Describe(std::span<const std::string> dense) {
   if (world_->alone()) {
     description_ =
         "one rank sends nothing; dist.compression only keeps momentum, and adds what was not sent "
@@ -178,98 +168,95 @@ void GradientCompression::Describe(std::span<const std::string> left) {
   }
   std::map<std::string, int> by_scheme;
   int64_t dense_bytes = 0, bytes = 0;
-  for (size_t i = 0; i < ways_.size(); ++i) {
+  for (size_t i = 0; i < routes_.size(); ++i) {
     const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
-    const LayerScheme& scheme = compressor_->layers()[i].scheme;
-    dense_bytes += ReceivedBytes(LayerWay::kDense, scheme, shape, world_->size());
-    bytes += ReceivedBytes(WayOf(ways_[i]), scheme, shape, world_->size());
+    const LayerScheme& scheme = reducer_->layers()[i].scheme;
+    dense_bytes += ReceivedBytes(LayerRoute::kDense, scheme, shape, world_->size());
+    bytes += ReceivedBytes(RouteOf(routes_[i]), scheme, shape, world_->size());
     if (!scheme.dense()) ++by_scheme[scheme.name];
   }
   std::vector<std::string> parts;
   parts.reserve(by_scheme.size());
   for (const auto& [scheme, layers] : by_scheme) {
-    parts.push_back(fmt::format("{} for {} of {} gradients", scheme, layers, ways_.size()));
+    parts.push_back(fmt::format("{} for {} of {} gradients", scheme, layers, routes_.size()));
   }
   description_ = fmt::format(
       "{}: {:.2f} -> {:.2f} MB to each rank and step",
       parts.empty() ? "no gradient is compressed" : fmt::format("{}", fmt::join(parts, ", ")),
       static_cast<double>(dense_bytes) / kMega, static_cast<double>(bytes) / kMega);
-  if (left.empty()) return;
-  const size_t shown = std::min(left.size(), kNamesShown);
+  if (dense.empty()) return;
+  const size_t shown = std::min(dense.size(), kNamesShown);
   description_ += fmt::format(
-      "; {} stay{} as they are, because encoding takes longer than what it saves at {:.2f} GB/s: "
-      "{}{}",
-      left.size(), left.size() == 1 ? "s" : "", 1e-9 / world_->seconds_per_byte(),
-      fmt::join(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-      shown < left.size() ? " ..." : "");
+      "; {} stay{} uncompressed, because encoding takes longer than it saves at {:.2f} GB/s: {}{}",
+      dense.size(), dense.size() == 1 ? "s" : "", 1e-9 / world_->seconds_per_byte(),
+      fmt::join(dense.begin(), dense.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      shown < dense.size() ? " ..." : "");
 }
 
 void GradientCompression::BeginStep(int64_t step, double epoch, int64_t batches) {
-  compressor_->BeginStep(step, epoch, batches);
+  reducer_->BeginStep(step, epoch, batches);
 }
 
 CodingTimes GradientCompression::EndStep(int64_t step) {
-  compressor_->EndStep();
-  for (const DirectionReading& reading : compressor_->TakeReadings()) {
+  reducer_->EndStep();
+  for (const DirectionReading& reading : reducer_->TakeReadings()) {
     if (!world_->leads()) continue;
     const std::string& name = arena_->parameters()[reading.parameter].spec.name;
     const std::string text = fmt::format(
-        "step {}: {} as compressed and as it is: cosine {:.3f}, unsent {:.2f} times "
-        "its norm",
-        step, name, reading.cosine, reading.unsent);
+        "step {}: {} compressed and uncompressed: cosine {:.3f}, residual {:.2f} times its norm",
+        step, name, reading.cosine, reading.residual);
     if (reading.cosine < config_.guard_min_cosine()) {
       LogWarning(text + "; its direction is lost: give it another scheme (dist.compression.rule)");
     } else {
       LogInfo(text);
     }
   }
-  return compressor_->TakeTimes();
+  return reducer_->TakeTimes();
 }
 
 void GradientCompression::Forget() {
-  compressor_->EndStep();
-  for (const GradientCompressor::StateBlock& block : compressor_->state()) {
+  reducer_->EndStep();
+  for (const StateBlock& block : reducer_->state()) {
     std::ranges::fill(block.values, 0.0F);
   }
-  compressor_->TakeReadings();  // of a step that does not count
-  compressor_->TakeTimes();
+  reducer_->TakeReadings();  // of the skipped step
+  reducer_->TakeTimes();
 }
 
 StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step,
                                                        const CheckpointDirectory* directory) {
   if (parts_ == nullptr) return WrittenParts{};
-  return parts_->Write(step, CompressionState::Own(compressor_.get(), world_->rank()), directory);
+  return parts_->Write(step, CompressionState::Own(reducer_->state(), world_->rank()), directory);
 }
 
 std::vector<TensorView> GradientCompression::Tensors() const {
-  if (compressor_->in_step()) return {};
-  std::vector<TensorView> tensors = CompressionState::Shared(compressor_.get());
+  if (reducer_->in_step()) return {};
+  std::vector<TensorView> tensors = CompressionState::Shared(reducer_->state());
   if (!world_->alone()) return tensors;
-  for (TensorView& own : CompressionState::Own(compressor_.get(), 0)) {
+  for (TensorView& own : CompressionState::Own(reducer_->state(), 0)) {
     tensors.push_back(std::move(own));
   }
   return tensors;
 }
 
 uint32_t GradientCompression::Checksum(uint32_t previous) const {
-  for (const GradientCompressor::StateBlock& block : compressor_->state()) {
+  for (const StateBlock& block : reducer_->state()) {
     if (!block.own) previous = Crc32c(std::as_bytes(block.values), previous);
   }
   return previous;
 }
 
 void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {
-  (*metadata)[kWaysKey] = WaysText({world_->size(), ways_});
+  (*metadata)[kRoutesKey] = RoutesText({world_->size(), routes_});
 }
 
 StatusOr<GradientCompression::Saved> GradientCompression::Read(const Checkpoint& checkpoint) {
   Saved saved{.path = checkpoint.path};
-  const auto found = checkpoint.file.metadata().find(kWaysKey);
+  const auto found = checkpoint.file.metadata().find(kRoutesKey);
   if (found != checkpoint.file.metadata().end()) {
-    auto ways = ParseWays(found->second);
-    RT_RETURN_IF_ERROR(ways.status().Annotate(checkpoint.path));
-    saved.world = ways->world;
-    saved.ways = std::move(ways->letters);
+    auto routes = ParseRoutes(found->second);
+    RT_RETURN_IF_ERROR(routes.status().Annotate(checkpoint.path));
+    saved.routes = *std::move(routes);
   }
   auto state = CompressionState::Read(checkpoint.file);
   RT_RETURN_IF_ERROR(state.status().Annotate(checkpoint.path));

@@ -1,5 +1,5 @@
-// Cast: every element as a float of 16 bits. Half of the bytes, next to no error. The exemplar for
-// the other codecs.
+// Cast: every element as a float of 16 bits. Half of the bytes, next to no error. The exemplar
+// for new codecs.
 //
 //   byte       0       2       4           2 n
 //   payload    | a[0]  | a[1]  | ..  a[n-1] |      little-endian
@@ -12,10 +12,10 @@
 // NaN, infinity stays infinity. A float above bf16's largest (3.39e38) becomes infinity.
 //
 // fp16 has a small range, and Ringtail's gradients are SUMS over samples, which grow with the batch.
-// So an element is divided by the samples of this very step (of the whole world, and of all batches
-// that it takes: moment.batches) before the cast, and multiplied by them afterwards: what travels is
+// So an element is divided by the samples of this step (of the whole world, and of all batches that
+// the step takes: context.batches) before the cast, and multiplied by them afterwards: what travels is
 // the rank's share of the mean gradient, whose size does not depend on either. Beyond the range it
-// becomes the largest, +-65504, instead of an infinity that would end the run: one clipped element
+// becomes the largest number, +-65504, instead of an infinity that would end the run: one clipped element
 // still points the right way.
 //
 // Sums are f32: nothing is ever added in 16 bits. Every payload of the right length is valid.
@@ -33,7 +33,7 @@ enum class CastFormat { kBf16, kFp16 };
 
 struct CastOptions {
   CastFormat format = CastFormat::kBf16;
-  double samples = 1;  // of a step of one batch, of all ranks; fp16 only; above 0
+  double samples = 1;  // in a step of one batch, on all ranks; fp16 only; above 0
 };
 
 class CastCodec : public Codec {
@@ -43,15 +43,14 @@ class CastCodec : public Codec {
   std::string Describe() const override;
   bool unbiased() const override { return false; }  // it always rounds the same way
   bool divisible() const override { return true; }
-  int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
-  void Encode(const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, std::span<std::byte> payload) const override;
-  Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                   std::span<const std::byte> payload, float scale,
+  int64_t PayloadBytes(const EncodeContext& context) const override;
+  void Encode(const EncodeContext& context, std::span<const float> gradient,
+              std::span<std::byte> payload) const override;
+  Status DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
 
  private:
-  double Samples(const CodecMoment& moment) const { return options_.samples * moment.batches; }
+  double Samples(const EncodeContext& context) const { return options_.samples * context.batches; }
 
   CastOptions options_;
 };

@@ -13,7 +13,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kSmall = 1 << 14;  // elements of which a sample of 1% says too little
+constexpr int64_t kSmall = 1 << 14;  // fewer elements: a sample of 1% says too little
 constexpr int64_t kSampledPart = 100;
 constexpr int kTries = 10;
 constexpr int64_t kCountBytes = 4;
@@ -22,7 +22,7 @@ uint32_t Scaled(uint32_t magnitude, float factor) {
   return Magnitude(std::bit_cast<float>(magnitude) * factor);
 }
 
-// Where |a| reaches a threshold that lets about target.entries pass.
+// Places where |a| reaches a threshold that about target.entries elements reach.
 void FindPlaces(std::span<const float> a, const DgcCodec::Target& target,
                 std::vector<int32_t>* places) {
   const auto n = static_cast<int64_t>(a.size());
@@ -31,7 +31,7 @@ void FindPlaces(std::span<const float> a, const DgcCodec::Target& target,
   const auto size = static_cast<int64_t>(sample.size());
   const int64_t rank = std::clamp<int64_t>(target.entries * size / n, 1, size);
   uint32_t threshold = KthLargest(sample, rank).magnitude;
-  uint32_t too_low = 0, too_high = 0;  // 0: none was yet
+  uint32_t too_low = 0, too_high = 0;  // 0: none yet
   for (int i = 0; i < kTries && threshold > 0; ++i) {
     const int64_t count = CountAtLeast(a, threshold);
     if (count >= target.least && count <= target.most) {
@@ -51,9 +51,9 @@ void FindPlaces(std::span<const float> a, const DgcCodec::Target& target,
 }  // namespace
 
 DgcCodec::DgcCodec(const DgcOptions& options) : options_(options) {
-  RT_CHECK(!options.densities.empty(), "there is a density for the first epoch");
+  RT_CHECK(!options.densities.empty(), "the first epoch has a density");
   for (const double density : options.densities) {
-    RT_CHECK(density > 0 && density <= 1, "a density is a share of the whole");
+    RT_CHECK(density > 0 && density <= 1, "a density is above 0 and at most 1");
   }
 }
 
@@ -65,37 +65,37 @@ std::string DgcCodec::Describe() const {
                      options_.densities.size() - 1, values);
 }
 
-DgcCodec::Target DgcCodec::TargetOf(const GradientShape& shape, const CodecMoment& moment) const {
+DgcCodec::Target DgcCodec::TargetOf(const EncodeContext& context) const {
   const double last = static_cast<double>(options_.densities.size() - 1);
-  const auto epoch = static_cast<size_t>(std::clamp(std::floor(moment.epoch), 0.0, last));
-  const int64_t n = shape.elements(), k = ShareOf(options_.densities[epoch], n);
+  const auto epoch = static_cast<size_t>(std::clamp(std::floor(context.epoch), 0.0, last));
+  const int64_t n = context.shape.elements(), k = ShareOf(options_.densities[epoch], n);
   return {.entries = k, .least = (8 * k + 9) / 10, .most = std::min(n, (13 * k + 9) / 10)};
 }
 
-SparseLayout DgcCodec::LayoutOf(const GradientShape& shape, const CodecMoment& moment) const {
-  return {.capacity = TargetOf(shape, moment).most, .format = options_.values};
+SparseLayout DgcCodec::LayoutOf(const EncodeContext& context) const {
+  return {.capacity = TargetOf(context).most, .format = options_.values};
 }
 
-int64_t DgcCodec::PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const {
-  return kCountBytes + LayoutOf(shape, moment).bytes();
+int64_t DgcCodec::PayloadBytes(const EncodeContext& context) const {
+  return kCountBytes + LayoutOf(context).bytes();
 }
 
-void DgcCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
-                      std::span<const float> gradient, std::span<std::byte> payload) const {
-  // Codecs have no state, and the threads that encode live long: their scratch is used again.
+void DgcCodec::Encode(const EncodeContext& context, std::span<const float> gradient,
+                      std::span<std::byte> payload) const {
+  // Codecs have no state, and the threads that encode live long: they reuse their scratch memory.
   static thread_local std::vector<int32_t> places;
-  FindPlaces(gradient, TargetOf(shape, moment), &places);
+  FindPlaces(gradient, TargetOf(context), &places);
   const auto count = static_cast<int32_t>(places.size());
   std::memcpy(payload.data(), &count, kCountBytes);
-  WriteEntries(LayoutOf(shape, moment), gradient, places, payload.subspan(kCountBytes));
+  WriteEntries(LayoutOf(context), gradient, places, payload.subspan(kCountBytes));
 }
 
-StatusOr<DgcCodec::Entries> DgcCodec::Open(const GradientShape& shape, const CodecMoment& moment,
+StatusOr<DgcCodec::Entries> DgcCodec::Open(const EncodeContext& context,
                                            std::span<const std::byte> payload) const {
-  const Target target = TargetOf(shape, moment);
-  if (static_cast<int64_t>(payload.size()) != PayloadBytes(shape, moment)) {
-    return DataLoss(fmt::format("a DGC payload has {} bytes, not {}", payload.size(),
-                                PayloadBytes(shape, moment)));
+  const Target target = TargetOf(context);
+  if (static_cast<int64_t>(payload.size()) != PayloadBytes(context)) {
+    return DataLoss(
+        fmt::format("a DGC payload has {} bytes, not {}", payload.size(), PayloadBytes(context)));
   }
   int32_t count;
   std::memcpy(&count, payload.data(), kCountBytes);
@@ -104,16 +104,23 @@ StatusOr<DgcCodec::Entries> DgcCodec::Open(const GradientShape& shape, const Cod
                                 target.most));
   }
   const Entries entries{.count = count, .bytes = payload.subspan(kCountBytes)};
-  RT_RETURN_IF_ERROR(CheckEntries(LayoutOf(shape, moment), count, shape.elements(), entries.bytes));
+  RT_RETURN_IF_ERROR(
+      CheckEntries(LayoutOf(context), count, context.shape.elements(), entries.bytes));
   return entries;
 }
 
-Status DgcCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                           std::span<const std::byte> payload, float scale,
-                           std::span<float> sum) const {
-  RT_ASSIGN_OR_RETURN(const Entries entries, Open(shape, moment, payload));
-  AddEntries(LayoutOf(shape, moment), entries.count, entries.bytes, scale, sum);
+Status DgcCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
+                           float scale, std::span<float> sum) const {
+  RT_ASSIGN_OR_RETURN(const Entries entries, Open(context, payload));
+  AddEntries(LayoutOf(context), entries.count, entries.bytes, scale, sum);
   return OkStatus();
+}
+
+void DgcCodec::ForEachSent(const EncodeContext& context, std::span<const std::byte> payload,
+                           const VisitSent& visit) const {
+  const StatusOr<Entries> entries = Open(context, payload);
+  RT_CHECK(entries.ok(), entries.status().ToString());
+  ForEachEntry(LayoutOf(context), entries->count, entries->bytes, visit);
 }
 
 }  // namespace ringtail

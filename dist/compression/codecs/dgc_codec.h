@@ -1,27 +1,28 @@
 // Deep Gradient Compression: one element in a thousand, by a threshold that a sample suggests.
 // (Lin, Han, Mao, Wang & Dally, ICLR 2018, arXiv 1712.01887.)
 //
-// Of the residual v that MomentumMemory keeps (momentum_memory.h, the other half of the scheme):
+// Encodes the residual v that MomentumMemory keeps (momentum_memory.h, the other half of the
+// scheme):
 //
-//   1. the threshold is what the target k = ceil(density n) says of a 1% sample of |v|
-//   2. as long as fewer than 0.8 k or more than 1.3 k elements reach it: times 0.8, or 1.3; and
-//      once there was a threshold too low and one too high, the middle between them, since the two
-//      factors alone swing past a narrow range for long
-//   3. if that does not do after 10 times, the k largest exactly (largest.h)
+//   1. the threshold is the one that a 1% sample of |v| suggests for the target k = ceil(density n)
+//   2. while fewer than 0.8 k or more than 1.3 k elements reach it: times 0.8, or 1.3; once one
+//      threshold was too low and one too high, the middle between them, since the two factors alone
+//      can swing past a narrow range for long
+//   3. if 10 tries do not suffice, the k largest exactly (largest.h)
 //
 // So the number of entries varies, and the paper leaves it to the network to send messages of
-// various lengths. Here all payloads have the same one: room for ceil(1.3 k) entries, with the
-// number of those that are used in front. k follows from shape and epoch alone.
+// various lengths. Here all payloads have the same length: room for ceil(1.3 k) entries, after the
+// number of entries that are used. k follows from shape and epoch alone.
 //
 //   byte 0     4                        4 + 4 c                c = min(n, ceil(1.3 k))
 //   | count    | places: count, zeros   | values: count, zeros |      sparse_entries.h, capacity c;
 //                                                                     values are f32, f16 or bf16
 //
-// Density: a list, one for each epoch since the start, the last for all that follow. The paper's
-// warm-up is the default: a net that still changes fast loses too much to 0.1%.
-// Bytes at density 0.001 and f32: 1.3 * 8 / 4000 of the gradient, 385 times less, and 513 times with
-// values of 16 bits; received by each rank from each other one, since sparse payloads cannot be
-// summed.
+// Density: a list, one for each epoch since the start; the last one holds for all later epochs. The
+// paper's warm-up is 25%, 6.3%, 1.5% and 0.4%: a net that still changes fast loses too much at 0.1%.
+// Bytes at density 0.001 and f32: 1.3 * 8 / 4000 of the gradient, 385 times fewer, and 513 times with
+// values of 16 bits; each rank receives as many from each other rank, since sparse payloads cannot
+// be summed.
 // Cost: a sample and about three vectorised passes; below 16,384 elements the exact selection.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_
@@ -34,7 +35,7 @@
 namespace ringtail {
 
 struct DgcOptions {
-  std::vector<double> densities = {0.25, 0.063, 0.015, 0.004, 0.001};  // by epoch; each in (0, 1]
+  std::vector<double> densities;  // by epoch, at least one; each in (0, 1]
   ValueFormat values = ValueFormat::kFloat;
 };
 
@@ -45,29 +46,31 @@ class DgcCodec : public Codec {
   std::string Describe() const override;  // "DGC: 25% to 0.1% by epoch 4, as f32"
   bool unbiased() const override { return false; }
   bool divisible() const override { return true; }
-  int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
-  void Encode(const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, std::span<std::byte> payload) const override;
-  Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                   std::span<const std::byte> payload, float scale,
+  int64_t PayloadBytes(const EncodeContext& context) const override;
+  void Encode(const EncodeContext& context, std::span<const float> gradient,
+              std::span<std::byte> payload) const override;
+  Status DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
 
-  // k, and how many entries a payload may have instead.
+  void ForEachSent(const EncodeContext& context, std::span<const std::byte> payload,
+                   const VisitSent& visit) const override;
+
+  // k, and the smallest and largest number of entries that a payload may have instead.
   struct Target {
     int64_t entries = 0, least = 0, most = 0;
   };
-  Target TargetOf(const GradientShape& shape, const CodecMoment& moment) const;
-  SparseLayout LayoutOf(const GradientShape& shape, const CodecMoment& moment) const;
+  Target TargetOf(const EncodeContext& context) const;
 
-  // A payload's number of entries, and what sparse_entries.h reads them from; DataLoss as above.
+ private:
+  // The number of entries of a payload, and the bytes that sparse_entries.h reads them from.
   struct Entries {
     int64_t count = 0;
     std::span<const std::byte> bytes;
   };
-  StatusOr<Entries> Open(const GradientShape& shape, const CodecMoment& moment,
-                         std::span<const std::byte> payload) const;
+  SparseLayout LayoutOf(const EncodeContext& context) const;
+  // DataLoss unless Encode can have written the payload.
+  StatusOr<Entries> Open(const EncodeContext& context, std::span<const std::byte> payload) const;
 
- private:
   const DgcOptions options_;
 };
 

@@ -9,8 +9,8 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kSampledPart = 128;  // one in so many
-// Of fewer elements, all survive: a sample of them would say too little.
+constexpr int64_t kSampledPart = 128;  // one element in 128
+// Fewer elements all survive: a sample of them would say too little.
 constexpr int64_t kSmall = 1 << 14;
 
 // The largest threshold known to have at least k elements above it; their number in *count.
@@ -21,7 +21,7 @@ uint32_t Threshold(std::span<const float> a, int64_t k, int64_t* count) {
   const std::vector<uint32_t> sample = SampleMagnitudes(a, n / kSampledPart);
   const auto size = static_cast<int64_t>(sample.size());
   // How many of the k largest are in the sample is binomial, of variance below its mean: four
-  // standard deviations more are missed once in 30,000 times.
+  // standard deviations more fail once in 30,000 times.
   const double expected =
       static_cast<double>(k) * static_cast<double>(size) / static_cast<double>(n);
   auto rank = static_cast<int64_t>(expected + 4 * std::sqrt(expected) + 4);
@@ -37,15 +37,15 @@ uint32_t Threshold(std::span<const float> a, int64_t k, int64_t* count) {
 }  // namespace
 
 int64_t ShareOf(double density, int64_t n) {
-  RT_CHECK(density > 0 && density <= 1, "a density is a share of the whole");
+  RT_CHECK(density > 0 && density <= 1, "a density is above 0 and at most 1");
   if (n == 0) return 0;
   const double share = density * static_cast<double>(n) * (1 - 1e-12);
   return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(share)), 1, n);
 }
 
 void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* places) {
-  RT_CHECK(a.size() <= INT32_MAX, "places are numbers of 31 bits");
-  RT_CHECK(k >= 0 && k <= static_cast<int64_t>(a.size()), "the largest are some of all");
+  RT_CHECK(a.size() <= INT32_MAX, "places have 31 bits");
+  RT_CHECK(k >= 0 && k <= static_cast<int64_t>(a.size()), "k is at most the number of elements");
   places->clear();
   if (k == 0) return;
   int64_t count = 0;
@@ -53,7 +53,7 @@ void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* pl
   places->resize(count);
   FindAtLeast(a, threshold, *places);
 
-  // Codecs have no state, and the threads that encode live long: their scratch is used again.
+  // Codecs have no state, and the threads that encode live long: they reuse their scratch memory.
   static thread_local std::vector<uint32_t> magnitudes;
   magnitudes.resize(count);
   for (int64_t i = 0; i < count; ++i) magnitudes[i] = Magnitude(a[(*places)[i]]);
@@ -65,7 +65,7 @@ void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* pl
     (*places)[kept] = (*places)[i];
     kept += magnitudes[i] > kth.magnitude || equal ? 1 : 0;
   }
-  RT_CHECK(kept == k, "k elements are the k largest");
+  RT_CHECK(kept == k, "k elements remain");
   places->resize(k);
 }
 

@@ -4,7 +4,7 @@
 //               sample lies above it, so that almost surely at least k of all elements do
 //   2. scan     counts and then collects the elements above the threshold: the survivors, a few
 //               more than k
-//   3. select   the exact k-th among the survivors, and of those that equal it the first ones
+//   3. select   the exact k-th among the survivors, and among its equals the first ones
 //
 // Only the scan sees all elements, and it is vectorised; sorting all of them, or nth_element, costs
 // ten times as much. If fewer than k survive, the threshold is lowered: the result does not depend
@@ -25,8 +25,8 @@ int64_t ShareOf(double density, int64_t n);
 
 // Exactly the k first elements of `a` in the order of falling |a| (NaN before all numbers) and, if
 // equal, of their places; ascending places. 0 <= k <= a.size() < 2^31.
-// Thread-safety: any number of threads, each with its own `places`, which is best used again:
-// neither it nor the scratch memory of each thread is allocated anew then.
+// Thread-safety: any number of threads, each with its own `places`. Reuse `places`: neither it nor
+// the scratch memory of each thread is then allocated again.
 void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* places);
 
 }  // namespace ringtail

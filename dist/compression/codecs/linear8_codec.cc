@@ -23,15 +23,14 @@ float StepOf(const float* block, int64_t n) {
 
 std::string Linear8Codec::Describe() const { return "8 bits, linear"; }
 
-int64_t Linear8Codec::PayloadBytes(const GradientShape& shape,
-                                   const CodecMoment& /*moment*/) const {
-  return ScaleBytes(shape.elements()) + shape.elements();
+int64_t Linear8Codec::PayloadBytes(const EncodeContext& context) const {
+  return ScaleBytes(context.shape.elements()) + context.shape.elements();
 }
 
-void Linear8Codec::Encode(const GradientShape& shape, const CodecMoment& moment,
-                          std::span<const float> gradient, std::span<std::byte> payload) const {
-  CheckEncode(*this, shape, moment, gradient, payload);
-  const int64_t elements = shape.elements();
+void Linear8Codec::Encode(const EncodeContext& context, std::span<const float> gradient,
+                          std::span<std::byte> payload) const {
+  CheckEncode(*this, context, gradient, payload);
+  const int64_t elements = context.shape.elements();
   auto* const codes =
       reinterpret_cast<int8_t*>(BytesAt(payload, ScaleBytes(elements), elements).data());
   for (int64_t begin = 0; begin < elements; begin += kBlock) {
@@ -47,11 +46,10 @@ void Linear8Codec::Encode(const GradientShape& shape, const CodecMoment& moment,
   }
 }
 
-Status Linear8Codec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                               std::span<const std::byte> payload, float scale,
-                               std::span<float> sum) const {
-  RT_RETURN_IF_ERROR(CheckDecode(*this, shape, moment, payload, sum));
-  const int64_t elements = shape.elements();
+Status Linear8Codec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
+                               float scale, std::span<float> sum) const {
+  RT_RETURN_IF_ERROR(CheckDecode(*this, context, payload, sum));
+  const int64_t elements = context.shape.elements();
   const auto* const codes =
       reinterpret_cast<const int8_t*>(BytesAt(payload, ScaleBytes(elements), elements).data());
   for (int64_t begin = 0; begin < elements; begin += kBlock) {

@@ -7,7 +7,7 @@
 //   code    i8    a / step, to the nearest, ties to even: -127 .. 127       decoded: code * step
 //
 // The error is at most half a step, 1/254 of the block's largest: fine where magnitudes in a block
-// are alike, coarse for the small ones beside one that is very large, which is why blocks are small.
+// are similar, coarse for small elements beside a very large one, which is why blocks are small.
 // -128 is never written, and DataLoss if read.
 //
 // 8.03 bits per element. Cost: two passes over each block, which stays in the nearest cache.
@@ -26,11 +26,10 @@ class Linear8Codec : public Codec {
   std::string Describe() const override;
   bool unbiased() const override { return false; }  // it always rounds the same way
   bool divisible() const override { return true; }
-  int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
-  void Encode(const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, std::span<std::byte> payload) const override;
-  Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                   std::span<const std::byte> payload, float scale,
+  int64_t PayloadBytes(const EncodeContext& context) const override;
+  void Encode(const EncodeContext& context, std::span<const float> gradient,
+              std::span<std::byte> payload) const override;
+  Status DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
 };
 

@@ -17,7 +17,8 @@ void FindAtLeast(std::span<const float> a, uint32_t magnitude, std::span<int32_t
 }
 
 KthMagnitude KthLargest(std::span<const uint32_t> magnitudes, int64_t k) {
-  RT_CHECK(k >= 1 && k <= static_cast<int64_t>(magnitudes.size()), "there is no k-th");
+  RT_CHECK(k >= 1 && k <= static_cast<int64_t>(magnitudes.size()),
+           "k is between 1 and the number of elements");
   uint32_t known = 0;  // the upper bits of the answer
   int known_from = 31;
   for (const int shift : {20, 10, 0}) {
@@ -38,7 +39,7 @@ KthMagnitude KthLargest(std::span<const uint32_t> magnitudes, int64_t k) {
 
 std::vector<uint32_t> SampleMagnitudes(std::span<const float> a, int64_t size) {
   const auto n = static_cast<int64_t>(a.size());
-  RT_CHECK(size >= 1 && size <= n, "a sample is part of the whole");
+  RT_CHECK(size >= 1 && size <= n, "a sample has at most all elements");
   const int64_t part = n / size;
   std::vector<uint32_t> sample(size);
   for (int64_t i = 0; i < size; ++i) {

@@ -33,7 +33,7 @@ void AddBlock(const Means& means, const uint8_t* signs, int64_t n, float scale, 
   RT_KERNEL(AddSigns)(signs, n, scale * means.positive, -scale * means.negative, sum);
 }
 
-// Calls encode(begin, n, signs) for every block, which returns its means, and writes these.
+// Calls encode(begin, n, signs), which returns the means of a block, for every block and writes them.
 template <typename Encode>
 void ForBlocks(int64_t elements, std::span<std::byte> payload, const Encode& encode) {
   uint8_t* const signs = BytesAt(payload, MeanBytes(elements), BytesOfBits(elements)).data();
@@ -48,26 +48,26 @@ void ForBlocks(int64_t elements, std::span<std::byte> payload, const Encode& enc
 
 std::string OneBitCodec::Describe() const { return "1 bit, two means per 512"; }
 
-int64_t OneBitCodec::PayloadBytes(const GradientShape& shape, const CodecMoment& /*moment*/) const {
-  return MeanBytes(shape.elements()) + BytesOfBits(shape.elements());
+int64_t OneBitCodec::PayloadBytes(const EncodeContext& context) const {
+  return MeanBytes(context.shape.elements()) + BytesOfBits(context.shape.elements());
 }
 
-void OneBitCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
-                         std::span<const float> gradient, std::span<std::byte> payload) const {
-  CheckEncode(*this, shape, moment, gradient, payload);
-  ForBlocks(shape.elements(), payload, [&](int64_t begin, int64_t n, uint8_t* signs) {
+void OneBitCodec::Encode(const EncodeContext& context, std::span<const float> gradient,
+                         std::span<std::byte> payload) const {
+  CheckEncode(*this, context, gradient, payload);
+  ForBlocks(context.shape.elements(), payload, [&](int64_t begin, int64_t n, uint8_t* signs) {
     const float* const block = gradient.data() + begin;
     return EncodeBlock(block, RT_KERNEL(SumBySign)(block, n), n, signs);
   });
 }
 
-// A block comes into the nearest cache once, for all that is done to it.
-void OneBitCodec::EncodeWithFeedback(const GradientShape& shape, const CodecMoment& moment,
-                                     std::span<const float> gradient, std::span<float> residual,
+// One pass: a block stays in the nearest cache until it is finished.
+void OneBitCodec::EncodeWithFeedback(const EncodeContext& context, std::span<const float> gradient,
+                                     std::span<float> residual,
                                      std::span<std::byte> payload) const {
-  CheckEncode(*this, shape, moment, gradient, payload);
+  CheckEncode(*this, context, gradient, payload);
   RT_CHECK(gradient.size() == residual.size(), "a residual has the elements of its gradient");
-  ForBlocks(shape.elements(), payload, [&](int64_t begin, int64_t n, uint8_t* signs) {
+  ForBlocks(context.shape.elements(), payload, [&](int64_t begin, int64_t n, uint8_t* signs) {
     float* const block = residual.data() + begin;
     const SignedSums sums = RT_KERNEL(AddAndSumBySign)(gradient.data() + begin, n, block);
     const Means means = EncodeBlock(block, sums, n, signs);
@@ -76,13 +76,12 @@ void OneBitCodec::EncodeWithFeedback(const GradientShape& shape, const CodecMome
   });
 }
 
-Status OneBitCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                              std::span<const std::byte> payload, float scale,
-                              std::span<float> sum) const {
-  RT_RETURN_IF_ERROR(CheckDecode(*this, shape, moment, payload, sum));
-  const int64_t elements = shape.elements();
+Status OneBitCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
+                              float scale, std::span<float> sum) const {
+  RT_RETURN_IF_ERROR(CheckDecode(*this, context, payload, sum));
+  const int64_t elements = context.shape.elements();
   const auto signs = BytesAt(payload, MeanBytes(elements), BytesOfBits(elements));
-  if (!EndsClear(signs, elements)) return BadPayload(*this, "an element behind the last");
+  if (!EndsClear(signs, elements)) return BadPayload(*this, "a bit after the last element");
   for (int64_t begin = 0; begin < elements; begin += kBlock) {
     const int64_t n = std::min(kBlock, elements - begin);
     const Means means{.positive = LoadFloat(payload, begin / kBlock * 2),

@@ -14,17 +14,18 @@ constexpr float kSmallestScale = 0x1p-100F;
 
 }  // namespace
 
-void CheckEncode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-                 std::span<const float> gradient, std::span<const std::byte> payload) {
-  RT_CHECK(std::ssize(gradient) == shape.elements(), "a gradient has the elements of its shape");
-  RT_CHECK(std::ssize(payload) == codec.PayloadBytes(shape, moment),
+void CheckEncode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
+                 std::span<const std::byte> payload) {
+  RT_CHECK(std::ssize(gradient) == context.shape.elements(),
+           "a gradient has the elements of its shape");
+  RT_CHECK(std::ssize(payload) == codec.PayloadBytes(context),
            "a payload has the length that its codec says");
 }
 
-Status CheckDecode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+Status CheckDecode(const Codec& codec, const EncodeContext& context,
                    std::span<const std::byte> payload, std::span<const float> sum) {
-  RT_CHECK(std::ssize(sum) == shape.elements(), "a sum has the elements of its shape");
-  const int64_t expected = codec.PayloadBytes(shape, moment);
+  RT_CHECK(std::ssize(sum) == context.shape.elements(), "a sum has the elements of its shape");
+  const int64_t expected = codec.PayloadBytes(context);
   if (std::ssize(payload) == expected) return OkStatus();
   return BadPayload(codec, fmt::format("{} bytes instead of {}", payload.size(), expected));
 }
@@ -76,13 +77,13 @@ void AddNotANumber(std::span<float> sum) {
   for (float& element : sum) element += std::bit_cast<float>(kNotANumberBits);
 }
 
-RngKey DrawKey(const CodecMoment& moment) {
-  return RngKey(moment.seed)
+RngKey DrawKey(const EncodeContext& context) {
+  return RngKey(context.seed)
       .With(kCompressionStream)
-      .With(moment.step)
-      .With(moment.parameter)
-      .With(moment.part)
-      .With(moment.rank);
+      .With(context.step)
+      .With(context.parameter)
+      .With(context.part)
+      .With(context.rank);
 }
 
 }  // namespace ringtail

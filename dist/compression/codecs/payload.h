@@ -1,4 +1,4 @@
-// What the payloads of several codecs have in common.
+// What the payloads of several codecs share.
 //
 // Numbers are little-endian, as on every machine that Ringtail runs on. A scale (a mean, a norm, a
 // threshold that a block of elements shares) is one of
@@ -6,7 +6,7 @@
 //   0             the block is zero, or smaller than 2^-100 (8e-31), where its inverse would overflow
 //   2^-100 ..     up to the largest float
 //   7fc00000      "not a number": an element was NaN or infinite, or a sum overflowed. The whole
-//                 block decodes to NaN, so that every rank notices, in the same step.
+//                 block decodes to NaN, so that every rank notices in the same step.
 //
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_PAYLOAD_H_
@@ -28,32 +28,32 @@ constexpr int64_t BlocksOf(int64_t elements, int64_t block) {
   return (elements + block - 1) / block;
 }
 
-// Encode's arguments are our own business: anything wrong with them is a bug.
-void CheckEncode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-                 std::span<const float> gradient, std::span<const std::byte> payload);
-// The payload comes from elsewhere: another length is DataLoss.
-Status CheckDecode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+// Encode's arguments come from our own code: ends the process if sizes do not match.
+void CheckEncode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
+                 std::span<const std::byte> payload);
+// The payload comes from another rank: a wrong length is DataLoss.
+Status CheckDecode(const Codec& codec, const EncodeContext& context,
                    std::span<const std::byte> payload, std::span<const float> sum);
 // DataLoss: "payload of '<codec>': <what>".
 Status BadPayload(const Codec& codec, std::string_view what);
 
-float ToScale(double value);  // of a value >= 0, infinite or NaN
+float ToScale(double value);  // value: >= 0, infinite or NaN
 bool IsScale(float value);    // whether ToScale can have returned it
 bool IsNumber(float scale);   // not "not a number"
-// The n-th float of a payload. Any place will do: they need not be aligned.
+// The n-th float of a payload, which need not be aligned.
 void StoreFloat(float value, std::span<std::byte> payload, int64_t n);
 float LoadFloat(std::span<const std::byte> payload, int64_t n);
 
 std::span<uint8_t> BytesAt(std::span<std::byte> payload, int64_t begin, int64_t bytes);
 std::span<const uint8_t> BytesAt(std::span<const std::byte> payload, int64_t begin, int64_t bytes);
-// Whether the bits of a plane behind its `bits` are zero.
+// Whether the bits of a plane after its first `bits` are zero.
 bool EndsClear(std::span<const uint8_t> plane, int64_t bits);
 
-// What a block does to the sum whose scale is not a number.
+// Adds NaN: for a block whose scale is not a number.
 void AddNotANumber(std::span<float> sum);
 
-// Of the random choices that a rank makes for itself.
-RngKey DrawKey(const CodecMoment& moment);
+// The key of the random choices that a rank makes for itself.
+RngKey DrawKey(const EncodeContext& context);
 
 }  // namespace ringtail
 

@@ -15,6 +15,7 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kBucket = 512;
+constexpr int kMostLevels = 127, kMostLevelsOfFourBits = 7;
 
 int64_t NormBytes(int64_t elements) { return 4 * BlocksOf(elements, kBucket); }
 
@@ -30,26 +31,24 @@ void Draw(const float* bucket, int64_t n, float norm, int levels, uint64_t key, 
 
 }  // namespace
 
-QsgdCodec::QsgdCodec(const QsgdOptions& options) : bits_(options.bits), levels_(options.levels) {
-  RT_CHECK(bits_ == 8 || bits_ == 4, "QSGD has codes of 8 or 4 bits");
-  const int most = (1 << (bits_ - 1)) - 1;
-  if (levels_ == 0) levels_ = most;
-  RT_CHECK(levels_ >= 1 && levels_ <= most, "QSGD's levels must fit into its codes");
+QsgdCodec::QsgdCodec(const QsgdOptions& options)
+    : bits_(options.levels <= kMostLevelsOfFourBits ? 4 : 8), levels_(options.levels) {
+  RT_CHECK(levels_ >= 1 && levels_ <= kMostLevels, "QSGD's levels must fit into its codes");
 }
 
 std::string QsgdCodec::Describe() const {
   return fmt::format("QSGD, {} bits, {} levels", bits_, levels_);
 }
 
-int64_t QsgdCodec::PayloadBytes(const GradientShape& shape, const CodecMoment& /*moment*/) const {
-  return NormBytes(shape.elements()) + BytesOfBits(shape.elements() * bits_);
+int64_t QsgdCodec::PayloadBytes(const EncodeContext& context) const {
+  return NormBytes(context.shape.elements()) + BytesOfBits(context.shape.elements() * bits_);
 }
 
-void QsgdCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
-                       std::span<const float> gradient, std::span<std::byte> payload) const {
-  CheckEncode(*this, shape, moment, gradient, payload);
-  const int64_t elements = shape.elements();
-  const uint64_t key = DrawKey(moment).bits();
+void QsgdCodec::Encode(const EncodeContext& context, std::span<const float> gradient,
+                       std::span<std::byte> payload) const {
+  CheckEncode(*this, context, gradient, payload);
+  const int64_t elements = context.shape.elements();
+  const uint64_t key = DrawKey(context).bits();
   for (int64_t begin = 0; begin < elements; begin += kBucket) {
     const float* const bucket = gradient.data() + begin;
     const int64_t n = std::min(kBucket, elements - begin);
@@ -67,11 +66,10 @@ void QsgdCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
   }
 }
 
-Status QsgdCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                            std::span<const std::byte> payload, float scale,
-                            std::span<float> sum) const {
-  RT_RETURN_IF_ERROR(CheckDecode(*this, shape, moment, payload, sum));
-  const int64_t elements = shape.elements();
+Status QsgdCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
+                            float scale, std::span<float> sum) const {
+  RT_RETURN_IF_ERROR(CheckDecode(*this, context, payload, sum));
+  const int64_t elements = context.shape.elements();
   for (int64_t begin = 0; begin < elements; begin += kBucket) {
     const int64_t n = std::min(kBucket, elements - begin);
     const float norm = LoadFloat(payload, begin / kBucket);
@@ -84,9 +82,10 @@ Status QsgdCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& momen
       std::memcpy(codes, from, static_cast<size_t>(bytes));
     } else {
       RT_KERNEL(UnpackNibbles)(from, 2 * bytes, codes);
-      if (n % 2 == 1 && codes[n] != 0) return BadPayload(*this, "a code behind the last");
+      if (n % 2 == 1 && codes[n] != 0) return BadPayload(*this, "a code after the last element");
     }
-    if (RT_KERNEL(MaxCode)(codes, n) > levels_) return BadPayload(*this, "a level beyond the last");
+    if (RT_KERNEL(MaxCode)(codes, n) > levels_)
+      return BadPayload(*this, "a level above the highest");
     const float unit = scale * (norm / static_cast<float>(levels_));
     RT_KERNEL(AddCodes)(codes, n, unit, sum.data() + begin);
   }

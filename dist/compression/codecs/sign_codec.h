@@ -1,4 +1,4 @@
-// Sign: of every element its sign, and one scale for all: the mean of |a|.
+// Sign: the sign of every element, and one scale for all: the mean of |a|.
 //
 //   decoded[i] = +-scale                                  scale = mean |a|
 //
@@ -6,10 +6,10 @@
 // not converge at all. The ranks' results are added: elements on which they agree grow, others
 // cancel.
 //
-// signSGD with majority vote (`majority_vote`): every element becomes what most ranks say, in the
-// mean size of all scales. A tie is 0 (where a sharded reducer encodes the vote once more, a tie
-// becomes +, which its error feedback takes back). One rank of many that has gone mad is outvoted, but how sure
-// the others were is lost, and error feedback knows nothing of the vote.
+// signSGD with majority vote (`majority_vote`): every element gets the sign that most ranks have, and
+// the mean of all scales. A tie is 0 (where a sharded reducer encodes the vote again, a tie becomes +,
+// which its error feedback corrects). One faulty rank of many is outvoted, but the confidence of the
+// others is lost, and error feedback knows nothing of the vote.
 //
 //     element      rank 0   rank 1   rank 2      sum, scales 1, 1, 4      vote (mean scale: 2)
 //        0           +        +        -             1 + 1 - 4 = -2          +2 for each of 3: +6
@@ -20,7 +20,7 @@
 //   payload    | scale  | signs    |
 //
 //   scale   f32                                                                     (payload.h)
-//   signs   bit i % 8 of byte i / 8 is element i; 1: negative (-0, too). Bits behind the last are 0.
+//   signs   bit i % 8 of byte i / 8 is element i; 1: negative (-0, too). Bits after the last are 0.
 //
 // 1 bit per element. Cost: two passes.
 // Sources: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient Compression
@@ -44,20 +44,19 @@ class SignCodec : public Codec {
   std::string Describe() const override;
   bool unbiased() const override { return false; }
   bool divisible() const override { return true; }
-  int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
-  void Encode(const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, std::span<std::byte> payload) const override;
-  Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                   std::span<const std::byte> payload, float scale,
+  int64_t PayloadBytes(const EncodeContext& context) const override;
+  void Encode(const EncodeContext& context, std::span<const float> gradient,
+              std::span<std::byte> payload) const override;
+  Status DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
-  Status DecodeSum(const GradientShape& shape, const CodecMoment& moment,
+  Status DecodeSum(const EncodeContext& context,
                    std::span<const std::span<const std::byte>> payloads,
                    std::span<float> sum) const override;
 
  private:
-  // The scale and the signs of a payload, or why it is none.
-  StatusOr<float> Check(const GradientShape& shape, const CodecMoment& moment,
-                        std::span<const std::byte> payload, std::span<const float> sum) const;
+  // The scale of a payload; DataLoss if Encode cannot have written it.
+  StatusOr<float> Check(const EncodeContext& context, std::span<const std::byte> payload,
+                        std::span<const float> sum) const;
 
   bool majority_vote_;
 };

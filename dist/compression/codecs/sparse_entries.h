@@ -1,6 +1,6 @@
 // Sparse entries: some elements of a gradient with their places, as top-k and DGC send them.
 //
-//   byte 0          4 c                4 c + v c        c  capacity: entries that there is room for
+//   byte 0          4 c                4 c + v c        c  capacity: room for entries
 //   | places, i32   | values           |                v  bytes of a value: 4, or 2 (f16, bf16)
 //   | 3 | 17 | 40 | 0.5 | -2.25 | 0.75 |                c = 3
 //
@@ -8,7 +8,7 @@
 //     f16     03 00 00 00  11 00 00 00  28 00 00 00 | 00 38  80 c0  00 3a
 //     bf16    03 00 00 00  11 00 00 00  28 00 00 00 | 00 3f  10 c0  40 3f
 //
-// Places ascend strictly. Entries that are not used, at the end of both parts, are zero bytes.
+// Places ascend strictly. Unused entries, at the end of both parts, are zero bytes.
 // Everything is little-endian; values of 16 bits are rounded as kernels/cast.h says.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_SPARSE_ENTRIES_H_
@@ -16,8 +16,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
-#include <vector>
 
 #include "core/status.h"
 
@@ -35,22 +35,21 @@ struct SparseLayout {
   int64_t bytes() const { return capacity * (4 + value_bytes()); }
 };
 
-// Writes all of `to`, which has layout.bytes(): the elements of `a` at `places`, at most capacity.
+// Writes all layout.bytes() of `to`: the elements of `a` at `places`, of which there are at most
+// `capacity`.
 void WriteEntries(const SparseLayout& layout, std::span<const float> a,
                   std::span<const int32_t> places, std::span<std::byte> to);
 
 // DataLoss unless `from`, which has layout.bytes(), holds `count` entries with ascending places
-// below `elements`, and zeros behind them.
+// below `elements`, followed by zeros.
 Status CheckEntries(const SparseLayout& layout, int64_t count, int64_t elements,
                     std::span<const std::byte> from);
 
-// Of entries that have been checked, or written here.
-int32_t PlaceOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from);
-// The values of the first `count` entries, as float32.
-void ReadValues(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
-                std::vector<float>* values);
-
-// sum[place] += scale * value for all of them.
+// Both for entries that have been checked, or written here.
+// visit(place, value) for the first `count` entries, by ascending place.
+void ForEachEntry(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
+                  const std::function<void(int64_t place, float value)>& visit);
+// sum[place] += scale * value for the first `count` entries.
 void AddEntries(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
                 float scale, std::span<float> sum);
 

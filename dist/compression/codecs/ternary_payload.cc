@@ -23,7 +23,7 @@ Status AddTernaryPayload(const Codec& codec, std::span<const std::byte> payload,
   const auto plus = BytesAt(payload, 4, bytes), minus = BytesAt(payload, 4 + bytes, bytes);
   if (!IsScale(size)) return BadPayload(codec, "a size that is none");
   if (!EndsClear(plus, elements) || !EndsClear(minus, elements)) {
-    return BadPayload(codec, "an element behind the last");
+    return BadPayload(codec, "a bit after the last element");
   }
   if (!RT_KERNEL(Disjoint)(plus.data(), minus.data(), bytes)) {
     return BadPayload(codec, "an element that is both plus and minus");

@@ -13,11 +13,11 @@ int64_t TernaryBytes(int64_t elements);
 struct TernaryPlanes {
   std::span<uint8_t> plus, minus;
 };
-// Writes t, and zeros into the planes if it is 0 or not a number. Returns them.
+// Writes t, and zeros into the planes if t is 0 or not a number. Returns the planes.
 TernaryPlanes BeginTernary(float size, int64_t elements, std::span<std::byte> payload);
 
-// Checks everything, then sum[i] += scale * (t, -t or 0). `sum` and the payload's length have been
-// checked (CheckDecode).
+// Checks the contents, then sum[i] += scale * (t, -t or 0). The caller has checked the size of `sum`
+// and of the payload (CheckDecode).
 Status AddTernaryPayload(const Codec& codec, std::span<const std::byte> payload, float scale,
                          std::span<float> sum);
 

@@ -36,19 +36,18 @@ std::string TernGradCodec::Describe() const {
   return fmt::format("TernGrad, clipped at {} sigma", clip_);
 }
 
-int64_t TernGradCodec::PayloadBytes(const GradientShape& shape,
-                                    const CodecMoment& /*moment*/) const {
-  return TernaryBytes(shape.elements());
+int64_t TernGradCodec::PayloadBytes(const EncodeContext& context) const {
+  return TernaryBytes(context.shape.elements());
 }
 
-void TernGradCodec::Encode(const GradientShape& shape, const CodecMoment& moment,
-                           std::span<const float> gradient, std::span<std::byte> payload) const {
-  CheckEncode(*this, shape, moment, gradient, payload);
-  const int64_t elements = shape.elements();
+void TernGradCodec::Encode(const EncodeContext& context, std::span<const float> gradient,
+                           std::span<std::byte> payload) const {
+  CheckEncode(*this, context, gradient, payload);
+  const int64_t elements = context.shape.elements();
   const float size = SizeOf(gradient, clip_);
   const TernaryPlanes planes = BeginTernary(size, elements, payload);
   if (!(size > 0)) return;
-  const uint64_t key = DrawKey(moment).bits();
+  const uint64_t key = DrawKey(context).bits();
   for (int64_t begin = 0; begin < elements; begin += kChunk) {
     const int64_t n = std::min(kChunk, elements - begin);
     uint32_t words[kChunk];
@@ -59,10 +58,9 @@ void TernGradCodec::Encode(const GradientShape& shape, const CodecMoment& moment
   }
 }
 
-Status TernGradCodec::DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                                std::span<const std::byte> payload, float scale,
-                                std::span<float> sum) const {
-  RT_RETURN_IF_ERROR(CheckDecode(*this, shape, moment, payload, sum));
+Status TernGradCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
+                                float scale, std::span<float> sum) const {
+  RT_RETURN_IF_ERROR(CheckDecode(*this, context, payload, sum));
   return AddTernaryPayload(*this, payload, scale, sum);
 }
 

@@ -4,8 +4,8 @@
 //   a becomes sign(a) s with probability min(|a| / s, 1), else 0
 //
 // The clipping at 2.5 sigma keeps one large element from making all others rare. It makes the mean
-// of the 1 % that are clipped too small, on purpose: `unbiased` is said but for that. (The paper
-// takes sigma around the mean; means of gradients are near 0.)
+// of the 1 % that are clipped too small, on purpose: `unbiased` disregards that. (The paper takes
+// sigma around the mean; means of gradients are near 0.)
 //
 //   byte       0    4              4 + p            4 + 2 p
 //   payload    | s  | plus plane   | minus plane    |           p = n / 8, rounded up
@@ -14,9 +14,9 @@
 //   planes   bit i % 8 of byte i / 8 is element i: it is +s, or -s; neither: 0
 //
 // Two planes, not two bits side by side: so a comparison of 16 elements is 16 bits as they are
-// stored. An element in both planes, or bits behind the last, are DataLoss. Draws as in
+// stored. An element in both planes, or a bit after the last element, is DataLoss. Draws as in
 // qsgd_codec.h. Each rank has its own s: payloads are decoded before they are added, so that ranks
-// need not agree on one first, as they do in the paper.
+// need not agree on one s first, as they do in the paper.
 //
 // 2 bits per element. Cost: two passes for s, one with the draws.
 // Source: Wen et al., "TernGrad: Ternary Gradients to Reduce Communication in Distributed Deep
@@ -39,11 +39,10 @@ class TernGradCodec : public Codec {
   std::string Describe() const override;
   bool unbiased() const override { return true; }
   bool divisible() const override { return true; }
-  int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
-  void Encode(const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, std::span<std::byte> payload) const override;
-  Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                   std::span<const std::byte> payload, float scale,
+  int64_t PayloadBytes(const EncodeContext& context) const override;
+  void Encode(const EncodeContext& context, std::span<const float> gradient,
+              std::span<std::byte> payload) const override;
+  Status DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
 
  private:

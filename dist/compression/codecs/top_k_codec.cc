@@ -9,7 +9,7 @@
 namespace ringtail {
 
 TopKCodec::TopKCodec(const TopKOptions& options) : options_(options) {
-  RT_CHECK(options.density > 0 && options.density <= 1, "a density is a share of the whole");
+  RT_CHECK(options.density > 0 && options.density <= 1, "a density is above 0 and at most 1");
 }
 
 std::string TopKCodec::Describe() const {
@@ -21,27 +21,26 @@ SparseLayout TopKCodec::LayoutOf(const GradientShape& shape) const {
   return {.capacity = ShareOf(options_.density, shape.elements()), .format = options_.values};
 }
 
-int64_t TopKCodec::PayloadBytes(const GradientShape& shape, const CodecMoment&) const {
-  return LayoutOf(shape).bytes();
+int64_t TopKCodec::PayloadBytes(const EncodeContext& context) const {
+  return LayoutOf(context.shape).bytes();
 }
 
-void TopKCodec::Encode(const GradientShape& shape, const CodecMoment&,
-                       std::span<const float> gradient, std::span<std::byte> payload) const {
+void TopKCodec::Encode(const EncodeContext& context, std::span<const float> gradient,
+                       std::span<std::byte> payload) const {
   static thread_local std::vector<int32_t> places;
-  const SparseLayout layout = LayoutOf(shape);
+  const SparseLayout layout = LayoutOf(context.shape);
   LargestPlaces(gradient, layout.capacity, &places);
   WriteEntries(layout, gradient, places, payload);
 }
 
-Status TopKCodec::DecodeAdd(const GradientShape& shape, const CodecMoment&,
-                            std::span<const std::byte> payload, float scale,
-                            std::span<float> sum) const {
-  const SparseLayout layout = LayoutOf(shape);
+Status TopKCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
+                            float scale, std::span<float> sum) const {
+  const SparseLayout layout = LayoutOf(context.shape);
   if (static_cast<int64_t>(payload.size()) != layout.bytes()) {
     return DataLoss(
         fmt::format("a top-k payload has {} bytes, not {}", payload.size(), layout.bytes()));
   }
-  RT_RETURN_IF_ERROR(CheckEntries(layout, layout.capacity, shape.elements(), payload));
+  RT_RETURN_IF_ERROR(CheckEntries(layout, layout.capacity, context.shape.elements(), payload));
   AddEntries(layout, layout.capacity, payload, scale, sum);
   return OkStatus();
 }

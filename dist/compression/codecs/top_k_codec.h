@@ -1,4 +1,4 @@
-// Top-k: the share of a gradient that is farthest from zero, with its places.
+// Top-k: the elements of a gradient that are farthest from zero, with their places.
 // (Aji & Heafield, EMNLP 2017, "Sparse communication for distributed gradient descent"; Alistarh et
 // al., NeurIPS 2018, for why it converges with error feedback.)
 //
@@ -7,9 +7,8 @@
 //                                               sparse_entries.h, capacity k
 //   decoded    0    -3   0     2   0   0
 //
-// Exactly k entries; of equal |a| those that come first; elements that are zero too, if there are
-// no others. Bytes: k (4 + 4), or k (4 + 2) with values of 16 bits: density 0.01 is 50 times less
-// than f32. But payloads of N ranks cannot be summed: each rank receives N - 1 of them.
+// Exactly k entries; among equal |a| those that come first; zeros, too, if there are no others.
+// Bytes: k (4 + 4), or k (4 + 2) with values of 16 bits: density 0.01 is 50 times fewer than f32. But payloads of N ranks cannot be summed: each rank receives N - 1 of them.
 // Cost: encoding reads the gradient twice (largest.h); decoding touches k elements.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
@@ -20,7 +19,7 @@
 namespace ringtail {
 
 struct TopKOptions {
-  double density = 0.01;  // (0, 1]
+  double density;  // (0, 1]
   ValueFormat values = ValueFormat::kFloat;
 };
 
@@ -30,12 +29,11 @@ class TopKCodec : public Codec {
 
   std::string Describe() const override;  // "the largest 1% as f32"
   bool unbiased() const override { return false; }
-  bool divisible() const override { return true; }  // the largest of each part, then
-  int64_t PayloadBytes(const GradientShape& shape, const CodecMoment& moment) const override;
-  void Encode(const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, std::span<std::byte> payload) const override;
-  Status DecodeAdd(const GradientShape& shape, const CodecMoment& moment,
-                   std::span<const std::byte> payload, float scale,
+  bool divisible() const override { return true; }  // it then sends the largest of each part
+  int64_t PayloadBytes(const EncodeContext& context) const override;
+  void Encode(const EncodeContext& context, std::span<const float> gradient,
+              std::span<std::byte> payload) const override;
+  Status DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload, float scale,
                    std::span<float> sum) const override;
 
  private:

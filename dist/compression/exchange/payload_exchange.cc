@@ -14,7 +14,7 @@ constexpr int64_t kAlignment = 8;
 
 using Clock = std::chrono::steady_clock;
 
-// Adds the time of its life to `seconds`.
+// Adds its lifetime to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double* seconds) : seconds_(seconds), start_(Clock::now()) {}
@@ -29,92 +29,93 @@ class Stopwatch {
 
 int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Elements [offset, offset + shape.elements()) of a gradient, as one of their own.
+// Elements [offset, offset + shape.elements()) of a gradient, treated as a gradient of their own.
 struct Part {
   GradientShape shape;
   int64_t offset = 0;
-  int number = 0;
+  int index = 0;
 };
 
-Part PartOf(const CodedGradient& g, int world, int part) {
-  const ElementRange range = EvenPart(g.shape.elements(), world, part);
-  return {.shape = {.columns = range.count}, .offset = range.offset, .number = part};
+Part WholeOf(const CodedGradient& g) { return {.shape = g.context.shape}; }
+
+Part PartOf(const CodedGradient& g, int world, int index) {
+  const ElementRange range = EvenPart(g.context.shape.elements(), world, index);
+  return {.shape = {.columns = range.count}, .offset = range.offset, .index = index};
 }
 
-// Of the largest part, which is the first.
-int64_t PartBytes(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-                  int world) {
-  return codec.PayloadBytes({.columns = EvenPart(shape.elements(), world, 0).count}, moment);
+// Payload bytes of the largest part, which is the first.
+int64_t PartBytes(const Codec& codec, const EncodeContext& context, int world) {
+  const int64_t elements = EvenPart(context.shape.elements(), world, 0).count;
+  return codec.PayloadBytes(context.WithShape({.columns = elements}));
 }
 
-CodecMoment MomentOf(const CodedGradient& g, const Part& part, int encoder) {
-  CodecMoment moment = g.moment;
-  moment.part = static_cast<uint32_t>(part.number);
-  moment.rank = static_cast<uint32_t>(encoder);
-  return moment;
+EncodeContext ContextOf(const CodedGradient& g, const Part& part, int encoder) {
+  EncodeContext context = g.context.WithShape(part.shape);
+  context.part = static_cast<uint32_t>(part.index);
+  context.rank = static_cast<uint32_t>(encoder);
+  return context;
 }
 
-CodecMoment MomentOfSum(const CodedGradient& g, const Part& part, int encoder, int world) {
-  CodecMoment moment = MomentOf(g, part, encoder);
-  moment.summands = world;
-  return moment;
+EncodeContext ContextOfSum(const CodedGradient& g, const Part& part, int encoder, int world) {
+  EncodeContext context = ContextOf(g, part, encoder);
+  context.summands = world;
+  return context;
 }
 
-// One part of this rank's gradient, at the beginning of `bytes`.
+std::span<float> Slice(const CodedGradient& g, const Part& part) {
+  return g.gradient.subspan(part.offset, part.shape.elements());
+}
+
+// Encodes one part of this rank's gradient to the start of `bytes`.
 void EncodePart(const CodedGradient& g, const Part& part, int encoder, std::span<std::byte> bytes) {
-  const CodecMoment moment = MomentOf(g, part, encoder);
-  g.memory->Encode(*g.codec, part.shape, moment,
-                   g.gradient.subspan(part.offset, part.shape.elements()), part.offset,
-                   bytes.first(g.codec->PayloadBytes(part.shape, moment)));
+  const EncodeContext context = ContextOf(g, part, encoder);
+  g.memory->Encode(*g.codec, context, Slice(g, part), part.offset,
+                   bytes.first(g.codec->PayloadBytes(context)));
 }
 
-// The sum that this rank has made of its own part.
-void EncodeSum(const CodedGradient& g, const Part& part, const CodecMoment& moment,
+// Encodes the sum that this rank has made of its own part.
+void EncodeSum(const CodedGradient& g, const Part& part, const EncodeContext& context,
                std::span<std::byte> bytes) {
-  g.sum_memory->Encode(*g.codec, part.shape, moment,
-                       g.gradient.subspan(part.offset, part.shape.elements()), 0,
-                       bytes.first(g.codec->PayloadBytes(part.shape, moment)));
+  g.sum_memory->Encode(*g.codec, context, Slice(g, part), 0,
+                       bytes.first(g.codec->PayloadBytes(context)));
 }
 
-// Makes of part `part` of the gradient the sum that one rank has encoded.
-Status TakeSum(const CodedGradient& g, const Part& part, const CodecMoment& moment,
-               std::span<const std::byte> bytes) {
-  const std::span<float> sum = g.gradient.subspan(part.offset, part.shape.elements());
+// Replaces one part of the gradient by the sum that its owner has encoded.
+Status DecodeSumOf(const CodedGradient& g, const Part& part, const EncodeContext& context,
+                   std::span<const std::byte> bytes) {
+  const std::span<float> sum = Slice(g, part);
   std::ranges::fill(sum, 0.0F);
-  return g.codec
-      ->DecodeAdd(part.shape, moment, bytes.first(g.codec->PayloadBytes(part.shape, moment)), 1,
-                  sum)
+  return g.codec->DecodeAdd(context, bytes.first(g.codec->PayloadBytes(context)), 1, sum)
       .Annotate(fmt::format("the sum of the gradient of {}", g.name));
 }
 
-// Makes of part `part` of the gradient the sum of what all ranks have encoded of it. `payloads` is
-// memory to work with.
+// Replaces one part of the gradient by the sum of what all ranks have encoded of it. `payloads` is
+// scratch memory.
 Status AddUp(const CodedGradient& g, const Part& part, int world,
              const std::function<std::span<const std::byte>(int rank)>& bytes_of,
              std::vector<std::span<const std::byte>>* payloads) {
+  const EncodeContext context = g.context.WithShape(part.shape);
   payloads->clear();
   for (int rank = 0; rank < world; ++rank) {
-    payloads->push_back(bytes_of(rank).first(g.codec->PayloadBytes(part.shape, g.moment)));
+    payloads->push_back(bytes_of(rank).first(g.codec->PayloadBytes(context)));
   }
-  const std::span<float> sum = g.gradient.subspan(part.offset, part.shape.elements());
+  const std::span<float> sum = Slice(g, part);
   std::ranges::fill(sum, 0.0F);
-  return g.codec->DecodeSum(part.shape, g.moment, *payloads, sum)
+  return g.codec->DecodeSum(context, *payloads, sum)
       .Annotate(fmt::format("the gradient of {}", g.name));
 }
 
 }  // namespace
 
-int64_t GatheredBytes(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-                      int world) {
-  return (world - 1) * Aligned(codec.PayloadBytes(shape, moment));
+int64_t GatheredBytes(const Codec& codec, const EncodeContext& context, int world) {
+  return (world - 1) * Aligned(codec.PayloadBytes(context));
 }
 
-int64_t ShardedBytes(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-                     int world) {
-  return int64_t{2} * (world - 1) * Aligned(PartBytes(codec, shape, moment, world));
+int64_t ShardedBytes(const Codec& codec, const EncodeContext& context, int world) {
+  return int64_t{2} * (world - 1) * Aligned(PartBytes(codec, context, world));
 }
 
-// Grows, so that after the first step nothing is allocated.
+// Only grows: nothing is allocated after the first step.
 std::span<std::byte> PayloadExchange::Buffer(size_t bytes) {
   const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
   if (buffer_.size() < words) buffer_.resize(words);
@@ -134,21 +135,20 @@ int64_t PayloadExchange::LayOut(std::span<const CodedGradient> gradients,
 
 Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradient> gradients) {
   const int world = ranks->world_size(), own = ranks->rank();
-  const int64_t block = LayOut(
-      gradients, [](const CodedGradient& g) { return g.codec->PayloadBytes(g.shape, g.moment); });
+  const int64_t block =
+      LayOut(gradients, [](const CodedGradient& g) { return g.codec->PayloadBytes(g.context); });
   const std::span<std::byte> all = Buffer(world * block);
   {
     const Stopwatch watch(&times_.encode_seconds);
     for (size_t i = 0; i < gradients.size(); ++i) {
-      EncodePart(gradients[i], {.shape = gradients[i].shape}, own,
-                 all.subspan(own * block + offsets_[i]));
+      EncodePart(gradients[i], WholeOf(gradients[i]), own, all.subspan(own * block + offsets_[i]));
     }
   }
   RT_RETURN_IF_ERROR(ranks->AllGather(all));
   const Stopwatch watch(&times_.decode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
     RT_RETURN_IF_ERROR(AddUp(
-        gradients[i], {.shape = gradients[i].shape}, world,
+        gradients[i], WholeOf(gradients[i]), world,
         [&](int rank) { return all.subspan(rank * block + offsets_[i]); }, &payloads_));
   }
   return OkStatus();
@@ -156,9 +156,8 @@ Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradien
 
 Status PayloadExchange::Sharded(Communicator* ranks, std::span<const CodedGradient> gradients) {
   const int world = ranks->world_size();
-  const int64_t block = LayOut(gradients, [&](const CodedGradient& g) {
-    return PartBytes(*g.codec, g.shape, g.moment, world);
-  });
+  const int64_t block = LayOut(
+      gradients, [&](const CodedGradient& g) { return PartBytes(*g.codec, g.context, world); });
   const std::span<std::byte> both = Buffer(2 * world * block);
   const Blocks blocks = {.sent = both.first(world * block),
                          .got = both.last(world * block),
@@ -185,7 +184,7 @@ void PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients, cons
                     blocks.Got(blocks.own, 0).begin());
 }
 
-// The sums go where the payload for this rank itself was: it is not needed any more.
+// The encoded sums overwrite the payload for this rank itself, which is no longer needed.
 Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
                                       const Blocks& blocks) {
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -198,7 +197,7 @@ Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
           &payloads_));
     }
     const Stopwatch watch(&times_.encode_seconds);
-    EncodeSum(g, part, MomentOfSum(g, part, blocks.SecondTime(blocks.own), blocks.world),
+    EncodeSum(g, part, ContextOfSum(g, part, blocks.SecondTime(blocks.own), blocks.world),
               blocks.Sent(blocks.own, offsets_[i]));
   }
   return OkStatus();
@@ -210,9 +209,9 @@ Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients, con
     const CodedGradient& g = gradients[i];
     for (int rank = 0; rank < blocks.world; ++rank) {
       const Part part = PartOf(g, blocks.world, rank);
-      RT_RETURN_IF_ERROR(TakeSum(g, part,
-                                 MomentOfSum(g, part, blocks.SecondTime(rank), blocks.world),
-                                 blocks.Sent(rank, offsets_[i]))
+      RT_RETURN_IF_ERROR(DecodeSumOf(g, part,
+                                     ContextOfSum(g, part, blocks.SecondTime(rank), blocks.world),
+                                     blocks.Sent(rank, offsets_[i]))
                              .Annotate(fmt::format("rank {}", rank)));
     }
   }

@@ -10,7 +10,7 @@ constexpr int kMostRounds = 2;
 
 using Visit = std::function<void(SummedGradient&, std::span<float> share)>;
 
-// Those that take part in the round, each with its share of what goes together.
+// Calls visit for each gradient of the round, with its range of `together`.
 void ForEachShare(std::span<SummedGradient> gradients, int round, std::span<float> together,
                   const Visit& visit) {
   size_t offset = 0;
@@ -30,7 +30,7 @@ int64_t SummedGradient::Floats(int round) const {
 
 Status SummedExchange::Run(Communicator* ranks, std::span<SummedGradient> gradients) {
   for (SummedGradient& g : gradients) {
-    if (g.sketch != nullptr) g.what = g.memory->Add(g.gradient);
+    if (g.sketch != nullptr) g.pending = g.memory->Add(g.gradient);
   }
   for (int round = 0; round < kMostRounds; ++round) {
     RT_RETURN_IF_ERROR(RunRound(ranks, gradients, round));
@@ -38,7 +38,7 @@ Status SummedExchange::Run(Communicator* ranks, std::span<SummedGradient> gradie
   const float share = 1.0F / static_cast<float>(ranks->world_size());
   for (const SummedGradient& g : gradients) {
     if (g.sketch == nullptr) continue;
-    g.sketch->Unpack(g.moment, g.gradient);
+    g.sketch->Unpack(g.context, g.gradient);
     g.memory->Sent(g.gradient, share);
   }
   return OkStatus();
@@ -52,7 +52,7 @@ Status SummedExchange::RunRound(Communicator* ranks, std::span<SummedGradient> g
   together_.resize(floats);
   ForEachShare(gradients, round, together_, [&](SummedGradient& g, std::span<float> share) {
     if (g.sketch != nullptr) {
-      g.sketch->Pack(round, g.moment, g.what, share);
+      g.sketch->Pack(round, g.context, g.pending, share);
     } else {
       std::ranges::copy(g.gradient, share.begin());
     }
@@ -60,7 +60,7 @@ Status SummedExchange::RunRound(Communicator* ranks, std::span<SummedGradient> g
   RT_RETURN_IF_ERROR(ranks->AllReduce(std::span(together_)));
   ForEachShare(gradients, round, together_, [&](SummedGradient& g, std::span<float> share) {
     if (g.sketch != nullptr) {
-      g.sketch->Take(round, g.moment, share);
+      g.sketch->Take(round, g.context, share);
     } else {
       std::ranges::copy(share, g.gradient.begin());
     }

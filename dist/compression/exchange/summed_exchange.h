@@ -1,5 +1,5 @@
-// Summed exchange: adds up what may be added up on the way: dense gradients and sketches, all those
-// of a bucket in one allreduce; and the second round of sketches that have one in another.
+// Summed exchange: for what can be added up on the way, dense gradients and sketches. One allreduce
+// carries all of a bucket; a second one carries the second round of sketches that have two.
 //
 //   bucket   bn.weight | fc.bias | conv5.weight (PowerSGD)
 //   round 0  [ gradient | gradient | M Q   ] -- allreduce -->
@@ -20,10 +20,10 @@ namespace ringtail {
 
 struct SummedGradient {
   Sketch* sketch = nullptr;  // null: dense
-  CodecMoment moment;
-  GradientMemory* memory = nullptr;  // of a sketch
-  std::span<float> gradient;         // this rank's before, the sum over all ranks afterwards
-  std::span<const float> what;       // of a sketch: the gradient with what was left, during Run
+  EncodeContext context;
+  SketchMemory* memory = nullptr;  // of a sketch
+  std::span<float> gradient;       // this rank's before, the sum over all ranks afterwards
+  std::span<const float> pending;  // of a sketch, during Run: gradient plus residual
 
   int64_t Floats(int round) const;
 };

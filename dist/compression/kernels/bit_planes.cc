@@ -16,7 +16,7 @@ inline uint32_t Load16Bits(const uint8_t* from) {
   return from[0] | static_cast<uint32_t>(from[1]) << 8;
 }
 
-// A table, where SSE2 has no shift by a different number in each lane.
+// A table, because SSE2 cannot shift each lane by a number of its own.
 constexpr uint32_t kBit[16] = {1U << 0,  1U << 1,  1U << 2,  1U << 3, 1U << 4,  1U << 5,
                                1U << 6,  1U << 7,  1U << 8,  1U << 9, 1U << 10, 1U << 11,
                                1U << 12, 1U << 13, 1U << 14, 1U << 15};
@@ -28,8 +28,8 @@ inline void Add16Ternary(uint32_t plus, uint32_t minus, float value, float* sum)
   }
 }
 
-// Calls group(x + i, i, count) for sixteen floats at a time, of which `count` are real; the others
-// are 0.
+// Calls group(x + i, i, count) for sixteen floats at a time, of which `count` are elements and the
+// rest zeros.
 template <typename Group>
 inline void ForGroups(const float* x, int64_t n, Group group) {
   int64_t i = 0;
@@ -46,7 +46,7 @@ int64_t PackSigns(const float* x, int64_t n, uint8_t* plane) {
   int64_t set = 0;
   ForGroups(x, n, [&](const float* group, int64_t i, int64_t count) {
     const uint32_t bits = SignBits(Load16(group));
-    set += __builtin_popcount(bits);  // a zero that fills up has none
+    set += __builtin_popcount(bits);  // padding zeros have none
     StoreBits(bits, count, plane + i / 8);
   });
   return set;
@@ -70,7 +70,7 @@ void PackBeyond(const float* x, int64_t n, float threshold, uint8_t* plus, uint8
   });
 }
 
-void TakeBeyond(float* x, int64_t n, float threshold, uint8_t* plus, uint8_t* minus) {
+void SubtractBeyond(float* x, int64_t n, float threshold, uint8_t* plus, uint8_t* minus) {
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const Lanes16 lanes = Load16(x + i);
@@ -86,7 +86,7 @@ void TakeBeyond(float* x, int64_t n, float threshold, uint8_t* plus, uint8_t* mi
 void PackDrawn(const float* x, int64_t n, float factor, const uint32_t* words, uint8_t* plus,
                uint8_t* minus) {
   ForGroups(x, n, [&](const float* group, int64_t i, int64_t count) {
-    float excess[16];  // of the draw over the probability: its sign bit says "send"
+    float excess[16];  // draw minus probability; the sign bit means "send"
 #pragma omp simd
     for (int j = 0; j < 16; ++j) {
       const float draw = static_cast<float>(static_cast<int32_t>(words[i + j] >> 8)) * 0x1p-24F;
@@ -112,7 +112,7 @@ void AddTernary(const uint8_t* plus, const uint8_t* minus, int64_t n, float valu
 void AddVotes(const float* votes, int64_t n, float size, float* sum) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
-    // Times 0, so that a size that is not a number is seen in ties, too.
+    // A tie multiplies by 0, so that a size that is not a number shows there, too.
     const float vote = votes[i] > 0 ? 1.0F : (votes[i] < 0 ? -1.0F : 0.0F);
     sum[i] += vote * size;
   }

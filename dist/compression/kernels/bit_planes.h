@@ -3,7 +3,7 @@
 //   sign plane     1: the sign bit is set
 //   two planes     plus: the element is +t      minus: it is -t      neither: it is 0
 //
-// Planes have (n + 7) / 8 bytes; bits behind the last element are written as zeros.
+// Planes have (n + 7) / 8 bytes; bits after the last element are written as zeros.
 // See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_DIST_COMPRESSION_KERNELS_BIT_PLANES_H_
 #define RINGTAIL_DIST_COMPRESSION_KERNELS_BIT_PLANES_H_
@@ -14,7 +14,7 @@
 
 namespace ringtail {
 
-// Returns how many bits it has set.
+// Returns the number of bits that it sets.
 RT_DECLARE_KERNEL(int64_t PackSigns(const float* x, int64_t n, uint8_t* plane))
 // sum[i] += bit i ? if_set : if_clear
 RT_DECLARE_KERNEL(void AddSigns(const uint8_t* plane, int64_t n, float if_clear, float if_set,
@@ -24,10 +24,10 @@ RT_DECLARE_KERNEL(void AddSigns(const uint8_t* plane, int64_t n, float if_clear,
 RT_DECLARE_KERNEL(void PackBeyond(const float* x, int64_t n, float threshold, uint8_t* plus,
                                   uint8_t* minus))
 // The same, and then x -= what the planes say.
-RT_DECLARE_KERNEL(void TakeBeyond(float* x, int64_t n, float threshold, uint8_t* plus,
-                                  uint8_t* minus))
+RT_DECLARE_KERNEL(void SubtractBeyond(float* x, int64_t n, float threshold, uint8_t* plus,
+                                      uint8_t* minus))
 // Plus or minus, by x's sign, if a draw from [0, 1), the upper 24 bits of words[i], is below
-// |x[i]| factor. There are words up to the next multiple of 16.
+// |x[i]| factor. `words` extends to the next multiple of 16.
 RT_DECLARE_KERNEL(void PackDrawn(const float* x, int64_t n, float factor, const uint32_t* words,
                                  uint8_t* plus, uint8_t* minus))
 // sum[i] += plus ? value : minus ? -value : 0

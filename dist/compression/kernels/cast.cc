@@ -14,7 +14,7 @@ inline uint16_t Fp16(float x) {
   const int32_t bits = BitsOf(x), magnitude = bits & 0x7fffffff;
   // Adding 0.5 moves a subnormal's bits to the right place, and rounds them.
   const int32_t subnormal = BitsOf(FloatOf(magnitude) + FloatOf(kSubnormalMagic)) - kSubnormalMagic;
-  // Rebias; a carry out of the mantissa is one more in the exponent.
+  // Rebias; a carry out of the mantissa increments the exponent.
   const int32_t odd = magnitude >> 13 & 1;
   const int32_t normal = (magnitude - (112 << 23) + 0xfff + odd) >> 13;
   int32_t half = magnitude < kSmallestNormal ? subnormal : normal;
@@ -29,7 +29,7 @@ inline float FromFp16(uint16_t half) {
   const int32_t shifted = (half & 0x7fff) << 13;
   const int32_t exponent = shifted & kExponent;
   const int32_t normal = shifted + (112 << 23);
-  // The mantissa behind a 1 that it does not have, which is then subtracted.
+  // The mantissa after an implicit 1 that a subnormal does not have, which is then subtracted.
   const int32_t subnormal = BitsOf(FloatOf(shifted + (113 << 23)) - FloatOf(113 << 23));
   int32_t bits = exponent == 0 ? subnormal : normal;
   bits = exponent == kExponent ? shifted + (224 << 23) : bits;

@@ -1,5 +1,5 @@
 // f32 to 16-bit floats and back, in integer arithmetic: the same bits on machines that have
-// instructions for it and on those that have not. See core/kernel_isa.h for how this is compiled.
+// instructions for it and on those that do not. See core/kernel_isa.h for how this is compiled.
 //
 //   f32    s eeeeeeee mmmmmmmmmmmmmmmmmmmmmmm     exponent bias 127
 //   bf16   s eeeeeeee mmmmmmm                     the upper half of a float
@@ -13,11 +13,11 @@
 
 namespace ringtail {
 
-// To the nearest, ties to even; beyond the largest is infinity; NaN stays NaN.
+// To nearest, ties to even; beyond the largest number is infinity; NaN stays NaN.
 RT_DECLARE_KERNEL(void ToBf16(const float* src, int64_t n, uint16_t* dst))
 RT_DECLARE_KERNEL(void AddBf16(const uint16_t* src, int64_t n, float scale, float* sum))
 
-// dst = fp16(src * factor), to the nearest, ties to even. A finite product beyond 65504 becomes
+// dst = fp16(src * factor), to nearest, ties to even. A finite product beyond 65504 becomes
 // 65504 with its sign; infinity stays infinity and NaN stays NaN.
 RT_DECLARE_KERNEL(void ToFp16(const float* src, int64_t n, float factor, uint16_t* dst))
 RT_DECLARE_KERNEL(void AddFp16(const uint16_t* src, int64_t n, float scale, float* sum))

@@ -6,7 +6,7 @@
 namespace ringtail::RT_KERNEL_ISA {
 
 int64_t CountReaching(const float* x, int64_t n, int32_t magnitude) {
-  int32_t count = 0;  // of 32 bits, so that as many lanes count as compare
+  int32_t count = 0;  // 32 bits, so that as many lanes count as compare
 #pragma omp simd reduction(+ : count)
   for (int64_t i = 0; i < n; ++i) count += MagnitudeBits(x[i]) >= magnitude ? 1 : 0;
   return count;

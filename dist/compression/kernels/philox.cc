@@ -11,7 +11,7 @@ void PhiloxWords(uint64_t key, int64_t first, int64_t n, uint32_t* words) {
     const auto low = static_cast<uint32_t>(block), high = static_cast<uint32_t>(block >> 32);
 #pragma omp simd
     for (int64_t j = 0; j < kBlocks; ++j) {
-      // A group begins at a multiple of kBlocks, so that the counter's lower half does not wrap.
+      // A group starts at a multiple of kBlocks, so that the counter's lower half does not wrap.
       uint32_t c0 = low + static_cast<uint32_t>(j), c1 = high, c2 = 0, c3 = 0;
       PhiloxRounds(key, c0, c1, c2, c3);
       words[i + 4 * j] = c0;

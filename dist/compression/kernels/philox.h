@@ -9,7 +9,7 @@
 
 namespace ringtail {
 
-constexpr int64_t kPhiloxGroup = 64;  // words are drawn in whole groups of so many
+constexpr int64_t kPhiloxGroup = 64;  // words are drawn in whole groups of this size
 
 // words[i] = word first + i, for i < n; both multiples of kPhiloxGroup.
 RT_DECLARE_KERNEL(void PhiloxWords(uint64_t key, int64_t first, int64_t n, uint32_t* words))

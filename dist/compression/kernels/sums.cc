@@ -13,7 +13,7 @@ double AddUp(const double* lanes) {
   return sum;
 }
 
-// Of term(i), each i once and in order.
+// Sum of term(i), each i once and in order.
 template <typename Term>
 inline double Sum(int64_t n, Term term) {
   double lanes[kLanes] = {};
@@ -26,7 +26,7 @@ inline double Sum(int64_t n, Term term) {
   return AddUp(lanes);
 }
 
-// Of number(i), each i once and in order.
+// Sums of number(i), each i once and in order.
 template <typename Number>
 inline SignedSums SumEachSign(int64_t n, Number number) {
   double positive[kLanes] = {}, negative[kLanes] = {};

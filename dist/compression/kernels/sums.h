@@ -1,4 +1,4 @@
-// What codecs must know of a gradient before they write it. Each sum has 16 partial sums in double,
+// Sums and maxima that codecs need of a gradient before they write it. Each sum has 16 partial sums in double,
 // element i in partial sum i % 16, which are added up in one fixed order: the same bits for every
 // instruction set. See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_DIST_COMPRESSION_KERNELS_SUMS_H_
@@ -11,7 +11,7 @@
 namespace ringtail {
 
 struct SignedSums {
-  double positive = 0, negative = 0;  // the latter of those with the sign bit set
+  double positive = 0, negative = 0;  // `negative`: of elements with the sign bit set
 };
 
 RT_DECLARE_KERNEL(double SumAbs(const float* x, int64_t n))
@@ -20,8 +20,7 @@ RT_DECLARE_KERNEL(SignedSums SumBySign(const float* x, int64_t n))
 
 // to += x
 RT_DECLARE_KERNEL(void AddTo(const float* x, int64_t n, float* to))
-// The same, and SumAbs or SumBySign of what becomes of it. In one loop: while numbers come from
-// memory, others are added up.
+// The same, and SumAbs or SumBySign of the result, in one pass over memory.
 RT_DECLARE_KERNEL(double AddAndSumAbs(const float* x, int64_t n, float* to))
 RT_DECLARE_KERNEL(SignedSums AddAndSumBySign(const float* x, int64_t n, float* to))
 

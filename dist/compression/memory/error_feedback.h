@@ -1,4 +1,4 @@
-// ErrorFeedback: what a codec leaves out of a gradient is added to the next one.
+// ErrorFeedback: what a codec or a sketch leaves out of a gradient is added to the next one.
 //
 //   step      gradient -------> residual   a = g + e             what there is to send
 //                               residual --Encode--> payload --> all ranks
@@ -7,16 +7,16 @@
 //   Over T steps,   decoded[1] + .. + decoded[T]  =  g[1] + .. + g[T] - e[T]:
 //   nothing is lost, some of it is late.
 //
-// That makes training with a coarse codec converge, if e stays bounded. It does if the codec sends
+// That makes training with a coarse codec converge if e stays bounded. It does if the codec sends
 // the better part of what it is given:
 //
 //   |a - decoded|^2 <= (1 - d) |a|^2   for some d > 0     (a "contraction")
 //
 // as casts, 8 bits linear, 1 bit, sign, 2 bits and top-k do. Unbiased codecs do not: they add noise,
-// which with few levels is larger than what it is added to (qsgd_codec.h), the next step has to send
-// that, too, and e grows from step to step. They need no error feedback, and must get none.
+// which with few levels is larger than the gradient (qsgd_codec.h); the next step has to send that
+// noise, too, and e grows from step to step. They need no error feedback, and must get none.
 //
-// In the words of GRACE: a = beta e + gamma g, with beta = gamma = 1. The residual is in the units
+// In GRACE's notation: a = beta e + gamma g, with beta = gamma = 1. The residual is in the units
 // of the gradient, before the learning rate, so that it stays right when the rate changes.
 //
 // The residual belongs to the caller: one float per element, kept between steps, part of a
@@ -31,21 +31,17 @@
 
 namespace ringtail {
 
-class ErrorFeedback : public GradientMemory {
+class ErrorFeedback : public CodecMemory, public SketchMemory {
  public:
-  // Zeros at first. Must outlive this.
+  // `residual`: zeros at first. Must outlive this.
   explicit ErrorFeedback(std::span<float> residual) : residual_(residual) {}
 
-  void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, int64_t offset,
-              std::span<std::byte> payload) override;
-  // The residual, which becomes what there is to send.
+  void Encode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
+              int64_t offset, std::span<std::byte> payload) override;
+  // Returns the residual, which is now what there is to send.
   std::span<const float> Add(std::span<const float> gradient) override;
   // The residual becomes what is left of it.
   void Sent(std::span<const float> decoded, float scale) override;
-  double Norm() const override;
-
-  std::span<const float> residual() const { return residual_; }
 
  private:
   std::span<float> residual_;

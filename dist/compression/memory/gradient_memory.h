@@ -1,13 +1,19 @@
-// GradientMemory: what of a layer's gradients has not been sent yet.
+// Memories: what has not been sent yet of one layer's gradients on one rank.
 //
-//   a codec:    memory->Encode(codec, .., gradient, payload);    this step's with what is left of
-//                                                                earlier ones, less what is sent
-//   a sketch:   what = memory->Add(gradient);                    the same in two steps, because
-//               .. Pack, allreduce, Unpack ..                    what is sent is known when the
-//               memory->Sent(sum, 1 / ranks);                    ranks' sum is there
+//   CodecMemory     memory->Encode(codec, .., gradient, payload);   this step's gradient plus what is
+//                                                                   left of earlier ones, less what
+//                                                                   is sent
+//   SketchMemory    pending = memory->Add(gradient);                the same in two steps, because
+//                   .. Pack, allreduce, Unpack ..                   what is sent is known only when
+//                   memory->Sent(sum, 1 / ranks);                   the ranks' sum has arrived
 //
-// A memory belongs to one layer of one rank. What it keeps lies in blocks of the gradient block's
-// layout, which a checkpoint holds (gradient_compressor.h).
+//                     for codecs   for sketches   keeps
+//   NoMemory          yes          yes            nothing
+//   ErrorFeedback     yes          yes            the residual              (error_feedback.h)
+//   MomentumMemory    yes          no             residual and velocity     (momentum_memory.h)
+//
+// What a memory keeps lies in blocks of the gradient block's layout, which checkpoints hold
+// (layer_memories.h).
 // Thread-safety: one thread at a time.
 #ifndef RINGTAIL_DIST_COMPRESSION_MEMORY_GRADIENT_MEMORY_H_
 #define RINGTAIL_DIST_COMPRESSION_MEMORY_GRADIENT_MEMORY_H_
@@ -20,35 +26,36 @@
 
 namespace ringtail {
 
-class GradientMemory {
+class CodecMemory {
  public:
-  virtual ~GradientMemory() = default;
+  virtual ~CodecMemory() = default;
 
-  // Writes the payload of what there is to send of elements [offset, offset + gradient.size()), which
-  // is then sent. `gradient`: these elements alone, of `shape`.
-  virtual void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
+  // Writes the payload of what there is to send of elements [offset, offset + gradient.size()) of the
+  // layer, and remembers the rest. `gradient` and `context.shape`: of these elements alone.
+  virtual void Encode(const Codec& codec, const EncodeContext& context,
                       std::span<const float> gradient, int64_t offset,
                       std::span<std::byte> payload) = 0;
+};
+
+class SketchMemory {
+ public:
+  virtual ~SketchMemory() = default;
 
   // What there is to send; valid until the next call.
   virtual std::span<const float> Add(std::span<const float> gradient) = 0;
-  // scale * decoded has been sent in the name of this rank.
+  // scale * decoded has been sent on behalf of this rank.
   virtual void Sent(std::span<const float> decoded, float scale) = 0;
-  // L2 norm of what is left.
-  virtual double Norm() const = 0;
 };
 
-// Keeps nothing: for codecs that are right on average.
-class NoMemory : public GradientMemory {
+// Keeps nothing: for schemes that are right on average, and for comparison.
+class NoMemory : public CodecMemory, public SketchMemory {
  public:
-  void Encode(const Codec& codec, const GradientShape& shape, const CodecMoment& moment,
-              std::span<const float> gradient, int64_t /*offset*/,
-              std::span<std::byte> payload) override {
-    codec.Encode(shape, moment, gradient, payload);
+  void Encode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
+              int64_t /*offset*/, std::span<std::byte> payload) override {
+    codec.Encode(context, gradient, payload);
   }
   std::span<const float> Add(std::span<const float> gradient) override { return gradient; }
   void Sent(std::span<const float> /*decoded*/, float /*scale*/) override {}
-  double Norm() const override { return 0; }
 };
 
 }  // namespace ringtail

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/check.h"
 #include "core/sum_of_squares.h"
@@ -33,38 +32,36 @@ MomentumMemory::MomentumMemory(const MomentumMemoryOptions& options, std::span<f
                                std::span<float> residual)
     : options_(options), velocity_(velocity), residual_(residual) {
   RT_CHECK(velocity.size() == residual.size(), "one velocity for each element");
-  RT_CHECK(options.momentum >= 0 && options.momentum < 1, "momentum fades");
+  RT_CHECK(options.momentum >= 0 && options.momentum < 1, "momentum is at least 0 and below 1");
 }
 
 double MomentumMemory::LocalNorm(double global_norm, int ranks) {
   return global_norm / std::sqrt(static_cast<double>(ranks));
 }
 
-void MomentumMemory::Add(std::span<const float> gradient, double max_norm) {
-  RT_CHECK(gradient.size() == residual_.size(), "a gradient of the same parameter");
+void MomentumMemory::Encode(const Codec& codec, const EncodeContext& context,
+                            std::span<const float> gradient, int64_t offset,
+                            std::span<std::byte> payload) {
+  RT_CHECK(offset == 0, "momentum belongs to whole gradients");
+  Add(gradient);
+  codec.Encode(context, residual_, payload);
+  codec.ForEachSent(context, payload, [this](int64_t place, float value) {
+    residual_[place] -= value;
+    if (options_.masking) velocity_[place] = 0;
+  });
+}
+
+void MomentumMemory::Add(std::span<const float> gradient) {
+  RT_CHECK(gradient.size() == residual_.size(), "a residual has the elements of its gradient");
   float scale = 1;
-  if (max_norm != kNoClipping) {
+  if (options_.max_norm < std::numeric_limits<double>::infinity()) {
     const double norm = std::sqrt(SumOfSquares(gradient));
-    if (norm > max_norm) scale = static_cast<float>(max_norm / norm);
+    if (norm > options_.max_norm) scale = static_cast<float>(options_.max_norm / norm);
   }
   (options_.nesterov ? AddNesterov : AddClassic)(options_.momentum, scale, gradient,
                                                  velocity_.data(), residual_.data());
 }
 
-void MomentumMemory::Sent(const DgcCodec& codec, const GradientShape& shape,
-                          const CodecMoment& moment, std::span<const std::byte> payload) {
-  const StatusOr<DgcCodec::Entries> entries = codec.Open(shape, moment, payload);
-  RT_CHECK(entries.ok(), entries.status().ToString());
-  const SparseLayout layout = codec.LayoutOf(shape, moment);
-  static thread_local std::vector<float> values;
-  ReadValues(layout, entries.value().count, entries.value().bytes, &values);
-  for (int64_t i = 0; i < entries.value().count; ++i) {
-    const int32_t place = PlaceOf(layout, i, entries.value().bytes);
-    residual_[place] -= values[i];
-    if (options_.masking) velocity_[place] = 0;
-  }
-}
-
-void MomentumMemory::SentAll() { std::fill(residual_.begin(), residual_.end(), 0.0f); }
+void MomentumMemory::SentAll() { std::ranges::fill(residual_, 0.0F); }
 
 }  // namespace ringtail

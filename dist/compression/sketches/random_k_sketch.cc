@@ -24,7 +24,7 @@ bool IsFinite(std::span<const float> values) {
 
 RandomKSketch::RandomKSketch(const RandomKOptions& options, const GradientShape& shape)
     : options_(options), elements_(shape.elements()) {
-  RT_CHECK(elements_ <= INT32_MAX, "places are numbers of 31 bits");
+  RT_CHECK(elements_ <= INT32_MAX, "places have 31 bits");
   places_.reserve(Floats(0));
   sum_.resize(Floats(0));
   drawn_.resize((elements_ + 63) / 64);
@@ -36,9 +36,9 @@ std::string RandomKSketch::Describe() const {
 
 int64_t RandomKSketch::Floats(int) const { return ShareOf(options_.density, elements_); }
 
-// Draws until k different places have come up; of more than half, those that are left out.
-void RandomKSketch::DrawPlaces(const CodecMoment& moment) {
-  Rng random(RngKey(moment.seed).With("random_k").With(moment.step).With(moment.parameter));
+// Draws until there are k different places; if k is more than half of all, draws the others.
+void RandomKSketch::DrawPlaces(const EncodeContext& context) {
+  Rng random(RngKey(context.seed).With("random_k").With(context.step).With(context.parameter));
   std::fill(drawn_.begin(), drawn_.end(), 0);
   const int64_t wanted = Floats(0);
   const bool leave_out = wanted > elements_ / 2;
@@ -58,10 +58,11 @@ void RandomKSketch::DrawPlaces(const CodecMoment& moment) {
   RT_CHECK(static_cast<int64_t>(places_.size()) == wanted, "k places are drawn");
 }
 
-void RandomKSketch::Pack(int, const CodecMoment& moment, std::span<const float> gradient,
+void RandomKSketch::Pack(int, const EncodeContext& context, std::span<const float> gradient,
                          std::span<float> floats) {
-  DrawPlaces(moment);
-  // What is not finite may lie where nothing is drawn: it must be seen in this step, on all ranks.
+  DrawPlaces(context);
+  // An element that is not finite may lie where nothing is drawn, but every rank must notice it in
+  // this step.
   if (!IsFinite(gradient)) {
     std::fill(floats.begin(), floats.end(), std::numeric_limits<float>::quiet_NaN());
     return;
@@ -69,11 +70,11 @@ void RandomKSketch::Pack(int, const CodecMoment& moment, std::span<const float> 
   for (size_t i = 0; i < places_.size(); ++i) floats[i] = gradient[places_[i]];
 }
 
-void RandomKSketch::Take(int, const CodecMoment&, std::span<const float> sum) {
+void RandomKSketch::Take(int, const EncodeContext&, std::span<const float> sum) {
   std::copy(sum.begin(), sum.end(), sum_.begin());
 }
 
-void RandomKSketch::Unpack(const CodecMoment&, std::span<float> approximation) {
+void RandomKSketch::Unpack(const EncodeContext&, std::span<float> approximation) {
   std::fill(approximation.begin(), approximation.end(), 0.0f);
   for (size_t i = 0; i < places_.size(); ++i) approximation[places_[i]] = sum_[i];
 }

@@ -1,12 +1,13 @@
-// Sketch: a summary of a gradient that is linear in it, so that the sketches of all ranks are added
-// up by an ordinary allreduce, and N ranks send no more than two.
+// Sketch: a summary that is linear in the gradient, so that an ordinary allreduce adds up the sketches
+// of all ranks, and each of N ranks sends no more than each of two.
 //
 //   round 0   gradient -Pack-> floats -- allreduce --> -Take->  |  random-k: the values at places
 //   round 1            -Pack-> floats -- allreduce --> -Take->  |  that all ranks draw alike
 //             -Unpack-> approximation of the sum                |  PowerSGD: M Q, then M^T P
 //
-// A sketch belongs to one parameter, and may keep state between steps, which is the same on all
-// ranks and part of a checkpoint. What the approximation leaves out is ErrorFeedback's.
+// A sketch belongs to one parameter and may keep state between steps, which is the same on all ranks
+// and part of a checkpoint. What the approximation leaves out is kept by its memory
+// (memory/gradient_memory.h).
 // Thread-safety: one thread at a time.
 #ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_SKETCH_H_
 #define RINGTAIL_DIST_COMPRESSION_SKETCHES_SKETCH_H_
@@ -32,13 +33,13 @@ class Sketch {
     return floats;
   }
 
-  // Writes this rank's share of `round`, from the gradient (with what was left out before).
-  virtual void Pack(int round, const CodecMoment& moment, std::span<const float> gradient,
+  // Writes this rank's contribution to `round`, from the gradient plus residual.
+  virtual void Pack(int round, const EncodeContext& context, std::span<const float> gradient,
                     std::span<float> floats) = 0;
-  // Takes the sum over all ranks of what they have packed.
-  virtual void Take(int round, const CodecMoment& moment, std::span<const float> sum) = 0;
-  // After the last round: approximation[i] = what the sum of the gradients of all ranks looks like.
-  virtual void Unpack(const CodecMoment& moment, std::span<float> approximation) = 0;
+  // Receives the sum over all ranks of what they packed.
+  virtual void Take(int round, const EncodeContext& context, std::span<const float> sum) = 0;
+  // After the last round: approximation[i] = an approximation of the sum over all ranks.
+  virtual void Unpack(const EncodeContext& context, std::span<float> approximation) = 0;
 
   // Kept between steps; may be empty.
   virtual std::span<float> state() = 0;

@@ -11,17 +11,17 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 constexpr int64_t kRowsTogether = 4;
-constexpr int64_t kColumnsTogether = 2048;  // of Q and four rows: they stay in the first cache
+constexpr int64_t kColumnsTogether = 2048;  // of Q and four rows: these stay in the first cache
 constexpr double kNothingLeft = 1e-8;
 
-// 16 lanes: four registers of four, which every machine has.
+// 16 lanes: four registers of four floats, which every machine has.
 constexpr int64_t kInRegister = 4;
 using Register = float __attribute__((vector_size(kInRegister * sizeof(float))));
 using Lanes = std::array<Register, kLanes / kInRegister>;
 
 inline Register LoadRegister(const float* from) {
   Register loaded;
-  std::memcpy(&loaded, from, sizeof(loaded));  // wherever it lies
+  std::memcpy(&loaded, from, sizeof(loaded));  // unaligned
   return loaded;
 }
 
@@ -79,7 +79,7 @@ void MultiplyRows(const ThinShape& shape, std::span<const float> m, std::span<co
   for (int64_t i = 0; i < shape.rows; ++i) {
     const float* row = m.data() + i * shape.columns;
     for (int64_t c = 0; c < shape.rank; c += 2) {
-      const int64_t other = std::min(c + 1, shape.rank - 1);  // the same twice if r is odd
+      const int64_t other = std::min(c + 1, shape.rank - 1);  // the same vector twice if r is odd
       const TwoSums sums = DotTwo(row, q.data() + c * shape.columns,
                                   q.data() + other * shape.columns, shape.columns);
       p[c * shape.rows + i] = sums.first;
@@ -98,7 +98,7 @@ void MultiplyColumns(const ThinShape& shape, std::span<const float> m, std::span
         std::array<const float*, kRowsTogether> rows;
         std::array<float, kRowsTogether> factors;
         for (int64_t k = 0; k < kRowsTogether; ++k) {
-          // Past the end: the last row, no times.
+          // Past the end: the last row, times 0.
           const bool there = i + k < shape.rows;
           rows[k] = m.data() + (there ? i + k : shape.rows - 1) * shape.columns + j;
           factors[k] = there ? p[c * shape.rows + i + k] : 0.0f;
@@ -114,7 +114,7 @@ void MultiplyOut(const ThinShape& shape, std::span<const float> p, std::span<con
   for (int64_t i = 0; i < shape.rows; ++i) {
     float* __restrict row = m.data() + i * shape.columns;
     for (int64_t c = 0; c < shape.rank; c += 2) {
-      const int64_t other = std::min(c + 1, shape.rank - 1);  // if r is odd: the last, no times
+      const int64_t other = std::min(c + 1, shape.rank - 1);  // if r is odd: the last, times 0
       const float first = p[c * shape.rows + i];
       const float second = other == c ? 0.0f : p[other * shape.rows + i];
       const float *a = q.data() + c * shape.columns, *b = q.data() + other * shape.columns;

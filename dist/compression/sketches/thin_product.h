@@ -8,8 +8,8 @@
 //   MultiplyOut        M[i][j]  = sum over c of P_c[i] Q_c[j]          M = P Q^T
 //   Orthonormalise     P_c . P_b = 0 and |P_c| = 1
 //
-// Each sum has a fixed order that vectors can follow, so results are the same bits on every machine
-// of an instruction set. All are memory-bound for r = 1 or 2 and a few times slower for 8.
+// Each sum has a fixed order that vector instructions can follow, so results are the same bits on
+// every machine of an instruction set. All are memory-bound for r = 1 or 2 and a few times slower for 8.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_
 #define RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_
@@ -31,11 +31,11 @@ void MultiplyOut(const ThinShape& shape, std::span<const float> p, std::span<con
                  std::span<float> m);
 
 // Gram-Schmidt on r vectors of `rows` elements, one after the other: each loses its parts along
-// those before it and gets the length 1. A vector of which less than 1e-8 is left is made of the
+// the previous ones and gets the length 1. A vector of which less than 1e-8 remains depends on the
 // others: it becomes zero. (The published code adds 1e-8 to the length instead, which shrinks
-// gradients that are small as a whole.) In double, so that of a vector that is nearly made of the
-// others, as those of a gradient of lower rank are, what rounding leaves is not taken for its own
-// direction. NaN stays NaN.
+// gradients that are small as a whole.) In double, so that rounding errors of a vector that nearly
+// depends on the others, as in a gradient of lower rank, are not taken for a direction of its own.
+// NaN stays NaN.
 void Orthonormalise(int64_t rows, int64_t rank, std::span<float> p);
 
 }  // namespace ringtail

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/storage/safetensors.h"
-#include "dist/compression/codecs/codecs.h"
+#include "dist/compression/schemes.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -25,7 +25,7 @@ TEST(BenchCompress, MeasuresEveryCodecAndSketchAndSize) {
   CompressBenchmarkOptions options = Quick();
   options.bytes = {4096, 40000};
   const std::vector<CompressRate> rates = BenchmarkCompression(options).value();
-  ASSERT_EQ(rates.size(), 2 * (NamedCodecs().size() + NamedSketches().size()));
+  ASSERT_EQ(rates.size(), 2 * (CodecPresets().size() + SketchPresets().size()));
   for (const CompressRate& rate : rates) {
     EXPECT_GT(rate.encode_gb_per_s, 0) << rate.codec;
     EXPECT_GT(rate.decode_gb_per_s, 0) << rate.codec;
@@ -52,7 +52,7 @@ TEST(BenchCompress, SketchesCountAllTheirRounds) {
   EXPECT_EQ(rates[0].payload_bytes, 164 * 4);              // 1 % of 16384
   EXPECT_EQ(rates[1].payload_bytes, 2 * (128 + 128) * 4);  // rank 2
   EXPECT_NEAR(rates[0].cosine, 0.1, 0.02);                 // 1 % of the squares
-  // More than of a plane at random (2 of 128 directions), less than of the best: the largest singular
+  // More than a random plane (2 of 128 directions), less than the best one: the largest singular
   // values of noise are near 2 sqrt(128).
   EXPECT_GT(rates[1].cosine, std::sqrt(2.0 / 128));
   EXPECT_LT(rates[1].cosine, std::sqrt(2 * 4.0 / 128));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "core/check.h"
 #include "core/random.h"
@@ -28,18 +29,26 @@ Floats MixedGradient(int64_t n, uint64_t seed) {
   return gradient;
 }
 
-Payload Encode(const Codec& codec, const Floats& gradient, const CodecMoment& moment) {
-  const GradientShape shape = VectorOf(std::ssize(gradient));
-  // Nothing that it leaves as it is can pass for zeros.
-  Payload payload(static_cast<size_t>(codec.PayloadBytes(shape, moment)), std::byte{0xa5});
-  codec.Encode(shape, moment, gradient, payload);
+std::unique_ptr<Codec> PresetCodec(std::string_view name, const SchemeRun& run) {
+  const StatusOr<CompressionScheme> scheme = FindPreset(name);
+  RT_CHECK(scheme.ok(), scheme.status().ToString());
+  LayerScheme layer = MakeLayerScheme(*scheme, {}, run);
+  RT_CHECK(layer.codec != nullptr, "the preset is a sketch");
+  return std::move(layer.codec);
+}
+
+Payload Encode(const Codec& codec, const Floats& gradient, const EncodeContext& context) {
+  const EncodeContext of_vector = context.WithShape(VectorOf(std::ssize(gradient)));
+  // A byte that is not written cannot pass for a zero.
+  Payload payload(static_cast<size_t>(codec.PayloadBytes(of_vector)), std::byte{0xa5});
+  codec.Encode(of_vector, gradient, payload);
   return payload;
 }
 
 Floats Decode(const Codec& codec, const Payload& payload, int64_t n, float scale,
-              const CodecMoment& moment) {
+              const EncodeContext& context) {
   Floats sum(static_cast<size_t>(n));
-  const Status status = codec.DecodeAdd(VectorOf(n), moment, payload, scale, sum);
+  const Status status = codec.DecodeAdd(context.WithShape(VectorOf(n)), payload, scale, sum);
   RT_CHECK(status.ok(), status.ToString());
   return sum;
 }
@@ -50,7 +59,7 @@ Floats RoundTrip(const Codec& codec, const Floats& gradient) {
 
 Status DecodeStatus(const Codec& codec, const Payload& payload, int64_t n) {
   Floats sum(static_cast<size_t>(n));
-  return codec.DecodeAdd(VectorOf(n), kMoment, payload, 1, sum);
+  return codec.DecodeAdd(ContextOf(n), payload, 1, sum);
 }
 
 float FloatAt(const Payload& payload, size_t offset) {

@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 #include "core/config/text_config.h"
-#include "dist/compression/gradient_compressor.h"
+#include "dist/compression/compressed_reducer.h"
 #include "dist/compression/scheme_choice.h"
 #include "tests/dist/test_world.h"
 
@@ -35,33 +35,30 @@ inline std::unique_ptr<ParameterArena> LayersOfEachKind() {
 
 class CompressingRank {
  public:
-  // `config` as text; sharded where the codec allows it, if `shard`; `takes_over`: GradientCompressor.
+  // `config`: as text. `shard`: exchanges payloads in parts where the scheme allows it.
+  // `carries_over`: LayerMemoryOptions.
   CompressingRank(Transport* transport, const std::string& config, bool shard,
-                  bool takes_over = false)
+                  bool carries_over = false)
       : communicator(std::move(
             *Communicator::Create(transport, Topology::Blocks(transport->world_size(), 1),
                                   {.algorithm = "ring", .channel = Channel::kGradients}))),
         arena(LayersOfEachKind()),
         buckets(MakeGradientBuckets(arena->parameters(), {.bytes = 1 << 20, .end_bytes = 8200})) {
-    std::vector<GradientCompressor::Layer> layers;
+    std::vector<CompressedLayer> layers;
     const CompressionConfig compression = Compression(config);
     for (LayerScheme& scheme : ChooseSchemes(compression, arena->parameters(), 1)) {
       const bool sharded = shard && scheme.can_shard();
       layers.push_back({.scheme = std::move(scheme), .sharded = sharded});
     }
-    compressor = std::make_unique<GradientCompressor>(
-        arena.get(), buckets, std::move(layers),
-        GradientCompressor::Options{.rank = transport->rank(),
-                                    .world = transport->world_size(),
-                                    .seed = 7,
-                                    .dense_epochs = compression.dense_epochs(),
-                                    .guard_every_steps = 1,
-                                    .keeps_momentum = FindDgc(compression) != nullptr,
-                                    .momentum = Momentum(compression)},
-        takes_over);
+    CompressedReducer::Options options =
+        ReducerOptions(compression, transport->rank(), transport->world_size(), /*samples=*/1);
+    options.seed = 7;
+    options.guard_every_steps = 1;
+    options.memory.carries_over = carries_over;
+    reducer = std::make_unique<CompressedReducer>(arena.get(), buckets, std::move(layers), options);
   }
 
-  // What rank `rank` finds for element i in a step.
+  // The gradient of element i on rank `rank` in a step.
   static float Gradient(int rank, int64_t step, int64_t i) {
     return static_cast<float>(
         std::sin(0.37 * static_cast<double>(i * (rank + 3)) + 1.7 * static_cast<double>(step)) /
@@ -73,8 +70,8 @@ class CompressingRank {
     return sum;
   }
 
-  // Leaves the sum over all ranks, as compressed, in arena->grads(). A step of so many batches, that
-  // all have the same gradients, `size` times those above.
+  // Leaves the compressed sum over all ranks in arena->grads(). A step of `batches` batches, whose
+  // gradients are all the same: `size` times those above.
   Status Step(int64_t step, int64_t batches = 1, float size = 1) {
     const float factor = size * static_cast<float>(batches);
     for (const Parameter& p : arena->parameters()) {
@@ -82,21 +79,14 @@ class CompressingRank {
         p.grad()[i] = factor * Gradient(communicator->rank(), step, p.offset + i);
       }
     }
-    compressor->BeginStep(step, static_cast<double>(step), batches);
-    return ReduceBuckets(communicator.get(), *arena, buckets, compressor.get());
+    reducer->BeginStep(step, static_cast<double>(step), batches);
+    return ReduceBuckets(communicator.get(), *arena, buckets, reducer.get());
   }
 
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<ParameterArena> arena;
   std::vector<GradientBucket> buckets;
-  std::unique_ptr<GradientCompressor> compressor;
-
- private:
-  static MomentumMemoryOptions Momentum(const CompressionConfig& config) {
-    const DgcScheme* dgc = FindDgc(config);
-    if (dgc == nullptr) return {};
-    return {.momentum = static_cast<float>(dgc->momentum()), .nesterov = dgc->nesterov()};
-  }
+  std::unique_ptr<CompressedReducer> reducer;
 };
 
 }  // namespace ringtail

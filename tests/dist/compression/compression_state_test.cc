@@ -1,5 +1,5 @@
-// What has not been sent goes into a checkpoint and comes out of it: exactly in a world of the same
-// size, and in another one so that the sum is kept.
+// Residuals go into a checkpoint and come out of it: exactly in a world of the same size, and in any
+// other world with the same sum.
 #include "dist/compression/compression_state.h"
 
 #include <fmt/format.h>
@@ -23,15 +23,15 @@ struct Route {
 };
 void PrintTo(const Route& route, std::ostream* out) { *out << route.name; }
 
-// Blocks of all ranks by name, in the order of ranks; the sum of all that is to be sent; and what
-// was made of the gradients of a step.
+// Blocks of all ranks by name, in the order of ranks; the sum of all residuals; and the reduced
+// gradients of a step.
 struct States {
   std::map<std::string, std::vector<std::vector<float>>> blocks;
-  std::vector<double> unsent;
-  std::vector<std::vector<float>> stepped;  // by rank, all the same
+  std::vector<double> residual;
+  std::vector<std::vector<float>> stepped;  // by rank, all alike
 };
 
-// What all ranks have in an element of a block.
+// The sum over ranks of an element of a block.
 double Sum(const States& states, const std::string& block, int64_t element) {
   double sum = 0;
   const auto found = states.blocks.find(block);
@@ -40,21 +40,20 @@ double Sum(const States& states, const std::string& block, int64_t element) {
   return sum;
 }
 
-void AddTo(States* states, GradientCompressor* compressor, int rank, int size) {
-  for (const auto& block : compressor->state()) {
+void AddTo(States* states, const CompressedReducer& reducer, int rank, int size) {
+  for (const auto& block : reducer.state()) {
     auto& ranks = states->blocks[block.name];
     ranks.resize(size);
     ranks[rank].assign(block.values.begin(), block.values.end());
-    if (block.name != GradientCompressor::kUnsent && block.name != GradientCompressor::kUnsentSums)
-      continue;
-    states->unsent.resize(block.values.size());
-    for (size_t i = 0; i < block.values.size(); ++i) states->unsent[i] += block.values[i];
+    if (block.name != StateBlock::kResidual && block.name != StateBlock::kResidualOfSums) continue;
+    states->residual.resize(block.values.size());
+    for (size_t i = 0; i < block.values.size(); ++i) states->residual[i] += block.values[i];
   }
 }
 
 class CompressionStateTest : public testing::TestWithParam<Route> {
  protected:
-  // Trains a few steps and writes a file, and a part for each rank. `more`: of the config.
+  // Trains a few steps; writes a file, and a part for each rank. `more`: of the config.
   States Save(int size, const std::string& more = "") {
     States states;
     const World world = MakeSharedMemoryWorld(size);
@@ -63,18 +62,18 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
       CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard);
       for (int step = 0; step < kSteps; ++step) ASSERT_TRUE(self.Step(step).ok());
       const std::lock_guard lock(mutex);
-      AddTo(&states, self.compressor.get(), rank, size);
-      const auto own = CompressionState::Own(self.compressor.get(), rank);
+      AddTo(&states, *self.reducer, rank, size);
+      const auto own = CompressionState::Own(self.reducer->state(), rank);
       Status written = WriteSafetensors(PartOf(rank), own, {});
       if (rank == 0 && written.ok()) {
-        written = WriteSafetensors(path_, CompressionState::Shared(self.compressor.get()), {});
+        written = WriteSafetensors(path_, CompressionState::Shared(self.reducer->state()), {});
       }
       ASSERT_TRUE(written.ok()) << written.message();
     });
     saved_world_ = size;
     return states;
   }
-  // As older versions did: everything in one file, which rank 0 reads.
+  // As older versions did: puts everything into one file, which rank 0 reads.
   void PutAllIntoOneFile() {
     std::vector<SafetensorsFile> files;
     files.push_back(*SafetensorsFile::Read(path_));
@@ -92,14 +91,14 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
     path_ = folder_.File("one.safetensors");
     saved_world_ = 0;
   }
-  // `step`: with the first step, whose gradients are those of step kSteps.
+  // `step`: also does a step, with the gradients of step kSteps.
   States Load(int size, const std::string& more = "", bool step = false) {
     States states;
     const World world = MakeSharedMemoryWorld(size);
     std::mutex mutex;
     OnEveryRank(size, [&](int rank) {
       CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard,
-                           /*takes_over=*/true);
+                           /*carries_over=*/true);
       CompressionState saved;
       if (rank == 0) {
         const auto file = SafetensorsFile::Read(path_);
@@ -108,21 +107,21 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
         ASSERT_TRUE(read.ok()) << read.status().message();
         saved = *std::move(read);
       }
-      const Status status = saved.Distribute(self.communicator.get(), self.compressor.get());
+      const Status status = saved.Distribute(self.communicator.get(), self.reducer->state());
       ASSERT_TRUE(status.ok()) << status.message();
       for (int from = 0; from < saved_world_; ++from) {
         if (!CompressionState::Needs(rank, size, from, saved_world_)) continue;
         const Status added =
             CompressionState::AddPart(*SafetensorsFile::Read(PartOf(from)), from, saved_world_,
-                                      rank, size, self.compressor.get());
+                                      rank, size, self.reducer->state());
         ASSERT_TRUE(added.ok()) << added.message();
       }
-      ASSERT_TRUE(self.compressor->TakeOver(self.communicator.get()).ok());
+      ASSERT_TRUE(self.reducer->StartCarryOver(self.communicator.get()).ok());
       if (step) {
         ASSERT_TRUE(self.Step(kSteps).ok());
       }
       const std::lock_guard lock(mutex);
-      AddTo(&states, self.compressor.get(), rank, size);
+      AddTo(&states, *self.reducer, rank, size);
       states.stepped.resize(size);
       states.stepped[rank].assign(self.arena->grads().begin(), self.arena->grads().end());
     });
@@ -136,28 +135,28 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
   int saved_world_ = 0;  // parts beside the file
 };
 
-TEST_P(CompressionStateTest, AWorldOfTheSameSizeGoesOnExactly) {
+TEST_P(CompressionStateTest, AWorldOfTheSameSizeContinuesExactly) {
   const States saved = Save(3), loaded = Load(3);
   EXPECT_FALSE(saved.blocks.empty());
   EXPECT_EQ(saved.blocks, loaded.blocks);
 }
 
-TEST_P(CompressionStateTest, AnotherWorldHasAsMuchToSend) {
+TEST_P(CompressionStateTest, AnotherWorldHasTheSameSumOfResiduals) {
   const States saved = Save(4);
-  ASSERT_FALSE(saved.unsent.empty());
+  ASSERT_FALSE(saved.residual.empty());
   for (const int size : {1, 2, 3, 5}) {
     const States loaded = Load(size);
-    ASSERT_EQ(loaded.unsent.size(), saved.unsent.size());
+    ASSERT_EQ(loaded.residual.size(), saved.residual.size());
     double largest = 0;
-    for (size_t i = 0; i < saved.unsent.size(); ++i) {
-      EXPECT_NEAR(loaded.unsent[i], saved.unsent[i], 1e-5) << size << " ranks, element " << i;
-      largest = std::max(largest, std::abs(saved.unsent[i]));
+    for (size_t i = 0; i < saved.residual.size(); ++i) {
+      EXPECT_NEAR(loaded.residual[i], saved.residual[i], 1e-5) << size << " ranks, element " << i;
+      largest = std::max(largest, std::abs(saved.residual[i]));
     }
     EXPECT_GT(largest, 0.01);
   }
 }
 
-TEST_P(CompressionStateTest, AFileOfAnOlderVersionIsReadJustSo) {
+TEST_P(CompressionStateTest, AFileOfAnOlderVersionLoads) {
   const States saved = Save(3);
   std::map<int, States> loaded;
   for (const int size : {1, 2, 3, 4}) loaded[size] = Load(size);
@@ -165,16 +164,17 @@ TEST_P(CompressionStateTest, AFileOfAnOlderVersionIsReadJustSo) {
   EXPECT_EQ(Load(3).blocks, saved.blocks);
   for (const int size : {1, 2, 3, 4}) {
     const States old = Load(size);
-    ASSERT_EQ(old.unsent.size(), loaded[size].unsent.size());
-    for (size_t i = 0; i < old.unsent.size(); ++i) {
-      ASSERT_NEAR(old.unsent[i], loaded[size].unsent[i], 1e-6) << size << " ranks, element " << i;
+    ASSERT_EQ(old.residual.size(), loaded[size].residual.size());
+    for (size_t i = 0; i < old.residual.size(); ++i) {
+      ASSERT_NEAR(old.residual[i], loaded[size].residual[i], 1e-6)
+          << size << " ranks, element " << i;
     }
   }
 }
 
-// In the new world it does not pay: the rest comes with the next sum. Of momentum, too, each rank had
-// its own part, and the sum of all goes on.
-TEST_P(CompressionStateTest, ALayerThatIsNotCompressedAnyMoreSendsTheRest) {
+// The new run sends these layers dense: the residuals come with the next sum. Of the momentum, too,
+// each rank had its own part, and the sum over ranks continues.
+TEST_P(CompressionStateTest, ALayerThatIsNoLongerCompressedSendsItsResidual) {
   const States saved = Save(4);
   const double m = GetParam().momentum;
   for (const std::string layers : {"fc.weight", "*"}) {
@@ -188,10 +188,10 @@ TEST_P(CompressionStateTest, ALayerThatIsNotCompressedAnyMoreSendsTheRest) {
         if (p.spec.kind == ParameterKind::kVector) continue;
         if (layers != "*" && layers != p.spec.name) continue;
         for (int64_t i = p.offset; i < p.offset + p.elements; ++i) {
-          double sum = m * Sum(saved, "momentum", i) + saved.unsent[i];
+          double sum = m * Sum(saved, "momentum", i) + saved.residual[i];
           for (int r = 0; r < size; ++r) sum += CompressingRank::Gradient(r, kSteps, i);
           ASSERT_NEAR(loaded.stepped[0][i], sum, 1e-4) << p.spec.name << ", " << i;
-          ASSERT_EQ(Sum(loaded, GradientCompressor::kUnsent, i), 0);
+          ASSERT_EQ(Sum(loaded, StateBlock::kResidual, i), 0);
           ASSERT_EQ(Sum(loaded, "momentum", i), 0);
         }
       }
@@ -201,7 +201,7 @@ TEST_P(CompressionStateTest, ALayerThatIsNotCompressedAnyMoreSendsTheRest) {
 
 class MomentumStateTest : public CompressionStateTest {};
 
-TEST_P(MomentumStateTest, ALayerThatIsCompressedFromNowOnKeepsItsMomentum) {
+TEST_P(MomentumStateTest, ALayerThatIsNewlyCompressedKeepsItsMomentum) {
   const States saved = Save(4, " rule { name: 'fc.weight' scheme { dense {} } }");
   const States loaded = Load(3);
   const auto arena = LayersOfEachKind();
@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
     kName);
 INSTANTIATE_TEST_SUITE_P(Routes, MomentumStateTest, testing::Values(kDgc), kName);
 
-TEST(CompressionState, ANumberThatIsNoneIsRefused) {
+TEST(CompressionState, RefusesNaN) {
   const TempDir folder;
   const std::string path = folder.File("state.safetensors");
   const std::vector<float> values = {1, std::nanf(""), 3};

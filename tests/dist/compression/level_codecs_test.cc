@@ -38,7 +38,7 @@ TEST(Linear8Codec, TiesGoToEven) {
   EXPECT_EQ(RoundTrip(Linear8Codec(), gradient), expected);
 }
 
-TEST(Linear8Codec, RefusesWhatItCannotHaveWritten) {
+TEST(Linear8Codec, RefusesWhatEncodeCannotHaveWritten) {
   const Linear8Codec codec;
   const Payload valid = Encode(codec, GaussianGradient(1100));
   for (const float scale : {-1.0F, INFINITY, -INFINITY, 1e-35F, -std::nanf(""), -0.0F}) {
@@ -54,20 +54,17 @@ TEST(Linear8Codec, RefusesWhatItCannotHaveWritten) {
             "payload of '8 bits, linear': 1107 bytes instead of 1108");
 }
 
-struct Level {
-  int bits, levels;
-};
-
-class QsgdTest : public testing::TestWithParam<Level> {
+class QsgdTest : public testing::TestWithParam<int> {
  protected:
-  QsgdCodec codec_{QsgdOptions{.bits = GetParam().bits, .levels = GetParam().levels}};
-  const int levels_ = GetParam().levels;
+  QsgdCodec codec_{QsgdOptions{.levels = GetParam()}};
+  const int levels_ = GetParam();
+  const bool eight_bits_ = levels_ > 7;
 };
 
-TEST_P(QsgdTest, IsTheLevelThatIsDrawn) {
+TEST_P(QsgdTest, DecodesToTheLevelThatIsDrawn) {
   const Floats gradient = GaussianGradient(1401);
   const Floats decoded = RoundTrip(codec_, gradient);
-  Rng rng(DrawKey(kMoment));
+  Rng rng(DrawKey(kContext));
   int undecided = 0;
   for (size_t begin = 0; begin < gradient.size(); begin += 512) {
     const size_t end = std::min(begin + 512, gradient.size());
@@ -88,18 +85,18 @@ TEST_P(QsgdTest, IsTheLevelThatIsDrawn) {
   EXPECT_LT(undecided, 3);
 }
 
-// The mean of 4000 encodings is the gradient but for 5 standard deviations, which are at most half
-// of the distance of two levels, by the square root of 4000. The mean of levels that are always
-// rounded down is not.
+// The mean of 4000 encodings is within 5 standard deviations of the gradient; one is at most half of
+// the distance of two levels, over the square root of 4000. The mean of levels that are always rounded
+// down is farther away.
 TEST_P(QsgdTest, IsUnbiased) {
   constexpr int kSteps = 4000;
   const Floats gradient = GaussianGradient(300);
   std::vector<double> sum(gradient.size());
   for (int step = 0; step < kSteps; ++step) {
-    CodecMoment moment = kMoment;
-    moment.step = static_cast<uint64_t>(step);
+    EncodeContext context = kContext;
+    context.step = static_cast<uint64_t>(step);
     const Floats decoded =
-        Decode(codec_, Encode(codec_, gradient, moment), std::ssize(gradient), 1, moment);
+        Decode(codec_, Encode(codec_, gradient, context), std::ssize(gradient), 1, context);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += decoded[i];
   }
   const double distance = Length(gradient) / levels_;
@@ -114,50 +111,46 @@ TEST_P(QsgdTest, IsUnbiased) {
   EXPECT_TRUE(codec_.unbiased());
 }
 
-TEST_P(QsgdTest, EveryMomentDrawsAnew) {
+TEST_P(QsgdTest, EveryContextDrawsDifferently) {
   const Floats gradient = GaussianGradient(600);
-  CodecMoment moments[] = {kMoment, kMoment, kMoment, kMoment, kMoment};
-  ++moments[0].seed;
-  ++moments[1].step;
-  ++moments[2].parameter;
-  ++moments[3].rank;
-  ++moments[4].part;
+  EncodeContext contexts[] = {kContext, kContext, kContext, kContext, kContext};
+  ++contexts[0].seed;
+  ++contexts[1].step;
+  ++contexts[2].parameter;
+  ++contexts[3].rank;
+  ++contexts[4].part;
   const Payload here = Encode(codec_, gradient);
   EXPECT_EQ(Encode(codec_, gradient), here);
-  for (const CodecMoment& other : moments) EXPECT_NE(Encode(codec_, gradient, other), here);
+  for (const EncodeContext& other : contexts) EXPECT_NE(Encode(codec_, gradient, other), here);
 }
 
-TEST_P(QsgdTest, RefusesWhatItCannotHaveWritten) {
+TEST_P(QsgdTest, RefusesWhatEncodeCannotHaveWritten) {
   const Payload valid = Encode(codec_, GaussianGradient(601));
   Payload payload = valid;
   SetFloat(-1, 4, &payload);
   EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
   payload = valid;
-  payload[20] = std::byte{static_cast<uint8_t>(GetParam().bits == 8 ? 0x80 : 0x08)};  // -128, -8
+  payload[20] = std::byte{static_cast<uint8_t>(eight_bits_ ? 0x80 : 0x08)};  // -128, -8
   EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
-  if (GetParam().bits == 4) {
+  if (!eight_bits_) {
     payload = valid;
     payload.back() |= std::byte{0x10};
     EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
   }
-  if (levels_ < 7) {
+  if (levels_ != 7 && levels_ != 127) {  // the highest codes of either size
     payload = valid;
     payload[20] = std::byte{static_cast<uint8_t>(levels_ + 1)};
     EXPECT_EQ(DecodeStatus(codec_, payload, 601).code(), StatusCode::kDataLoss);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, QsgdTest,
-                         testing::Values(Level{8, 127}, Level{8, 3}, Level{4, 7}, Level{4, 1}),
-                         [](const auto& info) {
-                           return std::to_string(info.param.bits) + "bits" +
-                                  std::to_string(info.param.levels);
-                         });
+INSTANTIATE_TEST_SUITE_P(Levels, QsgdTest, testing::Values(127, 9, 7, 3, 1),
+                         [](const auto& info) { return std::to_string(info.param); });
 
-TEST(QsgdCodec, LiesInMemoryAsItIsDrawn) {
-  // Elements at levels exactly: nothing is left to chance. Norm 14, 7 levels.
+TEST(QsgdCodec, PayloadIsAsDrawnInTheHeader) {
+  // Elements exactly at levels: no draw matters. Norm 14, 7 levels.
   const Floats gradient = {12, -6, 4, 0, 0};  // sqrt(144 + 36 + 16) = 14
-  const Payload payload = Encode(QsgdCodec({.bits = 4}), gradient);
+  const Payload payload = Encode(QsgdCodec({.levels = 7}), gradient);
   ASSERT_EQ(payload.size(), 4 + 3U);
   EXPECT_EQ(FloatAt(payload, 0), 14);
   EXPECT_EQ(ByteAt(payload, 4), 0xd6);  // 6, -3

@@ -28,7 +28,7 @@ TEST(OneBitCodec, IsTheMeanOfItsSign) {
   }
 }
 
-TEST(OneBitCodec, LiesInMemoryAsItIsDrawn) {
+TEST(OneBitCodec, PayloadIsAsDrawnInTheHeader) {
   const Payload payload = Encode(OneBitCodec(), {1, -2, 3, -4, 5, 6, 7, 8, -3});
   ASSERT_EQ(payload.size(), 8 + 2U);
   EXPECT_EQ(FloatAt(payload, 0), 5);
@@ -37,18 +37,18 @@ TEST(OneBitCodec, LiesInMemoryAsItIsDrawn) {
   EXPECT_EQ(ByteAt(payload, 9), 0x01);
 }
 
-TEST(OneBitCodec, NoNegativesNoMean) {
+TEST(OneBitCodec, WithoutNegativesTheirMeanIsZero) {
   const Payload payload = Encode(OneBitCodec(), {1, 2, 3});
   EXPECT_EQ(FloatAt(payload, 0), 2);
   EXPECT_EQ(FloatAt(payload, 4), 0);
 }
 
-TEST(OneBitCodec, RefusesWhatItCannotHaveWritten) {
+TEST(OneBitCodec, RefusesWhatEncodeCannotHaveWritten) {
   const OneBitCodec codec;
   const Payload valid = Encode(codec, GaussianGradient(601));
   for (const size_t offset : {0, 4, 8, 12}) {
     for (const float mean : {-1.0F, INFINITY, 1e-35F, -std::nanf(""), std::nanf("")}) {
-      Payload payload = valid;  // std::nanf("") is what a scale may be, but not one mean of two
+      Payload payload = valid;  // a scale may be std::nanf(""), but not only one of two means
       SetFloat(mean, offset, &payload);
       EXPECT_EQ(DecodeStatus(codec, payload, 601).code(), StatusCode::kDataLoss) << mean;
     }
@@ -68,7 +68,7 @@ TEST(SignCodec, IsTheMeanSizeWithItsSign) {
   }
 }
 
-TEST(SignCodec, LiesInMemoryAsItIsDrawn) {
+TEST(SignCodec, PayloadIsAsDrawnInTheHeader) {
   const Payload payload = Encode(SignCodec({}), {1, -2, 3, -4, 5, 6, 7, 8, -9});
   ASSERT_EQ(payload.size(), 4 + 2U);
   EXPECT_EQ(FloatAt(payload, 0), 5);
@@ -76,7 +76,7 @@ TEST(SignCodec, LiesInMemoryAsItIsDrawn) {
   EXPECT_EQ(ByteAt(payload, 5), 0x01);
 }
 
-TEST(SignCodec, RefusesWhatItCannotHaveWritten) {
+TEST(SignCodec, RefusesWhatEncodeCannotHaveWritten) {
   const SignCodec codec({});
   Payload payload = Encode(codec, GaussianGradient(101));
   payload.back() |= std::byte{0x40};
@@ -92,12 +92,12 @@ Floats SumOf(const Codec& codec, const std::vector<Floats>& gradients) {
   for (const Floats& gradient : gradients) payloads.push_back(Encode(codec, gradient));
   const std::vector<std::span<const std::byte>> views(payloads.begin(), payloads.end());
   Floats sum(gradients[0].size(), 100);
-  const Status status = codec.DecodeSum(VectorOf(std::ssize(sum)), kMoment, views, sum);
+  const Status status = codec.DecodeSum(ContextOf(std::ssize(sum)), views, sum);
   EXPECT_TRUE(status.ok()) << status.ToString();
   return sum;
 }
 
-TEST(SignCodec, RanksAreAdded) {
+TEST(SignCodec, AddsRanks) {
   const std::vector<Floats> gradients = {{1, 1, -1}, {1, -1, 1}, {-4, 4, 4}};
   EXPECT_EQ(SumOf(SignCodec({}), gradients), (Floats{98, 104, 104}));
 }
@@ -124,12 +124,12 @@ TEST(SignCodec, TheMajorityDecidesInLongGradients) {
   }
 }
 
-TEST(SignCodec, AVoteOfABadPayloadNamesItsRank) {
+TEST(SignCodec, ABadPayloadNamesItsRank) {
   const SignCodec codec({.majority_vote = true});
   const Payload good = Encode(codec, GaussianGradient(100)), bad(good.size(), std::byte{0xff});
   const std::span<const std::byte> payloads[] = {good, bad};
   Floats sum(100);
-  const Status status = codec.DecodeSum(VectorOf(100), kMoment, payloads, sum);
+  const Status status = codec.DecodeSum(ContextOf(100), payloads, sum);
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(status.message().substr(0, 7), "rank 1:");
 }

@@ -15,7 +15,7 @@ double Norm(std::span<const double> a) { return std::sqrt(Dot(a, a)); }
 
 std::byte RandomByte(Rng* random) { return static_cast<std::byte>(random->Below(256)); }
 
-// One of the four kinds; heap memory of exactly its length, so that a read past it is found.
+// One of four kinds, in heap memory of exactly its length, so that a sanitizer finds a read past it.
 std::vector<std::byte> HostilePayload(std::span<const std::byte> valid, Rng* random) {
   std::vector<std::byte> payload(valid.begin(), valid.end());
   switch (random->Below(4)) {
@@ -52,17 +52,18 @@ GradientShape FilterShape(int64_t rows, int64_t columns) {
 GradientShape VectorShape(int64_t elements) { return {.columns = elements}; }
 
 std::vector<std::byte> Encoded(const Codec& codec, const GradientShape& shape,
-                               const CodecMoment& moment, std::span<const float> gradient) {
-  // Every byte must be written: none of them is right by chance.
-  std::vector<std::byte> payload(codec.PayloadBytes(shape, moment), std::byte{0xa5});
-  codec.Encode(shape, moment, gradient, payload);
+                               const EncodeContext& context, std::span<const float> gradient) {
+  const EncodeContext of_shape = context.WithShape(shape);
+  // A byte that is not written is not right by chance.
+  std::vector<std::byte> payload(codec.PayloadBytes(of_shape), std::byte{0xa5});
+  codec.Encode(of_shape, gradient, payload);
   return payload;
 }
 
 std::vector<float> Decoded(const Codec& codec, const GradientShape& shape,
-                           const CodecMoment& moment, std::span<const std::byte> payload) {
+                           const EncodeContext& context, std::span<const std::byte> payload) {
   std::vector<float> sum(shape.elements());
-  const Status status = codec.DecodeAdd(shape, moment, payload, 1, sum);
+  const Status status = codec.DecodeAdd(context.WithShape(shape), payload, 1, sum);
   RT_CHECK(status.ok(), status.ToString());
   return sum;
 }
@@ -91,13 +92,14 @@ Feedback SendRepeatedly(const Codec& codec, const GradientShape& shape,
   std::vector<float> residual(gradient.size());
   std::vector<double> arrived(gradient.size()), missing, lost, whole;
   for (int step = 0; step < steps; ++step) {
-    const CodecMoment moment{.step = static_cast<uint64_t>(step)};
+    const EncodeContext context{.step = static_cast<uint64_t>(step)};
     if (!keep_residual) std::fill(residual.begin(), residual.end(), 0.0f);
     for (size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
-    const auto payload = Encoded(codec, shape, moment, residual);
-    const auto decoded = Decoded(codec, shape, moment, payload);
+    const auto payload = Encoded(codec, shape, context, residual);
+    const auto decoded = Decoded(codec, shape, context, payload);
     for (size_t i = 0; i < residual.size(); ++i) arrived[i] += decoded[i];
-    RT_CHECK(codec.DecodeAdd(shape, moment, payload, -1, residual).ok(), "its own payload");
+    RT_CHECK(codec.DecodeAdd(context.WithShape(shape), payload, -1, residual).ok(),
+             "its own payload");
   }
   for (size_t i = 0; i < residual.size(); ++i) {
     whole.push_back(steps * static_cast<double>(gradient[i]));
@@ -108,37 +110,38 @@ Feedback SendRepeatedly(const Codec& codec, const GradientShape& shape,
 }
 
 std::vector<std::vector<float>> ReduceSketches(const std::vector<std::unique_ptr<Sketch>>& ranks,
-                                               const CodecMoment& moment,
+                                               const EncodeContext& context,
                                                const std::vector<std::vector<float>>& gradients) {
   for (int round = 0; round < ranks[0]->rounds(); ++round) {
     std::vector<float> sum(ranks[0]->Floats(round));
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       std::vector<float> share(sum.size(), NAN);
-      CodecMoment of_rank = moment;
+      EncodeContext of_rank = context;
       of_rank.rank = static_cast<uint32_t>(rank);
       ranks[rank]->Pack(round, of_rank, gradients[rank], share);
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += share[i];
     }
-    for (const auto& rank : ranks) rank->Take(round, moment, sum);
+    for (const auto& rank : ranks) rank->Take(round, context, sum);
   }
   std::vector<std::vector<float>> unpacked;
   for (const auto& rank : ranks) {
     unpacked.emplace_back(gradients[0].size(), NAN);
-    rank->Unpack(moment, unpacked.back());
+    rank->Unpack(context, unpacked.back());
   }
   return unpacked;
 }
 
-int TryHostilePayloads(const Codec& codec, const GradientShape& shape, const CodecMoment& moment) {
+int TryHostilePayloads(const Codec& codec, const GradientShape& shape,
+                       const EncodeContext& context) {
   constexpr size_t kGuard = 64;
   Rng random(RngKey(17).With(kTestStream));
-  const auto valid = Encoded(codec, shape, moment, NormalGradient(shape.elements(), 3));
+  const auto valid = Encoded(codec, shape, context, NormalGradient(shape.elements(), 3));
   std::vector<float> memory(shape.elements() + 2 * kGuard, 7.0f);
   const auto sum = std::span(memory).subspan(kGuard, shape.elements());
   int refused = 0;
   for (int i = 0; i < kHostilePayloads; ++i) {
     const auto payload = HostilePayload(valid, &random);
-    const Status status = codec.DecodeAdd(shape, moment, payload, 1, sum);
+    const Status status = codec.DecodeAdd(context.WithShape(shape), payload, 1, sum);
     if (!status.ok()) {
       EXPECT_EQ(status.code(), StatusCode::kDataLoss);
       ++refused;

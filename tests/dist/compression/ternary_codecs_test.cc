@@ -29,13 +29,13 @@ double ClippedAt(const Floats& gradient, double sigmas) {
   return std::min(Largest(gradient), sigmas * sigma);
 }
 
-TEST(TernGradCodec, IsWhatIsDrawn) {
+TEST(TernGradCodec, DecodesToWhatIsDrawn) {
   const Floats gradient = GaussianGradient(2501);
   const TernGradCodec codec({});
   const double size = ClippedAt(gradient, 2.5);
   ASSERT_LT(size, Largest(gradient)) << "nothing is clipped";
   const Floats decoded = RoundTrip(codec, gradient);
-  Rng rng(DrawKey(kMoment));
+  Rng rng(DrawKey(kContext));
   int undecided = 0;
   for (size_t i = 0; i < gradient.size(); ++i) {
     const double draw = rng.Uniform(), probability = std::abs(gradient[i]) / size;
@@ -49,18 +49,18 @@ TEST(TernGradCodec, IsWhatIsDrawn) {
   EXPECT_LT(undecided, 3);
 }
 
-// The mean of 4000 encodings is the (clipped) gradient but for 5 standard deviations, which are at
-// most s / 2, by the square root of 4000. That of the most likely of -s, 0 and s is not.
+// The mean of 4000 encodings is within 5 standard deviations of the (clipped) gradient; one is at most
+// s / 2 over the square root of 4000. The most likely of -s, 0 and s is farther away.
 void ExpectUnbiased(double clip) {
   constexpr int kSteps = 4000;
   const Floats gradient = GaussianGradient(300);
   const TernGradCodec codec({.clip = clip});
   std::vector<double> sum(gradient.size());
   for (int step = 0; step < kSteps; ++step) {
-    CodecMoment moment = kMoment;
-    moment.step = static_cast<uint64_t>(step);
+    EncodeContext context = kContext;
+    context.step = static_cast<uint64_t>(step);
     const Floats decoded =
-        Decode(codec, Encode(codec, gradient, moment), std::ssize(gradient), 1, moment);
+        Decode(codec, Encode(codec, gradient, context), std::ssize(gradient), 1, context);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += decoded[i];
   }
   const double size = clip > 0 ? ClippedAt(gradient, clip) : Largest(gradient);
@@ -76,7 +76,7 @@ void ExpectUnbiased(double clip) {
 }
 
 TEST(TernGradCodec, IsUnbiased) { ExpectUnbiased(0); }
-TEST(TernGradCodec, IsUnbiasedButForTheClipping) { ExpectUnbiased(1.5); }
+TEST(TernGradCodec, IsUnbiasedExceptForTheClipping) { ExpectUnbiased(1.5); }
 
 TEST(TwoBitCodec, AdaptiveIsTheMeanOrNothing) {
   for (const double factor : {0.5, 1.0, 2.0}) {
@@ -93,16 +93,16 @@ TEST(TwoBitCodec, AdaptiveIsTheMeanOrNothing) {
 }
 
 TEST(TwoBitCodec, FixedIsTheThresholdOrNothing) {
-  const TwoBitCodec codec({.rule = TwoBitOptions::Rule::kFixed, .threshold = 0.5});
+  const TwoBitCodec codec({.threshold = 0.5});
   const Floats gradient = {0.5F, -0.5F, 0.4999F, -0.4999F, 7, -7, 0, -0.0F, 0.51F};
   const Floats expected = {0.5F, -0.5F, 0, 0, 0.5F, -0.5F, 0, 0, 0.5F};
   EXPECT_EQ(RoundTrip(codec, gradient), expected);
 }
 
-// A step of four batches: sums four times as large, sent as those of one batch are.
+// A step of four batches has sums four times as large and sends them as a step of one batch does.
 TEST(TwoBitCodec, AFixedThresholdGrowsWithTheBatch) {
-  const TwoBitCodec codec({.rule = TwoBitOptions::Rule::kFixed, .threshold = 0.5});
-  CodecMoment four = kMoment;
+  const TwoBitCodec codec({.threshold = 0.5});
+  EncodeContext four = kContext;
   four.batches = 4;
   const Floats gradient = {2, -2, 1.9999F, -1.9999F, 28, -28, 0, -0.0F, 2.04F};
   const Floats expected = {2, -2, 0, 0, 2, -2, 0, 0, 2};
@@ -112,8 +112,8 @@ TEST(TwoBitCodec, AFixedThresholdGrowsWithTheBatch) {
       << "of another step";
 }
 
-TEST(TwoBitCodec, LiesInMemoryAsItIsDrawn) {
-  const TwoBitCodec codec({.rule = TwoBitOptions::Rule::kFixed, .threshold = 2});
+TEST(TwoBitCodec, PayloadIsAsDrawnInTheHeader) {
+  const TwoBitCodec codec({.threshold = 2});
   const Payload payload = Encode(codec, {2, -3, 0, 0, 0, 0, 0, 9, -9, 1});
   ASSERT_EQ(payload.size(), 4 + 2 + 2U);
   EXPECT_EQ(FloatAt(payload, 0), 2);
@@ -124,13 +124,13 @@ TEST(TwoBitCodec, LiesInMemoryAsItIsDrawn) {
 }
 
 TEST(TwoBitCodec, AGradientOfZerosIsZero) {
-  EXPECT_EQ(RoundTrip(TwoBitCodec({}), Floats(100)), Floats(100));
+  EXPECT_EQ(RoundTrip(TwoBitCodec({.factor = 1}), Floats(100)), Floats(100));
   EXPECT_EQ(RoundTrip(TernGradCodec({}), Floats(100)), Floats(100));
 }
 
-TEST(TernaryPayload, RefusesWhatCannotHaveBeenWritten) {
-  const TwoBitCodec adaptive({});
-  const TwoBitCodec fixed({.rule = TwoBitOptions::Rule::kFixed, .threshold = 2});
+TEST(TernaryPayload, RefusesWhatEncodeCannotHaveWritten) {
+  const TwoBitCodec adaptive({.factor = 1});
+  const TwoBitCodec fixed({.threshold = 2});
   const TernGradCodec terngrad({});
   for (const Codec* codec : std::initializer_list<const Codec*>{&adaptive, &fixed, &terngrad}) {
     const Payload valid = Encode(*codec, GaussianGradient(101));
@@ -141,7 +141,7 @@ TEST(TernaryPayload, RefusesWhatCannotHaveBeenWritten) {
               std::string::npos);
     payload = valid;
     payload.back() |= std::byte{0x20};
-    EXPECT_NE(DecodeStatus(*codec, payload, 101).message().find("behind the last"),
+    EXPECT_NE(DecodeStatus(*codec, payload, 101).message().find("after the last element"),
               std::string::npos);
     for (const float size : {-1.0F, INFINITY, 1e-35F, -std::nanf("")}) {
       payload = valid;

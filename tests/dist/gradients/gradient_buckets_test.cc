@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// An arena with a parameter for each of `kib` (KiB).
+// An arena with a parameter of each size in `kib`, in KiB.
 std::unique_ptr<ParameterArena> Arena(const std::vector<int64_t>& kib) {
   std::vector<ParameterSpec> specs;
   for (const int64_t k : kib) {
@@ -39,11 +39,11 @@ TEST(GradientBucketsTest, AParameterIsNeverCut) {
   EXPECT_THAT(Buckets({5, 100, 100, 5}, kOptions), testing::ElementsAre(5, 100, 100, 5));
 }
 
-TEST(GradientBucketsTest, NothingToSendHasNoBuckets) {
+TEST(GradientBucketsTest, NoParametersHaveNoBuckets) {
   EXPECT_TRUE(MakeGradientBuckets({}, kOptions).empty());
 }
 
-// Whatever the sizes: no hole, no overlap, every parameter in one bucket.
+// For any sizes: no hole, no overlap, every parameter in one bucket.
 TEST(GradientBucketsTest, CoverTheBlock) {
   std::vector<ParameterSpec> specs;
   for (int i = 0; i < 60; ++i) {

@@ -1,4 +1,4 @@
-// Gradients of several ranks, added up while "backward" still writes others.
+// Gradients of several ranks are added up while "backward" still writes other ones.
 #include "dist/gradients/gradient_synchronizer.h"
 
 #include <gmock/gmock.h>
@@ -18,12 +18,12 @@ std::unique_ptr<ParameterArena> SmallArena() {
   return std::move(*ParameterArena::Create(specs, {}));
 }
 
-// What rank `rank` finds for element i of a parameter in a step. Sums over few ranks are exact.
+// The gradient of element i of a parameter on rank `rank` in a step. Sums over few ranks are exact.
 float Gradient(int rank, int step, int64_t i) {
   return static_cast<float>((rank + 1) * 1000 + step * 100 + i % 50);
 }
 
-// One rank's part of the world.
+// One rank of the world.
 struct Rank {
   explicit Rank(Transport* transport)
       : communicator(std::move(

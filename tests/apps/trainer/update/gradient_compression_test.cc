@@ -30,7 +30,7 @@ std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
       {}));
 }
 
-// What rank 0 of two says, which a slow network lies between.
+// The description by rank 0 of two ranks on a slow network.
 std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
   const auto transports = MakeInProcessWorld(2);
   const CostModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
@@ -56,7 +56,7 @@ std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
   return description;
 }
 
-// At a density of 1 there is a place beside every value: twice the bytes, at any speed.
+// A density of 1 sends a place with every value: twice the bytes, at any speed.
 TEST(GradientCompression, LayersOfOneShapeAreJudgedByTheirOwnScheme) {
   const std::string all = "scheme { top_k { density: 1 } } ";
   const std::string few = " rule { name: 'a' scheme { top_k { density: 0.001 } } }";
@@ -67,7 +67,8 @@ TEST(GradientCompression, LayersOfOneShapeAreJudgedByTheirOwnScheme) {
               HasSubstr("top_k for 1 of 2 gradients"));
 }
 
-// What is asked of the disk before the first step is what the parts then take, but for their headers.
+// The space that is reserved before the first step is what the parts then take, except for their
+// headers.
 TEST(GradientCompression, KnowsWhatItsPartsWillTake) {
   constexpr int kRanks = 3, kMostHeader = 4096;
   const TempDir dir;
@@ -120,7 +121,7 @@ struct Alone {
   std::vector<GradientBucket> buckets = MakeGradientBuckets(arena->parameters(), {});
 };
 
-TEST(GradientCompression, OneRankNeedsItForMomentumAlone) {
+TEST(GradientCompression, OneRankNeedsItOnlyForMomentum) {
   Alone alone;
   EXPECT_EQ(alone.Create("scheme { two_bit {} }"), nullptr);
   const auto dgc = alone.Create("scheme { dgc { momentum: 0.5 } }");
@@ -150,11 +151,11 @@ TEST(GradientCompression, ResidualsAreForgottenWithASkippedStep) {
   for (const Parameter& p : alone.arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(1.0F));
 }
 
-TEST(GradientCompression, ACheckpointThatSaysNoNumberOfRanksIsDamaged) {
+TEST(GradientCompression, ACheckpointWithoutANumberOfRanksIsDamaged) {
   const TempDir folder;
   const std::string path = folder.File("checkpoint.safetensors");
-  const auto read = [&](const std::string& ways) {
-    RT_CHECK(WriteSafetensors(path, {}, {{"compression_ways", ways}}).ok(), path);
+  const auto read = [&](const std::string& routes) {
+    RT_CHECK(WriteSafetensors(path, {}, {{"compression_ways", routes}}).ok(), path);
     return GradientCompression::Read({1, path, *SafetensorsFile::Read(path)});
   };
   for (const char* const wrong : {"", "dd", ":dd", "x:dd", "2x:dd", "99999999999:dd"}) {
@@ -164,8 +165,8 @@ TEST(GradientCompression, ACheckpointThatSaysNoNumberOfRanksIsDamaged) {
   }
   const auto right = read("2:dg");
   ASSERT_TRUE(right.ok()) << right.status().message();
-  EXPECT_EQ(right->world, 2);
-  EXPECT_EQ(right->ways, "dg");
+  EXPECT_EQ(right->routes.world, 2);
+  EXPECT_EQ(right->routes.letters, "dg");
 }
 
 }  // namespace

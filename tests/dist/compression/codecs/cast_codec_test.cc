@@ -23,7 +23,7 @@ const CastCodec& Fp16() {
   return codec;
 }
 
-// The nearest number with `precision` bits and exponents from `lowest` on; ties to even.
+// The nearest number with `precision` bits and exponents of at least `lowest`; ties to even.
 double Nearest(double x, int precision, int lowest) {
   if (x == 0) return x;
   const int exponent = std::max(std::ilogb(x), lowest);
@@ -31,7 +31,7 @@ double Nearest(double x, int precision, int lowest) {
   return std::nearbyint(x / step) * step;
 }
 
-// Every exponent and sign, random mantissas, and the edges of all.
+// Every exponent and sign, random mantissas, and all edge cases.
 Floats AllKindsOfFloats() {
   Floats floats = {0.0F,          -0.0F,        65504,          65519.996F,   65520,
                    -65520,        1e30F,        3.4e38F,        0x1p-24F,     0x1p-25F,
@@ -41,7 +41,7 @@ Floats AllKindsOfFloats() {
   while (floats.size() < 300000) {
     const auto x = std::bit_cast<float>(rng.Bits());
     if (std::isfinite(x)) floats.push_back(x);
-    // Near fp16's numbers and the middles between them.
+    // Near fp16's numbers and the midpoints between them.
     floats.push_back(std::ldexp(static_cast<float>(rng.Below(1 << 13)), -12 - 14 + 15) *
                      std::ldexp(1.0F, static_cast<int>(rng.Below(40)) - 20));
   }
@@ -56,7 +56,7 @@ TEST(CastCodec, Bf16IsTheNearest) {
   }
 }
 
-TEST(CastCodec, Fp16IsTheNearestAndEndsAtItsLargest) {
+TEST(CastCodec, Fp16IsTheNearestAndSaturates) {
   const Floats floats = AllKindsOfFloats(), decoded = RoundTrip(Fp16(), floats);
   for (size_t i = 0; i < floats.size(); ++i) {
     const double nearest = Nearest(floats[i], 11, -14);
@@ -87,7 +87,7 @@ TEST(CastCodec, EveryHalfIsRead) {
   }
 }
 
-TEST(CastCodec, LiesInMemoryAsItIsDrawn) {
+TEST(CastCodec, PayloadIsAsDrawnInTheHeader) {
   const Floats gradient = {1, -2, 0.5F};
   const uint8_t bf16[] = {0x80, 0x3f, 0x00, 0xc0, 0x00, 0x3f};
   const uint8_t fp16[] = {0x00, 0x3c, 0x00, 0xc0, 0x00, 0x38};
@@ -97,7 +97,7 @@ TEST(CastCodec, LiesInMemoryAsItIsDrawn) {
   }
 }
 
-TEST(CastCodec, WhatIsNotFiniteStaysSo) {
+TEST(CastCodec, KeepsNaNAndInfinity) {
   const Floats gradient = {kInfinity, -kInfinity, std::nanf(""), std::bit_cast<float>(0xff800001)};
   for (const CastCodec* codec : {&Bf16(), &Fp16()}) {
     const Floats decoded = RoundTrip(*codec, gradient);
@@ -108,7 +108,7 @@ TEST(CastCodec, WhatIsNotFiniteStaysSo) {
   }
 }
 
-TEST(CastCodec, SamplesBringSumsIntoFp16sRange) {
+TEST(CastCodec, SamplesScaleSumsIntoFp16sRange) {
   // The sum of gradients over 1024 samples: beyond 65504, though its mean is not.
   const Floats gradient = GaussianGradient(5000, 1, 1e5F);
   const CastCodec codec({.format = CastFormat::kFp16, .samples = 1024});
@@ -119,7 +119,7 @@ TEST(CastCodec, SamplesBringSumsIntoFp16sRange) {
   EXPECT_GT(Distance(RoundTrip(Fp16(), gradient), gradient), 0.1 * Length(gradient));
 }
 
-// Steps that take more and more batches: what one batch does not lose, several do not.
+// Steps of more and more batches lose no more than a step of one batch.
 TEST(CastCodec, MoreBatchesInAStepStayInFp16sRange) {
   const CastCodec codec({.format = CastFormat::kFp16, .samples = 64});
   Floats gradient = GaussianGradient(5000, 1, 64 * 1e4F);  // sums; means up to 4e4, and down to:
@@ -133,11 +133,11 @@ TEST(CastCodec, MoreBatchesInAStepStayInFp16sRange) {
     Floats grown = gradient, expected = decoded;
     for (float& x : grown) x *= batches;
     for (float& x : expected) x *= batches;
-    CodecMoment moment = kMoment;
-    moment.batches = batches;
-    const Payload payload = Encode(codec, grown, moment);
+    EncodeContext context = kContext;
+    context.batches = batches;
+    const Payload payload = Encode(codec, grown, context);
     EXPECT_EQ(payload, Encode(codec, gradient)) << batches;
-    EXPECT_EQ(Decode(codec, payload, std::ssize(grown), 1, moment), expected) << batches;
+    EXPECT_EQ(Decode(codec, payload, std::ssize(grown), 1, context), expected) << batches;
   }
 }
 

@@ -1,5 +1,5 @@
-// What every codec keeps to, whatever it does: each row of the table (dist/compression/codecs/codecs.h).
-#include "dist/compression/codecs/codecs.h"
+// Properties of every codec preset (dist/compression/schemes.h).
+#include "dist/compression/schemes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr int64_t kSizes[] = {1, 7, 8, 15, 16, 17, 63, 511, 512, 513, 1024, 1025, 2000, 5003};
 
-class CodecTest : public testing::TestWithParam<NamedCodec> {
+class CodecTest : public testing::TestWithParam<SchemePreset> {
  protected:
-  std::unique_ptr<Codec> codec_ = GetParam().make({.samples = 3});
+  std::unique_ptr<Codec> codec_ = PresetCodec(GetParam().name, {.samples = 3});
 };
 
 TEST_P(CodecTest, AllInstructionSetsGiveTheSameBits) {
@@ -39,12 +39,12 @@ TEST_P(CodecTest, AllInstructionSetsGiveTheSameBits) {
   }
 }
 
-TEST_P(CodecTest, AddsScaledToWhatIsThere) {
+TEST_P(CodecTest, AddsTheScaledGradient) {
   const Floats gradient = GaussianGradient(1300);
   const Payload payload = Encode(*codec_, gradient);
   const Floats decoded = Decode(*codec_, payload, 1300);
   Floats sum(1300, 64);
-  const Status status = codec_->DecodeAdd(VectorOf(1300), kMoment, payload, -0.5F, sum);
+  const Status status = codec_->DecodeAdd(ContextOf(1300), payload, -0.5F, sum);
   ASSERT_TRUE(status.ok()) << status.ToString();
   bool anything = false;
   for (size_t i = 0; i < sum.size(); ++i) {
@@ -54,7 +54,7 @@ TEST_P(CodecTest, AddsScaledToWhatIsThere) {
   EXPECT_TRUE(anything);
 }
 
-TEST_P(CodecTest, PointsWhereTheGradientPoints) {
+TEST_P(CodecTest, KeepsTheDirection) {
   const Floats gradient = GaussianGradient(5000), decoded = RoundTrip(*codec_, gradient);
   double product = 0, kept = 0;
   for (size_t i = 0; i < gradient.size(); ++i) {
@@ -66,18 +66,19 @@ TEST_P(CodecTest, PointsWhereTheGradientPoints) {
   EXPECT_GT(product, least * Length(gradient) * Length(decoded));
 }
 
-TEST_P(CodecTest, LengthFollowsFromTheShapeAlone) {
-  CodecMoment other = kMoment;
+TEST_P(CodecTest, LengthDependsOnTheShapeAlone) {
+  EncodeContext other = kContext;
   other.rank = 9;
   other.step = 1000;
   other.parameter = 17;
   for (const int64_t n : kSizes) {
-    EXPECT_EQ(codec_->PayloadBytes(VectorOf(n), kMoment), codec_->PayloadBytes(VectorOf(n), other));
-    EXPECT_LE(codec_->PayloadBytes(VectorOf(n), kMoment), 4 * n + 8);
+    EXPECT_EQ(codec_->PayloadBytes(ContextOf(n)),
+              codec_->PayloadBytes(other.WithShape(VectorOf(n))));
+    EXPECT_LE(codec_->PayloadBytes(ContextOf(n)), 4 * n + 8);
   }
 }
 
-TEST_P(CodecTest, WhatIsNotFiniteIsSeen) {
+TEST_P(CodecTest, ShowsWhatIsNotFinite) {
   for (const float bad : {std::nanf(""), -std::nanf(""), std::numeric_limits<float>::infinity(),
                           -std::numeric_limits<float>::infinity()}) {
     for (const size_t place : {0U, 600U, 1299U}) {
@@ -89,17 +90,18 @@ TEST_P(CodecTest, WhatIsNotFiniteIsSeen) {
   }
 }
 
-// Whatever way a codec has of its own, on whatever machine: the bits of the plain one.
-TEST_P(CodecTest, WithFeedbackItIsAdditionEncodingAndSubtraction) {
+// Whatever a codec does, on any instruction set: the bits of the default implementation.
+TEST_P(CodecTest, FeedbackIsAdditionEncodingAndSubtraction) {
   const auto same = [](const Floats& a, const Floats& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
   };
   const auto run = [&](const GradientShape& shape, const Floats& first, const Floats& second) {
-    Payload payload(codec_->PayloadBytes(shape, kMoment), std::byte{0xa5}), expected = payload;
+    const EncodeContext context = kContext.WithShape(shape);
+    Payload payload(codec_->PayloadBytes(context), std::byte{0xa5}), expected = payload;
     Floats residual(shape.elements()), left(shape.elements());
     for (const Floats* gradient : {&first, &second, &first}) {
-      codec_->Codec::EncodeWithFeedback(shape, kMoment, *gradient, left, expected);
-      codec_->EncodeWithFeedback(shape, kMoment, *gradient, residual, payload);
+      codec_->Codec::EncodeWithFeedback(context, *gradient, left, expected);
+      codec_->EncodeWithFeedback(context, *gradient, residual, payload);
       EXPECT_EQ(payload, expected) << shape.rows << " x " << shape.columns;
       EXPECT_TRUE(same(residual, left)) << shape.rows << " x " << shape.columns;
     }
@@ -115,38 +117,52 @@ TEST_P(CodecTest, WithFeedbackItIsAdditionEncodingAndSubtraction) {
     run(filters, GaussianGradient(n, 1), GaussianGradient(n, 2));
     run(filters, MixedGradient(n, 1), MixedGradient(n, 2));
   }
-  // And what is not finite is seen as well.
+  // An element that is not finite shows as well.
   Floats bad = GaussianGradient(1300), residual(1300);
   bad[600] = std::nanf("");
-  Payload payload(codec_->PayloadBytes(VectorOf(1300), kMoment));
-  codec_->EncodeWithFeedback(VectorOf(1300), kMoment, bad, residual, payload);
+  Payload payload(codec_->PayloadBytes(ContextOf(1300)));
+  codec_->EncodeWithFeedback(ContextOf(1300), bad, residual, payload);
   EXPECT_FALSE(std::isfinite(Decode(*codec_, payload, 1300)[600]));
 }
 
-TEST_P(CodecTest, SumsOfRanksAreInTheirOrder) {
+TEST_P(CodecTest, VisitsWhatItSends) {
+  const Floats gradient = GaussianGradient(1300);
+  const Payload payload = Encode(*codec_, gradient);
+  Floats visited(1300);
+  int64_t last = -1;
+  codec_->ForEachSent(ContextOf(1300), payload, [&](int64_t place, float value) {
+    EXPECT_GT(place, last);
+    last = place;
+    visited[place] = value;
+  });
+  EXPECT_GE(last, 0);
+  EXPECT_EQ(visited, Decode(*codec_, payload, 1300));
+}
+
+TEST_P(CodecTest, SumsRanksInTheirOrder) {
   const Floats a = GaussianGradient(1300, 1), b = GaussianGradient(1300, 2);
-  CodecMoment moment = kMoment;
-  moment.rank = 0;
-  const Payload first = Encode(*codec_, a, moment);
-  moment.rank = 1;
-  const Payload second = Encode(*codec_, b, moment);
+  EncodeContext context = kContext;
+  context.rank = 0;
+  const Payload first = Encode(*codec_, a, context);
+  context.rank = 1;
+  const Payload second = Encode(*codec_, b, context);
   const std::span<const std::byte> payloads[] = {first, second};
   Floats sum(1300), again(1300);
-  ASSERT_TRUE(codec_->DecodeSum(VectorOf(1300), kMoment, payloads, sum).ok());
-  ASSERT_TRUE(codec_->DecodeSum(VectorOf(1300), moment, payloads, again).ok());
+  ASSERT_TRUE(codec_->DecodeSum(ContextOf(1300), payloads, sum).ok());
+  ASSERT_TRUE(codec_->DecodeSum(context.WithShape(VectorOf(1300)), payloads, again).ok());
   EXPECT_EQ(std::memcmp(sum.data(), again.data(), sum.size() * sizeof(float)), 0);
   EXPECT_GT(Length(sum), 0);
   const std::span<const std::byte> short_payloads[] = {first, payloads[1].first(3)};
-  const Status status = codec_->DecodeSum(VectorOf(1300), kMoment, short_payloads, sum);
+  const Status status = codec_->DecodeSum(ContextOf(1300), short_payloads, sum);
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), testing::StartsWith("rank 1:"));
 }
 
-// Bytes of any length, and payloads of which some bytes are others.
+// Random bytes of any length, and payloads with some bytes changed.
 TEST_P(CodecTest, NoPayloadDoesHarm) {
   constexpr int64_t kElements = 1101;
   constexpr size_t kGuard = 64;
-  const GradientShape shape = VectorOf(kElements);
+  const EncodeContext context = ContextOf(kElements);
   const Payload valid = Encode(*codec_, GaussianGradient(kElements));
   Rng rng(RngKey(1).With(kTestStream));
   Floats around(kElements + 2 * kGuard, 1);
@@ -159,7 +175,7 @@ TEST_P(CodecTest, NoPayloadDoesHarm) {
       for (uint64_t flips = 1 + rng.Below(4); flips > 0; --flips) {
         payload[rng.Below(payload.size())] = static_cast<std::byte>(rng.Bits());
       }
-      // Near the beginning are scales.
+      // The first bytes are scales.
       if (run % 4 == 0) payload[rng.Below(8)] = static_cast<std::byte>(rng.Bits());
     } else {
       const uint64_t bytes = run % 4 == 1 ? valid.size() : rng.Below(2 * valid.size());
@@ -170,7 +186,7 @@ TEST_P(CodecTest, NoPayloadDoesHarm) {
       }
     }
     payload.shrink_to_fit();
-    const Status status = codec_->DecodeAdd(shape, kMoment, payload, 1, sum);
+    const Status status = codec_->DecodeAdd(context, payload, 1, sum);
     if (payload.size() != valid.size()) {
       ASSERT_EQ(status.code(), StatusCode::kDataLoss);
     }
@@ -183,25 +199,36 @@ TEST_P(CodecTest, NoPayloadDoesHarm) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, CodecTest,
-                         testing::ValuesIn(NamedCodecs().begin(), NamedCodecs().end()),
+INSTANTIATE_TEST_SUITE_P(Codecs, CodecTest, testing::ValuesIn(CodecPresets()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Codecs, AnUnknownNameListsTheKnownOnes) {
-  const auto codec = MakeCodec("tow_bit");
-  EXPECT_EQ(codec.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(codec.status().message(), testing::AllOf(testing::HasSubstr("did you mean 'two_bit'"),
-                                                       testing::HasSubstr("bf16, fp16")));
+  const Status status = FindPreset("tow_bit").status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("did you mean 'two_bit'"),
+                                               testing::HasSubstr("bf16, fp16")));
 }
 
-TEST(Codecs, BytesAreThoseOfTheTable) {
+// Error feedback does harm to a codec that is right on average, and momentum counts as feedback.
+TEST(Codecs, UnbiasedOnesHaveNoMemory) {
+  for (const Scheme& scheme : Schemes()) {
+    for (const SchemePreset& preset : scheme.presets) {
+      const LayerScheme layer =
+          MakeLayerScheme(*FindPreset(preset.name), {.rows = 9, .columns = 9});
+      if (layer.codec == nullptr || !layer.codec->unbiased()) continue;
+      EXPECT_EQ(scheme.memory, MemoryKind::kNone) << preset.name;
+    }
+  }
+}
+
+TEST(Codecs, BytesAreThoseOfTheReadme) {
   const GradientShape shape = {ParameterKind::kLinearWeight, 1024, 1024};
   constexpr std::pair<const char*, double> kBitsPerElement[] = {
       {"bf16", 16},         {"fp16", 16},       {"linear8", 8.03125}, {"qsgd8", 8.0625},
       {"qsgd4", 4.0625},    {"one_bit", 1.125}, {"terngrad", 2},      {"two_bit", 2},
       {"two_bit_fixed", 2}, {"sign", 1},        {"sign_vote", 1}};
   for (const auto& [name, bits] : kBitsPerElement) {
-    const int64_t bytes = MakeCodec(name).value()->PayloadBytes(shape, kMoment);
+    const int64_t bytes = PresetCodec(name)->PayloadBytes(kContext.WithShape(shape));
     EXPECT_NEAR(static_cast<double>(bytes) * 8 / (1 << 20), bits, 1e-4) << name;
   }
 }

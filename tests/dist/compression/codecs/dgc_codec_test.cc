@@ -26,7 +26,7 @@ int32_t CountIn(std::span<const std::byte> payload) {
   return count;
 }
 
-// What is decoded must be the elements whose magnitude reaches some threshold, `count` of them.
+// `decoded` must have exactly the `count` elements whose magnitude reaches some threshold.
 void ExpectLargest(const std::vector<float>& gradient, const std::vector<float>& decoded,
                    int64_t count) {
   float smallest_sent = std::numeric_limits<float>::infinity(), largest_kept = 0;
@@ -44,28 +44,31 @@ void ExpectLargest(const std::vector<float>& gradient, const std::vector<float>&
   EXPECT_GE(smallest_sent, largest_kept);
 }
 
+// The paper's warm-up.
+const DgcOptions kWarmUp{.densities = {0.25, 0.063, 0.015, 0.004, 0.001}};
+
 TEST(DgcCodec, SendsAboutTheTargetAndAlwaysTheSameBytes) {
-  const DgcCodec codec({});
+  const DgcCodec codec(kWarmUp);
   for (const double epoch : {0.0, 0.99, 1.0, 2.5, 3.0, 4.0, 400.0}) {
     const double densities[] = {0.25, 0.063, 0.015, 0.004, 0.001};
     const double density = densities[std::min(static_cast<int>(epoch), 4)];
     const auto k = static_cast<int64_t>(std::ceil(density * kElements));
-    const CodecMoment moment{.epoch = epoch};
+    const EncodeContext context{.epoch = epoch};
     const auto capacity = static_cast<int64_t>(std::ceil(1.3 * static_cast<double>(k)));
-    EXPECT_EQ(codec.PayloadBytes(VectorShape(kElements), moment), 4 + 8 * capacity);
+    EXPECT_EQ(codec.PayloadBytes(context.WithShape(VectorShape(kElements))), 4 + 8 * capacity);
     for (uint64_t seed = 0; seed < 4; ++seed) {
       const auto gradient = NormalGradient(kElements, seed);
-      const auto payload = Encoded(codec, VectorShape(kElements), moment, gradient);
+      const auto payload = Encoded(codec, VectorShape(kElements), context, gradient);
       const int32_t count = CountIn(payload);
       EXPECT_GE(count, 0.8 * static_cast<double>(k));
       EXPECT_LE(count, capacity);
-      ExpectLargest(gradient, Decoded(codec, VectorShape(kElements), moment, payload), count);
+      ExpectLargest(gradient, Decoded(codec, VectorShape(kElements), context, payload), count);
     }
   }
 }
 
-// Of a sample of larger or smaller elements than the others, the first threshold is wrong. The
-// exact selection would find exactly k, a threshold that was found step by step hardly ever does.
+// If the sample has larger or smaller elements than the rest, the first threshold is wrong. The exact
+// selection would find exactly k; a threshold that is found step by step hardly ever does.
 TEST(DgcCodec, AdaptsTheThresholdIfTheSampleIsWrong) {
   const DgcCodec codec({.densities = {0.001}});
   std::vector<float> places(kElements);
@@ -85,7 +88,7 @@ TEST(DgcCodec, AdaptsTheThresholdIfTheSampleIsWrong) {
   }
 }
 
-// Gradients for which no threshold lets about k pass.
+// Gradients without a threshold that about k elements reach.
 TEST(DgcCodec, FallsBackToTheExactSelection) {
   const DgcCodec codec({.densities = {0.01}});
   constexpr int64_t kTarget = kElements / 100;
@@ -118,7 +121,7 @@ TEST(DgcCodec, SmallGradientsAreSelectedExactly) {
   }
 }
 
-TEST(DgcCodec, ARoomyPayloadEndsInZeros) {
+TEST(DgcCodec, UnusedEntriesAreZero) {
   const DgcCodec codec({.densities = {0.5}, .values = ValueFormat::kBfloat16});
   const std::vector<float> gradient{1, -2, 3, 0.5f};  // k = 2, room for 3
   const auto payload = Encoded(codec, VectorShape(4), {}, gradient);
@@ -149,12 +152,12 @@ TEST(DgcCodec, ARoomyPayloadEndsInZeros) {
 }
 
 TEST(DgcCodec, TheSameNumbersGiveTheSameBytes) {
-  const DgcCodec codec({});
+  const DgcCodec codec(kWarmUp);
   const auto gradient = NormalGradient(kElements, 9);
-  const CodecMoment moment{.step = 3, .epoch = 4};
-  CodecMoment of_another_rank = moment;
+  const EncodeContext context{.step = 3, .epoch = 4};
+  EncodeContext of_another_rank = context;
   of_another_rank.rank = 5;
-  EXPECT_EQ(Encoded(codec, VectorShape(kElements), moment, gradient),
+  EXPECT_EQ(Encoded(codec, VectorShape(kElements), context, gradient),
             Encoded(codec, VectorShape(kElements), of_another_rank, gradient));
 }
 
@@ -166,22 +169,22 @@ TEST(DgcCodec, RefusesACountThatItNeverWrites) {
     auto payload = valid;
     std::memcpy(payload.data(), &count, 4);
     std::vector<float> sum(1000);
-    const Status status = codec.DecodeAdd(shape, {}, payload, 1, sum);
+    const Status status = codec.DecodeAdd({.shape = shape}, payload, 1, sum);
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
     EXPECT_THAT(status.message(), HasSubstr("not 80 to 130"));
   }
 }
 
-TEST(DgcCodec, RefusesEntriesBehindTheLast) {
+TEST(DgcCodec, RefusesEntriesAfterTheLast) {
   const DgcCodec codec({.densities = {0.1}});
   const GradientShape shape = VectorShape(1000);
   const auto valid = Encoded(codec, shape, {}, NormalGradient(1000, 4));  // 100 of 130
-  for (const size_t behind :
+  for (const size_t after :
        {4 + 4 * 100, 4 + 4 * 130 + 4 * 100, static_cast<int>(valid.size()) - 1}) {
     auto payload = valid;
-    payload[behind] = std::byte{1};
+    payload[after] = std::byte{1};
     std::vector<float> sum(1000);
-    EXPECT_THAT(codec.DecodeAdd(shape, {}, payload, 1, sum).message(),
+    EXPECT_THAT(codec.DecodeAdd({.shape = shape}, payload, 1, sum).message(),
                 HasSubstr("says that it has 100 entries, and has more"));
   }
 }

@@ -1,4 +1,4 @@
-// Finding the elements of largest magnitude, against sorting all of them.
+// Finds the elements of largest magnitude; the oracle sorts all of them.
 #include "dist/compression/codecs/magnitude.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace ringtail {
 namespace {
 
-// The order that the header promises: NaN, then by |a|; if equal, by place.
+// The order of the header: NaN, then by |a|; among equals, by place.
 std::vector<int32_t> LargestBySorting(const std::vector<float>& a, int64_t k) {
   std::vector<int32_t> places(a.size());
   std::iota(places.begin(), places.end(), 0);
@@ -31,7 +31,7 @@ std::vector<int32_t> LargestBySorting(const std::vector<float>& a, int64_t k) {
 }
 
 void ExpectLargest(const std::vector<float>& a, int64_t k) {
-  std::vector<int32_t> places{1, 2, 3};  // what was there does not matter
+  std::vector<int32_t> places{1, 2, 3};  // its contents do not matter
   LargestPlaces(a, k, &places);
   EXPECT_EQ(places, LargestBySorting(a, k)) << k << " of " << a.size();
 }
@@ -102,7 +102,7 @@ TEST(Largest, IsWhatSortingFinds) {
   }
 }
 
-TEST(Largest, OfEqualOnesTakesTheFirst) {
+TEST(Largest, TakesTheFirstAmongEquals) {
   Rng random(RngKey(6).With(kTestStream));
   for (const uint64_t values : {1, 2, 5}) {
     std::vector<float> a(50'000);
@@ -113,7 +113,7 @@ TEST(Largest, OfEqualOnesTakesTheFirst) {
   }
 }
 
-// What a sample cannot foresee: nearly all zero, the rest in one place; numbers of all sizes.
+// Gradients that a sample misjudges: nearly all zero, the rest in one place; numbers of all sizes.
 TEST(Largest, HoldsForUnusualGradients) {
   std::vector<float> a(100'000);
   for (int i = 0; i < 300; ++i) a[70'000 + i] = static_cast<float>(i % 50);
@@ -133,7 +133,7 @@ TEST(Largest, HoldsForPeriodicGradients) {
   for (const int64_t k : {10, 1000, 1001, 30'000}) ExpectLargest(a, k);
 }
 
-// All large elements are where the sample looks, so that it takes the others for large, too.
+// All large elements are where the sample looks, so that it overestimates the others.
 TEST(Largest, HoldsIfTheSampleIsWrong) {
   constexpr int64_t kElements = 128 * 1024, kSampled = kElements / 128;
   std::vector<float> a(kElements);

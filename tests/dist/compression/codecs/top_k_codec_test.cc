@@ -43,7 +43,7 @@ TEST(TopKCodec, WritesPlacesAndThenValues) {
 }
 
 // The example of sparse_entries.h: places 3, 17 and 40, values 0.5, -2.25 and 0.75.
-TEST(TopKCodec, WritesNarrowValuesBehindThePlaces) {
+TEST(TopKCodec, WritesNarrowValuesAfterThePlaces) {
   std::vector<float> gradient(50);
   gradient[3] = 0.5f;
   gradient[17] = -2.25f;
@@ -91,17 +91,17 @@ TEST(TopKCodec, AddsWithAScale) {
   const TopKCodec codec({.density = 0.5});
   const auto payload = Encoded(codec, VectorShape(4), {}, std::vector<float>{1, -4, 2, 0.5f});
   std::vector<float> sum{1, 1, 1, 1};
-  ASSERT_TRUE(codec.DecodeAdd(VectorShape(4), {}, payload, -0.5f, sum).ok());
+  ASSERT_TRUE(codec.DecodeAdd({.shape = VectorShape(4)}, payload, -0.5f, sum).ok());
   EXPECT_EQ(sum, (std::vector<float>{1, 3, 0, 1}));
 }
 
-TEST(TopKCodec, OfNothingIsNothing) {
-  const TopKCodec codec({});
-  EXPECT_EQ(codec.PayloadBytes(VectorShape(0), {}), 0);
+TEST(TopKCodec, AnEmptyGradientHasAnEmptyPayload) {
+  const TopKCodec codec({.density = 0.01});
+  EXPECT_EQ(codec.PayloadBytes({.shape = VectorShape(0)}), 0);
   EXPECT_TRUE(Decoded(codec, VectorShape(0), {}, Encoded(codec, VectorShape(0), {}, {})).empty());
 }
 
-TEST(TopKCodec, WhatIsKeptArrivesInTheEndAndWhatIsDroppedNever) {
+TEST(TopKCodec, AKeptResidualArrivesAndADroppedOneDoesNot) {
   const auto gradient = NormalGradient(2000, 2);
   for (const ValueFormat format : kFormats) {
     const TopKCodec codec({.density = 0.1, .values = format});
@@ -120,7 +120,7 @@ TEST(TopKCodec, RefusesPlacesOutOfOrderOrOutside) {
     std::memcpy(&payload[0], &a, 4);
     std::memcpy(&payload[4], &b, 4);
     std::vector<float> sum(4);
-    return codec.DecodeAdd(VectorShape(4), {}, payload, 1, sum);
+    return codec.DecodeAdd({.shape = VectorShape(4)}, payload, 1, sum);
   };
   EXPECT_TRUE(try_places(0, 3).ok());
   EXPECT_THAT(try_places(3, 0).message(), HasSubstr("place 0 of 4, after one for place 3"));

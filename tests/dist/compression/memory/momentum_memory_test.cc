@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dist/compression/codecs/dgc_codec.h"
 #include "tests/dist/compression/sparse_gradients.h"
 
 namespace ringtail {
@@ -13,21 +14,17 @@ namespace {
 constexpr int64_t kElements = 3000;
 const GradientShape kShape{.columns = kElements};
 
-// One parameter on one rank, that is sent with DGC in every step.
+// One parameter on one rank, which DGC sends in every step.
 struct Sender {
   Sender(const MomentumMemoryOptions& options, const DgcOptions& codec_options)
       : codec(codec_options), memory(options, velocity, residual) {}
 
-  // What arrives.
-  std::vector<float> Send(std::span<const float> gradient, double max_norm) {
-    const CodecMoment moment{.step = step++};
-    memory.Add(gradient, max_norm);
-    const auto payload = Encoded(codec, kShape, moment, memory.residual());
-    memory.Sent(codec, kShape, moment, payload);
-    return Decoded(codec, kShape, moment, payload);
-  }
+  // Returns what arrives.
   std::vector<float> Send(std::span<const float> gradient) {
-    return Send(gradient, MomentumMemory::kNoClipping);
+    const EncodeContext context{.shape = kShape, .step = step++};
+    std::vector<std::byte> payload(codec.PayloadBytes(context), std::byte{0xa5});
+    memory.Encode(codec, context, gradient, 0, payload);
+    return Decoded(codec, kShape, context, payload);
   }
 
   std::vector<float> velocity = std::vector<float>(kElements);
@@ -74,16 +71,16 @@ TEST(MomentumMemory, SendingEverythingIsMomentumSgd) {
   }
 }
 
-// What is sent at once has no past that its momentum could carry on.
+// What is sent at once leaves no momentum behind.
 TEST(MomentumMemory, WithMaskingSendingEverythingIsPlainSgd) {
-  Sender sender({}, kEverything);
+  Sender sender({.momentum = 0.9f}, kEverything);
   for (uint64_t step = 0; step < 5; ++step) {
     const auto gradient = NormalGradient(kElements, step);
     EXPECT_EQ(sender.Send(gradient), gradient);
   }
 }
 
-TEST(MomentumMemory, WhatIsSentAsItIsKeepsItsMomentum) {
+TEST(MomentumMemory, WhatIsSentWholeKeepsItsMomentum) {
   Sender sender({.momentum = 0.875f}, kEverything);
   MomentumSgd sgd(0.875f, false);
   for (uint64_t step = 0; step < 20; ++step) {
@@ -95,7 +92,7 @@ TEST(MomentumMemory, WhatIsSentAsItIsKeepsItsMomentum) {
   }
 }
 
-// The formulas of the paper in double, following which places were sent.
+// The formulas of the paper in double, given the places that were sent.
 TEST(MomentumMemory, FollowsThePaper) {
   for (const bool nesterov : {false, true}) {
     Sender sender({.momentum = 0.9f, .nesterov = nesterov}, {.densities = {0.01}});
@@ -121,12 +118,12 @@ TEST(MomentumMemory, FollowsThePaper) {
   }
 }
 
-// Without masking, the velocity is what momentum SGD has, and what it applies is sent or kept.
+// Without masking, the velocity is that of momentum SGD, and what that applies is sent or kept.
 TEST(MomentumMemory, NothingIsLost) {
   Sender sender({.momentum = 0.9f, .masking = false}, {.densities = {0.01}});
   MomentumSgd sgd(0.9f, false);
   std::vector<double> arrived(kElements), expected(kElements);
-  double dropped = 0;  // what would be lost, were the residual not kept
+  double dropped = 0;  // elements that a dropped residual would lose
   for (uint64_t step = 0; step < 100; ++step) {
     const auto gradient = NormalGradient(kElements, step);
     const auto sent = sender.Send(gradient), update = sgd.Update(gradient);
@@ -142,8 +139,8 @@ TEST(MomentumMemory, NothingIsLost) {
   EXPECT_GT(dropped, kElements / 2);
 }
 
-// A constant gradient: in the end everything arrives in due proportion, although an element in a
-// hundred is sent at a time; not so if the residual is dropped.
+// A constant gradient: in the end everything arrives in due proportion, although few elements are sent
+// at a time; not so if the residual is dropped.
 TEST(MomentumMemory, EverythingArrivesInTheEndUnlessTheResidualIsDropped) {
   const auto gradient = NormalGradient(kElements, 1);
   const auto error_of = [&](bool keep) {
@@ -172,7 +169,7 @@ TEST(MomentumMemory, NarrowValuesLeaveTheirRoundingBehind) {
 }
 
 TEST(MomentumMemory, ClipsTheNormOfALayer) {
-  const auto gradient = NormalGradient(kElements, 1);  // of norm near 55
+  const auto gradient = NormalGradient(kElements, 1);  // its norm is near 55
   double norm = 0;
   for (const float g : gradient) norm += static_cast<double>(g) * g;
   norm = std::sqrt(norm);
@@ -181,8 +178,8 @@ TEST(MomentumMemory, ClipsTheNormOfALayer) {
   std::vector<float> clipped;
   clipped.reserve(kElements);
   for (const float g : gradient) clipped.push_back(static_cast<float>(g * (limit / norm)));
-  EXPECT_LT(RelativeError(Sender({}, kEverything).Send(gradient, limit), clipped), 1e-6);
-  EXPECT_EQ(Sender({}, kEverything).Send(gradient, norm * 1.001), gradient);
+  EXPECT_LT(RelativeError(Sender({.max_norm = limit}, kEverything).Send(gradient), clipped), 1e-6);
+  EXPECT_EQ(Sender({.max_norm = norm * 1.001}, kEverything).Send(gradient), gradient);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<Sketch>> MakeRanks(int ranks, int r, const GradientS
   return sketches;
 }
 
-TEST(PowerSgd, IsTheAlgorithmOfThePaper) {
+TEST(PowerSgd, FollowsThePaper) {
   const GradientShape shape = FilterShape(30, 50);
   const auto m = NormalGradient(shape.elements(), 1);
   const auto rank = MakeRanks(1, 2, shape);
@@ -60,7 +60,7 @@ TEST(PowerSgd, IsTheAlgorithmOfThePaper) {
   }
 }
 
-TEST(PowerSgd, MatricesOfItsRankOrLessComeBack) {
+TEST(PowerSgd, ReproducesMatricesOfItsRankOrLess) {
   for (const auto& [rows, columns] : {std::pair(64, 27), {10, 300}, {128, 576}, {3, 3}}) {
     const GradientShape shape = FilterShape(rows, columns);
     for (int r = 1; r <= 8; ++r) {
@@ -79,8 +79,8 @@ TEST(PowerSgd, MatricesOfItsRankOrLessComeBack) {
   }
 }
 
-// Subspace iteration on one matrix: every step comes nearer to the best approximation.
-TEST(PowerSgd, TheWarmStartMakesItBetterInEveryStep) {
+// Subspace iteration on one matrix: every step gets closer to the best approximation.
+TEST(PowerSgd, TheWarmStartImprovesEveryStep) {
   const GradientShape shape = FilterShape(40, 60);
   const auto m = LowRank(shape, 20, 3);
   const auto rank = MakeRanks(1, 3, shape);
@@ -92,7 +92,7 @@ TEST(PowerSgd, TheWarmStartMakesItBetterInEveryStep) {
     }
   }
   EXPECT_LT(errors.back(), 0.95 * errors.front());
-  // A sketch that begins anew in every step stays where it was.
+  // A sketch that starts from scratch in every step does not improve.
   double cold = 0;
   for (uint64_t step = 0; step < 12; ++step) {
     cold += RelativeError(ReduceSketches(MakeRanks(1, 3, shape), {.step = step}, {m})[0], m) / 12;
@@ -134,7 +134,7 @@ TEST(PowerSgd, ContinuesFromItsState) {
   }
 }
 
-// A layer that gets no gradient for a while must not be lost for ever.
+// A layer without gradient for a while must recover.
 TEST(PowerSgd, RecoversFromZerosAndFromInfinity) {
   const GradientShape shape = FilterShape(30, 50);
   const auto m = LowRank(shape, 2, 5);
@@ -148,8 +148,8 @@ TEST(PowerSgd, RecoversFromZerosAndFromInfinity) {
   EXPECT_LT(RelativeError(ReduceSketches(rank, {.step = 3}, {m})[0], m), 1e-4);
 }
 
-// Error feedback on two ranks: each keeps what its share of the approximation leaves out.
-TEST(PowerSgd, WhatIsKeptArrivesInTheEndAndWhatIsDroppedNever) {
+// Error feedback on two ranks: each keeps its part of what the approximation leaves out.
+TEST(PowerSgd, AKeptResidualArrivesAndADroppedOneDoesNot) {
   constexpr int kSteps = 300, kRanks = 2;
   const GradientShape shape = FilterShape(20, 30);
   std::vector<std::vector<float>> gradients;

@@ -22,11 +22,11 @@ std::vector<std::unique_ptr<Sketch>> MakeRanks(int ranks, double density,
 }
 
 // The places of a gradient without zeros that arrive.
-std::set<int64_t> Places(RandomKSketch* sketch, const CodecMoment& moment, int64_t elements) {
+std::set<int64_t> Places(RandomKSketch* sketch, const EncodeContext& context, int64_t elements) {
   std::vector<float> gradient(elements, 1), floats(sketch->Floats(0)), out(elements, NAN);
-  sketch->Pack(0, moment, gradient, floats);
-  sketch->Take(0, moment, floats);
-  sketch->Unpack(moment, out);
+  sketch->Pack(0, context, gradient, floats);
+  sketch->Take(0, context, floats);
+  sketch->Unpack(context, out);
   std::set<int64_t> places;
   for (int64_t i = 0; i < elements; ++i) {
     EXPECT_TRUE(out[i] == 0 || out[i] == 1);
@@ -69,13 +69,13 @@ TEST(RandomK, DrawsExactlyKDifferentPlacesForEveryDensity) {
 TEST(RandomK, PlacesDependOnSeedStepAndParameterButNotOnTheRank) {
   constexpr int64_t kElements = 1000;
   RandomKSketch sketch({0.1}, VectorShape(kElements));
-  const CodecMoment moment{.seed = 1, .step = 2, .parameter = 3, .rank = 4};
-  const auto places = Places(&sketch, moment, kElements);
-  CodecMoment other = moment;
+  const EncodeContext context{.seed = 1, .step = 2, .parameter = 3, .rank = 4};
+  const auto places = Places(&sketch, context, kElements);
+  EncodeContext other = context;
   other.rank = 5;
   EXPECT_EQ(Places(&sketch, other, kElements), places);
   for (int i = 0; i < 3; ++i) {
-    other = moment;
+    other = context;
     (i == 0 ? other.seed : other.step) += i < 2 ? 1 : 0;
     other.parameter += i == 2 ? 1 : 0;
     const auto others = Places(&sketch, other, kElements);
@@ -86,7 +86,7 @@ TEST(RandomK, PlacesDependOnSeedStepAndParameterButNotOnTheRank) {
   }
 }
 
-// Each place has its turn as often as any other: within five standard deviations of a binomial.
+// Each place is drawn as often as any other: within five standard deviations of a binomial.
 TEST(RandomK, AllPlacesAreEquallyLikely) {
   constexpr int64_t kElements = 100;
   constexpr int kSteps = 4000;
@@ -102,8 +102,8 @@ TEST(RandomK, AllPlacesAreEquallyLikely) {
   }
 }
 
-// Of a constant gradient, everything arrives in due proportion if what was left out is kept.
-TEST(RandomK, WhatIsKeptArrivesInTheEndAndWhatIsDroppedNever) {
+// A constant gradient arrives in due proportion if the residual is kept.
+TEST(RandomK, AKeptResidualArrivesAndADroppedOneDoesNot) {
   constexpr int64_t kElements = 1000;
   constexpr int kSteps = 500;
   const auto gradient = NormalGradient(kElements, 1);
@@ -130,8 +130,8 @@ TEST(RandomK, WhatIsKeptArrivesInTheEndAndWhatIsDroppedNever) {
   }
 }
 
-// Wherever it is, in every step: the run is to stop at once, and on all ranks.
-TEST(RandomK, WhatIsNotFiniteOnOneRankIsSeenByAll) {
+// Wherever it is, in every step: the run must stop at once, on all ranks.
+TEST(RandomK, AllRanksNoticeWhatIsNotFiniteOnOne) {
   constexpr int64_t kElements = 1000;
   for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
     const auto ranks = MakeRanks(2, 0.01, VectorShape(kElements));

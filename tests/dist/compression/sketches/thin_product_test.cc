@@ -11,7 +11,7 @@
 namespace ringtail {
 namespace {
 
-TEST(ThinProduct, IsTheProductOfItsDefinition) {
+TEST(ThinProduct, FollowsTheDefinition) {
   for (const auto& [rows, columns] : {std::pair(1, 1), {5, 3}, {4, 16}, {33, 70}, {7, 5000}}) {
     for (int r = 1; r <= 8; ++r) {
       const ThinShape shape{.rows = rows, .columns = columns, .rank = r};
@@ -51,7 +51,7 @@ TEST(Orthonormalise, GivesOrthonormalVectorsOfTheSameSpace) {
     for (int a = 0; a < 4; ++a) {
       for (int b = 0; b <= a; ++b) EXPECT_NEAR(Dot(vectors[a], vectors[b]), a == b, 1e-6);
     }
-    for (const auto& old : Vectors(before, 4)) {  // is the sum of its parts along the new ones
+    for (const auto& old : Vectors(before, 4)) {  // the sum of its projections on the new ones
       double length = 0;
       for (const auto& vector : vectors) length += std::pow(Dot(old, vector), 2);
       EXPECT_NEAR(length, Dot(old, old), 1e-4);
@@ -59,7 +59,7 @@ TEST(Orthonormalise, GivesOrthonormalVectorsOfTheSameSpace) {
   }
 }
 
-TEST(Orthonormalise, VectorsThatAreMadeOfOthersAreZeroOrOrthogonal) {
+TEST(Orthonormalise, DependentVectorsBecomeZeroOrOrthogonal) {
   constexpr int64_t kRows = 50;
   auto p = NormalGradient(kRows * 4, 1);
   std::copy_n(&p[0], kRows, &p[kRows]);                             // the first again

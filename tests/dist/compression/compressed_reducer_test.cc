@@ -1,5 +1,5 @@
-// Buckets of gradients, compressed layer by layer: the same bits on every rank, nothing lost.
-#include "dist/compression/gradient_compressor.h"
+// Buckets of gradients, compressed layer by layer: the same bits on every rank, and nothing is lost.
+#include "dist/compression/compressed_reducer.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using Gradients = std::vector<std::vector<float>>;
 
 struct Case {
   std::string name, scheme;
-  double noise = 0;  // what may be missing; 0: nothing, for what is not sent now is sent later
+  double noise = 0;  // may be missing; 0: nothing, because residuals are sent later
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -45,7 +45,7 @@ std::vector<Case> Cases() {
           {"hylo", "hylo { convolution { theta: 300 } }"}};
 }
 
-// Without momentum, whose part no sum accounts for.
+// Without momentum, which no sum accounts for.
 std::vector<Case> DgcCases() {
   const std::string dgc = "dgc { density: 0.05 warm_up: false momentum: 0 ";
   return {
@@ -56,16 +56,16 @@ std::string Text(const Case& c, const std::string& more = "") {
   return fmt::format("scheme {{ {} }} min_elements: 100 {}", c.scheme, more);
 }
 
-// What has gone into all steps, come out of them, and is still there, by element.
+// Sums over all steps of what went in and came out, and the residual at the end, by element.
 struct Account {
-  std::vector<double> in, out, unsent;
+  std::vector<double> in, out, residual;
 
-  explicit Account(size_t elements) : in(elements), out(elements), unsent(elements) {}
+  explicit Account(size_t elements) : in(elements), out(elements), residual(elements) {}
   // The largest difference, in units of the largest element of `in`.
   double Missing() const {
     double missing = 0, largest = 0;
     for (size_t i = 0; i < in.size(); ++i) {
-      missing = std::max(missing, std::abs(in[i] - out[i] - unsent[i]));
+      missing = std::max(missing, std::abs(in[i] - out[i] - residual[i]));
       largest = std::max(largest, std::abs(in[i]));
     }
     return missing / largest;
@@ -94,12 +94,11 @@ Account Train(int size, const std::string& config, bool shard) {
       }
     }
     const std::lock_guard lock(mutex);
-    for (const auto& block : self.compressor->state()) {
-      if (block.name != GradientCompressor::kUnsent &&
-          block.name != GradientCompressor::kUnsentSums) {
+    for (const auto& block : self.reducer->state()) {
+      if (block.name != StateBlock::kResidual && block.name != StateBlock::kResidualOfSums) {
         continue;
       }
-      for (size_t i = 0; i < block.values.size(); ++i) account.unsent[i] += block.values[i];
+      for (size_t i = 0; i < block.values.size(); ++i) account.residual[i] += block.values[i];
     }
   });
   EXPECT_THAT(last, Each(last[0])) << "ranks have different bits";
@@ -136,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(All, SchemeTest, testing::ValuesIn(Cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Dgc, SchemeTest, testing::ValuesIn(DgcCases()), kName);
 INSTANTIATE_TEST_SUITE_P(All, KeepingSchemeTest, testing::ValuesIn(KeepingCases()), kName);
 
-TEST(GradientCompressor, SmallLayersAndVectorsTravelAsTheyAre) {
+TEST(CompressedReducer, SmallLayersAndVectorsTravelDense) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
     CompressingRank self(world[rank].get(), "scheme { one_bit {} } min_elements: 400", false);
@@ -152,7 +151,7 @@ TEST(GradientCompressor, SmallLayersAndVectorsTravelAsTheyAre) {
   });
 }
 
-TEST(GradientCompressor, RulesGiveLayersSchemesOfTheirOwn) {
+TEST(CompressedReducer, RulesGiveLayersSchemesOfTheirOwn) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
     const std::string config =
@@ -162,7 +161,7 @@ TEST(GradientCompressor, RulesGiveLayersSchemesOfTheirOwn) {
     CompressingRank self(world[rank].get(), config, false);
     std::map<std::string, std::string> schemes;
     for (size_t i = 0; i < self.arena->parameters().size(); ++i) {
-      schemes[self.arena->parameters()[i].spec.name] = self.compressor->layers()[i].scheme.name;
+      schemes[self.arena->parameters()[i].spec.name] = self.reducer->layers()[i].scheme.name;
     }
     EXPECT_EQ(schemes, (std::map<std::string, std::string>{{"fc.weight", "top_k"},
                                                            {"fc.bias", "dense"},
@@ -177,9 +176,8 @@ TEST(GradientCompressor, RulesGiveLayersSchemesOfTheirOwn) {
   });
 }
 
-// With everything sent at once, what is left of Deep Gradient Compression is SGD without momentum
-// for large layers (their momentum is masked; Nesterov's looks ahead by m g), and momentum for the
-// others.
+// If it sends everything at once, Deep Gradient Compression is SGD without momentum for large layers
+// (their momentum is masked; Nesterov's looks ahead by m g), and momentum SGD for the others.
 class DgcTest : public testing::TestWithParam<bool> {};
 
 TEST_P(DgcTest, GivesDenseLayersTheirMomentum) {
@@ -207,7 +205,7 @@ TEST_P(DgcTest, GivesDenseLayersTheirMomentum) {
   });
 }
 
-// The optimizer has no momentum then, whatever becomes of the layers.
+// The optimizer then has no momentum, whichever layers are compressed.
 TEST_P(DgcTest, GivesAllLayersTheirMomentumIfItSendsNone) {
   const bool nesterov = GetParam();
   const World world = MakeSharedMemoryWorld(2);
@@ -234,8 +232,8 @@ INSTANTIATE_TEST_SUITE_P(All, DgcTest, testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "nesterov" : "classic");
 });
 
-// Gradients that fill fp16's range with one batch, at either station of their way.
-TEST(GradientCompressor, AGrownBatchLosesNoMoreThanOneBatch) {
+// Gradients that fill fp16's range with one batch, in the first and in the second encoding.
+TEST(CompressedReducer, AGrownBatchLosesNoMoreThanOneBatch) {
   for (const bool shard : {false, true}) {
     const World world = MakeSharedMemoryWorld(2);
     OnEveryRank(2, [&](int rank) {
@@ -256,9 +254,9 @@ TEST(GradientCompressor, AGrownBatchLosesNoMoreThanOneBatch) {
   }
 }
 
-// A fixed threshold is for one rank's gradient; of the sum of four as much must be able to leave as
-// four can bring.
-TEST(GradientCompressor, AFixedThresholdLetsTheSumsOfAllRanksThrough) {
+// A fixed threshold is for one rank's gradient; a sum of four must be able to send four times as
+// much.
+TEST(CompressedReducer, AFixedThresholdLetsTheSumsOfAllRanksThrough) {
   constexpr int kRanks = 4, kManySteps = 200;
   const World world = MakeSharedMemoryWorld(kRanks);
   OnEveryRank(kRanks, [&](int rank) {
@@ -268,22 +266,18 @@ TEST(GradientCompressor, AFixedThresholdLetsTheSumsOfAllRanksThrough) {
     double arrived = 0;
     for (int step = 0; step < kManySteps; ++step) {
       std::ranges::fill(self.arena->grads(), 0.9F);
-      self.compressor->BeginStep(step, step);
-      for (size_t b = 0; b < self.buckets.size(); ++b) {
-        const ElementRange& range = self.buckets[b].range;
-        ASSERT_TRUE(self.compressor
-                        ->Reduce(self.communicator.get(), b,
-                                 self.arena->grads().subspan(range.offset, range.count))
-                        .ok());
-      }
+      self.reducer->BeginStep(step, step);
+      ASSERT_TRUE(
+          ReduceBuckets(self.communicator.get(), *self.arena, self.buckets, self.reducer.get())
+              .ok());
       arrived += fc.grad()[0];
     }
     const double sent = 0.9 * kRanks * kManySteps;
-    EXPECT_NEAR(arrived, sent, 2 * kRanks) << "what waits is a step's or two";
+    EXPECT_NEAR(arrived, sent, 2 * kRanks) << "the residual is that of a step or two";
   });
 }
 
-TEST(GradientCompressor, NothingIsCompressedInTheDenseEpochs) {
+TEST(CompressedReducer, NothingIsCompressedInTheDenseEpochs) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
     CompressingRank self(world[rank].get(), "scheme { one_bit {} } min_elements: 0 dense_epochs: 2",
@@ -300,25 +294,25 @@ TEST(GradientCompressor, NothingIsCompressedInTheDenseEpochs) {
   });
 }
 
-TEST(GradientCompressor, TheGuardSaysNothingOfGradientsThatAreZero) {
+TEST(CompressedReducer, TheGuardIgnoresGradientsThatAreZero) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
     CompressingRank self(world[rank].get(), "scheme { two_bit {} } min_elements: 100", false);
-    for (int step = 0; step < 2; ++step) {  // a bucket each
+    for (int step = 0; step < 2; ++step) {  // one bucket each
       ASSERT_TRUE(self.Step(step, 1, /*size=*/0).ok());
-      EXPECT_TRUE(self.compressor->TakeReadings().empty());
+      EXPECT_TRUE(self.reducer->TakeReadings().empty());
     }
   });
 }
 
-TEST(GradientCompressor, TheGuardSeesHowMuchOfTheDirectionIsLeft) {
+TEST(CompressedReducer, TheGuardMeasuresTheDirection) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
     const auto cosine = [&](CompressingRank* self) {
       double least = 1;
-      for (int step = 0; step < 2; ++step) {  // a bucket each
+      for (int step = 0; step < 2; ++step) {  // one bucket each
         EXPECT_TRUE(self->Step(step).ok());
-        const auto readings = self->compressor->TakeReadings();
+        const auto readings = self->reducer->TakeReadings();
         EXPECT_FALSE(readings.empty());
         for (const DirectionReading& r : readings) least = std::min(least, r.cosine);
       }
@@ -332,9 +326,9 @@ TEST(GradientCompressor, TheGuardSeesHowMuchOfTheDirectionIsLeft) {
     CompressingRank coarse(other[rank].get(),
                            "scheme { top_k { density: 0.001 } } min_elements: 100", false);
     EXPECT_TRUE(coarse.Step(0).ok());
-    for (const DirectionReading& r : coarse.compressor->TakeReadings()) {
+    for (const DirectionReading& r : coarse.reducer->TakeReadings()) {
       EXPECT_LT(r.cosine, 0.7);
-      EXPECT_GT(r.unsent, 0.5);
+      EXPECT_GT(r.residual, 0.5);
     }
   });
 }

@@ -1,0 +1,141 @@
+#include "dist/compression/compressed_reducer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dist/compression/scheme_choice.h"
+
+namespace ringtail {
+
+CompressedReducer::CompressedReducer(const ParameterArena* arena,
+                                     std::span<const GradientBucket> buckets,
+                                     std::vector<CompressedLayer> layers, const Options& options)
+    : arena_(arena),
+      options_(options),
+      layers_(std::move(layers)),
+      memories_(arena, layers_, options.memory),
+      carry_over_(arena, layers_, &memories_),
+      guard_(options.guard_every_steps, buckets.size()) {
+  size_t parameter = 0;
+  for (const GradientBucket& from : buckets) {
+    Bucket& bucket = buckets_.emplace_back(Bucket{.range = from.range});
+    for (size_t i = 0; i < from.parameters; ++i) Place(parameter++, &bucket);
+  }
+}
+
+void CompressedReducer::Place(size_t parameter, Bucket* bucket) {
+  const CompressedLayer& layer = layers_[parameter];
+  const Parameter& p = arena_->parameters()[parameter];
+  bucket->parameters.push_back(parameter);
+  bucket->compressed |= !layer.scheme.dense();
+  const EncodeContext context = {.shape = GradientShapeOf(p.spec),
+                                 .seed = options_.seed,
+                                 .parameter = static_cast<uint32_t>(parameter),
+                                 .rank = static_cast<uint32_t>(options_.memory.rank)};
+  if (layer.scheme.codec == nullptr) {
+    bucket->summed.push_back({.sketch = layer.scheme.sketch.get(),
+                              .context = context,
+                              .memory = memories_.of_sketch(parameter),
+                              .gradient = p.grad()});
+    return;
+  }
+  (layer.sharded ? bucket->sharded : bucket->gathered)
+      .push_back({.name = p.spec.name,
+                  .codec = layer.scheme.codec.get(),
+                  .context = context,
+                  .memory = memories_.of_codec(parameter),
+                  .sum_memory = memories_.of_sum(parameter),
+                  .gradient = p.grad()});
+}
+
+void CompressedReducer::BeginStep(int64_t step, double epoch, int64_t batches) {
+  step_ = step;
+  epoch_ = epoch;
+  batches_ = static_cast<double>(batches);
+}
+
+void CompressedReducer::SetContexts(Bucket* bucket) const {
+  const auto set = [&](auto& gradients) {
+    for (auto& gradient : gradients) {
+      gradient.context.step = static_cast<uint64_t>(step_);
+      gradient.context.epoch = std::max(epoch_ - options_.dense_epochs, 0.0);
+      gradient.context.batches = batches_;
+    }
+  };
+  set(bucket->summed);
+  set(bucket->gathered);
+  set(bucket->sharded);
+}
+
+Status CompressedReducer::Reduce(Communicator* ranks, size_t index, std::span<float> gradients) {
+  in_step_ = true;
+  const Bucket& bucket = buckets_[index];
+  if (bucket.compressed && epoch_ >= options_.dense_epochs) {
+    RT_RETURN_IF_ERROR(ReduceCompressed(ranks, index, gradients));
+  } else {
+    RT_RETURN_IF_ERROR(ranks->AllReduce(gradients));
+  }
+  if (memories_.keeps_momentum()) {
+    for (const size_t parameter : bucket.parameters) memories_.ApplyDenseMomentum(parameter);
+  }
+  // After momentum, because the residual of a layer with momentum has had its own.
+  return carry_over_.AddResiduals(ranks, bucket.parameters);
+}
+
+Status CompressedReducer::ReduceCompressed(Communicator* ranks, size_t index,
+                                           std::span<float> gradients) {
+  Bucket& bucket = buckets_[index];
+  SetContexts(&bucket);
+  std::vector<float> dense;
+  if (guard_.Guards(step_, index)) {
+    dense.assign(gradients.begin(), gradients.end());
+    RT_RETURN_IF_ERROR(ranks->AllReduce(std::span(dense)));
+  }
+  RT_RETURN_IF_ERROR(sums_.Run(ranks, bucket.summed));
+  if (!bucket.gathered.empty()) RT_RETURN_IF_ERROR(payloads_.Gather(ranks, bucket.gathered));
+  if (!bucket.sharded.empty()) RT_RETURN_IF_ERROR(payloads_.Sharded(ranks, bucket.sharded));
+  if (!dense.empty()) Compare(bucket, dense);
+  return OkStatus();
+}
+
+void CompressedReducer::Compare(const Bucket& bucket, std::span<const float> dense) {
+  for (const size_t i : bucket.parameters) {
+    const LayerScheme& scheme = layers_[i].scheme;
+    if (scheme.dense()) continue;
+    const Parameter& p = arena_->parameters()[i];
+    const std::span<const float> residual =
+        scheme.memory != MemoryKind::kNone ? memories_.residual(i) : std::span<float>();
+    guard_.Compare(i, dense.subspan(p.offset - bucket.range.offset, p.elements), p.grad(), residual,
+                   options_.memory.world);
+  }
+}
+
+std::vector<StateBlock> CompressedReducer::state() const {
+  std::vector<StateBlock> blocks = memories_.state();
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    Sketch* const sketch = layers_[i].scheme.sketch.get();
+    if (sketch == nullptr || sketch->state().empty()) continue;
+    blocks.push_back(
+        {"sketch." + arena_->parameters()[i].spec.name, sketch->state(), /*own=*/false});
+  }
+  return blocks;
+}
+
+CompressedReducer::Options ReducerOptions(const CompressionConfig& config, int rank, int world,
+                                          double samples) {
+  CompressedReducer::Options options{.dense_epochs = config.dense_epochs(),
+                                     .guard_every_steps = config.guard_every_steps(),
+                                     .memory = {.rank = rank, .world = world}};
+  const DgcScheme* const dgc = FindDgc(config);
+  if (dgc == nullptr) return options;
+  options.memory.keeps_momentum = true;
+  MomentumMemoryOptions& momentum = options.memory.momentum;
+  momentum.momentum = static_cast<float>(dgc->momentum());
+  momentum.nesterov = dgc->nesterov();
+  if (dgc->clip_norm() > 0) {
+    momentum.max_norm = MomentumMemory::LocalNorm(dgc->clip_norm() * samples, world);
+  }
+  return options;
+}
+
+}  // namespace ringtail
