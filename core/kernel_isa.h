@@ -1,6 +1,7 @@
 // Inner loops compiled once per instruction set from one source and chosen at run time, so that one
 // binary runs on every node of a mixed cluster.
 //
+//   core/kernels/               what several folders share
 //   layers/kernels/             what oneDNN lacks or does slowly
 //   dist/compression/kernels/   gradients into few bits, and back
 //

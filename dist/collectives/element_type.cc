@@ -1,6 +1,7 @@
 #include "dist/collectives/element_type.h"
 
 #include "core/check.h"
+#include "core/kernels/add.h"
 
 namespace ringtail {
 namespace {
@@ -10,6 +11,12 @@ void Add(std::byte* sum, const std::byte* addend, size_t bytes) {
   auto* __restrict to = reinterpret_cast<T*>(sum);
   const auto* __restrict from = reinterpret_cast<const T*>(addend);
   for (size_t i = 0; i < bytes / sizeof(T); ++i) to[i] += from[i];
+}
+
+void AddFloatBytes(std::byte* sum, const std::byte* addend, size_t bytes) {
+  RT_KERNEL(AddFloats)
+  (reinterpret_cast<const float*>(addend), static_cast<int64_t>(bytes / sizeof(float)),
+   reinterpret_cast<float*>(sum));
 }
 
 }  // namespace
@@ -45,7 +52,7 @@ std::string_view ElementTypeName(ElementType type) {
 AddFunction AddFunctionOf(ElementType type) {
   switch (type) {
     case ElementType::kFloat:
-      return Add<float>;
+      return AddFloatBytes;
     case ElementType::kDouble:
       return Add<double>;
     case ElementType::kInt64:

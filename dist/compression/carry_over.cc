@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "core/kernels/add.h"
 #include "core/sum_of_squares.h"
-#include "dist/compression/kernels/sums.h"
 
 namespace ringtail {
 namespace {
 
 void Add(std::span<const float> addend, std::span<float> sum) {
-  RT_KERNEL(AddTo)(addend.data(), std::ssize(addend), sum.data());
+  RT_KERNEL(AddFloats)(addend.data(), std::ssize(addend), sum.data());
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 // Which test compares the kernels of a header with their definition: one that runs on each
 // instruction set (TESTS_PER_ISA in tests/CMakeLists.txt), or selects them itself.
 const std::map<std::string, std::string> kTestOfKernels = {
+    {"core/kernels/add.h", "core/add_test"},
     {"dist/compression/kernels/bit_planes.h", "dist/compression/codecs/codecs_test"},
     {"dist/compression/kernels/cast.h", "dist/compression/codecs/codecs_test"},
     {"dist/compression/kernels/levels.h", "dist/compression/codecs/codecs_test"},
@@ -54,7 +55,8 @@ std::string Text(const std::string& path) {
 
 TEST(KernelCoverageTest, EveryHeaderWithKernelsHasATest) {
   std::set<std::string> headers, listed;
-  for (const std::string folder : {"layers/kernels/", "dist/compression/kernels/"}) {
+  for (const std::string folder :
+       {"core/kernels/", "layers/kernels/", "dist/compression/kernels/"}) {
     const std::filesystem::path root = RT_SOURCE_DIR;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string path = std::filesystem::relative(entry.path(), root).string();

@@ -5,6 +5,7 @@
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/stopwatch.h"
 #include "core/check.h"
+#include "core/kernels/add.h"
 #include "core/parallel_for.h"
 #include "core/trace.h"
 
@@ -15,7 +16,7 @@ constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
 
 void AddTo(std::span<const float> from, std::span<float> to) {
   ParallelFor(static_cast<int64_t>(to.size()), kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+    RT_KERNEL(AddFloats)(from.data() + begin, end - begin, to.data() + begin);
   });
 }
 

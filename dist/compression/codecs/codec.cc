@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "core/check.h"
-#include "dist/compression/kernels/sums.h"
+#include "core/kernels/add.h"
 
 namespace ringtail {
 
 void Codec::EncodeWithFeedback(const EncodeContext& context, std::span<const float> gradient,
                                std::span<float> residual, std::span<std::byte> payload) const {
   RT_CHECK(gradient.size() == residual.size(), "a residual has the elements of its gradient");
-  RT_KERNEL(AddTo)(gradient.data(), std::ssize(gradient), residual.data());
+  RT_KERNEL(AddFloats)(gradient.data(), std::ssize(gradient), residual.data());
   Encode(context, residual, payload);
   Subtract(context, payload, residual);
 }

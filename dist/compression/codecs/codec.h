@@ -52,8 +52,8 @@ class Codec {
 
   // Error feedback (memory/error_feedback.h): adds `gradient` to `residual`, encodes the sum, and
   // subtracts what the payload says. The payload, and a residual of finite numbers, have the bits of
-  // AddTo, Encode and DecodeAdd by -1, which is the default; a codec overrides it when it can do so in
-  // fewer passes over memory.
+  // AddFloats, Encode and DecodeAdd by -1, which is the default; a codec overrides it when it can do
+  // so in fewer passes over memory.
   virtual void EncodeWithFeedback(const EncodeContext& context, std::span<const float> gradient,
                                   std::span<float> residual, std::span<std::byte> payload) const;
 

@@ -57,11 +57,6 @@ double SumSquares(const float* x, int64_t n) {
   return Sum(n, [x](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
 }
 
-void AddTo(const float* x, int64_t n, float* to) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) to[i] += x[i];
-}
-
 double AddAndSumAbs(const float* x, int64_t n, float* to) {
   return Sum(n, [x, to](int64_t i) { return Abs(to[i] += x[i]); });
 }

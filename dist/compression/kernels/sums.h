@@ -18,9 +18,7 @@ RT_DECLARE_KERNEL(double SumAbs(const float* x, int64_t n))
 RT_DECLARE_KERNEL(double SumSquares(const float* x, int64_t n))
 RT_DECLARE_KERNEL(SignedSums SumBySign(const float* x, int64_t n))
 
-// to += x
-RT_DECLARE_KERNEL(void AddTo(const float* x, int64_t n, float* to))
-// The same, and SumAbs or SumBySign of the result, in one pass over memory.
+// to += x, and SumAbs or SumBySign of the result, in one pass over memory.
 RT_DECLARE_KERNEL(double AddAndSumAbs(const float* x, int64_t n, float* to))
 RT_DECLARE_KERNEL(SignedSums AddAndSumBySign(const float* x, int64_t n, float* to))
 

@@ -1,7 +1,7 @@
 #include "dist/compression/memory/error_feedback.h"
 
 #include "core/check.h"
-#include "dist/compression/kernels/sums.h"
+#include "core/kernels/add.h"
 
 namespace ringtail {
 
@@ -13,7 +13,7 @@ void ErrorFeedback::Encode(const Codec& codec, const EncodeContext& context,
 
 std::span<const float> ErrorFeedback::Add(std::span<const float> gradient) {
   RT_CHECK(gradient.size() == residual_.size(), "a residual has the elements of its gradient");
-  RT_KERNEL(AddTo)(gradient.data(), std::ssize(gradient), residual_.data());
+  RT_KERNEL(AddFloats)(gradient.data(), std::ssize(gradient), residual_.data());
   return residual_;
 }
 
