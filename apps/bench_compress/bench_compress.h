@@ -1,5 +1,5 @@
-// Measures the codecs and sketches of dist/compression/, without error feedback and on one rank: speed,
-// size, and the distance between the gradient and the decoded gradient.
+// Measures the codecs and sketches of dist/compression/, without error feedback and on one rank:
+// speed, size, and the distance between the gradient and the decoded gradient.
 //
 //            encode                       decode
 //   codec    Encode                       DecodeAdd

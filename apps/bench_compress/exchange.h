@@ -38,8 +38,8 @@ class Exchange {
   std::vector<std::vector<float>> decoded_;
 };
 
-// `name`: of a preset (dist/compression/schemes.h). `samples`: in a step. `set` must outlive the result.
-// InvalidArgument if the name is unknown.
+// `name`: of a preset (dist/compression/schemes.h). `samples`: in a step. `set` must outlive the
+// result. InvalidArgument if the name is unknown.
 StatusOr<std::unique_ptr<Exchange>> MakeExchange(const std::string& name, double samples,
                                                  const TensorSet* set);
 

@@ -23,8 +23,8 @@ struct TensorSet {
   std::vector<Tensor> tensors;
 };
 
-// A matrix, as close to a square as the size allows, for schemes that use rows and columns. Normally
-// distributed; always the same numbers.
+// A matrix, as close to a square as the size allows, for schemes that use rows and columns.
+// Normally distributed; always the same numbers.
 TensorSet RandomSet(int64_t bytes);
 // The tensors "grad.<name>" of a safetensors file, times `samples`: in one set, or each in its own.
 // Errors: no such file, or no such tensors.

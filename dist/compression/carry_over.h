@@ -1,12 +1,12 @@
-// CarryOver: residuals and momentum of a checkpoint, in a run that may compress other layers, or with
-// another number of ranks, than the run that wrote it.
+// CarryOver: residuals and momentum of a checkpoint, in a run that may compress other layers, or
+// with another number of ranks, than the run that wrote it.
 //
 //   residual of a layer that sends everything now      added to the layer's next sum
 //   momentum of a layer whose scheme keeps none now    its sum over ranks -> dense momentum
 //   dense momentum of a layer whose scheme keeps it    -> momentum of rank 0
 //
-// Thread-safety: Start on one thread while no bucket is under way; AddResiduals on the communication
-// thread.
+// Thread-safety: Start on one thread while no bucket is under way; AddResiduals on the
+// communication thread.
 #ifndef RINGTAIL_DIST_COMPRESSION_CARRY_OVER_H_
 #define RINGTAIL_DIST_COMPRESSION_CARRY_OVER_H_
 

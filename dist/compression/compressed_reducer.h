@@ -1,4 +1,5 @@
-// CompressedReducer: reduces a bucket of gradients in fewer bytes, layer by layer as their schemes say.
+// CompressedReducer: reduces a bucket of gradients in fewer bytes, layer by layer as their schemes
+// say.
 //
 //   bucket    [ fc.weight | fc.bias | bn.weight | conv5.weight | conv4.weight ]
 //               two bits    dense     dense       PowerSGD       two bits
@@ -8,8 +9,8 @@
 //                               one exchange of payloads                    payload_exchange.h
 //
 // The result is the same bits on all ranks; the residual, what a rank has not sent, is its own.
-// What is kept between steps is in LayerMemories, what it makes of an older run's state in CarryOver,
-// and DirectionGuard watches what compression costs.
+// What is kept between steps is in LayerMemories, what it makes of an older run's state in
+// CarryOver, and DirectionGuard watches what compression costs.
 // Thread-safety: Reduce on the communication thread, the rest on the trainer thread while no bucket
 // is under way. Memory: that of LayerMemories.
 #ifndef RINGTAIL_DIST_COMPRESSION_COMPRESSED_REDUCER_H_
@@ -94,8 +95,8 @@ class CompressedReducer : public BucketReducer {
   double epoch_ = 0, batches_ = 1;
 };
 
-// Everything but the seed, and whether older state is carried over. `samples`: in a step of one batch,
-// on all ranks; clip_norm of a config applies to means over them.
+// Everything but the seed, and whether older state is carried over. `samples`: in a step of one
+// batch, on all ranks; clip_norm of a config applies to means over them.
 CompressedReducer::Options ReducerOptions(const CompressionConfig& config, int rank, int world,
                                           double samples);
 

@@ -1,15 +1,16 @@
 // What a checkpoint holds of compression: residuals, which have not been sent yet, and what schemes
-// remember of earlier steps. Blocks of a rank's own are a part (core/storage/checkpoint_parts.h) that
-// the rank writes and reads itself; blocks that are the same on all ranks are in the checkpoint:
+// remember of earlier steps. Blocks of a rank's own are a part (core/storage/checkpoint_parts.h)
+// that the rank writes and reads itself; blocks that are the same on all ranks are in the
+// checkpoint:
 //
 //   compression.unsent.0 .. compression.unsent.3   residuals of each of 4 ranks: in part 0 .. 3
 //   compression.dense_momentum                     the same on all ranks: in the checkpoint
 //
 // (A world of one rank has no parts, and older checkpoints have everything in one file.)
 //
-// A world of another size reads the same file: the residual of old rank r is added to that of new rank
-// r mod N, so that the sum over ranks, which is still to be sent, stays the same. The residuals of the
-// sums that ranks make for all ranks go to rank 0.
+// A world of another size reads the same file: the residual of old rank r is added to that of new
+// rank r mod N, so that the sum over ranks, which is still to be sent, stays the same. The
+// residuals of the sums that ranks make for all ranks go to rank 0.
 //
 //   4 ranks  [e0][e1][e2][e3]   -->   3 ranks  [e0+e3][e1][e2]   -->   5 ranks  [..][..][..][0][0]
 //
@@ -36,8 +37,8 @@ class CompressionState {
 
   // Copies what a checkpoint has; DataLoss if it has a NaN or infinity.
   static StatusOr<CompressionState> Read(const SafetensorsFile& file);
-  // Fills the blocks of every rank with its part of what rank 0 has read. All ranks. Blocks that are
-  // not in the checkpoint start from zero. FailedPrecondition if they do not fit the network.
+  // Fills the blocks of every rank with its part of what rank 0 has read. All ranks. Blocks that
+  // are not in the checkpoint start from zero. FailedPrecondition if they do not fit the network.
   Status Distribute(Communicator* ranks, std::span<const StateBlock> blocks) const;
 
   // Whether a rank needs part `from` of a world of `saved_world` ranks.

@@ -29,8 +29,8 @@ class DirectionGuard {
       : every_steps_(every_steps), buckets_(static_cast<int64_t>(buckets)) {}
 
   bool Guards(int64_t step, size_t bucket) const;
-  // Records a reading, unless `dense` is zero and has no direction. `residual` is this rank's and may
-  // be empty.
+  // Records a reading, unless `dense` is zero and has no direction. `residual` is this rank's and
+  // may be empty.
   void Compare(size_t parameter, std::span<const float> dense, std::span<const float> compressed,
                std::span<const float> residual, int ranks);
   // Since the last call.

@@ -8,8 +8,8 @@
 
 namespace ringtail {
 
-// Makes random choices a function of seed, step, parameter, part and rank, and warm-up a function of
-// the epoch.
+// Makes random choices a function of seed, step, parameter, part and rank, and warm-up a function
+// of the epoch.
 struct EncodeContext {
   GradientShape shape;
   uint64_t seed = 0;

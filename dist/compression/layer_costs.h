@@ -1,6 +1,6 @@
 // What it costs to send the gradient of a layer by each route (layer_routes.h), and which is the
-// cheapest. Encoding that takes longer than the bytes that it saves is not worth it: then the layer is
-// sent uncompressed.
+// cheapest. Encoding that takes longer than the bytes that it saves is not worth it: then the layer
+// is sent uncompressed.
 //
 //             a rank receives            and computes
 //   dense     2 (N - 1) / N bytes        nothing
@@ -9,7 +9,8 @@
 //   sketched  2 (N - 1) / N sketch       encode + decode
 //
 // Receiving takes beta seconds per byte, those of the slowest link of the world. Latencies are left
-// out: they belong to a bucket, whatever is in it. (payload_exchange.h; ring allreduce and allgather.)
+// out: they belong to a bucket, whatever is in it. (payload_exchange.h; ring allreduce and
+// allgather.)
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_LAYER_COSTS_H_
 #define RINGTAIL_DIST_COMPRESSION_LAYER_COSTS_H_

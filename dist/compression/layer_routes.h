@@ -1,5 +1,5 @@
-// LayerRoute: how the gradient of a layer gets to all ranks; and how a checkpoint records the routes
-// of a run: the number of ranks that they were chosen for, and one letter per parameter.
+// LayerRoute: how the gradient of a layer gets to all ranks; and how a checkpoint records the
+// routes of a run: the number of ranks that they were chosen for, and one letter per parameter.
 //
 //   "4:ddgsk"    four ranks; dense, dense, gathered, sharded, sketched
 //

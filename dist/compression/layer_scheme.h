@@ -26,8 +26,8 @@ struct LayerScheme {
   MemoryKind memory = MemoryKind::kNone;
 
   bool dense() const { return codec == nullptr && sketch == nullptr; }
-  // Whether its payloads may be exchanged in parts (exchange/payload_exchange.h): the codec takes any
-  // part of the gradient, and so does the memory (momentum belongs to whole gradients).
+  // Whether its payloads may be exchanged in parts (exchange/payload_exchange.h): the codec takes
+  // any part of the gradient, and so does the memory (momentum belongs to whole gradients).
   bool can_shard() const {
     return codec != nullptr && codec->divisible() && memory != MemoryKind::kMomentum;
   }

@@ -90,7 +90,8 @@ Status ValidateCompression(const CompressionConfig& config, const ConfigSource* 
   return OkStatus();
 }
 
-// Greedy: a star takes as few characters as possible, and one more whenever the rest does not match.
+// Greedy: a star takes as few characters as possible, and one more whenever the rest does not
+// match.
 bool MatchesPattern(std::string_view name, std::string_view pattern) {
   size_t at = 0, in_pattern = 0;
   size_t star = std::string_view::npos, resume = 0;  // the last star, and where its characters end

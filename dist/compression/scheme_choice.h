@@ -28,8 +28,8 @@ bool CompressesAnything(const CompressionConfig& config);
 // The scheme that keeps the momentum in place of the optimizer; null if there is none.
 const DgcScheme* FindDgc(const CompressionConfig& config);
 
-// The scheme of each parameter. `samples`: images in a step of one batch, on all ranks. The config is
-// valid.
+// The scheme of each parameter. `samples`: images in a step of one batch, on all ranks. The config
+// is valid.
 std::vector<LayerScheme> ChooseSchemes(const CompressionConfig& config,
                                        std::span<const Parameter> parameters, double samples);
 

@@ -42,8 +42,8 @@ struct Scheme {
   Message::KindCase kind;
   MemoryKind memory = MemoryKind::kNone;  // with error feedback (or momentum) switched on
   std::vector<SchemePreset> presets;
-  // InvalidArgument if a number is out of range; null: there is none. `check` is within the message of
-  // the kind.
+  // InvalidArgument if a number is out of range; null: there is none. `check` is within the message
+  // of the kind.
   Status (*check)(const Message& scheme, const FieldCheck& check) = nullptr;
   std::unique_ptr<Codec> (*make_codec)(const Message& scheme, const SchemeRun& run) = nullptr;
   std::unique_ptr<Sketch> (*make_sketch)(const Message& scheme,

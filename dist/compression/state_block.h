@@ -9,8 +9,8 @@
 namespace ringtail {
 
 struct StateBlock {
-  // Names of checkpoints: what a rank has not sent of its gradients, and of the sums that it makes for
-  // all ranks.
+  // Names of checkpoints: what a rank has not sent of its gradients, and of the sums that it makes
+  // for all ranks.
   static constexpr char kResidual[] = "unsent", kResidualOfSums[] = "unsent_sums";
 
   std::string name;

@@ -11,8 +11,8 @@ namespace ringtail {
 
 class DenseReducer : public BucketReducer {
  public:
-  // Sets own_squares() to zero. `measures_squares`: whether the buckets of this step are added to it
-  // before they are reduced, which costs a pass over them.
+  // Sets own_squares() to zero. `measures_squares`: whether the buckets of this step are added to
+  // it before they are reduced, which costs a pass over them.
   void BeginStep(bool measures_squares);
   Status Reduce(Communicator* ranks, size_t bucket, std::span<float> gradients) override;
 

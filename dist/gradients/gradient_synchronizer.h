@@ -4,9 +4,9 @@
 //   net->Backward([&](const Parameter& p) { synchronizer.OnReady(p); });    releases full buckets
 //   RT_RETURN_IF_ERROR(thread.Wait());                                      grads() are sums now
 //
-// Sums, not means: the optimizer divides by the number of samples of the whole world, so that a rank
-// with a smaller batch counts less.
-// The BucketReducer decides how a bucket is reduced (bucket_reducer.h).
+// Sums, not means: the optimizer divides by the number of samples of the whole world, so that a
+// rank with a smaller batch counts less. The BucketReducer decides how a bucket is reduced
+// (bucket_reducer.h).
 // Thread-safety: the trainer thread.
 #ifndef RINGTAIL_DIST_GRADIENTS_GRADIENT_SYNCHRONIZER_H_
 #define RINGTAIL_DIST_GRADIENTS_GRADIENT_SYNCHRONIZER_H_

@@ -1,5 +1,5 @@
-// Every kernel is tested on every instruction set that the machine can execute, and no kernel source
-// leaves behind what belongs to none (core/kernel_isa.h).
+// Every kernel is tested on every instruction set that the machine can execute, and no kernel
+// source leaves behind what belongs to none (core/kernel_isa.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

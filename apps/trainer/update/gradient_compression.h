@@ -64,7 +64,8 @@ class GradientCompression {
   // Drops residuals and momentum of this rank: after a step that was skipped they may hold a NaN.
   void Forget();
 
-  // For a checkpoint of `step`: every rank writes its own state into rank 0's `directory`. All ranks.
+  // For a checkpoint of `step`: every rank writes its own state into rank 0's `directory`. All
+  // ranks.
   StatusOr<WrittenParts> WriteParts(int64_t step, const CheckpointDirectory* directory);
   // Bytes of the parts of a checkpoint, by rank and without headers; empty: it has none.
   const std::vector<int64_t>& part_bytes() const { return part_bytes_; }

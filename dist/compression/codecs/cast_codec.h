@@ -11,12 +11,12 @@
 // Both round to the nearest, ties to even, so that the error is as often up as down, and NaN stays
 // NaN, infinity stays infinity. A float above bf16's largest (3.39e38) becomes infinity.
 //
-// fp16 has a small range, and Ringtail's gradients are SUMS over samples, which grow with the batch.
-// So an element is divided by the samples of this step (of the whole world, and of all batches that
-// the step takes: context.batches) before the cast, and multiplied by them afterwards: what travels is
-// the rank's share of the mean gradient, whose size does not depend on either. Beyond the range it
-// becomes the largest number, +-65504, instead of an infinity that would end the run: one clipped element
-// still points the right way.
+// fp16 has a small range, and Ringtail's gradients are SUMS over samples, which grow with the
+// batch. So an element is divided by the samples of this step (of the whole world, and of all
+// batches that the step takes: context.batches) before the cast, and multiplied by them afterwards:
+// what travels is the rank's share of the mean gradient, whose size does not depend on either.
+// Beyond the range it becomes the largest number, +-65504, instead of an infinity that would end
+// the run: one clipped element still points the right way.
 //
 // Sums are f32: nothing is ever added in 16 bits. Every payload of the right length is valid.
 // Cost: one pass each way (README.md has the speeds).

@@ -6,8 +6,8 @@
 //                                                             (all of that: DecodeSum)
 //
 // The length of a payload follows from the EncodeContext alone, so that ranks need not exchange it.
-// What a codec leaves out is kept by its memory (memory/gradient_memory.h). A codec has no state, so
-// one codec can encode any number of gradients.
+// What a codec leaves out is kept by its memory (memory/gradient_memory.h). A codec has no state,
+// so one codec can encode any number of gradients.
 //
 // A codec never trusts what it decodes: a payload of another length, or one that Encode cannot have
 // written as far as its bytes can tell, is DataLoss, and nothing outside `sum` is touched (`sum`
@@ -51,9 +51,9 @@ class Codec {
                       std::span<std::byte> payload) const = 0;
 
   // Error feedback (memory/error_feedback.h): adds `gradient` to `residual`, encodes the sum, and
-  // subtracts what the payload says. The payload, and a residual of finite numbers, have the bits of
-  // AddFloats, Encode and DecodeAdd by -1, which is the default; a codec overrides it when it can do
-  // so in fewer passes over memory.
+  // subtracts what the payload says. The payload, and a residual of finite numbers, have the bits
+  // of AddFloats, Encode and DecodeAdd by -1, which is the default; a codec overrides it when it
+  // can do so in fewer passes over memory.
   virtual void EncodeWithFeedback(const EncodeContext& context, std::span<const float> gradient,
                                   std::span<float> residual, std::span<std::byte> payload) const;
 

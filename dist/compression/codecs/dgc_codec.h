@@ -19,10 +19,11 @@
 //                                                                     values are f32, f16 or bf16
 //
 // Density: a list, one for each epoch since the start; the last one holds for all later epochs. The
-// paper's warm-up is 25%, 6.3%, 1.5% and 0.4%: a net that still changes fast loses too much at 0.1%.
-// Bytes at density 0.001 and f32: 1.3 * 8 / 4000 of the gradient, 385 times fewer, and 513 times with
-// values of 16 bits; each rank receives as many from each other rank, since sparse payloads cannot
-// be summed.
+// paper's warm-up is 25%, 6.3%, 1.5% and 0.4%: a net that still changes fast loses too much at
+// 0.1%.
+// Bytes at density 0.001 and f32: 1.3 * 8 / 4000 of the gradient, 385 times fewer, and 513 times
+// with values of 16 bits; each rank receives as many from each other rank, since sparse payloads
+// cannot be summed.
 // Cost: a sample and about three vectorised passes; below 16,384 elements the exact selection.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_DGC_CODEC_H_

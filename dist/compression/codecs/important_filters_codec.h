@@ -1,7 +1,7 @@
 // Important filters: of a convolution's gradient, only the filters that change most are sent, and
-// of a large layer fewer than of a small one. Hylo's rule for convolutions ("Hylo: Hybrid Layer-Based
-// Optimization to Reduce Communication in Distributed Deep Learning"), whose public text gives the
-// idea and no formulas; those below are Ringtail's.
+// of a large layer fewer than of a small one. Hylo's rule for convolutions ("Hylo: Hybrid
+// Layer-Based Optimization to Reduce Communication in Distributed Deep Learning"), whose public
+// text gives the idea and no formulas; those below are Ringtail's.
 //
 //   rows: filters, F = 4    mean |a|
 //   | . . . . . . . . . |   0.1                 rate 0.5: the R = ceil(0.5 * 4) = 2 rows of largest
@@ -9,12 +9,12 @@
 //   | . . . . . . . . . |   0.3                 in the residual until they have grown.
 //   | # # # # # # # # # |   0.7   sent
 //
-//   rate = clamp(max_rate (theta / elements)^power, min_rate, 1)    in warm-up it falls linearly from
-//   1: 1 + (rate - 1) min(1, epoch / warmup_epochs)
+//   rate = clamp(max_rate (theta / elements)^power, min_rate, 1)
+//   in warm-up it falls linearly from 1: 1 + (rate - 1) min(1, epoch / warmup_epochs)
 //
-// With the defaults of the config: 10,000 elements 50%, 40,000 25%, a million and more 5%. Parameters
-// larger than a few times theta make up most of a net, so most of its bytes are sent at a low rate.
-// A power of 0 gives all layers the same rate.
+// With the defaults of the config: 10,000 elements 50%, 40,000 25%, a million and more 5%.
+// Parameters larger than a few times theta make up most of a net, so most of its bytes are sent at
+// a low rate. A power of 0 gives all layers the same rate.
 //
 //   byte 0       b = 4 ceil(F / 32)        b + 4 R columns
 //   | bitmap     | rows, f32, ascending    |

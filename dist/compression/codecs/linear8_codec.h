@@ -1,4 +1,5 @@
-// 8-bit linear: blocks of 1024 elements share a scale, and every element is a whole number of steps.
+// 8-bit linear: blocks of 1024 elements share a scale, and every element is a whole number of
+// steps.
 //
 //   byte       0          4 B          4 B + n
 //   payload    | scales   | codes      |            B = blocks = n / 1024, rounded up

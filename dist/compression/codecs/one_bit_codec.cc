@@ -33,7 +33,8 @@ void AddBlock(const Means& means, const uint8_t* signs, int64_t n, float scale, 
   RT_KERNEL(AddSigns)(signs, n, scale * means.positive, -scale * means.negative, sum);
 }
 
-// Calls encode(begin, n, signs), which returns the means of a block, for every block and writes them.
+// Calls encode(begin, n, signs), which returns the means of a block, for every block and writes
+// them.
 template <typename Encode>
 void ForBlocks(int64_t elements, std::span<std::byte> payload, const Encode& encode) {
   uint8_t* const signs = BytesAt(payload, MeanBytes(elements), BytesOfBits(elements)).data();

@@ -1,5 +1,5 @@
-// 1-bit SGD: the sign of every element; for every 512 elements the mean of the positive ones and the
-// mean of the negative ones.
+// 1-bit SGD: the sign of every element; for every 512 elements the mean of the positive ones and
+// the mean of the negative ones.
 //
 //   a          0.3  -0.1   0.1  -0.5   0.2          means: 0.2 of the positive, 0.3 of the negative
 //   decoded    0.2  -0.3   0.2  -0.3   0.2

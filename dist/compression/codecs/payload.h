@@ -3,7 +3,7 @@
 // Numbers are little-endian, as on every machine that Ringtail runs on. A scale (a mean, a norm, a
 // threshold that a block of elements shares) is one of
 //
-//   0             the block is zero, or smaller than 2^-100 (8e-31), where its inverse would overflow
+//   0             the block is zero, or below 2^-100 (8e-31), where its inverse would overflow
 //   2^-100 ..     up to the largest float
 //   7fc00000      "not a number": an element was NaN or infinite, or a sum overflowed. The whole
 //                 block decodes to NaN, so that every rank notices in the same step.

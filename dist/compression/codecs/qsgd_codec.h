@@ -5,9 +5,9 @@
 //                             y = |a| / norm * s = 1.4:   2 with probability 0.4, else 1
 //
 // A bucket is 512 elements; its norm is the L2 norm. The larger s, the smaller the noise: a bucket
-// of d elements adds at most min(d / s^2, sqrt(d) / s) of its own square, so with 4 bits the noise is
-// larger than the gradient. Its mean over ranks and steps is 0, though, so that QSGD needs no error
-// feedback (and must not get it: error_feedback.h).
+// of d elements adds at most min(d / s^2, sqrt(d) / s) of its own square, so with 4 bits the noise
+// is larger than the gradient. Its mean over ranks and steps is 0, though, so that QSGD needs no
+// error feedback (and must not get it: error_feedback.h).
 //
 //   byte       0         4 B               4 B + n, or 4 B + n / 2
 //   payload    | norms   | codes           |                     B = buckets, rounded up

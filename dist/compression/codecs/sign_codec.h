@@ -6,10 +6,10 @@
 // not converge at all. The ranks' results are added: elements on which they agree grow, others
 // cancel.
 //
-// signSGD with majority vote (`majority_vote`): every element gets the sign that most ranks have, and
-// the mean of all scales. A tie is 0 (where a sharded reducer encodes the vote again, a tie becomes +,
-// which its error feedback corrects). One faulty rank of many is outvoted, but the confidence of the
-// others is lost, and error feedback knows nothing of the vote.
+// signSGD with majority vote (`majority_vote`): every element gets the sign that most ranks have,
+// and the mean of all scales. A tie is 0 (where a sharded reducer encodes the vote again, a tie
+// becomes +, which its error feedback corrects). One faulty rank of many is outvoted, but the
+// confidence of the others is lost, and error feedback knows nothing of the vote.
 //
 //     element      rank 0   rank 1   rank 2      sum, scales 1, 1, 4      vote (mean scale: 2)
 //        0           +        +        -             1 + 1 - 4 = -2          +2 for each of 3: +6

@@ -16,8 +16,8 @@ struct TernaryPlanes {
 // Writes t, and zeros into the planes if t is 0 or not a number. Returns the planes.
 TernaryPlanes BeginTernary(float size, int64_t elements, std::span<std::byte> payload);
 
-// Checks the contents, then sum[i] += scale * (t, -t or 0). The caller has checked the size of `sum`
-// and of the payload (CheckDecode).
+// Checks the contents, then sum[i] += scale * (t, -t or 0). The caller has checked the size of
+// `sum` and of the payload (CheckDecode).
 Status AddTernaryPayload(const Codec& codec, std::span<const std::byte> payload, float scale,
                          std::span<float> sum);
 

@@ -8,7 +8,8 @@
 //   decoded    0    -3   0     2   0   0
 //
 // Exactly k entries; among equal |a| those that come first; zeros, too, if there are no others.
-// Bytes: k (4 + 4), or k (4 + 2) with values of 16 bits: density 0.01 is 50 times fewer than f32. But payloads of N ranks cannot be summed: each rank receives N - 1 of them.
+// Bytes: k (4 + 4), or k (4 + 2) with values of 16 bits: density 0.01 is 50 times fewer than f32.
+// But payloads of N ranks cannot be summed: each rank receives N - 1 of them.
 // Cost: encoding reads the gradient twice (largest.h); decoding touches k elements.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_

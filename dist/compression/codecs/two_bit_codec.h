@@ -7,12 +7,12 @@
 // What is not sent, and what exceeds t, stays in the residual of error feedback (error_feedback.h)
 // until it adds up to t: an element of 0.1 t is sent in every tenth step.
 //
-//   fixed      t is given, in units of a gradient that is a sum over samples (MXNet's default: 0.5);
-//              for a step of several batches times context.batches, and for a sum of several ranks
-//              times context.summands: as much can leave as could have come. If t is too small, the
+//   fixed      t is given, in units of a gradient that is a sum over samples (MXNet: 0.5); for a
+//              step of several batches times context.batches, and for a sum of several ranks times
+//              context.summands: as much can leave as could have come. If t is too small, the
 //              residual grows without end; if it is too large, nothing is sent.
-//   adaptive   t = c mean|a|, of the gradient plus residual: Hylo's rule for linear layers. c = 1 is
-//              nearly optimal for gradients with long tails.
+//   adaptive   t = c mean|a|, of the gradient plus residual: Hylo's rule for linear layers.
+//              c = 1 is nearly optimal for gradients with long tails.
 //
 //   byte       0    4              4 + p            4 + 2 p
 //   payload    | t  | plus plane   | minus plane    |           p = n / 8, rounded up
@@ -24,8 +24,8 @@
 //
 // 2 bits per element. Cost: one pass, and one for the mean.
 // Sources: Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing",
-// Interspeech 2015 (the threshold and the residual); MXNet's gradient_compression-inl.h (two bits for
-// every element, where Strom sends indices); Hylo (adaptive).
+// Interspeech 2015 (the threshold and the residual); MXNet's gradient_compression-inl.h (two bits
+// for every element, where Strom sends indices); Hylo (adaptive).
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TWO_BIT_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_TWO_BIT_CODEC_H_
 

@@ -1,17 +1,17 @@
-// Payload exchange: adds up gradients that travel as a codec's payloads, which cannot be added up on
-// the way. All ranks end with the same bits.
+// Payload exchange: adds up gradients that travel as a codec's payloads, which cannot be added up
+// on the way. All ranks end with the same bits.
 //
-// Gathered: every rank gets the payloads of all ranks and decodes all of them. For S bytes of payload
-// each rank receives (N - 1) S, so that it pays only in small worlds:
+// Gathered: every rank gets the payloads of all ranks and decodes all of them. For S bytes of
+// payload each rank receives (N - 1) S, so that it pays only in small worlds:
 //
 //      rank 0   [p0]---\             /-->[p0][p1][p2]---> p0 + p1 + p2
 //      rank 1   [p1]----+-allgather-+--->[p0][p1][p2]---> p0 + p1 + p2
 //      rank 2   [p2]---/             \-->[p0][p1][p2]---> p0 + p1 + p2
 //
 // Sharded: every rank adds up one part of the gradient for all, and encodes the sum again; each
-// receives 2 (N - 1) / N S. For codecs that take any part of a gradient (Codec::divisible). The part's
-// owner remembers what the second encoding leaves out. (As "compressed allreduce" in 1-bit Adam,
-// Tang et al. 2021.)
+// receives 2 (N - 1) / N S. For codecs that take any part of a gradient (Codec::divisible). The
+// part's owner remembers what the second encoding leaves out. (As "compressed allreduce" in 1-bit
+// Adam, Tang et al. 2021.)
 //
 //      rank 0   [p00][p01][p02]                 p00 + p10 + p20 --> [s0]                [s0][s1][s2]
 //      rank 1   [p10][p11][p12]--all-to-all-->  p01 + p11 + p21 --> [s1]--allgather-->  [s0][s1][s2]
@@ -76,7 +76,8 @@ class PayloadExchange {
   };
 
   std::span<std::byte> Buffer(size_t bytes);
-  // Sets offsets_, where the payload of each gradient starts in a block. Returns the bytes of a block.
+  // Sets offsets_, where the payload of each gradient starts in a block. Returns the bytes of a
+  // block.
   int64_t LayOut(std::span<const CodedGradient> gradients,
                  const std::function<int64_t(const CodedGradient&)>& bytes);
   void EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
@@ -89,7 +90,8 @@ class PayloadExchange {
   CodingTimes times_;
 };
 
-// Bytes that a rank receives in either, for a gradient of context.shape in a world of `world` ranks.
+// Bytes that a rank receives in either, for a gradient of context.shape in a world of `world`
+// ranks.
 int64_t GatheredBytes(const Codec& codec, const EncodeContext& context, int world);
 int64_t ShardedBytes(const Codec& codec, const EncodeContext& context, int world);
 

@@ -1,6 +1,6 @@
 // Sixteen floats in registers, and comparisons that give one bit per float (bit j: element j),
-// which compilers do not generate from plain loops. MagnitudeAtLeast compares as float_bits.h says, with
-// limits >= 0. Only for kernels.
+// which compilers do not generate from plain loops. MagnitudeAtLeast compares as float_bits.h says,
+// with limits >= 0. Only for kernels.
 #ifndef RINGTAIL_DIST_COMPRESSION_KERNELS_LANES16_H_
 #define RINGTAIL_DIST_COMPRESSION_KERNELS_LANES16_H_
 

@@ -1,7 +1,6 @@
 // Which elements reach a magnitude (dist/compression/codecs/magnitude.h), sixteen at a
-// time. Magnitudes have no sign bit: as signed numbers, which vectors compare on every machine, they
-// have the same order.
-// See core/kernel_isa.h for how this is compiled and called.
+// time. Magnitudes have no sign bit: as signed numbers, which vectors compare on every machine,
+// they have the same order. See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_DIST_COMPRESSION_KERNELS_MAGNITUDES_H_
 #define RINGTAIL_DIST_COMPRESSION_KERNELS_MAGNITUDES_H_
 

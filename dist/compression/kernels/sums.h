@@ -1,6 +1,6 @@
-// Sums and maxima that codecs need of a gradient before they write it. Each sum has 16 partial sums in double,
-// element i in partial sum i % 16, which are added up in one fixed order: the same bits for every
-// instruction set. See core/kernel_isa.h for how this is compiled and called.
+// Sums and maxima that codecs need of a gradient before they write it. Each sum has 16 partial sums
+// in double, element i in partial sum i % 16, which are added up in one fixed order: the same bits
+// for every instruction set. See core/kernel_isa.h for how this is compiled and called.
 #ifndef RINGTAIL_DIST_COMPRESSION_KERNELS_SUMS_H_
 #define RINGTAIL_DIST_COMPRESSION_KERNELS_SUMS_H_
 

@@ -12,9 +12,10 @@
 //
 //   |a - decoded|^2 <= (1 - d) |a|^2   for some d > 0     (a "contraction")
 //
-// as casts, 8 bits linear, 1 bit, sign, 2 bits and top-k do. Unbiased codecs do not: they add noise,
-// which with few levels is larger than the gradient (qsgd_codec.h); the next step has to send that
-// noise, too, and e grows from step to step. They need no error feedback, and must get none.
+// as casts, 8 bits linear, 1 bit, sign, 2 bits and top-k do. Unbiased codecs do not: they add
+// noise, which with few levels is larger than the gradient (qsgd_codec.h); the next step has to
+// send that noise, too, and e grows from step to step. They need no error feedback, and must get
+// none.
 //
 // In GRACE's notation: a = beta e + gamma g, with beta = gamma = 1. The residual is in the units
 // of the gradient, before the learning rate, so that it stays right when the rate changes.

@@ -1,11 +1,11 @@
 // Memories: what has not been sent yet of one layer's gradients on one rank.
 //
-//   CodecMemory     memory->Encode(codec, .., gradient, payload);   this step's gradient plus what is
-//                                                                   left of earlier ones, less what
-//                                                                   is sent
-//   SketchMemory    pending = memory->Add(gradient);                the same in two steps, because
-//                   .. Pack, allreduce, Unpack ..                   what is sent is known only when
-//                   memory->Sent(sum, 1 / ranks);                   the ranks' sum has arrived
+//   CodecMemory    memory->Encode(codec, .., gradient, payload);   this step's gradient plus what
+//                                                                  is left of earlier ones, less
+//                                                                  what is sent
+//   SketchMemory   pending = memory->Add(gradient);                the same in two steps, because
+//                  .. Pack, allreduce, Unpack ..                   what is sent is known only when
+//                  memory->Sent(sum, 1 / ranks);                   the ranks' sum has arrived
 //
 //                     for codecs   for sketches   keeps
 //   NoMemory          yes          yes            nothing
@@ -30,8 +30,8 @@ class CodecMemory {
  public:
   virtual ~CodecMemory() = default;
 
-  // Writes the payload of what there is to send of elements [offset, offset + gradient.size()) of the
-  // layer, and remembers the rest. `gradient` and `context.shape`: of these elements alone.
+  // Writes the payload of what there is to send of elements [offset, offset + gradient.size()) of
+  // the layer, and remembers the rest. `gradient` and `context.shape`: of these elements alone.
   virtual void Encode(const Codec& codec, const EncodeContext& context,
                       std::span<const float> gradient, int64_t offset,
                       std::span<std::byte> payload) = 0;

@@ -80,7 +80,8 @@ void LayerMemories::ApplyDenseMomentum(size_t i) {
   const std::span<float> sum = arena_->parameters()[i].grad();
   MomentumMemoryOptions options = options_.momentum;
   options.max_norm = std::numeric_limits<double>::infinity();
-  // Such a layer does not use its slice of momentum_, which serves as scratch: zero before and after.
+  // Such a layer does not use its slice of momentum_, which serves as scratch: zero before and
+  // after.
   MomentumMemory memory(options, dense_momentum(i), momentum(i));
   memory.Add(sum);
   std::ranges::copy(memory.residual(), sum.begin());

@@ -1,12 +1,13 @@
 // LayerMemories: what compression keeps between steps, for all layers of one rank.
 //
-//   block             of the gradients' layout; there only if a layer needs it       differs by rank
-//   residual          what this rank has not sent of its gradients                   yes
-//   residual of sums  what it has not sent of the sums that it makes for all ranks   yes
-//   momentum          velocity of layers with MemoryKind::kMomentum                  yes
-//   dense momentum    velocity of the summed gradients of all other layers           no
+//   block                                                                      differs by rank
+//   residual          what this rank has not sent of its gradients             yes
+//   residual of sums  the same of the sums that it makes for all ranks         yes
+//   momentum          velocity of layers with MemoryKind::kMomentum            yes
+//   dense momentum    velocity of the summed gradients of all other layers     no
 //
-// and over them one memory per layer (gradient_memory.h).
+// in blocks of the gradients' layout, which exist only if a layer needs them; and over them one
+// memory per layer (gradient_memory.h).
 // Thread-safety: one thread at a time. Memory: the gradients' size for each block.
 #ifndef RINGTAIL_DIST_COMPRESSION_MEMORY_LAYER_MEMORIES_H_
 #define RINGTAIL_DIST_COMPRESSION_MEMORY_LAYER_MEMORIES_H_
@@ -26,8 +27,8 @@ namespace ringtail {
 
 struct LayerMemoryOptions {
   int rank = 0, world = 1;
-  // The optimizer has no momentum, because a scheme keeps it: layers of other schemes get theirs here,
-  // and so do all layers if none has such a scheme.
+  // The optimizer has no momentum, because a scheme keeps it: layers of other schemes get theirs
+  // here, and so do all layers if none has such a scheme.
   bool keeps_momentum = false;
   MomentumMemoryOptions momentum;  // max_norm: of layers with MemoryKind::kMomentum alone
   // State is to be filled from a checkpoint, which may have residuals of layers that keep none now.
@@ -51,8 +52,8 @@ class LayerMemories {
   std::span<float> dense_momentum(size_t i) const { return Slice(dense_momentum_, i); }
   bool keeps_momentum() const { return options_.keeps_momentum; }
 
-  // Replaces the summed gradient of parameter i by what momentum SGD applies, unless its scheme keeps
-  // momentum itself.
+  // Replaces the summed gradient of parameter i by what momentum SGD applies, unless its scheme
+  // keeps momentum itself.
   void ApplyDenseMomentum(size_t i);
 
   std::vector<StateBlock> state() const;

@@ -12,16 +12,17 @@
 // momentum SGD would have applied. The optimizer must then have no momentum of its own.
 //
 // Why u = 0 at places that were sent ("momentum factor masking"): what waited is old, and its
-// momentum would carry the weights on in an old direction. Without masking, and with everything sent
-// in every step, this is momentum SGD, to the bit; with it, and everything sent, it is SGD without
-// momentum.
+// momentum would carry the weights on in an old direction. Without masking, and with everything
+// sent in every step, this is momentum SGD, to the bit; with it, and everything sent, it is SGD
+// without momentum.
 //
 // Nesterov: u = m (u + g), v = v + u + g.
 //
 // Clipping: the sum over N ranks of gradients of norm at most T / sqrt(N) has, if they are
 // independent, a norm of about T at most. The paper clips the gradient of the whole net, all layers
 // in one norm; here each parameter is clipped by itself, since compression starts as soon as a
-// layer's gradient is there, before those of the others. So T is a layer's threshold, not the net's.
+// layer's gradient is there, before those of the others. So T is a layer's threshold, not the
+// net's.
 //
 // u and v belong to the caller and are part of a checkpoint. v has the unit of the gradient.
 // Thread-safety: one thread at a time. Cost of Add: reads g, u, v, writes u, v.
@@ -56,8 +57,8 @@ class MomentumMemory : public CodecMemory {
   void Encode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
               int64_t offset, std::span<std::byte> payload) override;
 
-  // The two steps of a gradient that is sent whole, for example that of a bias or a batch norm, whose
-  // momentum then goes on as usual: residual() is what to send after Add.
+  // The two steps of a gradient that is sent whole, for example that of a bias or a batch norm,
+  // whose momentum then goes on as usual: residual() is what to send after Add.
   void Add(std::span<const float> gradient);
   void SentAll();
   std::span<const float> residual() const { return residual_; }

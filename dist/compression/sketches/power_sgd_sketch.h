@@ -15,12 +15,12 @@
 // Both products are linear in M, so their sums are those of the summed gradient S: P spans where
 // S maps Q, and P Q^T = P P^T S is the part of S that lies there. Each step is one step of the
 // power iteration for the r largest singular vectors; a gradient changes little from step to step,
-// so starting from the last Q ("warm start") makes one step sufficient. All ranks compute P and Q from
-// the same sums with the same instructions, and so have the same bits.
+// so starting from the last Q ("warm start") makes one step sufficient. All ranks compute P and Q
+// from the same sums with the same instructions, and so have the same bits.
 //
-// The first Q is drawn from Philox, keyed by seed, parameter and step, the same on all ranks. Later,
-// so is every vector of Q that has become zero (a gradient of lower rank) or not finite, from which it
-// could not recover by itself. Uniform, not normal: log and cos differ between
+// The first Q is drawn from Philox, keyed by seed, parameter and step, the same on all ranks.
+// Later, so is every vector of Q that has become zero (a gradient of lower rank) or not finite,
+// from which it could not recover by itself. Uniform, not normal: log and cos differ between
 // machines in their last bits.
 //
 // r: options.rank, but no more than min(rows, columns). The published code takes means over ranks;

@@ -1,12 +1,12 @@
-// Sketch: a summary that is linear in the gradient, so that an ordinary allreduce adds up the sketches
-// of all ranks, and each of N ranks sends no more than each of two.
+// Sketch: a summary that is linear in the gradient, so that an ordinary allreduce adds up the
+// sketches of all ranks, and each of N ranks sends no more than each of two.
 //
 //   round 0   gradient -Pack-> floats -- allreduce --> -Take->  |  random-k: the values at places
 //   round 1            -Pack-> floats -- allreduce --> -Take->  |  that all ranks draw alike
 //             -Unpack-> approximation of the sum                |  PowerSGD: M Q, then M^T P
 //
-// A sketch belongs to one parameter and may keep state between steps, which is the same on all ranks
-// and part of a checkpoint. What the approximation leaves out is kept by its memory
+// A sketch belongs to one parameter and may keep state between steps, which is the same on all
+// ranks and part of a checkpoint. What the approximation leaves out is kept by its memory
 // (memory/gradient_memory.h).
 // Thread-safety: one thread at a time.
 #ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_SKETCH_H_

@@ -9,7 +9,8 @@
 //   Orthonormalise     P_c . P_b = 0 and |P_c| = 1
 //
 // Each sum has a fixed order that vector instructions can follow, so results are the same bits on
-// every machine of an instruction set. All are memory-bound for r = 1 or 2 and a few times slower for 8.
+// every machine of an instruction set. All are memory-bound for r = 1 or 2 and a few times slower
+// for 8.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_
 #define RINGTAIL_DIST_COMPRESSION_SKETCHES_THIN_PRODUCT_H_

@@ -1,4 +1,5 @@
-// Buckets of gradients, compressed layer by layer: the same bits on every rank, and nothing is lost.
+// Buckets of gradients, compressed layer by layer: the same bits on every rank, and nothing is
+// lost.
 #include "dist/compression/compressed_reducer.h"
 
 #include <fmt/format.h>
@@ -176,8 +177,9 @@ TEST(CompressedReducer, RulesGiveLayersSchemesOfTheirOwn) {
   });
 }
 
-// If it sends everything at once, Deep Gradient Compression is SGD without momentum for large layers
-// (their momentum is masked; Nesterov's looks ahead by m g), and momentum SGD for the others.
+// If it sends everything at once, Deep Gradient Compression is SGD without momentum for large
+// layers (their momentum is masked; Nesterov's looks ahead by m g), and momentum SGD for the
+// others.
 class DgcTest : public testing::TestWithParam<bool> {};
 
 TEST_P(DgcTest, GivesDenseLayersTheirMomentum) {

@@ -1,5 +1,5 @@
-// Residuals go into a checkpoint and come out of it: exactly in a world of the same size, and in any
-// other world with the same sum.
+// Residuals go into a checkpoint and come out of it: exactly in a world of the same size, and in
+// any other world with the same sum.
 #include "dist/compression/compression_state.h"
 
 #include <fmt/format.h>

@@ -85,9 +85,9 @@ TEST_P(QsgdTest, DecodesToTheLevelThatIsDrawn) {
   EXPECT_LT(undecided, 3);
 }
 
-// The mean of 4000 encodings is within 5 standard deviations of the gradient; one is at most half of
-// the distance of two levels, over the square root of 4000. The mean of levels that are always rounded
-// down is farther away.
+// The mean of 4000 encodings is within 5 standard deviations of the gradient; one is at most half
+// of the distance of two levels, over the square root of 4000. The mean of levels that are always
+// rounded down is farther away.
 TEST_P(QsgdTest, IsUnbiased) {
   constexpr int kSteps = 4000;
   const Floats gradient = GaussianGradient(300);

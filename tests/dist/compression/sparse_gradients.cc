@@ -15,7 +15,8 @@ double Norm(std::span<const double> a) { return std::sqrt(Dot(a, a)); }
 
 std::byte RandomByte(Rng* random) { return static_cast<std::byte>(random->Below(256)); }
 
-// One of four kinds, in heap memory of exactly its length, so that a sanitizer finds a read past it.
+// One of four kinds, in heap memory of exactly its length, so that a sanitizer finds a read past
+// it.
 std::vector<std::byte> HostilePayload(std::span<const std::byte> valid, Rng* random) {
   std::vector<std::byte> payload(valid.begin(), valid.end());
   switch (random->Below(4)) {

@@ -1,5 +1,5 @@
-// Shared by the tests of sparse and low-rank compression: gradients, the round trip of a codec, and a
-// world of ranks that add up their sketches.
+// Shared by the tests of sparse and low-rank compression: gradients, the round trip of a codec, and
+// a world of ranks that add up their sketches.
 #ifndef RINGTAIL_TESTS_DIST_COMPRESSION_SPARSE_GRADIENTS_H_
 #define RINGTAIL_TESTS_DIST_COMPRESSION_SPARSE_GRADIENTS_H_
 
@@ -31,8 +31,8 @@ double Dot(std::span<const double> a, std::span<const double> b);
 // |a - b| / |b|, in double.
 double RelativeError(std::span<const float> a, std::span<const float> b);
 
-// Sends the same gradient `steps` times, with or without the residual of earlier steps. `error`: the
-// relative error of the sum of all that arrived.
+// Sends the same gradient `steps` times, with or without the residual of earlier steps. `error`:
+// the relative error of the sum of all that arrived.
 struct Feedback {
   double error = 0;
   double unaccounted = 0;  // relative: sum of gradients less what arrived less the residual
@@ -46,8 +46,8 @@ std::vector<std::vector<float>> ReduceSketches(const std::vector<std::unique_ptr
                                                const std::vector<std::vector<float>>& gradients);
 
 // Tries 100,000 payloads that Encode has not written: cut off, too long, random bytes, and valid
-// ones with a few bytes changed. Each is either refused as DataLoss or changes only `sum`, which lies
-// between guards. Returns the number of refused payloads.
+// ones with a few bytes changed. Each is either refused as DataLoss or changes only `sum`, which
+// lies between guards. Returns the number of refused payloads.
 int TryHostilePayloads(const Codec& codec, const GradientShape& shape,
                        const EncodeContext& context);
 constexpr int kHostilePayloads = 100'000;

@@ -49,8 +49,8 @@ TEST(TernGradCodec, DecodesToWhatIsDrawn) {
   EXPECT_LT(undecided, 3);
 }
 
-// The mean of 4000 encodings is within 5 standard deviations of the (clipped) gradient; one is at most
-// s / 2 over the square root of 4000. The most likely of -s, 0 and s is farther away.
+// The mean of 4000 encodings is within 5 standard deviations of the (clipped) gradient; one is at
+// most s / 2 over the square root of 4000. The most likely of -s, 0 and s is farther away.
 void ExpectUnbiased(double clip) {
   constexpr int kSteps = 4000;
   const Floats gradient = GaussianGradient(300);

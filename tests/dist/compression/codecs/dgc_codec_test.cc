@@ -67,8 +67,8 @@ TEST(DgcCodec, SendsAboutTheTargetAndAlwaysTheSameBytes) {
   }
 }
 
-// If the sample has larger or smaller elements than the rest, the first threshold is wrong. The exact
-// selection would find exactly k; a threshold that is found step by step hardly ever does.
+// If the sample has larger or smaller elements than the rest, the first threshold is wrong. The
+// exact selection would find exactly k; a threshold that is found step by step hardly ever does.
 TEST(DgcCodec, AdaptsTheThresholdIfTheSampleIsWrong) {
   const DgcCodec codec({.densities = {0.001}});
   std::vector<float> places(kElements);

@@ -139,8 +139,8 @@ TEST(MomentumMemory, NothingIsLost) {
   EXPECT_GT(dropped, kElements / 2);
 }
 
-// A constant gradient: in the end everything arrives in due proportion, although few elements are sent
-// at a time; not so if the residual is dropped.
+// A constant gradient: in the end everything arrives in due proportion, although few elements are
+// sent at a time; not so if the residual is dropped.
 TEST(MomentumMemory, EverythingArrivesInTheEndUnlessTheResidualIsDropped) {
   const auto gradient = NormalGradient(kElements, 1);
   const auto error_of = [&](bool keep) {
