@@ -21,13 +21,6 @@ spdlog::logger& Logger() {
 
 }  // namespace
 
-void SetLogLevel(LogLevel level) {
-  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
-                                                   spdlog::level::warn, spdlog::level::err,
-                                                   spdlog::level::off};
-  Logger().set_level(kLevels[static_cast<int>(level)]);
-}
-
 void LogDebug(std::string_view message) { Logger().debug(Printable(message)); }
 void LogInfo(std::string_view message) { Logger().info(Printable(message)); }
 void LogWarning(std::string_view message) { Logger().warn(Printable(message)); }

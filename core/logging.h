@@ -9,9 +9,6 @@
 
 namespace ringtail {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError, kNone };
-
-void SetLogLevel(LogLevel level);  // default: kInfo
 void LogDebug(std::string_view message);
 void LogInfo(std::string_view message);
 void LogWarning(std::string_view message);

@@ -60,24 +60,26 @@ Range Shrink(int32_t offset, int32_t size, int32_t denominator, int32_t shrunk_s
 
 }  // namespace
 
-View DrawTrainingView(const AugmentConfig& config, RngKey key, int32_t width, int32_t height) {
-  View view;
+Augmentation DrawAugmentation(const AugmentConfig& config, RngKey key, int32_t width,
+                              int32_t height) {
+  Augmentation augmentation;
   Rng crop_rng(key.With(kCrop));
-  view.crop = DrawCrop(config, &crop_rng, width, height);
-  view.flip = Rng(key.With(kFlip)).Uniform() < config.flip_probability();
-  view.brightness = DrawFactor(key, kBrightness, config.brightness());
-  view.contrast = DrawFactor(key, kContrast, config.contrast());
-  view.saturation = DrawFactor(key, kSaturation, config.saturation());
-  return view;
+  augmentation.crop = DrawCrop(config, &crop_rng, width, height);
+  augmentation.flip = Rng(key.With(kFlip)).Uniform() < config.flip_probability();
+  augmentation.brightness = DrawFactor(key, kBrightness, config.brightness());
+  augmentation.contrast = DrawFactor(key, kContrast, config.contrast());
+  augmentation.saturation = DrawFactor(key, kSaturation, config.saturation());
+  return augmentation;
 }
 
-View CentreView(const EvaluationCropConfig& config, bool flip, int32_t width, int32_t height) {
+Augmentation CentreCrop(const EvaluationCropConfig& config, bool flip, int32_t width,
+                        int32_t height) {
   const int32_t shorter = std::min(width, height);
   const int32_t side = std::clamp(Round(shorter * double{config.crop_fraction()}), 1, shorter);
-  View view;
-  view.crop = Centred(side, side, width, height);
-  view.flip = flip;
-  return view;
+  Augmentation augmentation;
+  augmentation.crop = Centred(side, side, width, height);
+  augmentation.flip = flip;
+  return augmentation;
 }
 
 Region RegionOfCrop(const CropRectangle& crop, const ImageHeader& header, int32_t image_size) {
@@ -87,17 +89,14 @@ Region RegionOfCrop(const CropRectangle& crop, const ImageHeader& header, int32_
   const Region whole = WholeRegion(width, height, denominator);
   Range across = Shrink(crop.x, crop.width, denominator, whole.width);
   Range down = Shrink(crop.y, crop.height, denominator, whole.height);
-  // Turn back. Transposing swaps the axes; then, of each stored axis, EXIF may run the other way.
+  // Back to the stored axes: EXIF's flips are of the upright axes, which transposing swaps.
   int32_t stored_width = whole.width, stored_height = whole.height;
-  if (header.transposed()) {
+  bool reversed_x = header.orientation.flip_x, reversed_y = header.orientation.flip_y;
+  if (header.orientation.transposed) {
     std::swap(across, down);
     std::swap(stored_width, stored_height);
+    std::swap(reversed_x, reversed_y);
   }
-  const int32_t orientation = header.orientation;
-  const bool reversed_x =
-      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-  const bool reversed_y =
-      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   if (reversed_x) across.first = stored_width - across.first - across.count;
   if (reversed_y) down.first = stored_height - down.first - down.count;
   return {denominator, across.first, down.first, across.count, down.count};

@@ -32,18 +32,22 @@ struct CropRectangle {
   bool operator==(const CropRectangle&) const = default;
 };
 
-struct View {
+// What is done to one image.
+struct Augmentation {
   CropRectangle crop;
   bool flip = false;                                   // left and right, after the crop
   float brightness = 1, contrast = 1, saturation = 1;  // factors; 1: unchanged
 };
 
 // width, height: of the upright image.
-View DrawTrainingView(const AugmentConfig& config, RngKey key, int32_t width, int32_t height);
-View CentreView(const EvaluationCropConfig& config, bool flip, int32_t width, int32_t height);
+Augmentation DrawAugmentation(const AugmentConfig& config, RngKey key, int32_t width,
+                              int32_t height);
+// For evaluation.
+Augmentation CentreCrop(const EvaluationCropConfig& config, bool flip, int32_t width,
+                        int32_t height);
 
 // What has to be decoded for `crop` to become image_size x image_size pixels: the crop, rounded to
-// pixels of the shrunk image and turned back to how the image is stored.
+// pixels of the shrunk image, in the coordinates of the image as stored.
 Region RegionOfCrop(const CropRectangle& crop, const ImageHeader& header, int32_t image_size);
 
 }  // namespace ringtail

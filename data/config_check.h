@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/config/text_config.h"
+#include "core/config/config_source.h"
 #include "core/status.h"
 #include "data/data.pb.h"
 

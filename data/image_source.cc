@@ -42,32 +42,33 @@ ImageSource::ImageSource(const Dataset* dataset, const DataConfig& config,
       normalization_(NormalizationFromConfig(config)),
       cache_(CacheBytes(config, options)) {}
 
-View ImageSource::ViewOf(int64_t sample, int64_t epoch, const ImageHeader& header) const {
+Augmentation ImageSource::AugmentationOf(int64_t sample, int64_t epoch,
+                                         const ImageHeader& header) const {
   const int32_t width = header.upright_width(), height = header.upright_height();
   if (options_.mode != LoaderMode::kTrain) {
-    return CentreView(config_.evaluation(), options_.mode == LoaderMode::kEvaluateFlipped, width,
+    return CentreCrop(config_.evaluation(), options_.mode == LoaderMode::kEvaluateFlipped, width,
                       height);
   }
   const RngKey key = RngKey(options_.seed)
                          .With(kAugmentStream)
                          .With(static_cast<uint64_t>(epoch))
                          .With(dataset_->samples()[sample].key);
-  return DrawTrainingView(config_.augment(), key, width, height);
+  return DrawAugmentation(config_.augment(), key, width, height);
 }
 
-void ImageSource::Render(const ImageView& pixels, const ImageHeader& header, const View& view,
-                         Buffers* buffers, float* dst) const {
-  RenderImage(pixels, header.orientation, view, normalization_,
+void ImageSource::Render(const ImageView& pixels, const ImageHeader& header,
+                         const Augmentation& augmentation, Buffers* buffers, float* dst) const {
+  RenderImage(pixels, header.orientation, augmentation, normalization_,
               static_cast<int32_t>(options_.image_size), &buffers->render, dst);
 }
 
 Status ImageSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
   if (const std::optional<ImageHeader> header = cache_.FindHeader(sample)) {
-    const View view = ViewOf(sample, epoch, *header);
+    const Augmentation augmentation = AugmentationOf(sample, epoch, *header);
     const Region region =
-        RegionOfCrop(view.crop, *header, static_cast<int32_t>(options_.image_size));
+        RegionOfCrop(augmentation.crop, *header, static_cast<int32_t>(options_.image_size));
     if (const Image* whole = cache_.Find(sample, region.denominator)) {
-      Render(Cut(*whole, region), *header, view, buffers, dst);
+      Render(Cut(*whole, region), *header, augmentation, buffers, dst);
       return OkStatus();
     }
   }
@@ -78,11 +79,12 @@ Status ImageSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffer
   RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, dataset_->Read(sample));
   // From these bytes and not from the cache: the file may have been replaced since.
   RT_ASSIGN_OR_RETURN(const ImageHeader header, InspectImage(bytes, config_.bad_images()));
-  const View view = ViewOf(sample, epoch, header);
-  const Region region = RegionOfCrop(view.crop, header, static_cast<int32_t>(options_.image_size));
+  const Augmentation augmentation = AugmentationOf(sample, epoch, header);
+  const Region region =
+      RegionOfCrop(augmentation.crop, header, static_cast<int32_t>(options_.image_size));
   RT_ASSIGN_OR_RETURN(const ImageView pixels,
                       DecodeOrCache(sample, bytes, header, region, &buffers->decoded));
-  Render(pixels, header, view, buffers, dst);
+  Render(pixels, header, augmentation, buffers, dst);
   return OkStatus();
 }
 

@@ -1,6 +1,6 @@
 // ImageSource: the way of one sample into one row of a batch.
 //
-//   cache? -> Dataset::Read -> InspectImage -> view (crop) -> DecodeRegion -> RenderImage
+//   cache? -> Dataset::Read -> InspectImage -> crop -> DecodeRegion -> RenderImage
 //
 // What a row holds is a pure function of (config, options, sample, epoch): see data/loader.h.
 // Thread-safety: any thread, one Buffers each.
@@ -15,9 +15,9 @@
 #include "core/status.h"
 #include "data/data.pb.h"
 #include "data/dataset.h"
-#include "data/decoding/render.h"
 #include "data/image_cache.h"
-#include "data/loader.h"
+#include "data/loader_options.h"
+#include "data/render.h"
 
 namespace ringtail {
 
@@ -38,12 +38,12 @@ class ImageSource {
   CacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
-  View ViewOf(int64_t sample, int64_t epoch, const ImageHeader& header) const;
+  Augmentation AugmentationOf(int64_t sample, int64_t epoch, const ImageHeader& header) const;
   Status ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst);
   StatusOr<ImageView> DecodeOrCache(int64_t sample, const std::vector<std::byte>& bytes,
                                     const ImageHeader& header, const Region& region,
                                     Image* decoded);
-  void Render(const ImageView& pixels, const ImageHeader& header, const View& view,
+  void Render(const ImageView& pixels, const ImageHeader& header, const Augmentation& augmentation,
               Buffers* buffers, float* dst) const;
 
   const Dataset* dataset_;

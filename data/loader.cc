@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <map>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/machine/memory_limit.h"
 #include "core/machine/thread_budget.h"
 #include "core/mutex.h"
+#include "core/stopwatch.h"
 #include "data/image_source.h"
 #include "data/sampler.h"
 #include "data/worker_pool.h"
@@ -164,10 +164,10 @@ void PrefetchingLoader::LoadRow(Slot* slot, int64_t row, int worker) {
 
 // Seconds until all rows of `slot` are there.
 double PrefetchingLoader::WaitFor(Slot* slot) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   MutexLock lock(&mutex_);
   while (slot->rows_left > 0) row_done_.Wait(&mutex_);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stopwatch.Seconds();
 }
 
 // Adds the batch's bad images to those known; an error if they are too many now.

@@ -21,41 +21,18 @@
 #define RINGTAIL_DATA_LOADER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/status.h"
+#include "data/bad_images.h"
 #include "data/data.pb.h"
 #include "data/dataset.h"
 #include "data/image_cache.h"
+#include "data/loader_options.h"
 
 namespace ringtail {
-
-struct BadImage {
-  int64_t sample = 0;
-  std::string key, reason;  // "truncated after 48 of 96 rows"
-};
-
-enum class LoaderMode {
-  kTrain,            // shuffled by (seed, epoch), random crops, endless, whole batches only
-  kEvaluate,         // in list order, centre crop, one pass, last batch padded with label -1
-  kEvaluateFlipped,  // the same, mirrored
-};
-
-struct LoaderOptions {
-  LoaderMode mode = LoaderMode::kTrain;
-  int64_t batch = 64;
-  int64_t image_size = 128;
-  uint64_t seed = 1;
-  // The share of this rank: rows [first_row, first_row + batch) of each global batch of
-  // `global_batch` rows. 0: the batch is the whole.
-  int64_t first_row = 0, global_batch = 0;
-  // Samples that the user knows to be bad already: they are left out without a word.
-  std::vector<int64_t> known_bad = {};
-};
 
 struct LoadedBatch {
   const float* images = nullptr;  // (batch, 3, S, S), normalised, RGB; valid until the next Next()
@@ -84,21 +61,6 @@ class DataLoader {
   virtual std::vector<BadImage> bad_images() const = 0;  // so far, by sample
   virtual CacheStatistics cache_statistics() const = 0;  // data/image_cache.h
 };
-
-// OK, or DataLoss with a summary if `bad` is more than the policy allows among `total` images, or
-// all of them: no policy makes a run out of nothing.
-Status CheckBadImages(const std::vector<BadImage>& bad, int64_t total,
-                      const BadImagesConfig& config);
-
-// Looks at every sample: reads the file and its header and, with `decode`, all of its pixels. In
-// parallel, result by sample index. Says which images cannot be used and why. `stop` is asked
-// before each image, by any thread; once it says true the result is Cancelled. `fingerprint` (may
-// be null) becomes the sum of ImageFingerprint (data/manifest.h) over those that can be used.
-StatusOr<std::vector<BadImage>> ScanImages(const Dataset& dataset,
-                                           const std::vector<int64_t>& indices,
-                                           const DataConfig& config, bool decode,
-                                           const std::function<bool()>& stop = {},
-                                           uint64_t* fingerprint = nullptr);
 
 }  // namespace ringtail
 

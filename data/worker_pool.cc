@@ -3,13 +3,11 @@
 #include <sys/resource.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <tbb/task_scheduler_observer.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -22,68 +20,41 @@
 namespace ringtail {
 namespace {
 
-constexpr char kThreadName[] = "rt-loader";
-// A step of nice is a factor of 1.25 of a core's time:
-// 5 leaves a competing loader thread a quarter of it.
+// A nice step is a factor of 1.25 in processor time: 5 leaves a competing loader thread a quarter of
+// a core.
 constexpr int kNice = 5;
 
-// How many threads TBB may have in all. Left alone it stops at the number of cores, counting the
-// caller. Lives as long as the process: of several limits TBB takes the lowest, so one per pool
-// would bind the others.
+// The threads that oneTBB may have in total. By default it stops at the number of cores, counting
+// the caller. Lives as long as the process: oneTBB takes the lowest of several limits, so one per
+// pool would bind the others.
 constexpr int kMaxThreads = 256;
 void LiftThreadLimitOnce() {
   static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, kMaxThreads);
 }
 
-// Threads of all pools that there are, and the most that these have been: TBB keeps threads for the
-// next pool.
+// Threads of all existing pools, and the most that these have been: oneTBB keeps threads for later
+// pools.
 std::atomic<int> used_threads = 0, most_threads = 0;
 
 int ThreadsWith(int more) { return std::min(used_threads + more, kMaxThreads - 1); }
 
-// Orders what was done before TBB was called before what its thread then does, and the other way
-// round. TBB does so, too, but inside its library, where a race detector does not see it. Not a
-// member: a member could not be reached without being ordered already.
-std::atomic<uint64_t> handed_over = 0;
-
-// Names each thread that joins the arena and lowers its priority (which only ever concerns TBB's
-// threads: the arena has no place for others); calls `joined` there.
-class ThreadSetter : public tbb::task_scheduler_observer {
- public:
-  ThreadSetter(tbb::task_arena& arena, std::function<void()> joined)
-      : tbb::task_scheduler_observer(arena), joined_(std::move(joined)) {
-    handed_over.fetch_add(1, std::memory_order_release);
-    observe(true);
-  }
-  ~ThreadSetter() override {
-    observe(false);  // waits for calls that are under way
-    (void)handed_over.load(std::memory_order_acquire);
-  }
-
-  void on_scheduler_entry(bool /*is_worker*/) override {
-    (void)handed_over.load(std::memory_order_acquire);
-    joined_();
-    SetThreadName(kThreadName);
-    UnbindThread();
-    // Advice: a system that refuses it has its reasons, and everything works without.
-    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), main_nice_ + kNice);
-    handed_over.fetch_add(1, std::memory_order_release);
-  }
-
- private:
-  const std::function<void()> joined_;
-  // Of the process's first thread, so that a run started with `nice` keeps the distance.
-  const int main_nice_ = getpriority(PRIO_PROCESS, static_cast<id_t>(getpid()));
-};
+// Names the calling thread, a worker of oneTBB, and lowers its priority; once per thread.
+void SetUpThread() {
+  thread_local bool done = false;
+  if (std::exchange(done, true)) return;
+  SetThreadName("rt-loader");
+  UnbindThread();
+  // Relative to the process's first thread, so that a run started with `nice` keeps the distance.
+  // Advice: everything works where the system refuses it.
+  const int main_nice = getpriority(PRIO_PROCESS, static_cast<id_t>(getpid()));
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), main_nice + kNice);
+}
 
 }  // namespace
 
 class WorkerPool::Impl {
  public:
-  explicit Impl(int workers)
-      : workers_(workers),
-        arena_(workers, /*reserved_for_masters=*/0),
-        setter_(arena_, [this] { of_this_thread = this; }) {
+  explicit Impl(int workers) : workers_(workers), arena_(workers, /*reserved_for_masters=*/0) {
     used_threads += workers;
     most_threads = std::max<int>(most_threads, ThreadsWith(0));
     MutexLock lock(&mutex_);
@@ -101,10 +72,14 @@ class WorkerPool::Impl {
   void Submit(Item item) {
     MutexLock lock(&mutex_);
     queue_.push_back(std::move(item));
-    if (visits_ == workers_) return;  // a worker that is running will come to it
+    if (visits_ == workers_) return;  // a visiting thread will reach it
     ++visits_;
-    handed_over.fetch_add(1, std::memory_order_release);
-    arena_.enqueue(Visit());
+    {
+      PoolsToVisit& pools = ThePoolsToVisit();
+      MutexLock pools_lock(&pools.mutex);
+      pools.queue.push_back(this);
+    }
+    arena_.enqueue([] { NextPoolToVisit()->Work(); });
   }
 
   void Cancel() {
@@ -113,32 +88,40 @@ class WorkerPool::Impl {
       MutexLock lock(&mutex_);
       dropped.swap(queue_);
     }
-    dropped.clear();  // what Items own may lock or wait in its destructor
+    dropped.clear();  // destructors of what items own may lock or wait
     WaitUntilIdle();
   }
 
+  // A thread leaves only when the queue is empty, so "no visits" means "nothing queued or running".
   void WaitUntilIdle() {
     MutexLock lock(&mutex_);
-    WaitUntilNobodyVisits();
-  }
-
- private:
-  // A worker leaves only when the queue is empty, so "no visits" means "nothing queued or running".
-  void WaitUntilNobodyVisits() RT_REQUIRES(mutex_) {
     while (visits_ > 0) idle_.Wait(&mutex_);
   }
 
-  // What TBB is given: one visit of a thread to the queue of its pool. It holds nothing, because
-  // what TBB copies is handed over where a race detector does not see it.
-  struct Visit {
-    void operator()() const {
-      (void)handed_over.load(std::memory_order_acquire);
-      of_this_thread->Work();
-    }
+ private:
+  // A task of oneTBB is one visit of a thread to a queue. The task holds no pointer to its pool: what
+  // oneTBB copies from thread to thread is handed over where race detectors see no order. A task
+  // takes the next pool from this list instead, be it of its own arena or of another: each pool gets
+  // as many visits as it asked for.
+  struct PoolsToVisit {
+    Mutex mutex;
+    std::deque<Impl*> queue RT_GUARDED_BY(mutex);
   };
+  static PoolsToVisit& ThePoolsToVisit() {
+    static auto* const pools = new PoolsToVisit;  // never destroyed: threads may end after main()
+    return *pools;
+  }
+  static Impl* NextPoolToVisit() {
+    PoolsToVisit& pools = ThePoolsToVisit();
+    MutexLock lock(&pools.mutex);
+    Impl* const next = pools.queue.front();
+    pools.queue.pop_front();
+    return next;
+  }
 
-  // Until the queue is empty.
+  // Runs items until the queue is empty.
   void Work() {
+    SetUpThread();
     int worker = -1;
     while (true) {
       Item item;
@@ -160,14 +143,12 @@ class WorkerPool::Impl {
     }
   }
 
-  static inline thread_local Impl* of_this_thread = nullptr;  // in whose arena it is
   const int workers_;
   tbb::task_arena arena_;
-  ThreadSetter setter_;
-  Mutex mutex_;
+  Mutex mutex_;  // locked before that of PoolsToVisit
   ConditionVariable idle_;
   std::deque<Item> queue_ RT_GUARDED_BY(mutex_);
-  int visits_ RT_GUARDED_BY(mutex_) = 0;  // that were begun or are to begin: at most workers_
+  int visits_ RT_GUARDED_BY(mutex_) = 0;  // under way or asked for: at most workers_
   std::vector<int> free_workers_ RT_GUARDED_BY(mutex_);
 };
 

@@ -1,15 +1,14 @@
-// Threads that decode: a TBB arena of `workers` threads named "rt-loader", fed from one queue.
+// Threads that decode: an oneTBB arena of `workers` threads named "rt-loader", fed from one queue.
 //
-// Items run in the order in which they were given. The queue is ours and not TBB's, for two
-// reasons: what is queued can be dropped (Seek, shutdown), and every hand-over between threads goes
-// through one mutex.
+// Items run in the order in which they were submitted. The queue is ours and not oneTBB's, for two
+// reasons: queued items can be dropped (Seek, shutdown), and every hand-over between threads goes
+// through a mutex of ours, which race detectors see.
 //
-// The threads have a lower priority (nice +5) than those that compute: on a machine without cores
-// to spare, a loader thread that takes a core for a time slice would hold up the whole OpenMP team
-// at its next barrier. When compute waits for data, its cores are idle and the loader gets all of
-// them.
+// The threads have a lower priority (nice +5) than compute threads: on a machine without spare
+// cores, a loader thread that takes a core for a time slice would hold up the whole OpenMP team at
+// its next barrier. When compute waits for data, its cores are idle and the loader gets all of them.
 //
-// oneTBB cannot tell anybody that a thread could not be started, so ask CheckStart first.
+// oneTBB cannot report that a thread could not be started, so call CheckStart first.
 // Thread-safety: any thread may call anything, except that the destructor is called once, last.
 #ifndef RINGTAIL_DATA_WORKER_POOL_H_
 #define RINGTAIL_DATA_WORKER_POOL_H_
@@ -24,28 +23,28 @@ namespace ringtail {
 
 class WorkerPool {
  public:
-  // Runs on one of the pool's threads; `worker` (0 .. workers - 1) is held by no other item
-  // meanwhile, so that an item may use a buffer per worker.
+  // Runs on one of the pool's threads. No other running item has the same `worker`
+  // (0 .. workers - 1), so that an item may use a buffer per worker.
   using Item = std::function<void(int worker)>;
 
-  // ResourceExhausted, with the limit, if the system has no room for so many threads beside those of
-  // the pools that there are. Not again for as many as there have been before.
+  // ResourceExhausted, with the limit, if the system cannot run so many threads beside those of the
+  // existing pools. Threads that earlier pools had are reused and not checked again.
   static Status CheckStart(int workers);
 
   explicit WorkerPool(int workers);  // >= 1
-  ~WorkerPool();                     // drops what is queued and waits for what runs
+  ~WorkerPool();                     // drops queued items and waits for running ones
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   int workers() const;
   void Submit(Item item);
-  // Drops what is queued (its Items are destroyed, never run) and waits for what runs.
+  // Drops queued items (destroyed, never run) and waits for running ones.
   void Cancel();
   // Waits until nothing is queued or running.
   void WaitUntilIdle();
 
  private:
-  class Impl;  // keeps TBB out of this header
+  class Impl;  // keeps oneTBB out of this header
   std::unique_ptr<Impl> impl_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/stopwatch.h"
 #include "dist/collectives/element_type.h"
 #include "dist/collectives/schedule.h"
 #include "dist/communicator.h"
@@ -20,18 +20,12 @@
 namespace ringtail {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kWarmups = 1, kRepetitions = 4;
 constexpr int kLatencyRounds = 8;
 constexpr int64_t kShortBytes = 256 << 10, kLongBytes = 1280 << 10;
 constexpr size_t kAddedBytes = 512 << 10;
 // The plans of the probe are counted apart from what its communicator does.
 constexpr uint64_t kFirstPlan = uint64_t{1} << 40;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // What is repeated: the ranks of `group` pass `pieces` pieces of `bytes` around, `rounds` times.
 struct Measurement {
@@ -109,9 +103,9 @@ StatusOr<double> Probe::Measure(const Measurement& what) {
   std::array<double, kRepetitions> own{};
   for (int i = -kWarmups; i < kRepetitions; ++i) {
     RT_RETURN_IF_ERROR(ranks_->Barrier());
-    const Clock::time_point start = Clock::now();
+    const Stopwatch stopwatch;
     RT_RETURN_IF_ERROR(executor_.Run(schedule, next_plan_++, std::span(array)));
-    if (i >= 0 && !schedule.operations().empty()) own[i] = SecondsSince(start);
+    if (i >= 0 && !schedule.operations().empty()) own[i] = stopwatch.Seconds();
   }
   RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks(own));
   double shortest = std::numeric_limits<double>::infinity();
@@ -147,9 +141,9 @@ StatusOr<double> Probe::MeasureAdding() {
   std::ranges::fill(std::span(addend.data(), kAddedBytes), std::byte{0});
   double shortest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kWarmups + kRepetitions; ++i) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch stopwatch;
     AddFunctionOf(ElementType::kFloat)(sum.data(), addend.data(), kAddedBytes);
-    shortest = std::min(shortest, SecondsSince(start));
+    shortest = std::min(shortest, stopwatch.Seconds());
   }
   RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks({&shortest, 1}));
   return std::ranges::max(all) / kAddedBytes;

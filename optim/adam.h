@@ -20,6 +20,7 @@ namespace ringtail {
 
 class Adam : public Optimizer {
  public:
+  static constexpr bool kAdaptsToBatch = false;
   enum class DecayKind { kCoupled, kDecoupled };  // Adam, AdamW
 
   // `field`: the field of OptimConfig that holds `config`, "adam" or "adamw".

@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "core/config/field_check.h"
 #include "core/counted.h"
+#include "optim/optimizer.h"
 
 namespace ringtail {
 namespace {
@@ -55,8 +56,8 @@ std::string DescribeWarmup(const OptimConfig& config, const BatchSizes& sizes) {
 
 std::string WarnIfNothingScales(const OptimConfig& config, int64_t reference, int64_t global) {
   const double k = static_cast<double>(global) / static_cast<double>(reference);
-  const bool rule_adapts = config.has_lars() || config.has_lamb() || config.has_muon();
-  if (config.batch_scaling().rule() != BatchScalingConfig::NONE || rule_adapts) return "";
+  if (config.batch_scaling().rule() != BatchScalingConfig::NONE) return "";
+  if (Optimizer::AdaptsToBatch(config)) return "";
   if (k < kLargeChange && k > 1 / kLargeChange) return "";
   return fmt::format(
       "the batch over all ranks is {}, the learning rate of {:.6g} is for {}, and nothing scales "

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/text_config.h"
+#include "core/config/config_source.h"
 #include "core/status.h"
 #include "optim/optim.pb.h"
 

@@ -1,10 +1,11 @@
+#include "optim/gradient_norm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/parallel_for.h"
 #include "core/sum_of_squares.h"
-#include "optim/optimizer.h"
 
 namespace ringtail {
 

@@ -59,4 +59,22 @@ StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config
   return optimizer;
 }
 
+bool Optimizer::AdaptsToBatch(const OptimConfig& config) {
+  switch (config.rule_case()) {
+    case OptimConfig::kSgd:
+    case OptimConfig::RULE_NOT_SET:
+      return Sgd::kAdaptsToBatch;
+    case OptimConfig::kAdam:
+    case OptimConfig::kAdamw:
+      return Adam::kAdaptsToBatch;
+    case OptimConfig::kLars:
+      return Lars::kAdaptsToBatch;
+    case OptimConfig::kLamb:
+      return Lamb::kAdaptsToBatch;
+    case OptimConfig::kMuon:
+      return Muon::kAdaptsToBatch;
+  }
+  return false;
+}
+
 }  // namespace ringtail

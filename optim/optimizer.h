@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
-#include "core/config/text_config.h"
+#include "core/config/config_source.h"
 #include "core/parameter.h"
 #include "core/status.h"
 #include "optim/optim.pb.h"
@@ -32,39 +32,19 @@ class Optimizer {
   };
 
   // InvalidArgument for values out of range, at their place in the file (`source` may be null). The
-  // rate and its schedule are ValidateSchedule()'s (optim/schedule.h).
+  // rate and its schedule are ValidateSchedule()'s (optim/schedule_validation.h).
   static StatusOr<std::unique_ptr<Optimizer>> Create(const OptimConfig& config,
                                                      ParameterArena* arena,
                                                      const ConfigSource* source = nullptr);
+  // Whether the configured rule adapts its steps to the batch by itself, so that no batch_scaling is
+  // missing where the batch grows. Every rule class states it: `static constexpr bool kAdaptsToBatch`.
+  static bool AdaptsToBatch(const OptimConfig& config);
   virtual ~Optimizer() = default;
 
   // step: 0, 1, 2, ... (bias correction of Adam uses step + 1).
   virtual void Step(int64_t step, double learning_rate, double grad_scale) = 0;
   virtual std::vector<StateBlock> state() = 0;
   virtual std::string Describe() const = 0;  // "SGD momentum=0.9 nesterov weight_decay=0.0005"
-};
-
-// sqrt(sum g^2) over the whole gradient block, times grad_scale; summed in double in a fixed order.
-double GradientNorm(const ParameterArena& arena, double grad_scale);
-// The factor for clipping by global norm (Pascanu et al. 2013): min(1, clip / norm);
-// 1 if clip is 0.
-double ClipFactor(double norm, double clip);
-
-// Exponential moving average of weights and buffers (Polyak & Juditsky 1992; Tan & Le 2019):
-//   average += (1 - d) (value - average),  d = min(decay, (1 + step) / (10 + step))
-class WeightAverage {
- public:
-  WeightAverage(double decay, ParameterArena* arena);  // starts as a copy of the arena's values
-  void Update(int64_t step);  // after the optimizer's step; not while swapped
-  void Swap();                // exchanges averages and weights; call again to exchange back
-  std::span<float> values() const { return values_.floats(); }
-  std::span<float> buffers() const { return buffers_.floats(); }
-
- private:
-  double decay_;
-  ParameterArena* arena_;
-  AlignedBuffer values_, buffers_;
-  bool swapped_ = false;  // the arena holds the averages
 };
 
 }  // namespace ringtail

@@ -1,13 +1,11 @@
 #include "optim/orthogonalize.h"
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
 
-#include "core/check.h"
+#include "core/matrix_product.h"
 #include "core/sum_of_squares.h"
 
 namespace ringtail {
@@ -17,26 +15,9 @@ constexpr int kRounds = 5;
 constexpr double kSmallest = 0x1p-100;
 constexpr float kA = 3.4445F, kB = -4.7750F, kC = 2.0315F;
 
-struct Matrix {
-  float* data;
-  int64_t rows, cols;  // row-major
-};
-
-enum class Read { kAsIs, kTransposed };
-
-// c = alpha a b + beta c
-void Multiply(float alpha, Read read_a, const Matrix& a, Read read_b, const Matrix& b, float beta,
-              const Matrix& c) {
-  const auto letter = [](Read read) { return read == Read::kAsIs ? 'N' : 'T'; };
-  const int64_t depth = read_a == Read::kAsIs ? a.cols : a.rows;
-  const dnnl_status_t status =
-      dnnl_sgemm(letter(read_a), letter(read_b), c.rows, c.cols, depth, alpha, a.data, a.cols,
-                 b.data, b.cols, beta, c.data, c.cols);
-  RT_CHECK(status == dnnl_success, "a product of matrices failed");
-}
-
-void Multiply(const Matrix& a, const Matrix& b, const Matrix& c) {
-  Multiply(1, Read::kAsIs, a, Read::kAsIs, b, 0, c);
+// c = a b
+void Multiply(const MatrixView& a, const MatrixView& b, const MatrixView& c) {
+  MultiplyMatrices(1, Operand::kAsIs, a, Operand::kAsIs, b, 0, c);
 }
 
 void Scale(float factor, int64_t n, float* x) {
@@ -45,9 +26,9 @@ void Scale(float factor, int64_t n, float* x) {
 }
 
 // p = a + b gram + c gram^2
-void Polynomial(const Matrix& gram, const Matrix& p) {
+void Polynomial(const MatrixView& gram, const MatrixView& p) {
   std::copy_n(gram.data, gram.rows * gram.cols, p.data);
-  Multiply(kC, Read::kAsIs, gram, Read::kAsIs, gram, kB, p);
+  MultiplyMatrices(kC, Operand::kAsIs, gram, Operand::kAsIs, gram, kB, p);
   for (int64_t i = 0; i < p.rows; ++i) p.data[i * p.cols + i] += kA;
 }
 
@@ -66,16 +47,16 @@ void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scr
 
   scratch->resize(std::max<size_t>(scratch->size(), size + 4 * k * k));
   float* free = scratch->data();
-  const auto square = [&] { return Matrix{std::exchange(free, free + k * k), k, k}; };
-  const Matrix gram = square(), p = square();
-  Matrix q = square(), spare = square();
-  const Matrix start{x, rows, cols}, end{free, rows, cols};
+  const auto square = [&] { return MatrixView{std::exchange(free, free + k * k), k, k}; };
+  const MatrixView gram = square(), p = square();
+  MatrixView q = square(), spare = square();
+  const MatrixView start{x, rows, cols}, end{free, rows, cols};
   const bool wide = rows <= cols;  // or the same of the transposes
 
   if (wide) {
-    Multiply(1, Read::kAsIs, start, Read::kTransposed, start, 0, gram);
+    MultiplyMatrices(1, Operand::kAsIs, start, Operand::kTransposed, start, 0, gram);
   } else {
-    Multiply(1, Read::kTransposed, start, Read::kAsIs, start, 0, gram);
+    MultiplyMatrices(1, Operand::kTransposed, start, Operand::kAsIs, start, 0, gram);
   }
   Polynomial(gram, q);
   std::copy_n(q.data, k * k, p.data);

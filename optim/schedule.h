@@ -7,18 +7,12 @@
 #include <cstdint>
 #include <string>
 
-#include "core/config/text_config.h"
-#include "core/status.h"
 #include "optim/optim.pb.h"
 
 namespace ringtail {
 
-// InvalidArgument if a number is out of its range, of batch_scaling and
-// batch_growth, too; `source` (may be null) points at it.
-Status ValidateSchedule(const OptimConfig& config, const ConfigSource* source);
-
 // The learning rate of `step` (0-based) in a run of `total_steps` with `steps_per_epoch` steps
-// each. Pure; requires ValidateSchedule to have passed, 0 <= step, total_steps >= 1,
+// each. Pure; requires ValidateSchedule (optim/schedule_validation.h) to have passed, 0 <= step, total_steps >= 1,
 // steps_per_epoch > 0.
 double LearningRate(const OptimConfig& config, int64_t step, int64_t total_steps,
                     double steps_per_epoch);

@@ -1,9 +1,10 @@
+#include "optim/schedule_validation.h"
+
 #include <fmt/format.h>
 
 #include "core/config/field_check.h"
 #include "optim/batch_growth.h"
 #include "optim/batch_scaling.h"
-#include "optim/schedule.h"
 
 namespace ringtail {
 namespace {

@@ -19,6 +19,7 @@ namespace ringtail {
 
 class Sgd : public Optimizer {
  public:
+  static constexpr bool kAdaptsToBatch = false;
   static Status Validate(const SgdConfig& config, const ConfigSource* source);
   Sgd(const SgdConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
 

@@ -1,7 +1,8 @@
+#include "optim/weight_average.h"
+
 #include <algorithm>
 
 #include "core/parallel_for.h"
-#include "optim/optimizer.h"
 
 namespace ringtail {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -12,8 +11,9 @@
 
 #include "apps/bench_allreduce/byte_text.h"
 #include "apps/bench_allreduce/test_sums.h"
-#include "apps/stopwatch.h"
 #include "core/aligned_buffer.h"
+#include "core/machine/processor_time.h"
+#include "core/stopwatch.h"
 #include "dist/communicator.h"
 #include "dist/probe.h"
 
@@ -23,13 +23,6 @@ namespace {
 constexpr int64_t kWarmups = 3, kFewestRuns = 5, kMostRuns = 10'000;
 constexpr double kGiga = 1e9, kBitsPerByte = 8, kMillisecondsPerSecond = 1e3;
 constexpr uint32_t kFirstChannel = 16;  // those below have their users
-
-// Of all threads of this process.
-double ProcessorSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / kGiga;
-}
 
 struct Runs {
   std::vector<double> seconds;  // of this rank
@@ -64,11 +57,11 @@ Status Line::RunOnce(Runs* runs) {
   const std::span<float> array = buffer_.floats();
   sums_.Fill(array);
   RT_RETURN_IF_ERROR(ranks_->Barrier());
-  const double processor_start = ProcessorSeconds();
+  const double processor_start = ProcessSeconds();
   const Stopwatch stopwatch;
   RT_RETURN_IF_ERROR(gathers_ ? ranks_->AllGather(array) : ranks_->AllReduce(array));
   runs->seconds.push_back(stopwatch.Seconds());
-  runs->processor_seconds += ProcessorSeconds() - processor_start;
+  runs->processor_seconds += ProcessSeconds() - processor_start;
   Status right = gathers_ ? sums_.CheckGathered(array) : sums_.Check(array);
   if (!right.ok()) ranks_->Abort(right);
   return right;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "apps/bench_compress/exchange.h"
 #include "apps/bench_compress/tensor_set.h"
 #include "core/kernel_isa.h"
+#include "core/machine/processor_time.h"
 #include "core/median.h"
 #include "dist/compression/schemes.h"
 
@@ -19,20 +19,13 @@ namespace {
 
 constexpr int kFewestRounds = 5;
 
-// Processor time of this thread.
-double ProcessorSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 double MedianSeconds(double at_least, const std::function<void()>& round) {
   round();  // the first round touches the memory
   std::vector<double> times;
   for (double spent = 0; spent < at_least || times.size() < kFewestRounds;) {
-    const double start = ProcessorSeconds();
+    const double start = ThreadSeconds();
     round();
-    times.push_back(ProcessorSeconds() - start);
+    times.push_back(ThreadSeconds() - start);
     spent += times.back();
   }
   return Median(std::move(times));

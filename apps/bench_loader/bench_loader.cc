@@ -3,30 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/machine/processor_time.h"
+#include "core/stopwatch.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 
 namespace ringtail {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Of all threads of this process.
-double ProcessorSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // The smallest value that `share` of all are not above. `values` must not be empty.
 double Percentile(std::vector<double> values, double share) {
@@ -40,15 +27,15 @@ StatusOr<LoaderRate> MeasureRate(DataLoader* loader, int workers,
   RT_RETURN_IF_ERROR(loader->Next().status());
   const int64_t batches = std::max<int64_t>(options.images / options.batch, 1);
   std::vector<double> rates, batch_ms;
-  const double cpu_start = ProcessorSeconds();
+  const double cpu_start = ProcessSeconds();
   for (int round = 0; round < options.rounds; ++round) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch round_time;
     for (int64_t i = 0; i < batches; ++i) {
-      const Clock::time_point batch_start = Clock::now();
+      const Stopwatch batch_time;
       RT_RETURN_IF_ERROR(loader->Next().status());
-      batch_ms.push_back(SecondsSince(batch_start) * 1e3);
+      batch_ms.push_back(batch_time.Seconds() * 1e3);
     }
-    rates.push_back(static_cast<double>(batches * options.batch) / SecondsSince(start));
+    rates.push_back(static_cast<double>(batches * options.batch) / round_time.Seconds());
   }
   LoaderRate rate;
   rate.workers = workers;
@@ -56,7 +43,7 @@ StatusOr<LoaderRate> MeasureRate(DataLoader* loader, int workers,
   rate.lowest_images_per_s = Percentile(rates, 0);
   rate.highest_images_per_s = Percentile(rates, 1);
   rate.images_per_cpu_s = static_cast<double>(options.rounds * batches * options.batch) /
-                          (ProcessorSeconds() - cpu_start);
+                          (ProcessSeconds() - cpu_start);
   rate.batch_ms_p50 = Percentile(batch_ms, 0.5);
   rate.batch_ms_p90 = Percentile(batch_ms, 0.9);
   rate.batch_ms_p99 = Percentile(batch_ms, 0.99);

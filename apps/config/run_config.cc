@@ -8,6 +8,8 @@
 
 #include "apps/config/config_check.h"
 #include "apps/config/default_config.h"
+#include "core/config/config_override.h"
+#include "core/config/message_checks.h"
 #include "core/printable.h"
 #include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
@@ -15,6 +17,7 @@
 #include "layers/net/graph.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "optim/schedule_validation.h"
 
 namespace ringtail {
 namespace {

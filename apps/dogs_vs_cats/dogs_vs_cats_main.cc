@@ -5,7 +5,7 @@
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/exit_code.h"
 #include "apps/version.h"
-#include "core/config/text_config.h"
+#include "core/config/nearest_name.h"
 #include "core/machine/thread_limit.h"
 #include "core/printable.h"
 #include "core/stop_signal.h"

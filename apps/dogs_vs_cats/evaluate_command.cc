@@ -14,9 +14,9 @@
 #include "apps/dogs_vs_cats/network_file.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
-#include "apps/stopwatch.h"
 #include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/evaluation.h"
+#include "core/stopwatch.h"
 #include "data/split.h"
 
 namespace ringtail {

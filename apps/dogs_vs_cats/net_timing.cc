@@ -5,9 +5,9 @@
 
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/dogs_vs_cats/random_batch.h"
-#include "apps/stopwatch.h"
 #include "core/machine/memory_limit.h"
 #include "core/median.h"
+#include "core/stopwatch.h"
 #include "layers/net/net.h"
 #include "optim/optimizer.h"
 

@@ -13,8 +13,8 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "data/dataset.h"
-#include "data/layouts/packed_file.h"
-#include "data/loader.h"
+#include "data/layouts/packed_writer.h"
+#include "data/scan.h"
 
 namespace ringtail {
 namespace {

@@ -15,8 +15,8 @@
 #include <cstdio>
 #include <string>
 
-#include "apps/stopwatch.h"
 #include "apps/trainer/training_observer.h"
+#include "core/stopwatch.h"
 
 namespace ringtail {
 

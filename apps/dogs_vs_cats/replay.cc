@@ -10,8 +10,9 @@
 
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "core/aligned_buffer.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "layers/net/net.h"
+#include "optim/gradient_norm.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {

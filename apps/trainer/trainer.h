@@ -29,7 +29,6 @@
 #include <vector>
 
 #include "apps/config/run_config.h"
-#include "apps/stopwatch.h"
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "apps/trainer/checkpoint/training_state.h"
 #include "apps/trainer/division/batch_division.h"
@@ -44,6 +43,7 @@
 #include "apps/trainer/update/step_exchange.h"
 #include "apps/trainer/world_sum.h"
 #include "core/status.h"
+#include "core/stopwatch.h"
 #include "data/loader.h"
 #include "optim/batch_scaling.h"
 #include "optim/noise_scale.h"

@@ -10,6 +10,7 @@
 #include "core/stop_signal.h"
 #include "core/trace.h"
 #include "data/image_name.h"
+#include "optim/gradient_norm.h"
 
 namespace ringtail {
 namespace {

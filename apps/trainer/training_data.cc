@@ -15,6 +15,7 @@
 #include "core/stop_signal.h"
 #include "core/storage/file.h"
 #include "data/manifest.h"
+#include "data/scan.h"
 #include "dist/collectives/plan.h"
 
 namespace ringtail {

@@ -1,13 +1,14 @@
+#include "core/config/config_override.h"
+
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "core/config/config_source.h"
+#include "core/config/config_source_impl.h"
 #include "core/config/field_path.h"
 #include "core/config/message_checks.h"
-#include "core/config/text_config.h"
 #include "core/config/text_parser.h"
 #include "core/utf8.h"
 #include "fmt/format.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/config/config_source_impl.h"
 #include "fmt/format.h"
 
 namespace ringtail {

@@ -1,35 +1,45 @@
-// What a ConfigSource (core/config/text_config.h) holds: the text, where the parser found each field, and
-// what was overridden. Private to core/. Thread-safety: none.
+// ConfigSource: where each field of a parsed config stands, so that later checks can point there, too.
+//
+//   lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?
+//     layer { convolution { kernal: 3 } }
+//                           ^
+//
+// Filled by ParseTextConfig (core/config/text_config.h) and ApplyOverride
+// (core/config/config_override.h). A source must not outlive the schema; generated schemas live as
+// long as the process. Thread-safety: const after parsing.
 #ifndef RINGTAIL_CORE_CONFIG_CONFIG_SOURCE_H_
 #define RINGTAIL_CORE_CONFIG_CONFIG_SOURCE_H_
 
-#include <google/protobuf/text_format.h>
+#include <memory>
+#include <string_view>
 
-#include <optional>
-#include <string>
-#include <vector>
+#include "core/status.h"
 
-#include "core/config/field_path.h"
-#include "core/config/source_text.h"
-#include "core/config/text_config.h"
+namespace google::protobuf {
+class Message;
+}
 
 namespace ringtail {
 
-struct ConfigSource::Impl {
-  // A field set from the command line, with indices for names in its path.
-  struct Override {
-    FieldPath path;
-    std::string assignment;
-  };
+class ConfigSource {
+ public:
+  ConfigSource();
+  ~ConfigSource();
+  ConfigSource(ConfigSource&&) noexcept;
+  ConfigSource& operator=(ConfigSource&&) noexcept;
 
-  SourceText text{"", ""};
-  const google::protobuf::Descriptor* type = nullptr;  // of the config; null before parsing
-  google::protobuf::TextFormat::ParseInfoTree locations;
-  std::vector<Override> overrides;
+  // InvalidArgument "file:line:column: message", with the line and a caret, for the field at `path`
+  // ("net.layer[3].convolution.kernel", an index per repeated field). Falls back to the nearest
+  // enclosing field that stands in the file, then to "file: message". For an overridden field, the
+  // error shows the command line: "--set a.b=value: message".
+  Status Error(std::string_view path, std::string_view message) const;
 
-  // The byte where the deepest field on the way to `path` begins;
-  // none if not even the first is there.
-  std::optional<size_t> FindOffset(const FieldPath& path) const;
+ private:
+  friend Status ParseTextConfig(std::string_view, std::string_view, google::protobuf::Message*,
+                                ConfigSource*);
+  friend Status ApplyOverride(std::string_view, google::protobuf::Message*, ConfigSource*);
+  struct Impl;  // core/config/config_source_impl.h
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ringtail

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/config/text_config.h"
+#include "core/config/config_source.h"
 #include "core/status.h"
 
 namespace ringtail {

@@ -56,16 +56,6 @@ StatusOr<FieldPath> ParseFieldPath(std::string_view text) {
   }
 }
 
-std::string PrintFieldPath(const FieldPath& path) {
-  std::string text;
-  for (const PathStep& step : path) {
-    if (!text.empty()) text += '.';
-    text += step.field;
-    if (step.selector) text += '[' + *step.selector + ']';
-  }
-  return text;
-}
-
 bool IsAtOrBelow(const FieldPath& path, const FieldPath& ancestor) {
   if (ancestor.empty()) return true;
   if (path.size() < ancestor.size()) return false;

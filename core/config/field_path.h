@@ -23,7 +23,6 @@ using FieldPath = std::vector<PathStep>;
 
 // InvalidArgument that says what is wrong with the path: empty steps, brackets that do not match.
 StatusOr<FieldPath> ParseFieldPath(std::string_view text);
-std::string PrintFieldPath(const FieldPath& path);
 
 // Whether `path` is `ancestor` or lies below it. "a.b[2]" lies below "a.b".
 bool IsAtOrBelow(const FieldPath& path, const FieldPath& ancestor);

@@ -1,7 +1,7 @@
+#include "core/config/nearest_name.h"
+
 #include <algorithm>
 #include <numeric>
-
-#include "core/config/text_config.h"
 
 namespace ringtail {
 namespace {

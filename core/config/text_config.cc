@@ -2,7 +2,7 @@
 
 #include <google/protobuf/message.h>
 
-#include "core/config/config_source.h"
+#include "core/config/config_source_impl.h"
 #include "core/config/message_checks.h"
 #include "core/config/text_parser.h"
 #include "core/storage/file.h"

@@ -7,8 +7,8 @@
 #include <cctype>
 #include <set>
 
+#include "core/config/nearest_name.h"
 #include "core/config/renamed_fields.h"
-#include "core/config/text_config.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 

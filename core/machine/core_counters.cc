@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,12 +11,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/machine/processor_time.h"
 #include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {
 
-constexpr double kNanosecond = 1e-9, kMicrosecond = 1e-6;
+constexpr double kNanosecond = 1e-9;
 
 // schedstat: ns on a core, ns ready without one, number of turns.
 uint64_t DelayNs(const FileDescriptor& schedstat) {
@@ -78,11 +78,11 @@ OtherWork::OtherWork() {
       if (CPU_ISSET(core, &mask)) cores_.insert(core);
     }
   }
-  before_ = CoresBusy() - OwnWork();
+  before_ = CoresBusy() - ProcessSeconds();
 }
 
 double OtherWork::Seconds() {
-  const double now = CoresBusy() - OwnWork();
+  const double now = CoresBusy() - ProcessSeconds();
   const double seconds = std::max(0.0, now - before_);
   before_ = now;
   return seconds;
@@ -105,15 +105,6 @@ double OtherWork::CoresBusy() const {
     if (cores_.contains(core)) ticks += user + nice + system + irq + softirq + steal;
   }
   return ticks * tick;
-}
-
-double OtherWork::OwnWork() {
-  rusage use = {};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * kMicrosecond;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
 }  // namespace ringtail

@@ -43,7 +43,6 @@ class OtherWork {
 
  private:
   double CoresBusy() const;  // since the machine began, with what its hypervisor took away
-  static double OwnWork();
 
   std::set<int> cores_;
   double before_ = 0;

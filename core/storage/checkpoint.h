@@ -38,7 +38,7 @@
 #include "core/status.h"
 #include "core/storage/checkpoint_parts.h"
 #include "core/storage/run_lock.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 
 namespace ringtail {
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 
 namespace ringtail {
 

@@ -31,6 +31,7 @@ class FileDescriptor {
   FileDescriptor(FileDescriptor&& other) noexcept
       : number_(std::exchange(other.number_, -1)), path_(std::move(other.path_)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    const FileDescriptor old(std::move(*this));  // closed here, not whenever `other` ends
     std::swap(number_, other.number_);
     std::swap(path_, other.path_);
     return *this;

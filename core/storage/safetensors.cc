@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/config/text_config.h"
+#include "core/config/nearest_name.h"
 #include "core/storage/crc32c.h"
 #include "core/storage/file.h"
 #include "core/storage/safetensors_header.h"
@@ -50,14 +50,6 @@ int64_t DtypeBytes(Dtype dtype) {
 std::string_view DtypeName(Dtype dtype) {
   constexpr std::string_view kNames[] = {"F32", "I32", "I64", "U8"};
   return kNames[static_cast<int>(dtype)];
-}
-
-TensorView ViewF32(std::string name, Shape shape, std::span<const float> data) {
-  return {std::move(name), Dtype::kF32, std::move(shape), std::as_bytes(data)};
-}
-
-TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data) {
-  return {std::move(name), Dtype::kI32, std::move(shape), std::as_bytes(data)};
 }
 
 StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::string& path) {

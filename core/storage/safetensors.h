@@ -41,30 +41,6 @@ enum class Dtype { kF32, kI32, kI64, kU8 };
 int64_t DtypeBytes(Dtype dtype);
 std::string_view DtypeName(Dtype dtype);  // "F32"
 
-// A tensor to write: a view, the caller keeps the data alive.
-struct TensorView {
-  std::string name;
-  Dtype dtype = Dtype::kF32;
-  Shape shape;
-  std::span<const std::byte> data;
-};
-TensorView ViewF32(std::string name, Shape shape, std::span<const float> data);
-TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data);
-
-// Serialises header and data to `path` atomically and durably (core/storage/file.h WriteFileAtomic). The
-// data starts at a multiple of 64 bytes, elements of 8 bytes before those of 4 before those of 1.
-Status WriteSafetensors(const std::string& path, std::span<const TensorView> tensors,
-                        const std::map<std::string, std::string>& metadata);
-
-// A file as WriteSafetensors writes it: what stands before the data, and views of the tensors.
-struct SafetensorsImage {
-  std::string head;
-  std::vector<std::span<const std::byte>> data;
-  std::vector<std::span<const std::byte>> Pieces() const;  // head and data, front to back
-};
-StatusOr<SafetensorsImage> SerializeSafetensors(std::span<const TensorView> tensors,
-                                                const std::map<std::string, std::string>& metadata);
-
 // What a file says about itself, read and proven without the data behind it.
 StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::string& path);
 

@@ -1,3 +1,5 @@
+#include "core/storage/safetensors_writer.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "core/storage/crc32c.h"
 #include "core/storage/file.h"
-#include "core/storage/safetensors.h"
 #include "core/storage/safetensors_header.h"
 
 namespace ringtail {
@@ -94,6 +95,14 @@ StatusOr<std::string> SerializeHeader(const json& header) {
 }
 
 }  // namespace
+
+TensorView ViewF32(std::string name, Shape shape, std::span<const float> data) {
+  return {std::move(name), Dtype::kF32, std::move(shape), std::as_bytes(data)};
+}
+
+TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data) {
+  return {std::move(name), Dtype::kI32, std::move(shape), std::as_bytes(data)};
+}
 
 std::vector<std::span<const std::byte>> SafetensorsImage::Pieces() const {
   std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(head))};

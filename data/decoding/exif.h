@@ -1,13 +1,12 @@
-// The one thing Ringtail wants from a JPEG's EXIF block: how to turn the image so that it stands
-// upright.
+// The one thing Ringtail needs from a JPEG's EXIF block: how to make the stored image upright.
 //
-//   orientation  1 as stored    2 mirrored       3 turned by 180   4 mirrored top to bottom
-//                5 transposed   6 turn 90 right  7 transversed     8 turn 90 left
+//   EXIF's value   1 as stored    2 flipped left to right   3 rotated by 180   4 flipped top to bottom
+//                  5 transposed   6 rotate right by 90      7 transversed      8 rotate left by 90
 //
 // The tag lies in a TIFF structure: "II" or "MM" (byte order), 42, offset of a directory; a
-// directory is a count and 12-byte entries (tag, type, count, value). Every offset is checked; at
-// the first thing that does not fit the answer is 1, because a wrong EXIF block is no reason to
-// lose an image. Source: CIPA DC-008 (Exif 2.32), sections 4.6.2 and 4.6.4 A.
+// directory is a count and 12-byte entries (tag, type, count, value). Every offset is checked. At
+// the first error the image counts as upright: a wrong EXIF block is no reason to lose an image.
+// Thread-safety: pure functions. Source: CIPA DC-008 (Exif 2.32), sections 4.6.2 and 4.6.4 A.
 #ifndef RINGTAIL_DATA_DECODING_EXIF_H_
 #define RINGTAIL_DATA_DECODING_EXIF_H_
 
@@ -17,8 +16,17 @@
 
 namespace ringtail {
 
+// From the stored to the upright image: transpose, then flip left to right (x) and top to bottom (y).
+struct Orientation {
+  bool transposed = false, flip_x = false, flip_y = false;
+  bool operator==(const Orientation&) const = default;
+};
+
+// `exif`: EXIF's value; all but 2 .. 8 mean upright.
+Orientation OrientationOfExif(int32_t exif);
+
 // `segment`: the content of a JPEG's APP1 segment, without marker and length.
-int32_t ExifOrientation(std::span<const std::byte> segment);
+Orientation ReadExifOrientation(std::span<const std::byte> segment);
 
 }  // namespace ringtail
 

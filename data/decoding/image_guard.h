@@ -20,6 +20,7 @@
 
 #include "core/status.h"
 #include "data/data.pb.h"
+#include "data/decoding/exif.h"
 #include "data/decoding/image_format.h"
 
 namespace ringtail {
@@ -28,14 +29,13 @@ struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
   int32_t width = 0, height = 0;  // pixels, as stored
   int32_t components = 3;         // JPEG: 1 grey, 3 colour, 4 CMYK or YCCK
-  int32_t orientation = 1;        // JPEG: EXIF's 1 .. 8 (data/decoding/exif.h)
+  Orientation orientation;        // JPEG: from EXIF
   bool complete = true;           // JPEG: an end marker follows the first scan
 
   bool operator==(const ImageHeader&) const = default;
-  bool transposed() const { return orientation >= 5; }
-  // As seen by people: after the turn that EXIF asks for.
-  int32_t upright_width() const { return transposed() ? height : width; }
-  int32_t upright_height() const { return transposed() ? width : height; }
+  // As displayed: after EXIF's orientation.
+  int32_t upright_width() const { return orientation.transposed ? height : width; }
+  int32_t upright_height() const { return orientation.transposed ? width : height; }
 };
 
 StatusOr<ImageHeader> InspectImage(std::span<const std::byte> bytes, const BadImagesConfig& limits);

@@ -109,7 +109,9 @@ StatusOr<ImageHeader> ParseJpegHeader(std::span<const std::byte> bytes) {
     const auto content = bytes.subspan(offset + 2, *length - 2);
     offset += *length;
     if (IsStartOfFrame(*marker)) RT_RETURN_IF_ERROR(ParseFrame(*marker, content, &header));
-    if (*marker == kApp1 && header.orientation == 1) header.orientation = ExifOrientation(content);
+    if (*marker == kApp1 && header.orientation == Orientation()) {
+      header.orientation = ReadExifOrientation(content);
+    }
     if (*marker == kStartOfScan) {
       if (header.width == 0)
         return DataLoss("is a broken JPEG image: pixels without a frame header");

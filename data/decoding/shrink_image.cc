@@ -23,14 +23,12 @@ int32_t DecodeDenominator(int32_t shorter, int32_t short_side) {
   return denominator;
 }
 
-// EXIF's orientations 1 .. 8: turns `image` (its pixels, too) as it was meant to be seen.
-cv::Mat Upright(cv::Mat image, int32_t orientation) {
-  const bool transposed = orientation >= 5;
-  const bool flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  if (transposed) cv::transpose(image, image);
-  if (flip_x) cv::flip(image, image, 1);
-  if (flip_y) cv::flip(image, image, 0);
+// `image` (its pixels, too) as EXIF wants it displayed.
+cv::Mat Upright(cv::Mat image, const Orientation& orientation) {
+  constexpr int kFlipRows = 0, kFlipColumns = 1;  // cv::flip's codes
+  if (orientation.transposed) cv::transpose(image, image);
+  if (orientation.flip_x) cv::flip(image, image, kFlipColumns);
+  if (orientation.flip_y) cv::flip(image, image, kFlipRows);
   return image;
 }
 

@@ -1,4 +1,5 @@
-// The writing half of data/layouts/packed_file.h.
+#include "data/layouts/packed_writer.h"
+
 #include <fmt/format.h>
 
 #include <limits>
@@ -8,7 +9,6 @@
 #include "core/storage/crc32c.h"
 #include "core/storage/file.h"
 #include "data/decoding/shrink_image.h"
-#include "data/layouts/packed_file.h"
 #include "data/layouts/packed_format.h"
 
 namespace ringtail {

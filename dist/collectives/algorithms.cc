@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "core/config/text_config.h"
+#include "core/config/nearest_name.h"
 #include "dist/collectives/algorithms/binomial_tree.h"
 #include "dist/collectives/algorithms/double_binary_tree.h"
 #include "dist/collectives/algorithms/halving_doubling.h"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "dist/communicator.h"
 #include "dist/compression/state_block.h"
 

@@ -1,7 +1,6 @@
 #include "dist/compression/layer_costs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "core/check.h"
 #include "core/median.h"
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "dist/compression/exchange/payload_exchange.h"
 #include "dist/compression/memory/error_feedback.h"
 
@@ -23,9 +23,9 @@ double MedianSeconds(const Function& run) {
   run();  // the first run touches memory and tables
   std::vector<double> seconds(kRuns);
   for (double& s : seconds) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch stopwatch;
     run();
-    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    s = stopwatch.Seconds();
   }
   return Median(std::move(seconds));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/config/nearest_name.h"
 #include "core/config/text_config.h"
 #include "dist/compression/codecs/cast_codec.h"
 #include "dist/compression/codecs/dgc_codec.h"

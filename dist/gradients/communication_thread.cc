@@ -1,20 +1,11 @@
 #include "dist/gradients/communication_thread.h"
 
-#include <chrono>
 #include <utility>
 
 #include "core/machine/thread_budget.h"
+#include "core/stopwatch.h"
 
 namespace ringtail {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 CommunicationThread::CommunicationThread(Communicator* communicator)
     : communicator_(communicator), thread_([this] { Run(); }) {}
@@ -36,10 +27,10 @@ void CommunicationThread::Submit(Job job) {
 }
 
 Status CommunicationThread::Wait() {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch stopwatch;
   MutexLock lock(&mutex_);
   while (!jobs_.empty()) changed_.Wait(&mutex_);
-  times_.exposed_seconds += SecondsSince(start);
+  times_.exposed_seconds += stopwatch.Seconds();
   return status_;
 }
 
@@ -59,10 +50,10 @@ void CommunicationThread::Run() {
       if (ending_) return;
       job = jobs_.front();
     }
-    const Clock::time_point start = Clock::now();
+    const Stopwatch stopwatch;
     const Status status = job(communicator_);
     MutexLock lock(&mutex_);
-    times_.busy_seconds += SecondsSince(start);
+    times_.busy_seconds += stopwatch.Seconds();
     jobs_.pop_front();
     if (!status.ok()) {
       status_ = status;

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "core/config/field_check.h"
-#include "core/config/text_config.h"
+#include "core/config/nearest_name.h"
 #include "layers/net/residual_stage.h"
 
 namespace ringtail {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 

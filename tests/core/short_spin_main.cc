@@ -4,13 +4,12 @@
 // libgomp reads how long to spin before main(): a program of its own can be given an environment.
 #include "core/short_spin.h"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdio>
 #include <thread>
 
 #include "core/machine/core_watch.h"
+#include "core/machine/processor_time.h"
 #include "core/parallel_for.h"
 
 namespace ringtail {
@@ -18,27 +17,18 @@ namespace {
 
 constexpr int kTeam = 2, kPauses = 40;
 
-double ProcessorSeconds() {
-  rusage use = {};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
-
 void OneLoop() {
   ParallelFor(kTeam, 1, [](int64_t, int64_t) {});
 }
 
 double SpinningSeconds() {
   OneLoop();
-  const double before = ProcessorSeconds();
+  const double before = ProcessSeconds();
   for (int i = 0; i < kPauses; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     OneLoop();
   }
-  return ProcessorSeconds() - before;
+  return ProcessSeconds() - before;
 }
 
 int Main(const char* cgroup_root) {

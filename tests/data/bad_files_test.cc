@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "data/loader.h"
+#include "data/scan.h"
 #include "tests/data/image_folder.h"
 #include "tests/data/test_images.h"
 #include "tests/testing/temp_dir.h"

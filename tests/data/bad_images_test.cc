@@ -18,6 +18,7 @@
 #include "core/storage/file.h"
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "data/scan.h"
 #include "tests/data/memory_dataset.h"
 #include "tests/data/test_images.h"
 #include "tests/testing/temp_dir.h"

@@ -1,6 +1,7 @@
 // Every field of data.proto: the defaults and the ends of each range are allowed,
 // one step beyond is not.
 #include "data/config_check.h"
+#include "core/config/text_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "data/sampler.h"
+#include "data/scan.h"
 #include "tests/data/memory_dataset.h"
 #include "tests/data/test_images.h"
 

@@ -6,8 +6,9 @@
 #include <set>
 #include <string>
 
-#include "data/layouts/packed_file.h"
+#include "data/layouts/packed_writer.h"
 #include "data/loader.h"
+#include "data/scan.h"
 #include "tests/data/image_folder.h"
 #include "tests/data/memory_dataset.h"
 #include "tests/data/test_images.h"

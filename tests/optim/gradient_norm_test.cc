@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/parallel_for.h"
-#include "optim/optimizer.h"
+#include "optim/gradient_norm.h"
 #include "tests/optim/test_arena.h"
 
 namespace ringtail {

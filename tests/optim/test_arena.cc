@@ -8,6 +8,7 @@
 #include "core/config/text_config.h"
 #include "core/random.h"
 #include "optim/schedule.h"
+#include "optim/schedule_validation.h"
 #include "tests/optim/double_matrix.h"
 
 namespace ringtail {

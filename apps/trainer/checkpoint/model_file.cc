@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/version.h"
+#include "core/storage/safetensors_writer.h"
 
 namespace ringtail {
 namespace {

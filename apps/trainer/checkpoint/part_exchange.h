@@ -27,7 +27,7 @@
 #include "core/status.h"
 #include "core/storage/checkpoint.h"
 #include "core/storage/held_folder.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 
 namespace ringtail {
 

@@ -25,7 +25,7 @@
 #include "core/storage/checkpoint.h"
 #include "core/storage/metrics.h"
 #include "core/storage/run_lock.h"
-#include "data/loader.h"
+#include "data/bad_images.h"
 
 namespace ringtail {
 

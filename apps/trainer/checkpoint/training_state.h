@@ -19,9 +19,10 @@
 #include <vector>
 
 #include "core/status.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "layers/net/model.h"
 #include "optim/optimizer.h"
+#include "optim/weight_average.h"
 
 namespace ringtail {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "apps/dogs_vs_cats/random_batch.h"
-#include "apps/stopwatch.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "apps/trainer/update/gradient_pass.h"
 #include "core/median.h"
+#include "core/stopwatch.h"
 
 namespace ringtail {
 namespace {

@@ -24,7 +24,7 @@
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "core/storage/checkpoint.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "dist/compression/compressed_reducer.h"
 #include "dist/compression/compression_state.h"
 #include "dist/compression/layer_costs.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "apps/dogs_vs_cats/memory_advice.h"
-#include "apps/stopwatch.h"
 #include "core/check.h"
 #include "core/kernels/add.h"
 #include "core/parallel_for.h"
+#include "core/stopwatch.h"
 #include "core/trace.h"
 
 namespace ringtail {

@@ -3,29 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/stopwatch.h"
 #include "dist/collectives/plan.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int64_t kAlignment = 8;
-
-using Clock = std::chrono::steady_clock;
-
-// Adds its lifetime to `seconds`.
-class Stopwatch {
- public:
-  explicit Stopwatch(double* seconds) : seconds_(seconds), start_(Clock::now()) {}
-  ~Stopwatch() { *seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double* const seconds_;
-  const Clock::time_point start_;
-};
 
 int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -139,13 +124,13 @@ Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradien
       LayOut(gradients, [](const CodedGradient& g) { return g.codec->PayloadBytes(g.context); });
   const std::span<std::byte> all = Buffer(world * block);
   {
-    const Stopwatch watch(&times_.encode_seconds);
+    const ScopedStopwatch watch(&times_.encode_seconds);
     for (size_t i = 0; i < gradients.size(); ++i) {
       EncodePart(gradients[i], WholeOf(gradients[i]), own, all.subspan(own * block + offsets_[i]));
     }
   }
   RT_RETURN_IF_ERROR(ranks->AllGather(all));
-  const Stopwatch watch(&times_.decode_seconds);
+  const ScopedStopwatch watch(&times_.decode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
     RT_RETURN_IF_ERROR(AddUp(
         gradients[i], WholeOf(gradients[i]), world,
@@ -172,7 +157,7 @@ Status PayloadExchange::Sharded(Communicator* ranks, std::span<const CodedGradie
 }
 
 void PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks) {
-  const Stopwatch watch(&times_.encode_seconds);
+  const ScopedStopwatch watch(&times_.encode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
     for (int part = 0; part < blocks.world; ++part) {
       EncodePart(gradients[i], PartOf(gradients[i], blocks.world, part), blocks.own,
@@ -191,12 +176,12 @@ Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
     const CodedGradient& g = gradients[i];
     const Part part = PartOf(g, blocks.world, blocks.own);
     {
-      const Stopwatch watch(&times_.decode_seconds);
+      const ScopedStopwatch watch(&times_.decode_seconds);
       RT_RETURN_IF_ERROR(AddUp(
           g, part, blocks.world, [&](int rank) { return blocks.Got(rank, offsets_[i]); },
           &payloads_));
     }
-    const Stopwatch watch(&times_.encode_seconds);
+    const ScopedStopwatch watch(&times_.encode_seconds);
     EncodeSum(g, part, ContextOfSum(g, part, blocks.SecondTime(blocks.own), blocks.world),
               blocks.Sent(blocks.own, offsets_[i]));
   }
@@ -204,7 +189,7 @@ Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
 }
 
 Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients, const Blocks& blocks) {
-  const Stopwatch watch(&times_.decode_seconds);
+  const ScopedStopwatch watch(&times_.decode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
     const CodedGradient& g = gradients[i];
     for (int rank = 0; rank < blocks.world; ++rank) {

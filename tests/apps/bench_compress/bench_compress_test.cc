@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "dist/compression/schemes.h"
 #include "tests/testing/temp_dir.h"
 

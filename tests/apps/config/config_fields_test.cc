@@ -15,6 +15,7 @@
 
 #include "apps/config/run_config.h"
 #include "apps/trainer/checkpoint/config_difference.h"
+#include "core/config/config_override.h"
 #include "core/config/text_config.h"
 #include "tests/apps/tiny_run.h"
 

@@ -14,7 +14,7 @@
 #include "apps/trainer/checkpoint/model_file.h"
 #include "core/stop_signal.h"
 #include "core/storage/file.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 

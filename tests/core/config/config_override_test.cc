@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/run.pb.h"
+#include "core/config/config_override.h"
 #include "core/config/text_config.h"
 
 namespace ringtail {

@@ -9,6 +9,8 @@
 
 #include "apps/run.pb.h"
 #include "core/check.h"
+#include "core/config/config_override.h"
+#include "core/config/message_checks.h"
 #include "core/config/text_config.h"
 
 namespace ringtail {

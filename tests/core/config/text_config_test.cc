@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 
 #include "apps/run.pb.h"
@@ -226,49 +225,6 @@ TEST(PrintTextConfig, ReadsBackTheSame) {
   NetConfig again;
   ASSERT_TRUE(ParseNet(text, &again).ok()) << text;
   EXPECT_EQ(again.SerializeAsString(), net.SerializeAsString());
-}
-
-TEST(CheckFinite, NamesTheOffender) {
-  RunConfig run;
-  ConfigSource source;
-  const auto check = [&](std::string_view text) {
-    EXPECT_TRUE(ParseTextConfig(text, "run.textproto", &run, &source).ok());
-    return CheckFinite(run, &source, "").message();
-  };
-  EXPECT_EQ(check("optim { learning_rate: 1e30 }"), "");
-  EXPECT_EQ(check("optim {\n  learning_rate: nan }"),
-            "run.textproto:2:3: optim.learning_rate is nan; give a finite number\n"
-            "    learning_rate: nan }\n"
-            "    ^");
-  EXPECT_THAT(check("data { mean: 1 mean: -inf }"),
-              StartsWith("run.textproto:1:16: data.mean[1] is -inf"));
-  EXPECT_THAT(check("data { mean: [1, inf] }"),
-              StartsWith("run.textproto:1:8: data.mean[1] is inf"));
-  EXPECT_THAT(check("net { layer {} layer { repeat { layer { dropout { rate: inf } } } } }"),
-              HasSubstr("net.layer[1].repeat.layer[0].dropout.rate is inf"));
-  EXPECT_THAT(check("optim { sgd { momentum: 1e999 } }"), HasSubstr("optim.sgd.momentum is inf"));
-}
-
-TEST(CheckFinite, WithoutASource) {
-  TrainConfig train;
-  train.set_epochs(std::nan(""));
-  EXPECT_EQ(CheckFinite(train, nullptr, "train").message(),
-            "train.epochs is nan; give a finite number");
-}
-
-TEST(NearestName, FindsTypingErrorsOnly) {
-  const std::vector<std::string> names = {"kernel", "stride", "padding", "out_channels", "tanh"};
-  EXPECT_EQ(NearestName("kernal", names), "kernel");
-  EXPECT_EQ(NearestName("sride", names), "stride");
-  EXPECT_EQ(NearestName("stirde", names), "stride") << "swapped neighbours are one mistake";
-  EXPECT_EQ(NearestName("out_chanels", names), "out_channels");
-  EXPECT_EQ(NearestName("Tanh", names), "tanh");
-  EXPECT_EQ(NearestName("pad", names), "padding") << "the only completion";
-  EXPECT_EQ(NearestName("dilation", names), "");
-  EXPECT_EQ(NearestName("", names), "");
-  EXPECT_EQ(NearestName(std::string(100'000, 'k'), names), "");
-  EXPECT_EQ(NearestName("kernel", {}), "");
-  EXPECT_EQ(NearestName("con", {"concat", "convolution"}), "") << "two completions";
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ constexpr size_t kPage = 4096;
 class CheckpointDamageTest : public testing::Test {
  protected:
   void SetUp() override {
-    SetLogLevel(LogLevel::kNone);
     const StatusOr<RunLock> lock = RunLock::Acquire(dir_.path());
     ASSERT_TRUE(lock.ok());
     StatusOr<CheckpointDirectory> directory = CheckpointDirectory::Open(*lock);
@@ -30,7 +29,6 @@ class CheckpointDamageTest : public testing::Test {
     intact_ = *ReadFileText(path_, 1 << 20);
     ASSERT_EQ(LoadNewestCheckpoint(dir_.path())->step, 2);
   }
-  void TearDown() override { SetLogLevel(LogLevel::kInfo); }
 
   // Whether `content` in place of the newest checkpoint is refused, and the one before is loaded.
   bool FallsBack(const std::string& content) const {

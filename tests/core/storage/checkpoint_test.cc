@@ -177,13 +177,11 @@ TEST_F(CheckpointTest, AnOlderCheckpointSaysNothingOfAgreementAndIsTaken) {
 }
 
 TEST_F(CheckpointTest, NoneIntactNamesEachReason) {
-  SetLogLevel(LogLevel::kNone);
   Save(1);
   Save(2);
   Damage(1);
   std::ofstream(directory_->Path(2)) << "x";
   const Status status = LoadNewestCheckpoint(run_).status();
-  SetLogLevel(LogLevel::kInfo);
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(status.message(),
               AllOf(HasSubstr(directory_->Path(1)), HasSubstr(directory_->Path(2)),
@@ -191,11 +189,9 @@ TEST_F(CheckpointTest, NoneIntactNamesEachReason) {
 }
 
 TEST_F(CheckpointTest, FileOfAnotherStepUnderThisNameIsRefused) {
-  SetLogLevel(LogLevel::kNone);
   Save(1);
   std::filesystem::copy_file(directory_->Path(1), directory_->Path(7));
   EXPECT_EQ(NewestStep(), 1);
-  SetLogLevel(LogLevel::kInfo);
 }
 
 TEST_F(CheckpointTest, FilesOfOthersAreNoCheckpoints) {

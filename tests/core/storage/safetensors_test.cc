@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/storage/file.h"
+#include "core/storage/safetensors_writer.h"
 #include "tests/core/safetensors_bytes.h"
 #include "tests/testing/temp_dir.h"
 

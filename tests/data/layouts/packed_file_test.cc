@@ -15,6 +15,7 @@
 #include "core/storage/crc32c.h"
 #include "core/storage/file.h"
 #include "data/layouts/packed_format.h"
+#include "data/layouts/packed_writer.h"
 #include "tests/data/image_folder.h"
 #include "tests/testing/temp_dir.h"
 

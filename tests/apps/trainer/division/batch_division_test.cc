@@ -12,7 +12,7 @@
 
 #include "apps/trainer/checkpoint/numerics.h"
 #include "core/parallel_for.h"
-#include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "dist/collectives/plan.h"
 #include "dist/transport/in_process.h"
 #include "tests/testing/temp_dir.h"

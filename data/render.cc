@@ -1,4 +1,4 @@
-#include "data/decoding/render.h"
+#include "data/render.h"
 
 #include <algorithm>
 #include <opencv2/core.hpp>
@@ -20,42 +20,29 @@ cv::Mat Borrow(Image* image) {
   return {image->height, image->width, CV_8UC3, image->pixels.data()};
 }
 
-// A square image: any EXIF turn is a transposition, if there is one, and then a mirroring.
-// Returns which mirroring makes the transposed (or untouched) image upright: cv::flip's code, or
-// none.
-constexpr int kFlipRows = 0, kFlipColumns = 1, kFlipBoth = -1, kNoFlip = 2;
-int MirrorOf(int32_t orientation) {
-  switch (orientation) {
-    case 2:
-    case 6:
-      return kFlipColumns;
-    case 3:
-    case 7:
-      return kFlipBoth;
-    case 4:
-    case 8:
-      return kFlipRows;
-    default:
-      return kNoFlip;
-  }
-}
+// cv::flip's codes.
+constexpr int kFlipRows = 0, kFlipColumns = 1, kFlipBoth = -1;
 
-// Turns and flips buffers->resized; returns where the result lies.
-Image* Turn(int32_t orientation, bool flip, RenderBuffers* buffers) {
-  Image *current = &buffers->resized, *other = &buffers->turned;
-  const bool transposed = orientation >= 5;
-  const int mirror = MirrorOf(orientation);
+// Makes the square image buffers->resized upright and flips it if `flip`; returns the image that
+// holds the result.
+Image* Upright(const Orientation& orientation, bool flip, RenderBuffers* buffers) {
+  Image *current = &buffers->resized, *other = &buffers->oriented;
   const auto apply = [&](auto&& operation) {
     other->Reset(current->width, current->height);
     cv::Mat dst = Borrow(other);
     operation(Borrow(current), dst);
     std::swap(current, other);
   };
-  if (transposed) apply([](const cv::Mat& src, cv::Mat& dst) { cv::transpose(src, dst); });
-  if (mirror != kNoFlip) {
-    apply([mirror](const cv::Mat& src, cv::Mat& dst) { cv::flip(src, dst, mirror); });
+  const auto apply_flip = [&](int code) {
+    apply([code](const cv::Mat& src, cv::Mat& dst) { cv::flip(src, dst, code); });
+  };
+  if (orientation.transposed) {
+    apply([](const cv::Mat& src, cv::Mat& dst) { cv::transpose(src, dst); });
   }
-  if (flip) apply([](const cv::Mat& src, cv::Mat& dst) { cv::flip(src, dst, kFlipColumns); });
+  if (orientation.flip_x || orientation.flip_y) {
+    apply_flip(!orientation.flip_y ? kFlipColumns : !orientation.flip_x ? kFlipRows : kFlipBoth);
+  }
+  if (flip) apply_flip(kFlipColumns);
   return current;
 }
 
@@ -64,15 +51,15 @@ float Cut(float pixel) { return std::clamp(pixel, 0.0F, kMaxPixel); }
 float Grey(float r, float g, float b) { return kGreyR * r + kGreyG * g + kGreyB * b; }
 
 // On three planes of `count` pixels in 0..255, before normalisation.
-void JitterColours(const View& view, int64_t count, float* r, float* g, float* b) {
+void JitterColours(const Augmentation& augmentation, int64_t count, float* r, float* g, float* b) {
   double grey_sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    r[i] = Cut(r[i] * view.brightness);
-    g[i] = Cut(g[i] * view.brightness);
-    b[i] = Cut(b[i] * view.brightness);
+    r[i] = Cut(r[i] * augmentation.brightness);
+    g[i] = Cut(g[i] * augmentation.brightness);
+    b[i] = Cut(b[i] * augmentation.brightness);
     grey_sum += Grey(r[i], g[i], b[i]);
   }
-  const float contrast = view.contrast, saturation = view.saturation;
+  const float contrast = augmentation.contrast, saturation = augmentation.saturation;
   const float lift = (1 - contrast) * static_cast<float>(grey_sum / static_cast<double>(count));
   for (int64_t i = 0; i < count; ++i) {
     r[i] = Cut(r[i] * contrast + lift);
@@ -85,8 +72,8 @@ void JitterColours(const View& view, int64_t count, float* r, float* g, float* b
   }
 }
 
-bool HasJitter(const View& view) {
-  return view.brightness != 1 || view.contrast != 1 || view.saturation != 1;
+bool HasJitter(const Augmentation& augmentation) {
+  return augmentation.brightness != 1 || augmentation.contrast != 1 || augmentation.saturation != 1;
 }
 
 }  // namespace
@@ -102,16 +89,16 @@ Normalization NormalizationFromConfig(const DataConfig& config) {
   return normalization;
 }
 
-void RenderImage(const ImageView& src, int32_t orientation, const View& view,
-                 const Normalization& normalization, int32_t image_size, RenderBuffers* buffers,
-                 float* dst) {
+void RenderImage(const ImageView& src, const Orientation& orientation,
+                 const Augmentation& augmentation, const Normalization& normalization,
+                 int32_t image_size, RenderBuffers* buffers, float* dst) {
   const int64_t count = int64_t{image_size} * image_size;
   const cv::Mat borrowed(src.height, src.width, CV_8UC3, const_cast<uint8_t*>(src.pixels),
                          src.row_bytes);
   buffers->resized.Reset(image_size, image_size);
   cv::Mat resized = Borrow(&buffers->resized);
   cv::resize(borrowed, resized, resized.size(), 0, 0, cv::INTER_LINEAR);
-  Image* upright = Turn(orientation, view.flip, buffers);
+  Image* upright = Upright(orientation, augmentation.flip, buffers);
 
   buffers->planes.resize(count * kChannels);
   cv::Mat planes[kChannels];
@@ -119,7 +106,7 @@ void RenderImage(const ImageView& src, int32_t orientation, const View& view,
     planes[c] = cv::Mat(image_size, image_size, CV_8U, buffers->planes.data() + c * count);
   }
   cv::split(Borrow(upright), planes);
-  const bool jitter = HasJitter(view);
+  const bool jitter = HasJitter(augmentation);
   for (int c = 0; c < kChannels; ++c) {
     cv::Mat plane(image_size, image_size, CV_32F, dst + c * count);
     const double scale = jitter ? 1 : normalization.scale[c],
@@ -127,7 +114,7 @@ void RenderImage(const ImageView& src, int32_t orientation, const View& view,
     planes[c].convertTo(plane, CV_32F, scale, offset);
   }
   if (!jitter) return;
-  JitterColours(view, count, dst, dst + count, dst + 2 * count);
+  JitterColours(augmentation, count, dst, dst + count, dst + 2 * count);
   for (int c = 0; c < kChannels; ++c) {
     float* plane = dst + c * count;
     for (int64_t i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
 // The last step of an image: from decoded RGB pixels to a row of a batch.
 //
 //   src  rgb (h, w, 3) u8, as stored   ->   dst (3, S, S) f32, planes R G B, normalised
-//   linear interpolation to S x S -> EXIF's turn -> flip -> colour jitter -> (pixel - mean) / std
+//   linear interpolation to S x S -> EXIF's orientation -> flip -> colour jitter -> (pixel - mean) / std
 //
 // Jitter, in this order, each step cut to 0..255 (torchvision's formulas):
 //
@@ -10,8 +10,8 @@
 //   saturation  p = s p + (1 - s) grey           grey = 0.299 R + 0.587 G + 0.114 B
 //
 // Thread-safety: any thread, one RenderBuffers each. Cost: about 0.1 ms at S = 128 without jitter.
-#ifndef RINGTAIL_DATA_DECODING_RENDER_H_
-#define RINGTAIL_DATA_DECODING_RENDER_H_
+#ifndef RINGTAIL_DATA_RENDER_H_
+#define RINGTAIL_DATA_RENDER_H_
 
 #include <array>
 #include <cstdint>
@@ -19,6 +19,7 @@
 
 #include "data/augment.h"
 #include "data/data.pb.h"
+#include "data/decoding/exif.h"
 #include "data/decoding/image.h"
 
 namespace ringtail {
@@ -32,15 +33,15 @@ Normalization NormalizationFromConfig(const DataConfig& config);
 
 // Working memory that is kept from image to image.
 struct RenderBuffers {
-  Image resized, turned;
+  Image resized, oriented;
   std::vector<uint8_t> planes;
 };
 
-// `view.crop` has been cut out already: `src` is all of it. `dst` holds 3 * image_size^2 floats.
-void RenderImage(const ImageView& src, int32_t orientation, const View& view,
-                 const Normalization& normalization, int32_t image_size, RenderBuffers* buffers,
-                 float* dst);
+// `src` is the crop, already cut out. `dst` holds 3 * image_size^2 floats.
+void RenderImage(const ImageView& src, const Orientation& orientation,
+                 const Augmentation& augmentation, const Normalization& normalization,
+                 int32_t image_size, RenderBuffers* buffers, float* dst);
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DATA_DECODING_RENDER_H_
+#endif  // RINGTAIL_DATA_RENDER_H_

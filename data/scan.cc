@@ -1,20 +1,15 @@
-// ScanImages and CheckBadImages of data/loader.h.
-#include <fmt/format.h>
+#include "data/scan.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstddef>
-#include <functional>
 #include <iterator>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/machine/thread_budget.h"
 #include "data/decoding/decode.h"
 #include "data/decoding/image_guard.h"
-#include "data/loader.h"
 #include "data/manifest.h"
 #include "data/worker_pool.h"
 
@@ -23,7 +18,6 @@ namespace {
 
 // Enough work per hand-over that the queue costs nothing.
 constexpr size_t kImagesPerItem = 16;
-constexpr size_t kNamedInSummary = 5;
 
 // `fingerprint`: of the image, if it can be used.
 Status CheckImage(const Dataset& dataset, int64_t sample, const DataConfig& config, bool decode,
@@ -33,13 +27,6 @@ Status CheckImage(const Dataset& dataset, int64_t sample, const DataConfig& conf
   *fingerprint = ImageFingerprint(dataset.samples()[sample], bytes);
   if (!decode) return OkStatus();
   return DecodeRegion(bytes, header, WholeRegion(header.width, header.height, 1), pixels);
-}
-
-// The least of two decimals (or as many as it takes to tell) that is at least `fraction`.
-double EnoughFraction(double fraction) {
-  double steps = 100;
-  while (std::ceil(fraction * steps) > 2 * fraction * steps) steps *= 10;
-  return std::ceil(fraction * steps) / steps;
 }
 
 }  // namespace
@@ -88,35 +75,6 @@ StatusOr<std::vector<BadImage>> ScanImages(const Dataset& dataset,
   std::sort(result.begin(), result.end(),
             [](const BadImage& a, const BadImage& b) { return a.sample < b.sample; });
   return result;
-}
-
-Status CheckBadImages(const std::vector<BadImage>& bad, int64_t total,
-                      const BadImagesConfig& config) {
-  if (bad.empty()) return OkStatus();
-  if (config.policy() == BadImagesConfig::FAIL) {
-    return DataLoss(
-        fmt::format("{} {}; remove it, or go on without it: --set data.bad_images.policy=SKIP",
-                    bad.front().key, bad.front().reason));
-  }
-  const auto count = static_cast<int64_t>(bad.size());
-  if (count < total &&
-      static_cast<double>(count) <= config.max_fraction() * static_cast<double>(total)) {
-    return OkStatus();
-  }
-  std::string named;
-  for (size_t i = 0; i < std::min(bad.size(), kNamedInSummary); ++i) {
-    named += fmt::format("{}{} {}", i == 0 ? "" : ", ", bad[i].key, bad[i].reason);
-  }
-  if (bad.size() > kNamedInSummary) named += ", ...";
-  if (count >= total) {
-    return DataLoss(fmt::format("none of the {} images can be used ({})", total, named));
-  }
-  return DataLoss(fmt::format(
-      "{} of {} images cannot be used, more than data.bad_images.max_fraction = {} allows "
-      "({}); remove or replace them, or go on without them: --set "
-      "data.bad_images.max_fraction={}",
-      count, total, config.max_fraction(), named,
-      EnoughFraction(static_cast<double>(count) / static_cast<double>(total))));
 }
 
 }  // namespace ringtail
