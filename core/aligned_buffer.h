@@ -1,6 +1,6 @@
 // A block of zeroed memory aligned to 2 MiB (so that the kernel can back it with huge pages), or to
 // 64 bytes when small. Owns its memory; movable, not copyable. A moved-from buffer is empty.
-// Thread-safety: none. Cost: one pass over the memory when it is made.
+// Thread-safety: none. Cost: one pass over the memory at construction.
 #ifndef RINGTAIL_CORE_ALIGNED_BUFFER_H_
 #define RINGTAIL_CORE_ALIGNED_BUFFER_H_
 
@@ -14,7 +14,7 @@ namespace ringtail {
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  // Ends the process with a message that names the size if the memory is not to be had.
+  // Ends the process with a message that names the size if the memory cannot be allocated.
   explicit AlignedBuffer(size_t bytes);
   ~AlignedBuffer();
   AlignedBuffer(AlignedBuffer&& other) noexcept { swap(other); }

@@ -1,5 +1,5 @@
 // RT_CHECK: for our own bugs, on in every build. Prints where and what, then aborts.
-// What a user, a file or a peer can cause is a Status (core/status.h), never a check.
+// An error that a user, a file or a peer can cause is a Status (core/status.h), never a check.
 #ifndef RINGTAIL_CORE_CHECK_H_
 #define RINGTAIL_CORE_CHECK_H_
 

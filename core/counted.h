@@ -1,4 +1,4 @@
-// Numbers with what they count, as a sentence has them: "1 epoch", "2.5 epochs", "0 steps".
+// Numbers with their unit in singular or plural: "1 epoch", "2.5 epochs", "0 steps".
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_CORE_COUNTED_H_
 #define RINGTAIL_CORE_COUNTED_H_

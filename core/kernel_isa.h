@@ -1,9 +1,9 @@
 // Inner loops compiled once per instruction set from one source and chosen at run time, so that one
 // binary runs on every node of a mixed cluster.
 //
-//   core/kernels/               what several folders share
-//   layers/kernels/             what oneDNN lacks or does slowly
-//   dist/compression/kernels/   gradients into few bits, and back
+//   core/kernels/               operations that several folders share
+//   layers/kernels/             operations that oneDNN lacks or does slowly
+//   dist/compression/kernels/   gradients to few bits and back
 //
 // Each source NAME.cc in such a folder is compiled three times, with RT_KERNEL_ISA = baseline,
 // avx2, avx512, inside `namespace ringtail::RT_KERNEL_ISA` (CMakeLists.txt, ringtail_kernels). To
@@ -11,10 +11,11 @@
 // RT_KERNEL(name)(arguments).
 // Rules: plain loops over pointers with `#pragma omp simd`, or Vec (layers/kernels/vec.h) where the
 // compiler does not keep a product's sums in registers, or the compiler's intrinsics; no inline
-// function of the standard library and no other header than <cstdint>, <cmath>, <immintrin.h> and
-// the kernel's own: otherwise the linker could pick an AVX-512 version of a shared inline function
-// for a machine that has none. Kernels do not start threads: the caller splits the work with
+// function of the standard library and no header but <cstdint>, <cmath>, <immintrin.h> and the
+// kernel's own: otherwise the linker could pick the AVX-512 version of a shared inline function on
+// a machine without AVX-512. Kernels do not start threads: the caller splits the work with
 // core/parallel_for.h.
+// Thread-safety: the selection is made once; SetKernelIsaForTest must not run beside kernels.
 #ifndef RINGTAIL_CORE_KERNEL_ISA_H_
 #define RINGTAIL_CORE_KERNEL_ISA_H_
 
@@ -22,12 +23,12 @@ namespace ringtail {
 
 enum class KernelIsa { kBaseline, kAvx2, kAvx512 };
 
-// The best that both the machine and DNNL_MAX_CPU_ISA (AVX2, AVX512_CORE, ...; SSE41: baseline)
+// The best one that both the machine and DNNL_MAX_CPU_ISA (AVX2, AVX512_CORE, ...; SSE41: baseline)
 // allow.
 KernelIsa SelectedKernelIsa();
 const char* KernelIsaName(KernelIsa isa);  // "baseline", "avx2", "avx512"
-const char* KernelImplementation();  // "ringtail:avx512": what a layer of own kernels says it is
-void SetKernelIsaForTest(KernelIsa isa);  // must be one that the machine has
+const char* KernelImplementation();        // "ringtail:avx512", for reports about layers
+void SetKernelIsaForTest(KernelIsa isa);   // one that the machine supports
 
 template <typename Function>
 Function* SelectKernel(Function* baseline, Function* avx2, Function* avx512) {

@@ -1,6 +1,6 @@
-// Log lines on stderr, one event each: "I 11:25:43 message". Messages are composed with fmt:
+// Log lines on stderr, one per event: "I 11:25:43 message". Messages are composed with fmt:
 //   LogInfo(fmt::format("epoch={} accuracy={:.4f}", epoch, accuracy));
-// Names in them may come from anywhere: what is not printable is escaped (core/printable.h).
+// Messages may contain names from anywhere: unprintable characters are escaped (core/printable.h).
 // Thread-safety: any thread.
 #ifndef RINGTAIL_CORE_LOGGING_H_
 #define RINGTAIL_CORE_LOGGING_H_

@@ -1,4 +1,5 @@
-// The median of measured times: one that was disturbed does not count.
+// The median of measured times, which one disturbed measurement does not change.
+// Thread-safety: a pure function.
 #ifndef RINGTAIL_CORE_MEDIAN_H_
 #define RINGTAIL_CORE_MEDIAN_H_
 
@@ -8,7 +9,7 @@
 
 namespace ringtail {
 
-// Of an even number the upper one of the two in the middle; 0 if there are none.
+// Of an even count, the upper of the two middle values; 0 if there are none.
 inline double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   const size_t middle = values.size() / 2;

@@ -1,6 +1,6 @@
-// Mutex, MutexLock and ConditionVariable: the standard library's, with the annotations that let
-// clang prove at compile time (-Wthread-safety) that what a mutex guards is only touched while it
-// is held.
+// Mutex, MutexLock and ConditionVariable: the standard library's, with annotations that let clang
+// prove at compile time (-Wthread-safety) that guarded data is only touched while its mutex is
+// held.
 //
 //   Mutex mutex_;
 //   std::deque<Batch> full_ RT_GUARDED_BY(mutex_);
@@ -9,8 +9,8 @@
 //   MutexLock lock(&mutex_);
 //   while (full_.empty()) not_empty_.Wait(&mutex_);
 //
-// Wait takes no predicate: clang does not see that the lock is held inside a lambda, a loop it
-// does. Thread-safety: that is the point. Cost: as std::mutex and std::condition_variable.
+// Wait takes no predicate, because clang cannot see that the lock is held inside a lambda; inside a
+// loop it can. Thread-safety: any thread. Cost: as std::mutex and std::condition_variable.
 #ifndef RINGTAIL_CORE_MUTEX_H_
 #define RINGTAIL_CORE_MUTEX_H_
 
@@ -40,7 +40,7 @@ class RT_THREAD_ANNOTATION_(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds the mutex for as long as it lives.
+// Holds the mutex during its lifetime.
 class RT_THREAD_ANNOTATION_(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) RT_THREAD_ANNOTATION_(acquire_capability(mutex))
@@ -55,8 +55,8 @@ class RT_THREAD_ANNOTATION_(scoped_lockable) MutexLock {
   Mutex* const mutex_;
 };
 
-// The waits release the mutex and hold it again when they return, also for no reason: call them in
-// a loop that checks the condition.
+// Waiting releases the mutex and acquires it again before returning. Wake-ups may be spurious: wait
+// in a loop that checks the condition.
 class ConditionVariable {
  public:
   void Wait(Mutex* mutex) RT_REQUIRES(mutex) {

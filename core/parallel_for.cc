@@ -10,7 +10,7 @@ namespace ringtail {
 
 namespace {
 
-// Sizes of ranges differ by at most one. Not count * i / parts, which can overflow.
+// The sizes of ranges differ by at most one. (count * i / parts could overflow.)
 int64_t RangeBegin(int64_t count, int64_t parts, int64_t i) {
   return count / parts * i + std::min(i, count % parts);
 }

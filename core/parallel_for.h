@@ -1,5 +1,5 @@
-// A parallel loop over OpenMP's team, the one that oneDNN uses, too (two pools would oversubscribe
-// the cores). Call it from the trainer thread only.
+// A parallel loop on OpenMP's team, which oneDNN uses, too (two pools would oversubscribe the
+// cores). Call it from the trainer thread only.
 //
 //   ParallelFor(count, kMinFloatsPerThread, [&](int64_t begin, int64_t end) { ... });
 //
@@ -15,12 +15,11 @@
 
 namespace ringtail {
 
-int NumComputeThreads();           // what the next loop will use at most
+int NumComputeThreads();           // the most threads that the next loop will use
 void SetNumComputeThreads(int n);  // n >= 1; for oneDNN's primitives, too
 
 namespace internal {
-// `fn` without its type, so that the loop itself is compiled once
-// and nothing is copied to the heap.
+// `fn` without its type, so that the loop is compiled once and nothing is copied to the heap.
 using RangeFunction = void (*)(const void* fn, int64_t begin, int64_t end);
 void ParallelForRanges(int64_t count, int64_t grain, RangeFunction call, const void* fn);
 }  // namespace internal

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kAlignFloats = 16;  // 64 bytes
 constexpr int64_t kMaxElements = int64_t{1} << 38;
 
-// Refuses lists whose elements do not fit into a block; their sum cannot overflow.
+// Refuses lists whose elements do not fit into a block, so that their sum cannot overflow.
 Status CheckSizes(const std::vector<ParameterSpec>& specs) {
   int64_t sum = 0;
   for (const ParameterSpec& spec : specs) {
@@ -25,7 +25,7 @@ Status CheckSizes(const std::vector<ParameterSpec>& specs) {
   return {};
 }
 
-// Places `specs` one behind the other; returns the size of the block in floats.
+// Places `specs` one after the other; returns the size of the block in floats.
 int64_t Place(std::vector<ParameterSpec> specs, bool is_buffer, const ParameterArena* arena,
               std::vector<Parameter>* out) {
   int64_t offset = 0;

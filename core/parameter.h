@@ -1,11 +1,11 @@
 // Parameters: all weights of a net in one block of f32, all gradients in another of the same
 // layout.
 //
-// Order in the blocks: as backward produces gradients (last layer first), so that a gradient bucket
-// is a range of the block and can be sent while backward goes on. Everything is plain row-major,
-// PyTorch's shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors (C). Every
-// parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's running
-// statistics) have no gradient and a block of their own.
+// Parameters are ordered as backward produces their gradients (last layer first), so that a
+// gradient bucket is a range of the block and can be sent while backward goes on. Everything is
+// plain row-major, PyTorch's shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors
+// (C). Every parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's
+// running statistics) have no gradient and a block of their own.
 // Thread-safety: none; the trainer thread owns it.
 #ifndef RINGTAIL_CORE_PARAMETER_H_
 #define RINGTAIL_CORE_PARAMETER_H_
@@ -22,7 +22,7 @@
 namespace ringtail {
 
 using Shape = std::vector<int64_t>;
-int64_t NumElements(const Shape& shape);      // product, 1 for {}; the largest int64 if beyond it
+int64_t NumElements(const Shape& shape);      // product, 1 for {}; the largest int64 on overflow
 std::string ShapeString(const Shape& shape);  // "64x3x7x7"
 
 enum class ParameterKind {
@@ -53,8 +53,8 @@ struct Parameter {
 class ParameterArena {
  public:
   // Names must be unique over both lists (InvalidArgument) and a list may have at most 2^38
-  // elements (1 TiB, ResourceExhausted; whether the machine has the memory is core/machine/memory_limit.h's
-  // question). Values start at zero.
+  // elements (1 TiB, else ResourceExhausted; whether the machine has the memory is for
+  // core/machine/memory_limit.h to check). Values start at zero.
   static StatusOr<std::unique_ptr<ParameterArena>> Create(std::vector<ParameterSpec> parameters,
                                                           std::vector<ParameterSpec> buffers);
 
@@ -71,8 +71,7 @@ class ParameterArena {
   std::span<float> buffer_values() const { return buffer_values_.floats(); }
   int64_t num_parameters() const { return num_parameters_; }  // elements without gaps and buffers
 
-  // Exchanges the weights and buffers with others of the same size:
-  // how averaged weights are evaluated.
+  // Exchanges the weights and buffers with others of the same size, to evaluate averaged weights.
   void SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values);
 
  private:

@@ -8,7 +8,7 @@
 namespace ringtail {
 namespace {
 
-// As they are encoded; `text` begins with a whole character.
+// Compares encoded bytes; `text` starts with a whole character.
 bool IsControl(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7F;

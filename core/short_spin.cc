@@ -10,7 +10,7 @@
 namespace ringtail {
 
 ShortSpin::ShortSpin(int team) {
-  // Together one more than the cores: the second team's first thread is its master, not libgomp's.
+  // One more than the cores in total; the second team's first thread is its master, not libgomp's.
   const int threads = std::max(2, omp_get_num_procs() - team + 2);
   holder_ = std::thread([this, threads] { Hold(threads); });
   MutexLock lock(&mutex_);
@@ -28,8 +28,8 @@ ShortSpin::~ShortSpin() {
 
 void ShortSpin::Hold(int threads) {
   SetThreadName("rt-short-spin");
-  // libgomp counts a team's threads until the thread that began the team ends. (A region without a
-  // body would be optimized away.)
+  // libgomp counts a team's threads until the thread that started the team ends. (A region with an
+  // empty body would be optimized away.)
   std::atomic<int> met{0};
 #pragma omp parallel num_threads(threads)
   met.fetch_add(1, std::memory_order_relaxed);

@@ -1,18 +1,18 @@
-// ShortSpin: for as long as one lives, OpenMP's threads sleep almost at once when they wait for
-// each other, instead of spinning for milliseconds first.
+// ShortSpin: during its lifetime, OpenMP's threads sleep almost at once when they wait for each
+// other, instead of spinning for milliseconds first.
 //
-//   quiet cores     spinning is the best: the next loop begins without a system call
-//   shared cores    a thread that spins keeps its core from the thread that it waits for
+//   quiet cores     spinning is best: the next loop starts without a system call
+//   shared cores    a spinning thread keeps its core from the thread that it waits for
 //
-// libgomp decides at each wait: it looks 300,000 times whether the wait is over, but only 100 times
-// while it manages more threads than there are cores. That is what this makes it believe: a second
-// team, asleep, of as many threads as are missing. (libgomp's manual, GOMP_SPINCOUNT. What the user
-// says in OMP_WAIT_POLICY or GOMP_SPINCOUNT holds: a count below 100 stays.) With another OpenMP it
-// does nothing but hold these threads.
+// libgomp decides at each wait: it checks 300,000 times whether the wait is over, but only 100
+// times while it manages more threads than there are cores (libgomp's manual, GOMP_SPINCOUNT). This
+// class brings that state about with a second, sleeping team of as many threads as are missing. The
+// user's OMP_WAIT_POLICY and GOMP_SPINCOUNT keep their effect: a count below 100 stays. With
+// another OpenMP the class has no effect but to hold these threads.
 //
-// Thread-safety: any thread, one object at a time. Cost: making it and ending it, some 100 us and a
-// few threads that sleep; a wait that would have ended within the spin costs a futex call, which
-// makes a step of a small network 1 to 4 % longer on a quiet machine.
+// Thread-safety: any thread, one object at a time. Cost: about 100 us each to construct and
+// destroy, and a few sleeping threads; a wait that would have ended within the spin costs a futex
+// call, which makes a step of a small network 1 to 4 % longer on a quiet machine.
 #ifndef RINGTAIL_CORE_SHORT_SPIN_H_
 #define RINGTAIL_CORE_SHORT_SPIN_H_
 
@@ -24,7 +24,7 @@ namespace ringtail {
 
 class ShortSpin {
  public:
-  // `team`: threads of the team whose waits are to be short, at least 2. Returns once it holds.
+  // `team`: size of the team whose waits are to be short, at least 2. Returns once they are.
   explicit ShortSpin(int team);
   ~ShortSpin();
   ShortSpin(const ShortSpin&) = delete;
@@ -37,7 +37,7 @@ class ShortSpin {
   ConditionVariable changed_;
   bool held_ RT_GUARDED_BY(mutex_) = false;
   bool released_ RT_GUARDED_BY(mutex_) = false;
-  std::thread holder_;  // the second team is its own, and ends with it
+  std::thread holder_;  // master of the second team, which ends with it
 };
 
 }  // namespace ringtail

@@ -1,7 +1,7 @@
-// Status: what became of something that the world can get wrong (files, configs, images, peers).
+// Status: the outcome of an operation that the world can make fail (files, configs, images, peers).
 //
 // Our own bugs are not a Status: RT_CHECK ends the process. No exception leaves a folder.
-// A message says what happened, where, and what to do; each caller may add its context:
+// A message says what happened, where, and what to do; each caller may add context:
 //   RT_RETURN_IF_ERROR(ReadFile(path, &bytes).Annotate("reading the packed data set"));
 // Thread-safety: a value type. Cost: OK is one null pointer.
 #ifndef RINGTAIL_CORE_STATUS_H_
@@ -17,19 +17,19 @@
 
 namespace ringtail {
 
-// The canonical codes of gRPC that Ringtail uses, with the same numbers.
+// Those of gRPC's canonical codes that Ringtail uses, with the same numbers.
 enum class StatusCode {
   kOk = 0,
   kCancelled = 1,           // the user asked to stop
   kInvalidArgument = 3,     // a config, flag or file whose content is wrong
-  kDeadlineExceeded = 4,    // a wait ended
+  kDeadlineExceeded = 4,    // a wait timed out
   kNotFound = 5,            // no such file, layer, parameter
   kAlreadyExists = 6,       // another run holds the directory
-  kPermissionDenied = 7,    // the operating system said no
+  kPermissionDenied = 7,    // refused by the operating system
   kResourceExhausted = 8,   // disk full, limit exceeded
-  kFailedPrecondition = 9,  // right in itself, not in this state
+  kFailedPrecondition = 9,  // valid in itself, but not in this state
   kUnimplemented = 12,
-  kInternal = 13,     // a library failed in a way that nobody expects
+  kInternal = 13,     // a library failed unexpectedly
   kUnavailable = 14,  // a peer is gone
   kDataLoss = 15,     // corrupt or truncated data
 };
@@ -50,7 +50,7 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   std::string ToString() const;  // "DataLoss: cat.7.jpg: ..."
 
-  // The same error seen from further up: "<context>: <message>". OK stays OK.
+  // The same error with context from a caller: "<context>: <message>". OK stays OK.
   Status Annotate(std::string_view context) const;
 
  private:
@@ -73,7 +73,7 @@ Status Cancelled(std::string message);
 // The error of a failed system call: code from `error_number`, message "<what>: <strerror>".
 Status ErrnoStatus(int error_number, std::string_view what);
 
-// A value, or why there is none.
+// A value, or the error that explains its absence.
 template <typename T>
 class [[nodiscard]] StatusOr {
  public:

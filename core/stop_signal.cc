@@ -23,14 +23,14 @@ namespace ringtail {
 namespace {
 
 constexpr std::array<int, 6> kStopSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
-constexpr int kExitBase = 128;  // as shells have it
+constexpr int kExitBase = 128;  // the convention of shells
 
 std::atomic<int> stop_signal{0};
 std::atomic<int> forwarded_to{-1};  // a pipe to rt-signals
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait for a lock");
 
-// A library may have made threads before main() (OpenBLAS does), which do not block our signals.
-// They do not compute for us, so that a handler may run there; what they get they pass on.
+// A library may have started threads before main() (OpenBLAS does), which do not block our signals.
+// They do not compute for us, so that a handler may run there; it passes the signal on.
 void PassOn(int signal) {
   const int error = errno;
   const auto byte = static_cast<unsigned char>(signal);
@@ -48,8 +48,8 @@ Notice& TheNotice() {
   return *notice;
 }
 
-// In the form of a log line, but not through the log, which may be waiting for a reader: a second
-// signal must find this thread.
+// Formatted as a log line, but not written through the log, which may be blocked by its reader:
+// this thread must be free to receive a second signal.
 void SayNotice(int signal) {
   std::string line;
   {
@@ -63,7 +63,7 @@ void SayNotice(int signal) {
   localtime_r(&now, &local);
   std::array<char, sizeof("W 23:59:59 ")> stamp{};
   std::strftime(stamp.data(), stamp.size(), "W %H:%M:%S ", &local);
-  // A progress bar, or the terminal's "^C", stands in the line.
+  // The current line may hold a progress bar or the terminal's "^C".
   line = (isatty(STDERR_FILENO) != 0 ? "\n" : "") + std::string(stamp.data()) + line;
   pollfd writable = {STDERR_FILENO, POLLOUT, 0};
   if (poll(&writable, 1, 0) > 0) (void)!write(STDERR_FILENO, line.data(), line.size());
@@ -112,7 +112,7 @@ void ReceiveStopSignals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : kStopSignals) {
-    // Shells ignore SIGINT in what they put into the background; that is not meant for us.
+    // Shells ignore SIGINT in background jobs; that is not meant for us.
     if (signal == SIGHUP && IsIgnored(signal)) continue;
     sigaddset(&set, signal);
   }

@@ -1,18 +1,19 @@
-// Signals that ask this process to stop: SIGINT, SIGTERM, SIGHUP (the terminal is gone), SIGUSR1,
-// SIGUSR2 and SIGXCPU (a batch scheduler's warnings).
+// Signals that ask this process to stop: SIGINT, SIGTERM, SIGHUP (the terminal was closed),
+// SIGUSR1, SIGUSR2 and SIGXCPU (warnings of batch schedulers).
 //
 //   int main() {
-//     ReceiveStopSignals();  // before there is any other thread
+//     ReceiveStopSignals();  // before any other thread exists
 //     while (StopSignal() == 0) Step();
 //
-// No handler interrupts a thread that computes: a library may have its stack pointer where the
-// frame of a handler would overwrite the heap (oneDNN 2.6.3's dnnl_sgemm does). The calling thread
-// blocks these signals, all that are made later inherit that, and one, "rt-signals", takes them.
+// No handler interrupts a thread that computes: a library may set its stack pointer to a place
+// where a handler's frame would overwrite the heap (oneDNN 2.6.3's dnnl_sgemm does). The calling
+// thread blocks these signals, later threads inherit the mask, and one thread, "rt-signals",
+// receives them.
 //
-// The first one is remembered; whoever works in steps, or waits, looks at it in between. What comes
-// within kOneSignal counts as the same (timeout(1) signals a process and then its group); a later
-// one ends the process at once, wherever it is, with 128 + its number. SIGXCPU, which the kernel
-// repeats every second, never does that. SIGHUP is left alone if it is ignored (nohup).
+// The first signal is stored; code that works in steps, or waits, polls it in between. A signal
+// within kOneSignal counts as the same one (timeout(1) signals a process and then its group); a
+// later one ends the process at once, wherever it is, with 128 + its number. SIGXCPU, which the
+// kernel repeats every second, never does that. SIGHUP keeps being ignored if it was (nohup).
 // Thread-safety: any thread, once ReceiveStopSignals has returned. Cost of StopSignal: a load.
 #ifndef RINGTAIL_CORE_STOP_SIGNAL_H_
 #define RINGTAIL_CORE_STOP_SIGNAL_H_
@@ -26,23 +27,23 @@
 namespace ringtail {
 
 inline constexpr std::chrono::milliseconds kOneSignal{1000};
-// How long a wait may go on before it looks at StopSignal again.
+// The longest that a wait may go on before it polls StopSignal again.
 inline constexpr std::chrono::milliseconds kLookForStop{50};
 
-// Once per process. Ignores SIGPIPE, too.
+// Call once per process. Ignores SIGPIPE, too.
 void ReceiveStopSignals();
 
-// A write to a pipe that nobody reads fails instead of ending the process.
+// Makes a write to a pipe without a reader fail instead of ending the process.
 void IgnoreBrokenPipes();
 
-int StopSignal();  // the one that came first; 0: none so far
-// Cancelled, with the signal's name, once there is one.
+int StopSignal();  // the first signal received; 0: none so far
+// Cancelled, with the signal's name, once a signal has been received.
 Status CheckNotStopped();
 
-// What the first signal says at once on standard error; empty, as at first: nothing.
+// The sentence that the first signal prints at once on standard error; empty (the default): none.
 void SetStopNotice(std::string text);
 
-// The earlier of `deadline` and the next look at StopSignal.
+// The earlier of `deadline` and the next poll of StopSignal.
 std::chrono::steady_clock::time_point NextLookForStop(
     std::chrono::steady_clock::time_point deadline);
 
@@ -51,7 +52,7 @@ bool AsksToStop(int signal);         // whether it is one of the above
 
 void SetStopSignalForTest(int signal);
 
-// What a signal that asks to stop means after those before it. A value, for one thread.
+// What a stop signal means after the previous ones. A value type, for one thread.
 class StopRule {
  public:
   enum class Meaning { kStop, kNothingNew, kEndNow };

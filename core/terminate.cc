@@ -19,7 +19,7 @@ namespace {
 constexpr int kExitFailure = 1;
 const char* program_name = "ringtail";
 
-// Of the libraries that start threads: oneTBB's text, and what std::thread throws.
+// The errors of libraries that start threads: oneTBB's text, and the exception of std::thread.
 bool IsAboutThreads(const std::exception& error) {
   const auto* of_system = dynamic_cast<const std::system_error*>(&error);
   return (of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again) ||
@@ -31,7 +31,7 @@ bool IsAboutThreads(const std::exception& error) {
   _exit(kExitFailure);
 }
 
-// `what`: " (...)", or nothing. Allocates nothing.
+// `what`: " (...)" or empty. Allocates nothing.
 [[noreturn]] void EndOutOfMemory(const char* what) {
   std::fprintf(stderr,
                "%s: out of memory%s; take a lower train.batch or smaller images, or raise the "

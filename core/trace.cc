@@ -24,7 +24,7 @@ struct Span {
   int64_t duration_ns;
 };
 
-// What one thread recorded. The lock is free but for the moment in which the trace is written.
+// The spans of one thread. The lock is uncontended except while the trace is written.
 class ThreadSpans {
  public:
   ThreadSpans() : id_(gettid()), thread_name_(ThreadName()) {}
@@ -38,7 +38,7 @@ class ThreadSpans {
     }
   }
 
-  // Empties the buffer; returns how many spans had not fitted in.
+  // Empties the buffer; returns the number of dropped spans.
   size_t Take(std::vector<Span>* spans) RT_EXCLUDES(mutex_) {
     MutexLock lock(&mutex_);
     *spans = std::exchange(spans_, {});
@@ -101,7 +101,7 @@ void AppendSpan(const Span& span, int rank, int thread, const TraceTimes& times,
                  static_cast<double>(span.duration_ns) * us_per_ns, rank, thread);
 }
 
-// Moves out what all threads recorded, and forgets threads that have ended.
+// Moves out the spans of all threads, and forgets threads that have ended.
 std::string TakeEvents(Recorder* recorder, const TraceTimes& times, size_t* dropped) {
   std::string events;
   MutexLock lock(&recorder->mutex);

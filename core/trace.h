@@ -1,16 +1,16 @@
-// A timeline of what every thread did, for chrome://tracing or ui.perfetto.dev: which layer, which
-// batch, which wait, side by side. Format: Chrome's trace events, "X" (complete) with times in
+// A timeline of all threads for chrome://tracing or ui.perfetto.dev: which layer, which batch,
+// which wait, side by side. Format: Chrome's trace events, "X" (complete) with times in
 // microseconds, pid = rank, tid = thread, and "M" events that name the rank and the threads.
 //
 //   StartTrace(rank);
 //   { ScopedSpan span(layer.name, "forward");  layer.Forward(); }
 //   Status status = FinishTrace(run_directory + "/trace.json");
 //
-// Of many processes, one trace: dist/trace/world_trace.h.
+// dist/trace/world_trace.h joins the traces of several processes.
 //
-// State: one trace per process. A thread writes to a buffer of its own (at most kMaxTraceEvents
-// spans; later ones are counted, not kept) that outlives it.
-// Thread-safety: spans on any thread; the rest on one.
+// State: one trace per process. A thread writes to its own buffer (at most kMaxTraceEvents
+// spans; later ones are counted and dropped), which outlives the thread.
+// Thread-safety: spans on any thread; the other functions on one thread.
 // Cost: off (the default), a span is one relaxed load; on, two clock reads and one uncontended
 // lock.
 #ifndef RINGTAIL_CORE_TRACE_H_
@@ -33,31 +33,31 @@ int64_t TraceClockNs();
 void RecordSpan(std::string_view name, std::string_view category, int64_t start_ns);
 }  // namespace internal
 
-// Forgets what was recorded and records from now on.
+// Drops earlier spans and starts recording.
 void StartTrace(int rank);
 
-// Stops and writes what was recorded. Spans that have begun and not ended are left out.
+// Stops recording and writes the trace. Spans that have not ended are left out.
 Status FinishTrace(const std::string& path);
 
-// FinishTrace in its parts, for traces that are made of several.
+// The parts of FinishTrace, for traces of several processes.
 void StopTrace();
-int64_t TraceOriginNs();  // when StartTrace was called, by internal::TraceClockNs
+int64_t TraceOriginNs();  // internal::TraceClockNs at StartTrace
 
-// How a time of this process's clock is shown: (time - origin_ns) * rate.
+// Maps times of this process's clock to those of the trace: (time - origin_ns) * rate.
 struct TraceTimes {
   int64_t origin_ns = 0;
   double rate = 1;
 };
 struct RecordedTrace {
-  std::string events;  // JSON objects, with ",\n" between two
+  std::string events;  // JSON objects, separated by ",\n"
   size_t dropped_spans = 0;
 };
-// Moves out what was recorded, as a process of that name.
+// Moves the recorded spans out; `process_name` labels them.
 RecordedTrace TakeTrace(std::string_view process_name, const TraceTimes& times);
-// The whole file; `other_data` are the members of a JSON object: R"("dropped_spans":0)".
+// The whole file; `other_data`: members of a JSON object, R"("dropped_spans":0)".
 std::string TraceJson(std::string_view events, std::string_view other_data);
 
-// From construction to destruction. `name` and `category` must live as long as the span.
+// Records the time from construction to destruction. `name` and `category` must outlive the span.
 class ScopedSpan {
  public:
   explicit ScopedSpan(std::string_view name, std::string_view category = "")

@@ -3,8 +3,8 @@
 namespace ringtail {
 namespace {
 
-// What the first byte of a character says: its length in bytes (0: no character starts so) and the
-// range of the second byte, which is where overlong forms, surrogates and too large values show.
+// What the first byte of a character determines: its length in bytes (0: invalid) and the range of
+// the second byte, which excludes overlong forms, surrogates and values that are too large.
 struct Lead {
   size_t length;
   unsigned char second_low, second_high;

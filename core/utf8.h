@@ -8,13 +8,13 @@
 
 namespace ringtail {
 
-// Bytes of the character that `text` (not empty) begins with, or 0.
+// Bytes of the character at the front of `text` (not empty); 0 if it is invalid.
 size_t Utf8CharacterLength(std::string_view text);
 
-// The length of the longest prefix of `text` that is valid; text.size() if all of it is.
+// Length of the longest valid prefix of `text`.
 size_t ValidUtf8Prefix(std::string_view text);
 
-// Whether `byte` continues a character, so that it starts no column of its own.
+// Whether `byte` continues a character, so that it does not start a new column.
 inline bool IsUtf8Continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }

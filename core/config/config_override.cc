@@ -19,7 +19,7 @@ namespace {
 namespace pb = google::protobuf;
 using pb::FieldDescriptor;
 
-// Finds element `selector` of a repeated field: by number or, for messages, by the field `name`.
+// Finds an element of a repeated field: by number or, for messages, by the field `name`.
 class ElementFinder {
  public:
   ElementFinder(const pb::Message& message, const FieldDescriptor* field)
@@ -71,7 +71,7 @@ StatusOr<const FieldDescriptor*> FindField(const pb::Message& message, const Pat
   return field;
 }
 
-// Replaces the selector by a number, so that the same path written otherwise is recognised.
+// Replaces the selector by a number, so that different spellings of a path compare equal.
 StatusOr<int> ResolveIndex(const pb::Message& message, const FieldDescriptor* field,
                            PathStep* step) {
   RT_ASSIGN_OR_RETURN(const int index, ElementFinder(message, field).Find(*step));
@@ -79,7 +79,7 @@ StatusOr<int> ResolveIndex(const pb::Message& message, const FieldDescriptor* fi
   return index;
 }
 
-// The message one step down, created if it is absent.
+// The message one step down, created if absent.
 StatusOr<pb::Message*> Descend(pb::Message* message, PathStep* step) {
   RT_ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(*message, *step));
   if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
@@ -94,7 +94,7 @@ StatusOr<pb::Message*> Descend(pb::Message* message, PathStep* step) {
   return message->GetReflection()->MutableRepeatedMessage(message, field, index);
 }
 
-// A string as text format; quotes may be left out on the command line.
+// A string in text format; quotes are optional on the command line.
 std::string QuoteString(std::string_view value) {
   if (value.starts_with('"') || value.starts_with('\'')) return std::string(value);
   std::string quoted = "\"";
@@ -116,7 +116,7 @@ std::string QuoteStrings(std::string_view values) {
   }
 }
 
-// "field: value" for the parser, from what the user wrote after '='.
+// "field: value" for the parser, from the user's text after '='.
 std::string FieldText(const FieldDescriptor& field, bool is_element, std::string_view value) {
   const bool is_string = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   if (!field.is_repeated() || is_element) {
@@ -129,7 +129,7 @@ std::string FieldText(const FieldDescriptor& field, bool is_element, std::string
                      add_quotes ? QuoteStrings(value) : std::string(value));
 }
 
-// A message of the type of `parent` in which only `field` is set, from the value's text.
+// A message of the type of `parent` in which only `field` is set, parsed from `value`.
 StatusOr<std::unique_ptr<pb::Message>> ParseValue(const pb::Message& parent,
                                                   const FieldDescriptor* field, bool is_element,
                                                   std::string_view value) {
@@ -194,7 +194,8 @@ Status ApplyOverride(std::string_view assignment, pb::Message* config, ConfigSou
   StatusOr<FieldPath> path = ParseFieldPath(assignment.substr(0, equals));
   if (!path.ok()) return path.status().Annotate(context);
 
-  const std::unique_ptr<pb::Message> changed(config->New());  // so that a failure changes nothing
+  // A copy, because a failure must leave `config` unchanged.
+  const std::unique_ptr<pb::Message> changed(config->New());
   changed->CopyFrom(*config);
   RT_RETURN_IF_ERROR(
       Assign(&*path, assignment.substr(equals + 1), changed.get()).Annotate(context));

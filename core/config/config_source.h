@@ -1,4 +1,4 @@
-// ConfigSource: where each field of a parsed config stands, so that later checks can point there, too.
+// ConfigSource: the place of each field of a parsed config, so that later checks can point there.
 //
 //   lenet.textproto:7:25: unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?
 //     layer { convolution { kernal: 3 } }

@@ -7,7 +7,7 @@
 namespace ringtail {
 namespace {
 
-// Rules compute in f32, where a smaller number would be zero (or slow) and a larger one infinite.
+// Rules compute in f32, where a smaller number would be zero or denormal and a larger one infinite.
 constexpr double kSmallest = std::numeric_limits<float>::min();
 constexpr double kLargest = std::numeric_limits<float>::max();
 

@@ -2,7 +2,7 @@
 //
 //   run.textproto:12:17: momentum is 1.5; it must be at least 0 and less than 1
 //
-// All checks reject NaN and infinity, too, which the text format can spell.
+// All checks also reject NaN and infinity, which the text format can spell.
 // Thread-safety: immutable.
 #ifndef RINGTAIL_CORE_CONFIG_FIELD_CHECK_H_
 #define RINGTAIL_CORE_CONFIG_FIELD_CHECK_H_
@@ -18,7 +18,8 @@ namespace ringtail {
 
 class FieldCheck {
  public:
-  // A field's value. Of a float field it is written with the digits of a float: 0.1, not 0.100000001.
+  // A field's value. Values of float fields are printed with a float's digits: 0.1, not
+  // 0.100000001.
   class Number {
    public:
     template <typename T>
@@ -32,14 +33,14 @@ class FieldCheck {
     bool is_float_;
   };
 
-  // `source` may be null: the path then stands in the message. `path`: the message that holds the
+  // `source` may be null: messages then contain the path. `path`: the message that holds the
   // fields, "optim.sgd"; "": the whole config.
   FieldCheck(const ConfigSource* source, std::string path)
       : source_(source), path_(std::move(path)) {}
-  // For whoever does not know where its message stands: errors are the bare sentences, and the path
-  // of the field that is wrong, from the message on, is left in *failed, for the caller to place it.
+  // For code that does not know the place of its message: errors are bare sentences, and the path
+  // of the wrong field, relative to the message, is stored in *failed for the caller to place it.
   explicit FieldCheck(std::string* failed) : failed_(failed) {}
-  // Of the message in `field`.
+  // For the message in `field`.
   FieldCheck Within(std::string_view field) const {
     FieldCheck within = *this;
     within.path_ = PathOf(field);
@@ -54,7 +55,7 @@ class FieldCheck {
   Status Between(std::string_view field, Number value, double least, double most) const;
   Status PositiveUpTo(std::string_view field, Number value, double most) const;
   Status AtLeast(std::string_view field, Number value, double least) const;
-  // `field` empty: of the message itself.
+  // An empty `field` means the message itself.
   Status Error(std::string_view field, const std::string& message) const;
 
  private:

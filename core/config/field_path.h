@@ -14,17 +14,17 @@ namespace ringtail {
 
 struct PathStep {
   std::string field;
-  std::optional<std::string> selector;  // what stands in [ ]: a number or a name
+  std::optional<std::string> selector;  // the text in [ ]: a number or a name
 
   bool operator==(const PathStep&) const = default;
   std::optional<int> Index() const;  // the selector, if it is a number
 };
 using FieldPath = std::vector<PathStep>;
 
-// InvalidArgument that says what is wrong with the path: empty steps, brackets that do not match.
+// InvalidArgument, with the reason, for empty steps and brackets that do not match.
 StatusOr<FieldPath> ParseFieldPath(std::string_view text);
 
-// Whether `path` is `ancestor` or lies below it. "a.b[2]" lies below "a.b".
+// Whether `path` equals `ancestor` or lies below it. "a.b[2]" lies below "a.b".
 bool IsAtOrBelow(const FieldPath& path, const FieldPath& ancestor);
 
 }  // namespace ringtail

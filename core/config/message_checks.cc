@@ -38,7 +38,7 @@ struct Value {
   }
 };
 
-// What is wrong with a value, or "".
+// The error of a value; "" if it is right.
 using Check = std::function<std::string(const Value&)>;
 
 Status CheckMessage(const pb::Message& message, const ConfigSource* source, const std::string& path,

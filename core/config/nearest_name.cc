@@ -6,7 +6,7 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kMaxWordBytes = 64;    // nobody types a longer name; bounds the quadratic cost
+constexpr size_t kMaxWordBytes = 64;    // bounds the quadratic cost; longer names are not typed
 constexpr size_t kMinPrefixBytes = 3;   // "conv" stands for "convolution"
 constexpr size_t kBytesPerMistake = 3;  // one mistake in three letters is a typing error
 
@@ -28,7 +28,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// The only candidate that begins with `word`, or "".
+// The only candidate that starts with `word`, or "".
 std::string OnlyCompletion(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.size() < kMinPrefixBytes) return "";
   const auto begins = [word](const std::string& c) { return c.starts_with(word); };

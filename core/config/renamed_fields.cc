@@ -22,7 +22,7 @@ bool IsNameCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Where the token that begins at `begin` ends: a name, a quoted text, a comment or one character.
+// The end of the token at `begin`: a name, a quoted text, a comment or one character.
 size_t TokenEnd(std::string_view text, size_t begin) {
   const char first = text[begin];
   size_t end = begin + 1;

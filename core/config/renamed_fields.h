@@ -1,5 +1,5 @@
-// Fields of configs that had another name: files, checkpoints and --set with the old one still mean the
-// new one. To rename a field, add a row; nothing else is needed. Thread-safety: functions without state.
+// Renamed fields of configs: files, checkpoints and --set with the old name still work. To rename a
+// field, add a row; nothing else is needed. Thread-safety: functions without state.
 #ifndef RINGTAIL_CORE_CONFIG_RENAMED_FIELDS_H_
 #define RINGTAIL_CORE_CONFIG_RENAMED_FIELDS_H_
 
@@ -8,11 +8,12 @@
 
 namespace ringtail {
 
-// The name that a field has today.
+// The current name of a field.
 std::string_view CurrentFieldName(std::string_view name);
 
-// `text` (protobuf text format) with today's names. Everything else stays in its line and column as long as
-// new names are not longer than old ones (checked); names in quotes and comments stay as they are.
+// `text` (protobuf text format) with current names. Everything else keeps its line and column,
+// because no new name is longer than its old one (checked); quoted text and comments are not
+// changed.
 std::string WithCurrentFieldNames(std::string_view text);
 
 }  // namespace ringtail

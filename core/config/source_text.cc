@@ -9,7 +9,7 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kTabColumns = 8;         // of protobuf's tokenizer
+constexpr size_t kTabColumns = 8;         // the tab width of protobuf's tokenizer
 constexpr size_t kShownBytesBefore = 80;  // of a long line, around the caret
 constexpr size_t kShownBytesAfter = 80;
 
@@ -17,7 +17,7 @@ size_t CountCharacters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return !IsUtf8Continuation(c); });
 }
 
-// What is not printable as one character each, so that the caret below stands right.
+// Replaces each unprintable character by one question mark, so that the caret below is in place.
 std::string WithQuestionMarks(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -28,7 +28,7 @@ std::string WithQuestionMarks(std::string_view text) {
   return shown;
 }
 
-// Blanks as wide as `text`; tabs stay, so that the caret stands right at any tab width.
+// Blanks as wide as `text`; tabs stay, so that the caret is in place at any tab width.
 std::string Blanks(std::string_view text) {
   std::string blanks;
   for (const char c : text) {
@@ -37,7 +37,7 @@ std::string Blanks(std::string_view text) {
   return blanks;
 }
 
-// The line with a caret below its byte `at`.
+// The line, with a caret below its byte `at`.
 std::string Excerpt(std::string_view line, size_t at) {
   size_t begin = at > kShownBytesBefore ? at - kShownBytesBefore : 0;
   while (begin < at && IsUtf8Continuation(line[begin])) ++begin;

@@ -4,8 +4,8 @@
 //     layer { convolution { kernal: 3 } }
 //                           ^
 //
-// Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. Of a long
-// line only the surroundings are shown. Thread-safety: immutable.
+// Lines and columns count from 1; a column is a character (UTF-8), a tab is one column. Long lines
+// are cut around the caret. Thread-safety: immutable.
 #ifndef RINGTAIL_CORE_CONFIG_SOURCE_TEXT_H_
 #define RINGTAIL_CORE_CONFIG_SOURCE_TEXT_H_
 
@@ -25,8 +25,8 @@ class SourceText {
   std::string_view text() const { return text_; }
   const std::string& file_name() const { return file_name_; }
 
-  // The byte at a position as protobuf's tokenizer counts: line and column from 0, a tab leads to
-  // the next multiple of 8, each byte else is a column. Positions outside the text go to its
+  // The byte at a position of protobuf's tokenizer: line and column count from 0, a tab advances to
+  // the next multiple of 8, any other byte is one column. Positions outside the text map to its
   // nearest end.
   size_t OffsetOf(int line, int column) const;
 

@@ -18,7 +18,7 @@ constexpr size_t kMaxFileBytes = size_t{1} << 20;
 constexpr size_t kMaxElements = 100'000;  // fields and list elements; ten times the largest net's
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// The end of the string or comment that begins at `begin`; strings do not go on past their line.
+// The end of the string or comment that starts at `begin`; strings end with their line.
 size_t EndOfQuoted(std::string_view text, size_t begin) {
   const char quote = text[begin];
   size_t i = begin + 1;
@@ -29,8 +29,8 @@ size_t EndOfQuoted(std::string_view text, size_t begin) {
   return std::min(i, text.size());
 }
 
-// The offset of the element that is one too many; text.size() if there is none. Elements are
-// counted by the signs that begin them, before anything is allocated for them.
+// The offset of the first element beyond the limit; text.size() if there is none. Elements are
+// counted by the characters that start them, before anything is allocated for them.
 size_t FindElementBeyondLimit(std::string_view text) {
   size_t elements = 0;
   for (size_t i = 0; i < text.size();) {
@@ -53,7 +53,7 @@ Status CheckText(const SourceText& source) {
                     source.file_name(), text.size(), kMaxFileBytes));
   }
   if (text.starts_with(kByteOrderMark)) {
-    return source.Error(0, "the file begins with a byte order mark; save it as UTF-8 without one");
+    return source.Error(0, "the file starts with a byte order mark; save it as UTF-8 without one");
   }
   if (const size_t valid = ValidUtf8Prefix(text); valid < text.size()) {
     return source.Error(valid, "not valid UTF-8; save the file as UTF-8");

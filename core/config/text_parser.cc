@@ -17,7 +17,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-constexpr int kMaxNesting = 64;  // the parser recurses: without a limit nesting overflows the stack
+constexpr int kMaxNesting = 64;  // the parser recurses: more would overflow the stack
 
 class FirstError : public pb::io::ErrorCollector {
  public:
@@ -30,7 +30,7 @@ class FirstError : public pb::io::ErrorCollector {
   std::optional<ParseFailure> error_;
 };
 
-// The words that a message of the parser puts in quotes.
+// The quoted words of a parser message.
 std::vector<std::string> QuotedWords(std::string_view message) {
   std::vector<std::string> words;
   while (true) {
@@ -43,7 +43,7 @@ std::vector<std::string> QuotedWords(std::string_view message) {
   }
 }
 
-// All values of the enumerations that a field called `field` has, in `type` or below.
+// All enumeration values of fields called `field`, in `type` or below.
 void CollectEnumValues(const pb::Descriptor& type, const std::string& field,
                        std::set<const pb::Descriptor*>* seen, std::vector<std::string>* values) {
   if (!seen->insert(&type).second) return;
@@ -67,7 +67,7 @@ std::string UnknownEnumValue(const std::string& value, const std::string& field,
   return fmt::format("unknown value '{}' of '{}'{}", value, field, Suggestion(value, candidates));
 }
 
-// Puts a message of the parser in our words; what is not known here stays, as part of a sentence.
+// Rewrites a parser message in our words; unknown messages stay, as part of a sentence.
 void Rephrase(const pb::Descriptor& root, ParseFailure* failure) {
   std::string& message = failure->sentence;
   const std::vector<std::string> words = QuotedWords(message);
@@ -98,7 +98,7 @@ void Rephrase(const pb::Descriptor& root, ParseFailure* failure) {
 size_t ParseFailure::OffsetIn(const SourceText& source) const {
   const size_t at = source.OffsetOf(line, column);
   if (word.empty()) return at;
-  const size_t found = source.text().rfind(word, at);  // the parser has read on past the word
+  const size_t found = source.text().rfind(word, at);  // the parser has already passed the word
   return found == std::string_view::npos ? at : found;
 }
 

@@ -1,5 +1,5 @@
-// Protobuf's text-format parser with Ringtail's limits and errors: the inner part of
-// core/config/text_config.h. Thread-safety: functions without state.
+// Protobuf's text-format parser with Ringtail's limits and errors. Private to core/config/.
+// Thread-safety: functions without state.
 #ifndef RINGTAIL_CORE_CONFIG_TEXT_PARSER_H_
 #define RINGTAIL_CORE_CONFIG_TEXT_PARSER_H_
 
@@ -15,17 +15,17 @@
 
 namespace ringtail {
 
-// What the parser found wrong first.
+// The first error that the parser found.
 struct ParseFailure {
-  int line = 0;  // of the tokenizer, from 0
+  int line = 0;  // as the tokenizer counts, from 0
   int column = 0;
-  std::string sentence;  // with the nearest valid name where a name is wrong
-  std::string word;  // the wrong word; it stands at the position or shortly before; may be empty
+  std::string sentence;  // with the nearest valid name if a name is wrong
+  std::string word;      // the wrong word, at the position or shortly before it; may be empty
 
   size_t OffsetIn(const SourceText& source) const;
 };
 
-// Parses `text` into `config` (cleared first); null if all is well. `locations` may be null.
+// Parses `text` into `config` (cleared first); nullopt on success. `locations` may be null.
 std::optional<ParseFailure> RunTextParser(std::string_view text, google::protobuf::Message* config,
                                           google::protobuf::TextFormat::ParseInfoTree* locations);
 

@@ -33,7 +33,7 @@ bool HasController(const std::string& controllers, const std::string& wanted) {
   return ("," + controllers + ",").find("," + wanted + ",") != std::string::npos;
 }
 
-// From the mount, then from `group` ("/a/b") upwards.
+// Visits the mount, then `group` ("/a/b") and its parents.
 void VisitUpwards(CgroupVersion version, const std::string& mount, std::string group,
                   const std::function<void(CgroupVersion, const std::string&)>& visit) {
   if (group.find("..") != std::string::npos) group.clear();  // outside our namespace
@@ -56,7 +56,7 @@ void ForEachCgroup(const std::string& root, const std::string& controller,
     if (line->controllers.empty()) {
       VisitUpwards(CgroupVersion::kV2, mount, line->group, visit);
     } else if (HasController(line->controllers, controller)) {
-      // Mounted by the names of all controllers that share it, or by a link with one name.
+      // Mounted under the names of all controllers that share it, or linked under one name.
       for (const std::string& name : {line->controllers, controller}) {
         const std::string folder = fmt::format("{}/{}", mount, name);
         VisitUpwards(CgroupVersion::kV1, folder, line->group, visit);

@@ -1,6 +1,6 @@
-// The control groups that this process runs in: where a container, a batch scheduler or systemd sets
-// limits. Version 2, version 1, or both at once.
-// Thread-safety: functions without state. Errors: what cannot be read is not there.
+// The control groups of this process, where containers, batch schedulers and systemd set limits:
+// version 2, version 1, or both at once.
+// Thread-safety: functions without state. Errors: unreadable files count as missing.
 #ifndef RINGTAIL_CORE_MACHINE_CGROUP_H_
 #define RINGTAIL_CORE_MACHINE_CGROUP_H_
 
@@ -15,8 +15,8 @@ enum class CgroupVersion { kV1, kV2 };
 
 // Calls visit(version, folder) for the folder of the process's group of `controller` ("cpu",
 // "memory") and of all groups above it: a limit of any of them binds. In a container the path can
-// be the host's, which we do not see: then the mount itself is the container's group. `root` stands
-// before /proc/self/cgroup and /sys/fs/cgroup; tests put a folder there.
+// be the host's, which is not visible: then the mount itself is the container's group. `root` is
+// prepended to /proc/self/cgroup and /sys/fs/cgroup, for tests.
 void ForEachCgroup(const std::string& root, const std::string& controller,
                    const std::function<void(CgroupVersion, const std::string&)>& visit);
 

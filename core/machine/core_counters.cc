@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kNanosecond = 1e-9;
 
-// schedstat: ns on a core, ns ready without one, number of turns.
+// schedstat: ns on a core, ns ready without a core, number of time slices.
 uint64_t DelayNs(const FileDescriptor& schedstat) {
   std::array<char, 96> text{};
   const auto read = schedstat.ReadAt(0, std::as_writable_bytes(std::span(text)));
@@ -95,7 +95,7 @@ double OtherWork::CoresBusy() const {
   std::string line;
   double ticks = 0;
   while (std::getline(file, line) && line.starts_with("cpu")) {
-    if (line.starts_with("cpu ")) continue;  // all of the machine's
+    if (line.starts_with("cpu ")) continue;  // the sum over all cores
     std::istringstream fields(line.substr(3));
     int core = -1;
     std::array<double, 8> counted{};

@@ -1,7 +1,7 @@
-// What the kernel counts about this process's use of its cores (proc(5): /proc/PID/task/TID/schedstat,
-// /proc/stat). Each call returns what has happened since the one before.
-// Thread-safety: none. Errors: what cannot be read counts as zero. Cost: 1 us for each compute
-// thread; 20 to 50 us more where the cores themselves are looked at.
+// The kernel's counters of this process's use of its cores (proc(5): /proc/PID/task/TID/schedstat,
+// /proc/stat). Each call returns the change since the previous one.
+// Thread-safety: none. Errors: unreadable counters count as zero. Cost: 1 us per compute thread;
+// OtherWork: 20 to 50 us.
 #ifndef RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
 #define RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
 
@@ -14,16 +14,16 @@
 
 namespace ringtail {
 
-// How long threads were ready to run while other threads had their cores.
+// The time in which threads were ready to run while other threads had their cores.
 class RunDelays {
  public:
-  // Of all threads of the calling process that carry the name of the calling thread: OpenMP's team
-  // has the name of the thread that made it, all others of Ringtail have names of their own.
+  // Watches all threads of this process that have the calling thread's name: OpenMP's team has the
+  // name of the thread that started it; all other threads of Ringtail have names of their own.
   RunDelays();
-  // The compute threads, as they are now: a team grows and shrinks.
+  // Updates the list of threads: a team grows and shrinks.
   void FindThreads();
   int threads() const { return static_cast<int>(threads_.size()); }
-  // Seconds, of the thread that was delayed most.
+  // Seconds of delay of the most delayed thread.
   double Longest();
 
  private:
@@ -35,14 +35,14 @@ class RunDelays {
   std::map<int, Thread> threads_;  // by thread id
 };
 
-// How long the cores that this process may use have worked for others.
+// The time in which the cores that this process may use worked for other processes.
 class OtherWork {
  public:
   OtherWork();
   double Seconds();  // sum over the cores, at least 0
 
  private:
-  double CoresBusy() const;  // since the machine began, with what its hypervisor took away
+  double CoresBusy() const;  // since boot, including time that the hypervisor took
 
   std::set<int> cores_;
   double before_ = 0;

@@ -8,7 +8,7 @@
 namespace ringtail {
 
 void CoreSharing::Update(const Use& use) {
-  // One turn of another thread is no shared core: an average that forgets.
+  // One time slice of another thread does not make a core shared: hence an average with decay.
   const double kept = std::exp(-use.elapsed / kMemory);
   if (use.elapsed > 0) recent_delay_ += (1 - kept) * (use.delay / use.elapsed - recent_delay_);
   calm_ = recent_delay_ > kDelayed ? 0 : calm_ + use.elapsed;

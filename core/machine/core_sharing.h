@@ -1,12 +1,12 @@
-// CoreSharing: whether other programs use this process's cores, judged from what the kernel counts.
+// CoreSharing: decides from the kernel's counters whether other programs use this process's cores.
 //
-//   delay    how long a compute thread was ready to run, but another one had its core
-//   others   how long the cores worked for other processes (or the hypervisor took them away)
+//   delay    time in which a compute thread was ready to run, but another thread had its core
+//   others   time in which the cores worked for other processes (or the hypervisor took them)
 //
-// Compute threads that are delayed by more than kDelayed of the last kMemory should not spin while they
-// wait for each other (core/short_spin.h), whoever delays them: another program, or this one's own
-// loader. They may spin again after kCalm without it. Only what goes to others is worth telling, and
-// once is enough.
+// Compute threads that are delayed for more than kDelayed of the last kMemory should not spin while
+// they wait for each other (core/short_spin.h), whatever delays them: another program, or this
+// program's own loader. They may spin again after kCalm without delays. Only time that goes to
+// other programs is reported, and only once.
 // Thread-safety: none. Cost: a few additions.
 #ifndef RINGTAIL_CORE_MACHINE_CORE_SHARING_H_
 #define RINGTAIL_CORE_MACHINE_CORE_SHARING_H_
@@ -18,16 +18,16 @@ namespace ringtail {
 
 class CoreSharing {
  public:
-  static constexpr double kDelayed = 0.1;       // of the time, the thread that is delayed most
-  static constexpr double kMemory = 0.25;       // seconds; what was before counts less and less
+  static constexpr double kDelayed = 0.1;       // fraction of the time; of the most delayed thread
+  static constexpr double kMemory = 0.25;       // seconds; time constant of the average
   static constexpr double kCalm = 1.0;          // seconds
   static constexpr double kNoticeAfter = 10.0;  // seconds
-  static constexpr double kNoticeShare = 0.1;   // of the cores' time
+  static constexpr double kNoticeShare = 0.1;   // fraction of the cores' time
 
-  // What has happened since the Update before; all in seconds.
+  // Changes since the previous Update; all in seconds.
   struct Use {
     double elapsed = 0;
-    double delay = 0;   // of the compute thread that was delayed most
+    double delay = 0;   // of the most delayed compute thread
     double others = 0;  // sum over the cores
   };
 
@@ -35,15 +35,15 @@ class CoreSharing {
 
   void Update(const Use& use);
   bool delayed() const { return delayed_; }
-  // Once, when over kNoticeAfter others have taken kNoticeShare: "the cores are shared: ...".
+  // Set once, when other programs took kNoticeShare over kNoticeAfter: "the cores are shared: ...".
   std::optional<std::string> Notice();
 
  private:
   const int cores_;
   bool delayed_ = false;
-  double recent_delay_ = 0;  // fraction of the time, of the last kMemory
-  double calm_ = kCalm;      // seconds since a compute thread was delayed
-  Use window_;               // since it was last looked at as a whole
+  double recent_delay_ = 0;  // fraction of the time, averaged over kMemory
+  double calm_ = kCalm;      // seconds since the last delay
+  Use window_;               // sums since the last decision about a notice
   std::optional<std::string> notice_;
   bool told_ = false;
 };

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kInterval{50};
-constexpr std::chrono::seconds kFullLook{1};  // at the cores, and at which threads there are
+constexpr std::chrono::seconds kFullLook{1};  // at the cores, and at the list of threads
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void CoreWatch::Run() {
   auto looked = Clock::now(), looked_fully = looked;
   while (WaitForNext()) {
     const auto now = Clock::now();
-    if (delays_.threads() < team_) delays_.FindThreads();  // OpenMP makes them for the first loop
+    if (delays_.threads() < team_) delays_.FindThreads();  // OpenMP starts them for the first loop
     CoreSharing::Use use{.elapsed = Seconds(now - looked).count(), .delay = delays_.Longest()};
     looked = now;
     if (now - looked_fully >= kFullLook) {

@@ -1,16 +1,16 @@
-// CoreWatch: looks twenty times a second whether the compute threads have their cores to themselves,
-// and has them wait for each other accordingly: spinning on quiet cores, asleep on shared ones.
+// CoreWatch: checks twenty times a second whether the compute threads have their cores to
+// themselves, and sets how they wait: spinning on quiet cores, sleeping on shared ones.
 //
 //   SetNumComputeThreads(8);
 //   const CoreWatch watch([](const std::string& notice) { LogWarning(notice); });
 //
-// To be made by the thread that computes, under the name that it keeps. With one compute thread
-// nobody waits, and with a CPU quota below the number of compute threads time that is spent
-// spinning is always missing: then there is nothing to look at but for the notice.
+// Construct it on the thread that computes, after that thread got its name. With one compute thread
+// no thread waits for another, and under a CPU quota below the number of compute threads spinning
+// always wastes quota: in both cases only the notice is left to decide.
 //
-//   core_counters.h    what the kernel counts
-//   core_sharing.h     what follows from it
-//   short_spin.h       how OpenMP is told
+//   core_counters.h    the kernel's counters
+//   core_sharing.h     the decision
+//   short_spin.h       its effect on OpenMP
 //
 // Threads: one, "rt-core-watch". Thread-safety: the thread that computes. Cost: 0.01 % of a core.
 #ifndef RINGTAIL_CORE_MACHINE_CORE_WATCH_H_
@@ -30,8 +30,8 @@ namespace ringtail {
 
 class CoreWatch {
  public:
-  // `tell`: what to say of shared cores, at most once, on the watch's thread; none: nothing.
-  // `cgroup_root`: as for CgroupQuotaCores.
+  // `tell` is called with a notice about shared cores, at most once, on the watch's thread; it may
+  // be empty. `cgroup_root`: as for CgroupQuotaCores.
   explicit CoreWatch(std::function<void(const std::string& notice)> tell = {},
                      const std::string& cgroup_root = "");
   ~CoreWatch();
@@ -47,7 +47,7 @@ class CoreWatch {
   const int team_;
   const bool quota_binds_;
 
-  // Of thread_.
+  // Used by thread_ only.
   RunDelays delays_;
   OtherWork others_;
   CoreSharing sharing_;

@@ -1,4 +1,4 @@
-// The processor's name, to tell measurements of one kind of machine from those of another.
+// The processor's name, to tell measurements on different kinds of machine apart.
 // Thread-safety: any thread.
 #ifndef RINGTAIL_CORE_MACHINE_CPU_MODEL_H_
 #define RINGTAIL_CORE_MACHINE_CPU_MODEL_H_
@@ -7,7 +7,7 @@
 
 namespace ringtail {
 
-// "AMD EPYC 9R14"; "unknown processor" where the kernel does not say. Read once per process.
+// "AMD EPYC 9R14"; "unknown processor" if the kernel does not tell. Read once per process.
 const std::string& CpuModel();
 
 }  // namespace ringtail

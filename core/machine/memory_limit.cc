@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 constexpr double kGiB = 1 << 30;
 
-// The number behind "key:" in a file of lines "key:   123 kB", in bytes.
+// The number after "key:" in a file of lines "key:   123 kB", in bytes.
 std::optional<int64_t> ReadKibField(const char* path, const std::string& key) {
   std::ifstream file(path);
   std::string word;
@@ -27,8 +27,8 @@ std::optional<int64_t> ReadKibField(const char* path, const std::string& key) {
   return std::nullopt;
 }
 
-// What one group has left. The page cache counts as used, but gives way to a process that needs
-// memory: it does not take anything away.
+// The rest of one group's limit. The page cache counts as used there, but is given up to processes
+// that need memory: it is counted as free here.
 double CgroupLeft(CgroupVersion version, const std::string& folder) {
   const bool v2 = version == CgroupVersion::kV2;
   const auto limit = ReadCgroupNumbers(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));

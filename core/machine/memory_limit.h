@@ -1,4 +1,5 @@
-// How much memory this process may still take.
+// How much more memory this process may use.
+// Thread-safety: functions without state. Cost: a few small files of /proc and /sys.
 #ifndef RINGTAIL_CORE_MACHINE_MEMORY_LIMIT_H_
 #define RINGTAIL_CORE_MACHINE_MEMORY_LIMIT_H_
 
@@ -9,18 +10,19 @@
 
 namespace ringtail {
 
-// The smallest of: the kernel's MemAvailable, what the control groups have left, what RLIMIT_AS has
-// left. A limit that cannot be read counts as none.
+// The smallest of the kernel's MemAvailable and the rests of the control groups' limits and of
+// RLIMIT_AS. A limit that cannot be read does not count.
 int64_t AvailableMemoryBytes();
 
-// What the tightest of the process's control groups has left, the page cache counted as free; INT64_MAX
-// if none is limited. `root` as in core/machine/cgroup.h.
+// The rest of the tightest limit of the process's control groups, the page cache counted as free;
+// INT64_MAX if none is limited. `root` as in core/machine/cgroup.h.
 int64_t CgroupMemoryLeft(const std::string& root = "");
 
-// The largest resident size that this process has had (VmHWM).
+// The peak resident size of this process (VmHWM).
 int64_t PeakMemoryBytes();
 
-// ResourceExhausted "<what> needs 12.3 GiB, but only 4.0 GiB of memory is available" if it does.
+// ResourceExhausted "<what> needs 12.3 GiB, but only 4.0 GiB of memory is available" if
+// there is not enough.
 Status CheckMemoryAvailable(int64_t bytes, const std::string& what);
 
 }  // namespace ringtail

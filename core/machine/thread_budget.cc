@@ -20,7 +20,7 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kThreadNameBytes = 16;  // with the closing zero
+constexpr size_t kThreadNameBytes = 16;  // including the final zero
 constexpr double kNoQuota = std::numeric_limits<double>::infinity();
 
 double Quota(double quota_us, double period_us) {
@@ -103,7 +103,7 @@ void UnbindThread() {
   const size_t bytes = CPU_ALLOC_SIZE(cpus);
   CPU_ZERO_S(bytes, set.get());
   for (const int core : cores) CPU_SET_S(core, bytes, set.get());
-  (void)sched_setaffinity(0, bytes, set.get());  // refused: it runs where it is, slower
+  (void)sched_setaffinity(0, bytes, set.get());  // if refused, the thread stays where it is, slower
 }
 
 ThreadBudget SplitCores(int cores, int compute, int input, int communication) {

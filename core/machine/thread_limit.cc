@@ -20,9 +20,10 @@
 namespace ringtail {
 namespace {
 
-// What oneTBB gives its threads; others take what the system says, which may be less or more.
+// oneTBB's stack size; other threads get the system's default, which may be smaller or larger.
 constexpr size_t kSmallestStackBytes = size_t{4} << 20;
-// What a library allocates on a thread and does not check: without it the program would crash later.
+// For unchecked allocations of libraries on their threads: without it the program would crash
+// later.
 constexpr size_t kRoomBytes = size_t{16} << 20;
 
 std::optional<int64_t> Limit(__rlimit_resource resource) {
@@ -31,7 +32,7 @@ std::optional<int64_t> Limit(__rlimit_resource resource) {
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-// Keeps threads alive until all of them are there.
+// Keeps threads alive until all of them have started.
 class Gate {
  public:
   void Open() {
@@ -55,8 +56,8 @@ void* WaitAtGate(void* gate) {
   return nullptr;
 }
 
-// Threads that wait at a gate, and their stacks. These are our own: what the C library makes it keeps
-// for later threads (40 MiB of it), and where the address space is limited that is missed.
+// Threads that wait at a gate, on stacks of our own: the C library caches the stacks that it
+// allocates (40 MiB), which would be missing where the address space is limited.
 class WaitingThreads {
  public:
   explicit WaitingThreads(Gate* gate) : gate_(gate) {
@@ -76,7 +77,7 @@ class WaitingThreads {
 
   int64_t count() const { return std::ssize(threads_); }
 
-  // 0, or the error number.
+  // Returns 0 or an errno value.
   int Start() {
     void* const stack = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -97,7 +98,7 @@ class WaitingThreads {
   std::vector<pthread_t> threads_;
 };
 
-// Of the process's control group and those above it, the lowest.
+// The lowest limit of the process's control group and those above it.
 std::optional<int64_t> CgroupProcesses(const std::string& root) {
   std::optional<int64_t> lowest;
   ForEachCgroup(root, "pids", [&](CgroupVersion /*version*/, const std::string& folder) {

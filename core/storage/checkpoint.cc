@@ -63,7 +63,7 @@ StatusOr<std::vector<int64_t>> SavedSteps(const std::string& run_folder) {
   std::vector<int64_t> steps;
   for (const std::string& name : names) {
     const std::optional<int64_t> step = StepOfName(name);
-    // Only names that we would write ourselves, so that Path(step) finds the file again.
+    // Only names in our own spelling, so that Path(step) finds the file again.
     if (step && CheckpointPath(run_folder, *step).ends_with("/" + name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
@@ -208,7 +208,7 @@ Status CheckpointDirectory::MarkFailedCheck(const std::string& sentence) {
   return WriteFileAtomic(FailedCheckPath(lock_.run_folder()), sentence + "\n");
 }
 
-// Left behind after all, it leaves out what was written after a loss: no more than that.
+// If the file cannot be deleted, checkpoints written after a loss of ranks are skipped: no more.
 void CheckpointDirectory::ClearFailedCheck() const {
   const std::string path = FailedCheckPath(lock_.run_folder());
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
@@ -234,7 +234,7 @@ void CheckpointDirectory::DeleteOthers(int64_t newest, int keep) const {
 }
 
 void CheckpointDirectory::DeleteOrphanParts() const {
-  if (!lock_.Folder().ok()) return;  // those there are another run's
+  if (!lock_.Folder().ok()) return;  // the files there belong to another run
   const auto names = ListFolder(folder());
   if (!names.ok()) return LogWarning("old parts were not deleted: " + names.status().message());
   std::set<PartOf> parts, named;
@@ -249,7 +249,7 @@ void CheckpointDirectory::DeleteOrphanParts() const {
   for (const std::string& path : checkpoints) {
     const auto metadata = ReadSafetensorsMetadata(path);
     if (metadata.status().code() == StatusCode::kNotFound) continue;
-    if (!metadata.ok()) return;  // whose parts there are, nobody knows
+    if (!metadata.ok()) return;  // its parts are not known
     const auto step = metadata->find(std::string(kStepName));
     const auto text = metadata->find(std::string(kPartsName));
     if (step == metadata->end() || text == metadata->end()) continue;
@@ -266,7 +266,7 @@ void CheckpointDirectory::DeleteOrphanParts() const {
   }
 }
 
-// What the one that was best so far has alone goes with it.
+// Parts that only the previous best checkpoint named are deleted with it.
 Status CheckpointDirectory::SaveBest(int64_t step) {
   RT_ASSIGN_OR_RETURN(const std::string run_folder, lock_.Folder());
   RT_RETURN_IF_ERROR(LinkFileAtomic(Path(step), BestCheckpointPath(run_folder)));

@@ -1,29 +1,30 @@
-// Checkpoints: what a training run saves, and how it finds it again after a crash at any instant.
+// Checkpoints: what a training run saves, and how it finds it after a crash at any instant.
 //
-//   <run>/lock                                    who writes here (core/storage/run_lock.h)
+//   <run>/lock                                    the writing process (core/storage/run_lock.h)
 //   <run>/checkpoints/step-00001234.safetensors   the newest `keep`, complete or absent, never torn
-//   <run>/checkpoints/step-00001234.rank-0-of-4.*  parts of it, if ranks have something of their own
-//                                                 (core/storage/checkpoint_parts.h); with it they go
-//   <run>/checkpoints/best.safetensors            another name of the best of them; outlives it
-//   <run>/checkpoints/failed-check                since the last agreed one the ranks have differed
+//   <run>/checkpoints/step-00001234.rank-0-of-4.*  parts of it, if ranks have state of their own
+//                                                 (checkpoint_parts.h); deleted with it
+//   <run>/checkpoints/best.safetensors            a second name of the best of them; outlives it
+//   <run>/checkpoints/failed-check                ranks have differed since the last agreed one
 //
-// What is in a checkpoint is the trainer's business: tensors by name and strings by name. This file
+// The trainer decides what a checkpoint contains: tensors by name and strings by name. This class
 // adds the step, and with it an order. Weights, momenta and running statistics are tensors; the
-// config, the epoch and the best accuracy are strings. With random numbers that are a pure function
-// of (seed, step), that is the whole state of a run.
+// config, the epoch and the best accuracy are strings. As random numbers are a pure function of
+// (seed, step), that is the whole state of a run.
 //
-// Save: new file durable first (core/storage/file.h), only then are old ones deleted; so there is a valid
-// checkpoint at every instant after the first. Load: the newest file whose every bit is proven by
-// its checksums (core/storage/safetensors.h), else the one before, with a warning that says why.
+// Save: makes the new file durable (core/storage/file.h) before it deletes old ones, so that a
+// valid checkpoint exists at every instant after the first. Load: the newest file whose every bit
+// is proven by its checksums (core/storage/safetensors.h), else the previous one, with a warning
+// that says why.
 //
-// Agreement: a checkpoint says how many ranks held what it holds, bit for bit, just before it was
-// written (`agreed_ranks`; 1: one process); 0: it was written after ranks were lost, when nobody
-// was left to compare with. Where a comparison has failed since the last agreed checkpoint, one
-// that says 0 may hold what was wrong: LoadNewest leaves it out. Older checkpoints say nothing and
-// are taken.
+// Agreement: `agreed_ranks` is the number of ranks that held the same bits just before the
+// checkpoint was written (1: one process; 0: it was written after ranks were lost, without a
+// comparison). If a comparison has failed since the last agreed checkpoint, one with 0 may hold
+// wrong values: LoadNewestCheckpoint skips it. Checkpoints of older versions without the number are
+// loaded.
 //
 // Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
-// for a file that is not what was written.
+// for a file that differs from what was written.
 // Cost: one write and fsync of the tensors, no copy of them.
 #ifndef RINGTAIL_CORE_STORAGE_CHECKPOINT_H_
 #define RINGTAIL_CORE_STORAGE_CHECKPOINT_H_
@@ -49,67 +50,68 @@ inline constexpr char kAgreedRanksKey[] = "agreed_ranks";   // in the metadata
 struct Checkpoint {
   int64_t step = 0;
   std::string path;
-  SafetensorsFile file;  // tensors; metadata() is what Save was given, and "step"
+  SafetensorsFile file;  // tensors; metadata(): that of Save, and "step"
   std::optional<CheckpointParts> parts = {};
   std::string PartPath(int rank) const;  // beside `path`
 
-  // What it says under kAgreedRanksKey; -1: nothing.
+  // The value of kAgreedRanksKey; -1 without it.
   int64_t agreed_ranks() const;
 };
 
-// Who goes on from a checkpoint has its parts proven, too: each is read once, in small pieces.
+// kYes, for resuming: verifies the parts, too; each is read once, in small pieces.
 enum class CheckParts { kYes, kNo };
 
-// Reads one checkpoint. DataLoss if it or one of its parts is damaged, InvalidArgument if it is no
-// checkpoint of ours.
+// Reads one checkpoint. DataLoss if it or one of its parts is damaged, InvalidArgument if it is not
+// a checkpoint of Ringtail.
 StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts parts = CheckParts::kYes);
 
-// The newest intact checkpoint of a run; needs no lock. Each newer one that was refused is logged
-// as a warning. NotFound if the run has none at all, DataLoss (with the reasons) if none is intact.
+// The newest intact checkpoint of a run; needs no lock. Logs a warning for each newer one
+// that it refused. NotFound if the run has no checkpoint, DataLoss (with the reasons) if none is
+// intact.
 StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder,
                                           CheckParts parts = CheckParts::kYes);
 
-// Where the best checkpoint of a run is, if there is one.
+// The path of a run's best checkpoint, if there is one.
 std::string BestCheckpointPath(const std::string& run_folder);
 
-// The writing side: one per run, and only for the one who holds the run's lock.
+// The writing side: one per run, for the process that holds the run's lock.
 class CheckpointDirectory {
  public:
-  static constexpr int kDefaultKeep = 2;  // so that a disk error in the newest does not end the run
+  static constexpr int kDefaultKeep = 2;  // a disk error in the newest must not end the run
 
-  // Makes <run>/checkpoints and removes temporary files that dead writers left there and in <run>.
-  // Holds `lock`, too, and follows the folder where it goes (RunLock::Folder). From here on, a write beyond the limit for file
-  // sizes (ulimit -f) is an error instead of the end of the process.
+  // Creates <run>/checkpoints and removes temporary files that killed writers left there and in
+  // <run>. Keeps a copy of `lock` and follows the folder when it is renamed (RunLock::Folder). From
+  // here on, a write beyond the limit for file sizes (ulimit -f) is an error and does not end the
+  // process.
   static StatusOr<CheckpointDirectory> Open(const RunLock& lock);
 
-  // Once this returns OK, the checkpoint survives a power cut. Makes <run>/checkpoints again, if
-  // somebody has deleted it. Then deletes all but the `keep` >= 1
-  // newest, and those of later steps, which a run that was resumed further back has left behind.
-  // `metadata` must not use the names that safetensors.h reserves, nor "step" and "parts". `parts`:
-  // which the ranks have written into folder(); if one is not there, DataLoss. On an error they are
-  // deleted.
+  // Once this returns OK, the checkpoint survives a power cut. Creates <run>/checkpoints again if
+  // it was deleted. Then deletes all but the `keep` >= 1 newest checkpoints, and those of later
+  // steps, which remain when a run is resumed from an earlier step. `metadata` must not use the
+  // names that safetensors.h reserves, nor "step" and "parts". `parts`: those that the ranks have
+  // written into folder(); DataLoss if one is missing. On an error they are deleted.
   Status Save(int64_t step, std::span<const TensorView> tensors,
               const std::map<std::string, std::string>& metadata, int keep = kDefaultKeep,
               const CheckpointParts* parts = nullptr);
 
-  // Deletes parts that no checkpoint names: of old ones, and of saves that did not come to their
-  // end. Not while ranks write.
+  // Deletes parts that no checkpoint names: those of deleted checkpoints and of interrupted saves.
+  // Do not call it while ranks write parts.
   void DeleteOrphanParts() const;
 
-  // The ranks hold different states, as `sentence` says. Durable; until Save writes a checkpoint
-  // that has at least one in kAgreedRanksKey.
+  // Records durably that the ranks hold different states; `sentence` is stored. Holds until Save
+  // writes a checkpoint with at least 1 under kAgreedRanksKey.
   Status MarkFailedCheck(const std::string& sentence);
 
-  // Makes the saved checkpoint of `step` the best one. The caller has made sure that it is finite.
+  // Makes the saved checkpoint of `step` the best one. The caller has checked that it is finite.
   Status SaveBest(int64_t step);
 
   StatusOr<std::vector<int64_t>> Steps() const;  // saved steps, ascending
   std::string Path(int64_t step) const;
   std::string folder() const;
-  // The same for ranks that are about to write parts there: where it is now, made again if somebody
-  // has deleted it. Errors: RunLock::Folder.
+  // The current path of folder(), for ranks that are about to write parts there; created again if
+  // it was deleted. Errors: those of RunLock::Folder.
   StatusOr<std::string> FolderNow() const;
-  // That folder, open: what is written through it is in this run's, wherever that goes meanwhile.
+  // That folder, open: files written through it end up in it, even if it is renamed meanwhile.
   StatusOr<HeldFolder> Hold() const;
 
  private:

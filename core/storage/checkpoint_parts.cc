@@ -20,7 +20,7 @@ constexpr std::string_view kStep = "step-", kRank = ".rank-", kOf = "-of-";
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// Takes a number off the front of `text`.
+// Removes a number from the front of `text`.
 template <typename Number>
 bool TakeNumber(std::string_view* text, Number* number) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number);
@@ -70,7 +70,7 @@ std::optional<PartOf> ParsePartName(std::string_view name) {
     return std::nullopt;
   }
   part.tag = rest.substr(0, rest.size() - kSuffix.size());
-  // Only names that we would write ourselves.
+  // Only names in our own spelling.
   if (!Crc32cFromHex(part.tag) || PartName(part.step, rank, world, part.tag) != name) {
     return std::nullopt;
   }

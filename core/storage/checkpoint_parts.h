@@ -1,14 +1,13 @@
-// Parts of a checkpoint: what each rank has for itself, in a file of its own beside the checkpoint,
-// written by the rank that has it. So no rank needs memory for more than its own.
+// Parts of a checkpoint: the state that each rank has for itself, in a file of its own beside the
+// checkpoint, written by that rank. So no rank needs memory for more than its own part.
 //
 //   checkpoints/step-00000100.rank-0-of-2.5e1f03ba.safetensors    written first, by all ranks at once
 //   checkpoints/step-00000100.rank-1-of-2.5e1f03ba.safetensors
-//   checkpoints/step-00000100.safetensors                         written last: the commit. It names
-//                                                                 its parts, their sizes and checksums
-// The tag (5e1f03ba) is drawn anew for every save, so that no file that a checkpoint names is ever
-// written again. A checkpoint with parts is whole, or it is refused with the part that is missing
-// or damaged; a part that no checkpoint names is left over from a save that did not come to its
-// end.
+//   checkpoints/step-00000100.safetensors                         written last: the commit. Names its
+//                                                                 parts, their sizes and checksums
+// The tag (5e1f03ba) is drawn for every save, so that a file that a checkpoint names is never
+// written again. A checkpoint whose parts are missing or damaged is refused with the name of the
+// part; a part that no checkpoint names belongs to an interrupted save.
 //
 // Thread-safety: functions without state; one writer per part. Errors: DataLoss, naming the part.
 // Cost: a part is checked in pieces of 1 MiB; reading takes memory for one part.
@@ -27,7 +26,7 @@
 
 namespace ringtail {
 
-// One part as a whole file: what proves that it is the one that was written.
+// Proof that a part file is the one that was written.
 struct CheckpointPart {
   int64_t bytes = 0;
   uint32_t crc = 0;
@@ -45,7 +44,7 @@ std::string DrawPartTag();
 // "step-00000100.rank-1-of-2.5e1f03ba.safetensors"
 std::string PartName(int64_t step, int rank, int world, const std::string& tag);
 
-// Of which save a file is a part, going by its name; none for another file.
+// The save that a part belongs to, according to its file name; nullopt for other files.
 struct PartOf {
   int64_t step = 0;
   std::string tag;
@@ -59,12 +58,12 @@ CheckpointPart SummaryOf(const SafetensorsImage& image);
 std::string PartsText(const CheckpointParts& parts);
 StatusOr<CheckpointParts> ParsePartsText(std::string_view text);
 
-// Whether a part of this size is there.
+// Checks that a part of this size exists.
 Status FindPart(const std::string& path, const CheckpointPart& part);
-// Whether every byte is as it was written.
+// Checks every byte.
 Status CheckPart(const std::string& path, const CheckpointPart& part);
 StatusOr<SafetensorsFile> ReadPart(const std::string& path, const CheckpointPart& part);
-// The same of what came from elsewhere.
+// The same for bytes from elsewhere; `path` is for messages.
 StatusOr<SafetensorsFile> ParsePart(std::vector<std::byte> bytes, const std::string& path,
                                     const CheckpointPart& part);
 

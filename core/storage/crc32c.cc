@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kReflectedPolynomial = 0x82F63B78;
 constexpr size_t kStride = 8;  // bytes per round
 
-// tables[k][b]: what byte b contributes when k more bytes follow it in the same round.
+// tables[k][b]: the contribution of byte b when k more bytes follow it in the same round.
 using Tables = std::array<std::array<uint32_t, 256>, kStride>;
 
 constexpr Tables MakeTables() {
@@ -39,13 +39,13 @@ constexpr Tables MakeTables() {
 
 constexpr Tables kTables = MakeTables();
 
-// The instruction gives its result after three cycles but can begin every cycle, so that three
-// stretches of so many bytes are taken at a time, each with a register of its own.
+// The instruction has a latency of three cycles and a throughput of one, so three lanes of so many
+// bytes are computed at a time, each with its own register.
 constexpr size_t kLaneBytes = 1024;
 constexpr size_t kLanes = 3;
 
-// skip[i][b]: what byte i of the register, being b, becomes when kLaneBytes zeros follow. The
-// register is linear in its bits.
+// skip[i][b]: the register after kLaneBytes zeros if its byte i is b and the others are 0. (The
+// register is linear in its bits.)
 using SkipTables = std::array<std::array<uint32_t, 256>, sizeof(uint32_t)>;
 
 constexpr SkipTables MakeSkipTables() {

@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli): finds every burst of errors up to 32 bits and every one- and two-bit error
-// in blocks of any size that we write. Not a defence against somebody who means it.
+// CRC-32C (Castagnoli): detects every error burst up to 32 bits and every one- and two-bit error in
+// blocks of the sizes that we write. No defence against deliberate changes.
 //
 //   polynomial x^32 + x^28 + x^27 + x^26 + x^25 + x^23 + ... + 1 (0x1EDC6F41), bits reflected,
 //   register starts and ends inverted: Crc32c("123456789") = 0xe3069283
@@ -22,16 +22,16 @@
 
 namespace ringtail {
 
-// The checksum of `data`; or, given the checksum of what comes before, that of both together:
-// Crc32c(b, Crc32c(a)) is the checksum of a followed by b.
+// The checksum of `data`, continued from that of the preceding bytes: Crc32c(b, Crc32c(a)) is the
+// checksum of a followed by b.
 uint32_t Crc32c(std::span<const std::byte> data, uint32_t previous = 0);
 
-// The form that files carry: eight lower-case hexadecimal digits. Parsing accepts nothing else, so
-// that a flipped bit cannot turn one spelling of a number into another.
+// The spelling in files: eight lower-case hexadecimal digits. Parsing accepts nothing else, so that
+// a flipped bit cannot turn one spelling of a number into another.
 std::string Crc32cToHex(uint32_t crc);
 std::optional<uint32_t> Crc32cFromHex(std::string_view hex);
 
-// The two ways to compute it. Crc32cSse42 needs a processor that has SSE4.2.
+// The two implementations. Crc32cSse42 needs a processor with SSE4.2.
 namespace internal {
 uint32_t Crc32cTable(std::span<const std::byte> data, uint32_t previous);
 uint32_t Crc32cSse42(std::span<const std::byte> data, uint32_t previous);

@@ -18,14 +18,14 @@ namespace {
 
 constexpr double kMebi = 1 << 20;
 
-// Bytes that are free for us, if the file system says.
+// Bytes that we may use, if the file system tells.
 std::optional<int64_t> FreeBytes(const std::string& folder) {
   struct statvfs info = {};
   if (statvfs(folder.c_str(), &info) != 0) return std::nullopt;
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }
 
-// Temporary files that take room, for as long as this lives.
+// Temporary files that take up space during the lifetime of the object.
 class Files {
  public:
   explicit Files(std::string folder) : folder_(std::move(folder)), free_(FreeBytes(folder_)) {}
@@ -47,7 +47,7 @@ class Files {
   }
 
  private:
-  // 0, or the error number.
+  // Returns 0 or an errno value.
   int Allocate(const FileDescriptor& file, int64_t bytes) {
     int error = 0;
     do {
@@ -60,7 +60,7 @@ class Files {
 
   const std::string folder_;
   const std::optional<int64_t> free_;
-  int64_t not_allocated_ = 0;  // because the file system cannot
+  int64_t not_allocated_ = 0;  // where the file system cannot allocate
   std::vector<std::string> paths_;
 };
 

@@ -35,9 +35,9 @@ std::span<std::byte> WritableBytes(std::string& text) {
   return std::as_writable_bytes(std::span(text));
 }
 
-// The size that the system gives is only a hint: it is 0 in /proc, and a file may grow or shrink
-// while it is read. So read until the end, with one byte more than `max_bytes` to tell that there
-// is more.
+// The reported size is only a hint: it is 0 in /proc, and a file may grow or shrink while it is
+// read. So this reads until the end, up to one byte more than `max_bytes`, to detect that there is
+// more.
 template <typename Content>
 StatusOr<Content> ReadWhole(const FileDescriptor& file, int64_t size_hint, int64_t max_bytes) {
   constexpr int64_t kSmallest = 4096;
@@ -63,7 +63,7 @@ StatusOr<Content> ReadWhole(const FileDescriptor& file, int64_t size_hint, int64
 template <typename Content>
 StatusOr<Content> ReadFile(const std::string& path, int64_t max_bytes) {
   RT_CHECK(max_bytes >= 0, "a limit cannot be negative");
-  max_bytes = std::min(max_bytes, INT64_MAX - 1);  // so that one more does not overflow
+  max_bytes = std::min(max_bytes, INT64_MAX - 1);  // so that max_bytes + 1 does not overflow
   // Without O_NONBLOCK, opening a named pipe would wait for its writer.
   RT_ASSIGN_OR_RETURN(const FileDescriptor file, FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK));
   struct stat info = {};
@@ -82,9 +82,9 @@ StatusOr<Content> ReadFile(const std::string& path, int64_t max_bytes) {
   }
 }
 
-// Gives the finished file `temporary` its name, for good.
+// Renames the finished file `temporary`, durably.
 Status RenameDurably(const std::string& temporary, const std::string& path) {
-  // Opened before the rename: afterwards no error should be possible but that of the fsync itself.
+  // Opened before the rename: afterwards only the fsync itself may fail.
   RT_ASSIGN_OR_RETURN(const FileDescriptor folder,
                       FileDescriptor::Open(FolderOf(path), O_RDONLY | O_DIRECTORY));
   if (rename(temporary.c_str(), path.c_str()) != 0) {
@@ -94,7 +94,7 @@ Status RenameDurably(const std::string& temporary, const std::string& path) {
 }
 
 Status WriteAndSync(const std::string& path, const FileWriter& write) {
-  // O_TRUNC and not O_EXCL: in a container every run may have the process id of one that died.
+  // O_TRUNC and not O_EXCL: in a container every run may have the same process id as a killed one.
   RT_ASSIGN_OR_RETURN(FileDescriptor file,
                       FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW));
   RT_RETURN_IF_ERROR(write(file));
@@ -116,7 +116,7 @@ Status WriteStream(FileDescriptor* stream, const FileWriter& write) {
   return stream->Close();
 }
 
-// What stands in the way of a folder; empty: nothing that we could name.
+// What prevents the creation of a folder, in words; empty if unknown.
 std::string Obstacle(const std::string& path) {
   struct stat info = {};
   if (lstat(path.c_str(), &info) != 0) return "";
@@ -130,7 +130,7 @@ std::string Obstacle(const std::string& path) {
   return "it is a link to '" + to + "', which is not there";
 }
 
-// Makes one folder. `made` tells whether it was missing.
+// Creates one folder; `made`: whether it was missing.
 Status MakeFolder(const std::string& path, bool* made) {
   *made = mkdir(path.c_str(), kNewFolderMode) == 0;
   if (*made) return OkStatus();
@@ -181,7 +181,7 @@ Status WriteFileAtomic(const std::string& path, std::string_view text) {
 
 Status LinkFileAtomic(const std::string& existing, const std::string& path) {
   const std::string temporary = TemporaryPath(path);
-  unlink(temporary.c_str());  // link, unlike open, does not replace what is there
+  unlink(temporary.c_str());  // link, unlike open, does not replace an existing file
   if (link(existing.c_str(), temporary.c_str()) != 0) {
     if (errno == ENOENT) return NotFound("'" + existing + "' does not exist; cannot link it");
     RT_ASSIGN_OR_RETURN(const std::vector<std::byte> content, ReadFileBytes(existing, INT64_MAX));
@@ -189,7 +189,7 @@ Status LinkFileAtomic(const std::string& existing, const std::string& path) {
     return WriteFileAtomic(path, std::span(&part, 1));
   }
   const Status status = RenameDurably(temporary, path);
-  // On an error, of course; but rename also leaves it if both are names of one file already.
+  // Also on success: rename does nothing if both are already names of one file.
   unlink(temporary.c_str());
   return status.Annotate("linking '" + existing + "' as '" + path + "'");
 }

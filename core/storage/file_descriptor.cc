@@ -13,7 +13,7 @@ namespace {
 constexpr mode_t kNewFileMode = 0666;
 constexpr size_t kMaxTransfer = size_t{1} << 30;  // Linux moves at most 2 GiB - 4 KiB per call
 
-// Repeats a system call that a signal interrupted before it did anything.
+// Repeats a system call that a signal interrupted before it had an effect.
 template <typename Call>
 auto Uninterrupted(const Call& call) {
   while (true) {
@@ -22,8 +22,8 @@ auto Uninterrupted(const Call& call) {
   }
 }
 
-// Calls `read_some`(bytes done, bytes wanted) until `to` is full or the file ends;
-// nothing on an error (errno).
+// Calls `read_some`(bytes done, bytes wanted) until `to` is full or the file ends; nullopt on an
+// error (errno).
 template <typename ReadSome>
 std::optional<size_t> Fill(std::span<std::byte> to, const ReadSome& read_some) {
   size_t done = 0;
@@ -47,7 +47,7 @@ StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, int flags
 }
 
 StatusOr<FileDescriptor> FileDescriptor::Duplicate(int number, const std::string& path) {
-  constexpr int kFirstFree = 3;  // never one of the standard streams
+  constexpr int kFirstFree = 3;  // not a standard stream
   const int copy = fcntl(number, F_DUPFD_CLOEXEC, kFirstFree);
   if (copy < 0) return ErrnoStatus(errno, "cannot open '" + path + "'");
   return FileDescriptor(copy, path);
@@ -92,14 +92,14 @@ Status FileDescriptor::Sync() const {
 
 Status FileDescriptor::SyncFolder() const {
   if (Uninterrupted([&] { return fsync(number_); }) == 0) return OkStatus();
-  // What some network file systems say: there is nothing more that could be done.
+  // Some network file systems cannot sync folders: nothing more can be done.
   if (errno == EINVAL || errno == ENOTSUP) return OkStatus();
   return ErrnoStatus(errno, "cannot sync the folder '" + path_ + "' to the disk");
 }
 
 Status FileDescriptor::Close() {
-  // Never repeated: Linux frees the number even if close fails,
-  // and another thread may own it by now.
+  // Never repeated: Linux frees the number even if close fails, and another thread may already own
+  // it.
   if (close(std::exchange(number_, -1)) == 0 || errno == EINTR) return OkStatus();
   return ErrnoStatus(errno, "cannot close '" + path_ + "'");
 }

@@ -1,4 +1,4 @@
-// What something in a folder is, in words for messages: "a file", "a named pipe".
+// The kind of a directory entry, in words for messages: "a file", "a named pipe".
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_CORE_STORAGE_FILE_KIND_H_
 #define RINGTAIL_CORE_STORAGE_FILE_KIND_H_

@@ -1,7 +1,7 @@
-// HeldFolder: a folder that is open. What is written through it gets into this folder and into no
-// other, whoever renames it, deletes it or takes its name meanwhile.
+// HeldFolder: an open folder. Files written through it end up in this folder and in no other, even
+// if it is renamed or deleted, or its name is reused, meanwhile.
 //
-// Thread-safety: none. Errors: of a folder that was deleted, NotFound. Needs /proc.
+// Thread-safety: none. Errors: NotFound if the folder was deleted. Needs /proc.
 #ifndef RINGTAIL_CORE_STORAGE_HELD_FOLDER_H_
 #define RINGTAIL_CORE_STORAGE_HELD_FOLDER_H_
 
@@ -16,15 +16,15 @@ namespace ringtail {
 
 class HeldFolder {
  public:
-  // `name`: what messages and other processes call it, if not `path`.
+  // `name`: its name for messages and other processes, if not `path`.
   static StatusOr<HeldFolder> Open(const std::string& path, const std::string& name = "");
 
   // Its name when it was opened, absolute.
   const std::string& path() const { return path_; }
 
-  // A path of what is called `name` in it, for any function of this process while this is open.
+  // A path to the entry `name`, for any function of this process while the folder is open.
   std::string Through(std::string_view name) const;
-  // What such a function says, with the folder's name.
+  // The status of such a function, with the folder's name in place of that path.
   Status Named(const Status& status) const;
 
  private:

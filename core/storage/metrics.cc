@@ -61,7 +61,7 @@ Status MetricsWriter::Write(const Metrics& metrics) {
   struct stat before = {};
   const bool known = fstat(file_.number(), &before) == 0;
   Status status = file_.Write(std::as_bytes(std::span(line)));
-  // A full disk may have taken a part of the line: the next one must not begin behind it.
+  // A full disk may have taken a part of the line: the next line must not follow it.
   if (!status.ok() && known && ftruncate(file_.number(), before.st_size) != 0) {
     return status.Annotate("and the torn line could not be removed");
   }

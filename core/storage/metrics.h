@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object per line and per training step or evaluation, for scripts and
+// metrics.jsonl: one line per training step and evaluation, each a JSON object, for scripts and
 // plots.
 //
 //   {"kind":"step","step":120,"epoch":0.96,"loss":0.61,"accuracy":0.67,"learning_rate":0.05,
@@ -6,13 +6,15 @@
 //    "forward_ms":17.9,"backward_ms":35.0,"exposed_comm_ms":0,"hidden_comm_ms":0,"comm_bytes":0,
 //    "encode_ms":0,"decode_ms":0,"ranks":null}
 //
-// With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are those of
-// the rank that writes, and `ranks` has an object with the images, times and bytes of each.
+// With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are
+// those of the writing rank, and `ranks` has an object with the images, times and bytes of each
+// rank.
 //
-// Every line has every key; what is not known, does not apply, or is not finite is null.
-// Durability: a line is one write(), so that a killed process loses nothing that was written; a
-// machine that loses power may lose the last lines or tear one. Opening the file to go on repairs
-// it (core/storage/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the path.
+// Every line has every key; values that are unknown, not applicable or not finite are null.
+// Durability: a line is one write(), so that a killed process loses no line; a power cut may lose
+// the last lines or tear one. Opening the file to resume repairs it
+// (core/storage/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the
+// path.
 #ifndef RINGTAIL_CORE_STORAGE_METRICS_H_
 #define RINGTAIL_CORE_STORAGE_METRICS_H_
 
@@ -29,16 +31,16 @@ namespace ringtail {
 
 inline constexpr double kNoMetric = std::numeric_limits<double>::quiet_NaN();
 
-// What one rank spent a step on.
+// The times of one rank in a step.
 struct RankMetrics {
   int64_t batch = 0;                // its images; 0: not known
   double data_wait_ms = kNoMetric;  // the trainer waited for a batch
   double forward_ms = kNoMetric;
   double backward_ms = kNoMetric;
   double exposed_comm_ms = kNoMetric;  // communication that backward did not hide
-  double hidden_comm_ms = kNoMetric;   // and that it did
+  double hidden_comm_ms = kNoMetric;   // communication that backward hid
   int64_t comm_bytes = 0;              // sent
-  double encode_ms = 0;                // compression of gradients, beside backward
+  double encode_ms = 0;                // compression of gradients, overlapped with backward
   double decode_ms = 0;
 };
 
@@ -54,17 +56,17 @@ struct Metrics {
   double noise_scale = kNoMetric;  // images (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;
-  RankMetrics own;                 // of the rank that writes
-  std::vector<RankMetrics> ranks;  // of every rank; empty: there is one
+  RankMetrics own;                 // of the writing rank
+  std::vector<RankMetrics> ranks;  // of every rank; empty if there is only one
 };
 
-// One line without its line end.
+// One line without its newline.
 std::string MetricsJson(const Metrics& metrics);
 
 class MetricsWriter {
  public:
-  // Opens `path` to append. What a run that goes on from `resumed_step` will write again is dropped
-  // first: lines with a later step, and lines that are torn. -1 starts an empty file.
+  // Opens `path` to append. First drops the lines that a run resumed at `resumed_step` will write
+  // again (those of later steps) and torn lines. -1 starts an empty file.
   static StatusOr<MetricsWriter> Open(const std::string& path, int64_t resumed_step);
 
   Status Write(const Metrics& metrics);

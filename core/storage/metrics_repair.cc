@@ -20,10 +20,10 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
-constexpr size_t kMaxLineBytes = size_t{1} << 24;  // a line of 50,000 ranks; what is longer is torn
+constexpr size_t kMaxLineBytes = size_t{1} << 24;  // a line of 50,000 ranks; longer ones are torn
 
-// The step of a line as MetricsJson writes it, told by its first bytes: {"kind":"step","step":120,
-// A line that was torn by a lost block has other control characters in it, or no end.
+// The step of a line as MetricsJson writes it, from its first bytes: {"kind":"step","step":120,
+// A line torn by a lost block contains control characters or has no end.
 std::optional<int64_t> StepOfOurLine(std::string_view line) {
   constexpr std::string_view kStarts[] = {R"({"kind":"step","step":)",
                                           R"({"kind":"evaluation","step":)"};
@@ -40,7 +40,7 @@ std::optional<int64_t> StepOfOurLine(std::string_view line) {
   return std::nullopt;
 }
 
-// Whether a run that goes on after `last_step` keeps this line.
+// Whether a run that resumes after `last_step` keeps this line.
 bool IsKept(std::string_view line, int64_t last_step) {
   if (const std::optional<int64_t> step = StepOfOurLine(line)) return *step <= last_step;
   const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -49,12 +49,12 @@ bool IsKept(std::string_view line, int64_t last_step) {
   return step != json.end() && step->is_number_integer() && step->get<int64_t>() <= last_step;
 }
 
-// Calls `visit`(line without its end, where it begins) for each whole line.
+// Calls `visit`(line without newline, its offset) for each whole line.
 using LineVisitor = std::function<Status(std::string_view line, int64_t offset)>;
 Status ForEachLine(const FileDescriptor& file, const LineVisitor& visit) {
-  std::string text;       // from `offset` on, not looked at yet
+  std::string text;       // from `offset` on, not yet processed
   int64_t offset = 0;     // in the file
-  bool too_long = false;  // the line at `offset` began before and is left out
+  bool too_long = false;  // the line at `offset` started earlier and is skipped
   while (true) {
     const size_t before = text.size();
     text.resize(before + kBlockBytes);
@@ -69,7 +69,7 @@ Status ForEachLine(const FileDescriptor& file, const LineVisitor& visit) {
       too_long = false;
       begin = end + 1;
     }
-    if (got < kBlockBytes) return OkStatus();  // what is left has no end: torn
+    if (got < kBlockBytes) return OkStatus();  // the rest has no newline: torn
     if (text.size() - begin > kMaxLineBytes) {
       too_long = true;
       begin = text.size();
@@ -79,20 +79,20 @@ Status ForEachLine(const FileDescriptor& file, const LineVisitor& visit) {
   }
 }
 
-// What is kept and what is not, in bytes.
+// Which lines are kept.
 struct Survey {
-  int64_t kept_in_front = 0;  // all lines before it are kept,
-  bool kept_behind = false;   // and one behind one that is not
+  int64_t kept_bytes = 0;   // of the leading lines that are kept
+  bool kept_later = false;  // a line after a dropped one is kept, too
 };
 
 StatusOr<Survey> Look(const FileDescriptor& file, int64_t last_step) {
   Survey survey;
   RT_RETURN_IF_ERROR(ForEachLine(file, [&](std::string_view line, int64_t offset) {
     if (!IsKept(line, last_step)) return OkStatus();
-    if (offset == survey.kept_in_front) {
-      survey.kept_in_front = offset + static_cast<int64_t>(line.size()) + 1;
+    if (offset == survey.kept_bytes) {
+      survey.kept_bytes = offset + static_cast<int64_t>(line.size()) + 1;
     } else {
-      survey.kept_behind = true;
+      survey.kept_later = true;
     }
     return OkStatus();
   }));
@@ -123,12 +123,12 @@ Status RepairMetrics(const std::string& path, int64_t last_step) {
   if (fstat(file.number(), &info) != 0) return ErrnoStatus(errno, "cannot examine '" + path + "'");
   if (!S_ISREG(info.st_mode)) return InvalidArgument("'" + path + "' is not a regular file");
   RT_ASSIGN_OR_RETURN(const Survey survey, Look(file, last_step));
-  if (survey.kept_behind) {
+  if (survey.kept_later) {
     return WriteFileAtomic(
         path, [&](const FileDescriptor& repaired) { return CopyKept(file, last_step, repaired); });
   }
-  if (survey.kept_in_front == info.st_size) return OkStatus();
-  if (ftruncate(file.number(), survey.kept_in_front) != 0) {
+  if (survey.kept_bytes == info.st_size) return OkStatus();
+  if (ftruncate(file.number(), survey.kept_bytes) != 0) {
     return ErrnoStatus(errno, "cannot shorten '" + path + "'");
   }
   return file.Sync();

@@ -13,10 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // as many as Linux follows
+constexpr int kMaxLinks = 40;  // Linux's limit
 
-// The number of an open descriptor of this process, if `path` is its name below /proc. Its link
-// leads to the file that was opened, and only a duplicate goes on writing where that one stands.
+// The number of an open descriptor of this process if `path` is its name below /proc. Opening the
+// link's target would start at the file's beginning; only a duplicate shares the position.
 std::optional<int> NumberOfDescriptor(const std::string& path) {
   std::error_code error;
   const fs::path folder = fs::canonical(fs::path(path).parent_path(), error);
@@ -58,7 +58,7 @@ StatusOr<OutputTarget> FindOutputTarget(const std::string& path) {
     if (const std::optional<int> number = NumberOfDescriptor(place)) {
       return Stream(FileDescriptor::Duplicate(*number, path));
     }
-    // The kernel refuses some links, such as those of others in /tmp; so do we.
+    // The kernel refuses some links, such as those of other users in /tmp; so do we.
     struct stat followed = {};
     if (stat(place.c_str(), &followed) != 0 && errno != ENOENT) {
       return ErrnoStatus(errno, "cannot follow the link '" + place + "'");

@@ -32,7 +32,7 @@ std::string HolderText() {
   return std::to_string(getpid()) + "@" + host.data();
 }
 
-// "process 12 on host a" for "12@a"; somebody who has only just taken the lock has no name yet.
+// "process 12 on host a" for "12@a"; a process that has only just taken the lock has no name yet.
 std::string DescribeHolder(const std::string& lock_path) {
   const StatusOr<std::string> text = ReadFileText(lock_path, kMaxLockBytes);
   const size_t at = text.ok() ? text->find('@') : std::string::npos;
@@ -40,7 +40,7 @@ std::string DescribeHolder(const std::string& lock_path) {
   return "process " + text->substr(0, at) + " on host " + text->substr(at + 1);
 }
 
-// Whether `path` leads to the open file; an error if that cannot be told.
+// Whether `path` leads to the open file; an error if that cannot be determined.
 StatusOr<bool> LeadsTo(const std::string& path, const FileDescriptor& file) {
   struct stat named = {}, open = {};
   if (stat(path.c_str(), &named) != 0) {
@@ -75,14 +75,14 @@ StatusOr<FileDescriptor> LockFolder(const std::string& folder) {
   }
   if (result != 0) return ErrnoStatus(errno, "cannot lock '" + path + "'");
 
-  // The holder before us may have left its name.
+  // The previous holder may have left its name.
   if (ftruncate(file.number(), 0) != 0) return ErrnoStatus(errno, "cannot empty '" + path + "'");
   const std::string holder = HolderText();
   RT_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(holder))));
   return file;
 }
 
-// Nothing is there but perhaps a lock: a folder that was deleted, or emptied, and made again.
+// Whether the folder is missing or holds at most a lock: it was deleted or emptied.
 bool HoldsNothing(const std::string& folder) {
   const auto names = ListFolder(folder);
   if (!names.ok()) return names.status().code() == StatusCode::kNotFound;
@@ -96,7 +96,7 @@ class RunLock::Held {
  public:
   Held(std::string name, FileDescriptor folder, FileDescriptor lock)
       : name_(std::move(name)), folder_(std::move(folder)), lock_(std::move(lock)) {}
-  // Only so that nobody reads the name of a process that is gone; closing the file frees the lock.
+  // Removes the name, which is no longer true; closing the file frees the lock.
   ~Held() {
     if (ftruncate(lock_.number(), 0) != 0) return;
   }
@@ -116,7 +116,7 @@ class RunLock::Held {
   int64_t times_remade_ = 0;
 };
 
-// What the kernel calls the open folder now, if it has a name.
+// The current name of the open folder, if it has one.
 std::optional<std::string> RunLock::Held::NameOfFolder() const {
   std::error_code error;
   const std::filesystem::path name = std::filesystem::read_symlink(PathByNumber(), error);
@@ -133,7 +133,7 @@ Status RunLock::Held::Find() {
   if (same_folder) return LockAgain();
   const std::optional<std::string> moved = NameOfFolder();
   if (!moved) return MakeAgain();
-  LogWarning(fmt::format("the run folder '{}' is now '{}': the run goes on there", name_, *moved));
+  LogWarning(fmt::format("the run folder '{}' is now '{}': the run continues there", name_, *moved));
   name_ = *moved;
   RT_ASSIGN_OR_RETURN(const bool locked, LeadsTo(LockPath(name_), lock_));
   return locked ? OkStatus() : LockAgain();
@@ -141,26 +141,26 @@ Status RunLock::Held::Find() {
 
 Status RunLock::Held::LockAgain() {
   RT_ASSIGN_OR_RETURN(lock_, LockFolder(name_));
-  LogWarning(fmt::format("'{}' was removed while the run went on: made again", LockPath(name_)));
+  LogWarning(fmt::format("'{}' was removed during the run: created again", LockPath(name_)));
   return OkStatus();
 }
 
 Status RunLock::Held::MakeAgain() {
   Status taken = FailedPrecondition(
-      fmt::format("the run folder '{}' was deleted while the run went on, and something else has "
-                  "its name now; nothing of this run is written there",
+      fmt::format("the run folder '{}' was deleted during the run, and something else has its name "
+                  "now; this run writes nothing there",
                   name_));
   if (!HoldsNothing(name_)) return taken;
   RT_RETURN_IF_ERROR(MakeDirectories(name_));
   RT_ASSIGN_OR_RETURN(FileDescriptor folder, FileDescriptor::Open(name_, O_RDONLY | O_DIRECTORY));
   RT_ASSIGN_OR_RETURN(FileDescriptor lock, LockFolder(name_));
-  if (!HoldsNothing(name_)) return taken;  // a whole run between two lines of this
+  if (!HoldsNothing(name_)) return taken;  // another run started between two lines of this function
   folder_ = std::move(folder);
   lock_ = std::move(lock);
   ++times_remade_;
   LogWarning(
-      fmt::format("the run folder '{}' was deleted while the run went on: made again; what "
-                  "was in it is lost",
+      fmt::format("the run folder '{}' was deleted during the run: created again; its "
+                  "earlier files are lost",
                   name_));
   return OkStatus();
 }

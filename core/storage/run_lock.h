@@ -1,17 +1,17 @@
 // The lock of a run folder: one process writes there, a second one is refused.
 //
 // <run>/lock holds "pid@host" and is locked with flock(2). The kernel frees the lock when its
-// holder ends, however it ends, so the lock of a dead run is simply taken over; there is no stale
-// lock, no timeout, no --force. The file itself stays: deleting it would let two processes lock two
-// files. Works across hosts on NFS (Linux turns flock into a lock of the server).
+// holder ends, however it ends, so a new run simply takes over the lock of a dead one; there is no
+// stale lock, no timeout, no --force. The file itself stays: deleting it would let two processes
+// lock two files. Works across hosts on NFS (Linux turns flock into a lock of the server).
 //
-// People rename and delete folders that a run still writes to, and begin the next run under the
-// same name. So what is locked is the folder and not its name: before each write Folder() looks
-// whether the name still leads to it,
+// Users rename and delete folders that a run still writes to, and start the next run under the same
+// name. So the folder is locked and not its name: before each write Folder() checks whether the
+// name still leads to it.
 //
-//   renamed      follows it, with a warning, and the run ends where it began;
-//   deleted      makes it again, with a warning, unless something else has its name by now;
-//   `lock` gone  takes it again, unless another run was faster.
+//   renamed      Folder() follows it, with a warning: the run ends in the folder it started in
+//   deleted      Folder() creates it again, with a warning, unless something else has its name
+//   `lock` gone  Folder() locks a new file, unless another run was faster
 //
 // Thread-safety: one thread. Errors: AlreadyExists names process and host of the holder.
 #ifndef RINGTAIL_CORE_STORAGE_RUN_LOCK_H_
@@ -27,24 +27,24 @@
 
 namespace ringtail {
 
-// A handle: copies hold the same lock, until the last of them is gone.
+// A handle: copies share the lock, which is released with the last of them.
 class RunLock {
  public:
-  // Makes the folder if it is missing.
+  // Creates the folder if it is missing.
   static StatusOr<RunLock> Acquire(const std::string& run_folder);
 
-  // The folder as it was called when Folder() last looked.
+  // The folder's name at the last call of Folder().
   const std::string& run_folder() const;
 
-  // Where the folder is now; FailedPrecondition if it is gone and its name is taken. Call it before
-  // each write. Cost: two stat(2) where nothing has happened.
+  // The folder's current name; FailedPrecondition if it is gone and its name is taken. Call it
+  // before each write. Cost: two stat(2) if nothing has changed.
   StatusOr<std::string> Folder() const;
 
-  // The folder `name` in it, for sure of this run: what is written through it gets into no other's.
-  // Errors: as above; NotFound if it is not there.
+  // The subfolder `name`, open: files written through it cannot end up in another run's folder.
+  // Errors: those of Folder(); NotFound if it does not exist.
   StatusOr<HeldFolder> Hold(const std::string& name) const;
 
-  // How often the folder had to be made again. What else was in it is then lost, too.
+  // How often the folder was created again; each time its other files were lost, too.
   int64_t times_remade() const;
 
  private:

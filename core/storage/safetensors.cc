@@ -56,7 +56,7 @@ StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::
   RT_ASSIGN_OR_RETURN(const FileDescriptor file, FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK));
   struct stat info = {};
   if (fstat(file.number(), &info) != 0) return ErrnoStatus(errno, "cannot examine '" + path + "'");
-  const Status wrong = DataLoss("'" + path + "' does not begin as a safetensors file");
+  const Status wrong = DataLoss("'" + path + "' does not start like a safetensors file");
   uint64_t length = 0;
   RT_ASSIGN_OR_RETURN(size_t got, file.Read(std::as_writable_bytes(std::span(&length, 1))));
   const auto rest = static_cast<uint64_t>(info.st_size) - std::min<uint64_t>(info.st_size, got);
@@ -106,7 +106,7 @@ Status SafetensorsFile::ParseParts() {
   if (bytes_.size() < kLengthBytes) {
     return DataLoss(fmt::format("{} bytes are too few for a safetensors file", bytes_.size()));
   }
-  std::memcpy(&header_bytes, bytes_.data(), kLengthBytes);  // little-endian, as we are
+  std::memcpy(&header_bytes, bytes_.data(), kLengthBytes);  // little-endian, like our processors
   if (header_bytes > safetensors::kMaxHeaderBytes) {
     return DataLoss(
         fmt::format("the header claims {} bytes, more than the {} allowed; is this a "
@@ -159,7 +159,7 @@ Status SafetensorsFile::VerifyChecksums(std::string_view header_json) {
     return DataLoss(fmt::format("data_bytes says {}, but there are {} bytes of data",
                                 safetensors::Quoted(data_bytes->second), actual_bytes));
   }
-  // Our files have both. Without the one, the check of all the others would be off.
+  // Our files have both. Without the header's checksum, the other checks would be disabled.
   if (header_crc == metadata_.end() && data_bytes != metadata_.end()) {
     return DataLoss(
         fmt::format("the header has lost its checksum ('{}'): the file is damaged, or was "
@@ -170,7 +170,7 @@ Status SafetensorsFile::VerifyChecksums(std::string_view header_json) {
   return OkStatus();
 }
 
-// Other programs may put a tensor at an odd address; then all of them move to aligned ones.
+// Other programs may place a tensor at an unaligned address; then all tensors move to aligned ones.
 void SafetensorsFile::AlignTensors() {
   bool aligned = true;
   size_t total = 0;

@@ -3,22 +3,22 @@
 //
 //   | N, 8 bytes | N bytes: {"name": {"dtype", "shape", "data_offsets": [begin, end]}} | data |
 //
-// Used for checkpoints, replay and interchange; a file written by Ringtail loads in every other
-// reader, and the other way round. Ringtail's own files also prove that they are intact, with
-// reserved names in "__metadata__", which are verified on read where present:
+// Used for checkpoints, replay and interchange: other programs read Ringtail's files and vice
+// versa. Ringtail's own files also prove that they are intact, with reserved names in
+// "__metadata__" that are verified on read where present:
 //
 //   crc32c.<tensor>   of the tensor's bytes
 //   header_crc32c     of all bytes before the data, its own eight digits taken as zeros
 //   data_bytes        the size of the data
 //
-// A hostile file never reads or writes out of bounds and never allocates what it merely claims: the
-// header is read as a stream of events into the few things that it may hold, and every number is
+// A hostile file never causes an access out of bounds, nor an allocation of a merely claimed size:
+// the header is parsed as a stream of events into its few permitted elements, and every number is
 // compared with the bytes that are really there.
 //
 // Limits: header <= 16 MiB, dtypes F32, I32, I64, U8; at most 8 dimensions; names <= 1 KiB; no
 // holes, no overlaps, no duplicate names.
-// Errors: DataLoss with the file, the tensor and the reason; on writing, InvalidArgument for names
-// and texts that a file cannot hold.
+// Errors: DataLoss with the file, the tensor and the reason. Writing:
+// core/storage/safetensors_writer.h.
 // Thread-safety: const after Parse. Cost: the file once in memory, one pass for the checksums.
 // Source: github.com/huggingface/safetensors, "Format".
 #ifndef RINGTAIL_CORE_STORAGE_SAFETENSORS_H_
@@ -41,7 +41,7 @@ enum class Dtype { kF32, kI32, kI64, kU8 };
 int64_t DtypeBytes(Dtype dtype);
 std::string_view DtypeName(Dtype dtype);  // "F32"
 
-// What a file says about itself, read and proven without the data behind it.
+// A file's metadata, read and verified without the data after it.
 StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::string& path);
 
 // A whole file in memory. Movable.
@@ -57,15 +57,14 @@ class SafetensorsFile {
                                          std::string_view name_for_errors);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  // What the writer gave; without the reserved names.
+  // The writer's metadata, without the reserved names.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  // Whether checksums covered, and so proved, every byte of the file:
-  // true for what Ringtail writes.
+  // Whether checksums covered, and so proved, every byte of the file: true for Ringtail's files.
   bool proven_intact() const { return proven_intact_; }
   bool Has(std::string_view name) const;
 
   // The tensor's elements. NotFound (with the nearest name), or InvalidArgument if dtype or shape
-  // differ from what is expected (an empty `shape` expects nothing).
+  // differ from what is expected (an empty `shape` matches every shape).
   StatusOr<std::span<const float>> F32(std::string_view name, const Shape& shape) const;
   StatusOr<std::span<const int32_t>> I32(std::string_view name, const Shape& shape) const;
 

@@ -24,8 +24,8 @@ std::optional<Dtype> DtypeOfName(std::string_view name) {
   return std::nullopt;
 }
 
-// Bytes of a tensor, or nothing if they do not fit 63 bits. Dimensions of zero count as one while
-// multiplying, so that no order of multiplication can overflow later.
+// Bytes of a tensor; nullopt if they do not fit into 63 bits. Dimensions of zero count as one in
+// the product, so that no order of multiplication can overflow later.
 std::optional<uint64_t> TensorBytes(const Entry& entry) {
   int64_t bytes = DtypeBytes(entry.dtype);
   bool empty = false;
@@ -36,9 +36,9 @@ std::optional<uint64_t> TensorBytes(const Entry& entry) {
   return empty ? 0 : static_cast<uint64_t>(bytes);
 }
 
-// Receives the header as a stream of events and is in one of a few states; whatever does not fit
-// the state ends the reading. So nesting is bounded, numbers keep their kind, and names that occur
-// twice are seen, all of which a parsed tree would hide.
+// Receives the header as a stream of events, with a few states; an event that does not fit the
+// state ends the parsing. So nesting is bounded, numbers keep their kind, and duplicate names are
+// seen, all of which a parsed tree would hide.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(size_t data_bytes) : data_bytes_(data_bytes) {}
@@ -86,8 +86,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::string error_;
   State state_ = State::kStart;
   bool metadata_seen_ = false;
-  std::string name_;           // of the tensor or metadata being read
-  Field field_ = kFieldCount;  // of the tensor being read
+  std::string name_;           // of the current tensor or metadata
+  Field field_ = kFieldCount;  // of the current tensor
   std::array<bool, kFieldCount> field_seen_{};
   Entry entry_;
   std::vector<uint64_t> offsets_;
@@ -225,7 +225,7 @@ bool HeaderReader::FinishTensor() {
     }
   }
   if (offsets_.size() != 2) {
-    return Fail(fmt::format("tensor {} needs two data_offsets, a begin and an end", Quoted(name_)));
+    return Fail(fmt::format("tensor {} needs two data_offsets, a start and an end", Quoted(name_)));
   }
   if (offsets_[0] > offsets_[1] || offsets_[1] > data_bytes_) {
     return Fail(
@@ -245,7 +245,7 @@ bool HeaderReader::FinishTensor() {
   return true;
 }
 
-// Sorted by place, each tensor has to begin where the one before ended, and the last ends the data.
+// Sorted by offset, each tensor must start where the previous one ends; the last one ends the data.
 Status CheckCoverage(const std::map<std::string, Entry>& entries, size_t data_bytes) {
   std::vector<std::pair<const Entry*, const std::string*>> by_place;
   by_place.reserve(entries.size());
@@ -257,7 +257,7 @@ Status CheckCoverage(const std::map<std::string, Entry>& entries, size_t data_by
   for (const auto& [entry, name] : by_place) {
     if (entry->begin < covered) {
       return DataLoss(
-          fmt::format("tensor {} overlaps the one before it: it begins at byte {}, not {}",
+          fmt::format("tensor {} overlaps the previous one: it starts at byte {}, not {}",
                       Quoted(*name), entry->begin, covered));
     }
     if (entry->begin > covered) {
@@ -295,7 +295,7 @@ std::string Quoted(std::string_view name) {
 }
 
 std::optional<size_t> FindHeaderCrcDigits(std::string_view json) {
-  // Inside a text the quotes would be escaped, so this can only be the name itself.
+  // Inside a string the quotes would be escaped, so this can only be the name itself.
   const std::string name = fmt::format("\"{}\":\"", kHeaderCrcName);
   const size_t found = json.find(name);
   if (found == std::string_view::npos) return std::nullopt;

@@ -1,5 +1,5 @@
-// The JSON header of a safetensors file: read strictly, and the names that Ringtail reserves in it.
-// Private to core/storage/safetensors*.cc. Thread-safety: functions without state.
+// Strict parsing of the JSON header of a safetensors file, and the names that Ringtail reserves in
+// it. Private to core/storage/safetensors*.cc. Thread-safety: functions without state.
 #ifndef RINGTAIL_CORE_STORAGE_SAFETENSORS_HEADER_H_
 #define RINGTAIL_CORE_STORAGE_SAFETENSORS_HEADER_H_
 
@@ -16,7 +16,7 @@
 
 namespace ringtail::safetensors {
 
-inline constexpr size_t kLengthBytes = 8;  // of the number in front of the header
+inline constexpr size_t kLengthBytes = 8;  // of the header's length, in front of it
 inline constexpr size_t kMaxHeaderBytes = size_t{16} << 20;
 inline constexpr size_t kMaxDimensions = 8;
 inline constexpr size_t kMaxNameBytes = 1024;
@@ -32,19 +32,18 @@ struct Header {
   std::map<std::string, std::string> metadata;
 };
 
-// Reads and checks `json` against the size of the data behind it: every tensor's range agrees with
-// its dtype and shape, and the ranges cover the data once. The error (DataLoss) does not name the
-// file.
+// Parses `json` and checks it against the size of the data after it: every tensor's range agrees
+// with its dtype and shape, and the ranges cover the data exactly once. DataLoss, without the
+// file's name.
 StatusOr<Header> ParseHeader(std::string_view json, size_t data_bytes);
 
-// A name as it may be printed: quoted, control characters escaped, long ones cut.
+// A name for messages: quoted, control characters escaped, long names cut.
 std::string Quoted(std::string_view name);
 
-// Where in the header's JSON the digits of "header_crc32c" stand,
-// if they do as Ringtail writes them.
+// Offset of the digits of "header_crc32c" in the header's JSON, if they are there in our spelling.
 std::optional<size_t> FindHeaderCrcDigits(std::string_view json);
 
-// The checksum of the length and the header with the digits at `digits_at` taken as zeros.
+// The checksum of the length and the header, with zeros for the digits at `digits_at`.
 uint32_t HeaderCrc(std::string_view json, size_t digits_at);
 
 }  // namespace ringtail::safetensors

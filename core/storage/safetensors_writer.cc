@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr size_t kDataAlignBytes = 64;  // a cache line
 
-// Larger elements first: then each tensor is aligned for its type though nothing lies between them.
+// Larger elements first, so that each tensor is aligned for its type without padding between them.
 std::vector<const TensorView*> InFileOrder(std::span<const TensorView> tensors) {
   std::vector<const TensorView*> order;
   for (const TensorView& tensor : tensors) order.push_back(&tensor);
@@ -72,8 +72,7 @@ StatusOr<json> MakeHeader(std::span<const TensorView* const> tensors,
   return header;
 }
 
-// The header as it goes into the file: padded so that the data is aligned,
-// and with its own checksum.
+// The header's bytes in the file: padded so that the data is aligned, with their own checksum.
 StatusOr<std::string> SerializeHeader(const json& header) {
   std::string text;
   try {
@@ -117,7 +116,7 @@ StatusOr<SafetensorsImage> SerializeSafetensors(
   RT_ASSIGN_OR_RETURN(const std::string text, SerializeHeader(header));
   SafetensorsImage image;
   image.head.resize(safetensors::kLengthBytes);
-  const uint64_t length = text.size();  // little-endian, as every processor we run on
+  const uint64_t length = text.size();  // little-endian, like our processors
   std::memcpy(image.head.data(), &length, sizeof(length));
   image.head += text;
   for (const TensorView* tensor : order) image.data.push_back(tensor->data);

@@ -24,7 +24,7 @@ TEST(AlignedBuffer, IsZeroedAndAligned) {
   }
 }
 
-TEST(AlignedBuffer, MemoryThatWasUsedIsZeroedAgain) {
+TEST(AlignedBuffer, ReusedMemoryIsZeroed) {
   for (int i = 0; i < 10; ++i) {
     const AlignedBuffer buffer(1000);
     EXPECT_EQ(std::ranges::count(buffer.floats(), 0.0f), 250);
@@ -51,7 +51,7 @@ TEST(AlignedBuffer, MovesItsMemory) {
   EXPECT_EQ(second.data(), nullptr);  // NOLINT(bugprone-use-after-move)
 }
 
-TEST(AlignedBufferDeathTest, SaysHowMuchCouldNotBeHad) {
+TEST(AlignedBufferDeathTest, ReportsTheSizeThatCouldNotBeAllocated) {
   EXPECT_DEATH(AlignedBuffer(size_t{1} << 60), "cannot allocate 1099511627776 MiB");
   EXPECT_DEATH(AlignedBuffer{std::numeric_limits<size_t>::max()}, "out of memory");
 }

@@ -1,5 +1,5 @@
-// What the checkpoints of these tests hold: weights that are a function of the step, so that a
-// reader can tell a right checkpoint from a wrong one without anything else. Shared by the tests
+// The content of these tests' checkpoints: weights that are a function of the step, so that a test
+// can tell a right checkpoint from a wrong one. Shared by the tests
 // and the worker program that they kill.
 #ifndef RINGTAIL_TESTS_CORE_CHECKPOINT_CONTENT_H_
 #define RINGTAIL_TESTS_CORE_CHECKPOINT_CONTENT_H_
@@ -29,7 +29,7 @@ inline Status SaveTestCheckpoint(CheckpointDirectory* directory, int64_t step) {
   const std::vector<int32_t> counts = {static_cast<int32_t>(step)};
   const TensorView tensors[] = {ViewF32("weights", {kTestWeights / 10, 10}, weights),
                                 ViewI32("counts", {1}, counts)};
-  // And what one rank has of its own.
+  // And the part of one rank.
   const std::vector<float> own = WeightsOfStep(-1 - step);
   const TensorView part[] = {ViewF32("own", {kTestWeights}, own)};
   RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(part, {}));
@@ -47,7 +47,7 @@ inline bool HoldsItsPart(const Checkpoint& checkpoint) {
   return own.ok() && std::ranges::equal(*own, WeightsOfStep(-1 - checkpoint.step));
 }
 
-// Whether a checkpoint holds what SaveTestCheckpoint wrote for its step, all of it.
+// Whether a checkpoint holds everything that SaveTestCheckpoint wrote for its step.
 inline bool HoldsItsStep(const Checkpoint& checkpoint) {
   const auto weights = checkpoint.file.F32("weights", {kTestWeights / 10, 10});
   const auto counts = checkpoint.file.I32("counts", {1});

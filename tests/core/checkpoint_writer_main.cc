@@ -1,6 +1,6 @@
-// A run that does nothing but save: core_checkpoint_writer_main RUN_FOLDER SAVES [FILE_SIZE_LIMIT]
+// A run that only saves: core_checkpoint_writer_main RUN_FOLDER SAVES [FILE_SIZE_LIMIT]
 //
-// Goes on from the newest checkpoint. Prints "saving N" before each save, and "durable N" only once
+// Resumes from the newest checkpoint. Prints "saving N" before each save, and "durable N" only once
 // Save has returned OK; a failed save ends it with exit code 1 and the error. For tests that kill
 // it or make its system calls fail.
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// By one system call, so that no line is lost or torn when the process is killed.
+// With one system call, so that no line is lost or torn when the process is killed.
 void Print(const std::string& line) {
   const std::string text = line + "\n";
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(3);

@@ -25,7 +25,7 @@ TEST(Logging, LinesHaveLevelTimeAndTheMessageAsItIs) {
                                       "\\{0:d\\} %s\n"));
 }
 
-// As the names of layers, images and hosts in messages may be.
+// Names of layers, images and hosts in messages may contain them.
 TEST(Logging, ControlCharactersDoNotReachTheTerminal) {
   CaptureStderr();
   for (const auto log : {LogInfo, LogWarning, LogError})

@@ -55,7 +55,9 @@ TEST(ConditionVariable, AWaitEndsAtItsDeadlineAndHoldsTheMutexAgain) {
   ConditionVariable never;
   const MutexLock lock(&mutex);
   EXPECT_FALSE(never.WaitUntil(&mutex, std::chrono::steady_clock::now()));
-  std::thread([&] { never.NotifyAll(); }).join();  // nobody waits: no effect, no deadlock
+  std::thread([&] {
+    never.NotifyAll();
+  }).join();  // without a waiting thread: no effect, no deadlock
 }
 
 }  // namespace

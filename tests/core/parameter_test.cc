@@ -38,7 +38,7 @@ TEST(Shape, ElementsSaturate) {
   EXPECT_EQ(NumElements({int64_t{1} << 40, int64_t{1} << 40, 0}), 0);
 }
 
-TEST(ParameterArena, LaysParametersOutInOrderOnCacheLines) {
+TEST(ParameterArena, PlacesParametersInOrderOnCacheLines) {
   const auto arena = MakeArena();
   ASSERT_EQ(arena->parameters().size(), 3u);
   EXPECT_EQ(arena->num_parameters(), 18 + 2 + 108);
@@ -59,7 +59,7 @@ TEST(ParameterArena, LaysParametersOutInOrderOnCacheLines) {
   EXPECT_EQ(arena->values().size(), arena->grads().size());
 }
 
-TEST(ParameterArena, BuffersHaveABlockOfTheirOwn) {
+TEST(ParameterArena, BuffersHaveTheirOwnBlock) {
   const auto arena = MakeArena();
   ASSERT_EQ(arena->buffers().size(), 2u);
   const Parameter& var = arena->buffers()[1];
@@ -95,7 +95,7 @@ TEST(ParameterArena, NamesAreUniqueOverBothLists) {
   EXPECT_FALSE(ParameterArena::Create({Spec("a", {1})}, {Spec("a", {1})}).ok());
 }
 
-TEST(ParameterArena, RefusesWhatNoMachineHolds) {
+TEST(ParameterArena, RefusesNetsLargerThanAnyMachine) {
   const Shape huge = {int64_t{1} << 31, int64_t{1} << 31, 9};
   const auto arena = ParameterArena::Create({Spec("fc.weight", huge)}, {});
   EXPECT_EQ(arena.status().code(), StatusCode::kResourceExhausted);

@@ -8,7 +8,7 @@
 namespace ringtail {
 namespace {
 
-TEST(PrintableTest, WhatATerminalShowsStays) {
+TEST(PrintableTest, PrintableCharactersStay) {
   for (const std::string_view text :
        {"", "plain text, 100 %", "two\nlines\tand a tab", "Hündchen", "日本", "🐈", "C:\\cats",
         "a\xC2\xA0"
@@ -18,7 +18,7 @@ TEST(PrintableTest, WhatATerminalShowsStays) {
   }
 }
 
-TEST(PrintableTest, WhatWouldChangeTheTerminalIsEscaped) {
+TEST(PrintableTest, ControlCharactersAreEscaped) {
   for (const auto& [text, shown] : {
            std::pair<std::string_view, std::string_view>{"a\x1B[2Jb", "a\\x1B[2Jb"},
            {"over\rwritten", "over\\x0Dwritten"},

@@ -1,4 +1,4 @@
-// safetensors files built by hand, byte by byte, so that tests do not trust the writer.
+// safetensors files built byte by byte, so that tests do not depend on the writer.
 #ifndef RINGTAIL_TESTS_CORE_SAFETENSORS_BYTES_H_
 #define RINGTAIL_TESTS_CORE_SAFETENSORS_BYTES_H_
 
@@ -10,7 +10,7 @@
 
 namespace ringtail {
 
-// A file that claims `length` bytes of header, with `rest` behind the claim.
+// A file that claims `length` bytes of header, followed by `rest`.
 inline std::vector<std::byte> BytesWithLength(uint64_t length, std::string_view rest) {
   std::vector<std::byte> bytes(sizeof(length) + rest.size());
   std::memcpy(bytes.data(), &length, sizeof(length));
@@ -22,7 +22,7 @@ inline std::vector<std::byte> SafetensorsBytes(std::string_view json, std::strin
   return BytesWithLength(json.size(), std::string(json) + std::string(data));
 }
 
-// The bytes of numbers as they lie in a file.
+// The bytes of numbers in a file.
 template <typename T>
 std::string Packed(std::initializer_list<T> numbers) {
   return {reinterpret_cast<const char*>(numbers.begin()), numbers.size() * sizeof(T)};

@@ -1,7 +1,7 @@
 // Prints four numbers: the processor time, in seconds, that a team of two takes while its master
-// sleeps between loops (all of it is spinning), before, during and after the life of a ShortSpin,
-// and while a CoreWatch finds a quota in the control groups below the folder argv[1].
-// libgomp reads how long to spin before main(): a program of its own can be given an environment.
+// sleeps between loops (all of it is spinning), before, during and after the lifetime of a
+// ShortSpin, and while a CoreWatch finds a quota in the control groups below the folder argv[1].
+// A program of its own, because libgomp reads the environment before main().
 #include "core/short_spin.h"
 
 #include <chrono>
@@ -41,7 +41,7 @@ int Main(const char* cgroup_root) {
   }
   const double after = SpinningSeconds();
   const CoreWatch watch({}, cgroup_root);
-  SpinningSeconds();  // it has its own thread, which may need a moment
+  SpinningSeconds();  // its thread may need a moment to start
   std::printf("%f %f %f %f\n", before, during, after, SpinningSeconds());
   return 0;
 }

@@ -16,12 +16,12 @@
 namespace ringtail {
 namespace {
 
-// How long a thread spins is the processor time that it takes, however busy the machine is.
-TEST(ShortSpin, WaitsAreShortWhileItLivesAndUnderAQuota) {
+// Processor time measures how long a thread spins, however busy the machine is.
+TEST(ShortSpin, WaitsAreShortDuringItsLifetimeAndUnderAQuota) {
 #ifdef __clang__
   GTEST_SKIP() << "another OpenMP than libgomp: only sanitizers are compiled so";
 #endif
-  if (AffinityCores() < 2) return;  // a team of two never spins for long there
+  if (AffinityCores() < 2) return;  // a team of two never spins for long on one core
   const TempDir root;
   std::filesystem::create_directories(root.File("proc/self"));
   std::filesystem::create_directories(root.File("sys/fs/cgroup"));
@@ -40,7 +40,7 @@ TEST(ShortSpin, WaitsAreShortWhileItLivesAndUnderAQuota) {
   EXPECT_LT(under_quota, before / 3);
 }
 
-TEST(CoreWatch, ComesAndGoes) {
+TEST(CoreWatch, StartsAndStops) {
   SetNumComputeThreads(2);
   int64_t sum = 0;
   for (int i = 0; i < 20; ++i) {

@@ -17,14 +17,14 @@ TEST(Status, DefaultIsOk) {
   EXPECT_EQ(status.ToString(), "OK");
 }
 
-TEST(Status, CarriesCodeAndMessage) {
+TEST(Status, HasCodeAndMessage) {
   const Status status = DataLoss("cat.7.jpg: truncated");
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(status.ToString(), "DataLoss: cat.7.jpg: truncated");
 }
 
-TEST(Status, EachMakerHasItsCode) {
+TEST(Status, EachFactoryHasItsCode) {
   EXPECT_EQ(InvalidArgument("").code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(NotFound("").code(), StatusCode::kNotFound);
   EXPECT_EQ(AlreadyExists("").code(), StatusCode::kAlreadyExists);

@@ -1,9 +1,9 @@
-// A program that is told to stop, for tests:
+// A program that tests tell to stop:
 //
 //   core_stop_signal_main [early]
 //
-// Says "ready TID" (with "early": of a thread that was there before signals were received), "told N"
-// once it is told to stop, and what each of its threads blocks; goes on until it is ended.
+// Prints "ready TID" (with "early": of a thread started before ReceiveStopSignals), "told N" once
+// it is told to stop, and the signals that each of its threads blocks; runs until it is killed.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -44,10 +44,10 @@ TEST(StopRule, SigxcpuStopsButNeverEnds) {
 
 class StopSignalTest : public testing::Test {
  protected:
-  // What is ignored here (nohup) would be so in children.
+  // Children inherit ignored signals (nohup).
   StopSignalTest() { signal(SIGHUP, SIG_DFL); }
 
-  // Waits until it says that it has been told.
+  // Waits until it reports the signal.
   static int Told(ChildProcess* child) {
     int number = 0;
     const auto line = child->ReadLine();
@@ -56,7 +56,7 @@ class StopSignalTest : public testing::Test {
   }
 };
 
-TEST_F(StopSignalTest, EachIsToldAndSaid) {
+TEST_F(StopSignalTest, EachSignalIsReceivedAndReported) {
   for (const int signal : kAll) {
     ChildProcess child({kProgram});
     ASSERT_TRUE(child.ReadLine());
@@ -69,12 +69,12 @@ TEST_F(StopSignalTest, EachIsToldAndSaid) {
   }
 }
 
-TEST_F(StopSignalTest, TogetherTheyCountAsOneAndALaterOneEndsAtOnce) {
+TEST_F(StopSignalTest, SimultaneousSignalsCountAsOneAndALaterOneEndsAtOnce) {
   ChildProcess child({kProgram});
   ASSERT_TRUE(child.ReadLine());
   child.SignalTogether({SIGTERM, SIGINT, SIGUSR1});
   EXPECT_EQ(Told(&child), SIGINT);
-  // It is still there to say what its threads block, after all three were taken.
+  // It still runs after all three signals, and prints the blocked signals of its threads.
   while (const auto line = child.ReadLine()) {
     if (*line == "end of masks") break;
   }
@@ -93,7 +93,7 @@ TEST_F(StopSignalTest, TogetherTheyCountAsOneAndALaterOneEndsAtOnce) {
   EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("SIGTERM")));  // one line, not four
 }
 
-TEST_F(StopSignalTest, EveryThreadBlocksThem) {
+TEST_F(StopSignalTest, EveryThreadBlocksTheSignals) {
   ChildProcess child({kProgram});
   ASSERT_TRUE(child.ReadLine());
   child.Signal(SIGTERM);
@@ -105,11 +105,11 @@ TEST_F(StopSignalTest, EveryThreadBlocksThem) {
     const uint64_t blocked = std::stoull(line->substr(line->rfind(' ')), nullptr, 16);
     for (const int signal : kAll) EXPECT_NE(blocked >> (signal - 1) & 1, 0U) << *line;
   }
-  EXPECT_GE(threads, 3);  // main, rt-signals, and one that was made later
+  EXPECT_GE(threads, 3);  // main, rt-signals, and one started later
 }
 
-// As a library's that was made before main().
-TEST_F(StopSignalTest, AThreadThatWasThereBeforePassesThemOn) {
+// Like a library's thread started before main().
+TEST_F(StopSignalTest, AnEarlierThreadPassesSignalsOn) {
   ChildProcess child({kProgram, "early"});
   const auto line = child.ReadLine();
   int tid = 0;
@@ -125,8 +125,8 @@ TEST_F(StopSignalTest, AnIgnoredHangUpStaysIgnored) {
   EXPECT_EQ(Told(&child), SIGTERM);
 }
 
-// Shells do that to what they put into the background; it is not meant for us.
-TEST_F(StopSignalTest, AnIgnoredInterruptDoesNotStaySo) {
+// Shells ignore it in background jobs; that is not meant for us.
+TEST_F(StopSignalTest, AnIgnoredInterruptIsReceived) {
   ChildProcess child({"sh", "-c", "trap '' HUP INT; exec \"$0\"", kProgram});
   ASSERT_TRUE(child.ReadLine());
   child.Signal(SIGINT);

@@ -28,8 +28,8 @@ TEST(SumOfSquaresTest, IsDoublePrecision) {
   EXPECT_GT(SumOfSquares(std::vector<float>{1e-40F}), 0);
 }
 
-// Whatever vectors the compiler takes: the lanes of the header, one element after the other.
-TEST(SumOfSquaresTest, AddsUpInTheOrderOfItsDefinition) {
+// For any vector width of the compiler: the lanes of the header, one element after the other.
+TEST(SumOfSquaresTest, AddsInTheDefinedOrder) {
   constexpr size_t kLanes = 16;
   Rng random(RngKey(3).With(kTestStream));
   for (const size_t count : {1U, 15U, 16U, 17U, 1000U, 65537U}) {

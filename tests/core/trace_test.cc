@@ -87,7 +87,7 @@ TEST_F(TraceTest, SpansHaveNameCategoryRankThreadAndTimes) {
   EXPECT_EQ(meta["thread_name"]["tid"], outer["tid"]);
 }
 
-TEST_F(TraceTest, TimesAreShownByAnotherClock) {
+TEST_F(TraceTest, TimesCanBeMappedToAnotherClock) {
   StartTrace(2);
   EXPECT_LE(TraceOriginNs(), internal::TraceClockNs());
   { const ScopedSpan span("work"); }
@@ -115,7 +115,7 @@ TEST_F(TraceTest, EveryThreadHasItsOwnLine) {
       for (int i = 0; i < kSpans; ++i) const ScopedSpan span("work");
     });
   }
-  for (std::thread& thread : threads) thread.join();  // what ended threads recorded is kept
+  for (std::thread& thread : threads) thread.join();  // spans of ended threads are kept
   const json trace = Finish();
   std::map<int, int> spans_of_thread;
   for (const json& span : Spans(trace)) ++spans_of_thread[span["tid"].get<int>()];
@@ -159,7 +159,7 @@ TEST_F(TraceTest, FinishingWhileOthersRecordIsSafe) {
   worker.join();
 }
 
-TEST_F(TraceTest, MemoryIsBoundedAndWhatIsLostIsCounted) {
+TEST_F(TraceTest, MemoryIsBoundedAndDroppedSpansAreCounted) {
   constexpr size_t kLost = 5;
   StartTrace(0);
   for (size_t i = 0; i < kMaxTraceEvents + kLost; ++i) const ScopedSpan span("s");

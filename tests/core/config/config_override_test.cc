@@ -1,4 +1,4 @@
-// ApplyOverride, and where ConfigSource::Error points after it.
+// ApplyOverride, and the place that ConfigSource::Error reports afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class ApplyOverrideTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
 
-  // The error; the config must be as before.
+  // Returns the error; the config must be unchanged.
   std::string SetError(std::string_view assignment) {
     const std::string before = run_.SerializeAsString();
     const Status status = ApplyOverride(assignment, &run_, &source_);

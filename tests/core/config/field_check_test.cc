@@ -20,7 +20,7 @@ TEST(FieldCheckTest, NamesFieldValueAndRange) {
             "optim.sgd.std: std is -2; it must be greater than 0 and at most 1000");
 }
 
-TEST(FieldCheckTest, WithoutAPlaceItLeavesTheFieldToTheCaller) {
+TEST(FieldCheckTest, WithoutASourceTheCallerGetsTheField) {
   std::string failed;
   const FieldCheck check(&failed);
   EXPECT_EQ(check.Within("normal").NotNegative("std", -2).message(),
@@ -30,7 +30,7 @@ TEST(FieldCheckTest, WithoutAPlaceItLeavesTheFieldToTheCaller) {
   EXPECT_EQ(failed, "normal");
 }
 
-TEST(FieldCheckTest, BothEndsAreIn) {
+TEST(FieldCheckTest, RangesIncludeTheirEnds) {
   const FieldCheck check(nullptr, "");
   EXPECT_TRUE(check.Between("x", 1, 1, 32).ok());
   EXPECT_TRUE(check.Between("x", 32, 1, 32).ok());
@@ -44,7 +44,7 @@ TEST(FieldCheckTest, BothEndsAreIn) {
   EXPECT_FALSE(check.Positive("x", 0).ok());
 }
 
-TEST(FieldCheckTest, NothingIsFiniteThatIsNot) {
+TEST(FieldCheckTest, RejectsNanAndInfinity) {
   const FieldCheck check(nullptr, "");
   for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
     EXPECT_FALSE(check.Positive("x", value).ok()) << value;
@@ -58,12 +58,12 @@ TEST(FieldCheckTest, NothingIsFiniteThatIsNot) {
 }
 
 // 1.1F is 1.10000002384185791015625.
-TEST(FieldCheckTest, AFloatHasTheDigitsThatWereWritten) {
+TEST(FieldCheckTest, FloatsKeepTheirDigits) {
   EXPECT_EQ(FieldCheck(nullptr, "a").Fraction("x", 1.1F).message(),
             "a.x: x is 1.1; it must be from 0 to 1");
 }
 
-TEST(FieldCheckTest, MessagesLieWithinMessages) {
+TEST(FieldCheckTest, ChecksNestedMessages) {
   const FieldCheck whole(nullptr, "");
   EXPECT_EQ(whole.Error("x", "no").message(), "x: no");
   EXPECT_EQ(whole.Within("data").Within("augment").Error("x", "no").message(),

@@ -9,7 +9,7 @@
 namespace ringtail {
 namespace {
 
-TEST(RenamedFieldsTest, OldNamesMeanTodaysAndNothingElseMoves) {
+TEST(RenamedFieldsTest, OldNamesBecomeCurrentOnesAndNothingElseMoves) {
   EXPECT_EQ(WithCurrentFieldNames("data { bad_pictures { max_fraction: 0.5 } }  # bad_pictures\n"),
             "data { bad_images   { max_fraction: 0.5 } }  # bad_pictures\n");
   EXPECT_EQ(WithCurrentFieldNames("path: \"bad_pictures\" x_bad_pictures bad_pictures:"),
@@ -30,7 +30,7 @@ TEST(RenamedFieldsTest, AnOldConfigAndAnOldOverrideSetTheField) {
   EXPECT_EQ(run.data().bad_images().max_fraction(), 0.25);
 }
 
-TEST(RenamedFieldsTest, AnErrorInAnOldConfigStandsWhereItDid) {
+TEST(RenamedFieldsTest, ErrorsInAnOldConfigKeepTheirPlace) {
   RunConfig run;
   const Status status =
       ParseTextConfig("data { bad_pictures { max_sied: 9 } }", "old.textproto", &run, nullptr);

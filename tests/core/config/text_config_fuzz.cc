@@ -1,9 +1,9 @@
-// libFuzzer: hostile configs and overrides. The first line is an override, the rest a config, read
-// as a network and as a run. Besides not crashing: an error is one message that names the file, and
-// what was read prints and reads back the same.
+// libFuzzer: hostile configs and overrides. The first line is an override, the rest a config,
+// parsed as a network and as a run. Must not crash; an error is one message that names the file,
+// and a parsed config survives printing and parsing.
 //
 //   build/fuzz/tests/core_text_config_fuzz -rss_limit_mb=512 -timeout=1
-//       -dict=tests/core/config/text_config_fuzz.dict tests/core/corpus/text_config_fuzz
+//       -dict=tests/core/config/text_config_fuzz.dict tests/core/config/corpus/text_config_fuzz
 #include <cstdint>
 #include <string_view>
 
@@ -23,7 +23,7 @@ void CheckError(const Status& status) {
   RT_CHECK(status.message().starts_with(kFile), status.ToString());
 }
 
-// Two texts are the same if they print the same (bytes would tell one NaN from another).
+// Configs are equal if they print the same (bytes would distinguish NaNs).
 void CheckReadsBack(const google::protobuf::Message& config, google::protobuf::Message* again) {
   const std::string text = PrintTextConfig(config);
   const Status status = ParseTextConfig(text, kFile, again, nullptr);

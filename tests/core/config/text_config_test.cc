@@ -32,7 +32,7 @@ std::string NetError(std::string_view text) {
   return status.message();
 }
 
-TEST(ParseTextConfig, ReadsWhatIsWritten) {
+TEST(ParseTextConfig, ReadsAllFields) {
   NetConfig net;
   const Status status = ParseNet(R"(
       name: "small"  # a comment
@@ -54,7 +54,7 @@ TEST(ParseTextConfig, EmptyTextIsAnEmptyConfig) {
   EXPECT_FALSE(net.has_name());
 }
 
-TEST(ParseTextConfig, UnknownFieldPointsAtItAndNamesTheNearest) {
+TEST(ParseTextConfig, UnknownFieldIsLocatedWithASuggestion) {
   EXPECT_EQ(NetError("name: \"n\"\n  layer { convolution { kernal: 3 } }\n"),
             "configs/net.textproto:2:25: unknown field 'kernal' of ConvolutionConfig; "
             "did you mean 'kernel'?\n"
@@ -62,7 +62,7 @@ TEST(ParseTextConfig, UnknownFieldPointsAtItAndNamesTheNearest) {
             "                          ^");
 }
 
-TEST(ParseTextConfig, UnknownFieldWithoutANearOneListsTheValid) {
+TEST(ParseTextConfig, UnknownFieldWithoutASuggestionListsTheValidOnes) {
   EXPECT_THAT(NetError("layer { linear { zzz: 3 } }"),
               HasSubstr("unknown field 'zzz' of LinearConfig; valid are out_features, bias, "));
 }
@@ -72,7 +72,7 @@ TEST(ParseTextConfig, FieldOfAnEmptyMessage) {
               HasSubstr("unknown field 'slope' of ReluConfig; it has none"));
 }
 
-TEST(ParseTextConfig, AbbreviatedFieldNamesTheOnlyCompletion) {
+TEST(ParseTextConfig, AbbreviatedFieldSuggestsTheOnlyCompletion) {
   EXPECT_THAT(NetError("layer { conv { } }"), HasSubstr("did you mean 'convolution'?"));
 }
 
@@ -122,7 +122,7 @@ TEST(ParseTextConfig, NestingIsLimited) {
   constexpr int kLevels = 170'000;
   std::string deep;
   for (int i = 0; i < kLevels; ++i) deep += "layer{";
-  EXPECT_THAT(NetError(deep), HasSubstr("elements"));  // too many of them as well
+  EXPECT_THAT(NetError(deep), HasSubstr("elements"));  // and too many of them
   const auto nested = [](int levels) {
     std::string text;
     for (int i = 0; i < levels; ++i) text += "layer{repeat{";
@@ -152,7 +152,7 @@ TEST(ParseTextConfig, ElementsAreLimited) {
   EXPECT_LT(error.size(), 450u) << "of a long line only the surroundings are shown";
 }
 
-TEST(ParseTextConfig, SignsInStringsAndCommentsAreNoElements) {
+TEST(ParseTextConfig, CharactersInStringsAndCommentsAreNoElements) {
   const std::string signs(200'000, ',');
   EXPECT_TRUE(ParseNet("name: \"" + signs + "\\\"" + signs + "\"").ok());
   EXPECT_TRUE(ParseNet("# \"" + signs + "\nname: 'a'").ok());
@@ -165,7 +165,7 @@ TEST(ParseTextConfig, TextMustBeUtf8) {
   EXPECT_THAT(NetError("\xEF\xBB\xBFname: \"a\""), HasSubstr("byte order mark"));
 }
 
-TEST(ParseTextConfig, EscapesMustMakeUtf8) {
+TEST(ParseTextConfig, EscapedStringsMustBeUtf8) {
   NetConfig net;
   EXPECT_TRUE(ParseNet(R"(name: "\303\274")", &net).ok());
   EXPECT_EQ(net.name(), "ü");

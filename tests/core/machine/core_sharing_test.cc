@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kInterval = 0.05;
 
-// `seconds` of intervals in each of which the same happens, as fractions of the time (of one core).
+// `seconds` of equal intervals; delays and other work as fractions of the time (of one core).
 void Live(CoreSharing* sharing, double seconds, double delayed, double others) {
   for (double t = 0; t < seconds; t += kInterval) {
     sharing->Update(
@@ -22,7 +22,7 @@ TEST(CoreSharing, QuietCoresAreNotShared) {
   EXPECT_FALSE(sharing.Notice());
 }
 
-TEST(CoreSharing, IsDelayedSoonAndForAWhileAfterwards) {
+TEST(CoreSharing, IsDelayedSoonAndForSomeTimeAfterwards) {
   CoreSharing sharing(2);
   Live(&sharing, 1, 0, 0);
   Live(&sharing, CoreSharing::kMemory, 0.3, 0.5);
@@ -33,7 +33,7 @@ TEST(CoreSharing, IsDelayedSoonAndForAWhileAfterwards) {
   EXPECT_FALSE(sharing.delayed());
 }
 
-TEST(CoreSharing, OneTurnOfAnotherThreadIsNoSharedCore) {
+TEST(CoreSharing, OneTimeSliceOfAnotherThreadDoesNotCount) {
   CoreSharing sharing(2);
   for (int i = 0; i < 20; ++i) {
     Live(&sharing, 1, 0, 0);
@@ -42,20 +42,20 @@ TEST(CoreSharing, OneTurnOfAnotherThreadIsNoSharedCore) {
   }
 }
 
-TEST(CoreSharing, ItsOwnLoaderDelaysButIsNoOther) {
+TEST(CoreSharing, TheLoaderDelaysButIsNotAnotherProgram) {
   CoreSharing sharing(2);
   Live(&sharing, 30, 0.3, 0.02);
   EXPECT_TRUE(sharing.delayed());
   EXPECT_FALSE(sharing.Notice());
 }
 
-TEST(CoreSharing, OthersThatTakeNothingFromItAreNotTold) {
+TEST(CoreSharing, HarmlessProgramsAreNotReported) {
   CoreSharing sharing(8);
   Live(&sharing, 30, 0.01, 4);
-  EXPECT_FALSE(sharing.Notice()) << "half of the cores is at work for others, but nobody waits";
+  EXPECT_FALSE(sharing.Notice()) << "half of the cores is at work for others, but no thread waits";
 }
 
-TEST(CoreSharing, TellsOnceWhatWentToOthers) {
+TEST(CoreSharing, ReportsOtherProgramsOnce) {
   CoreSharing sharing(2);
   Live(&sharing, CoreSharing::kNoticeAfter - 1, 0.3, 0.62);
   EXPECT_FALSE(sharing.Notice()) << "too early to say";

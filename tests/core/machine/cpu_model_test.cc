@@ -8,7 +8,7 @@
 namespace ringtail {
 namespace {
 
-TEST(CpuModelTest, IsWhatTheKernelSays) {
+TEST(CpuModelTest, IsTheKernelsName) {
   std::ifstream file("/proc/cpuinfo");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   ASSERT_FALSE(CpuModel().empty());

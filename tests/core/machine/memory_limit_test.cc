@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
-// A file system root with control groups of our making.
+// A file system root with our own control groups.
 class CgroupMemoryTest : public testing::Test {
  protected:
   void Write(const std::string& path, const std::string& text) {

@@ -13,7 +13,7 @@
 namespace ringtail {
 namespace {
 
-// A file system root with control groups of our making.
+// A file system root with our own control groups.
 class CgroupTest : public ::testing::Test {
  protected:
   void Write(const std::string& path, const std::string& text) {
@@ -79,7 +79,7 @@ TEST_F(CgroupTest, GroupsOutsideTheNamespaceAreNotFollowed) {
   EXPECT_EQ(Quota(), 7);
 }
 
-TEST_F(CgroupTest, NonsenseIsNoQuota) {
+TEST_F(CgroupTest, InvalidContentIsNoQuota) {
   Write("/proc/self/cgroup", "nonsense\n\n::\n0:\n0::relative\n0::/g\n");
   for (const char* text : {"", "max", "0 100000", "-5 100000", "100000 0", "x y", "100000"}) {
     Write("/sys/fs/cgroup/g/cpu.max", text);
@@ -104,7 +104,7 @@ TEST(AffinityCores, FollowsTheMask) {
   ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
   EXPECT_EQ(AffinityCores(), CPU_COUNT(&all));
   int in_thread = 0;
-  std::thread([&] {  // the mask is the thread's own
+  std::thread([&] {  // each thread has its own mask
     int first = 0;
     while (!CPU_ISSET(first, &all)) ++first;
     cpu_set_t one;
@@ -123,7 +123,7 @@ TEST(SplitCores, GivesEverythingToBothByDefault) {
   EXPECT_EQ(budget.Describe(), "2 cores: 2 compute, 2 input (shared)");
 }
 
-TEST(SplitCores, DoesAsAsked) {
+TEST(SplitCores, UsesGivenNumbers) {
   EXPECT_EQ(SplitCores(8, 6, 2).Describe(), "8 cores: 6 compute, 2 input");
   EXPECT_EQ(SplitCores(8, 6, 0).input, 8);
   EXPECT_EQ(SplitCores(1, 1, 1).Describe(), "1 core: 1 compute, 1 input (shared)");
@@ -136,7 +136,7 @@ TEST(SplitCores, CommunicationComesFirst) {
   EXPECT_EQ(SplitCores(1, 0, 0, 1).compute, 1);
 }
 
-TEST(ThreadName, IsCutToWhatLinuxKeeps) {
+TEST(ThreadName, IsCutToLinuxsLimit) {
   std::string name, long_name, empty_name = "?";
   std::thread([&] {
     SetThreadName("rt-loader-3");

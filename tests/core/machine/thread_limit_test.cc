@@ -24,12 +24,12 @@ namespace {
 using testing::HasSubstr;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // reserves terabytes of address space for itself
+constexpr bool kSanitized = true;  // reserves terabytes of address space
 #else
 constexpr bool kSanitized = false;
 #endif
 
-// What the process has mapped, in bytes.
+// Mapped bytes of the process.
 int64_t MappedBytes() {
   std::ifstream file("/proc/self/statm");
   int64_t pages = 0;
@@ -37,7 +37,7 @@ int64_t MappedBytes() {
   return pages * 4096;
 }
 
-// To what the process has mapped now and `more`.
+// Sets the limit to the currently mapped bytes and `more`.
 void LimitAddressSpace(int64_t more) {
   const auto bytes = static_cast<rlim_t>(MappedBytes() + more);
   const rlimit limit{bytes, bytes};
@@ -49,8 +49,8 @@ TEST(ThreadLimitTest, AFewThreadsCanAlwaysStart) {
   EXPECT_TRUE(CheckThreadsCanStart(5, "a test").ok());
 }
 
-// The stacks of threads that only asked are there for those that follow.
-TEST(ThreadLimitDeathTest, AskingCostsNoAddressSpace) {
+// The stacks of the checking threads are available to later threads.
+TEST(ThreadLimitDeathTest, CheckingTakesNoAddressSpace) {
   if (kSanitized) GTEST_SKIP() << "the address space cannot be limited";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -81,8 +81,8 @@ TEST(ThreadLimitDeathTest, TheLimitIsNamed) {
       "reading images: [0-9]+ of 64 threads could be started .* of address space .ulimit -v.");
 }
 
-// Pages that are mapped once 8 threads have allocated something, more than before. They live until
-// all of them have.
+// Additional mapped pages once 8 threads have allocated something. The threads live until all of
+// them have done so.
 int64_t PagesOfThreads() {
   constexpr int kThreads = 8;
   const auto pages = [] {
@@ -110,7 +110,7 @@ int64_t PagesOfThreads() {
   return more;
 }
 
-TEST(ThreadLimitDeathTest, MallocReservesNothingPerThreadWhereTheAddressSpaceIsLimited) {
+TEST(ThreadLimitDeathTest, MallocReservesNothingPerThreadUnderAnAddressSpaceLimit) {
   if (kSanitized) GTEST_SKIP() << "the address space cannot be limited";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -118,13 +118,13 @@ TEST(ThreadLimitDeathTest, MallocReservesNothingPerThreadWhereTheAddressSpaceIsL
         constexpr int64_t kArenaPages = (int64_t{64} << 20) / 4096;
         LimitAddressSpace(int64_t{8} << 30);
         SaveAddressSpace();
-        // 8 stacks, of 8 MiB most often, are less than one arena each.
+        // 8 stacks, usually of 8 MiB, take less than one arena each.
         std::exit(PagesOfThreads() < 4 * kArenaPages ? 1 : 0);
       },
       testing::ExitedWithCode(1), "");
 }
 
-TEST(ThreadLimitTest, TheTightestGroupIsTold) {
+TEST(ThreadLimitTest, ReportsTheTightestGroup) {
   const TempDir root;
   const auto write = [&](const std::string& path, const std::string& text) {
     const std::filesystem::path file = root.path() + path;
@@ -141,8 +141,8 @@ TEST(ThreadLimitTest, TheTightestGroupIsTold) {
   EXPECT_THAT(DescribeThreadLimits(root.path()), HasSubstr("--threads"));
 }
 
-// As oneTBB does on a thread of its own.
-TEST(TerminateDeathTest, AThreadThatCannotBeStartedIsASentence) {
+// Like oneTBB on a thread of its own.
+TEST(TerminateDeathTest, AThreadThatCannotBeStartedIsReported) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -152,7 +152,7 @@ TEST(TerminateDeathTest, AThreadThatCannotBeStartedIsASentence) {
       testing::ExitedWithCode(1), "program: a thread could not be started .* limits: .*--threads");
 }
 
-TEST(TerminateDeathTest, WithoutMemoryToo) {
+TEST(TerminateDeathTest, MissingMemoryIsReported) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -162,7 +162,7 @@ TEST(TerminateDeathTest, WithoutMemoryToo) {
       testing::ExitedWithCode(1), "program: out of memory; take");
 }
 
-TEST(TerminateDeathTest, AnythingElseIsABugOfOurs) {
+TEST(TerminateDeathTest, OtherExceptionsAreOurBugs) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

@@ -1,5 +1,5 @@
-// A run that is killed, or whose disk fails, at any instant of a save goes on from a valid
-// checkpoint, never from an older one than the last that it called durable.
+// A run that is killed, or whose disk fails, at any instant of a save resumes from a valid
+// checkpoint, never from one older than the last one reported as durable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ int64_t LastDurable(const std::string& out) {
   return at == std::string::npos ? 0 : std::stoll(out.substr(at + kMark.size()));
 }
 
-// The step of the checkpoint that a run would go on from, proven to hold what was saved; 0: none.
+// The step of the checkpoint that a run would resume from, whose content is checked; 0: none.
 int64_t NewestStep(const std::string& run) {
   const StatusOr<Checkpoint> newest = LoadNewestCheckpoint(run);
   if (!newest.ok()) {
@@ -50,7 +50,7 @@ std::vector<std::string> TemporaryFiles(const std::string& run) {
   return names;
 }
 
-// A fresh copy per fault of a run that has saved steps 1 and 2.
+// A copy, per fault, of a run that has saved steps 1 and 2.
 class SavedRun {
  public:
   SavedRun() { EXPECT_EQ(RunProcess({kWriter, run(), "2"}).exit_code, 0); }
@@ -69,8 +69,8 @@ std::vector<SystemCall> CallsOfOneSave() {
   return FileCallsBetween(SavedRun().SaveOnce(), "saving", "durable");
 }
 
-// How many of `calls` come before the new checkpoint has its name: up to its rename, included. That
-// of its part comes before.
+// The number of `calls` up to and including the rename of the new checkpoint, which follows that of
+// its part.
 size_t CallsBeforeCommit(const std::vector<SystemCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const bool of_part = calls[i].as_shown.find("rank-0-of-1") != std::string::npos;
@@ -87,7 +87,7 @@ TEST(CheckpointCrashTest, KilledFiftyTimesAtRandomMoments) {
   int64_t durable = 0;
   for (int kill = 0; kill < 50; ++kill) {
     ChildProcess writer({kWriter, run, "1000000"});
-    // A few saves, or none at all, and then some part of one.
+    // A few saves or none, and then a part of one.
     const uint64_t lines = rng.Below(8);
     for (uint64_t line = 0; line < lines; ++line) ASSERT_TRUE(writer.ReadLine().has_value());
     std::this_thread::sleep_for(std::chrono::microseconds(rng.Below(3000)));
@@ -125,9 +125,9 @@ TEST(CheckpointCrashTest, KilledAtEverySystemCallOfASave) {
   }
 }
 
-// What a power cut would show and a kill cannot: the kernel may write to the disk in another order
-// than the program wrote, except across an fsync.
-TEST(CheckpointCrashTest, NothingOldIsDeletedBeforeTheNewIsOnTheDisk) {
+// Covers power cuts, which a kill cannot: the kernel may write to the disk in another order than
+// the program, except across an fsync.
+TEST(CheckpointCrashTest, OldFilesAreDeletedOnlyOnceTheNewOneIsOnTheDisk) {
   std::string order;
   for (const SystemCall& call : CallsOfOneSave()) {
     const bool counts = call.name == "write" || call.name == "fsync" || call.name == "rename" ||
@@ -141,7 +141,7 @@ TEST(CheckpointCrashTest, NothingOldIsDeletedBeforeTheNewIsOnTheDisk) {
             "rename fsync ");            // best
 }
 
-// The new checkpoint failed: one clear error, everything else as it was.
+// The new checkpoint failed: one clear error, everything else is unchanged.
 void ExpectCleanFailure(const SavedRun& saved, const ProcessResult& failed,
                         std::string_view reason) {
   EXPECT_EQ(failed.exit_code, 1) << failed.out << failed.err;
@@ -162,7 +162,7 @@ TEST(CheckpointCrashTest, EverySystemCallBeforeTheCommitFails) {
   const std::vector<SystemCall> calls = CallsOfOneSave();
   std::set<std::string> names;
   for (size_t i = 0; i < CallsBeforeCommit(calls); ++i) {
-    // Of the folder, when the name of the part is on the disk: nothing is lost with it.
+    // The fsync of the folder after the part's rename: nothing is lost if it fails.
     const bool closes_folder =
         calls[i].name == "close" && calls[i - 1].name == "fsync" && calls[i - 2].name == "rename";
     if (closes_folder) continue;
@@ -184,8 +184,8 @@ TEST(CheckpointCrashTest, EverySystemCallAfterTheCommitFails) {
     SCOPED_TRACE("EIO at " + calls[i].as_shown);
     const SavedRun saved;
     const ProcessResult result = RunWithFault(saved.SaveOnce(), calls[i], "error=EIO");
-    // Cleaning up may fail without harm, what concerns the best checkpoint not;
-    // the new one is there.
+    // Cleaning up may fail without an error, updating the best checkpoint may not; the new
+    // checkpoint exists.
     EXPECT_THAT(result.exit_code, AnyOf(0, 1)) << result.out << result.err;
     EXPECT_EQ(result.exit_code == 0, LastDurable(result.out) == 3) << result.out;
     EXPECT_EQ(NewestStep(saved.run()), 3);
@@ -213,11 +213,10 @@ TEST(CheckpointCrashTest, InterruptedSystemCallsAreRepeated) {
   EXPECT_GE(interrupted, 6);
 }
 
-TEST(CheckpointCrashTest, FileSizeLimitIsAnErrorAndNotTheEnd) {
+TEST(CheckpointCrashTest, TheFileSizeLimitIsAnErrorAndDoesNotEndTheProcess) {
   const SavedRun saved;
   std::vector<std::string> limited = saved.SaveOnce();
-  limited.emplace_back(
-      "10000");  // in the middle of the weights: the write before it is a short one
+  limited.emplace_back("10000");  // in the middle of the weights: the write up to there is short
   ExpectCleanFailure(saved, RunProcess(limited), "File too large");
   EXPECT_EQ(RunProcess(saved.SaveOnce()).exit_code, 0);
   EXPECT_EQ(NewestStep(saved.run()), 3);

@@ -1,4 +1,4 @@
-// A checkpoint that a disk has changed is never taken for the one that was saved.
+// A checkpoint that the disk has changed is never mistaken for the saved one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,10 +30,9 @@ class CheckpointDamageTest : public testing::Test {
     ASSERT_EQ(LoadNewestCheckpoint(dir_.path())->step, 2);
   }
 
-  // Whether `content` in place of the newest checkpoint is refused, and the one before is loaded.
+  // Whether `content` in place of the newest checkpoint is refused, and the previous one is loaded.
   bool FallsBack(const std::string& content) const {
-    std::filesystem::remove(
-        path_);  // a file that is truncated and written may go to the disk at once
+    std::filesystem::remove(path_);  // truncated and written files may be flushed at once
     std::ofstream(path_) << content;
     const StatusOr<Checkpoint> damaged = LoadCheckpoint(path_);
     const StatusOr<Checkpoint> newest = LoadNewestCheckpoint(dir_.path());
@@ -59,8 +58,8 @@ TEST_F(CheckpointDamageTest, AThousandFlippedBits) {
   }
 }
 
-// Few of the random bits fall into the header, where one can change a name, a shape or a checksum.
-// Nor does one switch the checksums off for a reader that does not ask for them.
+// Few random bits hit the header, where one can change a name, a shape or a checksum. No bit may
+// disable the checksums either.
 TEST_F(CheckpointDamageTest, EveryBitOfTheHeader) {
   const size_t header_bytes = intact_.size() - (kTestWeights + 1) * sizeof(float);
   ASSERT_GT(header_bytes, 200u);
@@ -89,7 +88,7 @@ TEST_F(CheckpointDamageTest, ZeroedPages) {
   }
 }
 
-TEST_F(CheckpointDamageTest, BytesTooManyAndSwappedPages) {
+TEST_F(CheckpointDamageTest, ExtraBytesAndSwappedPages) {
   EXPECT_TRUE(FallsBack(intact_ + '\0'));
   EXPECT_TRUE(FallsBack(intact_ + intact_));
   std::string swapped = intact_;

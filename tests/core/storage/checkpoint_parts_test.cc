@@ -1,5 +1,5 @@
-// A checkpoint with parts is whole or is refused by the name of the part; parts live as long as the
-// checkpoints that name them.
+// A checkpoint with parts is complete or refused with the name of the part; parts live as long as
+// the checkpoints that name them.
 #include "core/storage/checkpoint_parts.h"
 
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ TEST_F(CheckpointPartsTest, EachRankReadsItsOwn) {
   }
 }
 
-TEST_F(CheckpointPartsTest, AMissingOrDamagedPartIsNamedAndTheOneBeforeIsTaken) {
+TEST_F(CheckpointPartsTest, AMissingOrDamagedPartIsNamedAndThePreviousCheckpointIsLoaded) {
   for (const bool missing : {true, false}) {
     Save(1);
     Save(2);
@@ -116,15 +116,15 @@ TEST_F(CheckpointPartsTest, EveryByteOfAPartCounts) {
   }
 }
 
-TEST_F(CheckpointPartsTest, GoWithTheirCheckpoint) {
+TEST_F(CheckpointPartsTest, AreDeletedWithTheirCheckpoint) {
   for (const int64_t step : {1, 2, 3}) Save(step);
   EXPECT_THAT(*directory_->Steps(), ElementsAre(2, 3));
   EXPECT_THAT(PartsOnDisk(), SizeIs(2 * kRanks));
   EXPECT_TRUE(LoadCheckpoint(directory_->Path(2)).ok());
 }
 
-// Resuming from the best one needs them.
-TEST_F(CheckpointPartsTest, OfTheBestStayAsLongAsItIsTheBest) {
+// Resuming from the best checkpoint needs them.
+TEST_F(CheckpointPartsTest, OfTheBestCheckpointStayAsLongAsIt) {
   Save(1);
   ASSERT_TRUE(directory_->SaveBest(1).ok());
   for (const int64_t step : {2, 3}) Save(step);
@@ -135,9 +135,9 @@ TEST_F(CheckpointPartsTest, OfTheBestStayAsLongAsItIsTheBest) {
   EXPECT_THAT(PartsOnDisk(), SizeIs(2 * kRanks));
 }
 
-TEST_F(CheckpointPartsTest, OfASaveThatDidNotComeToItsEndAreDeletedAtOpen) {
+TEST_F(CheckpointPartsTest, OfAnInterruptedSaveAreDeletedAtOpen) {
   Save(1);
-  WriteParts(1);  // of the same step, by a run that was killed
+  WriteParts(1);  // of the same step, by a killed run
   WriteParts(2);
   EXPECT_THAT(PartsOnDisk(), SizeIs(3 * kRanks));
   directory_.emplace(CheckpointDirectory::Open(*lock_).value());
@@ -145,7 +145,7 @@ TEST_F(CheckpointPartsTest, OfASaveThatDidNotComeToItsEndAreDeletedAtOpen) {
   EXPECT_TRUE(LoadNewestCheckpoint(run_).ok());
 }
 
-TEST_F(CheckpointPartsTest, SavingAStepAgainNeverTouchesWhatIsThere) {
+TEST_F(CheckpointPartsTest, SavingAStepAgainNeverTouchesExistingParts) {
   Save(1);
   const Checkpoint before = LoadNewestCheckpoint(run_).value();
   const CheckpointParts parts = WriteParts(1);
@@ -155,7 +155,7 @@ TEST_F(CheckpointPartsTest, SavingAStepAgainNeverTouchesWhatIsThere) {
   EXPECT_FALSE(std::filesystem::exists(before.PartPath(0)));
 }
 
-TEST_F(CheckpointPartsTest, ASaveWithoutOneOfItsPartsIsRefused) {
+TEST_F(CheckpointPartsTest, ASaveWithAMissingPartIsRefused) {
   Save(1);
   const CheckpointParts parts = WriteParts(2);
   std::filesystem::remove(directory_->folder() + "/" + PartName(2, 1, kRanks, parts.tag));
@@ -166,7 +166,7 @@ TEST_F(CheckpointPartsTest, ASaveWithoutOneOfItsPartsIsRefused) {
   EXPECT_THAT(PartsOnDisk(), SizeIs(kRanks)) << "the others are of no use";
 }
 
-TEST(PartNameTest, IsReadBackStrictly) {
+TEST(PartNameTest, IsParsedStrictly) {
   EXPECT_EQ(PartName(100, 1, 4, "5e1f03ba"), "step-00000100.rank-1-of-4.5e1f03ba.safetensors");
   EXPECT_EQ(ParsePartName("step-00000100.rank-1-of-4.5e1f03ba.safetensors"),
             (PartOf{100, "5e1f03ba"}));
@@ -179,7 +179,7 @@ TEST(PartNameTest, IsReadBackStrictly) {
   }
 }
 
-TEST(PartsTextTest, IsReadBackStrictly) {
+TEST(PartsTextTest, IsParsedStrictly) {
   const CheckpointParts parts{"5e1f03ba", {{123, 7}, {0, 0xffffffffU}}};
   EXPECT_EQ(PartsText(parts), "5e1f03ba 123:00000007 0:ffffffff");
   EXPECT_EQ(*ParsePartsText(PartsText(parts)), parts);

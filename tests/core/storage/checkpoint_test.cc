@@ -38,7 +38,7 @@ class CheckpointTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
   void Damage(int64_t step) { std::filesystem::resize_file(directory_->Path(step), 4096); }
-  // The step of the newest checkpoint, proven to hold what was saved for it; -1: none.
+  // The step of the newest checkpoint, whose content is checked; -1: none.
   int64_t NewestStep() const {
     const StatusOr<Checkpoint> newest = LoadNewestCheckpoint(run_);
     return newest.ok() && HoldsItsStep(*newest) ? newest->step : -1;
@@ -50,7 +50,7 @@ class CheckpointTest : public testing::Test {
   std::optional<CheckpointDirectory> directory_;
 };
 
-TEST_F(CheckpointTest, LoadsWhatWasSaved) {
+TEST_F(CheckpointTest, LoadsASavedCheckpoint) {
   EXPECT_EQ(LoadNewestCheckpoint(run_).status().code(), StatusCode::kNotFound);
   Save(12);
   EXPECT_EQ(directory_->Path(12), run_ + "/checkpoints/step-00000012.safetensors");
@@ -67,15 +67,16 @@ TEST_F(CheckpointTest, RunWithoutFolderHasNoCheckpoint) {
   EXPECT_THAT(status.message(), HasSubstr(dir_.File("other")));
 }
 
-TEST_F(CheckpointTest, AFolderOfCheckpointsThatWasDeletedIsMadeAgain) {
+TEST_F(CheckpointTest, ADeletedCheckpointFolderIsCreatedAgain) {
   ASSERT_TRUE(directory_->Save(1, {}, {}).ok());
   std::filesystem::remove_all(run_ + "/checkpoints");
   ASSERT_TRUE(directory_->Save(2, {}, {}).ok());
   EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 2);
 }
 
-// Run 1's folder is renamed, and the next run begins under its name: each writes its own.
-TEST_F(CheckpointTest, SavesIntoTheFolderThatWasRenamed) {
+// Run 1's folder is renamed, and the next run starts under its name: each writes into its own
+// folder.
+TEST_F(CheckpointTest, SavesIntoTheRenamedFolder) {
   ASSERT_TRUE(directory_->Save(1, {}, {}).ok());
   std::filesystem::rename(run_, dir_.File("old"));
   const StatusOr<RunLock> next = RunLock::Acquire(run_);
@@ -88,8 +89,8 @@ TEST_F(CheckpointTest, SavesIntoTheFolderThatWasRenamed) {
   EXPECT_EQ(directory_->Path(2), dir_.File("old/checkpoints/step-00000002.safetensors"));
 }
 
-// And if it was deleted, not a byte of it gets into the next run of that name.
-TEST_F(CheckpointTest, LeavesTheNextRunOfItsNameAlone) {
+// If the folder was deleted, the run writes nothing into the next run of that name.
+TEST_F(CheckpointTest, NeverWritesIntoAnotherRunsFolder) {
   ASSERT_TRUE(directory_->Save(1, {}, {}).ok());
   std::filesystem::remove_all(run_);
   const StatusOr<RunLock> next = RunLock::Acquire(run_);
@@ -116,7 +117,7 @@ TEST_F(CheckpointTest, SavingAStepAgainReplacesIt) {
   EXPECT_THAT(*directory_->Steps(), ElementsAre(3));
 }
 
-TEST_F(CheckpointTest, StepsOfAnAbandonedCourseAreDeletedOnceTheNewOneIsSaved) {
+TEST_F(CheckpointTest, LaterStepsAreDeletedAfterResumingFromAnEarlierOne) {
   for (const int64_t step : {10, 20, 30}) ASSERT_TRUE(directory_->Save(step, {}, {}, 3).ok());
   ASSERT_TRUE(directory_->Save(15, {}, {}, 3).ok());  // resumed from step 10
   EXPECT_THAT(*directory_->Steps(), ElementsAre(10, 15));
@@ -136,7 +137,7 @@ TEST_F(CheckpointTest, BestOutlivesItsStep) {
   EXPECT_EQ(LoadCheckpoint(BestCheckpointPath(run_))->step, 4);
 }
 
-TEST_F(CheckpointTest, FallsBackAndSaysWhy) {
+TEST_F(CheckpointTest, FallsBackWithAWarning) {
   Save(1);
   Save(2);
   Damage(2);
@@ -148,14 +149,14 @@ TEST_F(CheckpointTest, FallsBackAndSaysWhy) {
                          HasSubstr("not inside the"), HasSubstr("checkpoint of step 1")));
 }
 
-// What was written after ranks were lost is taken, unless they were seen to differ before.
-TEST_F(CheckpointTest, WithoutAgreementItCountsUntilACheckHasFailed) {
+// A checkpoint written after ranks were lost is loaded, unless the ranks differed before.
+TEST_F(CheckpointTest, UnagreedCheckpointsCountUntilACheckFails) {
   ASSERT_TRUE(directory_->Save(1, {}, {{kAgreedRanksKey, "3"}}).ok());
   ASSERT_TRUE(directory_->Save(2, {}, {{kAgreedRanksKey, "0"}}).ok());
   EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 2);
   EXPECT_EQ(LoadNewestCheckpoint(run_)->agreed_ranks(), 0);
   ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
-  Open();  // of another process: the mark stays
+  Open();  // by another process: the mark stays
   testing::internal::CaptureStderr();
   EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
@@ -167,7 +168,7 @@ TEST_F(CheckpointTest, WithoutAgreementItCountsUntilACheckHasFailed) {
   EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 5);
 }
 
-TEST_F(CheckpointTest, AnOlderCheckpointSaysNothingOfAgreementAndIsTaken) {
+TEST_F(CheckpointTest, OlderCheckpointsWithoutAgreementAreLoaded) {
   Save(1);
   ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
   EXPECT_EQ(NewestStep(), 1);
@@ -176,7 +177,7 @@ TEST_F(CheckpointTest, AnOlderCheckpointSaysNothingOfAgreementAndIsTaken) {
   EXPECT_EQ(LoadCheckpoint(directory_->Path(2)).status().code(), StatusCode::kDataLoss);
 }
 
-TEST_F(CheckpointTest, NoneIntactNamesEachReason) {
+TEST_F(CheckpointTest, WithoutAnIntactCheckpointEachReasonIsNamed) {
   Save(1);
   Save(2);
   Damage(1);
@@ -194,7 +195,7 @@ TEST_F(CheckpointTest, FileOfAnotherStepUnderThisNameIsRefused) {
   EXPECT_EQ(NewestStep(), 1);
 }
 
-TEST_F(CheckpointTest, FilesOfOthersAreNoCheckpoints) {
+TEST_F(CheckpointTest, ForeignFilesAreNoCheckpoints) {
   const std::string foreign = dir_.File("foreign");
   std::ofstream(foreign) << std::string("\2\0\0\0\0\0\0\0{}", 10);
   ASSERT_TRUE(SafetensorsFile::Read(foreign).ok());
@@ -204,7 +205,7 @@ TEST_F(CheckpointTest, FilesOfOthersAreNoCheckpoints) {
     ASSERT_TRUE(WriteSafetensors(foreign, {}, metadata).ok());
     EXPECT_EQ(LoadCheckpoint(foreign).status().code(), StatusCode::kInvalidArgument);
   }
-  // Names that only look like ours are neither loaded nor deleted.
+  // Names that only resemble ours are neither loaded nor deleted.
   for (const char* name : {"step-1.safetensors", "step-000000099.safetensors", "step-.safetensors",
                            "step-00000009.safetensors.bak", "step-0000000x.safetensors"}) {
     std::ofstream(run_ + "/checkpoints/" + name) << name;
@@ -214,7 +215,7 @@ TEST_F(CheckpointTest, FilesOfOthersAreNoCheckpoints) {
   EXPECT_EQ(ListFolder(run_ + "/checkpoints")->size(), 7u);
 }
 
-TEST_F(CheckpointTest, OpenRemovesWhatDeadWritersLeft) {
+TEST_F(CheckpointTest, OpenRemovesFilesOfKilledWriters) {
   Save(1);
   for (const char* name : {"/checkpoints/.step-00000002.safetensors.tmp-4", "/.config.tmp-4"}) {
     std::ofstream(run_ + name) << "torn";

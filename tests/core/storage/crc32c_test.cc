@@ -31,7 +31,7 @@ TEST(Crc32cTest, MatchesPublishedVectors) {
 }
 
 TEST(Crc32cTest, TableAndProcessorAgreeAtEveryLengthAndAlignment) {
-  if (!internal::HasSse42()) return;  // the vectors above have tested the only path there is
+  if (!internal::HasSse42()) return;  // the vectors above have tested the only implementation
   Rng rng(RngKey(1).With(kTestStream));
   std::vector<std::byte> data(300);
   for (std::byte& byte : data) byte = static_cast<std::byte>(rng.Bits());

@@ -20,14 +20,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(DiskRoomTest, WhatFitsFitsAndLeavesNothingBehind) {
+TEST(DiskRoomTest, FittingFilesLeaveNothingBehind) {
   const TempDir dir;
   const Status status = CheckDiskRoom(dir.path(), std::vector<int64_t>{1 << 20, 1 << 10});
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_THAT(*ListFolder(dir.path()), ElementsAre());
 }
 
-TEST(DiskRoomTest, WhatDoesNotFitSaysHowMuchIsFree) {
+TEST(DiskRoomTest, TheErrorTellsTheFreeSpace) {
   const TempDir dir;
   signal(SIGXFSZ, SIG_IGN);
   const Status status = CheckDiskRoom(dir.path(), std::vector{int64_t{1} << 60});
@@ -37,14 +37,14 @@ TEST(DiskRoomTest, WhatDoesNotFitSaysHowMuchIsFree) {
   EXPECT_THAT(*ListFolder(dir.path()), ElementsAre());
 }
 
-// A file system of 1 MiB that this process alone sees; whether there may be one.
+// Mounts a file system of 1 MiB that only this process sees; false if that is not permitted.
 bool MountSmall(const std::string& folder) {
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("none", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
 }
 
-TEST(DiskRoomTest, FilesHaveToFitTogether) {
+TEST(DiskRoomTest, FilesMustFitTogether) {
   constexpr int kMayNot = 77;
   constexpr int64_t kKibi = 1 << 10;
   const TempDir dir;
@@ -79,7 +79,7 @@ TEST(DiskRoomTest, TheLimitForFileSizesCounts) {
   EXPECT_THAT(status.message(), HasSubstr("does not take 2 files of "));
 }
 
-TEST(DiskRoomTest, AFolderThatIsNotThereIsAnError) {
+TEST(DiskRoomTest, AMissingFolderIsAnError) {
   const TempDir dir;
   EXPECT_EQ(CheckDiskRoom(dir.File("none"), std::vector<int64_t>{1}).code(), StatusCode::kNotFound);
 }

@@ -28,7 +28,7 @@ std::vector<std::string> Names(const std::string& folder) {
   return names.ok() ? *names : std::vector<std::string>{names.status().ToString()};
 }
 
-TEST(FileTest, ReadsWhatWasWritten) {
+TEST(FileTest, ReadsWrittenContent) {
   const TempDir dir;
   const std::string text("with a zero \0 and a newline\n", 27);
   ASSERT_TRUE(WriteFileAtomic(dir.File("a"), text).ok());
@@ -38,7 +38,7 @@ TEST(FileTest, ReadsWhatWasWritten) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()), text);
 }
 
-TEST(FileTest, WritesPartsOneBehindTheOther) {
+TEST(FileTest, WritesPartsInOrder) {
   const TempDir dir;
   const std::string_view texts[] = {"one", "", " two"};
   std::vector<std::span<const std::byte>> parts;
@@ -57,14 +57,14 @@ TEST(FileTest, ReadLimitIsExact) {
   EXPECT_TRUE(ReadFileText(dir.File("a"), INT64_MAX).ok());
 }
 
-TEST(FileTest, ReadsFilesOfProcThatClaimToBeEmpty) {
+TEST(FileTest, ReadsFilesOfProcWithSizeZero) {
   const StatusOr<std::string> status = ReadFileText("/proc/self/status", kLimit);
   ASSERT_TRUE(status.ok()) << status.status().ToString();
   EXPECT_THAT(*status, HasSubstr("VmHWM"));
   EXPECT_EQ(ReadFileText("/proc/self/status", 10).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST(FileTest, RefusesWhatIsNoRegularFile) {
+TEST(FileTest, RefusesSpecialFiles) {
   const TempDir dir;
   ASSERT_EQ(mkfifo(dir.File("pipe").c_str(), 0600), 0);
   EXPECT_EQ(ReadFileText(dir.File("pipe"), kLimit).status().code(), StatusCode::kInvalidArgument);
@@ -80,7 +80,7 @@ TEST(FileTest, ReplacesOldContentAndLeavesNothingElse) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("a"));
 }
 
-TEST(FileTest, OverwritesTemporaryFileOfDeadWriterWithOurProcessId) {
+TEST(FileTest, OverwritesTheTemporaryFileOfAKilledWriterWithOurProcessId) {
   const TempDir dir;
   const std::string stale = dir.File(".a.tmp-" + std::to_string(getpid()));
   std::ofstream(stale) << "the torn and much longer file of a writer that died";
@@ -89,7 +89,7 @@ TEST(FileTest, OverwritesTemporaryFileOfDeadWriterWithOurProcessId) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("a"));
 }
 
-TEST(FileTest, FailedWriteSaysWhereAndCleansUp) {
+TEST(FileTest, AFailedWriteNamesThePathAndCleansUp) {
   const TempDir dir;
   std::filesystem::create_directory(dir.File("folder"));
   const Status onto_folder = WriteFileAtomic(dir.File("folder"), "text");
@@ -115,7 +115,7 @@ TEST(FileTest, LinkSharesContentAndReplaces) {
   EXPECT_EQ(Content(dir.File("best")), "second");
 }
 
-TEST(FileTest, MakesFoldersAboveToo) {
+TEST(FileTest, CreatesMissingParentFolders) {
   const TempDir dir;
   ASSERT_TRUE(MakeDirectories(dir.File("a/b/c/")).ok());
   EXPECT_TRUE(std::filesystem::is_directory(dir.File("a/b/c")));

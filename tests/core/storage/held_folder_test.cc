@@ -1,4 +1,4 @@
-// A folder that is open, while its name goes to another one.
+// An open folder whose name is given to another one.
 #include "core/storage/held_folder.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(HeldFolderTest, WhatIsWrittenFollowsTheFolderAndNotTheName) {
+TEST(HeldFolderTest, FilesEndUpInTheFolderWhateverItsName) {
   const TempDir dir;
   const std::string name = dir.File("run"), other = dir.File("old");
   ASSERT_TRUE(fs::create_directory(name));
@@ -32,7 +32,7 @@ TEST(HeldFolderTest, WhatIsWrittenFollowsTheFolderAndNotTheName) {
   EXPECT_THAT(*ListFolder(name), ElementsAre());
 }
 
-TEST(HeldFolderTest, ErrorsSayItsName) {
+TEST(HeldFolderTest, ErrorsNameTheFolder) {
   const TempDir dir;
   const std::string name = dir.File("run");
   EXPECT_THAT(HeldFolder::Open(name).status().message(), HasSubstr("'" + name + "'"));

@@ -39,7 +39,7 @@ class MetricsTest : public ::testing::Test {
     return steps;
   }
 
-  // Opens as a run does that goes on after `resumed_step`, and writes `steps`.
+  // Opens the file like a run that resumes after `resumed_step`, and writes `steps`.
   void Run(int64_t resumed_step, const std::vector<int64_t>& steps) const {
     StatusOr<MetricsWriter> writer = MetricsWriter::Open(path_, resumed_step);
     ASSERT_TRUE(writer.ok()) << writer.status().ToString();
@@ -81,7 +81,7 @@ TEST(MetricsJson, HasExactlyTheKeysOfTheContractInTheirOrder) {
       R"("ranks":null})");
 }
 
-TEST(MetricsJson, TellsTheTimesOfEveryRank) {
+TEST(MetricsJson, HasTheTimesOfEveryRank) {
   Metrics metrics;
   metrics.ranks = {{.batch = 43, .forward_ms = 20, .comm_bytes = 5}, {.forward_ms = 21}};
   const json ranks = json::parse(MetricsJson(metrics))["ranks"];
@@ -94,7 +94,7 @@ TEST(MetricsJson, TellsTheTimesOfEveryRank) {
   EXPECT_TRUE(ranks[1]["backward_ms"].is_null());
 }
 
-TEST(MetricsJson, WhatIsNotKnownOrNotFiniteIsNull) {
+TEST(MetricsJson, UnknownAndNonFiniteValuesAreNull) {
   Metrics metrics;
   metrics.kind = Metrics::Kind::kEvaluation;
   metrics.loss = std::numeric_limits<double>::infinity();
@@ -130,7 +130,7 @@ TEST_F(MetricsTest, LinesAreInTheFileAtOnce) {
   EXPECT_THAT(Steps(), ElementsAre(7)) << "a killed process must not lose it";
 }
 
-TEST_F(MetricsTest, ANewRunStartsAfresh) {
+TEST_F(MetricsTest, ANewRunStartsAnEmptyFile) {
   Run(-1, {0, 1, 2});
   Run(-1, {1});
   EXPECT_THAT(Steps(), ElementsAre(1));
@@ -155,7 +155,7 @@ TEST_F(MetricsTest, ATornLastLineIsCutAtEveryByte) {
   }
 }
 
-TEST_F(MetricsTest, LinesThatAreNotOursGo) {
+TEST_F(MetricsTest, ForeignLinesAreRemoved) {
   Run(-1, {1});
   const std::string line = Text();
   SetText(line + std::string(100, '\0') + "\n[1]\n{\"step\":\"x\"}\n{}\n\n" + line);
@@ -163,8 +163,8 @@ TEST_F(MetricsTest, LinesThatAreNotOursGo) {
   EXPECT_THAT(Steps(), ElementsAre(1, 1, 2));
 }
 
-// A block that a power cut has lost reads as zeros.
-TEST_F(MetricsTest, ALineWithALostBlockInItGoes) {
+// A block lost in a power cut reads as zeros.
+TEST_F(MetricsTest, LinesWithALostBlockAreRemoved) {
   Run(-1, {1, 2, 3});
   std::string text = Text();
   text.replace(text.find('\n') + 100, 50, 50, '\0');
@@ -173,7 +173,7 @@ TEST_F(MetricsTest, ALineWithALostBlockInItGoes) {
   EXPECT_THAT(Steps(), ElementsAre(1, 3));
 }
 
-// The kept part is longer than a block, and lines lie across the ends of blocks; its end is cut in
+// The kept part is longer than a block, and lines cross the ends of blocks; its end is cut in
 // place.
 TEST_F(MetricsTest, LongFilesAreRepairedLineByLine) {
   constexpr int64_t kSteps = 9000;  // 3.3 MB
@@ -196,7 +196,7 @@ TEST_F(MetricsTest, LongFilesAreRepairedLineByLine) {
   EXPECT_EQ(Steps(), steps);
 }
 
-TEST_F(MetricsTest, AnEndlessLineGoes) {
+TEST_F(MetricsTest, OverlongLinesAreRemoved) {
   Run(-1, {1});
   const std::string line = Text();
   SetText(line + std::string(40 << 20, 'x') + "\n" + line);

@@ -1,4 +1,4 @@
-// Outputs that are no regular files: what WriteFileAtomic must never replace.
+// Outputs that are no regular files, which WriteFileAtomic must never replace.
 #include "core/storage/output_target.h"
 
 #include <fcntl.h>
@@ -30,14 +30,14 @@ std::string Content(const std::string& path) {
   return text.ok() ? *text : text.status().ToString();
 }
 
-// A pipe whose ends are closed with it.
+// A pipe that closes its ends on destruction.
 struct Pipe {
   Pipe() { EXPECT_EQ(pipe(ends.data()), 0); }
   ~Pipe() {
     close(ends[0]);
     if (ends[1] >= 0) close(ends[1]);
   }
-  // What was written, once nobody writes any more.
+  // The written data, once all writers have closed.
   std::string Rest() {
     close(ends[1]);
     ends[1] = -1;
@@ -61,7 +61,7 @@ TEST(OutputTargetTest, ALinkStaysAndItsTargetIsReplaced) {
   EXPECT_THAT(*ListFolder(dir.File("real")), ElementsAre("file"));
 }
 
-TEST(OutputTargetTest, ALinkThatLeadsNowhereIsFilledIn) {
+TEST(OutputTargetTest, TheTargetOfADanglingLinkIsCreated) {
   const TempDir dir;
   fs::create_symlink("later", dir.File("link"));
   ASSERT_TRUE(WriteFileAtomic(dir.File("link"), "new").ok());
@@ -77,7 +77,7 @@ TEST(OutputTargetTest, ALoopOfLinksIsAnError) {
   EXPECT_THAT(status.message(), HasSubstr("cannot follow the link '" + dir.File("a") + "'"));
 }
 
-TEST(OutputTargetTest, AFolderIsAnErrorThatSaysSo) {
+TEST(OutputTargetTest, AFolderIsAnError) {
   const TempDir dir;
   fs::create_directory(dir.File("folder"));
   const Status status = WriteFileAtomic(dir.File("folder"), "new");
@@ -108,7 +108,7 @@ TEST(OutputTargetTest, ADeviceIsWrittenTo) {
   EXPECT_TRUE(fs::is_symlink(dir.File("null")));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
   if (mknod(dir.File("device").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // not root
-  // A container may forbid to open a device of its own; it must stay one in any case.
+  // A container may forbid opening such a device; it must stay a device in any case.
   (void)WriteFileAtomic(dir.File("device"), "text");
   EXPECT_TRUE(fs::is_character_file(dir.File("device")));
 }
@@ -122,9 +122,8 @@ TEST(OutputTargetTest, AnOpenPipeByItsNumber) {
   }
 }
 
-// As `command > file` has it: what is written goes behind what the shell or the program has
-// written there.
-TEST(OutputTargetTest, AnOpenFileByItsNumberGoesOnWhereItStands) {
+// As with `command > file`: output is appended to the earlier output of the shell or program.
+TEST(OutputTargetTest, AnOpenFileByItsNumberKeepsItsPosition) {
   const TempDir dir;
   const StatusOr<FileDescriptor> file = FileDescriptor::Open(dir.File("file"), O_WRONLY | O_CREAT);
   ASSERT_TRUE(file.ok());

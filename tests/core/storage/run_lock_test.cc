@@ -27,7 +27,7 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
-TEST(RunLockTest, SecondRunIsRefusedAndToldWhoHoldsIt) {
+TEST(RunLockTest, ASecondRunIsRefusedWithTheNameOfTheHolder) {
   const TempDir dir;
   ChildProcess holder({kHolder, dir.File("run")});
   ASSERT_EQ(holder.ReadLine(), "locked");
@@ -38,7 +38,7 @@ TEST(RunLockTest, SecondRunIsRefusedAndToldWhoHoldsIt) {
   EXPECT_THAT(second.status().message(), HasSubstr(dir.File("run")));
 }
 
-TEST(RunLockTest, LockOfKilledHolderIsTakenOver) {
+TEST(RunLockTest, TheLockOfAKilledHolderIsTakenOver) {
   const TempDir dir;
   ChildProcess holder({kHolder, dir.path()});
   ASSERT_EQ(holder.ReadLine(), "locked");
@@ -67,7 +67,7 @@ TEST(RunLockTest, ReleasedWithItsOwner) {
   EXPECT_TRUE(RunLock::Acquire(dir.path()).ok());
 }
 
-TEST(RunLockTest, HolderWithoutNameIsAnotherProcess) {
+TEST(RunLockTest, AHolderWithoutANameIsAnotherProcess) {
   const TempDir dir;
   const StatusOr<RunLock> lock = RunLock::Acquire(dir.path());
   ASSERT_TRUE(lock.ok());
@@ -75,7 +75,7 @@ TEST(RunLockTest, HolderWithoutNameIsAnotherProcess) {
   EXPECT_THAT(RunLock::Acquire(dir.path()).status().message(), HasSubstr("by another process;"));
 }
 
-TEST(RunLockTest, FindsItsFolderWhereItWasMade) {
+TEST(RunLockTest, FindsItsFolder) {
   const TempDir dir;
   const StatusOr<RunLock> lock = RunLock::Acquire(dir.File("run"));
   ASSERT_TRUE(lock.ok());
@@ -83,8 +83,8 @@ TEST(RunLockTest, FindsItsFolderWhereItWasMade) {
   EXPECT_EQ(lock->times_remade(), 0);
 }
 
-// The folder of a run that was moved away, and the next run of that name.
-TEST(RunLockTest, FollowsARenamedFolderThoughAnotherHasItsName) {
+// The renamed folder of a run, and the next run of that name.
+TEST(RunLockTest, FollowsARenamedFolderAlthoughAnotherHasItsName) {
   const TempDir dir;
   const StatusOr<RunLock> lock = RunLock::Acquire(dir.File("run"));
   ASSERT_TRUE(lock.ok());
@@ -97,7 +97,7 @@ TEST(RunLockTest, FollowsARenamedFolderThoughAnotherHasItsName) {
   EXPECT_EQ(RunLock::Acquire(dir.File("old")).status().code(), StatusCode::kAlreadyExists);
 }
 
-TEST(RunLockTest, MakesADeletedFolderAgain) {
+TEST(RunLockTest, CreatesADeletedFolderAgain) {
   const TempDir dir;
   const StatusOr<RunLock> lock = RunLock::Acquire(dir.File("parent/run"));
   ASSERT_TRUE(lock.ok());
@@ -107,7 +107,7 @@ TEST(RunLockTest, MakesADeletedFolderAgain) {
   EXPECT_EQ(RunLock::Acquire(dir.File("parent/run")).status().code(), StatusCode::kAlreadyExists);
 }
 
-TEST(RunLockTest, LeavesTheNextRunOfItsNameAlone) {
+TEST(RunLockTest, NeverTakesAnotherRunsFolder) {
   const TempDir dir;
   const StatusOr<RunLock> lock = RunLock::Acquire(dir.File("run"));
   ASSERT_TRUE(lock.ok());
@@ -118,9 +118,9 @@ TEST(RunLockTest, LeavesTheNextRunOfItsNameAlone) {
     EXPECT_EQ(lock->Folder().status().code(), StatusCode::kAlreadyExists);
     std::ofstream(dir.File("run/config.textproto")) << "of the next run";
   }
-  // That one has ended; its files are its own all the same.
+  // That run has ended, but its files are still its own.
   EXPECT_EQ(lock->Folder().status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(lock->Folder().status().message(), HasSubstr("was deleted while the run went on"));
+  EXPECT_THAT(lock->Folder().status().message(), HasSubstr("was deleted during the run"));
   EXPECT_EQ(lock->times_remade(), 0);
 }
 
@@ -138,7 +138,7 @@ TEST(RunLockTest, TakesADeletedLockAgainUnlessAnotherRunWasFaster) {
   EXPECT_EQ(*other->Folder(), dir.path());
 }
 
-TEST(RunLockTest, SaysWhatIsInPlaceOfTheFolder) {
+TEST(RunLockTest, NamesTheObstacleInPlaceOfTheFolder) {
   const TempDir dir;
   std::ofstream(dir.File("file")) << "not a folder";
   std::filesystem::create_symlink("nowhere", dir.File("dangling"));

@@ -1,4 +1,4 @@
-// Any bytes at all are a safetensors file or an error, never a crash; and what is read can be used.
+// Any bytes are a safetensors file or an error, never a crash; and a parsed file can be used.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,8 +10,7 @@ namespace {
 using ringtail::Dtype;
 using ringtail::SafetensorsFile;
 
-// Touches every byte of every tensor, so that the sanitizers see a range
-// that is not the file's own.
+// Touches every byte of every tensor, so that sanitizers detect a range outside the file.
 uint64_t Touch(const SafetensorsFile& file) {
   uint64_t sum = 0;
   for (const auto& [name, entry] : file.entries()) {

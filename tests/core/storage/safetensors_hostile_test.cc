@@ -1,4 +1,4 @@
-// Files that lie: each is refused with one clear error that names the file and the reason.
+// Files with false claims: each is refused with one clear error that names the file and the reason.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kData(8, 'd');  // behind every header below
+const std::string kData(8, 'd');  // after every header below
 
 struct HeaderCase {
   const char* json;
@@ -43,7 +43,7 @@ const HeaderCase kHeaders[] = {
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]})", "not JSON"},
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,08]}})", "not JSON"},
     {R"({"a":{"dtype":"U8","shape":[NaN],"data_offsets":[0,8]}})", "not JSON"},
-    // Wrong kinds of things.
+    // Wrong types.
     {R"({"a":1})", "\"a\" is a number, not an object"},
     {R"({"a":null})", "\"a\" is null, not an object"},
     {R"({"a":"U8"})", "\"a\" is a text, not an object"},
@@ -73,7 +73,7 @@ const HeaderCase kHeaders[] = {
      "data_offsets must not be or contain"},
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,[8]]}})",
      "data_offsets must not be or contain"},
-    // Numbers that are no sizes.
+    // Invalid numbers.
     {R"({"a":{"dtype":"U8","shape":[-8],"data_offsets":[0,8]}})", "a negative number"},
     {R"({"a":{"dtype":"U8","shape":[-0],"data_offsets":[0,8]}})", "a negative number"},
     {R"({"a":{"dtype":"U8","shape":[8.0],"data_offsets":[0,8]}})", "the number 8.0"},
@@ -125,7 +125,7 @@ const HeaderCase kHeaders[] = {
      "has dtype \"BF16\", which is none of"},
     {R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})",
      "has dtype \"F64\", which is none of"},
-    // Places.
+    // Offsets.
     {R"({})", "end at byte 0 of the data, but it has 8"},
     {R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})",
      "0 to 9 are not inside the 8 bytes"},
@@ -149,10 +149,10 @@ const HeaderCase kHeaders[] = {
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
      "overlaps"},
     {R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
-     "tensor \"b\" overlaps the one before it: it begins at byte 4, not 5"},
+     "tensor \"b\" overlaps the previous one: it starts at byte 4, not 5"},
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})",
      "overlaps"},
-    // Checksums that do not hold, or that a flipped bit may have made.
+    // Wrong checksums, and such that a flipped bit may cause.
     {R"({"__metadata__":{"crc32c.a":"00000000"},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
      "the checksum of tensor \"a\" is \"00000000\""},
     {R"({"__metadata__":{"crc32c.a":""},"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
@@ -182,7 +182,7 @@ void ExpectRefused(std::vector<std::byte> bytes, std::string_view reason) {
   EXPECT_EQ(file.status().message().find_first_of("\n\r\x1b"), std::string::npos);
 }
 
-TEST(SafetensorsHostileTest, HeadersThatLie) {
+TEST(SafetensorsHostileTest, FalseHeadersAreRefused) {
   static_assert(std::size(kHeaders) >= 60);
   for (const HeaderCase& hostile : kHeaders) {
     SCOPED_TRACE(hostile.json);
@@ -190,12 +190,12 @@ TEST(SafetensorsHostileTest, HeadersThatLie) {
   }
 }
 
-TEST(SafetensorsHostileTest, TheSameHeaderToldTrulyIsRead) {
+TEST(SafetensorsHostileTest, TheCorrectHeaderIsRead) {
   const std::string json = R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})";
   EXPECT_TRUE(SafetensorsFile::Parse(SafetensorsBytes(json, kData), "good").ok());
 }
 
-TEST(SafetensorsHostileTest, LengthsThatLie) {
+TEST(SafetensorsHostileTest, FalseLengthsAreRefused) {
   ExpectRefused({}, "0 bytes are too few");
   ExpectRefused(std::vector<std::byte>(7), "7 bytes are too few");
   ExpectRefused(BytesWithLength(0, ""), "does not start with '{'");
@@ -209,7 +209,7 @@ TEST(SafetensorsHostileTest, LengthsThatLie) {
   ExpectRefused(BytesWithLength(uint64_t{16} << 20, "{}"), "but only 2 follow");
 }
 
-TEST(SafetensorsHostileTest, OtherKindsOfFiles) {
+TEST(SafetensorsHostileTest, OtherKindsOfFilesAreRefused) {
   ExpectRefused(BytesWithLength(0x0a1a0a0d474e5089, "png"), "is this a safetensors file?");
   ExpectRefused(BytesWithLength(0x0000000804034b50, "zip"), "is this a safetensors file?");
 }
@@ -254,7 +254,7 @@ TEST(SafetensorsHostileTest, MemoryFollowsTheFileNotItsClaims) {
                                    kData),
                   "are not inside the 8 bytes");
   }
-  // A shape of 4 million dimensions ends at the ninth.
+  // Parsing of a shape of 4 million dimensions ends at the ninth.
   ExpectRefused(SafetensorsBytes(R"({"a":{"shape":[)" + Repeated("1,", 4 << 20) + "1]}}", ""),
                 "more than 8 dimensions");
   constexpr long kAllowedKib = 256 << 10;  // copies of the files above, which sanitizers keep

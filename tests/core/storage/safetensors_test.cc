@@ -32,8 +32,8 @@ std::vector<std::byte> Written(std::span<const TensorView> tensors, const Metada
   return *ReadFileBytes(dir.File("a"), 1 << 20);
 }
 
-// Header and data as PyTorch's usual writer makes them, here by `json` and `struct` of Python.
-TEST(SafetensorsTest, ReadsFileOfAnotherProgram) {
+// Header and data as PyTorch's usual writer formats them, made with Python's `json` and `struct`.
+TEST(SafetensorsTest, ReadsAFileOfAnotherProgram) {
   const std::string json =
       R"({"__metadata__":{"format":"pt"},)"
       R"("bn.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
@@ -53,7 +53,7 @@ TEST(SafetensorsTest, ReadsFileOfAnotherProgram) {
 }
 
 // The checksums in the expected header were computed by another implementation.
-TEST(SafetensorsTest, WritesTheseVeryBytes) {
+TEST(SafetensorsTest, WritesTheDocumentedBytes) {
   const float w[] = {1.5F, -2.0F};
   const std::string_view u = "abc";
   const TensorView tensors[] = {{"u", Dtype::kU8, {3}, std::as_bytes(std::span(u))},
@@ -115,7 +115,7 @@ TEST(SafetensorsTest, DataAndTensorsAreAlignedWhenWritten) {
   }
 }
 
-// At each of eight header lengths all tensors but those of U8 start at an odd address for some.
+// Over eight header lengths, every tensor but those of U8 starts at an unaligned address for some.
 TEST(SafetensorsTest, TensorsOfOtherProgramsAreMovedToAlignedAddresses) {
   const std::string data = "abc" + Packed<float>({1.5, 2.5}) + Packed<int32_t>({-9});
   std::string json = R"({"u":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
@@ -133,7 +133,7 @@ TEST(SafetensorsTest, TensorsOfOtherProgramsAreMovedToAlignedAddresses) {
   }
 }
 
-TEST(SafetensorsTest, AskingForTheWrongThingSaysWhatIsThere) {
+TEST(SafetensorsTest, ErrorsNameWhatTheFileHas) {
   const float w[] = {1, 2};
   const TensorView tensors[] = {ViewF32("conv1.weight", {1, 2}, w)};
   const StatusOr<SafetensorsFile> file = Parse(Written(tensors, {}));
@@ -153,7 +153,7 @@ TEST(SafetensorsTest, AskingForTheWrongThingSaysWhatIsThere) {
   EXPECT_THAT(shape.message(), HasSubstr("[1x2], but [2x1] is expected"));
 }
 
-TEST(SafetensorsTest, WriterRefusesWhatAFileCannotHold) {
+TEST(SafetensorsTest, WriterRefusesInvalidNamesAndTexts) {
   const TempDir dir;
   const float w[] = {1};
   const auto write = [&](std::vector<std::string> names, const Metadata& metadata) {
