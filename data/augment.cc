@@ -14,7 +14,7 @@ CropRectangle Centred(int32_t crop_width, int32_t crop_height, int32_t width, in
   return {(width - crop_width) / 2, (height - crop_height) / 2, crop_width, crop_height};
 }
 
-// Where nothing drawn fits: as much of the image as the aspect limits allow.
+// If no draw fits: as much of the image as the aspect limits allow.
 CropRectangle LargestCrop(const AugmentConfig& config, int32_t width, int32_t height) {
   const double aspect = static_cast<double>(width) / height;
   int32_t crop_width = width, crop_height = height;
@@ -40,7 +40,7 @@ CropRectangle DrawCrop(const AugmentConfig& config, Rng* rng, int32_t width, int
   return LargestCrop(config, width, height);
 }
 
-// One key per draw: see the header.
+// One key per draw, so that draws do not depend on each other.
 enum Draw : uint64_t { kCrop = 1, kFlip, kBrightness, kContrast, kSaturation };
 
 float DrawFactor(RngKey key, Draw draw, float spread) {

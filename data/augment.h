@@ -1,19 +1,19 @@
-// What is cut out of an image, and how it is changed: pure functions of a key and the image's
+// The crop of an image, its flip and its changes of colour: pure functions of a key and the image's
 // size.
 //
 // Training: RandomResizedCrop (Szegedy et al. 2015, "Going deeper with convolutions", section 6):
-// an area drawn evenly from [min_area, max_area] of the image's, an aspect ratio drawn
-// log-evenly, and a place. If ten draws do not fit, the largest centred crop within the aspect
-// limits (torchvision's rule). Then a flip and factors for brightness, contrast and saturation,
-// each drawn from [1 - x, 1 + x]. Evaluation: resizing the shorter side to image_size /
-// crop_fraction and cutting out the centre is the same as cutting out a centred square of
-// crop_fraction of the shorter side, which is what is decoded.
+// an area drawn uniformly from [min_area, max_area] of the image's area, an aspect ratio drawn
+// log-uniformly, and a position. If ten draws do not fit, the largest centred crop within the
+// aspect limits (torchvision's rule). Then a flip and factors for brightness, contrast and
+// saturation, each drawn from [1 - x, 1 + x]. Evaluation: a centred square of crop_fraction of the
+// shorter side, which equals resizing the shorter side to image_size / crop_fraction and cropping
+// the centre.
 //
-// Both are resized alike, in two steps: the decoder shrinks by the largest power of two that leaves
-// the crop at least image_size pixels on its shorter side, then linear interpolation does the rest,
-// a factor below 2 on that side, at which every pixel still counts. So training and evaluation see
-// the same sharpness. The draws of a sample hang on its key alone, so a change of one parameter
-// does not shift the others'.
+// Both are resized in the same two steps: the decoder shrinks by the largest power of two that
+// leaves the crop at least image_size pixels on its shorter side, then linear interpolation resizes
+// by the rest, a factor below 2 on that side, at which every pixel still counts. So training and
+// evaluation see the same sharpness. The draws of a sample depend on its key alone, so a change of
+// one parameter does not shift the other draws.
 #ifndef RINGTAIL_DATA_AUGMENT_H_
 #define RINGTAIL_DATA_AUGMENT_H_
 
@@ -32,10 +32,10 @@ struct CropRectangle {
   bool operator==(const CropRectangle&) const = default;
 };
 
-// What is done to one image.
+// The changes to one image.
 struct Augmentation {
   CropRectangle crop;
-  bool flip = false;                                   // left and right, after the crop
+  bool flip = false;                                   // left to right, after the crop
   float brightness = 1, contrast = 1, saturation = 1;  // factors; 1: unchanged
 };
 
@@ -46,7 +46,7 @@ Augmentation DrawAugmentation(const AugmentConfig& config, RngKey key, int32_t w
 Augmentation CentreCrop(const EvaluationCropConfig& config, bool flip, int32_t width,
                         int32_t height);
 
-// What has to be decoded for `crop` to become image_size x image_size pixels: the crop, rounded to
+// The region to decode for a `crop` of image_size x image_size pixels: the crop, rounded to
 // pixels of the shrunk image, in the coordinates of the image as stored.
 Region RegionOfCrop(const CropRectangle& crop, const ImageHeader& header, int32_t image_size);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kNamedInSummary = 5;
 
-// The least of two decimals (or as many as it takes to tell) that is at least `fraction`.
+// `fraction` rounded up to two decimals (or as many as it takes to keep it near).
 double EnoughFraction(double fraction) {
   double steps = 100;
   while (std::ceil(fraction * steps) > 2 * fraction * steps) steps *= 10;

@@ -33,7 +33,7 @@ Status CheckSplit(const SplitConfig& config, const FieldCheck& check) {
   return check.Error(config.has_validation() ? "validation" : "train", ranges.message());
 }
 
-// Both ends are in their own ranges.
+// Requires both ends to be in their own ranges.
 template <typename T>
 Status CheckOrder(const FieldCheck& check, const char* low_name, T low, const char* high_name,
                   T high) {

@@ -13,10 +13,10 @@ namespace ringtail {
 
 inline constexpr int64_t kMinImageSize = 8, kMaxImageSize = 1024;  // data.image_size, pixels
 
-// The first field that is out of range, as InvalidArgument with the value and what is allowed. With
-// a `source` (may be null), the message begins with file, line and column; `path` is where `config`
-// stands in what the source parsed ("data"). Looks at no file: whether data.path exists,
-// Dataset::Open finds out. Thread-safety: a pure function.
+// InvalidArgument for the first field out of range, with the value and the range. With a `source`
+// (may be null), the message starts with file, line and column; `path` is the place of `config` in
+// the parsed message ("data"). Accesses no file: Dataset::Open checks data.path. Thread-safety: a
+// pure function.
 Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
                           const std::string& path);
 

@@ -1,5 +1,4 @@
-// Which layout it is. To add one: a finder in data/layouts/layouts.h, a value in DataConfig.Layout,
-// a case here.
+// Chooses the layout. data/README.md tells how to add one.
 #include "data/dataset.h"
 
 #include <fmt/format.h>
@@ -30,8 +29,7 @@ StatusOr<ImageList> FindKaggleOrUnlabelled(const std::string& folder) {
   return FindUnlabelledImages(folder);
 }
 
-// The more a name says, the earlier it is looked for:
-// any folder of images could be an unlabelled test set.
+// The most specific names are tried first: any folder of images could be an unlabelled test set.
 StatusOr<ImageList> FindAny(const std::string& folder) {
   RT_ASSIGN_OR_RETURN(ImageList kaggle, FindKaggleImages(folder));
   if (!kaggle.images.empty()) return kaggle;
@@ -74,8 +72,8 @@ StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std
     return OpenPackedFile(path, max_file_mib);
   }
   if (IsArchiveName(path)) {
-    return InvalidArgument(fmt::format(
-        "{} is an archive; unpack it and give the folder that comes out of it", EscapeName(path)));
+    return InvalidArgument(
+        fmt::format("{} is an archive; unpack it and give the unpacked folder", EscapeName(path)));
   }
   if (HasImageExtension(path) || !RefusedExtension(path).empty()) {
     return InvalidArgument(fmt::format(
@@ -90,7 +88,7 @@ StatusOr<std::unique_ptr<Dataset>> OpenFile(DataConfig::Layout layout, const std
 StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config) {
   const std::string& path = config.path();
   const int32_t max_file_mib = config.bad_images().max_file_mib();
-  if (path.empty()) return InvalidArgument("data.path is not set; say where the images are");
+  if (path.empty()) return InvalidArgument("data.path is not set; give the folder of the images");
   if (path.find('\0') != std::string::npos) {
     return InvalidArgument("data.path contains a zero byte: " + EscapeName(path));
   }

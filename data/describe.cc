@@ -10,7 +10,7 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kMaxClassesByName = 10;  // more are only counted
-constexpr size_t kMaxNames = 5;           // of what is ignored
+constexpr size_t kMaxNames = 5;           // of ignored entries
 
 struct KindName {
   std::string_view one, many;

@@ -1,18 +1,17 @@
 // Decoded images kept in memory, so that later epochs skip reading and decoding.
 //
-// What is kept: whole images as u8 RGB, one per (sample, denominator) that was asked for, and
-// their header (which tells the crop without reading the file). Why so:
+// It keeps whole images as u8 RGB, one per requested (sample, denominator), and their header (which
+// determines the crop without reading the file). The reasons:
 //
 // - The bits of a batch must not depend on the cache. A rectangle of the whole image equals the
-//   region that would have been decoded (data/decoding/decode.h), so it does not matter which of the two a
-//   row came from.
-// - Shrunk images first come at the scale their crops want: a 500 x 375 photograph at 1/2 takes
-//   140 KB.
+//   region that would have been decoded (data/decoding/decode.h), so either source gives the same
+//   row.
+// - Images are kept at the scale of their crops: a 500 x 375 photograph at 1/2 takes 140 KB.
 // - Encoded bytes are left to the operating system's page cache, which keeps them once per machine
-//   and gives them back under pressure; reading them from there costs a tenth of decoding them.
-// - Once full it stays as it is: epochs visit every sample once, and under that pattern evicting
-//   the oldest would throw out each image just before its use. Full by half, it serves half of
-//   the images.
+//   and drops them under memory pressure; reading them from there costs a tenth of decoding them.
+// - Once full, it evicts nothing: epochs visit every sample once, and under that pattern evicting
+//   the oldest would drop each image just before its use. With room for half of the images, it
+//   serves half of them.
 //
 // Thread-safety: any thread. A found Image stays valid and unchanged as long as the cache lives.
 #ifndef RINGTAIL_DATA_IMAGE_CACHE_H_
@@ -38,17 +37,17 @@ class ImageCache {
  public:
   explicit ImageCache(int64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // Nothing if no image of this sample is held.
+  // nullopt if no image of this sample is held.
   std::optional<ImageHeader> FindHeader(int64_t sample);
-  const Image* Find(int64_t sample, int32_t denominator);  // null: not there
+  const Image* Find(int64_t sample, int32_t denominator);  // null if not held
 
-  // Sets `bytes` of the budget aside for an image that is about to be decoded; false if they are
-  // not left. Followed by Insert, or by Release if it came to nothing.
+  // Reserves `bytes` of the budget for an image that is about to be decoded; false if the budget is
+  // exhausted. Must be followed by Insert, or by Release if decoding failed.
   bool Reserve(int64_t bytes);
   void Release(int64_t bytes);
-  // Takes a whole image whose size has been reserved and returns the one that is kept: another
-  // thread's (the same pixels) if it was faster. Null, and `image` untouched, if what is held of
-  // this sample has another header: the file has been replaced since, and the new one is not
+  // Takes a whole image whose size has been reserved and returns the cached one: another thread's
+  // (with the same pixels) if it was faster. Null, and `image` unchanged, if the cached images of
+  // this sample have another header: the file has been replaced since, and the new one is not
   // cached.
   const Image* Insert(int64_t sample, const ImageHeader& header, int32_t denominator, Image* image);
 

@@ -1,5 +1,5 @@
-// The images that a layout found, and the Dataset over them. Every layout made of image files
-// fills an ImageList and is done; see data/layouts/kaggle_folder.cc for the example to follow.
+// The images that a layout found, and the Dataset over them. A layout made of image files only
+// fills an ImageList; data/layouts/kaggle_folder.cc is the example to follow.
 // Thread-safety: ImageList is a value type; the Dataset is const.
 #ifndef RINGTAIL_DATA_IMAGE_LIST_H_
 #define RINGTAIL_DATA_IMAGE_LIST_H_
@@ -14,7 +14,7 @@
 namespace ringtail {
 
 struct ListedImage {
-  std::string path;  // bytes as the file system has them
+  std::string path;  // the file system's bytes
   Sample sample;     // its key is escaped
 };
 
@@ -22,7 +22,7 @@ struct ImageList {
   std::string layout;  // "Kaggle layout"
   std::string root;    // the folder or list file that holds them
   std::vector<std::string> class_names;
-  std::vector<ListedImage> images;  // in any order; none: the layout is not what lies there
+  std::vector<ListedImage> images;  // in any order; empty if the folder has another layout
   IgnoredFiles ignored;
 };
 

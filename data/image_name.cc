@@ -21,7 +21,7 @@ std::string Lowercase(std::string_view text) {
   return lower;
 }
 
-// Takes the run of digits off the front of `text` and returns it without leading zeros.
+// Removes the run of digits at the front of `text` and returns it without leading zeros.
 std::string_view TakeDigits(std::string_view* text) {
   size_t length = 0;
   while (length < text->size() && IsDigit((*text)[length])) ++length;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMebi = int64_t{1} << 20;
 
-// One evaluation pass uses every image once, so only training loaders have a use for the cache.
+// An evaluation uses every image once, so only training loaders benefit from the cache.
 int64_t CacheBytes(const DataConfig& config, const LoaderOptions& options) {
   if (options.mode != LoaderMode::kTrain) return 0;
   const int64_t wanted = config.cache_mib() * kMebi, most = AvailableMemoryBytes() / 2;
@@ -77,7 +77,7 @@ Status ImageSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, float*
 
 Status ImageSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
   RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, dataset_->Read(sample));
-  // From these bytes and not from the cache: the file may have been replaced since.
+  // The header of these bytes and not of the cache: the file may have been replaced since.
   RT_ASSIGN_OR_RETURN(const ImageHeader header, InspectImage(bytes, config_.bad_images()));
   const Augmentation augmentation = AugmentationOf(sample, epoch, header);
   const Region region =
@@ -99,7 +99,7 @@ StatusOr<ImageView> ImageSource::DecodeOrCache(int64_t sample, const std::vector
   }
   Image image;
   if (!DecodeRegion(bytes, header, whole, &image).ok()) {
-    // As without a cache: what the crop needs may be there.
+    // As without a cache: the part that the crop needs may be intact.
     cache_.Release(whole_bytes);
     RT_RETURN_IF_ERROR(DecodeRegion(bytes, header, region, decoded));
     return ImageView(*decoded);

@@ -1,10 +1,10 @@
-// ImageSource: the way of one sample into one row of a batch.
+// ImageSource: loads one sample into one row of a batch.
 //
 //   cache? -> Dataset::Read -> InspectImage -> crop -> DecodeRegion -> RenderImage
 //
-// What a row holds is a pure function of (config, options, sample, epoch): see data/loader.h.
+// The content of a row is a pure function of (config, options, sample, epoch): see data/loader.h.
 // Thread-safety: any thread, one Buffers each.
-// Errors: why the image cannot be used, without its name.
+// Errors: the reason why the image cannot be used, without its name.
 #ifndef RINGTAIL_DATA_IMAGE_SOURCE_H_
 #define RINGTAIL_DATA_IMAGE_SOURCE_H_
 

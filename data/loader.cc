@@ -21,15 +21,14 @@
 namespace ringtail {
 namespace {
 
-// One batch of the ring. Its rows are written by workers, each its own;
-// `rows_left` says when it is full.
+// One batch of the ring. Each row is written by one worker; the batch is full at `rows_left` 0.
 struct Slot {
   AlignedBuffer pixels;  // (batch, 3, S, S) f32
   std::vector<int32_t> labels;
   std::vector<int64_t> samples;
   int64_t epoch = 0, step_in_epoch = 0;
   int64_t rows_left = 0;      // guarded by the loader's mutex
-  std::vector<BadImage> bad;  // the same
+  std::vector<BadImage> bad;  // guarded by the loader's mutex
 };
 
 class PrefetchingLoader : public DataLoader {
@@ -53,7 +52,8 @@ class PrefetchingLoader : public DataLoader {
     }
   }
 
-  ~PrefetchingLoader() override { pool_.Cancel(); }  // before any member goes that a row may use
+  // Before the members that rows use are destroyed.
+  ~PrefetchingLoader() override { pool_.Cancel(); }
 
   int64_t steps_per_epoch() const override {
     const int64_t global_batch = options_.global_batch;
@@ -89,17 +89,17 @@ class PrefetchingLoader : public DataLoader {
   ImageSource source_;
   std::vector<ImageSource::Buffers> buffers_;  // one per worker
 
-  // The consumer's side; no lock.
-  int64_t next_epoch_ = 0, next_step_ = 0;  // of the next batch to be started
+  // Used by the consumer's thread only.
+  int64_t next_epoch_ = 0, next_step_ = 0;  // of the next batch to start
   std::vector<int64_t> order_;              // of epoch `order_epoch_`: positions in indices_
   int64_t order_epoch_ = -1;
   std::deque<std::unique_ptr<Slot>> free_, in_flight_;  // in_flight_: in the order of delivery
-  std::unique_ptr<Slot> delivered_;                     // what the consumer looks at
+  std::unique_ptr<Slot> delivered_;                     // the consumer's current batch
   std::map<int64_t, BadImage> bad_;                     // by sample
 
-  Mutex mutex_;  // of every Slot's rows_left and bad
+  Mutex mutex_;  // guards rows_left and bad of every Slot
   ConditionVariable row_done_;
-  WorkerPool pool_;  // last: its threads use all of the above
+  WorkerPool pool_;  // last: its threads use the members above
 };
 
 // The rank's rows of the batch (next_epoch_, next_step_): sample -1 beyond the end of the list.
@@ -162,7 +162,7 @@ void PrefetchingLoader::LoadRow(Slot* slot, int64_t row, int worker) {
   if (--slot->rows_left == 0) row_done_.NotifyAll();
 }
 
-// Seconds until all rows of `slot` are there.
+// Waits for all rows of `slot`; returns the seconds.
 double PrefetchingLoader::WaitFor(Slot* slot) {
   const Stopwatch stopwatch;
   MutexLock lock(&mutex_);
@@ -170,7 +170,7 @@ double PrefetchingLoader::WaitFor(Slot* slot) {
   return stopwatch.Seconds();
 }
 
-// Adds the batch's bad images to those known; an error if they are too many now.
+// Adds the batch's bad images to the known ones; an error if they have become too many.
 Status PrefetchingLoader::TakeBadImages(Slot* slot) {
   std::vector<BadImage> found;
   {
@@ -215,7 +215,7 @@ void PrefetchingLoader::Seek(int64_t epoch, int64_t step_in_epoch) {
   if (delivered_ != nullptr) free_.push_back(std::move(delivered_));
   for (std::unique_ptr<Slot>& slot : in_flight_) free_.push_back(std::move(slot));
   in_flight_.clear();
-  // A step behind the last one of its epoch is one of the next.
+  // A step after the last one of its epoch belongs to the next epoch.
   const int64_t steps = endless() ? steps_per_epoch() : step_in_epoch + 1;
   next_epoch_ = epoch + step_in_epoch / steps;
   next_step_ = step_in_epoch % steps;
@@ -257,7 +257,7 @@ StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(const Dataset* dataset,
   LoaderOptions options = asked;
   if (options.global_batch == 0) options.global_batch = options.batch;
   RT_RETURN_IF_ERROR(CheckOptions(*dataset, indices, options));
-  // One batch is with the consumer; another must be in the making.
+  // The consumer holds one batch; another must be in preparation.
   if (config.prefetch_batches() < 2) {
     return InvalidArgument(
         fmt::format("prefetch_batches is {}; use 2 .. 64", config.prefetch_batches()));

@@ -1,20 +1,20 @@
-// DataLoader: turns a list of samples into a stream of batches, decoded ahead of time on a TBB
+// DataLoader: turns a list of samples into a stream of batches, decoded ahead of time on an oneTBB
 // arena.
 //
-//   indices -> read -> guard -> decode (only what the crop needs) -> augment --full--> Next()
+//   indices -> read -> guard -> decode (only the crop)        -> augment --full--> Next()
 //                                                                       ^                |
 //                                                                       +-----free-------+
 //
-// Images are written as f32 straight into row n of one of `prefetch_batches` reusable batches;
-// the next Next() frees the one before.
+// Images are written as f32 directly into their row of one of `prefetch_batches` reusable batches;
+// Next() frees the previous batch.
 //
 // The stream is a pure function of the config: augmentation is keyed by (seed, epoch, sample key),
 // so the number of workers, their timing and Seek change nothing. An image that cannot be used
 // keeps its row, with label -1 and zero pixels, and is reported once (training nets ignore such
-// rows in the loss). Before a run, ScanImages finds them all, so that they can be left out of the
-// list and every rank has the same list. Decoding begins with the first Next(), so that a Seek
-// before it costs nothing. Only images of batches that have been handed over count as bad, so
-// that the same batch stops the run whatever has been read ahead.
+// rows in the loss). Before a run, ScanImages (data/scan.h) finds all bad images, so that every
+// rank leaves out the same ones. Decoding starts with the first Next(), so that an earlier Seek
+// costs nothing. Bad images count only once Next() has returned their batch, so that the same batch
+// stops the run whatever was read ahead.
 // Thread-safety: one consumer thread. The loader's own threads are named "rt-loader"
 // (data/worker_pool.h).
 #ifndef RINGTAIL_DATA_LOADER_H_
@@ -39,13 +39,13 @@ struct LoadedBatch {
   std::span<const int32_t> labels;   // batch; -1: no sample in this row
   std::span<const int64_t> samples;  // batch; index into the dataset; -1: padding
   int64_t epoch = 0, step_in_epoch = 0;
-  double wait_seconds = 0;  // how long Next() waited for it
+  double wait_seconds = 0;  // time that Next() waited for it
 };
 
 class DataLoader {
  public:
-  // `indices` are what is loaded, from `dataset`, which must outlive the loader. InvalidArgument if
-  // there are fewer of them than one global batch in mode kTrain.
+  // Loads the samples `indices` of `dataset`, which must outlive the loader. InvalidArgument if
+  // they are fewer than one global batch in mode kTrain.
   static StatusOr<std::unique_ptr<DataLoader>> Create(const Dataset* dataset,
                                                       std::vector<int64_t> indices,
                                                       const DataConfig& config,
@@ -53,10 +53,10 @@ class DataLoader {
   virtual ~DataLoader() = default;
 
   virtual int64_t steps_per_epoch() const = 0;
-  // The next batch. kEvaluate: an empty `labels` after the last. An error when too many images
-  // are bad or the policy is FAIL.
+  // The next batch. kEvaluate: empty `labels` after the last one. An error if too many images are
+  // bad or, under the policy FAIL, if one is.
   virtual StatusOr<LoadedBatch> Next() = 0;
-  // The next Next() returns this batch. Drops what is in flight.
+  // Makes the next Next() return this batch. Drops batches in flight.
   virtual void Seek(int64_t epoch, int64_t step_in_epoch) = 0;
   virtual std::vector<BadImage> bad_images() const = 0;  // so far, by sample
   virtual CacheStatistics cache_statistics() const = 0;  // data/image_cache.h

@@ -1,9 +1,9 @@
-// The last step of an image: from decoded RGB pixels to a row of a batch.
+// The last step of loading an image: from decoded RGB pixels to a row of a batch.
 //
 //   src  rgb (h, w, 3) u8, as stored   ->   dst (3, S, S) f32, planes R G B, normalised
-//   linear interpolation to S x S -> EXIF's orientation -> flip -> colour jitter -> (pixel - mean) / std
+//   linear interpolation to S x S -> orientation -> flip -> colour jitter -> (pixel - mean) / std
 //
-// Jitter, in this order, each step cut to 0..255 (torchvision's formulas):
+// Jitter, in this order, each step clamped to 0..255 (torchvision's formulas):
 //
 //   brightness  p = b p
 //   contrast    p = c p + (1 - c) mean(grey)
@@ -31,7 +31,7 @@ struct Normalization {
 // From DataConfig.mean and .std; ImageNet's where they are empty.
 Normalization NormalizationFromConfig(const DataConfig& config);
 
-// Working memory that is kept from image to image.
+// Working memory, reused from image to image.
 struct RenderBuffers {
   Image resized, oriented;
   std::vector<uint8_t> planes;

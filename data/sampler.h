@@ -1,6 +1,6 @@
-// Which samples make up which batch: a pure function of (seed, epoch, position). No state, so
-// resume and another number of ranks are a seek. An epoch is a permutation of all samples, cut into
-// whole batches (the rest of the permutation waits for another epoch's luck).
+// Which samples form which batch: a pure function of (seed, epoch, position). Without state,
+// resuming and changing the number of ranks are a seek. An epoch is a permutation of all samples,
+// cut into whole batches; the remainder is dropped in this epoch.
 #ifndef RINGTAIL_DATA_SAMPLER_H_
 #define RINGTAIL_DATA_SAMPLER_H_
 

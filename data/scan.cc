@@ -16,10 +16,10 @@
 namespace ringtail {
 namespace {
 
-// Enough work per hand-over that the queue costs nothing.
+// Enough work per item that the queue costs nothing.
 constexpr size_t kImagesPerItem = 16;
 
-// `fingerprint`: of the image, if it can be used.
+// `fingerprint`: that of the image, if it can be used.
 Status CheckImage(const Dataset& dataset, int64_t sample, const DataConfig& config, bool decode,
                   Image* pixels, uint64_t* fingerprint) {
   RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, dataset.Read(sample));
@@ -39,7 +39,7 @@ StatusOr<std::vector<BadImage>> ScanImages(const Dataset& dataset,
   const int workers = config.workers() > 0 ? config.workers() : UsableCores();
   RT_RETURN_IF_ERROR(WorkerPool::CheckStart(workers));
   const size_t items = (indices.size() + kImagesPerItem - 1) / kImagesPerItem;
-  std::vector<std::vector<BadImage>> found(items);  // each item its own
+  std::vector<std::vector<BadImage>> found(items);  // one element per item
   std::vector<Image> pixels(workers);
   std::atomic<bool> stopped = false;
   std::atomic<uint64_t> sum = 0;

@@ -1,5 +1,5 @@
-// Finds every bad image before a run starts, so that bad images can be left out of the list and every
-// rank has the same list.
+// Finds every bad image before a run starts, so that bad images can be left out of the list and
+// every rank has the same list.
 #ifndef RINGTAIL_DATA_SCAN_H_
 #define RINGTAIL_DATA_SCAN_H_
 

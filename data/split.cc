@@ -45,7 +45,7 @@ StatusOr<Split> SplitByNumber(const SplitConfig& config, const std::vector<Sampl
   return split;
 }
 
-// The folders have split the images already.
+// For images that are already split by folders.
 Split SplitByPart(const std::vector<Sample>& samples) {
   Split split;
   for (size_t i = 0; i < samples.size(); ++i) {

@@ -2,12 +2,12 @@
 //
 // - By numbers, if the config has ranges: the N of Kaggle's "cat.N.jpg" or of "Cat/N.jpg"; samples
 //   in neither range are left out.
-// - Else by folders, if they are train/ and validation/.
+// - Else by folders, if there are train/ and validation/.
 // - Else by fraction: within each class, samples are ranked by Philox(seed, kSplitStream, key), and
-//   the first round(fraction * n) validate.
+//   the first round(fraction * n) form the validation part.
 //
-// Samples without a label are in neither part. Errors: InvalidArgument for wrong ranges, and where
-// nothing is left to train on or to validate with.
+// Samples without a label are in neither part. Errors: InvalidArgument for wrong ranges, and if a
+// part is empty.
 // Thread-safety: functions without state. Cost: O(n log n).
 #ifndef RINGTAIL_DATA_SPLIT_H_
 #define RINGTAIL_DATA_SPLIT_H_
@@ -22,7 +22,7 @@
 namespace ringtail {
 
 struct Split {
-  std::vector<int64_t> train, validation;  // indices into samples(), rising
+  std::vector<int64_t> train, validation;  // indices into samples(), ascending
 };
 
 // Both ranges or none; each 0 <= first <= last; no number in both.

@@ -20,8 +20,8 @@
 namespace ringtail {
 namespace {
 
-// A nice step is a factor of 1.25 in processor time: 5 leaves a competing loader thread a quarter of
-// a core.
+// A nice step is a factor of 1.25 in processor time: 5 leaves a competing loader thread a quarter
+// of a core.
 constexpr int kNice = 5;
 
 // The threads that oneTBB may have in total. By default it stops at the number of cores, counting
@@ -99,10 +99,10 @@ class WorkerPool::Impl {
   }
 
  private:
-  // A task of oneTBB is one visit of a thread to a queue. The task holds no pointer to its pool: what
-  // oneTBB copies from thread to thread is handed over where race detectors see no order. A task
-  // takes the next pool from this list instead, be it of its own arena or of another: each pool gets
-  // as many visits as it asked for.
+  // A task of oneTBB is one visit of a thread to a queue. The task holds no pointer to its pool:
+  // what oneTBB copies from thread to thread is handed over where race detectors see no order. A
+  // task takes the next pool from this list instead, be it of its own arena or of another: each
+  // pool gets as many visits as it asked for.
   struct PoolsToVisit {
     Mutex mutex;
     std::deque<Impl*> queue RT_GUARDED_BY(mutex);

@@ -6,7 +6,8 @@
 //
 // The threads have a lower priority (nice +5) than compute threads: on a machine without spare
 // cores, a loader thread that takes a core for a time slice would hold up the whole OpenMP team at
-// its next barrier. When compute waits for data, its cores are idle and the loader gets all of them.
+// its next barrier. When compute waits for data, its cores are idle and the loader gets all of
+// them.
 //
 // oneTBB cannot report that a thread could not be started, so call CheckStart first.
 // Thread-safety: any thread may call anything, except that the destructor is called once, last.

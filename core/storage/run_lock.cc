@@ -133,7 +133,8 @@ Status RunLock::Held::Find() {
   if (same_folder) return LockAgain();
   const std::optional<std::string> moved = NameOfFolder();
   if (!moved) return MakeAgain();
-  LogWarning(fmt::format("the run folder '{}' is now '{}': the run continues there", name_, *moved));
+  LogWarning(
+      fmt::format("the run folder '{}' is now '{}': the run continues there", name_, *moved));
   name_ = *moved;
   RT_ASSIGN_OR_RETURN(const bool locked, LeadsTo(LockPath(name_), lock_));
   return locked ? OkStatus() : LockAgain();

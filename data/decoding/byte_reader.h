@@ -1,5 +1,5 @@
-// Integers out of untrusted bytes. Reading past the end gives no value, never memory that is not
-// there. Thread-safety: pure functions.
+// Reads integers from untrusted bytes. Reading past the end gives no value and accesses no memory.
+// Thread-safety: pure functions.
 #ifndef RINGTAIL_DATA_DECODING_BYTE_READER_H_
 #define RINGTAIL_DATA_DECODING_BYTE_READER_H_
 
@@ -26,7 +26,7 @@ inline std::optional<uint32_t> ReadUint(std::span<const std::byte> bytes, size_t
   return value;
 }
 
-// Whether `text` (which may hold zero bytes) stands at `offset`.
+// Whether the bytes at `offset` equal `text` (which may contain zero bytes).
 inline bool HasTextAt(std::span<const std::byte> bytes, size_t offset, std::string_view text) {
   return offset <= bytes.size() && bytes.size() - offset >= text.size() &&
          std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0;

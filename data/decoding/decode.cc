@@ -18,8 +18,8 @@ namespace {
 constexpr uint32_t kWhite = 255;
 constexpr double k16To8Bits = 1.0 / 257;  // 65535 -> 255
 
-// The loader's threads are the parallelism: OpenCV starts none of its own,
-// and keeps quiet about files.
+// The loader's threads are the parallelism: OpenCV starts none of its own, and prints nothing about
+// files.
 void ConfigureOpenCvOnce() {
   static const bool configured = [] {
     cv::setNumThreads(1);
@@ -49,7 +49,7 @@ cv::Mat DecodeWithOpenCv(std::span<const std::byte> bytes, ImageFormat format) {
   if (format == ImageFormat::kPng) bytes = PixelChunks(bytes, &kept);
   const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8U,
                         const_cast<std::byte*>(bytes.data()));
-  // The fourth channel of a 32-bit BMP is padding, most often zero: no transparency.
+  // The fourth channel of a 32-bit BMP is padding, usually zero, and no transparency.
   const int mode = format == ImageFormat::kPng ? cv::IMREAD_UNCHANGED
                                                : cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION;
   cv::Mat image = cv::imdecode(encoded, mode);
@@ -73,7 +73,7 @@ cv::Mat DecodeWithOpenCv(std::span<const std::byte> bytes, ImageFormat format) {
 }
 
 // dst (region.width x region.height): averages of denominator x denominator blocks of `src`, whose
-// pixel (0, 0) is the first of the block (region.x, region.y) when `src` begins at the region.
+// pixel (0, 0) is the first of the block (region.x, region.y) if `src` starts at the region.
 void ShrinkBlocks(const cv::Mat& src, const cv::Rect& rectangle, const Region& region, Image* dst) {
   dst->Reset(region.width, region.height);
   cv::Mat shrunk(region.height, region.width, CV_8UC3, dst->pixels.data());
@@ -84,7 +84,7 @@ void ShrinkBlocks(const cv::Mat& src, const cv::Rect& rectangle, const Region& r
   }
 }
 
-// A side shorter than the denominator still has one block: what there is of it.
+// A side shorter than the denominator has one incomplete block.
 cv::Rect BlocksOf(const Region& region, int32_t factor, int32_t width, int32_t height) {
   const int32_t x = region.x * factor, y = region.y * factor;
   return {x, y, std::min(region.width * factor, width - x),

@@ -1,25 +1,25 @@
-// From encoded bytes to RGB pixels: only the region that is wanted, at the scale that is wanted.
+// From encoded bytes to RGB pixels: decodes only the requested region, at the requested scale.
 //
-// A Region lies in the image as stored (before EXIF's turn), shrunk by `denominator`: 1, 2, 4, 8,
-// ... A JPEG is shrunk by its own transform (down to 1/8: coefficients left out, a clean low-pass
-// that costs less than full size), beyond that and for other formats by averaging blocks of pixels.
-// Of a JPEG, rows and columns outside the region are not transformed, upsampled or converted. The
-// pixels of a region are the same, bit for bit, as those of the same rectangle of the whole image
-// at the same denominator.
+// A Region lies in the image as stored (before EXIF's orientation), shrunk by `denominator`: 1, 2,
+// 4, 8, ... A JPEG is shrunk by its own transform (down to 1/8: it omits coefficients, a clean
+// low-pass that costs less than full size), beyond that and for other formats by averaging blocks
+// of pixels. Rows and columns of a JPEG outside the region are not transformed, upsampled or
+// converted. The pixels of a region equal, bit for bit, those of the same rectangle of the whole
+// image at the same denominator.
 //
-// Grey becomes R = G = B, CMYK and YCCK are multiplied out, 16 bits are cut to 8, transparent
-// pixels lie on white (what a page would show; colours under full transparency are arbitrary).
-// EXIF's turn is not applied.
+// Grey becomes R = G = B, CMYK and YCCK are multiplied out, 16 bits are reduced to 8, transparent
+// pixels are blended with white (as on a page; colours under full transparency are arbitrary).
+// EXIF's orientation is not applied.
 //
 // Precondition: InspectImage accepted these bytes and gave `header`.
 // Errors: DataLoss, a predicate without the file's name ("is truncated after 48 of 96 rows"). Data
-// that is only scrambled, or followed by junk, is no error: the image is used. Nothing is written
-// to stderr.
+// that is only scrambled, or followed by junk, is no error: the image is used. Writes nothing to
+// stderr.
 // Thread-safety: any thread, one `dst` each.
-// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole image once). Of a PNG the
-// decoder sees no text and no profile (data/decoding/png_chunks.h).
-// Time: grows with the pixels, whatever the file claims: the scans of a progressive JPEG are bounded
-// by its size (data/decoding/jpeg_decode.cc).
+// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole image once). A PNG's
+// texts and profiles are not decoded (data/decoding/png_chunks.h).
+// Time: bounded by the number of pixels, whatever the file claims: the number of scans of a
+// progressive JPEG is limited (data/decoding/jpeg_decode.cc).
 // Source of the method: libjpeg-turbo, libjpeg.txt, "Partial image decompression".
 #ifndef RINGTAIL_DATA_DECODING_DECODE_H_
 #define RINGTAIL_DATA_DECODING_DECODE_H_
@@ -41,8 +41,8 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-// All of an image of width x height pixels. A shrunk image has floor(side / denominator) pixels,
-// at least one: an incomplete last block is left out.
+// The whole of an image of width x height pixels. A shrunk side has floor(side / denominator)
+// pixels, at least one: an incomplete last block is left out.
 Region WholeRegion(int32_t width, int32_t height, int32_t denominator);
 
 Status DecodeRegion(std::span<const std::byte> bytes, const ImageHeader& header,

@@ -1,7 +1,7 @@
 // The one thing Ringtail needs from a JPEG's EXIF block: how to make the stored image upright.
 //
-//   EXIF's value   1 as stored    2 flipped left to right   3 rotated by 180   4 flipped top to bottom
-//                  5 transposed   6 rotate right by 90      7 transversed      8 rotate left by 90
+//   1 as stored    2 flipped left to right   3 rotated by 180   4 flipped top to bottom
+//   5 transposed   6 rotate right by 90      7 transversed      8 rotate left by 90
 //
 // The tag lies in a TIFF structure: "II" or "MM" (byte order), 42, offset of a directory; a
 // directory is a count and 12-byte entries (tag, type, count, value). Every offset is checked. At
@@ -16,7 +16,8 @@
 
 namespace ringtail {
 
-// From the stored to the upright image: transpose, then flip left to right (x) and top to bottom (y).
+// From the stored to the upright image: transpose, then flip left to right (x) and top to bottom
+// (y).
 struct Orientation {
   bool transposed = false, flip_x = false, flip_y = false;
   bool operator==(const Orientation&) const = default;

@@ -1,6 +1,6 @@
 // Image: decoded pixels, RGB, 8 bits per channel, rows from the top, without gaps; ImageView: a
-// rectangle of them. Value types without locks. Reset keeps the memory, so a reused Image stops
-// allocating.
+// rectangle of them. Value types without locks. Reset keeps the memory, so that a reused Image
+// stops allocating.
 #ifndef RINGTAIL_DATA_DECODING_IMAGE_H_
 #define RINGTAIL_DATA_DECODING_IMAGE_H_
 
@@ -27,7 +27,7 @@ struct Image {
   }
 };
 
-// Borrowed pixels: valid as long as the Image they lie in is alive and not reset.
+// Borrowed pixels: valid as long as their Image exists and is not reset.
 struct ImageView {
   const uint8_t* pixels = nullptr;
   int32_t width = 0, height = 0;

@@ -14,10 +14,10 @@ namespace {
 using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): literals only
 
 struct Format {
-  std::optional<ImageFormat> read;  // nothing: recognised only to be refused by name
+  std::optional<ImageFormat> read;  // nullopt: recognised only to be refused by name
   std::string_view name;
-  std::string_view extensions;  // between blanks, in small letters; none where files of the format
-                                // are no images, or are named in another row
+  std::string_view extensions;  // lower case, between blanks; empty if files of the format are no
+                                // images, or another row has them
   size_t offset = 0;
   std::string_view magic;  // empty: not recognised by its bytes
 };
@@ -55,7 +55,7 @@ const Format* FindByBytes(std::span<const std::byte> bytes) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-// In small letters, without its dot; empty for ".jpg", which is a hidden file without one.
+// In lower case, without the dot; empty for ".jpg", a hidden file without an extension.
 std::string Extension(std::string_view file_name) {
   const size_t dot = file_name.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return "";

@@ -78,7 +78,7 @@ StatusOr<ImageHeader> ParseBmpHeader(std::span<const std::byte> bytes) {
   return header;
 }
 
-// What holds images, but is none.
+// Files that contain images, but are none.
 struct Archive {
   size_t offset;
   std::string_view magic, name;
@@ -100,7 +100,7 @@ Status Refuse(std::span<const std::byte> bytes) {
   for (const Archive& archive : kArchives) {
     if (!HasTextAt(bytes, archive.offset, archive.magic)) continue;
     return InvalidArgument(
-        fmt::format("is {} and no image; unpack it and give what comes out of it", archive.name));
+        fmt::format("is {} and no image; unpack it and give the unpacked folder", archive.name));
   }
   if (const std::string_view name = RefusedFormat(bytes); !name.empty()) {
     return InvalidArgument(
@@ -111,7 +111,7 @@ Status Refuse(std::span<const std::byte> bytes) {
   for (const std::byte b : bytes.first(std::min(bytes.size(), kShownBytes))) {
     first += fmt::format(" {:02X}", static_cast<unsigned>(b));
   }
-  return InvalidArgument("is not a JPEG, PNG or BMP image: it begins with" + first);
+  return InvalidArgument("is not a JPEG, PNG or BMP image: it starts with" + first);
 }
 
 StatusOr<ImageHeader> ParseHeader(std::span<const std::byte> bytes) {

@@ -1,14 +1,14 @@
-// The guard in front of the decoders: says what a file is and how large it will become, before any
-// decoder sees a byte of it. A decoder believes what a file claims: a 15 KB JPEG whose header says
-// 32767 x 32767 costs it 17 s and 6 GB, and a file of any other format may reach a library that
-// nobody meant to call.
+// The guard in front of the decoders: determines a file's format and decoded size before a decoder
+// sees a byte of it. Decoders trust a file's claims: a 15 KB JPEG whose header says 32767 x 32767
+// costs 17 s and 6 GB, and a file of another format may reach a library that was never meant to be
+// called.
 //
-// Let through: JPEG (baseline, extended, progressive; grey, YCbCr, RGB, CMYK, YCCK; 8 bits), PNG,
-// BMP, by their first bytes, whatever the file is called. All others are refused by name ("is a GIF
-// image ..."). Checked against BadImagesConfig: bytes of the file, pixels, sides.
+// Accepts JPEG (baseline, extended, progressive; grey, YCbCr, RGB, CMYK, YCCK; 8 bits), PNG and
+// BMP, by their first bytes, whatever the file's name. All others are refused by format ("is a GIF
+// image ..."). Checks the file's bytes, pixels and sides against BadImagesConfig.
 //
-// Cost: a few hundred bytes read, nothing allocated. Thread-safety: a pure function.
-// Errors: DataLoss (broken), InvalidArgument (a format that is not read), ResourceExhausted (a
+// Cost: reads a few hundred bytes, allocates nothing. Thread-safety: a pure function.
+// Errors: DataLoss (broken), InvalidArgument (an unsupported format), ResourceExhausted (a
 // limit); the message is a predicate without the file's name ("is empty"), so that callers can put
 // the name in front.
 #ifndef RINGTAIL_DATA_DECODING_IMAGE_GUARD_H_

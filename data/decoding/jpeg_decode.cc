@@ -16,24 +16,25 @@
 namespace ringtail {
 namespace {
 
-// Smooth upsampling of the chroma planes looks at the neighbours of a pixel, so the columns at the
-// border of a decoded strip differ from those inside. Decoding this many more makes a region exact.
+// Smooth upsampling of the chroma planes uses the neighbours of a pixel, so the columns at the
+// border of a decoded strip differ from those inside. A margin of this many columns makes a region
+// exact.
 constexpr int32_t kMarginColumns = 8;
-// A progressive image may have any number of scans, a few bytes each, and every one costs a pass
-// over all of it (about a millisecond per megapixel). Encoders write about ten: an image of any
-// size may have twice as many, a small one more, up to about a second of work in all.
+// A progressive image may have any number of scans, of a few bytes each, and every scan costs a
+// pass over the whole image (about a millisecond per megapixel). Encoders write about ten: an image
+// of any size may have twice as many, a small one more, up to about a second of work in total.
 constexpr int kScansOfAnySize = 20, kMaxScans = 100;
 constexpr int64_t kMaxScannedPixels = 1'280'000'000;  // over all scans
 constexpr int kInkComponents = 4;
-constexpr int64_t kBlockSide = 8;  // pixels that a transform turns into coefficients
+constexpr int64_t kBlockSide = 8;  // pixels of a transform
 
-// libjpeg calls back with pointers to its own members; ours lie behind them.
+// libjpeg calls back with pointers to its own members; ours follow them.
 struct ErrorManager {
   jpeg_error_mgr base;  // first: libjpeg's pointer to it is a pointer to this
   jmp_buf on_error;
   char message[JMSG_LENGTH_MAX];
-  bool truncated;         // the data ended (or an end marker came) before the pixels did
-  int64_t complete_rows;  // of the image at full size, then
+  bool truncated;         // the data (or an end marker) ended before the pixels
+  int64_t complete_rows;  // at full size, if truncated
 };
 
 ErrorManager* Errors(j_common_ptr jpeg) { return reinterpret_cast<ErrorManager*>(jpeg->err); }
@@ -44,9 +45,8 @@ ErrorManager* Errors(j_common_ptr jpeg) { return reinterpret_cast<ErrorManager*>
 }
 
 // Level -1 is a warning about the data. All but one are harmless: junk between segments, a wrong
-// code that scrambles a few blocks. The one says that the decoder ran into a marker and goes on
-// with grey; if the marker is a restart marker, it will find its feet again, otherwise the image
-// ends here.
+// code that scrambles a few blocks. The exception: the decoder met a marker and continues with
+// grey. After a restart marker it will recover; any other marker ends the image here.
 void OnMessage(j_common_ptr jpeg, int level) {
   if (level >= 0 || jpeg->err->msg_code != JWRN_HIT_MARKER || !jpeg->is_decompressor) return;
   const auto* decoder = reinterpret_cast<j_decompress_ptr>(jpeg);
@@ -75,8 +75,8 @@ void OnProgress(j_common_ptr jpeg) {
   longjmp(Errors(jpeg)->on_error, 1);  // NOLINT(bugprone-*)
 }
 
-// Adobe's programs store ink inverted (255: none), and say so by their marker;
-// nobody else writes CMYK.
+// Adobe's programs store ink inverted (255: none), which their marker tells; no other programs
+// write CMYK.
 void InkToRgb(const uint8_t* ink, int32_t width, bool inverted, uint8_t* rgb) {
   for (int32_t x = 0; x < width; ++x, ink += kInkComponents, rgb += kChannels) {
     for (int c = 0; c < kChannels; ++c) {
@@ -86,7 +86,7 @@ void InkToRgb(const uint8_t* ink, int32_t width, bool inverted, uint8_t* rgb) {
   }
 }
 
-// Everything that lives across a longjmp: made before setjmp, destroyed after it.
+// All state that lives across a longjmp: constructed before setjmp, destroyed after it.
 struct Decoder {
   jpeg_decompress_struct jpeg = {};
   ErrorManager errors = {};
@@ -100,7 +100,7 @@ struct Decoder {
     errors.base.emit_message = OnMessage;
     progress.progress_monitor = OnProgress;
   }
-  ~Decoder() { jpeg_destroy_decompress(&jpeg); }  // also right if it was never created
+  ~Decoder() { jpeg_destroy_decompress(&jpeg); }  // also correct if it was never created
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 };
@@ -146,12 +146,11 @@ void ReadRegion(const ImageHeader& header, const Region& region, Decoder* decode
       std::memcpy(dst->Row(y), src, static_cast<size_t>(region.width) * kChannels);
     }
   }
-  // Without an end marker, whether anything is missing shows only at the end.
+  // Without an end marker, missing data shows only at the end.
   while (!header.complete && jpeg.output_scanline < jpeg.output_height) ReadRow(decoder);
 }
 
-// False if libjpeg gave up. Only this frame holds the jump's target,
-// and nothing that needs a destructor.
+// False if libjpeg failed. This frame alone holds the jump's target, and nothing with a destructor.
 bool Decode(std::span<const std::byte> bytes, const ImageHeader& header, const Region& region,
             Decoder* decoder, Image* dst) {
   if (setjmp(decoder->errors.on_error) != 0) return false;  // NOLINT(bugprone-*)

@@ -1,4 +1,4 @@
-// The JPEG half of data/decoding/decode.h, on libjpeg-turbo. See there for what it does and promises.
+// The JPEG half of data/decoding/decode.h (which has the contract), on libjpeg-turbo.
 #ifndef RINGTAIL_DATA_DECODING_JPEG_DECODE_H_
 #define RINGTAIL_DATA_DECODING_JPEG_DECODE_H_
 
@@ -13,8 +13,8 @@
 
 namespace ringtail {
 
-// The transform of 8 x 8 pixels can leave out coefficients down to the mean. Of the scales in
-// between, only the powers of two have SIMD code.
+// The transform of 8 x 8 pixels can omit coefficients down to the mean. Of the scales in between,
+// only the powers of two have SIMD code.
 inline constexpr int32_t kMaxJpegDenominator = 8;
 
 // region.denominator: 1, 2, 4 or 8.

@@ -34,8 +34,8 @@ bool HasNoContent(uint32_t marker) {
   return marker == kTemporary || (marker >= kFirstRestart && marker <= kLastRestart);
 }
 
-// Moves `offset` behind the next marker and returns it.
-// Like the decoder, skips what is between segments.
+// Moves `offset` past the next marker and returns the marker. Like the decoder, skips junk between
+// segments.
 std::optional<uint32_t> NextMarker(std::span<const std::byte> bytes, size_t* offset) {
   while (*offset + 1 < bytes.size()) {
     if (static_cast<uint32_t>(bytes[*offset]) == kMarkerPrefix) {
@@ -81,8 +81,8 @@ Status ParseFrame(uint32_t marker, std::span<const std::byte> content, ImageHead
   return OkStatus();
 }
 
-// In entropy-coded data FF is always followed by 00 or a restart marker, so an end marker behind
-// the start of the first scan means that somebody wrote the image to its end.
+// In entropy-coded data FF is always followed by 00 or a restart marker, so an end marker after the
+// start of the first scan means that the image was written to its end.
 bool HasEndMarker(std::span<const std::byte> data) {
   for (size_t i = data.size(); i >= 2; --i) {
     if (static_cast<uint32_t>(data[i - 1]) == kEndOfImage &&
@@ -98,7 +98,7 @@ bool HasEndMarker(std::span<const std::byte> data) {
 StatusOr<ImageHeader> ParseJpegHeader(std::span<const std::byte> bytes) {
   ImageHeader header;
   header.format = ImageFormat::kJpeg;
-  size_t offset = 2;  // behind the start-of-image marker
+  size_t offset = 2;  // after the start-of-image marker
   while (const auto marker = NextMarker(bytes, &offset)) {
     if (HasNoContent(*marker)) continue;
     if (*marker == kEndOfImage) return DataLoss("is a JPEG image that ends before its pixels");

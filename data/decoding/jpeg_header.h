@@ -1,4 +1,4 @@
-// Walks a JPEG's segments up to its first scan, as the decoder will, but allocates nothing and
+// Parses a JPEG's segments up to its first scan, as the decoder will, but allocates nothing and
 // trusts no length:
 //   SOI  (FF marker length content)*  SOS  entropy-coded data ...  EOI
 // Errors: DataLoss with what is wrong ("has no pixels: ..."), for the caller to put the name in
@@ -14,7 +14,7 @@
 
 namespace ringtail {
 
-// `bytes` begins with a JPEG's magic. Checks no limits but those of the decoder.
+// `bytes` starts with a JPEG's magic. Checks only the limits of the decoder.
 StatusOr<ImageHeader> ParseJpegHeader(std::span<const std::byte> bytes);
 
 }  // namespace ringtail

@@ -15,7 +15,7 @@ struct Chunk {
   bool is_end = false;               // IEND
 };
 
-// The chunk at `offset`; nothing if it is not there as a whole.
+// The chunk at `offset`; nullopt if it is incomplete.
 std::optional<Chunk> ChunkAt(std::span<const std::byte> png, size_t offset) {
   const auto length = ReadUint(png, offset, 4, ByteOrder::kBigEndian);
   if (!length) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<Chunk> ChunkAt(std::span<const std::byte> png, size_t offset) {
 }
 
 bool MakesPixels(const Chunk& chunk) {
-  constexpr std::byte kAncillary{0x20};  // the bit that makes a letter small
+  constexpr std::byte kAncillary{0x20};  // the bit of lower case letters
   return (chunk.bytes[kNameOffset] & kAncillary) == std::byte{0} ||
          HasTextAt(chunk.bytes, kNameOffset, "tRNS");
 }
@@ -45,7 +45,7 @@ bool HasPngEnd(std::span<const std::byte> png) {
 std::span<const std::byte> PixelChunks(std::span<const std::byte> png,
                                        std::vector<std::byte>* kept) {
   kept->clear();
-  bool copies = false;  // whether anything has been left out
+  bool copies = false;  // whether a chunk has been left out
   size_t offset = kPngMagic.size();
   while (const auto chunk = ChunkAt(png, offset)) {
     if (!MakesPixels(*chunk)) {

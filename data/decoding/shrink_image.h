@@ -1,9 +1,8 @@
-// An image made smaller for a packed file: fewer bytes to read and fewer pixels to decode in each
-// epoch.
+// Shrinks an image for a packed file: fewer bytes to read and fewer pixels to decode in each epoch.
 //
-// The shorter side becomes `short_side` pixels, the longer one in proportion; EXIF's turn is
-// applied; the result is a JPEG. Returned as it was: an image that is small enough already, and
-// one that cannot be decoded (whoever loads it will say why, as for the original).
+// The shorter side becomes `short_side` pixels, the longer one in proportion; EXIF's orientation is
+// applied; the result is a JPEG. Images that are already small enough, or that cannot be decoded,
+// are returned unchanged (loading them gives the same error as the original).
 // Thread-safety: a pure function.
 // Cost: one decode (a JPEG: at the nearest scale above), one encode.
 #ifndef RINGTAIL_DATA_DECODING_SHRINK_IMAGE_H_

@@ -13,18 +13,18 @@
 namespace ringtail {
 namespace {
 
-// Folders of these names hold a part of a data set;
-// unless the layout is certain they are not classes.
+// Folders of these names hold a part of a data set: they are no classes, unless the layout is
+// certain.
 bool IsPartName(std::string_view name) {
   constexpr std::string_view kPartNames[] = {"train",      "val",  "valid",
                                              "validation", "test", "test1"};
   return std::find(std::begin(kPartNames), std::end(kPartNames), name) != std::end(kPartNames);
 }
 
-// Gathers images class by class; labels are given out at the end, when all classes are known.
+// Collects images class by class; assigns labels at the end, when all classes are known.
 class ClassCollector {
  public:
-  // Takes every folder in `root` with images in it as a class.
+  // Adds every folder in `root` that contains images as a class.
   Status AddRoot(const std::string& root, const std::string& key_prefix, SplitPart part,
                  bool take_part_names) {
     RT_ASSIGN_OR_RETURN(const FolderListing listing, ListImageFolder(root));
@@ -92,7 +92,7 @@ class ClassCollector {
   IgnoredFiles ignored_;
 };
 
-// train/ beside validation/: both, each sample marked with its part.
+// train/ beside validation/: takes both and marks each sample with its part.
 StatusOr<ImageList> FindSplitFolders(const std::string& folder) {
   const std::string train = JoinPath(folder, "train");
   if (!IsFolder(train)) return ImageList();

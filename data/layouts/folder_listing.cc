@@ -12,14 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Windows and macOS leave folders of their own beside the images.
+// Windows and macOS add folders of their own beside images.
 bool IsHidden(std::string_view name) { return name.starts_with('.') || name == "__MACOSX"; }
 
 void AddEntry(const fs::directory_entry& entry, FolderListing* listing) {
   const std::string name = entry.path().filename().string();
   if (IsHidden(name)) return listing->ignored.Add(IgnoredKind::kHidden);
-  // These questions are answered from what the directory says; only links (and entries of file
-  // systems that do not tell) cost a stat. What cannot be found out counts as "does not exist".
+  // Answered from the directory entry; only links (and file systems that do not report the kind)
+  // cost a stat. Unknown kinds count as "does not exist".
   std::error_code ignored;
   if (entry.is_directory(ignored)) {
     listing->folders.push_back(name);

@@ -1,7 +1,7 @@
-// What lies in one folder, sorted out by name and kind; no file is opened, and only links are
-// followed. Cost: one pass over the directory, no stat per file on file systems that tell the kind
-// of an entry. Thread-safety: functions without state. Errors: PermissionDenied, NotFound and the
-// like, with the folder.
+// The entries of one folder by name and kind; opens no file, follows only links. Cost: one pass
+// over the directory, without a stat per file on file systems that report the kind of an entry.
+// Thread-safety: functions without state. Errors: PermissionDenied, NotFound and the like, with the
+// folder.
 #ifndef RINGTAIL_DATA_LAYOUTS_FOLDER_LISTING_H_
 #define RINGTAIL_DATA_LAYOUTS_FOLDER_LISTING_H_
 
@@ -14,10 +14,9 @@
 
 namespace ringtail {
 
-// Names as they are on disk, in natural order.
+// Names as on disk, in natural order.
 struct FolderListing {
-  // Files named like an image. A link that leads nowhere is among them:
-  // reading it gives the reason.
+  // Files named like an image, including dangling links, for which reading gives the reason.
   std::vector<std::string> images;
   std::vector<std::string> folders;  // not the hidden ones
   IgnoredFiles ignored;

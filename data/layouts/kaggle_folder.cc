@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t kNoLabel = -1;
 
-// "cat.12.jpg" is 0, "Dog.7.JPG" is 1.
+// The label: 0 for "cat.12.jpg", 1 for "Dog.7.JPG".
 int32_t LabelOf(std::string_view file_name) {
   const auto name = ParseNumberedName(file_name);
   if (!name) return kNoLabel;

@@ -1,6 +1,7 @@
-// The layouts that Dataset::Open knows, one file each. A layout that is not what lies in the folder
-// gives a list without images, not an error; errors are for what cannot be read or is wrong in
-// itself. Thread-safety: functions without state.
+// The layouts of image files that Dataset::Open knows, one source file each; one header, so that a
+// layout is added in one place. A layout that does not match the folder gives a list without
+// images, not an error; errors are for folders that cannot be read and for invalid content.
+// Thread-safety: functions without state.
 #ifndef RINGTAIL_DATA_LAYOUTS_LAYOUTS_H_
 #define RINGTAIL_DATA_LAYOUTS_LAYOUTS_H_
 
@@ -23,11 +24,11 @@ StatusOr<ImageList> FindUnlabelledImages(const std::string& folder);
 // class_folders.cc: one folder per class, with images at any depth, in `folder`,
 // `folder`/PetImages or `folder`/train; classes in natural order of their names. If `folder` has
 // train/ and validation/ (or val/ or valid/) with class folders, both are taken and the samples say
-// which part they belong to. When `certain` is false, fewer than two classes are none, and folders
-// with names like "test1" are no class.
+// which part they belong to. Unless `certain`, a single class does not count, and folders with
+// names like "test1" are no classes.
 StatusOr<ImageList> FindClassFolders(const std::string& folder, bool certain);
 
-// list_file.cc: "path label" per line; what is wrong with it is an error "file:line: message".
+// list_file.cc: "path label" per line; errors are "file:line: message".
 StatusOr<ImageList> ReadListFile(const std::string& path);
 
 }  // namespace ringtail

@@ -6,7 +6,7 @@
 //   puppies/1.jpg dog
 //
 // Labels are class names, or numbers from 0 (-1: no label), not both. Empty lines and lines that
-// begin with '#' are skipped. The paths are only ever read from.
+// begin with '#' are skipped. The paths are only read, never written.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ StatusOr<ListLine> ParseLine(std::string_view text) {
   return line;
 }
 
-// Adds lines to an ImageList, and labels when all class names are known.
+// Adds lines to an ImageList, and labels once all class names are known.
 class ListReader {
  public:
   explicit ListReader(const std::string& path)
@@ -81,11 +81,11 @@ class ListReader {
     const std::string key = EscapeName(line.path);
     const auto [earlier, is_new] = line_of_key_.emplace(key, line_number);
     if (!is_new) {
-      return InvalidArgument(fmt::format("'{}' stands in line {} already", key, earlier->second));
+      return InvalidArgument(fmt::format("'{}' is already in line {}", key, earlier->second));
     }
     if (!list_.images.empty() && line.number.has_value() != numeric_) {
       return InvalidArgument(fmt::format(
-          "label '{}' is a {}, the labels before are {}; use one kind in all lines",
+          "label '{}' is a {}, the previous labels are {}; use one kind in all lines",
           EscapeName(line.label), line.number ? "number" : "name", numeric_ ? "numbers" : "names"));
     }
     numeric_ = line.number.has_value();

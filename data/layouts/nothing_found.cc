@@ -58,7 +58,7 @@ Status NothingFound(const std::string& folder, std::string_view looked_for) {
   const std::string advice =
       content.archive.empty()
           ? "give the folder that holds the images, or set data.layout"
-          : fmt::format("unpack {} and give the folder that comes out of it", content.archive);
+          : fmt::format("unpack {} and give the unpacked folder", content.archive);
   return NotFound(fmt::format("no images in {}: looked for {}; there is {}; {}", EscapeName(folder),
                               looked_for, Enumerate(content.names), advice));
 }

@@ -1,4 +1,5 @@
-// The error for a folder without images: what was looked for, what is there, what to do.
+// The error for a folder without images: the names that were looked for, the folder's entries, and
+// what to do.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DATA_LAYOUTS_NOTHING_FOUND_H_
 #define RINGTAIL_DATA_LAYOUTS_NOTHING_FOUND_H_
@@ -10,9 +11,9 @@
 
 namespace ringtail {
 
-// For a folder in which `looked_for` is not to be found.
+// For a folder without `looked_for`.
 Status NothingFound(const std::string& folder, std::string_view looked_for);
-// For a path that does not exist: names the nearest folder above that does, and what is in it.
+// For a path that does not exist: names the nearest existing folder above it and its entries.
 Status NoSuchPath(const std::string& path);
 
 bool IsArchiveName(std::string_view name);  // train.zip, pets.tar.gz

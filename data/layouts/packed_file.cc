@@ -45,8 +45,8 @@ class PackedDataset : public Dataset {
       return DataLoss(EscapeName(file_.path()) + " was cut off while it was in use");
     }
     if (Crc32c(bytes) != record.crc32c) {
-      return DataLoss(fmt::format("record {} in {} is damaged (wrong checksum); prepare it anew", i,
-                                  EscapeName(file_.path())));
+      return DataLoss(fmt::format("record {} in {} is damaged (wrong checksum); prepare it again",
+                                  i, EscapeName(file_.path())));
     }
     return bytes;
   }
@@ -76,7 +76,7 @@ StatusOr<PackedIndex> ReadIndex(const FileDescriptor& file) {
   RT_RETURN_IF_ERROR(ReadExactly(file, 0, header));
   RT_RETURN_IF_ERROR(ReadExactly(file, footer_begin, footer_bytes));
   RT_ASSIGN_OR_RETURN(const PackedFooter footer, DecodePackedFooter(header, footer_bytes));
-  // The index is in the file, so allocating it is no trust in what the file merely claims.
+  // The index lies within the file, so its allocation is bounded by the file's real size.
   const int64_t room = footer_begin - kPackedHeaderBytes;
   if (footer.index_bytes > static_cast<uint64_t>(std::min(room, kMaxPackedIndexBytes))) {
     return DataLoss(fmt::format("an index of {} bytes does not fit", footer.index_bytes));

@@ -44,7 +44,7 @@ class Encoder {
   std::vector<std::byte> bytes_;
 };
 
-// Takes them off again. Beyond the end everything is zero or empty, and ok() is false.
+// Reads them back. Beyond the end everything is zero or empty, and ok() is false.
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -80,7 +80,7 @@ class Decoder {
 
 bool IsUsableName(std::string_view name) { return !name.empty() && IsPrintable(name); }
 
-// Checksum of the header and of the footer up to where this checksum stands.
+// Checksum of the header and of the footer up to this checksum.
 uint32_t FrameCrc(const PackedHeaderBytes& header, std::span<const std::byte> footer) {
   return Crc32c(footer, Crc32c(header));
 }
@@ -97,7 +97,7 @@ Status DecodeClassNames(Decoder* decoder, PackedIndex* index) {
   return OkStatus();
 }
 
-// Takes the next record off `decoder`; `offset` is where it lies in the file.
+// Reads the next record from `decoder`; `offset`: its place in the file.
 Status DecodeRecord(Decoder* decoder, int64_t offset, PackedIndex* index) {
   PackedRecord record;
   record.offset = offset;
@@ -187,8 +187,8 @@ StatusOr<PackedFooter> DecodePackedFooter(const PackedHeaderBytes& header,
   Decoder head(std::span<const std::byte>(header).subspan(kMagic.size()));
   const auto version = head.Number<uint32_t>();
   if (version != kVersion) {
-    return DataLoss(fmt::format("it has version {}, this program reads version {}; prepare it anew",
-                                version, kVersion));
+    return DataLoss(fmt::format(
+        "it has version {}, this program reads version {}; prepare it again", version, kVersion));
   }
   Decoder decoder(footer);
   PackedFooter decoded;
@@ -198,7 +198,7 @@ StatusOr<PackedFooter> DecodePackedFooter(const PackedHeaderBytes& header,
   const size_t covered = footer.size() - decoder.remaining();
   const auto crc = decoder.Number<uint32_t>();
   if (decoder.Text(kEndMagic.size()) != kEndMagic) {
-    return DataLoss("its end is missing; it was cut off, so copy or prepare it anew");
+    return DataLoss("its end is missing; it was cut off, so copy or prepare it again");
   }
   if (crc != FrameCrc(header, std::span<const std::byte>(footer).first(covered))) {
     return DataLoss("its first or last bytes are damaged");
@@ -225,7 +225,7 @@ StatusOr<PackedIndex> DecodePackedIndex(const PackedFooter& footer,
   if (decoder.remaining() > 0) return DataLoss("the index is longer than its records");
   if (offset != records_end) {
     return DataLoss(
-        fmt::format("the records end at byte {}, but the index begins at {}", offset, records_end));
+        fmt::format("the records end at byte {}, but the index starts at {}", offset, records_end));
   }
   return index;
 }

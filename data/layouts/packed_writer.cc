@@ -22,7 +22,7 @@ StatusOr<std::vector<std::byte>> ReadForPacking(const Dataset& dataset, int64_t 
   return ShrinkImage(*std::move(bytes), options.limits, options.short_side, options.jpeg_quality);
 }
 
-// Writes one record and enters it into the index.
+// Writes one record and adds it to the index.
 Status WriteRecord(const FileDescriptor& file, std::span<const std::byte> bytes,
                    const Sample& sample, PackedIndex* index) {
   if (bytes.size() > std::numeric_limits<uint32_t>::max()) {
@@ -43,7 +43,7 @@ Status WriteIndexAndFooter(const FileDescriptor& file, const PackedIndex& index)
 Status CheckOptions(const PackedFileOptions& options) {
   if (options.short_side < 0) {
     return InvalidArgument(fmt::format(
-        "short_side is {}; it must be 0 (as they are) or more pixels", options.short_side));
+        "short_side is {}; it must be 0 (unchanged) or a number of pixels", options.short_side));
   }
   if (options.jpeg_quality < 1 || options.jpeg_quality > 100) {
     return InvalidArgument(

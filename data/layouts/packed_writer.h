@@ -23,9 +23,9 @@ struct PackedFileOptions {
 // Called after each image; false stops the writing (Cancelled).
 using PackProgress = std::function<bool(int64_t done, int64_t total)>;
 
-// Writes the samples `indices` (ascending) of `dataset` to `path`, atomically and durably, with memory
-// for one image and the index. An image that cannot be read is an error that names it: scan first
-// (data/scan.h), and leave it out. `progress` may be empty.
+// Writes the samples `indices` (ascending) of `dataset` to `path`, atomically and durably, with
+// memory for one image and the index. An image that cannot be read is an error that names it: scan
+// first (data/scan.h), and leave it out. `progress` may be empty.
 // Thread-safety: one writer per path.
 Status WritePackedFile(const Dataset& dataset, const std::vector<int64_t>& indices,
                        const PackedFileOptions& options, const std::string& path,

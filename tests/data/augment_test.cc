@@ -41,11 +41,12 @@ TEST(AugmentTest, CropsLieWithinTheImageAndTheLimits) {
       ++count;
     }
   }
-  // Even over 0.08 .. 1 the mean would be 0.54; large crops with the wrong aspect are drawn again.
+  // Uniform over 0.08 .. 1, the mean would be 0.54; large crops with the wrong aspect are drawn
+  // again.
   EXPECT_NEAR(sum / count, 0.49, 0.05);
 }
 
-TEST(AugmentTest, WhatNeverFitsBecomesTheLargestCentredCrop) {
+TEST(AugmentTest, WithoutAFittingDrawTakesTheLargestCentredCrop) {
   AugmentConfig config;
   config.set_min_area(1);
   config.set_min_aspect(0.75F);
@@ -54,7 +55,7 @@ TEST(AugmentTest, WhatNeverFitsBecomesTheLargestCentredCrop) {
   EXPECT_EQ(DrawAugmentation(config, Key(1), 75, 1000).crop, (CropRectangle{0, 450, 75, 100}));
 }
 
-TEST(AugmentTest, DrawsHangOnTheKeyAlone) {
+TEST(AugmentTest, DrawsDependOnTheKeyAlone) {
   const AugmentConfig config;
   const Augmentation first = DrawAugmentation(config, Key(1), 500, 375);
   EXPECT_EQ(DrawAugmentation(config, Key(1), 500, 375).crop, first.crop);

@@ -1,5 +1,5 @@
-// Folders as people have them, listed and scanned: everything usable is used, and what is not is
-// named once, with its reason. What is wrong inside a file is the matter of bad_images_test.cc.
+// Realistic folders, listed and scanned: everything usable is used, and everything else is named
+// once, with its reason. bad_images_test.cc tests errors inside files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(BadFilesTest, PetImagesReportsExactlyItsTwoEmptyImages) {
               ElementsAre(Bad("Cat/666.jpg", "is empty"), Bad("Dog/11702.jpg", "is empty")));
 }
 
-TEST(BadFilesTest, OnlyWhatCannotBeReadIsReported) {
+TEST(BadFilesTest, OnlyUnreadableFilesAreReported) {
   TempDir dir;
   PutImage(dir.File("Cat/gar\xe7on.jpg"));
   PutImage(dir.File("elsewhere.jpg"));

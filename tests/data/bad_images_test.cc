@@ -1,5 +1,4 @@
-// Broken images and decompression bombs: a folder as people have them, through data set,
-// scan and loader.
+// Broken images and decompression bombs in a realistic folder: data set, scan and loader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -47,8 +46,8 @@ std::vector<std::byte> Truncated(std::vector<std::byte> bytes) {
   return bytes;
 }
 
-// Good and bad ones, numbered through; returns the reason (a part of it)
-// of each bad one by its key.
+// Good and bad images with consecutive numbers; returns a part of the reason of each bad one by
+// key.
 std::map<std::string, std::string> FillFolder(const TempDir& folder) {
   const Image image = DrawImage(120, 90);
   std::vector<std::byte> junk_behind = EncodeJpeg(image);
@@ -86,14 +85,14 @@ std::map<std::string, std::string> FillFolder(const TempDir& folder) {
     Write(folder.File(name), bytes);
     reasons[name] = reason;
   }
-  // What is no image file at all.
+  // Files that are no images.
   Write(folder.File("Thumbs.db"), Bytes("\xD0\xCF\x11\xE0"sv));
   std::filesystem::create_directory(folder.File("cat.900.jpg"));
   std::filesystem::create_symlink(folder.File("nowhere"), folder.File("cat.901.jpg"));
   return reasons;
 }
 
-TEST(BadImagesTest, AFolderAsPeopleHaveThem) {
+TEST(BadImagesTest, ARealisticFolder) {
   const TempDir folder;
   const std::map<std::string, std::string> expected = FillFolder(folder);
   DataConfig config;
@@ -111,13 +110,14 @@ TEST(BadImagesTest, AFolderAsPeopleHaveThem) {
     const auto reason = expected.find(image.key);
     if (reason != expected.end()) {
       EXPECT_THAT(image.reason, HasSubstr(reason->second));
-    } else {  // whether the data set lists these at all is its own affair
+    } else {  // the data set may leave these out of its list
       EXPECT_THAT(image.key, testing::AnyOf("cat.900.jpg", "cat.901.jpg"));
     }
   }
   for (const auto& [key, reason] : expected) EXPECT_TRUE(named.contains(key)) << key;
 
-  // An epoch completes over all of them, each good one is used, and the loader's list is the same.
+  // An epoch over all of them completes, each good one is used, and the loader reports the same
+  // list.
   LoaderOptions options;
   options.mode = LoaderMode::kEvaluate;
   options.batch = 4;
@@ -165,7 +165,8 @@ TEST(BadImagesTest, BombsAreRefusedWithoutMemory) {
   std::iota(indices.begin(), indices.end(), 0);
   DataConfig config;
   config.set_workers(1);
-  EXPECT_EQ(ScanImages(dataset, {}, config, true)->size(), 0U);  // threads have their stacks
+  EXPECT_EQ(ScanImages(dataset, {}, config, true)->size(),
+            0U);  // so that the threads' stacks are allocated
   const int64_t before = PeakMemoryKib();
   const std::vector<BadImage> bad = ScanImages(dataset, indices, config, /*decode=*/true).value();
   EXPECT_LT(PeakMemoryKib() - before, 10 * 1024);

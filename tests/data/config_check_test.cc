@@ -1,5 +1,5 @@
 // Every field of data.proto: the defaults and the ends of each range are allowed,
-// one step beyond is not.
+// the next value beyond is not.
 #include "data/config_check.h"
 #include "core/config/text_config.h"
 
@@ -17,12 +17,12 @@ using testing::StartsWith;
 
 struct Case {
   const char* text;   // a DataConfig
-  const char* error;  // what the message must hold; "": allowed
+  const char* error;  // a part of the message; "": allowed
 };
 
 class DataConfigCheckTest : public testing::TestWithParam<Case> {};
 
-TEST_P(DataConfigCheckTest, AllowsOrExplains) {
+TEST_P(DataConfigCheckTest, AcceptsOrExplains) {
   DataConfig config;
   ASSERT_TRUE(ParseTextConfig(GetParam().text, "data.textproto", &config, nullptr).ok());
   const Status status = ValidateDataConfig(config, nullptr, "data");

@@ -1,5 +1,5 @@
-// Layouts are found, what is no image is left out and counted,
-// and reading survives what happens to files.
+// Layouts are detected, other files are left out and counted, and reading survives changes of
+// files.
 #include "data/dataset.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ TEST(KaggleTest, KeysLabelsAndOrder) {
   EXPECT_EQ(dataset->Describe(), "Kaggle layout in " + dir.path() + ": 3 cat, 2 dog");
 }
 
-TEST(KaggleTest, KeysDoNotDependOnWhichFolderWasGiven) {
+TEST(KaggleTest, KeysDoNotDependOnTheGivenFolder) {
   TempDir dir;
   PutKaggleImages(dir.File("train"));
   PutFile(dir.File("test1/1.jpg"));
@@ -95,14 +95,14 @@ TEST(ClassFoldersTest, TrainBesideValidationMarksTheParts) {
   EXPECT_THAT(dataset->Describe(), HasSubstr("1 cat, 2 dog; split by folders: 2 train, 1 validat"));
 }
 
-TEST(ClassFoldersTest, FoldersNamedTestAreNoClassUnlessAsked) {
+TEST(ClassFoldersTest, FoldersNamedTestAreNoClassByDefault) {
   TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg", "test/1.jpg"}) PutFile(dir.File(name));
   EXPECT_EQ(OpenOrDie(dir.path())->class_names().size(), 2u);
   EXPECT_EQ(OpenOrDie(dir.path(), DataConfig::CLASS_FOLDERS)->class_names().size(), 3u);
 }
 
-TEST(ClassFoldersTest, ALinkToAFolderAboveEnds) {
+TEST(ClassFoldersTest, ALinkToAParentFolderEnds) {
   TempDir dir;
   PutFile(dir.File("Cat/1.jpg"));
   PutFile(dir.File("Dog/1.jpg"));
@@ -138,7 +138,7 @@ TEST(ClassFoldersTest, PetImagesWithEmptyImages) {
   }
 }
 
-TEST(ListingTest, WhatIsNoImageIsLeftOutAndCounted) {
+TEST(ListingTest, OtherFilesAreLeftOutAndCounted) {
   TempDir dir;
   PutKaggleImages(dir.path());
   for (const char* name : {".DS_Store", "._cat.0.jpg", "Thumbs.db", "kitten.jpg"}) {
@@ -180,7 +180,7 @@ TEST(ListingTest, NamesThatAreNotUtf8AreReadAndEscaped) {
   EXPECT_THAT(dataset->Read(0).status().message(), HasSubstr("gar\\xE7on.jpg"));
 }
 
-TEST(ReadTest, WhatBecomesOfAFileIsAStatus) {
+TEST(ReadTest, ChangesOfAFileAreAStatus) {
   TempDir dir;
   PutKaggleImages(dir.path());
   const auto dataset = OpenOrDie(dir.path());
@@ -209,7 +209,7 @@ TEST(ReadTest, FilesAboveTheLimitAreRefused) {
   EXPECT_TRUE((*dataset)->Read(1).ok());
 }
 
-TEST(OpenErrorTest, SaysWhatWasLookedForWhatIsThereAndWhatToDo) {
+TEST(OpenErrorTest, NamesTheExpectedAndTheExistingFilesAndAWayOut) {
   TempDir dir;
   PutFile(dir.File("train.zip"), "PK");
   PutFile(dir.File("sampleSubmission.csv"), "id,label");

@@ -19,7 +19,7 @@ ImageHeader Header(int32_t width = 10, int32_t height = 8) {
   return header;
 }
 
-TEST(ImageCacheTest, FindsWhatWasInserted) {
+TEST(ImageCacheTest, FindsInsertedImages) {
   ImageCache cache(10 * kImageBytes);
   EXPECT_FALSE(cache.FindHeader(3).has_value());
   ASSERT_TRUE(cache.Reserve(kImageBytes));
@@ -39,7 +39,7 @@ TEST(ImageCacheTest, FindsWhatWasInserted) {
   EXPECT_EQ(statistics.bytes, kImageBytes);
 }
 
-TEST(ImageCacheTest, NeverExceedsItsBudgetAndKeepsWhatItHas) {
+TEST(ImageCacheTest, NeverExceedsItsBudgetAndEvictsNothing) {
   ImageCache cache(2 * kImageBytes + 1);
   for (int64_t sample = 0; sample < 2; ++sample) {
     ASSERT_TRUE(cache.Reserve(kImageBytes));
@@ -61,7 +61,7 @@ TEST(ImageCacheTest, WithoutABudgetNothingIsKept) {
   EXPECT_FALSE(cache.FindHeader(0).has_value());
 }
 
-TEST(ImageCacheTest, TheSlowerOfTwoThreadsGivesItsShareBack) {
+TEST(ImageCacheTest, TheSlowerOfTwoThreadsReleasesItsReservation) {
   ImageCache cache(2 * kImageBytes);
   ASSERT_TRUE(cache.Reserve(kImageBytes));
   ASSERT_TRUE(cache.Reserve(kImageBytes));
@@ -78,7 +78,7 @@ TEST(ImageCacheTest, AReplacedFileIsNotMixedWithTheOldOne) {
   Image before = DrawImage(10, 8), after = DrawImage(8, 10);
   cache.Insert(0, Header(10, 8), 1, &before);
   EXPECT_EQ(cache.Insert(0, Header(8, 10), 2, &after), nullptr);
-  EXPECT_EQ(after.width, 8);  // still the caller's
+  EXPECT_EQ(after.width, 8);  // still owned by the caller
   EXPECT_EQ(cache.FindHeader(0), Header(10, 8));
   EXPECT_EQ(cache.Find(0, 2), nullptr);
 }

@@ -1,4 +1,4 @@
-// Folders of files for the tests of data/: what is in the files does not matter to a listing.
+// Folders of files for the tests of data/; listing ignores the files' content.
 #ifndef RINGTAIL_TESTS_DATA_IMAGE_FOLDER_H_
 #define RINGTAIL_TESTS_DATA_IMAGE_FOLDER_H_
 
@@ -10,7 +10,7 @@
 
 namespace ringtail {
 
-// Writes `content` to `path`; makes the folders above it.
+// Writes `content` to `path`; creates missing parent folders.
 void PutFile(const std::string& path, std::string_view content = "image");
 
 // Dataset::Open of `path`; fails the test on an error.

@@ -11,7 +11,7 @@ namespace ringtail {
 namespace {
 
 TEST(ImageNameTest, NaturalOrder) {
-  // "01" and "1" are one number; their bytes decide.
+  // "01" and "1" are the same number; their bytes decide.
   const std::vector<std::string> expected = {
       "",     "01",    "1",      "2",      "10",         "100000000000000000000000",
       "cat.", "cat.2", "cat.2a", "cat.10", "cat.10.jpg", "dog.1"};
@@ -39,7 +39,7 @@ TEST(ImageNameTest, NaturalOrderIsATotalOrder) {
   }
 }
 
-TEST(ImageNameTest, EscapesWhatIsNotPrintableUtf8) {
+TEST(ImageNameTest, EscapesAllButPrintableUtf8) {
   EXPECT_EQ(EscapeName("caf\xc3\xa9 \xf0\x9f\x90\x88.jpg"), "caf\xc3\xa9 \xf0\x9f\x90\x88.jpg");
   EXPECT_EQ(EscapeName("a\nb\x7f\x1b[2J"), "a\\x0Ab\\x7F\\x1B[2J");
   EXPECT_EQ(EscapeName("a\\b"), "a\\x5Cb");

@@ -124,7 +124,7 @@ TEST(LoaderTest, AnEpochIsAPermutationCutIntoBatches) {
   }
 }
 
-TEST(LoaderTest, AnotherEpochShowsAnotherViewOfTheSameImage) {
+TEST(LoaderTest, AnotherEpochShowsAnotherCropOfTheSameImage) {
   const auto dataset = MakeDataset(4);
   const auto loader = MakeLoader(*dataset, Config());
   const BatchCopy first = Take(loader.get(), 1)[0], second = Take(loader.get(), 1)[0];
@@ -138,7 +138,7 @@ TEST(LoaderTest, AnotherEpochShowsAnotherViewOfTheSameImage) {
     EXPECT_NE(row_of(first, sample), row_of(second, sample));
 }
 
-TEST(LoaderTest, SeekEqualsGettingThere) {
+TEST(LoaderTest, SeekGivesTheSameBatches) {
   const auto dataset = MakeDataset();
   const std::vector<BatchCopy> expected = Take(MakeLoader(*dataset, Config()).get(), 14);
   const auto loader = MakeLoader(*dataset, Config(3));
@@ -147,7 +147,7 @@ TEST(LoaderTest, SeekEqualsGettingThere) {
     loader->Seek(target / steps, target % steps);
     EXPECT_TRUE(Copy(loader->Next().value()) == expected[target]) << target;
   }
-  loader->Seek(0, 6);  // behind the end of the epoch: a step of the next
+  loader->Seek(0, 6);  // past the end of the epoch: a step of the next
   EXPECT_TRUE(Copy(loader->Next().value()) == expected[6]);
 }
 
@@ -272,8 +272,8 @@ TEST(LoaderTest, FilesMayChangeDuringTheEpoch) {
     half.resize(half.size() / 2);
     dataset->Replace(1, NotFound("cannot open cat.1.jpg: No such file or directory"));
     dataset->Replace(2, half);
-    dataset->Replace(
-        3, EncodeJpeg(DrawImage(300, 200)));  // another size: what is cached is the old one
+    dataset->Replace(3,
+                     EncodeJpeg(DrawImage(300, 200)));  // another size; the cache has the old one
     dataset->Replace(4, DataLoss("cannot read cat.4.jpg: Input/output error"));
     for (int64_t step = 0; step < 5 * loader->steps_per_epoch(); ++step)
       ASSERT_TRUE(loader->Next().ok());
@@ -291,7 +291,7 @@ TEST(LoaderTest, TooManyBadImagesStopTheRun) {
   const auto dataset = MakeDataset();
   for (const int64_t i : {2, 9, 17}) dataset->Replace(i, Bytes("GIF89a not a JPEG at all"));
   DataConfig config = Config();
-  config.mutable_bad_images()->set_max_fraction(0.1);  // 2 of 23 would do
+  config.mutable_bad_images()->set_max_fraction(0.1);  // 2 of 23 would be allowed
   LoaderOptions options = Options(LoaderMode::kEvaluate);
   const auto loader = MakeLoader(*dataset, config, options);
   Status status;
@@ -313,7 +313,7 @@ TEST(LoaderTest, PolicyFailStopsAtTheFirst) {
   EXPECT_THAT(loader->Next().status().message(), HasSubstr("cat.6.jpg is empty"));
 }
 
-TEST(LoaderTest, MayBeDestroyedAtAnyMoment) {
+TEST(LoaderTest, CanBeDestroyedAtAnyMoment) {
   const auto dataset = MakeDataset();
   for (int64_t batches = 0; batches < 12; ++batches) {
     const auto loader = MakeLoader(*dataset, Config(1 + static_cast<int>(batches % 4)));
@@ -335,7 +335,7 @@ TEST(LoaderTest, TwoLoadersRunSideBySide) {
   }
 }
 
-TEST(LoaderTest, RefusesWhatCannotWork) {
+TEST(LoaderTest, RefusesImpossibleOptions) {
   const auto dataset = MakeDataset();
   const auto create = [&](auto&& change) {
     LoaderOptions options = Options();
@@ -355,7 +355,7 @@ TEST(LoaderTest, RefusesWhatCannotWork) {
               HasSubstr("prefetch_batches is 1"));
 }
 
-TEST(ScanImagesTest, FindsThemAllInOrderWhateverTheWorkers) {
+TEST(ScanImagesTest, FindsAllInOrderForAnyNumberOfWorkers) {
   const auto dataset = MakeDataset(50);
   std::vector<std::byte> truncated = EncodeJpeg(DrawImage(80, 60));
   truncated.resize(truncated.size() / 2);
@@ -366,7 +366,7 @@ TEST(ScanImagesTest, FindsThemAllInOrderWhateverTheWorkers) {
     const auto bad = ScanImages(*dataset, All(*dataset), Config(workers), /*decode=*/true).value();
     ASSERT_EQ(bad.size(), 3U);
     EXPECT_EQ(bad[0].sample, 3);
-    EXPECT_THAT(bad[0].reason, HasSubstr("begins with 68 65 6C 6C"));
+    EXPECT_THAT(bad[0].reason, HasSubstr("starts with 68 65 6C 6C"));
     EXPECT_EQ(bad[1].sample, 17);
     EXPECT_EQ(bad[2].key, "cat.40.jpg");
     EXPECT_THAT(bad[2].reason, HasSubstr("is truncated after"));
@@ -375,7 +375,7 @@ TEST(ScanImagesTest, FindsThemAllInOrderWhateverTheWorkers) {
   EXPECT_TRUE(ScanImages(*dataset, {}, Config(), true)->empty());
 }
 
-TEST(ScanImagesTest, StopsWhenItIsTold) {
+TEST(ScanImagesTest, StopsOnRequest) {
   const auto dataset = MakeDataset(200);
   std::atomic<int> looked_at = 0;
   const auto bad = ScanImages(*dataset, All(*dataset), Config(2), /*decode=*/true,

@@ -68,7 +68,7 @@ uint64_t ScannedFingerprint(const Dataset& dataset, const std::vector<int64_t>& 
   return fingerprint;
 }
 
-TEST(ImageFingerprintTest, OfADataSetItIsTheSumOverItsPartsInAnyOrder) {
+TEST(ImageFingerprintTest, TheSumOverPartsIsIndependentOfTheirOrder) {
   MemoryDataset dataset;
   for (uint64_t i = 0; i < 40; ++i) {
     dataset.Add("cat." + std::to_string(i) + ".jpg", 0, EncodeJpeg(DrawImage(16, 16, i)));
@@ -77,7 +77,7 @@ TEST(ImageFingerprintTest, OfADataSetItIsTheSumOverItsPartsInAnyOrder) {
   const uint64_t all = ScannedFingerprint(dataset, {4, 0, 1, 2, 3, 40});
   EXPECT_NE(all, 0u);
   EXPECT_EQ(all, ScannedFingerprint(dataset, {0, 1}) + ScannedFingerprint(dataset, {2, 3, 4}));
-  // What was in one file is now in the other.
+  // The contents of two files are exchanged.
   const auto first = dataset.Read(0), second = dataset.Read(1);
   dataset.Replace(0, second);
   dataset.Replace(1, first);

@@ -43,10 +43,10 @@ TEST(RenderTest, PlanesAreRgbAndNormalised) {
   EXPECT_NEAR((103.53F + 57.375F) * usual.scale[2] + usual.offset[2], 1, 1e-6);
 }
 
-// What each of EXIF's orientations means, from the stored image
+// The upright image for each of EXIF's orientations of the stored image
 //   1 2
 //   3 4
-TEST(RenderTest, ExifTurns) {
+TEST(RenderTest, ExifOrientations) {
   Image image;
   image.Reset(2, 2);
   image.pixels = {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4};
@@ -59,8 +59,8 @@ TEST(RenderTest, ExifTurns) {
   }
 }
 
-// A crop of a turned image is the crop of the same image stored upright.
-TEST(RenderTest, CropsAreTurnedWithTheImage) {
+// A crop of an image with an EXIF orientation equals the crop of the same image stored upright.
+TEST(RenderTest, CropsFollowTheOrientation) {
   constexpr int32_t kSize = 24;
   const Image stored = DrawImage(61, 45);
   for (int32_t orientation = 1; orientation <= 8; ++orientation) {

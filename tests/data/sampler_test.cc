@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(EpochPermutationTest, HoldsEveryIndexOnce) {
+TEST(EpochPermutationTest, ContainsEveryIndexOnce) {
   for (const int64_t n : {2, 3, 100, 4097}) {
     std::vector<int64_t> order = EpochPermutation(1, 0, n);
     std::sort(order.begin(), order.end());
@@ -39,7 +39,7 @@ TEST(EpochPermutationTest, GoldenOrder) {
   EXPECT_THAT(EpochPermutation(12345678901234, 7, 10), ElementsAre(5, 3, 4, 2, 9, 8, 0, 7, 1, 6));
 }
 
-// All 24 orders of 4 come up, and about equally often:
+// All 24 orders of 4 occur about equally often:
 // 9,600 draws give 400 each, +- 20 (one sigma).
 TEST(EpochPermutationTest, IsUniform) {
   constexpr int kDraws = 9600, kExpected = 400, kFiveSigma = 100;

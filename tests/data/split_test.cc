@@ -1,4 +1,4 @@
-// Splits are stratified, complete, and the same for ever.
+// Splits are stratified, complete, and never change.
 #include "data/split.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST(SplitTest, ByFractionIsStratifiedAndComplete) {
   EXPECT_EQ(split->train.size() + split->validation.size(), 1301u);
 }
 
-// If this changes, everybody's validation set changes, and old accuracies mean nothing.
+// If this changes, all validation sets change, and old accuracies are meaningless.
 TEST(SplitTest, GoldenKeys) {
   const auto samples = KaggleSamples(20, 20);
   const auto split = SplitDataset(Fraction(0.15, 1), samples);
@@ -98,7 +98,7 @@ TEST(SplitTest, FractionZeroTrainsOnEverything) {
   EXPECT_TRUE(split->validation.empty());
 }
 
-TEST(SplitTest, AClassWithoutImagesIsNoProblem) {
+TEST(SplitTest, AClassMayHaveNoImages) {
   const auto split = SplitDataset(Fraction(0.5), KaggleSamples(4, 0));
   ASSERT_TRUE(split.ok());
   EXPECT_EQ(split->validation.size(), 2u);
@@ -163,7 +163,7 @@ TEST(SplitTest, WrongRangesAreErrors) {
   EXPECT_THAT(ErrorOf(half, samples), HasSubstr("needs both first and last"));
 }
 
-TEST(SplitTest, NothingLeftIsAnError) {
+TEST(SplitTest, AnEmptyPartIsAnError) {
   EXPECT_THAT(ErrorOf(Fraction(0.1), {}), HasSubstr("none of the images has a label"));
   EXPECT_THAT(ErrorOf(Fraction(0.1), {{"1.jpg", -1}}), HasSubstr("none of the images has a label"));
   EXPECT_THAT(ErrorOf(Fraction(0.1), KaggleSamples(2, 2)), HasSubstr("none for validation"));

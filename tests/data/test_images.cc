@@ -130,8 +130,8 @@ std::vector<std::byte> ExifBlock(int32_t orientation, bool big_endian) {
   };
   append(big_endian ? 0x4D4D : 0x4949, 2);
   append(42, 2);
-  append(8, 4);  // the directory follows at once
-  append(2, 2);  // two entries: a tag of no interest, and the orientation
+  append(8, 4);  // the directory follows directly
+  append(2, 2);  // two entries: an irrelevant tag, and the orientation
   append(0x0100, 2), append(4, 2), append(1, 4), append(640, 4);
   append(0x0112, 2), append(3, 2), append(1, 4), append(orientation, 2), append(0, 2);
   append(0, 4);  // no further directory

@@ -1,5 +1,4 @@
-// Images for tests, made on the spot: drawn pixels,
-// and JPEG files of every kind that people have.
+// Images for tests, generated: drawn pixels, and JPEG files of every common kind.
 #ifndef RINGTAIL_TESTS_DATA_TEST_IMAGES_H_
 #define RINGTAIL_TESTS_DATA_TEST_IMAGES_H_
 
@@ -12,7 +11,7 @@
 
 namespace ringtail {
 
-// Smooth colours with a few hard edges and a little texture; another `seed`, another image.
+// Smooth colours with a few hard edges and a little texture; each `seed` gives another image.
 Image DrawImage(int32_t width, int32_t height, uint64_t seed = 1);
 
 struct JpegOptions {
@@ -21,12 +20,12 @@ struct JpegOptions {
   int quality = 90;
   int horizontal_sampling = 2, vertical_sampling = 2;  // of luma, relative to chroma
   bool progressive = false;
-  int restart_rows = 0;     // a restart marker every so many rows of blocks; 0: none
+  int restart_rows = 0;     // rows of blocks between restart markers; 0: none
   int32_t orientation = 0;  // EXIF; 0: no EXIF block
 };
 std::vector<std::byte> EncodeJpeg(const Image& image, const JpegOptions& options = {});
 
-// An APP1 segment's content that asks for `orientation`.
+// An APP1 segment's content with this EXIF `orientation`.
 std::vector<std::byte> ExifBlock(int32_t orientation, bool big_endian);
 
 std::vector<std::byte> Bytes(std::string_view text);

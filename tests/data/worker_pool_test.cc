@@ -30,7 +30,7 @@ TEST(WorkerPoolTest, RunsEveryItemOnceInOrderWithOneWorker) {
 }
 
 // More workers than cores: each item waits for all others to have started.
-TEST(WorkerPoolTest, ThereAreAsManyThreadsAsAskedFor) {
+TEST(WorkerPoolTest, HasTheRequestedNumberOfThreads) {
   constexpr int kWorkers = 8;
   std::latch all_running(kWorkers);
   std::vector<std::atomic<int>> used(kWorkers);
@@ -43,10 +43,10 @@ TEST(WorkerPoolTest, ThereAreAsManyThreadsAsAskedFor) {
   }
   pool.WaitUntilIdle();
   for (const std::atomic<int>& count : used)
-    EXPECT_EQ(count, 1);  // no two at once had the same number
+    EXPECT_EQ(count, 1);  // no two running items had the same number
 }
 
-TEST(WorkerPoolTest, ThreadsAreNamedAndGiveWay) {
+TEST(WorkerPoolTest, ThreadsHaveANameAndALowPriority) {
   const int own_priority = getpriority(PRIO_PROCESS, gettid());
   std::string name;
   int priority = own_priority;
@@ -62,16 +62,16 @@ TEST(WorkerPoolTest, ThreadsAreNamedAndGiveWay) {
   EXPECT_NE(ThreadName(), "rt-loader");
 }
 
-// Opens a latch when it is destroyed.
+// Opens a latch on destruction.
 struct OpenAtEnd {
   explicit OpenAtEnd(std::latch* latch) : latch(latch) {}
   ~OpenAtEnd() { latch->count_down(); }
   std::latch* latch;
 };
 
-// The running item goes on only once the queued one has been destroyed: with neither a time limit
-// nor a sleep this shows that Cancel drops first and then waits.
-TEST(WorkerPoolTest, CancelDropsWhatIsQueuedAndWaitsForWhatRuns) {
+// The running item continues only once the queued one has been destroyed: this shows, without a
+// time limit or a sleep, that Cancel drops first and then waits.
+TEST(WorkerPoolTest, CancelDropsQueuedItemsAndWaitsForRunningOnes) {
   WorkerPool pool(1);
   std::latch started(1), dropped(1);
   bool finished = false, ran = false;
@@ -85,7 +85,7 @@ TEST(WorkerPoolTest, CancelDropsWhatIsQueuedAndWaitsForWhatRuns) {
   pool.Cancel();
   EXPECT_TRUE(finished);
   EXPECT_FALSE(ran);
-  pool.Submit([&](int) { ran = true; });  // the pool goes on working
+  pool.Submit([&](int) { ran = true; });  // the pool still works
   pool.WaitUntilIdle();
   EXPECT_TRUE(ran);
 }

@@ -70,7 +70,7 @@ TEST_P(JpegKindTest, LooksLikeTheImageThatWasEncoded) {
   }
 }
 
-// The promise on which the cache rests.
+// The cache relies on this.
 TEST_P(JpegKindTest, ARegionHasTheBitsOfTheWholeImage) {
   for (const auto& [width, height] : {std::pair{203, 157}, {64, 48}, {17, 131}}) {
     const std::vector<std::byte> bytes = EncodeJpeg(DrawImage(width, height), GetParam().options);
@@ -152,14 +152,14 @@ TEST(DecodeTest, ARegionOfAPngHasTheBitsOfTheWholeImage) {
   }
 }
 
-TEST(DecodeTest, SixteenBitsAreCutToEight) {
+TEST(DecodeTest, SixteenBitsAreReducedToEight) {
   cv::Mat deep;
   const Image image = DrawImage(40, 30);
   ToBgr(image).convertTo(deep, CV_16U, 257);
   EXPECT_EQ(Compare(image, DecodeWhole(EncodeWithOpenCv(".png", deep))).max, 0);
 }
 
-TEST(DecodeTest, TransparencyLiesOnWhite) {
+TEST(DecodeTest, TransparencyIsBlendedWithWhite) {
   cv::Mat bgra(1, 3, CV_8UC4);
   bgra.at<cv::Vec4b>(0, 0) = {10, 20, 30, 255};
   bgra.at<cv::Vec4b>(0, 1) = {10, 20, 30, 0};
@@ -173,7 +173,7 @@ TEST(DecodeTest, GreyPngBecomesRgb) {
   EXPECT_EQ(DecodeWhole(EncodeWithOpenCv(".png", grey)).pixels, std::vector<uint8_t>(12, 77));
 }
 
-TEST(DecodeTest, ATruncatedJpegSaysAfterWhichRow) {
+TEST(DecodeTest, ATruncatedJpegNamesTheRow) {
   std::vector<std::byte> bytes = EncodeJpeg(DrawImage(200, 160), {.quality = 95});
   bytes.resize(bytes.size() / 2);
   const Status status = DecodeStatus(bytes);
@@ -202,14 +202,14 @@ TEST(DecodeTest, AProgressiveJpegWithoutItsLastScansIsRefused) {
   EXPECT_FALSE(DecodeStatus(bytes).ok());
 }
 
-TEST(DecodeTest, AMissingEndMarkerAloneIsNoLoss) {
+TEST(DecodeTest, AMissingEndMarkerAloneIsNoError) {
   std::vector<std::byte> bytes = EncodeJpeg(DrawImage(64, 64));
   const Image before = DecodeWhole(bytes);
   bytes.resize(bytes.size() - 2);
   EXPECT_EQ(Compare(before, DecodeWhole(bytes)).max, 0);
 }
 
-TEST(DecodeTest, JunkBehindAndWithinAJpegIsUsedSilently) {
+TEST(DecodeTest, JunkAfterAndWithinAJpegIsIgnored) {
   std::vector<std::byte> bytes = EncodeJpeg(DrawImage(64, 64));
   const Image before = DecodeWhole(bytes);
   const std::vector<std::byte> junk(99, std::byte{0x55});
@@ -222,7 +222,7 @@ TEST(DecodeTest, JunkBehindAndWithinAJpegIsUsedSilently) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(DecodeTest, ScrambledDataIsNoCrash) {
+TEST(DecodeTest, ScrambledDataDoesNotCrash) {
   for (const bool progressive : {false, true}) {
     const std::vector<std::byte> bytes =
         EncodeJpeg(DrawImage(96, 80), {.progressive = progressive});
@@ -250,8 +250,8 @@ TEST(DecodeTest, ACorruptPngIsRefused) {
   EXPECT_EQ(DecodeStatus(bytes).message(), "cannot be decoded: it is truncated or corrupt");
 }
 
-// `jpeg`, progressive, with its last scan once more as often as said: a refinement that may come any
-// number of times as far as its syntax goes.
+// The progressive `jpeg` with copies of its last scan: a refinement, which the syntax allows any
+// number of times.
 std::vector<std::byte> WithMoreScans(const std::vector<std::byte>& jpeg, int more) {
   size_t scan = jpeg.size();
   while (jpeg[scan - 2] != std::byte{0xFF} || jpeg[scan - 1] != std::byte{0xDA}) --scan;
@@ -268,7 +268,7 @@ TEST(DecodeTest, EndlessScansAreRefused) {
             "cannot be decoded: it has more than 100 scans, of 32 x 32 pixels each");
 }
 
-// Each costs a pass over the image, so a large one may have fewer.
+// Each scan costs a pass over the image, so a large image may have fewer.
 TEST(DecodeTest, TheLargerTheImageTheFewerScans) {
   const Image tile = DrawImage(64, 64);
   Image large;

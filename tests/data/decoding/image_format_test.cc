@@ -38,7 +38,7 @@ TEST(ImageFormatTest, Extensions) {
   EXPECT_EQ(ReadExtensions(), ".jpg, .jpeg, .jfif, .jpe, .png or .bmp");
 }
 
-// Listing and decoding have one table: what the one takes the other reads.
+// Listing and decoding share a table: every listed format can be decoded.
 TEST(ImageFormatTest, BytesOfEveryFormat) {
   EXPECT_EQ(FormatOf(Bytes("\xFF\xD8\xFF\xE0")), ImageFormat::kJpeg);
   EXPECT_EQ(FormatOf(Bytes("\x89PNG\r\n\x1A\n")), ImageFormat::kPng);
@@ -51,7 +51,7 @@ TEST(ImageFormatTest, BytesOfEveryFormat) {
   EXPECT_EQ(RefusedFormat(Bytes("BM")), "");
 }
 
-TEST(ImageFormatTest, AFolderSaysWhatItLeavesOutForItsFormat) {
+TEST(ImageFormatTest, AFolderNamesImagesOfUnsupportedFormats) {
   const TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg"}) PutFile(dir.File(name));
   EXPECT_THAT(OpenOrDie(dir.path())->Describe(), EndsWith("1 cat, 1 dog"));
@@ -64,7 +64,7 @@ TEST(ImageFormatTest, AFolderSaysWhatItLeavesOutForItsFormat) {
                                             "(.gif, .webp) ignored)"));
 }
 
-TEST(ImageFormatTest, AFolderOfAClassWithoutImagesIsNamed) {
+TEST(ImageFormatTest, AClassFolderWithoutImagesIsNamed) {
   const TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg", "Fox/readme.txt"}) PutFile(dir.File(name));
   const auto dataset = OpenOrDie(dir.path());

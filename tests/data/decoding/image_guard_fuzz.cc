@@ -1,5 +1,5 @@
-// Fuzz target: any bytes may reach the guard, and what it lets through may reach the decoders. The
-// limits are small, so that nearly all time goes into parsing.
+// Fuzz target: any bytes may reach the guard, and accepted files reach the decoders. The limits are
+// small, so that nearly all time is spent parsing.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RT_CHECK(header->width >= 1 && header->width <= kMaxSide && header->height >= 1 &&
                header->height <= kMaxSide,
            "the guard let an image through that is too large");
-  // libpng reports on stderr and OpenCV decodes whole images: only JPEGs go on to their decoder.
+  // libpng prints to stderr and OpenCV decodes whole images: only JPEGs are passed to their
+  // decoder.
   if (header->format != ImageFormat::kJpeg) return 0;
   const int32_t denominator = int32_t{1} << (size % 4);
   const Region whole = WholeRegion(header->width, header->height, denominator);

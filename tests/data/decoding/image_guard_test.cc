@@ -97,13 +97,13 @@ TEST(ImageGuardTest, OtherFormatsAreRefusedByName) {
               HasSubstr("HEIC"));
   EXPECT_THAT(Refusal(Bytes("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv)), HasSubstr("Thumbs.db"));
   EXPECT_EQ(Refusal(Bytes("hello, world")),
-            "is not a JPEG, PNG or BMP image: it begins with 68 65 6C 6C");
+            "is not a JPEG, PNG or BMP image: it starts with 68 65 6C 6C");
   EXPECT_EQ(
       Refusal(Bytes("RTPACK\r\n and more"sv)),
       "is a packed file of `prepare` and no image; --data of `train` and `evaluate` takes it");
   EXPECT_EQ(Refusal(Bytes("PK\3\4\x14\0"sv)),
-            "is a zip archive and no image; unpack it and give what comes out of it");
-  EXPECT_EQ(Refusal(Bytes("P")), "is not a JPEG, PNG or BMP image: it begins with 50");
+            "is a zip archive and no image; unpack it and give the unpacked folder");
+  EXPECT_EQ(Refusal(Bytes("P")), "is not a JPEG, PNG or BMP image: it starts with 50");
   EXPECT_EQ(Refusal({}), "is empty");
 }
 

@@ -58,7 +58,7 @@ ByteVector Png(const cv::Mat& image) {
   return {first, first + encoded.size()};
 }
 
-// The compressed rows of a black image: text of side x side zeros as a bomb has it.
+// Compressed zeros, side x side bytes, as in a decompression bomb.
 ByteVector CompressedZeros(int side) {
   const ByteVector png = Png(cv::Mat::zeros(side, side, CV_8UC1));
   ByteVector zeros;
@@ -79,7 +79,7 @@ ByteVector Text(std::string_view keyword, const ByteVector& compressed) {
   return content;
 }
 
-// `png` with `chunk` behind its header, as often as said.
+// `png` with copies of `chunk` after its header.
 ByteVector With(const ByteVector& png, const ByteVector& chunk, int times = 1) {
   ByteVector result(png.begin(), png.begin() + kHeaderEnd);
   for (int i = 0; i < times; ++i) Append(chunk, &result);
@@ -101,7 +101,7 @@ cv::Mat Drawing() {
   return cv::Mat(drawn.height, drawn.width, CV_8UC3, drawn.pixels.data()).clone();
 }
 
-TEST(PngChunksTest, WithNothingToLeaveOutNothingIsCopied) {
+TEST(PngChunksTest, CopiesNothingIfNothingIsLeftOut) {
   const ByteVector png = Png(Drawing());
   ByteVector kept;
   const auto chunks = PixelChunks(png, &kept);
@@ -112,7 +112,7 @@ TEST(PngChunksTest, WithNothingToLeaveOutNothingIsCopied) {
 
 TEST(PngChunksTest, ABombOfTextNeverReachesTheDecoder) {
   const ByteVector png = Png(Drawing());
-  const ByteVector zeros = CompressedZeros(2048);  // 4 MiB each, once they are inflated
+  const ByteVector zeros = CompressedZeros(2048);  // 4 MiB each when inflated
   ASSERT_LT(zeros.size(), 8192U);
   for (const std::string_view name : {"zTXt"sv, "iCCP"sv}) {
     const ByteVector bomb = With(png, Chunk(name, Text("Comment", zeros)), 100);
@@ -124,7 +124,7 @@ TEST(PngChunksTest, ABombOfTextNeverReachesTheDecoder) {
   }
 }
 
-TEST(PngChunksTest, WhateverNoPixelDependsOnIsLeftOut) {
+TEST(PngChunksTest, LeavesOutChunksThatNoPixelDependsOn) {
   const ByteVector png = Png(Drawing());
   ByteVector marked = png;
   for (const std::string_view name :
@@ -139,8 +139,8 @@ TEST(PngChunksTest, WhateverNoPixelDependsOnIsLeftOut) {
   EXPECT_EQ(Compare(Decode(marked), Decode(png)).max, 0);
 }
 
-// A gamma or a bit depth that was meant would change the pixels if the decoder honoured it.
-TEST(PngChunksTest, TheDecoderAppliesNoneOfThem) {
+// These values of gamma and bit depth would change the pixels if the decoder applied them.
+TEST(PngChunksTest, TheDecoderIgnoresTheseChunks) {
   const ByteVector png = Png(Drawing());
   const auto pixels = [](const ByteVector& bytes) {
     const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8U,
@@ -148,7 +148,8 @@ TEST(PngChunksTest, TheDecoderAppliesNoneOfThem) {
     return cv::imdecode(encoded, cv::IMREAD_UNCHANGED);
   };
   const cv::Mat expected = pixels(png);
-  const ByteVector exif = ExifBlock(6, /*big_endian=*/true);  // "Exif\0\0", then what eXIf holds
+  const ByteVector exif =
+      ExifBlock(6, /*big_endian=*/true);  // "Exif\0\0", then the content of eXIf
   for (const ByteVector& chunk :
        {Chunk("gAMA", Big(20000)), Chunk("sRGB", ByteVector(1)),
         Chunk("sBIT", ByteVector(3, std::byte{4})), Chunk("bKGD", ByteVector(6)),
@@ -159,7 +160,7 @@ TEST(PngChunksTest, TheDecoderAppliesNoneOfThem) {
   }
 }
 
-// One row of palette indices 0 and 1: red, and a green that cannot be seen.
+// One row of palette indices 0 and 1: red, and a fully transparent green.
 TEST(PngChunksTest, PaletteAndTransparencyStay) {
   ByteVector png = Bytes("\x89PNG\r\n\x1A\n"sv);
   Append(Chunk("IHDR", Bytes("\0\0\0\2\0\0\0\1\x08\x03\0\0\0"sv)), &png);

@@ -1,5 +1,4 @@
-// Images become smaller, stand upright, look the same;
-// what cannot be made smaller stays as it is.
+// Shrunk images are smaller, upright, and look the same; all others are unchanged.
 #include "data/decoding/shrink_image.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +35,7 @@ std::vector<std::byte> Encode(const cv::Mat& image, const std::string& extension
   return ToBytes(encoded);
 }
 
-// Puts an EXIF block behind the start marker of `jpeg`.
+// Inserts an EXIF block after the start marker of `jpeg`.
 std::vector<std::byte> WithOrientation(std::vector<std::byte> jpeg, int32_t orientation) {
   const std::vector<std::byte> block = ExifBlock(orientation, true);
   const size_t length = block.size() + 2;
@@ -76,12 +75,12 @@ TEST(ShrinkImageTest, LooksTheSame) {
   }
 }
 
-TEST(ShrinkImageTest, StandsUprightWhateverExifSaid) {
+TEST(ShrinkImageTest, IsUprightForEveryExifOrientation) {
   const cv::Mat upright = Scene(640, 480);
   cv::Mat expected;
   cv::resize(upright, expected, {160, 120}, 0, 0, cv::INTER_AREA);
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    // Stored so that the turn which EXIF's number asks for makes it upright again.
+    // Stored so that EXIF's orientation makes it upright again.
     cv::Mat stored = upright.clone();
     const bool flip_x = orientation == 2 || orientation == 3;
     const bool flip_y = orientation == 3 || orientation == 4;
@@ -101,12 +100,12 @@ TEST(ShrinkImageTest, StandsUprightWhateverExifSaid) {
   }
 }
 
-TEST(ShrinkImageTest, SmallImagesStayAsTheyAre) {
+TEST(ShrinkImageTest, SmallImagesAreUnchanged) {
   const auto encoded = Encode(Scene(200, 160), ".png");
   EXPECT_EQ(ShrinkImage(encoded, {}, 160, kQuality), encoded);
 }
 
-TEST(ShrinkImageTest, WhatCannotBeDecodedStaysAsItIs) {
+TEST(ShrinkImageTest, UndecodableFilesAreUnchanged) {
   const auto whole = Encode(Scene(640, 480), ".jpg");
   const std::vector<std::byte> truncated(whole.begin(), whole.begin() + whole.size() / 2);
   const std::vector<std::byte> text(100, std::byte{'x'});

@@ -1,4 +1,4 @@
-// List files: labels by name or number, and every mistake with its file and line.
+// List files: labels by name or number, and every error with its file and line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,13 +41,13 @@ TEST_F(ListFileTest, NamesAreNumberedInOrder) {
   EXPECT_EQ(dataset->Describe(), "list file in " + list_ + ": 1 ant, 2 zebra");
 }
 
-TEST_F(ListFileTest, CatIsZeroAndDogIsOneHoweverTheyAreWritten) {
+TEST_F(ListFileTest, CatIsZeroAndDogIsOneInAnySpelling) {
   const auto dataset = Open("a.jpg Dogs\nb.jpg CAT\n");
   EXPECT_EQ(KeysAndLabels(*dataset), "a.jpg=1 b.jpg=0");
   EXPECT_THAT(dataset->class_names(), ElementsAre("cat", "dog"));
 }
 
-TEST_F(ListFileTest, NumbersStayAsTheyAre) {
+TEST_F(ListFileTest, NumbersAreKept) {
   const auto dataset = Open("b.jpg 3\na.jpg 0\nsub/c d.jpg -1");
   EXPECT_EQ(KeysAndLabels(*dataset), "a.jpg=0 b.jpg=3 sub/c d.jpg=-1");
   EXPECT_THAT(dataset->class_names(), ElementsAre("0", "1", "2", "3"));
@@ -65,9 +65,9 @@ TEST_F(ListFileTest, AbsolutePathsAndMissingImages) {
   EXPECT_EQ(dataset->Read(1).status().code(), StatusCode::kNotFound);
 }
 
-TEST_F(ListFileTest, MistakesAreShownWithTheirLine) {
+TEST_F(ListFileTest, ErrorsHaveTheirLine) {
   EXPECT_THAT(Error("a.jpg cat\n\nb.jpg\n"), StartsWith(":3: 'b.jpg' has no label"));
-  EXPECT_THAT(Error("a.jpg cat\na.jpg dog\n"), StartsWith(":2: 'a.jpg' stands in line 1 already"));
+  EXPECT_THAT(Error("a.jpg cat\na.jpg dog\n"), StartsWith(":2: 'a.jpg' is already in line 1"));
   EXPECT_THAT(Error("a.jpg cat\nb.jpg 1\n"), StartsWith(":2: label '1' is a number"));
   EXPECT_THAT(Error("a.jpg 1\nb.jpg cat\n"), StartsWith(":2: label 'cat' is a name"));
   EXPECT_THAT(Error("a.jpg 10000\n"), StartsWith(":1: label 10000 is out of range"));
@@ -76,7 +76,7 @@ TEST_F(ListFileTest, MistakesAreShownWithTheirLine) {
   EXPECT_THAT(Error("\xff\xfe"), StartsWith(":1: '\\xFF\\xFE' has no label"));
 }
 
-TEST_F(ListFileTest, ListsOfNothing) {
+TEST_F(ListFileTest, EmptyLists) {
   EXPECT_THAT(Error(""), HasSubstr("names no images"));
   EXPECT_THAT(Error("# only a comment\n"), HasSubstr("names no images"));
   EXPECT_THAT(Error("elsewhere/a.jpg cat\n"), HasSubstr("paths are relative to the list's folder"));

@@ -1,4 +1,4 @@
-// What is packed comes back; whatever is damaged is found; nothing hostile is believed.
+// Packed images are read back, all damage is detected, and no false claim is trusted.
 #include "data/layouts/packed_file.h"
 
 #include <gmock/gmock.h>
@@ -68,8 +68,8 @@ class PackedFileTest : public testing::Test {
   std::string bytes_;
 };
 
-TEST_F(PackedFileTest, EverythingComesBack) {
-  const auto packed = OpenOrDie(path_);  // found out by its first bytes
+TEST_F(PackedFileTest, ReadsBackEverything) {
+  const auto packed = OpenOrDie(path_);  // detected by its first bytes
   EXPECT_EQ(KeysAndLabels(*packed), KeysAndLabels(*files_));
   EXPECT_EQ(packed->class_names(), files_->class_names());
   for (size_t i = 0; i < files_->samples().size(); ++i) {
@@ -105,7 +105,7 @@ TEST_F(PackedFileTest, ADataSetWithoutImagesIsPossible) {
   EXPECT_TRUE(OpenOrDie(path_)->samples().empty());
 }
 
-TEST_F(PackedFileTest, WhenStoppedTheOldFileStays) {
+TEST_F(PackedFileTest, AStoppedWriterLeavesTheOldFile) {
   const Status status =
       WritePackedFile(*files_, {0, 1}, {}, path_, [](int64_t, int64_t) { return false; });
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
@@ -130,7 +130,7 @@ TEST_F(PackedFileTest, OptionsOutOfRangeAreErrors) {
   }
 }
 
-TEST_F(PackedFileTest, ShrinkingLeavesWhatIsNoImage) {
+TEST_F(PackedFileTest, ShrinkingLeavesOtherFilesUnchanged) {
   ASSERT_TRUE(WritePackedFile(*files_, {0}, {100, 95, {}}, path_, kNoProgress).ok());
   EXPECT_EQ(ReadText(*OpenOrDie(path_), 0), "first cat, a longer one");
 }
@@ -140,7 +140,7 @@ TEST_F(PackedFileTest, AFolderThatDoesNotExistIsAnError) {
   EXPECT_EQ(WritePackedFile(*files_, {0}, {}, path, kNoProgress).code(), StatusCode::kNotFound);
 }
 
-TEST_F(PackedFileTest, EveryTruncationIsFound) {
+TEST_F(PackedFileTest, EveryTruncationIsDetected) {
   ASSERT_GT(bytes_.size(), 200u);
   for (size_t size = 0; size < bytes_.size(); ++size) {
     const Status status = OpenAndRead(std::string_view(bytes_).substr(0, size));
@@ -149,7 +149,7 @@ TEST_F(PackedFileTest, EveryTruncationIsFound) {
   EXPECT_EQ(OpenAndRead(bytes_ + "x").code(), StatusCode::kDataLoss);
 }
 
-TEST_F(PackedFileTest, EveryFlippedBitIsFound) {
+TEST_F(PackedFileTest, EveryFlippedBitIsDetected) {
   for (size_t bit = 0; bit < bytes_.size() * 8; ++bit) {
     std::string damaged = bytes_;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
@@ -157,7 +157,7 @@ TEST_F(PackedFileTest, EveryFlippedBitIsFound) {
   }
 }
 
-TEST_F(PackedFileTest, DamageInOneRecordLeavesTheOthers) {
+TEST_F(PackedFileTest, DamageInOneRecordDoesNotAffectOthers) {
   bytes_[kPackedHeaderBytes] ^= 1;
   PutFile(path_, bytes_);
   const auto packed = OpenOrDie(path_);
@@ -166,14 +166,14 @@ TEST_F(PackedFileTest, DamageInOneRecordLeavesTheOthers) {
   EXPECT_TRUE(packed->Read(1).ok());
 }
 
-TEST_F(PackedFileTest, CutOffWhileInUseIsAStatus) {
+TEST_F(PackedFileTest, TruncationDuringUseIsAStatus) {
   const auto packed = OpenOrDie(path_);
   std::filesystem::resize_file(path_, 20);
   EXPECT_EQ(packed->Read(0).status().code(), StatusCode::kDataLoss);
   EXPECT_THAT(packed->Read(3).status().message(), HasSubstr("cut off"));
 }
 
-TEST_F(PackedFileTest, ReplacedWhileInUseChangesNothing) {
+TEST_F(PackedFileTest, ReplacementDuringUseChangesNothing) {
   const auto packed = OpenOrDie(path_);
   ASSERT_TRUE(WritePackedFile(*files_, {3}, {}, path_, kNoProgress).ok());
   EXPECT_EQ(ReadText(*packed, 0), "first cat, a longer one");
@@ -187,7 +187,7 @@ TEST_F(PackedFileTest, RecordsAboveTheLimitAreRefused) {
   EXPECT_EQ((*packed)->Read(1).status().code(), StatusCode::kResourceExhausted);
 }
 
-TEST_F(PackedFileTest, WhatIsNoPackedFileIsRefused) {
+TEST_F(PackedFileTest, OtherFilesAreRefused) {
   EXPECT_FALSE(IsPackedFile(dir_.path()));
   EXPECT_FALSE(IsPackedFile(dir_.File("nothing")));
   EXPECT_TRUE(IsPackedFile(path_));
@@ -197,9 +197,9 @@ TEST_F(PackedFileTest, WhatIsNoPackedFileIsRefused) {
   EXPECT_THAT(OpenAndRead(std::string(100, 'x')).message(), HasSubstr("not a packed file"));
 }
 
-// ---- files with right checksums and wrong claims ---------------------------------------------
+// ---- files with right checksums and false claims ---------------------------------------------
 
-// A file around `index`, with a footer that says `num_records` and `index_bytes`.
+// A file around `index`, whose footer claims `num_records` and `index_bytes`.
 std::string Forge(std::string_view records, std::string_view index, uint64_t num_records,
                   uint64_t index_bytes) {
   const auto footer =
@@ -224,11 +224,11 @@ PackedIndex TwoRecords() {
 
 using HostilePackedFileTest = PackedFileTest;
 
-TEST_F(HostilePackedFileTest, TheForgeryMakesGoodFilesToo) {
+TEST_F(HostilePackedFileTest, TheForgeryCanProduceValidFiles) {
   EXPECT_TRUE(OpenAndRead(ForgeIndex(TwoRecords(), "abab")).ok());
 }
 
-TEST_F(HostilePackedFileTest, WrongClaimsAreRefused) {
+TEST_F(HostilePackedFileTest, FalseClaimsAreRefused) {
   const auto refused = [&](const std::string& file) {
     const Status status = OpenAndRead(file);
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
@@ -236,7 +236,7 @@ TEST_F(HostilePackedFileTest, WrongClaimsAreRefused) {
   };
   PackedIndex index = TwoRecords();
   EXPECT_THAT(refused(ForgeIndex(index, "ab")), HasSubstr("the records end at byte 20"));
-  EXPECT_THAT(refused(ForgeIndex(index, "ababab")), HasSubstr("the index begins at 22"));
+  EXPECT_THAT(refused(ForgeIndex(index, "ababab")), HasSubstr("the index starts at 22"));
   index.records[1].bytes = 0xffffffff;
   EXPECT_THAT(refused(ForgeIndex(index)), HasSubstr("the records end"));
   index = TwoRecords();
@@ -259,7 +259,7 @@ TEST_F(HostilePackedFileTest, WrongClaimsAreRefused) {
   EXPECT_THAT(refused(ForgeIndex(index)), HasSubstr("the name of class 1"));
 }
 
-TEST_F(HostilePackedFileTest, WrongCountsAllocateNothing) {
+TEST_F(HostilePackedFileTest, FalseCountsAllocateNothing) {
   const auto encoded = *EncodePackedIndex(TwoRecords());
   const std::string index(reinterpret_cast<const char*>(encoded.data()), encoded.size());
   for (const uint64_t records : {uint64_t{1} << 60, ~uint64_t{0}, uint64_t{1000}}) {
