@@ -7,7 +7,7 @@
 //   w = w - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)     t = step + 1
 //                                          AdamW: from w (1 - lr wd) instead of w
 //
-// The bias corrections belong to the step, not to a parameter: they are computed once per Step().
+// The bias corrections depend on the step only: they are computed once per Step().
 // State: m, v ("first_moment", "second_moment").
 // Cost: reads w, g, m, v and writes w, m, v: 28 bytes, one square root and one division per weight.
 #ifndef RINGTAIL_OPTIM_ADAM_H_

@@ -13,17 +13,17 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kImagesPerLargestBatch = 10;  // max_batch 0: this part of all
-// A factor that is whole has been reached, even if 1 / gamma^n is a rounding below.
+constexpr int64_t kImagesPerLargestBatch = 10;  // max_batch 0: one of so many parts of all images
+// A whole factor counts as reached even if 1 / gamma^n is a rounding error below it.
 constexpr double kFactorSlack = 1e-9;
 constexpr size_t kStagesListed = 5;
 
-// The rate that steps would have if each took one batch.
+// The rate of steps of one batch each.
 double ScheduledRate(const OptimConfig& config, const GrowthRun& run, int64_t batch) {
   return LearningRate(config, batch, run.total_batches, static_cast<double>(run.batches_per_epoch));
 }
 
-// k for a step that begins after `batch` batches.
+// k of a step that begins after `batch` batches.
 int64_t BatchesOfStep(const OptimConfig& config, const GrowthRun& run, int64_t batch) {
   const double reduction =
       RateReduction(config, batch, run.total_batches, static_cast<double>(run.batches_per_epoch));
@@ -31,7 +31,8 @@ int64_t BatchesOfStep(const OptimConfig& config, const GrowthRun& run, int64_t b
       std::min(reduction * (1 + kFactorSlack), static_cast<double>(run.most_batches)));
 }
 
-// The first batch from `from` on at which a step takes more than `batches`; total_batches: none.
+// The first batch, at or after `from`, at which a step takes more than `batches`; total_batches if
+// there is none.
 int64_t NextMark(const OptimConfig& config, const GrowthRun& run, int64_t from, int64_t batches) {
   int64_t end = run.total_batches;
   while (from < end) {
@@ -54,7 +55,7 @@ bool NeverFalls(const OptimConfig& config) {
          (config.has_multi_step() && config.multi_step().gamma() >= 1);
 }
 
-// "128 -> 640 -> 3200", or of many only the ends.
+// "128 -> 640 -> 3200"; of many stages, the first and last only.
 std::string ListBatches(const GrowthRun& run, std::span<const GrowthStage> stages) {
   const auto size = [&](const GrowthStage& s) { return s.batches * run.images_per_batch; };
   if (stages.size() > kStagesListed) {
@@ -99,7 +100,7 @@ StatusOr<int64_t> MostBatches(const OptimConfig& config, int64_t images_per_batc
   if (stated > images) {
     return InvalidArgument(
         fmt::format("optim.batch_growth.max_batch is {}, but there are {} images to train on; set "
-                    "it lower, or leave it away for a tenth of them",
+                    "it lower, or leave it out for a tenth of them",
                     stated, images));
   }
   if (stated > 0 && stated < images_per_batch) {

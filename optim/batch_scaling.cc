@@ -12,7 +12,7 @@
 namespace ringtail {
 namespace {
 
-// A batch that differs from the reference by less may keep its rate.
+// A batch that differs from the reference by a smaller factor may keep its rate.
 constexpr double kLargeChange = 2;
 
 int64_t ReferenceBatch(const OptimConfig& config, const BatchSizes& sizes) {
@@ -74,7 +74,7 @@ std::string WarnOfFewSteps(int64_t reference, const BatchSizes& sizes) {
       sizes.global, Counted(sizes.steps_per_epoch, "step"), kFewStepsPerEpoch);
 }
 
-// Returns a warning if it had to.
+// Returns a warning if it changed the warm-up.
 std::string StretchWarmup(const BatchSizes& sizes, WarmupConfig* warmup) {
   const double steps_per_epoch = static_cast<double>(sizes.steps_per_epoch);
   const double steps = warmup->epochs() * steps_per_epoch;

@@ -1,10 +1,10 @@
-// What a large batch does to the recipe: the run states the batch that its learning rate was found
-// with, and the rate, the warm-up and the warnings follow from the batch that it has.
+// Adapts a recipe to a large batch: the config states the batch that its learning rate was found
+// with; the rate, the warm-up and the warnings follow from the run's batch.
 //
 //   k = global batch / reference batch
-//                        one step of a batch k times larger takes the place of k small ones, so ...
-//   LINEAR       lr k         ... it goes as far as they did, while the gradient hardly changes
-//                             between them (Goyal et al. 2017, section 2.1)
+//                        one step of a batch k times larger replaces k small steps, so ...
+//   LINEAR       lr k         ... it goes as far as they do, as the gradient hardly changes between
+//                             them (Goyal et al. 2017, section 2.1)
 //   SQUARE_ROOT  lr sqrt(k)   ... its noise is as large as theirs (Krizhevsky 2014, section 3.2;
 //                             Hoffer et al. 2017)
 //
@@ -13,8 +13,8 @@
 //          lr  |_____/                the large one (Goyal et al. 2017, section 2.2).
 //              0    warm-up
 //
-// Where a rate in the velocity would need momentum correction when it changes, Ringtail's rules keep
-// it outside: tests/optim/momentum_correction_test.cc.
+// Ringtail's rules keep the rate outside the velocity, so that a change of the rate needs no
+// momentum correction: tests/optim/momentum_correction_test.cc.
 // Thread-safety: pure functions.
 #ifndef RINGTAIL_OPTIM_BATCH_SCALING_H_
 #define RINGTAIL_OPTIM_BATCH_SCALING_H_
@@ -29,19 +29,19 @@
 
 namespace ringtail {
 
-// Below this an epoch is so few steps that recipes in epochs cease to work.
+// With fewer steps in an epoch, recipes measured in epochs stop working.
 inline constexpr int64_t kFewStepsPerEpoch = 10;
 
 struct BatchSizes {
   int64_t rank = 0;             // train.batch: the reference, unless the config states another
   int64_t global = 0;           // over all ranks
   int64_t steps_per_epoch = 0;  // with the global batch
-  double epochs = 0;            // of the run; 0: not known
+  double epochs = 0;            // of the run; 0: unknown
 };
 
 struct ScaledOptim {
-  OptimConfig config;   // what the run uses: learning_rate and warmup are those of its batch
-  std::string summary;  // what was done and why, for people; empty: nothing
+  OptimConfig config;   // for the run: learning_rate and warmup are those of its batch
+  std::string summary;  // the change and its reason, for people; empty without a change
   std::vector<std::string> warnings;
 };
 

@@ -1,7 +1,7 @@
-// Which parameters weight decay acts on, and how strongly: convolution and linear weights only,
-// unless `decay_vectors`; biases and batch norm are few, and pulling them to zero costs accuracy
-// (Goyal et al. 2017, section 5.1). Whether decay is coupled (in the gradient) or decoupled is the
-// rule's affair. Thread-safety: immutable.
+// The weight decay of each parameter: convolution and linear weights decay, others only with
+// `decay_vectors`; biases and batch norm have few parameters, and decaying them costs accuracy
+// (Goyal et al. 2017, section 5.1). The rule decides whether decay is coupled (part of the
+// gradient) or decoupled. Thread-safety: immutable.
 #ifndef RINGTAIL_OPTIM_DECAY_H_
 #define RINGTAIL_OPTIM_DECAY_H_
 

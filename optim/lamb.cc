@@ -12,7 +12,7 @@
 namespace ringtail {
 namespace {
 
-// What one part of one parameter needs; the names are those of the formula in the header.
+// The coefficients for one part of one parameter; names as in the header's formula.
 struct Coefficients {
   float grad_scale;
   float beta1, one_minus_beta1;
@@ -51,7 +51,7 @@ inline float Direction(const Coefficients& c, float first, float second, float w
          c.decay * weight;
 }
 
-// ||u||^2, a stretch at a time that stays in the cache.
+// ||u||^2, in stretches that stay in the cache.
 double DirectionSquares(const Coefficients& c, int64_t n, const float* __restrict first,
                         const float* __restrict second, const float* __restrict weight) {
   constexpr int64_t kStretch = 1024;

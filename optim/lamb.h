@@ -1,5 +1,5 @@
-// LAMB (You et al. 2020, arXiv 1904.00962, algorithm 2): AdamW's direction, and for every weight
-// tensor a step as long as the tensor itself, times the rate: what LARS is to SGD.
+// LAMB (You et al. 2020, arXiv 1904.00962, algorithm 2): AdamW's direction, with a step length for
+// each weight tensor of the rate times the tensor's norm; it is to AdamW what LARS is to SGD.
 //
 //   g     = grad_scale * grad
 //   m     = b1 m + (1 - b1) g
@@ -11,8 +11,8 @@
 // ratio is 1 where either norm is 0, and for biases and batch norm, as in optim/lars.h: they follow
 // AdamW. Numbers as in MXNet's lamb.py.
 // State: m, v ("first_moment", "second_moment").
-// Cost: u is computed twice, for its norm and for the step, which spares a block of memory: 40 bytes,
-// two square roots and two divisions per weight.
+// Cost: u is computed twice, for its norm and for the step, which saves a block of memory: 40
+// bytes, two square roots and two divisions per weight.
 #ifndef RINGTAIL_OPTIM_LAMB_H_
 #define RINGTAIL_OPTIM_LAMB_H_
 

@@ -10,7 +10,7 @@
 namespace ringtail {
 namespace {
 
-// What one part of one parameter needs; the names are those of the formula in the header.
+// The coefficients for one part of one parameter; names as in the header's formula.
 struct Coefficients {
   float gradient;  // ratio * grad_scale
   float decay;     // ratio * wd

@@ -1,17 +1,17 @@
-// LARS (You, Gitman & Ginsburg 2017, arXiv 1708.03888, algorithm 1): momentum SGD in which every
-// weight tensor has a rate of its own, so that no layer moves by more than a small fraction of its
-// size in a step, however large the batch and with it the rate.
+// LARS (You, Gitman & Ginsburg 2017, arXiv 1708.03888, algorithm 1): momentum SGD with a rate for
+// each weight tensor, so that no layer moves by more than a small fraction of its norm in a step,
+// however large the batch and with it the rate.
 //
 //   g     = grad_scale * grad + wd w
 //   ratio = trust ||w|| / (||grad_scale * grad|| + wd ||w|| + epsilon)     one per weight tensor
 //   v     = m v + ratio g                                                  v starts at 0
 //   w     = w - lr v
 //
-// ratio is 1 where either norm is 0, and for biases and batch norm: few numbers, whose norms say
-// nothing about how far they may go (as in MXNet's lars.py and You's own code).
-// The paper keeps the rate inside v, so that old gradients go on with the rate of their day. Here it
-// stands outside, as in optim/sgd.h: the same as the paper's form with momentum correction (Goyal et
-// al. 2017, section 3, remark 2; tests/optim/momentum_correction_test.cc).
+// ratio is 1 where either norm is 0, and for biases and batch norm, whose norms tell nothing about
+// the right step length (as in MXNet's lars.py and You's own code).
+// The paper keeps the rate inside v, so that old gradients keep the rate of their step. Here it is
+// outside, as in optim/sgd.h, which equals the paper's form with momentum correction (Goyal et al.
+// 2017, section 3, remark 2; tests/optim/momentum_correction_test.cc).
 // State: v ("momentum"). Cost: a pass over w and g for the norms, then Sgd's: 28 bytes per weight.
 #ifndef RINGTAIL_OPTIM_LARS_H_
 #define RINGTAIL_OPTIM_LARS_H_

@@ -18,7 +18,7 @@ namespace {
 
 bool IsMatrix(const Parameter& p) { return p.spec.kind != ParameterKind::kVector; }
 
-// In proportion to orthogonalize.h's operations; of a vector next to nothing.
+// Proportional to orthogonalize.h's operations; negligible for vectors.
 double Work(const Parameter& p) {
   if (!IsMatrix(p)) return 0;
   const double rows = static_cast<double>(p.spec.shape[0]);
@@ -26,7 +26,7 @@ double Work(const Parameter& p) {
   return rows * cols * std::min(rows, cols);
 }
 
-// What one parameter needs; the names are those of the formula in the header.
+// The coefficients for one parameter; names as in the header's formula.
 struct Coefficients {
   float grad_scale, momentum;
   float keep;  // 1 - lr wd
@@ -97,7 +97,8 @@ void Muon::UpdateParameter(size_t parameter, double learning_rate, double grad_s
 void Muon::Step(int64_t /*step*/, double learning_rate, double grad_scale) {
   const int threads = NumComputeThreads();
   scratch_.resize(threads);
-  std::atomic<size_t> next = 0;  // whoever is free takes the next; none looks at another's
+  std::atomic<size_t> next =
+      0;  // each free thread takes the next parameter; parameters are independent
   ParallelFor(threads, 1, [&](int64_t thread, int64_t) {
     for (size_t i = next++; i < most_work_first_.size(); i = next++) {
       UpdateParameter(most_work_first_[i], learning_rate, grad_scale, &scratch_[thread]);

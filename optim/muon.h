@@ -1,23 +1,24 @@
-// Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"): momentum SGD in
-// which every weight tensor moves by the orthogonal matrix next to its momentum instead of the momentum
-// itself. A gradient of a large batch has a few loud directions that bound the rate and many faint ones
-// that hardly move; here all move alike, so that few large steps get as far as many small ones.
+// Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"): momentum
+// SGD in which every weight tensor moves along the orthogonal matrix nearest to its momentum
+// instead of the momentum itself. The gradient of a large batch has a few strong directions, which
+// bound the rate, and many weak ones, which hardly move; here all move equally, so that few large
+// steps get as far as many small ones.
 //
 //   g = grad_scale * grad
 //   v = m v + g                                          v starts at 0
 //   u = g + m v                                          Nesterov
-//   O = the orthogonal matrix next to u                  u as out_channels x all the rest;
+//   O = the orthogonal matrix nearest to u               u as out_channels x all other dimensions;
 //                                                        optim/orthogonalize.h
 //   w = w (1 - lr wd) - lr trust ||w|| / ||O|| O         decoupled decay
 //
 // As in LARS a step of rate 1 moves a weight tensor by `trust` of its norm (1 in place of trust
 // ||w|| / ||O|| where a norm is 0); Jordan et al. and Liu et al. 2025 (arXiv 2502.16982) use fixed
-// factors of the shape instead, which suit nets whose weights all start and stay of one size.
+// factors of the shape instead, which suit nets whose weights all start and stay at one norm.
 // Biases and batch norm follow w = w (1 - lr wd) - lr u.
-// State: v ("momentum"). Cost: 40 bytes per weight, and optim/orthogonalize.h's operations, one
-// parameter to a thread, which keeps two copies of the largest and 4 k^2 floats: with the half-width
-// ResNet-18 of Dogs-vs-Cats as much as forward and backward of some 15 images, so for batches of a
-// few hundred and more.
+// State: v ("momentum"). Cost: 40 bytes per weight and optim/orthogonalize.h's operations, one
+// parameter per thread, which holds two copies of the largest parameter and 4 k^2 floats. With the
+// half-width ResNet-18 of Dogs-vs-Cats this costs as much as forward and backward of some 15
+// images: for batches of a few hundred and more.
 #ifndef RINGTAIL_OPTIM_MUON_H_
 #define RINGTAIL_OPTIM_MUON_H_
 
@@ -39,7 +40,7 @@ class Muon : public Optimizer {
   std::string Describe() const override;
 
  private:
-  // What a thread needs for one parameter after another; kept, as fresh memory in every step costs.
+  // A thread's working memory, kept between steps because fresh memory in every step costs time.
   struct Scratch {
     std::vector<float> update, products;
   };

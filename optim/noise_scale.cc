@@ -18,8 +18,7 @@ void NoiseScale::Add(const Step& step) {
   ++steps_;
 }
 
-// An average that begins at 0 is too small by what it has not forgotten of that (Kingma & Ba 2015,
-// section 3).
+// Corrects the bias of an average that starts at 0 (Kingma & Ba 2015, section 3).
 double NoiseScale::Corrected(double average) const {
   return steps_ > 0 ? average / (1 - std::pow(kDecay, static_cast<double>(steps_))) : 0;
 }

@@ -20,7 +20,7 @@ Status ValidateCommon(const OptimConfig& config, const ConfigSource* source) {
 
 }  // namespace
 
-// A rule is added here, with a case of its own; optim/README.md has the steps.
+// A new rule adds a case here and one in AdaptsToBatch; optim/README.md has the steps.
 StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config,
                                                        ParameterArena* arena,
                                                        const ConfigSource* source) {

@@ -1,9 +1,9 @@
 // Optimizer: turns gradients into new weights, one pass over the whole parameter block.
 //
 // Gradients arrive as sums over samples; `grad_scale` (1 / samples, times the clip factor) makes
-// them means without an extra pass. Gradients are not changed. State (momentum ...) lies in blocks
-// of the arena's layout, so parameter i's state is at the same offset. Weight decay applies to
-// kConvolutionWeight and kLinearWeight only unless decay_vectors.
+// them means without an extra pass. Gradients are not changed. State (momentum ...) is kept in
+// blocks of the arena's layout, so parameter i's state has the parameter's offset. Weight decay
+// applies to kConvolutionWeight and kLinearWeight only unless decay_vectors.
 // Thread-safety: the trainer thread only.
 // Cost: one parallel pass over weights, gradients and state.
 #ifndef RINGTAIL_OPTIM_OPTIMIZER_H_
@@ -31,13 +31,13 @@ class Optimizer {
     std::span<float> values;
   };
 
-  // InvalidArgument for values out of range, at their place in the file (`source` may be null). The
-  // rate and its schedule are ValidateSchedule()'s (optim/schedule_validation.h).
+  // InvalidArgument for values out of range, at their place in the file (`source` may be null).
+  // ValidateSchedule() (optim/schedule_validation.h) checks the rate and its schedule.
   static StatusOr<std::unique_ptr<Optimizer>> Create(const OptimConfig& config,
                                                      ParameterArena* arena,
                                                      const ConfigSource* source = nullptr);
-  // Whether the configured rule adapts its steps to the batch by itself, so that no batch_scaling is
-  // missing where the batch grows. Every rule class states it: `static constexpr bool kAdaptsToBatch`.
+  // Whether the configured rule copes with a larger batch without batch_scaling. Every rule class
+  // states this: `static constexpr bool kAdaptsToBatch`.
   static bool AdaptsToBatch(const OptimConfig& config);
   virtual ~Optimizer() = default;
 

@@ -37,8 +37,8 @@ void Polynomial(const MatrixView& gram, const MatrixView& p) {
 void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scratch) {
   const int64_t size = rows * cols, k = std::min(rows, cols);
   const double norm = std::sqrt(SumOfSquares(std::span(x, size)));
-  // Less than that can be neither divided by nor a direction: of a layer without gradients what was
-  // left of its momentum. (Not a number goes on.)
+  // Too small to normalise, as the decayed momentum of a layer without gradient: return zeros. (NaN
+  // compares false and propagates.)
   if (norm < kSmallest) {
     std::fill_n(x, size, 0.0F);
     return;
@@ -51,7 +51,7 @@ void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scr
   const MatrixView gram = square(), p = square();
   MatrixView q = square(), spare = square();
   const MatrixView start{x, rows, cols}, end{free, rows, cols};
-  const bool wide = rows <= cols;  // or the same of the transposes
+  const bool wide = rows <= cols;  // else the same with transposes
 
   if (wide) {
     MultiplyMatrices(1, Operand::kAsIs, start, Operand::kTransposed, start, 0, gram);

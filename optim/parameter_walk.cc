@@ -40,8 +40,8 @@ void WalkParameters(const ParameterArena& arena,
 
 std::vector<NormSquares> SumOverParameters(
     const ParameterArena& arena, const std::function<NormSquares(const ParameterPart&)>& fn) {
-  // From a part to the next one the range or the parameter goes up, and neither goes down: their
-  // sum is a place of the part's own.
+  // From one part to the next, the range or the parameter increases, and neither decreases: their
+  // sum is a unique index of the part.
   struct Place {
     size_t parameter = 0;
     NormSquares squares;

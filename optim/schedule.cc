@@ -11,10 +11,10 @@
 namespace ringtail {
 namespace {
 
-// A step that stands on a mark has passed it, even if step / steps_per_epoch is a rounding below.
+// A step on a mark has passed it, even if step / steps_per_epoch is a rounding error below.
 constexpr double kMarkSlack = 1e-9;
 
-// Where a step is in the run, in the words of optim.proto.
+// The position of a step in the run; names as in optim.proto.
 struct Place {
   double epoch;     // t
   double fraction;  // u
@@ -87,7 +87,7 @@ double LearningRate(const OptimConfig& config, int64_t step, int64_t total_steps
 double RateReduction(const OptimConfig& config, int64_t step, int64_t total_steps,
                      double steps_per_epoch) {
   const Place place = PlaceOf(config, step, total_steps, steps_per_epoch);
-  // One cycle alone rises and falls; the others begin at 1 and go one way.
+  // Only one cycle rises first; the other schedules start at 1 and are monotonic.
   const bool rises = config.has_one_cycle() && place.fraction < config.one_cycle().rise_fraction();
   return rises ? 1 : std::max(1.0, 1 / ScheduleFactor(config, place));
 }

@@ -1,6 +1,6 @@
-// Learning-rate schedules: pure functions of the step. Formulas stand at the fields of optim.proto.
-// What the config says is for its reference batch; a run asks with what optim/batch_scaling.h has
-// made of it. A step is one of a batch that has not grown (optim/batch_growth.h).
+// Learning-rate schedules: pure functions of the step. optim.proto has the formulas. A run passes
+// the config after batch scaling (optim/batch_scaling.h). Steps are those of a batch that has not
+// grown (optim/batch_growth.h).
 #ifndef RINGTAIL_OPTIM_SCHEDULE_H_
 #define RINGTAIL_OPTIM_SCHEDULE_H_
 
@@ -12,14 +12,14 @@
 namespace ringtail {
 
 // The learning rate of `step` (0-based) in a run of `total_steps` with `steps_per_epoch` steps
-// each. Pure; requires ValidateSchedule (optim/schedule_validation.h) to have passed, 0 <= step, total_steps >= 1,
-// steps_per_epoch > 0.
+// each. Pure; requires ValidateSchedule (optim/schedule_validation.h) to have passed, 0 <= step,
+// total_steps >= 1, steps_per_epoch > 0.
 double LearningRate(const OptimConfig& config, int64_t step, int64_t total_steps,
                     double steps_per_epoch);
 
-// How many times lower the schedule's rate is than its highest before: 1 as long as it does not
-// fall, never less, and infinite at a rate of 0. A warm-up is no part of it. Never falls from step
-// to step. Pure; requires what LearningRate does.
+// The factor by which the schedule's rate is below its highest value so far: at least 1, infinite
+// at a rate of 0, never decreasing from step to step. The warm-up does not count. Pure; same
+// requirements as LearningRate.
 double RateReduction(const OptimConfig& config, int64_t step, int64_t total_steps,
                      double steps_per_epoch);
 

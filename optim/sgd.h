@@ -1,6 +1,6 @@
 // Stochastic gradient descent with momentum, as PyTorch defines it (Sutskever et al. 2013, with the
-// rate outside the velocity, so that a change of rate acts at once: what Goyal et al. 2017 call
-// momentum correction is this form; tests/optim/momentum_correction_test.cc).
+// rate outside the velocity, so that a change of rate acts at once: this form includes what Goyal
+// et al. 2017 call momentum correction; tests/optim/momentum_correction_test.cc).
 //
 //   g = grad_scale * grad + wd w           coupled decay (L2); decoupled: without wd w
 //   v = m v + g                            v starts at 0, so the first step has v = g

@@ -36,7 +36,7 @@ WeightAverage::WeightAverage(double decay, ParameterArena* arena)
 
 void WeightAverage::Update(int64_t step) {
   RT_CHECK(!swapped_, "the arena holds the averages; Swap() back before the next Update()");
-  // The first steps forget faster, or the average would hold on to the initial weights.
+  // Smaller decay in the first steps, so that the average does not keep the initial weights.
   const double t = static_cast<double>(step);
   const double decay = std::min(decay_, (1 + t) / (10 + t));
   const float fraction = static_cast<float>(1 - decay);

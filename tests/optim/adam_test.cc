@@ -49,7 +49,7 @@ TEST_P(AdamReferenceTest, FollowsTheFormulaInDoublePrecision) {
   }
 }
 
-// A large epsilon shows whether it stands outside the corrected square root.
+// A large epsilon shows whether it is outside the corrected square root.
 INSTANTIATE_TEST_SUITE_P(
     Rules, AdamReferenceTest,
     testing::Values(
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(AdamTest, ConstantGradientMovesEveryWeightByTheRate) {
   // m / (1 - b1^t) = g and v / (1 - b2^t) = g^2 at every step, so each step is lr sign(g), in the
-  // parameter that comes first as in the last.
+  // first parameter as in the last.
   constexpr double kRate = 0.01;
   const auto arena = MakeTestArena();
   const auto optimizer = MakeOptimizer("adam {} weight_decay: 0", arena.get());

@@ -66,21 +66,21 @@ TEST(BatchGrowthTest, FactorsOfFiveUpToTheLargestBatchThenTheRateFalls) {
 }
 
 // The paper's hybrid: one growth, then the rate falls.
-TEST(BatchGrowthTest, ALowerBoundTurnsGrowthIntoDecaySooner) {
+TEST(BatchGrowthTest, ASmallerBoundTurnsGrowthIntoDecayEarlier) {
   const OptimConfig config = ParseOptim(kBySteps);
   EXPECT_THAT(BatchesOf(GrowthStages(config, CifarRun(5))), ElementsAre(1, 5));
   EXPECT_NEAR(RateAt(config, CifarRun(5), 130), 0.02, kTolerance);
   EXPECT_NEAR(RateAt(config, CifarRun(5), 170), 0.004, kTolerance);
-  // Without a bound in reach the rate never falls.
+  // With a large bound the rate never falls.
   EXPECT_THAT(BatchesOf(GrowthStages(config, CifarRun(1000))), ElementsAre(1, 5, 25, 125));
   EXPECT_NEAR(RateAt(config, CifarRun(1000), 199), 0.1, kTolerance);
-  // A bound between two factors is used up, and the rate makes up for the rest.
+  // A bound between two factors is reached, and the rate covers the rest.
   EXPECT_THAT(BatchesOf(GrowthStages(config, CifarRun(7))), ElementsAre(1, 5, 7));
   EXPECT_NEAR(RateAt(config, CifarRun(7), 130), 0.1 * 7 / 25, kTolerance);
   EXPECT_THAT(BatchesOf(GrowthStages(config, CifarRun(1))), ElementsAre(1));
 }
 
-// What stands for the noise of the steps, rate / batch, is the schedule's own, whatever it is.
+// The noise of the steps, rate / batch, is that of the schedule, for every schedule.
 TEST(BatchGrowthTest, EveryStepHasTheNoiseOfTheSchedule) {
   for (const char* schedule :
        {"step { every_epochs: 7.3 gamma: 0.35 }", "multi_step { at_epochs: [3, 4.01] gamma: 0.03 }",
@@ -120,7 +120,7 @@ TEST(BatchGrowthTest, SmoothSchedulesGrowBatchByBatch) {
   const OptimConfig config = ParseOptim("learning_rate: 1 polynomial { power: 1 } batch_growth {}");
   const GrowthRun run{
       .images_per_batch = 4, .batches_per_epoch = 10, .total_batches = 120, .most_batches = 4};
-  // 1 - u is 1/2 at batch 60, 1/3 at 80, 1/4 at 90, where the second step of three has begun at 89.
+  // 1 - u is 1/2 at batch 60, 1/3 at 80, 1/4 at 90, where the second step of three started at 89.
   const std::vector<GrowthStage> stages = GrowthStages(config, run);
   ASSERT_THAT(BatchesOf(stages), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(stages[1].first_batch, 60);
@@ -144,8 +144,8 @@ TEST(BatchGrowthTest, WarmupAndTheRiseOfACycleAreNoDecay) {
   EXPECT_GT(GrowthStages(cycle, CifarRun(100, 20))[1].first_batch, 10 * kPerEpoch);
 }
 
-// A run whose number of epochs is raised goes on as if it had been so from the beginning.
-TEST(BatchGrowthTest, StagesDoNotDependOnWhatComesAfter) {
+// Raising the number of epochs has no effect on the stages before.
+TEST(BatchGrowthTest, StagesDoNotDependOnLaterOnes) {
   const OptimConfig config = ParseOptim(kBySteps);
   const std::vector<GrowthStage> whole = GrowthStages(config, CifarRun(25)),
                                  part = GrowthStages(config, CifarRun(25, 119));
@@ -173,7 +173,7 @@ TEST(BatchGrowthTest, TheLargestBatch) {
   EXPECT_EQ(MostBatches(ParseOptim("batch_growth {}"), 64, 100).value(), 1) << "too few images";
 }
 
-TEST(BatchGrowthTest, SaysWhatItDoesAndWhy) {
+TEST(BatchGrowthTest, DescribesItself) {
   const OptimConfig config = ParseOptim(kBySteps);
   const std::vector<GrowthStage> stages = GrowthStages(config, CifarRun(25));
   EXPECT_EQ(DescribeStage(config, CifarRun(25), stages, 1),
@@ -193,7 +193,7 @@ TEST(BatchGrowthTest, SaysWhatItDoesAndWhy) {
               HasSubstr("batch 128 -> 3200 in 24 stages in place of lower rates"));
 }
 
-TEST(BatchGrowthTest, WarnsWhereItDoesNothingOrTooMuch) {
+TEST(BatchGrowthTest, WarnsOfNoOrTooMuchGrowth) {
   const auto warnings = [](const std::string& text, int64_t most) {
     const OptimConfig config = ParseOptim(text);
     return ReportGrowth(config, CifarRun(most), GrowthStages(config, CifarRun(most)), 1).warnings;

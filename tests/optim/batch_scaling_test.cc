@@ -51,7 +51,7 @@ TEST(BatchScalingTest, ASmallerBatchHasASmallerRate) {
   EXPECT_EQ(scaled.config.warmup().start_fraction(), 0) << "from 0, as ever";
 }
 
-TEST(BatchScalingTest, TheReferenceBatchChangesNothingAndSaysNothing) {
+TEST(BatchScalingTest, TheReferenceBatchChangesNothingSilently) {
   for (const char* rule : {"", "batch_scaling { rule: LINEAR }"}) {
     const OptimConfig config =
         ParseOptim(std::string("learning_rate: 0.1 warmup { epochs: 2 } ") + rule);
@@ -75,7 +75,7 @@ TEST(BatchScalingTest, WarmupGoesFromTheRateOfTheReferenceToThatOfTheBatch) {
   }
 }
 
-TEST(BatchScalingTest, AStartThatIsSetStays) {
+TEST(BatchScalingTest, AGivenStartFractionStays) {
   const ScaledOptim scaled =
       Scale("warmup { epochs: 5 start_fraction: 0 } batch_scaling { rule: LINEAR }", 1024);
   EXPECT_EQ(RateAt(scaled, 0, 39), 0);
@@ -117,7 +117,7 @@ TEST(BatchScalingTest, AShortWarmupIsStretched) {
   EXPECT_THAT(scaled.summary, HasSubstr("warm-up 5 epochs = 100 steps"));
   EXPECT_LT(RateAt(scaled, 99, 20), 1.6);
   EXPECT_NEAR(RateAt(scaled, 100, 20), 1.6, kTolerance);
-  // Long enough; and any number of steps per epoch ends on the step.
+  // Long enough, and fractions of an epoch are rounded to whole steps.
   EXPECT_THAT(Scale(text + "epochs: 5 }", 1024, 20).warnings, IsEmpty());
   for (const int64_t steps : {3, 7, 11, 19, 39}) {
     const ScaledOptim odd = Scale(text + "}", 64, steps);
@@ -126,7 +126,7 @@ TEST(BatchScalingTest, AShortWarmupIsStretched) {
   }
 }
 
-TEST(BatchScalingTest, AWarmupThatOutlastsTheRunIsTold) {
+TEST(BatchScalingTest, WarnsOfAWarmupLongerThanTheRun) {
   const auto warnings = [](double epochs) {
     const OptimConfig config =
         ParseOptim("batch_scaling { rule: LINEAR } warmup { min_steps: 100 }");

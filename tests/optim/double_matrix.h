@@ -1,4 +1,4 @@
-// Matrices in double precision, for references: as slow and plain as they can be.
+// Matrices in double precision, for references: simple and slow.
 #ifndef RINGTAIL_TESTS_OPTIM_DOUBLE_MATRIX_H_
 #define RINGTAIL_TESTS_OPTIM_DOUBLE_MATRIX_H_
 
@@ -17,7 +17,7 @@ struct DoubleMatrix {
 DoubleMatrix operator*(const DoubleMatrix& a, const DoubleMatrix& b);
 DoubleMatrix Transpose(const DoubleMatrix& a);
 
-// optim/orthogonalize.h's iteration, always with x x^T. `values`: row-major with so many rows.
+// optim/orthogonalize.h's iteration, always with x x^T. `values`: row-major, `rows` rows.
 std::vector<double> OrthogonalizedInDouble(int64_t rows, std::vector<double> values);
 
 }  // namespace ringtail

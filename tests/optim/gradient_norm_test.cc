@@ -46,7 +46,7 @@ TEST(GradientNormTest, ShowsNanAndInfinity) {
   EXPECT_TRUE(std::isinf(GradientNorm(*arena, 1)));
 }
 
-TEST(ClipFactorTest, BringsTheNormDownToTheBoundAndNeverUp) {
+TEST(ClipFactorTest, ReducesTheNormToTheBoundAndNeverRaisesIt) {
   EXPECT_EQ(ClipFactor(10, 2.5), 0.25);
   EXPECT_EQ(ClipFactor(2.5, 2.5), 1);
   EXPECT_EQ(ClipFactor(1, 2.5), 1);

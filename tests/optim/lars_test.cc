@@ -29,7 +29,7 @@ TEST_P(LarsReferenceTest, FollowsTheFormulaInDoublePrecision) {
       });
 }
 
-// A trust, a decay and an epsilon so large that each shows where it stands in the ratio.
+// Trust, decay and epsilon are so large that the place of each in the ratio matters.
 INSTANTIATE_TEST_SUITE_P(
     Rules, LarsReferenceTest,
     testing::Values(
@@ -45,12 +45,12 @@ INSTANTIATE_TEST_SUITE_P(
              0.1}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(LarsTest, AStepIsTheSamePartOfEveryWeightTensorHoweverLargeItsGradient) {
+TEST(LarsTest, AStepIsTheSameFractionOfEveryWeightTensorForAnyGradient) {
   // ||lr v|| = lr trust ||w|| g / (g + epsilon); biases and batch norm move by lr g.
   ExpectStepsAreParts("lars { trust: 0.01 } weight_decay: 0", 0.01, 1);
 }
 
-TEST(LarsTest, ATensorOfZeroesStartsAsInSgd) {
+TEST(LarsTest, ATensorOfZerosStartsAsInSgd) {
   const auto arena = MakeTestArena();
   std::ranges::fill(arena->values(), 0.0F);
   DrawGradients(0, arena.get());

@@ -1,11 +1,11 @@
-// Goyal et al. 2017, section 3, remark 2. Where the velocity holds the rate,
+// Goyal et al. 2017, section 3, remark 2. If the velocity contains the rate,
 //
 //   v = m v + lr g,   w = w - v                      (the form of many papers, LARS among them)
 //
-// old gradients go on with the rate of their day, so a warm-up that raises the rate drags, and a
-// drop overshoots. Momentum correction multiplies v by lr_new / lr_old at each change. Ringtail's
-// rules keep the rate outside, v = m v + g, w = w - lr v: that is the corrected form, in every step,
-// without a switch. Shown here against the papers' form, with the correction and without it.
+// old gradients keep the rate of their step, so a rising rate lags, and a falling one overshoots.
+// Momentum correction multiplies v by lr_new / lr_old at each change. Ringtail's rules keep the
+// rate outside, v = m v + g, w = w - lr v, which is always the corrected form. These tests compare
+// it with the papers' form, with and without the correction.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@ namespace {
 constexpr double kMomentum = 0.9;
 constexpr int kSteps = 12;
 
-// Rises over four steps from a sixteenth, as a warm-up does, and falls to a tenth at step 8.
+// Rises over four steps from a sixteenth, like a warm-up, and falls to a tenth at step 8.
 double Rate(int64_t step) {
   const double warmup = std::min(1.0, (1.0 + static_cast<double>(step) * 3.75) / 16);
   return 0.1 * warmup * (step >= 8 ? 0.1 : 1);
 }
 
-// The largest distance of SGD's weights from those of the papers' form.
+// The largest difference of SGD's weights from those of the papers' form.
 double Distance(bool correct) {
   const auto arena = MakeTestArena();
   const auto optimizer = MakeOptimizer("sgd { momentum: 0.9 } weight_decay: 0", arena.get());

@@ -11,7 +11,7 @@ namespace ringtail {
 namespace {
 
 constexpr double kFirstRate = 0.5;
-constexpr double kTolerance = 2e-5;  // of weights around 1, a tenth of which moves
+constexpr double kTolerance = 2e-5;  // for weights around 1 that move by a tenth
 
 struct Case {
   const char* name;
@@ -41,13 +41,13 @@ INSTANTIATE_TEST_SUITE_P(
              "muon { trust: 0.2 } weight_decay: 0.3 decay_vectors: true", 0.9, 0.2, 0.3, 0.3}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(MuonTest, AStepIsTheSamePartOfEveryWeightTensorHoweverLargeItsGradient) {
+TEST(MuonTest, AStepIsTheSameFractionOfEveryWeightTensorForAnyGradient) {
   // Biases and batch norm move by lr u: v = g, u = g + 0.9 v.
   ExpectStepsAreParts("muon { trust: 0.01 } weight_decay: 0", 0.01, 1.9);
 }
 
-TEST(MuonTest, FaintDirectionsMoveAsFarAsLoudOnes) {
-  // Two rows of the convolution at right angles, one a hundred times as long as the other.
+TEST(MuonTest, WeakDirectionsMoveAsFarAsStrongOnes) {
+  // Two orthogonal rows of the convolution, one a hundred times as long as the other.
   const auto arena = MakeTestArena();
   const Parameter& p = *arena->FindParameter("conv.weight");
   const int64_t columns = p.elements / p.spec.shape[0];
@@ -62,7 +62,7 @@ TEST(MuonTest, FaintDirectionsMoveAsFarAsLoudOnes) {
   EXPECT_LT(faint, 2 * loud);
 }
 
-TEST(MuonTest, ATensorOfZeroesLeavesZeroByTheRate) {
+TEST(MuonTest, ATensorOfZerosMovesByTheRate) {
   const auto arena = MakeTestArena();
   std::ranges::fill(arena->values(), 0.0F);
   const Parameter& p = *arena->FindParameter("conv.weight");

@@ -53,7 +53,7 @@ struct Case {
 
 class KnownNoiseTest : public testing::TestWithParam<Case> {};
 
-// The mean of many estimates, each from one step: what is left is bias.
+// The mean of many estimates, each from one step, shows the bias.
 TEST_P(KnownNoiseTest, EstimatesHaveNoBias) {
   constexpr int kTrials = 2000;
   const Case& c = GetParam();
@@ -110,9 +110,9 @@ TEST(NoiseScaleTest, WithoutNoiseItIsZero) {
   EXPECT_NEAR(scale.gradient(), 3, 1e-12);
 }
 
-TEST(NoiseScaleTest, SaysNothingWhereTheGradientIsLostInTheNoise) {
+TEST(NoiseScaleTest, HasNoEstimateWhereNoiseHidesTheGradient) {
   NoiseScale scale;
-  // Orthogonal gradients of two ranks: |g|^2 is what noise alone would leave.
+  // Orthogonal gradients of two ranks: |g|^2 is explained by noise alone.
   for (int step = 0; step < 50; ++step) {
     scale.Add({.ranks = 2, .batch = 2, .rank_squares = 2, .squares = 0.5});
   }

@@ -1,4 +1,4 @@
-// What every rule must do, whatever its formula. A new rule is one more line in kRules.
+// Laws that every rule obeys. A new rule adds a row to kRules.
 #include "optim/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ void RunSteps(Optimizer* optimizer, ParameterArena* arena, int64_t from, int64_t
 class EveryRuleTest : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Rules, EveryRuleTest, testing::ValuesIn(kRules));
 
-TEST_P(EveryRuleTest, LeavesGradientsAndGapsAlone) {
+TEST_P(EveryRuleTest, DoesNotChangeGradientsAndGaps) {
   const auto arena = MakeTestArena();
   const auto optimizer = MakeOptimizer(GetParam(), arena.get());
   RunSteps(optimizer.get(), arena.get(), 0, 1);
@@ -53,15 +53,17 @@ TEST_P(EveryRuleTest, LeavesGradientsAndGapsAlone) {
   EXPECT_THAT(gap, testing::Each(0.0F));
 }
 
-TEST_P(EveryRuleTest, DecaysVectorsOnlyWhenAskedTo) {
-  // With a gradient of zero a first step is decay alone, if any.
+TEST_P(EveryRuleTest, DecaysVectorsOnlyWithDecayVectors) {
+  // With a gradient of zero, the first step is decay alone, if any. The rate is so small that even a
+  // rule that normalises its steps does not move a weight past zero.
+  constexpr double kRate = 1e-3;
   for (const bool decay_vectors : {false, true}) {
     const auto arena = MakeTestArena();
     const auto optimizer = MakeOptimizer(std::string(GetParam()) + " weight_decay: 0.1" +
                                              (decay_vectors ? " decay_vectors: true" : ""),
                                          arena.get());
     const std::vector<float> start = Copy(arena->values());
-    optimizer->Step(0, 0.05, 1);
+    optimizer->Step(0, kRate, 1);
     for (const Parameter& p : arena->parameters()) {
       const bool moved = Copy(p.value()) != Copy(std::span(start).subspan(p.offset, p.elements));
       EXPECT_EQ(moved, decay_vectors || p.spec.kind != ParameterKind::kVector) << p.spec.name;
@@ -70,7 +72,7 @@ TEST_P(EveryRuleTest, DecaysVectorsOnlyWhenAskedTo) {
   }
 }
 
-TEST_P(EveryRuleTest, GoesOnFromSavedStateWithTheSameBits) {
+TEST_P(EveryRuleTest, ContinuesFromSavedStateWithTheSameBits) {
   const auto arena = MakeTestArena();
   const auto optimizer = MakeOptimizer(GetParam(), arena.get());
   RunSteps(optimizer.get(), arena.get(), 0, kSteps);
@@ -103,7 +105,7 @@ TEST_P(EveryRuleTest, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
 }
 
-TEST_P(EveryRuleTest, ScalesGradientsAsIfTheyHadBeenScaledBefore) {
+TEST_P(EveryRuleTest, AppliesGradScaleAsIfGradientsWereScaled) {
   const auto arena = MakeTestArena(), scaled_arena = MakeTestArena();
   DrawGradients(0, arena.get());
   DrawGradients(0, scaled_arena.get());
@@ -113,9 +115,9 @@ TEST_P(EveryRuleTest, ScalesGradientsAsIfTheyHadBeenScaledBefore) {
   EXPECT_EQ(Copy(arena->values()), Copy(scaled_arena->values()));
 }
 
-// A parameter whose gradient has been zero so far, and a run that begins in the middle, are where all
-// others are.
-TEST_P(EveryRuleTest, CountsWithTheStepAlone) {
+// A parameter whose gradient has been zero so far, and a run that starts in the middle, use the
+// same counters.
+TEST_P(EveryRuleTest, CountersDependOnTheStepAlone) {
   constexpr int64_t kLate = 7;
   const auto begin = [](ParameterArena* arena) {
     return MakeOptimizer(std::string(GetParam()) + " weight_decay: 0", arena);
@@ -130,7 +132,7 @@ TEST_P(EveryRuleTest, CountsWithTheStepAlone) {
   EXPECT_EQ(Copy(waited->values()), Copy(joined->values()));
 }
 
-TEST(OptimizerTest, RulesOfThisTestAreAllOfTheConfig) {
+TEST(OptimizerTest, EveryRuleOfTheConfigHasARow) {
   const auto* rules = OptimConfig::descriptor()->FindOneofByName("rule");
   for (int i = 0; i < rules->field_count(); ++i) {
     const std::string name = rules->field(i)->name();
@@ -145,13 +147,13 @@ TEST_P(EveryRuleTest, WorksOnAnEmptyArena) {
   for (const auto& block : optimizer->state()) EXPECT_TRUE(block.values.empty());
 }
 
-TEST(OptimizerTest, TakesSgdWhenNoRuleIsGiven) {
+TEST(OptimizerTest, UsesSgdByDefault) {
   const auto arena = MakeTestArena();
   EXPECT_THAT(MakeOptimizer("", arena.get())->Describe(), HasSubstr("SGD"));
 }
 
 struct BadConfig {
-  const char* text;  // stands from line 2 on
+  const char* text;  // starts at line 2
   const char* place;
   const char* complaint;
 };

@@ -48,7 +48,7 @@ TEST_P(OrthogonalizeTest, FollowsTheIterationInDoublePrecision) {
   for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-4) << i;
 }
 
-TEST_P(OrthogonalizeTest, DoesNotSeeHowLargeTheMatrixIs) {
+TEST_P(OrthogonalizeTest, DoesNotDependOnTheMatrixsNorm) {
   const auto [rows, cols] = GetParam();
   const std::vector<float> x = Drawn(rows * cols);
   for (const float factor : {0x1p-60F, 0x1p60F}) {
@@ -58,7 +58,7 @@ TEST_P(OrthogonalizeTest, DoesNotSeeHowLargeTheMatrixIs) {
   }
 }
 
-// Turns rows i and j, so that a product of these is orthogonal.
+// Rotates rows i and j: products of rotations are orthogonal.
 void Rotate(DoubleMatrix* m, int64_t i, int64_t j, double angle) {
   for (int64_t k = 0; k < m->cols; ++k) {
     const double a = m->at(i, k), b = m->at(j, k);
@@ -77,7 +77,7 @@ DoubleMatrix Orthogonal(int64_t n, double angle) {
   return q;
 }
 
-TEST(OrthogonalizeTest, MakesLoudAndFaintDirectionsAlike) {
+TEST(OrthogonalizeTest, MakesStrongAndWeakDirectionsEqual) {
   // x = U S V^T with singular values that fall to 1/400 of the norm: U^T x V must become a diagonal
   // of numbers around 1.
   constexpr int64_t kRows = 6, kCols = 10;
@@ -101,24 +101,24 @@ TEST(OrthogonalizeTest, MakesLoudAndFaintDirectionsAlike) {
   }
 }
 
-TEST(OrthogonalizeTest, ZeroesStayZero) {
+TEST(OrthogonalizeTest, ZerosStayZero) {
   EXPECT_THAT(Orthogonalized(3, std::vector<float>(12)), testing::Each(0.0F));
 }
 
-// What momentum fades to where gradients have stopped: float's smallest number, of which 0.9 is as much.
-TEST(OrthogonalizeTest, WhatIsTooSmallToHaveADirectionBecomesZero) {
+// Momentum without gradients decays to this: float's smallest number, where 0.9 x rounds to x.
+TEST(OrthogonalizeTest, MatricesTooSmallToNormaliseBecomeZero) {
   for (const float tiny : {1e-45F, -4e-45F, 1e-40F}) {
     EXPECT_THAT(Orthogonalized(3, std::vector<float>(12, tiny)), testing::Each(0.0F)) << tiny;
   }
 }
 
-TEST(OrthogonalizeTest, WhatIsNotANumberStaysSo) {
+TEST(OrthogonalizeTest, NanPropagates) {
   std::vector<float> x = Drawn(12);
   x[5] = std::nanf("");
   EXPECT_THAT(Orthogonalized(3, x), testing::Contains(testing::IsNan()));
 }
 
-TEST(OrthogonalizeTest, ScratchOfAnotherMatrixDoesNotShow) {
+TEST(OrthogonalizeTest, ReusedScratchHasNoEffect) {
   std::vector<float> scratch(100000, 1e30F), fresh;
   std::vector<float> a = Drawn(60), b = a;
   Orthogonalize(6, 10, a.data(), &scratch);

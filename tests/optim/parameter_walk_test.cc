@@ -60,7 +60,7 @@ TEST(ParameterWalkTest, CutsAtTheSamePlacesForAnyNumberOfThreads) {
   EXPECT_EQ(team.parts, alone.parts);
 }
 
-TEST(SumOverParametersTest, AddsUpThePartsOfEachParameter) {
+TEST(SumOverParametersTest, AddsThePartsOfEachParameter) {
   const auto arena = MakeTestArena();
   const auto sums = SumOverParameters(*arena, [](const ParameterPart& part) {
     return NormSquares{.weight = static_cast<double>(part.end - part.begin),
@@ -80,7 +80,7 @@ TEST(SumOverParametersTest, AddsUpThePartsOfEachParameter) {
 }
 
 TEST(SumOverParametersTest, AddsInTheSameOrderForAnyNumberOfThreads) {
-  // Numbers of very different sizes: in another order their sum rounds otherwise.
+  // Numbers of very different sizes: in another order their sum rounds differently.
   const auto arena = MakeTestArena();
   const auto sums_on = [&](int threads) {
     SetNumComputeThreads(threads);

@@ -1,5 +1,5 @@
-// An optimizer beside its formula in double precision, for rules that look at whole tensors (lars,
-// lamb, muon): a few steps over the test arena, with gradients drawn anew and a rate that falls.
+// An optimizer beside its formula in double precision, for rules that use whole tensors (lars,
+// lamb, muon): a few steps over the test arena, with new gradients in each step and a falling rate.
 #ifndef RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
 #define RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
 
@@ -19,14 +19,14 @@ struct ReferenceStep {
   bool is_vector() const { return parameter.spec.kind == ParameterKind::kVector; }
 };
 
-// Steps of first_rate / (1 + step). Every weight must be within `tolerance` of the reference's after
-// each of them.
+// Steps of first_rate / (1 + step). Every weight must be within `tolerance` of the reference's
+// after each of them.
 void ExpectFollowsReference(
     const std::string& config, double first_rate, double tolerance,
     const std::function<void(const ReferenceStep& step, ReferenceTensor* tensor)>& reference);
 
-// A first step of any rate must move every weight tensor by rate * part of its norm, however large its
-// gradient, and every vector by rate * vector_factor of its gradient.
+// A first step of any rate must move every weight tensor by rate * part of its norm, however large
+// its gradient, and every vector by rate * vector_factor of its gradient.
 void ExpectStepsAreParts(const std::string& config, double part, double vector_factor);
 
 }  // namespace ringtail

@@ -37,7 +37,7 @@ TEST(ScheduleTest, StepFallsAtEachMultiple) {
   EXPECT_NEAR(Rate(text, 199), 0.05, kTolerance);
 }
 
-TEST(ScheduleTest, StepFallsOnTheMarkThoughTheQuotientRounds) {
+TEST(ScheduleTest, StepFallsOnTheMarkDespiteRounding) {
   // 0.3 / 0.1 is less than 3 in double precision.
   const OptimConfig config = ParseOptim("learning_rate: 1 step { every_epochs: 0.1 gamma: 0.5 }");
   EXPECT_NEAR(LearningRate(config, 2, 10, 10), 0.25, kTolerance);
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Schedules, WarmupTest,
                                          "step { every_epochs: 5 }", "multi_step { at_epochs: 4 }",
                                          "one_cycle { rise_fraction: 0 }"));
 
-TEST_P(WarmupTest, RisesInALineToTheRate) {
+TEST_P(WarmupTest, RisesLinearlyToTheRate) {
   const std::string text = std::string(GetParam()) + " warmup { epochs: 2 start_fraction: 0.25 }";
   EXPECT_NEAR(Rate(text, 0), 0.1, kTolerance);
   EXPECT_NEAR(Rate(text, 20), 0.25, kTolerance);
@@ -126,7 +126,7 @@ TEST(WarmupTest, StartsAtZeroByDefault) {
   EXPECT_NEAR(Rate("warmup { epochs: 2 }", 1), 0.01, kTolerance);
 }
 
-TEST(WarmupTest, MakesRoomInTheCurvesButDoesNotMoveTheMarks) {
+TEST(WarmupTest, DelaysCurvesButNotMarks) {
   const std::string warmup = " warmup { epochs: 2 }";
   EXPECT_NEAR(Rate("cosine {}" + warmup, 120), 0.2, kTolerance) << "half of the 160 steps after";
   EXPECT_NEAR(Rate("polynomial { power: 1 }" + warmup, 120), 0.2, kTolerance);
@@ -160,7 +160,7 @@ TEST(ScheduleTest, DescribesItself) {
 }
 
 struct BadConfig {
-  const char* text;  // stands from line 2 on
+  const char* text;  // starts at line 2
   const char* place;
   const char* complaint;
 };
@@ -204,7 +204,7 @@ TEST(ScheduleValidationTest, AcceptsTheEdgesOfTheRanges) {
   }
 }
 
-TEST(ScheduleTest, ReductionIsHowMuchLowerThanThePeakWithoutWarmup) {
+TEST(ScheduleTest, ReductionIsRelativeToThePeakWithoutWarmup) {
   const auto reduction = [](const std::string& text, int64_t step) {
     return RateReduction(ParseOptim("learning_rate: 0.4 " + text), step, kTotalSteps,
                          kStepsPerEpoch);

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Default", "", 0.9, false, 5e-4, 0}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(SgdTest, ConstantGradientMeetsTheClosedForm) {
+TEST(SgdTest, ConstantGradientFollowsTheClosedForm) {
   // v_k = g (1 - m^k) / (1 - m), so w_n = w_0 - lr g (n - m (1 - m^n) / (1 - m)) / (1 - m).
   constexpr double kMomentum = 0.9, kRate = 0.1;
   const auto arena = MakeTestArena();

@@ -1,6 +1,6 @@
 // Small arenas for the tests of optim/: a convolution, a linear weight that spans several ranges of
 // optim/parameter_walk.h, and a vector, so that counters per tensor, decay on the wrong parameter
-// and parts that are skipped or done twice all show.
+// and parts that are skipped or done twice are detected.
 #ifndef RINGTAIL_TESTS_OPTIM_TEST_ARENA_H_
 #define RINGTAIL_TESTS_OPTIM_TEST_ARENA_H_
 
@@ -15,7 +15,7 @@
 
 namespace ringtail {
 
-// Weights drawn from N(0, 1) with a fixed seed; one buffer "norm.running_mean", drawn too.
+// Weights drawn from N(0, 1) with a fixed seed; one buffer "norm.running_mean", also drawn.
 std::unique_ptr<ParameterArena> MakeTestArena();
 
 // Draws the gradients of `step`, from N(0, 1).
@@ -33,7 +33,7 @@ std::unique_ptr<Optimizer> MakeOptimizer(const std::string& text, ParameterArena
 // run.textproto; empty if both accept it.
 std::string ValidationMessage(const std::string& text);
 
-// One weight under a rule in double precision, written from the papers' formulas one line each.
+// One weight under a rule in double precision, one line per formula of the papers.
 struct ReferenceWeight {
   double weight, first = 0, second = 0;
   void SgdStep(double g, double rate, double momentum, bool nesterov, double coupled,
@@ -42,7 +42,8 @@ struct ReferenceWeight {
                 double coupled, double decoupled);
 };
 
-// One parameter in double precision, under rules that look at its norms. `adapts`: or the ratio is 1.
+// One parameter in double precision, under rules that use its norms. `adapts`: false sets the ratio
+// to 1.
 struct ReferenceTensor {
   explicit ReferenceTensor(std::span<const float> values);
   void LarsStep(std::span<const float> grad, double grad_scale, double rate, double momentum,
@@ -50,7 +51,7 @@ struct ReferenceTensor {
   void LambStep(std::span<const float> grad, double grad_scale, int64_t step, double rate,
                 double beta1, double beta2, double epsilon, double max_weight_norm, double decay,
                 bool adapts);
-  // `matrix`: weights as matrices of shape[0] rows; or Nesterov's momentum.
+  // `matrix`: weights as matrices of shape[0] rows; false: Nesterov's momentum.
   void MuonStep(std::span<const float> grad, double grad_scale, double rate, double momentum,
                 double trust, double decay, bool matrix, int64_t rows);
   std::vector<double> weight, first, second;

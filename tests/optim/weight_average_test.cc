@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kDecay = 0.3;
 
-// Moves every weight and buffer, each its own way.
+// Moves every weight and buffer by another amount.
 void Train(int64_t step, ParameterArena* arena) {
   DrawGradients(step, arena);
   for (size_t i = 0; i < arena->values().size(); ++i) arena->values()[i] -= arena->grads()[i];
@@ -44,7 +44,7 @@ TEST(WeightAverageTest, StartsAsACopyAndFollowsTheFormula) {
   }
 }
 
-TEST(WeightAverageTest, SwapsThereAndBack) {
+TEST(WeightAverageTest, SwapsBothWays) {
   const auto arena = MakeTestArena();
   WeightAverage average(kDecay, arena.get());
   Train(0, arena.get());
