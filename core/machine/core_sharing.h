@@ -4,8 +4,8 @@
 //   others   time in which the cores worked for other processes (or the hypervisor took them)
 //
 // Compute threads that are delayed for more than kDelayed of the last kMemory should not spin while
-// they wait for each other (core/short_spin.h), whatever delays them: another program, or this
-// program's own loader. They may spin again after kCalm without delays. Only time that goes to
+// they wait for each other (core/machine/short_spin.h), whatever delays them: another program, or
+// this program's own loader. They may spin again after kCalm without delays. Only time that goes to
 // other programs is reported, and only once.
 // Thread-safety: none. Cost: a few additions.
 #ifndef RINGTAIL_CORE_MACHINE_CORE_SHARING_H_

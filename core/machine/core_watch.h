@@ -23,8 +23,8 @@
 
 #include "core/machine/core_counters.h"
 #include "core/machine/core_sharing.h"
+#include "core/machine/short_spin.h"
 #include "core/mutex.h"
-#include "core/short_spin.h"
 
 namespace ringtail {
 

@@ -4,8 +4,8 @@
 // that are not ours, and an OpenMP team with more threads than cores spends its time waiting for
 // itself. The number of usable cores is the smaller of the affinity mask and the CPU quota of the
 // process's control group (v1 or v2) and of all groups above it. A quota is rounded up: with 1.5
-// cores, a team of two that sleeps while it waits (core/short_spin.h) does 1.5 times the work of
-// one thread, though the kernel stops both for a quarter of each period.
+// cores, a team of two that sleeps while it waits (core/machine/short_spin.h) does 1.5 times the
+// work of one thread, though the kernel stops both for a quarter of each period.
 //
 // Compute threads are OpenMP's (core/parallel_for.h). OMP_PROC_BIND and OMP_PLACES, which OpenMP
 // reads from the environment before main(), bind them to cores; by default the kernel places them.

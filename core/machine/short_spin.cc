@@ -1,4 +1,4 @@
-#include "core/short_spin.h"
+#include "core/machine/short_spin.h"
 
 #include <omp.h>
 

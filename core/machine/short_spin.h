@@ -13,8 +13,8 @@
 // Thread-safety: any thread, one object at a time. Cost: about 100 us each to construct and
 // destroy, and a few sleeping threads; a wait that would have ended within the spin costs a futex
 // call, which makes a step of a small network 1 to 4 % longer on a quiet machine.
-#ifndef RINGTAIL_CORE_SHORT_SPIN_H_
-#define RINGTAIL_CORE_SHORT_SPIN_H_
+#ifndef RINGTAIL_CORE_MACHINE_SHORT_SPIN_H_
+#define RINGTAIL_CORE_MACHINE_SHORT_SPIN_H_
 
 #include <thread>
 
@@ -42,4 +42,4 @@ class ShortSpin {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_SHORT_SPIN_H_
+#endif  // RINGTAIL_CORE_MACHINE_SHORT_SPIN_H_

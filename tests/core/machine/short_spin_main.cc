@@ -2,7 +2,7 @@
 // sleeps between loops (all of it is spinning), before, during and after the lifetime of a
 // ShortSpin, and while a CoreWatch finds a quota in the control groups below the folder argv[1].
 // A program of its own, because libgomp reads the environment before main().
-#include "core/short_spin.h"
+#include "core/machine/short_spin.h"
 
 #include <chrono>
 #include <cstdio>
