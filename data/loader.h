@@ -1,7 +1,7 @@
 // DataLoader: turns a list of samples into a stream of batches, decoded ahead of time on an oneTBB
 // arena.
 //
-//   indices -> read -> guard -> decode (only the crop)        -> augment --full--> Next()
+//   indices -> read -> guard -> decode (only what the crop needs) -> augment --full--> Next()
 //                                                                       ^                |
 //                                                                       +-----free-------+
 //

@@ -51,8 +51,7 @@ class NoiseScale {
   double noise() const;     // S, averaged
   // S / |G|^2 in images; nullopt while there are few steps or |G|^2 is not above 0.
   std::optional<double> Images() const;
-  // "noise scale 740: beyond a global batch of about 740 more ranks stop helping"; empty: not
-  // known.
+  // "noise scale 740: beyond a global batch of about 740 more ranks stop helping"; "" if unknown.
   std::string Describe() const;
 
  private:

@@ -90,5 +90,24 @@ TEST(WorkerPoolTest, CancelDropsQueuedItemsAndWaitsForRunningOnes) {
   EXPECT_TRUE(ran);
 }
 
+// Pools share the threads of oneTBB, but neither items nor worker numbers.
+TEST(WorkerPoolTest, PoolsSideBySideRunTheirOwnItems) {
+  constexpr int kRounds = 50, kItems = 40;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::atomic<int>> first(2), second(3);  // items by worker
+    {
+      WorkerPool first_pool(2), second_pool(3);
+      for (int i = 0; i < kItems; ++i) {
+        first_pool.Submit([&](int worker) { ++first.at(worker); });
+        second_pool.Submit([&](int worker) { ++second.at(worker); });
+      }
+      first_pool.WaitUntilIdle();
+      second_pool.WaitUntilIdle();
+    }
+    EXPECT_EQ(first[0] + first[1], kItems);
+    EXPECT_EQ(second[0] + second[1] + second[2], kItems);
+  }
+}
+
 }  // namespace
 }  // namespace ringtail
