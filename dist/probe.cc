@@ -76,7 +76,7 @@ class Probe {
  private:
   // Latency and seconds per byte of the links between the ranks of `group`, at the same time on
   // every host's group.
-  StatusOr<CostModel> MeasureLinks(const std::vector<int>& group);
+  StatusOr<LinkModel> MeasureLinks(const std::vector<int>& group);
   // The shortest repetition, each as long as on the slowest rank of the world. The same on all.
   StatusOr<double> Measure(const Measurement& what);
   StatusOr<double> MeasureAdding();
@@ -117,7 +117,7 @@ StatusOr<double> Probe::Measure(const Measurement& what) {
   return shortest;
 }
 
-StatusOr<CostModel> Probe::MeasureLinks(const std::vector<int>& group) {
+StatusOr<LinkModel> Probe::MeasureLinks(const std::vector<int>& group) {
   // As many pieces as members: each round sends what the one before has brought.
   const auto members = static_cast<int>(group.size());
   const int pieces = PiecesForOneRound(group);
@@ -132,7 +132,7 @@ StatusOr<CostModel> Probe::MeasureLinks(const std::vector<int>& group) {
   // Noise can make the shorter message the slower one; then latency is left in.
   const double per_byte = many > few ? (many - few) / static_cast<double>(kLongBytes - kShortBytes)
                                      : many / static_cast<double>(kLongBytes);
-  return CostModel{.latency_s = chain / kLatencyRounds, .seconds_per_byte = per_byte};
+  return LinkModel{.latency_s = chain / kLatencyRounds, .seconds_per_byte = per_byte};
 }
 
 StatusOr<double> Probe::MeasureAdding() {
@@ -186,7 +186,7 @@ StatusOr<NetworkModel> ProbeNetwork(Transport* transport, const Topology& topolo
   return network;
 }
 
-std::string DescribeLink(const CostModel& link) {
+std::string DescribeLink(const LinkModel& link) {
   constexpr double kGiga = 1e9, kMicro = 1e-6;
   const auto speed = [](double seconds_per_byte) {
     if (seconds_per_byte <= 0) return std::string("infinitely many GB/s");

@@ -42,7 +42,7 @@ StatusOr<NetworkModel> ProbeNetwork(Transport* transport, const Topology& topolo
                                     const ExecutorOptions& executor = {});
 
 // "latency 85 us, 1.2 GB/s each way, adding 9.1 GB/s"
-std::string DescribeLink(const CostModel& link);
+std::string DescribeLink(const LinkModel& link);
 
 }  // namespace ringtail
 

@@ -21,11 +21,11 @@ std::vector<CostRow> Rows(const ModelTableOptions& options) {
   return rows;
 }
 
-double GigabytesPerSecond(const CostModel& links) { return 1 / links.seconds_per_byte / kGiga; }
+double GigabytesPerSecond(const LinkModel& links) { return 1 / links.seconds_per_byte / kGiga; }
 
 // Of the whole array: 2 (N - 1) / N for a ring.
 double SentShare(const CostRow& row) {
-  return row.cost.sent_bytes / static_cast<double>(row.bytes);
+  return static_cast<double>(row.cost.sent_bytes) / static_cast<double>(row.bytes);
 }
 
 }  // namespace
@@ -43,11 +43,11 @@ std::string ModelTable(const ModelTableOptions& options) {
       fmt::format("{:<20} {:>5} {:>9} {:>7} {:>12} {:>12} {:>12} {:>16}\n", "algorithm", "ranks",
                   "bytes", "rounds", "sent MB", "sent / bytes", "time ms", "busiest link ms");
   for (const CostRow& row : Rows(options)) {
-    text +=
-        fmt::format("{:<20} {:>5} {:>9} {:>7} {:>12.6g} {:>12.3f} {:>12.6g} {:>16.6g}\n",
-                    row.algorithm, row.world, FormatBytes(row.bytes), row.cost.rounds,
-                    row.cost.sent_bytes / 1e6, SentShare(row), row.seconds * kMillisecondsPerSecond,
-                    row.busiest_link_seconds * kMillisecondsPerSecond);
+    text += fmt::format("{:<20} {:>5} {:>9} {:>7} {:>12.6g} {:>12.3f} {:>12.6g} {:>16.6g}\n",
+                        row.algorithm, row.world, FormatBytes(row.bytes), row.cost.rounds,
+                        static_cast<double>(row.cost.sent_bytes) / 1e6, SentShare(row),
+                        row.cost.seconds * kMillisecondsPerSecond,
+                        row.busiest_link_seconds * kMillisecondsPerSecond);
   }
   return text;
 }
@@ -67,7 +67,7 @@ std::string ModelJson(const ModelTableOptions& options) {
         {"rounds", row.cost.rounds},
         {"sent_bytes", row.cost.sent_bytes},
         {"received_bytes", row.cost.received_bytes},
-        {"time_ms", row.seconds * kMillisecondsPerSecond},
+        {"time_ms", row.cost.seconds * kMillisecondsPerSecond},
         {"busiest_link_ms", row.busiest_link_seconds * kMillisecondsPerSecond},
     });
   }

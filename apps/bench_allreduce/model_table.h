@@ -1,4 +1,4 @@
-// What the cost model (dist/collectives/cost_model.h) says of every algorithm, as a table or JSON:
+// The price of every algorithm by its plans (dist/collectives/cost_table.h), as a table or JSON:
 // `bench_allreduce --model`. Needs no network and no second process.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_MODEL_TABLE_H_
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/collectives/cost_model.h"
+#include "dist/collectives/cost_table.h"
 
 namespace ringtail {
 
@@ -16,7 +16,7 @@ struct ModelTableOptions {
   std::vector<std::string> algorithms;  // names
   std::vector<int> worlds;
   std::vector<int64_t> bytes;
-  CostModel links;
+  LinkModel links;
   int ranks_per_host = 1;
 };
 

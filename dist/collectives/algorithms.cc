@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/check.h"
 #include "core/config/nearest_name.h"
 #include "dist/collectives/algorithms/binomial_tree.h"
 #include "dist/collectives/algorithms/double_binary_tree.h"
@@ -15,7 +14,7 @@
 namespace ringtail {
 namespace {
 
-// An algorithm that does not care which ranks share a host.
+// An algorithm that ignores which ranks share a host.
 template <Plan (*kAllreduce)(int rank, int world, int64_t count)>
 Plan Flat(int rank, const Topology& topology, int64_t count) {
   return kAllreduce(rank, topology.world(), count);
@@ -30,35 +29,27 @@ Plan HierarchicalWithRing(int rank, const Topology& topology, int64_t count) {
 }
 
 constexpr AllreduceAlgorithm kAlgorithms[] = {
-    {AllreduceKind::kSingleReducer, "single_reducer",
-     "rank 0 adds everything up: the baseline, whose time grows with the world",
-     Flat<SingleReducerAllreduce>},
-    {AllreduceKind::kRing, "ring", "fewest bytes, rounds grow with the world: long messages",
-     Flat<RingAllreduce>},
-    {AllreduceKind::kRecursiveDoubling, "recursive_doubling",
-     "fewest rounds, every round sends everything: short messages",
+    // A price flatters it: rank 0 handles N - 1 messages for nothing there.
+    {"single_reducer", "rank 0 adds everything up: the baseline, whose time grows with the world",
+     Flat<SingleReducerAllreduce>, AutoUse::kNever},
+    {"ring", "fewest bytes, rounds grow with the world: long messages", Flat<RingAllreduce>},
+    {"recursive_doubling", "fewest rounds, every round sends everything: short messages",
      Flat<RecursiveDoublingAllreduce>},
-    {AllreduceKind::kHalvingDoubling, "halving_doubling",
+    {"halving_doubling",
      "fewest bytes in few rounds (Rabenseifner): medium and long messages, best in worlds of 2^k",
      Flat<HalvingDoublingAllreduce>},
-    {AllreduceKind::kBinomialTree, "binomial_tree",
-     "reduce to rank 0 and broadcast, both by a binomial tree", Flat<BinomialTreeAllreduce>},
-    {AllreduceKind::kDoubleBinaryTree, "double_binary_tree",
+    {"binomial_tree", "reduce to rank 0 and broadcast, both by a binomial tree",
+     Flat<BinomialTreeAllreduce>},
+    {"double_binary_tree",
      "two pipelined trees with half of the data each: long messages in large worlds",
      Flat<DoubleBinaryTree>},
-    {AllreduceKind::kHierarchical, "hierarchical",
-     "within each host by a tree, between the hosts' leaders by a ring", HierarchicalWithRing},
+    {"hierarchical", "within each host by a tree, between the hosts' leaders by a ring",
+     HierarchicalWithRing, AutoUse::kWithLevels},
 };
 
 }  // namespace
 
 std::span<const AllreduceAlgorithm> AllreduceAlgorithms() { return kAlgorithms; }
-
-const AllreduceAlgorithm& GetAllreduce(AllreduceKind kind) {
-  const AllreduceAlgorithm& algorithm = kAlgorithms[static_cast<size_t>(kind)];
-  RT_CHECK(algorithm.kind == kind, "the table of algorithms must be in the order of the enum");
-  return algorithm;
-}
 
 StatusOr<const AllreduceAlgorithm*> FindAllreduce(std::string_view name) {
   std::vector<std::string> names;

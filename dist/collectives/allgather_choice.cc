@@ -20,7 +20,7 @@ constexpr NetworkModel kTypical = {
     .within_host = {.latency_s = 20e-6, .seconds_per_byte = 1 / 2e9},
     .between_hosts = {.latency_s = 150e-6, .seconds_per_byte = 1 / 117e6}};
 
-bool Known(const CostModel& links) { return links.latency_s > 0 || links.seconds_per_byte > 0; }
+bool Known(const LinkModel& links) { return links.latency_s > 0 || links.seconds_per_byte > 0; }
 
 // plan_cost.h takes elements for 4 bytes.
 NetworkModel PerElement(NetworkModel network, size_t element_bytes) {

@@ -81,7 +81,7 @@ class Clock {
     return topology_.host_of_rank[static_cast<size_t>(a)] ==
            topology_.host_of_rank[static_cast<size_t>(b)];
   }
-  const CostModel& Link(int a, int b) const {
+  const LinkModel& Link(int a, int b) const {
     return SameHost(a, b) ? network_.within_host : network_.between_hosts;
   }
   Port& PortOf(int rank, int peer) {
@@ -115,7 +115,7 @@ class Clock {
     const int from = sends ? me : step.peer, to = sends ? step.peer : me;
     Channel& channel = channels_[{from, to}];
     if (sends) {
-      const CostModel& link = Link(from, to);
+      const LinkModel& link = Link(from, to);
       Port& port = PortOf(from, to);
       const double begin = std::max(now, port.out_free);
       port.out_free = begin + bytes * link.seconds_per_byte;
@@ -135,7 +135,7 @@ class Clock {
   }
 
   void Receive(double now, const Transfer& transfer) {
-    const CostModel& link = Link(transfer.from, transfer.to);
+    const LinkModel& link = Link(transfer.from, transfer.to);
     Port& port = PortOf(transfer.to, transfer.from);
     double& adding_until = ranks_[static_cast<size_t>(transfer.to)].adding_until;
     const double begin = std::max({now, port.in_free, adding_until});
@@ -182,7 +182,7 @@ PlanCost CostOfPlans(const std::vector<Plan>& plans, const Topology& topology,
   return cost;
 }
 
-PlanCost CostOfPlans(const std::vector<Plan>& plans, const CostModel& links) {
+PlanCost CostOfPlans(const std::vector<Plan>& plans, const LinkModel& links) {
   const Topology alone = Topology::Blocks(static_cast<int>(plans.size()), 1);
   return CostOfPlans(plans, alone, {.within_host = links, .between_hosts = links});
 }

@@ -11,22 +11,18 @@
 // before it takes the next. An executor that starts steps early, as plan.h allows, or overlaps
 // adding with receiving, can only be faster.
 //
-// A pure function: every rank comes to the same price. Cost: some 200 ns per step.
+// A pure function: every rank computes the same price. Cost: some 200 ns per step.
 #ifndef RINGTAIL_DIST_COLLECTIVES_PLAN_COST_H_
 #define RINGTAIL_DIST_COLLECTIVES_PLAN_COST_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "dist/collectives/cost_model.h"
+#include "dist/collectives/link_model.h"
 #include "dist/collectives/plan.h"
 #include "dist/collectives/topology.h"
 
 namespace ringtail {
-
-struct NetworkModel {
-  CostModel within_host, between_hosts;
-};
 
 struct PlanCost {
   int64_t rounds = 0;                          // of the rank with the most
@@ -38,7 +34,7 @@ struct PlanCost {
 PlanCost CostOfPlans(const std::vector<Plan>& plans, const Topology& topology,
                      const NetworkModel& network);
 // With each rank on a host of its own.
-PlanCost CostOfPlans(const std::vector<Plan>& plans, const CostModel& links);
+PlanCost CostOfPlans(const std::vector<Plan>& plans, const LinkModel& links);
 
 }  // namespace ringtail
 

@@ -27,12 +27,12 @@ std::string Duration(double seconds) {  // "320 ms", "4.5 s", "85 us"
   return fmt::format("{:.3g} us", seconds * 1e6);
 }
 
-std::string Bandwidth(const CostModel& link) {
+std::string Bandwidth(const LinkModel& link) {
   if (link.seconds_per_byte <= 0) return "unlimited bandwidth";
   return WithPrefix(1 / link.seconds_per_byte, "B/s");
 }
 
-Status CheckLink(const CostModel& link, std::string_view which) {
+Status CheckLink(const LinkModel& link, std::string_view which) {
   for (const double value : {link.latency_s, link.seconds_per_byte, link.reduce_seconds_per_byte}) {
     if (!std::isfinite(value) || value < 0) {
       return InvalidArgument(
@@ -74,7 +74,7 @@ AlgorithmSelector::AlgorithmSelector(std::vector<SizeTableEntry> table, Topology
     : table_(std::move(table)), topology_(std::move(topology)), network_(network) {}
 
 const AllreduceChoice& AlgorithmSelector::Select(int64_t bytes) {
-  RT_CHECK(bytes >= 0, "an array cannot have fewer than no bytes");
+  RT_CHECK(bytes >= 0, "an array cannot have a negative size");
   const auto known = choices_.find(bytes);
   if (known != choices_.end()) return known->second;
   return choices_[bytes] = table_.empty() ? Cheapest(bytes) : FromTable(bytes);
@@ -93,14 +93,12 @@ AllreduceChoice AlgorithmSelector::FromTable(int64_t bytes) const {
 AllreduceChoice AlgorithmSelector::Cheapest(int64_t bytes) const {
   std::vector<std::pair<double, const AllreduceAlgorithm*>> priced;
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
-    // The model flatters the baseline: that rank 0 has to handle N - 1 messages is free in it.
-    if (algorithm.kind == AllreduceKind::kSingleReducer) continue;
-    if (algorithm.kind == AllreduceKind::kHierarchical && !topology_.has_levels()) continue;
+    if (algorithm.auto_use == AutoUse::kNever || !algorithm.Suits(topology_)) continue;
     const int64_t count = (bytes + kElementBytes - 1) / kElementBytes;
     const PlanCost cost = CostOfPlans(AllPlans(algorithm, topology_, count), topology_, network_);
     priced.emplace_back(cost.seconds, &algorithm);
   }
-  // Of equals the first in the table of algorithms, on every rank.
+  // Among equals the first in the table of algorithms, on every rank.
   std::stable_sort(priced.begin(), priced.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   const auto& [best, second] = std::pair(priced[0], priced[1]);

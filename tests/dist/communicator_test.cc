@@ -120,7 +120,7 @@ TEST(CommunicatorOptionsTest, SaysWhatItTakesAndWhy) {
   const World world = MakeInProcessWorld(4);
   const auto ranks =
       Make(world[0].get(), Channel::kTrainer, "recursive_doubling:0-4096;ring:4096-");
-  EXPECT_EQ(ranks->Choice(1024).algorithm->kind, AllreduceKind::kRecursiveDoubling);
+  EXPECT_EQ(ranks->Choice(1024).algorithm->name, "recursive_doubling");
   EXPECT_THAT(ranks->Choice(8192).why, HasSubstr("ring"));
   const auto unknown =
       Communicator::Create(world[1].get(), Topology::Blocks(4, 1), {.algorithm = "rings"});

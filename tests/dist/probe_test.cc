@@ -24,7 +24,7 @@ struct Shape {
 };
 
 std::vector<double> Numbers(const NetworkModel& network) {
-  const CostModel &a = network.within_host, &b = network.between_hosts;
+  const LinkModel &a = network.within_host, &b = network.between_hosts;
   return {a.latency_s, a.seconds_per_byte, a.reduce_seconds_per_byte,
           b.latency_s, b.seconds_per_byte, b.reduce_seconds_per_byte};
 }

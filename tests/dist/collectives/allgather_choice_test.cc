@@ -11,8 +11,8 @@
 namespace ringtail {
 namespace {
 
-constexpr CostModel kGigabit = {.latency_s = 150e-6, .seconds_per_byte = 1 / 117e6};
-constexpr CostModel kSharedMemory = {.latency_s = 5e-6, .seconds_per_byte = 1 / 3e9};
+constexpr LinkModel kGigabit = {.latency_s = 150e-6, .seconds_per_byte = 1 / 117e6};
+constexpr LinkModel kSharedMemory = {.latency_s = 5e-6, .seconds_per_byte = 1 / 3e9};
 constexpr NetworkModel kCluster = {.within_host = kSharedMemory, .between_hosts = kGigabit};
 constexpr int64_t kRollCallBytes = 88;  // of each rank, at the end of each step
 

@@ -83,10 +83,10 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-class Allreduce : public ::testing::TestWithParam<AllreduceKind> {
+class Allreduce : public ::testing::TestWithParam<AllreduceAlgorithm> {
  protected:
   std::vector<Plan> Plans(const Topology& topology, int64_t count) const {
-    return AllPlans(GetAllreduce(GetParam()), topology, count);
+    return AllPlans(GetParam(), topology, count);
   }
   std::mt19937_64 random_{1};
 };
@@ -144,23 +144,15 @@ TEST_P(Allreduce, HasFewStepsEvenForLongArrays) {
   // A few per peer, and in the tree a few per segment.
   const Topology topology = Topology::Blocks(kMaxWorld, 8);
   for (const int64_t count : {int64_t{1000}, int64_t{100} << 20}) {
-    const Plan plan = GetAllreduce(GetParam()).plan(0, topology, count);
+    const Plan plan = GetParam().plan(0, topology, count);
     size_t steps = 0;
     for (const Round& round : plan.rounds) steps += round.steps.size();
     EXPECT_LE(steps, 4 * kMaxWorld + 10 * static_cast<size_t>(count / 65536 + 2)) << count;
   }
 }
 
-std::vector<AllreduceKind> AllKinds() {
-  std::vector<AllreduceKind> kinds;
-  for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) kinds.push_back(algorithm.kind);
-  return kinds;
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryAlgorithm, Allreduce, ::testing::ValuesIn(AllKinds()),
-                         [](const auto& test) {
-                           return std::string(GetAllreduce(test.param).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(EveryAlgorithm, Allreduce, ::testing::ValuesIn(AllreduceAlgorithms()),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(HierarchicalAllreduce, WorksWithAnyAlgorithmBetweenTheLeaders) {
   std::mt19937_64 random(2);

@@ -16,12 +16,12 @@ TEST(SizeTable, ReadsEntriesThatFollowEachOther) {
       "ring:1048576-");
   ASSERT_TRUE(table.ok()) << table.status().ToString();
   ASSERT_EQ(table->size(), 3U);
-  EXPECT_EQ((*table)[0].algorithm->kind, AllreduceKind::kRecursiveDoubling);
+  EXPECT_EQ((*table)[0].algorithm->name, "recursive_doubling");
   EXPECT_EQ((*table)[0].from_bytes, 0);
   EXPECT_EQ((*table)[0].to_bytes, 65536);
-  EXPECT_EQ((*table)[1].algorithm->kind, AllreduceKind::kHalvingDoubling);
+  EXPECT_EQ((*table)[1].algorithm->name, "halving_doubling");
   EXPECT_EQ((*table)[1].text, "halving_doubling:65536-1048576");
-  EXPECT_EQ((*table)[2].algorithm->kind, AllreduceKind::kRing);
+  EXPECT_EQ((*table)[2].algorithm->name, "ring");
   EXPECT_EQ((*table)[2].from_bytes, 1048576);
   EXPECT_EQ((*table)[2].to_bytes, std::numeric_limits<int64_t>::max());
 }

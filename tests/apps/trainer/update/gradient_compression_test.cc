@@ -33,7 +33,7 @@ std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
 // The description by rank 0 of two ranks on a slow network.
 std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
   const auto transports = MakeInProcessWorld(2);
-  const CostModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
+  const LinkModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
   std::string description;
   std::vector<std::jthread> threads;
   threads.reserve(2);

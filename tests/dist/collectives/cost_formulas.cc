@@ -1,4 +1,6 @@
-#include "dist/collectives/cost_model.h"
+#include "tests/dist/collectives/cost_formulas.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +15,7 @@ namespace {
 // Rounded up: rounds until 1 has become at least `world` by doubling.
 int64_t Log2(int64_t world) { return std::bit_width(static_cast<uint64_t>(world) - 1); }
 
-AllreduceCost SingleReducerCost(int64_t world, double n) {
+FormulaCost SingleReducer(int64_t world, double n) {
   const auto workers = static_cast<double>(world - 1);
   return {.rounds = 2,
           .sent_bytes = workers * n,
@@ -23,7 +25,7 @@ AllreduceCost SingleReducerCost(int64_t world, double n) {
           .reduced_bytes = workers * n};
 }
 
-AllreduceCost RingCost(int64_t world, double n) {
+FormulaCost Ring(int64_t world, double n) {
   const double most = static_cast<double>(world - 1) / static_cast<double>(world) * n;
   return {.rounds = 2 * (world - 1),
           .sent_bytes = 2 * most,
@@ -33,7 +35,7 @@ AllreduceCost RingCost(int64_t world, double n) {
           .reduced_bytes = most};
 }
 
-AllreduceCost Folded(AllreduceCost cost, bool power_of_two, double n) {
+FormulaCost Folded(FormulaCost cost, bool power_of_two, double n) {
   if (power_of_two) return cost;
   cost.rounds += 2;
   cost.latencies += 2;
@@ -44,7 +46,7 @@ AllreduceCost Folded(AllreduceCost cost, bool power_of_two, double n) {
   return cost;
 }
 
-AllreduceCost RecursiveDoublingCost(int64_t world, double n) {
+FormulaCost RecursiveDoubling(int64_t world, double n) {
   const auto places = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(world)));
   const int64_t rounds = Log2(places);
   const double bytes = static_cast<double>(rounds) * n;
@@ -57,14 +59,14 @@ AllreduceCost RecursiveDoublingCost(int64_t world, double n) {
                 places == world, n);
 }
 
-AllreduceCost HalvingDoublingCost(int64_t world, double n) {
+FormulaCost HalvingDoubling(int64_t world, double n) {
   const auto places = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(world)));
-  AllreduceCost cost = RingCost(places, n);  // the same bytes in fewer rounds
+  FormulaCost cost = Ring(places, n);  // the same bytes in fewer rounds
   cost.rounds = cost.latencies = 2 * Log2(places);
   return Folded(cost, places == world, n);
 }
 
-AllreduceCost BinomialTreeCost(int64_t world, double n) {
+FormulaCost BinomialTree(int64_t world, double n) {
   const double bytes = static_cast<double>(Log2(world)) * n;
   return {.rounds = 2 * Log2(world),
           .sent_bytes = bytes,
@@ -74,7 +76,7 @@ AllreduceCost BinomialTreeCost(int64_t world, double n) {
           .reduced_bytes = bytes};
 }
 
-AllreduceCost DoubleBinaryTreeCost(int64_t world, double n) {
+FormulaCost DoubleBinaryTree(int64_t world, double n) {
   const double half = n / 2, segment_bytes = kTreeSegmentElements * kElementBytes;
   const auto segments = std::max<int64_t>(1, std::llround(std::ceil(half / segment_bytes)));
   const int64_t slots = 2 * (Log2(world) + segments - 1);  // of the reduction
@@ -87,13 +89,13 @@ AllreduceCost DoubleBinaryTreeCost(int64_t world, double n) {
           .reduced_bytes = bytes};
 }
 
-AllreduceCost HierarchicalCost(const Topology& topology, double n) {
+FormulaCost Hierarchical(const Topology& topology, double n) {
   size_t largest = 0;
   for (int host = 0; host < topology.hosts(); ++host) {
     largest = std::max(largest, topology.RanksOf(host).size());
   }
-  AllreduceCost cost = BinomialTreeCost(static_cast<int64_t>(largest), n);
-  const AllreduceCost leaders = RingCost(topology.hosts(), n);
+  FormulaCost cost = BinomialTree(static_cast<int64_t>(largest), n);
+  const FormulaCost leaders = Ring(topology.hosts(), n);
   cost.rounds += leaders.rounds;
   cost.sent_bytes += leaders.sent_bytes;
   cost.received_bytes += leaders.received_bytes;
@@ -103,60 +105,46 @@ AllreduceCost HierarchicalCost(const Topology& topology, double n) {
   return cost;
 }
 
+// Of an algorithm that ignores which ranks share a host.
+template <FormulaCost (*kFormula)(int64_t world, double n)>
+FormulaCost Flat(const Topology& topology, double n) {
+  return kFormula(topology.world(), n);
+}
+
+constexpr AllreduceFormula kFormulas[] = {
+    {.algorithm = "single_reducer",
+     .time_is_exact = TimeIsExact::kInEveryWorld,
+     .of = Flat<SingleReducer>},
+    {.algorithm = "ring", .time_is_exact = TimeIsExact::kInEveryWorld, .of = Flat<Ring>},
+    {.algorithm = "recursive_doubling", .of = Flat<RecursiveDoubling>},
+    {.algorithm = "halving_doubling", .of = Flat<HalvingDoubling>},
+    {.algorithm = "binomial_tree", .of = Flat<BinomialTree>},
+    {.algorithm = "double_binary_tree",
+     .exact_counts = false,
+     .time_is_exact = TimeIsExact::kNowhere,
+     .of = Flat<DoubleBinaryTree>},
+    // With one rank on each host it is the ring of the leaders.
+    {.algorithm = "hierarchical", .time_is_exact = TimeIsExact::kInEveryWorld, .of = Hierarchical},
+};
+
 }  // namespace
 
-double AllreduceCost::Seconds(const CostModel& model) const {
-  return static_cast<double>(latencies) * model.latency_s + wire_bytes * model.seconds_per_byte +
-         reduced_bytes * model.reduce_seconds_per_byte;
+double FormulaCost::Seconds(const LinkModel& links) const {
+  return static_cast<double>(latencies) * links.latency_s + wire_bytes * links.seconds_per_byte +
+         reduced_bytes * links.reduce_seconds_per_byte;
 }
 
-double AllreduceCost::BusiestLinkSeconds(const CostModel& model) const {
-  return std::max(sent_bytes, received_bytes) * model.seconds_per_byte;
+FormulaCost AllreduceFormula::Cost(const Topology& topology, int64_t bytes) const {
+  RT_CHECK(topology.world() > 0 && bytes >= 0, "a cost needs ranks and bytes");
+  return topology.world() == 1 || bytes == 0 ? FormulaCost()
+                                             : of(topology, static_cast<double>(bytes));
 }
 
-AllreduceCost FormulaCost(AllreduceKind kind, const Topology& topology, int64_t bytes) {
-  const int world = topology.world();
-  RT_CHECK(world > 0 && bytes >= 0, "a cost needs ranks and bytes");
-  if (world == 1 || bytes == 0) return {};
-  const auto n = static_cast<double>(bytes);
-  switch (kind) {
-    case AllreduceKind::kSingleReducer:
-      return SingleReducerCost(world, n);
-    case AllreduceKind::kRing:
-      return RingCost(world, n);
-    case AllreduceKind::kRecursiveDoubling:
-      return RecursiveDoublingCost(world, n);
-    case AllreduceKind::kHalvingDoubling:
-      return HalvingDoublingCost(world, n);
-    case AllreduceKind::kBinomialTree:
-      return BinomialTreeCost(world, n);
-    case AllreduceKind::kDoubleBinaryTree:
-      return DoubleBinaryTreeCost(world, n);
-    case AllreduceKind::kHierarchical:
-      return HierarchicalCost(topology, n);
+const AllreduceFormula& FormulaOf(std::string_view algorithm) {
+  for (const AllreduceFormula& formula : kFormulas) {
+    if (formula.algorithm == algorithm) return formula;
   }
-  RT_CHECK(false, "every algorithm has a formula");
-}
-
-std::vector<CostRow> CostTable(std::span<const int> worlds, std::span<const int64_t> bytes,
-                               const CostModel& model, int ranks_per_host) {
-  std::vector<CostRow> rows;
-  for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
-    for (const int world : worlds) {
-      const Topology topology = Topology::Blocks(world, ranks_per_host);
-      if (algorithm.kind == AllreduceKind::kHierarchical && !topology.has_levels()) continue;
-      for (const int64_t n : bytes) {
-        const AllreduceCost cost = FormulaCost(algorithm.kind, topology, n);
-        rows.push_back({.algorithm = algorithm.name,
-                        .world = world,
-                        .bytes = n,
-                        .cost = cost,
-                        .seconds = cost.Seconds(model),
-                        .busiest_link_seconds = cost.BusiestLinkSeconds(model)});
-      }
-    }
-  }
-  return rows;
+  RT_CHECK(false, fmt::format("{} has no row in cost_formulas.cc", algorithm));
 }
 
 }  // namespace ringtail

@@ -1,25 +1,27 @@
-// The formulas against the plans, and against what others have published.
-#include "dist/collectives/cost_model.h"
+// Prices of plans against formulas, the simulator, and what others have published.
+#include "dist/collectives/plan_cost.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
 
-#include "dist/collectives/plan_cost.h"
+#include "dist/collectives/algorithms.h"
+#include "dist/collectives/cost_table.h"
+#include "tests/dist/collectives/cost_formulas.h"
 #include "tests/dist/collectives/plan_simulator.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kMaxWorld = 33;
-constexpr CostModel kGigabit = {
+constexpr LinkModel kGigabit = {
     .latency_s = 150e-6, .seconds_per_byte = 1 / 117e6, .reduce_seconds_per_byte = 1 / 5e9};
-constexpr double kRounding = 1e-9;  // relative; of adding up many rounds
+constexpr double kRounding = 1e-9;  // relative error of the sum over many rounds
 
 bool IsPowerOfTwo(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
 
-// A number of elements that can be cut into `world` parts, and into 32.
+// A number of elements that divides into `world` parts, and into 32.
 int64_t EvenCount(int world) { return int64_t{world} * 32 * 3; }
 
 std::string Describe(const AllreduceAlgorithm& algorithm, const Topology& topology) {
@@ -38,12 +40,13 @@ std::vector<Topology> Layouts() {
   return layouts;
 }
 
-TEST(CostFormulas, GiveTheRoundsAndBytesOfThePlans) {
+TEST(PlanCost, HasTheRoundsAndBytesOfTheFormula) {
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
-    if (algorithm.kind == AllreduceKind::kDoubleBinaryTree) continue;  // bounds: below
+    const AllreduceFormula& formula_of = FormulaOf(algorithm.name);
+    if (!formula_of.exact_counts) continue;
     for (const Topology& topology : Layouts()) {
       const int64_t count = EvenCount(topology.world()) * topology.hosts();
-      const AllreduceCost formula = FormulaCost(algorithm.kind, topology, count * kElementBytes);
+      const FormulaCost formula = formula_of.Cost(topology, count * kElementBytes);
       const PlanCost plan = CostOfPlans(AllPlans(algorithm, topology, count), kGigabit);
       ASSERT_EQ(formula.rounds, plan.rounds) << Describe(algorithm, topology);
       ASSERT_NEAR(formula.sent_bytes, static_cast<double>(plan.sent_bytes), 0.1)
@@ -54,11 +57,12 @@ TEST(CostFormulas, GiveTheRoundsAndBytesOfThePlans) {
   }
 }
 
-TEST(CostFormulas, AreOffByLessThanAnElementPerMessageForOddCounts) {
+TEST(PlanCost, IsWithinAnElementPerMessageOfTheFormulaForOddCounts) {
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
-    if (algorithm.kind == AllreduceKind::kDoubleBinaryTree) continue;
+    const AllreduceFormula& formula_of = FormulaOf(algorithm.name);
+    if (!formula_of.exact_counts) continue;
     for (const Topology& topology : Layouts()) {
-      const AllreduceCost formula = FormulaCost(algorithm.kind, topology, 1009 * kElementBytes);
+      const FormulaCost formula = formula_of.Cost(topology, 1009 * kElementBytes);
       const PlanCost plan = CostOfPlans(AllPlans(algorithm, topology, 1009), kGigabit);
       ASSERT_EQ(formula.rounds, plan.rounds) << Describe(algorithm, topology);
       const auto tolerance = static_cast<double>(formula.rounds * kElementBytes);
@@ -68,31 +72,29 @@ TEST(CostFormulas, AreOffByLessThanAnElementPerMessageForOddCounts) {
   }
 }
 
-TEST(CostFormulas, GiveTheTimeOfThePlansExactlyWhereTheySaySo) {
+TEST(PlanCost, HasTheTimeOfTheFormulaWhereThatIsExact) {
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
-    const bool any_world = algorithm.kind == AllreduceKind::kSingleReducer ||
-                           algorithm.kind == AllreduceKind::kRing ||
-                           algorithm.kind == AllreduceKind::kHierarchical;  // here: a ring
+    const AllreduceFormula& formula_of = FormulaOf(algorithm.name);
     for (int world = 1; world <= kMaxWorld; ++world) {
       const bool exact =
-          algorithm.kind != AllreduceKind::kDoubleBinaryTree && (any_world || IsPowerOfTwo(world));
+          formula_of.time_is_exact == TimeIsExact::kInEveryWorld ||
+          (formula_of.time_is_exact == TimeIsExact::kInPowersOfTwo && IsPowerOfTwo(world));
       if (!exact) continue;
       const Topology topology = Topology::Blocks(world, 1);
       const int64_t count = EvenCount(world);
-      const double formula =
-          FormulaCost(algorithm.kind, topology, count * kElementBytes).Seconds(kGigabit);
+      const double formula = formula_of.Cost(topology, count * kElementBytes).Seconds(kGigabit);
       const double plan = CostOfPlans(AllPlans(algorithm, topology, count), kGigabit).seconds;
       ASSERT_NEAR(plan, formula, formula * kRounding) << Describe(algorithm, topology);
     }
   }
 }
 
-TEST(CostFormulas, BoundTheTimeOfThePlansElsewhere) {
+TEST(PlanCost, TakesAtMostTheTimeOfTheFormulaElsewhere) {
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
     for (const Topology& topology : Layouts()) {
       for (const int64_t count :
            {EvenCount(topology.world()) * topology.hosts(), int64_t{1} << 20}) {
-        const AllreduceCost cost = FormulaCost(algorithm.kind, topology, count * kElementBytes);
+        const FormulaCost cost = FormulaOf(algorithm.name).Cost(topology, count * kElementBytes);
         const double formula = cost.Seconds(kGigabit);
         const double plan = CostOfPlans(AllPlans(algorithm, topology, count), kGigabit).seconds;
         const double an_element_per_message =
@@ -105,28 +107,28 @@ TEST(CostFormulas, BoundTheTimeOfThePlansElsewhere) {
   }
 }
 
-TEST(CostFormulas, GiveTheBandwidthTermExactlyInEveryWorld) {
-  constexpr CostModel kBandwidthOnly = {.seconds_per_byte = 1e-9};
-  for (const AllreduceKind kind : {AllreduceKind::kRecursiveDoubling,
-                                   AllreduceKind::kHalvingDoubling, AllreduceKind::kBinomialTree}) {
+TEST(PlanCost, HasTheBandwidthTermOfTheFormulaInEveryWorld) {
+  constexpr LinkModel kBandwidthOnly = {.seconds_per_byte = 1e-9};
+  for (const std::string_view name : {"recursive_doubling", "halving_doubling", "binomial_tree"}) {
+    const AllreduceAlgorithm& algorithm = **FindAllreduce(name);
     for (int world = 1; world <= kMaxWorld; ++world) {
       const Topology topology = Topology::Blocks(world, 1);
       const int64_t count = EvenCount(world);
       const double formula =
-          FormulaCost(kind, topology, count * kElementBytes).Seconds(kBandwidthOnly);
-      const double plan =
-          CostOfPlans(AllPlans(GetAllreduce(kind), topology, count), kBandwidthOnly).seconds;
-      ASSERT_NEAR(plan, formula, formula * kRounding) << Describe(GetAllreduce(kind), topology);
+          FormulaOf(name).Cost(topology, count * kElementBytes).Seconds(kBandwidthOnly);
+      const double plan = CostOfPlans(AllPlans(algorithm, topology, count), kBandwidthOnly).seconds;
+      ASSERT_NEAR(plan, formula, formula * kRounding) << Describe(algorithm, topology);
     }
   }
 }
 
-TEST(CostFormulas, BoundTheRoundsAndBytesOfTheDoubleBinaryTree) {
-  const AllreduceAlgorithm& algorithm = GetAllreduce(AllreduceKind::kDoubleBinaryTree);
+TEST(PlanCost, OfTheDoubleBinaryTreeIsWithinItsBounds) {
+  const AllreduceAlgorithm& algorithm = **FindAllreduce("double_binary_tree");
+  const AllreduceFormula& formula_of = FormulaOf(algorithm.name);
   for (int world = 1; world <= kMaxWorld; ++world) {
     const Topology topology = Topology::Blocks(world, 1);
     for (const int64_t count : {int64_t{2}, int64_t{1000}, int64_t{1} << 20}) {
-      const AllreduceCost formula = FormulaCost(algorithm.kind, topology, count * kElementBytes);
+      const FormulaCost formula = formula_of.Cost(topology, count * kElementBytes);
       const PlanCost plan = CostOfPlans(AllPlans(algorithm, topology, count), kGigabit);
       ASSERT_LE(plan.rounds, formula.rounds) << Describe(algorithm, topology);
       ASSERT_LE(static_cast<double>(plan.sent_bytes), formula.sent_bytes);
@@ -138,11 +140,11 @@ TEST(CostFormulas, BoundTheRoundsAndBytesOfTheDoubleBinaryTree) {
   }
 }
 
-TEST(CostFormulas, LetTheDoubleBinaryTreeComeNearTwiceTheBytesForLongMessages) {
-  constexpr CostModel kBandwidthOnly = {.seconds_per_byte = 1e-9};
+TEST(PlanCost, OfTheDoubleBinaryTreeIsNearTwiceTheBytesForLongMessages) {
+  constexpr LinkModel kBandwidthOnly = {.seconds_per_byte = 1e-9};
   for (const int world : {4, 8, 13, 32}) {
-    const auto plans = AllPlans(GetAllreduce(AllreduceKind::kDoubleBinaryTree),
-                                Topology::Blocks(world, 1), int64_t{25'000'000});  // 0.1 GB
+    const auto plans = AllPlans(**FindAllreduce("double_binary_tree"), Topology::Blocks(world, 1),
+                                int64_t{25'000'000});  // 0.1 GB
     EXPECT_LT(CostOfPlans(plans, kBandwidthOnly).seconds, 1.05 * 0.2) << world;
   }
 }
@@ -188,14 +190,15 @@ TEST(PlanCost, SendersShareTheLinkOfTheirReceiver) {
   EXPECT_NEAR(CostOfPlans(plans, {.latency_s = 0.5, .seconds_per_byte = 1e-3}).seconds, 2.5, 1e-9);
 }
 
-TEST(PlanCost, AHierarchySparesTheWireIfRanksAreDealtOutInTurn) {
+TEST(PlanCost, AHierarchySparesTheWireIfRanksAlternateBetweenHosts) {
   const Topology topology = {.host_of_rank = {0, 1, 0, 1, 0, 1, 0, 1}};
   const NetworkModel network = {.within_host = {.seconds_per_byte = 1e-10},
                                 .between_hosts = {.seconds_per_byte = 1e-8}};
-  const auto seconds = [&](AllreduceKind kind) {
-    return CostOfPlans(AllPlans(GetAllreduce(kind), topology, 1 << 20), topology, network).seconds;
+  const auto seconds = [&](std::string_view name) {
+    return CostOfPlans(AllPlans(**FindAllreduce(name), topology, 1 << 20), topology, network)
+        .seconds;
   };
-  EXPECT_LT(seconds(AllreduceKind::kHierarchical), 0.5 * seconds(AllreduceKind::kRing));
+  EXPECT_LT(seconds("hierarchical"), 0.5 * seconds("ring"));
 }
 
 // 1.2 GB of gradients over links of 1 GB/s (Baidu 2017): through the link of a single reducer pass
@@ -216,12 +219,12 @@ TEST(CostTable, ReproducesBaidusExample) {
   EXPECT_NEAR(row("single_reducer", 10).busiest_link_seconds, 10.8, 1e-9);
   for (const int world : worlds) {
     const double share = 2.0 * (world - 1) / world;
-    EXPECT_NEAR(row("ring", world).cost.sent_bytes, share * kBytes, 1e-3);
-    EXPECT_NEAR(row("ring", world).seconds, share * 1.2, 1e-9);
-    EXPECT_LT(row("ring", world).seconds, 2.4);
+    EXPECT_NEAR(static_cast<double>(row("ring", world).cost.sent_bytes), share * kBytes, 1e-3);
+    EXPECT_NEAR(row("ring", world).cost.seconds, share * 1.2, 1e-9);
+    EXPECT_LT(row("ring", world).cost.seconds, 2.4);
   }
   // There and back, if the reducer waits for the whole sum before it answers:
-  EXPECT_NEAR(row("single_reducer", 10).seconds, 21.6, 1e-9);
+  EXPECT_NEAR(row("single_reducer", 10).cost.seconds, 21.6, 1e-9);
 }
 
 TEST(CostTable, HasARowForEachAlgorithmWorldAndSize) {
