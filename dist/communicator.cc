@@ -45,36 +45,53 @@ std::span<std::byte> BytesOf(std::string* text) {
   return std::as_writable_bytes(std::span(text->data(), text->size()));
 }
 
-Status CheckLength(int64_t bytes, int root, int64_t max_bytes) {
-  if (bytes >= 0 && bytes <= max_bytes) return OkStatus();
-  return ResourceExhausted(fmt::format("rank {} would send {} bytes where at most {} are expected",
-                                       root, bytes, max_bytes));
-}
-
 }  // namespace
 
 StatusOr<std::unique_ptr<Communicator>> Communicator::Create(Transport* transport,
                                                              Topology topology,
                                                              const Options& options) {
+  return CreateOver(RankGroup::World(transport->world_size()), transport, topology, options);
+}
+
+StatusOr<std::vector<std::unique_ptr<Communicator>>> Communicator::CreateForGroups(
+    Transport* transport, const Topology& topology, std::span<const RankGroup> groups,
+    Options options, ChannelAllocator* channels) {
+  std::vector<std::unique_ptr<Communicator>> communicators(groups.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    options.channel = channels->Next();
+    if (!groups[i].MemberOf(transport->rank())) continue;
+    RT_ASSIGN_OR_RETURN(communicators[i], CreateOver(groups[i], transport, topology, options));
+  }
+  return communicators;
+}
+
+StatusOr<std::unique_ptr<Communicator>> Communicator::CreateOver(RankGroup group,
+                                                                 Transport* transport,
+                                                                 const Topology& topology,
+                                                                 const Options& options) {
   RT_CHECK(topology.world() == transport->world_size(),
            fmt::format("a topology of {} ranks for a transport of {}", topology.world(),
                        transport->world_size()));
+  Topology within = group.Within(topology);
   RT_ASSIGN_OR_RETURN(auto selector,
-                      AlgorithmSelector::Create(options.algorithm, topology, options.network));
+                      AlgorithmSelector::Create(options.algorithm, within, options.network));
   RT_ASSIGN_OR_RETURN(const AllgatherAlgorithm* const allgather, FindAllgather(options.allgather));
-  return std::unique_ptr<Communicator>(
-      new Communicator(transport, std::move(topology), std::move(selector), allgather, options));
+  return std::unique_ptr<Communicator>(new Communicator(
+      std::move(group), transport, std::move(within), std::move(selector), allgather, options));
 }
 
-Communicator::Communicator(Transport* transport, Topology topology, AlgorithmSelector selector,
-                           const AllgatherAlgorithm* allgather, const Options& options)
+Communicator::Communicator(RankGroup group, Transport* transport, Topology topology,
+                           AlgorithmSelector selector, const AllgatherAlgorithm* allgather,
+                           const Options& options)
     : transport_(transport),
+      group_(std::move(group)),
+      rank_(group_.MemberOf(transport->rank()).value()),
       topology_(std::move(topology)),
       network_(options.network),
       allgather_(allgather),
       selector_(std::move(selector)),
       executor_(transport, options.executor),
-      next_collective_(FirstCollective(options.channel)) {}
+      next_collective_(options.channel.FirstCollective()) {}
 
 const Communicator::Call& Communicator::CallOf(const Key& key) {
   const auto known = calls_.find(key);
@@ -112,12 +129,24 @@ Communicator::Call Communicator::MakeCall(const Key& key) {
     RT_CHECK(false, "every kind of collective has a plan");
   };
   NamedPlan named = make();
-  return {.schedule = Schedule(named.plan, rank(),
-                               {.name = std::move(named.name),
-                                .type = type,
-                                .count = count,
-                                .in_place = kind != Kind::kAllToAll}),
-          .sent_bytes = SentElements(named.plan) * element_bytes};
+  const int64_t sent_bytes = SentElements(named.plan) * element_bytes;
+  return {.schedule = MakeSchedule(std::move(named.plan), {.name = std::move(named.name),
+                                                           .type = type,
+                                                           .count = count,
+                                                           .in_place = kind != Kind::kAllToAll}),
+          .sent_bytes = sent_bytes};
+}
+
+Schedule Communicator::MakeSchedule(Plan plan, Collective collective) const {
+  return Schedule(WithPeers(std::move(plan), group_.ranks()), transport_->rank(),
+                  std::move(collective));
+}
+
+Status Communicator::CheckLength(int64_t bytes, int root, int64_t max_bytes) const {
+  if (bytes >= 0 && bytes <= max_bytes) return OkStatus();
+  return ResourceExhausted(fmt::format("rank {} would send {} bytes where at most {} are expected",
+                                       group_.ranks()[static_cast<size_t>(root)], bytes,
+                                       max_bytes));
 }
 
 const AllgatherAlgorithm& Communicator::GatherChoice(int64_t count, size_t element_bytes) const {
@@ -152,12 +181,12 @@ StatusOr<std::vector<std::string>> Communicator::AllGatherText(const std::string
   const auto begin_of = [&](int root) { return ends[root] - bytes[root]; };
   std::string all(ends.back(), '\0');
   std::ranges::copy(text, all.begin() + begin_of(rank()));
-  // Not kept: the next texts have other lengths.
-  const Plan plan = BruckAllgather(rank(), ends);
-  const Schedule schedule(
-      plan, rank(),
-      {.name = "allgather of texts", .type = ElementType::kByte, .count = ends.back()});
+  Plan plan = BruckAllgather(rank(), ends);
   sent_bytes_ += SentElements(plan);
+  // Not kept: the next texts have other lengths.
+  const Schedule schedule = MakeSchedule(
+      std::move(plan),
+      {.name = "allgather of texts", .type = ElementType::kByte, .count = ends.back()});
   RT_RETURN_IF_ERROR(executor_.Run(schedule, next_collective_++, BytesOf(&all)));
   std::vector<std::string> texts;
   texts.reserve(world_size());

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/aligned_buffer.h"
 #include "core/stopwatch.h"
 #include "dist/collectives/element_type.h"
+#include "dist/collectives/rank_group.h"
 #include "dist/collectives/schedule.h"
 #include "dist/communicator.h"
 
@@ -27,9 +29,9 @@ constexpr size_t kAddedBytes = 512 << 10;
 // The plans of the probe are counted apart from what its communicator does.
 constexpr uint64_t kFirstPlan = uint64_t{1} << 40;
 
-// What is repeated: the ranks of `group` pass `pieces` pieces of `bytes` around, `rounds` times.
+// What is repeated: the members of `group` pass `pieces` pieces of `bytes` around, `rounds` times.
 struct Measurement {
-  std::vector<int> group;
+  const RankGroup& group;
   int64_t bytes = 0;
   int pieces = 2;
   int rounds = 1;
@@ -38,28 +40,27 @@ struct Measurement {
   int64_t elements() const { return pieces * piece_elements(); }
 };
 
-// Member i sends piece i to member i + 1, then the one that it has got from member i - 1, and so on;
-// all count modulo the pieces.
+// Member i sends piece i to member i + 1, then the one that it has received from member i - 1, and
+// so on; all count modulo the pieces. No rounds for ranks outside the group.
 Plan PassAround(const Measurement& what, int rank) {
   Plan plan;
-  const auto members = static_cast<int>(what.group.size());
-  const auto self = std::ranges::find(what.group, rank);
-  if (self == what.group.end() || members < 2) return plan;
-  const auto place = static_cast<int>(self - what.group.begin());
-  const int before = (place + members - 1) % members;
+  const int members = what.group.size();
+  const std::optional<int> self = what.group.MemberOf(rank);
+  if (!self || members < 2) return plan;
+  const int next = (*self + 1) % members, previous = (*self + members - 1) % members;
   const auto piece_of = [&](int member, int round) -> ElementRange {
     const int piece = (member + what.rounds * what.pieces - round) % what.pieces;
     return {piece * what.piece_elements(), what.piece_elements()};
   };
   for (int round = 0; round < what.rounds; ++round) {
-    plan.AddRound({Step::Send(what.group[(place + 1) % members], piece_of(place, round)),
-                   Step::ReceiveCopy(what.group[before], piece_of(before, round))});
+    plan.AddRound({Step::Send(next, piece_of(*self, round)),
+                   Step::ReceiveCopy(previous, piece_of(previous, round))});
   }
-  return plan;
+  return WithPeers(std::move(plan), what.group.ranks());
 }
 
-// So few pieces that memory is small in any group, and nobody receives the piece that it sends.
-int PiecesForOneRound(const std::vector<int>& group) {
+// So few pieces that memory is small in any group, and no member receives the piece that it sends.
+int PiecesForOneRound(const RankGroup& group) {
   int pieces = 2;
   while (group.size() > 1 && (group.size() - 1) % pieces == 0) ++pieces;
   return pieces;
@@ -76,7 +77,7 @@ class Probe {
  private:
   // Latency and seconds per byte of the links between the ranks of `group`, at the same time on
   // every host's group.
-  StatusOr<LinkModel> MeasureLinks(const std::vector<int>& group);
+  StatusOr<LinkModel> MeasureLinks(const RankGroup& group);
   // The shortest repetition, each as long as on the slowest rank of the world. The same on all.
   StatusOr<double> Measure(const Measurement& what);
   StatusOr<double> MeasureAdding();
@@ -85,7 +86,7 @@ class Probe {
   const Topology& topology_;
   const std::unique_ptr<Communicator> ranks_;
   Executor executor_;
-  uint64_t next_plan_ = FirstCollective(Channel::kProbe) + kFirstPlan;
+  uint64_t next_plan_ = kProbeChannel.FirstCollective() + kFirstPlan;
 };
 
 // own.size() numbers of rank 0, as many of rank 1, ...
@@ -117,9 +118,9 @@ StatusOr<double> Probe::Measure(const Measurement& what) {
   return shortest;
 }
 
-StatusOr<LinkModel> Probe::MeasureLinks(const std::vector<int>& group) {
-  // As many pieces as members: each round sends what the one before has brought.
-  const auto members = static_cast<int>(group.size());
+StatusOr<LinkModel> Probe::MeasureLinks(const RankGroup& group) {
+  // As many pieces as members: each round sends what the previous one has brought.
+  const int members = group.size();
   const int pieces = PiecesForOneRound(group);
   RT_ASSIGN_OR_RETURN(
       const double chain,
@@ -159,12 +160,12 @@ StatusOr<NetworkModel> Probe::Run() {
   }
   NetworkModel network;
   if (pairs) {
-    const std::vector<int> own = topology_.RanksOf(topology_.host_of_rank[ranks_->rank()]);
+    const RankGroup own(topology_.RanksOf(topology_.host_of_rank[ranks_->rank()]));
     RT_ASSIGN_OR_RETURN(network.within_host, MeasureLinks(own));
     network.between_hosts = network.within_host;
   }
   if (leaders.size() > 1) {
-    RT_ASSIGN_OR_RETURN(network.between_hosts, MeasureLinks(leaders));
+    RT_ASSIGN_OR_RETURN(network.between_hosts, MeasureLinks(RankGroup(leaders)));
     if (!pairs) network.within_host = network.between_hosts;
   }
   RT_ASSIGN_OR_RETURN(const double adding, MeasureAdding());
@@ -180,7 +181,7 @@ StatusOr<NetworkModel> ProbeNetwork(Transport* transport, const Topology& topolo
   RT_ASSIGN_OR_RETURN(auto ranks, Communicator::Create(transport, topology,
                                                        {.algorithm = "recursive_doubling",
                                                         .executor = executor,
-                                                        .channel = Channel::kProbe}));
+                                                        .channel = kProbeChannel}));
   auto network = Probe(transport, topology, std::move(ranks), executor).Run();
   if (!network.ok()) return network.status().Annotate("measuring the network");
   return network;

@@ -22,7 +22,6 @@ namespace {
 
 constexpr int64_t kWarmups = 3, kFewestRuns = 5, kMostRuns = 10'000;
 constexpr double kGiga = 1e9, kBitsPerByte = 8, kMillisecondsPerSecond = 1e3;
-constexpr uint32_t kFirstChannel = 16;  // those below have their users
 
 struct Runs {
   std::vector<double> seconds;  // of this rank
@@ -140,14 +139,13 @@ Status MeasureWorld(Transport* transport, const Topology& topology, const Measur
   const bool observed = transport->rank() == 0;
   if (observed) observer.on_network(network);
   const bool gathers = options.operation == Operation::kAllgather;
-  uint32_t channel = kFirstChannel;
+  ChannelAllocator channels;
   for (const std::string& algorithm : options.algorithms) {
-    RT_ASSIGN_OR_RETURN(const auto ranks,
-                        Communicator::Create(transport, topology,
-                                             {.algorithm = gathers ? "auto" : algorithm,
-                                              .allgather = gathers ? algorithm : "auto",
-                                              .network = network,
-                                              .channel = static_cast<Channel>(channel++)}));
+    Communicator::Options communicator;
+    (gathers ? communicator.allgather : communicator.algorithm) = algorithm;
+    communicator.network = network;
+    communicator.channel = channels.Next();
+    RT_ASSIGN_OR_RETURN(const auto ranks, Communicator::Create(transport, topology, communicator));
     for (const int64_t bytes : options.bytes) {
       auto timing = MeasureLine(ranks.get(), bytes, options);
       if (!timing.ok()) {

@@ -48,8 +48,9 @@ StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::Create(const Peers& peer
   world->monitor_ = peers.monitor;
   world->seconds_per_byte_ = SecondsPerByte(peers.network, peers.topology);
   if (world->alone()) return world;
-  RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, Channel::kTrainer));
-  RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, Channel::kGradients));
+  ChannelAllocator channels;
+  RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, channels.Next()));
+  RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, channels.Next()));
   world->gradient_thread_ = std::make_unique<CommunicationThread>(world->gradients_.get());
   return world;
 }

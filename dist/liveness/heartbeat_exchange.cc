@@ -1,13 +1,12 @@
 #include "dist/liveness/heartbeat_exchange.h"
 
-#include "dist/channel.h"
-
 #include <fmt/format.h>
 
 #include <chrono>
 #include <utility>
 
 #include "core/check.h"
+#include "dist/channel.h"
 #include "dist/transport/drain_limit.h"
 
 namespace ringtail {
@@ -23,9 +22,8 @@ uint64_t ReceiveId(size_t link) { return 2 * link + 1; }
 }  // namespace
 
 MessageLabel HeartbeatLabel(HeartbeatLane lane, uint64_t sequence) {
-  const Channel channel =
-      lane == HeartbeatLane::kUrgent ? Channel::kUrgentHeartbeat : Channel::kHeartbeat;
-  return {.tag = {.collective = FirstCollective(channel) + sequence}, .check = kCheck};
+  const Channel channel(lane == HeartbeatLane::kUrgent ? kUrgentChannel : kHeartbeatChannel);
+  return {.tag = {.collective = channel.FirstCollective() + sequence}, .check = kCheck};
 }
 
 HeartbeatExchange::HeartbeatExchange(Transport* transport)

@@ -1,17 +1,16 @@
 #include "dist/trace/waiting_messages.h"
 
-#include "dist/channel.h"
-
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "dist/channel.h"
 #include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
 
 MessageLabel Label(uint32_t number) {
-  return {.tag = {.collective = FirstCollective(Channel::kTrace), .step = number}};
+  return {.tag = {.collective = kTraceChannel.FirstCollective(), .step = number}};
 }
 
 }  // namespace

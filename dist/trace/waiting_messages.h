@@ -1,7 +1,7 @@
-// WaitingMessages: one message at a time over a transport, each waited for. For what is done seldom
-// and in order: the next message from a rank is the next one that it has sent.
+// WaitingMessages: one message at a time over a transport, each waited for. For rare exchanges in a
+// fixed order: messages from a rank are received in the order in which it sends them.
 //
-// Its messages have FirstCollective(Channel::kTrace) as collective, which nothing else has.
+// Its messages have kTraceChannel.FirstCollective() as collective, which no others have.
 // Thread-safety: one thread. Errors: those of the transport; DeadlineExceeded, which ends the world,
 // if a message takes longer than `time_limit`.
 #ifndef RINGTAIL_DIST_TRACE_WAITING_MESSAGES_H_

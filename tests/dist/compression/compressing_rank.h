@@ -39,9 +39,8 @@ class CompressingRank {
   // `carries_over`: LayerMemoryOptions.
   CompressingRank(Transport* transport, const std::string& config, bool shard,
                   bool carries_over = false)
-      : communicator(std::move(
-            *Communicator::Create(transport, Topology::Blocks(transport->world_size(), 1),
-                                  {.algorithm = "ring", .channel = Channel::kGradients}))),
+      : communicator(std::move(*Communicator::Create(
+            transport, Topology::Blocks(transport->world_size(), 1), {.algorithm = "ring"}))),
         arena(LayersOfEachKind()),
         buckets(MakeGradientBuckets(arena->parameters(), {.bytes = 1 << 20, .end_bytes = 8200})) {
     std::vector<CompressedLayer> layers;

@@ -11,9 +11,8 @@ namespace {
 TEST(DenseReducer, SumsAndMeasuresWhatARankContributes) {
   const World world = MakeSharedMemoryWorld(2);
   OnEveryRank(2, [&](int rank) {
-    const auto communicator =
-        std::move(*Communicator::Create(world[rank].get(), Topology::Blocks(2, 1),
-                                        {.algorithm = "ring", .channel = Channel::kGradients}));
+    const auto communicator = std::move(
+        *Communicator::Create(world[rank].get(), Topology::Blocks(2, 1), {.algorithm = "ring"}));
     DenseReducer reducer;
     const float own = rank == 0 ? 2 : 3;
     for (const bool measures : {true, false, true}) {

@@ -26,9 +26,8 @@ float Gradient(int rank, int step, int64_t i) {
 // One rank of the world.
 struct Rank {
   explicit Rank(Transport* transport)
-      : communicator(std::move(
-            *Communicator::Create(transport, Topology::Blocks(transport->world_size(), 1),
-                                  {.algorithm = "ring", .channel = Channel::kGradients}))),
+      : communicator(std::move(*Communicator::Create(
+            transport, Topology::Blocks(transport->world_size(), 1), {.algorithm = "ring"}))),
         thread(communicator.get()),
         arena(SmallArena()),
         buckets(MakeGradientBuckets(arena->parameters(), {.bytes = 1200, .end_bytes = 500})),

@@ -44,7 +44,7 @@ TEST(SlowWire, UrgentMessagesComeBeforeMegabytesThatWereSentBeforeThem) {
   SlowWorld world;
   const std::vector<std::byte> bulk(4 << 20), urgent(8);
   std::vector<std::byte> bulk_memory(bulk.size()), urgent_memory(urgent.size());
-  const MessageLabel label{.tag = {.collective = FirstCollective(Channel::kUrgentHeartbeat)}};
+  const MessageLabel label{.tag = {.collective = Channel(kUrgentChannel).FirstCollective()}};
   CompletionQueue sent, received;
   world.ranks[0]->Receive(1, kBulk, bulk_memory, {.queue = &received, .id = 0});
   world.ranks[0]->Receive(1, label, urgent_memory, {.queue = &received, .id = 1});
