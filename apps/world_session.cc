@@ -89,6 +89,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                  .silence_limit = Milliseconds(config.dist().hang_timeout_s()),
                  .fingerprint = Fingerprint(config),
                  .build = BuildVersionOfRank(),
+                 .transport = config.dist().transport(),
                  .shared_memory = config.dist().shared_memory(),
                  // Names appear when pods run; elsewhere they are wrong.
                  .name_timeout =

@@ -5,11 +5,11 @@
 //   1 .. 31    reserved, below: one user each in the life of a transport
 //   32 ..      handed out by ChannelAllocator
 //
-// All ranks must use the same channel for the same purpose. A ChannelAllocator hands out consecutive
-// numbers, so ranks that ask in the same order get the same ones. What only some ranks take part in
-// (a group) must not change that order: ask on every rank, members or not, as
-// Communicator::CreateForGroups does.
-// Thread-safety: a ChannelAllocator belongs to one thread; a Channel is a value.
+// All ranks must use the same channel for the same purpose. A ChannelAllocator hands out
+// consecutive numbers, so ranks that ask in the same order get the same ones. What only some ranks
+// take part in (a group) must not change that order: ask on every rank, members or not, as
+// Communicator::CreateForGroups does. Thread-safety: a ChannelAllocator belongs to one thread; a
+// Channel is a value.
 #ifndef RINGTAIL_DIST_CHANNEL_H_
 #define RINGTAIL_DIST_CHANNEL_H_
 

@@ -1,22 +1,22 @@
-// Communicator: what all ranks of a group do together, over a transport. The group is the whole world
-// by default.
+// Communicator: what all ranks of a group do together, over a transport. The group is the whole
+// world by default.
 //
 //   communicator->AllReduce(gradients);        every rank ends with the sum, the same bits on all
 //   communicator->AllGather(numbers);          every rank ends with the parts of all
 //   communicator->Broadcast(weights, 0);       every rank ends with what rank 0 has
 //   communicator->Barrier();                   no rank returns before every rank has called
 //
-// A call blocks its thread until this rank's part is done. All ranks of the group make the same calls
-// in the same order, with the same types and counts; where they differ they get an error that says
-// so, and never each other's numbers. In a group of one every call returns at once.
+// A call blocks its thread until this rank's part is done. All ranks of the group make the same
+// calls in the same order, with the same types and counts; where they differ they get an error that
+// says so, and never each other's numbers. In a group of one every call returns at once.
 //
-// Groups (dist/collectives/rank_group.h). Within a group ranks are numbered by member: rank(), roots
-// and parts count from 0 to world_size() - 1. Errors name ranks of the world. Communicators over
-// different groups, overlapping or not, share one transport and may be used at the same time, each
-// with a thread and a channel of its own.
+// Groups (dist/collectives/rank_group.h). Within a group ranks are numbered by member: rank(),
+// roots and parts count from 0 to world_size() - 1. Errors name ranks of the world. Communicators
+// over different groups, overlapping or not, share one transport and may be used at the same time,
+// each with a thread and a channel of its own.
 //
-// Channels. Two threads of a rank that communicate at the same time (the trainer's, and the one that
-// reduces gradients) take a communicator each, with different channels: calls are counted per
+// Channels. Two threads of a rank that communicate at the same time (the trainer's, and the one
+// that reduces gradients) take a communicator each, with different channels: calls are counted per
 // channel, so it does not matter how the threads of two ranks interleave. A channel is used by one
 // communicator in the life of a transport (dist/channel.h).
 //
@@ -56,14 +56,14 @@ class Communicator {
     Channel channel;  // the same on every rank of the group
   };
 
-  // Over the whole world. InvalidArgument for an algorithm or table that does not exist. `transport`
-  // must outlive the communicator; `topology` has as many ranks as it.
+  // Over the whole world. InvalidArgument for an algorithm or table that does not exist.
+  // `transport` must outlive the communicator; `topology` has as many ranks as it.
   static StatusOr<std::unique_ptr<Communicator>> Create(Transport* transport, Topology topology,
                                                         const Options& options);
 
-  // Over each of `groups`, which may overlap: null where this rank is not a member. All ranks of the
-  // world pass the same list. `options.channel` is ignored: each group takes the next channel of
-  // `channels` on every rank, members or not, so that all ranks keep counting alike.
+  // Over each of `groups`, which may overlap: null where this rank is not a member. All ranks of
+  // the world pass the same list. `options.channel` is ignored: each group takes the next channel
+  // of `channels` on every rank, members or not, so that all ranks keep counting alike.
   static StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateForGroups(
       Transport* transport, const Topology& topology, std::span<const RankGroup> groups,
       Options options, ChannelAllocator* channels);
@@ -85,8 +85,8 @@ class Communicator {
     return Run(Kind::kReduceScatter, 0, array);
   }
   // T may be std::byte, too. Before the call, EvenPart(count, world, rank) holds this rank's data;
-  // afterwards every part holds its owner's. With count = world, element i is rank i's. In log2 N rounds if it is short
-  // (dist/collectives/allgather_choice.h).
+  // afterwards every part holds its owner's. With count = world, element i is rank i's. In log2 N
+  // rounds if it is short (dist/collectives/allgather_choice.h).
   template <typename T>
   Status AllGather(std::span<T> array) {
     return Run(Kind::kAllGather, 0, array);
@@ -96,7 +96,8 @@ class Communicator {
   Status Copy(std::span<T> array, int from, int to) {
     return from == to ? OkStatus() : Run(Kind::kCopy, from * world_size() + to, array);
   }
-  // `array` has 2 world_size() blocks of the same size: one to each rank, then one from each (dist/collectives/algorithms/all_to_all.h).
+  // `array` has 2 world_size() blocks of the same size: one to each rank, then one from each
+  // (dist/collectives/algorithms/all_to_all.h).
   template <typename T>
   Status AllToAll(std::span<T> array) {
     RT_CHECK(array.size() % (2 * world_size()) == 0, "all-to-all takes whole blocks");

@@ -16,9 +16,9 @@
 // that starts early waits for it. The shortest of several repetitions counts, because noise only
 // adds. Every rank computes from the times of all ranks, so all get the same bits.
 //
-// Cost: independent of the world's size except for barriers (log2 N messages each) and one allgather
-// (N - 1 messages). On one host some 10 to 50 ms, at 1 Gbit/s 70 ms, at 100 Mbit/s 0.6 s. The
-// result is valid for the whole run: keep it.
+// Cost: independent of the world's size except for barriers (log2 N messages each) and one
+// allgather (N - 1 messages). On one host some 10 to 50 ms, at 1 Gbit/s 70 ms, at 100 Mbit/s 0.6 s.
+// The result is valid for the whole run: keep it.
 //
 // Hockney, "The communication challenge for MPP", 1994 (alpha and beta); exchanging with both
 // neighbours at once is how HPC Challenge's rings measure links (Luszczek et al. 2005).

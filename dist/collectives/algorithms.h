@@ -1,5 +1,5 @@
-// The allreduce algorithms by name, for configs, command lines, the selector and tests. The table in
-// algorithms.cc is the only list of them.
+// The allreduce algorithms by name, for configs, command lines, the selector and tests. The table
+// in algorithms.cc is the only list of them.
 #ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_H_
 #define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_H_
 

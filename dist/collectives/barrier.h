@@ -5,7 +5,7 @@
 // 2^k before. After that it knows, directly or through others, of the 2^(k+1) - 1 ranks before it:
 //
 //      N = 6      round 0: 1 further      round 1: 2 further      round 2: 4 further
-//      rank 5 knows of   4                4, 3, 2                 4, 3, 2, 1, 0: everybody
+//      rank 5 knows of   4                4, 3, 2                 4, 3, 2, 1, 0: all
 //
 //   rounds   log2 N rounded up, in every world
 //   bytes    one element in each

@@ -1,5 +1,5 @@
 // ElementHistory: for every element of an array, which operation wrote it last, and which have read
-// it since. Tells a new operation whom it has to wait for.
+// it since. Tells a new operation which others it has to wait for.
 //
 // Kept for ranges, not for elements: pieces that begin and end where operations did.
 // Thread-safety: none. Cost: O(log pieces + pieces touched) for each call.

@@ -11,7 +11,6 @@
 
 #include "core/trace.h"
 #include "dist/transport/completion_queue.h"
-#include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
@@ -32,7 +31,7 @@ class Execution {
     bool started = false;
     bool under_way = false;     // between its call and its completion
     bool received = false;      // its message lies in the slot
-    std::byte* slot = nullptr;  // of one that was not ready when it was started
+    std::byte* slot = nullptr;  // if it was not ready when it was started
   };
 
   // The cause first, which is what people look for, then where it was met.
@@ -216,11 +215,7 @@ Status Execution::Stalled() const {
 // Ends the world, and waits until the transport has let go of our memory.
 Status Execution::Fail(const Status& cause) {
   transport_->Abort(cause);
-  const Deadline deadline = std::chrono::steady_clock::now() + kDrainLimit;
-  for (; under_way_ > 0; --under_way_) {
-    Completion completion;
-    RT_CHECK(queue_.Next(&completion, deadline), "an aborted transport completes its operations");
-  }
+  queue_.Drain(std::exchange(under_way_, 0));
   return cause;
 }
 

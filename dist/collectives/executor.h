@@ -7,10 +7,11 @@
 //   other receive-reduce  -> transport writes into a slot of the staging area -> added to the array,
 //                            when it is this sum's turn
 //
-// Everything that is ready is under way at once; the thread takes whatever completes first, and
-// starts what waited for it. Only staging is limited: its slots go to receives in the order of the
-// schedule. As each of these waits only for earlier ones, the first that holds a slot can always
-// finish, and no number of slots is too small; one that gets none until it is ready needs none.
+// All operations that are ready are under way at once; the thread takes whichever completes first,
+// and starts those that waited for it. Only staging is limited: its slots go to receives in the
+// order of the schedule. As each of these waits only for earlier ones, the first that holds a slot
+// can always finish, and no number of slots is too small; one that gets none until it is ready
+// needs none.
 //
 // Errors end the transport (Transport::Abort), and name cause, operation, rank, bytes and peer:
 //   "lost ... (allreduce, ring 17 on rank 0, round 2 of 6, receiving 65536 bytes from rank 3)"
@@ -37,13 +38,13 @@
 namespace ringtail {
 
 struct ExecutorOptions {
-  // Memory for messages that are to be added; at least one segment. It should cover what is on the
-  // way to this rank, and stay in the cache.
+  // Memory for messages that are to be added; at least one segment. It should cover the bytes on
+  // their way to this rank, and stay in the cache.
   size_t staging_bytes = size_t{4} << 20;
   // The longest time in which no operation at all completes, and `moved` stays as it is.
   std::chrono::milliseconds stall_timeout{60'000};
-  // What grows while data moves anywhere in the world: on a slow wire one message, or those that
-  // others have to exchange first, may take longer. None: what completes here is all that counts.
+  // A count that grows while data moves anywhere in the world: on a slow wire one message, or those
+  // that others have to exchange first, may take longer. None: only completions here count.
   std::function<uint64_t()> moved;
 };
 

@@ -1,6 +1,6 @@
-// What a message costs on a link: n bytes take alpha + n beta seconds, and adding them takes n gamma.
-// Links carry messages in both directions at once (Hockney, "The communication challenge for MPP",
-// 1994).
+// What a message costs on a link: n bytes take alpha + n beta seconds, and adding them takes n
+// gamma. Links carry messages in both directions at once (Hockney, "The communication challenge for
+// MPP", 1994).
 #ifndef RINGTAIL_DIST_COLLECTIVES_LINK_MODEL_H_
 #define RINGTAIL_DIST_COLLECTIVES_LINK_MODEL_H_
 

@@ -1,5 +1,5 @@
-// RankGroup: some ranks of a world that work together as a world of their own: a pipeline stage, the
-// ranks of a host, the holders of a shard.
+// RankGroup: some ranks of a world that work together as a world of their own: a pipeline stage,
+// the ranks of a host, the holders of a shard.
 //
 //   world          0   1   2   3   4   5
 //   group {4, 1}       1           0            member 0 is rank 4, member 1 is rank 1

@@ -6,13 +6,13 @@
 //   round 0   receive   [a][b][c]
 //   round 1   send         [a][b][c]      a is sent on while b is still coming in
 //
-// What waits for what follows from the elements alone. An operation waits for the earlier ones
+// The order follows from the elements alone. An operation waits for the earlier ones
 // that it shares elements with, if one of the two writes them:
 //
-//   send             reads the elements that it sends: waits for whoever wrote them last
-//   receive-copy     writes: waits for whoever wrote them last, and for whoever reads that
-//   receive-reduce   the same, but only to add up: the message itself may come earlier, because it
-//                    goes to a staging area. (So does a receive-copy over elements that another
+//   send             reads the elements that it sends: waits for the operation that wrote them last
+//   receive-copy     writes: waits for the one that wrote them last, and for those that read that
+//   receive-reduce   the same, but only to add up: the message itself may arrive earlier, as it goes
+//                    to a staging area. (So does a receive-copy over elements that another
 //                    step of its round uses: both ranks may be swapping them.)
 //
 // Earlier means: of an earlier round; and within a round, sends before receives (a round sends what
@@ -41,7 +41,8 @@ struct Collective {
   std::string name;  // for people, and part of the check: "allreduce, ring"
   ElementType type = ElementType::kFloat;
   int64_t count = 0;  // elements of the array
-  // Whether what is sent from some elements arrives at the same ones. (In an all-to-all it does not.)
+  // Whether what is sent from some elements arrives at the same ones. (In an all-to-all it does
+  // not.)
   bool in_place = true;
   // At most so many bytes in one message. Smaller ones cost more calls, larger ones wait longer for
   // the first and leave the cache; measured over gRPC on loopback, 25 MiB between two ranks:

@@ -14,8 +14,8 @@
 //        +---------------+---------------+---------------+---------------+
 //
 // Each rank counts its own beats, and tells of every other the latest that it knows of, from that
-// rank or from a third: whoever hears one rank hears with it of all that this one hears. It is a
-// count and no time, so that news which has been under way for long does not look new.
+// rank or from a third: to hear one rank is to hear of all ranks that it hears. It is a count and
+// not a time, so that news which has been under way for long does not look new.
 //
 // Little-endian. Times are by the sender's clock and lengths of time, so that the ranks' clocks
 // need not agree. Thread-safety: functions without state.

@@ -5,9 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/check.h"
 #include "dist/channel.h"
-#include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
@@ -39,12 +37,7 @@ HeartbeatExchange::~HeartbeatExchange() {
   for (const Link& link : links_) {
     pending += static_cast<size_t>(link.sending) + static_cast<size_t>(link.receiving);
   }
-  const Deadline deadline = std::chrono::steady_clock::now() + kDrainLimit;
-  while (pending > 0) {
-    Completion completion;
-    RT_CHECK(queue_.Next(&completion, deadline), "a transport that has ended completes all");
-    if (completion.id != kInterrupt) --pending;
-  }
+  queue_.Drain(pending, [](const Completion& completion) { return completion.id != kInterrupt; });
 }
 
 void HeartbeatExchange::PostReceive(size_t index) {

@@ -1,8 +1,8 @@
 // HeartbeatExchange: heartbeats to and from every other rank, over a transport.
 //
-// There are two lanes to each peer. What goes by the urgent one says that a rank lives, and comes
-// at once whatever else is under way (transport.h). What goes by the other, where data goes, says
-// that data can come: it waits behind data, but then data comes.
+// There are two lanes to each peer. Heartbeats on the urgent lane say that a rank lives, and arrive
+// at once whatever else is under way (transport.h). Heartbeats on the data lane say that data can
+// arrive: they wait behind data, but then data arrives.
 //
 // For each peer and lane at most one Send and one Receive are under way. A peer that does not take
 // the last heartbeat gets no further one, so that nothing piles up; and a Receive is always posted
@@ -56,7 +56,7 @@ class HeartbeatExchange {
 
   // The last heartbeat has been sent to and has come from every peer.
   bool Done() const;
-  // With whom it is not done.
+  // The peers with which it is not done.
   std::vector<int> Open() const;
 
  private:

@@ -15,7 +15,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr int kStepsPerStall = 20;
-// Of a rank that lives, while data moves.
+// For a rank that lives, while data moves.
 constexpr int kLimitsWhileDataMoves = 3;
 // The way of data has a heartbeat every other interval (progress_monitor.cc).
 constexpr int kIntervalsOutOfReach = 6;
@@ -94,7 +94,7 @@ Status LivenessJudge::OnHeartbeat(int peer, const Heartbeat& heartbeat) {
   for (int other = 0; other < static_cast<int>(ranks_.size()); ++other) {
     if (other != rank_) KnowBeat(other, heartbeat.beats[other]);
   }
-  // Of two lanes one may be slower.
+  // One of the two lanes may be slower.
   if (!rank.told.beats.empty() && heartbeat.beats[peer] < rank.told.beats[peer]) return {};
   if (heartbeat.counter < rank.told.counter) {
     return DataLoss(fmt::format("{} says that its counter went back from {} to {}", describe_(peer),
@@ -118,7 +118,7 @@ bool LivenessJudge::Silent(int rank, Duration slack) const {
   return Quiet(rank, limit - slack);
 }
 
-// It lives, but not for this rank. Whoever has not been heard lately by anybody may have died, or this
+// It lives, but not for this rank. A rank that no rank has heard lately may have died, or this
 // rank may be cut off: that is for the limit of silence, for all ranks at the same time.
 bool LivenessJudge::OutOfReach(int rank) const {
   if (Quiet(rank, Duration(limits_.silence_limit) / 2)) return false;
@@ -186,7 +186,7 @@ std::optional<Verdict> LivenessJudge::Judge() const {
   }
   if (!any_lost && !any_stalled) return {};
   if (any_lost && PauseVerdict()) return PauseVerdict();
-  if (any_lost && HearsNobody()) return CutOff();
+  if (any_lost && HearsNoOther()) return CutOff();
 
   Verdict verdict;
   std::vector<std::string> sentences;
@@ -207,8 +207,8 @@ std::optional<Verdict> LivenessJudge::Judge() const {
   return verdict;
 }
 
-// Of two or more.
-bool LivenessJudge::HearsNobody() const {
+// If there are at least two others.
+bool LivenessJudge::HearsNoOther() const {
   int quiet = 0, expected = 0;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     expected += Expected(rank);

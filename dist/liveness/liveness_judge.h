@@ -1,36 +1,37 @@
-// LivenessJudge: who hangs, from what the ranks tell of themselves. No thread, socket or clock of
-// its own: it is told what has come and how late it is, so that a test can play any story.
+// LivenessJudge: which rank hangs, judged by what the ranks report about themselves. It has no
+// thread, socket or clock of its own: it is told what has arrived and what time it is, so that a
+// test can play any story.
 //
-// When one rank of a synchronous world hangs, all others soon wait: for their neighbour, who waits
-// for the next. Whoever only measures how long he has waited blames the neighbour.
+// When one rank of a synchronous world hangs, all others soon wait: for their neighbour, which
+// waits for the next. A rank that only measures how long it has waited blames its neighbour.
 //
 //     rank 0  -- waits for -->  rank 1  -- waits for -->  rank 2  backward of step 17, for 10 s
 //     exchange, step 17         exchange, step 17         ^ hangs
 //
-// So each judges all others by what they say themselves:
+// So each rank judges all others by what they report:
 //
-//   nobody hears a rank for silence_limit            stopped, or cut off
+//   no rank hears a rank for silence_limit           stopped, or cut off
 //   its counter has not moved for its stall limit,   alive, but its training thread hangs
 //     and it is not in an exchange
-//   nothing comes from any rank (of two or more)     this rank is cut off
-//   a rank lives, but nothing comes to this one      the way between the two is broken
+//   nothing arrives from any rank (of two or more)   this rank is cut off
+//   a rank lives, but nothing of it arrives here     the network between the two is broken
 //
-// A rank is heard when it is known of a later beat of its own, from it or from a third rank
-// (heartbeat.h), or when bytes of it arrive. On a link that is full of data heartbeats get lost and
-// come late; hence third ranks, and hence what lives may be out of reach for three times as long
-// while data moves anywhere. A rank that has not begun to beat may still be waiting for its
-// connections to others; it has begin_limit for that, in which it finds out itself whom it cannot
+// A rank is heard when a later beat of it is reported, by itself or by a third rank (heartbeat.h),
+// or when bytes of it arrive. On a link that is full of data heartbeats get lost and late; hence
+// third ranks, and hence a rank that lives may be out of reach for three times as long while data
+// moves anywhere. A rank that has not sent its first beat may still be waiting for its connections
+// to others; it has begin_limit for that, within which it finds out itself which rank it cannot
 // reach.
 //
 // The stall limit of a rank is stall_limit, or 20 of its steps, whichever is longer; long_phase in
-// phases that may be long, and before its first step has ended, when nobody knows its pace. Ranks
-// that come close to a limit in the moment in which another reaches it are named together with it.
+// phases that may be long, and before its first step has ended, when its pace is not known. Ranks
+// that are close to a limit when another reaches it are named together with it.
 //
-// This rank itself may have been stopped, or got no processor. Then it has not heard the others
-// because it did not listen: time counts for at most one interval between two calls of Wake. And if
-// the pause was long, the others may have given this rank up. It does not end by itself for that
-// (all may have been stopped, with their machine, and then nothing is wrong), but if the world ends
-// within silence_limit after it woke up, then that is why (PauseVerdict).
+// This rank itself may have been stopped, or had no processor. Then it has not heard the others
+// because it did not listen: at most one interval counts between two calls of Wake. If the pause
+// was long, the others may have given up this rank. That alone does not end it (all may have been
+// stopped, with their machine, and then nothing is wrong), but if the world ends within
+// silence_limit after it woke up, that is the reason (PauseVerdict).
 //
 // This rank judges itself, too: it is the first to know that its training thread hangs.
 // Thread-safety: none. Cost: a look at each rank.
@@ -65,7 +66,7 @@ using RankDescriber = std::function<std::string(int rank)>;
 struct Verdict {
   Status status;              // names the culprits
   std::vector<int> culprits;  // none: another rank ended the world
-  bool cut_off = false;       // this rank is the culprit: it hears nobody
+  bool cut_off = false;       // this rank is the culprit: it hears no other
 };
 
 class LivenessJudge {
@@ -82,7 +83,7 @@ class LivenessJudge {
   // What this rank is to tell the others; all but sequence and last. `moved`: Heartbeat::moved.
   Heartbeat OnOwnProgress(const Progress::State& state, const StepTimes::Medians& medians,
                           uint64_t moved = 0);
-  // DataLoss if it does not go on from the one before. An older one is nothing new.
+  // DataLoss if it does not continue the previous one. An older one is ignored.
   Status OnHeartbeat(int peer, const Heartbeat& heartbeat);
   // Something of this peer has come the way that data comes: a heartbeat, or a piece of a message.
   void OnArrival(int peer) { ranks_[peer].heard = ranks_[peer].arrived = awake_; }
@@ -119,7 +120,7 @@ class LivenessJudge {
   std::string DescribeSilent(int rank) const;
   std::string DescribeOutOfReach(int rank) const;
   std::string DescribeStalled(int rank) const;
-  bool HearsNobody() const;
+  bool HearsNoOther() const;
   Verdict CutOff() const;
   std::optional<Verdict> PauseVerdict() const;  // if this rank had been stopped
 

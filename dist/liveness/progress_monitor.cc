@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWakesPerInterval = 4;
 // Heartbeats where data goes, which are to show only that the way is open.
 constexpr int kIntervalsPerDataBeat = 2;
-// A monitor whose world has ended is through at once; this long is for machines that do not get to
+// A monitor whose world has ended finishes at once; this limit is for machines that do not get to
 // it.
 constexpr std::chrono::seconds kExplainLimit{10};
 
@@ -37,7 +37,7 @@ ProgressMonitor::ProgressMonitor(Transport* transport, MonitorOptions options)
              Clock::now()),
       stragglers_(transport->world_size(), options_.slow_for, options_.describe),
       next_beat_(Clock::now()) {
-  // Alone, there is nobody to tell and nobody to end.
+  // Alone, there is no rank to tell and none to end.
   if (transport->world_size() > 1) thread_ = std::thread([this] { Run(); });
 }
 

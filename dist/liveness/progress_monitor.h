@@ -1,5 +1,5 @@
 // ProgressMonitor: every rank tells every other once a second how far its training has come, and
-// whoever hangs is named on all of them (who that is: liveness_judge.h).
+// the rank that hangs is named on all of them (which one it is: liveness_judge.h).
 //
 //   ProgressMonitor monitor(world.transport.get(), {.describe = ...});    right after joining
 //   monitor.progress().Enter(Phase::kForward); ...                        progress.h
@@ -9,7 +9,7 @@
 //   return monitor.Stop();                                                on every rank, at the end
 //
 // A verdict ends the world (Transport::Abort), so that every pending operation of every rank
-// completes with the sentence that names the culprits. Rank 0 also says who is slow
+// completes with the sentence that names the culprits. Rank 0 also says which rank is slow
 // (straggler_watch.h).
 //
 // Threads: one, "rt-liveness", wakes four times in an interval. Thread-safety: RecordStep, Stop and
@@ -42,23 +42,23 @@ struct MonitorOptions {
   LivenessLimits limits;
   // How long Stop waits for the others to stop, too.
   std::chrono::milliseconds stop_timeout{30'000};
-  // How long a rank must be slow for that to be said.
+  // How long a rank must be slow before it is reported.
   std::chrono::milliseconds slow_for = StragglerWatch::kLasting;
   RankDescriber describe;  // none: "rank 3"
-  // What is to be said of slow ranks; none: a warning in the log.
+  // Gets notices of slow ranks; none: a warning in the log.
   std::function<void(const std::string& notice)> on_notice;
   // Called by the monitor's thread when the world has ended before Stop has. A training thread that
-  // hangs does not learn of it: this is the place to end the process nevertheless.
+  // hangs does not notice: this is the place to end the process nevertheless.
   std::function<void(const Verdict& verdict)> on_end;
 };
 
 class ProgressMonitor {
  public:
-  // From now on this rank is expected to be heard, and the others are. `transport` must outlive the
+  // From now on all ranks are expected to be heard, this one included. `transport` must outlive the
   // monitor.
   ProgressMonitor(Transport* transport, MonitorOptions options);
-  // Without Stop, it ends the world, with no better reason than that this rank leaves: whoever has
-  // one aborts the transport first.
+  // Without Stop, it ends the world, with no better reason than that this rank leaves: a rank that
+  // has one aborts the transport first.
   ~ProgressMonitor();
   ProgressMonitor(const ProgressMonitor&) = delete;
   ProgressMonitor& operator=(const ProgressMonitor&) = delete;
@@ -71,21 +71,22 @@ class ProgressMonitor {
   // with the delay of a heartbeat.
   uint64_t moved() const { return moved_; }
 
-  // Once all ranks have finished: says so, and waits until all have said so. Afterwards nothing is
-  // pending on the transport. Or how the world has ended instead.
+  // Once this rank has finished: says so, and waits until all have said so. Afterwards nothing is
+  // pending on the transport. An error says how the world has ended instead.
   Status Stop();
 
-  // `error` is what an operation of the world has ended with. If this rank knows better why the
-  // world has ended (its own verdict; it was stopped for a while), that.
+  // `error` is the status of an operation of the world. Returns a better reason for the end of the
+  // world if this rank knows one: its own verdict, or that it was stopped for a while; otherwise
+  // `error`.
   Status Explain(const Status& error) RT_EXCLUDES(mutex_);
 
-  // Whether this rank has found itself cut off from all others (of two or more). They may go on
-  // without it, or be started again: it must not write what they share.
+  // Whether this rank has found itself cut off from all others (of two or more). They may continue
+  // without it, or be restarted: it must not write what they share.
   bool cut_off() const RT_EXCLUDES(mutex_);
 
  private:
   void Run();  // body of thread_
-  // False once the monitor is through.
+  // False once the monitor has finished.
   bool RunOnce() RT_EXCLUDES(mutex_);
   bool TakeEvents(Deadline until) RT_EXCLUDES(mutex_);
   bool StopTookTooLong();
@@ -100,7 +101,7 @@ class ProgressMonitor {
   StepTimes step_times_;
   std::atomic<uint64_t> moved_{0};
 
-  // Of thread_.
+  // Used by thread_ only.
   std::vector<uint64_t> arrived_;  // Traffic::arrived, by rank, when the monitor looked last
   HeartbeatExchange exchange_;
   LivenessJudge judge_;
@@ -112,7 +113,7 @@ class ProgressMonitor {
   std::atomic<bool> stopping_{false};
   mutable Mutex mutex_;
   ConditionVariable finished_changed_;
-  bool finished_ RT_GUARDED_BY(mutex_) = false;  // thread_ is through
+  bool finished_ RT_GUARDED_BY(mutex_) = false;  // thread_ has finished
   std::optional<Verdict> verdict_ RT_GUARDED_BY(mutex_);
   std::thread thread_;
 };

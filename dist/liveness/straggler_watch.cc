@@ -13,7 +13,7 @@ constexpr double kSlowUs = 10'000, kNoLongerSlowUs = 5'000;  // more than the ot
 
 double Milliseconds(uint64_t us) { return static_cast<double>(us) / 1e3; }
 
-// The median of all but `rank`; of two in the middle the quicker. 0: nobody else is known.
+// The median of all but `rank`; the shorter of two in the middle. 0: no other is known.
 uint64_t MedianOfOthers(std::span<const uint64_t> compute_us, size_t rank) {
   std::vector<uint64_t> others;
   for (size_t i = 0; i < compute_us.size(); ++i) {

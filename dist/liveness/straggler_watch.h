@@ -1,12 +1,12 @@
 // StragglerWatch: which ranks are slow. In a synchronous world the slowest rank sets the pace of
-// all, and nobody's step time shows who it is: all are equally slow. What differs is the time that
+// all, and no step time shows which one it is: all are equally slow. What differs is the time that
 // a rank computes by itself (data wait, forward, backward).
 //
-// Each rank tells the median of its last ten steps, so that one long step, or two, do not matter. A
-// rank is slow once its median has been 1.5 times as long as that of the others, and 10 ms longer,
-// for `lasting`; and no longer slow once it has been down to 1.25 times, or 5 ms, for as long. Ten
-// steps of a small network are over in the blink of an eye, and what passes as quickly is nothing
-// that anybody could act on: another program's turn, the cores' clock, an evaluation beside it.
+// Each rank reports the median of its last ten steps, so that one or two long steps do not matter.
+// A rank is slow once its median has been 1.5 times as long as that of the others, and 10 ms
+// longer, for `lasting`; and no longer slow once it has been down to 1.25 times, or 5 ms, for as
+// long. Ten steps of a small network take an instant, and a cause that passes as quickly is nothing
+// to act on: another program's time slice, the cores' clock, an evaluation beside it.
 //
 // Thread-safety: none.
 #ifndef RINGTAIL_DIST_LIVENESS_STRAGGLER_WATCH_H_

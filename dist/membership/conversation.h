@@ -18,7 +18,7 @@ namespace ringtail {
 inline constexpr int kMaxRendezvousMessageBytes = 4096;
 // Leaves room for the seal and for protobuf's own bytes.
 inline constexpr size_t kPieceBytes = 3072;
-// Of the sentences in refusals.
+// Length of the sentences in refusals.
 inline constexpr size_t kMaxRefusalBytes = 3072;
 
 class Conversation {

@@ -17,9 +17,9 @@
 #include "dist/membership/session.h"
 #include "dist/transport/door/socket_address.h"
 #include "dist/transport/frames/keyed_hash.h"
-#include "dist/transport/grpc/grpc_transport.h"
 #include "dist/transport/in_process.h"
-#include "dist/transport/shared_memory/shared_segment.h"
+#include "dist/transport/routed_transport.h"
+#include "dist/transport/transports.h"
 
 namespace ringtail {
 namespace {
@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kRetryInterval{100};
-// After so long the user is told what this rank is waiting for.
+// After this time the user is told what this rank is waiting for.
 constexpr std::chrono::seconds kQuietWait{3};
 
 Status CheckOptions(const JoinOptions& options) {
@@ -51,7 +51,8 @@ Status CheckOptions(const JoinOptions& options) {
   return CheckSecurity(options.security, options.token, identity.master_address);
 }
 
-// Whom the monitor finds silent it must be able to tell the others, over connections that hold.
+// The monitor must be able to tell the others which rank is silent, over connections that still
+// hold.
 constexpr int kSilencesUntilLost = 3;
 
 uint32_t ChooseGeneration() {
@@ -69,12 +70,13 @@ RankFacts FactsOf(const JoinOptions& options) {
                   .instance = RandomBytes(kNonceBytes),
                   .host_name = HostName(),
                   .host_key = options.host_key.empty() ? HostKey() : options.host_key,
-                  .memory_key = options.shared_memory ? ThisHostKey() : "",
+                  .memory_key = options.shared_memory ? SharedMemoryKey() : "",
                   .pid = getpid(),
                   .own_address = "",
                   .master_address = "",
                   .fingerprint = {{"protocol version", std::to_string(kJoinProtocolVersion)},
-                                  {"build version", options.build}},
+                                  {"build version", options.build},
+                                  {"transport", DistConfig::Transport_Name(options.transport)}},
                   .about = options.about};
   facts.fingerprint.insert(facts.fingerprint.end(), options.fingerprint.begin(),
                            options.fingerprint.end());
@@ -85,18 +87,18 @@ RankFacts FactsOf(const JoinOptions& options) {
 // One JoinWorld under way.
 class Joining {
  public:
-  Joining(const JoinOptions& options, GrpcTls tls)
+  Joining(const JoinOptions& options, TlsIdentity tls)
       : options_(options),
         facts_(FactsOf(options)),
         start_(Clock::now()),
         deadline_(start_ + options.join_timeout) {
-    grpc_.tls = std::move(tls);
-    grpc_.connect_timeout = options.join_timeout;
-    grpc_.peers = facts_.world_size;
-    // Who lives is told by heartbeats; TCP's own repetitions on a link that loses packets may take
-    // longer than they may.
-    grpc_.keepalive_timeout =
-        std::max(grpc_.keepalive_timeout, kSilencesUntilLost * options.silence_limit);
+    wire_.tls = std::move(tls);
+    wire_.connect_timeout = options.join_timeout;
+    wire_.peers = facts_.world_size;
+    // Heartbeats say which ranks live; on a link that loses packets TCP may retransmit for longer
+    // than ranks may be silent.
+    wire_.keepalive_timeout =
+        std::max(wire_.keepalive_timeout, kSilencesUntilLost * options.silence_limit);
   }
 
   StatusOr<JoinedWorld> Run() {
@@ -136,7 +138,7 @@ class Joining {
     if (!address.ok()) return address.status();
     return RendezvousServer::Start({.address = *address,
                                     .port = port(),
-                                    .grpc = grpc_,
+                                    .wire = wire_,
                                     .token = options_.token,
                                     .facts = facts_,
                                     .join_timeout = options_.join_timeout});
@@ -148,7 +150,7 @@ class Joining {
         status.message()));
   }
 
-  // Until the rendezvous has answered, be it with a refusal.
+  // Until the rendezvous has answered, even if with a refusal.
   StatusOr<WorldTable> AskUntilAnswered() {
     bool told = false;
     for (;;) {
@@ -177,7 +179,7 @@ class Joining {
     facts_.master_address = way->master.address;
     return AskRendezvous({.rendezvous = way->master,
                           .address = JoinHostPort(way->master.address, port()),
-                          .grpc = grpc_,
+                          .wire = wire_,
                           .token = options_.token,
                           .facts = facts_,
                           .listen = [this](const std::string& address) { return Listen(address); },
@@ -194,14 +196,14 @@ class Joining {
                                                       facts_.rank, JoinHostPort(host(), port()))),
                 .final = last};
       default:
-        return {.status = status.Annotate("nobody listens there"), .final = false};
+        return {.status = status.Annotate("nothing listens there"), .final = false};
     }
   }
 
   // At any port of `address`.
   StatusOr<std::string> Listen(const std::string& address) {
     listener_.reset();
-    RT_ASSIGN_OR_RETURN(listener_, GrpcListener::Listen(JoinHostPort(address, 0), grpc_));
+    RT_ASSIGN_OR_RETURN(listener_, ListenForPeers(options_.transport, address, wire_));
     return listener_->address();
   }
 
@@ -221,23 +223,25 @@ class Joining {
                               .host = host,
                               .about = facts.about});
     }
-    GrpcWorld grpc{.rank = facts_.rank,
-                   .generation = table.generation,
-                   .addresses = table.addresses,
-                   .secret = GenerationSecret(options_.token, table.generation, table.salt),
-                   .hosts = std::move(memory_keys)};
-    RT_ASSIGN_OR_RETURN(world->transport, ConnectGrpc(std::move(listener_), grpc));
+    const PeerTable peers{.rank = facts_.rank,
+                          .generation = table.generation,
+                          .addresses = table.addresses,
+                          .secret = GenerationSecret(options_.token, table.generation, table.salt),
+                          .memory_keys = std::move(memory_keys)};
+    RT_ASSIGN_OR_RETURN(world->transport,
+                        ConnectRouted(listener_.get(), peers, options_.join_timeout));
+    listener_.reset();
     return {};
   }
 
   const JoinOptions& options_;
   RankFacts facts_;
-  GrpcOptions grpc_;
+  TransportOptions wire_;
   const Clock::time_point start_, deadline_;
-  std::unique_ptr<GrpcListener> listener_;
+  std::unique_ptr<TransportListener> listener_;
 };
 
-// Needs nobody, and so no address and no secret.
+// Needs no other rank, and so no address and no secret.
 JoinedWorld WorldOfOne(const JoinOptions& options) {
   const RankFacts facts = FactsOf(options);
   JoinedWorld world{.rank = 0, .generation = facts.generation};
@@ -258,7 +262,7 @@ std::string JoinedWorld::Describe(int rank) const {
 StatusOr<JoinedWorld> JoinWorld(const JoinOptions& options) {
   RT_RETURN_IF_ERROR(CheckOptions(options));
   if (options.identity.world_size == 1) return WorldOfOne(options);
-  RT_ASSIGN_OR_RETURN(GrpcTls tls, LoadTls(options.security));
+  RT_ASSIGN_OR_RETURN(TlsIdentity tls, LoadTls(options.security));
   return Joining(options, std::move(tls)).Run();
 }
 

@@ -23,6 +23,7 @@
 
 #include "core/status.h"
 #include "dist/collectives/topology.h"
+#include "dist/dist.pb.h"
 #include "dist/membership/fingerprint.h"
 #include "dist/membership/identity/rank_identity.h"
 #include "dist/membership/rendezvous_server.h"
@@ -31,7 +32,7 @@
 
 namespace ringtail {
 
-inline constexpr int kJoinProtocolVersion = 3;  // of messages and frames between ranks
+inline constexpr int kJoinProtocolVersion = 4;  // of messages and frames between ranks
 std::string BuildVersion();                     // "0.1.0": of this library
 
 struct JoinOptions {
@@ -39,23 +40,24 @@ struct JoinOptions {
   std::string token;         // job secret; see job_token.h
   SecurityOptions security;  // TLS files, insecure; see security.h
   std::chrono::milliseconds join_timeout{30'000};
-  // For how long a rank may be silent. Who watches over that is the ProgressMonitor, which says who
-  // is cut off from whom; a connection bears silence longer, so as not to break before.
+  // How long a rank may be silent. The ProgressMonitor watches over that, and says which rank is
+  // cut off from which; connections tolerate silence longer, so as not to break first.
   std::chrono::milliseconds silence_limit{0};
   FingerprintFields fingerprint;  // must agree on all ranks
   FingerprintFields about;        // told to all, need not agree (cores, local batch)
   uint32_t generation = 0;        // 0: rank 0 chooses one
-  // Of the code; ranks must agree. Programs give one that differs between any two builds, such as a
-  // hash of all sources (apps/version.h). The instruction set is not known here: whoever has kernels says
-  // it in the fingerprint.
+  // Version of the code; ranks must agree. Programs give one that differs between any two builds,
+  // such as a hash of all sources (apps/version.h). The instruction set is not known here: callers
+  // with kernels put it into the fingerprint.
   std::string build = BuildVersion();
-  // Ranks with the same one are of one host; empty: host_identity.h.
+  // Ranks with the same key are on one host; empty: host_identity.h.
   std::string host_key;
-  bool shared_memory = true;  // between ranks of one host; false: all messages go over sockets
-  // For how long nobody may know the master's name, or the way to it. In a Kubernetes job give it
-  // the whole join timeout: there a name appears when its pod runs.
+  DistConfig::Transport transport = DistConfig::GRPC;  // must agree on all ranks
+  bool shared_memory = true;  // between ranks of one host; false: all messages use the transport
+  // How long the master's name, or the way to it, may be unknown. In a Kubernetes job give it the
+  // whole join timeout: there a name appears when its pod runs.
   std::chrono::milliseconds name_timeout{4'000};
-  // For how long rank 0 stays after a disagreement, to tell ranks that come later.
+  // How long rank 0 stays after a disagreement, to tell ranks that come later.
   std::chrono::milliseconds refusal_grace{3'000};
 };
 

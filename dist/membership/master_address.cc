@@ -18,7 +18,7 @@ std::string Addresses(const std::vector<SocketAddress>& addresses) {
 
 }  // namespace
 
-StatusOr<std::string> AddressToListenAt(const std::string& host, SteadyDeadline deadline) {
+StatusOr<std::string> AddressToListenAt(const std::string& host, Deadline deadline) {
   RT_ASSIGN_OR_RETURN(const std::vector<SocketAddress> addresses, ResolveHost(host, 0, deadline));
   Status failed;
   for (const SocketAddress& at : addresses) {
@@ -36,12 +36,12 @@ StatusOr<std::string> AddressToListenAt(const std::string& host, SteadyDeadline 
       IsNumericAddress(host) ? "" : " (" + Addresses(addresses) + ")", failed.message()));
 }
 
-StatusOr<WayToMaster> FindMaster(const std::string& host, int port, SteadyDeadline deadline) {
+StatusOr<WayToMaster> FindMaster(const std::string& host, int port, Deadline deadline) {
   RT_ASSIGN_OR_RETURN(const std::vector<SocketAddress> addresses,
                       ResolveHost(host, port, deadline));
   Status failed;
   for (const SocketAddress& address : addresses) {
-    const StatusOr<Socket> socket = ConnectSocket(address, deadline);
+    const StatusOr<OwnedDescriptor> socket = ConnectSocket(address, deadline);
     if (socket.ok()) return WayToMaster{.master = address, .own_address = OwnAddress(*socket)};
     // "Nobody listens" at one address says more than "no way" to another.
     if (failed.ok() || failed.code() == StatusCode::kFailedPrecondition) failed = socket.status();

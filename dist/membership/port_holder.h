@@ -1,4 +1,4 @@
-// Who listens at a port of this machine, for the error that says that the port is in use.
+// Which process listens at a port of this machine, for the error that says that the port is in use.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_MEMBERSHIP_PORT_HOLDER_H_
 #define RINGTAIL_DIST_MEMBERSHIP_PORT_HOLDER_H_
@@ -10,7 +10,7 @@
 
 namespace ringtail {
 
-// "pid 4711 (dogs_vs_cats)"; empty if nobody listens there, or it is somebody whose files we may
+// "pid 4711 (dogs_vs_cats)"; empty if none listens there, or one whose files we may
 // not look at. Reads /proc: milliseconds.
 std::string PortHolder(int port);
 

@@ -11,17 +11,15 @@
 #include "dist/membership/port_holder.h"
 #include "dist/transport/door/socket_address.h"
 #include "dist/transport/frames/keyed_hash.h"
-#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/grpc/grpc_server.h"
 #include "dist/transport/grpc/grpc_stream.h"
 
 namespace ringtail {
 namespace {
 
-// Who have dialled and not proved that they are ranks, besides as many as there are ranks.
-constexpr size_t kMaxStrangers = 64;
-// For the end of a connection to be seen.
+// The time for the end of a connection to be noticed.
 constexpr std::chrono::milliseconds kDuplicatePatience{1000};
-// For gRPC to let go of everything, once nothing is connected any more.
+// The time for gRPC to let go of everything, once nothing is connected any more.
 constexpr std::chrono::seconds kShutdownLimit{10};
 
 Status WhyNotListening(const std::string& at, int port, const Status& status) {
@@ -51,7 +49,7 @@ Rendezvous::Rendezvous(const Options& options)
 Status Rendezvous::Listen() {
   grpc::ServerBuilder builder;
   const std::string at = JoinHostPort(options_.address, options_.port);
-  auto door = ConfigureGrpcServer(at, options_.grpc, &builder);
+  auto door = ConfigureGrpcServer(at, options_.wire, &builder);
   if (!door.ok()) return WhyNotListening(at, options_.port, door.status());
   door_ = *std::move(door);
   builder.SetMaxReceiveMessageSize(kMaxRendezvousMessageBytes);
@@ -115,23 +113,8 @@ void Rendezvous::AcceptNext() {
   next->Accept(&service_);
 }
 
-void Rendezvous::OnVisitor(const std::shared_ptr<RendezvousVisitor>& visitor) {
-  LimitStrangers(visitor);
-  AcceptNext();
-}
-
-// Ranks say who they are at once, so whoever has been silent for longest is no rank.
-void Rendezvous::LimitStrangers(const std::shared_ptr<RendezvousVisitor>& latest) {
-  std::erase_if(strangers_, [](const auto& weak) {
-    const auto visitor = weak.lock();
-    return visitor == nullptr || visitor->is_rank();
-  });
-  strangers_.push_back(latest);
-  while (strangers_.size() > waiting_.size() + kMaxStrangers) {
-    if (const auto oldest = strangers_.front().lock()) oldest->Cancel();
-    strangers_.pop_front();
-  }
-}
+// The door bounds how many visitors have not proved that they are ranks (grpc_door.cc).
+void Rendezvous::OnVisitor() { AcceptNext(); }
 
 void Rendezvous::OnTurnedAway(RendezvousVisitor* visitor, const Status& why) {
   if (const auto note = turned_away_.Allow()) {
@@ -140,7 +123,7 @@ void Rendezvous::OnTurnedAway(RendezvousVisitor* visitor, const Status& why) {
   }
 }
 
-// What ends the newcomer's attempt alone: it belongs to another time.
+// Errors that end the newcomer's attempt alone: it belongs to another time.
 Status Rendezvous::CheckNewcomer(const RankFacts& facts) const {
   if (facts.generation != 0 && facts.generation != generation()) {
     return FailedPrecondition(
@@ -182,7 +165,7 @@ void Rendezvous::OnFacts(const std::shared_ptr<RendezvousVisitor>& visitor) {
   if (roster_.Complete()) AskToListen();
 }
 
-// All of them, or, if one has come again, those whom it concerns.
+// All ranks; or, if one has come again, those that it concerns.
 void Rendezvous::AskToListen() {
   for (const auto& visitor : waiting_) {
     const std::string address = roster_.ListenAt(visitor->facts().rank);

@@ -5,7 +5,6 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
-#include <deque>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,7 +16,7 @@
 #include "dist/membership/rendezvous_visitor.h"
 #include "dist/membership/roster.h"
 #include "dist/transport/door/log_limiter.h"
-#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/grpc/grpc_server.h"
 
 namespace ringtail {
 
@@ -32,7 +31,7 @@ class Rendezvous : public RendezvousServer, public RendezvousVisitor::Host {
   void AwaitRefusals(std::chrono::milliseconds grace) override RT_EXCLUDES(mutex_);
 
   // ---- on the queue's thread ----
-  void OnVisitor(const std::shared_ptr<RendezvousVisitor>& visitor) override;
+  void OnVisitor() override;
   void OnFacts(const std::shared_ptr<RendezvousVisitor>& visitor) override;
   void OnMessage(RendezvousVisitor* visitor, const RendezvousMessage& message) override;
   void OnTurnedAway(RendezvousVisitor* visitor, const Status& why) override;
@@ -42,7 +41,6 @@ class Rendezvous : public RendezvousServer, public RendezvousVisitor::Host {
 
  private:
   void AcceptNext();
-  void LimitStrangers(const std::shared_ptr<RendezvousVisitor>& latest);
   Status CheckNewcomer(const RankFacts& facts) const;
   void AskToListen();
   void TellWorld();
@@ -64,10 +62,9 @@ class Rendezvous : public RendezvousServer, public RendezvousVisitor::Host {
   grpc::Alarm timer_;
   std::thread thread_;
 
-  // Of the queue's thread.
+  // Used by the queue's thread only.
   Roster roster_;
   std::vector<std::shared_ptr<RendezvousVisitor>> waiting_;  // by rank
-  std::deque<std::weak_ptr<RendezvousVisitor>> strangers_;
   bool formed_ = false;
   Status failed_;
   LogLimiter turned_away_;

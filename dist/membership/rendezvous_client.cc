@@ -13,7 +13,7 @@
 #include "dist/membership/membership.grpc.pb.h"
 #include "dist/membership/security/tls_check.h"
 #include "dist/transport/frames/keyed_hash.h"
-#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/grpc/grpc_server.h"
 
 namespace ringtail {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::chrono::hours kLongestWait{24};
 // for now.
 class BlockingStream {
  public:
-  BlockingStream(const std::string& address, const GrpcOptions& options)
+  BlockingStream(const std::string& address, const TransportOptions& options)
       : stub_(RendezvousService::NewStub(DialGrpc(address, options))) {}
   ~BlockingStream() {
     context_.TryCancel();
@@ -43,16 +43,16 @@ class BlockingStream {
   BlockingStream(const BlockingStream&) = delete;
   BlockingStream& operator=(const BlockingStream&) = delete;
 
-  bool Start(SteadyDeadline deadline) {
+  bool Start(Deadline deadline) {
     call_ = stub_->PrepareAsyncJoin(&context_, &queue_);
     call_->StartCall(this);
     return Await(deadline);
   }
-  bool Write(const SealedMessage& message, SteadyDeadline deadline) {
+  bool Write(const SealedMessage& message, Deadline deadline) {
     call_->Write(message, this);
     return Await(deadline);
   }
-  bool Read(SealedMessage* message, SteadyDeadline deadline) {
+  bool Read(SealedMessage* message, Deadline deadline) {
     call_->Read(message, this);
     return Await(deadline);
   }
@@ -68,13 +68,12 @@ class BlockingStream {
   bool timed_out() const { return timed_out_; }
 
  private:
-  bool Await(SteadyDeadline deadline) {
+  bool Await(Deadline deadline) {
     void* tag = nullptr;
     bool ok = false;
     do {
-      const auto left = std::max<SteadyDeadline::duration>(
-          NextLookForStop(deadline) - std::chrono::steady_clock::now(),
-          SteadyDeadline::duration::zero());
+      const auto left = std::max<Deadline::duration>(
+          NextLookForStop(deadline) - std::chrono::steady_clock::now(), Deadline::duration::zero());
       if (queue_.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + left) ==
           grpc::CompletionQueue::GOT_EVENT) {
         return ok;
@@ -99,7 +98,7 @@ class Client {
   explicit Client(const RendezvousRequest& request)
       : request_(request),
         at_(fmt::format("rank 0 at {}", request.address)),
-        stream_(request.address, request.grpc),
+        stream_(request.address, request.wire),
         deadline_(std::min(request.deadline, std::chrono::steady_clock::now() + kAnswerLimit)) {}
 
   RendezvousAnswer Run() {
@@ -179,7 +178,7 @@ class Client {
       if (!Say(message)) *answer = Broken();
       return answer->status.ok();
     }
-    // All ranks shall know; the answer is the refusal that comes of it.
+    // All ranks are to know; the answer is the resulting refusal.
     const Status status = listening.status().Annotate(request_.facts.Describe());
     if (!Say(RefusalMessage(status))) *answer = Final(status);
     return answer->status.ok();
@@ -231,7 +230,7 @@ class Client {
   // gRPC says "Socket closed" for everything.
   RendezvousAnswer Unexplained(const std::string& what_grpc_says) const {
     const auto limit = std::chrono::steady_clock::now() + kExplainLimit;
-    const std::string why = ExplainTlsFailure(request_.rendezvous, request_.grpc.tls, limit);
+    const std::string why = ExplainTlsFailure(request_.rendezvous, request_.wire.tls, limit);
     if (!why.empty()) {
       return Final(FailedPrecondition(
           fmt::format("rank {} cannot talk to {}: {}", request_.facts.rank, at_, why)));
@@ -243,7 +242,7 @@ class Client {
   const RendezvousRequest& request_;
   const std::string at_;
   BlockingStream stream_;
-  SteadyDeadline deadline_;
+  Deadline deadline_;
   Conversation conversation_;
   PieceCollector world_{kMaxWorldTableBytes};
   bool welcome_ = false;

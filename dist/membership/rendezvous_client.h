@@ -9,19 +9,19 @@
 #include "core/status.h"
 #include "dist/membership/identity/rank_facts.h"
 #include "dist/transport/door/socket_address.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
 struct RendezvousRequest {
   SocketAddress rendezvous;  // something listens there
   std::string address;       // the same with port, for gRPC and for people
-  GrpcOptions grpc;
+  TransportOptions wire;
   std::string token;
   RankFacts facts;
   // Opens a data listener at an address of this host; returns it with its port.
   std::function<StatusOr<std::string>(const std::string& address)> listen;
-  SteadyDeadline deadline;  // for being taken in
+  Deadline deadline;  // for being taken in
 };
 
 struct RendezvousAnswer {

@@ -1,11 +1,11 @@
 // RendezvousServer: where ranks come to find each other. Runs in the process of rank 0, whose own
-// JoinWorld comes to it like every other's.
+// JoinWorld comes to it like every other rank's.
 //
 // It collects ranks in a Roster until all are there, has them open their data listeners, and tells
-// everybody everything. A disagreement, or a rank that is missing when `join_timeout` is over, ends
-// it for all, with the same sentence for each. Strangers and wrong tokens are turned away; nothing
-// that they do reaches the roster. It stays open for as long as the world exists, so that whoever
-// comes late is told so.
+// all ranks about all ranks. A disagreement, or a rank that is missing when `join_timeout` is over,
+// ends it for all, with the same sentence for each. Strangers and wrong tokens are turned away;
+// nothing that they do reaches the roster. It stays open for as long as the world exists, so that a
+// rank that comes late is told so.
 //
 // One thread, "rt-join", does everything, behind the doorkeeper's "rt-door"
 // (../transport/doorkeeper.h); no stranger can make it wait.
@@ -20,7 +20,7 @@
 
 #include "core/status.h"
 #include "dist/membership/identity/rank_facts.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
@@ -29,7 +29,7 @@ class RendezvousServer {
   struct Options {
     std::string address;  // "10.0.0.7", of this host
     int port = 0;
-    GrpcOptions grpc;
+    TransportOptions wire;
     std::string token;
     RankFacts facts;  // of rank 0; its generation is the world's
     std::chrono::milliseconds join_timeout{30'000};

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "dist/transport/door/grpc_door.h"
 #include "dist/transport/frames/keyed_hash.h"
-#include "dist/transport/grpc/grpc_listener.h"
 #include "dist/transport/grpc/grpc_stream.h"
 
 namespace ringtail {
@@ -32,12 +32,12 @@ void RendezvousVisitor::OnDialled() {
              Tag([](RendezvousVisitor* self, bool expired) {
                if (expired && !self->is_rank()) {
                  self->TurnAway({StatusCode::kDeadlineExceeded,
-                                 fmt::format("it has not said who it is within {} s",
+                                 fmt::format("it has not said which rank it is within {} s",
                                              kStrangerLimit.count())});
                }
              }));
   Read();
-  host_->OnVisitor(shared_from_this());
+  host_->OnVisitor();
 }
 
 void RendezvousVisitor::Read() {

@@ -33,7 +33,7 @@ class RendezvousVisitor : public std::enable_shared_from_this<RendezvousVisitor>
   class Host {
    public:
     virtual ~Host() = default;
-    virtual void OnVisitor(const std::shared_ptr<RendezvousVisitor>& visitor) = 0;  // has dialled
+    virtual void OnVisitor() = 0;  // it has dialled
     virtual void OnFacts(
         const std::shared_ptr<RendezvousVisitor>& visitor) = 0;  // proved, complete
     // After OnFacts: what else it says.
@@ -60,7 +60,7 @@ class RendezvousVisitor : public std::enable_shared_from_this<RendezvousVisitor>
   // Has the host look at its facts once more after a while.
   void AskAgainIn(std::chrono::milliseconds pause);
   bool asked_again() const { return asked_again_; }
-  // Nobody is there any more.
+  // The other end is gone.
   bool gone() const { return end_.has_value(); }
   // Ends the stream at once.
   void Cancel() { context_.TryCancel(); }

@@ -11,7 +11,7 @@
 namespace ringtail {
 namespace {
 
-// Of a large world nobody reads all.
+// For large worlds, where the full list would not be read.
 constexpr size_t kMaxNamed = 16;
 
 std::string List(const std::vector<std::string>& items) {
@@ -93,15 +93,14 @@ Status Roster::Missing(std::chrono::milliseconds waited) const {
   }
   std::string sentence;
   if (missing.empty()) {
-    sentence =
-        fmt::format("all {} ranks have come, but of {} nobody knows within {} s where to dial",
-                    world_size(), List(silent), seconds);
+    sentence = fmt::format("all {} ranks have come, but where to dial {} is not known within {} s",
+                           world_size(), List(silent), seconds);
   } else {
     const bool one = missing.size() == 1;
     sentence = fmt::format("{} {} of {} {} not come within {} s; ", one ? "rank" : "ranks",
                            List(missing), world_size(), one ? "has" : "have", seconds);
     sentence += here.empty()
-                    ? "nobody is here"
+                    ? "no rank is here"
                     : fmt::format("here {} {}", here.size() == 1 ? "is" : "are", List(here));
   }
   return {StatusCode::kDeadlineExceeded, sentence};

@@ -1,7 +1,7 @@
-// Roster: who has come, whether they fit together, and who is missing. The rendezvous keeps one; it
-// knows nothing of sockets.
+// Roster: which ranks have come, whether they fit together, and which are missing. The rendezvous
+// keeps one; it knows nothing of sockets.
 //
-// A disagreement is an error of whoever started the job, and ends it for all; the sentence names
+// A disagreement is an error in how the job was started, and ends it for all; the sentence names
 // both ranks and both values. Rank 0's facts are what the others are compared with.
 //
 // Where ranks listen for each other's data. Each at its own end of its connection to rank 0: that
@@ -35,7 +35,8 @@ class Roster {
   int world_size() const { return reference_.world_size; }
 
   // Takes a rank in. An error is one that ends the job: another world size, a fingerprint that
-  // differs, a number that somebody else has. Who comes again (same instance) replaces itself.
+  // differs, a number that another process has. A rank that comes again (same instance) replaces
+  // itself.
   Status Add(const RankFacts& facts);
   // The rank has gone again, if it is still that instance.
   void Remove(const RankFacts& facts);
@@ -45,7 +46,7 @@ class Roster {
   Status Missing(std::chrono::milliseconds waited) const;
   const RankFacts* Find(int rank) const;  // nullptr: not here
 
-  // Where `rank` shall listen. Of those that are here; once all are, it stays.
+  // Where `rank` is to listen, given those that are here; final once all are.
   std::string ListenAt(int rank) const;
   // Where it does; from then on the world may know it.
   void SetListening(int rank, std::string address);

@@ -8,10 +8,10 @@
 //     message, HMAC(key, "rank", 0, message)  ──>            the first one proves the token
 //     <──  message, HMAC(key, "rendezvous", 0, message)      and so does the answer
 //
-// A recorded conversation is of no use: the other end has a new nonce the next time, and with it
-// another key. Nor can messages of one conversation be repeated, left out, turned round or sent
-// back: direction and number are in the seal. What is said can be read by who listens, unless TLS
-// carries it; the secret of the generation is therefore not said, but computed.
+// A recorded conversation is useless: the other end has a new nonce the next time, and so another
+// key. Nor can messages of one conversation be repeated, left out, reordered or sent
+// back: direction and number are in the seal. An eavesdropper can read the messages, unless TLS
+// carries them; the secret of the generation is therefore not said, but computed.
 // Thread-safety: none.
 #ifndef RINGTAIL_DIST_MEMBERSHIP_SESSION_H_
 #define RINGTAIL_DIST_MEMBERSHIP_SESSION_H_
@@ -44,7 +44,7 @@ class Session {
   uint64_t sealed_ = 0, checked_ = 0;
 };
 
-// What the ranks of a generation have in common and nobody else: from the token, and a `salt` that
+// A secret that only the ranks of a generation share: from the token, and a `salt` that
 // is drawn anew for each generation and may be known.
 std::string GenerationSecret(std::string_view token, uint32_t generation, std::string_view salt);
 

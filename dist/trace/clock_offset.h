@@ -5,12 +5,12 @@
 //                      /         \                round trip = (t3 - t0) - (t2 - t1)
 //     rank r   ----- t0           t3 ------->     error <= round trip / 2
 //
-// The formula takes both ways for equally long. If they are not, it is wrong by half of the
-// difference, and so never by more than half of the round trip: of several, the shortest is the one
-// to be believed.
+// The formula assumes that both directions take equally long. If they do not, it is wrong by half
+// of the difference, and so never by more than half of the round trip: the shortest of several
+// round trips is the most accurate.
 //
-// Clocks also run at different rates, some 10 us in a second (ClockMap): of a trace of minutes, one
-// offset would be wrong by milliseconds, so that there is one from its begin and one from its end.
+// Clocks also run at different rates, some 10 us per second (ClockMap): for a trace of minutes, one
+// offset would be wrong by milliseconds, so there is one from its beginning and one from its end.
 #ifndef RINGTAIL_DIST_TRACE_CLOCK_OFFSET_H_
 #define RINGTAIL_DIST_TRACE_CLOCK_OFFSET_H_
 
@@ -33,11 +33,11 @@ struct ClockOffset {
   int64_t error_ns = 0;   // at most
 };
 
-// From one round trip; nothing if no clocks can have shown these times.
+// From one round trip; none if no clocks can have shown these times.
 std::optional<ClockOffset> OffsetOfRoundTrip(int64_t t0, int64_t t1, int64_t t2, int64_t t3);
 
 // A collective: every rank calls it, and each but rank 0 makes kRoundTrips with rank 0, one rank
-// after the other, so that they do not delay one another's. Takes some ms per rank.
+// after the other, so that they do not delay each other. Takes some ms per rank.
 inline constexpr int kRoundTrips = 32;
 StatusOr<ClockOffset> MeasureClockOffset(WaitingMessages* messages, const NanosecondClock& clock);
 

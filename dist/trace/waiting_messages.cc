@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.h"
 #include "dist/channel.h"
-#include "dist/transport/drain_limit.h"
 
 namespace ringtail {
 namespace {
@@ -32,14 +30,16 @@ Status WaitingMessages::Receive(int peer, std::span<std::byte> bytes) {
 }
 
 Status WaitingMessages::Wait() {
-  const auto now = [] { return std::chrono::steady_clock::now(); };
   Completion completion;
-  if (!queue_.Next(&completion, now() + time_limit_)) {
-    transport_->Abort({StatusCode::kDeadlineExceeded,
-                       fmt::format("it has not ended within {} ms", time_limit_.count())});
-    RT_CHECK(queue_.Next(&completion, now() + kDrainLimit),
-             "an aborted transport completes its operations");
+  if (queue_.Next(&completion, std::chrono::steady_clock::now() + time_limit_)) {
+    return completion.status;
   }
+  transport_->Abort({StatusCode::kDeadlineExceeded,
+                     fmt::format("it has not ended within {} ms", time_limit_.count())});
+  queue_.Drain(1, [&completion](const Completion& drained) {
+    completion = drained;
+    return true;
+  });
   return completion.status;
 }
 

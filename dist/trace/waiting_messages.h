@@ -2,8 +2,8 @@
 // fixed order: messages from a rank are received in the order in which it sends them.
 //
 // Its messages have kTraceChannel.FirstCollective() as collective, which no others have.
-// Thread-safety: one thread. Errors: those of the transport; DeadlineExceeded, which ends the world,
-// if a message takes longer than `time_limit`.
+// Thread-safety: one thread. Errors: those of the transport; DeadlineExceeded, which ends the
+// world, if a message takes longer than `time_limit`.
 #ifndef RINGTAIL_DIST_TRACE_WAITING_MESSAGES_H_
 #define RINGTAIL_DIST_TRACE_WAITING_MESSAGES_H_
 

@@ -8,14 +8,17 @@
 #include <utility>
 
 #include "core/storage/file.h"
+#include "dist/wire_record.h"
 
 namespace ringtail {
 namespace {
 
 constexpr std::chrono::seconds kTimeLimit{60};
-// A text comes in parts, so that no memory is taken for what a rank only claims.
+// A text comes in parts, so that no memory is allocated for what a rank only claims to send.
 constexpr uint64_t kPartBytes = uint64_t{4} << 20;
 constexpr uint64_t kMaxTextBytes = uint64_t{4} << 30;
+// Before the text: its bytes, dropped spans, clock error in ns.
+constexpr size_t kHeadBytes = 3 * sizeof(uint64_t);
 
 }  // namespace
 
@@ -70,9 +73,12 @@ Status WorldTrace::Finish(const std::string& path, std::string_view process_name
 
 Status SendRankTrace(WaitingMessages* messages, const RankTrace& trace) {
   const std::span<const std::byte> text = std::as_bytes(std::span(trace.recorded.events));
-  const std::array<uint64_t, 3> head = {text.size(), trace.recorded.dropped_spans,
-                                        static_cast<uint64_t>(trace.clock_error_ns)};
-  RT_RETURN_IF_ERROR(messages->Send(0, std::as_bytes(std::span(head))));
+  std::array<std::byte, kHeadBytes> head;
+  WireWriter(head)
+      .Put(uint64_t{text.size()})
+      .Put(uint64_t{trace.recorded.dropped_spans})
+      .Put(static_cast<uint64_t>(trace.clock_error_ns));
+  RT_RETURN_IF_ERROR(messages->Send(0, head));
   for (size_t at = 0; at < text.size(); at += kPartBytes) {
     const size_t bytes = std::min<size_t>(kPartBytes, text.size() - at);
     RT_RETURN_IF_ERROR(messages->Send(0, text.subspan(at, bytes)));
@@ -81,15 +87,17 @@ Status SendRankTrace(WaitingMessages* messages, const RankTrace& trace) {
 }
 
 StatusOr<RankTrace> ReceiveRankTrace(WaitingMessages* messages, int rank) {
-  std::array<uint64_t, 3> head;
-  RT_RETURN_IF_ERROR(messages->Receive(rank, std::as_writable_bytes(std::span(head))));
-  const uint64_t bytes = head[0];
+  std::array<std::byte, kHeadBytes> head;
+  RT_RETURN_IF_ERROR(messages->Receive(rank, head));
+  WireReader record(head);
+  const auto bytes = record.Get<uint64_t>(), dropped_spans = record.Get<uint64_t>();
+  const auto clock_error_ns = record.Get<uint64_t>();
   constexpr uint64_t kMaxError = INT64_MAX;
-  if (bytes == 0 || bytes > kMaxTextBytes || head[2] > kMaxError) {
+  if (bytes == 0 || bytes > kMaxTextBytes || clock_error_ns > kMaxError) {
     return DataLoss(fmt::format("rank {} sends a trace of {} bytes", rank, bytes));
   }
-  RankTrace trace = {.recorded = {.dropped_spans = head[1]},
-                     .clock_error_ns = static_cast<int64_t>(head[2])};
+  RankTrace trace = {.recorded = {.dropped_spans = dropped_spans},
+                     .clock_error_ns = static_cast<int64_t>(clock_error_ns)};
   std::string& text = trace.recorded.events;
   while (text.size() < bytes) {
     const size_t at = text.size();

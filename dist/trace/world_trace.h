@@ -6,11 +6,11 @@
 //   status = trace.Finish("run/trace.json", "rank 2 (node3)");                 every rank
 //
 // Before and after, each rank measures its clock against rank 0's (clock_offset.h). Each writes its
-// own events by rank 0's clock, and sends the text to rank 0, which has only to put the texts
-// together: it parses nothing. In the file, "otherData" says how many spans had no room, and by how
+// own events by rank 0's clock, and sends the text to rank 0, which only joins the texts:
+// it parses nothing. In the file, "otherData" says how many spans had no room, and by how
 // much clocks may still differ ("clock_error_us"; half of the shortest round trip).
 //
-// Both are collectives: every rank calls them, while nothing else has to be quick. State: that of
+// Both are collectives: every rank calls them, when nothing else has to be quick. State: that of
 // core/trace.h, one trace per process. Thread-safety: one thread.
 #ifndef RINGTAIL_DIST_TRACE_WORLD_TRACE_H_
 #define RINGTAIL_DIST_TRACE_WORLD_TRACE_H_
@@ -34,7 +34,7 @@ class WorldTrace {
   static StatusOr<WorldTrace> Start(Transport* transport);
 
   // `process_name`: how this rank is shown. Only rank 0 writes to `path`; if it cannot, the others
-  // do not learn of it.
+  // do not notice.
   Status Finish(const std::string& path, std::string_view process_name);
 
  private:

@@ -2,7 +2,14 @@
 
 #include <utility>
 
+#include "core/check.h"
+
 namespace ringtail {
+namespace {
+
+constexpr std::chrono::minutes kDrainLimit{5};
+
+}  // namespace
 
 void CompletionQueue::Put(Completion completion) {
   MutexLock lock(&mutex_);
@@ -40,6 +47,15 @@ bool CompletionQueue::Next(Completion* completion, Deadline deadline) {
     MutexLock lock(&mutex_);
     helping_ = nullptr;
     if (completions_.empty() && std::chrono::steady_clock::now() >= deadline) return false;
+  }
+}
+
+void CompletionQueue::Drain(size_t count, const std::function<bool(const Completion&)>& counts) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kDrainLimit;
+  while (count > 0) {
+    Completion completion;
+    RT_CHECK(Next(&completion, deadline), "a transport that has ended completes its operations");
+    if (!counts || counts(completion)) --count;
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 // One Send or one Receive that has been posted.
 struct Operation {
   Direction direction = Direction::kSend;
-  int rank = 0, peer = 0;  // whose it is, and the other end
+  int rank = 0, peer = 0;  // its owner, and the other end
   MessageLabel label;
   const std::byte* source = nullptr;  // of a Send
   std::byte* destination = nullptr;   // of a Receive
@@ -52,7 +52,7 @@ class Hub {
     const bool send = operation.direction == Direction::kSend;
     const Operation& from = send ? operation : *partner;
     const Operation& to = send ? *partner : operation;
-    // Nobody else knows of the two any more, so the copy needs no lock.
+    // No other thread knows of the two any more, so the copy needs no lock.
     if (to.combine != nullptr) {
       to.combine(to.destination, from.source, from.bytes);
     } else if (from.bytes > 0) {
@@ -76,7 +76,7 @@ class Hub {
     EndLocked(rank, cause);
   }
 
-  // Whoever waits for `rank` waits in vain.
+  // Waits for `rank` end in vain.
   void Leave(int rank) RT_EXCLUDES(mutex_) {
     MutexLock lock(&mutex_);
     left_.insert(rank);
@@ -93,7 +93,7 @@ class Hub {
  private:
   size_t WayOf(int from, int to) const { return static_cast<size_t>(from) * world_size_ + to; }
 
-  // Who sends, who receives, and which message.
+  // Sender, receiver, and which message.
   using Key = std::tuple<int, int, MessageTag>;
 
   static Status HasLeft(int rank) {
@@ -122,7 +122,7 @@ class Hub {
     const Status match = CheckMatch(from.label, from.bytes, to.label, to.bytes);
     waiting_.erase(found);
     if (match.ok()) return partner;
-    // As on a wire, it is the receiver who sees it.
+    // As on a wire, the receiver notices it.
     to.Complete(match);
     EndLocked(to.rank,
               match.Annotate(DescribeOperation(to.direction, to.peer, to.label.tag, to.bytes)));
@@ -154,9 +154,8 @@ class InProcessTransport : public Transport {
   int rank() const override { return rank_; }
   int world_size() const override { return hub_->world_size(); }
 
-  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-            CompletionTarget done) override {
-    CheckPeer(peer);
+  void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                 CompletionTarget done) override {
     hub_->Post({.direction = Direction::kSend,
                 .rank = rank_,
                 .peer = peer,
@@ -166,9 +165,8 @@ class InProcessTransport : public Transport {
                 .done = done});
   }
 
-  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-               CompletionTarget done) override {
-    CheckPeer(peer);
+  void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                    CompletionTarget done) override {
     hub_->Post({.direction = Direction::kReceive,
                 .rank = rank_,
                 .peer = peer,
@@ -179,19 +177,11 @@ class InProcessTransport : public Transport {
                 .done = done});
   }
 
-  Traffic traffic(int peer) const override {
-    CheckPeer(peer);
-    return hub_->TrafficOf(rank_, peer);
-  }
+  Traffic TrafficWith(int peer) const override { return hub_->TrafficOf(rank_, peer); }
 
   void Abort(const Status& cause) override { hub_->End(rank_, cause); }
 
  private:
-  void CheckPeer(int peer) const {
-    RT_CHECK(peer >= 0 && peer < world_size() && peer != rank_,
-             fmt::format("rank {} of {} has no peer {}", rank_, world_size(), peer));
-  }
-
   const std::shared_ptr<Hub> hub_;
   const int rank_;
 };

@@ -1,7 +1,7 @@
 // Operations of a transport that moves frames: from the call to the completion.
 //
-// The memory of a Send is referred to by whoever still has to write it, gRPC included, for as long
-// as it likes. So a SendOperation is shared, and completes when the last of them has let go of it.
+// The memory of a Send is referred to by everything that still has to write it, gRPC included, for
+// any length of time. So a SendOperation is shared, and completes with its last reference.
 //
 // Ending: whether, and why, this rank's part in the world has ended. Shared with the operations,
 // whose completions tell it. Thread-safety: Ending any thread; operations as said in

@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "core/check.h"
+
 namespace ringtail {
+
+void Transport::CheckPeer(int peer) const {
+  RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(),
+           fmt::format("rank {} of {} has no peer {}", rank(), world_size(), peer));
+}
 
 std::string DescribeOperation(Direction direction, int peer, const MessageTag& tag, size_t bytes) {
   const bool send = direction == Direction::kSend;
@@ -13,7 +20,7 @@ std::string DescribeOperation(Direction direction, int peer, const MessageTag& t
 
 Status CheckMatch(const MessageLabel& sent, size_t sent_bytes, const MessageLabel& expected,
                   size_t expected_bytes) {
-  // The check first: where two ranks do different things, other lengths are only a consequence.
+  // The check comes first: where two ranks do different things, other lengths are a consequence.
   if (sent.check != expected.check) {
     return FailedPrecondition(fmt::format(
         "the two ranks do different things under this tag (check {:016x} sent, {:016x} expected)",

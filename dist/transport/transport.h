@@ -4,36 +4,37 @@
 //   transport.Send(1, label, bytes, done)     transport.Receive(0, label, memory, done)
 //   queue.Next(&completion, deadline)         queue.Next(&completion, deadline)
 //
-// Send and Receive only start an operation, and never wait. What became of it comes out of the
-// CompletionQueue that `done` names, so that one thread can have hundreds of operations under way,
-// and go on with whichever ends first.
+// Send and Receive only start an operation, and never wait. Its result comes out of the
+// CompletionQueue that `done` names, so that one thread can have hundreds of operations under way
+// and continue with whichever ends first.
 //
-// Which message meets which Receive: the one from that peer with the same tag, in any order, posted
-// before or after it. A tag is used once in each direction between two ranks.
+// Matching: a message meets the Receive from that peer with the same tag, in any order, posted
+// earlier or later. A tag is used once in each direction between two ranks.
 //
-// Memory. The bytes of a Send are read where they lie, and a Receive is written where it shall lie:
-// both spans belong to the transport from the call until the completion is in the queue, and not a
-// moment longer, errors included. A completed Send says that its memory is free again, not that the
-// peer has the message; it may, but need not, complete before the peer has posted its Receive.
+// Memory. A Send reads its bytes in place, and a Receive writes to their destination: both spans
+// belong to the transport from the call until the completion is in the queue, and not a moment
+// longer, errors included. A completed Send says that its memory is free again, not that the peer
+// has the message; it may, but need not, complete before the peer has posted its Receive.
 //
-// What comes may be combined with what is in the memory, instead of replacing it: added, for a sum.
-// It then never lies anywhere in between, and every byte is touched once.
+// A message may be combined with what is in the memory instead of replacing it: added, for a sum.
+// It is then never stored in between, and every byte is touched once.
 //
-// Data that nobody has asked for yet: a message may arrive before its Receive is posted. Between
-// two ranks at most a fixed number of such bytes may be under way or in memory; what exceeds them
-// waits at the sender until it is asked for. A message whose Receive is posted always gets through,
-// whatever else waits: ranks that post all they need cannot block each other.
+// Early messages: a message may arrive before its Receive is posted. Between two ranks at most a
+// fixed number of such bytes may be under way or in memory; the rest waits at the sender until it
+// is asked for. A message whose Receive is posted always gets through, whatever else waits: ranks
+// that post all they need cannot block each other.
 //
 // Urgent messages (IsUrgent) never wait behind others: between hosts they have a connection of
-// their own, so that a slow link delays them by what lies on the link and not by megabytes in the
-// queues of both ends. They are for a few bytes now and then that say who lives; so is Abort.
+// their own, so that a slow link delays them by what is on the link and not by megabytes in the
+// queues of both ends. They are for a few bytes now and then that say which ranks live; so is
+// Abort.
 //
 // Errors. The first one is final and ends the transport of this rank: a peer that is lost, a
 // message whose length or check is not what its Receive expects, a corrupt frame, Abort. From then
-// on every operation, pending or new, completes with that status, and the peers are told, who end
+// on every operation, pending or new, completes with that status; the peers are told, and end
 // theirs. An operation's status names the operation, the peer, the tag and the cause:
 //   "receiving 4096 bytes from rank 2 (collective 7, step 0, segment 3): <cause>"
-// A world that has had an error does not recover: who wants to go on makes a new one.
+// A world does not recover from an error: to continue, create a new world.
 //
 // Thread-safety: any thread. Destruction: once all operations have completed; a peer that still
 // waits for this rank then gets Unavailable.
@@ -53,9 +54,9 @@
 
 namespace ringtail {
 
-// Which message of a world's life this is. A transport lives for one generation of the job (a world
-// that is formed anew gets the next number), so that the generation is not part of the tag; where
-// messages of an older one can still come in, each carries it and is refused.
+// Identifies a message within the life of a world. A transport lives for one generation of the job
+// (a world that is formed anew gets the next number), so the generation is not part of the tag;
+// where messages of an older one can still arrive, each carries it and is refused.
 struct MessageTag {
   // Sequence number of the collective, the same on every rank. The upper 16 bits tell apart what is
   // counted separately (dist/channel.h).
@@ -66,14 +67,15 @@ struct MessageTag {
   auto operator<=>(const MessageTag&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 
-// The upper 16 bits of MessageTag::collective that a transport knows (dist/channel.h has the
-// others).
+// Values of the upper 16 bits of MessageTag::collective that a transport knows (dist/channel.h has
+// the others).
 inline constexpr int kChannelShift = 48;
 inline constexpr uint64_t kHeartbeatChannel = 15, kUrgentChannel = 16;
+inline constexpr uint64_t kRoutingChannel = 17;  // routed_transport.h
 inline bool IsUrgent(const MessageTag& tag) {
   return tag.collective >> kChannelShift == kUrgentChannel;
 }
-// Part of what the ranks work on: no sign of life only.
+// Whether a message is part of the work, and not only a sign of life.
 inline bool IsData(const MessageTag& tag) {
   return !IsUrgent(tag) && tag.collective >> kChannelShift != kHeartbeatChannel;
 }
@@ -91,26 +93,26 @@ struct CompletionTarget {
   uint64_t id = 0;
 };
 
-// Replaces `memory` by what it and `message` make together. `bytes` of a message, which are whole
-// elements but not always all of them; `message` is aligned for each of them. Called once for each
-// part, on any thread.
+// Combines `bytes` of a message with `memory`, in place. A call gets whole elements, but not always
+// the whole message; `message` is aligned for each element. Called once for each part, on any
+// thread.
 using Combine = void (*)(std::byte* memory, const std::byte* message, size_t bytes);
 
-// Where a message shall lie.
+// The destination of a message.
 struct ReceiveBuffer {
   std::span<std::byte> bytes;
   Combine combine = nullptr;  // none: the message replaces what is there
 
   ReceiveBuffer() = default;
-  template <std::convertible_to<std::span<std::byte>> Bytes>  // which this is not itself
+  template <std::convertible_to<std::span<std::byte>> Bytes>  // not a ReceiveBuffer
   // NOLINTNEXTLINE(google-explicit-constructor, bugprone-forwarding-reference-overload)
   ReceiveBuffer(Bytes&& memory, Combine how = nullptr)
       : bytes(std::forward<Bytes>(memory)), combine(how) {}
 };
 
-// What has passed between this rank and a peer so far, in pieces of messages: of a large one that
-// is under way each piece counts, so that whoever looks twice sees whether it moves. On a slow wire
-// pieces are small (grpc_stream.h).
+// What has passed between this rank and a peer so far, in pieces of messages: each piece of a large
+// one counts, so that two looks show whether it moves. On a slow wire pieces are small
+// (grpc_stream.h).
 struct Traffic {
   uint64_t arrived = 0;             // of anything but urgent messages
   uint64_t sent = 0, received = 0;  // of data
@@ -123,23 +125,41 @@ class Transport {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  // `peer` is another rank of the world. Messages of no bytes are messages, too.
-  virtual void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-                    CompletionTarget done) = 0;
-  virtual void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-                       CompletionTarget done) = 0;
+  // `peer` is another rank of the world. Empty messages are messages, too.
+  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+            CompletionTarget done) {
+    CheckPeer(peer);
+    StartSend(peer, label, bytes, done);
+  }
+  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer, CompletionTarget done) {
+    CheckPeer(peer);
+    StartReceive(peer, label, buffer, done);
+  }
 
-  virtual Traffic traffic(int peer) const = 0;  // cost: some atomics
+  Traffic traffic(int peer) const {  // cost: some atomics
+    CheckPeer(peer);
+    return TrafficWith(peer);
+  }
 
   // Ends this rank's part in the world with `cause`, and tells the peers. The first cause stays.
   virtual void Abort(const Status& cause) = 0;
+
+ private:
+  // Send, Receive and traffic, for a peer that exists.
+  virtual void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                         CompletionTarget done) = 0;
+  virtual void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                            CompletionTarget done) = 0;
+  virtual Traffic TrafficWith(int peer) const = 0;
+
+  void CheckPeer(int peer) const;
 };
 
-// ---- for those who implement it -----------------------------------------------------------------
+// ---- for implementations ------------------------------------------------------------------------
 
 enum class Direction { kSend, kReceive };
 
-// What people are told as the number of a collective: without what it is counted under.
+// The number of a collective as messages show it: without its channel.
 inline uint64_t ShownCollective(uint64_t collective) {
   return collective & ((uint64_t{1} << kChannelShift) - 1);
 }

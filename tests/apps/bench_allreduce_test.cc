@@ -72,19 +72,19 @@ class WrongAdder : public Transport {
   explicit WrongAdder(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
   int rank() const override { return transport_->rank(); }
   int world_size() const override { return transport_->world_size(); }
-  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-            CompletionTarget done) override {
+  void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                 CompletionTarget done) override {
     if (bytes.size() >= kLong) {
       auto* first = reinterpret_cast<float*>(const_cast<std::byte*>(bytes.data()));
       *first += 1;
     }
     transport_->Send(peer, label, bytes, done);
   }
-  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-               CompletionTarget done) override {
+  void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                    CompletionTarget done) override {
     transport_->Receive(peer, label, std::move(buffer), done);
   }
-  Traffic traffic(int peer) const override { return transport_->traffic(peer); }
+  Traffic TrafficWith(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override { transport_->Abort(cause); }
 
  private:

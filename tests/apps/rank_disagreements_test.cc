@@ -18,7 +18,7 @@
 #include "apps/version.h"
 #include "dist/membership/identity/host_identity.h"
 #include "dist/membership/join.h"
-#include "dist/transport/door/socket.h"
+#include "dist/transport/owned_descriptor.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
@@ -147,7 +147,7 @@ struct FreePort {
     getsockname(socket.number(), reinterpret_cast<sockaddr*>(&at), &bytes);
     number = ntohs(at.sin_port);
   }
-  Socket socket;
+  OwnedDescriptor socket;
   int number = 0;
 };
 

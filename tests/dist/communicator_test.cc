@@ -154,8 +154,8 @@ void CallEverything(Communicator* group, float base) {
   EXPECT_TRUE(group->Barrier().ok());
 }
 
-// Two halves, a pair across them in descending order, one rank alone and the whole world, all at the
-// same time over one transport: each rank has a thread for each of its groups.
+// Two halves, a pair across them in descending order, one rank alone and the whole world, all at
+// the same time over one transport: each rank has a thread for each of its groups.
 TEST_P(CommunicatorTest, GroupsThatOverlapAndCallAtTheSameTimeDoNotDisturbEachOther) {
   constexpr int kWorld = 5;
   const std::vector<RankGroup> groups = {RankGroup({0, 2, 4}), RankGroup({1, 3}), RankGroup({4, 1}),

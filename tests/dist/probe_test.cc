@@ -67,8 +67,8 @@ class SlowBetweenHosts : public Transport {
       : transport_(std::move(transport)), topology_(std::move(topology)) {}
   int rank() const override { return transport_->rank(); }
   int world_size() const override { return transport_->world_size(); }
-  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-            CompletionTarget done) override {
+  void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                 CompletionTarget done) override {
     if (topology_.host_of_rank[rank()] != topology_.host_of_rank[peer]) {
       std::this_thread::sleep_for(
           kLatency +
@@ -76,11 +76,11 @@ class SlowBetweenHosts : public Transport {
     }
     transport_->Send(peer, label, bytes, done);
   }
-  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-               CompletionTarget done) override {
+  void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                    CompletionTarget done) override {
     transport_->Receive(peer, label, buffer, done);
   }
-  Traffic traffic(int peer) const override { return transport_->traffic(peer); }
+  Traffic TrafficWith(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override { transport_->Abort(cause); }
 
  private:

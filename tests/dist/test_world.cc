@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "core/check.h"
+#include "dist/membership/identity/host_identity.h"
+#include "dist/transport/grpc/grpc_listener.h"
 #include "dist/transport/in_process.h"
-#include "dist/transport/shared_memory/shared_segment.h"
+#include "dist/transport/routed_transport.h"
 #include "tests/dist/transport/mpi/loopback_mpi.h"
 #include "tests/testing/temp_dir.h"
 
@@ -14,20 +16,20 @@ namespace ringtail {
 
 void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 
-World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options,
+World MakeGrpcWorld(const std::vector<std::string>& listen_at, const TransportOptions& options,
                     const std::vector<std::string>& hosts) {
   const int world_size = static_cast<int>(listen_at.size());
-  std::vector<std::unique_ptr<GrpcListener>> listeners;
+  std::vector<std::unique_ptr<TransportListener>> listeners;
   std::vector<std::string> addresses;
   for (const std::string& address : listen_at) {
-    listeners.push_back(std::move(*GrpcListener::Listen(address, options)));
+    listeners.push_back(std::move(*ListenGrpc(address, options)));
     addresses.push_back(listeners.back()->address());
   }
   World world(world_size);
   OnEveryRank(world_size, [&](int rank) {
-    world[rank] = std::move(
-        *ConnectGrpc(std::move(listeners[rank]),
-                     {.rank = rank, .generation = 1, .addresses = addresses, .hosts = hosts}));
+    world[rank] = std::move(*ConnectRouted(
+        listeners[rank].get(),
+        {.rank = rank, .generation = 1, .addresses = addresses, .memory_keys = hosts}));
   });
   return world;
 }
@@ -57,13 +59,13 @@ World MakeNetworkWorld(int world_size) {
 
 World MakeSharedMemoryWorld(int world_size) {
   return MakeGrpcWorld(std::vector<std::string>(world_size, "127.0.0.1:0"), {},
-                       std::vector<std::string>(world_size, ThisHostKey()));
+                       std::vector<std::string>(world_size, SharedMemoryKey()));
 }
 
 World MakeTwoHostWorld(int world_size) {
   std::vector<std::string> hosts;
   for (int rank = 0; rank < world_size; ++rank) {
-    hosts.push_back(rank % 2 == 0 ? ThisHostKey() : "another");
+    hosts.push_back(rank % 2 == 0 ? SharedMemoryKey() : "another");
   }
   return MakeGrpcWorld(std::vector<std::string>(world_size, "127.0.0.1:0"), {}, hosts);
 }

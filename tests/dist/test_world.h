@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "dist/transport/grpc/grpc_transport.h"
 #include "dist/transport/transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
@@ -23,7 +23,7 @@ struct WorldKind {
 void PrintTo(const WorldKind& kind, std::ostream* out);
 
 // Over gRPC, with a listener for each address.
-World MakeGrpcWorld(const std::vector<std::string>& listen_at, const GrpcOptions& options,
+World MakeGrpcWorld(const std::vector<std::string>& listen_at, const TransportOptions& options,
                     const std::vector<std::string>& hosts = {});
 World MakeTcpWorld(int world_size);   // loopback
 World MakeUnixWorld(int world_size);  // sockets in a temporary folder, two threads each

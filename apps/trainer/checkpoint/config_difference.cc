@@ -52,7 +52,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   // How ranks work together is as free as how many there are; what they compute is not.
   Ignore(DistConfig::descriptor(),
          {"algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "on_disagreement",
-          "shared_memory", "join_timeout_s", "hang_timeout_s"},
+          "transport", "shared_memory", "join_timeout_s", "hang_timeout_s"},
          &differencer);
   if (EndIsOpen(now.optim())) Ignore(TrainConfig::descriptor(), {"epochs"}, &differencer);
   std::string report;

@@ -20,8 +20,8 @@
 //   bytes    (N - 1) / N n per rank and direction, the same as the ring's
 //   time     log2 N alpha + (N - 1) / N n beta
 //
-// With every rank on a host of its own it is never slower than the ring. Where ranks share hosts, the
-// ring sends each part over the wire of a host only once; allgather_choice.h decides.
+// With every rank on a host of its own it is never slower than the ring. Where ranks share hosts,
+// the ring sends each part over the wire of a host only once; allgather_choice.h decides.
 #ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BRUCK_H_
 #define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_BRUCK_H_
 

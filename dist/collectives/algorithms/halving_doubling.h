@@ -2,7 +2,8 @@
 // (Rabenseifner 2004; Thakur, Rabenseifner & Gropp 2005; the nearest partner first, as in Gloo.)
 //
 // In round k, a rank and its partner (whose number differs in bit k) work on the same range. Each
-// gives away one half of it and goes on with the other: the one whose bit is 0 with the lower half.
+// gives away one half of it and continues with the other: the one whose bit is 0 with the lower
+// half.
 //
 //                  rank 0      rank 1      rank 2      rank 3
 //      before      [ABCD]      [ABCD]      [ABCD]      [ABCD]

@@ -6,7 +6,7 @@
 //        v v v               \ | /
 //          0                     0
 //
-// Rank 0 adds in the order of ranks, whoever comes first: the sum is ((a0 + a1) + a2) + ...
+// Rank 0 adds in the order of ranks, whichever arrives first: the sum is ((a0 + a1) + a2) + ...
 // Every byte of the world passes through its link:
 //
 //   rounds   2

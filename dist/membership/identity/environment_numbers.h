@@ -28,7 +28,8 @@ struct MasterAddress {
 // "HOST", "HOST:PORT", "[IPV6]:PORT", "IPV6". `name` is the flag or variable, for errors.
 StatusOr<MasterAddress> ParseMaster(const std::string& name, const std::string& text);
 
-// What flags and environment say of rank 0's place, whoever has started us; an empty host: nothing.
+// Where rank 0 is according to flags and environment, whatever has started us; empty host: not
+// said.
 StatusOr<MasterAddress> ReadMaster(const RankFlags& flags, const Environment& environment);
 
 }  // namespace ringtail

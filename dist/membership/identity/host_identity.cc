@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 #include "core/storage/file.h"
 
@@ -22,6 +25,18 @@ std::string HostKey() {
   const bool known = stat("/proc/self/ns/net", &network) == 0;
   return fmt::format("{} {}", boot.ok() ? boot->substr(0, boot->find('\n')) : HostName(),
                      known ? network.st_ino : 0);
+}
+
+std::string SharedMemoryKey() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string key;
+  if (!std::getline(file, key) || key.empty()) return "";
+  for (const char* name : {"/proc/self/ns/pid", "/proc/self/ns/net"}) {
+    std::error_code error;
+    key += " " + std::filesystem::read_symlink(name, error).string();
+    if (error) return "";
+  }
+  return fmt::format("{} uid:{}", key, geteuid());
 }
 
 }  // namespace ringtail

@@ -7,13 +7,18 @@
 
 namespace ringtail {
 
-// For people; nobody dials it.
+// For messages; it is not dialled.
 std::string HostName();
 
-// Equal on two ranks exactly if they run on one kernel and share its network interfaces: the boot's
-// identity and that of the network namespace. Containers with networks of their own count as hosts
-// of their own, as their traffic leaves through a wire of its own.
+// Equal on two ranks exactly if they run on one kernel and share its network interfaces: the
+// identity of the boot and of the network namespace. Containers with networks of their own count as
+// hosts of their own, as their traffic leaves through a wire of its own.
 std::string HostKey();
+
+// Ranks with the same key can share memory: same boot of the same machine, same process and network
+// namespace, same user. (Ranks in different network namespaces could share memory, too; such a
+// namespace stands for another host, in containers and in tests.) Empty: not known.
+std::string SharedMemoryKey();
 
 }  // namespace ringtail
 

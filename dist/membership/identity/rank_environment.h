@@ -1,5 +1,5 @@
-// Who am I? The same program runs alone, under our launcher and under every scheduler in use; this
-// finds out from its flags and its environment which rank of which world it is.
+// Which rank is this? The same program runs alone, under our launcher and under every scheduler in
+// use; this finds out from its flags and its environment which rank of which world it is.
 //
 // The first complete set wins:
 //
@@ -14,14 +14,14 @@
 //   Kubernetes          JOB_COMPLETION_INDEX    --world, RINGTAIL_WORLD_SIZE or WORLD_SIZE
 //   none of these: a world of 1
 //
-// ringtail_launch sets the torchrun style. A set that is there by half, a value that is no number, a
-// rank outside of the world: InvalidArgument with the variable and its value, never a guess, because
-// a rank that takes itself for alone trains beside the others and nobody notices.
+// ringtail_launch sets the torchrun style. A set that is there by half, a value that is no number,
+// a rank outside of the world: InvalidArgument with the variable and its value, never a guess,
+// because a rank that believes itself alone would train beside the others unnoticed.
 //
 // Where rank 0 is comes from --master HOST[:PORT], RINGTAIL_MASTER (the same), or MASTER_ADDR and
 // MASTER_PORT, whatever the set. Otherwise Slurm's list of hosts begins with it, and Slurm's job
-// number gives a port that all ranks know and two jobs seldom share. Open MPI and PMI do not say: if
-// all ranks are on one host, that is it; else it must be given. A host without a port: 29500.
+// number gives a port that all ranks know and two jobs seldom share. Open MPI and PMI do not say:
+// if all ranks are on one host, that is it; else it must be given. A host without a port: 29500.
 //
 // Traps:
 //   - A batch script outside srun has SLURM_NTASKS=4 and SLURM_PROCID=0 and is alone all the same:

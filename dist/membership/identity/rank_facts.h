@@ -19,10 +19,9 @@ namespace ringtail {
 struct RankFacts {
   int rank = 0, world_size = 1;
   uint32_t generation = 0;  // 0: any
-  std::string instance;  // a random name of this attempt to join: who comes again has another one
+  std::string instance;  // a random name of this attempt to join: the next attempt has another one
   std::string host_name, host_key;
-  std::string
-      memory_key;  // dist/transport/shared_memory/shared_segment.h; empty: shares memory with nobody
+  std::string memory_key;  // host_identity.h SharedMemoryKey; empty: does not share memory
   int64_t pid = 0;
   std::string own_address;     // of its end of the connection to the rendezvous (no port)
   std::string master_address;  // of the other end, as it has dialled it

@@ -1,4 +1,4 @@
-// RankIdentity: who this process is in its job, whoever has started it.
+// RankIdentity: which rank this process is in its job, whatever has started it.
 // Thread-safety: a value type.
 #ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_IDENTITY_H_
 #define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_RANK_IDENTITY_H_

@@ -1,5 +1,5 @@
-// The job's token: a secret that all ranks of one job have and nobody else, so that no rank of
-// another job, and no stranger, gets in. Whoever starts the ranks makes it (ringtail_launch does).
+// The job's token: a secret that only the ranks of one job have, so that no rank of
+// another job, and no stranger, gets in. The launcher makes it (ringtail_launch does).
 // It comes from the environment or from a file, never from the command line, which every user of
 // the machine can read; it is never sent (dist/membership/session.h) and never logged.
 // Thread-safety: functions without state.

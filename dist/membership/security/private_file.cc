@@ -23,7 +23,7 @@ bool IsPrivate(mode_t mode, uid_t owner) {
 }
 
 StatusOr<std::string> ReadPrivateFile(const std::string& path) {
-  // O_NONBLOCK: a pipe with nobody behind it must not stop us before we see that it is one.
+  // O_NONBLOCK: a pipe without a writer must not block us before we see that it is one.
   RT_ASSIGN_OR_RETURN(const FileDescriptor file,
                       FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   struct stat state {};

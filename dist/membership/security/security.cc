@@ -40,9 +40,9 @@ Status CheckSecurity(const SecurityOptions& options, const std::string& token,
   return {};
 }
 
-StatusOr<GrpcTls> LoadTls(const SecurityOptions& options) {
-  if (options.tls_cert.empty()) return GrpcTls{};
-  GrpcTls tls;
+StatusOr<TlsIdentity> LoadTls(const SecurityOptions& options) {
+  if (options.tls_cert.empty()) return TlsIdentity{};
+  TlsIdentity tls;
   RT_ASSIGN_OR_RETURN(tls.certificate, ReadFileText(options.tls_cert, kMaxPemBytes));
   RT_ASSIGN_OR_RETURN(tls.key, ReadPrivateFile(options.tls_key));
   RT_ASSIGN_OR_RETURN(tls.authority, ReadFileText(options.tls_ca, kMaxPemBytes));

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "core/status.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
@@ -30,8 +30,8 @@ Status CheckSecurity(const SecurityOptions& options, const std::string& token,
 
 // Empty if no files are given. Files are not just read: InvalidArgument if a certificate is not
 // signed by the authority, has expired, or is of another key; PermissionDenied if other users may
-// read the key. So that what would fail in a handshake, where nobody says why, fails here.
-StatusOr<GrpcTls> LoadTls(const SecurityOptions& options);
+// read the key. So what would fail in a handshake without a reason fails here with one.
+StatusOr<TlsIdentity> LoadTls(const SecurityOptions& options);
 
 }  // namespace ringtail
 

@@ -52,7 +52,7 @@ std::vector<Certificate> Certificates(const std::string& pem) {
   return certificates;
 }
 
-// No password is ever asked for: a batch job has nobody to ask.
+// No password is ever asked for: a batch job cannot answer.
 Key KeyOf(const std::string& pem) {
   const auto no_password = [](char*, int, int, void*) { return -1; };
   Key key(PEM_read_bio_PrivateKey(BioOf(pem).get(), nullptr, no_password, nullptr));
@@ -95,7 +95,7 @@ enum class Want { kDone, kFailed, kTimeout };
 
 // Repeats `call` until it is through, waiting for the socket in between.
 template <typename Call>
-Want Drive(SSL* ssl, int socket, SteadyDeadline deadline, const Call& call) {
+Want Drive(SSL* ssl, int socket, Deadline deadline, const Call& call) {
   for (;;) {
     const int result = call();
     if (result > 0) return Want::kDone;
@@ -110,7 +110,7 @@ Want Drive(SSL* ssl, int socket, SteadyDeadline deadline, const Call& call) {
   }
 }
 
-SslContext ContextFor(const GrpcTls& tls) {
+SslContext ContextFor(const TlsIdentity& tls) {
   SslContext context(SSL_CTX_new(TLS_client_method()));
   static constexpr std::array<unsigned char, 3> kHttp2{2, 'h', '2'};
   SSL_CTX_set_alpn_protos(context.get(), kHttp2.data(), kHttp2.size());
@@ -130,7 +130,7 @@ SslContext ContextFor(const GrpcTls& tls) {
 }
 
 // The server's certificates were fine; whether ours are it says, if at all, after our part.
-std::string ExplainRefusal(SSL* ssl, int socket, SteadyDeadline deadline) {
+std::string ExplainRefusal(SSL* ssl, int socket, Deadline deadline) {
   std::array<char, 64> settings{};  // HTTP/2's, which a server says first
   ERR_clear_error();
   const Want read = Drive(ssl, socket, deadline, [&] {
@@ -167,7 +167,7 @@ class NoBrokenPipeSignal {
 
 }  // namespace
 
-Status CheckTls(const GrpcTls& tls, const TlsNames& names) {
+Status CheckTls(const TlsIdentity& tls, const TlsNames& names) {
   const std::vector<Certificate> chain = Certificates(tls.certificate);
   if (chain.empty()) {
     return InvalidArgument(names.certificate + " holds no certificate in PEM form");
@@ -193,9 +193,9 @@ Status CheckTls(const GrpcTls& tls, const TlsNames& names) {
                   names.certificate, SubjectOf(chain.front().get()), names.authority, error));
 }
 
-std::string ExplainTlsFailure(const SocketAddress& address, const GrpcTls& tls,
-                              SteadyDeadline deadline) {
-  const StatusOr<Socket> socket = ConnectSocket(address, deadline);
+std::string ExplainTlsFailure(const SocketAddress& address, const TlsIdentity& tls,
+                              Deadline deadline) {
+  const StatusOr<OwnedDescriptor> socket = ConnectSocket(address, deadline);
   if (!socket.ok()) return "";
   const SslContext context = ContextFor(tls);
   if (context == nullptr) return "";

@@ -7,24 +7,24 @@
 
 #include "core/status.h"
 #include "dist/transport/door/socket_address.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
-// What the parts of a GrpcTls are called in errors: their files.
+// What the parts of a TlsIdentity are called in errors: their files.
 struct TlsNames {
   std::string certificate, key, authority;
 };
 
 // InvalidArgument: not PEM, key and certificate do not belong together, the certificate is not
 // signed by the authority or is not valid now.
-Status CheckTls(const GrpcTls& tls, const TlsNames& names);
+Status CheckTls(const TlsIdentity& tls, const TlsNames& names);
 
 // Shakes hands with the server at `address` as gRPC would (`tls` empty: in plain text), and says
 // what is wrong: "it speaks TLS, ...". Empty if nothing is, or if it cannot be found out by
 // `deadline`.
-std::string ExplainTlsFailure(const SocketAddress& address, const GrpcTls& tls,
-                              SteadyDeadline deadline);
+std::string ExplainTlsFailure(const SocketAddress& address, const TlsIdentity& tls,
+                              Deadline deadline);
 
 }  // namespace ringtail
 

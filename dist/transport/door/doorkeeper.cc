@@ -21,24 +21,24 @@
 namespace ringtail {
 namespace {
 
-// Between looks at those who wait at the door.
+// Between looks at the connections that wait at the door.
 constexpr int kAcceptsAtOnce = 64;
 // Until there may be room inside, or a descriptor.
 constexpr std::chrono::milliseconds kPause{10};
 constexpr std::chrono::minutes kLongest{1};
 
-Socket OpenReserve() { return Socket(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+OwnedDescriptor OpenReserve() { return OwnedDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 // For gRPC, which closes it where a race detector does not see it, and would take whatever has the
 // number afterwards for the same file. So the number that accept(2) gave ends here.
-int Renumber(Socket* socket) {
+int Renumber(OwnedDescriptor* socket) {
   const int other = fcntl(socket->number(), F_DUPFD_CLOEXEC, 0);
   if (other < 0) return socket->Release();  // no descriptor is left
-  *socket = Socket();
+  *socket = OwnedDescriptor();
   return other;
 }
 
-// Who says a TLS hello where none is spoken is told by what HTTP/2 begins with, an empty frame of
+// A TLS hello where no TLS is spoken is answered with the beginning of HTTP/2, an empty frame of
 // settings, that this is no TLS; otherwise a rank with certificates could not tell why it is turned
 // away. What it has sent is taken first, because closing would cut our bytes off else.
 void AnswerInPlainText(int socket) {
@@ -52,13 +52,13 @@ void AnswerInPlainText(int socket) {
 
 StatusOr<std::unique_ptr<Doorkeeper>> Doorkeeper::Listen(const Options& options) {
   RT_ASSIGN_OR_RETURN(ListeningSocket listening, ListenAt(options.address, options.user_timeout));
-  Socket wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  OwnedDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake.number() < 0) return ErrnoStatus(errno, options.address);
   return std::unique_ptr<Doorkeeper>(
       new Doorkeeper(options, std::move(listening), std::move(wake)));
 }
 
-Doorkeeper::Doorkeeper(const Options& options, ListeningSocket listening, Socket wake)
+Doorkeeper::Doorkeeper(const Options& options, ListeningSocket listening, OwnedDescriptor wake)
     : options_(options),
       port_(listening.port),
       listening_(std::move(listening.socket)),
@@ -79,8 +79,8 @@ void Doorkeeper::Close() {
     eventfd_write(wake_.number(), 1);
     thread_.join();
   }
-  listening_ = Socket();
-  reserve_ = Socket();
+  listening_ = OwnedDescriptor();
+  reserve_ = OwnedDescriptor();
 }
 
 void Doorkeeper::Run() {
@@ -149,11 +149,11 @@ void Doorkeeper::AcceptSome() {
 
 Doorkeeper::Accepted Doorkeeper::AcceptOne() {
   sockaddr_storage peer{};
-  Socket socket = AcceptFrom(listening_, &peer);
+  OwnedDescriptor socket = AcceptFrom(listening_, &peer);
   if (socket.number() < 0) {
     const bool exhausted =
         errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    // accept4 says so, too, if there is nobody to be accepted.
+    // accept4 says so, too, if there is no connection to accept.
     pollfd more{.fd = listening_.number(), .events = POLLIN, .revents = 0};
     if (errno == EAGAIN || poll(&more, 1, 0) <= 0) return Accepted::kNobody;
     return exhausted ? Accepted::kNoDescriptor : Accepted::kOne;  // it has hung up already
@@ -174,7 +174,7 @@ bool Doorkeeper::MakeRoomForDescriptor() {
   }
   if (reserve_.number() < 0) reserve_ = OpenReserve();
   if (reserve_.number() < 0) return false;
-  reserve_ = Socket();
+  reserve_ = OwnedDescriptor();
   const Accepted accepted = AcceptOne();
   if (!visitors_.empty()) TurnAwayOldest(kWhy);
   reserve_ = OpenReserve();
@@ -235,7 +235,7 @@ void Doorkeeper::TurnAway(Visitor* visitor, std::string_view why) {
   }
 }
 
-// Ranks begin at once, so whoever has been silent for longest is no rank.
+// Ranks begin at once, so the connection that has been silent for longest is no rank's.
 void Doorkeeper::TurnAwayOldest(std::string_view why) {
   auto oldest = std::find_if(visitors_.begin(), visitors_.end(), [](const Visitor& visitor) {
     return visitor.state == Visitor::State::kSilent;

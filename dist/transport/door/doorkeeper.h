@@ -10,18 +10,18 @@
 //                     hung up; `limit` is over;           2 x `limit` after it came;
 //                     silent for longest of too many      the first of too many
 //
-// Why: gRPC takes in whoever dials, spends some 14 KB and a descriptor on each and closes it when
+// Why: gRPC accepts every connection, spends some 14 KB and a descriptor on each and closes it when
 // its own limit is over, 5 s later, even if the other end has gone; and it stops accepting for good
 // when accept(2) finds no descriptor. A stranger here costs one descriptor for as long as it is one
 // of the last `room_at_door`, and mostly no longer than the accept: what it has sent is looked at
-// (MSG_PEEK) and left where it is, so that gRPC later reads it from the beginning. What a rank begins
-// with is in opening_bytes.h.
+// (MSG_PEEK) and left where it is, so that gRPC later reads it from the beginning. What a rank
+// begins with is in opening_bytes.h.
 //
-// Nobody is accepted before Open: until then the kernel holds connections, and ranks wait.
+// No connection is accepted before Open: until then the kernel holds connections, and ranks wait.
 // If descriptors run out, the longest silent at the door goes, and if there is none the newcomer:
 // one descriptor is kept in reserve to accept it with, and to close it.
 //
-// One thread, "rt-door", which sleeps while nobody comes. Thread-safety: any thread.
+// One thread, "rt-door", which sleeps while no connection comes. Thread-safety: any thread.
 #ifndef RINGTAIL_DIST_TRANSPORT_DOOR_DOORKEEPER_H_
 #define RINGTAIL_DIST_TRANSPORT_DOOR_DOORKEEPER_H_
 
@@ -39,8 +39,8 @@
 #include "core/status.h"
 #include "dist/transport/door/listening_socket.h"
 #include "dist/transport/door/log_limiter.h"
-#include "dist/transport/door/socket.h"
 #include "dist/transport/door/unproven.h"
+#include "dist/transport/owned_descriptor.h"
 
 struct pollfd;
 
@@ -58,7 +58,7 @@ class Doorkeeper {
   // Gets the descriptor of a connection, and closes it some day. On the doorkeeper's thread.
   using LetIn = std::function<void(int descriptor)>;
 
-  // Lets nobody in yet. AlreadyExists: the port is in use.
+  // Lets no connection in yet. AlreadyExists: the port is in use.
   static StatusOr<std::unique_ptr<Doorkeeper>> Listen(const Options& options);
   ~Doorkeeper() { Close(); }
   Doorkeeper(const Doorkeeper&) = delete;
@@ -67,8 +67,8 @@ class Doorkeeper {
   int port() const { return port_; }
   // Once.
   void Open(LetIn let_in);
-  // Nobody comes in any more once it returns, and the port is free. One thread at a time, and not
-  // from within LetIn.
+  // No connection comes in any more once it returns, and the port is free. One thread at a time,
+  // and not from within LetIn.
   void Close();
   // `peer`, as gRPC calls it (ServerContext::peer()), is a rank.
   void Proved(std::string_view peer) { unproven_.Proved(ConnectionNameOfGrpc(peer)); }
@@ -78,7 +78,7 @@ class Doorkeeper {
 
   struct Visitor {
     enum class State { kSilent, kReady, kGone };
-    Socket socket;
+    OwnedDescriptor socket;
     std::string name;
     Clock::time_point deadline;
     // kReady: begins as a rank does, and waits for room inside.
@@ -86,7 +86,7 @@ class Doorkeeper {
   };
   enum class Accepted { kOne, kNobody, kNoDescriptor };
 
-  Doorkeeper(const Options& options, ListeningSocket listening, Socket wake);
+  Doorkeeper(const Options& options, ListeningSocket listening, OwnedDescriptor wake);
   void Run();
   std::vector<pollfd> WhatToPoll() const;
   Clock::time_point NextDeadline() const;
@@ -106,11 +106,11 @@ class Doorkeeper {
   std::thread thread_;
   Unproven unproven_;
 
-  Socket listening_;
-  const Socket wake_;
+  OwnedDescriptor listening_;
+  const OwnedDescriptor wake_;
 
-  // Of the thread.
-  Socket reserve_;
+  // Used by thread_ only.
+  OwnedDescriptor reserve_;
   std::list<Visitor> visitors_;             // the longest here first
   Clock::time_point accept_again_;          // not before: there is no descriptor
   std::optional<Clock::time_point> sweep_;  // when to look at unproven_

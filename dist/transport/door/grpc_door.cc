@@ -1,18 +1,19 @@
+#include "dist/transport/door/grpc_door.h"
+
 #include <utility>
 
 #include "dist/transport/grpc/grpc_credentials.h"
-#include "dist/transport/grpc/grpc_listener.h"
 
 namespace ringtail {
 namespace {
 
-// Strangers inside, beside ranks that all come at once.
+// For strangers inside, besides all ranks, which come at once.
 constexpr size_t kRoomForStrangers = 64;
 
 }  // namespace
 
 StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Listen(const std::string& address,
-                                                     const GrpcOptions& options,
+                                                     const TransportOptions& options,
                                                      grpc::ServerBuilder* builder) {
   std::unique_ptr<GrpcDoor> door(new GrpcDoor);
   door->address_ = address;

@@ -41,7 +41,7 @@ int PortOf(int socket) {
 
 constexpr int kKeepaliveSeconds = 5;
 
-bool Set(const Socket& socket, int level, int option, int value) {
+bool Set(const OwnedDescriptor& socket, int level, int option, int value) {
   return setsockopt(socket.number(), level, option, &value, sizeof(value)) == 0;
 }
 
@@ -55,7 +55,7 @@ StatusOr<ListeningSocket> ListenAt(const std::string& address,
   };
   const AddressList at = Parse(address);
   if (at == nullptr) return failed(EINVAL);
-  Socket listening(socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  OwnedDescriptor listening(socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (listening.number() < 0) return failed(errno);
   const auto timeout = static_cast<int>(user_timeout.count());
   if (!Set(listening, SOL_SOCKET, SO_REUSEADDR, 1) ||
@@ -72,10 +72,10 @@ StatusOr<ListeningSocket> ListenAt(const std::string& address,
   return ListeningSocket{.socket = std::move(listening), .port = port};
 }
 
-Socket AcceptFrom(const Socket& listening, sockaddr_storage* peer) {
+OwnedDescriptor AcceptFrom(const OwnedDescriptor& listening, sockaddr_storage* peer) {
   socklen_t bytes = sizeof(*peer);
-  return Socket(accept4(listening.number(), reinterpret_cast<sockaddr*>(peer), &bytes,
-                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+  return OwnedDescriptor(accept4(listening.number(), reinterpret_cast<sockaddr*>(peer), &bytes,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 }  // namespace ringtail

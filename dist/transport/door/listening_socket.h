@@ -8,13 +8,13 @@
 #include <string>
 
 #include "core/status.h"
-#include "dist/transport/door/socket.h"
+#include "dist/transport/owned_descriptor.h"
 
 namespace ringtail {
 
 struct ListeningSocket {
-  Socket socket;  // does not block
-  int port = 0;   // that it really has
+  OwnedDescriptor socket;  // does not block
+  int port = 0;            // that it really has
 };
 
 // `address`: "10.0.0.7:29500", "[fd00::7]:0" (any free port). Connections of the past do not count
@@ -26,8 +26,8 @@ struct ListeningSocket {
 StatusOr<ListeningSocket> ListenAt(const std::string& address,
                                    std::chrono::milliseconds user_timeout);
 
-// Of the next that has come; its end does not block either. None, with errno, if there is nobody.
-Socket AcceptFrom(const Socket& listening, sockaddr_storage* peer);
+// The next connection; its end does not block either. None, with errno, if there is none.
+OwnedDescriptor AcceptFrom(const OwnedDescriptor& listening, sockaddr_storage* peer);
 
 }  // namespace ringtail
 

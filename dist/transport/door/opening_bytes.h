@@ -1,4 +1,4 @@
-// What a connection begins with, if the other end is a rank; so that whoever begins otherwise is
+// The first bytes of a connection from a rank; so that a connection that begins otherwise is
 // sent away before anything is spent on it.
 //
 //   plain text   "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"        the preface of HTTP/2, 24 bytes
@@ -18,11 +18,11 @@ namespace ringtail {
 // As much of the beginning as OpeningBytes wants to see.
 inline constexpr size_t kOpeningBytes = 24;
 
-// How many bytes there must be before more can be said; `first` are those that are there, kOpeningBytes
-// or all of them. No more than there are: this may be a rank. 0: it is none.
+// How many bytes there must be before more can be said; `first` are those that are there,
+// kOpeningBytes or all of them. No more than there are: this may be a rank. 0: it is none.
 size_t OpeningBytes(std::string_view first, bool tls);
 
-// Whether whoever begins so, with at least 2 bytes, speaks TLS.
+// Whether a connection that begins so, with at least 2 bytes, speaks TLS.
 bool LooksLikeTls(std::string_view first);
 
 }  // namespace ringtail

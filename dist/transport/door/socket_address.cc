@@ -44,7 +44,7 @@ std::string NumericAddress(const sockaddr_storage& storage) {
 }
 
 // The resolver has timeouts of its own, and no way to stop it. So it has a thread of its own, which
-// nobody waits for longer than the deadline, and which owns what it writes to.
+// no caller waits for longer than the deadline, and which owns what it writes to.
 void LookUpName(const std::string& host, int port, const std::shared_ptr<LookUp>& look_up) {
   SetThreadName("rt-resolve");
   addrinfo wanted{};
@@ -105,7 +105,7 @@ bool IsLoopbackHost(const std::string& host) {
 }
 
 StatusOr<std::vector<SocketAddress>> ResolveHost(const std::string& host, int port,
-                                                 SteadyDeadline deadline) {
+                                                 Deadline deadline) {
   const auto look_up = std::make_shared<LookUp>();
   std::thread(LookUpName, host, port, look_up).detach();
   MutexLock lock(&look_up->mutex);
@@ -120,8 +120,8 @@ StatusOr<std::vector<SocketAddress>> ResolveHost(const std::string& host, int po
   return std::move(look_up->found);
 }
 
-StatusOr<Socket> ConnectSocket(const SocketAddress& to, SteadyDeadline deadline) {
-  Socket socket(
+StatusOr<OwnedDescriptor> ConnectSocket(const SocketAddress& to, Deadline deadline) {
+  OwnedDescriptor socket(
       ::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (socket.number() < 0) return ConnectError(errno, to);
   if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&to.storage), to.bytes) == 0) {
@@ -144,7 +144,8 @@ StatusOr<Socket> ConnectSocket(const SocketAddress& to, SteadyDeadline deadline)
 }
 
 Status TryToListen(const SocketAddress& at) {
-  const Socket socket(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+  const OwnedDescriptor socket(
+      ::socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
   if (socket.number() < 0) return ErrnoStatus(errno, at.address);
   const int yes = 1;  // as gRPC does: connections of the past do not count
   setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -155,7 +156,7 @@ Status TryToListen(const SocketAddress& at) {
   return {};
 }
 
-std::string OwnAddress(const Socket& connected) {
+std::string OwnAddress(const OwnedDescriptor& connected) {
   sockaddr_storage storage{};
   socklen_t bytes = sizeof(storage);
   if (getsockname(connected.number(), reinterpret_cast<sockaddr*>(&storage), &bytes) != 0) {

@@ -1,11 +1,11 @@
-// Addresses as the sockets have them: what a name means here, which end of a connection is ours.
+// Addresses of sockets: what a name means here, and which end of a connection is ours.
 //
 // Why ranks do not just tell each other their host names: Debian writes "127.0.1.1 node7" into
 // node7's own /etc/hosts, so that a rank that looks its own name up tells the others to dial
 // themselves. The address of a socket that is connected to rank 0 is one that works.
 //
 // "Address" is numeric and without port: "10.0.0.7", "fd00::7".
-// Thread-safety: any thread. Everything that can wait has a deadline, and ends with Cancelled soon
+// Thread-safety: any thread. Every wait has a deadline, and ends with Cancelled soon
 // after the process was told to stop (core/stop_signal.h).
 #ifndef RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_ADDRESS_H_
 #define RINGTAIL_DIST_TRANSPORT_DOOR_SOCKET_ADDRESS_H_
@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "core/status.h"
-#include "dist/transport/door/socket.h"
+#include "dist/transport/owned_descriptor.h"
 
 namespace ringtail {
 
-using SteadyDeadline = std::chrono::steady_clock::time_point;
+using Deadline = std::chrono::steady_clock::time_point;
 
 std::string JoinHostPort(std::string_view address, int port);  // "10.0.0.7:80", "[fd00::7]:80"
 
@@ -38,19 +38,19 @@ struct SocketAddress {
   std::string address;  // of `storage`
 };
 
-// What `host` means, in the order in which to try. NotFound: nobody knows it, or nobody has
-// answered by `deadline`.
+// The addresses of `host`, in the order in which to try them. NotFound: it is not known, or there
+// is no answer by `deadline`.
 StatusOr<std::vector<SocketAddress>> ResolveHost(const std::string& host, int port,
-                                                 SteadyDeadline deadline);
+                                                 Deadline deadline);
 
-// A connected socket, non-blocking. Unavailable: nobody listens, or there is no answer by
+// A connected socket, non-blocking. Unavailable: nothing listens, or there is no answer by
 // `deadline`; FailedPrecondition: this host has no way to such an address.
-StatusOr<Socket> ConnectSocket(const SocketAddress& to, SteadyDeadline deadline);
+StatusOr<OwnedDescriptor> ConnectSocket(const SocketAddress& to, Deadline deadline);
 
 // OK if this host can listen at `at` (with any port if that of `at` is 0); the system's error else.
 Status TryToListen(const SocketAddress& at);
 
-std::string OwnAddress(const Socket& connected);  // of our end
+std::string OwnAddress(const OwnedDescriptor& connected);  // of our end
 
 }  // namespace ringtail
 

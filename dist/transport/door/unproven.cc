@@ -9,7 +9,7 @@
 #include <array>
 #include <charconv>
 
-#include "dist/transport/door/socket.h"
+#include "dist/transport/owned_descriptor.h"
 
 namespace ringtail {
 namespace {
@@ -83,7 +83,7 @@ std::string ConnectionNameOfGrpc(std::string_view peer) {
 
 void Unproven::Add(int descriptor, const std::string& name, Clock::time_point deadline) {
   MutexLock lock(&mutex_);
-  // Whoever had the name is gone, and so is whoever had the number.
+  // The connection that had the name is gone, and so is the one that had the number.
   std::erase_if(connections_, [&](const Connection& other) {
     return other.name == name || other.descriptor == descriptor;
   });
@@ -99,7 +99,7 @@ void Unproven::Proved(const std::string& name) {
 }
 
 void Unproven::ShutDown(Connection* connection) {
-  const Socket same(fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0));
+  const OwnedDescriptor same(fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0));
   if (same.number() < 0) return;  // closed, or no descriptor is left: to be tried again
   connection->shut_down = true;
   if (CookieOf(same.number()) == connection->cookie) shutdown(same.number(), SHUT_RDWR);

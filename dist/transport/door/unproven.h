@@ -1,5 +1,5 @@
-// Unproven: the connections that gRPC has been given, and whose other ends have not proved that they
-// are ranks. It knows how many there are, and can end them, although they are gRPC's.
+// Unproven: the connections that gRPC has been given, and whose other ends have not proved that
+// they are ranks. It knows how many there are, and can end them, although they are gRPC's.
 //
 //   Add(descriptor) ──> let in ── Proved(name) ──────────────> a rank's: not ours to judge
 //                          ├───── gRPC has closed it ────────> forgotten
@@ -8,8 +8,9 @@
 // gRPC does not say when it closes a connection, and the number of its descriptor may be another
 // file's by then. So a connection is known by its number and by the cookie that the kernel gives to
 // every socket and never again (SO_COOKIE): as long as the two belong together it is open. To end
-// one, the number is duplicated first and the cookie of the duplicate compared, so that nobody can
-// change what the number means in between; shutdown(2) works through any descriptor of a socket.
+// one, the number is duplicated first and the cookie of the duplicate compared, so that no thread
+// can change what the number means in between; shutdown(2) works through any descriptor of a
+// socket.
 //
 // gRPC tells us of a proof by the address of the other end; see ConnectionName.
 // Thread-safety: any thread. Cost: a system call for each connection that is counted.
@@ -47,7 +48,7 @@ class Unproven {
   std::optional<Clock::time_point> Sweep(Clock::time_point now) RT_EXCLUDES(mutex_);
   // Those that are open, after the last Sweep; also those that gRPC has yet to close.
   size_t count() RT_EXCLUDES(mutex_);
-  // One at a time: nobody, as long as gRPC has not closed the last that was shut down.
+  // One at a time: none as long as gRPC has not closed the last one that was shut down.
   void ShutDownOldest() RT_EXCLUDES(mutex_);
 
  private:

@@ -35,15 +35,6 @@ std::string HelloPayload(const Hello& hello) {
   message.set_world_size(hello.world_size);
   message.set_urgent(hello.urgent);
   message.set_proof(hello.proof);
-  if (hello.shared) {
-    TransportSharedMemory* const offer = message.mutable_shared();
-    offer->set_pid(hello.shared->segment.pid);
-    offer->set_file(hello.shared->segment.file);
-    offer->set_key(hello.shared->segment.key);
-    offer->set_offset(hello.shared->offset);
-    offer->set_ring_bytes(hello.shared->ring_bytes);
-  }
-  message.set_shares(hello.shares);
   return message.SerializeAsString();
 }
 
@@ -54,19 +45,11 @@ StatusOr<Hello> ParseHello(const std::string& payload) {
       message.world_size() > kMax) {
     return DataLoss("a hello that cannot be read");
   }
-  Hello hello{.rank = static_cast<int>(message.rank()),
-              .peer = static_cast<int>(message.peer()),
-              .world_size = static_cast<int>(message.world_size()),
-              .urgent = message.urgent(),
-              .proof = message.proof(),
-              .shares = message.shares()};
-  if (message.has_shared()) {
-    const auto& offer = message.shared();
-    hello.shared = {.segment = {.pid = offer.pid(), .file = offer.file(), .key = offer.key()},
-                    .offset = offer.offset(),
-                    .ring_bytes = offer.ring_bytes()};
-  }
-  return hello;
+  return Hello{.rank = static_cast<int>(message.rank()),
+               .peer = static_cast<int>(message.peer()),
+               .world_size = static_cast<int>(message.world_size()),
+               .urgent = message.urgent(),
+               .proof = message.proof()};
 }
 
 std::string AbortPayload(const Status& cause) {

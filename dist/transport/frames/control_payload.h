@@ -4,33 +4,22 @@
 #define RINGTAIL_DIST_TRANSPORT_FRAMES_CONTROL_PAYLOAD_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "core/status.h"
 #include "dist/transport/frames/byte_cursor.h"
 #include "dist/transport/frames/frame.h"
-#include "dist/transport/shared_memory/shared_segment.h"
 
 namespace ringtail {
 
-// The part of a segment that a peer may map: its ring to the rank that offers.
-struct SharedMemoryOffer {
-  SegmentName segment;
-  uint64_t offset = 0;
-  uint64_t ring_bytes = 0;
-};
-
 struct Hello {
   int rank = 0, peer = 0, world_size = 0;
-  bool urgent = false;  // of the pair's second stream (grpc_world.h)
+  bool urgent = false;  // of the pair's second stream (grpc_transport.h)
   std::string proof;
-  std::optional<SharedMemoryOffer> shared;
-  bool shares = false;
 };
 
-// What proves that `hello` comes from who knows the secret of `generation`; only ever from `rank`
-// to `peer`, so that nobody can send it back. Empty if there is no secret.
+// Proves that the sender of `hello` knows the secret of `generation`. Valid only from `rank` to
+// `peer`, so that it cannot be sent back. Empty if there is no secret.
 std::string HelloProof(const std::string& secret, uint32_t generation, const Hello& hello);
 
 std::string HelloPayload(const Hello& hello);

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-#include <type_traits>
-
 #include "core/storage/crc32c.h"
+#include "dist/wire_record.h"
 
 namespace ringtail {
 namespace {
@@ -13,24 +11,10 @@ namespace {
 // Bytes 'R' 'T' 'F' '1'.
 constexpr uint32_t kMagic = 0x31465452;
 constexpr uint8_t kGranted = 1;
-constexpr size_t kHeaderCrcAt = 60;
+constexpr size_t kPayloadBytesAt = 12, kHeaderCrcAt = 60;
 
-// As the header lies in memory, on a little-endian machine; every field is naturally aligned.
-struct Wire {
-  uint32_t magic;
-  uint8_t kind, flags;
-  uint16_t number;
-  uint32_t generation, payload_bytes;
-  uint64_t collective;
-  uint32_t step, segment;
-  uint64_t check, message_bytes, offset;
-  uint32_t payload_crc, header_crc;
-};
-static_assert(sizeof(Wire) == kFrameHeaderBytes && std::is_trivially_copyable_v<Wire>);
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-
-uint32_t MaxPayload(const Wire& wire) {
-  switch (static_cast<FrameKind>(wire.kind)) {
+uint32_t MaxPayload(FrameKind kind) {
+  switch (kind) {
     case FrameKind::kData:
       return UINT32_MAX;
     case FrameKind::kHello:
@@ -44,65 +28,62 @@ uint32_t MaxPayload(const Wire& wire) {
 }  // namespace
 
 std::array<std::byte, kFrameHeaderBytes> EncodeHeader(const FrameHeader& header) {
-  Wire wire{.magic = kMagic,
-            .kind = static_cast<uint8_t>(header.kind),
-            .flags = header.granted ? kGranted : uint8_t{0},
-            .number = header.number,
-            .generation = header.generation,
-            .payload_bytes = header.payload_bytes,
-            .collective = header.label.tag.collective,
-            .step = header.label.tag.step,
-            .segment = header.label.tag.segment,
-            .check = header.label.check,
-            .message_bytes = header.message_bytes,
-            .offset = header.offset,
-            .payload_crc = header.payload_crc,
-            .header_crc = 0};
   std::array<std::byte, kFrameHeaderBytes> bytes;
-  std::memcpy(bytes.data(), &wire, sizeof(wire));
-  wire.header_crc = Crc32c(std::span(bytes).first(kHeaderCrcAt));
-  std::memcpy(bytes.data() + kHeaderCrcAt, &wire.header_crc, sizeof(wire.header_crc));
+  WireWriter record(bytes);
+  record.Put(kMagic)
+      .Put(static_cast<uint8_t>(header.kind))
+      .Put(header.granted ? kGranted : uint8_t{0})
+      .Put(header.number)
+      .Put(header.generation)
+      .Put(header.payload_bytes)
+      .Put(header.label.tag.collective)
+      .Put(header.label.tag.step)
+      .Put(header.label.tag.segment)
+      .Put(header.label.check)
+      .Put(header.message_bytes)
+      .Put(header.offset)
+      .Put(header.payload_crc);
+  record.Put(Crc32c(std::span(bytes).first(kHeaderCrcAt)));
   return bytes;
 }
 
 uint32_t AnnouncedPayload(std::span<const std::byte, kFrameHeaderBytes> bytes) {
-  Wire wire;
-  std::memcpy(&wire, bytes.data(), sizeof(wire));
-  return wire.payload_bytes;
+  return WireReader(bytes.subspan(kPayloadBytesAt)).Get<uint32_t>();
 }
 
 StatusOr<FrameHeader> DecodeHeader(std::span<const std::byte, kFrameHeaderBytes> bytes) {
-  Wire wire;
-  std::memcpy(&wire, bytes.data(), sizeof(wire));
-  if (wire.magic != kMagic) {
-    return DataLoss(fmt::format("not a frame: it begins with {:08x}", wire.magic));
-  }
-  if (wire.header_crc != Crc32c(bytes.first(kHeaderCrcAt))) {
+  WireReader record(bytes);
+  const auto magic = record.Get<uint32_t>();
+  if (magic != kMagic) return DataLoss(fmt::format("not a frame: it begins with {:08x}", magic));
+  if (WireReader(bytes.subspan(kHeaderCrcAt)).Get<uint32_t>() !=
+      Crc32c(bytes.first(kHeaderCrcAt))) {
     return DataLoss("a frame's header does not have its checksum");
   }
-  const bool data = wire.kind == static_cast<uint8_t>(FrameKind::kData);
-  if (wire.kind == 0 || wire.kind > kLastFrameKind || wire.flags > (data ? kGranted : 0)) {
-    return DataLoss(fmt::format("no frame is of kind {}, flags {}", wire.kind, wire.flags));
+  const auto kind = record.Get<uint8_t>(), flags = record.Get<uint8_t>();
+  const bool data = kind == static_cast<uint8_t>(FrameKind::kData);
+  if (kind == 0 || kind > kLastFrameKind || flags > (data ? kGranted : 0)) {
+    return DataLoss(fmt::format("no frame is of kind {}, flags {}", kind, flags));
   }
-  if (wire.payload_bytes > MaxPayload(wire)) {
-    return DataLoss(fmt::format("a frame of kind {} with {} bytes", wire.kind, wire.payload_bytes));
+  FrameHeader header{.kind = static_cast<FrameKind>(kind), .granted = flags == kGranted};
+  header.number = record.Get<uint16_t>();
+  header.generation = record.Get<uint32_t>();
+  header.payload_bytes = record.Get<uint32_t>();
+  header.label.tag.collective = record.Get<uint64_t>();
+  header.label.tag.step = record.Get<uint32_t>();
+  header.label.tag.segment = record.Get<uint32_t>();
+  header.label.check = record.Get<uint64_t>();
+  header.message_bytes = record.Get<uint64_t>();
+  header.offset = record.Get<uint64_t>();
+  header.payload_crc = record.Get<uint32_t>();
+  if (header.payload_bytes > MaxPayload(header.kind)) {
+    return DataLoss(fmt::format("a frame of kind {} with {} bytes", kind, header.payload_bytes));
   }
-  if (data &&
-      (wire.offset > wire.message_bytes || wire.payload_bytes > wire.message_bytes - wire.offset)) {
-    return DataLoss(fmt::format("{} bytes at {} of a message of {} bytes", wire.payload_bytes,
-                                wire.offset, wire.message_bytes));
+  if (data && (header.offset > header.message_bytes ||
+               header.payload_bytes > header.message_bytes - header.offset)) {
+    return DataLoss(fmt::format("{} bytes at {} of a message of {} bytes", header.payload_bytes,
+                                header.offset, header.message_bytes));
   }
-  return FrameHeader{
-      .kind = static_cast<FrameKind>(wire.kind),
-      .granted = wire.flags == kGranted,
-      .number = wire.number,
-      .generation = wire.generation,
-      .payload_bytes = wire.payload_bytes,
-      .label = {.tag = {.collective = wire.collective, .step = wire.step, .segment = wire.segment},
-                .check = wire.check},
-      .message_bytes = wire.message_bytes,
-      .offset = wire.offset,
-      .payload_crc = wire.payload_crc};
+  return header;
 }
 
 }  // namespace ringtail

@@ -19,8 +19,8 @@
 //   60  4  CRC-32C of bytes 0 to 59
 //
 // The number is for what checksums cannot see: frames that are lost whole, come twice or overtake
-// each other. TCP does not do that, but a bit that flips in HTTP/2's framing does: a frame of HTTP/2
-// of an unknown type is skipped, as its standard demands, with the messages in it.
+// each other. TCP does not do that, but a bit that flips in HTTP/2's framing does: a frame of
+// HTTP/2 of an unknown type is skipped, as its standard demands, with the messages in it.
 //
 // Parsing trusts nothing: a header is either exactly what EncodeHeader makes of some frame, or an
 // error. Thread-safety: functions without state.
@@ -38,11 +38,11 @@
 namespace ringtail {
 
 enum class FrameKind : uint8_t {
-  kHello = 1,    // who dials, and then who answers; payload TransportHello
+  kHello = 1,    // the rank that dials, then the one that answers; TransportHello
   kData = 2,     // a part of a message, or all of it
   kRequest = 3,  // a message waits at the sender, because there is no credit for it
   kGrant = 4,    // its Receive is posted: send it
-  kCredit = 5,   // bytes that came unasked for have been taken; as many more may come
+  kCredit = 5,   // early bytes have been taken; as many more may come
   kGoodbye = 6,  // the rank leaves in peace
   kAbort = 7,    // the rank stops; payload TransportAbort
 };

@@ -1,11 +1,11 @@
-// How ranks prove that they know a secret without saying it: a keyed hash (HMAC-SHA256, RFC 2104)
-// over what both have said before, numbers that nobody has seen yet included.
+// How ranks prove that they know a secret without sending it: a keyed hash (HMAC-SHA256, RFC 2104)
+// over what both have said before, fresh random numbers included.
 //
 //   A: a fresh nonce a ──>             B: a fresh nonce b
 //   A <── b
 //   A: HMAC(secret, a, b, ...) ──>     B computes the same, and compares
 //
-// Whoever has listened learns nothing that helps the next time: the nonces are others then.
+// An eavesdropper learns nothing that helps the next time: the nonces are different then.
 // OpenSSL does the hashing; it appears in the .cc alone.
 // Thread-safety: functions without state. Cost: about a microsecond each.
 #ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_KEYED_HASH_H_

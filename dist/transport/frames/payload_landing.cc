@@ -11,7 +11,7 @@ namespace {
 
 // A multiple of what the checksum takes at a time (core/storage/crc32c.h).
 constexpr size_t kBlockBytes = 12 << 10;
-// Of the largest element.
+// Alignment of the largest element.
 constexpr size_t kElementAlignment = 8;
 static_assert(kBlockBytes % kChunkAlignment == 0);
 

@@ -1,5 +1,5 @@
-// PayloadLanding: what a frame brings goes to where its message shall lie, and its checksum is
-// computed on the way, in blocks that stay in the first-level cache: each byte comes from memory
+// PayloadLanding: the payload of a frame goes to the destination of its message, and its checksum
+// is computed on the way, in blocks that stay in the first-level cache: each byte comes from memory
 // once and goes there once, also if it is added up (Combine).
 //
 //   pieces that were read ── 12 KiB where they lie ── CRC-32C ── combine ──> the Receive's memory

@@ -2,31 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
 #include "core/storage/crc32c.h"
+#include "dist/transport/frames/control_payload.h"
 #include "dist/transport/frames/payload_landing.h"
 
 namespace ringtail {
 namespace {
 
-// Control frames in one write; the others come with the next.
-constexpr size_t kMaxControlFrames = 256;
+// Messages that may wait at a peer for their Receive: far more than any plan has, and a bound for
+// what a peer can make us remember.
+constexpr size_t kMaxRequests = size_t{1} << 20;
 
 }  // namespace
 
-OutgoingFrame ControlFrame(FrameKind kind, uint32_t generation, std::string payload) {
-  const FrameHeader header = {.kind = kind,
-                              .generation = generation,
-                              .payload_bytes = static_cast<uint32_t>(payload.size()),
-                              .payload_crc = Crc32c(std::as_bytes(std::span(payload)))};
-  return {.header = header, .control_payload = std::move(payload)};
-}
-
 PeerMessages::PeerMessages(int peer, uint32_t generation, std::shared_ptr<Ending> ending)
-    : peer_(peer), generation_(generation), ending_(std::move(ending)) {}
+    : peer_(peer), ending_(std::move(ending)), reader_(peer, generation), outbox_(generation) {}
 
 void PeerMessages::SkipChecksums() {
   MutexLock lock(&mutex_);
@@ -35,7 +28,8 @@ void PeerMessages::SkipChecksums() {
 
 void PeerMessages::LendForNetwork() {
   MutexLock lock(&mutex_);
-  lent_ = credit_ = kNetworkCreditBytes;
+  lent_ = kNetworkCreditBytes;
+  outbox_.BorrowForNetwork();
 }
 
 Traffic PeerMessages::traffic() const {
@@ -47,51 +41,38 @@ PeerMessages::PeerState PeerMessages::peer_state() const {
   return peer_state_;
 }
 
-// OK if it has stopped: whoever read its kAbort is about to end the transport with the peer's own
-// cause, which must not lose against this one.
+// OK if it has stopped: the thread that read its kAbort is about to end the transport with the
+// peer's own cause, which must not lose against this one.
 Status PeerMessages::PeerHasLeft() const {
   if (peer_state_ == PeerState::kStopped) return {};
   return {StatusCode::kUnavailable, fmt::format("rank {} has left the world", peer_)};
 }
 
-void PeerMessages::QueueControl(FrameKind kind, const MessageLabel& label, uint64_t message_bytes,
-                                uint64_t offset) {
-  control_.push_back({.header = {.kind = kind,
-                                 .generation = generation_,
-                                 .label = label,
-                                 .message_bytes = message_bytes,
-                                 .offset = offset}});
+Status PeerMessages::PeerLeft() {
+  peer_state_ = PeerState::kLeft;
+  return posted_.empty() && !incoming_ && !outbox_.HasMessages() ? Status() : PeerHasLeft();
+}
+
+Status PeerMessages::OnPeerLeft() {
+  MutexLock lock(&mutex_);
+  return ended_ ? Status() : PeerLeft();
 }
 
 void PeerMessages::ReturnCredit(uint64_t bytes) {
   to_return_ += bytes;
   if (to_return_ < lent_ / 4) return;
   peers_debt_ -= to_return_;
-  QueueControl(FrameKind::kCredit, {}, 0, std::exchange(to_return_, 0));
+  outbox_.AddControl(FrameKind::kCredit, {}, 0, std::exchange(to_return_, 0));
 }
 
 Status PeerMessages::Send(std::shared_ptr<SendOperation> operation) {
   MutexLock lock(&mutex_);
   if (ended_) return {};  // dropping it completes it
-  const MessageLabel label = operation->label;
-  const uint64_t bytes = operation->bytes.size(), cost = bytes + kMessageCost;
   if (peer_state_ != PeerState::kHere) {
-    ready_.push_back({.operation = std::move(operation)});  // completed by End
+    outbox_.Keep(std::move(operation));
     return PeerHasLeft();
   }
-  if (cost <= credit_) {
-    credit_ -= cost;
-    auto before = ready_.end();
-    if (IsUrgent(label.tag)) {  // the message that is being written goes on without a gap
-      before = ready_.begin();
-      if (before != ready_.end() && before->written > 0) ++before;
-    }
-    ready_.insert(before, {.operation = std::move(operation)});
-    return {};
-  }
-  const bool added = requested_.emplace(label.tag, std::move(operation)).second;
-  RT_CHECK(added, "a tag is used once in each direction");
-  QueueControl(FrameKind::kRequest, label, bytes, 0);
+  outbox_.Add(std::move(operation));
   return {};
 }
 
@@ -125,7 +106,7 @@ Status PeerMessages::MatchPosted(const MessageLabel& sent, uint64_t bytes,
 Status PeerMessages::Grant(const MessageLabel& sent, uint64_t bytes, PostedMap::iterator posted) {
   RT_RETURN_IF_ERROR(MatchPosted(sent, bytes, posted));
   posted->second.granted = true;
-  QueueControl(FrameKind::kGrant, sent, bytes, 0);
+  outbox_.AddControl(FrameKind::kGrant, sent, bytes, 0);
   return {};
 }
 
@@ -148,12 +129,9 @@ void PeerMessages::End(OutgoingFrame last) {
     if (incoming_->receive) incoming_->receive->Complete(cause);
     incoming_.reset();
   }
-  ready_.clear();
-  requested_.clear();
   early_.clear();
   requests_.clear();
-  control_.clear();
-  control_.push_back(std::move(last));
+  outbox_.End(std::move(last));
 }
 
 std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
@@ -162,38 +140,168 @@ std::vector<OutgoingFrame> PeerMessages::TakeFrames(size_t bytes) {
   {
     MutexLock lock(&mutex_);
     checksums = checksums_;
-    while (!control_.empty() && frames.size() < kMaxControlFrames) {
-      frames.push_back(std::move(control_.front()));
-      control_.pop_front();
-    }
-    for (size_t left = bytes; left > 0 && !ready_.empty();) {
-      Sending& sending = ready_.front();
-      const std::span<const std::byte> memory = sending.operation->bytes;
-      size_t chunk = memory.size() - sending.written;
-      if (chunk > left) chunk = left / kChunkAlignment * kChunkAlignment;
-      if (chunk == 0 && !memory.empty()) break;
-      frames.push_back({.header = {.kind = FrameKind::kData,
-                                   .granted = sending.granted,
-                                   .generation = generation_,
-                                   .payload_bytes = static_cast<uint32_t>(chunk),
-                                   .label = sending.operation->label,
-                                   .message_bytes = memory.size(),
-                                   .offset = sending.written},
-                        .payload = memory.subspan(sending.written, chunk),
-                        .memory = sending.operation});
-      sending.written += chunk;
-      if (IsData(sending.operation->label.tag)) ++data_sent_;
-      left -= std::min(left, chunk + kFrameHeaderBytes);
-      if (sending.written == memory.size()) ready_.pop_front();
-    }
-    for (OutgoingFrame& frame : frames) frame.header.number = next_out_++;
+    frames = outbox_.TakeFrames(bytes);
   }
   for (OutgoingFrame& frame : frames) {
-    if (checksums && frame.header.kind == FrameKind::kData) {
-      frame.header.payload_crc = Crc32c(frame.payload);
-    }
+    if (frame.header.kind != FrameKind::kData) continue;
+    if (IsData(frame.header.label.tag)) ++data_sent_;
+    if (checksums) frame.header.payload_crc = Crc32c(frame.payload);
   }
   return frames;
+}
+
+// ---- frames of the peer -------------------------------------------------------------------------
+
+Status PeerMessages::OnFrames(ByteCursor* bytes) {
+  while (bytes->left() > 0) {
+    RT_ASSIGN_OR_RETURN(const FrameHeader header, reader_.Next(bytes));
+    RT_RETURN_IF_ERROR(OnFrame(header, bytes));
+  }
+  return {};
+}
+
+Status PeerMessages::OnFrame(const FrameHeader& header, ByteCursor* bytes) {
+  if (!IsUrgent(header.label.tag)) ++arrived_;
+  if (header.kind == FrameKind::kData && IsData(header.label.tag)) ++data_received_;
+  if (header.kind == FrameKind::kData) return OnData(header, bytes);
+  if (header.kind == FrameKind::kAbort) return OnStop(header, bytes);
+  if (header.payload_bytes > 0) return Violation("a hello in the middle", header);
+  MutexLock lock(&mutex_);
+  if (!ended_) return OnControl(header);
+  // A rank that leaves last may need to know that the others have left.
+  if (header.kind == FrameKind::kGoodbye) peer_state_ = PeerState::kLeft;
+  return {};
+}
+
+Status PeerMessages::OnControl(const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::kRequest:
+      return OnRequest(header);
+    case FrameKind::kGrant:
+      if (outbox_.OnGrant(header.label.tag)) return {};
+      return Violation("it grants what was not requested", header);
+    case FrameKind::kCredit:
+      if (outbox_.OnCredit(header.offset)) return {};
+      return Violation("it returns more credit than it has given", header);
+    case FrameKind::kGoodbye:
+      return PeerLeft();
+    default:
+      return Violation("a hello in the middle", header);
+  }
+}
+
+Status PeerMessages::OnRequest(const FrameHeader& header) {
+  const auto posted = posted_.find(header.label.tag);
+  if (posted == posted_.end()) {
+    if (requests_.size() >= kMaxRequests || early_.contains(header.label.tag) ||
+        !requests_.emplace(header.label.tag, std::pair(header.label, header.message_bytes))
+             .second) {
+      return Violation("a request too many", header);
+    }
+    return {};
+  }
+  if (posted->second.granted) return Violation("it requests twice", header);
+  return Grant(header.label, header.message_bytes, posted);
+}
+
+Status PeerMessages::OnStop(const FrameHeader& header, ByteCursor* bytes) {
+  RT_ASSIGN_OR_RETURN(const std::string payload, ReadControlPayload(header, bytes));
+  MutexLock lock(&mutex_);
+  peer_state_ = PeerState::kStopped;
+  return ParseAbort(payload);
+}
+
+Status PeerMessages::OnData(const FrameHeader& header, ByteCursor* bytes) {
+  if (header.payload_bytes > bytes->left()) {
+    return Violation("the frame ends before its payload", header);
+  }
+  ReceiveBuffer chunk;
+  bool checksum = true;
+  {
+    MutexLock lock(&mutex_);
+    if (ended_) return {};
+    checksum = checksums_;
+    if (!incoming_) RT_RETURN_IF_ERROR(Begin(header));
+    Incoming& incoming = *incoming_;
+    const FrameHeader& first = incoming.first;
+    if (header.label.tag != first.label.tag || header.label.check != first.label.check ||
+        header.message_bytes != first.message_bytes || header.granted != first.granted ||
+        header.offset != incoming.received ||
+        (header.payload_bytes == 0 && header.message_bytes > 0) ||
+        (header.payload_bytes % kChunkAlignment != 0 &&
+         header.offset + header.payload_bytes < header.message_bytes)) {
+      return Violation("a chunk that does not continue its message", header);
+    }
+    incoming.busy = true;
+    if (incoming.receive) {
+      chunk = incoming.receive->buffer;
+    } else {
+      chunk = incoming.early;
+    }
+    chunk.bytes = chunk.bytes.subspan(header.offset, header.payload_bytes);
+  }
+  // The bulk of the work, without the lock: `busy` says that the memory is ours.
+  const uint32_t crc = LandPayload(bytes, chunk, checksum);
+  const bool intact = !checksum || crc == header.payload_crc;
+
+  MutexLock lock(&mutex_);
+  Incoming& incoming = *incoming_;
+  incoming.busy = false;
+  incoming.received += header.payload_bytes;
+  if (ended_) {
+    if (incoming.receive) incoming.receive->Complete(ending_->cause());
+    incoming_.reset();
+    return {};
+  }
+  if (!intact) return Violation("the payload does not have its checksum", header);
+  return incoming.received == header.message_bytes ? Finish() : Status();
+}
+
+// The first chunk of a message.
+Status PeerMessages::Begin(const FrameHeader& header) {
+  const MessageTag& tag = header.label.tag;
+  const auto posted = posted_.find(tag);
+  const bool is_posted = posted != posted_.end();
+  if (header.granted != (is_posted && posted->second.granted)) {
+    return Violation(header.granted ? "it was not granted" : "it was granted, and asks credit",
+                     header);
+  }
+  if (!header.granted) {
+    if (header.message_bytes > lent_ || peers_debt_ + header.message_bytes + kMessageCost > lent_) {
+      return Violation("it sends more than it has credit for", header);
+    }
+    peers_debt_ += header.message_bytes + kMessageCost;
+  }
+  Incoming incoming{.first = header};
+  if (is_posted) {
+    RT_RETURN_IF_ERROR(MatchPosted(header.label, header.message_bytes, posted));
+    incoming.receive = posted->second.operation;
+    posted_.erase(posted);
+  } else {
+    if (early_.contains(tag) || requests_.contains(tag)) {
+      return Violation("a tag that it has used before", header);
+    }
+    incoming.early.resize(header.message_bytes);
+  }
+  incoming_ = std::move(incoming);
+  return {};
+}
+
+// All chunks are there.
+Status PeerMessages::Finish() {
+  Incoming incoming = *std::exchange(incoming_, std::nullopt);
+  if (incoming.receive) {
+    incoming.receive->Complete({});
+    if (!incoming.first.granted) ReturnCredit(incoming.first.message_bytes + kMessageCost);
+    return {};
+  }
+  Early early{.label = incoming.first.label, .bytes = std::move(incoming.early)};
+  // Its Receive may have been posted while it arrived.
+  if (const auto posted = posted_.extract(early.label.tag)) {
+    return TakeEarly(posted.mapped().operation, early);
+  }
+  early_.emplace(early.label.tag, std::move(early));
+  return {};
 }
 
 }  // namespace ringtail

@@ -10,7 +10,8 @@
 namespace ringtail {
 namespace {
 
-std::shared_ptr<grpc::experimental::CertificateProviderInterface> Certificates(const GrpcTls& tls) {
+std::shared_ptr<grpc::experimental::CertificateProviderInterface> Certificates(
+    const TlsIdentity& tls) {
   return std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
       tls.authority,
       std::vector<grpc::experimental::IdentityKeyCertPair>{{tls.key, tls.certificate}});
@@ -26,7 +27,7 @@ void CompareNoNames(grpc::experimental::TlsCredentialsOptions* options) {
 
 }  // namespace
 
-std::shared_ptr<grpc::ServerCredentials> ServerCredentialsFor(const GrpcTls& tls) {
+std::shared_ptr<grpc::ServerCredentials> ServerCredentialsFor(const TlsIdentity& tls) {
   if (tls.empty()) return grpc::InsecureServerCredentials();
   grpc::experimental::TlsServerCredentialsOptions options(Certificates(tls));
   options.watch_root_certs();
@@ -36,7 +37,7 @@ std::shared_ptr<grpc::ServerCredentials> ServerCredentialsFor(const GrpcTls& tls
   return grpc::experimental::TlsServerCredentials(options);
 }
 
-std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsFor(const GrpcTls& tls) {
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsFor(const TlsIdentity& tls) {
   if (tls.empty()) return grpc::InsecureChannelCredentials();
   grpc::experimental::TlsChannelCredentialsOptions options;
   options.set_certificate_provider(Certificates(tls));

@@ -1,4 +1,4 @@
-// What a gRPC server or channel shows of itself and demands of the other, from GrpcTls.
+// What a gRPC server or channel shows of itself and demands of the other, from TlsIdentity.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_CREDENTIALS_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_CREDENTIALS_H_
@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
@@ -15,8 +15,8 @@ namespace ringtail {
 // a byte of ours is read. Names in certificates are not compared with addresses: every certificate
 // of the job's authority may be any rank, because ranks move between hosts.
 // Without: plain TCP.
-std::shared_ptr<grpc::ServerCredentials> ServerCredentialsFor(const GrpcTls& tls);
-std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsFor(const GrpcTls& tls);
+std::shared_ptr<grpc::ServerCredentials> ServerCredentialsFor(const TlsIdentity& tls);
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsFor(const TlsIdentity& tls);
 
 }  // namespace ringtail
 

@@ -1,151 +1,41 @@
 #include "dist/transport/grpc/grpc_listener.h"
 
-#include <fmt/format.h>
-#include <grpc/grpc.h>
-#include <grpc/support/log.h>
-#include <sys/resource.h>
+#include <utility>
 
-#include <string_view>
-
-#include "core/logging.h"
-#include "dist/transport/door/log_limiter.h"
-#include "dist/transport/door/socket_address.h"
-#include "dist/transport/grpc/grpc_credentials.h"
+#include "core/check.h"
+#include "dist/transport/grpc/grpc_server.h"
+#include "dist/transport/grpc/grpc_transport.h"
 
 namespace ringtail {
 namespace {
 
-// HTTP/2's own windows, for what has been sent and not read yet. That of a stream can be set. That
-// of a connection cannot: gRPC gives 64 KiB and the rest of the message that is being read. To ask
-// for more is the next message's business, and the answer stands behind all that goes the other
-// way:
-//
-//   rank 0 -> rank 1   [message 1    ][64 KiB]..... the wire is idle ......[message 2
-//   rank 1 -> rank 0   [message of its own   ][what its kernel holds    ][go on]
-//
-// Only if gRPC may measure the bandwidth, the window is 4 MiB or more from the beginning, which is
-// worth that on a network. Within a machine the small one is better, because what is on its way
-// stays in the cache: 0.8 instead of 1.1 s of CPU per GB.
-constexpr int kWindowBytes = 8 << 20;
-constexpr int kHttpFrameBytes = 1 << 20;
+class GrpcListener : public TransportListener {
+ public:
+  explicit GrpcListener(std::unique_ptr<GrpcServer> server)
+      : server_(std::move(server)), address_(server_->door->address()) {}
 
-bool OverNetwork(const std::string& address, const GrpcOptions& options) {
-  return options.over_network.value_or(!StaysInThisMachine(address));
-}
+  const std::string& address() const override { return address_; }
 
-// What both ends set for a connection to or from `address`; `set(name, value)`.
-template <typename Set>
-void SetCommonArguments(const std::string& address, const GrpcOptions& options, const Set& set) {
-  set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
-  set(GRPC_ARG_HTTP2_BDP_PROBE, OverNetwork(address, options));
-  set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kHttpFrameBytes);
-  set(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_time.count()));
-  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive_timeout.count()));
-  set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as keepalive wants
-  set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);        // and whoever gets them does not mind
-}
-
-// A world of many ranks needs many connections: as many files as the system lets us have.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) LogDebug("the limit of open files stays as it is");
-}
-
-// A failed TLS handshake is seen nowhere but in gRPC's log.
-void LogOfGrpc(gpr_log_func_args* line) {
-  static LogLimiter limiter;
-  const std::string_view message = line->message;
-  if (message.find("Handshake failed") == std::string_view::npos &&
-      message.find("handshake failed") == std::string_view::npos) {
-    return LogDebug(message);
+  StatusOr<std::unique_ptr<Transport>> Connect(const PeerTable& peers,
+                                               TransportObserver* observer) override {
+    RT_CHECK(server_ != nullptr, "a listener connects once");
+    RT_CHECK(peers.rank >= 0 && peers.rank < peers.world_size(), "this rank is one of the world's");
+    auto transport = std::make_unique<GrpcTransport>(std::move(server_), peers, observer);
+    RT_RETURN_IF_ERROR(transport->Connect());
+    return std::unique_ptr<Transport>(std::move(transport));
   }
-  if (const auto note = limiter.Allow()) {
-    LogWarning(fmt::format("a connection failed in its TLS handshake: {}{}", message, *note));
-  }
-}
 
-// gRPC stops its own threads with the last of its objects, and may wait ten seconds for one of
-// them. So once it has been started it stays, as long as the process does. Its log is for those who
-// look into gRPC: what matters of it is in our errors.
-void StartGrpcForGood() {
-  static const bool once = [] {
-    RaiseFileLimit();
-    gpr_set_log_function(LogOfGrpc);
-    grpc_init();
-    return true;
-  }();
-  static_cast<void>(once);
-}
+ private:
+  std::unique_ptr<GrpcServer> server_;  // none once connected
+  const std::string address_;
+};
 
 }  // namespace
 
-bool StaysInThisMachine(std::string_view address) {
-  if (address.starts_with("unix:")) return true;
-  std::string_view host = address.substr(0, address.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return IsLoopbackHost(std::string(host));
-}
-
-GrpcServer::~GrpcServer() {
-  if (server == nullptr) return;  // taken over, or never started
-  door->Close();
-  server->Shutdown(std::chrono::system_clock::now());
-  queue->Shutdown();
-  RunGrpcCallbacks(queue.get());
-}
-
-StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& address,
-                                                        const GrpcOptions& options,
-                                                        grpc::ServerBuilder* builder) {
-  StartGrpcForGood();
-  const auto set = [&](const char* name, int value) { builder->AddChannelArgument(name, value); };
-  SetCommonArguments(address, options, set);
-  constexpr int kLimitMs = std::chrono::milliseconds(kStrangerLimit).count();
-  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kLimitMs);
-  set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kLimitMs);  // without a stream, that is
-  set(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);         // a rank has one on its connection
-  return GrpcDoor::Listen(address, options, builder);
-}
-
-StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const std::string& address,
-                                                             const GrpcOptions& options) {
-  auto listener = std::make_unique<GrpcServer>(options);
-  grpc::ServerBuilder builder;
-  // A server's settings are the same for all of its connections. Over a network the kernel asks
-  // whether the peer's host lives (listening_socket.h), on those that carry data and the others.
-  GrpcOptions asking = options;
-  if (OverNetwork(address, options)) asking.keepalive_time = kNoKeepalive;
-  RT_ASSIGN_OR_RETURN(listener->door, ConfigureGrpcServer(address, asking, &builder));
-  builder.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxGrpcMessageBytes);
-  builder.RegisterService(&listener->service);
-  listener->queue = builder.AddCompletionQueue();
-  listener->server = builder.BuildAndStart();
-  if (listener->server == nullptr) {
-    return Internal(fmt::format("gRPC does not listen at {}", address));
-  }
-  return std::unique_ptr<GrpcListener>(std::move(listener));
-}
-
-std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options) {
-  StartGrpcForGood();
-  grpc::ChannelArguments arguments;
-  SetCommonArguments(address, options,
-                     [&](const char* name, int value) { arguments.SetInt(name, value); });
-  arguments.SetMaxReceiveMessageSize(kMaxGrpcMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxGrpcMessageBytes);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // they would keep the slices
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the address is the peer
-  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  // While the peer does not listen yet.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return grpc::CreateCustomChannel(address, ChannelCredentialsFor(options.tls), arguments);
+StatusOr<std::unique_ptr<TransportListener>> ListenGrpc(const std::string& address,
+                                                        const TransportOptions& options) {
+  RT_ASSIGN_OR_RETURN(auto server, GrpcServer::Listen(address, options));
+  return std::unique_ptr<TransportListener>(new GrpcListener(std::move(server)));
 }
 
 }  // namespace ringtail

@@ -1,82 +1,35 @@
-// The parts of a GrpcListener that ConnectGrpc takes over, and how channels are made.
+// The transport over gRPC: one process per rank, one stream per pair of ranks; two between hosts,
+// so that urgent messages never wait behind data (grpc_transport.h).
+//
+// Every pair is connected at the start, not when it first has something to say: a rank that cannot
+// be reached is named before the first step and not in the middle of a run, and every rank sees
+// every death itself, as soon as the kernel reports it (a killed process: at once). It costs each
+// rank at most 2 (world - 1) sockets, which is little up to some hundred ranks. Of two ranks the
+// higher one dials.
+//
+// A stranger that dials and does not say a proper hello within seconds is turned away; so are a
+// rank of another generation and one that does not know the world's secret. None disturbs the
+// world.
+//
+// Threads: `io_threads` named "rt-grpc" that read, write and copy to the memory of Receives; one
+// named "rt-door" that lets ranks in (doorkeeper.h); and, when the world ends, one named
+// "rt-grpc-close". A Send is written by the thread that calls it, unless something else is being
+// written to that peer. No gRPC type appears here.
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_LISTENER_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_LISTENER_H_
 
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
-#include <climits>
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "dist/transport/door/doorkeeper.h"
-#include "dist/transport/grpc/grpc_stream.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "core/status.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
-// For a stranger to begin as a rank does, at the door; for a connection to get through gRPC's
-// handshakes; and for a stream to say who it is.
-inline constexpr std::chrono::seconds kStrangerLimit{5};
-
-// GrpcOptions::keepalive_time of a connection on which gRPC never asks whether the peer lives.
-inline constexpr std::chrono::milliseconds kNoKeepalive{INT_MAX};
-
-// Where ranks come to a gRPC server: a port with a doorkeeper, who hands the connections of those
-// who begin as ranks do over to gRPC. A file ("unix:/...") is gRPC's own: the file system says who
-// may dial there.
-class GrpcDoor {
- public:
-  // For `builder`'s server.
-  static StatusOr<std::unique_ptr<GrpcDoor>> Listen(const std::string& address,
-                                                    const GrpcOptions& options,
-                                                    grpc::ServerBuilder* builder);
-  const std::string& address() const { return address_; }  // with the port that is really used
-
-  // Once the server has started, and its owner waits for streams.
-  void Open();
-  // Before the server shuts down.
-  void Close();
-  // Whoever dialled from `peer` (ServerContext::peer()) is a rank; others have to go soon.
-  void Proved(const std::string& peer);
-
- private:
-  std::string address_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> gate_;  // none: a file
-  std::unique_ptr<Doorkeeper> keeper_;  // goes first: it uses the gate
-};
-
-class GrpcServer : public GrpcListener {
- public:
-  explicit GrpcServer(const GrpcOptions& with) : options(with) {}
-  ~GrpcServer() override;
-  GrpcServer(const GrpcServer&) = delete;
-  GrpcServer& operator=(const GrpcServer&) = delete;
-
-  const std::string& address() const override { return door->address(); }
-
-  const GrpcOptions options;
-  GrpcStream::RawService service;
-  // For dialled streams, too: one queue and its threads do all.
-  std::unique_ptr<grpc::ServerCompletionQueue> queue;
-  std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<GrpcDoor> door;
-};
-
-// What every server of ours has: a port of its own with a doorkeeper, TLS if there are certificates,
-// limits for strangers, keepalive. Starts gRPC if nobody has yet. AlreadyExists: the port is in
-// use.
-StatusOr<std::unique_ptr<GrpcDoor>> ConfigureGrpcServer(const std::string& address,
-                                                        const GrpcOptions& options,
-                                                        grpc::ServerBuilder* builder);
-
-// Whether what is sent to or from `address`, as GrpcListener::Listen takes it, never sees a wire: a
-// file, or loopback. A machine's own address on a network counts as the network.
-bool StaysInThisMachine(std::string_view address);
-
-// A connection of its own: closed with the channel, never shared or silently made again.
-std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address, const GrpcOptions& options);
+// At "127.0.0.1:0" (any free port), "[::1]:4000" or "unix:/run/user/1000/rank0.sock"; address() of
+// the listener has the port that is really used. AlreadyExists: the port is in use.
+StatusOr<std::unique_ptr<TransportListener>> ListenGrpc(const std::string& address,
+                                                        const TransportOptions& options);
 
 }  // namespace ringtail
 

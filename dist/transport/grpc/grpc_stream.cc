@@ -123,8 +123,8 @@ void GrpcStream::Pump() {
   WriteNext();
 }
 
-// Called by whoever has set writing_. gRPC is called without the lock, because it may let go of
-// slices at once, and so complete operations.
+// Called by the thread that has set writing_. gRPC is called without the lock, because it may let
+// go of slices at once, and so complete operations.
 void GrpcStream::WriteNext() {
   for (;;) {
     std::vector<OutgoingFrame> frames;

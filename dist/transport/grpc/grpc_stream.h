@@ -1,8 +1,8 @@
 // GrpcStream: one bidirectional gRPC stream between two ranks, driven by a completion queue. It
-// reads whatever comes, and writes the frames that it is asked to write, one gRPC message after the
-// other; each holds as many frames as are ready, up to kWriteBytes of data, or what the wire takes
-// in a quarter of a second if that is less: the peer gets whole messages only, and small ones on a
-// slow wire show it that this rank lives.
+// reads all that arrives, and writes the frames that it is asked to write, one gRPC message after
+// the other; each holds as many frames as are ready, up to kWriteBytes of data, or what the wire
+// takes in a quarter of a second if that is less: the peer gets whole messages only, and small ones
+// on a slow wire show it that this rank lives.
 //
 //   dialled   Start ───────────────────> OnMessage ... CloseAfterWriting ──> OnEnd
 //   accepted  Accept ── they dial us ──> OnMessage ... CloseAfterWriting ──> OnEnd
@@ -31,7 +31,6 @@
 #include "core/mutex.h"
 #include "dist/transport/frames/byte_cursor.h"
 #include "dist/transport/frames/peer_messages.h"
-#include "dist/transport/shared_memory/shared_memory.h"
 #include "dist/transport/transport.grpc.pb.h"
 
 namespace ringtail {
@@ -46,8 +45,8 @@ inline constexpr int kMaxGrpcMessageBytes = (1 << 20) + (1 << 17);
 // What gRPC gives back when a call has ended; made by NewGrpcTag, and owned by RunGrpcCallbacks.
 struct GrpcCallback {
   std::function<void(bool ok)> run;
-  // Orders what the one who starts a call did before what the callback does. gRPC's queue does so,
-  // too, but not where a race detector can see it.
+  // Orders what the thread that starts a call did before what the callback does. gRPC's queue does
+  // so, too, but not where a race detector can see it.
   std::atomic<bool> handed_over = false;
 };
 void* NewGrpcTag(std::function<void(bool ok)> run);
@@ -78,7 +77,7 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   // Looks for frames to write. To be called whenever there may be new ones.
   void Pump() RT_EXCLUDES(mutex_);
   // Writes what there is to be written, and no more. The stream ends when both ends have said so;
-  // so whoever has seen its end knows that the other has read everything.
+  // so a rank that has seen its end knows that the other has read everything.
   void CloseAfterWriting() RT_EXCLUDES(mutex_);
   // Ends the stream at once, whatever is under way.
   void Cancel() RT_EXCLUDES(mutex_);
@@ -87,7 +86,6 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   int peer = -1;
   bool urgent = false;  // the pair's second stream
   std::atomic<bool> greeted = false;
-  std::unique_ptr<PeerMemory> memory;  // mapped, if the peer will share ours, too
 
  protected:
   // cancellable: from the beginning, and not only once it has started.
@@ -123,7 +121,7 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   Observer* const observer_;
   grpc::ByteBuffer incoming_;  // of the read under way
 
-  // Of whoever has set writing_.
+  // Used by the thread that has set writing_.
   size_t write_bytes_ = kWriteBytes / 16;  // of data in the next message
   Clock::time_point write_started_;
   bool write_is_full_ = false;
@@ -134,7 +132,7 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   bool cancellable_ RT_GUARDED_BY(mutex_);
   bool started_ RT_GUARDED_BY(mutex_) = false;
   bool peer_ended_ RT_GUARDED_BY(mutex_) = false;
-  bool writing_ RT_GUARDED_BY(mutex_) = false;  // somebody writes, or closes
+  bool writing_ RT_GUARDED_BY(mutex_) = false;  // a thread writes, or closes
   bool wanted_ RT_GUARDED_BY(mutex_) = false;   // Pump was called meanwhile
   bool closing_ RT_GUARDED_BY(mutex_) = false;  // once there is nothing to write
   bool closed_ RT_GUARDED_BY(mutex_) = false;   // nothing may be written any more
@@ -173,9 +171,9 @@ class AcceptedStream : public GrpcStream {
   // Ends the stream unless it is greeted by then.
   void LimitGreeting(std::chrono::system_clock::time_point deadline);
   void EndLimit() { alarm_.Cancel(); }
-  // "ipv4:10.0.0.7:41234", as gRPC writes it. Once somebody has dialled.
+  // "ipv4:10.0.0.7:41234", as gRPC writes it. Once a peer has dialled.
   std::string PeerAddress() const { return context_.peer(); }
-  // Ends the stream; who has dialled is told why. Only while nothing has been written.
+  // Ends the stream; the peer is told why. Only while nothing has been written.
   void Refuse(const std::string& why);
 
  private:

@@ -1,88 +1,105 @@
-// A world over gRPC: one process per rank, one stream per pair of ranks; two between hosts, so that
-// urgent messages never wait behind data (grpc_world.h).
+// GrpcTransport: the Transport of a GrpcListener (grpc_listener.h).
 //
-//   auto listener = GrpcListener::Listen("10.0.0.7:0", options);      every rank, first
-//   ... all ranks learn all addresses (rendezvous) ...
-//   auto transport = ConnectGrpc(std::move(*listener), world);        every rank, any order
+// Two ranks of different hosts have two streams, each on a connection of its own:
 //
-// Every pair is connected at the start, not when it first has something to say: what cannot be
-// reached is named before the first step and not in the middle of a run, and every rank sees every
-// death itself, within the time that the kernel needs to say so (a killed process: at once). It
-// costs each rank at most 2 (world - 1) sockets, which is little up to some hundred ranks. Of two
-// ranks the higher one dials.
+//   rank 0   Send(urgent) ──── urgent_ ─── a few bytes, at once ──────── heartbeats
+//            Send         ──── messages_ ─ megabytes, as the link goes ─ everything else
+//            Abort, goodbye ── both
 //
-// A stranger who dials and does not say a proper hello within seconds is turned away; so are a rank
-// of another generation and one that does not know the world's secret. None disturbs the world.
+// gRPC probes the peer's host on the urgent one (keepalive): on the other one the probe, or its
+// answer, would wait behind the megabytes, and a connection that works would be cut.
 //
-// Threads: `io_threads` named "rt-grpc" that read, write and copy to where Receives shall lie; one
-// named "rt-door" that lets ranks in (doorkeeper.h); and, when the world ends, one named
-// "rt-grpc-close". A Send is written by the thread that calls it, if nothing else is being written
-// to that peer. No gRPC type appears here.
+// Life: Connect dials and accepts until every pair has greeted each other (greeter.h); EndWith,
+// once, completes all operations, says the last word on every stream, and starts a thread that
+// closes what the peers have read, or what they do not read in time. Thread-safety: any thread;
+// streams call OnMessage and OnEnd on "rt-grpc".
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/status.h"
-#include "dist/transport/transport.h"
+#include "dist/transport/door/log_limiter.h"
+#include "dist/transport/frames/peer_messages.h"
+#include "dist/transport/grpc/greeter.h"
+#include "dist/transport/grpc/grpc_server.h"
+#include "dist/transport/grpc/grpc_stream.h"
+#include "dist/transport/grpc/stream_table.h"
+#include "dist/transport/operation.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
-// Mutual TLS: the contents of PEM files. All of them, or none (plain TCP).
-struct GrpcTls {
-  std::string certificate, key;  // what this rank shows, and proves to be its own
-  std::string authority;         // who must have signed the certificates of peers
-  bool empty() const { return certificate.empty(); }
-};
-
-struct GrpcOptions {
-  std::chrono::milliseconds connect_timeout{30'000};
-  // A connection that brings nothing for so long is asked whether it lives, and is lost if it does
-  // not answer for so long; it is lost, too, if what was sent has not arrived for as long
-  // (TCP_USER_TIMEOUT, which gRPC sets to the latter). For dead hosts and cut cables: of a dead
-  // process the kernel tells. gRPC asks only where its question does not wait behind data: over a
-  // network, whoever has dialled, on the urgent connection; the other end's kernel does it there.
-  std::chrono::milliseconds keepalive_time{5'000}, keepalive_timeout{10'000};
-  // How much may be on its way to this rank before it says so: much if it comes over a network,
-  // little from the same machine. None: as the address says.
-  std::optional<bool> over_network;
-  int io_threads = 1;
-  size_t peers = 64;  // ranks that may dial at the same time; strangers have room beside them
-  GrpcTls tls;
-};
-
-// A socket that peers can dial.
-class GrpcListener {
+class GrpcTransport : public Transport, public GrpcStream::Observer {
  public:
-  // "127.0.0.1:0" (any free port), "[::1]:4000", "unix:/run/user/1000/rank0.sock".
-  static StatusOr<std::unique_ptr<GrpcListener>> Listen(const std::string& address,
-                                                        const GrpcOptions& options);
-  virtual ~GrpcListener() = default;
+  // `observer` may be null.
+  GrpcTransport(std::unique_ptr<GrpcServer> server, const PeerTable& peers,
+                TransportObserver* observer);
+  ~GrpcTransport() override;
 
-  // As given, with the port that is really used.
-  virtual const std::string& address() const = 0;
+  Status Connect();
+
+  int rank() const override { return peers_.rank; }
+  int world_size() const override { return peers_.world_size(); }
+  void Abort(const Status& cause) override { End(cause, AbortSeenByPeer(rank(), cause)); }
+
+  void OnMessage(GrpcStream* stream, ByteCursor* bytes) override;
+  void OnEnd(GrpcStream* stream, const std::string& reason) override;
+
+ private:
+  // ---- operations
+  void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                 CompletionTarget done) override;
+  void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                    CompletionTarget done) override;
+  Traffic TrafficWith(int peer) const override { return messages_[peer]->traffic(); }
+  PeerMessages* MessagesOf(const GrpcStream& stream) const {
+    return (stream.urgent ? urgent_ : messages_)[stream.peer].get();
+  }
+  // The messages that take an operation under `tag`.
+  PeerMessages* MessagesFor(int peer, const MessageTag& tag) const {
+    return (UsesUrgentStream(peer, tag) ? urgent_ : messages_)[peer].get();
+  }
+  bool UsesUrgentStream(int peer, const MessageTag& tag) const {
+    return urgent_[peer] != nullptr && IsUrgent(tag);
+  }
+  void Pump(int peer, bool urgent);
+
+  // ---- connecting
+  void Dial(int peer, bool urgent);
+  void AcceptNext();
+  bool Greet(GrpcStream* stream, ByteCursor* bytes);
+  Status CheckNewcomer(const Hello& hello);
+  void Admit(GrpcStream* stream, int peer);
+  std::string DescribeMissing() const;
+
+  // ---- ending
+  bool StopWasTold(int peer) const;  // by the peer, on any of its streams
+  void End(const Status& cause, const Status& seen_by_peers);
+  void EndWith(const Status& cause, const OutgoingFrame& last) RT_EXCLUDES(mutex_);
+  void Close(std::chrono::milliseconds limit);  // body of closer_
+
+  const PeerTable peers_;
+  const Greeter greeter_{&peers_};
+  TransportObserver* const observer_;
+  const std::unique_ptr<GrpcServer> server_;
+  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  // By rank; none for this one, urgent ones only where there is a stream for them.
+  std::vector<std::unique_ptr<PeerMessages>> messages_, urgent_;
+  StreamTable streams_;
+  LogLimiter turned_away_;
+  std::vector<std::thread> io_threads_;
+
+  Mutex mutex_;
+  ConditionVariable closer_started_;
+  std::thread closer_ RT_GUARDED_BY(mutex_);
 };
-
-struct GrpcWorld {
-  int rank = 0;
-  uint32_t generation = 0;             // of the world; the same on every rank
-  std::vector<std::string> addresses;  // of every rank's listener, by rank
-  std::string secret;  // of this generation; hellos prove that ranks know it. Empty: none needed
-  // By rank: ranks with the same key, if it is not empty, exchange messages through shared memory
-  // (shared_segment.h ThisHostKey). Empty: none do.
-  std::vector<std::string> hosts;
-};
-
-// Waits until this rank is connected to every other. DeadlineExceeded with the ranks and addresses
-// that are missing after connect_timeout; FailedPrecondition if a peer turns us away; Cancelled soon
-// after the process was told to stop (core/stop_signal.h).
-StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::unique_ptr<GrpcListener> listener,
-                                                 const GrpcWorld& world);
 
 }  // namespace ringtail
 

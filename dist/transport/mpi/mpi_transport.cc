@@ -380,9 +380,11 @@ class MpiTransport : public Transport {
   int rank() const override { return engine_->world().rank; }
   int world_size() const override { return engine_->world().world_size; }
 
-  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-            CompletionTarget done) override {
-    CheckPeer(peer);
+  void Abort(const Status& cause) override { engine_->End(cause, AbortSeenByPeer(rank(), cause)); }
+
+ private:
+  void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                 CompletionTarget done) override {
     const Status status =
         engine_->messages(peer, label.tag)
             .Send(std::make_shared<SendOperation>(peer, label, bytes, done, engine_->ending()));
@@ -390,9 +392,8 @@ class MpiTransport : public Transport {
     engine_->Wake();
   }
 
-  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-               CompletionTarget done) override {
-    CheckPeer(peer);
+  void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                    CompletionTarget done) override {
     const Status status =
         engine_->messages(peer, label.tag)
             .Receive({.peer = peer, .label = label, .buffer = buffer, .done = done});
@@ -400,13 +401,7 @@ class MpiTransport : public Transport {
     engine_->Wake();
   }
 
-  Traffic traffic(int peer) const override { return engine_->traffic(peer); }
-  void Abort(const Status& cause) override { engine_->End(cause, AbortSeenByPeer(rank(), cause)); }
-
- private:
-  void CheckPeer(int peer) const {
-    RT_CHECK(peer >= 0 && peer < world_size() && peer != rank(), "a peer is another rank");
-  }
+  Traffic TrafficWith(int peer) const override { return engine_->traffic(peer); }
 
   const std::shared_ptr<Engine> engine_;
   std::thread thread_;

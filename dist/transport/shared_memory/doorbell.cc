@@ -9,7 +9,8 @@
 namespace ringtail {
 namespace {
 
-// Not FUTEX_PRIVATE_FLAG: the word is shared by processes. The bits say who sleeps or is woken.
+// Not FUTEX_PRIVATE_FLAG: the word is shared by processes. The bits say which thread sleeps or is
+// woken.
 void Futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* until,
            uint32_t bits) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), operation, value, until, nullptr, bits);

@@ -15,10 +15,10 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kBellAt = 64;  // after the key
-// Of a peer's, which may be of another version.
+// Of a peer's ring, which may be of another version.
 constexpr uint64_t kMinRingBytes = 1 << 17, kMaxRingBytes = 1 << 30;
 constexpr uint64_t kMaxOffset = uint64_t{1} << 40;
-// Nobody sleeps longer without looking: should a peer forget to ring, it is only slow.
+// No thread sleeps longer without looking: should a peer forget to ring, it is only slow.
 constexpr std::chrono::seconds kLongestSleep{1};
 
 // By measurement with two and four ranks on two cores (README.md).
@@ -74,7 +74,7 @@ Doorbell* SharedMemory::BellIn(const SharedMapping& first_page) {
   return reinterpret_cast<Doorbell*>(first_page.bytes().data() + kBellAt);
 }
 
-// ---- hello --------------------------------------------------------------------------------------
+// ---- agreeing with each peer --------------------------------------------------------------------
 
 SharedMemoryOffer SharedMemory::OfferTo(int peer) const {
   MutexLock lock(&mutex_);
@@ -152,7 +152,7 @@ bool SharedMemory::Pull(int peer, Link* link) {
   return !any.ok() || *any;
 }
 
-Status SharedMemory::Deliver(int peer, ByteCursor* bytes) {
+Status SharedMemory::OnPeerLeft(int peer) {
   Link& link = *links_.at(peer);
   link.reading.Take();
   Status status;
@@ -160,9 +160,8 @@ Status SharedMemory::Deliver(int peer, ByteCursor* bytes) {
     const StatusOr<bool> any = ReadAll(peer, &link);
     if (!any.ok()) status = any.status();
   }
-  if (status.ok()) status = link.messages->OnFrames(bytes);
   link.reading.GiveBack();
-  return status;
+  return status.ok() ? link.messages->OnPeerLeft() : status;
 }
 
 bool SharedMemory::Poll() {
@@ -179,7 +178,8 @@ bool SharedMemory::Poll() {
 
 void SharedMemory::Pump(int peer) { Pump(peer, links_.at(peer).get()); }
 
-// Whoever does not get the turn leaves it to the one who has it, who looks at `wanted` afterwards.
+// A thread that does not get the turn leaves the work to the one that has it, which looks at
+// `wanted` afterwards.
 void SharedMemory::Pump(int peer, Link* link) {
   if (!link->started) return;
   link->wanted = true;
@@ -284,6 +284,7 @@ bool SharedMemory::Help(uint32_t moment, Deadline deadline) {
 }
 
 void SharedMemory::StopFrames() {
+  for (const auto& [peer, link] : links_) Pull(peer, link.get());
   frames_stopped_ = true;
   for (const auto& [peer, link] : links_) link->writing.Take();  // and never gives it back
 }

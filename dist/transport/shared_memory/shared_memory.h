@@ -1,4 +1,4 @@
-// SharedMemory: how the frames of ranks of one host get from one to the other without a socket.
+// SharedMemory: moves the frames of ranks of one host without a socket.
 //
 //   rank 0, its segment (a memfd)                  rank 1, its segment
 //   +------+-------------+-------------+           +------+-------------+-------------+
@@ -7,25 +7,25 @@
 //      ^          ^                                   ^          |
 //      +----------+------ mapped by rank 1 -----+     |          v rank 1 reads
 //                                               |     |      PeerMessages::OnFrames: copied to
-//   rank 0 in Send: PeerMessages::TakeFrames ---|-----+      where its Receive shall lie
+//   rank 0 in Send: PeerMessages::TakeFrames ---|-----+      its Receive
 //   copied into "ring from 0", bell rung -------|-----^
 //
 // Two copies, and in the best case no system call: the ring is small enough to stay in the cache
-// between them. What the frames are, and who may send how much, is as over a stream
-// (peer_messages.h), but without a checksum over payloads. The stream stays for hello, goodbye and
-// abort, and because a socket breaks when a process dies.
+// between them. Frames and credit are those of a stream (peer_messages.h), but payloads have no
+// checksum. Abort, the loss of a peer and its goodbye are the wire's business (routed_transport.h).
 //
-// Each rank offers its segment in its hello; one that cannot be mapped is not used, and then the
-// pair talks over the stream. When a transport is connected, nobody has the segment open any more:
-// only mappings are left, which end with their processes.
+// Each rank offers its segment to its neighbours; one that cannot be mapped is not used. Once all
+// pairs have agreed, no rank has the segment open any more: only mappings are left, which end with
+// their processes.
 //
-// Who does the work. Sending: the thread that calls Send, as far as there is room in the ring.
-// Receiving, and sending what had no room: whoever is woken by the bell; that is the thread that
-// waits in CompletionQueue::Next, if there is one, and else "rt-shm", this object's own. A thread
-// that has waited there is expected back: what comes meanwhile waits for it, 2 to 4 ms at most.
+// Which thread does the work. Sending: the thread that calls Send, as far as there is room in the
+// ring. Receiving, and sending what had no room: the thread that the bell wakes, which is the one
+// that waits in CompletionQueue::Next, if there is one, and otherwise "rt-shm", this object's own.
+// A thread that has waited there is expected back: what arrives meanwhile waits for it, 2 to 4 ms
+// at most.
 //
 // Thread-safety: any thread. Cost: 64 KiB and a ring of kRingBytes of address space for each peer
-// of the host; memory for those that ever had something to say.
+// of the host; memory for those that have ever sent anything.
 #ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_H_
 #define RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_H_
 
@@ -41,17 +41,17 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "dist/transport/completion_queue.h"
-#include "dist/transport/frames/control_payload.h"
 #include "dist/transport/frames/peer_messages.h"
 #include "dist/transport/shared_memory/doorbell.h"
+#include "dist/transport/shared_memory/shared_memory_offer.h"
 #include "dist/transport/shared_memory/shared_ring.h"
 #include "dist/transport/shared_memory/shared_segment.h"
 
 namespace ringtail {
 
-// What a peer has offered, mapped: its bell, and its ring from us.
+// A peer's offer, mapped: its bell, and its ring from us.
 struct PeerMemory {
-  // DataLoss if the offer is none, an error of the system if it cannot be had.
+  // DataLoss if the offer makes no sense, an error of the system if it cannot be mapped.
   static StatusOr<PeerMemory> Map(const SharedMemoryOffer& offer);
 
   SharedMapping first_page, slot;
@@ -59,7 +59,7 @@ struct PeerMemory {
 
 class SharedMemory : public CompletionHelper {
  public:
-  // Told of what ends the world: not OK. Called on any thread, without a lock held.
+  // Told of errors that end the world. Called on any thread, without a lock held.
   using OnError = std::function<void(int peer, const Status& status)>;
 
   // `messages` by peer: those of the same host. They must outlive Stop.
@@ -67,8 +67,7 @@ class SharedMemory : public CompletionHelper {
       const std::map<int, PeerMessages*>& messages, OnError on_error);
   ~SharedMemory() override;
 
-  // ---- hello
-  bool MayShareWith(int peer) const { return links_.contains(peer); }
+  // ---- agreeing with each peer
   SharedMemoryOffer OfferTo(int peer) const RT_EXCLUDES(mutex_);
   // Both have mapped: from now on frames of this pair go this way. Once for each peer.
   void Start(int peer, PeerMemory memory);
@@ -77,13 +76,14 @@ class SharedMemory : public CompletionHelper {
 
   // ---- frames
   bool Carries(int peer) const;
-  // Writes what the peer's messages have to be written. To be called whenever there may be more.
+  // Writes the frames that the peer's messages have. To be called whenever there may be more.
   void Pump(int peer);
-  // Frames that came over the peer's stream; after all that is in its ring.
-  Status Deliver(int peer, ByteCursor* bytes);
-  // Nothing is written or read any more. Returns when nobody writes.
+  // The peer has left: reads what is still in its ring, and tells its messages.
+  Status OnPeerLeft(int peer);
+  // Reads what is in all rings once more; nothing is written or read any more. Returns when no
+  // thread writes.
   void StopFrames();
-  // Ends the thread; nobody is in this object any more.
+  // Ends the thread; no thread is in this object any more.
   void Stop() RT_EXCLUDES(mutex_);
 
   // ---- for CompletionQueue
@@ -92,7 +92,7 @@ class SharedMemory : public CompletionHelper {
   void Interrupt() override { WakeAtBell(bell_, kCaller); }
 
  private:
-  // Held by one thread at a time; who does not get it may go on.
+  // Held by one thread at a time; a thread that does not get it may continue.
   class Turn {
    public:
     bool TryTake() { return !taken_.exchange(true, std::memory_order_acquire); }
@@ -121,7 +121,7 @@ class SharedMemory : public CompletionHelper {
     Turn reading;
     RingReader reader;
     Turn writing;
-    std::atomic<bool> wanted = false;  // Pump was called, perhaps while somebody wrote
+    std::atomic<bool> wanted = false;  // Pump was called, perhaps while another thread wrote
     std::atomic<bool> waits_for_room = false;
     RingWriter writer;
   };

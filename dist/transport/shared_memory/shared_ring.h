@@ -4,14 +4,14 @@
 //
 //   data      tail % size        head % size          head - tail: bytes that wait to be read
 //   +---------+==================+---------+          size - (head - tail): room
-//   |  free   | written, unread  |  free   |          a range that reaches the end goes on at the
+//   |  free   | written, unread  |  free   |          a range that reaches the end continues at the
 //   +---------+==================+---------+          beginning: two pieces
 //
 // What is written counts from Publish on, all of it at once: a writer that dies before leaves no
 // trace. Each end keeps its own count to itself and only tells the other; what the other tells is
 // checked (is there no more than fits?) and otherwise not believed. So whatever a peer writes into
 // the header, no byte outside of the data is read or written; and what it writes into the data is
-// for the reader of the bytes to check, who copies first and looks then.
+// for the reader of the bytes to check, which copies first and looks then.
 //
 // A writer without room says so (writer_waits), looks once more, and leaves; the reader rings it
 // when half of the ring is free again: not for every byte, because each time may cost a change of
@@ -68,7 +68,7 @@ class RingReader {
 
   // Bytes that may be read now. DataLoss: the writer has written nonsense.
   StatusOr<size_t> Available() const;
-  // The next `bytes` of them, where they lie; whoever wrote them can still change them.
+  // The next `bytes` of them, in place; their writer can still change them.
   Pieces Next(size_t bytes) const;
   // Gives the next `bytes` back. True: the writer is to be rung.
   bool Consume(size_t bytes);

@@ -3,29 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
+
+#include "dist/transport/frames/keyed_hash.h"
 
 namespace ringtail {
-
-std::string ThisHostKey() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string key;
-  if (!std::getline(file, key) || key.empty()) return "";
-  for (const char* name : {"/proc/self/ns/pid", "/proc/self/ns/net"}) {
-    std::error_code error;
-    key += " " + std::filesystem::read_symlink(name, error).string();
-    if (error) return "";
-  }
-  return fmt::format("{} uid:{}", key, geteuid());
-}
 
 StatusOr<SharedMapping> SharedMapping::Map(int file, uint64_t offset, size_t bytes) {
   void* const memory =
@@ -43,15 +29,14 @@ SharedMapping::~SharedMapping() {
 StatusOr<SharedSegment> SharedSegment::Create(size_t bytes) {
   const int file = memfd_create("ringtail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return ErrnoStatus(errno, "making shared memory");
-  SharedSegment segment(file);
-  std::array<char, kSegmentKeyBytes> key;
-  if (getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()) ||
-      ftruncate(file, static_cast<off_t>(bytes)) != 0 ||
+  SharedSegment segment{OwnedDescriptor(file)};
+  const std::string key = RandomBytes(kSegmentKeyBytes);
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0 ||
       pwrite(file, key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()) ||
       fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return ErrnoStatus(errno, fmt::format("making {} bytes of shared memory", bytes));
   }
-  segment.key_.assign(key.data(), key.size());
+  segment.key_ = key;
   return segment;
 }
 
@@ -63,7 +48,7 @@ StatusOr<SharedSegment> SharedSegment::Open(const SegmentName& name, uint64_t by
   if (!S_ISREG(about.st_mode)) return DataLoss(path + " is no file");
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return ErrnoStatus(errno, path);
-  SharedSegment segment(file);
+  SharedSegment segment{OwnedDescriptor(file)};
   const int seals = fcntl(file, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
     return DataLoss(path + " is no sealed shared memory");
@@ -80,10 +65,8 @@ StatusOr<SharedSegment> SharedSegment::Open(const SegmentName& name, uint64_t by
   return segment;
 }
 
-SharedSegment::~SharedSegment() {
-  if (file_ >= 0) close(file_);
+SegmentName SharedSegment::name() const {
+  return {.pid = getpid(), .file = file_.number(), .key = key_};
 }
-
-SegmentName SharedSegment::name() const { return {.pid = getpid(), .file = file_, .key = key_}; }
 
 }  // namespace ringtail

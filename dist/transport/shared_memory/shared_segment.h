@@ -1,11 +1,12 @@
 // Memory that processes of one host share: made by one, mapped by others.
 //
-// It is a memfd: a file without a name, that exists as long as somebody has it open or mapped. So
+// It is a memfd: a file without a name that exists as long as a process has it open or mapped. So
 // nothing is ever left behind in /dev/shm, however a process ends, and its size limit (64 MB in
-// most containers) does not count; the pages count as the memory of whoever touches them first.
-// A peer opens it as /proc/<pid>/fd/<number>, which the kernel allows to processes of the same
-// user, and checks that it has got what it was told of: a memfd, sealed so that nobody can cut it
-// (reading memory behind the end of a file kills the reader), large enough, with the key.
+// most containers) does not count; the pages count as the memory of the process that touches them
+// first. A peer opens it as /proc/<pid>/fd/<number>, which the kernel allows to processes of the
+// same user, and checks that it got what it was told of: a memfd, sealed so that no process can
+// truncate it (reading memory beyond the end of a file kills the reader), large enough, with the
+// key.
 //
 // Thread-safety: as a value. Errors: the system call's, with what it was for.
 #ifndef RINGTAIL_DIST_TRANSPORT_SHARED_MEMORY_SHARED_SEGMENT_H_
@@ -18,13 +19,9 @@
 #include <utility>
 
 #include "core/status.h"
+#include "dist/transport/owned_descriptor.h"
 
 namespace ringtail {
-
-// Ranks with the same key can share memory: same boot of the same machine, same process and network
-// namespace, same user. (Another network namespace could share it, too; it stands for another host,
-// in containers and in tests.) Empty: this cannot be found out.
-std::string ThisHostKey();
 
 // A mapped range of a segment, unmapped with its owner.
 class SharedMapping {
@@ -54,6 +51,8 @@ struct SegmentName {
   int64_t pid = 0;
   int file = -1;    // its descriptor there
   std::string key;  // kSegmentKeyBytes random bytes
+
+  bool operator==(const SegmentName&) const = default;
 };
 
 // The open file of a segment, closed with its owner; mappings of it stay.
@@ -64,19 +63,14 @@ class SharedSegment {
   // A peer's, with at least `bytes` bytes.
   static StatusOr<SharedSegment> Open(const SegmentName& name, uint64_t bytes);
 
-  ~SharedSegment();
-  SharedSegment(SharedSegment&& other) noexcept
-      : file_(std::exchange(other.file_, -1)), key_(std::move(other.key_)) {}
-  SharedSegment& operator=(SharedSegment&&) = delete;
-
   SegmentName name() const;  // of one that was made here
   StatusOr<SharedMapping> Map(uint64_t offset, size_t bytes) const {
-    return SharedMapping::Map(file_, offset, bytes);
+    return SharedMapping::Map(file_.number(), offset, bytes);
   }
 
  private:
-  explicit SharedSegment(int file) : file_(file) {}
-  int file_;
+  explicit SharedSegment(OwnedDescriptor file) : file_(std::move(file)) {}
+  OwnedDescriptor file_;
   std::string key_;
 };
 

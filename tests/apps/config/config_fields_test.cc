@@ -67,6 +67,11 @@ std::string Place(const Path& path) {
   return place;
 }
 
+bool HasOneValue(const FieldDescriptor* field) {
+  return field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM &&
+         field->enum_type()->value_count() == 1;
+}
+
 // A value that is neither the default nor in the config of tiny_run.h.
 std::string AnotherValue(const FieldDescriptor* field) {
   switch (field->cpp_type()) {
@@ -111,6 +116,7 @@ class EveryFieldTest : public testing::Test {
     const std::vector<Path> paths = AllFields();
     EXPECT_GT(paths.size(), 150U);
     for (const Path& path : paths) {
+      if (HasOneValue(path.back())) continue;
       RunConfig changed = TinyConfig().config;
       const Status set = SetAnother(path, &changed);
       ASSERT_TRUE(set.ok()) << set.ToString();
@@ -160,7 +166,8 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "train.log_every_steps",
       // How ranks work together.
       "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
-      "dist.on_disagreement", "dist.shared_memory", "dist.join_timeout_s", "dist.hang_timeout_s"};
+      "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",
+      "dist.hang_timeout_s"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     const Status status = CheckResumable(config, changed);
     if (may_change.contains(name)) {

@@ -193,7 +193,7 @@ TEST(BinomialReduce, AddsUpAtAnyRoot) {
   }
 }
 
-TEST(DisseminationBarrier, LetsNobodyLeaveBeforeEverybodyHasCome) {
+TEST(DisseminationBarrier, LetsNoRankLeaveBeforeAllHaveEntered) {
   for (int world = 1; world <= kMaxWorld; ++world) {
     std::vector<std::vector<float>> tokens(static_cast<size_t>(world), {0.0F});
     const auto plans = Plans(world, [&](int rank) { return DisseminationBarrier(rank, world); });

@@ -234,7 +234,7 @@ TEST(CostTable, HasARowForEachAlgorithmWorldAndSize) {
   EXPECT_EQ(flat.size(), (AllreduceAlgorithms().size() - 1) * 2 * 3);
   const auto two_levels = CostTable(worlds, bytes, kGigabit, 2);
   EXPECT_EQ(two_levels.size(), AllreduceAlgorithms().size() * 2 * 3);
-  EXPECT_EQ(two_levels.back().algorithm, "hierarchical");
+  EXPECT_EQ(two_levels.back().algorithm, AllreduceAlgorithms().back().name);
   EXPECT_EQ(two_levels.back().world, 8);
   EXPECT_EQ(two_levels.back().bytes, 100 << 20);
 }

@@ -94,7 +94,7 @@ TEST_F(BrokenPlan, AnUnknownPeerIsRefused) {
 }
 
 TEST_F(BrokenPlan, TwoRoundsInOneGiveWrongSums) {
-  // What comes in is also what goes on, so the rank sends its elements as they were before.
+  // The elements received are also those sent, so the rank sends them as they were before.
   for (Plan& plan : plans_) {
     Round& first = plan.rounds[0];
     first.steps.insert(first.steps.end(), plan.rounds[1].steps.begin(), plan.rounds[1].steps.end());
@@ -126,7 +126,7 @@ TEST(Simulator, AddsInTheOrderOfStepsWhoeverComesFirst) {
 }
 
 TEST(Simulator, KnowsWhoHeardOfWhom) {
-  // 0 -> 1 -> 2: the last one has heard of all, the first of nobody.
+  // 0 -> 1 -> 2: the last one has heard of all, the first of none.
   const ElementRange one = {.offset = 0, .count = 1};
   std::vector<Plan> chain(3);
   chain[0].AddRound({Step::Send(1, one)});

@@ -112,8 +112,8 @@ TEST(Schedule, ElementsThatTwoRanksSwapGoThroughStaging) {
   EXPECT_FALSE(Schedule(apart, 0, Floats(10, 10)).operations()[1].staged);
 }
 
-// Random plans, by brute force: whoever shares elements with an earlier operation, and one of them
-// writes, comes after it; and nobody waits without a reason.
+// Random plans, by brute force: an operation that shares elements with an earlier one, where one of
+// them writes, comes after it; and none waits without a reason.
 TEST(Schedule, WaitsForExactlyWhatItConflictsWith) {
   Rng random(RngKey(3));
   int conflicts = 0;

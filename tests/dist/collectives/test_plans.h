@@ -17,7 +17,7 @@ using PlanOf = std::function<Plan(int rank, int world, int64_t count)>;
 
 // All-reduce: each part goes around once to be added up, and once to be known.
 Plan TestRing(int rank, int world, int64_t count);
-// All-reduce: rank 0 adds up everybody's array in one round, and sends the sum to all.
+// All-reduce: rank 0 adds up the arrays of all ranks in one round, and sends the sum to all.
 Plan TestSingleReducer(int rank, int world, int64_t count);
 // All-reduce, world a power of two: with each bit of the rank, both ranks of a pair send all they
 // have and add what they get: sends and receives of the same elements in the same round.

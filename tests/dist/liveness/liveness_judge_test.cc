@@ -1,4 +1,4 @@
-// Who hangs, by the clock of a story (dist/liveness/liveness_judge.h).
+// Which rank hangs, by the clock of a story (dist/liveness/liveness_judge.h).
 #include "dist/liveness/liveness_judge.h"
 
 #include <fmt/format.h>
@@ -235,7 +235,7 @@ TEST(LivenessJudge, OneSilentAndOneStalledAreBothNamed) {
   EXPECT_THAT(verdict->culprits, ElementsAre(1, 2));
 }
 
-TEST(LivenessJudge, WhoHearsNobodyIsItselfCutOff) {
+TEST(LivenessJudge, ARankThatHearsNoOtherIsItselfCutOff) {
   Story story(4);
   ASSERT_FALSE(story.Play(5s));
   for (int peer = 1; peer < 4; ++peer) story.rank(peer).heard = false;
@@ -380,7 +380,7 @@ TEST(LivenessJudge, WhoseOthersAreStillJoiningIsNotCutOff) {
   story.rank(1).heard = story.rank(2).heard = false;
   EXPECT_FALSE(story.Play(39s));
   const auto verdict = story.Play(2s);
-  ASSERT_TRUE(verdict) << "and if nobody says anything?";
+  ASSERT_TRUE(verdict) << "and if no rank says anything?";
   EXPECT_TRUE(verdict->cut_off);
 }
 
@@ -418,7 +418,7 @@ TEST(LivenessJudge, WhoBeginsLateHasAllTheTimeToBeHeard) {
   EXPECT_EQ(story.verdict_at(), 105s);
 }
 
-// ---- this process is stopped, and goes on -------------------------------------------------------
+// ---- this process is stopped, and continues -----------------------------------------------------
 
 TEST(LivenessJudge, AShortStopOfThisProcessBlamesNobody) {
   Story story(4);

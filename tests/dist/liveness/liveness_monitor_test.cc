@@ -1,5 +1,5 @@
 // Heartbeats over every kind of transport (dist/liveness/progress_monitor.h). Where a limit is to
-// be reached it is short, and everybody who must not reach it cannot: ranks that wait in an
+// be reached it is short, and no rank that must not reach it can: ranks that wait in an
 // exchange. Elsewhere limits are longer than any load.
 #include "dist/liveness/progress_monitor.h"
 
@@ -102,7 +102,7 @@ TEST_P(ProgressMonitorTest, SilentRanksAreNamedByAllOthers) {
   });
 }
 
-TEST_P(ProgressMonitorTest, WhoHearsNobodySaysThatItIsCutOff) {
+TEST_P(ProgressMonitorTest, ARankThatHearsNoOtherSaysThatItIsCutOff) {
   constexpr int kWorld = 3;
   const World world = MakeFaulty(GetParam().make(kWorld), {.loss = 1});
   std::atomic<int> cut_off = 0;
@@ -114,7 +114,7 @@ TEST_P(ProgressMonitorTest, WhoHearsNobodySaysThatItIsCutOff) {
     EXPECT_THAT(monitor.Explain(status).message(), HasSubstr("and is itself cut off"));
     cut_off += monitor.cut_off() ? 1 : 0;
   });
-  EXPECT_GE(cut_off, 1);  // the first; it tells the others, whom it can reach after all
+  EXPECT_GE(cut_off, 1);  // the first; it tells the others, which it can reach after all
 }
 
 TEST_P(ProgressMonitorTest, AnEndThatIsNoVerdictIsPassedOnUnchanged) {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "dist/liveness/progress_monitor.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/grpc/grpc_listener.h"
 
 namespace ringtail {
 namespace {
@@ -92,15 +92,16 @@ Status Train(Transport* transport, ProgressMonitor* monitor, const std::string& 
 int Main(int rank, int world_size, const std::string& folder) {
   std::vector<std::string> addresses;
   for (int i = 0; i < world_size; ++i) addresses.push_back(fmt::format("unix:{}/{}", folder, i));
-  auto listener = GrpcListener::Listen(addresses[rank], {});
+  auto listener = ListenGrpc(addresses[rank], {});
   if (!listener.ok()) return 1;
   const auto transport =
-      ConnectGrpc(std::move(*listener), {.rank = rank, .generation = 1, .addresses = addresses});
+      (*listener)->Connect({.rank = rank, .generation = 1, .addresses = addresses});
   if (!transport.ok()) return 1;
   ProgressMonitor monitor(transport->get(), {.limits = {.silence_limit = 5s, .stall_limit = 5s},
                                              .on_end = [](const Verdict& verdict) {
                                                SayError("ended", verdict.status);
-                                               // The training thread may be unable to; if it is not, it is quicker.
+                                               // The training thread may be unable to; if it is
+                                               // not, it is quicker.
                                                std::this_thread::sleep_for(500ms);
                                                _exit(kLostAPeer);
                                              }});

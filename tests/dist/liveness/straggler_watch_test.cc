@@ -1,4 +1,4 @@
-// Who is slow, by the clock of a story (dist/liveness/straggler_watch.h).
+// Which rank is slow, by the clock of a story (dist/liveness/straggler_watch.h).
 #include "dist/liveness/straggler_watch.h"
 
 #include <fmt/format.h>

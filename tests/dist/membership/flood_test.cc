@@ -1,5 +1,5 @@
-// Strangers by the thousand at the ports of a world: what they cost, how soon they are gone, and that
-// no rank has to go because of them. Prints what README.md says was measured.
+// Strangers by the thousand at the ports of a world: what they cost, how soon they are gone, and
+// that no rank has to go because of them. Prints what README.md says was measured.
 //
 // RINGTAIL_FLOOD_PER_SECOND: garbage at each port (default: as much as goes).
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #include <thread>
 
 #include "dist/membership/join.h"
-#include "dist/transport/door/socket.h"
 #include "dist/transport/door/socket_address.h"
+#include "dist/transport/owned_descriptor.h"
 #include "tests/dist/membership/certificates.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/dist/test_world.h"
@@ -204,7 +204,7 @@ TEST(Flood, OfSilenceTakesABoundedNumberOfDescriptors) {
   constexpr int64_t kBound = 2 * (128 + 1);  // rank 0 has two doors
   std::vector<int64_t> before;
   for (const auto& rank : ranks) before.push_back(rank->Descriptors());
-  std::vector<Socket> silent;
+  std::vector<OwnedDescriptor> silent;
   for (const int at : {port.number(), ranks[0]->port, ranks[1]->port}) {
     for (int i = 0; i < 3000; ++i) {
       silent.emplace_back(ConnectStranger(at));
@@ -215,7 +215,7 @@ TEST(Flood, OfSilenceTakesABoundedNumberOfDescriptors) {
       }
     }
   }
-  for (const Socket& socket : silent) {
+  for (const OwnedDescriptor& socket : silent) {
     EXPECT_TRUE(HasHungUp(socket.number(), Clock::now() + std::chrono::minutes(3)));
   }
   ranks[0]->process.Signal(SIGTERM);
@@ -236,7 +236,8 @@ class SlowStrangers {
     for (int i = 0; i < number; ++i) {
       int socket = -1;
       while ((socket = ConnectStranger(port)) < 0) std::this_thread::yield();
-      strangers_.push_back({.socket = Socket(socket), .slow = i % 2 == 0, .came = Clock::now()});
+      strangers_.push_back(
+          {.socket = OwnedDescriptor(socket), .slow = i % 2 == 0, .came = Clock::now()});
     }
   }
   // Talks until all have been hung up on. The longest that one could stay.
@@ -263,7 +264,7 @@ class SlowStrangers {
       if (!slow || said == kPreface.size()) return;
       static_cast<void>(send(socket.number(), &kPreface[said++], 1, MSG_NOSIGNAL));
     }
-    Socket socket;
+    OwnedDescriptor socket;
     bool slow = false;
     Clock::time_point came;
     size_t said = 0;
@@ -307,7 +308,7 @@ TEST(Flood, OfSlowOnesIsOverSoonAndARankComesInMeanwhile) {
               Seconds(longest), Seconds(joining));
 }
 
-// More strangers who begin as ranks do than there is room for. Ranks were there before them, and
+// More strangers that begin as ranks do than there is room for. Ranks were there before them, and
 // would have to go first, if it were not known that they are ranks: by the names of connections.
 struct Way {
   std::string name, master, opening;
@@ -322,7 +323,7 @@ std::string HalfTlsHello() {
 
 class FloodOfRanks : public testing::TestWithParam<Way> {};
 
-Socket DialStranger(const std::string& address, std::string_view opening) {
+OwnedDescriptor DialStranger(const std::string& address, std::string_view opening) {
   const auto deadline = Clock::now() + std::chrono::minutes(1);
   const size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
@@ -348,7 +349,7 @@ TEST_P(FloodOfRanks, DrivesNoRankOut) {
     GTEST_SKIP() << "this machine has no IPv6";
   }
   ExpectWorldWorks(ranks);
-  std::vector<Socket> strangers;
+  std::vector<OwnedDescriptor> strangers;
   const std::string master = JoinHostPort(way.master, port.number());
   for (int i = 0; i < 200; ++i) {
     strangers.push_back(DialStranger(master, way.opening));
@@ -356,7 +357,7 @@ TEST_P(FloodOfRanks, DrivesNoRankOut) {
       strangers.push_back(DialStranger(rank.address, way.opening));
     }
   }
-  for (const Socket& socket : strangers) {
+  for (const OwnedDescriptor& socket : strangers) {
     EXPECT_TRUE(HasHungUp(socket.number(), Clock::now() + std::chrono::minutes(3)));
   }
   ExpectWorldWorks(ranks);

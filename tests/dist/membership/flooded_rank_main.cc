@@ -2,9 +2,10 @@
 //
 //   dist_flooded_rank_main RANK WORLD_SIZE PORT
 //
-// Prints "listens at ADDRESS" once it has joined, and then does steps: some arithmetic, and a message
-// from every rank to every other. When rank 0 gets SIGTERM all end, and each prints "step END LASTED"
-// for each of its steps, in microseconds of the steady clock. Ends with 1 if the world breaks.
+// Prints "listens at ADDRESS" once it has joined, and then does steps: some arithmetic, and a
+// message from every rank to every other. When rank 0 gets SIGTERM all end, and each prints "step
+// END LASTED" for each of its steps, in microseconds of the steady clock. Ends with 1 if the world
+// breaks.
 #include <signal.h>
 
 #include <chrono>

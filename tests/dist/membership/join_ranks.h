@@ -1,4 +1,4 @@
-// Worlds that form in tests: ranks as threads, a port that nobody else takes, and strangers.
+// Worlds that form in tests: ranks as threads, a port that no other process takes, and strangers.
 #ifndef RINGTAIL_TESTS_DIST_MEMBERSHIP_JOIN_RANKS_H_
 #define RINGTAIL_TESTS_DIST_MEMBERSHIP_JOIN_RANKS_H_
 
@@ -12,7 +12,7 @@
 namespace ringtail {
 
 // A port of the loopback address, bound and not listened at for as long as this lives: the system
-// gives it to nobody else, and whoever asks for it by number can listen.
+// gives it to no other process, and a process that asks for it by number can listen.
 class ReservedPort {
  public:
   ReservedPort();

@@ -1,5 +1,5 @@
 // Strangers at the ports of a world, while it forms and while it runs: they are turned away, and
-// nobody else notices.
+// no other rank notices.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

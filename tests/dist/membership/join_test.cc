@@ -237,7 +237,7 @@ TEST(JoinWorld, NobodyAtTheMastersPortIsToldAfterTheJoinTimeout) {
   ASSERT_FALSE(rank.ok());
   EXPECT_EQ(rank.status().message(),
             "rank 1 has found no rank 0 at 127.0.0.1:" + std::to_string(port.number()) +
-                " within 0.3 s: nobody listens there: 127.0.0.1: "
+                " within 0.3 s: nothing listens there: 127.0.0.1: "
                 "Connection refused");
 }
 
@@ -257,7 +257,7 @@ TEST(JoinWorld, AnUnknownMasterIsToldSoon) {
 
 TEST(JoinWorld, RankZeroMustRunWhereItsAddressIs) {
   JoinOptions options = TestJoinOptions(0, 2, 29500);
-  options.identity.master_address = "192.0.2.1";  // of nobody: RFC 5737
+  options.identity.master_address = "192.0.2.1";  // of no host: RFC 5737
   options.security.insecure = true;
   const auto world = JoinWorld(options);
   ASSERT_FALSE(world.ok());
@@ -349,7 +349,7 @@ TEST(JoinProcesses, AWrongTokenIsInNobodysLog) {
   EXPECT_EQ(result.err.find(kToken), std::string::npos);
 }
 
-// Killed while it waits; its place is free again, and whoever takes it is no duplicate.
+// Killed while it waits; its place is free again, and the rank that takes it is no duplicate.
 TEST(JoinProcesses, ARankThatDiesWhileItWaitsCanComeAgain) {
   const ReservedPort port;
   const std::vector<std::string> environment{std::string("RINGTAIL_TOKEN=") + kToken};

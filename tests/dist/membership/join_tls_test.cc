@@ -1,4 +1,4 @@
-// Mutual TLS: who gets in, who does not, and what both sides say.
+// Mutual TLS: which ranks get in, which do not, and what both sides say.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -16,14 +16,15 @@
 #include "dist/membership/security/tls_check.h"
 #include "dist/transport/door/listening_socket.h"
 #include "dist/transport/grpc/grpc_credentials.h"
+#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/membership/certificates.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/dist/test_world.h"
 
 #ifdef __SANITIZE_THREAD__
-// Beside tests/tsan_suppressions.txt, for this program alone: when a TLS handshake fails, gRPC hands its
-// status from thread to thread under locks that the race detector does not see. The copy of a string
-// counts as the program's own, as templates do.
+// Beside tests/tsan_suppressions.txt, for this program alone: when a TLS handshake fails, gRPC
+// hands its status from thread to thread under locks that the race detector does not see. The copy
+// of a string counts as the program's own, as templates do.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
   return "race:std::__cxx11::basic_string*::_M_assign\n";
@@ -114,7 +115,7 @@ TEST(JoinTls, APlainRankZeroIsNamedAsSuch) {
   EXPECT_TRUE(TryToJoin(port.number(), {}).ok());
 }
 
-// ---- who does not use our client ----------------------------------------------------------------
+// ---- peers that do not use our client -----------------------------------------------------------
 
 std::string Content(const std::string& path) { return *ReadFileText(path, 1 << 20); }
 
@@ -136,7 +137,7 @@ bool GetsAnAnswer(int port, const std::shared_ptr<grpc::ChannelCredentials>& cre
   return answered;
 }
 
-GrpcTls Tls(const SecurityOptions& files) {
+TlsIdentity Tls(const SecurityOptions& files) {
   return {.certificate = Content(files.tls_cert),
           .key = Content(files.tls_key),
           .authority = Content(files.tls_ca)};
@@ -144,10 +145,10 @@ GrpcTls Tls(const SecurityOptions& files) {
 
 TEST(JoinTls, TheHandshakeLetsInNobodyWithoutAValidCertificate) {
   WhileRankZeroWaits([](int port) {
-    const GrpcTls right = Tls(Authority().Issue("right"));
-    GrpcTls rogue = Tls(TestAuthority("another authority").Issue("rogue"));
+    const TlsIdentity right = Tls(Authority().Issue("right"));
+    TlsIdentity rogue = Tls(TestAuthority("another authority").Issue("rogue"));
     rogue.authority = right.authority;  // trusts rank 0, is not trusted
-    const GrpcTls expired = Tls(Authority().Issue("expired", -60));
+    const TlsIdentity expired = Tls(Authority().Issue("expired", -60));
     // Retried while rank 0 does not listen yet; the refusals after it are then refusals.
     while (!GetsAnAnswer(port, ChannelCredentialsFor(right))) {
     }
@@ -161,36 +162,35 @@ TEST(JoinTls, TheHandshakeLetsInNobodyWithoutAValidCertificate) {
 }
 
 TEST(JoinTls, DataStreamsDemandCertificatesToo) {
-  const GrpcTls right = Tls(Authority().Issue("right"));
-  GrpcTls rogue = Tls(TestAuthority("another authority").Issue("rogue"));
+  const TlsIdentity right = Tls(Authority().Issue("right"));
+  TlsIdentity rogue = Tls(TestAuthority("another authority").Issue("rogue"));
   rogue.authority = right.authority;
-  auto zero = std::move(*GrpcListener::Listen("127.0.0.1:0", {.tls = right}));
-  auto one = std::move(*GrpcListener::Listen("127.0.0.1:0", {.tls = right}));
+  auto zero = std::move(*ListenGrpc("127.0.0.1:0", {.tls = right}));
+  auto one = std::move(*ListenGrpc("127.0.0.1:0", {.tls = right}));
   const std::vector<std::string> addresses{zero->address(), one->address()};
-  for (const GrpcTls& wrong : {rogue, GrpcTls{}}) {
-    auto listener = std::move(*GrpcListener::Listen(
+  for (const TlsIdentity& wrong : {rogue, TlsIdentity{}}) {
+    auto listener = std::move(*ListenGrpc(
         "127.0.0.1:0", {.connect_timeout = std::chrono::milliseconds(500), .tls = wrong}));
-    EXPECT_FALSE(ConnectGrpc(std::move(listener), {.rank = 1, .addresses = addresses}).ok());
+    EXPECT_FALSE(listener->Connect({.rank = 1, .addresses = addresses}).ok());
   }
   World world(2);
   {
-    const std::jthread thread([&] {
-      world[1] = std::move(*ConnectGrpc(std::move(one), {.rank = 1, .addresses = addresses}));
-    });
-    world[0] = std::move(*ConnectGrpc(std::move(zero), {.rank = 0, .addresses = addresses}));
+    const std::jthread thread(
+        [&] { world[1] = std::move(*one->Connect({.rank = 1, .addresses = addresses})); });
+    world[0] = std::move(*zero->Connect({.rank = 0, .addresses = addresses}));
   }
   EXPECT_EQ(world[0]->world_size(), 2);
 }
 
 TEST(ExplainTlsFailure, NamesACertificateThatTheServerRefuses) {
   WhileRankZeroWaits([](int port) {
-    const GrpcTls right = Tls(Authority().Issue("right"));
+    const TlsIdentity right = Tls(Authority().Issue("right"));
     while (!GetsAnAnswer(port, ChannelCredentialsFor(right))) {
     }
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     const auto to = ResolveHost("127.0.0.1", port, deadline);
     ASSERT_TRUE(to.ok());
-    GrpcTls rogue = Tls(TestAuthority("another authority").Issue("rogue"));
+    TlsIdentity rogue = Tls(TestAuthority("another authority").Issue("rogue"));
     rogue.authority = right.authority;
     EXPECT_THAT(ExplainTlsFailure(to->front(), rogue, deadline),
                 StartsWith("it does not accept the certificate of this rank"));

@@ -1,4 +1,4 @@
-// Says who it is, for tests under real schedulers:
+// Says which rank it is, for tests under real schedulers:
 //
 //   dist_rank_environment_main
 //   rank 1 of 4, 0 of 1 on this host, rank 0 at n1:20016 (Slurm)

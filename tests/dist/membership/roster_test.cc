@@ -69,7 +69,7 @@ TEST(Roster, NamesWhoIsMissingAndWhoIsThere) {
   Roster roster(Facts(0));
   const std::chrono::milliseconds waited(1500);
   EXPECT_EQ(roster.Missing(waited).message(),
-            "ranks 0, 1, 2, 3 of 4 have not come within 1.5 s; nobody is here");
+            "ranks 0, 1, 2, 3 of 4 have not come within 1.5 s; no rank is here");
   EXPECT_TRUE(roster.Add(Facts(0)).ok());
   EXPECT_TRUE(roster.Add(Facts(1)).ok());
   EXPECT_EQ(roster.Missing(waited).message(),
@@ -83,7 +83,7 @@ TEST(Roster, NamesWhoIsMissingAndWhoIsThere) {
       "here are 0 (node0), 2 (node2), 3 (node3)");
   EXPECT_TRUE(roster.Add(Facts(1)).ok());
   for (const int rank : {0, 1, 3}) roster.SetListening(rank, "somewhere");
-  EXPECT_THAT(roster.Missing(waited).message(), HasSubstr("of 2 (node2) nobody knows"));
+  EXPECT_THAT(roster.Missing(waited).message(), HasSubstr("where to dial 2 (node2) is not known"));
 }
 
 TEST(Roster, WhoHasBeenReplacedRemovesNobody) {

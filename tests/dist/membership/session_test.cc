@@ -18,7 +18,8 @@ std::string Hex(const std::string& bytes) {
   return text;
 }
 
-// Against Python: hmac.new(b"key", struct.pack("<Q", 2) + b"ab" + struct.pack("<Q", 1) + b"c", "sha256")
+// Against Python: hmac.new(b"key", struct.pack("<Q", 2) + b"ab" + struct.pack("<Q", 1) + b"c",
+// "sha256")
 TEST(KeyedHash, IsHmacSha256OverPartsWithTheirLengths) {
   EXPECT_EQ(Hex(KeyedHash("key", {"ab", "c"})),
             "8c568fcbf2953946832018520a5eb5a6a63fe007671cf14e924b528f355076d0");

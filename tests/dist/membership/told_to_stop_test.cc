@@ -1,4 +1,4 @@
-// Whoever is told to stop while it waits for others does not go on waiting, wherever that is.
+// A process that is told to stop while it waits for others stops waiting, wherever that is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "core/stop_signal.h"
 #include "dist/membership/join.h"
 #include "dist/transport/door/socket_address.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/membership/join_ranks.h"
 
 namespace ringtail {
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Far longer than it may take to hear of it; who does not hear fails with another error.
+// Far longer than it may take to notice; a process that does not notice fails with another error.
 constexpr std::chrono::seconds kLong{60};
 
 class ToldToStopTest : public testing::Test {
@@ -62,11 +62,11 @@ TEST_F(ToldToStopTest, ARankWithoutRankZero) {
 }
 
 TEST_F(ToldToStopTest, ARankWhosePeersDoNotConnect) {
-  auto listener = *GrpcListener::Listen("127.0.0.1:0", {.connect_timeout = kLong});
-  const auto absent = *GrpcListener::Listen("127.0.0.1:0", {});
+  auto listener = *ListenGrpc("127.0.0.1:0", {.connect_timeout = kLong});
+  const auto absent = *ListenGrpc("127.0.0.1:0", {});
   const std::vector<std::string> addresses{absent->address(), listener->address()};
   SetStopSignalForTest(SIGTERM);
-  const auto transport = ConnectGrpc(std::move(listener), {.rank = 1, .addresses = addresses});
+  const auto transport = listener->Connect({.rank = 1, .addresses = addresses});
   ASSERT_FALSE(transport.ok());
   ExpectStopped(transport.status());
   EXPECT_THAT(transport.status().message(), HasSubstr("rank 0 (127.0.0.1"));

@@ -13,7 +13,7 @@
 
 #include "core/machine/thread_budget.h"
 #include "dist/trace/world_trace.h"
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/grpc/grpc_listener.h"
 
 namespace ringtail {
 namespace {
@@ -44,9 +44,9 @@ Status Run(int rank, int world_size, const std::string& folder) {
   SetThreadName("rt-trainer");
   std::vector<std::string> addresses;
   for (int i = 0; i < world_size; ++i) addresses.push_back(fmt::format("unix:{}/{}", folder, i));
-  RT_ASSIGN_OR_RETURN(auto listener, GrpcListener::Listen(addresses[rank], {}));
+  RT_ASSIGN_OR_RETURN(auto listener, ListenGrpc(addresses[rank], {}));
   RT_ASSIGN_OR_RETURN(const auto transport,
-                      ConnectGrpc(std::move(listener), {.rank = rank, .addresses = addresses}));
+                      listener->Connect({.rank = rank, .addresses = addresses}));
   RT_ASSIGN_OR_RETURN(WorldTrace trace, WorldTrace::Start(transport.get()));
   { const ScopedSpan span("before", "test"); }
   RT_RETURN_IF_ERROR(PassOn(transport.get()));

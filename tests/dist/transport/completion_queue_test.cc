@@ -1,9 +1,11 @@
-// Who does a transport's work while it waits, and who only waits.
+// Which thread does a transport's work while it waits, and which only waits.
 #include "dist/transport/completion_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
+
+#include "tests/dist/test_world.h"
 
 namespace ringtail {
 namespace {
@@ -48,6 +50,16 @@ TEST(CompletionQueueTest, AnOwnerThatOnlyWaitsLeavesTheWorkToOthers) {
   queue.Put({.id = 3, .status = {}});
   ASSERT_TRUE(queue.Next(&completion, In(std::chrono::minutes(1))));
   EXPECT_EQ(completion.id, 3);
+}
+
+TEST(CompletionQueue, DrainTakesOutAsManyAsCount) {
+  CompletionQueue queue;
+  for (const uint64_t id : {1, 99, 2, 99, 3}) queue.Put({.id = id, .status = {}});
+  queue.Drain(2, [](const Completion& completion) { return completion.id != 99; });
+  queue.Drain(1);  // the second 99
+  Completion last;
+  ASSERT_TRUE(queue.Next(&last, TestDeadline()));
+  EXPECT_EQ(last.id, 3);
 }
 
 }  // namespace

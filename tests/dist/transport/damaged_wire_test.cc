@@ -1,9 +1,9 @@
 // Two ranks add up numbers over a wire that damages what passes: a bit is flipped, a piece is lost,
 // comes twice, or changes places with the next. Whatever it was, no rank ever has a wrong sum, and
-// none waits for ever: either both say what is wrong with whom, or nothing of theirs was hit
+// none waits for ever: either both say what is wrong with which rank, or nothing of theirs was hit
 // (HTTP/2's window updates, of which there are far too many, and bits that it does not look at).
 //
-//   what is hit                            who notices
+//   what is hit                            noticed by
 //   payload                                its CRC-32C (frame.h)
 //   a frame's header                       that header's CRC-32C
 //   framing of gRPC or HTTP/2              gRPC; or what it then takes for a frame has no right CRC;
@@ -22,6 +22,7 @@
 #include "core/storage/file.h"
 #include "dist/communicator.h"
 #include "dist/liveness/progress_monitor.h"
+#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/membership/certificates.h"
 #include "tests/dist/test_world.h"
 #include "tests/dist/transport/wire_proxy.h"
@@ -34,18 +35,18 @@ using ::testing::HasSubstr;
 
 // Rank 1 dials rank 0 through `proxy`. The addresses differ: payloads have checksums.
 struct ProxiedWorld {
-  explicit ProxiedWorld(const GrpcOptions& options) {
-    std::array<std::unique_ptr<GrpcListener>, 2> listeners;
+  explicit ProxiedWorld(const TransportOptions& options) {
+    std::array<std::unique_ptr<TransportListener>, 2> listeners;
     for (const int rank : {0, 1}) {
       const std::string address = fmt::format("127.0.0.{}:0", rank + 1);
-      listeners[rank] = std::move(*GrpcListener::Listen(address, options));
+      listeners[rank] = std::move(*ListenGrpc(address, options));
     }
     proxy = std::make_unique<WireProxy>("127.0.0.3", listeners[0]->address());
     const std::string one = listeners[1]->address();
     const std::array<std::string, 2> zero{listeners[0]->address(), proxy->address()};
     OnEveryRank(2, [&](int rank) {
-      ranks[rank] = std::move(
-          *ConnectGrpc(std::move(listeners[rank]), {.rank = rank, .addresses = {zero[rank], one}}));
+      ranks[rank] =
+          std::move(*listeners[rank]->Connect({.rank = rank, .addresses = {zero[rank], one}}));
     });
   }
   std::unique_ptr<WireProxy> proxy;
@@ -82,7 +83,7 @@ Status AddUp(Transport* transport, int rounds, size_t count, std::atomic<int>* w
 }
 
 Outcome AddUpOverDamagedWire(WireProxy::Direction direction, const WireProxy::Damage& damage,
-                             int rounds, size_t count, const GrpcOptions& options) {
+                             int rounds, size_t count, const TransportOptions& options) {
   const ProxiedWorld world(options);
   world.proxy->Begin(direction, damage);
   Outcome outcome;
@@ -116,7 +117,8 @@ struct Tally {
       ++harmless;
       return;
     }
-    // A rank may have finished, with all its sums, before the other finds that something is missing.
+    // A rank may have finished, with all its sums, before the other finds that something is
+    // missing.
     std::string all;
     for (const int rank : {0, 1}) {
       const std::string& message = outcome.ends[rank].message();
@@ -125,7 +127,7 @@ struct Tally {
       all += message;
     }
     const auto says = [&](std::string_view text) { return all.find(text) != all.npos; };
-    EXPECT_FALSE(says("no operation ended")) << "nobody noticed for a minute: " << all;
+    EXPECT_FALSE(says("no operation ended")) << "not noticed for a minute: " << all;
     if (says("has sent nothing")) {
       ++silent;
     } else if (says("checksum") || says("protocol") || says("frame")) {
@@ -161,7 +163,7 @@ void RunTrials(int trials, const std::function<void(int trial)>& run) {
 
 // A bit in about a megabyte of large messages, in half of the trials; in the others one in some
 // thousand bytes of small messages, where every sixth byte is a header.
-void FlipBits(int trials, const GrpcOptions& options, Tally* tally) {
+void FlipBits(int trials, const TransportOptions& options, Tally* tally) {
   RunTrials(trials, [&](int trial) {
     Rng random(RngKey(11).With(static_cast<uint64_t>(trial)));
     const bool large = trial % 2 == 0;
@@ -189,9 +191,9 @@ TEST(DamagedWire, UnderTlsEveryFlippedBitBreaksTheConnection) {
   const TestAuthority authority("the job's authority");
   const SecurityOptions files = authority.Issue("rank");
   const auto text = [](const std::string& path) { return *ReadFileText(path, 1 << 16); };
-  const GrpcOptions options{.tls = {.certificate = text(files.tls_cert),
-                                    .key = text(files.tls_key),
-                                    .authority = text(files.tls_ca)}};
+  const TransportOptions options{.tls = {.certificate = text(files.tls_cert),
+                                         .key = text(files.tls_key),
+                                         .authority = text(files.tls_ca)}};
   Tally tally;
   FlipBits(kFlips, options, &tally);
   fmt::print("flipped bits under TLS: {}\n", tally.ToString());
@@ -262,8 +264,8 @@ TEST_P(DamagedPieceTest, EndsCleanlyAndMakesNoWrongSum) {
 
 // ---- one direction stands still -----------------------------------------------------------------
 
-// Both directions are full in a collective, and what says "go on" stands behind the data that goes
-// the same way. So megabytes have to get through without it.
+// Both directions are full in a collective, and the frame that grants more waits behind the data
+// that goes the same way. So megabytes have to get through without it.
 TEST(HeldWire, OverANetworkMegabytesNeedNoAnswer) {
   constexpr size_t kMessages = 3;
   std::vector<std::byte> held;
@@ -286,7 +288,7 @@ TEST(HeldWire, OverANetworkMegabytesNeedNoAnswer) {
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
   EXPECT_EQ(memories, messages);
-  // What was held goes on with the next piece: rank 0's goodbye.
+  // The held bytes are followed by the next piece: rank 0's goodbye.
   world.proxy->Begin(WireProxy::kToDialler, [&](std::vector<std::byte>* bytes) {
     held.insert(held.end(), bytes->begin(), bytes->end());
     *bytes = std::exchange(held, {});

@@ -21,8 +21,8 @@ FaultyTransport::~FaultyTransport() {
   thread_.join();
 }
 
-void FaultyTransport::Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-                           CompletionTarget done) {
+void FaultyTransport::StartSend(int peer, const MessageLabel& label,
+                                std::span<const std::byte> bytes, CompletionTarget done) {
   bool lost = false, corrupt = false, dies = false;
   {
     MutexLock lock(&mutex_);
@@ -37,8 +37,8 @@ void FaultyTransport::Send(int peer, const MessageLabel& label, std::span<const 
   Delay([=, this] { transport_->Send(peer, sent, bytes, done); });
 }
 
-void FaultyTransport::Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-                              CompletionTarget done) {
+void FaultyTransport::StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                                   CompletionTarget done) {
   Delay([=, this] { transport_->Receive(peer, label, buffer, done); });
 }
 

@@ -36,11 +36,11 @@ class FaultyTransport : public Transport {
 
   int rank() const override { return transport_->rank(); }
   int world_size() const override { return transport_->world_size(); }
-  void Send(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
-            CompletionTarget done) override;
-  void Receive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
-               CompletionTarget done) override;
-  Traffic traffic(int peer) const override { return transport_->traffic(peer); }
+  void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,
+                 CompletionTarget done) override;
+  void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
+                    CompletionTarget done) override;
+  Traffic TrafficWith(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override;
 
  private:

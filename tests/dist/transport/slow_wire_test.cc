@@ -6,6 +6,7 @@
 
 #include "dist/communicator.h"
 #include "dist/liveness/progress_monitor.h"
+#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/test_world.h"
 #include "tests/dist/transport/wire_proxy.h"
 
@@ -19,19 +20,18 @@ constexpr int64_t kBytesPerSecond = 1 << 20;
 // Rank 1 dials rank 0 through a slow proxy.
 struct SlowWorld {
   SlowWorld() {
-    const GrpcOptions options{.over_network = true};
-    std::array<std::unique_ptr<GrpcListener>, 2> listeners;
+    const TransportOptions options{.over_network = true};
+    std::array<std::unique_ptr<TransportListener>, 2> listeners;
     for (const int rank : {0, 1}) {
-      listeners[rank] =
-          std::move(*GrpcListener::Listen(fmt::format("127.0.0.{}:0", rank + 1), options));
+      listeners[rank] = std::move(*ListenGrpc(fmt::format("127.0.0.{}:0", rank + 1), options));
     }
     proxy = std::make_unique<WireProxy>("127.0.0.3", listeners[0]->address());
     proxy->Slow(kBytesPerSecond);
     const std::string one = listeners[1]->address();
     const std::array<std::string, 2> zero{listeners[0]->address(), proxy->address()};
     OnEveryRank(2, [&](int rank) {
-      ranks[rank] = std::move(
-          *ConnectGrpc(std::move(listeners[rank]), {.rank = rank, .addresses = {zero[rank], one}}));
+      ranks[rank] =
+          std::move(*listeners[rank]->Connect({.rank = rank, .addresses = {zero[rank], one}}));
     });
   }
   std::unique_ptr<WireProxy> proxy;

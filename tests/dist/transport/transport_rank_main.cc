@@ -21,8 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "dist/transport/grpc/grpc_transport.h"
-#include "dist/transport/shared_memory/shared_segment.h"
+#include "dist/membership/identity/host_identity.h"
+#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/routed_transport.h"
 
 namespace ringtail {
 namespace {
@@ -72,14 +73,14 @@ int Main(const std::vector<std::string>& arguments) {
     return 1;
   }
   if (memory == "cannot_map" && !Forbid(SYS_fcntl, F_GET_SEALS)) return 1;
-  auto listener = GrpcListener::Listen("127.0.0.1:0", {});
+  auto listener = ListenGrpc("127.0.0.1:0", {});
   if (!listener.ok()) return 1;
   const std::vector<std::string> addresses{arguments[0], (*listener)->address()};
   std::puts(addresses[1].c_str());
   std::fflush(stdout);
-  const std::string host = memory.empty() ? "" : ThisHostKey();
-  const auto transport =
-      ConnectGrpc(std::move(*listener), {.rank = 1, .addresses = addresses, .hosts = {host, host}});
+  const std::string host = memory.empty() ? "" : SharedMemoryKey();
+  const auto transport = ConnectRouted(
+      listener->get(), {.rank = 1, .addresses = addresses, .memory_keys = {host, host}});
   if (!transport.ok()) return 1;
   std::puts("connected");
   std::fflush(stdout);

@@ -96,7 +96,7 @@ TEST_P(TransportTest, MessagesMeetByTagInAnyOrder) {
   EXPECT_EQ(got, values);
 }
 
-// 64 MiB that nobody asks for: most of it stays where it is; what is asked for comes at once; and
+// 64 MiB that are not asked for: most of it stays where it is; what is asked for comes at once; and
 // in the end all of it arrives.
 TEST_P(TransportTest, EarlyDataIsBoundedAndBlocksNothingThatIsAskedFor) {
   const World world = GetParam().make(2);
@@ -137,7 +137,7 @@ TEST_P(TransportTest, EarlyDataIsBoundedAndBlocksNothingThatIsAskedFor) {
   EXPECT_EQ(received, sent);
 }
 
-// Early and late, small and large, from and to everybody at once.
+// Early and late, small and large, from and to all ranks at once.
 TEST_P(TransportTest, ManyMessagesInEveryDirectionArriveWhole) {
   constexpr int kWorld = 4;
   constexpr size_t kMessages = 60;  // for each pair and direction

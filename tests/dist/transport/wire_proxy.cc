@@ -26,7 +26,7 @@ void SendAtOnce(int socket) {
   RT_CHECK(setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0, "TCP knows it");
 }
 
-// What waits shall wait at the ranks and not here.
+// Bytes are to wait at the ranks and not here.
 void HoldLittle(int socket) {
   const int bytes = 16 << 10;
   RT_CHECK(setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0 &&

@@ -5,9 +5,9 @@
 //                         every piece of bytes, as it was read, goes through a Damage
 //
 // All connections of the two ranks pass through it: the first that lives carries data (and is the
-// one that gets damaged), a second one urgent messages. On a busy machine gRPC may give one up before
-// it is used, and dial again. TCP's own checksums hold on both sides of the proxy:
-// what it damages is what a broken memory, network card or middlebox damages.
+// one that gets damaged), a second one urgent messages. On a busy machine gRPC may give one up
+// before it is used, and dial again. TCP's own checksums hold on both sides of the proxy: what it
+// damages is what a broken memory, network card or middlebox damages.
 //
 // It may be slow, too: then all connections share its speed, and what waits is in the ranks'
 // queues. Thread-safety: any thread. Threads: named "rt-proxy", one that accepts, two for each

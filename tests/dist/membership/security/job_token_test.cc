@@ -84,7 +84,7 @@ TEST_F(JobToken, MayBeReadByTheGroupOfAFileOfRoots) {
   struct stat state {};
   ASSERT_EQ(stat(path.c_str(), &state), 0);
   EXPECT_EQ(Read(path).ok(), state.st_uid == 0) << "of user " << state.st_uid;
-  if (geteuid() != 0) return;  // nobody else can give files away
+  if (geteuid() != 0) return;  // only root can give files away
   ASSERT_EQ(chown(path.c_str(), kSomebody, 0), 0);
   EXPECT_EQ(Read(path).status().code(), StatusCode::kPermissionDenied);
 }

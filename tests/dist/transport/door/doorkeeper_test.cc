@@ -1,4 +1,4 @@
-// The doorkeeper alone: whom it lets in, whom it sends away, and what it survives.
+// The doorkeeper alone: which connections it lets in, which it turns away, and what it survives.
 #include "dist/transport/door/doorkeeper.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ class Inside {
   }
   void Close(size_t i) {
     MutexLock lock(&mutex_);
-    sockets_[i] = Socket();
+    sockets_[i] = OwnedDescriptor();
   }
   size_t count() {
     MutexLock lock(&mutex_);
@@ -52,7 +52,7 @@ class Inside {
  private:
   Mutex mutex_;
   ConditionVariable changed_;
-  std::vector<Socket> sockets_ RT_GUARDED_BY(mutex_);
+  std::vector<OwnedDescriptor> sockets_ RT_GUARDED_BY(mutex_);
 };
 
 struct House {
@@ -61,13 +61,13 @@ struct House {
     keeper = std::move(*Doorkeeper::Listen(options));
     keeper->Open([this](int descriptor) { inside.Take(descriptor); });
   }
-  Socket Dial(std::string_view words = "") const {
-    Socket socket(ConnectStranger(keeper->port()));
+  OwnedDescriptor Dial(std::string_view words = "") const {
+    OwnedDescriptor socket(ConnectStranger(keeper->port()));
     EXPECT_GE(socket.number(), 0);
     Say(socket, words);
     return socket;
   }
-  static void Say(const Socket& socket, std::string_view words) {
+  static void Say(const OwnedDescriptor& socket, std::string_view words) {
     EXPECT_EQ(send(socket.number(), words.data(), words.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(words.size()));
   }
@@ -76,7 +76,7 @@ struct House {
   std::unique_ptr<Doorkeeper> keeper;
 };
 
-std::string NameOf(const Socket& dialled) {
+std::string NameOf(const OwnedDescriptor& dialled) {
   sockaddr_storage own{};
   socklen_t bytes = sizeof(own);
   getsockname(dialled.number(), reinterpret_cast<sockaddr*>(&own), &bytes);
@@ -84,11 +84,11 @@ std::string NameOf(const Socket& dialled) {
 }
 
 // What the other end says until it hangs up; waits for that.
-std::string HeardUntilTheEnd(const Socket& socket) {
+std::string HeardUntilTheEnd(const OwnedDescriptor& socket) {
   std::string heard;
   for (;;) {
     pollfd ready{.fd = socket.number(), .events = POLLIN, .revents = 0};
-    if (poll(&ready, 1, 180'000) <= 0) return "nobody has hung up";
+    if (poll(&ready, 1, 180'000) <= 0) return "the other end has not hung up";
     std::array<char, 100> bytes;
     const ssize_t n = recv(socket.number(), bytes.data(), bytes.size(), 0);
     if (n <= 0) return heard;
@@ -98,7 +98,7 @@ std::string HeardUntilTheEnd(const Socket& socket) {
 
 TEST(Doorkeeper, LetsARankInWithEverythingItHasSaid) {
   House house({.limit = kNever});
-  const Socket rank = house.Dial(std::string(kPreface) + "and more");
+  const OwnedDescriptor rank = house.Dial(std::string(kPreface) + "and more");
   const int inside = house.inside.At(0);
   std::array<char, 32> bytes{};
   EXPECT_EQ(recv(inside, bytes.data(), bytes.size(), 0), 32);
@@ -117,10 +117,10 @@ TEST(Doorkeeper, LetsARankInWithEverythingItHasSaid) {
 
 TEST(Doorkeeper, LetsARankInThatSaysItsPrefaceByteByByte) {
   House house({.limit = kNever});
-  const Socket slow = house.Dial();
+  const OwnedDescriptor slow = house.Dial();
   for (size_t i = 0; i + 1 < kPreface.size(); ++i) {
     House::Say(slow, kPreface.substr(i, 1));
-    // Somebody else comes and goes, so that the keeper has been awake in between.
+    // Another connection comes and goes, so that the keeper has been awake in between.
     EXPECT_EQ(HeardUntilTheEnd(house.Dial("x")), "");
     EXPECT_EQ(house.inside.count(), 0U);
   }
@@ -142,13 +142,13 @@ TEST(Doorkeeper, SendsAwayAtOnceWhoeverBeginsOtherwise) {
 TEST(Doorkeeper, WithTlsWantsAHello) {
   House house({.tls = true, .limit = kNever});
   EXPECT_EQ(HeardUntilTheEnd(house.Dial(kPreface)), "");
-  const Socket rank = house.Dial(Garbage(2));
+  const OwnedDescriptor rank = house.Dial(Garbage(2));
   EXPECT_GE(house.inside.At(0), 0);
 }
 
 TEST(Doorkeeper, WhoSaysNothingOfUseGoesWhenTheTimeIsOver) {
   House house({.limit = std::chrono::milliseconds(200)});
-  const Socket silent = house.Dial(), half = house.Dial("PRI *");
+  const OwnedDescriptor silent = house.Dial(), half = house.Dial("PRI *");
   EXPECT_EQ(HeardUntilTheEnd(silent), "");
   EXPECT_EQ(HeardUntilTheEnd(half), "");
   EXPECT_EQ(house.inside.count(), 0U);
@@ -156,7 +156,7 @@ TEST(Doorkeeper, WhoSaysNothingOfUseGoesWhenTheTimeIsOver) {
 
 TEST(Doorkeeper, OfTooManyTheLongestSilentGoes) {
   House house({.limit = kNever, .room_at_door = 3});
-  std::vector<Socket> silent;
+  std::vector<OwnedDescriptor> silent;
   for (int i = 0; i < 5; ++i) silent.push_back(house.Dial());
   EXPECT_EQ(HeardUntilTheEnd(silent[0]), "");
   EXPECT_EQ(HeardUntilTheEnd(silent[1]), "");
@@ -170,17 +170,17 @@ TEST(Doorkeeper, OfTooManyTheLongestSilentGoes) {
 // has been shut down to make room.
 TEST(Doorkeeper, WhoIsNotProvedMakesRoomForTheNext) {
   House house({.limit = kNever, .room_inside = 1});
-  const Socket first = house.Dial(kPreface);
+  const OwnedDescriptor first = house.Dial(kPreface);
   EXPECT_GE(house.inside.At(0), 0);
   house.keeper->Proved("ipv4:" + NameOf(first));
 
-  const Socket second = house.Dial(kPreface);
+  const OwnedDescriptor second = house.Dial(kPreface);
   EXPECT_GE(house.inside.At(1), 0);
   house.inside.Close(1);
 
-  const Socket third = house.Dial(kPreface);
+  const OwnedDescriptor third = house.Dial(kPreface);
   EXPECT_GE(house.inside.At(2), 0);
-  const Socket fourth = house.Dial(kPreface);
+  const OwnedDescriptor fourth = house.Dial(kPreface);
   EXPECT_EQ(HeardUntilTheEnd(third), "");  // shut down; but
   EXPECT_EQ(house.inside.count(), 3U);     // until it is closed, it counts
   house.inside.Close(2);
@@ -193,7 +193,7 @@ TEST(Doorkeeper, WhoIsNotProvedMakesRoomForTheNext) {
 
 TEST(Doorkeeper, WhoDoesNotProveItselfIsShutDownWhenTheTimeIsOver) {
   House house({.limit = std::chrono::milliseconds(100)});
-  const Socket unproved = house.Dial(kPreface);
+  const OwnedDescriptor unproved = house.Dial(kPreface);
   EXPECT_EQ(HeardUntilTheEnd(unproved), "");
   EXPECT_GE(house.inside.At(0), 0);  // it was inside
 }
@@ -202,12 +202,12 @@ TEST(Doorkeeper, NobodyComesInBeforeItIsOpenOrOnceItIsClosed) {
   Inside inside;
   auto keeper = std::move(*Doorkeeper::Listen({.address = "127.0.0.1:0", .limit = kNever}));
   const int port = keeper->port();
-  const Socket early(ConnectStranger(port));
+  const OwnedDescriptor early(ConnectStranger(port));
   House::Say(early, kPreface);
   EXPECT_EQ(inside.count(), 0U);
   keeper->Open([&](int descriptor) { inside.Take(descriptor); });
   EXPECT_GE(inside.At(0), 0);
-  const Socket silent(ConnectStranger(port));
+  const OwnedDescriptor silent(ConnectStranger(port));
   keeper->Close();
   EXPECT_EQ(HeardUntilTheEnd(silent), "");
   EXPECT_LT(ConnectStranger(port), 0);
@@ -228,7 +228,7 @@ class NoDescriptors {
   NoDescriptors() {
     getrlimit(RLIMIT_NOFILE, &before_);
     rlimit few = before_;
-    few.rlim_cur = static_cast<rlim_t>(Socket(dup(0)).number()) + 20;
+    few.rlim_cur = static_cast<rlim_t>(OwnedDescriptor(dup(0)).number()) + 20;
     setrlimit(RLIMIT_NOFILE, &few);
     for (int taken = dup(0); taken >= 0; taken = dup(0)) taken_.emplace_back(taken);
   }
@@ -236,7 +236,7 @@ class NoDescriptors {
 
  private:
   rlimit before_{};
-  std::vector<Socket> taken_;
+  std::vector<OwnedDescriptor> taken_;
 };
 
 sockaddr_in Loopback(int port) {
@@ -247,24 +247,24 @@ sockaddr_in Loopback(int port) {
 
 TEST(Doorkeeper, SurvivesWithoutDescriptors) {
   House house({.limit = kNever});
-  const Socket silent = house.Dial();
-  const Socket rank(socket(AF_INET, SOCK_STREAM, 0));
-  Socket late(socket(AF_INET, SOCK_STREAM, 0));
+  const OwnedDescriptor silent = house.Dial();
+  const OwnedDescriptor rank(socket(AF_INET, SOCK_STREAM, 0));
+  OwnedDescriptor late(socket(AF_INET, SOCK_STREAM, 0));
   const sockaddr_in to = Loopback(house.keeper->port());
   const auto* const address = reinterpret_cast<const sockaddr*>(&to);
   EXPECT_EQ(HeardUntilTheEnd(house.Dial("x")), "");  // so that `silent` is at the door
   {
     const NoDescriptors none;
-    // The longest silent gives its descriptor to who comes next.
+    // The longest silent gives its descriptor to the next one.
     ASSERT_EQ(connect(rank.number(), address, sizeof(to)), 0);
     EXPECT_EQ(HeardUntilTheEnd(silent), "");
     House::Say(rank, kPreface);
     EXPECT_GE(house.inside.At(0), 0);
-    // Nobody is at the door: who comes next is told so with the one in reserve.
+    // No connection is at the door: the next one is closed with the descriptor in reserve.
     ASSERT_EQ(connect(late.number(), address, sizeof(to)), 0);
     EXPECT_EQ(HeardUntilTheEnd(late), "");
   }
-  const Socket next = house.Dial(kPreface);
+  const OwnedDescriptor next = house.Dial(kPreface);
   EXPECT_GE(house.inside.At(1), 0);
 }
 

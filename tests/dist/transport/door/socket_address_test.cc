@@ -8,6 +8,7 @@
 #include "dist/membership/identity/host_identity.h"
 #include "dist/membership/master_address.h"
 #include "dist/membership/port_holder.h"
+#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/membership/join_ranks.h"
 #include "tests/dist/test_world.h"
 
@@ -61,7 +62,7 @@ TEST(SocketAddress, ListensOnlyAtAddressesOfThisHost) {
 }
 
 TEST(FindMaster, SaysWhichEndIsOurs) {
-  const auto listener = std::move(*GrpcListener::Listen("127.0.0.1:0", {}));
+  const auto listener = std::move(*ListenGrpc("127.0.0.1:0", {}));
   const int port = PortOf(listener->address());
   const auto way = FindMaster("localhost", port, TestDeadline());
   ASSERT_TRUE(way.ok()) << way.status().ToString();
@@ -108,7 +109,7 @@ TEST(ListeningInodes, AreThoseOfThePortInStateListen) {
 }
 
 TEST(PortHolder, NamesThisProcessForAPortOfItsOwn) {
-  const auto listener = std::move(*GrpcListener::Listen("127.0.0.1:0", {}));
+  const auto listener = std::move(*ListenGrpc("127.0.0.1:0", {}));
   EXPECT_THAT(PortHolder(PortOf(listener->address())),
               StartsWith("pid " + std::to_string(getpid()) + " ("));
   const ReservedPort nobody_listens;

@@ -1,5 +1,5 @@
 // What only the transport over gRPC has: connecting, strangers, and peers that die.
-#include "dist/transport/grpc/grpc_transport.h"
+#include "dist/transport/grpc/grpc_listener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "core/check.h"
 #include "dist/transport/frames/control_payload.h"
-#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/grpc/grpc_server.h"
 #include "tests/dist/test_world.h"
 #include "tests/testing/process.h"
 
@@ -22,8 +22,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::unique_ptr<GrpcListener> Listen(const GrpcOptions& options = {}) {
-  return std::move(*GrpcListener::Listen("127.0.0.1:0", options));
+std::unique_ptr<TransportListener> Listen(const TransportOptions& options = {}) {
+  return std::move(*ListenGrpc("127.0.0.1:0", options));
 }
 
 TEST(GrpcListener, TellsThePortThatItGot) {
@@ -33,7 +33,7 @@ TEST(GrpcListener, TellsThePortThatItGot) {
 
 TEST(GrpcListener, APortInUseIsAnErrorThatNamesIt) {
   const auto listener = Listen();
-  const auto second = GrpcListener::Listen(listener->address(), {});
+  const auto second = ListenGrpc(listener->address(), {});
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(second.status().message(), HasSubstr(listener->address()));
@@ -56,12 +56,11 @@ TEST(GrpcTransport, RanksMayComeInAnyOrder) {
     const std::vector<std::string> addresses{zero->address(), one->address()};
     World world(2);
     {
-      std::vector<std::unique_ptr<GrpcListener>> listeners;
+      std::vector<std::unique_ptr<TransportListener>> listeners;
       listeners.push_back(std::move(zero));
       listeners.push_back(std::move(one));
       const auto connect = [&](int rank) {
-        world[rank] = std::move(
-            *ConnectGrpc(std::move(listeners[rank]), {.rank = rank, .addresses = addresses}));
+        world[rank] = std::move(*listeners[rank]->Connect({.rank = rank, .addresses = addresses}));
       };
       const std::jthread early([&] { connect(first); });
       connect(1 - first);
@@ -75,7 +74,7 @@ TEST(GrpcTransport, RanksThatDoNotComeAreNamed) {
   const auto absent = Listen();  // takes connections, and never connects
   const std::vector<std::string> addresses{"unix:/nonexistent/rank0", listener->address(),
                                            absent->address()};
-  const auto transport = ConnectGrpc(std::move(listener), {.rank = 1, .addresses = addresses});
+  const auto transport = listener->Connect({.rank = 1, .addresses = addresses});
   ASSERT_FALSE(transport.ok());
   EXPECT_EQ(transport.status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(transport.status().message(),
@@ -85,21 +84,19 @@ TEST(GrpcTransport, RanksThatDoNotComeAreNamed) {
 
 // Rank 0 of a world of two; what becomes of a rank 1 with `stranger` as its idea of the world. The
 // right rank 1 comes after it, and is taken in.
-Status MeetStranger(GrpcWorld stranger) {
+Status MeetStranger(PeerTable stranger) {
   auto zero = Listen(), one = Listen();
   const std::vector<std::string> addresses{zero->address(), one->address()};
   stranger.addresses[0] = addresses[0];
   Status turned_away;
   std::jthread ranks([&] {
-    const auto wrong = ConnectGrpc(Listen(), stranger);
+    const auto wrong = Listen()->Connect(stranger);
     if (!wrong.ok()) turned_away = wrong.status();
-    const auto right = ConnectGrpc(
-        std::move(one),
+    const auto right = one->Connect(
         {.rank = 1, .generation = 5, .addresses = addresses, .secret = "the world's secret"});
     EXPECT_TRUE(right.ok()) << right.status().ToString();
   });
-  const auto host = ConnectGrpc(
-      std::move(zero),
+  const auto host = zero->Connect(
       {.rank = 0, .generation = 5, .addresses = addresses, .secret = "the world's secret"});
   EXPECT_TRUE(host.ok()) << host.status().ToString();
   ranks.join();
@@ -116,11 +113,11 @@ TEST(GrpcTransport, ARankOfAnotherWorldIsTurnedAwayAndToldWhy) {
   EXPECT_THAT(status.message(), HasSubstr("this world has 2 ranks, not 3"));
 }
 
-TEST(GrpcTransport, WhoDoesNotKnowTheSecretIsTurnedAway) {
+TEST(GrpcTransport, ARankWithoutTheSecretIsTurnedAway) {
   for (const std::string secret : {"", "another secret"}) {
     const Status status =
         MeetStranger({.rank = 1, .generation = 5, .addresses = {"", "unused"}, .secret = secret});
-    EXPECT_THAT(status.message(), HasSubstr("whoever speaks does not know the job's secret"));
+    EXPECT_THAT(status.message(), HasSubstr("the hello does not prove the job's secret"));
   }
 }
 
@@ -135,7 +132,7 @@ TEST(GrpcTransport, AHelloProvesTheSecretForItsOwnDirectionAndWorldAlone) {
 }
 
 // Bytes that are no HTTP/2, and connections that say nothing.
-TEST(GrpcTransport, StrangersDisturbNobody) {
+TEST(GrpcTransport, StrangersDisturbNoRank) {
   auto zero = Listen(), one = Listen();
   const std::string address = zero->address();
   sockaddr_in to{.sin_family = AF_INET,
@@ -152,10 +149,9 @@ TEST(GrpcTransport, StrangersDisturbNobody) {
   const std::vector<std::string> addresses{address, one->address()};
   World world(2);
   {
-    const std::jthread thread([&] {
-      world[1] = std::move(*ConnectGrpc(std::move(one), {.rank = 1, .addresses = addresses}));
-    });
-    world[0] = std::move(*ConnectGrpc(std::move(zero), {.rank = 0, .addresses = addresses}));
+    const std::jthread thread(
+        [&] { world[1] = std::move(*one->Connect({.rank = 1, .addresses = addresses})); });
+    world[0] = std::move(*zero->Connect({.rank = 0, .addresses = addresses}));
   }
   CompletionQueue queue;
   const std::vector<std::byte> sent = PatternBytes(1000, 1);
@@ -177,10 +173,10 @@ struct RemoteRank {
   std::string address;
 };
 
-std::unique_ptr<Transport> ConnectTo(RemoteRank* remote, std::unique_ptr<GrpcListener> listener) {
+std::unique_ptr<Transport> ConnectTo(RemoteRank* remote,
+                                     std::unique_ptr<TransportListener> listener) {
   const std::vector<std::string> addresses{listener->address(), remote->address};
-  auto transport =
-      std::move(*ConnectGrpc(std::move(listener), {.rank = 0, .addresses = addresses}));
+  auto transport = std::move(*listener->Connect({.rank = 0, .addresses = addresses}));
   RT_CHECK(remote->process.ReadLine() == "connected", "the other rank is connected");
   return transport;
 }
@@ -205,7 +201,7 @@ TEST(GrpcTransport, AKilledRankIsNamedWithItsAddress) {
               HasSubstr("receiving 8 bytes from rank 1 (collective 3, step 0, segment 0)"));
 }
 
-// Nobody reads and nobody closes; keepalive finds out, and the memory of what was sent comes back.
+// No process reads or closes; keepalive notices, and the memory of what was sent comes back.
 TEST(GrpcTransport, AStoppedRankIsLostWhenItDoesNotAnswerKeepalive) {
   auto listener = Listen({.keepalive_time = std::chrono::milliseconds(500),
                           .keepalive_timeout = std::chrono::milliseconds(3000)});
@@ -221,7 +217,7 @@ TEST(GrpcTransport, AStoppedRankIsLostWhenItDoesNotAnswerKeepalive) {
 }
 
 // The other end has read nothing for a while, the socket is full, and we abort: the memory has to
-// come back although nobody will ever read it.
+// come back although it will never be read.
 TEST(GrpcTransport, AbortGetsMemoryBackFromAStoppedRank) {
   auto listener = Listen();
   RemoteRank remote(listener->address());

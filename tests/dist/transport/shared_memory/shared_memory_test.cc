@@ -1,6 +1,5 @@
-// The way through shared memory: its ring and segments, who moves bytes when, and what is left behind.
-// What a peer may write there: shared_memory_hostile_test.cc. That it is a transport like the others:
-// transport_test.cc.
+// Shared memory: its ring and segments, which thread moves bytes when, and what is left behind.
+// Hostile peers: shared_memory_hostile_test.cc. The contract of all transports: transport_test.cc.
 #include "dist/transport/shared_memory/shared_memory.h"
 
 #include <fcntl.h>
@@ -15,6 +14,9 @@
 #include <functional>
 
 #include "core/check.h"
+#include "dist/membership/identity/host_identity.h"
+#include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/routed_transport.h"
 #include "tests/dist/test_world.h"
 #include "tests/testing/process.h"
 
@@ -84,7 +86,7 @@ TEST(SharedRing, AWriterThatWaitsIsToBeRungWhenHalfOfItIsFree) {
   ring.writer.AskForRoom();
   EXPECT_FALSE(ring.reader.Consume(127));
   EXPECT_TRUE(ring.reader.Consume(1));
-  EXPECT_FALSE(ring.reader.Consume(100));  // it has been told
+  EXPECT_FALSE(ring.reader.Consume(100));  // it has been rung
 }
 
 TEST(SharedRing, CountsThatCannotBeAreErrors) {
@@ -112,13 +114,13 @@ TEST(SharedSegment, IsMappedByNameAndLeavesNothing) {
     ASSERT_TRUE(ours.ok() && theirs.ok());
     ours->bytes()[5] = std::byte{42};
     EXPECT_EQ(theirs->bytes()[5], std::byte{42});
-    EXPECT_NE(ftruncate(made->name().file, 0), 0);  // nobody can cut it
+    EXPECT_NE(ftruncate(made->name().file, 0), 0);  // it cannot be truncated
   }
   EXPECT_EQ(OpenFiles(), before);
   EXPECT_EQ(Mappings(), 0);
 }
 
-TEST(SharedSegment, WhatIsSomethingElseIsNotMapped) {
+TEST(SharedSegment, SomethingElseIsNotMapped) {
   const auto made = SharedSegment::Create(kSegmentAlignment);
   ASSERT_TRUE(made.ok());
   SegmentName name = made->name();
@@ -160,25 +162,11 @@ TEST(SharedMemoryWorld, HasMappingsButNoFilesAndLeavesNothing) {
   }
 }
 
-TEST(SharedMemoryWorld, ARankThatIsNotAskedToShareDoesNot) {
-  std::vector<std::unique_ptr<GrpcListener>> listeners;
-  std::vector<std::string> addresses;
-  for (int rank = 0; rank < 2; ++rank) {
-    listeners.push_back(std::move(*GrpcListener::Listen("127.0.0.1:0", {})));
-    addresses.push_back(listeners.back()->address());
-  }
-  for (const int alone : {0, 1}) {
-    if (alone == 1) {
-      for (auto& listener : listeners)
-        listener = std::move(*GrpcListener::Listen("127.0.0.1:0", {}));
-      for (int rank = 0; rank < 2; ++rank) addresses[rank] = listeners[rank]->address();
-    }
-    World world(2);
-    OnEveryRank(2, [&](int rank) {
-      GrpcWorld how{.rank = rank, .addresses = addresses};
-      if (rank != alone) how.hosts = {"here", "here"};
-      world[rank] = std::move(*ConnectGrpc(std::move(listeners[rank]), how));
-    });
+TEST(SharedMemoryWorld, RanksWithoutACommonKeyDoNotShare) {
+  const std::string here = SharedMemoryKey();
+  for (const auto& keys : {std::vector<std::string>{here, ""}, {"", here}, {here, "another"}}) {
+    const World world = MakeGrpcWorld({"127.0.0.1:0", "127.0.0.1:0"}, {}, keys);
+    EXPECT_EQ(Mappings(), 0);
     CompletionQueue queue;
     const std::vector<std::byte> sent = PatternBytes(kMiB, 3);
     std::vector<std::byte> received(sent.size());
@@ -189,8 +177,8 @@ TEST(SharedMemoryWorld, ARankThatIsNotAskedToShareDoesNot) {
   }
 }
 
-// The receiver has once waited for completions, and does not any more: the bytes come all the same.
-TEST(SharedMemoryWorld, BytesMoveWhileNobodyWaitsForThem) {
+// The receiver has once waited for completions, and no longer does: the bytes arrive all the same.
+TEST(SharedMemoryWorld, BytesMoveWhileNoThreadWaitsForThem) {
   const World world = MakeSharedMemoryWorld(2);
   CompletionQueue sending, receiving;
   std::vector<std::byte> one(1);
@@ -232,18 +220,19 @@ TEST(SharedMemoryWorld, SeveralThreadsMayWaitOnEachRank) {
 // Rank 0, and a rank 1 that sends as fast as it can.
 struct Pair {
   explicit Pair(const std::string& memory)
-      : listener(std::move(*GrpcListener::Listen("127.0.0.1:0", {}))),
+      : listener(std::move(*ListenGrpc("127.0.0.1:0", {}))),
         remote({std::string(RT_BINARY_DIR) + "/tests/dist_transport_rank_main", listener->address(),
                 memory, "sends"}),
         address(remote.ReadLine().value()) {
     const std::vector<std::string> addresses{listener->address(), address};
     transport = std::move(
-        *ConnectGrpc(std::move(listener),
-                     {.rank = 0, .addresses = addresses, .hosts = {ThisHostKey(), ThisHostKey()}}));
+        *ConnectRouted(listener.get(), {.rank = 0,
+                                        .addresses = addresses,
+                                        .memory_keys = {SharedMemoryKey(), SharedMemoryKey()}}));
     RT_CHECK(remote.ReadLine() == "connected", "the other rank is connected");
   }
 
-  // The next `n` messages; false once one has not come.
+  // The next `n` messages; false once one has failed.
   bool Receive(size_t n) {
     std::vector<std::vector<std::byte>> received(n, std::vector<std::byte>(kMiB));
     for (size_t i = 0; i < n; ++i) {
@@ -264,7 +253,7 @@ struct Pair {
     return all;
   }
 
-  std::unique_ptr<GrpcListener> listener;
+  std::unique_ptr<TransportListener> listener;
   ChildProcess remote;
   std::string address;
   std::unique_ptr<Transport> transport;
@@ -274,7 +263,7 @@ struct Pair {
 };
 
 // At any instant, mostly with a message half in the ring.
-TEST(SharedMemoryProcesses, AKilledRankIsNamedAndWhatHasComeIsWhole) {
+TEST(SharedMemoryProcesses, AKilledRankIsNamedAndReceivedMessagesAreWhole) {
   for (int round = 0; round < 5; ++round) {
     {
       Pair pair("shared");
@@ -286,7 +275,7 @@ TEST(SharedMemoryProcesses, AKilledRankIsNamedAndWhatHasComeIsWhole) {
   }
 }
 
-TEST(SharedMemoryProcesses, AStoppedRankGoesOnWhereItWas) {
+TEST(SharedMemoryProcesses, AStoppedRankContinuesWhereItWas) {
   Pair pair("shared");
   for (int round = 0; round < 5; ++round) {
     ASSERT_TRUE(pair.Receive(2 + round));
@@ -297,7 +286,7 @@ TEST(SharedMemoryProcesses, AStoppedRankGoesOnWhereItWas) {
   }
 }
 
-TEST(SharedMemoryProcesses, ARankThatMayNotShareTalksOverTheSocket) {
+TEST(SharedMemoryProcesses, ARankThatMayNotShareUsesTheSocket) {
   for (const char* memory : {"cannot_make", "cannot_map"}) {
     Pair pair(memory);
     EXPECT_TRUE(pair.Receive(20)) << memory;
