@@ -4,6 +4,8 @@
 
 #include "dist/transport/door/socket_address.h"
 #include "dist/transport/grpc/grpc_listener.h"
+#include "dist/transport/mpi/mpi_library.h"
+#include "dist/transport/mpi/mpi_listener.h"
 
 namespace ringtail {
 namespace {
@@ -19,8 +21,14 @@ ListenerOr ListenGrpcAt(const std::string& address, const TransportOptions& opti
   return ListenGrpc(JoinHostPort(address, 0), options);
 }
 
+// MPI knows by itself where the ranks are.
+ListenerOr ListenMpiAnywhere(const std::string&, const TransportOptions& options) {
+  return ListenMpi(options, OpenMpiPort);
+}
+
 constexpr TransportKind kTransports[] = {
     {DistConfig::GRPC, ListenGrpcAt},
+    {DistConfig::MPI, ListenMpiAnywhere},
 };
 
 }  // namespace

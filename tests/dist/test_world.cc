@@ -77,7 +77,8 @@ std::vector<WorldKind> AllWorldKinds() {
           {"unix_socket", MakeUnixWorld},
           {"shared_memory", MakeSharedMemoryWorld},
           {"two_hosts", MakeTwoHostWorld},
-          {"mpi", MakeLoopbackMpiWorld}};
+          {"mpi", MakeLoopbackMpiWorld},
+          {"mpi_two_hosts", MakeTwoHostMpiWorld}};
 }
 
 Deadline TestDeadline() { return std::chrono::steady_clock::now() + std::chrono::minutes(5); }

@@ -73,7 +73,8 @@ struct Lane {
 // What the transport and its thread share; it lives as long as the longer of them.
 class Engine {
  public:
-  Engine(const MpiWorld& world, MpiPortOpener open) : world_(world), open_(std::move(open)) {
+  Engine(const MpiWorld& world, MpiPortOpener open, TransportObserver* observer)
+      : world_(world), open_(std::move(open)), observer_(observer) {
     for (int peer = 0; peer < world_.world_size; ++peer) {
       for (int lane = 0; lane < kLanes; ++lane) {
         messages_[lane].push_back(peer == world_.rank ? nullptr : MakeMessages(peer));
@@ -128,7 +129,7 @@ class Engine {
   // How this rank's part in the world has ended.
   struct Ended {
     bool in_peace = false;
-    Clock::time_point leave_at;  // from then on it waits for nobody
+    Clock::time_point leave_at;  // from then on it waits for no rank
   };
   std::optional<Ended> ended() RT_EXCLUDES(mutex_) {
     MutexLock lock(&mutex_);
@@ -148,6 +149,7 @@ class Engine {
 
   const MpiWorld world_;
   const MpiPortOpener open_;
+  TransportObserver* const observer_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::array<std::vector<std::unique_ptr<PeerMessages>>, kLanes> messages_;  // by lane and rank
 
@@ -208,6 +210,7 @@ Status Engine::AwaitBegin() {
 
 void Engine::EndWith(const Status& cause, const OutgoingFrame& last) {
   if (!ending_->Set(cause)) return;
+  if (observer_ != nullptr) observer_->OnEnd(cause);
   for (const auto& lane : lanes_) lane->messages->End(last);
   const bool in_peace = last.header.kind == FrameKind::kGoodbye;
   MutexLock lock(&mutex_);
@@ -221,7 +224,7 @@ void Engine::OnPeerError(int peer, const Status& status) {
   const bool told = std::ranges::any_of(lanes_, [&](const auto& lane) {
     return lane->peer == peer && lane->messages->peer_state() == PeerMessages::PeerState::kStopped;
   });
-  // What a peer has told us goes on as it is: the rank that it comes from is in it.
+  // What a peer has told us is passed on unchanged: the rank that it comes from is in it.
   End(status, told ? status : AbortSeenByPeer(world_.rank, status));
 }
 
@@ -283,6 +286,8 @@ Status Engine::Read(Lane* lane, bool* any) {
     ByteCursor cursor(std::span(&piece, 1));
     const Status status = lane->messages->OnFrames(&cursor);
     if (!status.ok()) OnPeerError(lane->peer, status);
+    const bool left = lane->messages->peer_state() == PeerMessages::PeerState::kLeft;
+    if (left && observer_ != nullptr && ending_->cause().ok()) observer_->OnPeerLeft(lane->peer);
     RT_RETURN_IF_ERROR(StartReceive(lane, chunk));
   }
   return {};
@@ -362,8 +367,8 @@ void Engine::Pause(Clock::time_point last_move) {
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport(const MpiWorld& world, MpiPortOpener open)
-      : engine_(std::make_shared<Engine>(world, std::move(open))) {}
+  MpiTransport(const MpiWorld& world, MpiPortOpener open, TransportObserver* observer)
+      : engine_(std::make_shared<Engine>(world, std::move(open), observer)) {}
   ~MpiTransport() override {
     engine_->Leave();
     if (thread_.joinable()) thread_.join();
@@ -409,8 +414,9 @@ class MpiTransport : public Transport {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Transport>> ConnectMpi(const MpiWorld& world, MpiPortOpener open) {
-  auto transport = std::make_unique<MpiTransport>(world, std::move(open));
+StatusOr<std::unique_ptr<Transport>> ConnectMpi(const MpiWorld& world, MpiPortOpener open,
+                                                TransportObserver* observer) {
+  auto transport = std::make_unique<MpiTransport>(world, std::move(open), observer);
   RT_RETURN_IF_ERROR(transport->Connect());
   return std::unique_ptr<Transport>(std::move(transport));
 }

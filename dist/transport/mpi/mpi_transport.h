@@ -1,5 +1,5 @@
 // A world over MPI: for clusters whose fast network speaks it. Started by mpirun (or srun with a
-// PMI that MPI understands), which decides who is which rank; Ringtail's rank must be the same.
+// PMI that MPI understands), which numbers the ranks; Ringtail's rank must be the same.
 //
 //   Send    -> PeerMessages --TakeFrames--> chunk -> MPI_Isend   \  "rt-mpi": the only thread that
 //   Receive -> PeerMessages <--OnFrames---- chunk <- MPI_Irecv   /  calls MPI
@@ -9,14 +9,15 @@
 // most kChunksAhead chunks on their way, so urgent messages, which have a lane of their own, wait for
 // at most that many chunks of the other.
 //
-// MPI wakes nobody: rt-mpi polls. While something moves it polls at once; else it sleeps an eighth of
+// MPI wakes no thread: rt-mpi polls. While data moves it polls at once; else it sleeps an eighth of
 // the time that nothing has moved, 10 us to 1 ms, and is woken by Send and Receive. A step's first
 // message may so wait for 1 ms, and an idle rank costs a core about 0.2 %.
 //
 // What MPI does not let us do. A dead process: mpirun ends all others itself, and says which died;
 // with srun --no-kill, and for a stopped process, the ProgressMonitor names the rank as over gRPC.
 // MPI_Init waits for all ranks without a limit of its own; after connect_timeout we give up, and the
-// process has to end. Leaving waits for the other ranks, leave_timeout at most. MPI begins once in the life of a process, so there is one world over it.
+// process has to end. Leaving waits for the other ranks, leave_timeout at most. MPI begins once in
+// the life of a process, so there is one world over it.
 // Thread-safety and errors: transport.h.
 #ifndef RINGTAIL_DIST_TRANSPORT_MPI_MPI_TRANSPORT_H_
 #define RINGTAIL_DIST_TRANSPORT_MPI_MPI_TRANSPORT_H_
@@ -30,6 +31,7 @@
 #include "core/status.h"
 #include "dist/transport/mpi/mpi_port.h"
 #include "dist/transport/transport.h"
+#include "dist/transport/transport_listener.h"
 
 namespace ringtail {
 
@@ -45,7 +47,9 @@ struct MpiWorld {
 
 // Called by every rank. FailedPrecondition if MPI cannot be used or counts ranks otherwise,
 // DeadlineExceeded if it has not begun within connect_timeout.
-StatusOr<std::unique_ptr<Transport>> ConnectMpi(const MpiWorld& world, MpiPortOpener open);
+// `observer`, if any, must outlive the transport.
+StatusOr<std::unique_ptr<Transport>> ConnectMpi(const MpiWorld& world, MpiPortOpener open,
+                                                TransportObserver* observer = nullptr);
 
 }  // namespace ringtail
 

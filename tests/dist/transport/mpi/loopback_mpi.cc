@@ -7,7 +7,10 @@
 
 #include "core/check.h"
 #include "core/mutex.h"
+#include "dist/membership/identity/host_identity.h"
+#include "dist/transport/mpi/mpi_listener.h"
 #include "dist/transport/mpi/mpi_transport.h"
+#include "dist/transport/routed_transport.h"
 
 namespace ringtail {
 
@@ -136,6 +139,22 @@ World JoinLoopbackMpi(LoopbackMpi* mpi, int world_size) {
                      .generation = 1,
                      .leave_timeout = std::chrono::milliseconds(1)},  // ranks go one by one
                     mpi->OpenerOf(rank)));
+  });
+  return world;
+}
+
+World MakeTwoHostMpiWorld(int world_size) {
+  LoopbackMpi mpi(world_size);
+  PeerTable peers{.generation = 1, .addresses = std::vector<std::string>(world_size, "MPI")};
+  for (int rank = 0; rank < world_size; ++rank) {
+    peers.memory_keys.push_back(rank % 2 == 0 ? SharedMemoryKey() : "another");
+  }
+  World world(world_size);
+  OnEveryRank(world_size, [&](int rank) {
+    PeerTable own = peers;
+    own.rank = rank;
+    const auto listener = ListenMpi({}, mpi.OpenerOf(rank), std::chrono::milliseconds(1));
+    world[rank] = std::move(*ConnectRouted(listener.get(), own));
   });
   return world;
 }

@@ -27,6 +27,8 @@ class LoopbackMpi {
 };
 
 World MakeLoopbackMpiWorld(int world_size);
+// The same, but even ranks share memory, and odd ranks do.
+World MakeTwoHostMpiWorld(int world_size);
 World JoinLoopbackMpi(LoopbackMpi* mpi, int world_size);
 
 }  // namespace ringtail
