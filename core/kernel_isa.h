@@ -7,14 +7,15 @@
 //
 // Each source NAME.cc in such a folder is compiled three times, with RT_KERNEL_ISA = baseline,
 // avx2, avx512, inside `namespace ringtail::RT_KERNEL_ISA` (CMakeLists.txt, ringtail_kernels). To
-// add a kernel: declare it in NAME.h with RT_DECLARE_KERNEL, define it in NAME.cc, call it through
-// RT_KERNEL(name)(arguments).
+// add a kernel: declare it in NAME.h with RT_DECLARE_KERNEL, define it in NAME.cc, call it as
+// RT_KERNEL(name, arguments...), or take its address, RT_KERNEL(name), once before a loop.
 // Rules: plain loops over pointers with `#pragma omp simd`, or Vec (layers/kernels/vec.h) where the
 // compiler does not keep a product's sums in registers, or the compiler's intrinsics; no inline
-// function of the standard library and no header but <cstdint>, <cmath>, <immintrin.h> and the
-// kernel's own: otherwise the linker could pick the AVX-512 version of a shared inline function on
-// a machine without AVX-512. Kernels do not start threads: the caller splits the work with
-// core/parallel_for.h.
+// function of the standard library, and no header but <cstdint>, <cmath>, <immintrin.h>, the
+// kernels' own, and those that say "for kernels" (core/philox_rounds.h): all their functions are
+// static and always inlined. Otherwise the linker could pick an AVX-512 version of a shared inline
+// function for a machine that has none (tests/layers/kernel_coverage_test.cc looks at the objects).
+// Kernels do not start threads: the caller splits the work with core/parallel_for.h.
 // Thread-safety: the selection is made once; SetKernelIsaForTest must not run beside kernels.
 #ifndef RINGTAIL_CORE_KERNEL_ISA_H_
 #define RINGTAIL_CORE_KERNEL_ISA_H_
@@ -54,9 +55,9 @@ Function* SelectKernel(Function* baseline, Function* avx2, Function* avx512) {
   declaration;                         \
   }
 
-#define RT_KERNEL(name)                                                        \
+#define RT_KERNEL(name, ...)                                                   \
   ::ringtail::SelectKernel(::ringtail::baseline::name, ::ringtail::avx2::name, \
-                           ::ringtail::avx512::name)
+                           ::ringtail::avx512::name) __VA_OPT__((__VA_ARGS__))
 
 }  // namespace ringtail
 

@@ -1,5 +1,6 @@
-// The ten rounds of Philox4x32-10 (core/random.h), for kernels (core/kernel_isa.h) that draw many
-// words at once: written so that a loop over blocks around it comes in vectors.
+// The ten rounds of Philox4x32-10 (core/random.h), for kernels (core/kernel_isa.h), too: a loop
+// over blocks around them is vectorized.
+// Thread-safety: a pure function. Source: Salmon et al., SC'11, section 3.3 and table 2.
 #ifndef RINGTAIL_CORE_PHILOX_ROUNDS_H_
 #define RINGTAIL_CORE_PHILOX_ROUNDS_H_
 
@@ -7,7 +8,7 @@
 
 namespace ringtail {
 
-// Turns the counter {c0, c1, c2, c3} into the four words of its block.
+// Replaces the counter {c0, c1, c2, c3} by the four words of its block.
 [[gnu::always_inline]] static inline void PhiloxRounds(uint64_t key, uint32_t& c0, uint32_t& c1,
                                                        uint32_t& c2, uint32_t& c3) {
   constexpr uint64_t kM0 = 0xD2511F53, kM1 = 0xCD9E8D57;  // multipliers

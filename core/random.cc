@@ -4,29 +4,32 @@
 #include <numbers>
 
 #include "core/check.h"
+#include "core/philox_rounds.h"
 
 namespace ringtail {
 namespace {
+
 // In the counter's third word: keeps keys made by With() apart from draws, which have 0 there.
 constexpr uint32_t kKeyDomain = 0x52696e67;
+
 }  // namespace
 
-std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
-  constexpr uint64_t kM0 = 0xD2511F53, kM1 = 0xCD9E8D57;  // multipliers
-  constexpr uint32_t kW0 = 0x9E3779B9, kW1 = 0xBB67AE85;  // Weyl key increments
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = kM0 * c[0], p1 = kM1 * c[2];
-    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
-         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
-    k = {k[0] + kW0, k[1] + kW1};
-  }
-  return c;
+std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, uint64_t key) {
+  auto& [c0, c1, c2, c3] = counter;
+  PhiloxRounds(key, c0, c1, c2, c3);
+  return counter;
+}
+
+NormalPair BoxMuller(uint32_t bits0, uint32_t bits1) {
+  const double u = (bits0 + 1.0) * 0x1p-32;  // (0, 1]: the logarithm stays finite
+  const double angle = 2 * std::numbers::pi * 0x1p-32 * bits1;
+  const double radius = std::sqrt(-2 * std::log(u));
+  return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
 RngKey RngKey::With(uint64_t word) const {
-  const auto r =
-      Philox4x32({static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32), kKeyDomain, 0},
-                 {static_cast<uint32_t>(bits_), static_cast<uint32_t>(bits_ >> 32)});
+  const auto r = Philox4x32(
+      {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32), kKeyDomain, 0}, bits_);
   return RngKey(static_cast<uint64_t>(r[1]) << 32 | r[0]);
 }
 
@@ -38,9 +41,8 @@ RngKey RngKey::With(std::string_view text) const {
 
 uint32_t Rng::Bits() {
   if (used_ == 4) {
-    block_ =
-        Philox4x32({static_cast<uint32_t>(counter_), static_cast<uint32_t>(counter_ >> 32), 0, 0},
-                   {static_cast<uint32_t>(key_), static_cast<uint32_t>(key_ >> 32)});
+    block_ = Philox4x32(
+        {static_cast<uint32_t>(counter_), static_cast<uint32_t>(counter_ >> 32), 0, 0}, key_);
     ++counter_;
     used_ = 0;
   }
@@ -66,8 +68,8 @@ float Rng::Uniform(float low, float high) {
 }
 
 float Rng::Normal() {
-  const double u = (Bits() + 1.0) * 0x1p-32, v = Bits() * 0x1p-32;  // u in (0, 1]
-  return static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
+  const uint32_t bits0 = Bits(), bits1 = Bits();
+  return static_cast<float>(BoxMuller(bits0, bits1).first);
 }
 
 }  // namespace ringtail

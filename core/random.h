@@ -27,7 +27,13 @@ enum RngStream : uint64_t {
 };
 
 // 4 x 32 random bits for a 128-bit counter and a 64-bit key.
-std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, uint64_t key);
+
+// Two independent draws from N(0, 1), from 2 x 32 random bits. Source: Box & Muller 1958.
+struct NormalPair {
+  double first, second;
+};
+NormalPair BoxMuller(uint32_t bits0, uint32_t bits1);
 
 // A 64-bit key, mixed from a seed and any number of words, order-sensitive.
 class RngKey {

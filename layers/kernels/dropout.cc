@@ -1,5 +1,7 @@
 #include "layers/kernels/dropout.h"
 
+#include "core/philox_rounds.h"
+
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
@@ -11,25 +13,14 @@ constexpr int64_t kChunk = 256;  // Philox blocks at a time: their words stay in
 template <int64_t block_stride, int64_t word_stride>
 inline void PhiloxChunk(uint64_t key, int64_t first, uint32_t first_group, int shift,
                         uint32_t* words) {
-  constexpr uint64_t kM0 = 0xD2511F53, kM1 = 0xCD9E8D57;
-  constexpr uint32_t kW0 = 0x9E3779B9, kW1 = 0xBB67AE85;
   const uint32_t group_mask = shift == 32 ? ~0U : (1U << shift) - 1;
-  const auto key0 = static_cast<uint32_t>(key), key1 = static_cast<uint32_t>(key >> 32);
 #pragma omp simd
   for (int64_t i = 0; i < kChunk; ++i) {
     const uint64_t block = static_cast<uint64_t>(first + i);
     uint32_t c0 = static_cast<uint32_t>(block >> shift);
     uint32_t c1 = first_group + (static_cast<uint32_t>(block) & group_mask);
-    uint32_t c2 = 0, c3 = 0, k0 = key0, k1 = key1;
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t p0 = kM0 * c0, p1 = kM1 * c2;
-      c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0;
-      c1 = static_cast<uint32_t>(p1);
-      c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
-      c3 = static_cast<uint32_t>(p0);
-      k0 += kW0;
-      k1 += kW1;
-    }
+    uint32_t c2 = 0, c3 = 0;
+    PhiloxRounds(key, c0, c1, c2, c3);
     words[i * block_stride] = c0;
     words[i * block_stride + word_stride] = c1;
     words[i * block_stride + 2 * word_stride] = c2;

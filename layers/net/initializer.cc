@@ -6,16 +6,16 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "core/round.h"
 #include "layers/net.pb.h"
 
 namespace ringtail {
 namespace {
 
-// What every kind comes down to.
+// What every kind of initializer is reduced to.
 struct Distribution {
   enum class Shape { kConstant, kNormal, kUniform } shape;
   double scale;  // the constant, the standard deviation, or half the width
@@ -26,34 +26,28 @@ constexpr int64_t kBlocksPerTask = 4096;  // about 100 us of work
 
 using Bits = std::array<uint32_t, kDrawsPerBlock>;
 
-std::array<double, kDrawsPerBlock> StandardNormals(const Bits& bits) {
-  std::array<double, kDrawsPerBlock> normals{};
-  for (int64_t pair = 0; pair < kDrawsPerBlock; pair += 2) {
-    const double u = (bits[pair] + 1.0) * 0x1p-32;  // (0, 1]: the logarithm stays finite
-    const double angle = 2 * std::numbers::pi * 0x1p-32 * bits[pair + 1];
-    const double radius = std::sqrt(-2 * std::log(u));
-    normals[pair] = radius * std::cos(angle);
-    normals[pair + 1] = radius * std::sin(angle);
-  }
-  return normals;
+using Draws = std::array<double, kDrawsPerBlock>;
+
+Draws StandardNormals(const Bits& bits) {
+  const NormalPair a = BoxMuller(bits[0], bits[1]), b = BoxMuller(bits[2], bits[3]);
+  return {a.first, a.second, b.first, b.second};
 }
 
-std::array<double, kDrawsPerBlock> SymmetricUniforms(const Bits& bits) {
-  std::array<double, kDrawsPerBlock> uniforms{};
-  for (int64_t i = 0; i < kDrawsPerBlock; ++i) uniforms[i] = bits[i] * 0x1p-31 - 1;  // [-1, 1)
+// In [-1, 1).
+Draws SymmetricUniforms(const Bits& bits) {
+  Draws uniforms{};
+  for (int64_t i = 0; i < kDrawsPerBlock; ++i) uniforms[i] = bits[i] * 0x1p-31 - 1;
   return uniforms;
 }
 
-// Block b of the key's sequence gives the values 4b .. 4b + 3.
+// values[4b .. 4b + 3] are made from block b of the key's sequence.
 void FillRandom(const Distribution& distribution, RngKey key, std::span<float> values) {
-  const std::array<uint32_t, 2> philox_key = {static_cast<uint32_t>(key.bits()),
-                                              static_cast<uint32_t>(key.bits() >> 32)};
   const auto count = static_cast<int64_t>(values.size());
-  const int64_t blocks = (count + kDrawsPerBlock - 1) / kDrawsPerBlock;
+  const int64_t blocks = CeilDivide(count, kDrawsPerBlock);
   ParallelFor(blocks, kBlocksPerTask, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       const Bits bits = Philox4x32(
-          {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0}, philox_key);
+          {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0}, key.bits());
       const auto draws = distribution.shape == Distribution::Shape::kNormal
                              ? StandardNormals(bits)
                              : SymmetricUniforms(bits);

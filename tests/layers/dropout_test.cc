@@ -25,7 +25,7 @@ DropoutConfig Config(float rate) {
   return config;
 }
 
-// What a layer with this rate makes of all ones: the mask, scaled.
+// The output of a layer with this rate for all ones: the mask, scaled.
 std::vector<float> Mask(float rate, const BlobDesc& desc, const StepContext& step,
                         uint64_t key = kKey) {
   const DropoutConfig config = Config(rate);
@@ -49,8 +49,7 @@ std::vector<float> DefinedMask(float rate, const BlobDesc& desc, const StepConte
     for (int64_t c = 0; c < desc.C; ++c) {
       for (int64_t p = 0; p < desc.plane(); ++p) {
         const auto words =
-            Philox4x32({static_cast<uint32_t>(p), static_cast<uint32_t>(c / 4), 0, 0},
-                       {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
+            Philox4x32({static_cast<uint32_t>(p), static_cast<uint32_t>(c / 4), 0, 0}, key);
         mask.push_back(words[c % 4] < rate * 0x1p32 ? 0.0F : 1 / (1 - rate));
       }
     }

@@ -21,9 +21,8 @@ Doubles Map(const Doubles& src, const Function& fn) {
 
 // Word e of the Philox blocks under `key`; group and position as layers/kernels/dropout.h has them.
 bool Dropped(float rate, RngKey key, int64_t position, int64_t channel) {
-  const auto words =
-      Philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(channel / 4), 0, 0},
-                 {static_cast<uint32_t>(key.bits()), static_cast<uint32_t>(key.bits() >> 32)});
+  const auto words = Philox4x32(
+      {static_cast<uint32_t>(position), static_cast<uint32_t>(channel / 4), 0, 0}, key.bits());
   return words[channel % 4] < rate * 0x1p32;
 }
 
