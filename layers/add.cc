@@ -15,7 +15,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // floats: what is copied several times stays in the cache
+constexpr int64_t kPiece = 4096;  // floats that stay in the cache while they are copied
 
 }  // namespace
 
@@ -31,13 +31,10 @@ StatusOr<ShapeInfo> AddLayer::InferShape(std::span<const BlobDesc> src) {
   return ShapeInfo{.dst = src[0], .parameters = {}};
 }
 
-bool AddLayer::FuseActivation(Activation activation) {
-  if (activation_ != Activation::kNone) return false;
-  activation_ = activation;
-  return true;
-}
+bool AddLayer::FuseActivation(Activation activation) { return FuseOnce(activation, &activation_); }
 
 StatusOr<LayerPlan> AddLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   src_.assign(args.src.begin(), args.src.end());
   const bool convert = std::any_of(
       src_.begin(), src_.end(), [&](const BlobDesc& desc) { return !SameLayout(desc, src_[0]); });

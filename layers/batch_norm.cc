@@ -8,17 +8,15 @@
 
 #include "layers/kernels/batch_norm.h"
 #include "layers/parallel_blobs.h"
+#include "layers/scratch_layout.h"
 #include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int64_t kFloatsPerLine = 16;  // arrays in scratch start on a cache line
-
 using PerChannel = std::array<double, 16>;  // of one channel block, the largest
 
-int64_t RoundUp(int64_t n) { return (n + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine; }
-
+// Vectors (N, C) of whole blocks are seen as blocked, which is the same memory.
 BlobDesc BestView(BlobDesc desc) {
   if (desc.block != 1 || desc.plane() != 1) return desc;
   for (const int64_t block : {16, 8}) {
@@ -33,9 +31,9 @@ BlobDesc BestView(BlobDesc desc) {
 }  // namespace
 
 struct BatchNormLayer::Work {
-  float *mean, *scale, *bias, *slope, *offset, *inv_std;  // per channel, in state
-  double *first, *second;  // per (sample, channel): mean and m2, or the two gradient sums
-  double *total_first, *total_second;  // the same per channel; behind them room for one number
+  float *mean, *scale, *bias, *slope, *offset, *inv_std;  // (C) with padding, in state
+  double *first, *second;              // (N, C): mean and m2, or the two gradient sums
+  double *total_first, *total_second;  // (C): the same over all samples; then room for one number
 };
 
 BatchNormLayer::BatchNormLayer(const BatchNormConfig& config) : config_(config) {}
@@ -63,12 +61,11 @@ StatusOr<ShapeInfo> BatchNormLayer::InferShape(std::span<const BlobDesc> src) {
 }
 
 bool BatchNormLayer::FuseActivation(Activation activation) {
-  if (activation_ != Activation::kNone) return false;
-  activation_ = activation;
-  return true;
+  return FuseOnce(activation, &activation_);
 }
 
 StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   view_ = BestView(args.src[0]);
   if (args.training && view_.N * view_.plane() == 1) {
     return InvalidArgument(fmt::format(
@@ -80,63 +77,119 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
   bias_ = args.parameters[1];
   running_mean_ = args.parameters[2];
   running_var_ = args.parameters[3];
-  return LayerPlan{.dst = args.src[0],
-                   .state_bytes = StateBytes(),
-                   .scratch_bytes = ScratchBytes(),
-                   .backward_needs_src = true,
-                   .forward_in_place = !args.training,
-                   .recomputable = true,
-                   .backward_in_place = true,
-                   .dst_is_affine = true};
+  ScratchLayout state, scratch;
+  for (size_t& offset : state_) offset = state.Add<float>(channels());
+  first_ = scratch.Add<double>(view_.N * channels());
+  second_ = scratch.Add<double>(view_.N * channels());
+  totals_ = scratch.Add<double>(2 * channels() + 1);
+  LayerPlan plan{.dst = args.src[0],
+                 .state_bytes = state.bytes(),
+                 .scratch_bytes = scratch.bytes(),
+                 .backward_needs_src = true,
+                 .forward_in_place = !args.training,
+                 .backward_in_place = true,
+                 .recomputable = true};
+  plan.fusion.dst_is_affine = true;
+  return plan;
 }
 
-size_t BatchNormLayer::StateBytes() const { return 6 * RoundUp(channels()) * sizeof(float); }
-
-size_t BatchNormLayer::ScratchBytes() const {
-  return (2 * RoundUp(view_.N * channels()) + RoundUp(2 * channels() + 1)) * sizeof(double);
+void BatchNormLayer::Forward(const ForwardArgs& args) {
+  const Work work = MakeWork(args.state, args.scratch);
+  if (!args.step->training) {
+    UseRunningStatistics(work);
+    return Recompute(args);
+  }
+  const BlobMoments own = {{view_.plane()}, work.first, work.second};
+  const BlobMoments& moments = args.fusion.src_moments ? args.fusion.src_moments : own;
+  const auto take = RT_KERNEL(BatchNormMoments);
+  const auto sum = [&](int64_t n, int64_t b) {
+    if (args.fusion.src_moments) return;
+    const int64_t at = own.At(view_, n, 0, b);
+    take(args.src[0] + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
+  };
+  InTwoPasses(
+      args.step->ranks, sum, [&](int64_t b) { AddMoments(work, moments, b); },
+      [&] { return SumMoments(work, args.step->ranks); },
+      [&](double M, int64_t b) { UseBatchStatistics(work, M, b); },
+      [&](int64_t n, int64_t b) { Apply(args, n, b); });
 }
+
+// The statistics are in the state: only the map is applied.
+void BatchNormLayer::Recompute(const ForwardArgs& args) {
+  SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {},
+                [&](int64_t n, int64_t b) { Apply(args, n, b); });
+}
+
+void BatchNormLayer::Backward(const BackwardArgs& args) {
+  RT_CHECK(args.step->training, "batch norm's backward belongs to a forward with batch statistics");
+  const Work work = MakeWork(args.state, args.scratch);
+  const int64_t plane = view_.plane(), block = view_.block;
+  const ChannelAffine affine = DstAffine(args.state);
+  const BlobGradientSums own = {{plane}, work.first, work.second};
+  const BlobGradientSums& sums = args.fusion.diff_dst_sums ? args.fusion.diff_dst_sums : own;
+  const auto add = RT_KERNEL(BatchNormGradientSums);
+  const auto gradient = RT_KERNEL(BatchNormGradient);
+  const auto sum = [&](int64_t n, int64_t b) {
+    if (args.fusion.diff_dst_sums) return;
+    const int64_t offset = Offset(n, b), at = own.At(view_, n, 0, b);
+    add(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
+        own.g + at, own.gx + at);
+  };
+  const auto map = [&](int64_t n, int64_t b) {
+    if (args.diff_src[0] == nullptr) return;
+    const int64_t offset = Offset(n, b);
+    gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
+             work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
+  };
+  InTwoPasses(
+      args.step->ranks, sum, [&](int64_t b) { AddGradientSums(work, sums, b); },
+      [&] { return SumGradients(work, args.step->ranks); },
+      [&](double M, int64_t b) { SetGradientMap(work, M, b); }, map);
+}
+
+std::string BatchNormLayer::Implementation() const { return KernelImplementation(); }
 
 BatchNormLayer::Work BatchNormLayer::MakeWork(std::byte* state, std::byte* scratch) const {
-  const int64_t stride = RoundUp(channels());
-  auto* statistics = reinterpret_cast<float*>(state);
-  auto* sums = reinterpret_cast<double*>(scratch);
-  double* const totals = sums + 2 * RoundUp(view_.N * channels());
-  return {.mean = statistics,
-          .scale = statistics + stride,
-          .bias = statistics + 2 * stride,
-          .slope = statistics + 3 * stride,
-          .offset = statistics + 4 * stride,
-          .inv_std = statistics + 5 * stride,
-          .first = sums,
-          .second = sums + RoundUp(view_.N * channels()),
+  const auto channel_array = [&](StateArray array) { return ArrayAt<float>(state, state_[array]); };
+  double* const totals = ArrayAt<double>(scratch, totals_);
+  return {.mean = channel_array(kMean),
+          .scale = channel_array(kScale),
+          .bias = channel_array(kBias),
+          .slope = channel_array(kSlope),
+          .offset = channel_array(kOffset),
+          .inv_std = channel_array(kInvStd),
+          .first = ArrayAt<double>(scratch, first_),
+          .second = ArrayAt<double>(scratch, second_),
           .total_first = totals,
           .total_second = totals + channels()};
 }
 
+const float* BatchNormLayer::Channels(const std::byte* state, StateArray array) const {
+  return reinterpret_cast<const float*>(state + state_[array]);
+}
+
 ChannelAffine BatchNormLayer::DstAffine(const std::byte* state) const {
-  const int64_t stride = RoundUp(channels());
-  const auto* mean = reinterpret_cast<const float*>(state);
-  return {.mean = mean,
-          .scale = mean + stride,
-          .bias = mean + 2 * stride,
+  return {.mean = Channels(state, kMean),
+          .scale = Channels(state, kScale),
+          .bias = Channels(state, kBias),
           .low = LowerBound(activation_),
           .high = UpperBound(activation_)};
 }
 
 ChannelGradient BatchNormLayer::DiffSrcMap(const float* src, const std::byte* state) const {
-  const auto* slope = reinterpret_cast<const float*>(state) + 3 * RoundUp(channels());
   return {.src = src,
           .affine = DstAffine(state),
-          .slope = slope,
-          .offset = slope + RoundUp(channels())};
+          .slope = Channels(state, kSlope),
+          .offset = Channels(state, kOffset)};
 }
 
+// The offset of sample n and channel block `block`, in floats.
 int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {
   return (n * view_.channel_blocks() + block) * view_.plane() * view_.block;
 }
 
 // For all samples sum(n, channel block), then combine(channel block), then for all samples
-// map(n, channel block). With enough channel blocks each thread does whole ones, so that a block
+// map(n, channel block). With enough channel blocks each thread takes whole ones, so that a block
 // that fits the cache is read from memory once. The sums are the same either way.
 template <typename Sum, typename Combine, typename Map>
 void BatchNormLayer::SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const {
@@ -148,8 +201,8 @@ void BatchNormLayer::SumCombineMap(const Sum& sum, const Combine& combine, const
       for (int64_t b = begin; b < end; ++b) {
         for (int64_t n = 0; n < N; ++n) sum(n, b);
         combine(b);
-        for (int64_t n = N - 1; n >= 0; --n)
-          map(n, b);  // backwards: the last is still in the cache
+        // In reverse order: the last sample is still in the cache.
+        for (int64_t n = N - 1; n >= 0; --n) map(n, b);
       }
     });
     return;
@@ -165,8 +218,8 @@ void BatchNormLayer::SumCombineMap(const Sum& sum, const Combine& combine, const
   });
 }
 
-// sum, total(channel block), finish(M, channel block), map: at one go, so that what fits the cache
-// is read once; or, if ranks share a batch, with what they exchange() in the middle.
+// sum, total(channel block), finish(M, channel block), map: in one pass, so that what fits the
+// cache is read once; or, if ranks share a batch, in two passes with their exchange() in between.
 template <typename Sum, typename Total, typename Exchange, typename Finish, typename Map>
 void BatchNormLayer::InTwoPasses(RankSum* ranks, const Sum& sum, const Total& total,
                                  const Exchange& exchange, const Finish& finish,
@@ -183,16 +236,6 @@ void BatchNormLayer::InTwoPasses(RankSum* ranks, const Sum& sum, const Total& to
   SumCombineMap([](int64_t, int64_t) {}, [&](int64_t b) { finish(M, b); }, map);
 }
 
-// scale and bias from inv_std and the parameters; padding channels map 0 to 0.
-void BatchNormLayer::SetAffine(const Work& work, int64_t channel_block) const {
-  const std::span<const float> weight = weight_->value(), bias = bias_->value();
-  for (int64_t i = 0; i < view_.block; ++i) {
-    const int64_t c = channel_block * view_.block + i;
-    work.scale[c] = c < view_.C ? weight[c] * work.inv_std[c] : 0;
-    work.bias[c] = c < view_.C ? bias[c] : 0;
-  }
-}
-
 void BatchNormLayer::UseRunningStatistics(const Work& work) const {
   const std::span<const float> mean = running_mean_->value(), var = running_var_->value();
   for (int64_t c = 0; c < channels(); ++c) {
@@ -202,7 +245,8 @@ void BatchNormLayer::UseRunningStatistics(const Work& work) const {
   for (int64_t b = 0; b < view_.channel_blocks(); ++b) SetAffine(work, b);
 }
 
-// Mean and m2 of each channel from those of the parts (Chan et al. 1979); in double.
+// moments (N, parts, C) -> totals (C): mean and m2 of the parts combined, in double
+// (Chan et al. 1979).
 void BatchNormLayer::AddMoments(const Work& work, const BlobMoments& moments,
                                 int64_t channel_block) const {
   const int64_t parts = moments.parts(view_);
@@ -228,8 +272,8 @@ void BatchNormLayer::AddMoments(const Work& work, const BlobMoments& moments,
   std::copy_n(m2.begin(), view_.block, work.total_second + channel_block * view_.block);
 }
 
-// Makes this rank's mean and m2 those of all ranks; returns their M. A mean cannot be added, nor an
-// m2 about another mean, but sums of values and of their squares can.
+// Replaces this rank's mean and m2 by those of all ranks; returns their M. Means cannot be summed,
+// nor m2 about different means, but sums of values and of their squares can.
 double BatchNormLayer::SumMoments(const Work& work, RankSum* ranks) const {
   const int64_t C = channels();
   double *mean = work.total_first, *m2 = work.total_second, *M = work.total_second + C;
@@ -263,42 +307,24 @@ void BatchNormLayer::UseBatchStatistics(const Work& work, double count,
   SetAffine(work, channel_block);
 }
 
+// The coefficients of dst (DstAffine) from inv_std and the parameters; padding channels map 0 to 0.
+void BatchNormLayer::SetAffine(const Work& work, int64_t channel_block) const {
+  const std::span<const float> weight = weight_->value(), bias = bias_->value();
+  for (int64_t i = 0; i < view_.block; ++i) {
+    const int64_t c = channel_block * view_.block + i;
+    work.scale[c] = c < view_.C ? weight[c] * work.inv_std[c] : 0;
+    work.bias[c] = c < view_.C ? bias[c] : 0;
+  }
+}
+
 void BatchNormLayer::Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const {
   if (args.dst == nullptr) return;
   const int64_t offset = Offset(n, channel_block);
-  RT_KERNEL(BatchNormApply)
-  (args.src[0] + offset, view_.plane(), view_.block,
-   DstAffine(args.state).From(channel_block * view_.block), args.dst + offset);
+  RT_KERNEL(BatchNormApply, args.src[0] + offset, view_.plane(), view_.block,
+            DstAffine(args.state).From(channel_block * view_.block), args.dst + offset);
 }
 
-void BatchNormLayer::Forward(const ForwardArgs& args) {
-  const Work work = MakeWork(args.state, args.scratch);
-  if (!args.step->training) {
-    UseRunningStatistics(work);
-    return Recompute(args);
-  }
-  const BlobMoments own = {{view_.plane()}, work.first, work.second};
-  const BlobMoments& moments = args.src_moments ? args.src_moments : own;
-  const auto take = RT_KERNEL(BatchNormMoments);
-  const auto sum = [&](int64_t n, int64_t b) {
-    if (args.src_moments) return;
-    const int64_t at = own.At(view_, n, 0, b);
-    take(args.src[0] + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
-  };
-  InTwoPasses(
-      args.step->ranks, sum, [&](int64_t b) { AddMoments(work, moments, b); },
-      [&] { return SumMoments(work, args.step->ranks); },
-      [&](double M, int64_t b) { UseBatchStatistics(work, M, b); },
-      [&](int64_t n, int64_t b) { Apply(args, n, b); });
-}
-
-// The statistics are in the state; only the map is left to do.
-void BatchNormLayer::Recompute(const ForwardArgs& args) {
-  SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {},
-                [&](int64_t n, int64_t b) { Apply(args, n, b); });
-}
-
-// The sums of each channel over all parts, and with them the gradients of the parameters.
+// sums (N, parts, C) -> totals (C), and from them the gradients of the parameters.
 void BatchNormLayer::AddGradientSums(const Work& work, const BlobGradientSums& sums,
                                      int64_t channel_block) const {
   const int64_t first = channel_block * view_.block, parts = sums.parts(view_);
@@ -319,7 +345,7 @@ void BatchNormLayer::AddGradientSums(const Work& work, const BlobGradientSums& s
   }
 }
 
-// Makes this rank's sums those of all ranks; returns their M.
+// Replaces this rank's sums by those of all ranks; returns their M.
 double BatchNormLayer::SumGradients(const Work& work, RankSum* ranks) const {
   double* const M = work.total_second + channels();
   *M = count();
@@ -327,7 +353,7 @@ double BatchNormLayer::SumGradients(const Work& work, RankSum* ranks) const {
   return *M;
 }
 
-// The coefficients of diff_src.
+// The coefficients of diff_src (DiffSrcMap) from the totals.
 void BatchNormLayer::SetGradientMap(const Work& work, double count, int64_t channel_block) const {
   const int64_t first = channel_block * view_.block;
   for (int64_t c = first; c < first + view_.block; ++c) {
@@ -336,34 +362,5 @@ void BatchNormLayer::SetGradientMap(const Work& work, double count, int64_t chan
     work.offset[c] = static_cast<float>(-scale * work.total_first[c] / count);
   }
 }
-
-void BatchNormLayer::Backward(const BackwardArgs& args) {
-  RT_CHECK(args.step->training, "batch norm's backward belongs to a forward with batch statistics");
-  const Work work = MakeWork(args.state, args.scratch);
-  const int64_t plane = view_.plane(), block = view_.block;
-  const ChannelAffine affine = DstAffine(args.state);
-  const BlobGradientSums own = {{plane}, work.first, work.second};
-  const BlobGradientSums& sums = args.diff_dst_sums ? args.diff_dst_sums : own;
-  const auto add = RT_KERNEL(BatchNormGradientSums);
-  const auto gradient = RT_KERNEL(BatchNormGradient);
-  const auto sum = [&](int64_t n, int64_t b) {
-    if (args.diff_dst_sums) return;
-    const int64_t offset = Offset(n, b), at = own.At(view_, n, 0, b);
-    add(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-        own.g + at, own.gx + at);
-  };
-  const auto map = [&](int64_t n, int64_t b) {
-    if (args.diff_src[0] == nullptr) return;
-    const int64_t offset = Offset(n, b);
-    gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-             work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
-  };
-  InTwoPasses(
-      args.step->ranks, sum, [&](int64_t b) { AddGradientSums(work, sums, b); },
-      [&] { return SumGradients(work, args.step->ranks); },
-      [&](double M, int64_t b) { SetGradientMap(work, M, b); }, map);
-}
-
-std::string BatchNormLayer::Implementation() const { return KernelImplementation(); }
 
 }  // namespace ringtail

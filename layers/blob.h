@@ -1,4 +1,4 @@
-// BlobDesc: the shape and memory layout of an activation or of its gradient, f32.
+// BlobDesc: the shape, memory layout and element type of an activation or of its gradient.
 //
 // All layouts that Ringtail uses are one formula, channels in blocks of `block`:
 //
@@ -8,25 +8,43 @@
 //   block 8 or 16   oneDNN's nChw8c, nChw16c (AVX2, AVX-512)
 //
 // In a blocked layout C is rounded up to whole blocks; the padding channels are always zero, in
-// data and in gradients (every layer keeps it so).
+// data and in gradients (every layer keeps it so). Offsets count elements, memory counts bytes.
+// Thread-safety: a value type.
 #ifndef RINGTAIL_LAYERS_BLOB_H_
 #define RINGTAIL_LAYERS_BLOB_H_
 
 #include <cstdint>
 #include <string>
 
+#include "core/check.h"
+#include "core/round.h"
+
 namespace ringtail {
+
+// How an element is stored. Memory is planned for all of them; layers compute on kF32 alone, and
+// check it (RequireF32 in layers/shape_check.h).
+enum class BlobType { kF32, kBf16 };
+
+constexpr int64_t BytesPerElement(BlobType type) {
+  switch (type) {
+    case BlobType::kF32:
+      return 4;
+    case BlobType::kBf16:
+      return 2;
+  }
+  CheckFailed(__FILE__, __LINE__, "", "no such element type");
+}
 
 struct BlobDesc {
   int64_t N = 0, C = 0, H = 1, W = 1;
   int64_t block = 1;
+  BlobType type = BlobType::kF32;
 
-  int64_t channel_blocks() const { return (C + block - 1) / block; }
+  int64_t channel_blocks() const { return CeilDivide(C, block); }
   int64_t plane() const { return H * W; }
-  int64_t elements() const {
-    return N * channel_blocks() * block * H * W;
-  }  // with padding channels
-  int64_t bytes() const { return elements() * static_cast<int64_t>(sizeof(float)); }
+  // With padding channels.
+  int64_t elements() const { return N * channel_blocks() * block * H * W; }
+  int64_t bytes() const { return elements() * BytesPerElement(type); }
   bool SameShape(const BlobDesc& o) const { return N == o.N && C == o.C && H == o.H && W == o.W; }
   bool operator==(const BlobDesc&) const = default;
   std::string ShapeString() const;  // "32x64x16x16"; "32x10" when H = W = 1

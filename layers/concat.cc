@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/counted.h"
 #include "core/parallel_for.h"
+#include "core/round.h"
 #include "layers/net.pb.h"
-#include "layers/padding.h"
+#include "layers/relayout.h"
 #include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
 
-// A run of channels inside a blob.
+// Consecutive channels of a blob.
 template <typename Pointer>
 struct Channels {
   BlobDesc desc;
@@ -29,13 +31,13 @@ struct Channels {
   }
 };
 
-// Copies `count` channels. Padding channels go along only with whole blocks.
+// Copies `count` channels; padding channels only with whole blocks.
 void CopyChannels(const Channels<const float*>& from, const Channels<float*>& to, int64_t count) {
   const int64_t block = from.desc.block, plane = from.desc.plane();
   const bool whole_blocks =
       block == to.desc.block && from.first % block == 0 && to.first % block == 0;
   const int64_t step = whole_blocks ? block : 1;
-  const int64_t pieces = (count + step - 1) / step;
+  const int64_t pieces = CeilDivide(count, step);
   ParallelFor(from.desc.N * pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / pieces, channel = i % pieces * step;
@@ -56,7 +58,8 @@ ConcatLayer::ConcatLayer(const ConcatConfig&) {}
 
 StatusOr<ShapeInfo> ConcatLayer::InferShape(std::span<const BlobDesc> src) {
   if (src.size() < 2) {
-    return InvalidArgument(fmt::format("it has {} input; it takes two or more", src.size()));
+    return InvalidArgument(
+        fmt::format("it has {}; it takes two or more", Counted(src.size(), "input")));
   }
   ShapeInfo info;
   info.dst = src[0];
@@ -72,6 +75,7 @@ StatusOr<ShapeInfo> ConcatLayer::InferShape(std::span<const BlobDesc> src) {
 }
 
 StatusOr<LayerPlan> ConcatLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   src_.assign(args.src.begin(), args.src.end());
   first_channel_.clear();
   dst_ = src_[0];
@@ -81,9 +85,7 @@ StatusOr<LayerPlan> ConcatLayer::Setup(const SetupArgs& args) {
     dst_.C += src.C;
     dst_.block = std::max(dst_.block, src.block);
   }
-  LayerPlan plan;
-  plan.dst = dst_;
-  return plan;
+  return LayerPlan{.dst = dst_};
 }
 
 void ConcatLayer::Forward(const ForwardArgs& args) {

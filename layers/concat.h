@@ -1,4 +1,4 @@
-// Concat: its inputs one behind the other along channels.
+// Concat: joins its inputs along channels.
 //
 //   src[i] (N, C_i, H, W), any layouts -> dst (N, sum of C_i, H, W), in the inputs' largest block
 //   diff_src[i] = the channels of diff_dst that came from src[i]

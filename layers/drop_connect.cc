@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/parallel_for.h"
+#include "core/round.h"
 #include "layers/dropout.h"
 #include "layers/kernels/dropout.h"
 #include "layers/net.pb.h"
@@ -79,12 +80,11 @@ void DropConnectLayer::ApplyMask(const StepContext& step, std::span<const float>
   constexpr int64_t kAllGroups = int64_t{1} << 32;  // the weights are one long vector
   const DropoutDraw draw = {DropoutKey(step, key_).bits(), DropThreshold(rate_), 1.0F};
   const auto count = static_cast<int64_t>(src.size());
-  const int64_t groups = (count + kDropoutGroup - 1) / kDropoutGroup;
+  const int64_t groups = CeilDivide(count, kDropoutGroup);
   ParallelFor(groups, kGroupsPerTask, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * kDropoutGroup, last = std::min(end * kDropoutGroup, count);
-    RT_KERNEL(DropoutInterleaved)
-    (draw, static_cast<uint32_t>(begin), kAllGroups, last - first, src.data() + first,
-     dst.data() + first);
+    RT_KERNEL(DropoutInterleaved, draw, static_cast<uint32_t>(begin), kAllGroups, last - first,
+              src.data() + first, dst.data() + first);
   });
 }
 

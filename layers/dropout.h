@@ -20,7 +20,7 @@ namespace ringtail {
 
 class DropoutConfig;
 
-// What dropout's kernels compare their 32 random bits with: rate * 2^32.
+// The threshold below which 32 random bits drop an element: rate * 2^32.
 uint32_t DropThreshold(float rate);
 // The key of one layer's masks in one step.
 RngKey DropoutKey(const StepContext& step, uint64_t layer_key);

@@ -6,7 +6,7 @@
 //
 // State: none; Backward computes s again. Scratch: t and x, later their gradients, where they come
 // in another layout than h. In place: in Backward, and in Forward if nothing is to be learned.
-// Cost: one pass over memory; sigmoid in vectors.
+// Cost: one pass over memory; the sigmoid is vectorized.
 // Errors: InvalidArgument unless there are three inputs of one shape.
 // Source: Srivastava et al. 2015, eq. 3.
 #ifndef RINGTAIL_LAYERS_HIGHWAY_GATE_H_
@@ -33,9 +33,9 @@ class HighwayGateLayer : public Layer {
   // The inputs in the layout of h: where they are, or converted into scratch.
   std::array<const float*, kInputs> Sources(std::span<const float* const> src,
                                             std::byte* scratch) const;
-  float* Converted(size_t input, std::byte* scratch) const;  // its place in scratch
 
   std::array<BlobDesc, kInputs> src_;
+  std::array<size_t, kInputs> converted_{};  // offsets in scratch of inputs in the layout of h
 };
 
 }  // namespace ringtail

@@ -30,27 +30,23 @@ class LinearLayer : public Layer {
   std::string Implementation() const override;
 
  private:
-  // Areas of scratch, as offsets in floats. Forward and backward use the same memory.
-  struct Areas {
-    int64_t plain = 0;        // (N, K): src, then diff_src; only where src is in blocks
-    int64_t src_columns = 0;  // (K, N)
-    int64_t dst_columns = 0;  // (M, N): dst, diff_dst
-    int64_t multiply = 0;     // of the products, per thread
-    int64_t floats = 0;
-  };
-  Areas LayOut() const;
-  const float* PlainSrc(const float* src, float* scratch) const;
-  void MultiplyForward(const float* src, float* scratch) const;
+  size_t LayOutScratch();  // returns its size in bytes
+  const float* PlainSrc(const float* src, std::byte* scratch) const;
+  void MultiplyForward(const float* src, std::byte* scratch) const;
   void FinishForward(const float* dst_columns, float* dst) const;
-  void BackwardWeights(const float* src, const float* diff_dst, float* scratch) const;
-  void BackwardData(const float* diff_dst, float* diff_src, float* scratch) const;
+  void BackwardWeights(const float* src, const float* diff_dst, std::byte* scratch) const;
+  void BackwardData(const float* diff_dst, float* diff_src, std::byte* scratch) const;
 
   const LinearConfig config_;
   Activation activation_ = Activation::kNone;
   BlobDesc src_, plain_src_, dst_;
   int64_t N_ = 0, K_ = 0, M_ = 0;
   int64_t threads_ = 1;
-  Areas areas_;
+  // Offsets in scratch, which forward and backward lay out in the same way.
+  size_t plain_ = 0;        // (N, K): src, then diff_src; only where src is in blocks
+  size_t src_columns_ = 0;  // (K, N)
+  size_t dst_columns_ = 0;  // (M, N): dst, diff_dst
+  size_t multiply_ = 0;     // buffers of the products, per thread
   const Parameter* weight_ = nullptr;
   const Parameter* bias_ = nullptr;  // null: no bias
 };

@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "core/parallel_for.h"
+#include "core/round.h"
 #include "layers/kernels/lrn.h"
-#include "layers/padding.h"
+#include "layers/relayout.h"
+#include "layers/scratch_layout.h"
 #include "layers/shape_check.h"
 
 namespace ringtail {
@@ -29,22 +31,20 @@ StatusOr<ShapeInfo> LrnLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(fields().NotNegative("alpha", c.alpha()));
   RT_RETURN_IF_ERROR(fields().NotNegative("beta", c.beta()));
   RT_RETURN_IF_ERROR(fields().Positive("k", c.k()));
-  ShapeInfo info;
-  info.dst = src[0];
-  return info;
+  return ShapeInfo{.dst = src[0], .parameters = {}};
 }
 
 StatusOr<LayerPlan> LrnLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   desc_ = args.src[0];
   parts_ = NumComputeThreads();
-  LayerPlan plan;
-  plan.dst = desc_;
-  plan.scratch_bytes =
-      static_cast<size_t>(parts_ * kTilesPerPart * tile_elements()) * sizeof(float);
-  plan.backward_needs_src = true;
-  plan.forward_in_place = !args.training;  // Backward needs src as it was
-  plan.backward_in_place = true;
-  return plan;
+  ScratchLayout scratch;
+  scratch.Add<float>(parts_ * kTilesPerPart * tile_elements());
+  return LayerPlan{.dst = desc_,
+                   .scratch_bytes = scratch.bytes(),
+                   .backward_needs_src = true,
+                   .forward_in_place = !args.training,  // Backward needs src as it was
+                   .backward_in_place = true};
 }
 
 LrnShape LrnLayer::Shape() const {
@@ -61,7 +61,7 @@ int64_t LrnLayer::tile_elements() const {
 
 template <typename Run>
 void LrnLayer::ForEachTile(std::byte* scratch, const Run& run) const {
-  const int64_t tiles_per_sample = (desc_.plane() + kLrnTile - 1) / kLrnTile;
+  const int64_t tiles_per_sample = CeilDivide(desc_.plane(), kLrnTile);
   const int64_t tiles = desc_.N * tiles_per_sample, sample_elements = desc_.elements() / desc_.N;
   const int64_t part_elements = kTilesPerPart * tile_elements();
   ParallelFor(parts_, 1, [&](int64_t first_part, int64_t last_part) {
@@ -84,11 +84,10 @@ void LrnLayer::Forward(const ForwardArgs& args) {
   if (args.dst != args.src[0]) ZeroPaddingChannels(desc_, args.dst);
   ForEachTile(args.scratch, [&](float* tiles, int64_t offset, int64_t positions) {
     float *src = tiles + edge, *dst = src + tile;
-    RT_KERNEL(LoadLrnTile)
-    (args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions, src);
-    RT_KERNEL(LrnForwardTile)(shape, src, dst);
-    RT_KERNEL(StoreLrnTile)
-    (dst, desc_.C, desc_.block, desc_.plane(), positions, args.dst + offset);
+    RT_KERNEL(LoadLrnTile, args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions,
+              src);
+    RT_KERNEL(LrnForwardTile, shape, src, dst);
+    RT_KERNEL(StoreLrnTile, dst, desc_.C, desc_.block, desc_.plane(), positions, args.dst + offset);
   });
 }
 
@@ -100,13 +99,13 @@ void LrnLayer::Backward(const BackwardArgs& args) {
   if (diff_src != args.diff_dst) ZeroPaddingChannels(desc_, diff_src);
   ForEachTile(args.scratch, [&](float* tiles, int64_t offset, int64_t positions) {
     float *src = tiles + edge, *ratio = src + tile, *diff = ratio + tile;
-    RT_KERNEL(LoadLrnTile)
-    (args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions, src);
-    RT_KERNEL(LoadLrnTile)
-    (args.diff_dst + offset, desc_.C, desc_.block, desc_.plane(), positions, diff);
-    RT_KERNEL(LrnBackwardTile)(shape, src, ratio, diff);
-    RT_KERNEL(StoreLrnTile)
-    (diff, desc_.C, desc_.block, desc_.plane(), positions, diff_src + offset);
+    RT_KERNEL(LoadLrnTile, args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions,
+              src);
+    RT_KERNEL(LoadLrnTile, args.diff_dst + offset, desc_.C, desc_.block, desc_.plane(), positions,
+              diff);
+    RT_KERNEL(LrnBackwardTile, shape, src, ratio, diff);
+    RT_KERNEL(StoreLrnTile, diff, desc_.C, desc_.block, desc_.plane(), positions,
+              diff_src + offset);
   });
 }
 

@@ -1,4 +1,4 @@
-// LRN: local response normalisation across channels.
+// LRN: local response normalization across channels.
 //
 //   src (N, C, H, W), any layout -> dst, same shape and layout
 //   dst[c] = src[c] / s[c]^beta

@@ -1,10 +1,11 @@
-// What batch norm needs to know of a blob, over parts of the blob, so that a layer next to it can add
-// it up while what it writes is still in the cache: batch norm then need not read the blob for it.
+// Sums that batch norm needs of a blob, over parts of the blob, so that a neighbour can take them
+// while it writes the blob: batch norm then does not read the blob for them (layers/fusion.h).
 //
-//   BlobMoments       of batch norm's src: mean and sum of squared deviations of each channel.
-//                     LayerPlan::dst_moments_pixels of the layer before
-//   BlobGradientSums  of its diff_dst: the two sums of its backward.
-//                     LayerPlan::diff_src_sums_pixels of the layer behind
+//   BlobMoments       of batch norm's src: mean and sum of squared deviations of each channel;
+//                     taken by the previous layer (FusionPlan::dst_moments_pixels)
+//   BlobGradientSums  of its diff_dst: the two sums of its backward; taken by the next layer
+//                     (FusionPlan::diff_src_sums_pixels)
+// Thread-safety: value types; several threads may write different parts.
 #ifndef RINGTAIL_LAYERS_MOMENTS_H_
 #define RINGTAIL_LAYERS_MOMENTS_H_
 
@@ -16,14 +17,12 @@
 
 namespace ringtail {
 
-// Parts are stretches of `part_pixels` pixels of one plane, the last of a plane perhaps shorter.
+// Parts are stretches of `part_pixels` pixels of one plane; the last of a plane may be shorter.
 // Arrays: [sample][part][channel, with padding].
 struct BlobParts {
   int64_t part_pixels = 0;
 
-  int64_t parts(const BlobDesc& desc) const {
-    return (desc.plane() + part_pixels - 1) / part_pixels;
-  }
+  int64_t parts(const BlobDesc& desc) const { return CeilDivide(desc.plane(), part_pixels); }
   int64_t PixelsOf(const BlobDesc& desc, int64_t part) const {
     return std::min(part_pixels, desc.plane() - part * part_pixels);
   }

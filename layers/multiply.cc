@@ -17,6 +17,7 @@ StatusOr<ShapeInfo> MultiplyLayer::InferShape(std::span<const BlobDesc> src) {
 }
 
 StatusOr<LayerPlan> MultiplyLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   src_ = {args.src[0], args.src[1]};
   return LayerPlan{.dst = src_[0],
                    .scratch_bytes = converts() ? static_cast<size_t>(src_[0].bytes()) : 0,

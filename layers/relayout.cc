@@ -1,16 +1,18 @@
 #include "layers/relayout.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/check.h"
 #include "layers/kernels/relayout.h"
 #include "layers/parallel_blobs.h"
+#include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
 
-// Calls fn(n, first channel, channels) for every channel block of every sample, in parallel.
+// Calls fn(sample, first channel, channels) for every channel block of every sample, in parallel.
 template <typename Function>
 void ForEachBlockedChannels(const BlobDesc& blocked, const Function& fn) {
   const int64_t blocks = blocked.channel_blocks();
@@ -22,12 +24,6 @@ void ForEachBlockedChannels(const BlobDesc& blocked, const Function& fn) {
 
 int64_t Offset(const BlobDesc& desc, int64_t n, int64_t c) {
   return (n * desc.channel_blocks() + c / desc.block) * desc.plane() * desc.block + c % desc.block;
-}
-
-void CopyAll(const float* src, float* dst, int64_t elements) {
-  ParallelFor(elements, kGrainFloats, [&](int64_t begin, int64_t end) {
-    std::memcpy(dst + begin, src + begin, (end - begin) * sizeof(float));
-  });
 }
 
 void BlockToOtherBlock(const BlobDesc& from, const float* src, const BlobDesc& to, float* dst) {
@@ -46,14 +42,23 @@ void BlockToOtherBlock(const BlobDesc& from, const float* src, const BlobDesc& t
 
 bool SameLayout(const BlobDesc& a, const BlobDesc& b) {
   if (!a.SameShape(b)) return false;
+  if (a.type != b.type) return false;
   if (a.block == b.block) return true;
   return a.plane() == 1 && a.C % a.block == 0 && b.C % b.block == 0;
 }
 
+void CopyBlob(const BlobDesc& desc, const float* src, float* dst) {
+  RequireF32(std::array{desc});
+  ForEachElementRange(desc, [&](int64_t begin, int64_t end) {
+    std::memcpy(dst + begin, src + begin, (end - begin) * sizeof(float));
+  });
+}
+
 void Relayout(const BlobDesc& from, const float* src, const BlobDesc& to, float* dst) {
   RT_CHECK(from.SameShape(to), from.ShapeString() + " is not " + to.ShapeString());
+  RequireF32(std::array{from, to});
   if (SameLayout(from, to)) {
-    CopyAll(src, dst, from.elements());
+    CopyBlob(from, src, dst);
   } else if (from.block == 1) {
     const auto kernel = RT_KERNEL(InterleaveChannels);
     ForEachBlockedChannels(to, [&](int64_t n, int64_t first, int64_t channels) {
@@ -69,6 +74,20 @@ void Relayout(const BlobDesc& from, const float* src, const BlobDesc& to, float*
   } else {
     BlockToOtherBlock(from, src, to, dst);
   }
+}
+
+void ZeroPaddingChannels(const BlobDesc& desc, float* data) {
+  const int64_t used = desc.C % desc.block;  // channels of the last block that exist
+  if (used == 0) return;
+  const int64_t block_elements = desc.plane() * desc.block;
+  ParallelFor(desc.N, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      float* last = data + ((n + 1) * desc.channel_blocks() - 1) * block_elements;
+      for (int64_t p = 0; p < block_elements; p += desc.block) {
+        std::fill(last + p + used, last + p + desc.block, 0.0F);
+      }
+    }
+  });
 }
 
 }  // namespace ringtail

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/check.h"
 #include "core/counted.h"
 
 namespace ringtail {
@@ -15,7 +16,7 @@ int64_t SaturatingProduct(int64_t a, int64_t b) {
 }
 
 Status CheckBlobSize(const BlobDesc& desc) {
-  int64_t bytes = sizeof(float);
+  int64_t bytes = BytesPerElement(BlobType::kF32);  // the largest
   for (const int64_t d : {desc.N, desc.C, desc.H, desc.W}) {
     if (d < 1 || d > kMaxDimension) {
       return InvalidArgument(fmt::format("the output would be {}: every dimension must be 1 to {}",
@@ -44,6 +45,12 @@ Status CheckSameShapes(std::span<const BlobDesc> src) {
                     src[i].ShapeString(), src[0].ShapeString()));
   }
   return OkStatus();
+}
+
+void RequireF32(std::span<const BlobDesc> blobs) {
+  for (const BlobDesc& blob : blobs) {
+    RT_CHECK(blob.type == BlobType::kF32, "this layer computes on f32 alone");
+  }
 }
 
 }  // namespace ringtail

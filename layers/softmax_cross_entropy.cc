@@ -23,6 +23,7 @@ StatusOr<ShapeInfo> SoftmaxCrossEntropyLayer::InferShape(std::span<const BlobDes
 }
 
 StatusOr<LayerPlan> SoftmaxCrossEntropyLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   src_ = args.src[0];
   return LayerPlan{.dst = {.N = src_.N, .C = 1},
                    .state_bytes = static_cast<size_t>(src_.N * src_.C) * sizeof(float)};

@@ -24,7 +24,6 @@ class SoftmaxCrossEntropyLayer : public Layer {
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
-  bool IsLoss() const override { return true; }
 
  private:
   const SoftmaxCrossEntropyConfig config_;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "apps/algorithm_choices.h"
 #include "apps/print.h"
 #include "apps/version.h"
 #include "core/counted.h"
@@ -21,7 +22,8 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
                       Net::Create(model, {.batch = 1,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
                                           .training = false,  // takes no memory for gradients
-                                          .measure = false}));
+                                          .measure = false,
+                                          .algorithms = &ProgramAlgorithms()}));
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
   return flops;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/dogs_vs_cats/random_batch.h"
 #include "core/machine/memory_limit.h"
@@ -32,7 +33,9 @@ class StepTimer {
                         Optimizer::Create(loaded.config.optim(), &timer->model_->arena()));
     RT_ASSIGN_OR_RETURN(
         timer->net_,
-        AdviseOnMemory(Net::Create(timer->model_.get(), {options.batch, options.image_size, true}),
+        AdviseOnMemory(Net::Create(timer->model_.get(), {.batch = options.batch,
+                                                         .image_size = options.image_size,
+                                                         .algorithms = &ProgramAlgorithms()}),
                        "a lower --batch or --image-size"));
     timer->batch_ =
         std::make_unique<RandomBatch>(*timer->model_, options.batch, options.image_size);

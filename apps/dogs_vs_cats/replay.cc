@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "core/aligned_buffer.h"
 #include "core/storage/safetensors_writer.h"
@@ -119,7 +120,8 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
   RT_ASSIGN_OR_RETURN(const auto net,
                       AdviseOnMemory(Net::Create(model.get(), {.batch = batch.size,
                                                                .image_size = batch.image_size,
-                                                               .training = true}),
+                                                               .training = true,
+                                                               .algorithms = &ProgramAlgorithms()}),
                                      "fewer or smaller images in " + options.batch));
   ParameterArena& arena = model->arena();
   const OptimConfig& optim = loaded.config.optim();

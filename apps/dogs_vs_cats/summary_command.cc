@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
@@ -96,7 +97,8 @@ StatusOr<int> RunSummary(SummaryFlags flags) {
       Net::Create(model.get(), {.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config),
                                 .image_size = TrainingImageSizes(loaded.config).front(),
                                 .training = true,
-                                .plan_only = true}));
+                                .plan_only = true,
+                                .algorithms = &ProgramAlgorithms()}));
   if (flags.json) {
     std::cout << Json(loaded, *net) << '\n';
   } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "core/check.h"
 #include "core/stop_signal.h"
@@ -83,7 +84,8 @@ StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t images,
       Net::Create(model, {.batch = std::clamp<int64_t>(images, 1, options.batch),
                           .image_size = options.image_size,
                           .training = false,
-                          .measure = images >= options.batch}),
+                          .measure = images >= options.batch,
+                          .algorithms = &ProgramAlgorithms()}),
       "a lower train.evaluation_batch, or smaller images (train.evaluation_image_size)");
 }
 

@@ -1,17 +1,16 @@
-// The gradient of a fused activation, from its output:
-// diff = act'(dst) * diff, in place and in parallel.
+// The gradient of a fused activation, from its output: diff = act'(dst) * diff, in place and in
+// parallel. Thread-safety: the trainer thread. Cost: reads dst and diff and writes diff, once.
 #ifndef RINGTAIL_LAYERS_ACTIVATIONS_ACTIVATION_GRADIENT_H_
 #define RINGTAIL_LAYERS_ACTIVATIONS_ACTIVATION_GRADIENT_H_
 
-#include <cstdint>
-
-#include "layers/layer.h"
+#include "layers/activation.h"
+#include "layers/blob.h"
 
 namespace ringtail {
 
-// Over `elements` floats of one layout; kNone does nothing.
-void ApplyActivationGradient(Activation activation, const float* dst, float* diff,
-                             int64_t elements);
+// dst and diff are blobs of `desc`; kNone does nothing.
+void ApplyActivationGradient(Activation activation, const BlobDesc& desc, const float* dst,
+                             float* diff);
 
 }  // namespace ringtail
 

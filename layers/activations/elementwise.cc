@@ -1,8 +1,8 @@
 #include "layers/activations/elementwise.h"
 
 #include "core/kernel_isa.h"
-#include "layers/padding.h"
 #include "layers/parallel_blobs.h"
+#include "layers/relayout.h"
 #include "layers/shape_check.h"
 
 namespace ringtail {
@@ -15,6 +15,7 @@ StatusOr<ShapeInfo> ElementwiseLayer::InferShape(std::span<const BlobDesc> src) 
 }
 
 StatusOr<LayerPlan> ElementwiseLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   desc_ = args.src[0];
   return LayerPlan{.dst = desc_,
                    .backward_needs_dst = true,

@@ -1,4 +1,5 @@
-// ElementwiseLayer: what the activations share. A subclass maps ranges of floats.
+// ElementwiseLayer: what the activations share. A subclass maps ranges of floats
+// (layers/activations/activations.h).
 //   src (N, C, H, W) -> dst (N, C, H, W), layout of src; dst[i] = f(src[i])
 //   diff_src[i] = f'(src[i]) diff_dst[i], where f' can be computed from dst[i]
 // In place both ways: src is not kept. State, scratch: none. Cost: memory-bound.

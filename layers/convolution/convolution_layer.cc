@@ -6,7 +6,9 @@
 
 #include "core/stop_signal.h"
 #include "layers/activations/activation_gradient.h"
+#include "layers/convolution/candidates.h"
 #include "layers/convolution/choose_algorithm.h"
+#include "layers/convolution/measure_algorithms.h"
 #include "layers/onednn/dnnl_util.h"
 #include "layers/shape_check.h"
 
@@ -65,70 +67,88 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
 }
 
 bool ConvolutionLayer::FuseActivation(Activation activation) {
-  if (problem_.activation != Activation::kNone) return false;
-  problem_.activation = activation;
-  return true;
+  return FuseOnce(activation, &problem_.activation);
 }
 
 StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
+  RequireF32(args.src);
   weight_ = args.parameters[0];
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
   problem_.src = args.src[0];
   problem_.training = args.training;
-  problem_.src_is_affine = args.src_is_affine;
-  problem_.diff_src_is_begun = args.diff_src_is_begun;
-  problem_.dst_is_normalized = args.dst_is_normalized && problem_.activation == Activation::kNone;
+  problem_.src_is_affine = args.fusion.src_is_affine;
+  problem_.diff_src_is_sum = args.fusion.diff_src_is_sum;
+  problem_.dst_is_normalized =
+      args.fusion.dst_is_normalized && problem_.activation == Activation::kNone;
   problem_.dst.block = OutputBlock(problem_);
+  AlgorithmChoices forgotten(/*path=*/"", /*versions=*/"");
+  ChooseAlgorithms(args, args.algorithms != nullptr ? args.algorithms : &forgotten);
 
-  const auto choose = [&](ConvolutionDirection direction) {
-    return ChooseAlgorithm(problem_, direction, config_.algorithm(), args.measure,
-                           &AlgorithmChoices::Shared());
-  };
-  forward_ = choose(ConvolutionDirection::kForward);
-  if (args.training) {
-    backward_ = choose(args.needs_diff_src[0] ? ConvolutionDirection::kBackward
-                                              : ConvolutionDirection::kBackwardWeights);
+  LayerPlan plan{.dst = problem_.dst,
+                 .scratch_bytes = forward_->scratch_bytes(),
+                 .backward_needs_src = true,
+                 .backward_needs_dst = problem_.activation != Activation::kNone};
+  FusionPlan& fusion = plan.fusion;
+  fusion.forward_takes_affine = forward_->takes_affine();
+  if (problem_.dst_is_normalized) fusion.dst_moments_pixels = forward_->moments_pixels();
+  if (!backward_) return plan;
+  plan.scratch_bytes = std::max(plan.scratch_bytes, backward_->scratch_bytes());
+  fusion.backward_takes_affine = backward_->takes_affine();
+  fusion.backward_takes_map = problem_.dst_is_normalized && backward_->takes_gradient_map();
+  if (problem_.src_is_affine && args.needs_diff_src[0]) {
+    fusion.diff_src_sums_pixels = backward_->gradient_sums_pixels();
   }
-  return LayerPlan{
-      .dst = problem_.dst,
-      .scratch_bytes =
-          std::max(forward_->scratch_bytes(), backward_ ? backward_->scratch_bytes() : 0),
-      .backward_needs_src = true,
-      .backward_needs_dst = problem_.activation != Activation::kNone,
-      .forward_takes_affine = forward_->takes_affine(),
-      .backward_takes_affine = backward_ && backward_->takes_affine(),
-      .dst_moments_pixels = problem_.dst_is_normalized ? forward_->moments_pixels() : 0,
-      .backward_takes_map =
-          problem_.dst_is_normalized && backward_ && backward_->takes_gradient_map(),
-      .diff_src_sums_pixels = args.src_is_affine && args.needs_diff_src[0] && backward_
-                                  ? backward_->gradient_sums_pixels()
-                                  : 0,
-      .backward_adds = args.diff_src_is_begun && backward_ && backward_->adds_to_diff_src()};
+  fusion.backward_adds = problem_.diff_src_is_sum && backward_->adds_to_diff_src();
+  return plan;
 } catch (const dnnl::error& error) {
   return DnnlStatus(error);
 } catch (const MeasuringStopped&) {
   return CheckNotStopped();
 }
 
+void ConvolutionLayer::ChooseAlgorithms(const SetupArgs& args, AlgorithmChoices* choices) {
+  using Direction = ConvolutionDirection;
+  const auto choose = [&](Direction direction) {
+    return ChooseAlgorithm(problem_, direction, config_.algorithm(), args.measure, choices);
+  };
+  std::vector<Direction> chosen = {Direction::kForward};
+  forward_ = choose(Direction::kForward);
+  if (args.training && args.needs_diff_src[0]) {
+    backward_ = choose(Direction::kBackward);
+    chosen.insert(chosen.end(),
+                  {Direction::kBackwardData, Direction::kBackwardWeights, Direction::kBackward});
+  } else if (args.training) {
+    backward_ = choose(Direction::kBackwardWeights);
+    chosen.push_back(Direction::kBackwardWeights);
+  }
+  timings_.clear();
+  if (config_.algorithm() != FASTEST) return;
+  for (const Direction direction : chosen) {
+    const AlgorithmChoice* choice = choices->Peek(ChoiceKey(problem_, direction));
+    if (choice == nullptr) continue;
+    timings_.push_back({DirectionName(direction), choice->algorithm, choice->seconds});
+  }
+}
+
 void ConvolutionLayer::Forward(const ForwardArgs& args) {
   forward_->Run({.src = args.src[0],
                  .weight = weight_->value().data(),
                  .bias = bias_ != nullptr ? bias_->value().data() : nullptr,
-                 .src_affine = args.src_affine,
-                 .dst_moments = args.dst_moments,
+                 .src_affine = args.fusion.src_affine,
+                 .dst_moments = args.fusion.dst_moments,
                  .dst = args.dst,
                  .scratch = args.scratch});
 }
 
 void ConvolutionLayer::Backward(const BackwardArgs& args) {
-  ApplyActivationGradient(problem_.activation, args.dst, args.diff_dst, problem_.dst.elements());
+  ApplyActivationGradient(problem_.activation, problem_.dst, args.dst, args.diff_dst);
   backward_->Run({.src = args.src[0],
                   .weight = weight_->value().data(),
                   .diff_dst = args.diff_dst,
-                  .src_affine = args.src_affine,
-                  .diff_dst_map = args.diff_dst_map,
-                  .diff_src_sums = args.diff_src_sums,
-                  .add_to_diff_src = args.add_to_diff_src,
+                  .src_affine = args.fusion.src_affine,
+                  .diff_dst_map = args.fusion.diff_dst_map,
+                  .diff_src_sums = args.fusion.diff_src_sums,
+                  .add_to_diff_src = args.fusion.add_to_diff_src,
                   .diff_src = args.diff_src[0],
                   .diff_weight = weight_->grad().data(),
                   .diff_bias = bias_ != nullptr ? bias_->grad().data() : nullptr,
@@ -139,22 +159,6 @@ void ConvolutionLayer::Backward(const BackwardArgs& args) {
 std::string ConvolutionLayer::Implementation() const {
   if (!forward_) return {};
   return forward_->name() + (backward_ ? " / " + backward_->description() : "");
-}
-
-std::vector<AlgorithmTimings> ConvolutionLayer::Timings() const {
-  std::vector<AlgorithmTimings> timings;
-  if (!forward_ || config_.algorithm() != FASTEST) return timings;
-  const auto add = [&](ConvolutionDirection direction) {
-    const auto* choice = AlgorithmChoices::Shared().Find(ChoiceKey(problem_, direction));
-    if (choice == nullptr) return;
-    timings.push_back({DirectionName(direction), choice->algorithm, choice->seconds});
-  };
-  add(ConvolutionDirection::kForward);
-  if (!backward_) return timings;
-  add(ConvolutionDirection::kBackwardData);
-  add(ConvolutionDirection::kBackwardWeights);
-  add(ConvolutionDirection::kBackward);
-  return timings;
 }
 
 }  // namespace ringtail

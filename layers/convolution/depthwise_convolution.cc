@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/parallel_for.h"
+#include "core/round.h"
 #include "layers/convolution/streaming.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/parallel_blobs.h"
@@ -19,7 +20,7 @@ bool IsSupported(const ConvolutionProblem& p) {
          w.DH == 1 && w.DW == 1;
 }
 
-// What the directions have in common.
+// The common part of all directions.
 class Depthwise : public ConvolutionAlgorithm {
  public:
   explicit Depthwise(const ConvolutionProblem& p)
@@ -68,7 +69,7 @@ class Depthwise : public ConvolutionAlgorithm {
   template <typename Function>
   void ForEachRange(int64_t count, int64_t floats, float* rows, int64_t row_floats,
                     const Function& fn) const {
-    const int64_t grain = Grain(floats), worth = (count + grain - 1) / grain;
+    const int64_t grain = Grain(floats), worth = CeilDivide(count, grain);
     const int64_t ranges = std::min(threads_, worth);
     ParallelFor(ranges, 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
@@ -113,7 +114,7 @@ class DepthwiseForwardAlgorithm final : public Depthwise {
   }
 
  private:
-  // Of one thread: a ring of src, and a plane of dst.
+  // A thread's buffers: a ring of src, and a plane of dst.
   int64_t RingFloats() const { return plane_.kernel * src_row_; }
   int64_t RowFloats() const { return RingFloats() + (streams_ ? dst_plane_ : 0); }
 
@@ -132,8 +133,8 @@ class DepthwiseForwardAlgorithm final : public Depthwise {
       const int64_t at = t.dst_moments.At(problem_.dst, i / blocks_, 0, block);
       moments = {t.dst_moments.mean + at, t.dst_moments.m2 + at};
     }
-    RT_KERNEL(DepthwiseForward)
-    (plane_, Src(t, i, rows), weight + block * taps_ * lanes_, epilogue, dst, moments);
+    RT_KERNEL(DepthwiseForward, plane_, Src(t, i, rows), weight + block * taps_ * lanes_, epilogue,
+              dst, moments);
   }
 
   const bool streams_ = IsWorthStreaming(problem_.dst);
@@ -147,7 +148,7 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
   bool takes_gradient_map() const override { return true; }
   int64_t gradient_sums_pixels() const override { return problem_.src.plane(); }
   size_t scratch_bytes() const override {
-    return (PackedFloats() + groups_ * blocks_ * sum_floats_ + threads_ * RowFloats()) *
+    return (PackedFloats() + slots_ * blocks_ * sum_floats_ + threads_ * RowFloats()) *
            sizeof(float);
   }
 
@@ -155,19 +156,20 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
     auto* weight = reinterpret_cast<float*>(t.scratch);
     float* sums = weight + PackedFloats();
     if (t.diff_src != nullptr) PackWeights(t.weight, weight);
-    const int64_t items = groups_ * blocks_, floats = std::max(src_plane_, dst_plane_) * kGroup;
+    const int64_t items = slots_ * blocks_,
+                  floats = std::max(src_plane_, dst_plane_) * kSamplesPerSlot;
     ForEachRange(items, floats, sums + items * sum_floats_, RowFloats(),
                  [&](int64_t begin, int64_t end, float* rows) {
-                   while (begin < end) {  // one group at a time
-                     const int64_t group = begin / blocks_, first = begin % blocks_;
+                   while (begin < end) {  // one slot at a time
+                     const int64_t slot = begin / blocks_, first = begin % blocks_;
                      const int64_t count = std::min(end - begin, blocks_ - first);
-                     RunGroup(t, group, first, first + count, weight, rows,
-                              sums + begin * sum_floats_);
+                     RunSlot(t, slot, first, first + count, weight, rows,
+                             sums + begin * sum_floats_);
                      begin += count;
                    }
                  });
     if (t.diff_weight == nullptr) return;
-    ParallelFor(blocks_, Grain(groups_ * sum_floats_), [&](int64_t begin, int64_t end) {
+    ParallelFor(blocks_, Grain(slots_ * sum_floats_), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         WriteSum(t, block, sums + block * sum_floats_);
       }
@@ -175,18 +177,19 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
   }
 
  private:
-  // Samples that share a sum: fewer sums to write and add up, but enough units of work left.
-  static constexpr int64_t kGroup = 4;
+  // Samples that share a sum: fewer sums to write and add, but enough units of work for the
+  // threads.
+  static constexpr int64_t kSamplesPerSlot = 4;
 
-  // Of one thread: rings of src and of diff_dst, and a row of diff_src.
+  // A thread's buffers: rings of src and of diff_dst, and a row of diff_src.
   int64_t RowFloats() const { return plane_.kernel * (src_row_ + dst_row_) + src_row_; }
 
-  // Blocks [first, last) of one group of samples, and the sums over the group.
-  void RunGroup(const ConvolutionTensors& t, int64_t group, int64_t first, int64_t last,
-                const float* weight, float* rows, float* sums) const {
+  // Blocks [first, last) of one slot of samples, and the sums over the slot.
+  void RunSlot(const ConvolutionTensors& t, int64_t slot, int64_t first, int64_t last,
+               const float* weight, float* rows, float* sums) const {
     std::fill_n(sums, (last - first) * sum_floats_, 0.0f);
-    const int64_t end = std::min((group + 1) * kGroup, problem_.src.N);
-    for (int64_t n = group * kGroup; n < end; ++n) {
+    const int64_t end = std::min((slot + 1) * kSamplesPerSlot, problem_.src.N);
+    for (int64_t n = slot * kSamplesPerSlot; n < end; ++n) {
       for (int64_t block = first; block < last; ++block) {
         RunPlane(t, n * blocks_ + block, weight, rows, sums + (block - first) * sum_floats_);
       }
@@ -206,10 +209,10 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
       const int64_t at = t.diff_src_sums.At(problem_.src, i / blocks_, 0, block);
       sums = {t.diff_src_sums.g + at, t.diff_src_sums.gx + at};
     }
-    RT_KERNEL(DepthwiseBackward)
-    (plane_, t.src != nullptr ? Src(t, i, rows) : DepthwiseSrc{}, DiffDst(t, i, ring),
-     weight + block * taps_ * lanes_, diff_src, t.diff_weight != nullptr ? sum : nullptr,
-     t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr, sums);
+    RT_KERNEL(DepthwiseBackward, plane_, t.src != nullptr ? Src(t, i, rows) : DepthwiseSrc{},
+              DiffDst(t, i, ring), weight + block * taps_ * lanes_, diff_src,
+              t.diff_weight != nullptr ? sum : nullptr,
+              t.diff_bias != nullptr ? sum + taps_ * lanes_ : nullptr, sums);
   }
 
   // Plane i of diff_dst.
@@ -219,10 +222,10 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
     return {t.diff_dst + i * dst_plane_, map, ring};
   }
 
-  // Adds the sums of all groups to those of the first, and writes them out.
+  // Adds the sums of all slots to those of the first, and writes them to the gradients.
   void WriteSum(const ConvolutionTensors& t, int64_t block, float* total) const {
-    for (int64_t group = 1; group < groups_; ++group) {
-      const float* sum = total + group * blocks_ * sum_floats_;
+    for (int64_t slot = 1; slot < slots_; ++slot) {
+      const float* sum = total + slot * blocks_ * sum_floats_;
       for (int64_t i = 0; i < sum_floats_; ++i) total[i] += sum[i];
     }
     for (int64_t c = 0; c < ChannelsOf(block); ++c) {
@@ -233,8 +236,8 @@ class DepthwiseBackwardAlgorithm final : public Depthwise {
   }
 
   const bool streams_ = IsWorthStreaming(problem_.src);
-  const int64_t groups_ = (problem_.src.N + kGroup - 1) / kGroup;
-  const int64_t sum_floats_ = (taps_ + 1) * lanes_;  // per block; the last are the bias'
+  const int64_t slots_ = CeilDivide(problem_.src.N, kSamplesPerSlot);
+  const int64_t sum_floats_ = (taps_ + 1) * lanes_;  // per block; the last lanes are the bias'
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Depthwise convolution (one filter per channel) on own kernels, in all directions.
+// Depthwise convolution (one filter per channel) on kernels of our own, in every direction.
 //
 // Its work is moving memory: 9 multiply-adds per float of dst for a 3x3 window. Every direction
 // reads its blobs once and writes its result once (layers/kernels/depthwise.h); the unit of work is
@@ -7,7 +7,7 @@
 //   direction   scratch
 //   forward     weights (channel block, K K, lane) and bias (channel block, lane); per thread a
 //               ring of src and, past the caches, a plane of dst
-//   backward    weights; sums (group of 4 samples, channel block, K K + 1, lane), the last: the
+//   backward    weights; sums (slot of 4 samples, channel block, K K + 1, lane), the last: the
 //               bias'; per thread rings of src and diff_dst, and a row of diff_src
 //
 // Backward computes both gradients in one pass over diff_dst; backward-data and backward-weights
@@ -15,7 +15,7 @@
 // diff_dst (takes_gradient_map), row by row through a ring (K, width, lane). Forward takes the
 // moments of each plane of dst while it lies in the second-level cache, backward the sums of
 // diff_src that a batch norm before wants, row by row, to the same bits as it would.
-// Backward adds samples up within groups and then the groups, both in order: its result is, as
+// Backward sums samples within slots and then the slots, both in order: its result is, as
 // forward's, the same to the bit for every number of threads.
 // Source: Howard et al. 2017, "MobileNets".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_DEPTHWISE_CONVOLUTION_H_

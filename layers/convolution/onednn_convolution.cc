@@ -98,7 +98,7 @@ class OneDnnConvolution : public ConvolutionAlgorithm {
   explicit OneDnnConvolution(const Desc& desc)
       : name_(desc.impl_info_str()),
         scratchpad_(desc.scratchpad_desc(), DnnlEngine(), DNNL_MEMORY_NONE),
-        scratchpad_offset_(scratch_.Add(desc.scratchpad_desc().get_size())) {}
+        scratchpad_offset_(scratch_.AddBytes(desc.scratchpad_desc().get_size())) {}
 
   void Read(int argument, const float* Tensors::*tensor, const Memory::desc& caller,
             const Memory::desc& primitive) {
@@ -153,7 +153,7 @@ ForwardDesc FastForward(const ConvolutionProblem& problem, const Dims& dims) {
   return CreateFast(describe, ToDnnl(problem.src), any_dst, AnyLayout(problem.src), any_dst);
 }
 
-// What backward primitives are created with, beside their own layouts.
+// The forward primitive that backward primitives are created from, beside their own layouts.
 ForwardDesc Hint(const ConvolutionProblem& problem, const Dims& dims) {
   return DescribeForward(dims, AnyLayout(problem.src), AnyLayout(problem.dst));
 }

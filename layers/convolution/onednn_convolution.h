@@ -11,9 +11,9 @@
 
 namespace ringtail {
 
-// The layout in which oneDNN would write dst: 1, 8 or 16 channels to a block; and whether it has more
-// than plain loops for it. problem.dst.block is not read. Throws dnnl::error, as the function below:
-// callers turn it into a Status.
+// The layout in which oneDNN would write dst: 1, 8 or 16 channels to a block; and whether it has
+// more than plain loops for it. problem.dst.block is not read. Throws dnnl::error, as the function
+// below: callers turn it into a Status.
 struct OneDnnOutput {
   int64_t block = 1;
   bool is_fast = false;

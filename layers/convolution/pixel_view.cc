@@ -33,7 +33,7 @@ PixelView View(const PixelBlocks& blocks, const float* blob) {
 PixelView View(const PixelBlocks& blocks, const float* blob, const ChannelAffine& affine,
                float* buffer) {
   if (affine.is_identity()) return View(blocks, blob);
-  RT_KERNEL(MapPixels)(CopyOf(blocks, blob, buffer), affine.From(blocks.first_channel()));
+  RT_KERNEL(MapPixels, CopyOf(blocks, blob, buffer), affine.From(blocks.first_channel()));
   return ViewOfCopy(blocks, buffer);
 }
 
@@ -42,7 +42,7 @@ PixelView View(const PixelBlocks& blocks, const float* diff_dst, const ChannelGr
   if (gradient.is_identity()) return View(blocks, diff_dst);
   ChannelGradient of_blocks = gradient.From(blocks.first_channel());
   of_blocks.src += blocks.Offset(0, 0);
-  RT_KERNEL(MapGradientPixels)(CopyOf(blocks, diff_dst, buffer), of_blocks);
+  RT_KERNEL(MapGradientPixels, CopyOf(blocks, diff_dst, buffer), of_blocks);
   return ViewOfCopy(blocks, buffer);
 }
 

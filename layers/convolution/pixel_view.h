@@ -1,7 +1,8 @@
 // PixelView: where a run of pixels of a blob (pixel_pieces.h) lies, channel block by channel block:
-// in the blob itself or, where it is a map of the blob (batch norm before or behind the
+// in the blob itself or, where the input is a map of the blob (batch norm before or after the
 // convolution), mapped in a buffer that fits a cache. The blob is then read from memory once, and
-// the mapped one never written there.
+// the mapped one is never written there. Thread-safety: value types; a buffer belongs to one
+// thread.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_PIXEL_VIEW_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_PIXEL_VIEW_H_
 
@@ -33,19 +34,19 @@ struct PixelBlocks {
   int64_t first_channel() const { return first_block * desc.block; }
   int64_t plane_floats() const { return desc.plane() * desc.block; }
   int64_t piece_floats() const { return run.pixels * desc.block; }
-  // Where the blob has the first pixel of a block, counted from first_block, of a piece.
+  // Of the first pixel of a piece in a block, counted from first_block: its offset in the blob.
   int64_t Offset(int64_t block, int64_t piece) const {
     const int64_t plane = (run.sample + piece) * desc.channel_blocks() + first_block + block;
     return plane * plane_floats() + run.first * desc.block;
   }
 };
 
-// Of blob[...].
+// blob[...] itself.
 PixelView View(const PixelBlocks& blocks, const float* blob);
-// Of blob[...] or of affine(blob[...]), written to `buffer`, which has room for it.
+// blob[...], or affine(blob[...]) written to `buffer`, which has room for it.
 PixelView View(const PixelBlocks& blocks, const float* blob, const ChannelAffine& affine,
                float* buffer);
-// Of diff_dst[...] or gradient(diff_dst[...]), likewise.
+// diff_dst[...], or gradient(diff_dst[...]), likewise.
 PixelView View(const PixelBlocks& blocks, const float* diff_dst, const ChannelGradient& gradient,
                float* buffer);
 

@@ -1,5 +1,5 @@
-// Both gradients of a convolution by an algorithm each, one after the other: what algorithms that
-// compute both in one go over the pixels compete with.
+// Both gradients of a convolution by an algorithm for each, one after the other: the competitor of
+// algorithms that compute both in one pass over the pixels.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_SEPARATE_BACKWARD_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_SEPARATE_BACKWARD_H_
 

@@ -1,4 +1,4 @@
-// When a convolution writes its result around the caches.
+// When a convolution writes its result around the caches. Thread-safety: pure functions.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_STREAMING_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_STREAMING_H_
 
@@ -8,7 +8,7 @@
 
 namespace ringtail {
 
-// A larger result has left the caches before the next layer reads it, so that it need not enter.
+// A result of this size has left the caches before the next layer reads it: it need not enter them.
 inline bool IsWorthStreaming(const BlobDesc& result) {
   constexpr int64_t kStreamBytes = 16 << 20;
   return result.bytes() >= kStreamBytes;

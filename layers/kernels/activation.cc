@@ -1,13 +1,12 @@
 #include "layers/kernels/activation.h"
 
+#include "layers/kernels/clamp.h"
+
 namespace ringtail::RT_KERNEL_ISA {
 
 void Clamp(const float* src, int64_t n, float low, float high, float* dst) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    const float above = src[i] < low ? low : src[i];  // in this order NaN passes through
-    dst[i] = above > high ? high : above;
-  }
+  for (int64_t i = 0; i < n; ++i) dst[i] = Clamped(src[i], low, high);
 }
 
 void ClampGradient(const float* dst, const float* diff_dst, int64_t n, float low, float high,

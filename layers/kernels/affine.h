@@ -14,7 +14,8 @@ struct ChannelAffine {
   float low = 0, high = 0;
 
   bool is_identity() const { return mean == nullptr; }
-  // The map of the channels from `channel` on. Not for kernels (core/kernel_isa.h), as is_identity().
+  // The map of the channels from `channel` on. Not for kernels (core/kernel_isa.h), as
+  // is_identity().
   ChannelAffine From(int64_t channel) const {
     if (is_identity()) return *this;
     return {mean + channel, scale + channel, bias + channel, low, high};

@@ -1,14 +1,12 @@
 #include "layers/kernels/arithmetic.h"
 
+#include "layers/kernels/clamp.h"
+
 namespace ringtail::RT_KERNEL_ISA {
 
 void AddClamped(const float* a, const float* b, int64_t n, float low, float high, float* dst) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    const float sum = a[i] + b[i];
-    const float above = sum < low ? low : sum;  // in this order NaN passes through
-    dst[i] = above > high ? high : above;
-  }
+  for (int64_t i = 0; i < n; ++i) dst[i] = Clamped(a[i] + b[i], low, high);
 }
 
 void Multiply(const float* a, const float* b, int64_t n, float* dst) {

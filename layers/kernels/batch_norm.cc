@@ -1,5 +1,7 @@
 #include "layers/kernels/batch_norm.h"
 
+#include "layers/kernels/clamp.h"
+
 // All loops walk the floats of a channel block in vectors of kLanes, a multiple of the block: lane
 // l holds channel l % kBlock. So one source serves every block, and the sums run in kLanes
 // independent chains, which is faster and rounds less than one.
@@ -102,9 +104,7 @@ void Apply(const float* src, int64_t n, const ChannelAffine& affine, float* dst)
   Spread<kBlock, kMapLanes>(affine.bias, bias);
   const float low = affine.low, high = affine.high;
   const auto y = [&](float x, int l) {
-    const float value = (x - mean[l]) * scale[l] + bias[l];
-    const float above = value < low ? low : value;  // in this order NaN passes through
-    return above > high ? high : above;
+    return Clamped((x - mean[l]) * scale[l] + bias[l], low, high);
   };
   int64_t i = 0;
   for (; i + kMapLanes <= n; i += kMapLanes) {

@@ -12,8 +12,8 @@
 namespace ringtail {
 
 // BatchNormGradientSums adds up in float, in so many sums side by side, at most so many floats of a
-// channel block, which it then adds in double. Who takes the same sums elsewhere in the same way gets
-// the same bits.
+// channel block, which it then adds in double. Who takes the same sums elsewhere in the same way
+// gets the same bits.
 constexpr int kBatchNormLanes = 16;
 constexpr int64_t kBatchNormPiece = 4096;  // 16 KiB, half a first-level cache
 

@@ -30,33 +30,34 @@ struct DepthwiseSrc {
   float* ring;  // (K, W, lane); not used without a map
 };
 
-// The same of diff_dst (OH, OW, lane); map.src is this plane's.
+// The same for diff_dst (OH, OW, lane); map.src is this plane's.
 struct DepthwiseGradient {
   const float* data;
   ChannelGradient map;
   float* ring;  // (K, OW, lane)
 };
 
-// What is written. With a buffer, rows are written there first, and then to memory past the caches:
-// so memory need not be read before it is overwritten.
+// The plane that is written. With a buffer, rows are written there first, and then to memory past
+// the caches: so memory need not be read before it is overwritten.
 struct DepthwiseOutput {
   float* data = nullptr;    // aligned to a register if there is a buffer
   float* buffer = nullptr;  // (buffer_rows, width, lane), or null
   int64_t buffer_rows = 1;  // or all rows
 };
 
-// Of dst, taken while it lies in a cache: BatchNormMoments. With them dst's buffer has all rows.
+// Moments of dst (BatchNormMoments), taken while it is in a cache. With them dst's buffer has all
+// rows.
 struct DepthwiseMoments {
   double *mean = nullptr, *m2 = nullptr;  // (lane); null: not wanted
 };
 
-// Of diff_src, taken while it and src, which is mapped, lie in a cache: BatchNormGradientSums, with
-// the map that src has.
+// Sums of diff_src (BatchNormGradientSums), taken while it and src, which is mapped, are in a
+// cache, with the map that src has.
 struct DepthwiseSums {
   double *g = nullptr, *gx = nullptr;  // (lane); null: not wanted
 };
 
-// What is added to an output and how it is clamped, on its way out.
+// The bias that is added to each output, and the bounds that it is clamped to.
 struct DepthwiseEpilogue {
   const float* bias;  // (lane)
   float low, high;    // the fused activation

@@ -164,7 +164,7 @@ class GradientSums {
   static constexpr int kSums = kBatchNormLanes / kLanes;  // pixels side by side
   static constexpr int64_t kPiecePixels = kBatchNormPiece / kLanes;
 
-  // Of one piece.
+  // Sums of one piece.
   void AddPixels(const float* src, const float* diff_src, int64_t pixels) {
     const VecAffine affine(src_.affine);
     VecGradientSums sums[kSums];

@@ -16,7 +16,7 @@ static inline bool IsMapped(const DepthwiseGradient& gradient) {
   return gradient.map.src != nullptr;
 }
 
-// Maps `floats` floats, beginning `offset` behind the first of the plane.
+// Maps `floats` floats, starting `offset` after the first of the plane.
 static inline void MapTo(const DepthwiseSrc& src, int64_t offset, int64_t floats, float* to) {
   const VecAffine map(src.affine);
   const float* from = src.data + offset;
@@ -32,7 +32,7 @@ static inline void MapTo(const DepthwiseGradient& gradient, int64_t offset, int6
 }
 
 // Rows of an input, DepthwiseSrc or DepthwiseGradient. To be read from the top to the bottom: a
-// mapped row is gone kKernel rows further down.
+// mapped row is overwritten kKernel rows later.
 template <int kKernel, typename Input>
 class InputRows {
  public:
@@ -57,7 +57,7 @@ class OutputRows {
  public:
   OutputRows(const DepthwiseOutput& out, int64_t width) : out_(out), floats_(width * kLanes) {}
 
-  // Where to write.
+  // The place to write to.
   float* At(int64_t y) const {
     if (out_.buffer == nullptr) return out_.data + y * floats_;
     return out_.buffer + y % out_.buffer_rows * floats_;

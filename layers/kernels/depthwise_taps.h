@@ -1,4 +1,4 @@
-// Which inputs an output of depthwise convolution is the sum of, and the loop over a row of
+// The inputs that an output of depthwise convolution is the sum of, and the loop over a row of
 // outputs. Only for layers/kernels/depthwise*.cc.
 //
 // Forward and backward-data are one loop over rows of outputs. A row consists of an interior, where
@@ -10,7 +10,9 @@
 
 #include <cstdint>
 
+#include "layers/kernels/clamp.h"
 #include "layers/kernels/depthwise.h"
+#include "layers/kernels/integers.h"
 #include "layers/kernels/vec.h"
 #include "layers/kernels/vec_operations.h"
 
@@ -18,15 +20,15 @@ namespace ringtail::RT_KERNEL_ISA::depthwise {
 
 constexpr int kGroup = 8;  // sums in registers
 
-// So far ahead of its use an input is asked for, in floats. The processor sees by itself what comes
-// next within a row, but forgets it while the rows are worked on: without this a thread computes
-// and waits for memory in turns. So it would if a whole row were asked for at once, of which only
-// some lines can be on their way: they are asked for bit by bit, between the multiply-adds.
-// Behind a plane lies, as a rule, the one that is worked on next.
+// How far ahead of its use an input is prefetched, in floats. The processor foresees by itself the
+// next input within a row, but not across rows: without this a thread alternates between computing
+// and waiting for memory. It would as well if a whole row were prefetched at once, of which only
+// some lines can be in flight: a few lines are prefetched at a time, between the multiply-adds.
+// The plane that follows in memory is, as a rule, the one that is worked on next.
 constexpr int64_t kAhead = 4096;
 
-// An input that is asked for while a row of outputs is worked on: with each of these, `lines` times
-// kLanes floats.
+// An input that is prefetched while a row of outputs is computed: `lines` times kLanes floats for
+// each output.
 struct Ahead {
   const float* at = nullptr;  // null: nothing
   int64_t lines = 1;
@@ -41,18 +43,12 @@ struct Ahead {
   }
 };
 
-// Not those of other headers: the linker keeps one copy of a function for all, and it could be the
-// one that was compiled for a newer processor here.
-static inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Rows, or columns, of a plane.
 struct Axis {
   int64_t src, dst, pad;
 };
 
-// What an output (along one axis) is the sum of, for n in 0 .. count - 1:
+// The terms of the sum that an output is, along one axis, for n in 0 .. count - 1:
 //   in[first + n * step] * weight[tap + n * tap_step]
 struct Taps {
   int64_t first, step, tap, tap_step, count;
@@ -81,7 +77,7 @@ struct Forward {
   }
   static Range Interior(const Axis& axis) {
     const int64_t last = axis.src - kKernel + axis.pad;  // begin of the last whole window, plus pad
-    return Inside(CeilDiv(axis.pad, kStride), last < 0 ? 0 : last / kStride + 1, axis.dst);
+    return Inside(CeilDivide(axis.pad, kStride), last < 0 ? 0 : last / kStride + 1, axis.dst);
   }
   // The input that a group of outputs beginning at `o` begins with.
   static int64_t FirstInput(const Axis& axis, int64_t o) { return o * kStride - axis.pad; }
@@ -118,11 +114,11 @@ struct Backward {
   static Taps TapsOf(const Axis& axis, int64_t s) {
     const int64_t b = (s + axis.pad) / kStride, r = (s + axis.pad) % kStride;
     const int64_t skip = Max(0, b - axis.dst + 1);
-    const int64_t end = Min(b + 1, CeilDiv(kKernel - r, kStride));
+    const int64_t end = Min(b + 1, CeilDivide(kKernel - r, kStride));
     return {b - skip, -1, r + skip * kStride, kStride, Max(0, end - skip)};
   }
   static Range Interior(const Axis& axis) {
-    const int64_t begin = Max((kKernel - 1) / kStride, CeilDiv(axis.pad, kStride));
+    const int64_t begin = Max((kKernel - 1) / kStride, CeilDivide(axis.pad, kStride));
     const int64_t end = Min(axis.dst, (axis.src + axis.pad) / kStride);
     if (begin >= end) return {0, 0};
     return {begin * kStride - axis.pad, end * kStride - axis.pad};
@@ -147,7 +143,7 @@ struct Backward {
   }
 };
 
-// Where the windows of a plane lie, as a direction sees them.
+// The windows of a plane, as a direction sees them.
 template <typename Direction>
 struct Geometry {
   Axis rows, columns;
@@ -163,8 +159,7 @@ struct Epilogue {
   Vec bias, low, high;
 
   [[gnu::always_inline]] void Write(float* out, Vec sum) const {
-    sum = sum < low ? low : sum;  // a NaN stays one
-    Store(out, sum > high ? high : sum);
+    Store(out, Clamped(sum, low, high));
   }
 };
 

@@ -23,12 +23,12 @@ struct DropoutDraw {
 };
 
 // Channels lie side by side: groups_per_position (a power of two) groups at position 0, then as
-// many at position 1, ...; `elements` floats in all, the last group may be cut short.
+// many at position 1, ...; `elements` floats in total, the last group may be cut short.
 RT_DECLARE_KERNEL(void DropoutInterleaved(const DropoutDraw& draw, uint32_t first_group,
                                           int64_t groups_per_position, int64_t elements,
                                           const float* src, float* dst))
 
-// One group whose `channels` (1 to 4) planes of `positions` floats lie one behind the other.
+// One group whose `channels` (1 to 4) planes of `positions` floats are adjacent.
 RT_DECLARE_KERNEL(void DropoutPlanar(const DropoutDraw& draw, uint32_t group, int64_t channels,
                                      int64_t positions, const float* src, float* dst))
 

@@ -1,4 +1,4 @@
-// Local response normalisation on one tile: all channels of 16 positions, a row per channel.
+// Local response normalization on one tile: all channels of 16 positions, a row per channel.
 //
 //   s[c] = k + alpha / size * sum of src[j]^2 over the window |j - c| <= half
 //   dst[c] = src[c] s[c]^-beta

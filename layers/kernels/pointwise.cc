@@ -1,5 +1,7 @@
 #include "layers/kernels/pointwise.h"
 
+#include "layers/kernels/clamp.h"
+#include "layers/kernels/integers.h"
 #include "layers/kernels/vec.h"
 #include "layers/kernels/vec_affine.h"
 #include "layers/kernels/vec_operations.h"
@@ -78,10 +80,7 @@ template <int kRows>
   if (p.clamp) {
     const Vec low = Broadcast(p.low), high = Broadcast(p.high);
 #pragma GCC unroll 14
-    for (int row = 0; row < kRows; ++row) {
-      const Vec y = sum[row] < low ? low : sum[row];  // in this order NaN passes through
-      sum[row] = y > high ? high : y;
-    }
+    for (int row = 0; row < kRows; ++row) sum[row] = Clamped(sum[row], low, high);
   }
   float* to = out + x * p.out_block_stride;
   if (p.stream) {
@@ -93,8 +92,8 @@ template <int kRows>
   }
 }
 
-// Of a piece, block by block of the panel: deviations from `shift`, the value of the first pixel,
-// so that squares do not cancel where a mean is far from zero.
+// Moments of a piece, block by block of the panel, from deviations from `shift`, the value of the
+// first pixel, so that squares do not cancel where a mean is far from zero.
 struct PieceMoments {
   Vec shift[kPanel], sum[kPanel] = {}, squares[kPanel] = {};
   bool empty = true;
@@ -165,7 +164,7 @@ struct PieceSums {
   }
 };
 
-// What one call of Micro reads and writes beside the weights.
+// The pixels that one call of Micro reads and writes.
 struct Pixels {
   const float* in;
   float* out;
@@ -231,7 +230,7 @@ void MicroOf(int64_t rows, const PointwiseProduct& p, int64_t next_weight, const
 template <int kVecs, bool kHalf>
 void Multiply(const PointwiseProduct& p) {
   // As few groups of at most kPixels as possible, of nearly the same size.
-  const int64_t groups = (p.pixels + kPixels - 1) / kPixels;
+  const int64_t groups = CeilDivide(p.pixels, kPixels);
   const int64_t rows = p.pixels / groups, larger = p.pixels % groups;
   for (int64_t piece = 0; piece < p.pieces; ++piece) {
     PieceMoments moments;
@@ -264,16 +263,6 @@ void Multiply(const PointwiseProduct& p) {
   }
 }
 
-// to[c][k] = from[k][c] for kLanes of each.
-void TransposeBlock(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  Vec rows[kLanes];
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) rows[i] = Load(from + i * from_stride);
-  TransposeRows(rows);
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) Store(to + i * to_stride, rows[i]);
-}
-
 // Two of the blocks that come from memory while the rows of one group meet column blocks
 // [k, k + vecs): each of the columns, and each of the rows with the first columns, as far as there
 // are groups.
@@ -282,7 +271,7 @@ struct FetchPair {
 
   FetchPair(const PointwiseGradientProduct& p, int64_t k, int vecs, int64_t group) {
     const int64_t columns = p.fetch_columns.at != nullptr ? vecs : 0;
-    const int64_t row_blocks = (p.row_channels + kLanes - 1) / kLanes;
+    const int64_t row_blocks = CeilDivide(p.row_channels, kLanes);
     const int64_t rows = p.fetch_rows.at != nullptr && k == 0 ? row_blocks : 0;
     for (int i = 0; i < 2; ++i) {
       const int64_t block = 2 * group + i;
@@ -360,7 +349,7 @@ void PointwisePack(const PointwisePanel& p) {
     int64_t c = 0;
     if (full && p.c_stride == 1) {
       for (; c + kLanes <= p.channels; c += kLanes) {
-        TransposeBlock(from + c, p.k_stride, to + c * width, width);
+        TransposeTile(from + c, p.k_stride, to + c * width, width);
       }
     }
     if (full && p.k_stride == 1) {
@@ -375,8 +364,8 @@ void PointwisePack(const PointwisePanel& p) {
 }
 
 void PointwiseMultiplyGradient(const PointwiseGradientProduct& p) {
-  const int64_t row_blocks = (p.row_channels + kLanes - 1) / kLanes;
-  const int64_t groups = (p.row_channels + kGradientRows - 1) / kGradientRows;
+  const int64_t row_blocks = CeilDivide(p.row_channels, kLanes);
+  const int64_t groups = CeilDivide(p.row_channels, kGradientRows);
   const int64_t first_fetch = groups > kGradientVecs ? groups - kGradientVecs : 0;
   for (int64_t k = 0; k < p.column_blocks;) {
     const int64_t left = p.column_blocks - k;
@@ -412,6 +401,5 @@ void PointwiseSumPixels(const float* blob, int64_t pixels, float* to) {
 
 int64_t PointwiseLanes() { return kLanes; }
 int64_t PointwisePixelGroup() { return kPixels; }
-int64_t PointwiseRowGroup() { return kGradientRows; }
 
 }  // namespace ringtail::RT_KERNEL_ISA

@@ -79,7 +79,7 @@ struct PointwiseGradientProduct {
   int64_t column_blocks;
   PointwiseFetch fetch_rows, fetch_columns;
   int64_t pieces, pixels;
-  float* sum;          // [r, in whole groups of PointwiseRowGroup()][k]
+  float* sum;          // [r, in whole channel blocks][k]
   int64_t sum_stride;  // floats between rows
   bool accumulate;     // add to what is there
 };
@@ -91,8 +91,6 @@ RT_DECLARE_KERNEL(void PointwiseSumPixels(const float* blob, int64_t pixels, flo
 RT_DECLARE_KERNEL(int64_t PointwiseLanes())
 // Pixels at a time of PointwiseMultiply: pieces should be multiples of it.
 RT_DECLARE_KERNEL(int64_t PointwisePixelGroup())
-// Rows at a time of PointwiseMultiplyGradient.
-RT_DECLARE_KERNEL(int64_t PointwiseRowGroup())
 
 }  // namespace ringtail
 

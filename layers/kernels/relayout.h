@@ -1,5 +1,5 @@
-// One block of channels of one sample, between planes one behind the other and channels
-// interleaved. `plane` pixels, `channels` <= `block`; block 8 or 16.
+// One block of channels of one sample, between adjacent planes and interleaved channels. `plane`
+// pixels, `channels` <= `block`; block 8 or 16.
 #ifndef RINGTAIL_LAYERS_KERNELS_RELAYOUT_H_
 #define RINGTAIL_LAYERS_KERNELS_RELAYOUT_H_
 

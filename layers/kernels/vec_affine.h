@@ -5,11 +5,12 @@
 #define RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
 
 #include "layers/kernels/affine.h"
+#include "layers/kernels/clamp.h"
 #include "layers/kernels/vec.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 
-// Of one channel block of kLanes channels.
+// The map of one channel block of kLanes channels.
 struct VecAffine {
   Vec mean, scale, bias, low, high;
 
@@ -21,13 +22,11 @@ struct VecAffine {
         high(Broadcast(affine.high)) {}
 
   [[gnu::always_inline]] Vec operator()(Vec x) const {
-    const Vec value = (x - mean) * scale + bias;
-    const Vec above = value < low ? low : value;  // in this order NaN passes through
-    return above > high ? high : above;
+    return Clamped((x - mean) * scale + bias, low, high);
   }
 };
 
-// Of one channel block.
+// The gradient map of one channel block.
 struct VecGradient {
   VecAffine affine;
   Vec slope, offset;
@@ -44,7 +43,7 @@ struct VecGradient {
   }
 };
 
-// What BatchNormGradientSums adds up, of one channel block. Sums of few terms: they are float.
+// The sums of BatchNormGradientSums over a few pixels of one channel block, in float.
 struct VecGradientSums {
   Vec g = {}, gx = {};
 

@@ -1,6 +1,6 @@
 // What is done with Vec beside arithmetic: transposition, loads that stay in registers, and stores
-// that pass the caches by. Include
-// vec.h or linear_vec.h first: it serves the lanes of either. Only for layers/kernels/*.cc.
+// around the caches. Include vec.h or linear_vec.h first: it serves the lanes of either. Only for
+// layers/kernels/.
 #ifndef RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
 #define RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
 
@@ -34,6 +34,22 @@ template <int kStep>
 
 // rows[i][j] becomes rows[j][i], for kLanes rows.
 [[gnu::always_inline]] static inline void TransposeRows(Vec* rows) { TransposeFrom<1>(rows); }
+
+// out[j][i] = src[i * stride + j], for kLanes of each.
+static inline void LoadTransposed(const float* src, int64_t stride, Vec* out) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) out[i] = Load(src + i * stride);
+  TransposeRows(out);
+}
+
+// dst[j * dst_stride + i] = src[i * src_stride + j], for kLanes of each.
+static inline void TransposeTile(const float* src, int64_t src_stride, float* dst,
+                                 int64_t dst_stride) {
+  Vec rows[kLanes];
+  LoadTransposed(src, src_stride, rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) Store(dst + i * dst_stride, rows[i]);
+}
 
 // Load for a value with several uses, which the compiler would otherwise load again for each of
 // them: on some processors a load takes as long as the multiply-add that it is a part of.

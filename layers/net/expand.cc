@@ -76,7 +76,7 @@ class Expander {
   }
 
   std::vector<ExpandedLayer> Take() { return std::move(layers_); }
-  // Of the error: the layer that was being added, or the field of it that is wrong.
+  // Where the error is: the layer that was being added, or the field of it that is wrong.
   std::string origin() const { return failed_.empty() ? origin_ : origin_ + "." + failed_; }
 
  private:

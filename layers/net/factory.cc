@@ -1,13 +1,7 @@
-// Which class stands for which kind of layer. To add a kind: a message and a oneof entry in
-// net.proto, a header and source, a case here, rows in tests/layers/layer_cases.cc
-// (tests/layers/gradient_check_test.cc fails without them).
+// The class of each kind of layer. layers/README.md has the steps to add one.
 #include <fmt/core.h>
 
-#include "layers/activations/leaky_relu.h"
-#include "layers/activations/relu.h"
-#include "layers/activations/relu6.h"
-#include "layers/activations/sigmoid.h"
-#include "layers/activations/tanh.h"
+#include "layers/activations/activations.h"
 #include "layers/add.h"
 #include "layers/batch_norm.h"
 #include "layers/concat.h"
@@ -22,9 +16,7 @@
 #include "layers/multiply.h"
 #include "layers/net.pb.h"
 #include "layers/net/expand.h"
-#include "layers/pooling/adaptive_average_pool.h"
-#include "layers/pooling/average_pool.h"
-#include "layers/pooling/global_average_pool.h"
+#include "layers/pooling/average_pools.h"
 #include "layers/pooling/max_pool.h"
 #include "layers/softmax_cross_entropy.h"
 

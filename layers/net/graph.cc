@@ -16,13 +16,13 @@ Activation FusableActivation(const LayerConfig& layer) {
   return Activation::kNone;
 }
 
-std::unordered_map<std::string, int> CountReaders(
+std::unordered_map<std::string, int> CountUses(
     const std::vector<std::unique_ptr<ExpandedLayer>>& layers) {
-  std::unordered_map<std::string, int> readers;
+  std::unordered_map<std::string, int> uses;
   for (const auto& layer : layers) {
-    for (const std::string& input : layer->config.input()) ++readers[input];
+    for (const std::string& input : layer->config.input()) ++uses[input];
   }
-  return readers;
+  return uses;
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ StatusOr<Graph> Graph::Build(const NetConfig& config, std::string* error_origin)
   for (ExpandedLayer& layer : expanded) {
     graph.layers_.push_back(std::make_unique<ExpandedLayer>(std::move(layer)));
   }
-  const auto readers = CountReaders(graph.layers_);
+  const auto uses = CountUses(graph.layers_);
   std::unordered_map<std::string, int> index = {{kImages, kImagesInput}};
   for (size_t i = 0; i < graph.layers_.size(); ++i) {
     const ExpandedLayer& layer = *graph.layers_[i];
@@ -57,13 +57,13 @@ StatusOr<Graph> Graph::Build(const NetConfig& config, std::string* error_origin)
                                 name)
                   : fmt::format("layer '{}' is a loss, but not the last layer", name));
     }
-    if (!is_last && !readers.contains(name)) {
-      return InvalidArgument(fmt::format("nobody reads the output of layer '{}'", name));
+    if (!is_last && !uses.contains(name)) {
+      return InvalidArgument(fmt::format("no layer reads the output of layer '{}'", name));
     }
     const int producer = index.at(layer.config.input(0));
     const Activation activation = FusableActivation(layer.config);
     if (activation != Activation::kNone && producer != kImagesInput &&
-        layer.config.input_size() == 1 && readers.at(layer.config.input(0)) == 1 &&
+        layer.config.input_size() == 1 && uses.at(layer.config.input(0)) == 1 &&
         graph.nodes_[producer].fused == Activation::kNone) {
       Node& node = graph.nodes_[producer];
       RT_ASSIGN_OR_RETURN(const std::unique_ptr<Layer> probe, node.Instantiate());
@@ -80,7 +80,7 @@ StatusOr<Graph> Graph::Build(const NetConfig& config, std::string* error_origin)
               .origin = layer.origin};
     for (const std::string& input : layer.config.input()) {
       node.inputs.push_back(index.at(input));
-      if (node.inputs.back() != kImagesInput) ++graph.nodes_[node.inputs.back()].readers;
+      if (node.inputs.back() != kImagesInput) ++graph.nodes_[node.inputs.back()].uses;
     }
     RT_RETURN_IF_ERROR(node.Instantiate().status().Annotate(fmt::format("layer '{}'", name)));
     index[name] = graph.size();

@@ -1,7 +1,8 @@
 // Graph: the nodes of a net in topological order, after expansion and fusion.
 //
-// Fusion: where a ReLU or ReLU6 is the only reader of a layer that can apply it while writing its
-// output (Layer::FuseActivation), the two become one node: one pass over memory less each way.
+// Fusion: where a ReLU or ReLU6 is the only consumer of a layer that can apply it while it writes
+// its output (Layer::FuseActivation), the two become one node: one pass over memory less each way.
+// Thread-safety: immutable after Build.
 #ifndef RINGTAIL_LAYERS_NET_GRAPH_H_
 #define RINGTAIL_LAYERS_NET_GRAPH_H_
 
@@ -21,7 +22,7 @@ struct Node {
   const LayerConfig* config = nullptr;  // owned by the Graph
   std::string name, kind, origin;       // kind: "convolution", "batch_norm+relu6"
   std::vector<int> inputs;              // earlier nodes or kImagesInput
-  int readers = 0;                      // how often it is an input
+  int uses = 0;                         // how often it is an input of others
   Activation fused = Activation::kNone;
 
   // A fresh layer for this node, the activation fused.
@@ -30,16 +31,17 @@ struct Node {
 
 class Graph {
  public:
-  // InvalidArgument if a layer reads what does not exist, nobody reads its output, or the last is
-  // no loss; `error_origin` is then the place in the config.
+  // InvalidArgument if an input of a layer does not exist, an output has no consumer, or the last
+  // layer is no loss; `error_origin` is then the place in the config.
   static StatusOr<Graph> Build(const NetConfig& config, std::string* error_origin);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   int size() const { return static_cast<int>(nodes_.size()); }
-  int logits() const { return nodes_.back().inputs[0]; }  // the node that the loss reads
+  int logits() const { return nodes_.back().inputs[0]; }  // the input of the loss
 
  private:
-  std::vector<std::unique_ptr<ExpandedLayer>> layers_;  // stable addresses: layers keep references
+  std::vector<std::unique_ptr<ExpandedLayer>>
+      layers_;  // stable addresses: nodes point to the configs
   std::vector<Node> nodes_;
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "core/round.h"
 
 namespace ringtail {
 namespace {
@@ -13,8 +14,6 @@ constexpr int64_t kAlignment = 64;
 struct Interval {
   int64_t begin, end;
 };
-
-int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // The lowest offset at which `bytes` fit between the (unsorted) taken intervals.
 int64_t LowestGap(std::vector<Interval> taken, int64_t bytes) {
@@ -45,11 +44,11 @@ MemoryPlan PlanMemory(std::span<const MemoryRequest> requests) {
     for (const size_t j : placed) {
       const MemoryRequest& other = requests[j];
       if (other.first <= r.last && r.first <= other.last) {
-        taken.push_back({plan.offsets[j], plan.offsets[j] + RoundUp(other.bytes)});
+        taken.push_back({plan.offsets[j], plan.offsets[j] + RoundUp(other.bytes, kAlignment)});
       }
     }
-    plan.offsets[i] = LowestGap(std::move(taken), RoundUp(r.bytes));
-    plan.total_bytes = std::max(plan.total_bytes, plan.offsets[i] + RoundUp(r.bytes));
+    plan.offsets[i] = LowestGap(std::move(taken), RoundUp(r.bytes, kAlignment));
+    plan.total_bytes = std::max(plan.total_bytes, plan.offsets[i] + RoundUp(r.bytes, kAlignment));
     placed.push_back(i);
   }
   return plan;

@@ -3,7 +3,7 @@
 //
 //   time ->        0   1   2   3   4   5
 //   A  64 KiB      [=======]                    A and C share an address,
-//   B  32 KiB          [===========]            B lies behind both
+//   B  32 KiB          [===========]            B lies after both
 //   C  64 KiB                  [=======]
 //
 // Greedy by size (largest first, each at the lowest offset that is free for its whole life): within

@@ -15,14 +15,14 @@ namespace {
 constexpr int64_t kMaxInputChannels = 4096;
 constexpr int64_t kBlocks = 2;  // weights and gradients
 
-// Before the next addition could overflow: one parameter is at most kMaxBlobBytes + 1.
+// Called before the next addition could overflow: one parameter is at most kMaxBlobBytes + 1.
 Status CheckParameterBytes(int64_t bytes) {
   if (bytes <= kMaxBlobBytes) return OkStatus();
   return InvalidArgument(fmt::format("the parameters need more than {} GiB", kMaxBlobBytes >> 30));
 }
 
-// Of a field of the node's layer; "": of the layer. (Of a layer that a composite made, the
-// composite's place is the nearest in the file.)
+// The place in the config of a field of the node's layer; "": of the layer. (For a layer that a
+// composite made, the composite's place is the nearest in the file.)
 std::string PlaceOf(const Node& node, const std::string& field) {
   return field.empty() ? node.origin
                        : fmt::format("{}.{}.{}", node.origin, KindName(*node.config), field);
@@ -32,7 +32,7 @@ std::string PlaceOf(const Node& node, const std::string& field) {
 
 struct Model::Start {
   ParameterRequest request;
-  std::unique_ptr<InitializerConfig> init;  // what the request points to: layers come and go
+  std::unique_ptr<InitializerConfig> init;  // the request's, which outlives the layer
   const Parameter* parameter = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Model: what a config says whatever the batch: the graph, its parameters and how they start.
+// Model: what a config determines for every batch size: the graph, its parameters and their start.
 // Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_NET_MODEL_H_
 #define RINGTAIL_LAYERS_NET_MODEL_H_
@@ -44,7 +44,7 @@ class Model {
 
  private:
   Model();
-  struct Start;  // how one parameter begins
+  struct Start;  // how one parameter is initialized
   static Start MakeStart(const ParameterRequest& request);
   void PlaceParameters(std::span<const ShapeInfo> shapes);
   std::unique_ptr<Graph> graph_;

@@ -1,12 +1,14 @@
 #include "layers/net/net_impl.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "core/check.h"
-#include "core/parallel_for.h"
-#include "layers/kernels/elementwise.h"
+#include "core/kernels/add.h"
 #include "layers/net/graph.h"
+#include "layers/parallel_blobs.h"
+#include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
@@ -15,11 +17,11 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void Accumulate(const float* from, float* to, int64_t elements) {
-  constexpr int64_t kGrain = 1 << 14;
-  const auto add = RT_KERNEL(AddInto);
-  ParallelFor(elements, kGrain,
-              [&](int64_t begin, int64_t end) { add(from + begin, to + begin, end - begin); });
+void Accumulate(const BlobDesc& desc, const float* from, float* to) {
+  RequireF32(std::array{desc});
+  const auto add = RT_KERNEL(AddFloats);
+  ForEachElementRange(
+      desc, [&](int64_t begin, int64_t end) { add(from + begin, end - begin, to + begin); });
 }
 
 }  // namespace
@@ -38,13 +40,11 @@ void Net::Impl::ForwardNode(int i) {
   ReadyNode& node = nodes[i];
   const double start = timer ? Now() : 0;
   node.layer->Forward({.src = node.src,
-                       .src_affine = node.src_affine,
-                       .src_moments = node.src_moments,
                        .dst = node.dst,
-                       .dst_moments = node.dst_moments,
                        .state = node.state,
                        .scratch = node.forward_scratch,
-                       .step = &step});
+                       .step = &step,
+                       .fusion = node.forward_fusion});
   if (timer) timer(i, false, Now() - start);
 }
 
@@ -59,31 +59,27 @@ void Net::Impl::BackwardNode(int i) {
   const double start = timer ? Now() : 0;
   for (const int dropped : node.recompute) Recompute(dropped, nodes[dropped].recomputed_dst);
   node.layer->Backward({.src = node.backward_src,
-                        .src_affine = node.backward_src_affine,
                         .dst = node.dst,
                         .diff_dst = node.diff_dst,
-                        .diff_dst_map = node.diff_dst_map,
-                        .diff_dst_sums = node.diff_dst_sums,
                         .diff_src = node.diff_src,
-                        .diff_src_sums = node.diff_src_sums,
-                        .add_to_diff_src = node.add_to_diff_src,
                         .state = node.state,
                         .scratch = node.backward_scratch,
-                        .step = &step});
+                        .step = &step,
+                        .fusion = node.backward_fusion});
   for (size_t j = 0; j < node.add_to.size(); ++j) {
     if (node.add_to[j] == nullptr) continue;
     const int input = model->graph().nodes()[i].inputs[j];
-    Accumulate(node.diff_src[j], node.add_to[j], nodes[input].dst_desc.elements());
+    Accumulate(nodes[input].dst_desc, node.diff_src[j], node.add_to[j]);
   }
   if (timer) timer(i, true, Now() - start);
 }
 
-// dst of node i right after its Forward; what is deferred is written to `spare`.
+// dst of node i right after its Forward; a deferred one is written to `spare`.
 std::span<const float> Net::Impl::Dst(int i, AlignedBuffer* spare) {
   const ReadyNode& node = nodes[i];
-  const auto elements = static_cast<size_t>(node.dst_desc.elements());
-  if (node.dst != nullptr) return {node.dst, elements};
-  *spare = AlignedBuffer(elements * sizeof(float));
+  RequireF32(std::array{node.dst_desc});
+  if (node.dst != nullptr) return {node.dst, static_cast<size_t>(node.dst_desc.elements())};
+  *spare = AlignedBuffer(node.dst_desc.bytes());
   Recompute(i, spare->floats().data());
   return spare->floats();
 }

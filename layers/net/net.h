@@ -1,15 +1,15 @@
 // Net: a DAG of layers built from a config, with one memory plan for a whole step.
 //
-//   RT_ASSIGN_OR_RETURN(auto model, Model::Create(config, source, "net"));      shapes, parameters
+//   RT_ASSIGN_OR_RETURN(auto model, Model::Create(config, image_size));         shapes, parameters
 //   model->Initialize(seed);
 //   RT_ASSIGN_OR_RETURN(auto net, Net::Create(model.get(), {.batch = 64, .image_size = 128}));
 //   net->Forward(batch, step);  net->Backward(on_gradient);
 //
-// A Model is what the config says whatever the batch: layers and parameters. A Net is a Model made
-// ready for one batch and image size; several Nets may share one Model (training, evaluation, other
-// sizes). Memory: every blob, gradient, state and scratch area gets its place in one block by
-// lifetime: backward frees what it no longer needs, and so does an evaluation net after each layer
-// (layers/net/memory_plan.h).
+// A Model holds what the config determines for every batch size: layers and parameters. A Net is a
+// Model made ready for one batch and image size; several Nets may share one Model (training,
+// evaluation, other sizes). Memory: every blob, gradient, state and scratch area gets its place in
+// one block by lifetime: backward frees what it no longer needs, and so does an evaluation net
+// after each layer (layers/net/memory_plan.h).
 // Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_LAYERS_NET_NET_H_
 #define RINGTAIL_LAYERS_NET_NET_H_
@@ -29,7 +29,7 @@
 
 namespace ringtail {
 
-// One batch: N images, normalised f32 NCHW, and labels; label -1 marks a row without a sample.
+// One batch: N images, normalized f32 NCHW, and labels; label -1 marks a row without a sample.
 struct BatchView {
   const float* images = nullptr;    // N * C * H * W, 64-byte aligned
   std::span<const int32_t> labels;  // N
@@ -44,20 +44,23 @@ struct LossResult {
 struct NetOptions {
   int64_t batch = 32;
   int64_t image_size = 128;
-  // Keep of batch norm the input only, and compute its output again in backward
-  // (layers/net/net_memory.h): much less memory for a few percent of the time. The results are the same
-  // bits.
+  // Keep only the input of a batch norm, and compute its output again in backward
+  // (layers/net/net_memory.h): much less memory for a few percent of the time. The results are the
+  // same bits.
   bool recompute = true;
-  // Leave to convolutions what they can do of the batch norms before and behind them while they load
-  // and store (layers/net/net_memory.h): normalise, take moments, map gradients and take their sums. The
-  // same results but for rounding, in less time and memory.
+  // Let convolutions do work of the batch norms before and after them while they load and store
+  // (layers/fusion.h): normalize, take moments, map gradients and take their sums. The same results
+  // except for rounding, in less time and memory.
   bool defer = true;
   bool training = true;  // false: Forward only, in far less memory
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
   bool measure = true;
-  // Without memory: only layers() and memory_bytes() may be called. What was never measured counts as
-  // oneDNN's. The Model need not be allocated either.
+  // Without memory: only layers() and memory_bytes() may be called. Shapes that were never measured
+  // count as oneDNN's. The Model need not be allocated either.
   bool plan_only = false;
+  // Where the measurements of convolution algorithms are found and remembered; must outlive Create.
+  // Null: nothing is known, and nothing is remembered.
+  AlgorithmChoices* algorithms = nullptr;
 };
 
 // One line of `summary` and `time`.
@@ -67,9 +70,9 @@ struct LayerInfo {
   BlobDesc dst;
   int64_t parameters = 0;     // elements
   double forward_flops = 0;   // per batch
-  double backward_flops = 0;  // per batch: twice forward, or once where nothing behind it learns
+  double backward_flops = 0;  // per batch: twice forward, or once where diff_src is not needed
   int64_t traffic_bytes = 0;  // what forward must move: inputs, parameters and dst, once
-  int64_t memory_bytes = 0;   // dst, gradient and state as if nothing were shared
+  int64_t memory_bytes = 0;   // dst, gradient and state, as if no memory were shared
 };
 
 // Called during Backward for each parameter as soon as its gradient is complete, in arena order.
@@ -90,7 +93,7 @@ class Net {
 
   std::span<const float> logits() const;  // (N, classes), row-major, of the last Forward
   // After a Forward whose loss is not finite (or a Backward whose gradients are not): reruns
-  // Forward with a check behind each layer, and names the first layer whose parameters, output or
+  // Forward with a check after each layer, and names the first layer whose parameters, output or
   // gradient has a NaN or infinity.
   Status FindNonFinite(const BatchView& batch, StepContext step);
 

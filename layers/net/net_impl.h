@@ -1,5 +1,5 @@
-// What a net is made of. Only for layers/net/net*.cc: net_setup.cc makes it, net.cc runs it,
-// net_non_finite.cc looks for what went wrong in it.
+// The parts of a net. Only for layers/net/net*.cc: net_setup.cc makes them, net.cc runs them,
+// net_non_finite.cc searches them for the first NaN.
 #ifndef RINGTAIL_LAYERS_NET_NET_IMPL_H_
 #define RINGTAIL_LAYERS_NET_NET_IMPL_H_
 
@@ -26,12 +26,9 @@ struct ReadyNode {
   std::vector<float*> add_to;       // where diff_src is a temporary: the gradient to add it to
   float* recomputed_dst = nullptr;  // where dst is dropped after forward
   std::vector<int> recompute;       // nodes to recompute before this one's backward
-  // Where src[0] is the src of a deferred node: that node's map.
-  ChannelAffine src_affine, backward_src_affine;
-  BlobMoments src_moments, dst_moments;           // where this node or the one before takes them
-  BlobGradientSums diff_src_sums, diff_dst_sums;  // where this node or the one behind takes them
-  ChannelGradient diff_dst_map;  // where diff_dst is that of the reader, a batch norm
-  bool add_to_diff_src = false;
+  // What this node does for its neighbours, and they for it.
+  ForwardFusion forward_fusion;
+  BackwardFusion backward_fusion;
   std::byte* state = nullptr;
   std::byte* forward_scratch = nullptr;
   std::byte* backward_scratch = nullptr;
@@ -43,10 +40,10 @@ struct Net::Impl {
   std::vector<ReadyNode> nodes;
   std::vector<LayerInfo> infos;
   int64_t planned_bytes = 0;
-  AlignedBuffer block;  // of so many; none if it is only planned
+  AlignedBuffer block;  // of planned_bytes; empty if the net is only planned
   std::vector<float> logits;
   LayerTimer timer;
-  // What Backward needs of the last Forward.
+  // Of the last Forward, for Backward.
   StepContext step;
   bool forward_done = false;
 
@@ -55,14 +52,16 @@ struct Net::Impl {
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
   Status SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape,
                     std::span<std::unique_ptr<Layer>> layers, std::vector<NodeNeeds>* needs);
-  bool IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const;
-  bool IsNormalizedByOneReader(int i, std::span<const std::unique_ptr<Layer>> layers) const;
-  bool HasReaderBehind(int i, int reader) const;
+  FusionOffer OfferFusion(int i, std::span<const NodeNeeds> needs,
+                          std::span<const std::unique_ptr<Layer>> layers) const;
+  bool IsNormalizedByOnlyConsumer(int i, std::span<const std::unique_ptr<Layer>> layers) const;
+  bool HasLaterConsumer(int i, int consumer) const;
   void Bind(const NetMemory& memory, std::span<const NodeNeeds> needs);
-  void BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place,
-                    const LayerPlan& reader_plan);
-  void BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
-                      const LayerPlan& plan);
+  void BindPointers(int i, const NetMemory& memory, const NodeNeeds& needs);
+  void BindDeferred(ReadyNode* consumer, int deferred, const NodePlacement& place,
+                    const FusionPlan& consumer_plan);
+  void BindNormalized(ReadyNode* normalization, int previous, const NodePlacement& place,
+                      const FusionPlan& plan);
   // net.cc
   void SetImages(const float* images);
   void ForwardNode(int i);

@@ -1,18 +1,17 @@
-// Makes a net: sets its layers up for a batch, plans their memory, and tells each where its own is.
+// Makes a net: sets its layers up for a batch, plans their memory, and hands out the addresses.
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "core/check.h"
 #include "core/machine/memory_limit.h"
-#include "layers/convolution/algorithm_choices.h"
 #include "layers/net/graph.h"
 #include "layers/net/net_impl.h"
 
 namespace ringtail {
 namespace {
 
-// The model made its parameters for images of one size; a linear layer behind a flatten has
+// The model made its parameters for images of one size; a linear layer after a flatten has
 // others for another size.
 Status CheckParameters(std::span<const Parameter* const> parameters, const ShapeInfo& wanted) {
   for (size_t i = 0; i < wanted.parameters.size(); ++i) {
@@ -25,7 +24,7 @@ Status CheckParameters(std::span<const Parameter* const> parameters, const Shape
   return OkStatus();
 }
 
-// All but what depends on whether it learns.
+// All but the fields that depend on whether it learns.
 LayerInfo DescribeLayer(const Node& node, const Layer& layer, const ShapeInfo& shape,
                         const LayerPlan& plan, std::span<const BlobDesc> src) {
   LayerInfo info{.name = node.name,
@@ -60,7 +59,9 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
 
 Status Net::Impl::Build() {
   RT_ASSIGN_OR_RETURN(const std::vector<NodeNeeds> needs, SetUpLayers());
-  const NetMemory memory = PlanNetMemory(needs, options.training, options.recompute, options.defer);
+  const NetMemory memory = PlanNetMemory(
+      needs,
+      {.training = options.training, .recompute = options.recompute, .defer = options.defer});
   planned_bytes = memory.total_bytes;
   if (options.plan_only) return OkStatus();
   RT_CHECK(model->is_allocated(), "a net that is to run needs weights");
@@ -93,12 +94,12 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
     status = SetUpLayer(i, images, shapes[i], layers, &needs)
                  .Annotate(fmt::format("layer '{}'", graph.nodes()[i].name));
   }
-  AlgorithmChoices::Shared().Save();  // also what was measured before an error, or a stop
+  if (options.algorithms != nullptr) options.algorithms->Save();  // even after an error, or a stop
   RT_RETURN_IF_ERROR(Status(status));
   return needs;
 }
 
-// Layer i, behind those in `needs`, where its own are added.
+// Layer i, after those in `needs`, to which its own are added.
 Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape,
                              std::span<std::unique_ptr<Layer>> layers,
                              std::vector<NodeNeeds>* needs) {
@@ -115,16 +116,14 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
   RT_RETURN_IF_ERROR(CheckParameters(model->parameters(i), shape));
   RT_ASSIGN_OR_RETURN(
       const LayerPlan plan,
-      layers[i]->Setup(
-          {.src = src,
-           .parameters = model->parameters(i),
-           .training = options.training,
-           .measure = options.measure && !options.plan_only,
-           .allocate = !options.plan_only,
-           .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
-           .src_is_affine = IsAffineOfOneReader(node.inputs[0], *needs),
-           .dst_is_normalized = IsNormalizedByOneReader(i, layers),
-           .diff_src_is_begun = needs_diff_src[0] && HasReaderBehind(node.inputs[0], i)}));
+      layers[i]->Setup({.src = src,
+                        .parameters = model->parameters(i),
+                        .training = options.training,
+                        .allocate = !options.plan_only,
+                        .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
+                        .algorithms = options.algorithms,
+                        .measure = options.measure && !options.plan_only,
+                        .fusion = OfferFusion(i, *needs, layers)}));
   RT_CHECK(plan.dst.SameShape(shape.dst), "Setup must keep the shape that InferShape promised");
 
   LayerInfo info = DescribeLayer(node, *layers[i], shape, plan, src);
@@ -137,93 +136,105 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
   return OkStatus();
 }
 
-bool Net::Impl::IsAffineOfOneReader(int i, std::span<const NodeNeeds> needs) const {
-  return i != kImagesInput && needs[i].plan.dst_is_affine && model->graph().nodes()[i].readers == 1;
+FusionOffer Net::Impl::OfferFusion(int i, std::span<const NodeNeeds> needs,
+                                   std::span<const std::unique_ptr<Layer>> layers) const {
+  const std::vector<Node>& graph = model->graph().nodes();
+  FusionOffer offer{.dst_is_normalized = IsNormalizedByOnlyConsumer(i, layers)};
+  const int input = graph[i].inputs[0];
+  if (input == kImagesInput) return offer;
+  offer.src_is_affine = needs[input].plan.fusion.dst_is_affine && graph[input].uses == 1;
+  offer.diff_src_is_sum = needs[input].learns && HasLaterConsumer(input, i);
+  return offer;
 }
 
-bool Net::Impl::IsNormalizedByOneReader(int i,
-                                        std::span<const std::unique_ptr<Layer>> layers) const {
+bool Net::Impl::IsNormalizedByOnlyConsumer(int i,
+                                           std::span<const std::unique_ptr<Layer>> layers) const {
   const std::vector<Node>& graph = model->graph().nodes();
-  if (!options.training || !options.defer || graph[i].readers != 1) return false;
-  for (size_t reader = i + 1; reader < graph.size(); ++reader) {
-    if (graph[reader].inputs[0] == i) return layers[reader]->normalizes();
+  if (!options.training || !options.defer || graph[i].uses != 1) return false;
+  for (size_t consumer = i + 1; consumer < graph.size(); ++consumer) {
+    if (graph[consumer].inputs[0] == i) return layers[consumer]->normalization() != nullptr;
   }
-  return false;  // it is another input of its reader
+  return false;  // it is another input of its consumer
 }
 
-// Whether a node behind `reader`, whose backward comes first, reads node i as well.
-bool Net::Impl::HasReaderBehind(int i, int reader) const {
+// Whether a node after `consumer`, whose backward runs earlier, reads node i as well.
+bool Net::Impl::HasLaterConsumer(int i, int consumer) const {
   const std::vector<Node>& graph = model->graph().nodes();
-  return std::any_of(graph.begin() + reader + 1, graph.end(), [&](const Node& node) {
+  return std::any_of(graph.begin() + consumer + 1, graph.end(), [&](const Node& node) {
     return std::find(node.inputs.begin(), node.inputs.end(), i) != node.inputs.end();
   });
 }
 
 void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    BindPointers(static_cast<int>(i), memory, needs[i]);
+    const int input = needs[i].inputs[0];
+    if (input == kImagesInput) continue;
+    BindDeferred(&nodes[i], input, memory.nodes[input], needs[i].plan.fusion);
+    BindNormalized(&nodes[i], input, memory.nodes[input], needs[input].plan.fusion);
+  }
+}
+
+void Net::Impl::BindPointers(int i, const NetMemory& memory, const NodeNeeds& needs) {
   const auto at = [&](int64_t offset) {
     return offset == kNoBuffer ? nullptr : block.data() + offset;
   };
   const auto floats = [&](int64_t offset) { return reinterpret_cast<float*>(at(offset)); };
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    ReadyNode& node = nodes[i];
-    const NodePlacement& place = memory.nodes[i];
-    node.dst = floats(place.dst);
-    node.diff_dst = floats(place.diff_dst);
-    node.state = at(place.state);
-    node.forward_scratch = at(place.forward_scratch);
-    node.backward_scratch = at(place.backward_scratch);
-    node.recomputed_dst = floats(place.recomputed_dst);
-    node.recompute = place.recompute;
-    node.add_to_diff_src = place.add_to_diff_src;
-    for (size_t j = 0; j < needs[i].inputs.size(); ++j) {
-      const int input = needs[i].inputs[j];
-      node.src.push_back(input == kImagesInput ? nullptr : nodes[input].dst);
-      const float* again = input == kImagesInput ? nullptr : nodes[input].recomputed_dst;
-      const float* backward_src = again != nullptr ? again : node.src.back();
-      node.backward_src.push_back(needs[i].plan.backward_needs_src ? backward_src : nullptr);
-      if (!options.training) continue;
-      node.diff_src.push_back(floats(place.diff_src[j]));
-      node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
-    }
-    const int input = needs[i].inputs[0];
-    if (input == kImagesInput) continue;
-    BindDeferred(&node, input, memory.nodes[input], needs[i].plan);
-    BindNormalized(&node, input, memory.nodes[input], needs[input].plan);
+  ReadyNode& node = nodes[i];
+  const NodePlacement& place = memory.nodes[i];
+  node.dst = floats(place.dst);
+  node.diff_dst = floats(place.diff_dst);
+  node.state = at(place.state);
+  node.forward_scratch = at(place.forward_scratch);
+  node.backward_scratch = at(place.backward_scratch);
+  node.recomputed_dst = floats(place.recomputed_dst);
+  node.recompute = place.recompute;
+  node.backward_fusion.add_to_diff_src = place.add_to_diff_src;
+  for (size_t j = 0; j < needs.inputs.size(); ++j) {
+    const int input = needs.inputs[j];
+    node.src.push_back(input == kImagesInput ? nullptr : nodes[input].dst);
+    const float* again = input == kImagesInput ? nullptr : nodes[input].recomputed_dst;
+    const float* backward_src = again != nullptr ? again : node.src.back();
+    node.backward_src.push_back(needs.plan.backward_needs_src ? backward_src : nullptr);
+    if (!options.training) continue;
+    node.diff_src.push_back(floats(place.diff_src[j]));
+    node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
   }
 }
 
-// Lets the reader read through the deferred node, where it is one, and take its gradient's sums.
-void Net::Impl::BindDeferred(ReadyNode* reader, int deferred, const NodePlacement& place,
-                             const LayerPlan& reader_plan) {
+// If the node `deferred` is, lets its consumer read through it, and take the sums of its gradient.
+void Net::Impl::BindDeferred(ReadyNode* consumer, int deferred, const NodePlacement& place,
+                             const FusionPlan& consumer_plan) {
   ReadyNode& node = nodes[deferred];
   if (place.deferred_forward) {
-    reader->src[0] = node.src[0];
-    reader->src_affine = node.layer->DstAffine(node.state);
+    consumer->src[0] = node.src[0];
+    consumer->forward_fusion.src_affine = node.layer->normalization()->DstAffine(node.state);
   }
   if (place.deferred_backward) {
-    reader->backward_src[0] = node.backward_src[0];
-    reader->backward_src_affine = node.layer->DstAffine(node.state);
+    consumer->backward_src[0] = node.backward_src[0];
+    consumer->backward_fusion.src_affine = node.layer->normalization()->DstAffine(node.state);
   }
   if (place.diff_dst_sums != kNoBuffer) {
-    BlobGradientSums sums{{.part_pixels = reader_plan.diff_src_sums_pixels}};
+    BlobGradientSums sums{{.part_pixels = consumer_plan.diff_src_sums_pixels}};
     sums.g = reinterpret_cast<double*>(block.data() + place.diff_dst_sums);
     sums.gx = sums.g + sums.elements(node.dst_desc);
-    node.diff_dst_sums = reader->diff_src_sums = sums;
+    node.backward_fusion.diff_dst_sums = consumer->backward_fusion.diff_src_sums = sums;
   }
 }
 
-// Lets a batch norm use the moments that the node before it takes, and that node map its gradient.
-void Net::Impl::BindNormalized(ReadyNode* reader, int normalized, const NodePlacement& place,
-                               const LayerPlan& plan) {
-  ReadyNode& node = nodes[normalized];
+// Lets a batch norm use the moments that the previous node takes, and that node map its gradient.
+void Net::Impl::BindNormalized(ReadyNode* normalization, int previous, const NodePlacement& place,
+                               const FusionPlan& plan) {
+  ReadyNode& node = nodes[previous];
   if (place.dst_moments != kNoBuffer) {
     BlobMoments moments{{.part_pixels = plan.dst_moments_pixels}};
     moments.mean = reinterpret_cast<double*>(block.data() + place.dst_moments);
-    moments.m2 = moments.mean + moments.elements(plan.dst);
-    node.dst_moments = reader->src_moments = moments;
+    moments.m2 = moments.mean + moments.elements(node.dst_desc);
+    node.forward_fusion.dst_moments = normalization->forward_fusion.src_moments = moments;
   }
   if (place.diff_dst_is_map) {
-    node.diff_dst_map = reader->layer->DiffSrcMap(reader->backward_src[0], reader->state);
+    node.backward_fusion.diff_dst_map = normalization->layer->normalization()->DiffSrcMap(
+        normalization->backward_src[0], normalization->state);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace ringtail {
 namespace {
 
-// Appends layers one behind the other: each reads the one before it unless told otherwise.
+// Appends layers in a chain: each reads the previous one unless its input is given.
 class Chain {
  public:
   Chain(std::vector<LayerConfig>* out, std::string prefix, std::string input)

@@ -7,9 +7,17 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kCacheLine = 64;
-
 dnnl::memory::dims Dims(const BlobDesc& d) { return {d.N, d.C, d.H, d.W}; }
+
+dnnl::memory::data_type DataType(BlobType type) {
+  switch (type) {
+    case BlobType::kF32:
+      return dnnl::memory::data_type::f32;
+    case BlobType::kBf16:
+      return dnnl::memory::data_type::bf16;
+  }
+  RT_CHECK(false, "no such element type");
+}
 
 }  // namespace
 
@@ -50,11 +58,11 @@ dnnl::primitive_attr UserScratchpadWith(Activation fused) {
 dnnl::memory::desc ToDnnl(const BlobDesc& desc) {
   using Tag = dnnl::memory::format_tag;
   const Tag tag = desc.block == 16 ? Tag::nChw16c : desc.block == 8 ? Tag::nChw8c : Tag::nchw;
-  return {Dims(desc), dnnl::memory::data_type::f32, tag};
+  return {Dims(desc), DataType(desc.type), tag};
 }
 
 dnnl::memory::desc AnyLayout(const BlobDesc& desc) {
-  return {Dims(desc), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+  return {Dims(desc), DataType(desc.type), dnnl::memory::format_tag::any};
 }
 
 int64_t BlockOf(const dnnl::memory::desc& desc) {
@@ -70,12 +78,6 @@ bool IsFastImplementation(const std::string& impl_info) {
   return impl_info.starts_with("jit") || impl_info.starts_with("brg");
 }
 
-size_t ScratchLayout::Add(size_t bytes) {
-  const size_t offset = bytes_;
-  bytes_ += (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
-  return offset;
-}
-
 DnnlPort::DnnlPort(Direction direction, const dnnl::memory::desc& caller,
                    const dnnl::memory::desc& primitive, ScratchLayout* scratch)
     : direction_(direction), caller_(caller, DnnlEngine(), DNNL_MEMORY_NONE) {
@@ -86,8 +88,8 @@ DnnlPort::DnnlPort(Direction direction, const dnnl::memory::desc& caller,
                                               in ? primitive : caller, UserScratchpad());
   reorder_ = dnnl::reorder(reorder);
   scratchpad_ = dnnl::memory(reorder.scratchpad_desc(), DnnlEngine(), DNNL_MEMORY_NONE);
-  offset_ = scratch->Add(primitive.get_size());
-  scratchpad_offset_ = scratch->Add(reorder.scratchpad_desc().get_size());
+  offset_ = scratch->AddBytes(primitive.get_size());
+  scratchpad_offset_ = scratch->AddBytes(reorder.scratchpad_desc().get_size());
 }
 
 const dnnl::memory& DnnlPort::Begin(const void* caller_data, std::byte* scratch) {

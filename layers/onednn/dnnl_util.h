@@ -7,10 +7,12 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
+#include <unordered_map>
 
 #include "core/status.h"
+#include "layers/activation.h"
 #include "layers/blob.h"
-#include "layers/layer.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -27,16 +29,6 @@ int64_t BlockOf(const dnnl::memory::desc& desc);     // 1, 8, 16 as in BlobDesc;
 // True for code generated for this machine;
 // false for oneDNN's reference loops and im2col fallbacks.
 bool IsFastImplementation(const std::string& impl_info);
-
-// Areas of a layer's scratch, laid out one behind the other at Setup.
-class ScratchLayout {
- public:
-  size_t Add(size_t bytes);  // returns the offset, 64-byte aligned
-  size_t bytes() const { return bytes_; }
-
- private:
-  size_t bytes_ = 0;
-};
 
 // One tensor argument of a primitive. Where the caller's layout and the primitive's agree it is the
 // caller's memory; where they differ it is a copy in scratch, reordered on the way in or out.

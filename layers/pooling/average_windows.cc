@@ -4,11 +4,10 @@
 #include "layers/shape_check.h"
 
 namespace ringtail {
+
 StatusOr<ShapeInfo> AverageWindowsLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
   RT_RETURN_IF_ERROR(CheckBlobSize(src[0]));
-  rows_.clear();
-  columns_.clear();
   RT_RETURN_IF_ERROR(FindWindows(src[0], &rows_, &columns_));
   BlobDesc dst = src[0];
   dst.H = static_cast<int64_t>(rows_.size());
@@ -18,6 +17,7 @@ StatusOr<ShapeInfo> AverageWindowsLayer::InferShape(std::span<const BlobDesc> sr
 }
 
 StatusOr<LayerPlan> AverageWindowsLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   src_ = args.src[0];
   BlobDesc dst = src_;
   dst.H = static_cast<int64_t>(rows_.size());

@@ -1,10 +1,9 @@
-// AverageWindowsLayer: what the three average poolings share. A subclass says which windows; the
-// average of a window is the sum of its elements inside the image times
-// 1 / (row count * column count).
+// AverageWindowsLayer: what the average poolings share. A subclass says which windows; the average
+// of a window is the sum of its elements inside the image times 1 / (row count * column count).
 //   src (N, C, H, W) -> dst (N, C, OH, OW), layout of src
 //   diff_src = sum over the windows with the element of diff_dst / (row count * column count)
-// A dst of single pixels in whole channel blocks is called plain, which is the same memory, so that
-// a linear layer behind it need not reorder. State, scratch: none. Cost: memory-bound.
+// A dst of single pixels in whole channel blocks is declared plain, which is the same memory, so
+// that a linear layer after it need not reorder. State, scratch: none. Cost: memory-bound.
 #ifndef RINGTAIL_LAYERS_POOLING_AVERAGE_WINDOWS_H_
 #define RINGTAIL_LAYERS_POOLING_AVERAGE_WINDOWS_H_
 
@@ -25,7 +24,7 @@ class AverageWindowsLayer : public Layer {
   std::string Implementation() const override;
 
  protected:
-  // Checks the config against `src` and fills one span for each row and each column of dst.
+  // Checks the config against `src` and sets one span for each row and each column of dst.
   virtual Status FindWindows(const BlobDesc& src, std::vector<PoolSpan>* rows,
                              std::vector<PoolSpan>* columns) = 0;
 

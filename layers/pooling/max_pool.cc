@@ -40,6 +40,7 @@ StatusOr<ShapeInfo> MaxPoolLayer::InferShape(std::span<const BlobDesc> src) {
 bool MaxPoolLayer::wide() const { return geometry_.KH * geometry_.KW > kByteTaps; }
 
 StatusOr<LayerPlan> MaxPoolLayer::Setup(const SetupArgs& args) {
+  RequireF32(args.src);
   src_ = dst_ = args.src[0];
   dst_.H = geometry_.OH;
   dst_.W = geometry_.OW;

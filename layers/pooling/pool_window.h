@@ -1,6 +1,6 @@
 // The windows of max and average pooling: what PoolConfig says about one input.
 //   FLOOR: OH = floor((H + PT + PB - KH) / SH) + 1
-//   CEIL:  OH = ceil ((H + PT + PB - KH) / SH) + 1, less the last window if it would start behind
+//   CEIL:  OH = ceil ((H + PT + PB - KH) / SH) + 1, without the last window if it would start below
 //          the image and its top padding; the same for OW.
 // So every window has at least one element inside the image (padding is at most half the kernel).
 // Source: PyTorch's pooling_output_shape, Caffe's PoolingLayer.

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ArithmeticTest,
                                          std::vector<int64_t>{1, 16, 8},
                                          std::vector<int64_t>{8, 16}));
 
-TEST(AddTest, SkipsGradientsThatNobodyWants) {
+TEST(AddTest, SkipsGradientsThatAreNotNeeded) {
   const BlobDesc desc{2, 5, 3, 3, 8};
   const AddConfig config;
   AddLayer layer(config);

@@ -1,5 +1,5 @@
-// What batch norm leaves to the layers next to it: they take its moments and the sums of its
-// backward for it, and its gradient as a map.
+// The work that batch norm leaves to the layers next to it: they take its moments and the sums of
+// its backward for it, and its gradient as a map.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,11 +46,11 @@ class BatchNorm {
     scratch_.FillWithNan();
     const float* const sources[] = {src};
     layer_.Forward({.src = sources,
-                    .src_moments = moments,
                     .dst = dst,
                     .state = state_.data(),
                     .scratch = scratch_.data(),
-                    .step = &step_});
+                    .step = &step_,
+                    .fusion = {.src_moments = moments}});
     ExpectGuards();
   }
   void Backward(const float* src, float* diff_dst, float* diff_src,
@@ -60,11 +60,11 @@ class BatchNorm {
     float* const gradients[] = {diff_src};
     layer_.Backward({.src = sources,
                      .diff_dst = diff_dst,
-                     .diff_dst_sums = sums,
                      .diff_src = gradients,
                      .state = state_.data(),
                      .scratch = scratch_.data(),
-                     .step = &step_});
+                     .step = &step_,
+                     .fusion = {.diff_dst_sums = sums}});
     ExpectGuards();
   }
 
@@ -171,8 +171,8 @@ TEST_P(BatchNormNeighboursTest, DeferredItDoesNotReadWhatOthersHave) {
   EXPECT_EQ(defers.statistics(), writes.statistics());
   for (int64_t i = 0; i < d_.N * d_.channel_blocks(); ++i) {
     float* plane = src_.floats() + i * d_.plane() * d_.block;
-    RT_KERNEL(BatchNormApply)
-    (plane, d_.plane(), d_.block, defers.affine().From(i % d_.channel_blocks() * d_.block), plane);
+    RT_KERNEL(BatchNormApply, plane, d_.plane(), d_.block,
+              defers.affine().From(i % d_.channel_blocks() * d_.block), plane);
   }
   EXPECT_EQ(CopyToPlain(d_, src_.floats()), CopyToPlain(d_, dst.floats()));
 }
@@ -195,9 +195,8 @@ TEST_P(BatchNormNeighboursTest, TheMapIsTheGradientThatItWrites) {
       const int64_t at = i * d_.plane() * d_.block, c = i % d_.channel_blocks() * d_.block;
       const ChannelGradient g = maps.gradient(src_.floats()).From(c);
       ASSERT_EQ(g.src, src_.floats());
-      RT_KERNEL(BatchNormGradient)
-      (g.src + at, mapped.floats() + at, d_.plane(), d_.block, g.affine, g.slope, g.offset,
-       mapped.floats() + at);
+      RT_KERNEL(BatchNormGradient, g.src + at, mapped.floats() + at, d_.plane(), d_.block, g.affine,
+                g.slope, g.offset, mapped.floats() + at);
     }
     EXPECT_TRUE(std::equal(mapped.floats(), mapped.floats() + d_.elements(), diff_src.floats()));
   }

@@ -58,8 +58,8 @@ Reference NaiveBatchNorm(const BlobDesc& d, const std::vector<float>& src,
       sum_gx += g(i) * (src[i] - mean) * inv_std;
     });
     for_each([&](int64_t i) {
-      const double normalised = (src[i] - mean) * inv_std;
-      r.diff_src[i] = weight[c] * inv_std * (g(i) - sum_g / M - normalised * sum_gx / M);
+      const double normalized = (src[i] - mean) * inv_std;
+      r.diff_src[i] = weight[c] * inv_std * (g(i) - sum_g / M - normalized * sum_gx / M);
     });
     r.mean.push_back(mean);
     r.variance.push_back(variance);

@@ -62,8 +62,9 @@ Status CheckedLayer::Create(const LayerCase& layer_case, const std::vector<BlobD
     src_.push_back(DistinctInputs(src[i], options.seed + i, layer_case.low, layer_case.high));
   }
   const BlobDesc& dst = runner_->plan().dst;
-  projection_ = layer_->IsLoss() ? std::vector<float>(PlainElements(dst), 1.0F)
-                                 : RandomPlain(dst, options.seed + 100);
+  projection_ = problem_.config.has_softmax_cross_entropy()
+                    ? std::vector<float>(PlainElements(dst), 1.0F)
+                    : RandomPlain(dst, options.seed + 100);
   for (int64_t n = 0; n < src[0].N; ++n) {  // the first row has no sample
     labels_.push_back(n == 0 ? -1 : static_cast<int32_t>(n % src[0].C));
   }
@@ -71,6 +72,7 @@ Status CheckedLayer::Create(const LayerCase& layer_case, const std::vector<BlobD
   runner_->step().first_sample = 100;
   runner_->step().labels = labels_;
   problem_.fused = layer_case.fused;
+  has_kinks_ = layer_case.kinks || layer_case.fused != Activation::kNone;
   problem_.key = kLayerKey;
   problem_.step = runner_->step();
   problem_.src = src;
@@ -95,17 +97,6 @@ std::vector<Doubles> CheckedLayer::parameter_doubles() const {
     doubles.push_back(AsDoubles(runner_->parameter(i).value()));
   }
   return doubles;
-}
-
-bool CheckedLayer::HasKinks() const {
-  switch (problem_.config.kind_case()) {
-    case LayerConfig::kRelu:
-    case LayerConfig::kRelu6:
-    case LayerConfig::kLeakyRelu:
-      return true;
-    default:
-      return problem_.fused != Activation::kNone;
-  }
 }
 
 }  // namespace ringtail

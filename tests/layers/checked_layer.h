@@ -35,8 +35,8 @@ class CheckedLayer {
 
   std::string implementation() const { return layer_->Implementation(); }
 
-  // True if the layer's formula has kinks at dst = 0 or dst = 6 (ReLU and its like).
-  bool HasKinks() const;
+  // True if the layer's formula has kinks at dst = 0 or dst = 6: ReLU, or fused with it.
+  bool HasKinks() const { return has_kinks_; }
 
  private:
   Status Create(const LayerCase& layer_case, const std::vector<BlobDesc>& src,
@@ -48,6 +48,7 @@ class CheckedLayer {
   std::vector<int32_t> labels_;
   std::vector<std::vector<float>> src_;
   std::vector<float> projection_;
+  bool has_kinks_ = false;
   Status status_;
 };
 

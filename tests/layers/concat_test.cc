@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{{16, 16}, {17, 16}, {2, 16}},  // the last is out of step
                     Case{{5, 1}, {17, 16}, {4, 8}}));   // mixed layouts
 
-TEST(ConcatTest, LeavesOutGradientsThatNobodyNeeds) {
+TEST(ConcatTest, LeavesOutGradientsThatAreNotNeeded) {
   const std::vector<BlobDesc> descs = {{2, 3, 4, 4, 8}, {2, 2, 4, 4, 8}};
   ConcatLayer layer(kConfig);
   LayerRunner runner(&layer, descs, {.needs_diff_src = {0, 1}});

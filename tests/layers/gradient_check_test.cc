@@ -25,7 +25,7 @@ constexpr int kDirections = 2;  // in which all elements are moved at once
 constexpr double kNaiveDistance = 1e-6;
 // Relative to the largest value of its tensor, or to 1: about a hundred roundings of f32.
 constexpr double kTolerance = 1e-5;
-// Of finite differences in f32: roundings are divided by the distance.
+// For finite differences in f32: roundings are divided by the distance.
 constexpr double kFiniteDifferenceTolerance = 2e-3;
 
 using Case = std::tuple<const LayerCase*, Layout>;
@@ -69,7 +69,7 @@ std::vector<int> Pieces(const Values& dst) {
   return pieces;
 }
 
-// What gradients are taken of: an input or a parameter, and the layer's gradient of it.
+// An input or a parameter, and the layer's gradient of it.
 struct Tensor {
   std::string name;
   bool is_parameter;
@@ -256,7 +256,7 @@ bool AlmostEqual(const std::vector<float>& a, const std::vector<float>& b, doubl
 }
 
 // Bits may differ: of a convolution, another algorithm may be the fastest for what is left.
-TEST_P(GradientCheckTest, GradientsThatNobodyNeedsAreLeftOut) {
+TEST_P(GradientCheckTest, GradientsThatAreNotNeededAreLeftOut) {
   SCOPED_TRACE(Repro());
   ASSERT_TRUE(MakeLayer().status().ok()) << MakeLayer().status().ToString();
   const auto expected = Results(MakeLayer());

@@ -80,7 +80,7 @@ TEST(HighwayGateTest, GateIsRightToTheLastBitsAndKeepsNan) {
   EXPECT_TRUE(std::isnan(special[2]));
 }
 
-TEST(HighwayGateTest, LeavesOutGradientsThatNobodyNeeds) {
+TEST(HighwayGateTest, LeavesOutGradientsThatAreNotNeeded) {
   const BlobDesc desc = {2, 5, 3, 3, 8};
   const std::vector<std::vector<float>> src = {RandomPlain(desc, 1), RandomPlain(desc, 2),
                                                RandomPlain(desc, 3)};

@@ -1,5 +1,5 @@
-// Inverted residual blocks (1x1, depthwise, 1x1, each with batch norm; and a sum) as whole nets: what
-// convolutions do for their batch norms, whichever algorithms are chosen, changes nothing.
+// Inverted residual blocks (1x1, depthwise, 1x1, each with batch norm; and a sum) as whole nets:
+// what convolutions do for their batch norms, whichever algorithms are chosen, changes nothing.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 
 #include "core/parallel_for.h"
 #include "core/random.h"
-#include "layers/convolution/algorithm_choices.h"
 #include "layers/net.pb.h"
 #include "layers/net/net.h"
+#include "tests/layers/test_algorithms.h"
 
 namespace ringtail {
 namespace {
@@ -79,7 +79,7 @@ struct Batch {
   std::vector<int32_t> labels = std::vector<int32_t>(kBatch);
 };
 
-// What two steps leave behind, by name.
+// The results of two steps, by name.
 struct Outcome {
   double loss = 0;
   std::map<std::string, Floats> tensors;
@@ -110,14 +110,18 @@ Outcome Train(const NetOptions& options) {
 }
 
 NetOptions Options(bool defer, bool recompute = true) {
-  return {.batch = kBatch, .image_size = kSize, .recompute = recompute, .defer = defer};
+  return {.batch = kBatch,
+          .image_size = kSize,
+          .recompute = recompute,
+          .defer = defer,
+          .algorithms = TestAlgorithms()};
 }
 
-// Measures what is not known yet, then chooses for every convolution and direction a candidate whose
-// name starts so, the first of `starts` before the others; without one, the fastest.
+// Measures what is not known yet, then chooses for every convolution and direction a candidate
+// whose name starts so, the first of `starts` before the others; without one, the fastest.
 void Choose(const std::vector<std::string>& starts) {
   for (const bool defer : {false, true}) Train(Options(defer));
-  auto json = nlohmann::json::parse(AlgorithmChoices::Shared().Used());
+  auto json = nlohmann::json::parse(TestAlgorithms()->Used());
   for (auto& choice : json["choices"]) {
     const auto& seconds = choice["seconds"];
     std::string chosen;
@@ -131,7 +135,7 @@ void Choose(const std::vector<std::string>& starts) {
     }
     if (!chosen.empty()) choice["algorithm"] = chosen;
   }
-  ASSERT_TRUE(AlgorithmChoices::Shared().KeepAll(json.dump()).ok());
+  ASSERT_TRUE(TestAlgorithms()->KeepAll(json.dump()).ok());
 }
 
 double Norm(const Floats& v) {
@@ -140,8 +144,8 @@ double Norm(const Floats& v) {
   return std::sqrt(sum);
 }
 
-// Within 1e-5. What cancels to next to nothing (the mean of a normalised blob's map, the gradient of
-// a bias that the next batch norm takes away) is measured by what stands beside it in its layer.
+// Within 1e-5. What cancels to next to nothing (the mean of a normalized blob's map, the gradient
+// of a bias that the next batch norm takes away) is measured by what stands beside it in its layer.
 void ExpectAgree(const Outcome& actual, const Outcome& expected) {
   EXPECT_NEAR(actual.loss, expected.loss, 1e-5 * std::abs(expected.loss));
   ASSERT_EQ(actual.tensors.size(), expected.tensors.size());
@@ -205,7 +209,7 @@ TEST(InvertedResidualTest, SameBitsTwiceAndWithAnyNumberOfThreads) {
   for (const Outcome& outcome : outcomes) ExpectAgree(outcome, outcomes[0]);
 }
 
-// A net that was built to train may be run to evaluate, too: moments are then taken for nobody.
+// A net that was built to train may be run to evaluate, too: the moments are then not used.
 TEST(InvertedResidualTest, EvaluationUsesRunningStatistics) {
   Choose(kMerged);
   const Batch batch;

@@ -20,10 +20,13 @@ struct LayerCase {
   // Distance of the finite differences: small where the formula is curved or has kinks,
   // a power of two.
   float distance = 0x1p-6F;
-  // Of a convolution that asks for an algorithm: a part of Implementation() where blobs come in
-  // blocks of the machine's vectors, so that the row checks what it says. "": whatever runs.
+  // For a convolution that asks for an algorithm: a part of Implementation() where blobs come in
+  // blocks of the machine's vectors, so that the row checks what it says. "": any.
   std::string algorithm = {};
   double rounding = 1;  // of its result, as a multiple of a sum's
+  // Whether the formula itself has kinks at dst = 0 or dst = 6, as ReLU's does; a fused activation
+  // counts anyway.
+  bool kinks = false;
 };
 
 // How the channels of a case's inputs are blocked: all alike, or each input in another way.

@@ -1,7 +1,11 @@
-// What layers do with their config, whatever the kind.
+// How layers of every kind treat their config and the element types of their inputs.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
 
 #include "layers/net.pb.h"
 #include "tests/layers/layer_cases.h"
@@ -27,6 +31,26 @@ TEST(LayerConfigTest, NeedNotOutliveItsLayer) {
     ASSERT_TRUE(shape.ok()) << layer_case.name << ": " << shape.status().ToString();
     EXPECT_TRUE(shape->dst.SameShape(expected->dst)) << layer_case.name;
     EXPECT_EQ(shape->parameters.size(), expected->parameters.size()) << layer_case.name;
+  }
+}
+
+// Kernels read floats: a layer that does not know another element type must not take it for one.
+TEST(LayerConfigDeathTest, OtherBlobTypesAreRefused) {
+  std::set<std::string> checked;
+  for (const LayerCase& layer_case : LayerCases()) {
+    if (!checked.insert(layer_case.config.substr(0, layer_case.config.find(' '))).second) continue;
+    LayerConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(layer_case.config, &config));
+    auto layer = CreateLayer(config, /*key=*/1);
+    ASSERT_TRUE(layer.ok()) << layer.status().ToString();
+    std::vector<BlobDesc> src = layer_case.src;
+    for (BlobDesc& desc : src) desc.type = BlobType::kBf16;
+    ASSERT_TRUE((*layer)->InferShape(src).ok());
+    const std::vector<const Parameter*> parameters(4, nullptr);
+    EXPECT_DEATH(
+        { auto plan = (*layer)->Setup({.src = src, .parameters = parameters, .allocate = false}); },
+        "computes on f32 alone")
+        << layer_case.name;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "layers/net/initializer.h"
+#include "tests/layers/test_algorithms.h"
 
 namespace ringtail {
 namespace {
@@ -75,7 +76,8 @@ Status LayerRunner::Setup(Layer* layer) {
   RT_ASSIGN_OR_RETURN(plan_, layer->Setup({.src = src_descs_,
                                            .parameters = parameters_,
                                            .training = options_.training,
-                                           .needs_diff_src = {needs.get(), src_descs_.size()}}));
+                                           .needs_diff_src = {needs.get(), src_descs_.size()},
+                                           .algorithms = TestAlgorithms()}));
   if (!plan_.dst.SameShape(info_.dst)) problems_ += "Setup and InferShape disagree on the shape\n";
   for (const BlobDesc& desc : src_descs_) {
     src_.emplace_back(desc.bytes());

@@ -27,7 +27,7 @@
 
 namespace ringtail {
 
-// Memory with guard words before and behind it.
+// Memory with guard words before and after it.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(size_t bytes = 0);

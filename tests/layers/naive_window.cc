@@ -110,7 +110,7 @@ Doubles NaiveAveragePool(const PoolConfig& config, const BlobDesc& src_desc,
     int64_t inside = 0, with_padding = 0;
     for (int64_t y = g.Top(oy); y < g.Top(oy) + g.kernel[0]; ++y) {
       for (int64_t x = g.Left(ox); x < g.Left(ox) + g.kernel[1]; ++x) {
-        // What rounding up adds beyond the padding counts for nothing.
+        // Elements that rounding up adds beyond the padding are not counted.
         if (y >= src_desc.H + g.padding[2] || x >= src_desc.W + g.padding[3]) continue;
         ++with_padding;
         if (!Inside(src_desc, y, x)) continue;

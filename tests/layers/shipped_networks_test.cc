@@ -10,6 +10,7 @@
 #include "core/config/text_config.h"
 #include "core/random.h"
 #include "layers/net/net.h"
+#include "tests/layers/test_algorithms.h"
 
 namespace ringtail {
 namespace {
@@ -47,7 +48,9 @@ TEST_P(ShippedNetworkTest, TrainsAStep) {
   auto model = Model::Create(config.net(), GetParam().size);
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   (*model)->Initialize(1);
-  auto net = Net::Create(model->get(), {.batch = kBatch, .image_size = GetParam().size});
+  auto net =
+      Net::Create(model->get(),
+                  {.batch = kBatch, .image_size = GetParam().size, .algorithms = TestAlgorithms()});
   ASSERT_TRUE(net.ok()) << net.status().ToString();
   std::vector<float> images(kBatch * 3 * GetParam().size * GetParam().size);
   Rng rng(RngKey(1).With(kTestStream));

@@ -14,7 +14,7 @@ namespace ringtail {
 
 class TestGradient {
  public:
-  // Random; padding channels map 0 to 0. The clamp of the map behind it: [low, high].
+  // Random; padding channels map 0 to 0. [low, high]: the clamp of the map.
   explicit TestGradient(const BlobDesc& desc, float low = 0, float high = 1.5F)
       : desc_(desc),
         affine_(desc, low, high),
@@ -33,9 +33,8 @@ class TestGradient {
     for (int64_t i = 0; i < desc_.N * desc_.channel_blocks(); ++i) {
       const int64_t plane = i * desc_.plane() * desc_.block;
       const ChannelGradient map = gradient().From(i % desc_.channel_blocks() * desc_.block);
-      RT_KERNEL(BatchNormGradient)
-      (map.src + plane, blob + plane, desc_.plane(), desc_.block, map.affine, map.slope, map.offset,
-       blob + plane);
+      RT_KERNEL(BatchNormGradient, map.src + plane, blob + plane, desc_.plane(), desc_.block,
+                map.affine, map.slope, map.offset, blob + plane);
     }
   }
 

@@ -15,7 +15,7 @@ namespace ringtail {
 
 class ExpectedGradientSums {
  public:
-  // Of plain blobs: batch norm's src and the gradient of its dst; its map, and the parts.
+  // From plain blobs: batch norm's src and the gradient of its dst; its map, and the parts.
   ExpectedGradientSums(const BlobDesc& d, const std::vector<float>& src,
                        const std::vector<float>& diff_dst, const ChannelAffine& affine,
                        const BlobParts& parts)

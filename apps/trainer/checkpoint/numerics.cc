@@ -4,12 +4,12 @@
 
 #include <charconv>
 
+#include "apps/algorithm_choices.h"
 #include "core/counted.h"
 #include "core/kernel_isa.h"
 #include "core/logging.h"
 #include "core/machine/cpu_model.h"
 #include "core/parallel_for.h"
-#include "layers/convolution/algorithm_choices.h"
 
 namespace ringtail {
 namespace {
@@ -27,8 +27,8 @@ std::string ThisMachine() {
   return fmt::format("{}, {}", CpuModel(), CurrentNumerics().Describe());
 }
 
-std::string UsedAlgorithms() { return AlgorithmChoices::Shared().Used(); }
-Status TakeAlgorithms(const std::string& used) { return AlgorithmChoices::Shared().KeepAll(used); }
+std::string UsedAlgorithms() { return ProgramAlgorithms().Used(); }
+Status TakeAlgorithms(const std::string& used) { return ProgramAlgorithms().KeepAll(used); }
 
 Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(SelectedKernelIsa())}; }
 
@@ -56,7 +56,7 @@ void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
   const auto it = metadata.find(kAlgorithmsKey);
   if (it == metadata.end()) return;
   const Status status = TakeAlgorithms(it->second);
-  if (status.ok()) return AlgorithmChoices::Shared().Resume();
+  if (status.ok()) return ProgramAlgorithms().Resume();
   LogWarning(
       fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "
                   "chosen again",

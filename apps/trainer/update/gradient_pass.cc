@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "core/check.h"
 #include "core/kernels/add.h"
@@ -28,7 +29,8 @@ StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const
   RT_ASSIGN_OR_RETURN(auto net,
                       AdviseOnMemory(Net::Create(model, {.batch = options.batch / options.parts,
                                                          .image_size = options.image_size,
-                                                         .training = true}),
+                                                         .training = true,
+                                                         .algorithms = &ProgramAlgorithms()}),
                                      "a lower train.batch or --local-batch, a higher "
                                      "train.accumulation, or smaller images (data.image_size, "
                                      "train.phase)"));

@@ -10,7 +10,8 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
-// Of a core's second-level cache: sums and packed weights; the runs of src and diff_dst, twice.
+// Shares of a core's second-level cache: sums and packed weights; the runs of src and diff_dst,
+// twice.
 constexpr int64_t kWeightBytes = 256 << 10;
 constexpr int64_t kRunBytes = 40 << 10;
 constexpr int64_t kMaxRunPixels = 256, kMinRunPixels = 14;
@@ -37,12 +38,10 @@ PointwiseBackward::PointwiseBackward(const ConvolutionProblem& problem)
       pieces_(dst_.N, dst_.plane(), RunPixels(problem), RT_KERNEL(PointwisePixelGroup)()),
       threads_(NumComputeThreads()),
       src_floats_(problem.src_is_affine ? Channels(src_) * pieces_.run_pixels() : 0),
-      diff_dst_floats_(problem.dst_is_normalized ? Channels(dst_) * pieces_.run_pixels() : 0) {}
-
-size_t PointwiseBackward::scratch_bytes() const {
-  const int64_t floats = sums_.floats() + threads_ * (src_floats_ + diff_dst_floats_);
-  return data_.packed_bytes() + floats * kFloatBytes;
-}
+      diff_dst_floats_(problem.dst_is_normalized ? Channels(dst_) * pieces_.run_pixels() : 0),
+      packed_at_(scratch_.AddBytes(data_.packed_bytes())),
+      sums_at_(scratch_.Add<float>(sums_.floats())),
+      buffers_at_(scratch_.Add<float>(threads_ * (src_floats_ + diff_dst_floats_))) {}
 
 void PointwiseBackward::RunSlot(const ConvolutionTensors& t, const float* packed, int64_t slot,
                                 const Buffers& buffers, float* sums) const {
@@ -67,9 +66,9 @@ void PointwiseBackward::RunSlot(const ConvolutionTensors& t, const float* packed
 }
 
 void PointwiseBackward::Run(const ConvolutionTensors& tensors) {
-  float* packed = reinterpret_cast<float*>(tensors.scratch);
-  float* sums = packed + data_.packed_bytes() / kFloatBytes;
-  float* buffers = sums + sums_.floats();
+  float* packed = ArrayAt<float>(tensors.scratch, packed_at_);
+  float* sums = ArrayAt<float>(tensors.scratch, sums_at_);
+  float* buffers = ArrayAt<float>(tensors.scratch, buffers_at_);
   data_.PackWeights(tensors.weight, packed);
   ForEachThread(threads_, [&](int64_t t) {
     float* src = buffers + t * (src_floats_ + diff_dst_floats_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/parallel_for.h"
+#include "core/round.h"
 #include "layers/convolution/streaming.h"
 #include "layers/convolution/work_division.h"
 #include "layers/kernels/pointwise.h"
@@ -12,8 +13,8 @@ namespace {
 
 constexpr int64_t kPanelBlocks = 2;
 constexpr int64_t kFloatBytes = sizeof(float);
-// What a run of pixels may take of a core's second-level cache, beside two panels of weights of so
-// many channels.
+// The share of a core's second-level cache that a run of pixels may take, beside two panels of
+// weights of kMaxPassChannels channels.
 constexpr int64_t kRunBytes = 256 << 10;
 constexpr int64_t kMappedRunBytes = 16 << 10;  // in the first-level cache, once it is mapped
 constexpr int64_t kMaxPassChannels = 640;
@@ -23,8 +24,8 @@ constexpr int64_t kMinPiecesPerThread = 4;
 
 // Passes of nearly the same size.
 int64_t PassChannels(const BlobDesc& in) {
-  const int64_t passes = (in.C + kMaxPassChannels - 1) / kMaxPassChannels;
-  return (in.channel_blocks() + passes - 1) / passes * in.block;
+  const int64_t passes = CeilDivide(in.C, kMaxPassChannels);
+  return CeilDivide(in.channel_blocks(), passes) * in.block;
 }
 
 }  // namespace
@@ -36,14 +37,17 @@ PointwiseData::PointwiseData(const ConvolutionProblem& problem, ConvolutionDirec
       in_(forward_ ? problem.src : problem.dst),
       out_(forward_ ? problem.dst : problem.src),
       lanes_(in_.block),
-      panels_((out_.channel_blocks() + kPanelBlocks - 1) / kPanelBlocks),
+      panels_(CeilDivide(out_.channel_blocks(), kPanelBlocks)),
       pass_channels_(PassChannels(in_)),
       pieces_(
           in_.N, in_.plane(),
           std::min((in_is_affine_ ? kMappedRunBytes : kRunBytes) / (pass_channels_ * kFloatBytes),
                    kMaxRunPixels),
           RT_KERNEL(PointwisePixelGroup)()),
-      threads_(NumComputeThreads()) {}
+      threads_(NumComputeThreads()),
+      packed_(scratch_.AddBytes(packed_bytes())),
+      bias_(scratch_.Add<float>(panels_ * kPanelBlocks * lanes_)),
+      buffers_(scratch_.Add<float>(threads_ * BufferFloats())) {}
 
 int64_t PointwiseData::PanelBlocks(int64_t panel) const {
   return std::min(kPanelBlocks, out_.channel_blocks() - panel * kPanelBlocks);
@@ -56,23 +60,17 @@ int64_t PointwiseData::BufferFloats() const {
 
 size_t PointwiseData::packed_bytes() const { return panels_ * PanelFloats() * kFloatBytes; }
 
-size_t PointwiseData::scratch_bytes() const {
-  const int64_t bias = panels_ * kPanelBlocks * lanes_;
-  return packed_bytes() + (bias + threads_ * BufferFloats()) * kFloatBytes;
-}
-
 // The weight of output k and input c lies at weight[k][c] forward, weight[c][k] backward.
 void PointwiseData::PackPanel(const float* weight, int64_t panel, float* to) const {
   const int64_t first = panel * kPanelBlocks * lanes_;
   const int64_t k_stride = forward_ ? in_.C : 1;
-  RT_KERNEL(PointwisePack)
-  ({.weight = weight + first * k_stride,
-    .k_stride = k_stride,
-    .c_stride = forward_ ? 1 : out_.C,
-    .outputs = out_.C - first,
-    .channels = in_.C,
-    .panel_blocks = static_cast<int>(PanelBlocks(panel)),
-    .to = to + panel * PanelFloats()});
+  RT_KERNEL(PointwisePack, {.weight = weight + first * k_stride,
+                            .k_stride = k_stride,
+                            .c_stride = forward_ ? 1 : out_.C,
+                            .outputs = out_.C - first,
+                            .channels = in_.C,
+                            .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+                            .to = to + panel * PanelFloats()});
 }
 
 const float* PointwiseData::PackBias(const float* bias, float* to) const {
@@ -132,7 +130,7 @@ void PointwiseData::MultiplyPass(const Call& call, const PixelPieces::Run& run, 
     if (panel == panels.begin) product.fetch = Fetch(fetch);  // once per run
     if (last_pass && call.moments) TakeMoments(call, blocks, &product);
     if (last_pass && call.sums) TakeSums(call, blocks, &product);
-    RT_KERNEL(PointwiseMultiply)(product);
+    RT_KERNEL(PointwiseMultiply, product);
   }
 }
 
@@ -188,9 +186,9 @@ void PointwiseData::MultiplyRun(const float* packed, const PixelPieces::Run& run
 }
 
 void PointwiseData::Run(const ConvolutionTensors& tensors) {
-  float* weight = reinterpret_cast<float*>(tensors.scratch);
-  float* bias = weight + panels_ * PanelFloats();
-  float* buffers = bias + panels_ * kPanelBlocks * lanes_;
+  float* weight = ArrayAt<float>(tensors.scratch, packed_);
+  float* bias = ArrayAt<float>(tensors.scratch, bias_);
+  float* buffers = ArrayAt<float>(tensors.scratch, buffers_);
   float* out = forward_ ? tensors.dst : tensors.diff_src;
   const Call call = {.in = forward_ ? tensors.src : tensors.diff_dst,
                      .in_affine = forward_ ? tensors.src_affine : ChannelAffine(),

@@ -7,8 +7,8 @@
 // [panel of 2 channel blocks of k][c][lane]. For each run of pixels that fits the second-level
 // cache, each panel passes once over the run; where there are many c, some of them at a time.
 // A map of src (batch norm before) is applied to one run at a time, in the cache, while the next
-// comes from memory; the moments of dst (batch norm behind), or the sums of diff_src (batch norm
-// before), are taken while it is in registers.
+// comes from memory; the moments of dst (for a batch norm after it), or the sums of diff_src (for
+// one before it), are taken while it is in registers.
 // Cost: 2 N H W C K FLOPs; memory traffic is `in` and `out`, once.
 // Threads divide pixels, or panels where there are few pixels; each element of `out` is summed by
 // one thread in the order of c, so its bits depend on neither.
@@ -22,6 +22,7 @@
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_pieces.h"
 #include "layers/convolution/pixel_view.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -31,16 +32,16 @@ class PointwiseData : public ConvolutionAlgorithm {
   PointwiseData(const ConvolutionProblem& problem, ConvolutionDirection direction);
 
   std::string name() const override { return "pointwise"; }
-  size_t scratch_bytes() const override;
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
   bool takes_affine() const override { return forward_; }
   bool adds_to_diff_src() const override { return !forward_; }
   int64_t moments_pixels() const override { return forward_ ? pieces_.piece_pixels() : 0; }
   int64_t gradient_sums_pixels() const override { return forward_ ? 0 : pieces_.piece_pixels(); }
   void Run(const ConvolutionTensors& tensors) override;
 
-  // Backward-data in parts, for whoever has a run of diff_dst in a cache: packs all weights, then
-  // writes the run of t.diff_src, or adds to it, and takes its sums. `fetch`: what that one reads
-  // next.
+  // Backward-data run by run, for a caller that has a run of diff_dst in a cache: PackWeights packs
+  // all weights; MultiplyRun writes the run of t.diff_src, or adds to it, and takes its sums.
+  // `fetch`: the pixels that the caller reads next.
   size_t packed_bytes() const;
   void PackWeights(const float* weight, float* packed) const;
   void MultiplyRun(const float* packed, const PixelPieces::Run& run, const PixelView& diff_dst,
@@ -84,6 +85,8 @@ class PointwiseData : public ConvolutionAlgorithm {
   int64_t pass_channels_;  // summed over at a time: whole blocks
   PixelPieces pieces_;
   int64_t threads_;
+  ScratchLayout scratch_;
+  size_t packed_, bias_, buffers_;  // offsets in scratch
 };
 
 }  // namespace ringtail

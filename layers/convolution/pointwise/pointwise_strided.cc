@@ -6,11 +6,6 @@
 #include "layers/parallel_blobs.h"
 
 namespace ringtail {
-namespace {
-
-constexpr size_t kLine = 64;  // what scratch is aligned to
-
-}  // namespace
 
 ConvolutionProblem PointwiseStrided::DenseProblem(const ConvolutionProblem& problem) {
   ConvolutionProblem dense = problem;
@@ -27,12 +22,9 @@ PointwiseStrided::PointwiseStrided(const ConvolutionProblem& problem,
       src_(problem.src),
       gathered_(DenseProblem(problem).src),
       direction_(direction),
-      dense_(std::move(dense)) {}
-
-size_t PointwiseStrided::scratch_bytes() const {
-  const size_t bytes = static_cast<size_t>(gathered_.bytes());
-  return (bytes + kLine - 1) / kLine * kLine + dense_->scratch_bytes();
-}
+      dense_(std::move(dense)),
+      gathered_at_(scratch_.AddBytes(gathered_.bytes())),
+      dense_at_(scratch_.AddBytes(dense_->scratch_bytes())) {}
 
 void PointwiseStrided::Gather(const float* src, float* dense) const {
   const int64_t block = src_.block;
@@ -63,9 +55,9 @@ void PointwiseStrided::Spread(const float* dense, float* diff_src) const {
 }
 
 void PointwiseStrided::Run(const ConvolutionTensors& tensors) {
-  float* gathered = reinterpret_cast<float*>(tensors.scratch);
+  float* gathered = ArrayAt<float>(tensors.scratch, gathered_at_);
   ConvolutionTensors dense = tensors;
-  dense.scratch = tensors.scratch + (scratch_bytes() - dense_->scratch_bytes());
+  dense.scratch = tensors.scratch + dense_at_;
   if (direction_ == ConvolutionDirection::kBackwardData) {
     dense.diff_src = gathered;
     dense_->Run(dense);

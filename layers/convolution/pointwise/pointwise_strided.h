@@ -9,6 +9,7 @@
 #include <string>
 
 #include "layers/convolution/convolution_algorithm.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -22,7 +23,7 @@ class PointwiseStrided : public ConvolutionAlgorithm {
   static ConvolutionProblem DenseProblem(const ConvolutionProblem& problem);
 
   std::string name() const override { return dense_->name(); }
-  size_t scratch_bytes() const override;
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
   bool takes_affine() const override { return dense_->takes_affine(); }
   int64_t moments_pixels() const override { return dense_->moments_pixels(); }
   void Run(const ConvolutionTensors& tensors) override;
@@ -35,6 +36,8 @@ class PointwiseStrided : public ConvolutionAlgorithm {
   BlobDesc src_, gathered_;
   ConvolutionDirection direction_;
   std::unique_ptr<ConvolutionAlgorithm> dense_;
+  ScratchLayout scratch_;
+  size_t gathered_at_, dense_at_;  // offsets in scratch
 };
 
 }  // namespace ringtail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/round.h"
 #include "layers/kernels/pointwise.h"
 
 namespace ringtail {
@@ -16,15 +17,15 @@ constexpr int64_t kMinPixelsPerSlot = 512;
 
 // Tiles of nearly the same size, whole blocks.
 int64_t TileChannels(const BlobDesc& blob, int64_t most) {
-  const int64_t tiles = (blob.C + most - 1) / most;
-  return (blob.channel_blocks() + tiles - 1) / tiles * blob.block;
+  const int64_t tiles = CeilDivide(blob.C, most);
+  return CeilDivide(blob.channel_blocks(), tiles) * blob.block;
 }
 
 int64_t Slots(const BlobDesc& blob, int64_t tiles) {
   int64_t slots = blob.N;
   while (slots > 1 &&
          (slots * tiles > kItems || slots * kMinPixelsPerSlot > blob.N * blob.plane())) {
-    slots = (slots + 1) / 2;
+    slots = CeilDivide(slots, 2);
   }
   return slots;
 }
@@ -34,7 +35,7 @@ int64_t Slots(const BlobDesc& blob, int64_t tiles) {
 int64_t PointwiseSums::Axis::Channels(int64_t i) const { return std::min(tile, blob.C - i * tile); }
 
 PixelBlocks PointwiseSums::Axis::Blocks(const PixelPieces::Run& run, int64_t i) const {
-  return {blob, run, i * tile / blob.block, (Channels(i) + blob.block - 1) / blob.block};
+  return {blob, run, i * tile / blob.block, CeilDivide(Channels(i), blob.block)};
 }
 
 PointwiseSums::PointwiseSums(const ConvolutionProblem& problem, int64_t max_rows,
@@ -61,22 +62,22 @@ void PointwiseSums::Add(const RunViews& views, int64_t slot, int64_t tile, bool 
   const PixelView& rows = columns_are_src_ ? views.diff_dst : views.src;
   const PixelView& columns = columns_are_src_ ? views.src : views.diff_dst;
   const PointwiseFetch src = Fetch(views.fetch_src), dst = Fetch(views.fetch_dst);
-  RT_KERNEL(PointwiseMultiplyGradient)
-  ({.rows = rows.data,
-    .rows_block_stride = rows.block_stride,
-    .rows_sample_stride = rows.sample_stride,
-    .row_channels = rows_.Channels(RowOf(tile)),
-    .columns = columns.data,
-    .columns_block_stride = columns.block_stride,
-    .columns_sample_stride = columns.sample_stride,
-    .column_blocks = columns_.Blocks(views.run, ColumnOf(tile)).blocks,
-    .fetch_rows = columns_are_src_ ? dst : src,
-    .fetch_columns = columns_are_src_ ? src : dst,
-    .pieces = views.run.pieces,
-    .pixels = views.run.pixels,
-    .sum = sums + (slot * tiles() + tile) * TileFloats(),
-    .sum_stride = columns_.tile,
-    .accumulate = !first});
+  RT_KERNEL(PointwiseMultiplyGradient,
+            {.rows = rows.data,
+             .rows_block_stride = rows.block_stride,
+             .rows_sample_stride = rows.sample_stride,
+             .row_channels = rows_.Channels(RowOf(tile)),
+             .columns = columns.data,
+             .columns_block_stride = columns.block_stride,
+             .columns_sample_stride = columns.sample_stride,
+             .column_blocks = columns_.Blocks(views.run, ColumnOf(tile)).blocks,
+             .fetch_rows = columns_are_src_ ? dst : src,
+             .fetch_columns = columns_are_src_ ? src : dst,
+             .pieces = views.run.pieces,
+             .pixels = views.run.pixels,
+             .sum = sums + (slot * tiles() + tile) * TileFloats(),
+             .sum_stride = columns_.tile,
+             .accumulate = !first});
 }
 
 void PointwiseSums::Write(int64_t tile, float* sums, float* diff_weight) const {

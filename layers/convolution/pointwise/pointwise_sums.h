@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "core/round.h"
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_view.h"
 
@@ -47,7 +48,7 @@ class PointwiseSums {
     BlobDesc blob;
     int64_t weight_stride = 0;  // in diff_weight, of one channel
     int64_t tile = 0;           // channels per tile: whole blocks
-    int64_t tiles() const { return (blob.C + tile - 1) / tile; }
+    int64_t tiles() const { return CeilDivide(blob.C, tile); }
     int64_t Channels(int64_t i) const;  // of tile i, without padding
     PixelBlocks Blocks(const PixelPieces::Run& run, int64_t i) const;
   };

@@ -7,7 +7,6 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kFloatBytes = sizeof(float);
 // One block of rows and three of columns of so many pixels fit the first-level cache.
 constexpr int64_t kRunPixels = 400;
 constexpr int64_t kMappedRunPixels = 200;  // with a copy of src beside them
@@ -22,12 +21,10 @@ PointwiseWeights::PointwiseWeights(const ConvolutionProblem& problem)
       sums_(problem, kTileRows, kTileColumns),
       pieces_(dst_.N, dst_.plane(), problem.src_is_affine ? kMappedRunPixels : kRunPixels, 1),
       threads_(NumComputeThreads()),
-      buffer_floats_(problem.src_is_affine ? pieces_.run_pixels() * sums_.SrcTileChannels() : 0) {}
-
-size_t PointwiseWeights::scratch_bytes() const {
-  const int64_t bias = bias_ ? dst_.N * dst_.channel_blocks() * dst_.block : 0;
-  return (sums_.floats() + threads_ * buffer_floats_ + bias) * kFloatBytes;
-}
+      buffer_floats_(problem.src_is_affine ? pieces_.run_pixels() * sums_.SrcTileChannels() : 0),
+      sums_at_(scratch_.Add<float>(sums_.floats())),
+      buffers_at_(scratch_.Add<float>(threads_ * buffer_floats_)),
+      bias_at_(scratch_.Add<float>(bias_ ? dst_.N * dst_.channel_blocks() * dst_.block : 0)) {}
 
 // The sum of one tile over the samples of one slot.
 void PointwiseWeights::SumTile(const ConvolutionTensors& t, int64_t slot, int64_t tile,
@@ -51,8 +48,8 @@ void PointwiseWeights::SumBias(const float* diff_dst, float* sums, float* diff_b
   const int64_t blocks = dst_.channel_blocks(), lanes = dst_.block;
   ParallelFor(dst_.N * blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      RT_KERNEL(PointwiseSumPixels)
-      (diff_dst + i * dst_.plane() * lanes, dst_.plane(), sums + i * lanes);
+      RT_KERNEL(PointwiseSumPixels, diff_dst + i * dst_.plane() * lanes, dst_.plane(),
+                sums + i * lanes);
     }
   });
   for (int64_t c = 0; c < dst_.C; ++c) {
@@ -64,8 +61,8 @@ void PointwiseWeights::SumBias(const float* diff_dst, float* sums, float* diff_b
 
 void PointwiseWeights::Run(const ConvolutionTensors& tensors) {
   const int64_t tiles = sums_.tiles(), items = sums_.slots() * tiles;
-  float* sums = reinterpret_cast<float*>(tensors.scratch);
-  float* buffers = sums + sums_.floats();
+  float* sums = ArrayAt<float>(tensors.scratch, sums_at_);
+  float* buffers = ArrayAt<float>(tensors.scratch, buffers_at_);
   ForEachThread(threads_, [&](int64_t t) {
     for (int64_t i = items * t / threads_; i < items * (t + 1) / threads_; ++i) {
       SumTile(tensors, i / tiles, i % tiles, buffers + t * buffer_floats_, sums);
@@ -77,7 +74,8 @@ void PointwiseWeights::Run(const ConvolutionTensors& tensors) {
       for (int64_t i = begin; i < end; ++i) sums_.Write(i, sums, tensors.diff_weight);
     });
   }
-  if (bias_) SumBias(tensors.diff_dst, buffers + threads_ * buffer_floats_, tensors.diff_bias);
+  if (bias_)
+    SumBias(tensors.diff_dst, ArrayAt<float>(tensors.scratch, bias_at_), tensors.diff_bias);
 }
 
 }  // namespace ringtail

@@ -13,6 +13,7 @@
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_pieces.h"
 #include "layers/convolution/pointwise/pointwise_sums.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -22,7 +23,7 @@ class PointwiseWeights : public ConvolutionAlgorithm {
   explicit PointwiseWeights(const ConvolutionProblem& problem);
 
   std::string name() const override { return "pointwise"; }
-  size_t scratch_bytes() const override;
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
   bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& tensors) override;
 
@@ -36,6 +37,8 @@ class PointwiseWeights : public ConvolutionAlgorithm {
   PointwiseSums sums_;
   PixelPieces pieces_;
   int64_t threads_, buffer_floats_;  // of a thread: src of a run and a tile, mapped
+  ScratchLayout scratch_;
+  size_t sums_at_, buffers_at_, bias_at_;  // offsets in scratch
 };
 
 }  // namespace ringtail

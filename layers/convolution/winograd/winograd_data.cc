@@ -33,7 +33,8 @@ struct WinogradData::Call {
   ChannelAffine affine;
   const float *weight, *bias;
   float low, high;
-  float *dst, *scratch;
+  float* dst;
+  float *u, *v, *m;  // of all panels or threads, in scratch
 };
 
 WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, int threads)
@@ -50,8 +51,8 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
   channel_blocks_ = in.channel_blocks();
   outputs_ = out.C;
   output_blocks_ = out.channel_blocks();
-  panels_ = (output_blocks_ + kPanelBlocks - 1) / kPanelBlocks;
-  // Backward: padding that makes the turned filter end where the filter began.
+  panels_ = CeilDivide(output_blocks_, kPanelBlocks);
+  // Backward: padding that makes the flipped filter end where the filter began.
   input_ = forward ? problem.Grid(in, w.PT, w.PL, out) : problem.Grid(in, 2 - w.PT, 2 - w.PL, out);
   output_ = problem.Grid(out, 0, 0, out);
   // weight is (K, C, 3, 3), K the channels of dst.
@@ -59,7 +60,7 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
   filters_ = {.lane_stride = forward ? of_k : of_c,
               .channel_stride = forward ? of_c : of_k,
               .channels = channels_,
-              .turned = !forward};
+              .flipped = !forward};
   filter_block_stride_ = filters_.lane_stride * lanes_;
 
   tiles_ = in.N * input_.tiles_y * input_.tiles_x;
@@ -75,6 +76,9 @@ WinogradData::WinogradData(const WinogradProblem& problem, Direction direction, 
                            std::min(kBytesOfV / bytes_per_tile / group * group, kMaxTiles), group);
     m_tiles_ = v_tiles_;
   }
+  u_at_ = scratch_.Add<float>((by_panels_ ? threads_ : panels_) * SizeOfU());
+  v_at_ = scratch_.Add<float>((by_panels_ ? 1 : threads_) * SizeOfV());
+  m_at_ = scratch_.Add<float>(threads_ * SizeOfM());
 }
 
 int64_t WinogradData::PanelBlocks(int64_t panel) const {
@@ -84,32 +88,31 @@ int64_t WinogradData::SliceOfU() const { return channels_ * kPanelBlocks * lanes
 int64_t WinogradData::SliceOfV() const { return channel_blocks_ * v_tiles_ * lanes_ + kLineFloats; }
 int64_t WinogradData::SliceOfM() const { return kPanelBlocks * m_tiles_ * lanes_ + kLineFloats; }
 
-size_t WinogradData::scratch_bytes() const {
-  const int64_t u = (by_panels_ ? threads_ : panels_) * SizeOfU();
-  const int64_t v = (by_panels_ ? 1 : threads_) * SizeOfV();
-  const int64_t m = threads_ * SizeOfM();
-  return static_cast<size_t>(u + v + m) * sizeof(float);
-}
-
 void WinogradData::Run(const float* src, const ChannelAffine& affine, const float* weight,
                        const float* bias, float low, float high, float* dst,
                        std::byte* scratch) const {
-  const Call call = {src, affine, weight, bias, low, high, dst, reinterpret_cast<float*>(scratch)};
+  const Call call = {src,
+                     affine,
+                     weight,
+                     bias,
+                     low,
+                     high,
+                     dst,
+                     ArrayAt<float>(scratch, u_at_),
+                     ArrayAt<float>(scratch, v_at_),
+                     ArrayAt<float>(scratch, m_at_)};
   if (by_panels_) return RunByPanels(call);
   RunByTiles(call);
 }
 
 void WinogradData::RunByTiles(const Call& call) const {
-  float* const all_u = call.scratch;
-  float* const all_v = all_u + panels_ * SizeOfU();
-  float* const all_m = all_v + threads_ * SizeOfV();
   ParallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
-      TransformPanel(call, panel, all_u + panel * SizeOfU());
+      TransformPanel(call, panel, call.u + panel * SizeOfU());
     }
   });
   ForEachThread(threads_, [&](int64_t thread) {
-    float *v = all_v + thread * SizeOfV(), *m = all_m + thread * SizeOfM();
+    float *v = call.v + thread * SizeOfV(), *m = call.m + thread * SizeOfM();
     const int64_t begin = tiles_ * thread / threads_, end = tiles_ * (thread + 1) / threads_;
     for (int64_t first = begin; first < end; first += v_tiles_) {
       const int64_t last = std::min(end, first + v_tiles_);
@@ -117,16 +120,14 @@ void WinogradData::RunByTiles(const Call& call) const {
         TransformInput(call, block, first, last, v);
       }
       for (int64_t panel = 0; panel < panels_; ++panel) {
-        MultiplyPanel(call, panel, all_u + panel * SizeOfU(), v, first, last, m);
+        MultiplyPanel(call, panel, call.u + panel * SizeOfU(), v, first, last, m);
       }
     }
   });
 }
 
 void WinogradData::RunByPanels(const Call& call) const {
-  float* const v = call.scratch;
-  float* const all_u = v + SizeOfV();
-  float* const all_m = all_u + threads_ * SizeOfU();
+  float* const v = call.v;
   for (int64_t first = 0; first < tiles_; first += v_tiles_) {
     const int64_t last = std::min(tiles_, first + v_tiles_);
     ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
@@ -135,7 +136,7 @@ void WinogradData::RunByPanels(const Call& call) const {
       }
     });
     ForEachThread(threads_, [&](int64_t thread) {
-      float *u = all_u + thread * SizeOfU(), *m = all_m + thread * SizeOfM();
+      float *u = call.u + thread * SizeOfU(), *m = call.m + thread * SizeOfM();
       const int64_t end = panels_ * (thread + 1) / threads_;
       for (int64_t panel = panels_ * thread / threads_; panel < end; ++panel) {
         RunPanel(call, panel, v, first, last, u, m);
@@ -156,31 +157,29 @@ void WinogradData::RunPanel(const Call& call, int64_t panel, const float* v, int
 void WinogradData::TransformPanel(const Call& call, int64_t panel, float* u) const {
   for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
     const int64_t block = panel * kPanelBlocks + i;
-    RT_KERNEL(WinogradFilter)
-    (tile_, filters_, call.weight + block * filter_block_stride_, u + i * lanes_,
-     PanelBlocks(panel) * lanes_, SliceOfU());
+    RT_KERNEL(WinogradFilter, tile_, filters_, call.weight + block * filter_block_stride_,
+              u + i * lanes_, PanelBlocks(panel) * lanes_, SliceOfU());
   }
 }
 
 void WinogradData::TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
                                   float* v) const {
-  RT_KERNEL(WinogradInput)
-  (tile_, input_, call.src + block * input_.H * input_.W * lanes_, call.affine.From(block * lanes_),
-   first, last, v + block * v_tiles_ * lanes_, SliceOfV());
+  RT_KERNEL(WinogradInput, tile_, input_, call.src + block * input_.H * input_.W * lanes_,
+            call.affine.From(block * lanes_), first, last, v + block * v_tiles_ * lanes_,
+            SliceOfV());
 }
 
 void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v,
                                  int64_t first, int64_t last, float* m) const {
   for (int64_t slice = 0; slice < slices_; ++slice) {
-    RT_KERNEL(WinogradMultiply)
-    ({.v = v + slice * SliceOfV(),
-      .v_block_stride = v_tiles_ * lanes_,
-      .channel_blocks = channel_blocks_,
-      .u = u + slice * SliceOfU(),
-      .panel_blocks = static_cast<int>(PanelBlocks(panel)),
-      .m = m + slice * SliceOfM(),
-      .m_block_stride = m_tiles_ * lanes_,
-      .tiles = last - first});
+    RT_KERNEL(WinogradMultiply, {.v = v + slice * SliceOfV(),
+                                 .v_block_stride = v_tiles_ * lanes_,
+                                 .channel_blocks = channel_blocks_,
+                                 .u = u + slice * SliceOfU(),
+                                 .panel_blocks = static_cast<int>(PanelBlocks(panel)),
+                                 .m = m + slice * SliceOfM(),
+                                 .m_block_stride = m_tiles_ * lanes_,
+                                 .tiles = last - first});
   }
   for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
     const int64_t block = panel * kPanelBlocks + i;
@@ -188,9 +187,8 @@ void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u
         .bias = call.bias != nullptr ? call.bias + block * lanes_ : nullptr,
         .low = call.low,
         .high = call.high};
-    RT_KERNEL(WinogradOutput)
-    (tile_, output_, m + i * m_tiles_ * lanes_, SliceOfM(), first, last, epilogue,
-     call.dst + block * output_.H * output_.W * lanes_);
+    RT_KERNEL(WinogradOutput, tile_, output_, m + i * m_tiles_ * lanes_, SliceOfM(), first, last,
+              epilogue, call.dst + block * output_.H * output_.W * lanes_);
   }
 }
 

@@ -1,6 +1,6 @@
 // A 3x3 convolution of stride 1 by Winograd's minimal filtering F(m x m, 3 x 3), m = 2 or 4: in the
 // forward direction, and as backward-data, which is the same sum over the output's gradient with
-// every filter turned by 180 degrees and the roles of input and output channels exchanged.
+// every filter flipped in both directions and the roles of input and output channels exchanged.
 //
 //   src --B^T d B--> V [slice][channel block][tile][lane]
 //   weight --G g G^T--> U [panel][slice][channel][panel lanes]
@@ -28,6 +28,7 @@
 #include "layers/convolution/winograd/winograd_problem.h"
 #include "layers/kernels/winograd/winograd_filter.h"
 #include "layers/kernels/winograd/winograd_transform.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -38,7 +39,7 @@ class WinogradData {
   // Requires problem.IsSupported(). `threads`: what NumComputeThreads() will be at most.
   WinogradData(const WinogradProblem& problem, Direction direction, int threads);
 
-  size_t scratch_bytes() const;
+  size_t scratch_bytes() const { return scratch_.bytes(); }
 
   // affine: the map of src that is convolved. weight: (K, C, 3, 3), plain. bias (null: none), low,
   // high: what dst is clamped to (forward). scratch: 64-byte aligned.
@@ -74,9 +75,11 @@ class WinogradData {
   WinogradGrid input_, output_;
   WinogradFilters filters_;  // of one block of outputs
   int64_t filter_block_stride_;
-  int64_t tiles_;  // in all
+  int64_t tiles_;  // in total
   bool by_panels_;
   int64_t v_tiles_, m_tiles_;  // at a time
+  ScratchLayout scratch_;
+  size_t u_at_, v_at_, m_at_;  // offsets in scratch
 };
 
 }  // namespace ringtail

@@ -1,5 +1,6 @@
 #include "layers/convolution/winograd/winograd_problem.h"
 
+#include "core/round.h"
 #include "layers/kernels/winograd/winograd_multiply.h"
 
 namespace ringtail {
@@ -18,8 +19,8 @@ WinogradGrid WinogradProblem::Grid(const BlobDesc& at, int64_t pad_top, int64_t 
           .W = at.W,
           .pad_top = pad_top,
           .pad_left = pad_left,
-          .tiles_y = (of.H + tile - 1) / tile,
-          .tiles_x = (of.W + tile - 1) / tile,
+          .tiles_y = CeilDivide(of.H, tile),
+          .tiles_x = CeilDivide(of.W, tile),
           .sample_stride = at.channel_blocks() * at.plane() * at.block};
 }
 

@@ -1,4 +1,4 @@
-// What the three directions of a Winograd convolution have in common.
+// The common part of the three directions of a Winograd convolution. Thread-safety: a value type.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_PROBLEM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_PROBLEM_H_
 

@@ -47,13 +47,16 @@ WinogradStridedData::WinogradStridedData(const Problem& problem, Direction direc
   filters_ = {.lane_stride = forward_ ? of_k : of_c,
               .channel_stride = forward_ ? of_c : of_k,
               .channels = channels_,
-              .turned = !forward_};
+              .flipped = !forward_};
 
   tiles_ = in.N * input_.tiles_y * input_.tiles_x;
   const int64_t bytes_per_tile =
       (forward_ ? kProducts : Problem::kSlices) * channels_ * static_cast<int64_t>(sizeof(float));
   v_tiles_ = EqualBlocks(tiles_, kBytesOfV / bytes_per_tile, group_);
   m_tiles_ = EqualBlocks(v_tiles_, kPanelTiles, group_);
+  v_at_ = scratch_.Add<float>(SizeOfV());
+  u_at_ = scratch_.Add<float>(threads_ * SizeOfU());
+  m_at_ = scratch_.Add<float>(threads_ * SizeOfM());
 }
 
 int64_t WinogradStridedData::PanelBlocks(int64_t panel) const {
@@ -73,16 +76,12 @@ int64_t WinogradStridedData::SliceOfM() const {
   return (forward_ ? 1 : Problem::kPhases) * PhaseOfM() + kLineFloats;
 }
 
-size_t WinogradStridedData::scratch_bytes() const {
-  return static_cast<size_t>(SizeOfV() + threads_ * (SizeOfU() + SizeOfM())) * sizeof(float);
-}
-
 void WinogradStridedData::Run(const float* src, const float* weight, const float* bias, float low,
                               float high, float* dst, std::byte* scratch) const {
   const Call call = {src, weight, bias, low, high, dst};
-  float* const v = reinterpret_cast<float*>(scratch);
-  float* const all_u = v + SizeOfV();
-  float* const all_m = all_u + threads_ * SizeOfU();
+  float* const v = ArrayAt<float>(scratch, v_at_);
+  float* const all_u = ArrayAt<float>(scratch, u_at_);
+  float* const all_m = ArrayAt<float>(scratch, m_at_);
   for (int64_t first = 0; first < tiles_; first += v_tiles_) {
     const int64_t last = std::min(tiles_, first + v_tiles_);
     ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
@@ -117,9 +116,9 @@ void WinogradStridedData::TransformInput(const Call& call, int64_t block, int64_
   for (int64_t tile = first; tile < last; tile += group_, to += GroupOfV()) {
     const int64_t end = std::min(last, tile + group_);
     if (forward_) {
-      RT_KERNEL(WinogradStridedInput)(input_, plane, tile, end, to, SliceOfV(), PhaseOfV());
+      RT_KERNEL(WinogradStridedInput, input_, plane, tile, end, to, SliceOfV(), PhaseOfV());
     } else {
-      RT_KERNEL(WinogradStridedDiffDst)(input_, plane, tile, end, to, SliceOfV());
+      RT_KERNEL(WinogradStridedDiffDst, input_, plane, tile, end, to, SliceOfV());
     }
   }
 }
@@ -127,9 +126,8 @@ void WinogradStridedData::TransformInput(const Call& call, int64_t block, int64_
 void WinogradStridedData::TransformPanel(const Call& call, int64_t panel, float* u) const {
   for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
     const int64_t block = panel * kPanelBlocks + i;
-    RT_KERNEL(WinogradStridedFilter)
-    (filters_, call.weight + block * lanes_ * filters_.lane_stride, u + i * lanes_,
-     PanelBlocks(panel) * lanes_, SliceOfU(), PhaseOfU(panel));
+    RT_KERNEL(WinogradStridedFilter, filters_, call.weight + block * lanes_ * filters_.lane_stride,
+              u + i * lanes_, PanelBlocks(panel) * lanes_, SliceOfU(), PhaseOfU(panel));
   }
 }
 
@@ -148,7 +146,7 @@ void WinogradStridedData::MultiplyPanel(int64_t panel, const float* u, const flo
                                  .m_block_stride = m_tiles_ * lanes_};
       for (int64_t tile = 0; tile < tiles; tile += group_) {
         product.tiles = std::min(group_, tiles - tile);
-        RT_KERNEL(WinogradMultiply)(product);
+        RT_KERNEL(WinogradMultiply, product);
         product.v += GroupOfV();
         product.m += group_ * lanes_;
       }
@@ -167,10 +165,10 @@ void WinogradStridedData::TransformOutput(const Call& call, int64_t panel, const
         .low = call.low,
         .high = call.high};
     if (forward_) {
-      RT_KERNEL(WinogradStridedOutput)(output_, from, SliceOfM(), first, last, epilogue, plane);
+      RT_KERNEL(WinogradStridedOutput, output_, from, SliceOfM(), first, last, epilogue, plane);
     } else {
-      RT_KERNEL(WinogradStridedDiffSrc)
-      (output_, from, SliceOfM(), PhaseOfM(), first, last, epilogue, plane);
+      RT_KERNEL(WinogradStridedDiffSrc, output_, from, SliceOfM(), PhaseOfM(), first, last,
+                epilogue, plane);
     }
   }
 }

@@ -1,6 +1,7 @@
 // A 3x3 convolution of stride 2, forward and backward-data, by Winograd's minimal filtering of its
-// phases: layers/kernels/winograd/winograd_strided_matrices.h explains it. Rows and columns of even and of
-// odd number make four phases of src, convolved with 2x2, 2x1, 1x2 and 1x1 taps of the filter.
+// phases: layers/kernels/winograd/winograd_strided_matrices.h explains it. Rows and columns of even
+// and of odd number make four phases of src, convolved with 2x2, 2x1, 1x2 and 1x1 taps of the
+// filter.
 //
 //   forward         src --> V, four phases;  diff_dst --> V, one             backward-data
 //   M[slice] = sum over phases of V x U      M[slice][phase] = V[slice] x U[slice][phase]
@@ -24,6 +25,7 @@
 
 #include "layers/convolution/winograd/winograd_strided_problem.h"
 #include "layers/kernels/winograd/winograd_filter.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -34,7 +36,7 @@ class WinogradStridedData {
   // Requires problem.IsSupported(). `threads`: what NumComputeThreads() will be at most.
   WinogradStridedData(const WinogradStridedProblem& problem, Direction direction, int threads);
 
-  size_t scratch_bytes() const;
+  size_t scratch_bytes() const { return scratch_.bytes(); }
 
   // weight: (K, C, 3, 3), plain. bias (null: none), low, high: what dst is clamped to (forward).
   // scratch: 64-byte aligned.
@@ -72,8 +74,10 @@ class WinogradStridedData {
   int64_t output_blocks_, panels_;
   WinogradGrid input_, output_;
   WinogradFilters filters_;    // of one block of outputs
-  int64_t tiles_;              // in all
+  int64_t tiles_;              // in total
   int64_t v_tiles_, m_tiles_;  // at a time
+  ScratchLayout scratch_;
+  size_t u_at_, v_at_, m_at_;  // offsets in scratch
 };
 
 }  // namespace ringtail

@@ -1,4 +1,5 @@
-// What the three directions of a strided Winograd convolution have in common.
+// The common part of the three directions of a strided Winograd convolution.
+// Thread-safety: a value type.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_PROBLEM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_STRIDED_PROBLEM_H_
 
@@ -16,13 +17,14 @@ struct WinogradStridedProblem : ConvolutionProblem {
   // machine's vectors that the channels fill.
   bool IsSupported() const;
 
-  // The phases that have a given slice (layers/kernels/winograd/winograd_slices.h): `count` from `first`.
+  // The phases that have a given slice (layers/kernels/winograd/winograd_slices.h): `count` from
+  // `first`.
   struct Phases {
     int64_t first, count;
   };
   static Phases PhasesOf(int64_t slice);
 
-  // Where tiles of 4 x 4 outputs begin on src and on dst.
+  // The tiles of 4 x 4 outputs, on src and on dst.
   WinogradGrid SrcGrid() const;
   WinogradGrid DstGrid() const;
   // The same for backward-data, whose tiles cover the 8 x 8 pixels of src that they write.

@@ -40,6 +40,10 @@ WinogradStridedWeights::WinogradStridedWeights(const Problem& problem, int threa
   k_parts_ = CeilDivide(output_blocks_, kPartBlocks);
   part_blocks_ = CeilDivide(output_blocks_, k_parts_);
   du_count_ = block_tiles_ == tiles_ ? std::min(threads_, Items()) : Items();
+  bias_at_ = scratch_.Add<double>(outputs_);
+  v_at_ = scratch_.Add<float>(Problem::kSlices * SliceOfV());
+  z_at_ = scratch_.Add<float>(Problem::kSlices * SliceOfZ());
+  du_at_ = scratch_.Add<float>(du_count_ * SizeOfDu());
 }
 
 int64_t WinogradStridedWeights::SliceOfV() const {
@@ -52,19 +56,11 @@ int64_t WinogradStridedWeights::SliceOfDu() const {
   return Problem::kPhases * PhaseOfDu() + kLineFloats;
 }
 
-size_t WinogradStridedWeights::scratch_bytes() const {
-  const int64_t floats = Problem::kSlices * (SliceOfV() + SliceOfZ()) + du_count_ * SizeOfDu();
-  return static_cast<size_t>(outputs_) * sizeof(double) +
-         static_cast<size_t>(floats) * sizeof(float);
-}
-
 WinogradStridedWeights::Buffers WinogradStridedWeights::Split(std::byte* scratch) const {
-  Buffers buffers;
-  buffers.bias = reinterpret_cast<double*>(scratch);
-  buffers.v = reinterpret_cast<float*>(buffers.bias + outputs_);
-  buffers.z = buffers.v + Problem::kSlices * SliceOfV();
-  buffers.du = buffers.z + Problem::kSlices * SliceOfZ();
-  return buffers;
+  return {.bias = ArrayAt<double>(scratch, bias_at_),
+          .v = ArrayAt<float>(scratch, v_at_),
+          .z = ArrayAt<float>(scratch, z_at_),
+          .du = ArrayAt<float>(scratch, du_at_)};
 }
 
 void WinogradStridedWeights::Run(const float* src, const float* diff_dst, float* diff_weight,
@@ -86,16 +82,15 @@ void WinogradStridedWeights::Transform(const float* src, const float* diff_dst, 
   // One after the other: a block of src is more work than one of diff_dst.
   ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      RT_KERNEL(WinogradStridedInput)
-      (input_, src + c * input_.H * input_.W * lanes_, first, last, buffers.v + c * offset,
-       SliceOfV(), PhaseOfV());
+      RT_KERNEL(WinogradStridedInput, input_, src + c * input_.H * input_.W * lanes_, first, last,
+                buffers.v + c * offset, SliceOfV(), PhaseOfV());
     }
   });
   ParallelFor(output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
-      RT_KERNEL(WinogradStridedGradient)
-      (gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
-       buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
+      RT_KERNEL(WinogradStridedGradient, gradient_,
+                diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
+                buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
     }
   });
 }
@@ -119,15 +114,15 @@ void WinogradStridedWeights::Multiply(const Buffers& buffers, int64_t c, int64_t
   for (int64_t slice = 0; slice < Problem::kSlices; ++slice) {
     const auto [first, count] = Problem::PhasesOf(slice);
     for (int64_t phase = first; phase < first + count; ++phase) {
-      RT_KERNEL(WinogradMultiplyGradient)
-      ({.v = buffers.v + slice * SliceOfV() + phase * PhaseOfV() + c * offset,
-        .z = buffers.z + slice * SliceOfZ() + k * offset,
-        .z_block_stride = offset,
-        .k_blocks = k_end - k,
-        .tiles = tiles,
-        .du = du + slice * SliceOfDu() + phase * PhaseOfDu(),
-        .du_stride = part_blocks_ * lanes_,
-        .accumulate = accumulate});
+      RT_KERNEL(WinogradMultiplyGradient,
+                {.v = buffers.v + slice * SliceOfV() + phase * PhaseOfV() + c * offset,
+                 .z = buffers.z + slice * SliceOfZ() + k * offset,
+                 .z_block_stride = offset,
+                 .k_blocks = k_end - k,
+                 .tiles = tiles,
+                 .du = du + slice * SliceOfDu() + phase * PhaseOfDu(),
+                 .du_stride = part_blocks_ * lanes_,
+                 .accumulate = accumulate});
     }
   }
 }
@@ -137,11 +132,11 @@ void WinogradStridedWeights::TransformBack(const float* du, int64_t c, int64_t k
   const WinogradFilters filters = {.lane_stride = channels_ * kFilterTaps,
                                    .channel_stride = kFilterTaps,
                                    .channels = lanes_,
-                                   .turned = false};
+                                   .flipped = false};
   for (int64_t block = k; block < k_end; ++block) {
-    RT_KERNEL(WinogradStridedFilterGradient)
-    (filters, du + (block - k) * lanes_, part_blocks_ * lanes_, SliceOfDu(), PhaseOfDu(),
-     diff_weight + (block * channels_ + c) * lanes_ * kFilterTaps);
+    RT_KERNEL(WinogradStridedFilterGradient, filters, du + (block - k) * lanes_,
+              part_blocks_ * lanes_, SliceOfDu(), PhaseOfDu(),
+              diff_weight + (block * channels_ + c) * lanes_ * kFilterTaps);
   }
 }
 

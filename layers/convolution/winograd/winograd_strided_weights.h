@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "layers/convolution/winograd/winograd_strided_problem.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -25,7 +26,7 @@ class WinogradStridedWeights {
   // Requires problem.IsSupported(). `threads`: what NumComputeThreads() will be at most.
   WinogradStridedWeights(const WinogradStridedProblem& problem, int threads);
 
-  size_t scratch_bytes() const;
+  size_t scratch_bytes() const { return scratch_.bytes(); }
   // Overwrites diff_weight and diff_bias (null: none). scratch: 64-byte aligned.
   void Run(const float* src, const float* diff_dst, float* diff_weight, float* diff_bias,
            std::byte* scratch) const;
@@ -62,6 +63,8 @@ class WinogradStridedWeights {
   int64_t tiles_, block_tiles_;
   int64_t k_parts_, part_blocks_;  // outputs in parts of so many blocks
   int64_t du_count_;  // dU's that exist at a time: of all items, or of those that threads work on
+  ScratchLayout scratch_;
+  size_t bias_at_, v_at_, z_at_, du_at_;  // offsets in scratch
 };
 
 }  // namespace ringtail

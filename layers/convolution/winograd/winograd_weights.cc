@@ -43,6 +43,10 @@ WinogradWeights::WinogradWeights(const WinogradProblem& problem, int threads)
   k_parts_ = by_filters_ ? CeilDivide(output_blocks_, kPartBlocks) : 1;
   part_blocks_ = CeilDivide(output_blocks_, k_parts_);
   du_count_ = by_filters_ && block_tiles_ == tiles_ ? std::min(threads_, Items()) : Items();
+  bias_at_ = scratch_.Add<double>(outputs_);
+  v_at_ = scratch_.Add<float>(slices_ * SliceOfV());
+  z_at_ = scratch_.Add<float>(slices_ * SliceOfZ());
+  du_at_ = scratch_.Add<float>(du_count_ * SizeOfDu());
 }
 
 int64_t WinogradWeights::SliceOfV() const {
@@ -53,19 +57,11 @@ int64_t WinogradWeights::SliceOfZ() const {
 }
 int64_t WinogradWeights::SliceOfDu() const { return lanes_ * part_blocks_ * lanes_ + kLineFloats; }
 
-size_t WinogradWeights::scratch_bytes() const {
-  const int64_t floats = slices_ * (SliceOfV() + SliceOfZ()) + du_count_ * SizeOfDu();
-  return static_cast<size_t>(outputs_) * sizeof(double) +
-         static_cast<size_t>(floats) * sizeof(float);
-}
-
 WinogradWeights::Buffers WinogradWeights::Split(std::byte* scratch) const {
-  Buffers buffers;
-  buffers.bias = reinterpret_cast<double*>(scratch);
-  buffers.v = reinterpret_cast<float*>(buffers.bias + outputs_);
-  buffers.z = buffers.v + slices_ * SliceOfV();
-  buffers.du = buffers.z + slices_ * SliceOfZ();
-  return buffers;
+  return {.bias = ArrayAt<double>(scratch, bias_at_),
+          .v = ArrayAt<float>(scratch, v_at_),
+          .z = ArrayAt<float>(scratch, z_at_),
+          .du = ArrayAt<float>(scratch, du_at_)};
 }
 
 void WinogradWeights::Run(const float* src, const ChannelAffine& affine, const float* diff_dst,
@@ -99,15 +95,14 @@ void WinogradWeights::Transform(const float* src, const ChannelAffine& affine,
   ParallelFor(channel_blocks_ + output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i < channel_blocks_) {
-        RT_KERNEL(WinogradInput)
-        (tile_, input_, src + i * input_.H * input_.W * lanes_, affine.From(i * lanes_), first,
-         last, buffers.v + i * offset, SliceOfV());
+        RT_KERNEL(WinogradInput, tile_, input_, src + i * input_.H * input_.W * lanes_,
+                  affine.From(i * lanes_), first, last, buffers.v + i * offset, SliceOfV());
         continue;
       }
       const int64_t k = i - channel_blocks_;
-      RT_KERNEL(WinogradGradient)
-      (tile_, gradient_, diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
-       buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
+      RT_KERNEL(WinogradGradient, tile_, gradient_,
+                diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
+                buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
     }
   });
 }
@@ -140,15 +135,14 @@ void WinogradWeights::RunByFilters(const Buffers& buffers, int64_t tiles, bool f
 void WinogradWeights::Multiply(const Buffers& buffers, int64_t slice, int64_t c, int64_t k,
                                int64_t k_end, int64_t tiles, bool accumulate, float* du) const {
   const int64_t offset = block_tiles_ * lanes_;
-  RT_KERNEL(WinogradMultiplyGradient)
-  ({.v = buffers.v + slice * SliceOfV() + c * offset,
-    .z = buffers.z + slice * SliceOfZ() + k * offset,
-    .z_block_stride = offset,
-    .k_blocks = k_end - k,
-    .tiles = tiles,
-    .du = du + slice * SliceOfDu(),
-    .du_stride = part_blocks_ * lanes_,
-    .accumulate = accumulate});
+  RT_KERNEL(WinogradMultiplyGradient, {.v = buffers.v + slice * SliceOfV() + c * offset,
+                                       .z = buffers.z + slice * SliceOfZ() + k * offset,
+                                       .z_block_stride = offset,
+                                       .k_blocks = k_end - k,
+                                       .tiles = tiles,
+                                       .du = du + slice * SliceOfDu(),
+                                       .du_stride = part_blocks_ * lanes_,
+                                       .accumulate = accumulate});
 }
 
 void WinogradWeights::TransformBack(const float* du, int64_t c, int64_t k, int64_t k_end,
@@ -156,11 +150,11 @@ void WinogradWeights::TransformBack(const float* du, int64_t c, int64_t k, int64
   const WinogradFilters filters = {.lane_stride = channels_ * kFilterTaps,
                                    .channel_stride = kFilterTaps,
                                    .channels = lanes_,
-                                   .turned = false};
+                                   .flipped = false};
   for (int64_t block = k; block < k_end; ++block) {
-    RT_KERNEL(WinogradFilterGradient)
-    (tile_, filters, du + (block - k) * lanes_, part_blocks_ * lanes_, SliceOfDu(),
-     diff_weight + (block * channels_ + c) * lanes_ * kFilterTaps);
+    RT_KERNEL(WinogradFilterGradient, tile_, filters, du + (block - k) * lanes_,
+              part_blocks_ * lanes_, SliceOfDu(),
+              diff_weight + (block * channels_ + c) * lanes_ * kFilterTaps);
   }
 }
 

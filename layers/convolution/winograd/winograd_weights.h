@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "layers/convolution/winograd/winograd_problem.h"
+#include "layers/scratch_layout.h"
 
 namespace ringtail {
 
@@ -28,7 +29,7 @@ class WinogradWeights {
   // Requires problem.IsSupported(). `threads`: what NumComputeThreads() will be at most.
   WinogradWeights(const WinogradProblem& problem, int threads);
 
-  size_t scratch_bytes() const;
+  size_t scratch_bytes() const { return scratch_.bytes(); }
   // affine: the map of src that was convolved. Overwrites diff_weight and diff_bias (null: none).
   // scratch: 64-byte aligned.
   void Run(const float* src, const ChannelAffine& affine, const float* diff_dst, float* diff_weight,
@@ -65,6 +66,8 @@ class WinogradWeights {
   bool by_filters_;
   int64_t k_parts_, part_blocks_;  // outputs in parts of so many blocks
   int64_t du_count_;  // dU's that exist at a time: of all items, or of those that threads work on
+  ScratchLayout scratch_;
+  size_t bias_at_, v_at_, z_at_, du_at_;  // offsets in scratch
 };
 
 }  // namespace ringtail

@@ -1,22 +1,10 @@
 #include "layers/kernels/linear/linear.h"
 
+#include "layers/kernels/clamp.h"
 #include "layers/kernels/linear/linear_vec.h"
 #include "layers/kernels/vec_operations.h"
 
 namespace ringtail::RT_KERNEL_ISA {
-namespace {
-
-void TransposeTile(const float* src, int64_t src_stride, float* dst, int64_t dst_stride) {
-  Vec rows[kLanes];
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) rows[i] = Load(src + i * src_stride);
-  TransposeRows(rows);
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) Store(dst + i * dst_stride, rows[i]);
-}
-
-}  // namespace
-
 void Transpose(const float* src, int64_t src_stride, int64_t rows, int64_t columns, float* dst,
                int64_t dst_stride) {
   const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
@@ -35,9 +23,7 @@ void Transpose(const float* src, int64_t src_stride, int64_t rows, int64_t colum
 void AddBiasAndClamp(const float* bias, int64_t n, float low, float high, float* x) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
-    const float sum = bias != nullptr ? x[i] + bias[i] : x[i];
-    const float above = sum < low ? low : sum;  // in this order NaN passes through
-    x[i] = above > high ? high : above;
+    x[i] = Clamped(bias != nullptr ? x[i] + bias[i] : x[i], low, high);
   }
 }
 

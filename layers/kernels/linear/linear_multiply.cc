@@ -1,5 +1,6 @@
 #include "layers/kernels/linear/linear_multiply.h"
 
+#include "layers/kernels/integers.h"
 #include "layers/kernels/linear/linear_vec.h"
 #include "layers/kernels/vec_operations.h"
 
@@ -36,8 +37,7 @@ struct Ahead {
   int64_t stride, group_stride;
 };
 
-int64_t Min(int64_t x, int64_t y) { return x < y ? x : y; }
-int64_t WholeVecs(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+int64_t WholeVecs(int64_t n) { return CeilDivide(n, kLanes) * kLanes; }
 
 [[gnu::always_inline]] inline void WriteVec(float* p, Vec v, Write write) {
   if (write == Write::kStream) return StoreStreaming(p, v);

@@ -24,7 +24,7 @@ struct MatrixProduct {
   float* c;  // (rows, columns)
   int64_t c_stride;
   int64_t rows, depth, columns;
-  // Write c past the caches, because nobody reads it soon: saves reading the lines first. Asks for
+  // Write c around the caches, because it is not read soon: saves reading the lines first. Requires
   // c at a multiple of 64 bytes, c_stride and columns multiples of 16. Only for MultiplyLargeAOrC.
   bool stream_c = false;
 };

@@ -27,16 +27,9 @@ void Transform2d(const Vec* src, Vec* dst) {
   for (int i = 0; i < kOut; ++i) Transform::Apply(columns[i], dst + i * kOut);
 }
 
-// out[r][lane] = src[lane * stride + r], r < kLanes.
-void LoadTransposed(const float* src, int64_t stride, Vec* out) {
-#pragma GCC unroll 16
-  for (int l = 0; l < kLanes; ++l) out[l] = Load(src + l * stride);
-  TransposeRows(out);
-}
-
 // taps[c * 9 + r][lane] of kLanes channels.
 void LoadTaps(const WinogradFilters& filters, const float* weight, Vec* taps) {
-  if (filters.channel_stride == kTaps) {  // a lane's channels lie one behind the other
+  if (filters.channel_stride == kTaps) {  // a lane's channels are adjacent
     for (int i = 0; i < kTaps; ++i) {
       LoadTransposed(weight + i * kLanes, filters.lane_stride, taps + i * kLanes);
     }
@@ -79,7 +72,7 @@ void Forward(const WinogradFilters& filters, const float* weight, float* u, int6
     for (int c = 0; c < kLanes; ++c) {
       Vec in[kTaps], out[kSide * kSide];
       for (int r = 0; r < kTaps; ++r) {
-        in[r] = taps[c * kTaps + (filters.turned ? kTaps - 1 - r : r)];
+        in[r] = taps[c * kTaps + (filters.flipped ? kTaps - 1 - r : r)];
       }
       Transform2d<typename Matrices::Filter>(in, out);
       float* dst = u + (first + c) * u_stride;

@@ -15,13 +15,13 @@ struct WinogradFilters {
   // Floats from one 3x3 to the next: one of the two is 9.
   int64_t lane_stride, channel_stride;
   int64_t channels;  // over which the convolution sums; a multiple of the lanes
-  bool turned;       // by 180 degrees
+  bool flipped;      // in both directions
 };
 
 // G g G^T: slice s of channel c goes to u + s * slice_stride + c * u_stride.
 RT_DECLARE_KERNEL(void WinogradFilter(int tile, const WinogradFilters& filters, const float* weight,
                                       float* u, int64_t u_stride, int64_t slice_stride))
-// G^T du G, to the plain filters. Requires channel_stride = 9; not turned.
+// G^T du G, to the plain filters. Requires channel_stride = 9; not flipped.
 RT_DECLARE_KERNEL(void WinogradFilterGradient(int tile, const WinogradFilters& filters,
                                               const float* du, int64_t u_stride,
                                               int64_t slice_stride, float* diff_weight))

@@ -4,7 +4,7 @@
 //   y = A^T [(G g) . (B^T d)]         m outputs of a 3-tap filter g over m + 2 inputs d,
 //                                     n multiplications instead of 3 m
 //   d_d = B  [(G g) . (A dy)]         not used: backward-data is a forward convolution of dy with
-//                                     the filter turned round
+//                                     the flipped filter
 //   dg  = G^T [(B^T d) . (A dy)]      the gradient of the filter
 //
 // In two dimensions each is applied to the columns, then to the rows. Only for layers/kernels/*.cc.
@@ -75,8 +75,8 @@ struct Winograd<2> {
 };
 
 // The points are 0, +-5/8, +-3/2 and infinity. With the usual 0, +-1, +-2 the transforms lose about
-// twice as much precision: tests/layers/convolution/precision_test.cc. All constants but those of Filter
-// are exact in binary.
+// twice as much precision: tests/layers/convolution/precision_test.cc. All constants but those of
+// Filter are exact in binary.
 template <>
 struct Winograd<4> {
   static constexpr int kPoints = 6;

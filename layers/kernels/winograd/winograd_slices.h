@@ -1,5 +1,5 @@
-// Where the values of a transformed tile lie: in slices, of which each is a matrix of many tiles
-// (see winograd_transform.h). Only for layers/kernels/*.cc.
+// The places of the values of a transformed tile: in slices, of which each is a matrix of many
+// tiles (see winograd_transform.h). Only for layers/kernels/*.cc.
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_SLICES_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_SLICES_H_
 

@@ -11,7 +11,7 @@
 //
 //   y  = A^T [(G g)_two . (B^T d)_two + (G g)_one . (B^T d)_one]
 //   dd = A^T [(G g') . (B^T dy)]  for each phase: its gradient is a convolution of dy of stride 1,
-//                                 with two taps (turned round) or one
+//                                 with two taps (flipped) or one
 //   dg = G^T [(B^T d) . (A dy)]   for each phase
 //
 // The points are chosen for precision: with 0, +-1, 2 the error is twice as large. All constants

@@ -1,5 +1,7 @@
 #include "layers/kernels/winograd/winograd_transform.h"
 
+#include "layers/kernels/clamp.h"
+#include "layers/kernels/integers.h"
 #include "layers/kernels/vec_affine.h"
 #include "layers/kernels/winograd/winograd_matrices.h"
 #include "layers/kernels/winograd/winograd_slices.h"
@@ -12,9 +14,6 @@ namespace {
 
 // Tiles of kTile x kTile pixels in a strip: the buffer must fit the first-level cache.
 constexpr int StripTiles(int tile) { return tile == 8 ? 4 : 8; }
-
-int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Calls work(sample, ty, tx, count, done) for the strips that tiles [first, last) consist of.
 template <int kStripTiles, typename Work>
@@ -121,9 +120,7 @@ void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t f
             Transform::Apply(columns[i], out);
             float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
             for (int64_t j = kPadded ? Max(0, -x) : 0; j < width; ++j) {
-              Vec y = out[j] + bias;
-              y = y < low ? low : y;  // a NaN stays one
-              Store(dst + j * kLanes, y > high ? high : y);
+              Store(dst + j * kLanes, Clamped(out[j] + bias, low, high));
             }
           }
         }

@@ -22,7 +22,7 @@ struct WinogradGrid {
   int64_t sample_stride;  // floats from a channel block of one sample to that of the next
 };
 
-// What is added to an output and how it is clamped, on its way out.
+// The bias that is added to each output, and the bounds that it is clamped to.
 struct WinogradEpilogue {
   const float* bias;  // per lane; null: none
   float low, high;    // the fused activation

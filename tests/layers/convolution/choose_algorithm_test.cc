@@ -13,7 +13,9 @@
 #include "core/aligned_buffer.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
+#include "layers/convolution/candidates.h"
 #include "layers/convolution/depthwise_convolution.h"
+#include "layers/convolution/measure_algorithms.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/convolution/separate_backward.h"
@@ -56,7 +58,7 @@ ConvolutionProblem MergedProblem(bool depthwise) {
   return problem;
 }
 
-// What CTest runs with a cap (TESTS_PER_ISA) does run on that instruction set.
+// Tests that CTest runs with a cap (TESTS_PER_ISA) do run on that instruction set.
 TEST(ChooseAlgorithmTest, CapsHoldForOneDnnAndForOurKernels) {
   const char* cap = std::getenv("DNNL_MAX_CPU_ISA");
   const std::string onednn =
@@ -91,7 +93,7 @@ TEST(ChooseAlgorithmTest, MeasuresAllCandidatesAndRemembersTheFastest) {
   }
 }
 
-TEST(ChooseAlgorithmTest, WhoIsToldToStopMeasuresNoFurther) {
+TEST(ChooseAlgorithmTest, MeasuresNoFurtherOnceToldToStop) {
   AlgorithmChoices choices("", "");
   const auto choose = [&] {
     ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, &choices);
@@ -109,7 +111,7 @@ TEST(ChooseAlgorithmTest, WhoIsToldToStopMeasuresNoFurther) {
 TEST(ChooseAlgorithmTest, WinogradTakesAMapOfSrc) {
   for (const auto direction :
        {ConvolutionDirection::kForward, ConvolutionDirection::kBackwardWeights}) {
-    for (const auto& candidate : ConvolutionCandidates(Problem(), direction)) {
+    for (const auto& candidate : FindCandidates(Problem(), direction)) {
       const bool winograd = candidate->name().starts_with("winograd");
       EXPECT_EQ(candidate->takes_affine(), winograd) << candidate->name();
     }
@@ -125,7 +127,7 @@ AlgorithmChoice ChoiceOf(const std::string& winner, const std::vector<std::strin
 
 std::vector<std::string> ForwardNames() {
   std::vector<std::string> names;
-  for (const auto& c : ConvolutionCandidates(Problem(), ConvolutionDirection::kForward)) {
+  for (const auto& c : FindCandidates(Problem(), ConvolutionDirection::kForward)) {
     names.push_back(c->name());
   }
   return names;
@@ -135,7 +137,7 @@ std::string ChosenForward(AlgorithmChoices* choices) {
   return ChooseAlgorithm(Problem(), ConvolutionDirection::kForward, FASTEST, true, choices)->name();
 }
 
-TEST(ChooseAlgorithmTest, WhatIsKnownIsNotMeasuredAgain) {
+TEST(ChooseAlgorithmTest, KnownShapesAreNotMeasuredAgain) {
   for (const std::string name : {"winograd 2x2", "winograd 4x4"}) {
     AlgorithmChoices choices("", "");
     const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
@@ -161,7 +163,7 @@ TEST(ChooseAlgorithmTest, ChoiceMadeBeforeThereWasAnAlgorithmIsMadeAgain) {
   }
 }
 
-// Of a resumed run: the bits matter more than the speed.
+// In a resumed run the bits matter more than the speed.
 TEST(ChooseAlgorithmTest, ChoiceOfTheRunIsKeptWhateverWasMeasured) {
   const std::string key = ChoiceKey(Problem(), ConvolutionDirection::kForward);
   for (const std::string name : {"winograd 2x2", "winograd 4x4"}) {
@@ -196,7 +198,7 @@ TEST(ChooseAlgorithmTest, ConfigCanForceOne) {
     EXPECT_EQ(name(Problem(1, 2), POINTWISE), "pointwise");
     EXPECT_THAT(name(MergedProblem(true), DEPTHWISE), testing::StartsWith("depthwise"));
     EXPECT_THAT(name(MergedProblem(true), DEPTHWISE_SEPARATE), testing::StartsWith("depthwise"));
-    // What an algorithm does not apply to, oneDNN does.
+    // oneDNN computes what an algorithm does not apply to.
     const std::string onednn = CreateOneDnnConvolution(Problem(), direction)->name();
     EXPECT_THAT(name(Problem(3, 2), WINOGRAD_4X4), testing::Not(HasSubstr("winograd")));
     EXPECT_THAT(name(Problem(5), WINOGRAD_4X4), testing::Not(HasSubstr("winograd")));
@@ -220,7 +222,7 @@ TEST(ChooseAlgorithmTest, ConfigCanForceBothGradientsInOnePassOrTwo) {
               testing::MatchesRegex("depthwise[^ ]* / depthwise[^ ]*"));
 }
 
-TEST(ChooseAlgorithmTest, WithoutMeasuringWhatIsKnownElseOneDnn) {
+TEST(ChooseAlgorithmTest, WithoutMeasuringTheKnownChoiceElseOneDnn) {
   AlgorithmChoices choices("", "");
   const auto name = [&] {
     const auto direction = ConvolutionDirection::kForward;
@@ -375,7 +377,8 @@ TEST(ChooseAlgorithmTest, SeparateBackwardWritesBothGradients) {
   EXPECT_EQ(both.description(), "pointwise / pointwise");
 }
 
-// The sums for a batch norm before come from backward-data, where backward-weights maps src.
+// The sums for a batch norm before the convolution come from backward-data, if backward-weights
+// maps src.
 TEST(ChooseAlgorithmTest, SeparateBackwardTakesSums) {
   ConvolutionProblem problem = MergedProblem(/*depthwise=*/false);
   problem.src_is_affine = true;

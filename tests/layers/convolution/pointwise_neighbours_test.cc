@@ -1,5 +1,5 @@
-// What 1x1 convolutions do for the batch norms next to them: the map of src on the way in, the
-// moments of dst on the way out.
+// The work that 1x1 convolutions do for the batch norms next to them: the map of src on the way in,
+// the moments of dst on the way out.
 #include <gtest/gtest.h>
 
 #include <algorithm>

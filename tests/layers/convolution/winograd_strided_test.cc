@@ -98,7 +98,7 @@ class WinogradStridedTest : public testing::TestWithParam<Case> {
     return out;
   }
 
-  // The gradient of the weights, and behind it that of the bias.
+  // The gradient of the weights, followed by that of the bias.
   std::vector<float> RunWeights(int threads) const {
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);

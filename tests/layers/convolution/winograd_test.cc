@@ -94,7 +94,7 @@ class WinogradTest : public testing::TestWithParam<Case> {
     return out;
   }
 
-  // The gradient of the weights, and behind it that of the bias.
+  // The gradient of the weights, followed by that of the bias.
   std::vector<float> RunWeights(int threads, const ChannelAffine& affine = {}) const {
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);

@@ -110,7 +110,7 @@ TEST(ExpandTest, NamesOfBlocksAreLikeThoseOfLayers) {
   }
 }
 
-TEST(ExpandTest, TheRepeatsOwnInputIsNobodysName) {
+TEST(ExpandTest, TheRepeatsOwnInputIsNoLayersName) {
   NetConfig config;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       R"(layer { name: "r.0.previous" relu {} }

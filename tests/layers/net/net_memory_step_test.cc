@@ -68,13 +68,13 @@ class NetStep {
             Name("state", i)};
   }
   Content Moments(int i) const {
-    const BlobMoments moments{{.part_pixels = nodes_[i].plan.dst_moments_pixels}};
+    const BlobMoments moments{{.part_pixels = nodes_[i].plan.fusion.dst_moments_pixels}};
     const int64_t elements = moments.elements(nodes_[i].plan.dst);
     return {memory_.nodes[i].dst_moments, 2 * elements * static_cast<int64_t>(sizeof(double)),
             Name("moments", i)};
   }
   Content Sums(int i) const {  // of the gradient of dst
-    const BlobParts parts{.part_pixels = nodes_[ReaderOf(i)].plan.diff_src_sums_pixels};
+    const BlobParts parts{.part_pixels = nodes_[ConsumerOf(i)].plan.fusion.diff_src_sums_pixels};
     const int64_t elements = parts.elements(nodes_[i].plan.dst);
     return {memory_.nodes[i].diff_dst_sums, 2 * elements * static_cast<int64_t>(sizeof(double)),
             Name("sums", i)};
@@ -85,7 +85,7 @@ class NetStep {
   Content Scratch(int i, int64_t offset) const {
     return {offset, static_cast<int64_t>(nodes_[i].plan.scratch_bytes), Name("scratch", i)};
   }
-  int ReaderOf(int i) const {
+  int ConsumerOf(int i) const {
     for (int c = i + 1; c < static_cast<int>(nodes_.size()); ++c) {
       if (nodes_[c].inputs[0] == i) return c;
     }
@@ -184,10 +184,10 @@ class NetStep {
   void ReadGradient(int i, LayerCall* call) const {
     if (memory_.nodes[i].diff_dst == kNoBuffer) return;  // the loss
     if (!memory_.nodes[i].diff_dst_is_map) return call->reads.push_back(DiffDst(i));
-    const int reader = ReaderOf(i);
+    const int consumer = ConsumerOf(i);
     Content diff = DiffDst(i);
-    diff.name = Name("diff", reader);
-    call->reads.insert(call->reads.end(), {diff, BackwardDst(i), State(reader)});
+    diff.name = Name("diff", consumer);
+    call->reads.insert(call->reads.end(), {diff, BackwardDst(i), State(consumer)});
   }
   void ReadForBackward(int i, LayerCall* call) const {
     const LayerPlan& plan = nodes_[i].plan;
@@ -203,7 +203,7 @@ class NetStep {
       }
     }
   }
-  // What a backward writes, one per input; without a place where nothing behind it learns.
+  // The gradients that a backward writes, one per input; without a place where none is needed.
   std::vector<Content> GradientsOf(int i) const {
     const NodePlacement& place = memory_.nodes[i];
     std::vector<Content> gradients;
@@ -242,19 +242,19 @@ NodeNeeds Node(Kind kind, std::vector<int> inputs) {
   plan.backward_needs_dst = kind == Kind::kRelu || kind == Kind::kLoss;
   plan.forward_in_place = kind == Kind::kRelu;
   plan.backward_in_place = kind != Kind::kConvolution && kind != Kind::kLoss;
-  plan.recomputable = plan.dst_is_affine = kind == Kind::kBatchNorm;
+  plan.recomputable = plan.fusion.dst_is_affine = kind == Kind::kBatchNorm;
   return node;
 }
 
-// What node i may leave to its reader or do for it: it has one, a batch norm.
+// Whether node i has one consumer, a batch norm, whose work it can share.
 bool IsNormalized(const std::vector<NodeNeeds>& nodes, const std::vector<Kind>& kinds, int i) {
-  int readers = 0;
+  int uses = 0;
   bool batch_norm = false;
   for (size_t c = i + 1; c < nodes.size(); ++c) {
-    readers += static_cast<int>(std::ranges::count(nodes[c].inputs, i));
+    uses += static_cast<int>(std::ranges::count(nodes[c].inputs, i));
     if (nodes[c].inputs[0] == i) batch_norm = kinds[c] == Kind::kBatchNorm;
   }
-  return readers == 1 && batch_norm;
+  return uses == 1 && batch_norm;
 }
 
 // Convolutions, batch norms, ReLUs and sums of earlier blobs in any order; every convolution can do
@@ -265,13 +265,13 @@ std::vector<NodeNeeds> RandomNet(uint64_t seed) {
   std::vector<NodeNeeds> nodes = {Node(Kind::kConvolution, {-1})};
   std::vector<Kind> kinds = {Kind::kConvolution};
   for (int i = 1; i < size; ++i) {
-    // Batch norms mostly behind convolutions.
-    const bool behind_convolution = kinds.back() == Kind::kConvolution && rng.Below(4) > 0;
+    // Batch norms mostly after convolutions.
+    const bool after_convolution = kinds.back() == Kind::kConvolution && rng.Below(4) > 0;
     const Kind any[] = {Kind::kConvolution, Kind::kConvolution, Kind::kBatchNorm, Kind::kRelu,
                         Kind::kAdd};
-    const Kind kind = i + 1 == size        ? Kind::kLoss
-                      : behind_convolution ? Kind::kBatchNorm
-                                           : any[rng.Below(5)];
+    const Kind kind = i + 1 == size       ? Kind::kLoss
+                      : after_convolution ? Kind::kBatchNorm
+                                          : any[rng.Below(5)];
     std::vector<int> inputs = {i - 1};
     if (kind == Kind::kAdd) inputs.push_back(static_cast<int>(rng.Below(i)));
     nodes.push_back(Node(kind, inputs));
@@ -280,12 +280,12 @@ std::vector<NodeNeeds> RandomNet(uint64_t seed) {
   for (int i = 0; i < size; ++i) {
     LayerPlan& plan = nodes[i].plan;
     if (kinds[i] != Kind::kConvolution) continue;
-    plan.forward_takes_affine = rng.Below(3) > 0;
-    plan.backward_takes_affine = rng.Below(3) > 0;
-    plan.diff_src_sums_pixels = rng.Below(3) > 0 ? kMomentsPixels : 0;
+    plan.fusion.forward_takes_affine = rng.Below(3) > 0;
+    plan.fusion.backward_takes_affine = rng.Below(3) > 0;
+    plan.fusion.diff_src_sums_pixels = rng.Below(3) > 0 ? kMomentsPixels : 0;
     if (!IsNormalized(nodes, kinds, i)) continue;
-    plan.dst_moments_pixels = rng.Below(3) > 0 ? kMomentsPixels : 0;
-    plan.backward_takes_map = rng.Below(3) > 0;
+    plan.fusion.dst_moments_pixels = rng.Below(3) > 0 ? kMomentsPixels : 0;
+    plan.fusion.backward_takes_map = rng.Below(3) > 0;
   }
   return nodes;
 }
@@ -297,7 +297,8 @@ TEST(NetMemoryStepTest, NoContentIsLostInAnyNet) {
     for (const bool training : {false, true}) {
       for (const bool recompute : {false, true}) {
         for (const bool defer : {false, true}) {
-          const NetMemory memory = PlanNetMemory(nodes, training, recompute, defer);
+          const NetMemory memory =
+              PlanNetMemory(nodes, {.training = training, .recompute = recompute, .defer = defer});
           ASSERT_EQ(NetStep(nodes, memory, training).Play(), "")
               << "seed " << seed << (training ? ", training" : "")
               << (recompute ? ", recompute" : "") << (defer ? ", defer" : "");
@@ -325,17 +326,17 @@ std::vector<NodeNeeds> Chain() {
                                   Node(Kind::kConvolution, {1}), Node(Kind::kBatchNorm, {2}),
                                   Node(Kind::kLoss, {3})};
   for (const int i : {0, 2}) {
-    nodes[i].plan.dst_moments_pixels = kMomentsPixels;
-    nodes[i].plan.backward_takes_map = true;
-    nodes[i].plan.backward_takes_affine = true;
-    nodes[i].plan.diff_src_sums_pixels = kMomentsPixels;
+    nodes[i].plan.fusion.dst_moments_pixels = kMomentsPixels;
+    nodes[i].plan.fusion.backward_takes_map = true;
+    nodes[i].plan.fusion.backward_takes_affine = true;
+    nodes[i].plan.fusion.diff_src_sums_pixels = kMomentsPixels;
   }
   return nodes;
 }
 
 TEST(NetMemoryStepTest, ThePlayerSeesWhatIsWrong) {
   const std::vector<NodeNeeds> nodes = Chain();
-  const NetMemory good = PlanNetMemory(nodes, true, true, true);
+  const NetMemory good = PlanNetMemory(nodes, {.recompute = true, .defer = true});
   EXPECT_EQ(NetStep(nodes, good, true).Play(), "");
   const auto problems = [&](const auto& damage) {
     NetMemory bad = good;
@@ -354,34 +355,37 @@ TEST(NetMemoryStepTest, ThePlayerSeesWhatIsWrong) {
 
 TEST(NetMemoryStepTest, AMappedGradientIsThatOfTheBatchNorm) {
   std::vector<NodeNeeds> nodes = Chain();
-  const NetMemory mapped = PlanNetMemory(nodes, true);
+  const NetMemory mapped = PlanNetMemory(nodes, {});
   for (const int i : {0, 2}) {
     EXPECT_TRUE(mapped.nodes[i].diff_dst_is_map);
     EXPECT_EQ(mapped.nodes[i].diff_dst, mapped.nodes[i + 1].diff_dst);
     EXPECT_EQ(mapped.nodes[i + 1].diff_src[0], kNoBuffer);  // not written
     EXPECT_FALSE(mapped.nodes[i + 1].diff_dst_is_map);
   }
-  nodes[2].plan.backward_takes_map = false;
-  const NetMemory written = PlanNetMemory(nodes, true);
+  nodes[2].plan.fusion.backward_takes_map = false;
+  const NetMemory written = PlanNetMemory(nodes, {});
   EXPECT_TRUE(written.nodes[0].diff_dst_is_map);
   EXPECT_FALSE(written.nodes[2].diff_dst_is_map);
   EXPECT_EQ(written.nodes[3].diff_src[0], written.nodes[2].diff_dst);
   EXPECT_NE(written.nodes[3].diff_src[0], kNoBuffer);
 }
 
-TEST(NetMemoryStepTest, SumsAreTakenByAReaderThatMapsItsSrc) {
+TEST(NetMemoryStepTest, SumsAreTakenByAConsumerThatMapsItsSrc) {
   std::vector<NodeNeeds> nodes = Chain();
-  EXPECT_NE(PlanNetMemory(nodes, true, true, true).nodes[1].diff_dst_sums, kNoBuffer);
-  EXPECT_EQ(PlanNetMemory(nodes, true, true, true).nodes[3].diff_dst_sums, kNoBuffer);  // the loss
-  EXPECT_EQ(PlanNetMemory(nodes, true, true, /*defer=*/false).nodes[1].diff_dst_sums, kNoBuffer);
-  nodes[2].plan.backward_takes_affine = false;
-  EXPECT_EQ(PlanNetMemory(nodes, true, true, true).nodes[1].diff_dst_sums, kNoBuffer);
+  EXPECT_NE(PlanNetMemory(nodes, {.recompute = true, .defer = true}).nodes[1].diff_dst_sums,
+            kNoBuffer);
+  EXPECT_EQ(PlanNetMemory(nodes, {.recompute = true, .defer = true}).nodes[3].diff_dst_sums,
+            kNoBuffer);  // the loss
+  EXPECT_EQ(PlanNetMemory(nodes, {.recompute = true}).nodes[1].diff_dst_sums, kNoBuffer);
+  nodes[2].plan.fusion.backward_takes_affine = false;
+  EXPECT_EQ(PlanNetMemory(nodes, {.recompute = true, .defer = true}).nodes[1].diff_dst_sums,
+            kNoBuffer);
 }
 
 TEST(NetMemoryStepTest, WhatDoesNotLearnMapsNoGradient) {
   std::vector<NodeNeeds> nodes = Chain();
   nodes[0].learns = false;
-  const NetMemory memory = PlanNetMemory(nodes, true);
+  const NetMemory memory = PlanNetMemory(nodes, {});
   EXPECT_FALSE(memory.nodes[0].diff_dst_is_map);
   EXPECT_EQ(memory.nodes[1].diff_src[0], kNoBuffer);
   EXPECT_TRUE(memory.nodes[2].diff_dst_is_map);
@@ -389,7 +393,8 @@ TEST(NetMemoryStepTest, WhatDoesNotLearnMapsNoGradient) {
 }
 
 TEST(NetMemoryStepTest, EvaluationTakesNoMoments) {
-  const NetMemory memory = PlanNetMemory(Chain(), false, true, true);
+  const NetMemory memory =
+      PlanNetMemory(Chain(), {.training = false, .recompute = true, .defer = true});
   for (const NodePlacement& place : memory.nodes) {
     EXPECT_EQ(place.dst_moments, kNoBuffer);
     EXPECT_FALSE(place.diff_dst_is_map);

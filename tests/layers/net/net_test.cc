@@ -10,6 +10,7 @@
 
 #include "core/random.h"
 #include "layers/net.pb.h"
+#include "tests/layers/test_algorithms.h"
 
 namespace ringtail {
 namespace {
@@ -20,7 +21,7 @@ NetConfig Parse(const std::string& text) {
   return config;
 }
 
-// A DAG in which one blob has three readers, two branches meet, and activations fuse.
+// A DAG in which one blob has three consumers, two branches meet, and activations fuse.
 constexpr char kDag[] = R"(
   layer { name: "conv1" convolution { out_channels: 17 kernel: 3 padding: 1 } }
   layer { name: "relu1" relu {} }
@@ -57,14 +58,17 @@ std::unique_ptr<Model> MakeModel(const std::string& text, int64_t size) {
 }
 
 std::unique_ptr<Net> MakeNet(Model* model, const NetOptions& options) {
-  auto net = Net::Create(model, options);
+  NetOptions with_algorithms = options;
+  with_algorithms.algorithms = TestAlgorithms();
+  auto net = Net::Create(model, with_algorithms);
   EXPECT_TRUE(net.ok()) << net.status().ToString();
   return *std::move(net);
 }
 
 TEST(NetTest, AModelForOtherImagesIsRefused) {
   const auto model = MakeModel(kDag, 9);
-  const auto net = Net::Create(model.get(), {.batch = 4, .image_size = 13});
+  const auto net =
+      Net::Create(model.get(), {.batch = 4, .image_size = 13, .algorithms = TestAlgorithms()});
   ASSERT_FALSE(net.ok());
   EXPECT_THAT(net.status().message(), testing::HasSubstr("layer 'fc': 'fc.weight' is 3x"));
 }
@@ -172,8 +176,8 @@ TEST(NetTest, RecomputationSavesMemoryAndChangesNoBit) {
   EXPECT_LT(memory[1], memory[0]);
 }
 
-// Winograd after batch norm with ReLU, depthwise with ReLU6, and one that nobody can defer. By name:
-// what is measured for the one net need not win for the other, and bits depend on it.
+// Winograd after batch norm with ReLU, depthwise with ReLU6, and one whose consumer cannot defer
+// it. By name: what is measured for the one net need not win for the other, and bits depend on it.
 constexpr char kDeferring[] = R"(
   layer { name: "conv1" convolution { out_channels: 32 kernel: 3 padding: 1
                                       algorithm: WINOGRAD_4X4 } }
@@ -312,7 +316,7 @@ TEST(NetTest, FusesActivationsAndReportsLayers) {
   EXPECT_EQ(down.parameters, 8 * 34 * 9 + 8);
 }
 
-// The same numbers as of a net that could run, but without its memory: see `summary`.
+// A planned net reports the same numbers as one that can run, but has no memory: see `summary`.
 TEST(NetTest, APlanIsThatOfTheNet) {
   const std::string dropping = R"(
       layer { name: "conv" convolution { out_channels: 32 kernel: 3 padding: 1 } }
@@ -365,7 +369,7 @@ INSTANTIATE_TEST_SUITE_P(
                R"(layer { name: "a" flatten {} } layer { name: "b" input: "images" flatten {} }
                             layer { name: "c" linear { out_features: 2 } }
                             layer { name: "d" softmax_cross_entropy {} })",
-               "nobody reads the output of layer 'a'"},
+               "no layer reads the output of layer 'a'"},
         BadNet{"SameName", R"(layer { name: "a" flatten {} } layer { name: "a" flatten {} })",
                "same name"},
         BadNet{"NoKind", R"(layer { name: "a" })", "no kind"},

@@ -1,5 +1,5 @@
 // The three average poolings: they share one kernel, and differ in their windows.
-#include "layers/pooling/average_pool.h"
+#include "layers/pooling/average_pools.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/pooling/adaptive_average_pool.h"
-#include "layers/pooling/global_average_pool.h"
+#include "layers/pooling/average_pools.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {

@@ -5,7 +5,8 @@
 #include <map>
 #include <string>
 
-#include "layers/convolution/algorithm_choices.h"
+#include "apps/algorithm_choices.h"
+
 
 namespace ringtail {
 namespace {
@@ -21,7 +22,7 @@ TEST(NumericsTest, ComeBackFromACheckpoint) {
 
 // A run that goes on elsewhere, or after the cache was measured anew, keeps its algorithms.
 TEST(NumericsTest, CheckpointsAlgorithmsReplaceWhatWasMeasuredSince) {
-  AlgorithmChoices& choices = AlgorithmChoices::Shared();
+  AlgorithmChoices& choices = ProgramAlgorithms();
   choices.Add("a shape", {.algorithm = "of the run", .seconds = {{"of the run", 1}}});
   Metadata metadata;
   AddNumerics({}, &metadata);
@@ -32,7 +33,7 @@ TEST(NumericsTest, CheckpointsAlgorithmsReplaceWhatWasMeasuredSince) {
 }
 
 TEST(NumericsTest, DamagedAlgorithmsAreIgnored) {
-  AlgorithmChoices& choices = AlgorithmChoices::Shared();
+  AlgorithmChoices& choices = ProgramAlgorithms();
   choices.Add("a shape", {.algorithm = "measured", .seconds = {}});
   Metadata metadata;
   AddNumerics({}, &metadata);

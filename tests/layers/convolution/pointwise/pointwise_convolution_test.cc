@@ -81,7 +81,7 @@ class PointwiseTest : public testing::TestWithParam<Case> {
           }
   }
 
-  // What one direction writes, diff_weight and diff_bias one behind the other.
+  // The results of one direction; diff_bias follows diff_weight.
   std::vector<float> Run(Direction direction, int threads) const {
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);

@@ -1,4 +1,4 @@
-#include "layers/convolution/algorithm_choices.h"
+#include "layers/algorithm_choices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,6 +121,19 @@ TEST_F(AlgorithmChoicesTest, WhatIsHandedOnComesFirstAndIsNotSaved) {
   AlgorithmChoices later = Open();
   ASSERT_NE(later.Find("a"), nullptr);
   EXPECT_EQ(later.Find("a")->algorithm, "fast");
+}
+
+// For printing: it must not change what a checkpoint holds.
+TEST_F(AlgorithmChoicesTest, PeekingCountsAsNoUse) {
+  AlgorithmChoices first = Open();
+  first.Add("a", kFast);
+  first.Save();
+  AlgorithmChoices second = Open();
+  ASSERT_NE(second.Peek("a"), nullptr);
+  EXPECT_EQ(second.Peek("b"), nullptr);
+  const std::string unused = second.Used();
+  second.Find("a");
+  EXPECT_NE(second.Used(), unused);
 }
 
 TEST_F(AlgorithmChoicesTest, OtherVersionsCountForNothing) {

@@ -1,4 +1,4 @@
-#include "layers/convolution/algorithm_choices.h"
+#include "layers/algorithm_choices.h"
 
 #include <fmt/core.h>
 
@@ -19,8 +19,8 @@ namespace {
 using Json = nlohmann::json;
 using Choices = std::map<std::string, AlgorithmChoice>;
 constexpr int kFormat = 1;
-// To be raised when the speed of a kernel of ours changes: older measurements are then forgotten. A
-// new algorithm does not need it.
+// To be raised when a kernel of ours becomes faster or slower: older measurements are then
+// forgotten. A new algorithm does not need it.
 constexpr int kKernelsVersion = 3;
 constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
@@ -101,10 +101,8 @@ StatusOr<Choices> ReadFile(const std::string& path, const std::string& versions)
 
 }  // namespace
 
-AlgorithmChoices& AlgorithmChoices::Shared() {
-  static AlgorithmChoices choices(
-      CachePath(), fmt::format("oneDNN {}, kernels {}", OneDnnVersion(), kKernelsVersion));
-  return choices;
+AlgorithmChoices AlgorithmChoices::FromUserCache() {
+  return {CachePath(), fmt::format("oneDNN {}, kernels {}", OneDnnVersion(), kKernelsVersion)};
 }
 
 AlgorithmChoices::AlgorithmChoices(std::string path, std::string versions)
@@ -118,11 +116,15 @@ AlgorithmChoices::AlgorithmChoices(std::string path, std::string versions)
 }
 
 const AlgorithmChoice* AlgorithmChoices::Find(const std::string& key) {
+  const AlgorithmChoice* choice = Peek(key);
+  if (choice != nullptr) used_.insert(key);
+  return choice;
+}
+
+const AlgorithmChoice* AlgorithmChoices::Peek(const std::string& key) const {
   for (const Choices* choices : {&kept_, &measured_}) {
     const auto it = choices->find(key);
-    if (it == choices->end()) continue;
-    used_.insert(key);
-    return &it->second;
+    if (it != choices->end()) return &it->second;
   }
   return nullptr;
 }
@@ -162,7 +164,7 @@ Status AlgorithmChoices::KeepAll(std::string_view json) {
 
 void AlgorithmChoices::Save() {
   if (added_.empty() || path_.empty()) return;
-  // What another process has found meanwhile stays, unless it knows fewer algorithms; a damaged file
+  // An entry that another process has added since stays, unless it lacks algorithms; a damaged file
   // is replaced.
   Choices all;
   if (auto others = ReadFile(path_, versions_); others.ok()) all = *std::move(others);

@@ -1,0 +1,95 @@
+#include "layers/convolution/candidates.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/check.h"
+#include "layers/convolution/depthwise_convolution.h"
+#include "layers/convolution/onednn_convolution.h"
+#include "layers/convolution/pointwise/pointwise_convolution.h"
+#include "layers/convolution/winograd/winograd_convolution.h"
+#include "layers/convolution/winograd/winograd_strided_convolution.h"
+
+namespace ringtail {
+namespace {
+
+using Algorithm = std::unique_ptr<ConvolutionAlgorithm>;
+using Direction = ConvolutionDirection;
+
+Algorithm CreateWinograd4x4(const ConvolutionProblem& problem, Direction direction) {
+  return CreateWinograd(problem, direction, /*tile=*/4);
+}
+Algorithm CreateWinograd2x2(const ConvolutionProblem& problem, Direction direction) {
+  return CreateWinograd(problem, direction, /*tile=*/2);
+}
+
+// An algorithm of our own: the policies that ask for it, its name() without the instruction set
+// that may follow (":avx512"), and what creates it, or null where it does not apply.
+struct OwnAlgorithm {
+  ConvolutionPolicy policy;
+  // Asks for it without both gradients in one pass; the same as `policy` where it has no such pass.
+  ConvolutionPolicy separate_policy;
+  std::string_view name;
+  Algorithm (*create)(const ConvolutionProblem&, Direction);
+};
+constexpr OwnAlgorithm kOwnAlgorithms[] = {
+    {WINOGRAD_4X4, WINOGRAD_4X4, "winograd 4x4", CreateWinograd4x4},
+    {WINOGRAD_2X2, WINOGRAD_2X2, "winograd 2x2", CreateWinograd2x2},
+    {WINOGRAD_STRIDE_2, WINOGRAD_STRIDE_2, "winograd stride 2", CreateWinogradStrided},
+    {DEPTHWISE, DEPTHWISE_SEPARATE, "depthwise", CreateDepthwise},
+    {POINTWISE, POINTWISE_SEPARATE, "pointwise", CreatePointwise},
+};
+
+bool IsF32(const ConvolutionProblem& problem) {
+  return problem.src.type == BlobType::kF32 && problem.dst.type == BlobType::kF32;
+}
+
+ConvolutionCandidates OwnCandidates(const ConvolutionProblem& problem, Direction direction) {
+  ConvolutionCandidates candidates;
+  if (!IsF32(problem)) return candidates;
+  for (const OwnAlgorithm& own : kOwnAlgorithms) {
+    if (Algorithm algorithm = own.create(problem, direction)) {
+      candidates.push_back(std::move(algorithm));
+    }
+  }
+  return candidates;
+}
+
+}  // namespace
+
+ConvolutionCandidates FindCandidates(const ConvolutionProblem& problem, Direction direction) {
+  ConvolutionCandidates candidates = OwnCandidates(problem, direction);
+  if (Algorithm onednn = CreateOneDnnConvolution(problem, direction)) {
+    candidates.insert(candidates.begin(), std::move(onednn));
+  }
+  return candidates;
+}
+
+std::unique_ptr<ConvolutionAlgorithm> TakeForced(ConvolutionCandidates* candidates,
+                                                 ConvolutionPolicy policy, Direction direction) {
+  const auto* own = std::ranges::find_if(kOwnAlgorithms, [&](const OwnAlgorithm& algorithm) {
+    return policy == algorithm.policy || policy == algorithm.separate_policy;
+  });
+  if (own == std::end(kOwnAlgorithms)) {
+    RT_CHECK(policy == ONEDNN, "every other policy has a row in kOwnAlgorithms");
+    return std::move(candidates->front());
+  }
+  const bool separate = direction == Direction::kBackward && policy != own->policy;
+  for (Algorithm& candidate : *candidates) {
+    const std::string name = candidate->name();
+    if (!separate && name.substr(0, name.find(':')) == own->name) return std::move(candidate);
+  }
+  return std::move(candidates->front());
+}
+
+int64_t OutputBlock(const ConvolutionProblem& problem) {
+  const OneDnnOutput output = OneDnnOutputOf(problem);
+  if (output.is_fast) return output.block;
+  ConvolutionProblem as_src = problem;
+  as_src.dst.block = problem.src.block;
+  return OwnCandidates(as_src, Direction::kForward).empty() ? output.block : as_src.dst.block;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,31 @@
+// StepContext: what all layers of one pass share.
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_LAYERS_STEP_CONTEXT_H_
+#define RINGTAIL_LAYERS_STEP_CONTEXT_H_
+
+#include <cstdint>
+#include <span>
+
+namespace ringtail {
+
+// Sums numbers over the ranks that compute one batch together, in place: every rank ends with the
+// same sums. Blocks; all ranks make the same calls, with as many numbers. After a failure the
+// numbers are unspecified; the implementer records the error, and the caller discards the step.
+class RankSum {
+ public:
+  virtual ~RankSum() = default;
+  virtual void Sum(std::span<double> numbers) = 0;
+};
+
+struct StepContext {
+  bool training = true;      // batch statistics, dropout on
+  uint64_t seed = 0;         // the run's
+  uint64_t step = 0;         // optimizer step; dropout is a function of (seed, step, layer, sample)
+  int64_t first_sample = 0;  // position of row 0 in the global batch
+  std::span<const int32_t> labels;  // N class indices; -1: no sample in this row
+  RankSum* ranks = nullptr;  // batch norm normalizes over the batch of all ranks; null: its own
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_STEP_CONTEXT_H_
