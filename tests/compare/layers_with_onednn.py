@@ -58,7 +58,7 @@ def main():
         memory = 4 * layer['traffic_mib'] * 2**20 / args.gb_per_s / 1e6
         print(f"| {layer['name']} | {times[0]:.2f} | {times[1]:.2f} | {times[0] / times[1]:.2f} | {arithmetic:.2f} | "
               f"{memory:.2f} | {layer['implementation']} |")
-    print(f'| all that is no convolution | {others[0]:.2f} | {others[1]:.2f} | {others[0] / others[1]:.2f} | | | |')
+    print(f'| layers other than convolutions | {others[0]:.2f} | {others[1]:.2f} | {others[0] / others[1]:.2f} | | | |')
     print(f'| all layers | {totals[0]:.2f} | {totals[1]:.2f} | {totals[0] / totals[1]:.2f} | | | |')
     steps = [statistics.median(pair[side]['step_ms'] for pair in rounds) for side in (0, 1)]
     print(f'| step | {steps[0]:.2f} | {steps[1]:.2f} | {steps[0] / steps[1]:.2f} | | | |')
