@@ -24,9 +24,8 @@ TEST(Philox, KnownAnswers) {
   constexpr uint32_t kOnes = 0xffffffff;
   EXPECT_THAT(Philox4x32({kOnes, kOnes, kOnes, kOnes}, ~uint64_t{0}),
               ElementsAre(0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd));
-  EXPECT_THAT(
-      Philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822),
-      ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
+  EXPECT_THAT(Philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822),
+              ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
 }
 
 TEST(Rng, DrawsAreTheBlocksOfTheKeyInOrder) {

@@ -1,5 +1,4 @@
-// A step of a net played through its memory plan: what is read must be what was written there, for
-// whatever net and whatever its layers leave to each other.
+// A step of random nets played through their memory plans: every read finds what was written there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 namespace ringtail {
 namespace {
 
+constexpr NetMemoryOptions kAllSavings{.recompute = true, .defer = true};
 constexpr int64_t kCell = 64;        // bytes: what offsets are multiples of
 constexpr int64_t kSpareCells = 64;  // a damaged plan may reach beyond the end
 constexpr BlobDesc kBlob{.N = 2, .C = 16, .H = 4, .W = 4};  // 2 KiB
@@ -41,7 +41,7 @@ class NetStep {
         training_(training),
         cells_(memory.total_bytes / kCell + kSpareCells) {}
 
-  // What went wrong, one line each.
+  // The mistakes of the plan, one line each.
   std::string Play() {
     const int size = static_cast<int>(nodes_.size());
     for (int i = 0; i < size; ++i) Forward(i);
@@ -297,8 +297,7 @@ TEST(NetMemoryStepTest, NoContentIsLostInAnyNet) {
     for (const bool training : {false, true}) {
       for (const bool recompute : {false, true}) {
         for (const bool defer : {false, true}) {
-          const NetMemory memory =
-              PlanNetMemory(nodes, {.training = training, .recompute = recompute, .defer = defer});
+          const NetMemory memory = PlanNetMemory(nodes, {training, recompute, defer});
           ASSERT_EQ(NetStep(nodes, memory, training).Play(), "")
               << "seed " << seed << (training ? ", training" : "")
               << (recompute ? ", recompute" : "") << (defer ? ", defer" : "");
@@ -326,17 +325,16 @@ std::vector<NodeNeeds> Chain() {
                                   Node(Kind::kConvolution, {1}), Node(Kind::kBatchNorm, {2}),
                                   Node(Kind::kLoss, {3})};
   for (const int i : {0, 2}) {
-    nodes[i].plan.fusion.dst_moments_pixels = kMomentsPixels;
-    nodes[i].plan.fusion.backward_takes_map = true;
-    nodes[i].plan.fusion.backward_takes_affine = true;
-    nodes[i].plan.fusion.diff_src_sums_pixels = kMomentsPixels;
+    FusionPlan& fusion = nodes[i].plan.fusion;
+    fusion.backward_takes_map = fusion.backward_takes_affine = true;
+    fusion.dst_moments_pixels = fusion.diff_src_sums_pixels = kMomentsPixels;
   }
   return nodes;
 }
 
 TEST(NetMemoryStepTest, ThePlayerSeesWhatIsWrong) {
   const std::vector<NodeNeeds> nodes = Chain();
-  const NetMemory good = PlanNetMemory(nodes, {.recompute = true, .defer = true});
+  const NetMemory good = PlanNetMemory(nodes, kAllSavings);
   EXPECT_EQ(NetStep(nodes, good, true).Play(), "");
   const auto problems = [&](const auto& damage) {
     NetMemory bad = good;
@@ -372,14 +370,12 @@ TEST(NetMemoryStepTest, AMappedGradientIsThatOfTheBatchNorm) {
 
 TEST(NetMemoryStepTest, SumsAreTakenByAConsumerThatMapsItsSrc) {
   std::vector<NodeNeeds> nodes = Chain();
-  EXPECT_NE(PlanNetMemory(nodes, {.recompute = true, .defer = true}).nodes[1].diff_dst_sums,
-            kNoBuffer);
-  EXPECT_EQ(PlanNetMemory(nodes, {.recompute = true, .defer = true}).nodes[3].diff_dst_sums,
-            kNoBuffer);  // the loss
+  const NetMemory memory = PlanNetMemory(nodes, kAllSavings);
+  EXPECT_NE(memory.nodes[1].diff_dst_sums, kNoBuffer);
+  EXPECT_EQ(memory.nodes[3].diff_dst_sums, kNoBuffer);  // the loss
   EXPECT_EQ(PlanNetMemory(nodes, {.recompute = true}).nodes[1].diff_dst_sums, kNoBuffer);
   nodes[2].plan.fusion.backward_takes_affine = false;
-  EXPECT_EQ(PlanNetMemory(nodes, {.recompute = true, .defer = true}).nodes[1].diff_dst_sums,
-            kNoBuffer);
+  EXPECT_EQ(PlanNetMemory(nodes, kAllSavings).nodes[1].diff_dst_sums, kNoBuffer);
 }
 
 TEST(NetMemoryStepTest, WhatDoesNotLearnMapsNoGradient) {
@@ -393,8 +389,7 @@ TEST(NetMemoryStepTest, WhatDoesNotLearnMapsNoGradient) {
 }
 
 TEST(NetMemoryStepTest, EvaluationTakesNoMoments) {
-  const NetMemory memory =
-      PlanNetMemory(Chain(), {.training = false, .recompute = true, .defer = true});
+  const NetMemory memory = PlanNetMemory(Chain(), {false, true, true});
   for (const NodePlacement& place : memory.nodes) {
     EXPECT_EQ(place.dst_moments, kNoBuffer);
     EXPECT_FALSE(place.diff_dst_is_map);
