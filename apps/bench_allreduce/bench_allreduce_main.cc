@@ -18,6 +18,7 @@
 #include "core/printable.h"
 #include "core/stop_signal.h"
 #include "core/terminate.h"
+#include "dist/collectives/algorithms.h"
 #include "dist/collectives/allgather_choice.h"
 #include "dist/membership/identity/rank_environment.h"
 
