@@ -1,4 +1,4 @@
-// One field of a CSV file, in quotes where RFC 4180 asks for them.
+// One field of a CSV file, in quotes where RFC 4180 requires them.
 #ifndef RINGTAIL_APPS_CSV_H_
 #define RINGTAIL_APPS_CSV_H_
 

@@ -1,4 +1,4 @@
-// What the program's exit status tells a script. Ended by a signal's wish: 128 + its number.
+// The exit codes of all programs. A program that a signal stops exits with 128 + its number.
 #ifndef RINGTAIL_APPS_EXIT_CODE_H_
 #define RINGTAIL_APPS_EXIT_CODE_H_
 
@@ -12,8 +12,8 @@ enum ExitCode : int {
   kExitFailure = 1,
   kExitUsage = 2,      // a flag or a config is wrong
   kExitNotFinite = 3,  // training met a NaN or infinity
-  kExitLostPeer = 75,  // this rank could go on, but others did not come or were lost: start again
-  kExitDisagree = 76,  // the ranks hold different bits, and whose are wrong cannot be told
+  kExitLostPeer = 75,  // other ranks did not join or were lost: start the job again
+  kExitDisagree = 76,  // the ranks hold different bits, and none can be proven wrong
   kExitSignalBase = 128,
 };
 
@@ -25,9 +25,9 @@ inline int ExitCodeOf(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
 }
 
-// Of what the ranks do together (joining, collectives): dist/ says Unavailable if another rank is
-// gone or cannot be reached, and DeadlineExceeded if it does not come or does not answer. Whatever
-// this rank itself cannot do, to listen at a port in use for example, has another code.
+// For errors of joining and of collectives. dist/ returns Unavailable if another rank has ended or
+// cannot be reached and DeadlineExceeded if it does not join or answer. Failures of this rank itself,
+// for example to listen at a port in use, have other codes.
 inline int ExitCodeOfWorld(const Status& status) {
   const bool peers =
       status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;

@@ -1,6 +1,6 @@
-// Text for people and scripts on standard output. What nobody reads any more (`| head`, a terminal
-// that was closed) is dropped: a run goes on to its end. fmt::print would throw.
-// Thread-safety: as of stdio.
+// Formatted text on standard output. Output that cannot be written (`| head`, a closed terminal) is
+// dropped, so that a run continues to its end; fmt::print would throw.
+// Thread-safety: that of stdio.
 #ifndef RINGTAIL_APPS_PRINT_H_
 #define RINGTAIL_APPS_PRINT_H_
 

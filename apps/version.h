@@ -9,10 +9,10 @@ namespace ringtail {
 
 inline constexpr char kRingtailVersion[] = "0.1.0";
 
-// What differs between any two builds whose ranks must not train together: a hash of the sources, of
-// the compiler and of its flags (apps/build_id.cmake), the same on every machine that builds alike.
+// Differs between any two builds whose ranks must not train together: a hash of the sources, the
+// compiler and its flags (apps/build_id.cmake), equal on machines with equal builds.
 extern const char kBuildId[];  // "3f2a9c1b2d4e"
-// What ranks compare: "0.1.0-3f2a9c1b2d4e".
+// The version that ranks compare: "0.1.0-3f2a9c1b2d4e".
 std::string BuildVersionOfRank();
 
 // "ringtail 0.1.0-3f2a9c1b2d4e (avx512 kernels), oneDNN 2.6.3 (avx512_core), OpenCV 4.6.0, protobuf 3.21.12"

@@ -10,7 +10,7 @@ apps/install_packages.sh --tests
 
 quiet=(--quiet)
 [ -t 1 ] && quiet=()  # a terminal gets one line that counts what is built
-cmake --preset release -Wno-dev >/dev/null
+cmake --preset release -DRINGTAIL_WERROR=ON -Wno-dev >/dev/null
 ninja -C build/release "${quiet[@]}"
 
 lint=ok

@@ -2,10 +2,10 @@
 # Runs tests under sanitizers, compiled by clang, whose thread-safety analysis is an error, too:
 #
 #   tests/sanitize.sh address                ASan with UBSan over all tests
-#   tests/sanitize.sh thread                 TSan over what uses threads of our own (OpenMP's team is not
+#   tests/sanitize.sh thread                 TSan over code with threads of our own (OpenMP's team is not
 #                                            instrumented, so TSan runs with one compute thread)
 #   tests/sanitize.sh address --essential    what continuous integration runs: parsers, codecs, transport and the
-#   tests/sanitize.sh thread --essential     memory plan; threads. Every library is compiled all the same.
+#   tests/sanitize.sh thread --essential     memory plan; threads. Every library is compiled nevertheless.
 #
 # Further arguments are ctest's.
 set -euo pipefail
@@ -15,15 +15,15 @@ case "${1:-}" in
   address)
     preset=asan
     tests='^(core|layers|optim|data|dist|apps)/'
-    essential='^core/|^layers/(memory_plan|net_memory|net_memory_step|expand)_test|^data/|^apps/malformed_config_test'
-    essential+='|^dist/(compression|transport)/|^dist/membership/(host_list|roster|rank_environment|job_token)_test'
+    essential='^core/|^layers/(.+/)?(memory_plan|net_memory|net_memory_step|expand)_test|^data/|^apps/malformed_config_test'
+    essential+='|^dist/(compression|transport)/|^dist/membership/(.+/)?(host_list|roster|rank_environment|job_token)_test'
     essential+='|^apps/launch/(parts|host_slots)_test'
     libraries=(programs)
     ;;
   thread)
     preset=tsan
     tests='^(core|data|dist)/'
-    essential='^core/(mutex|trace|metrics|logging|stop_signal)_test|^data/(loader|worker_pool|image_cache)_test'
+    essential='^core/(.+/)?(mutex|trace|metrics|logging|stop_signal)_test|^data/(.+/)?(loader|worker_pool|image_cache)_test'
     essential+='|^dist/(gradients|liveness|transport)/|^dist/collectives/(executor|allreduce)_test|^dist/communicator_test'
     libraries=(ringtail_core ringtail_data ringtail_dist)
     export OMP_NUM_THREADS=1

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Stops runs of the default network at random moments, on one rank and on two, goes on with each, and
-# compares the end with runs that were left alone (tests/apps/stopped_runs_test.cc, of which ctest does 40).
+# Stops runs of the default network at random moments, on one rank and on two, resumes each, and
+# compares the result with undisturbed runs (tests/apps/stopped_runs_test.cc; ctest makes 40 stops).
 #
 #   tests/stopped_runs.sh [STOPS [SEED [BUILD]]]      default: 500, 1, build/release
 #
-# About 1.5 s for each stop on a core. Ends with one line of counts; exit code 1 if any stop was not an
-# orderly one, or any end has other bits.
+# About 1.5 s for each stop on a core. Ends with one line of counts; exit code 1 if any stop was not
+# in order, or any result has other bits.
 set -eu
 cd "$(dirname "$0")/.."
 stops=${1:-500} seed=${2:-1} build=${3:-build/release}

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "apps/bench_allreduce/byte_text.h"
+#include "apps/byte_text.h"
 #include "core/check.h"
 
 namespace ringtail {
@@ -20,7 +20,7 @@ double RingShare(int ranks, Operation operation) {
   return passes * (ranks - 1) / ranks;
 }
 
-// The smallest value that `share` of all are not above.
+// The smallest value that at least a `share` of all values do not exceed.
 double Percentile(const std::vector<double>& sorted, double share) {
   const auto place = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::clamp<size_t>(place, 1, sorted.size()) - 1];

@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "apps/bench_allreduce/byte_text.h"
 #include "apps/bench_allreduce/test_sums.h"
+#include "apps/byte_text.h"
 #include "core/aligned_buffer.h"
 #include "core/machine/processor_time.h"
 #include "core/stopwatch.h"
@@ -28,7 +28,7 @@ struct Runs {
   double processor_seconds = 0;
 };
 
-// One algorithm with one number of bytes, on one rank.
+// The measurement of one algorithm with one number of bytes, on one rank.
 class Line {
  public:
   Line(Communicator* ranks, Operation operation, int64_t bytes)
@@ -44,7 +44,7 @@ class Line {
 
  private:
   Status RunOnce(Runs* runs);
-  StatusOr<bool> GoOn(bool wish);  // what rank 0 wishes
+  StatusOr<bool> GoOn(bool wish);  // as rank 0 decides
 
   Communicator* const ranks_;
   const bool gathers_;
@@ -121,7 +121,7 @@ StatusOr<AllreduceTiming> MeasureLine(Communicator* ranks, int64_t bytes,
   return timing;
 }
 
-// `probed` with the links' speed as the user gives it.
+// `probed` with the link speed given by the user, if any.
 NetworkModel LinksForIdeal(NetworkModel probed, double gbit_per_s) {
   if (gbit_per_s <= 0) return probed;
   const double seconds_per_byte = kBitsPerByte / (gbit_per_s * kGiga);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench_allreduce/byte_text.h"
+#include "apps/byte_text.h"
 
 namespace ringtail {
 namespace {
@@ -23,7 +23,7 @@ std::vector<CostRow> Rows(const ModelTableOptions& options) {
 
 double GigabytesPerSecond(const LinkModel& links) { return 1 / links.seconds_per_byte / kGiga; }
 
-// Of the whole array: 2 (N - 1) / N for a ring.
+// Relative to the whole array: 2 (N - 1) / N for a ring.
 double SentShare(const CostRow& row) {
   return static_cast<double>(row.cost.sent_bytes) / static_cast<double>(row.bytes);
 }

@@ -16,7 +16,7 @@ constexpr int64_t kPeriod = 1021;
 TestSums::TestSums(int rank, int world) : rank_(rank), world_(world), own_(kPeriod), sum_(kPeriod) {
   for (int64_t i = 0; i < kPeriod; ++i) {
     own_[i] = static_cast<float>(i + rank);
-    const int64_t ranks = int64_t{world} * (world - 1) / 2;  // added up
+    const int64_t ranks = int64_t{world} * (world - 1) / 2;  // sum of all ranks
     sum_[i] = static_cast<float>(world * i + ranks);
   }
 }

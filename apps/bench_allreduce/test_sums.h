@@ -1,9 +1,9 @@
-// TestSums: arrays whose sum over all ranks is known without communication, so that every run of
-// a benchmark can be checked, too.
+// TestSums: arrays whose sum over all ranks is known without communication, so that every run of a
+// benchmark can be checked.
 //
-// Element i of rank r is b(i) + r, and b repeats after 1021 elements: a prime, so that a segment
-// which ends up in another's place does not look right. Sums are small whole numbers, which float32
-// holds exactly in any order of additions. Thread-safety: none. Cost: Fill and Check are one pass
+// Element i of rank r is b(i) + r, where b has the period 1021: a prime, so that a segment in the
+// place of another is detected. Sums are small integers, which float32 represents exactly in any
+// order of additions. Thread-safety: none. Cost: Fill and Check are one pass
 // over the array.
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_TEST_SUMS_H_
 #define RINGTAIL_APPS_BENCH_ALLREDUCE_TEST_SUMS_H_
@@ -20,9 +20,9 @@ class TestSums {
   TestSums(int rank, int world);
 
   void Fill(std::span<float> array) const;
-  // OK if `array` is the sum of what all ranks have filled in; else the first wrong element.
+  // OK if `array` is the sum of the arrays of all ranks; else names the first wrong element.
   Status Check(std::span<const float> array) const;
-  // OK if every rank's EvenPart of `array` is what that rank has filled in there.
+  // OK if the EvenPart of every rank in `array` has that rank's elements.
   Status CheckGathered(std::span<const float> array) const;
 
  private:

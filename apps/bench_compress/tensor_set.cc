@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "apps/bench_allreduce/byte_text.h"
+#include "apps/byte_text.h"
 #include "core/random.h"
 #include "core/storage/safetensors.h"
 

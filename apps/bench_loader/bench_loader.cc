@@ -15,7 +15,7 @@
 namespace ringtail {
 namespace {
 
-// The smallest value that `share` of all are not above. `values` must not be empty.
+// The smallest value that at least a `share` of all values do not exceed. `values` is not empty.
 double Percentile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size())));
@@ -109,7 +109,7 @@ std::string LoaderBenchmarkJson(const LoaderBenchmark& result) {
                              {"batch_ms_p90", rate.batch_ms_p90},
                              {"batch_ms_p99", rate.batch_ms_p99}});
   }
-  // File names need not be UTF-8, JSON must be.
+  // JSON must be UTF-8, which file names need not be.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -1,4 +1,4 @@
-// The ranges of TrainConfig (apps/run.proto), each error at its place in the file.
+// Checks the ranges of TrainConfig (apps/run.proto); errors name the place in the file.
 #ifndef RINGTAIL_APPS_CONFIG_CONFIG_CHECK_H_
 #define RINGTAIL_APPS_CONFIG_CONFIG_CHECK_H_
 

@@ -16,6 +16,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
+// The fields that may differ between ranks.
 constexpr std::array<std::string_view, 6> kOwn = {"data.path",      "data.layout",
                                                   "data.workers",   "data.prefetch_batches",
                                                   "data.cache_mib", "train.threads"};
@@ -48,7 +49,7 @@ void CollectField(const Message& message, const FieldDescriptor* field, int inde
           path, fields);
 }
 
-// Of a oneof only what is set; of everything else also the defaults.
+// Collects the field that is set of a oneof, and all other fields with their defaults.
 void Collect(const Message& message, const std::string& prefix, std::vector<ConfigField>* fields) {
   const auto* descriptor = message.GetDescriptor();
   const auto* reflection = message.GetReflection();

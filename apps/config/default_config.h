@@ -1,4 +1,4 @@
-// configs/dogs_vs_cats.textproto as it was when the program was built: what runs without --config.
+// The config of runs without --config: configs/dogs_vs_cats.textproto as of the build.
 #ifndef RINGTAIL_APPS_CONFIG_DEFAULT_CONFIG_H_
 #define RINGTAIL_APPS_CONFIG_DEFAULT_CONFIG_H_
 

@@ -24,16 +24,16 @@ namespace {
 
 Status ValidateOptimConfig(const OptimConfig& config, const ConfigSource& source) {
   RT_RETURN_IF_ERROR(ValidateSchedule(config, &source));
-  // The rules check themselves when they are created; nothing to optimise is enough for that.
+  // Each rule checks its config when it is created; an empty arena suffices for that.
   RT_ASSIGN_OR_RETURN(const auto nothing, ParameterArena::Create({}, {}));
   return Optimizer::Create(config, nothing.get(), &source).status();
 }
 
-// Momentum that is applied twice ruins a run without a word.
+// Momentum that is applied twice ruins a run without any error.
 Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
   if (FindDgc(config.dist().compression()) == nullptr) return OkStatus();
   const OptimConfig& optim = config.optim();
-  // Where no rule is given it is sgd (Optimizer::Create), with the default momentum.
+  // The default rule is sgd (Optimizer::Create) with the default momentum.
   const bool sgd = optim.has_sgd() || optim.rule_case() == OptimConfig::RULE_NOT_SET;
   if (sgd && optim.sgd().momentum() == 0) return OkStatus();
   return source.Error("dist.compression",
@@ -41,7 +41,7 @@ Status ValidateMomentum(const RunConfig& config, const ConfigSource& source) {
                       "be sgd with momentum: 0, at a learning_rate for sgd");
 }
 
-// Its bound is for sums over a fixed number of samples.
+// The bound of clipping is for sums over a fixed number of samples.
 Status ValidateClippingBeforeGrowth(const RunConfig& config, const ConfigSource& source) {
   const DgcScheme* dgc = FindDgc(config.dist().compression());
   if (dgc == nullptr || dgc->clip_norm() == 0 || !config.optim().has_batch_growth()) {
@@ -59,8 +59,7 @@ Status ValidateRanges(const LoadedConfig& loaded) {
     return source.Error("net", "the network has no layers; give it some: net { layer { ... } }");
   }
   if (Printable(config.net().name()) != config.net().name()) {
-    return source.Error("net.name",
-                        "the name of the network has characters that no terminal shows");
+    return source.Error("net.name", "the name of the network has unprintable characters");
   }
   RT_RETURN_IF_ERROR(CheckFinite(config, &source, ""));
   RT_RETURN_IF_ERROR(ValidateTrainConfig(config, source));
@@ -71,7 +70,8 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   return ValidateOptimConfig(config.optim(), source);
 }
 
-// Of `model` and `other`: the first parameter whose shape depends on the size of the images.
+// The last parameter whose shape differs between `model` and `other`, in both: it depends on the
+// image size.
 std::optional<std::pair<ParameterSpec, ParameterSpec>> FirstOfOtherShape(const Model& model,
                                                                          const Model& other) {
   for (int i = model.graph().size() - 1; i >= 0; --i) {

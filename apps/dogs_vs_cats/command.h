@@ -1,8 +1,9 @@
 // A verb of the program: `dogs_vs_cats <verb> flags`.
 //
-// AddTrainCommand and its like tell the parser about a verb's flags. If that verb is called, the
-// parser stores what to do in `chosen`; main runs it after parsing has succeeded. It returns the
-// exit code, or an error that main prints.
+// Each verb has a row in RT_FOR_EACH_VERB and a file <verb>_command.cc, which defines
+// Add<Verb>Command: it describes the verb's flags to the parser. When the verb is called, the parser
+// stores its command in `chosen`; main runs the command after parsing has succeeded. A command
+// returns the exit code, or an error that main prints.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_
 
@@ -18,14 +19,20 @@ namespace ringtail {
 
 using Command = std::function<StatusOr<int>()>;
 
-void AddTrainCommand(CLI::App* app, Command* chosen);
-void AddEvaluateCommand(CLI::App* app, Command* chosen);
-void AddPredictCommand(CLI::App* app, Command* chosen);
-void AddSummaryCommand(CLI::App* app, Command* chosen);
-void AddTimeCommand(CLI::App* app, Command* chosen);
-void AddReplayCommand(CLI::App* app, Command* chosen);
-void AddSynthesizeCommand(CLI::App* app, Command* chosen);
-void AddPrepareCommand(CLI::App* app, Command* chosen);
+// In the order of --help.
+#define RT_FOR_EACH_VERB(ROW) \
+  ROW(Train)                  \
+  ROW(Evaluate)               \
+  ROW(Predict)                \
+  ROW(Summary)                \
+  ROW(Time)                   \
+  ROW(Replay)                 \
+  ROW(Synthesize)             \
+  ROW(Prepare)
+
+#define RT_DECLARE_VERB(Verb) void Add##Verb##Command(CLI::App* app, Command* chosen);
+RT_FOR_EACH_VERB(RT_DECLARE_VERB)
+#undef RT_DECLARE_VERB
 
 }  // namespace ringtail
 

@@ -69,7 +69,7 @@ StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& c
                   others > 0 ? fmt::format("{} others", budget.input + others)
                              : fmt::format("{} to read images", budget.input))));
   SetNumComputeThreads(budget.compute);
-  // Ranks that have to share cores know it; where each has its own, others are no ranks of this job.
+  // Where ranks have cores of their own, other users of these cores are not ranks of this job.
   const auto tell = ranks_here <= cores || UsableCores() < OnlineCores()
                         ? [](const std::string& notice) { LogWarning(notice); }
                         : [](const std::string&) {};

@@ -19,15 +19,15 @@ namespace ringtail {
 struct ConfigFlags {
   std::string config;  // path; empty: built in
   std::vector<std::string> set;
-  int threads = 0;  // 0: what train.threads says
+  int threads = 0;  // 0: train.threads
 
   // Adds a --set whose value is quoted as a string ("/data/my images").
   void SetString(const std::string& field, const std::string& value);
   void SetNumber(const std::string& field, int64_t value);
 };
 
-// `instead`, `otherwise`: what this verb does before it falls back on the config that is built in,
-// and where nobody says how many threads; for --help.
+// For --help: `instead` says what this verb tries before it uses the built-in config, `otherwise` the
+// number of threads without --threads and train.threads.
 void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead = "");
 void AddSetFlag(CLI::App* app, ConfigFlags* flags);
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
@@ -35,14 +35,14 @@ void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
 
 struct ComputeThreads {
   std::string words;                 // "2 cores: 2 compute, 2 input (shared)"
-  std::unique_ptr<CoreWatch> watch;  // to be kept as long as there is something to compute
+  std::unique_ptr<CoreWatch> watch;  // to be kept as long as the program computes
 };
 
-// Sets the number of compute threads from --threads, else train.threads, else the cores that the
-// process may use, of those that `ranks_here` share. Warns of more than twice as many as there are
-// cores. From now on they are watched, and a warning says once if other programs use the cores, too.
-// ResourceExhausted, with the limit, if these threads, those that read images and `others` cannot be
-// started: libgomp would end the process without a word of which limit it was.
+// Sets the number of compute threads: --threads, else train.threads, else the cores that the process
+// may use, divided among `ranks_here` ranks. Warns if there are more than twice as many threads as
+// cores. Starts to watch the cores: a warning is logged once if other programs use them, too.
+// ResourceExhausted, naming the limit, if the system does not allow these threads, those that read
+// images and `others` more: libgomp would end the process without naming the limit.
 StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& config,
                                     int ranks_here = 1, int others = 0);
 

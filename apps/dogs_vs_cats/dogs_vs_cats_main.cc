@@ -1,4 +1,5 @@
-// dogs_vs_cats: trains, evaluates and examines networks that tell cats from dogs.
+// dogs_vs_cats: trains, evaluates and examines networks that tell cats from dogs. Its verbs are in
+// command.h.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -19,7 +20,7 @@ int Fail(const std::string& message, int exit_code) {
   return exit_code;
 }
 
-// A hint where the first word is nearly a verb.
+// A hint for a first word that resembles a verb.
 std::string DidYouMean(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
@@ -35,14 +36,9 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);
   Command chosen;
-  AddTrainCommand(&app, &chosen);
-  AddEvaluateCommand(&app, &chosen);
-  AddPredictCommand(&app, &chosen);
-  AddSummaryCommand(&app, &chosen);
-  AddTimeCommand(&app, &chosen);
-  AddReplayCommand(&app, &chosen);
-  AddSynthesizeCommand(&app, &chosen);
-  AddPrepareCommand(&app, &chosen);
+#define RT_ADD_VERB(Verb) Add##Verb##Command(&app, &chosen);
+  RT_FOR_EACH_VERB(RT_ADD_VERB)
+#undef RT_ADD_VERB
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for) {  // --help, --version

@@ -42,7 +42,7 @@ Status AddFolder(const std::string& folder, std::vector<std::string>* paths,
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    std::error_code unreadable;  // then reading it gives the reason
+    std::error_code unreadable;  // reading it will report the reason
     if (entry->is_directory(unreadable)) continue;
     const std::string name = entry->path().filename().string();
     if (HasImageExtension(name)) paths->push_back(entry->path().string());

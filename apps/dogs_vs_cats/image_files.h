@@ -1,8 +1,8 @@
-// Images named on the command line, as a data set without labels: files, and all images in
-// folders and their subfolders. Images in them of formats that are not read are counted in a
-// warning; a file that is named itself is tried, whatever it is called.
+// The images named on the command line as a data set without labels: files, and all images in
+// folders and their subfolders. A warning counts the images in folders whose formats are not
+// supported; a file that is named explicitly is tried whatever its extension.
 //
-// In natural order of their paths; the key is the path as given. Thread-safety: as Dataset. Errors:
+// In natural order of the paths; the key is the path as given. Thread-safety: as Dataset. Errors:
 // NotFound, naming the path.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_IMAGE_FILES_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_IMAGE_FILES_H_

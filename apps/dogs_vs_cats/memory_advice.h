@@ -1,5 +1,5 @@
-// What to change where a net does not fit into memory. Net::Create says how much is missing, but
-// only its caller knows which flag or field the batch and the images' size came from.
+// Advice for nets that do not fit into memory. Net::Create reports how much is missing, but only its
+// caller knows from which flag or field the batch and the image size came.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
 
@@ -10,7 +10,7 @@
 
 namespace ringtail {
 
-// `made`, or its error; one of memory ends with "; take <less>".
+// Returns `made`; appends "; take <less>" to its error if that is a lack of memory.
 template <typename T>
 StatusOr<T> AdviseOnMemory(StatusOr<T> made, const std::string& less) {
   if (made.status().code() != StatusCode::kResourceExhausted) return made;

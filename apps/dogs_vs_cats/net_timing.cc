@@ -17,10 +17,10 @@ namespace {
 
 constexpr int64_t kWarmUpSteps = 2;
 constexpr int64_t kLayerSteps = 5;      // at most; layers vary less than steps
-constexpr double kLearningRate = 1e-3;  // small: the numbers must stay ordinary numbers
+constexpr double kLearningRate = 1e-3;  // small, so that values stay finite and normal
 constexpr double kMsPerSecond = 1e3, kGiga = 1e9, kBytesPerMib = 1 << 20;
 
-// One net with all that a step needs.
+// A net and everything else that a step needs.
 class StepTimer {
  public:
   static StatusOr<std::unique_ptr<StepTimer>> Create(const LoadedConfig& loaded,

@@ -1,9 +1,9 @@
-// How long a training step of a network takes, as a whole and layer by layer.
+// The time of a training step of a network, as a whole and layer by layer.
 //
-// A step is what training does with a batch that is in memory: forward, backward, optimizer (its
-// rule, its weight decay). Images and labels are random. First whole steps are timed without
-// looking inside; then, apart from them, the layers, so that the clock does not disturb the step.
-// Thread-safety: the trainer thread only. Errors: what the config or the net says.
+// A step is forward, backward and optimizer (its rule and weight decay) for a batch in memory.
+// Images and labels are random. Whole steps are timed first and layers separately afterwards, so that
+// reading the clock does not disturb the steps.
+// Thread-safety: the trainer thread only. Errors: those of the config and the net.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_
 
@@ -24,7 +24,8 @@ struct TimingOptions {
 
 struct LayerTiming {
   LayerInfo info;
-  double forward_ms = 0, backward_ms = 0;  // medians; 0 backward where nothing learns
+  double forward_ms = 0,
+         backward_ms = 0;  // medians; no backward in layers before the first parameter
   double forward_gflop_per_s = 0, backward_gflop_per_s = 0;
   double share = 0;  // of the sum over all layers
 };

@@ -1,4 +1,4 @@
-// Which file the network of --checkpoint is in.
+// The file of the network that --checkpoint names.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_NETWORK_FILE_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_NETWORK_FILE_H_
@@ -9,8 +9,8 @@
 
 namespace ringtail {
 
-// A file is taken as it is. Of a run's folder: final.safetensors, else the best checkpoint, else the
-// newest, and a log line says which. NotFound if there is none.
+// `path` if it is a file. If it is the folder of a run: final.safetensors, else the best checkpoint,
+// else the newest; a log line names the choice. NotFound if there is none.
 StatusOr<std::string> NetworkFile(const std::string& path);
 
 }  // namespace ringtail

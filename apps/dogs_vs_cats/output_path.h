@@ -1,5 +1,5 @@
-// The name of an output as users give it: "-" is standard output.
-// Thread-safety: none; before any other thread prints.
+// Output files on the command line, where "-" is standard output.
+// Thread-safety: none; to be called before any other thread prints.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_OUTPUT_PATH_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_OUTPUT_PATH_H_
 
@@ -9,9 +9,9 @@
 
 namespace ringtail {
 
-// A path to write to, for --csv, --out and --trace. If it is standard output ("-", /dev/stdout),
-// whatever else the program prints there from now on goes to standard error, so that the two do
-// not mix. Errors: standard output is closed.
+// The path to write to for --csv, --out and --trace. If that is standard output ("-", /dev/stdout),
+// redirects all other output of the program to standard error from now on, so that the two do not
+// mix. Errors: standard output is closed.
 StatusOr<std::string> OutputPath(const std::string& flag);
 
 }  // namespace ringtail

@@ -1,4 +1,4 @@
-// dogs_vs_cats predict: what a trained network says about images.
+// dogs_vs_cats predict: the classes of images by a trained network.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <numeric>
@@ -43,7 +43,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
                       OpenImageFiles(flags.images, config.data().bad_images().max_file_mib()));
   DataConfig data = config.data();
   data.mutable_bad_images()->set_policy(BadImagesConfig::SKIP);
-  data.mutable_bad_images()->set_max_fraction(1);  // the loader names each
+  data.mutable_bad_images()->set_max_fraction(1);  // the loader logs each one
   std::vector<int64_t> all(dataset->samples().size());
   std::iota(all.begin(), all.end(), 0);
   RT_ASSIGN_OR_RETURN(const ImageLogits logits, ComputeLogits(trained.model.get(), *dataset, all,

@@ -61,7 +61,8 @@ ProgressDisplay::ProgressDisplay(FILE* out, int log_every_steps)
 
 ProgressDisplay::~ProgressDisplay() { Finish(); }
 
-// On a terminal older steps fade, in a file each line stands for the steps since the last.
+// On a terminal, older steps fade from the means; in a file, each line covers the steps since the
+// previous one.
 void ProgressDisplay::Add(const Metrics& step, const TrainingPlan& plan) {
   const double keep = terminal_ ? 1 - 1 / kShownSteps : 1;
   const double seconds = step.step_ms / kMsPerSecond;

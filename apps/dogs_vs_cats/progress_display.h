@@ -1,13 +1,13 @@
-// Shows a training run to people, on standard output.
+// Shows the progress of a training run on standard output.
 //
-// On a terminal one line that is drawn anew, and a line for each evaluation and each growth of the
+// On a terminal: one line that is redrawn, and a line for each evaluation and each growth of the
 // batch:
 //   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
-// With several ranks also how long a step communicates: "comm 31 ms (4 not hidden)".
-// Otherwise (a file, a pipe) a plain line every `log_every_steps` steps. Loss, accuracy and rate
-// are means since the last line (terminal: over the last kShownSteps steps or so). The time left
-// takes the sizes of later phases and batches into account, not the evaluations.
-// State: sums since the last line. Thread-safety: one thread. Cost: a few additions per step.
+// With several ranks also the communication time of a step: "comm 31 ms (4 not hidden)".
+// In a file or pipe: a plain line every `log_every_steps` steps. Loss, accuracy and rate are means
+// since the previous line (on a terminal: over about the last kShownSteps steps). The remaining time
+// considers the image sizes and batches of later phases, but not the evaluations.
+// State: sums since the previous line. Thread-safety: one thread. Cost: a few additions per step.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
 
@@ -28,7 +28,7 @@ struct ProgressView {
   double comm_ms = 0, exposed_comm_ms = 0;  // 0: one rank
 };
 
-// The line without control characters, at most `width` columns wide; the bar takes what is left.
+// The line without control characters, at most `width` columns wide; the bar takes the remaining columns.
 std::string ProgressBarLine(const ProgressView& view, int width);
 std::string ProgressPlainLine(const ProgressView& view);
 std::string ClockText(double seconds);  // "59", "12:34", "1:02:03" (h:mm:ss)
@@ -45,7 +45,7 @@ class ProgressDisplay : public TrainingObserver {
   void OnStep(const Metrics& step, const TrainingPlan& plan) override;
   void OnBatchGrowth(const std::string& what) override;
   void OnEvaluation(const Metrics& evaluation, bool best_so_far) override;
-  void Finish();  // leaves the last line standing
+  void Finish();  // keeps the last line on the terminal
 
  private:
   void Add(const Metrics& step, const TrainingPlan& plan);
@@ -58,7 +58,7 @@ class ProgressDisplay : public TrainingObserver {
   bool bar_shown_ = false;
   Stopwatch since_drawn_;
   double steps_ = 0, loss_sum_ = 0, accuracy_sum_ = 0, images_ = 0, seconds_ = 0;
-  double work_ = 0;  // of the same steps, as the plan counts it
+  double work_ = 0;  // of the same steps, in the units of the plan
   double hidden_ms_ = 0, exposed_ms_ = 0;
 };
 

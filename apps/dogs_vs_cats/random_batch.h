@@ -1,4 +1,4 @@
-// A batch of random images and labels, to measure how long something takes with one.
+// A batch of random images and labels, for measurements.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
 
@@ -12,10 +12,10 @@ namespace ringtail {
 
 class RandomBatch {
  public:
-  // Of square images that `model` takes; pixels in the range of normalised ones.
+  // Square images for `model`, with pixels in the range of normalised images.
   RandomBatch(const Model& model, int64_t batch, int64_t image_size);
 
-  // Of this object, which must outlive it.
+  // Refers to this object, which must outlive the view.
   BatchView view() const { return {images_.floats().data(), labels_}; }
 
  private:

@@ -83,7 +83,7 @@ Status LoadWeights(const std::string& path, const ParameterArena& arena) {
   return OkStatus();
 }
 
-// Tensors to be written; keeps copies, because the net goes on changing.
+// The tensors to be written; copies, because later steps change the net.
 class Recording {
  public:
   void Add(std::string name, Shape shape, std::span<const float> values, double scale = 1) {

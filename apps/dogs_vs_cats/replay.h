@@ -1,17 +1,17 @@
-// Replays training steps on one batch that is given, so that they can be compared with any other
-// framework, number for number.
+// Repeats training steps on one given batch, to be compared with another framework number for number.
 //
-// K times on the same batch: forward, backward, clip, optimizer step at the constant rate
+// K times on the same batch: forward, backward, clipping, optimizer step at the constant rate
 // optim.learning_rate. No augmentation, no shuffling, no schedule; dropout and DropConnect are off,
-// because two generators cannot agree; batch statistics in batch norm, as in training.
+// because the random numbers of two frameworks differ; batch norm uses batch statistics, as in
+// training.
 //
 //   in   batch     images f32 (N, C, S, S), already normalised; labels i32 (N)
-//        weights   every parameter by name; running statistics where it has them
+//        weights   every parameter by name; optionally running statistics
 //   out  loss f32 (K): mean over the batch; logits f32 (N, classes) of the first step;
 //        grad.<parameter>: of the mean loss of the first step, before clipping;
 //        param.<parameter or buffer>: after the last step; without weights, init.<...>: before
 //
-// Thread-safety: the trainer thread only. Errors: what is wrong with the files, by tensor.
+// Thread-safety: the trainer thread only. Errors name the tensor and the file.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_REPLAY_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_REPLAY_H_
 

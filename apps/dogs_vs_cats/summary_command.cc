@@ -1,6 +1,6 @@
-// dogs_vs_cats summary: what a network consists of and what an image costs. Nothing is allocated or
-// measured, so that it answers for networks that this machine could not train, too; memory is as
-// planned with the convolution algorithms that are known here, else with oneDNN's.
+// dogs_vs_cats summary: the layers of a network and the cost of an image. Allocates and measures
+// nothing, so that it also works for networks that this machine could not train; memory is planned
+// with the convolution algorithms that were measured on this machine before, else with oneDNN's.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ struct SummaryFlags {
   bool json = false;
 };
 
-// Per batch, as the layers say; `layers` holds what is then divided by the images.
+// Values of the layers per batch; `layers` has them per image.
 struct Totals {
   double forward_flops = 0, backward_flops = 0;
   int64_t parameters = 0;

@@ -1,4 +1,4 @@
-// dogs_vs_cats synthesize: draws cats and dogs, to try everything without real images.
+// dogs_vs_cats synthesize: draws cats and dogs, for trials without real images.
 #include <CLI/CLI.hpp>
 #include <memory>
 

@@ -1,10 +1,10 @@
-// dogs_vs_cats time: where the time of a training step goes.
+// dogs_vs_cats time: the time of a training step, layer by layer.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench_allreduce/algorithm_table.h"
+#include "apps/dogs_vs_cats/algorithm_table.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/net_timing.h"

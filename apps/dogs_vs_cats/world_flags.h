@@ -1,5 +1,4 @@
-// The flags by which a process says which rank of which world it is, and how ranks talk:
-// --rank, --world, --local-rank, --master, --token-file, --tls-*, --insecure, --local-batch.
+// The flags of `train` for several ranks: those of rank_flags.h, --world and --local-batch.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kReadBytes = 1 << 16;
 constexpr size_t kMaxNoiseBytes = 1 << 20;  // before the greeting
-constexpr int kEndMilliseconds = 5000;      // from the end of its output to its own
+constexpr int kEndMilliseconds = 5000;      // from the end of its output to the end of its process
 
 }  // namespace
 
@@ -31,7 +31,7 @@ AgentConnection::AgentConnection(PollLoop* loop, ChildPipes process, Callbacks c
       process_(process),
       callbacks_(std::move(callbacks)),
       noise_(callbacks_.on_noise),
-      input_(std::make_unique<OutQueue>(loop, process.input)) {
+      to_agent_(std::make_unique<OutQueue>(loop, process.input)) {
   WatchOutput();
   loop_->Watch(process_.errors, POLLIN, [this] { OnErrors(); });
 }
@@ -43,8 +43,8 @@ AgentConnection::~AgentConnection() {
   }
 }
 
-void AgentConnection::Send(AgentFrameKind kind, uint32_t number, std::string_view bytes) {
-  if (!ended()) input_->Append(EncodeFrame(kind, number, bytes));
+void AgentConnection::Send(const AgentMessage& message) {
+  if (!ended()) to_agent_->Append(EncodeAgentMessage(message));
 }
 
 void AgentConnection::PauseReading(bool pause) {
@@ -85,26 +85,26 @@ void AgentConnection::OnOutput() {
     greeted_ = before.has_value();
     if (reader_.size() > kMaxNoiseBytes && !greeted_) {
       Kill();
-      return End("printed much, but not the greeting of an agent");
+      return End("printed more than 1 MiB without the greeting of an agent");
     }
   }
   while (greeted_ && !ended()) {
-    const auto frame = reader_.Next();
-    if (!frame.ok()) {
+    const auto message = reader_.Next();
+    if (!message.ok()) {
       Kill();
-      return End(frame.status().message());
+      return End(message.status().message());
     }
-    if (!*frame) break;
-    callbacks_.on_frame(**frame);
+    if (!*message) break;
+    callbacks_.on_message(**message);
   }
   if (over && !ended()) End("");
 }
 
-// Collects the process. Its end says why, unless the caller knows better.
+// Collects the process and reports its end: `why`, or how the process ended if that is empty.
 void AgentConnection::End(const std::string& why) {
   loop_->Unwatch(process_.output);
   close(std::exchange(process_.output, -1));
-  input_.reset();
+  to_agent_.reset();
   close(std::exchange(process_.input, -1));
   if (!WaitForEnd(process_.pid, kEndMilliseconds)) Kill();
   int status = 0;

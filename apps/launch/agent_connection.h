@@ -1,5 +1,5 @@
-// One agent as the launcher sees it: started here or over ssh, told its job, listened to.
-// Thread-safety: none; callbacks come from the poll loop.
+// The launcher's connection to one agent: starts it, here or over ssh, sends it messages and
+// receives its own. Thread-safety: none; callbacks come from the poll loop.
 #ifndef RINGTAIL_APPS_LAUNCH_AGENT_CONNECTION_H_
 #define RINGTAIL_APPS_LAUNCH_AGENT_CONNECTION_H_
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/launch/agent_messages.h"
 #include "apps/launch/child_process.h"
-#include "apps/launch/frames.h"
 #include "apps/launch/line_splitter.h"
 #include "apps/launch/out_queue.h"
 #include "apps/launch/poll_loop.h"
@@ -19,9 +19,9 @@ namespace ringtail {
 class AgentConnection {
  public:
   struct Callbacks {
-    std::function<void(const Frame& frame)> on_frame;
-    std::function<void(std::string_view line)> on_noise;  // of login shells and ssh
-    std::function<void(const std::string& why)> on_end;   // once; nothing comes after it
+    std::function<void(const AgentMessage& message)> on_message;
+    std::function<void(std::string_view line)> on_noise;  // text of login shells and ssh
+    std::function<void(const std::string& why)> on_end;   // once; the last callback
   };
 
   // `command` starts an agent and connects to it: "ringtail_launch agent", "ssh HOST ...".
@@ -32,10 +32,10 @@ class AgentConnection {
   AgentConnection(const AgentConnection&) = delete;
   AgentConnection& operator=(const AgentConnection&) = delete;
 
-  void Send(AgentFrameKind kind, uint32_t number, std::string_view bytes = "");
+  void Send(const AgentMessage& message);
   void PauseReading(bool pause);
   bool ended() const { return process_.output < 0; }
-  void Kill();  // the agent or ssh: ranks end with it
+  void Kill();  // the agent or ssh; its ranks end with it
 
  private:
   AgentConnection(PollLoop* loop, ChildPipes process, Callbacks callbacks);
@@ -49,8 +49,8 @@ class AgentConnection {
   ChildPipes process_;
   Callbacks callbacks_;
   LineSplitter noise_;
-  std::unique_ptr<OutQueue> input_;
-  FrameReader reader_;
+  std::unique_ptr<OutQueue> to_agent_;
+  AgentMessageReader reader_;
   bool greeted_ = false, paused_ = false;
 };
 

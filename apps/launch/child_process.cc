@@ -32,7 +32,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Two ends that no program inherits but through what posix_spawn copies.
+// A pipe whose ends are closed on exec; posix_spawn copies the ends that a child needs.
 struct Pipe {
   int read = -1, write = -1;
   bool Open() {
@@ -77,7 +77,7 @@ pid_t ParentOf(const std::string& pid) {
   constexpr int64_t kMaxStatBytes = 4096;
   const auto text = ReadFileText("/proc/" + pid + "/stat", kMaxStatBytes);
   if (!text.ok()) return 0;
-  const size_t name_end = text->rfind(')');  // the name may have brackets and spaces
+  const size_t name_end = text->rfind(')');  // the name may contain brackets and spaces
   constexpr size_t kStateBytes = 4;          // ") S "
   if (name_end == std::string::npos || name_end + kStateBytes > text->size()) return 0;
   pid_t parent = 0;
@@ -149,7 +149,7 @@ bool EndAllChildren(const std::set<pid_t>& spared, int seconds) {
     for (const pid_t child : Children()) {
       if (spared.count(child) != 0) continue;
       any = true;
-      kill(child, SIGKILL);  // not reaped yet: the number cannot belong to another process
+      kill(child, SIGKILL);  // before it is reaped, its number is not reused
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (left <= 0 || !WaitForEnd(child, static_cast<int>(left))) return false;
@@ -162,7 +162,7 @@ bool EndAllChildren(const std::set<pid_t>& spared, int seconds) {
 bool WaitForEnd(pid_t pid, int milliseconds) {
   // Not by glibc's wrapper, whose header lacks extern "C" in glibc 2.36.
   const auto handle = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (handle < 0) return true;  // nobody has this number
+  if (handle < 0) return true;  // no process has this number
   const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
   pollfd end = {handle, POLLIN, 0};
   int ready = -1;
@@ -177,7 +177,7 @@ bool WaitForEnd(pid_t pid, int milliseconds) {
 
 void OpenStandardFiles() {
   for (int file = 0; file <= STDERR_FILENO; ++file) {
-    if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);  // the lowest free number: this
+    if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);  // takes the lowest free number
   }
 }
 

@@ -1,5 +1,5 @@
-// What to type to go on with a training job that has ended before its time: the launcher's command
-// line, with --resume.
+// The command that continues a training job that ended early: the launcher's command line with
+// --resume.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_LAUNCH_GO_ON_H_
 #define RINGTAIL_APPS_LAUNCH_GO_ON_H_
@@ -10,12 +10,12 @@
 
 namespace ringtail {
 
-// `word` as a shell takes it: in quotes if it has to be.
+// `word` quoted for a shell where that is necessary.
 std::string ShellWord(const std::string& word);
 
-// "ringtail_launch -n 2 -- dogs_vs_cats train --output runs/a --resume". `launcher`: its words up to
-// "--"; `program`: those behind it. Empty if they do not start `dogs_vs_cats train`, of which alone it
-// is known how it goes on.
+// "ringtail_launch -n 2 -- dogs_vs_cats train --output runs/a --resume". `launcher`: the words up to
+// "--"; `program`: those after it. Empty for programs other than `dogs_vs_cats train`, which cannot be
+// resumed.
 std::string CommandToGoOn(std::span<const std::string> launcher,
                           std::span<const std::string> program);
 

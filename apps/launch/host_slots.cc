@@ -21,7 +21,7 @@ std::optional<int> ParseSlots(std::string_view text) {
   return whole && slots >= 1 && slots <= kMaxWorldSize ? std::optional(slots) : std::nullopt;
 }
 
-// Where the text of the next host ends: at a comma that is not inside of brackets.
+// The end of the first host in `text`: at a comma outside brackets.
 size_t EndOfEntry(std::string_view text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,8 @@ StatusOr<std::vector<HostSlots>> ParseEntry(std::string_view entry) {
 Status CheckTwice(const std::vector<HostSlots>& hosts, const std::string& host) {
   const bool twice = std::any_of(hosts.begin(), hosts.end(),
                                  [&](const HostSlots& other) { return other.host == host; });
-  return twice ? InvalidArgument(fmt::format("host '{}' is there twice: add up its slots", host))
+  return twice ? InvalidArgument(fmt::format(
+                     "host '{}' is listed twice: write it once, with all its slots", host))
                : OkStatus();
 }
 
@@ -90,7 +91,7 @@ Status ParseLine(const std::string& line, std::vector<HostSlots>* hosts) {
     }
     for (HostSlots& one : entry) one.slots = *parsed;
   }
-  if (words >> more) return InvalidArgument(fmt::format("'{}' is one word too many", more));
+  if (words >> more) return InvalidArgument(fmt::format("'{}' is an extra word", more));
   return Append(entry, hosts);
 }
 
@@ -119,7 +120,7 @@ StatusOr<std::vector<HostSlots>> ParseHostfile(const std::string& name, std::str
     const Status parsed = ParseLine(line.substr(0, line.find('#')), &hosts);
     if (!parsed.ok()) return parsed.Annotate(fmt::format("{}:{}", name, number));
   }
-  if (hosts.empty()) return InvalidArgument(fmt::format("{}: there is no host in it", name));
+  if (hosts.empty()) return InvalidArgument(fmt::format("{}: the file has no host", name));
   return hosts;
 }
 

@@ -1,4 +1,4 @@
-// Which host gets how many ranks: `--hosts a:2,b:2` or a hostfile, one host per line:
+// The hosts of a job and their numbers of ranks: `--hosts a:2,b:2` or a hostfile, one host per line:
 //
 //   # the fast ones first
 //   node1 slots=4
@@ -20,15 +20,15 @@ namespace ringtail {
 
 struct HostSlots {
   std::string host;
-  int slots = 1;  // ranks that it takes
+  int slots = 1;  // the most ranks that it takes
 };
 
-// "a:2,b" and, as Slurm writes it, "n[1-4]:2". IPv6 addresses stand in brackets with a colon in them.
+// "a:2,b" and Slurm's notation "n[1-4]:2". IPv6 addresses are written in brackets: "[fe80::1]:2".
 StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& text);
 
 StatusOr<std::vector<HostSlots>> ParseHostfile(const std::string& name, std::string_view text);
 
-// The hosts that `ranks` ranks need, with as many slots as they fill. 0 ranks: all slots.
+// The hosts that `ranks` ranks fill, in order, with the number of ranks as slots. 0: all slots.
 StatusOr<std::vector<HostSlots>> PlaceRanks(std::vector<HostSlots> hosts, int ranks);
 
 }  // namespace ringtail

@@ -10,15 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
-#include "apps/launch/frames.h"
+#include "dist/membership/identity/rank_identity.h"
 
 namespace ringtail {
 namespace {
 
-// What our own variables would have to compete with.
+// Variables that would compete with our own.
 constexpr std::array<std::string_view, 8> kOtherIdentities = {
     "RINGTAIL_RANK",   "RINGTAIL_WORLD_SIZE", "RINGTAIL_LOCAL_RANK", "RINGTAIL_LOCAL_WORLD_SIZE",
     "RINGTAIL_MASTER", "RINGTAIL_TOKEN_FILE", "RINGTAIL_TOKEN",      "RANK"};
@@ -32,52 +31,13 @@ bool HasVariable(const std::vector<std::string>& environment, std::string_view n
                      [&](const std::string& variable) { return NameOf(variable) == name; });
 }
 
-constexpr size_t kFixedTexts = 9;  // before the environment
-
 }  // namespace
 
-std::string EncodeJob(const Job& job) {
-  std::vector<std::string> texts = {std::to_string(job.first_rank),
-                                    std::to_string(job.local_world),
-                                    std::to_string(job.world),
-                                    std::to_string(job.master_port),
-                                    std::to_string(job.bind),
-                                    std::to_string(job.environment.size()),
-                                    job.master_address,
-                                    job.token,
-                                    job.folder,
-                                    std::to_string(job.remote)};
-  texts.insert(texts.end(), job.environment.begin(), job.environment.end());
-  texts.insert(texts.end(), job.program.begin(), job.program.end());
-  return JoinTexts(texts);
-}
-
-StatusOr<Job> DecodeJob(std::string_view text) {
-  const std::vector<std::string> texts = SplitTexts(text);
-  constexpr size_t kNumbers = 6;
-  std::array<int, kNumbers> numbers{};
-  const auto read = [&](const std::string& from, int* number) {
-    const auto result = std::from_chars(from.data(), from.data() + from.size(), *number);
-    return result.ec == std::errc() && result.ptr == from.data() + from.size() && *number >= 0;
-  };
-  bool good = texts.size() > kFixedTexts + 1;
-  for (size_t i = 0; good && i < kNumbers; ++i) good = read(texts[i], &numbers[i]);
-  const size_t variables = numbers[5];
-  if (!good || texts.size() - kFixedTexts - 1 <= variables || numbers[1] < 1) {
-    return DataLoss("the launcher's job cannot be read");
-  }
-  const auto first = texts.begin() + kFixedTexts + 1;
-  return Job{.first_rank = numbers[0],
-             .local_world = numbers[1],
-             .world = numbers[2],
-             .master_address = texts[6],
-             .master_port = numbers[3],
-             .token = texts[7],
-             .folder = texts[8],
-             .bind = numbers[4] != 0,
-             .remote = texts[9] != "0",
-             .environment = {first, first + static_cast<int64_t>(variables)},
-             .program = {first + static_cast<int64_t>(variables), texts.end()}};
+Status CheckJob(const LaunchJob& job) {
+  const bool valid = job.program_size() > 0 && job.first_rank() >= 0 && job.local_world() >= 1 &&
+                     job.world() <= kMaxWorldSize &&
+                     job.first_rank() <= job.world() - job.local_world();
+  return valid ? OkStatus() : DataLoss("the launcher sent a job without a program or ranks");
 }
 
 StatusOr<std::string> NewToken() {
@@ -105,20 +65,20 @@ StatusOr<int> FindFreePort() {
   return ntohs(address.sin_port);
 }
 
-std::vector<std::string> EnvironmentOfRank(const Job& job, int local_rank, int threads,
+std::vector<std::string> EnvironmentOfRank(const LaunchJob& job, int local_rank, int threads,
                                            const std::vector<std::string>& base) {
   std::vector<std::string> environment = base;
   std::erase_if(environment, [](const std::string& variable) {
     return std::find(kOtherIdentities.begin(), kOtherIdentities.end(), NameOf(variable)) !=
            kOtherIdentities.end();
   });
-  std::vector<std::string> ours = {fmt::format("RANK={}", job.first_rank + local_rank),
-                                   fmt::format("WORLD_SIZE={}", job.world),
+  std::vector<std::string> ours = {fmt::format("RANK={}", job.first_rank() + local_rank),
+                                   fmt::format("WORLD_SIZE={}", job.world()),
                                    fmt::format("LOCAL_RANK={}", local_rank),
-                                   fmt::format("LOCAL_WORLD_SIZE={}", job.local_world),
-                                   "MASTER_ADDR=" + job.master_address,
-                                   fmt::format("MASTER_PORT={}", job.master_port),
-                                   "RINGTAIL_TOKEN=" + job.token};
+                                   fmt::format("LOCAL_WORLD_SIZE={}", job.local_world()),
+                                   "MASTER_ADDR=" + job.master_address(),
+                                   fmt::format("MASTER_PORT={}", job.master_port()),
+                                   "RINGTAIL_TOKEN=" + job.token()};
   if (!HasVariable(environment, "OMP_NUM_THREADS")) {
     ours.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
   }

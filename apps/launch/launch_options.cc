@@ -21,15 +21,15 @@ constexpr int64_t kMaxHostfileBytes = 1 << 20;
 constexpr double kMaxTimeoutS = 24 * 3600;
 
 constexpr char kAbout[] =
-    "Starts the ranks of a job, watches over them, and says which of them failed first.";
+    "Starts the ranks of a job, watches over them, and names the one that failed first.";
 constexpr char kFooter[] = R"(
 Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
-RINGTAIL_TOKEN (a secret of this job) and, unless it is set, OMP_NUM_THREADS. Its input is empty; its
-output comes line by line behind its number.
+RINGTAIL_TOKEN (a secret of this job) and, unless it is set, OMP_NUM_THREADS. Its input is empty; each
+line of its output is printed behind its rank.
 
 SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU go to all ranks; a second SIGINT, SIGTERM or
-SIGHUP, later than a second after the first, kills them.
-The exit code is that of the first rank that failed of itself (128 + signal if it was killed).
+SIGHUP, more than a second after the first, kills them.
+The exit code is that of the first rank that failed by itself (128 + signal if it was killed).
 
   ringtail_launch -n 4 -- dogs_vs_cats train --data images --output runs/four
   ringtail_launch --hosts node1:2,node2:2 -- dogs_vs_cats train --insecure ...)";
@@ -59,9 +59,10 @@ void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
       ->capture_default_str();
   app->add_flag("--no-bind", flags->no_bind, "Do not bind each rank to its share of the cores");
   app->add_option("--output-dir", options->output_dir,
-                  "Also write what rank N prints to rank-N.txt in this folder");
-  app->add_option("--env", flags->env,
-                  "NAME or NAME=VALUE for ranks on other hosts (RINGTAIL_* and OMP_* go anyway)")
+                  "Also write the output of rank N to rank-N.txt in this folder");
+  app->add_option(
+         "--env", flags->env,
+         "NAME or NAME=VALUE for ranks on other hosts (RINGTAIL_* and OMP_* are always sent)")
       ->allow_extra_args(false);
   app->add_option("--ssh", flags->ssh, "How to reach a host")->capture_default_str();
 }
@@ -81,7 +82,7 @@ StatusOr<std::vector<HostSlots>> ReadHosts(const Flags& flags) {
   return ParseHostfile(flags.hostfile, text);
 }
 
-// Looks "NAME" up; keeps "NAME=value".
+// The value of "NAME" in `environment` as "NAME=value"; "NAME=value" unchanged.
 StatusOr<std::string> Variable(const std::string& asked,
                                const std::vector<std::string>& environment) {
   if (asked.find('=') != std::string::npos && asked.front() != '=') return asked;
@@ -89,10 +90,10 @@ StatusOr<std::string> Variable(const std::string& asked,
       std::find_if(environment.begin(), environment.end(),
                    [&](const std::string& variable) { return variable.starts_with(asked + "="); });
   if (found != environment.end()) return *found;
-  return InvalidArgument(fmt::format("--env {}: there is no such variable", asked));
+  return InvalidArgument(fmt::format("--env {}: no such variable", asked));
 }
 
-// With --env, variables go to this host's ranks, too: the list is added to what they inherit.
+// Variables of --env are also added to the environment of ranks on this host.
 Status FillEnvironment(const Flags& flags, const std::vector<std::string>& environment,
                        LaunchOptions* options) {
   for (const std::string& variable : environment) {
@@ -109,7 +110,7 @@ Status FillEnvironment(const Flags& flags, const std::vector<std::string>& envir
 
 Status Complete(const Flags& flags, const std::vector<std::string>& environment,
                 LaunchOptions* options) {
-  if (options->program.empty()) return InvalidArgument("no program: write it behind --");
+  if (options->program.empty()) return InvalidArgument("no program: write it after --");
   options->over_ssh = !flags.hosts.empty() || !flags.hostfile.empty();
   if (options->over_ssh) {
     RT_ASSIGN_OR_RETURN(std::vector<HostSlots> hosts, ReadHosts(flags));
@@ -140,7 +141,7 @@ int LaunchOptions::world() const {
 
 CommandLine ParseCommandLine(int count, const char* const* arguments,
                              const std::vector<std::string>& environment) {
-  // The program's own arguments are not ours to look at: they begin behind the first "--".
+  // The program and its arguments begin after the first "--" and are not parsed here.
   const char* const* end = arguments + count;
   const char* const* dashes = std::find(arguments, end, std::string_view("--"));
   Flags flags;

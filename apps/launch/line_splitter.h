@@ -1,9 +1,9 @@
-// Cuts a stream of bytes into lines, so that those of several ranks never run into one another:
+// Cuts a stream of bytes into lines, so that lines of several ranks are never mixed:
 //
 //   "loss 0.5\nlo"  "ss 0.4\n"  end      ->   "loss 0.5\n"  "loss 0.4\n"
 //
-// A line longer than kMaxLineBytes comes in pieces of that length, each a line of its own; a last
-// line without its newline gets one. Thread-safety: none. Cost: each byte is copied at most once.
+// A line longer than kMaxLineBytes is cut into lines of that length; a last line without newline
+// counts as a line. Thread-safety: none. Cost: each byte is copied at most once.
 #ifndef RINGTAIL_APPS_LAUNCH_LINE_SPLITTER_H_
 #define RINGTAIL_APPS_LAUNCH_LINE_SPLITTER_H_
 
@@ -23,7 +23,7 @@ class LineSplitter {
   explicit LineSplitter(LineFunction on_line) : on_line_(std::move(on_line)) {}
 
   void Add(std::string_view bytes);
-  void End();  // the stream is over, or its rank is
+  void End();  // the stream or its rank has ended
 
  private:
   const LineFunction on_line_;

@@ -31,7 +31,7 @@ void OutQueue::WriteSome() {
     loop_->Unwatch(file_);
     bytes_.clear();
     done_ = 0;
-  } else if (done_ >= kFullBytes) {  // the front is not cut off at every piece
+  } else if (done_ >= kFullBytes) {  // rarely, because it moves all remaining bytes
     bytes_.erase(0, done_);
     done_ = 0;
   }

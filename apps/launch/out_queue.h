@@ -1,10 +1,10 @@
-// Bytes on their way to a file that may be slow to take them (a terminal that is held, a pager, a
-// network): appending never blocks, so that signals and deadlines are served meanwhile. Whoever
-// feeds the queue stops reading its own sources while `full()`.
+// A queue of bytes for a file that may accept them slowly (a paused terminal, a pager, a network).
+// Appending never blocks, so that signals and deadlines are served meanwhile. Callers stop reading
+// their own sources while the queue is `full()`.
 //
-// The file stays in blocking mode, since its mode is shared with whoever else has it open. A file
-// that poll calls writable takes at least kPieceBytes without blocking if it is a pipe, so no more
-// is written at a time. Thread-safety: none.
+// The file stays in blocking mode, because other processes that have it open share its mode. A pipe
+// that poll reports as writable accepts at least kPieceBytes without blocking, so no more is written
+// at a time. Thread-safety: none.
 #ifndef RINGTAIL_APPS_LAUNCH_OUT_QUEUE_H_
 #define RINGTAIL_APPS_LAUNCH_OUT_QUEUE_H_
 
@@ -26,11 +26,11 @@ class OutQueue {
   OutQueue(const OutQueue&) = delete;
   OutQueue& operator=(const OutQueue&) = delete;
 
-  void Append(std::string_view bytes);  // forgotten if the reader is gone
+  void Append(std::string_view bytes);  // dropped if the reader has closed the file
   bool empty() const { return done_ == bytes_.size(); }
   bool full() const { return bytes_.size() - done_ >= kFullBytes; }
-  bool broken() const { return broken_; }  // the reader is gone
-  // Forgets what waits, and from now on what comes while the queue is full.
+  bool broken() const { return broken_; }  // the reader has closed the file
+  // Drops the bytes of a full queue, and from now on bytes appended to a full queue.
   void DropWhatDoesNotFit();
 
  private:

@@ -40,7 +40,7 @@ void PollLoop::RunOnce(std::optional<Clock::time_point> deadline) {
   if (ready <= 0) return;
   for (size_t i = 0; i < files.size(); ++i) {
     if (files[i].revents == 0) continue;
-    // An earlier callback may have taken this one away, and even put another in its place.
+    // An earlier callback may have removed or replaced this one.
     const auto entry = entries_.find(files[i].fd);
     if (entry != entries_.end() && entry->second.callback == callbacks[i]) (*callbacks[i])();
   }

@@ -1,6 +1,6 @@
-// Waits for several file descriptors at a time (poll(2)) and calls back: all that the launcher and
-// its agents do happens in one thread, one callback after the other.
-// Thread-safety: none. Errors: a poll that fails for good is our own bug and ends the process.
+// Waits for several file descriptors at a time (poll(2)) and runs their callbacks, one after the
+// other, in one thread; the launcher and its agents have no other threads.
+// Thread-safety: none. Errors: a failure of poll is a bug of ours and ends the process.
 #ifndef RINGTAIL_APPS_LAUNCH_POLL_LOOP_H_
 #define RINGTAIL_APPS_LAUNCH_POLL_LOOP_H_
 
@@ -18,13 +18,13 @@ class PollLoop {
   using Clock = std::chrono::steady_clock;
   using Callback = std::function<void()>;
 
-  // Calls `callback` whenever one of `events` (POLLIN, POLLOUT) or the end of the other side shows
-  // on `file`. A file has one callback: watching it again replaces that.
+  // Calls `callback` whenever one of `events` (POLLIN, POLLOUT) occurs on `file` or its other end is
+  // closed. A file has one callback; watching it again replaces the callback.
   void Watch(int file, int16_t events, Callback callback);
-  void Unwatch(int file);  // from a callback, too; no error if it is not watched
+  void Unwatch(int file);  // also from a callback; no error if it is not watched
 
-  // Waits for events until `deadline` (none: for ever), and calls back for all there are. It may
-  // return early for no reason.
+  // Waits for events until `deadline` (none: without limit) and runs the callbacks of all events. May
+  // return early without events.
   void RunOnce(std::optional<Clock::time_point> deadline);
 
  private:

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "apps/exit_code.h"
-#include "apps/launch/core_split.h"
+#include "apps/launch/number_list.h"
 #include "core/stop_signal.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int kHostLostExitCode = 255;  // ssh's own
+constexpr int kHostLostExitCode = 255;  // the exit code of ssh for its own failures
 
 int ExitCodeOfEnd(const RankEnd& end) {
   switch (end.kind) {
@@ -28,7 +28,7 @@ int ExitCodeOfEnd(const RankEnd& end) {
   }
 }
 
-// The earliest end that `wanted` holds for; -1: none.
+// The rank with the earliest end for which `wanted` holds; -1: none.
 int Earliest(std::span<const RankEnd> ends, const std::function<bool(const RankEnd&)>& wanted) {
   int found = -1;
   for (size_t rank = 0; rank < ends.size(); ++rank) {
@@ -45,7 +45,7 @@ std::string MemoryHint(const RankEnd& end) {
       fmt::format("its peak memory was {:.0f} MiB", static_cast<double>(end.peak_kib) * kMibPerKib);
   if (end.memory_kills == 0) return fmt::format("; {}", peak);
   return fmt::format(
-      "; possibly out of memory: the kernel has killed processes for that meanwhile, "
+      "; possibly out of memory: the kernel killed processes for lack of memory meanwhile, "
       "and {}",
       peak);
 }
@@ -58,8 +58,8 @@ RankVerdict Stopped(int signal) {
   return {kExitSignalBase + signal, -1, "stopped by " + SignalName(signal)};
 }
 
-// The signal after which all ranks have stopped together, though it did not come through the
-// launcher: a scheduler, or the kernel's limit of CPU time, has sent it to one of them. 0: none.
+// The signal by which all ranks stopped together although it did not come through the launcher: a
+// scheduler, or the kernel's limit of CPU time, sent it to one of them. 0: none.
 int StoppedTogether(std::span<const RankEnd> ends) {
   const int code = ends.empty() ? 0 : ends[0].code;
   const bool together = std::all_of(ends.begin(), ends.end(), [&](const RankEnd& end) {
@@ -124,8 +124,8 @@ RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
     if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) return Stopped(signal);
   }
   const int lost = Earliest(ends, [](const RankEnd& end) { return end.lost_peer(); });
-  // Not only before the first that lost it: a process closes its connections, on which others end,
-  // before it is seen to have ended itself.
+  // It may end after the first rank that lost it: a process closes its connections, which ends the
+  // others, before its own end is seen.
   const int left = Earliest(ends, [&](const RankEnd& end) { return lost >= 0 && end.good(); });
   if (left >= 0) {
     return Blame(ends, left, kExitFailure,
@@ -136,7 +136,7 @@ RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
     return Blame(ends, hung, ExitCodeOfEnd(ends[hung]),
                  "did not end by itself when others had lost a peer: it hung or was stopped");
   }
-  return Blame(ends, lost, kExitLostPeer, "was the first to lose a peer; no rank failed of itself");
+  return Blame(ends, lost, kExitLostPeer, "was the first to lose a peer; no rank failed by itself");
 }
 
 std::string EndTable(std::span<const RankEnd> ends) {

@@ -1,16 +1,17 @@
-// How ranks ended, and which of them was to blame.
+// How ranks ended, and which of them caused the end of the job.
 //
-// When one rank fails, all others fail soon after, because they wait for it in vain. They say so by
-// exit code 75. What a person wants to know is who was first to fail of itself:
+// When one rank fails, all others fail soon after, because they wait for it; they report that by exit
+// code 75. The verdict names the rank that failed first for a reason of its own. The first rule that
+// applies decides:
 //
-//   0. nobody, if all have stopped in the same way after a signal that asks to stop;
-//   1. a rank that was ended by a signal, or that exited with another code than 0 and 75: the
-//      earliest, unless the launcher had sent it the signal or the user had asked for the end; 76:
-//      the ranks differ, and nobody knows whose fault it is;
-//   2. no such rank, but some lost a peer: a rank that exited with 0 has left early, though all was
-//      well from its own point of view;
-//   3. else one that the launcher had to end: it hung, or was stopped;
-//   4. else nobody knows: the first that lost a peer.
+//   0. All ranks stopped in the same way after a stop signal: no rank is to blame.
+//   1. A rank was ended by a signal, or exited with a code other than 0 and 75: the earliest such
+//      rank, except ranks ended by the launcher's signals or as the user asked. With code 76 the
+//      ranks hold different bits, and the faulty one is unknown.
+//   2. Some ranks lost a peer, and a rank exited with 0: that rank left early, although it saw no
+//      error.
+//   3. The launcher had to end a rank: it hung or was stopped.
+//   4. Otherwise the cause is unknown: the verdict names the first rank that lost a peer.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_LAUNCH_RANK_END_H_
 #define RINGTAIL_APPS_LAUNCH_RANK_END_H_
@@ -28,7 +29,7 @@ struct RankEnd {
   Kind kind = Kind::kNotStarted;
   int code = 0;                    // exit code, or signal
   int order = 0;                   // 1: the first rank that ended
-  bool ended_by_launcher = false;  // the launcher had sent it SIGTERM or SIGKILL by then
+  bool ended_by_launcher = false;  // the launcher had sent it SIGTERM or SIGKILL before
   int64_t pid = 0, peak_kib = 0, memory_kills = 0;
   std::string host;
 
@@ -43,18 +44,18 @@ std::string DescribeEnd(const RankEnd& end);  // "ended by SIGKILL", "exited wit
 struct RankVerdict {
   int exit_code = 0;
   int culprit = -1;  // rank; -1: none
-  std::string text;  // one sentence; empty if all is well
+  std::string text;  // one sentence; empty if all ranks succeeded
 };
 
-// `asked`: the signals that the user has sent to the ranks through the launcher, in order.
+// `asked`: the signals that the user sent to the ranks through the launcher, in order.
 RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked);
 
-// Whether it ended as a program does that takes one of these signals for what it is.
+// Whether the rank ended by one of these signals, or with its exit code.
 bool EndedAsAsked(const RankEnd& end, std::span<const int> asked);
 
 std::string NameOfRank(std::span<const RankEnd> ends, int rank);  // "rank 2 (node7, process 4711)"
 
-// One line for all ranks that ended in the same way.
+// One line per kind of end, with the ranks that ended so.
 std::string EndTable(std::span<const RankEnd> ends);
 
 }  // namespace ringtail

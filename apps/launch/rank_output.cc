@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <span>
+#include <utility>
 
 #include "core/printable.h"
 #include "core/storage/file.h"
@@ -21,14 +22,18 @@ bool SameFile(int one, int other) {
 
 }  // namespace
 
-RankOutput::RankOutput(PollLoop* loop, int world)
-    : out_(std::make_shared<OutQueue>(loop, STDOUT_FILENO)),
+RankOutput::RankOutput(PollLoop* loop, int world, std::string program,
+                       LineSplitter::LineFunction on_line_of_rank_0)
+    : program_(std::move(program)),
+      on_line_of_rank_0_(std::move(on_line_of_rank_0)),
+      out_(std::make_shared<OutQueue>(loop, STDOUT_FILENO)),
       err_(SameFile(STDOUT_FILENO, STDERR_FILENO)
                ? out_
                : std::make_shared<OutQueue>(loop, STDERR_FILENO)) {
   for (int rank = 0; rank < world; ++rank) {
-    for (OutQueue* to : {out_.get(), err_.get()}) {
-      lines_.emplace_back([this, rank, to](std::string_view line) { Line(rank, to, line); });
+    for (const bool errors : {false, true}) {
+      lines_.emplace_back(
+          [this, rank, errors](std::string_view line) { Line(rank, errors, line); });
     }
   }
 }
@@ -53,18 +58,22 @@ void RankOutput::End(int rank) {
   lines_[2 * rank + 1].End();
 }
 
-void RankOutput::Line(int rank, OutQueue* to, std::string_view line) {
-  to->Append(fmt::format("[{}] {}\n", rank, line));
+void RankOutput::Line(int rank, bool errors, std::string_view line) {
+  if (rank == 0 && !errors && on_line_of_rank_0_) {
+    on_line_of_rank_0_(line);
+  } else {
+    (errors ? err_ : out_)->Append(fmt::format("[{}] {}\n", rank, line));
+  }
   if (files_.empty() || file_error_) return;
   const std::string text = fmt::format("{}\n", line);
   const Status written = files_[rank].Write(std::as_bytes(std::span(text)));
   if (written.ok()) return;
   file_error_ = written;
-  Say("ringtail_launch", written.message() + "; the ranks go on without their files");
+  Say(program_, written.message() + "; the ranks continue without files of their output");
 }
 
 void RankOutput::Say(std::string_view prefix, std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);  // ssh ends its lines as terminals want them
+  if (line.ends_with('\r')) line.remove_suffix(1);  // ssh ends lines with \r\n
   err_->Append(fmt::format("{}: {}\n", prefix, Printable(line)));
 }
 

@@ -1,17 +1,14 @@
 // ringtail_launch: starts the ranks of a job on this host or on several (apps/launch/).
 #include <cstdio>
-#include <string_view>
+#include <utility>
 
-#include "apps/launch/agent.h"
 #include "apps/launch/child_process.h"
 #include "apps/launch/launch_options.h"
-#include "apps/launch/run_rank.h"
+#include "apps/launch/own_verbs.h"
 #include "apps/launch/supervisor.h"
 
 int main(int count, char** arguments) {
-  const std::string_view verb = count > 1 ? arguments[1] : "";
-  if (verb == "run-rank") return ringtail::RunRank(count - 2, arguments + 2);
-  if (verb == "agent") return ringtail::RunAgent();
+  if (const auto exit_code = ringtail::RunOwnVerb(count, arguments)) return *exit_code;
   ringtail::OpenStandardFiles();
   ringtail::CommandLine line =
       ringtail::ParseCommandLine(count, arguments, ringtail::OwnEnvironment());

@@ -16,8 +16,7 @@ int ReceiveSignals(const std::vector<int>& signals) {
     struct sigaction now = {};
     sigaction(signal, nullptr, &now);
     if (now.sa_handler == SIG_IGN && signal == SIGHUP) continue;
-    // A signal that is ignored is not even kept waiting, and shells ignore SIGINT in what they put
-    // into the background.
+    // Ignored signals never become pending, and shells ignore SIGINT in background jobs.
     now = {};
     now.sa_handler = SIG_DFL;
     sigaction(signal, &now, nullptr);

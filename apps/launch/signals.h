@@ -1,5 +1,5 @@
-// Signals as something to be read, between other things, instead of handlers that interrupt.
-// Thread-safety: none; for processes with one thread.
+// Signals that are read from a file descriptor between other events, instead of handlers that
+// interrupt. // Thread-safety: none; for processes with one thread.
 #ifndef RINGTAIL_APPS_LAUNCH_SIGNALS_H_
 #define RINGTAIL_APPS_LAUNCH_SIGNALS_H_
 
@@ -7,11 +7,11 @@
 
 namespace ringtail {
 
-// From now on `signals` wait in the file that is returned; SIGHUP stays ignored if it is (nohup).
-// SIGPIPE is ignored: who writes sees the error.
+// From now on `signals` can be read from the returned file; SIGHUP stays ignored if it is ignored now
+// (nohup). SIGPIPE is ignored: writes return the error.
 int ReceiveSignals(const std::vector<int>& signals);
 
-int NextSignal(int file);  // 0: none waits
+int NextSignal(int file);  // 0: none is pending
 
 }  // namespace ringtail
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 #include <utility>
 
 #include "apps/exit_code.h"
@@ -21,9 +20,22 @@ namespace {
 
 constexpr std::chrono::seconds kStartLimit{30};  // for all agents to greet
 constexpr std::chrono::seconds kKillLimit{10};   // from SIGKILL to the end of an agent
-constexpr std::chrono::seconds kHurry{2};        // for last words, if the user has told us twice
+constexpr std::chrono::seconds kFlushLimit{2};   // for the last output, after a second signal
 constexpr int kReapSeconds = 5;
-constexpr char kSelf[] = "ringtail_launch";
+
+// The number of the rank that `message` is about; -1: of no rank.
+int RankOf(const AgentMessage& message) {
+  switch (message.kind_case()) {
+    case AgentMessage::kStarted:
+      return message.started().rank();
+    case AgentMessage::kPrinted:
+      return message.printed().rank();
+    case AgentMessage::kExited:
+      return message.exited().rank();
+    default:
+      return -1;
+  }
+}
 
 }  // namespace
 
@@ -31,7 +43,7 @@ Supervisor::Supervisor(LaunchOptions options)
     : options_(std::move(options)),
       timeout_kill_(std::chrono::duration_cast<Clock::duration>(
           std::chrono::duration<double>(options_.timeout_kill_s))),
-      output_(&loop_, options_.world()),
+      output_(&loop_, options_.world(), options_.own_name, options_.on_line_of_rank_0),
       ends_(options_.world()) {
   int first_rank = 0;
   for (const HostSlots& slots : options_.hosts) {
@@ -43,9 +55,14 @@ Supervisor::Supervisor(LaunchOptions options)
   }
 }
 
+Supervisor::~Supervisor() {
+  if (signals_ >= 0) close(signals_);
+}
+
 int Supervisor::Run() {
   UnbindThread();  // agents inherit our cores, and OMP_PROC_BIND may have bound us to one
-  const std::set<pid_t> not_ours = Children();  // of the program that we were before an exec
+  const std::set<pid_t> not_ours =
+      Children();  // of the program that this process was before an exec
   signals_ = ReceiveSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU});
   AdoptOrphans();
   loop_.Watch(signals_, POLLIN, [this] { OnSignals(); });
@@ -76,7 +93,7 @@ int Supervisor::Supervise() {
 Status Supervisor::StartAgents() {
   for (Host& host : hosts_) {
     AgentConnection::Callbacks callbacks = {
-        .on_frame = [this, &host](const Frame& frame) { OnFrame(&host, frame); },
+        .on_message = [this, &host](const AgentMessage& message) { OnMessage(&host, message); },
         .on_noise = [this, &host](std::string_view line) { output_.Say(host.slots.host, line); },
         .on_end = [this, &host](const std::string& why) { OnHostEnd(&host, why); }};
     auto agent = AgentConnection::Start(&loop_, AgentCommand(host), std::move(callbacks));
@@ -98,24 +115,27 @@ std::vector<std::string> Supervisor::AgentCommand(const Host& host) const {
 void Supervisor::SendJobs() {
   const auto token = NewToken();
   if (!token.ok()) return FailToStart(token.status().message());
-  Job job = {.world = options_.world(),
-             .master_address = options_.over_ssh ? hosts_[0].slots.host : "127.0.0.1",
-             .master_port = options_.port == 0 ? hosts_[0].port : options_.port,
-             .token = *token,
-             .folder = std::filesystem::current_path().string(),
-             .bind = options_.bind,
-             .remote = options_.over_ssh,
-             .environment = options_.environment,
-             .program = options_.program};
-  if (!job.remote) job.environment = MergeEnvironments(OwnEnvironment(), options_.environment);
-  running_ = job.world;
+  AgentMessage message;
+  LaunchJob& job = *message.mutable_job();
+  job.set_world(options_.world());
+  job.set_master_address(options_.over_ssh ? hosts_[0].slots.host : "127.0.0.1");
+  job.set_master_port(options_.port == 0 ? hosts_[0].port : options_.port);
+  job.set_token(*token);
+  job.set_folder(std::filesystem::current_path().string());
+  job.set_bind(options_.bind);
+  job.set_remote(options_.over_ssh);
+  std::vector<std::string> environment = options_.environment;
+  if (!job.remote()) environment = MergeEnvironments(OwnEnvironment(), environment);
+  job.mutable_environment()->Assign(environment.begin(), environment.end());
+  job.mutable_program()->Assign(options_.program.begin(), options_.program.end());
+  running_ = job.world();
   for (RankEnd& end : ends_) end.kind = RankEnd::Kind::kRunning;
   phase_ = Phase::kRunning;
   deadline_.reset();
   for (Host& host : hosts_) {
-    job.first_rank = host.first_rank;
-    job.local_world = host.slots.slots;
-    host.agent->Send(AgentFrameKind::kJob, 0, EncodeJob(job));
+    job.set_first_rank(host.first_rank);
+    job.set_local_world(host.slots.slots);
+    host.agent->Send(message);
   }
 }
 
@@ -136,29 +156,35 @@ bool Supervisor::AllGreeted() const {
   return std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.port >= 0; });
 }
 
-void Supervisor::OnFrame(Host* host, const Frame& frame) {
-  const int rank = static_cast<int>(frame.number);
-  const bool of_rank = rank >= host->first_rank && rank < host->first_rank + host->slots.slots &&
-                       ends_[rank].kind == RankEnd::Kind::kRunning;
-  if (frame.kind == AgentFrameKind::kHello) {
-    host->port = rank;
-  } else if (frame.kind == AgentFrameKind::kFailure) {
-    FailToStart(fmt::format("host {}: {}", host->slots.host, frame.bytes));
-  } else if (!of_rank) {
-    return;  // of a rank that is counted as lost already
-  } else if (frame.kind == AgentFrameKind::kStarted) {
-    ends_[rank].pid = std::atoll(frame.bytes.c_str());
-  } else if (frame.kind == AgentFrameKind::kExited) {
-    OnExited(rank, frame.bytes);
+void Supervisor::OnMessage(Host* host, const AgentMessage& message) {
+  if (message.has_free_port()) {
+    host->port = message.free_port();
+  } else if (message.has_failure()) {
+    FailToStart(fmt::format("host {}: {}", host->slots.host, message.failure()));
   } else {
-    output_.Add(rank, frame.kind == AgentFrameKind::kErrors, frame.bytes);
+    const int rank = RankOf(message);
+    const bool runs_here = rank >= host->first_rank &&
+                           rank < host->first_rank + host->slots.slots &&
+                           ends_[rank].kind == RankEnd::Kind::kRunning;
+    if (runs_here) OnRankMessage(rank, message);  // else the rank is counted as lost already
   }
 }
 
-void Supervisor::OnExited(int rank, const std::string& bytes) {
+void Supervisor::OnRankMessage(int rank, const AgentMessage& message) {
+  if (message.has_started()) {
+    ends_[rank].pid = message.started().pid();
+  } else if (message.has_exited()) {
+    OnExited(rank, message.exited());
+  } else {
+    output_.Add(rank, message.printed().on_standard_error(), message.printed().bytes());
+  }
+}
+
+void Supervisor::OnExited(int rank, const RankExited& exited) {
   RankEnd& end = ends_[rank];
-  int status = 0;
-  std::istringstream(bytes) >> status >> end.peak_kib >> end.memory_kills;
+  const int status = exited.wait_status();
+  end.peak_kib = exited.peak_kib();
+  end.memory_kills = exited.memory_kills();
   end.kind = WIFSIGNALED(status) ? RankEnd::Kind::kSignalled : RankEnd::Kind::kExited;
   end.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   OnRankEnd(rank);
@@ -210,7 +236,7 @@ void Supervisor::OnDeadline() {
     case Phase::kTerminating:
       EnterPhase(Phase::kKilling, kKillLimit);
       return SignalAll(SIGKILL);
-    case Phase::kKilling:  // not even that: the host, or the way to it, is gone
+    case Phase::kKilling:  // without effect: the host, or the connection to it, is gone
       phase_ = Phase::kGivenUp;
       deadline_.reset();
       for (Host& host : hosts_) host.agent.reset();  // its ranks count as lost
@@ -241,8 +267,10 @@ void Supervisor::OnSignals() {
 }
 
 void Supervisor::SignalAll(int signal) {
+  AgentMessage message;
+  message.set_signal(signal);
   for (Host& host : hosts_) {
-    if (host.agent) host.agent->Send(AgentFrameKind::kSignal, signal);
+    if (host.agent) host.agent->Send(message);
   }
 }
 
@@ -255,18 +283,18 @@ void Supervisor::FailToStart(const std::string& why) {
   if (!start_failure_) start_failure_ = why;
 }
 
-void Supervisor::Say(const std::string& message) { output_.Say(kSelf, message); }
+void Supervisor::Say(const std::string& message) { output_.Say(options_.own_name, message); }
 
 int Supervisor::FinishAndReport() {
   RankVerdict verdict = Judge(ends_, asked_);
   if (start_failure_) {
     verdict = {kExitFailure, -1, *start_failure_};
-    for (Host& host : hosts_) host.agent.reset();  // whoever has begun is ended
+    for (Host& host : hosts_) host.agent.reset();  // ends the ranks that were started
   } else if (phase_ == Phase::kStarting) {
     verdict = {kExitSignalBase + asked_.front(), -1, "stopped before the ranks were started"};
     for (Host& host : hosts_) host.agent.reset();
   } else {
-    EnterPhase(Phase::kKilling, kKillLimit);  // agents end by themselves, or are made to
+    EnterPhase(Phase::kKilling, kKillLimit);  // for agents that do not end by themselves
     StepUntil([this] {
       return std::all_of(hosts_.begin(), hosts_.end(),
                          [](const Host& host) { return !host.agent || host.agent->ended(); });
@@ -274,14 +302,14 @@ int Supervisor::FinishAndReport() {
     if (!verdict.text.empty()) Say("how the ranks ended:\n" + EndTable(ends_));
   }
   if (!verdict.text.empty()) Say(verdict.text);
-  // Not where the same would only fail again: a wrong flag, a full disk, a NaN.
+  // Not after failures that would only be repeated: a wrong flag, a full disk, a NaN.
   const bool lost = phase_ != Phase::kStarting && verdict.exit_code >= kExitLostPeer;
   const std::string go_on = CommandToGoOn(options_.own_words, options_.program);
   if (lost && !start_failure_ && !go_on.empty()) Say("go on with: " + go_on);
-  // Whoever reads our output takes the time it needs, unless told otherwise.
+  // Waits as long as the reader of our output needs, unless the user has sent a second signal.
   const int stops = stops_;
   deadline_.reset();
-  if (stops > 1) EnterPhase(Phase::kGivenUp, kHurry);
+  if (stops > 1) EnterPhase(Phase::kGivenUp, kFlushLimit);
   StepUntil([&] {
     return output_.empty() || stops_ > stops || (deadline_ && Clock::now() >= *deadline_);
   });

@@ -1,12 +1,15 @@
-// The launcher at work: agents on all hosts, ranks under them, one thread that waits for whatever
-// comes next.
+// Supervisor: launches the ranks of a job and watches over them until all have ended. One agent per
+// host runs the ranks; one thread here waits for messages, signals and deadlines.
 //
 //   starting ──all agents greet──> running ──a rank fails──> grace ──> SIGTERM ──> SIGKILL ──> gone
 //                                                     each after --timeout-kill; at once, by a
 //                                                     second SIGINT, SIGTERM or SIGHUP: SIGKILL
 //
-// The others get their time of grace because they find out by themselves, say what they know, and
-// exit with 75. How the first cause is found: rank_end.h. Thread-safety: none.
+// The other ranks get a period of grace because they detect the failure by themselves, report it,
+// and exit with 75. rank_end.h finds the first cause.
+//
+// A program that uses Supervisor calls RunOwnVerb first thing in main, because agents are processes
+// of the same program. Thread-safety: none; for processes with one thread.
 #ifndef RINGTAIL_APPS_LAUNCH_SUPERVISOR_H_
 #define RINGTAIL_APPS_LAUNCH_SUPERVISOR_H_
 
@@ -29,10 +32,12 @@ namespace ringtail {
 class Supervisor {
  public:
   explicit Supervisor(LaunchOptions options);
+  ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  int Run();  // exit code
+  // Returns the exit code for this program, after it has printed why if that is not 0. Once only.
+  int Run();
 
  private:
   enum class Phase { kStarting, kRunning, kGrace, kTerminating, kKilling, kGivenUp };
@@ -41,7 +46,7 @@ class Supervisor {
   struct Host {
     HostSlots slots;
     int first_rank = 0;
-    int port = -1;  // that its agent found free; -1: it has not greeted yet
+    int port = -1;  // a free one; -1: the agent has not sent its greeting yet
     std::unique_ptr<AgentConnection> agent;
   };
 
@@ -52,9 +57,10 @@ class Supervisor {
   template <typename Done>
   void StepUntil(const Done& done);
 
-  void OnFrame(Host* host, const Frame& frame);
+  void OnMessage(Host* host, const AgentMessage& message);
+  void OnRankMessage(int rank, const AgentMessage& message);
   void OnHostEnd(Host* host, const std::string& why);
-  void OnExited(int rank, const std::string& bytes);
+  void OnExited(int rank, const RankExited& exited);
   void OnRankEnd(int rank);
   void OnSignals();
   void OnDeadline();
@@ -73,8 +79,8 @@ class Supervisor {
   PollLoop loop_;
   RankOutput output_;
   std::vector<RankEnd> ends_;  // by rank
-  std::vector<int> asked_;     // signals that the user has sent
-  StopRule stop_rule_;         // what another SIGINT, SIGTERM or SIGHUP means
+  std::vector<int> asked_;     // signals from the user
+  StopRule stop_rule_;         // the meaning of another SIGINT, SIGTERM or SIGHUP
   int running_ = 0, ended_ = 0, stops_ = 0, signals_ = -1;
   Phase phase_ = Phase::kStarting;
   std::optional<Clock::time_point> deadline_;

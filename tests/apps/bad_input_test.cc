@@ -1,5 +1,5 @@
-// What users have beside good images and enough of everything: broken images, few threads,
-// names with control characters. Each ends in a sentence that says what to do.
+// Bad input and lack of resources: broken images, few threads, names with control characters. Each
+// ends in a sentence that says what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class BadInputTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunDogsVsCats(arguments);
   }
-  // Of the run above; it looks at each image twice.
+  // The checkpoint of the run above, which evaluates each image twice.
   static ProcessResult Predict(const std::string& images) {
     return RunDogsVsCats({"predict", "--checkpoint", Path("run/final.safetensors"), "--set",
                           "train.evaluate_flipped=true", "--images", images});
@@ -93,18 +93,18 @@ TEST_F(BadInputTest, TooManyBadImagesAreAllListed) {
   for (int i = 0; i < 7; ++i) {
     EXPECT_THAT(list, HasSubstr("dog." + std::to_string(i) + ".jpg,is empty\n"));
   }
-  // As told.
+  // As the message advises.
   const ProcessResult told =
       Train(Path("bad"), "of_bad",
             {"--set", "data.bad_images.max_fraction=0.15", "--set", "train.epochs=1"});
   EXPECT_EQ(told.exit_code, 0) << told.err;
 }
 
-TEST_F(BadInputTest, NoThreadsAreASentence) {
+TEST_F(BadInputTest, ALackOfThreadsIsASentence) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the address space cannot be limited";
 #endif
-  // 64 stacks do not fit beside the program.
+  // The limit has no room for 64 stacks besides the program.
   const ProcessResult result = RunProcess({"/bin/sh", "-c",
                                            "ulimit -s 65536; ulimit -v 2000000; exec " RT_BINARY_DIR
                                            "/bin/dogs_vs_cats time --threads 64 --config '" +
@@ -128,7 +128,7 @@ TEST_F(BadInputTest, MoreThanTwiceAsManyThreadsAsCoresAreAWarning) {
   EXPECT_THAT(some.err, Not(HasSubstr("take turns")));
 }
 
-TEST_F(BadInputTest, NamesInConfigsDoNotReachTheTerminalAsTheyAre) {
+TEST_F(BadInputTest, NamesInConfigsAreEscapedOnTheTerminal) {
   for (const std::string name : {"name: 'a\x1B[2J'", "layer { name: 'a\x1B[2J' linear {} }"}) {
     std::ofstream(Path("rude.textproto")) << "net { " << name << " }";
     const ProcessResult result = RunDogsVsCats({"summary", "--config", Path("rude.textproto")});
@@ -138,7 +138,7 @@ TEST_F(BadInputTest, NamesInConfigsDoNotReachTheTerminalAsTheyAre) {
   }
 }
 
-TEST_F(BadInputTest, AnImageSizeIsTheFlagsMistake) {
+TEST_F(BadInputTest, AWrongImageSizeIsReportedForItsFlag) {
   const ProcessResult result = RunDogsVsCats({"time", "--image-size", "4"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("--image-size"), HasSubstr("8"), HasSubstr("1024"),

@@ -1,9 +1,9 @@
-// A rank that trains like dogs_vs_cats --local-batch auto, but has been told how fast the ranks are:
+// A rank that trains like dogs_vs_cats --local-batch auto, with given speeds of the ranks:
 //
 //   apps_balanced_rank_main CONFIG OUTPUT SPEEDS STOP
 //
-// SPEEDS: "5,2,1", by rank. STOP: all stop after so many steps; 0: they do not. Goes on where a
-// checkpoint is in OUTPUT. Rank 0 says how the batch is divided.
+// SPEEDS: "5,2,1", by rank. STOP: the number of steps after which all stop; 0: at the end. Resumes
+// from a checkpoint in OUTPUT. Rank 0 prints the division of the batch.
 #include <signal.h>
 
 #include <cstdio>

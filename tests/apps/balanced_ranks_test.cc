@@ -1,6 +1,6 @@
-// Batches in proportion to speeds: the curve of one rank, whatever the speeds; a run that goes on
-// keeps its batches, and so its bits; measuring leaves no trace in what is trained. Speeds are given
-// here, or any measured ones will do.
+// Batches in proportion to speeds: the curve equals that of one rank for any speeds; a resumed run
+// keeps its batches and so its bits; the measurement does not affect the training. Speeds are given,
+// or arbitrary measured ones suffice.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::Not;
 
 constexpr char kRank[] = RT_BINARY_DIR "/tests/apps_balanced_rank_main";
 
-// 50 steps of 8 images over all ranks, with batch norm over all of them.
+// 50 steps of 8 images over all ranks, with batch norm over all ranks.
 class BalancedRanksTest : public testing::Test {
  protected:
   void WriteConfig(int ranks, std::vector<std::string> more = {}) const {
@@ -33,7 +33,8 @@ class BalancedRanksTest : public testing::Test {
   }
   std::string Path(const std::string& name) const { return folder_.File(name); }
 
-  // On as many ranks as there are speeds, and as the run began with if it goes on; what rank 0 says.
+  // Trains on as many ranks as there are speeds, or as the resumed run has; returns the output of rank
+  // 0.
   std::string RunWithSpeeds(const std::string& run, const std::string& speeds, int stop = 0,
                             int began_with = 0) const {
     const auto ranks = static_cast<int>(1 + std::ranges::count(speeds, ','));
@@ -43,7 +44,7 @@ class BalancedRanksTest : public testing::Test {
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return result.out;
   }
-  // `flags` as of a shell, which knows $RANK.
+  // `flags` are expanded by a shell: $RANK.
   ProcessResult RunProgram(const std::string& run, int ranks, const std::string& flags) const {
     WriteConfig(ranks);
     const std::string script = "exec \"$@\" " + flags;
@@ -83,7 +84,7 @@ TEST_F(BalancedRanksTest, AnySpeedsGiveTheCurveOfOneRank) {
   ExpectSameCurve("even", "one");
 }
 
-// The ranks have other speeds when the run goes on, but the same batches.
+// The speeds of the resumed run differ, its batches do not.
 TEST_F(BalancedRanksTest, AStoppedRunGoesOnToTheSameBits) {
   RunWithSpeeds("alone", "5,2");
   RunWithSpeeds("stopped", "5,2", 13);
@@ -96,7 +97,7 @@ TEST_F(BalancedRanksTest, AStoppedRunGoesOnToTheSameBits) {
             ReadTensors(Path("alone/final.safetensors")));
 }
 
-TEST_F(BalancedRanksTest, AnotherWorldIsDividedAnew) {
+TEST_F(BalancedRanksTest, AnotherWorldGetsANewDivision) {
   RunWithSpeeds("one", "7");
   RunWithSpeeds("moved", "5,2", 13);
   EXPECT_THAT(RunWithSpeeds("moved", "1,2,1", 31, 2), HasSubstr("batches 2, 4, 2 of 8"));
@@ -104,7 +105,7 @@ TEST_F(BalancedRanksTest, AnotherWorldIsDividedAnew) {
   ExpectSameCurve("moved", "one");
 }
 
-// Really measured: whatever comes of it, given by hand it is the same run.
+// A run with measured speeds equals one with the same division given by hand.
 TEST_F(BalancedRanksTest, MeasuringLeavesNoTrace) {
   const ProcessResult measured = RunProgram("measured", 2, "--threads 1 --local-batch auto");
   std::smatch found;
@@ -120,8 +121,8 @@ TEST_F(BalancedRanksTest, MeasuringLeavesNoTrace) {
             ReadTensors(Path("given/final.safetensors")));
 }
 
-// So each is the same machine as before.
-TEST_F(BalancedRanksTest, EveryRankGoesOnWithItsOwnThreads) {
+// So that each counts as the same machine as before.
+TEST_F(BalancedRanksTest, EveryRankResumesWithItsOwnThreads) {
   RunProgram("run", 2, "--local-batch auto --threads $((RANK + 1))");
   EXPECT_THAT(RunProgram("run", 2, "--local-batch auto --resume").out,
               HasSubstr("as the run began"));
@@ -129,7 +130,7 @@ TEST_F(BalancedRanksTest, EveryRankGoesOnWithItsOwnThreads) {
               Not(HasSubstr("as the run began")));
 }
 
-TEST_F(BalancedRanksTest, WhatIsNoBatchIsRefused) {
+TEST_F(BalancedRanksTest, AWrongBatchIsRefused) {
   for (const char* wrong : {"fast", "0", "-3", "2.5", "65537", ""}) {
     const ProcessResult result = RunDogsVsCats({"train", "--local-batch", wrong});
     EXPECT_EQ(result.exit_code, 2) << wrong;

@@ -1,5 +1,5 @@
-// bench_allreduce as a user starts it: the cost model's table, ranks as threads and as processes,
-// and what becomes of processes when one of them is killed.
+// bench_allreduce as a user starts it: the cost model's table, ranks as threads and as processes, and
+// the end of these processes when one of them is killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "apps/bench_allreduce/allreduce_timing.h"
-#include "apps/bench_allreduce/byte_text.h"
 #include "apps/bench_allreduce/measure_world.h"
 #include "apps/bench_allreduce/test_sums.h"
+#include "apps/byte_text.h"
 #include "dist/transport/in_process.h"
 #include "tests/testing/process.h"
 
@@ -32,7 +32,7 @@ ProcessResult RunBench(std::vector<std::string> arguments) {
   return RunProcess(Program(std::move(arguments)));
 }
 
-TEST(ByteTextTest, ReadsAndWritesWhatPeopleWrite) {
+TEST(ByteTextTest, ReadsAndWritesUnits) {
   const std::map<std::string, int64_t> known = {{"4096", 4096},
                                                 {"1KiB", 1024},
                                                 {"25MB", 25'000'000},
@@ -63,10 +63,11 @@ TEST(TestSumsTest, FindsTheFirstWrongElement) {
   EXPECT_TRUE(first.Check(sum).ok());
   sum[4096] += 1;
   EXPECT_THAT(first.Check(sum).message(), HasSubstr("element 4096 of 5000"));
-  EXPECT_FALSE(first.Check(std::span(sum).subspan(1024)).ok());  // a segment in another's place
+  EXPECT_FALSE(
+      first.Check(std::span(sum).subspan(1024)).ok());  // a segment in the place of another
 }
 
-// Adds one to the first element of whatever is long: headers and flags of the measurement are short.
+// Adds one to the first element of every long message; headers and flags of the measurement are short.
 class WrongAdder : public Transport {
  public:
   explicit WrongAdder(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
@@ -113,7 +114,7 @@ TEST(MeasureWorldTest, AWrongSumIsAFailure) {
   EXPECT_EQ(ends[0].code(), StatusCode::kDataLoss) << ends[0].message();
 }
 
-TEST(TestSumsTest, FindsWhatWasGatheredWrongly) {
+TEST(TestSumsTest, FindsAWronglyGatheredElement) {
   std::vector<float> all(3000), part(3000);
   for (int rank = 0; rank < 3; ++rank) {
     TestSums(rank, 3).Fill(part);
@@ -218,12 +219,35 @@ TEST(BenchAllreduceTest, MeasuresWithProcesses) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
   ExpectResults(json, 1);
-  // A single result's keys stand at the top, too.
+  // The keys of a single result are also at the top.
   EXPECT_EQ(json["algorithm"], "ring");
   EXPECT_EQ(json["world"], 3);
   EXPECT_EQ(json["bytes"], 1 << 20);
   EXPECT_DOUBLE_EQ(json["ideal_ms"], 4.0 / 3 * (1 << 20) / 1e6);
   EXPECT_EQ(json["time_ms"], json["results"][0]["time_ms"]);
+}
+
+ChildProcess LongRun() {
+  return ChildProcess(Program(
+      {"--world", "3", "--transport", "grpc", "--bytes", "1KiB,64KiB", "--seconds", "3600"}));
+}
+
+TEST(BenchAllreduceTest, MeasuresSeveralWorldsOneAfterTheOther) {
+  const ProcessResult result =
+      RunBench({"--world", "1,2,3", "--bytes", "1KiB", "--seconds", "0", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  ASSERT_EQ(json["results"].size(), 3U);
+  for (int world = 1; world <= 3; ++world) EXPECT_EQ(json["results"][world - 1]["world"], world);
+}
+
+TEST(BenchAllreduceTest, AStopSignalEndsTheRanks) {
+  ChildProcess bench = LongRun();
+  ASSERT_THAT(bench.ReadLine().value_or(""), HasSubstr("3 ranks"));
+  bench.Signal(SIGTERM);
+  const ProcessResult result = bench.Wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("bench_allreduce: stopped by SIGTERM"));
 }
 
 TEST(BenchAllreduceTest, PrintsATableForPeople) {
@@ -246,24 +270,24 @@ TEST(BenchAllreduceTest, WrongFlagsAreUsageErrors) {
   }
 }
 
-// Process ids of bench_allreduce's ranks that `parent` has started.
-std::vector<pid_t> RanksOf(pid_t parent) {
+std::vector<pid_t> ChildrenOf(pid_t parent) {
   const std::string folder = "/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent);
   std::ifstream file(folder + "/children");
-  std::vector<pid_t> ranks;
-  for (pid_t pid = 0; file >> pid;) ranks.push_back(pid);
-  return ranks;
+  std::vector<pid_t> children;
+  for (pid_t pid = 0; file >> pid;) children.push_back(pid);
+  return children;
+}
+
+// The ranks that `bench` has launched, children of its one agent, in the order of their ranks.
+std::vector<pid_t> RanksOf(pid_t bench) {
+  const std::vector<pid_t> agents = ChildrenOf(bench);
+  return agents.size() == 1 ? ChildrenOf(agents[0]) : std::vector<pid_t>();
 }
 
 bool Lives(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;
   return file >> number >> name >> state && state != "Z" && state != "X";
-}
-
-ChildProcess LongRun() {
-  return ChildProcess(Program(
-      {"--world", "3", "--transport", "grpc", "--bytes", "1KiB,64KiB", "--seconds", "3600"}));
 }
 
 TEST(BenchAllreduceTest, SaysWhichRankWasKilled) {
@@ -273,8 +297,10 @@ TEST(BenchAllreduceTest, SaysWhichRankWasKilled) {
   ASSERT_EQ(ranks.size(), 3U);
   kill(ranks[1], SIGKILL);
   const ProcessResult result = bench.Wait();
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("rank 1 was ended by signal 9"));
+  EXPECT_EQ(result.exit_code, 128 + SIGKILL);
+  EXPECT_THAT(result.err,
+              HasSubstr("bench_allreduce: rank 1 (localhost, process " + std::to_string(ranks[1]) +
+                        ") ended by SIGKILL: the first to fail"));
   for (const pid_t rank : ranks) EXPECT_FALSE(Lives(rank));
 }
 
@@ -284,7 +310,7 @@ TEST(BenchAllreduceTest, LeavesNoOrphan) {
   const std::vector<pid_t> ranks = RanksOf(bench.pid());
   ASSERT_EQ(ranks.size(), 3U);
   bench.Signal(SIGKILL);
-  bench.Wait();  // until their ends of its output are closed
+  bench.Wait();  // until its output is closed
   for (const pid_t rank : ranks) {
     for (int i = 0; Lives(rank) && i < 6000; ++i) usleep(10'000);
     EXPECT_FALSE(Lives(rank));

@@ -1,6 +1,6 @@
-// Ranks that compress their gradients: a run that was stopped goes on to the same bits, and one with
-// another number of ranks goes on (what becomes of what was not sent: dist/compression_state_test);
-// errors and fall-backs are told.
+// Ranks that compress their gradients: a stopped run resumes to the same bits, also with another
+// number of ranks (dist/compression_state_test checks the residuals); errors and fall-backs are
+// reported.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using testing::Not;
 
 struct SchemeAndRoute {
   const char* scheme;
-  const char* route;  // stated: as measured, two runs could choose differently
+  const char* route;  // fixed, because two runs could measure different choices
 };
 
 class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
@@ -60,7 +60,7 @@ class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
       steps -= line->find("loss") != std::string::npos ? 1 : 0;
     }
   }
-  // A run that is told to stop in the middle.
+  // A run that is stopped in the middle.
   void RunUntilStopped(int ranks, const std::vector<std::string>& train) const {
     ChildProcess job(Launch(ranks, train));
     WaitForSteps(&job, 12);
@@ -71,7 +71,7 @@ class CompressedRanksTest : public testing::TestWithParam<SchemeAndRoute> {
   const TempDir folder_;
 };
 
-TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
+TEST_P(CompressedRanksTest, AStoppedRunResumesToTheSameBits) {
   const std::vector<std::string> batch = {
       "--set", "train.batch=2",
       "--set", "train.log_every_steps=1",
@@ -90,7 +90,7 @@ TEST_P(CompressedRanksTest, AStoppedRunGoesOnToTheSameBits) {
             ReadTensors(Path("whole/final.safetensors")));
 }
 
-// A part that is missing is named, and the checkpoint before is whole; the best one has its parts,
+// A missing part is named, and the previous checkpoint is whole; the best checkpoint has its parts,
 // too.
 TEST_F(CompressedRanksTest, EachRankHasItsOwnPart) {
   const std::vector<std::string> batch = {"--set", "train.batch=2", "--set",
@@ -125,9 +125,9 @@ TEST_F(CompressedRanksTest, EachRankHasItsOwnPart) {
   EXPECT_EQ(ReadTensors(Path("whole/final.safetensors")), expected);
 }
 
-// All ranks at once, mostly in the middle of a save, since there is one after every step: whatever
-// is on the disk by then goes on to the same bits.
-TEST_F(CompressedRanksTest, KilledAmongItsSavesItGoesOnToTheSameBits) {
+// Kills all ranks at once, mostly in the middle of a save, since every step is followed by one; the
+// files on the disk then resume to the same bits.
+TEST_F(CompressedRanksTest, KilledDuringASaveItResumesToTheSameBits) {
   std::vector<std::string> batch = {
       "--set", "train.batch=2",           "--set", "dist.compression.route=GATHER",
       "--set", "train.log_every_steps=1", "--set", "train.checkpoint_every_steps=1",
@@ -140,7 +140,8 @@ TEST_F(CompressedRanksTest, KilledAmongItsSavesItGoesOnToTheSameBits) {
     WaitForSteps(&job, 2 + kill);
     job.Signal(SIGKILL);  // its ranks end with it,
     job.Wait();
-    while (!RunLock::Acquire(Path("killed")).ok()) std::this_thread::yield();  // the writer by now
+    while (!RunLock::Acquire(Path("killed")).ok())
+      std::this_thread::yield();  // until the writer has ended
   }
   const ProcessResult resumed = Run(3, Train("killed", "one_bit={}", batch));
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -162,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, CompressedRanksTest,
                            return name.substr(0, name.find_first_of(".="));
                          });
 
-TEST_F(CompressedRanksTest, AnotherNumberOfRanksGoesOn) {
+TEST_F(CompressedRanksTest, AnotherNumberOfRanksResumes) {
   const std::vector<std::string> batch = {"--set", "train.batch=2", "--set",
                                           "train.log_every_steps=1"};
   std::vector<std::string> resume = batch;
@@ -174,7 +175,7 @@ TEST_F(CompressedRanksTest, AnotherNumberOfRanksGoesOn) {
   EXPECT_THAT(alone.err, HasSubstr("gradients: one rank sends nothing"));
 }
 
-// The scheme has the momentum, and the optimizer none: alone, too.
+// The scheme has the momentum, and the optimizer none, also on one rank.
 TEST_F(CompressedRanksTest, OneRankHasTheMomentumOfItsScheme) {
   const std::vector<std::string> few = {
       "--set", "train.epochs=1", "--set", "optim.weight_decay=0", "--set", "optim.clip_norm=0"};
@@ -202,8 +203,8 @@ TEST_F(CompressedRanksTest, OneRankHasTheMomentumOfItsScheme) {
   EXPECT_GT(largest, 1e-2) << "it makes no difference here";
 }
 
-// A position beside every value is twice the bytes, at any speed of network and machine.
-TEST_F(CompressedRanksTest, WhatIsNotWorthItTravelsAsItIs) {
+// A position beside every value doubles the bytes, whatever the speed of network and machine.
+TEST_F(CompressedRanksTest, GradientsTravelDenseWhereCompressionDoesNotPay) {
   const ProcessResult result =
       Run(2, Train("run", "top_k.density=1", {"--set", "dist.compression.fall_back=true"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -221,7 +222,7 @@ TEST_F(CompressedRanksTest, MomentumIsNotAppliedTwice) {
   EXPECT_EQ(once.exit_code, 0) << once.err;
 }
 
-// qsgd leaves nothing unsent, so that all tensors are the run's own, in f32.
+// qsgd has no residual, so that all tensors are those of the run, in f32.
 TEST_F(CompressedRanksTest, ADamagedCheckpointIsNamed) {
   ASSERT_EQ(Run(2, Train("run", "qsgd={}", {"--set", "train.epochs=1"})).exit_code, 0);
   const Checkpoint newest = LoadNewestCheckpoint(Path("run")).value();

@@ -44,7 +44,7 @@ TEST_P(ConfigTest, PrintsAsWhatItIs) {
 INSTANTIATE_TEST_SUITE_P(Configs, ConfigTest, testing::ValuesIn(ConfigNames()),
                          [](const auto& name) { return name.param; });
 
-TEST(ConfigsTest, AllThatTheReadmeNamesAreThere) {
+TEST(ConfigsTest, AllThatTheReadmeNamesExist) {
   const std::vector<std::string> names = ConfigNames();
   for (const char* name : {"lenet", "catdog_vgg", "alexnet", "vgg11_bn", "resnet18", "resnet50",
                            "mobilenet_v2", "highway", "dogs_vs_cats", "quickstart"}) {

@@ -1,6 +1,5 @@
-// Exit code 75 by its cause: others did not come or were lost, and never what this rank itself
-// cannot do; and whom the launcher blames then. (Ranks that are lost while they train:
-// rank_faults_test.cc.)
+// Exit code 75 means that other ranks did not join or were lost, never a failure of this rank itself;
+// and the launcher's verdict. (rank_faults_test.cc has ranks that are lost in training.)
 #include "apps/exit_code.h"
 
 #include <fmt/format.h>
@@ -20,7 +19,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-// A port at which this process listens, and never answers.
+// A port on which this process listens without ever answering.
 class HeldPort {
  public:
   std::string number() const { return std::to_string(held_.port); }
@@ -78,7 +77,7 @@ TEST(ExitCodesTest, APortInUseIsTheFaultOfRankZero) {
                     Not(HasSubstr("go on with"))));
 }
 
-TEST(ExitCodesTest, TheLauncherEndsWithTheCommandThatGoesOn) {
+TEST(ExitCodesTest, TheLauncherEndsWithTheCommandToResume) {
   const TempDir folder;
   std::vector<std::string> job = {RT_BINARY_DIR "/bin/ringtail_launch",
                                   "-n",
@@ -103,7 +102,7 @@ TEST(ExitCodesTest, TheLauncherEndsWithTheCommandThatGoesOn) {
                            RT_BINARY_DIR "/bin", folder.path())));
 }
 
-TEST(ExitCodesTest, WhoWaitsInVainHasLostItsPeers) {
+TEST(ExitCodesTest, ARankWhosePeersNeverJoinHasLostThem) {
   const TempDir folder;
   const std::string port = HeldPort().number();  // free again
   const ProcessResult zero = RunProcess(TrainAs(folder, "0", port));

@@ -1,4 +1,4 @@
-// `cmake --install` gives programs that need nothing of the folder in which they were built.
+// `cmake --install` installs programs that need no file of the build folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(Install, ProgramsRunAnywhere) {
   const ProcessResult installed =
       RunProcess({"cmake", "--install", RT_BINARY_DIR, "--prefix", prefix.path()});
   ASSERT_EQ(installed.exit_code, 0) << installed.err;
-  // By its name, from a folder without configs/.
+  // By its name, in a folder without configs/.
   const auto run = [&](const std::string& command) {
     return RunProcess({"env", "--chdir=/", "PATH=" + prefix.File("bin"), "/bin/sh", "-c", command});
   };

@@ -1,5 +1,5 @@
-// The real program, killed and told to stop at random moments: it must end with the same bits as a
-// run that was left alone.
+// The program is killed and stopped at random moments and must end with the bits of an undisturbed
+// run.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace ringtail {
 namespace {
 
 constexpr int kInterruptions = 20;
-constexpr int kEpochs = 80;  // far more than the interruptions let go by, on a fast disk too
+constexpr int kEpochs = 80;  // far more than pass during the interruptions, on a fast disk, too
 
 class InterruptionTest : public testing::Test {
  protected:
@@ -41,7 +41,7 @@ class InterruptionTest : public testing::Test {
                        "--set", "train.checkpoint_every_steps=1"});
   }
 
-  // Starts the run, waits until it has printed `lines` lines, and a little more, and signals it.
+  // Starts the run and signals it some time after it has printed `lines` lines.
   ProcessResult Interrupt(const std::string& run, int signal, Rng* rng) const {
     constexpr int kMostSteps = 6, kMostMicroseconds = 20000;
     ChildProcess child(Train(run));
@@ -77,18 +77,18 @@ TEST_F(InterruptionTest, KilledAtRandomMoments) {
   }
   EXPECT_EQ(killed, kInterruptions);
   const int64_t reached = LoadNewestCheckpoint(Path("killed")).value().step;
-  EXPECT_GT(reached, kInterruptions);  // it went on from where it was, each time
+  EXPECT_GT(reached, kInterruptions);  // it resumed where it was, each time
   EXPECT_LT(reached, kEpochs * kTinyStepsPerEpoch);
   ExpectTheBitsOfTheRunLeftAlone("killed");
 }
 
-TEST_F(InterruptionTest, ToldToStopAtRandomMoments) {
+TEST_F(InterruptionTest, StoppedAtRandomMoments) {
   Rng rng(RngKey(21).With(kTestStream));
   int stopped = 0;
   for (int i = 0; i < kInterruptions; ++i) {
     const int signal = i % 2 == 0 ? SIGTERM : SIGINT;
     const ProcessResult result = Interrupt("stopped", signal, &rng);
-    // Before the program has looked at its flags, a signal ends it as it would any other.
+    // Before the program has parsed its flags, a signal ends it as it ends other programs.
     EXPECT_TRUE(result.exit_code == 128 + signal || result.signal == signal) << result.err;
     if (result.exit_code == 128 + signal) ++stopped;
   }

@@ -23,7 +23,7 @@ inline std::vector<std::string> Launch(int ranks, std::vector<std::string> progr
   return program;
 }
 
-// The lines of a run's metrics.jsonl that are of `kind` ("step", "evaluation").
+// The lines of kind `kind` ("step", "evaluation") in the metrics.jsonl of a run.
 inline std::vector<nlohmann::json> ReadMetrics(const std::string& path, const std::string& kind) {
   std::vector<nlohmann::json> lines;
   std::ifstream file(path);
@@ -34,7 +34,7 @@ inline std::vector<nlohmann::json> ReadMetrics(const std::string& path, const st
   return lines;
 }
 
-// Losses, and what evaluation says: each image counts once, whoever looks at it.
+// Losses and results of evaluations; each image counts once, whichever rank evaluates it.
 inline void ExpectSameCurve(const std::string& run, const std::string& expected) {
   for (const char* kind : {"step", "evaluation"}) {
     const auto lines = ReadMetrics(run + "/metrics.jsonl", kind);

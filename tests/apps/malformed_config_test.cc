@@ -16,12 +16,12 @@ namespace ringtail {
 namespace {
 
 constexpr long kMostRssKib = 200 * 1024;
-constexpr std::chrono::seconds kTimeLimit{20};  // they take a few hundredths of a second
+constexpr std::chrono::seconds kTimeLimit{20};  // each takes a few hundredths of a second
 
 struct Malformed {
   std::string name, text;
   std::string says;     // part of the message
-  std::string at = {};  // the text that the error points at, which stands once; "": anywhere
+  std::string at = {};  // the text at the position of the error, unique in the file; "": any
 };
 
 const char kLoss[] = "layer { name: \"loss\" softmax_cross_entropy {} }\n";
@@ -32,7 +32,7 @@ std::string Net(const std::string& layers) {
          "}\n";
 }
 
-// A good net with something else behind it.
+// A valid net, followed by other text.
 std::string And(const std::string& rest) {
   return Net("layer { name: \"conv\" convolution { out_channels: 4 kernel: 3 } }") + rest;
 }
@@ -291,7 +291,7 @@ std::vector<Malformed> All() {
   return all;
 }
 
-// ":line:column: " of where `at` begins, both counted from 1.
+// ":line:column: " of the start of `at`, both counted from 1.
 std::string PlaceOf(const std::string& at, const std::string& text) {
   const size_t offset = text.find(at);
   EXPECT_NE(offset, std::string::npos);

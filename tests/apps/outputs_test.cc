@@ -1,4 +1,4 @@
-// Where the program writes, and what it says where it cannot.
+// The output files of the program, and its messages where it cannot write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -58,7 +58,7 @@ TEST_F(OutputsTest, ADashIsStandardOutput) {
   EXPECT_FALSE(fs::exists("-"));
 }
 
-TEST_F(OutputsTest, WhatElseIsPrintedDoesNotMixWithTheOutput) {
+TEST_F(OutputsTest, OtherOutputDoesNotMixWithIt) {
   const ProcessResult file =
       RunDogsVsCats({"prepare", "--data", TinyImages(), "--out", Path("tiny.pack")});
   ASSERT_EQ(file.exit_code, 0) << file.err;
@@ -96,7 +96,7 @@ TEST_F(OutputsTest, ARunFolderIsANetwork) {
   EXPECT_THAT(result.err, HasSubstr("there is no network in the folder '" + Path("copy") + "'"));
 }
 
-TEST_F(OutputsTest, APackedFileIsNoImageAndSaysWhatTakesIt) {
+TEST_F(OutputsTest, APackedFileIsNotAnImageAndTheMessageNamesTheFlag) {
   ASSERT_EQ(
       RunDogsVsCats({"prepare", "--data", TinyImages(), "--out", Path("some.pack")}).exit_code, 0);
   const ProcessResult result =
@@ -132,7 +132,7 @@ TEST_F(OutputsTest, ResumeWithoutACheckpointTakesTheConfigOfTheFolder) {
             ReadTensors(Path("run/final.safetensors")));
 }
 
-TEST_F(OutputsTest, AnExplicitConfigGoesBeforeThatOfTheFolder) {
+TEST_F(OutputsTest, AnExplicitConfigTakesPrecedenceOverThatOfTheFolder) {
   fs::create_directory(Path("other"));
   std::ofstream(Path("other/config.textproto")) << "net { name: 'another' }";
   std::vector<std::string> resume = Train("other");
@@ -144,7 +144,7 @@ TEST_F(OutputsTest, AnExplicitConfigGoesBeforeThatOfTheFolder) {
   EXPECT_EQ(Text(Path("other/config.textproto")), Text(Path("run/config.textproto")));
 }
 
-TEST_F(OutputsTest, AnOutputThatIsNoFolderIsNamed) {
+TEST_F(OutputsTest, AnOutputThatIsNotAFolderIsNamed) {
   std::ofstream(Path("file")) << "mine";
   fs::create_symlink("nowhere", Path("dangling"));
   fs::create_symlink("loop", Path("loop"));
@@ -157,8 +157,8 @@ TEST_F(OutputsTest, AnOutputThatIsNoFolderIsNamed) {
   EXPECT_EQ(Text(Path("file")), "mine");
 }
 
-// The limit for file sizes stands for a disk that has room for lines and not for networks.
-TEST_F(OutputsTest, ADiskWithoutRoomIsToldEarlyAndWaitedForAtTheEnd) {
+// The limit of file sizes imitates a disk with room for lines but not for networks.
+TEST_F(OutputsTest, AFullDiskIsReportedEarlyAndWaitedForAtTheEnd) {
   std::vector<std::string> train = Train("full");
   train.back() = "train.epochs=4";
   std::vector<std::string> limited = {"sh", "-c", "ulimit -S -f 8; exec \"$0\" \"$@\" 2>&1"};

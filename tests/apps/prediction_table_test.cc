@@ -26,7 +26,7 @@ class PredictionTableTest : public testing::Test {
     logits_.usable.assign(names.size(), true);
     logits_.values.assign(2 * names.size(), 0);
   }
-  // The probability of a dog becomes `dog`.
+  // Sets the probability of a dog to `dog`.
   void SetDog(int64_t i, double dog) {
     logits_.values[2 * i + 1] = static_cast<float>(std::log(dog / (1 - dog)));
   }
@@ -68,7 +68,7 @@ TEST_F(PredictionTableTest, TableAndCsv) {
             "key,label,probability\n\"" + key + "\",dog,0.900000\n");
 }
 
-TEST(ImageFilesTest, WhatDoesNotExistIsNamed) {
+TEST(ImageFilesTest, AMissingPathIsNamed) {
   const TempDir folder;
   EXPECT_THAT(OpenImageFiles({folder.File("no.jpg")}, 1).status().message(), HasSubstr("no.jpg"));
   std::filesystem::create_directories(folder.File("other"));
@@ -77,7 +77,7 @@ TEST(ImageFilesTest, WhatDoesNotExistIsNamed) {
   EXPECT_THAT(none.message(), HasSubstr("'" + folder.path() + "', '" + folder.File("other") + "'"));
 }
 
-TEST(CsvTest, QuotesOnlyWhatNeedsIt) {
+TEST(CsvTest, QuotesOnlyWhereNecessary) {
   EXPECT_EQ(CsvField("cat.1.jpg"), "cat.1.jpg");
   EXPECT_EQ(CsvField("a \"b\", c"), "\"a \"\"b\"\", c\"");
 }

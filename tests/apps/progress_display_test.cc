@@ -18,7 +18,7 @@ const ProgressView kView = {.epoch = 1.5,
                             .images_per_s = 1180.4,
                             .seconds_left = 754};
 
-TEST(ProgressTest, TheBarTakesTheSpaceThatIsLeft) {
+TEST(ProgressTest, TheBarTakesTheRemainingColumns) {
   const std::string numbers =
       "epoch 1.50/3  step 15/30  loss 0.341  accuracy 86.7 %  1180/s  12:34";
   EXPECT_EQ(ProgressBarLine(kView, static_cast<int>(numbers.size()) + 13),

@@ -1,7 +1,7 @@
-// Two ranks that differ in exactly one thing, many times: both refuse before the first step, and
-// name both ranks, what differs and both values. Rank 0 is always the program as a user starts it.
-// Rank 1 is, too, but where no flag could make the difference (it would be another build): there it
-// is a JoinWorld of this process which says what the program says, and one thing otherwise.
+// Pairs of ranks that differ in exactly one property: both refuse before the first step, and name both
+// ranks, the property and both values. Rank 0 is always the program as a user starts it. So is rank
+// 1, except where no flag can make the difference (it would be another build): there it is a
+// JoinWorld of this process that sends what the program sends, with one difference.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,18 +29,18 @@ namespace {
 
 using testing::ContainsRegex;
 
-// Of the same version, but of other sources.
+// The same version, built from other sources.
 const std::string kOtherBuild = fmt::format("{}-0123456789ab", kRingtailVersion);
 constexpr char kToken[] = "token-0123456789abcdef-of-this-test";
 
-// How rank 1 differs: by one of these.
+// The difference of rank 1: one of these.
 struct Case {
   std::string name;
   std::function<void(RunConfig*)> config;
   std::vector<std::string> environment;
   bool other_images = false, other_file = false;
   std::function<void(JoinOptions*)> join;
-  // What is said of it; {0} and {1} are the ranks, "rank 1 (node7, pid 11)", # any word.
+  // The message; {0} and {1} are the ranks, "rank 1 (node7, pid 11)", # is any word.
   std::string sentence;
 };
 void PrintTo(const Case& changed, std::ostream* out) { *out << changed.name; }
@@ -136,7 +136,7 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-// Of this host, and nobody's for as long as it lives (tests/dist/membership/join_ranks.h).
+// A port of this host that is reserved as long as the object lives (tests/dist/membership/join_ranks.h).
 struct FreePort {
   FreePort() : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int yes = 1;
@@ -179,7 +179,7 @@ class RankDisagreement : public testing::TestWithParam<Case> {
   std::unique_ptr<ChildProcess> Start(int rank) const {
     const std::string config = folder_.File(fmt::format("config{}.textproto", rank));
     std::ofstream(config) << PrintTextConfig(ConfigOf(rank));
-    std::vector<std::string> environment;  // the first of a name counts
+    std::vector<std::string> environment;  // the first variable of a name counts
     if (rank == 1) environment = GetParam().environment;
     for (const std::string& more :
          {fmt::format("RANK={}", rank), fmt::format("LOCAL_RANK={}", rank),

@@ -1,7 +1,7 @@
-// One rank of a training job fails, in every way that is known: the others end, name it, and rank 0
-// leaves a checkpoint of the last whole step; the launcher's exit code is the true cause's.
+// One rank of a training job fails, in every known way: the others end and name it, rank 0 leaves a
+// checkpoint of the last whole step, and the launcher's exit code is that of the true cause.
 //
-// RINGTAIL_FAULT_TRIALS: how often a rank is killed at random (default 10).
+// RINGTAIL_FAULT_TRIALS: number of random kills (default 10).
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class RankFaultsTest : public testing::Test {
     return RunProcess(Job(fault, rank, step, output));
   }
 
-  // Every other rank says which one is gone, and ends as one that has lost a peer.
+  // Every other rank names the lost one and ends with the exit code for a lost peer.
   static void ExpectOthersName(int rank, const ProcessResult& result) {
     for (int other = 0; other < kRanks; ++other) {
       if (other == rank) continue;
@@ -76,7 +76,7 @@ int Trials() {
   return text != nullptr ? std::atoi(text) : kTrials;
 }
 
-TEST_F(RankFaultsTest, WithoutAFaultAllIsWell) {
+TEST_F(RankFaultsTest, WithoutAFaultAllRanksSucceed) {
   const ProcessResult result = Run("none", 0, 0);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("[3] trained for 200 of 200 steps"));
@@ -93,12 +93,12 @@ TEST_F(RankFaultsTest, AKilledRankIsNamedByAll) {
     EXPECT_THAT(result.err, HasSubstr(fmt::format("rank {} (localhost, process", rank)));
     EXPECT_THAT(result.err, HasSubstr("ended by SIGKILL: the first to fail"));
     ExpectOthersName(rank, result);
-    if (rank == 0) continue;  // nobody else writes
+    if (rank == 0) continue;  // no other rank writes
     const auto newest = LoadNewestCheckpoint(Path(run));
     ASSERT_TRUE(newest.ok()) << newest.status().ToString();
-    EXPECT_GE(newest->step, step);      // whole steps: the one after which it was killed,
-    EXPECT_LE(newest->step, step + 1);  // or the next, if it had given all for that
-    // Nobody was left to compare with, unless it is that of an evaluation.
+    EXPECT_GE(newest->step, step);      // whole steps: that after which it was killed,
+    EXPECT_LE(newest->step, step + 1);  // or the next, if its gradients for that were sent
+    // Not agreed, because no rank was left to compare with, except after an evaluation.
     EXPECT_THAT(newest->agreed_ranks(), AnyOf(0, kRanks));
     EXPECT_EQ(newest->agreed_ranks() == 0, newest->file.metadata().contains("written_after"));
   }
@@ -134,8 +134,8 @@ TEST_F(RankFaultsTest, AStoppedRankIsNamedByAll) {
   ExpectOthersName(1, result);
 }
 
-// It cannot know whether it is alone, or all others are gone: others may have written.
-TEST_F(RankFaultsTest, ARankThatHearsNobodyBlamesItselfAndWritesNothing) {
+// It cannot know whether it is cut off or all others have ended: others may have written.
+TEST_F(RankFaultsTest, ARankThatHearsNoOtherBlamesItselfAndWritesNothing) {
   WriteConfig({"train.evaluate_every_epochs=40"});
   const ProcessResult result = Run("stop_others", 0, 3);
   EXPECT_EQ(result.exit_code, kExitFailure) << result.err;
@@ -145,7 +145,7 @@ TEST_F(RankFaultsTest, ARankThatHearsNobodyBlamesItselfAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(Path("run/final.safetensors")));
 }
 
-// For less than what counts as a hang: no error, and the same bits.
+// For less than the limit of a hang: no error, and the same bits.
 TEST_F(RankFaultsTest, AShortStopChangesNothing) {
   WriteConfig({"dist.hang_timeout_s=20", "train.epochs=10"});
   ASSERT_EQ(Run("none", 0, 0, "alone").exit_code, 0);
@@ -165,7 +165,7 @@ TEST_F(RankFaultsTest, AShortStopChangesNothing) {
             ReadTensors(Path("alone/final.safetensors")));
 }
 
-// Its network threads answer; only its training does not go on.
+// Its network threads answer; only its training stops.
 TEST_F(RankFaultsTest, ARankThatHangsIsNamedByAll) {
   const ProcessResult result = Run("hang", 3, 30);
   EXPECT_EQ(result.exit_code, kExitFailure) << result.err;

@@ -63,7 +63,7 @@ TEST_F(ReplayTest, OneStepIsTheFormulaOfSgd) {
 TEST_F(ReplayTest, TheSecondStepHasMomentum) {
   ASSERT_TRUE(Run(1, "", "one").ok());
   auto one = Out("one");
-  // The state after one step, as weights of a run that begins there: its gradient is step two's.
+  // The state after one step as the weights of another run: its gradient is that of step two.
   std::vector<TensorView> weights;
   const SafetensorsFile file = SafetensorsFile::Read(folder_.File("one")).value();
   for (const auto& [name, entry] : file.entries()) {

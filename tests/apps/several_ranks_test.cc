@@ -1,5 +1,5 @@
-// N ranks train as one machine with a batch N times larger: the same loss curve, whatever the
-// algorithm and the shares; the same bits on every rank; a checkpoint that any world goes on with.
+// N ranks train as one machine with a batch N times larger: the same loss curve for every algorithm
+// and division; the same bits on every rank; checkpoints that any world resumes.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class SeveralRanksTest : public testing::Test {
     return DogsVsCats(arguments);
   }
 
-  // Trains on `ranks` ranks, each with `batch` images, and expects it to work. Rank 0 alone prints.
+  // Trains on `ranks` ranks, each with `batch` images, and expects success. Only rank 0 prints.
   void RunJob(const std::string& run, int ranks, int batch,
               const std::vector<std::string>& more = {}) const {
     const ProcessResult result = RunProcess(Launch(ranks, Train(run, batch, more)));
@@ -87,7 +87,7 @@ TEST_F(SeveralRanksTest, SharesMayBeUneven) {
   ExpectSameCurve("uneven", "one");
 }
 
-// Without batch norm, whose statistics are a part's own.
+// Without batch norm, whose statistics depend on the parts.
 TEST_F(SeveralRanksTest, GradientsInPartsAreSentOnce) {
   RunConfig config = Config();
   config.mutable_net()->mutable_layer()->DeleteSubrange(1, 1);
@@ -103,7 +103,7 @@ TEST_F(SeveralRanksTest, GradientsInPartsAreSentOnce) {
   EXPECT_EQ(bytes("parts"), bytes("whole"));
 }
 
-TEST_F(SeveralRanksTest, MetricsTellOfEveryRank) {
+TEST_F(SeveralRanksTest, MetricsListEveryRank) {
   RunJob("run", 2, 4);
   const auto steps = ReadMetrics(Path("run/metrics.jsonl"), "step");
   ASSERT_EQ(steps.size(), static_cast<size_t>(kSteps));
@@ -118,8 +118,8 @@ TEST_F(SeveralRanksTest, MetricsTellOfEveryRank) {
   }
 }
 
-// Weights that stand still, and classes that no image has: gradients that have much in common.
-TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfTheImagesHoweverTheyAreDivided) {
+// Constant weights, and classes without images, so that gradients have a large common part.
+TEST_F(SeveralRanksTest, TheNoiseScaleDoesNotDependOnTheDivision) {
   RunConfig config = Config();
   config.mutable_optim()->set_learning_rate(1e-30);
   config.mutable_train()->set_epochs(80);  // every fourth step is measured
@@ -138,7 +138,7 @@ TEST_F(SeveralRanksTest, TheNoiseScaleIsThatOfTheImagesHoweverTheyAreDivided) {
   EXPECT_GT(scale, 1);
   RunJob("large_buckets", 2, 4, {"--set", "dist.bucket_kib=4096"});
   EXPECT_NEAR(last("large_buckets"), scale, 1e-6 * scale);
-  // Other groups of the same images: other estimates of the same number.
+  // Other groups of the same images give other estimates of the same number.
   RunJob("four", 4, 2);
   EXPECT_NEAR(last("four"), scale, 0.3 * scale);
   const std::string script = "exec \"$@\" --local-batch $((5 / (RANK + 1)))";
@@ -170,7 +170,7 @@ TEST_F(SeveralRanksTest, TheRateFollowsTheGlobalBatch) {
   EXPECT_EQ(rate("unscaled"), 0.02);
 }
 
-// Two runs give the same bits, though never the same timing.
+// Two runs have the same bits, although their timing differs.
 TEST_F(SeveralRanksTest, TheSameBitsInEveryRun) {
   RunJob("first", 3, 3);
   RunJob("second", 3, 3);
@@ -178,8 +178,8 @@ TEST_F(SeveralRanksTest, TheSameBitsInEveryRun) {
             ReadTensors(Path("second/final.safetensors")));
 }
 
-// Stopped by a signal, and gone on with by another number of ranks: as if one had done it all.
-TEST_F(SeveralRanksTest, AnyWorldGoesOnWithAnyCheckpoint) {
+// Stopped by a signal and resumed by another number of ranks: the result of a single run.
+TEST_F(SeveralRanksTest, AnyWorldResumesAnyCheckpoint) {
   RunJob("one", 1, 8);
   ChildProcess job(Launch(4, Train("moved", 2, {"--set", "train.log_every_steps=1"})));
   for (int steps = 0; steps < 12;) {

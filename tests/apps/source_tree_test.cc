@@ -1,5 +1,5 @@
-// What READMEs say of the source tree as a whole, where no folder's own tests can hold it: who
-// includes whom, and lists of things that are somewhere else, too.
+// Properties of the source tree as a whole, which no test of a single folder can check: includes
+// between folders, sizes of folders and files, and statements of READMEs about other files.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -39,7 +40,8 @@ std::vector<std::string> Find(const std::string& text, const std::string& patter
   return found;
 }
 
-// Calls `fn` with the path, from the root of the tree, and the text of every source below `folder`.
+// Calls `fn` with the path, relative to the root of the tree, and the text of every source below
+// `folder`.
 int ForEachSource(const std::string& folder,
                   const std::function<void(const std::string&, const std::string&)>& fn) {
   int sources = 0;
@@ -85,7 +87,79 @@ TEST(SourceTreeTest, OneDnnAppearsInNoPublicHeader) {
   EXPECT_GT(sources, 5);
 }
 
-// README.md, "Two commands" and after: a table of all verbs.
+// All files of the tree, relative to its root: "core/storage/file.h".
+std::vector<std::string> TreeFiles() {
+  const std::filesystem::path root = RT_SOURCE_DIR;
+  std::vector<std::string> files = {"README.md"};
+  for (const char* folder :
+       {"core", "layers", "optim", "data", "dist", "apps", "configs", "tests"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      files.push_back(std::filesystem::relative(entry.path(), root).string());
+    }
+  }
+  return files;
+}
+
+void ForEachReadme(const std::function<void(const std::string&, const std::string&)>& fn) {
+  int readmes = 0;
+  for (const std::string& file : TreeFiles()) {
+    if (!file.ends_with("README.md")) continue;
+    fn(file, ReadSource(file));
+    ++readmes;
+  }
+  EXPECT_GE(readmes, 14);
+}
+
+// Folders and files stay small enough to be read. Subfolders count separately.
+TEST(SourceTreeTest, NoFolderHasMoreThanFortySources) {
+  constexpr int kMostSources = 40;
+  std::map<std::string, int> sources;
+  for (const char* folder : {"core", "layers", "optim", "data", "dist", "apps", "tests"}) {
+    ForEachSource(folder, [&](const std::string& path, const std::string&) {
+      ++sources[path.substr(0, path.rfind('/'))];
+    });
+  }
+  EXPECT_GT(sources.size(), 40U);
+  for (const auto& [folder, count] : sources) EXPECT_LE(count, kMostSources) << folder;
+}
+
+TEST(SourceTreeTest, NoFileHasMoreThan400LinesWithoutAReason) {
+  constexpr int64_t kMostLines = 400;
+  const std::map<std::string, std::string> reasons = {
+      {"dist/transport/mpi/mpi_transport.cc", "one thread that makes all progress"},
+      {"layers/convolution/choose_algorithm.cc", "choice and measurement of all algorithms"},
+      {"layers/kernels/pointwise.cc", "three kernels that share their register tiles"},
+      {"tests/dist/liveness/liveness_judge_test.cc", "one story per rule of the judge"},
+      {"tests/dist/transport/frames/peer_messages_test.cc",
+       "one case per violation of the protocol"},
+      {"tests/layers/convolution/choose_algorithm_test.cc", "one case per rule of the choice"},
+  };
+  for (const char* folder : {"core", "layers", "optim", "data", "dist", "apps", "tests"}) {
+    ForEachSource(folder, [&](const std::string& path, const std::string& text) {
+      if (std::ranges::count(text, '\n') <= kMostLines) return;
+      EXPECT_TRUE(reasons.contains(path)) << path;
+    });
+  }
+}
+
+TEST(ReadmeTest, IsShort) {
+  constexpr int64_t kMostLines = 130;
+  EXPECT_LE(std::ranges::count(ReadSource("README.md"), '\n'), kMostLines);
+}
+
+// Every folder with a README is in the map of the code; lists of programs and verbs are complete.
+TEST(ReadmeTest, LinksToEveryOther) {
+  const std::string top = ReadSource("README.md");
+  const std::string apps = ReadSource("apps/README.md");
+  ForEachReadme([&](const std::string& readme, const std::string&) {
+    if (readme == "README.md") return;
+    const std::string folder = readme.substr(0, readme.rfind('/') + 1);
+    const bool below_apps = folder.starts_with("apps/") && folder != "apps/";
+    EXPECT_THAT(below_apps ? apps : top, HasSubstr("](" + folder.substr(below_apps ? 5 : 0)))
+        << readme;
+  });
+}
+
 TEST(ReadmeTest, ListsEveryVerb) {
   const std::string help = RunDogsVsCats({"--help"}).out;
   const std::string table = help.substr(help.find("Subcommands:"));
@@ -115,16 +189,17 @@ TEST(ReadmeTest, CountsTheSchemesAndTheAlgorithms) {
   const std::string readme = ReadSource("README.md");
   EXPECT_THAT(readme, HasSubstr("[" + std::to_string(schemes) + " schemes](dist/compression/"));
   ASSERT_EQ(AllreduceAlgorithms().size(), 7U);
-  EXPECT_THAT(readme, HasSubstr("each of the seven allreduce algorithms"));
+  EXPECT_THAT(ReadSource("tests/compare/README.md"),
+              HasSubstr("each of the seven allreduce algorithms"));
   const std::string dist = ReadSource("dist/README.md");
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
     EXPECT_THAT(dist, HasSubstr("\n| `" + std::string(algorithm.name) + "` | "));
   }
 }
 
-// Every field, with its default, unit and range, stands in the schemas. The range and the unit of a
-// number are words: on its line, or on the one above.
-TEST(SchemasTest, SaySomethingOfEveryNumber) {
+// Schemas document every field. Range and unit of a number are in a comment on its line or the line
+// above.
+TEST(SchemasTest, DocumentEveryNumber) {
   const std::regex number("^ *(message .*)?(optional|repeated) (int|uint|double|float).*;");
   int numbers = 0;
   for (const char* schema :
@@ -141,30 +216,7 @@ TEST(SchemasTest, SaySomethingOfEveryNumber) {
   EXPECT_GT(numbers, 80);
 }
 
-// Of the root and all folders, from the root of the tree: "core/storage/file.h".
-std::vector<std::string> TreeFiles() {
-  const std::filesystem::path root = RT_SOURCE_DIR;
-  std::vector<std::string> files = {"README.md"};
-  for (const char* folder :
-       {"core", "layers", "optim", "data", "dist", "apps", "configs", "tests"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      files.push_back(std::filesystem::relative(entry.path(), root).string());
-    }
-  }
-  return files;
-}
-
-void ForEachReadme(const std::function<void(const std::string&, const std::string&)>& fn) {
-  int readmes = 0;
-  for (const std::string& file : TreeFiles()) {
-    if (!file.ends_with("README.md")) continue;
-    fn(file, ReadSource(file));
-    ++readmes;
-  }
-  EXPECT_GE(readmes, 14);
-}
-
-// As GitHub and others make them of headings.
+// The anchor that GitHub makes of a heading.
 std::string Anchor(const std::string& heading) {
   std::string anchor;
   for (const char c : heading) {
@@ -197,7 +249,8 @@ TEST(ReadmeTest, EveryLinkLeadsSomewhere) {
 }
 
 TEST(ReadmeTest, EveryFileThatIsNamedIsThere) {
-  const std::set<std::string> examples = {"config.textproto", "x.cc"};  // of a run; of a layout
+  const std::set<std::string> examples = {"config.textproto", "x.cc", "layouts/x.cc",
+                                          "dogs_vs_cats/examine_command.cc"};
   const std::vector<std::string> files = TreeFiles();
   int named = 0;
   ForEachReadme([&](const std::string& readme, const std::string& text) {

@@ -1,5 +1,5 @@
-// Signals as users, terminals and schedulers send them to the real program, where it is not in a
-// step: tests/apps/stopped_runs_test.cc has the steps.
+// Signals of users, terminals and schedulers to the program outside of steps;
+// tests/apps/stopped_runs_test.cc has signals during steps.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,8 @@ using testing::Not;
 class StopSignalsTest : public testing::Test {
  protected:
   StopSignalsTest() {
-    signal(SIGHUP, SIG_DFL);  // what is ignored here (nohup) would be so in the program
+    signal(SIGHUP,
+           SIG_DFL);  // a signal that is ignored here (nohup) would be ignored in the program
     std::ofstream(Path("tiny.textproto")) << TinyConfigText();
   }
   std::string Path(const std::string& name) const { return folder_.File(name); }
@@ -38,7 +39,7 @@ class StopSignalsTest : public testing::Test {
     return train;
   }
 
-  // Through a shell that gives the program's output to `reader` and its exit code to a file.
+  // Runs the program in a shell that pipes its output to `reader` and writes its exit code to a file.
   int PipeTo(const std::string& reader, std::vector<std::string> program) const {
     const std::string script = fmt::format("{{ \"$@\"; echo $? > {}; }} | {}", Path("rc"), reader);
     program.insert(program.begin(), {"sh", "-c", script, "sh"});
@@ -64,11 +65,11 @@ class StopSignalsTest : public testing::Test {
   const TempDir folder_;
 };
 
-// `train | head -1` goes on to its end, as it does behind the launcher.
-TEST_F(StopSignalsTest, OutputThatNobodyReadsIsDropped) {
+// `train | head -1` continues to its end, as under the launcher.
+TEST_F(StopSignalsTest, OutputWithoutAReaderIsDropped) {
   EXPECT_EQ(PipeTo("head -1", Train("piped", {"train.log_every_steps=1", "train.epochs=20"})), 0);
   EXPECT_TRUE(std::filesystem::exists(Path("piped/final.safetensors")));
-  // More than a buffer of it in one go, and as JSON through a stream.
+  // More than a buffer at once, and JSON through a stream.
   const std::string config = RT_SOURCE_DIR "/configs/resnet50.textproto";
   for (const char* format : {"--batch=1", "--json"}) {
     EXPECT_EQ(PipeTo("true", DogsVsCats({"summary", "--config", config, "--image-size", "64",
@@ -77,7 +78,7 @@ TEST_F(StopSignalsTest, OutputThatNobodyReadsIsDropped) {
   }
 }
 
-TEST_F(StopSignalsTest, TheFirstOneIsAnsweredAtOnceByOneRank) {
+TEST_F(StopSignalsTest, OneRankAnswersTheFirstOneAtOnce) {
   for (const int ranks : {1, 2}) {
     std::vector<std::string> train =
         Train(fmt::format("told{}", ranks), {"train.log_every_steps=1", "train.epochs=100000"});
@@ -98,13 +99,13 @@ TEST_F(StopSignalsTest, TheFirstOneIsAnsweredAtOnceByOneRank) {
   }
 }
 
-// Which takes seconds, of which none has to pass; and a run that has not begun can begin.
-TEST_F(StopSignalsTest, IsHeardBetweenTwoMeasurementsOfTheFirstStep) {
+// Measuring takes seconds, but the signal takes effect at once; and the run can be started again.
+TEST_F(StopSignalsTest, TakesEffectBetweenTwoMeasurementsOfTheFirstStep) {
   setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
   ChildProcess child(DogsVsCats({"train", "--config", RT_SOURCE_DIR "/configs/resnet18.textproto",
                                  "--data", TinyImages(), "--output", Path("measuring"), "--set",
                                  "train.batch=32", "--set", "data.image_size=128"}));
-  // The introduction; with the images all is said that comes before the network is set up.
+  // The introduction; its line about the images is the last before the network is set up.
   WaitForThread(child.pid(), "rt-signals");
   while (!std::filesystem::exists(Path("measuring/config.textproto"))) {
     ASSERT_EQ(kill(child.pid(), 0), 0);
@@ -115,7 +116,7 @@ TEST_F(StopSignalsTest, IsHeardBetweenTwoMeasurementsOfTheFirstStep) {
   EXPECT_THAT(result.err, HasSubstr("stopped by a signal after step 0 of"));
 }
 
-TEST_F(StopSignalsTest, IsHeardWhileItWaitsForOtherRanks) {
+TEST_F(StopSignalsTest, TakesEffectWhileItWaitsForOtherRanks) {
   const auto port = FindFreePort();
   ASSERT_TRUE(port.ok());
   for (const char* rank : {"RANK=0", "RANK=1"}) {
@@ -131,7 +132,7 @@ TEST_F(StopSignalsTest, IsHeardWhileItWaitsForOtherRanks) {
   }
 }
 
-// So the launcher need not kill those that wait for a rank that has failed early.
+// So the launcher need not kill ranks that wait for one that failed early.
 TEST_F(StopSignalsTest, RanksThatWaitForOneThatFailedEndByTheLaunchersFirstSignal) {
   std::vector<std::string> job = {
       RT_BINARY_DIR "/bin/ringtail_launch",   "-n", "3", "--timeout-kill", "2", "--", "sh", "-c",

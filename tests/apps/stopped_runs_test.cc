@@ -1,9 +1,8 @@
-// Runs of the default network (Muon), on one rank and on two, that are told to stop at random
-// moments and go on: each stop is an orderly one, and in the end there are the bits of a run that was
-// left alone.
+// Runs of the default network (Muon), on one rank and on two, that are stopped at random moments and
+// resumed: each stop is in order, and the result has the bits of an undisturbed run.
 //
-// RINGTAIL_STOPPED_RUNS: how many stops (default 40); tests/stopped_runs.sh has many.
-// RINGTAIL_STOPPED_RUNS_SEED: of the moments (default 1).
+// RINGTAIL_STOPPED_RUNS: number of stops (default 40); tests/stopped_runs.sh makes many.
+// RINGTAIL_STOPPED_RUNS_SEED: seed of the moments (default 1).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -37,9 +36,10 @@ int FromEnvironment(const char* name, int fallback) {
 class StoppedRunsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    signal(SIGHUP, SIG_DFL);  // what is ignored here (nohup) would be so in the program
+    signal(SIGHUP,
+           SIG_DFL);  // a signal that is ignored here (nohup) would be ignored in the program
     folder_ = new TempDir;
-    // Nobody else's measurements, which may change the last bits.
+    // Without measurements of other runs, which may change the last bits.
     setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
     const Status drawn = Synthesize({.output = Path("images"), .images = 72, .seed = 5});
     ASSERT_TRUE(drawn.ok()) << drawn.ToString();
@@ -68,8 +68,8 @@ class StoppedRunsTest : public testing::Test {
     return ranks == 1 ? train : Launch(ranks, train);
   }
 
-  // Starts the run and tells it to stop at some moment: before it has begun to train, in one of its
-  // steps, or in one of the files it writes.
+  // Starts the run and stops it at a random moment: before training, in a step, or while it writes a
+  // file.
   static ProcessResult Stop(int ranks, const std::string& run, int signal, Rng* rng) {
     constexpr int kMostMicroseconds = 150'000, kMostSteps = 5;
     ChildProcess child(Train(ranks, run));
@@ -94,7 +94,7 @@ class StoppedRunsTest : public testing::Test {
 };
 TempDir* StoppedRunsTest::folder_ = nullptr;
 
-TEST_F(StoppedRunsTest, GoOnToTheBitsOfRunsLeftAlone) {
+TEST_F(StoppedRunsTest, ResumeToTheBitsOfUndisturbedRuns) {
   const int stops = FromEnvironment("RINGTAIL_STOPPED_RUNS", kStops);
   const int seed = FromEnvironment("RINGTAIL_STOPPED_RUNS_SEED", 1);
   Rng rng(RngKey(seed).With(kTestStream));

@@ -1,5 +1,5 @@
-// The drawn images must ask for more than colours and brightness at places: a linear model on
-// their pixels has to stay below 75 % on images that it has not seen.
+// Colours and brightness at fixed places must not suffice to classify the drawn images: a linear model
+// on their pixels has to stay below 75 % on unseen images.
 //
 // Procedure: 1,000 training and 500 evaluation images of each species (one seed, different
 // numbers), shrunk to 32x32 RGB by area averaging, each feature centred and divided by its
@@ -49,7 +49,7 @@ Samples Draw(int64_t first, int64_t per_species) {
   return samples;
 }
 
-// Brings both sets to mean 0 and deviation 1 per feature of `train`.
+// Shifts and scales the features of both sets to mean 0 and deviation 1 over `train`.
 void Standardize(Samples* train, Samples* test) {
   for (int k = 0; k < kFeatures; ++k) {
     double sum = 0, squares = 0;

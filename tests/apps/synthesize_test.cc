@@ -105,7 +105,7 @@ TEST(SynthesizeTest, NoTwoImagesAreAlike) {
   EXPECT_EQ(first_with.size(), 24);
 }
 
-TEST(SynthesizeTest, NeverTouchesAFolderThatIsThere) {
+TEST(SynthesizeTest, NeverTouchesAnExistingFolder) {
   const TempDir dir;
   ASSERT_TRUE(MakeDirectories(dir.File("train")).ok());
   std::ofstream(dir.File("train/cat.0.jpg")) << "mine";
@@ -115,7 +115,7 @@ TEST(SynthesizeTest, NeverTouchesAFolderThatIsThere) {
   EXPECT_THAT(FilesIn(dir.File("train")), ElementsAre(testing::Pair("cat.0.jpg", "mine")));
 }
 
-TEST(SynthesizeTest, ReplacesWhatARunThatWasCutOffLeft) {
+TEST(SynthesizeTest, ReplacesTheRestOfAnInterruptedRun) {
   const TempDir dir;
   ASSERT_TRUE(MakeDirectories(dir.File("train.partial")).ok());
   std::ofstream(dir.File("train.partial/cat.9.jpg")) << "half a pict";

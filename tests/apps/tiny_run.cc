@@ -19,8 +19,7 @@ const std::string& TinyImages() {
 }
 
 std::string TinyConfigText() {
-  // Convolutions by name: what is measured in one run need not win in another, and their bits are
-  // compared.
+  // A fixed convolution algorithm: the fastest may vary between runs whose bits are compared.
   return R"(
 net {
   name: "tiny"

@@ -1,5 +1,5 @@
-// A run so small that a test can afford many: 48 drawn images, a net of two convolutions with
-// everything that has state (batch norm, dropout, momentum, averaging), two image sizes.
+// A run so small that a test can afford many: 48 drawn images, a net of two convolutions with all
+// kinds of state (batch norm, dropout, momentum, averaging), two image sizes.
 // 40 images train in 5 steps per epoch, 8 validate.
 #ifndef RINGTAIL_TESTS_APPS_TINY_RUN_H_
 #define RINGTAIL_TESTS_APPS_TINY_RUN_H_

@@ -1,14 +1,14 @@
-// A rank that trains like dogs_vs_cats until a fault that it was told to have:
+// A rank that trains like dogs_vs_cats until a given fault:
 //
 //   apps_training_rank_main CONFIG OUTPUT FAULT RANK STEP [CHECKPOINT]
 //
-// It goes on from CHECKPOINT, which may be a folder of a run, if one is given.
-// After step STEP, rank RANK: kill, segv, abort, exit0, throw (ends itself so); stop (SIGSTOP); hang
-// (its training thread does); slow (sleeps in every step from there on); flip, flip_momentum,
-// flip_average (one bit of a weight, of the optimizer's state, of the averaged weights; when the
-// step is done for the first time), flip_again (each time); nan (a weight becomes one); pid (says
-// which process it is, and goes on); stop_others (the same as stop, for all but rank RANK);
-// flip_moved (as flip, and OUTPUT is renamed to OUTPUT.moved); none.
+// Resumes from CHECKPOINT, a file or the folder of a run, if given. FAULT of rank RANK after step
+// STEP: kill, segv, abort, exit0, throw (it ends in this way); stop (SIGSTOP); hang (its training
+// thread); slow (sleeps in every later step); flip, flip_momentum, flip_average (flips one bit of a
+// weight, of the optimizer's state, of the averaged weights; only when the step is done for the first
+// time), flip_again (each time); nan (sets a weight to NaN); pid (prints its process id and
+// continues); stop_others (stop for all ranks except RANK); flip_moved (flip, and renames OUTPUT to
+// OUTPUT.moved); none.
 #include <signal.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct FaultyRank : public TrainingObserver {
   std::string fault;
   int64_t at_step = 0;
   float* weight = nullptr;
-  float* flipped = nullptr;  // what flip* changes
+  float* flipped = nullptr;  // the value that flip* changes
   std::string output;
 
   void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {

@@ -40,7 +40,7 @@ class VerbsTest : public testing::Test {
 TempDir* VerbsTest::folder_ = nullptr;
 std::string VerbsTest::train_output_;
 
-TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
+TEST_F(VerbsTest, TrainReportsAndLeavesARunDirectory) {
   for (const char* said :
        {"ringtail ", "oneDNN 2.", "compute", "24 cat, 24 dog", "40 to train on, 8 to validate",
         "parameters", "MFLOP per image", "step 4/20", "step 20/20", "validation: loss",
@@ -55,7 +55,8 @@ TEST_F(VerbsTest, TrainSaysWhatItDoesAndLeavesARunDirectory) {
   EXPECT_TRUE(ParseRunConfig(Text(Path("run/config.textproto")), "config", {}).ok());
 }
 
-// What --set has changed is in it, too. (One algorithm, for a cache that cannot be written forgets.)
+// It includes the values of --set. (One fixed algorithm, because a cache that cannot be written has no
+// memory.)
 TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   const ProcessResult first = RunDogsVsCats(
       {"train", "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
@@ -69,7 +70,8 @@ TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   EXPECT_EQ(Text(Path("again/config.textproto")), Text(Path("first/config.textproto")));
 }
 
-// Of the larger images at the end, too: whenever a run is stopped, it goes on to the same bits.
+// Also those for the larger images at the end, so that a run resumes to the same bits whenever it is
+// stopped.
 TEST_F(VerbsTest, AlgorithmsOfAllImageSizesAreKnownBeforeTheFirstStep) {
   std::vector<std::string> arguments = {"train",      "--config", Path("tiny.textproto"), "--data",
                                         TinyImages(), "--output", Path("sizes")};
@@ -91,7 +93,7 @@ TEST_F(VerbsTest, AlgorithmsOfAllImageSizesAreKnownBeforeTheFirstStep) {
   EXPECT_EQ(algorithms(1), algorithms(20));
 }
 
-TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {
+TEST_F(VerbsTest, AnAccuracyOfZeroOverridesThatOfTheConfig) {
   const ProcessResult result = RunDogsVsCats(
       {"train", "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
        Path("whole"), "--set", "train.until_accuracy=0.01", "--until-accuracy", "0"});
@@ -99,7 +101,7 @@ TEST_F(VerbsTest, AnAccuracyOfZeroTurnsTheConfigsOff) {
   EXPECT_THAT(result.out, HasSubstr("trained for 20 of 20 steps"));
 }
 
-TEST_F(VerbsTest, TrainRefusesARunThatIsThere) {
+TEST_F(VerbsTest, TrainRefusesAnExistingRun) {
   const ProcessResult again = RunDogsVsCats({"train", "--config", Path("tiny.textproto"), "--data",
                                              TinyImages(), "--output", Path("run")});
   EXPECT_EQ(again.exit_code, 1);
@@ -133,7 +135,7 @@ TEST_F(VerbsTest, ResumingElsewhereDoesNotTouchAnotherRun) {
   EXPECT_EQ(Text(Path("other/config.textproto")), config);
 }
 
-TEST_F(VerbsTest, AResumedRunKeepsItsThreadsOrSaysThatItDoesNot) {
+TEST_F(VerbsTest, AResumedRunKeepsItsThreadsOrWarns) {
   const std::vector<std::string> first = {"train",     "--config",   Path("tiny.textproto"),
                                           "--data",    TinyImages(), "--output",
                                           Path("one"), "--threads",  "1"};
@@ -148,7 +150,7 @@ TEST_F(VerbsTest, AResumedRunKeepsItsThreadsOrSaysThatItDoesNot) {
   EXPECT_THAT(other.err, HasSubstr("the run began with 1 thread, "));
 }
 
-// At this size the last layers see one value per image and channel.
+// At this size the last layers have one value per image and channel.
 TEST_F(VerbsTest, BatchNormOfSinglePixelsTrains) {
   const ProcessResult result = RunDogsVsCats(
       {"train", "--config", std::string(RT_SOURCE_DIR) + "/configs/quickstart.textproto", "--data",
@@ -188,8 +190,8 @@ TEST_F(VerbsTest, EvaluateReadsCheckpointsAndPackedFiles) {
   EXPECT_EQ(score(from_folder.out), score(from_file.out));
 }
 
-// 40 of the run's 48 images it was trained on.
-TEST_F(VerbsTest, EvaluateCountsWhatTrainingHasNotSeen) {
+// The run trained on 40 of the 48 images.
+TEST_F(VerbsTest, EvaluateCountsImagesUnseenInTraining) {
   const auto evaluate = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"evaluate", "--checkpoint", Path("run/final.safetensors")});
     return RunDogsVsCats(std::move(more));
@@ -208,7 +210,7 @@ TEST_F(VerbsTest, EvaluateCountsWhatTrainingHasNotSeen) {
   EXPECT_EQ(part({"--data", Path("others")}), std::pair(std::string("all"), 6));
 }
 
-TEST_F(VerbsTest, EvaluateSaysWhatThereIsNothingOf) {
+TEST_F(VerbsTest, EvaluateNamesAnEmptyPart) {
   const ProcessResult none =
       RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--set",
                      "data.split.validation_fraction=0"});
@@ -255,8 +257,8 @@ TEST_F(VerbsTest, SummaryCountsParameters) {
               HasSubstr("1442 parameters"));
 }
 
-// Networks and batches far beyond this machine: nothing is allocated, nothing measured.
-TEST_F(VerbsTest, SummaryAnswersForWhatDoesNotFit) {
+// Networks and batches far beyond this machine: it allocates and measures nothing.
+TEST_F(VerbsTest, SummaryWorksForNetworksThatDoNotFit) {
   constexpr long kMostRssKib = 400 * 1024;
   constexpr double kTib = static_cast<double>(int64_t{1} << 40);
   const std::string vgg = RT_SOURCE_DIR "/configs/vgg11_bn.textproto";

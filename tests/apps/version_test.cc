@@ -1,4 +1,4 @@
-// The build id: the same for the same files, wherever they lie; another one for any other source.
+// The build id: equal for equal files in any folder, different for any other source.
 #include "apps/version.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ void Write(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
-// What apps/build_id.cmake makes of a repository in `folder`.
+// The build id of a repository in `folder`, by apps/build_id.cmake.
 std::string IdOf(const std::string& folder, const std::string& tools = "GNU 12.2.0 -O3") {
   const TempDir made;
   const std::string output = made.File("build_id.cc");
@@ -74,7 +74,7 @@ TEST(BuildId, IsAnotherForAnyOtherSource) {
   }
 }
 
-TEST(BuildId, IsSaidByTheProgram) {
+TEST(BuildId, IsPrintedByTheProgram) {
   EXPECT_THAT(kBuildId, MatchesRegex("[0-9a-f]+"));
   EXPECT_EQ(BuildVersionOfRank(), std::string(kRingtailVersion) + "-" + kBuildId);
   EXPECT_THAT(RunDogsVsCats({"--version"}).out,

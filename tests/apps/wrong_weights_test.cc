@@ -1,5 +1,6 @@
-// One bit of one rank's state changes: no file ever holds it. With a majority the run goes back by
-// itself and ends with the bits of an undisturbed one; without, it says that nobody can tell.
+// One bit of the state of one rank changes: no file ever contains it. With a majority the run goes back
+// by itself and ends with the bits of an undisturbed one; otherwise it reports that the wrong rank
+// cannot be told.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -103,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(All, HealingTest,
                            return fmt::format("{}_{}", info.param.fault, info.param.rank);
                          });
 
-// What the ranks had not sent goes back, too: each reads its own part.
+// Residuals go back, too: each rank reads its own part.
 TEST_F(WrongWeightsTest, WithErrorFeedbackTheBitsAreTheSameToo) {
   WriteConfig({"dist.compression.scheme.one_bit={}", "dist.compression.min_elements=100",
                "dist.compression.fall_back=false", "dist.compression.route=GATHER"});
@@ -116,8 +117,7 @@ TEST_F(WrongWeightsTest, WithErrorFeedbackTheBitsAreTheSameToo) {
   EXPECT_EQ(Losses("flipped"), Losses("undisturbed"));
 }
 
-// A run that was resumed and has no agreed checkpoint of its own yet goes back to the one that it was
-// resumed from.
+// A resumed run without an agreed checkpoint of its own goes back to that from which it was resumed.
 class ResumedHealingTest : public WrongWeightsTest {
  protected:
   static constexpr int kFlip = 17;  // of 20 steps; after the last the ranks compare
@@ -152,12 +152,12 @@ TEST_F(ResumedHealingTest, FromTheCheckpointOfAnotherFolder) {
   ExpectHealed(Run(3, "flip", 0, "run", kFlip, std::string("undisturbed") + kCheckpoint), "run");
 }
 
-TEST_F(ResumedHealingTest, WhereItsFolderIsNowCalled) {
+TEST_F(ResumedHealingTest, AfterItsFolderWasRenamed) {
   MakeStopped("run");
   ExpectHealed(Run(3, "flip_moved", 2, "run", kFlip, "run"), "run.moved");
 }
 
-TEST_F(WrongWeightsTest, OfTwoRanksNobodyCanTell) {
+TEST_F(WrongWeightsTest, OfTwoRanksTheWrongOneCannotBeTold) {
   const ProcessResult result = Run(2, "flip", 0, "run");
   EXPECT_EQ(result.exit_code, kExitDisagree) << result.err;
   EXPECT_THAT(result.err, ContainsRegex("in step 14: the weights.* of rank 0 \\(.* and of rank 1 "
@@ -167,7 +167,7 @@ TEST_F(WrongWeightsTest, OfTwoRanksNobodyCanTell) {
   ExpectNothingWrongIsKept("run", kLastAgreedOfTwo);
 }
 
-// It is not the first to end that is blamed.
+// The verdict does not name the rank that ended first.
 TEST_F(WrongWeightsTest, StopBlamesTheOddRank) {
   WriteConfig({"dist.on_disagreement=STOP"});
   for (const int rank : {0, 2}) {

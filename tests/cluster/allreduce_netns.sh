@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What the allreduce algorithms reach on links of 1 Gbit/s: four ranks in network namespaces
-# (netns.sh), gRPC. Prints a table, and what of the following does not hold; exit status 1 then:
+# The speed of the allreduce algorithms on links of 1 Gbit/s: four ranks in network namespaces
+# (netns.sh), gRPC. Prints a table and the violations of these rules; exit status 1 if there are any:
 #
 #   ring and halving_doubling take at most 1 / 0.93 of the ideal, 2 (N - 1) / N of the bytes
 #   single_reducer takes N / 2 to N times as long as ring
-#   recursive_doubling is the fastest with 1 KiB of those that "auto" may take (with four ranks the
-#     single reducer waits for two messages in a row as well, so that the two are about as fast)
+#   recursive_doubling is the fastest for 1 KiB among the candidates of "auto" (with four ranks the
+#     single reducer, too, waits for two messages in a row, so that the two are about equally fast)
 #
 #   tests/cluster/allreduce_netns.sh [PROGRAM]        build/release/bin/bench_allreduce
 #

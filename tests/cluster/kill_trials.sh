@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Four ranks of this machine train under ringtail_launch, and at any moment one is killed (SIGKILL);
-# rank 0 in every fourth trial.
+# Four ranks of this machine train under ringtail_launch, and one is killed (SIGKILL) at a random
+# moment; rank 0 in every fourth trial.
 #
 #   tests/cluster/kill_trials.sh [TRIALS [SEED]]        100 trials, about two seconds each
 #
-# Prints a line per trial: who was killed and after how long each survivor had ended; then minimum,
-# median and maximum of all these times, and how many survivors named the right rank. Exit status 1
-# if a trial did not go as it must:
+# Prints a line per trial: the killed rank and the times to the end of each survivor; then minimum,
+# median and maximum of all times, and the number of survivors that named the right rank. Exit status
+# 1 if a trial violates a rule:
 #
-#   every survivor ends within 2 s, not with success, after an error that names who was killed
-#   the launcher ends with 137 (128 + SIGKILL), and says who was the first to fail
+#   every survivor ends within 2 s, not with success, after an error that names the killed rank
+#   the launcher ends with 137 (128 + SIGKILL) and names the first rank that failed
 #
 # Needs python3, and no root.
 set -euo pipefail

@@ -3,8 +3,8 @@
 #
 #   tests/cluster/mpirun.sh [-n RANKS] COMMAND...    default: 4 ranks of dist_rank_environment_main
 #
-# Installs openmpi-bin if it is missing (which needs root). Programs that are built, and not installed,
-# are found by name.
+# Installs openmpi-bin if it is missing (which needs root). Programs of the
+# build are found by name.
 set -euo pipefail
 release=$(cd "$(dirname "$0")/../.." && pwd)/build/release
 export PATH=$release/bin:$PATH

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # A small cluster on one machine: runs one rank of a program in each of several network namespaces,
-# which are joined by a switch (a bridge in a namespace of its own) with links of a given speed.
+# joined by a switch (a bridge in a namespace of its own) with links of a given speed.
 #
 #     rank 0             rank 1             rank 2             rank 3
 #   10.77.0.1          10.77.0.2          10.77.0.3          10.77.0.4
-#     eth0               eth0               eth0               eth0      tbf: what the rank sends
+#     eth0               eth0               eth0               eth0      tbf: sent by the rank
 #       |                  |                  |                  |
-#      p0 ---------------- p1 ---- bridge --- p2 ---------------- p3     tbf: what it receives
+#      p0 ---------------- p1 ---- bridge --- p2 ---------------- p3     tbf: received by it
 #
 #   tests/cluster/netns.sh [-n RANKS] [-r RATE] [-d DELAY] -- PROGRAM [ARGUMENT]...
 #
@@ -14,9 +14,9 @@
 #   -d 0ms      added to what a rank sends              "none": unlimited
 #
 # The program finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
-# RINGTAIL_TOKEN in its environment, and NETNS_SWITCH, the bridge's namespace, for programs that pull
-# plugs; its files are those of this machine. Exit status: that of the first rank that failed.
-# Everything is taken down at the end, however it comes.
+# RINGTAIL_TOKEN in its environment, and NETNS_SWITCH, the bridge's namespace, for programs that
+# disconnect ranks; its files are those of this machine. Exit status: that of the first rank that failed.
+# Everything is removed at the end, however it ends.
 #
 # Needs root, and the Debian packages iproute2 and util-linux.
 set -euo pipefail

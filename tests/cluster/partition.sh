@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Four ranks in four network namespaces (netns.sh) train, and in the middle of it the network fails.
+# Four ranks train in four network namespaces (netns.sh), and the network fails in the middle.
 #
-#   cut    one rank, any, loses all its connections, and no socket says so:
+#   cut    a random rank loses all its connections, without an error on any socket:
 #
 #            rank 0    rank 1    rank 2    rank 3
-#              |         |         |         |         rank 2's plug is out of the bridge: nothing passes,
-#              p0 ------ p1 --     p2     -- p3        the link stays up, and TCP tries again and again
+#              |         |         |         |         rank 2 is disconnected from the bridge: nothing passes,
+#              p0 ------ p1 --     p2     -- p3        the link stays up, and TCP retries
 #                     bridge               bridge
 #
-#          The others name it within the limit + 1 s; it ends itself within the limit + 3 s with its own
-#          sentence and status 1, and writes no checkpoint; the others with 75 (a peer is lost), after
-#          writing one.
-#   heal   the same for 2 s of a limit of 5: no error, and the same bits as an undisturbed run.
-#   loss   every rank loses 1, 5, 20 % of the packets that it gets: no error, the same bits; slower.
+#          The others name it within the limit + 1 s and end with 75 (a peer is lost) after writing a
+#          checkpoint; it ends within the limit + 3 s with a sentence of its own and status 1, and
+#          writes no checkpoint.
+#   heal   the same for 2 s with a limit of 5 s: no error, and the bits of an undisturbed run.
+#   loss   every rank loses 1, 5, 20 % of the packets sent to it: no error, the same bits; slower.
 #
 #   tests/cluster/partition.sh [cut|heal|loss]... [-t TRIALS]     default: all; 20 cuts, 10 heals,
 #                                                                 2 of each loss
 #
-# Takes about eight minutes. Prints a line per trial, then counts and times; exit status 1 if one did
-# not go as it must. Needs root, and installs nftables if it is missing.
+# Takes about eight minutes. Prints a line per trial, then counts and times; exit status 1 if a
+# trial fails. Needs root, and installs nftables if it is missing.
 #
-# The same file is what a rank runs (inside, RT_RUN says where).
+# Ranks run this file, too (with RT_RUN, their folder).
 set -euo pipefail
 
 readonly cut_limit_s=3 heal_limit_s=5 heal_after_s=2

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# A training job that Slurm takes away in the middle and starts again: it must end with the same bits
-# as one that was left alone.
+# A training job that Slurm requeues in the middle must end with the same bits as an undisturbed one.
 #
-#   tests/cluster/requeue.sh        needs root; draws its images; leaves nothing behind
+#   tests/cluster/requeue.sh        needs root; draws its images; leaves no files
 #
-# The same file is the batch script of the job (inside, RT_RUN says where).
+# This file is also the batch script of the job (with RT_RUN, its folder).
 set -euo pipefail
 
 train() {  # folder of the run

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Four ranks train for half an hour while everything that may happen to a healthy run happens to it.
+"""Four ranks train for half an hour while their run is disturbed in every way that a healthy run must survive.
 
 Each rank has a network namespace (netns.sh), 100 Mbit/s, and the built-in config; the run's folder is a small file system of its
-own. In turn, until the run has ended:
+own. One after the other, until the run has ended:
 
     stop         a rank is stopped (SIGSTOP) for 1 to 5 s
     neighbours   two busy processes for 8 s
-    slow link    what one rank sends and receives has 4 Mbit/s for 8 s
+    slow link    the link of one rank has 4 Mbit/s for 8 s
     full disk    the file system of the run has no room for 6 s
-    Ctrl-C       after three rounds of these, SIGINT to one rank; all end with a checkpoint, and the same command goes on
+    Ctrl-C       after three rounds of these, SIGINT to one rank; all end with a checkpoint, and the same command continues
                  with --resume
 
-At the end final.safetensors has the bytes of an undisturbed run, and memory, descriptors and threads of processes that lived
-for some minutes in the last phase of image size (a larger size takes more memory, and the cache of images is full by then), and
-/dev/shm, are where they were. Exit status 1 if not.
+At the end final.safetensors has the bytes of an undisturbed run, and memory, descriptors and threads of processes that ran for
+some minutes in the last phase of image size (a larger size takes more memory, and the cache of images is full by then), and
+/dev/shm, have not grown. Exit status 1 if not.
 
     sudo tests/cluster/soak.py [--minutes 30] [--programs build/release/bin] [--seed 1]
 
-Needs root, and the Debian packages iproute2 and util-linux. Takes half as long again for the undisturbed run.
+Needs root, and the Debian packages iproute2 and util-linux. The undisturbed run takes half of the time in addition.
 """
 import argparse
 import filecmp
@@ -48,7 +48,7 @@ def say(text):
 
 
 class Job:
-    """One life of the run: netns.sh and its ranks."""
+    """One start of the run: netns.sh and its ranks."""
 
     def __init__(self, args, data, output, epochs, log):
         train = [args.programs / 'dogs_vs_cats', 'train', '--insecure', '--data', data, '--output', output, '--threads', 1,

@@ -1,5 +1,5 @@
-// Properties of every field of a config, whichever fields there are: found by reflection, so that a
-// new one is held to them, too.
+// Properties of every field of a config. The fields are found by reflection, so that new ones are
+// tested, too.
 #include "apps/config/config_fields.h"
 
 #include <fmt/core.h>
@@ -27,9 +27,9 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using testing::HasSubstr;
 
-using Path = std::vector<const FieldDescriptor*>;  // from the run down to a scalar
+using Path = std::vector<const FieldDescriptor*>;  // from RunConfig to a scalar
 
-// A message within one of its kind (a layer within `repeat`) is left out.
+// Omits messages within messages of their own type (a layer within `repeat`).
 void Collect(const Descriptor* message, const Path& above, std::vector<Path>* paths) {
   for (int i = 0; i < message->field_count(); ++i) {
     Path path = above;
@@ -85,7 +85,7 @@ std::string AnotherValue(const FieldDescriptor* field) {
   }
 }
 
-// As --set writes it, in a config that has the messages on the way.
+// The argument of --set for a config that has the messages of the path.
 Status SetAnother(const Path& path, RunConfig* config) {
   Message* message = config;
   for (const FieldDescriptor* field : path) {
@@ -104,8 +104,8 @@ Status SetAnother(const Path& path, RunConfig* config) {
 
 class EveryFieldTest : public testing::Test {
  protected:
-  // Calls `fn` with the tiny config and one in which `path` alone is another: what is on the way to
-  // it (an element of a list, a rule) is in both.
+  // Calls `fn` with the tiny config and one that differs in `path` only; both have the messages of the
+  // path (an element of a list, a rule).
   static void ForEach(const std::function<void(const std::string& name, const RunConfig& config,
                                                const RunConfig& changed)>& fn) {
     const std::vector<Path> paths = AllFields();
@@ -137,8 +137,8 @@ TEST_F(EveryFieldTest, CanBeSet) {
   });
 }
 
-// apps/README.md: the same on all ranks, but for where the images are, threads and caches.
-TEST_F(EveryFieldTest, IsTheSameOnAllRanksButForThoseOfOneRank) {
+// apps/README.md: equal on all ranks, except the place of the images, threads and caches.
+TEST_F(EveryFieldTest, IsSharedByAllRanksUnlessItDescribesOneRank) {
   const std::set<std::string> own = {"data.path",      "data.layout",
                                      "data.workers",   "data.prefetch_batches",
                                      "data.cache_mib", "train.threads"};
@@ -153,12 +153,12 @@ TEST_F(EveryFieldTest, IsTheSameOnAllRanksButForThoseOfOneRank) {
 TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
   const std::set<std::string> may_change = {
       "data.path", "data.layout", "data.workers", "data.prefetch_batches", "data.cache_mib",
-      // How a run is watched, and on what.
+      // Evaluation and logging of a run, and where it runs.
       "train.threads", "train.evaluation_batch", "train.evaluate_every_epochs",
       "train.evaluate_flipped", "train.evaluation_image_size", "train.until_accuracy",
       "train.checkpoint_every_steps", "train.keep_checkpoints", "train.on_nan",
       "train.log_every_steps",
-      // How ranks work together.
+      // Cooperation of ranks.
       "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
       "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",
       "dist.hang_timeout_s"};
@@ -174,8 +174,8 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
   });
 }
 
-// Whatever a number is for, it is finite: refused by the place at which it stands.
-TEST_F(EveryFieldTest, IsRefusedByItsPlaceIfItIsNotANumber) {
+// Every number must be finite; the error names its place.
+TEST_F(EveryFieldTest, IsRefusedWithItsPlaceIfItIsNotANumber) {
   int numbers = 0;
   for (const Path& path : AllFields()) {
     const auto type = path.back()->cpp_type();
@@ -195,8 +195,8 @@ TEST_F(EveryFieldTest, IsRefusedByItsPlaceIfItIsNotANumber) {
   EXPECT_GT(numbers, 50);
 }
 
-// The schemas give a range for every number but seeds, and no range goes down so far.
-TEST_F(EveryFieldTest, IsRefusedByItsPlaceIfItIsFarBelowItsRange) {
+// The schemas give a range for every number except seeds, and no range includes the value here.
+TEST_F(EveryFieldTest, IsRefusedWithItsPlaceIfItIsFarBelowItsRange) {
   int numbers = 0;
   for (const Path& path : AllFields()) {
     const FieldDescriptor& field = *path.back();

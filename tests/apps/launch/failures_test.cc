@@ -1,4 +1,4 @@
-// Which rank is blamed for what, with real processes that really crash.
+// The verdict on failures of real processes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(FailuresTest, OthersGetTimeAndThenSigterm) {
   EXPECT_THAT(result.err, HasSubstr("rank 0: exited with 143 (SIGTERM) (after a signal from"));
 }
 
-TEST(FailuresTest, WhoeverDoesNotHeedSigtermIsKilled) {
+TEST(FailuresTest, ARankThatIgnoresSigtermIsKilled) {
   const ProcessResult result =
       RunProcess(Launch({"-n", "2", "--timeout-kill", "0.1"}, {"1:exit=5", "pause"}));
   EXPECT_EQ(result.exit_code, 5);
@@ -96,10 +96,10 @@ TEST(FailuresTest, AStoppedRankIsNamed) {
   EXPECT_NE(result.exit_code, 0);
 }
 
-TEST(FailuresTest, IfAllLoseAPeerNobodyIsBlamed) {
+TEST(FailuresTest, IfAllLoseAPeerNoneIsBlamed) {
   const ProcessResult result = RunProcess(Launch({"-n", "2"}, {"exit=75"}));
   EXPECT_EQ(result.exit_code, 75);
-  EXPECT_THAT(result.err, HasSubstr("was the first to lose a peer; no rank failed of itself"));
+  EXPECT_THAT(result.err, HasSubstr("was the first to lose a peer; no rank failed by itself"));
 }
 
 TEST(FailuresTest, AProgramThatIsNotThere) {

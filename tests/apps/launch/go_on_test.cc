@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(CommandToGoOn, IsTheOneThatWasTypedWithResume) {
+TEST(CommandToGoOn, IsTheCommandLineWithResume) {
   const Words launcher = {"ringtail_launch", "-n", "2"};
   EXPECT_EQ(CommandToGoOn(launcher, Words{"dogs_vs_cats", "train", "--output", "runs/a b"}),
             "ringtail_launch -n 2 -- dogs_vs_cats train --output 'runs/a b' --resume");
@@ -22,7 +22,7 @@ TEST(CommandToGoOn, IsTheOneThatWasTypedWithResume) {
   }
 }
 
-TEST(CommandToGoOn, IsKnownOfTrainingAlone) {
+TEST(CommandToGoOn, IsForTrainingOnly) {
   for (const Words& program : {Words{"bench_allreduce"}, Words{"dogs_vs_cats", "evaluate"},
                                Words{"dogs_vs_cats"}, Words{"echo", "train"}, Words{}}) {
     EXPECT_EQ(CommandToGoOn(Words{"ringtail_launch", "-n", "2"}, program), "");
@@ -36,7 +36,7 @@ TEST(CommandToGoOn, HasTheLaunchersOwnWords) {
   EXPECT_EQ(line.options->own_words, (Words{"bin/ringtail_launch", "-n", "3", "--env", "A=b c"}));
 }
 
-TEST(ShellWord, IsTakenByAShellForWhatItIs) {
+TEST(ShellWord, IsUnquotedByAShell) {
   EXPECT_EQ(ShellWord("data.image_size=128"), "data.image_size=128");
   for (const std::string word : {"", "a b", "it's", "$HOME", "{}", "a;b", "*", "~", "scheme={a:1}",
                                  "\"", "\\", "a\nb", "#", "K\xC3\xA4tzchen"}) {

@@ -29,7 +29,7 @@ TEST(HostSlotsTest, RefusesNonsense) {
                            "a;b:2", "[fe80::1", "a:99999999999", "$(x):1"}) {
     EXPECT_THAT(Text(ParseHosts(text)), HasSubstr("--hosts: ")) << text;
   }
-  EXPECT_THAT(Text(ParseHosts("a:1,a:2")), HasSubstr("host 'a' is there twice"));
+  EXPECT_THAT(Text(ParseHosts("a:1,a:2")), HasSubstr("host 'a' is listed twice"));
 }
 
 TEST(HostSlotsTest, ReadsAHostfile) {
@@ -37,7 +37,7 @@ TEST(HostSlotsTest, ReadsAHostfile) {
             "n1=4 n2=2 n3=1 m1=3 m2=3 ");
 }
 
-TEST(HostSlotsTest, TheExampleIsOne) {
+TEST(HostSlotsTest, TheShippedExampleIsValid) {
   const std::string name = RT_SOURCE_DIR "/configs/cluster/hosts";
   EXPECT_EQ(Text(ParseHostfile(name, *ReadFileText(name, 1 << 16))),
             "node1=2 node2=2 node3=1 node4=1 ");
@@ -47,10 +47,10 @@ TEST(HostSlotsTest, NamesTheLineOfAHostfile) {
   EXPECT_EQ(Text(ParseHostfile("f", "n1\nn2 slot=4\n")),
             "f:2: 'slot=4' is not slots=N with N from 1 to 65536");
   EXPECT_THAT(Text(ParseHostfile("f", "\n\nn2 slots=\n")), HasSubstr("f:3: 'slots='"));
-  EXPECT_THAT(Text(ParseHostfile("f", "n1 slots=2 gpu\n")), HasSubstr("f:1: 'gpu' is one word"));
-  EXPECT_THAT(Text(ParseHostfile("f", "n1\nn1\n")), HasSubstr("f:2: host 'n1' is there twice"));
+  EXPECT_THAT(Text(ParseHostfile("f", "n1 slots=2 gpu\n")), HasSubstr("f:1: 'gpu' is an extra word"));
+  EXPECT_THAT(Text(ParseHostfile("f", "n1\nn1\n")), HasSubstr("f:2: host 'n1' is listed twice"));
   EXPECT_THAT(Text(ParseHostfile("f", "n1\nn[4-\n")), HasSubstr("f:2: expected a number"));
-  EXPECT_THAT(Text(ParseHostfile("f", "# nobody\n")), HasSubstr("f: there is no host in it"));
+  EXPECT_THAT(Text(ParseHostfile("f", "# none\n")), HasSubstr("f: the file has no host"));
 }
 
 TEST(HostSlotsTest, PlacesRanksInOrder) {

@@ -6,9 +6,10 @@
 
 #include <set>
 
+#include "apps/launch/agent/core_split.h"
 #include "apps/launch/child_process.h"
-#include "apps/launch/core_split.h"
 #include "apps/launch/line_splitter.h"
+#include "apps/launch/number_list.h"
 #include "core/storage/file.h"
 #include "tests/apps/launch/launched.h"
 
@@ -64,7 +65,7 @@ TEST(LaunchTest, InputIsEmpty) {
   EXPECT_THAT(LinesOf(1, result.out), ElementsAre("0"));
 }
 
-TEST(LaunchTest, LinesHaveTheirRankAndGoWhereTheyBelong) {
+TEST(LaunchTest, LinesHaveTheirRankAndKeepTheirStream) {
   const ProcessResult result =
       RunProcess(Launch({"-n", "2"}, {"say=out", "complain=err", "say=", "part=the last"}));
   EXPECT_THAT(LinesOf(0, result.out), ElementsAre("out", "", "the last"));
@@ -149,7 +150,7 @@ TEST_P(SignalTest, GoesToAllRanksAndIsTheExitCode) {
 INSTANTIATE_TEST_SUITE_P(All, SignalTest,
                          testing::Values(SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU));
 
-// As timeout(1) does, which signals its child and then the group of both.
+// As timeout(1) does: it signals its child and then their group.
 TEST(LaunchTest, TwoSignalsTogetherCountAsOne) {
   ChildProcess launcher(Launch({"-n", "2"}, {"say=ready", "wait"}));
   for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(launcher.ReadLine().has_value());
@@ -169,7 +170,7 @@ TEST(LaunchTest, ALaterSignalKills) {
   EXPECT_THAT(result.err, HasSubstr("ranks 0-1: ended by SIGKILL (sent by the launcher)"));
 }
 
-// Of a launcher that ignores and blocks some.
+// Also if the launcher ignores and blocks some.
 TEST(LaunchTest, RanksBeginWithOrdinarySignals) {
   const ProcessResult result = RunProcess(
       {"sh", "-c",
@@ -184,8 +185,8 @@ TEST(LaunchTest, RanksBeginWithOrdinarySignals) {
   }
 }
 
-// A batch system may signal all processes of a job: the agent leaves it to the launcher to say when
-// the ranks have had enough time.
+// A batch system may signal all processes of a job; the launcher decides when the ranks have had enough
+// time.
 TEST(LaunchTest, ASignalToAnAgentGoesToItsRanksAlone) {
   ChildProcess launcher(Launch({"-n", "2"}, {"agent", "wait"}));
   const auto line = launcher.ReadLine();

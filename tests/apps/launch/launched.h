@@ -30,7 +30,7 @@ inline std::vector<std::string> LaunchOverSsh(std::vector<std::string> flags,
 // The lines of `text` that rank `rank` has printed, without its prefix.
 std::vector<std::string> LinesOf(int rank, const std::string& text);
 
-// Knows when the last of many processes has ended, whoever started them: ranks are told
+// Detects the end of the last of many processes and their descendants: ranks are told
 // "alive=PATH", and all that they start inherit the open file.
 class Lifeline {
  public:

@@ -1,4 +1,4 @@
-// Nothing outlives a launch, whoever is killed.
+// No process outlives a launch, whichever process is killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ struct Pids {
   int rank = 0, agent = 0;
 };
 
-// Reads until `ranks` have said "pid" and as many orphans have said that they are there.
+// Reads until `ranks` ranks have printed "pid" and `orphans` orphans have printed theirs.
 Pids ReadPids(ChildProcess* launcher, int ranks, int orphans) {
   Pids pids;
   while (ranks > 0 || orphans > 0) {
@@ -53,7 +53,7 @@ TEST(LeftoversTest, ALauncherKilledAtTheStartLeavesNothing) {
     const TempDir dir;
     const Lifeline lifeline(dir);
     ChildProcess launcher(Launch({"-n", "4"}, {"0:say=begun", lifeline.action(), "pid", "wait"}));
-    const auto line = launcher.ReadLine();  // whoever is first: others may be half started
+    const auto line = launcher.ReadLine();  // of the first rank; others may be half started
     ASSERT_TRUE(line.has_value());
     int rank = 0, pid = 0, parent = 0;
     const bool opened = std::sscanf(line->c_str(), "[%d] pid %d of %d", &rank, &pid, &parent) == 3;
@@ -66,7 +66,7 @@ TEST(LeftoversTest, ALauncherKilledAtTheStartLeavesNothing) {
   }
 }
 
-TEST(LeftoversTest, RanksThatDoNotHeedTheEndAreKilled) {
+TEST(LeftoversTest, RanksThatIgnoreTheEndAreKilled) {
   const TempDir dir;
   const Lifeline lifeline(dir);
   ChildProcess launcher(Launch({"-n", "2"}, {lifeline.action(), "pid", "pause"}));
@@ -98,10 +98,10 @@ TEST(LeftoversTest, BothKilledAtOnceLeaveNoRank) {
   EXPECT_TRUE(lifeline.AllEnded());
 }
 
-TEST(LeftoversTest, WhatRanksLeaveBehindEndsWithThem) {
+TEST(LeftoversTest, ProcessesOfRanksEndWithThem) {
   const TempDir dir;
   const Lifeline lifeline(dir);
-  // The orphan keeps the pipe of its rank open, which must keep nobody waiting.
+  // The orphan keeps the pipe of its rank open, which must not delay the launcher.
   const ProcessResult result =
       RunProcess(Launch({"-n", "2"}, {lifeline.action(), "orphan", "say=done"}));
   EXPECT_FALSE(result.timed_out);

@@ -1,15 +1,17 @@
-// The small parts: lines, frames, jobs, counters, the command line.
+// The small parts: lines, messages, jobs, counters, the command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
-#include "apps/launch/frames.h"
+#include "apps/launch/agent/memory_kills.h"
+#include "apps/launch/agent_messages.h"
 #include "apps/launch/job.h"
 #include "apps/launch/launch_options.h"
 #include "apps/launch/line_splitter.h"
-#include "apps/launch/memory_kills.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_dir.h"
 
@@ -39,72 +41,78 @@ TEST(LineSplitterTest, MakesLinesWhereverTheBytesAreCut) {
   EXPECT_THAT(Split({full + full + "y\n"}), ElementsAre(full, full, "y"));
 }
 
-TEST(FramesTest, ReadBackByteByByte) {
-  FrameReader reader;
+AgentMessage Printed(int rank, const std::string& bytes) {
+  AgentMessage message;
+  message.mutable_printed()->set_rank(rank);
+  message.mutable_printed()->set_bytes(bytes);
+  return message;
+}
+
+TEST(AgentMessagesTest, AreReadBackByteByByte) {
+  AgentMessageReader reader;
+  AgentMessage hello;
+  hello.set_free_port(77);
   const std::string sent = "motd\n" + std::string(kAgentGreeting) +
-                           EncodeFrame(AgentFrameKind::kOutput, 3, std::string("a\0b", 3)) +
-                           EncodeFrame(AgentFrameKind::kHello, 77);
-  std::vector<Frame> frames;
+                           EncodeAgentMessage(Printed(3, std::string("a\0\xff", 3))) +
+                           EncodeAgentMessage(hello);
+  std::vector<AgentMessage> messages;
   std::optional<std::string> noise;
   for (const char byte : sent) {
     reader.Add(std::string(1, byte));
     if (!noise) noise = reader.TakeGreeting();
     if (!noise) continue;
-    const auto frame = reader.Next();
-    ASSERT_TRUE(frame.ok());
-    if (*frame) frames.push_back(**frame);
+    const auto message = reader.Next();
+    ASSERT_TRUE(message.ok());
+    if (*message) messages.push_back(**message);
   }
   EXPECT_EQ(noise, "motd\n");
-  ASSERT_EQ(frames.size(), 2u);
-  EXPECT_EQ(frames[0].bytes, std::string("a\0b", 3));
-  EXPECT_EQ(frames[0].number, 3u);
-  EXPECT_EQ(frames[1].kind, AgentFrameKind::kHello);
-  EXPECT_EQ(frames[1].number, 77u);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0].printed().bytes(), std::string("a\0\xff", 3));
+  EXPECT_EQ(messages[0].printed().rank(), 3);
+  EXPECT_EQ(messages[1].kind_case(), AgentMessage::kFreePort);
+  EXPECT_EQ(messages[1].free_port(), 77);
 }
 
-TEST(FramesTest, RefuseWhatIsNoConversation) {
+TEST(AgentMessagesTest, OtherBytesAreRefused) {
+  const std::string cut = EncodeAgentMessage(Printed(3, "text"));
+  std::string shorter = cut.substr(0, cut.size() - 2);
+  shorter[0] = static_cast<char>(shorter.size() - sizeof(uint32_t));
   for (const std::string& bytes :
        {std::string("Last login: Sunday"), std::string(9, '\0'), std::string(9, '\xff'),
-        std::string("\x02\0\0\0\0\xff\xff\xff\xff", 9)}) {
-    FrameReader reader;
+        std::string("\x02\0\0\0\0\xff\xff\xff\xff", 9), shorter}) {
+    AgentMessageReader reader;
     reader.Add(bytes);
     EXPECT_EQ(reader.Next().status().code(), StatusCode::kDataLoss);
   }
 }
 
-Job SomeJob() {
-  return {.first_rank = 2,
-          .local_world = 3,
-          .world = 8,
-          .master_address = "n1",
-          .master_port = 1234,
-          .token = "secret",
-          .folder = "/some where",
-          .bind = false,
-          .remote = true,
-          .environment = {"A=1", "EMPTY="},
-          .program = {"train", "", "two words"}};
+LaunchJob SomeJob() {
+  LaunchJob job;
+  job.set_first_rank(2);
+  job.set_local_world(3);
+  job.set_world(8);
+  job.set_master_address("n1");
+  job.set_master_port(1234);
+  job.set_token("secret");
+  for (const char* word : {"train", "", "two words"}) job.add_program(word);
+  return job;
 }
 
-TEST(JobTest, ReadsBack) {
-  const Job job = SomeJob();
-  const auto again = DecodeJob(EncodeJob(job));
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(EncodeJob(*again), EncodeJob(job));
-  EXPECT_EQ(again->program, job.program);
-  EXPECT_EQ(again->environment, job.environment);
-  EXPECT_EQ(again->folder, job.folder);
-  EXPECT_EQ(again->first_rank, 2);
-  EXPECT_TRUE(again->remote && !again->bind);
-}
-
-TEST(JobTest, HalfAJobIsRefused) {
-  const std::string text = EncodeJob(SomeJob());
-  const size_t program = text.find("train");
-  for (size_t length = 0; length < program; ++length) {
-    EXPECT_FALSE(DecodeJob(text.substr(0, length)).ok()) << length;
+TEST(JobTest, NeedsAProgramAndRanksOfItsWorld) {
+  EXPECT_TRUE(CheckJob(SomeJob()).ok());
+  LaunchJob job = SomeJob();
+  job.clear_program();
+  EXPECT_EQ(CheckJob(job).code(), StatusCode::kDataLoss);
+  using Ranks = std::array<int, 3>;
+  for (const auto& [first, here, world] :
+       {Ranks{-1, 3, 8}, Ranks{2, 0, 8}, Ranks{6, 3, 8}, Ranks{2, 1 << 30, 8},
+        Ranks{0, 1 << 20, 1 << 20}, Ranks{std::numeric_limits<int>::max(), 1, 8}}) {
+    job = SomeJob();
+    job.set_first_rank(first);
+    job.set_local_world(here);
+    job.set_world(world);
+    EXPECT_EQ(CheckJob(job).code(), StatusCode::kDataLoss) << first << " " << here << " " << world;
   }
-  EXPECT_FALSE(DecodeJob("x" + text).ok());
 }
 
 TEST(JobTest, EnvironmentOfARank) {
@@ -123,7 +131,7 @@ TEST(JobTest, EnvironmentOfARank) {
               Not(Contains("OMP_NUM_THREADS=4")));
 }
 
-TEST(MemoryKillsTest, AreSeenWhereverTheyAreCounted) {
+TEST(MemoryKillsTest, AreReadFromAllCounters) {
   const TempDir dir;
   EXPECT_EQ(CountMemoryKills(dir.path()), 0);
   std::filesystem::create_directories(dir.File("proc/self"));
@@ -181,7 +189,7 @@ TEST(CommandLineTest, HelpAndVersion) {
 }
 
 TEST(CommandLineTest, RefusesWhatIsWrong) {
-  EXPECT_THAT(Refusal({}), HasSubstr("no program: write it behind --"));
+  EXPECT_THAT(Refusal({}), HasSubstr("no program: write it after --"));
   EXPECT_THAT(Refusal({"-n", "2"}), HasSubstr("no program"));
   EXPECT_THAT(Refusal({"-n", "2", "--"}), HasSubstr("no program"));
   EXPECT_THAT(Refusal({"--", "x"}), HasSubstr("how many ranks?"));
@@ -193,7 +201,8 @@ TEST(CommandLineTest, RefusesWhatIsWrong) {
   EXPECT_THAT(Refusal({"--hostfile", "/no/such", "--", "x"}), HasSubstr("/no/such"));
   EXPECT_THAT(Refusal({"-n", "1", "--port", "70000", "--", "x"}), HasSubstr("--port"));
   EXPECT_THAT(Refusal({"-n", "1", "--timeout-kill", "-1", "--", "x"}), HasSubstr("--timeout-kill"));
-  EXPECT_THAT(Refusal({"-n", "1", "--env", "NO_SUCH", "--", "x"}), HasSubstr("no such variable"));
+  EXPECT_THAT(Refusal({"-n", "1", "--env", "NO_SUCH", "--", "x"}),
+              HasSubstr("NO_SUCH: no such variable"));
   EXPECT_THAT(Refusal({"-n", "1", "--ssh", " ", "--", "x"}), HasSubstr("--ssh is empty"));
 }
 

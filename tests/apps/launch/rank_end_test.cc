@@ -66,7 +66,7 @@ TEST(RankEndTest, SpeaksOfMemoryWhenTheKernelMayHaveKilled) {
   EXPECT_THAT(Judge(std::vector{killed}, {}).text, testing::Not(HasSubstr("out of memory")));
   killed.memory_kills = 1;
   EXPECT_THAT(Judge(std::vector{killed}, {}).text,
-              HasSubstr("possibly out of memory: the kernel has killed processes for that "
+              HasSubstr("possibly out of memory: the kernel killed processes for lack of memory "
                         "meanwhile, and its peak memory was 300 MiB"));
   RankEnd crashed = Die(SIGSEGV, 1);
   crashed.memory_kills = 1;

@@ -14,7 +14,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "apps/launch/core_split.h"
+#include "apps/launch/agent/core_split.h"
+#include "apps/launch/number_list.h"
 
 namespace ringtail {
 namespace {

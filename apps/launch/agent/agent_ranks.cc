@@ -1,6 +1,5 @@
-#include "apps/launch/agent_ranks.h"
+#include "apps/launch/agent/agent_ranks.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -11,17 +10,18 @@
 #include <filesystem>
 #include <utility>
 
-#include "apps/launch/core_split.h"
-#include "apps/launch/frames.h"
-#include "apps/launch/memory_kills.h"
-#include "apps/launch/run_rank.h"
+#include "apps/launch/agent/core_split.h"
+#include "apps/launch/agent/memory_kills.h"
+#include "apps/launch/agent/run_rank.h"
+#include "apps/launch/agent_messages.h"
 #include "core/machine/thread_budget.h"
 
 namespace ringtail {
 namespace {
 
 constexpr size_t kReadBytes = 1 << 16;
-// What a pipe can hold at most: a rank's last words end before that, whoever else goes on writing.
+// The most that a pipe holds: the output of a rank that has ended is complete within it, even if
+// other processes keep on writing.
 constexpr size_t kMaxPipeBytes = 1 << 20;
 
 }  // namespace
@@ -35,35 +35,38 @@ AgentRanks::~AgentRanks() {
   }
 }
 
-Status AgentRanks::Start(const Job& job) {
-  if (chdir(job.folder.c_str()) != 0) {
-    return ErrnoStatus(errno, "cannot go to the folder '" + job.folder + "'");
+Status AgentRanks::Start(const LaunchJob& job) {
+  if (chdir(job.folder().c_str()) != 0) {
+    return ErrnoStatus(errno, "cannot change to the folder '" + job.folder() + "'");
   }
   memory_kills_ = CountMemoryKills();
   const std::vector<int> cores = AllowedCores();
-  const auto parts = job.bind ? SplitCoreList(cores, job.local_world)
-                              : std::vector<std::vector<int>>(job.local_world, cores);
+  const auto parts = job.bind() ? SplitCoreList(cores, job.local_world())
+                                : std::vector<std::vector<int>>(job.local_world(), cores);
   const int usable = std::min(UsableCores(), std::max<int>(1, static_cast<int>(cores.size())));
-  const int threads = ThreadsPerRank(usable, job.local_world);
-  const std::vector<std::string> base =
-      job.remote ? MergeEnvironments(OwnEnvironment(), job.environment) : job.environment;
-  ranks_.reserve(job.local_world);  // callbacks point to them
-  for (int rank = 0; rank < job.local_world; ++rank) {
+  const int threads = ThreadsPerRank(usable, job.local_world());
+  std::vector<std::string> base(job.environment().begin(), job.environment().end());
+  if (job.remote()) base = MergeEnvironments(OwnEnvironment(), base);
+  ranks_.reserve(job.local_world());  // callbacks point to its elements
+  for (int rank = 0; rank < job.local_world(); ++rank) {
     RT_RETURN_IF_ERROR(StartRank(job, rank, parts[rank], threads, base));
   }
   return OkStatus();
 }
 
-Status AgentRanks::StartRank(const Job& job, int local_rank, const std::vector<int>& cores,
+Status AgentRanks::StartRank(const LaunchJob& job, int local_rank, const std::vector<int>& cores,
                              int threads, const std::vector<std::string>& base) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::vector<std::string> program(job.program().begin(), job.program().end());
   RT_ASSIGN_OR_RETURN(const ChildPipes process,
-                      StartChild(RunRankCommand(self, getpid(), cores, job.program),
+                      StartChild(RunRankCommand(self, getpid(), cores, program),
                                  EnvironmentOfRank(job, local_rank, threads, base), false));
-  ranks_.push_back({job.first_rank + local_rank, process});
+  ranks_.push_back({job.first_rank() + local_rank, process});
   ++running_;
-  launcher_->Append(
-      EncodeFrame(AgentFrameKind::kStarted, ranks_.back().number, fmt::format("{}", process.pid)));
+  AgentMessage message;
+  message.mutable_started()->set_rank(ranks_.back().number);
+  message.mutable_started()->set_pid(process.pid);
+  launcher_->Append(EncodeAgentMessage(message));
   WatchPipes(&ranks_.back());
   return OkStatus();
 }
@@ -72,18 +75,21 @@ void AgentRanks::WatchPipes(Rank* rank) {
   for (const bool errors : {false, true}) {
     int* pipe = errors ? &rank->process.errors : &rank->process.output;
     if (*pipe < 0) continue;
-    loop_->Watch(*pipe, POLLIN, [this, rank, pipe, errors] { PassOn(*rank, pipe, errors); });
+    loop_->Watch(*pipe, POLLIN, [this, rank, pipe, errors] { Forward(*rank, pipe, errors); });
   }
 }
 
-// Passes on what there is; false if that is nothing, or the end.
-bool AgentRanks::PassOn(const Rank& rank, int* pipe, bool errors) {
+// Forwards the bytes that the pipe holds; false if there are none.
+bool AgentRanks::Forward(const Rank& rank, int* pipe, bool errors) {
   if (*pipe < 0) return false;
   bool ended = false;
   const std::string bytes = ReadAvailable(*pipe, kReadBytes, &ended);
   if (!bytes.empty()) {
-    const AgentFrameKind kind = errors ? AgentFrameKind::kErrors : AgentFrameKind::kOutput;
-    launcher_->Append(EncodeFrame(kind, rank.number, bytes));
+    AgentMessage message;
+    message.mutable_printed()->set_rank(rank.number);
+    message.mutable_printed()->set_on_standard_error(errors);
+    message.mutable_printed()->set_bytes(bytes);
+    launcher_->Append(EncodeAgentMessage(message));
   }
   if (ended) {
     loop_->Unwatch(*pipe);
@@ -113,7 +119,7 @@ void AgentRanks::PauseReading(bool pause) {
 void AgentRanks::CollectEnded() {
   while (true) {
     siginfo_t ended = {};
-    // Looked at, but not reaped: while the leader's number is taken, so is its group's.
+    // WNOWAIT: until the leader is reaped, its number and that of its group are not reused.
     if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
     const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& other) {
       return other.process.pid == ended.si_pid;
@@ -121,13 +127,13 @@ void AgentRanks::CollectEnded() {
     if (rank != ranks_.end()) {
       End(&*rank);
     } else {
-      waitpid(ended.si_pid, nullptr, WNOHANG);  // an orphan that we have adopted
+      waitpid(ended.si_pid, nullptr, WNOHANG);  // an adopted orphan
     }
   }
 }
 
 void AgentRanks::End(Rank* rank) {
-  kill(-rank->process.pid, SIGKILL);  // what it has started and left behind
+  kill(-rank->process.pid, SIGKILL);  // processes that it has started and left behind
   int status = 0;
   rusage usage = {};
   while (wait4(rank->process.pid, &status, 0, &usage) < 0 && errno == EINTR) {
@@ -137,15 +143,19 @@ void AgentRanks::End(Rank* rank) {
   for (const bool errors : {false, true}) {
     int* pipe = errors ? &rank->process.errors : &rank->process.output;
     for (size_t reads = 0; reads < kMaxPipeBytes / kReadBytes; ++reads) {
-      if (!PassOn(*rank, pipe, errors)) break;
+      if (!Forward(*rank, pipe, errors)) break;
     }
     if (*pipe < 0) continue;
     loop_->Unwatch(*pipe);
     close(std::exchange(*pipe, -1));
   }
-  const int64_t memory_kills = CountMemoryKills() - memory_kills_;
-  launcher_->Append(EncodeFrame(AgentFrameKind::kExited, rank->number,
-                                fmt::format("{} {} {}", status, usage.ru_maxrss, memory_kills)));
+  AgentMessage message;
+  RankExited* const exited = message.mutable_exited();
+  exited->set_rank(rank->number);
+  exited->set_wait_status(status);
+  exited->set_peak_kib(usage.ru_maxrss);
+  exited->set_memory_kills(CountMemoryKills() - memory_kills_);
+  launcher_->Append(EncodeAgentMessage(message));
 }
 
 }  // namespace ringtail

@@ -1,4 +1,4 @@
-#include "apps/bench_allreduce/byte_text.h"
+#include "apps/byte_text.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ struct Unit {
 };
 
 constexpr int64_t kKibi = 1024, kKilo = 1000;
-// Of each kind the largest first.
+// The largest of each kind first.
 constexpr Unit kUnits[] = {
     {"GiB", kKibi* kKibi* kKibi},
     {"MiB", kKibi* kKibi},

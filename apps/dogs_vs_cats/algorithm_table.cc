@@ -1,4 +1,4 @@
-#include "apps/bench_allreduce/algorithm_table.h"
+#include "apps/dogs_vs_cats/algorithm_table.h"
 
 #include <fmt/core.h>
 

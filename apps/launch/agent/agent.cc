@@ -1,14 +1,15 @@
-#include "apps/launch/agent.h"
+#include "apps/launch/agent/agent.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <optional>
 
-#include "apps/launch/agent_ranks.h"
+#include "apps/launch/agent/agent_ranks.h"
+#include "apps/launch/agent_messages.h"
 #include "apps/launch/child_process.h"
-#include "apps/launch/frames.h"
 #include "apps/launch/signals.h"
 #include "core/machine/thread_budget.h"
 
@@ -18,7 +19,7 @@ namespace {
 using Clock = PollLoop::Clock;
 constexpr size_t kReadBytes = 1 << 16;
 constexpr int kReapSeconds = 5;
-constexpr std::chrono::seconds kLastWords{10};  // for the launcher to take what it was told
+constexpr std::chrono::seconds kFlushLimit{10};  // for the launcher to read the last messages
 
 class Agent {
  public:
@@ -31,7 +32,9 @@ class Agent {
     loop_.Watch(STDIN_FILENO, POLLIN, [this] { OnInput(); });
     const auto port = FindFreePort();
     launcher_.Append(kAgentGreeting);
-    launcher_.Append(EncodeFrame(AgentFrameKind::kHello, port.ok() ? *port : 0));
+    AgentMessage hello;
+    hello.set_free_port(port.ok() ? *port : 0);
+    launcher_.Append(EncodeAgentMessage(hello));
     while (!winding_up_ && !(started_ && ranks_.AllEnded())) Step(std::nullopt);
     WindUp();
     return failed_ ? 1 : 0;
@@ -44,7 +47,8 @@ class Agent {
     if (launcher_.broken()) winding_up_ = true;
   }
 
-  // First asks, then kills; without ranks that run, only collects what they have left behind.
+  // Ends the ranks that still run, first by SIGTERM and then by SIGKILL, and the processes that
+  // ranks have left behind.
   void WindUp() {
     if (winding_up_) {
       loop_.Unwatch(STDIN_FILENO);
@@ -55,7 +59,7 @@ class Agent {
       StepUntil(std::chrono::seconds(kReapSeconds), [this] { return ranks_.AllEnded(); });
     }
     EndAllChildren({}, kReapSeconds);
-    StepUntil(kLastWords, [this] { return launcher_.empty(); });
+    StepUntil(kFlushLimit, [this] { return launcher_.empty(); });
   }
 
   template <typename Done>
@@ -69,8 +73,8 @@ class Agent {
       if (signal == SIGCHLD) {
         ranks_.CollectEnded();
       } else if (started_) {
-        // Whoever signals every process of a job means its ranks. When it has waited for them long
-        // enough says the launcher.
+        // A signal to every process of a job is meant for its ranks. The launcher decides when they
+        // have had enough time.
         ranks_.Signal(signal);
       } else {
         winding_up_ = true;
@@ -82,34 +86,37 @@ class Agent {
     bool ended = false;
     input_.Add(ReadAvailable(STDIN_FILENO, kReadBytes, &ended));
     while (!winding_up_) {
-      auto frame = input_.Next();
-      if (!frame.ok()) return Fail(frame.status());
-      if (!*frame) break;
-      OnFrame(**frame);
+      const auto message = input_.Next();
+      if (!message.ok()) return Fail(message.status());
+      if (!*message) break;
+      OnMessage(**message);
     }
     if (ended) winding_up_ = true;
   }
 
-  void OnFrame(const Frame& frame) {
-    if (frame.kind == AgentFrameKind::kSignal) return ranks_.Signal(static_cast<int>(frame.number));
-    if (frame.kind != AgentFrameKind::kJob || started_) {
-      return Fail(DataLoss("the launcher said what it may not say"));
+  void OnMessage(const AgentMessage& message) {
+    if (message.has_signal()) return ranks_.Signal(message.signal());
+    if (!message.has_job() || started_) {
+      return Fail(DataLoss(fmt::format("unexpected message from the launcher (field {})",
+                                       static_cast<int>(message.kind_case()))));
     }
-    const auto job = DecodeJob(frame.bytes);
-    const Status started = job.ok() ? ranks_.Start(*job) : job.status();
+    const Status valid = CheckJob(message.job());
+    const Status started = valid.ok() ? ranks_.Start(message.job()) : valid;
     started_ = true;
     if (!started.ok()) Fail(started);
   }
 
   void Fail(const Status& status) {
-    launcher_.Append(EncodeFrame(AgentFrameKind::kFailure, 0, status.message()));
+    AgentMessage message;
+    message.set_failure(status.message());
+    launcher_.Append(EncodeAgentMessage(message));
     failed_ = winding_up_ = true;
   }
 
   PollLoop loop_;
   OutQueue launcher_;
   AgentRanks ranks_;
-  FrameReader input_;
+  AgentMessageReader input_;
   int signals_ = -1;
   bool started_ = false, winding_up_ = false, failed_ = false;
 };

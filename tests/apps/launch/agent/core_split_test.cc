@@ -1,4 +1,5 @@
-#include "apps/launch/core_split.h"
+#include "apps/launch/agent/core_split.h"
+#include "apps/launch/number_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "apps/launch/memory_kills.h"
+#include "apps/launch/agent/memory_kills.h"
 
 #include "core/machine/cgroup.h"
 

@@ -1,4 +1,4 @@
-#include "apps/launch/run_rank.h"
+#include "apps/launch/agent/run_rank.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -10,12 +10,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "apps/launch/core_split.h"
+#include "apps/launch/agent/core_split.h"
+#include "apps/launch/number_list.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int kCannotRun = 126, kNotFound = 127;  // of the shell
+constexpr int kCannotRun = 126, kNotFound = 127;  // the exit codes of shells
 
 int Complain(const std::string& message, int exit_code) {
   std::fprintf(stderr, "ringtail_launch: %s\n", message.c_str());
@@ -39,12 +40,12 @@ int RunRank(int count, char** arguments) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
     return Complain("cannot tie this rank to its agent", kCannotRun);
   }
-  // An agent that ended before the line above is not noticed by the kernel.
+  // The kernel sends no signal for an agent that ended before the call above.
   if (getppid() != std::atoi(arguments[0])) return Complain("the agent has ended", kCannotRun);
   if (std::strcmp(arguments[1], "-") != 0) {
     const auto cores = ParseNumbers(arguments[1]);
     const Status bound = cores.ok() ? BindTo(*cores) : cores.status();
-    // The administrator may have taken cores away since: slower, but it runs.
+    // The administrator may have removed cores since; the rank runs without binding, but slower.
     if (!bound.ok()) Complain(bound.message(), 0);
   }
   execvp(arguments[kProgram], arguments + kProgram);

@@ -1,7 +1,7 @@
-// The ranks of one host as the agent sees them: processes, their pipes, how they end.
+// The ranks of one host: their processes, output pipes and exit status.
 // Thread-safety: none.
-#ifndef RINGTAIL_APPS_LAUNCH_AGENT_RANKS_H_
-#define RINGTAIL_APPS_LAUNCH_AGENT_RANKS_H_
+#ifndef RINGTAIL_APPS_LAUNCH_AGENT_AGENT_RANKS_H_
+#define RINGTAIL_APPS_LAUNCH_AGENT_AGENT_RANKS_H_
 
 #include <cstdint>
 #include <string>
@@ -16,16 +16,16 @@ namespace ringtail {
 
 class AgentRanks {
  public:
-  // What the ranks do is told on `launcher`, as frames.
+  // Reports starts, output and ends of the ranks to `launcher` as AgentMessages.
   AgentRanks(PollLoop* loop, OutQueue* launcher) : loop_(loop), launcher_(launcher) {}
   ~AgentRanks();
   AgentRanks(const AgentRanks&) = delete;
   AgentRanks& operator=(const AgentRanks&) = delete;
 
-  Status Start(const Job& job);
-  void Signal(int signal);        // to all that run, and to what they have started
+  Status Start(const LaunchJob& job);
+  void Signal(int signal);        // to the process group of every rank that runs
   void CollectEnded();            // after a SIGCHLD
-  void PauseReading(bool pause);  // while the launcher does not take what is printed
+  void PauseReading(bool pause);  // while the launcher does not keep up with the output
   bool AllEnded() const { return running_ == 0; }
 
  private:
@@ -33,10 +33,10 @@ class AgentRanks {
     int number = 0;
     ChildPipes process;
   };
-  Status StartRank(const Job& job, int local_rank, const std::vector<int>& cores, int threads,
+  Status StartRank(const LaunchJob& job, int local_rank, const std::vector<int>& cores, int threads,
                    const std::vector<std::string>& base);
   void WatchPipes(Rank* rank);
-  bool PassOn(const Rank& rank, int* pipe, bool errors);
+  bool Forward(const Rank& rank, int* pipe, bool errors);
   void End(Rank* rank);
 
   PollLoop* const loop_;
@@ -44,9 +44,9 @@ class AgentRanks {
   std::vector<Rank> ranks_;
   int running_ = 0;
   bool paused_ = false;
-  int64_t memory_kills_ = 0;  // when the ranks were started
+  int64_t memory_kills_ = 0;  // at the start of the ranks
 };
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_LAUNCH_AGENT_RANKS_H_
+#endif  // RINGTAIL_APPS_LAUNCH_AGENT_AGENT_RANKS_H_
