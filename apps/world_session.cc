@@ -28,7 +28,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// For a training thread that hangs to come to itself, once the world has ended.
+// After the world has ended: how long a training thread that hangs may take to return.
 constexpr std::chrono::seconds kLastWord{2};
 
 milliseconds Milliseconds(double seconds) { return milliseconds(std::llround(seconds * 1000)); }
@@ -44,16 +44,16 @@ FingerprintFields Fingerprint(const RunConfig& config) {
 
 LivenessLimits Limits(const DistConfig& config) {
   const milliseconds hang = Milliseconds(config.hang_timeout_s());
-  // Several heartbeats within the limit, so that one that is late does not matter. Others may be
-  // joining for as long as a join may take.
+  // Several heartbeats within the limit, so that a late one does not matter. Other ranks may still
+  // be joining for as long as a join may take.
   return {.interval = std::clamp(hang / 8, milliseconds(10), milliseconds(1000)),
           .silence_limit = hang,
           .stall_limit = hang,
           .begin_limit = Milliseconds(config.join_timeout_s()) + hang};
 }
 
-// The monitor has ended the world. A training thread that waits learns of it at once, one that
-// hangs never does: then the process ends without it.
+// The monitor has ended the world. A training thread that waits returns at once; one that hangs
+// does not, and the process ends without it.
 void EndWithoutTrainer(const Verdict& verdict, int rank) {
   const auto& culprits = verdict.culprits;
   const bool own = std::find(culprits.begin(), culprits.end(), rank) != culprits.end();
@@ -91,7 +91,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                  .build = BuildVersionOfRank(),
                  .transport = config.dist().transport(),
                  .shared_memory = config.dist().shared_memory(),
-                 // Names appear when pods run; elsewhere they are wrong.
+                 // A pod's name resolves once the pod runs; elsewhere an unknown name is an error.
                  .name_timeout =
                      identity.source == "Kubernetes" ? join_timeout : JoinOptions().name_timeout}));
   JoinedWorld* const joined = &session->joined_;
@@ -103,7 +103,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                      .on_end = [rank = joined->rank](const Verdict& verdict) {
                        EndWithoutTrainer(verdict, rank);
                      }});
-  // Whatever a rank has ended with meanwhile, it was not this one.
+  // Whatever the error, another rank caused it.
   const auto lost = [](const Status& status) {
     return status.ok() ? status : Status(StatusCode::kUnavailable, status.message());
   };
@@ -131,7 +131,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
 
 int WorldSession::FailToJoin(const Status& status) {
   LogError(status.message());
-  if (StopSignal() != 0) return kExitSignalBase + StopSignal();  // others may have been quicker
+  if (StopSignal() != 0) return kExitSignalBase + StopSignal();  // other ranks may have ended first
   return ExitCodeOfWorld(status);
 }
 
@@ -159,7 +159,7 @@ Status WorldSession::Leave() {
 int WorldSession::Fail(const Status& status) {
   world_->Abort(status);
   LogError(status.message());
-  if (world_->cut_off()) return kExitFailure;  // it is the cause itself
+  if (world_->cut_off()) return kExitFailure;  // this rank is the cause
   switch (world_->culprit()) {
     case TrainingWorld::Culprit::kThisRank:
       return kExitFailure;
@@ -167,7 +167,7 @@ int WorldSession::Fail(const Status& status) {
       return kExitLostPeer;
     case TrainingWorld::Culprit::kUnknown:
       return kExitDisagree;
-    case TrainingWorld::Culprit::kNobody:
+    case TrainingWorld::Culprit::kNone:
       break;
   }
   return world_->lost() ? kExitLostPeer : ExitCodeOf(status);

@@ -29,7 +29,7 @@ struct EvaluateFlags {
   bool json = false;
 };
 
-// Of the images of its own run a network has seen nine in ten: to count those flatters it.
+// The network was trained on nine in ten images of its own run, which would flatter it.
 std::string DefaultPart(const TrainedModel& trained) {
   const std::string& path = trained.loaded.config.data().path();
   std::error_code ignored;
@@ -50,7 +50,7 @@ StatusOr<std::vector<int64_t>> ChosenImages(const std::string& part, const Datas
   return part == "train" ? std::move(parts.train) : std::move(parts.validation);
 }
 
-// Of a part: images that cannot be counted are those without a label, and broken ones.
+// InvalidArgument if no image of the part counts: those without a label and broken ones do not.
 Status CheckCounted(int64_t counted, const std::string& path, const std::string& part,
                     int64_t images, size_t bad) {
   if (counted > 0) return OkStatus();

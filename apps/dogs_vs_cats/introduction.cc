@@ -31,28 +31,30 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
 
 }  // namespace
 
-Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
-                         const TrainingData& data, const Trainer& trainer,
+Status PrintIntroduction(const Generation& generation, const std::string& threads,
                          const WorldSession& session) {
   constexpr double kMega = 1e6;
-  Model* model = trainer.state().model();
+  const LoadedConfig& loaded = *generation.run->options.loaded;
+  const TrainingData& data = generation.data();
+  const TrainingPlan& plan = generation.plan;
+  const ScaledOptim& optim = generation.optim;
+  Model* model = generation.state().model();
   RT_ASSIGN_OR_RETURN(const double flops, FlopsPerImage(loaded, model));
   Print("{}; {}\n", VersionLine(), threads);
   if (!session.world().alone()) {
-    Print("{}; batch {} in all\n", session.Describe(model->arena().grads().size_bytes()),
-          trainer.division().own.global_batch);
+    Print("{}; batch {} in total\n", session.Describe(model->arena().grads().size_bytes()),
+          generation.division.own.global_batch);
   }
   Print("{}; {}\n", data.dataset->Describe(), data.Counts());
   Print("{}: {} parameters, {:.0f} MFLOP per image of {} pixels; {}, {}; {}\n",
         loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
-        TrainingImageSizes(loaded.config).front(), trainer.state().optimizer()->Describe(),
-        DescribeSchedule(trainer.optim().config), Counted(trainer.plan().total_steps(), "step"));
-  if (!trainer.division().summary.empty()) Print("{}\n", trainer.division().summary);
-  if (!trainer.optim().summary.empty()) Print("{}\n", trainer.optim().summary);
-  for (const std::string& warning : trainer.optim().warnings) LogWarning(warning);
-  const TrainingPlan& plan = trainer.plan();
+        TrainingImageSizes(loaded.config).front(), generation.state().optimizer()->Describe(),
+        DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
+  if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);
+  if (!optim.summary.empty()) Print("{}\n", optim.summary);
+  for (const std::string& warning : optim.warnings) LogWarning(warning);
   const GrowthReport growth =
-      ReportGrowth(trainer.optim().config, plan.growth_run(), plan.stages(), plan.total_steps());
+      ReportGrowth(optim.config, plan.growth_run(), plan.stages(), plan.total_steps());
   if (!growth.summary.empty()) Print("{}\n", growth.summary);
   for (const std::string& warning : growth.warnings) LogWarning(warning);
   for (const BadImage& bad : data.bad) {

@@ -4,16 +4,14 @@
 
 #include <string>
 
-#include "apps/config/run_config.h"
-#include "apps/trainer/trainer.h"
+#include "apps/trainer/generation.h"
 #include "apps/world_session.h"
 #include "core/status.h"
 
 namespace ringtail {
 
 // To standard output, warnings to the log. Rank 0 alone. `threads`: UseThreads' words.
-Status PrintIntroduction(const LoadedConfig& loaded, const std::string& threads,
-                         const TrainingData& data, const Trainer& trainer,
+Status PrintIntroduction(const Generation& generation, const std::string& threads,
                          const WorldSession& session);
 
 }  // namespace ringtail

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "apps/trainer/checkpoint/model_file.h"
 #include "data/layouts/folder_listing.h"
 
 namespace ringtail {
@@ -29,16 +28,16 @@ std::string OutputFolder(const ResumeFlags& flags, const std::string& config) {
   return "runs/" + (name.empty() ? "dogs_vs_cats" : name);
 }
 
-StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
-                                                   const std::string& output, CheckParts parts) {
-  if (!flags.resume) return std::optional<Checkpoint>();
+StatusOr<ResumePoint> FindResumePoint(const ResumeFlags& flags, const std::string& output,
+                                      CheckParts parts) {
+  if (!flags.resume) return ResumePoint();
   const bool named = !flags.from.empty();
   auto checkpoint = named && !IsFolder(flags.from)
                         ? LoadCheckpoint(flags.from, parts)
                         : LoadNewestCheckpoint(named ? flags.from : output, parts);
-  if (checkpoint.ok()) return std::optional<Checkpoint>(*std::move(checkpoint));
+  if (checkpoint.ok()) return ReadResumePoint(*std::move(checkpoint));
   if (named || checkpoint.status().code() != StatusCode::kNotFound) return checkpoint.status();
-  return std::optional<Checkpoint>();
+  return ResumePoint();
 }
 
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output) {
@@ -48,26 +47,21 @@ std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::stri
   return path;
 }
 
-StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,
-                                  const std::optional<Checkpoint>& checkpoint,
+StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const ResumePoint& point,
                                   const std::optional<std::string>& config_of_run) {
   if (!flags.config.empty()) return LoadRunConfig(flags.config, flags.set);
-  if (!checkpoint) return LoadRunConfig(config_of_run.value_or(""), flags.set);
-  const auto text = checkpoint->file.metadata().find(kConfigKey);
-  if (text == checkpoint->file.metadata().end()) {
-    return DataLoss(checkpoint->path + ": the config is missing; this is no checkpoint of `train`");
-  }
-  return ParseRunConfig(text->second, checkpoint->path, flags.set);
+  if (point.empty()) return LoadRunConfig(config_of_run.value_or(""), flags.set);
+  return ParseRunConfig(point.config_text, point.path, flags.set);
 }
 
-Status CheckOutput(const ResumeFlags& flags, const std::optional<Checkpoint>& checkpoint,
+Status CheckOutput(const ResumeFlags& flags, const ResumePoint& point,
                    const RunDirectory& directory) {
   if (!directory.HasCheckpoints()) return OkStatus();
   const std::string checkpoints = directory.path() + "/" + kCheckpointFolder;
-  if (checkpoint && IsIn(checkpoint->path, checkpoints)) return OkStatus();
-  if (checkpoint) {
+  if (!point.empty() && IsIn(point.path, checkpoints)) return OkStatus();
+  if (!point.empty()) {
     return FailedPrecondition(fmt::format("{} holds another run than {}; give another --output",
-                                          directory.path(), checkpoint->path));
+                                          directory.path(), point.path));
   }
   if (flags.resume) return OkStatus();
   return FailedPrecondition(

@@ -1,4 +1,4 @@
-// Where the folder of a run is, and which checkpoint it goes on from: --output, --resume, --config.
+// Where the folder of a run is, and what it goes on from: --output, --resume, --config.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 
@@ -7,6 +7,7 @@
 
 #include "apps/config/run_config.h"
 #include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "core/status.h"
 #include "core/storage/checkpoint.h"
@@ -23,22 +24,22 @@ struct ResumeFlags {
 // new run is called after its `config` (a path; empty: the one that is built in).
 std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
 
-// The checkpoint to go on from: none for a new run, and for --resume where none was written yet, so
-// that a scheduler can start and restart a job with one command. `parts`: rank 0 proves them.
-StatusOr<std::optional<Checkpoint>> FindCheckpoint(const ResumeFlags& flags,
-                                                   const std::string& output, CheckParts parts);
+// Empty for a new run, and for --resume where no checkpoint was written yet, so that a scheduler
+// can start and restart a job with one command. `parts`: rank 0 proves them.
+StatusOr<ResumePoint> FindResumePoint(const ResumeFlags& flags, const std::string& output,
+                                      CheckParts parts);
 
-// The config that a run without a checkpoint has left in its folder, if it goes on: where it is.
+// With --resume: the path of the config that the run has left in its folder, if there is one.
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);
 
-// --config; else, when resuming, the config of the run (of its checkpoint, or in its folder); else
-// the one that is built in.
-StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags,
-                                  const std::optional<Checkpoint>& checkpoint,
+// --config; else, when resuming, the config of the run (in its checkpoint, or in its folder); else
+// the built-in one.
+StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const ResumePoint& point,
                                   const std::optional<std::string>& config_of_run);
 
-// Another run is never written over: neither by a new one nor by one that goes on from elsewhere.
-Status CheckOutput(const ResumeFlags& flags, const std::optional<Checkpoint>& checkpoint,
+// FailedPrecondition if the folder holds another run: it is never overwritten, neither by a new run
+// nor by one that goes on from elsewhere.
+Status CheckOutput(const ResumeFlags& flags, const ResumePoint& point,
                    const RunDirectory& directory);
 
 }  // namespace ringtail

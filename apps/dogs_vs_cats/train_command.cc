@@ -15,7 +15,7 @@
 #include "apps/exit_code.h"
 #include "apps/print.h"
 #include "apps/trainer/checkpoint/numerics.h"
-#include "apps/trainer/trainer.h"
+#include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
@@ -32,24 +32,22 @@ struct TrainFlags {
   std::optional<double> until_accuracy;
 };
 
-// What talks with other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC, whose
-// number hangs on the machine.
+// Threads that talk to other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC,
+// whose number depends on the machine.
 constexpr int kThreadsOfAWorld = 16;
 
-// As many threads as the run began with on this rank, unless told otherwise: sums that are divided
-// otherwise round otherwise. In another world, as many as rank 0 had.
-void KeepNumerics(const Checkpoint& checkpoint, const RunConfig& config,
-                  const RankIdentity& identity, ConfigFlags* flags) {
-  int threads = ReadNumerics(checkpoint.file.metadata()).threads;
-  const auto saved = ReadDivision(checkpoint);
-  if (saved.ok() && saved->threads.size() == static_cast<size_t>(identity.world_size)) {
-    threads = static_cast<int>(saved->threads[identity.rank]);
-  }
-  if (flags->threads == 0 && config.train().threads() == 0) flags->threads = threads;
+// As many threads as the run had so far on this rank, unless told otherwise: sums that are divided
+// differently round differently. In a world of another size, as many as rank 0 had.
+void KeepThreads(const ResumePoint& point, const RunConfig& config, const RankIdentity& identity,
+                 ConfigFlags* flags) {
+  if (flags->threads != 0 || config.train().threads() != 0) return;
+  const std::vector<int64_t>& saved = point.division.threads;
+  const bool same_world = std::ssize(saved) == identity.world_size;
+  flags->threads = same_world ? static_cast<int>(saved[identity.rank]) : point.numerics.threads;
 }
 
-void WarnOfOtherNumerics(const Checkpoint& checkpoint) {
-  const Numerics saved = ReadNumerics(checkpoint.file.metadata()), now = CurrentNumerics();
+void WarnOfOtherNumerics(const Numerics& saved) {
+  const Numerics now = CurrentNumerics();
   if (saved.threads == 0 || saved == now) return;
   LogWarning(
       fmt::format("the run began with {}; with {} it goes on just as well, but not to the "
@@ -57,7 +55,7 @@ void WarnOfOtherNumerics(const Checkpoint& checkpoint) {
                   saved.Describe(), now.Describe()));
 }
 
-// One rank talks to people; the exit code is the same on all.
+// Rank 0 prints; the exit code is the same on all ranks.
 int Report(const TrainingOutcome& outcome, bool leads) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
@@ -75,65 +73,66 @@ int Report(const TrainingOutcome& outcome, bool leads) {
   return kExitFailure;
 }
 
-// Everything that a run has on this rank once its config is known.
-struct Run {
+// What this rank knows before it joins the others.
+struct Job {
   std::string output;
   ComputeThreads threads;
   LoadedConfig loaded;
-  std::optional<Checkpoint> checkpoint;     // rank 0
-  std::unique_ptr<RunDirectory> directory;  // rank 0
+  ResumePoint point;  // of rank 0; empty on the others, and for a run that begins
 };
 
-// If rank 0 is the one that is gone, another one that reaches the folder of the run writes what all
-// of them hold.
-void SaveForRankZero(const Run& run, Trainer* trainer) {
-  if (!IsFolder(run.output)) return;
-  const auto directory = RunDirectory::Open(run.output);
-  if (directory.ok()) trainer->SaveInto(directory->get());
+// If rank 0 is lost, another rank that reaches the folder of the run writes what all of them hold.
+void SaveForRankZero(const std::string& output, Trainer* trainer) {
+  if (!IsFolder(output)) return;
+  const auto directory = RunDirectory::Open(output);
+  if (directory.ok()) trainer->keeper()->SaveInto(directory->get());
 }
 
-StatusOr<int> TrainInWorld(const TrainFlags& flags, Run* run, WorldSession* session) {
+StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* session) {
   TrainingWorld* const world = session->world();
-  const RunConfig& config = run->loaded.config;
+  const RunConfig& config = job->loaded.config;
+  std::unique_ptr<RunDirectory> directory;
   if (world->leads()) {
-    RT_ASSIGN_OR_RETURN(run->directory, RunDirectory::Open(run->output));
-    RT_RETURN_IF_ERROR(CheckOutput(flags.run, run->checkpoint, *run->directory));
+    RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(job->output));
+    RT_RETURN_IF_ERROR(CheckOutput(flags.run, job->point, *directory));
   }
-  RT_ASSIGN_OR_RETURN(const TrainingData data,
-                      TrainingData::Open(config.data(), world,
-                                         world->leads() ? run->directory->BadImagesPath() : ""));
-  BatchRequest batch{.local = flags.world.local_batch, .by_speed = flags.world.balance};
-  if (run->checkpoint) {
-    RT_ASSIGN_OR_RETURN(batch.saved, ReadDivision(*run->checkpoint));
-  }
+  RT_ASSIGN_OR_RETURN(
+      const TrainingData data,
+      TrainingData::Open(config.data(), world, world->leads() ? directory->BadImagesPath() : ""));
   ProgressDisplay progress(stdout, config.train().log_every_steps());
-  RT_ASSIGN_OR_RETURN(const auto trainer,
-                      Trainer::Create(run->loaded, &data, run->directory.get(),
-                                      world->leads() ? &progress : nullptr, world, batch));
+  RT_ASSIGN_OR_RETURN(TrainingRun run,
+                      TrainingRun::Create({.loaded = &job->loaded,
+                                           .data = &data,
+                                           .directory = directory.get(),
+                                           .observer = world->leads() ? &progress : nullptr,
+                                           .batch = {.local = flags.world.local_batch,
+                                                     .by_speed = flags.world.balance}}));
+  const bool resumes = !job->point.empty();
+  const Numerics saved = job->point.numerics;
+  const std::string from =
+      fmt::format("goes on after step {} ({})", job->point.progress.step, job->point.path);
+  RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(job->point), world));
   if (world->leads()) {
-    RT_RETURN_IF_ERROR(
-        PrintIntroduction(run->loaded, run->threads.words, data, *trainer, *session));
+    RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job->threads.words, *session));
   }
-  if (run->checkpoint) {
-    RT_RETURN_IF_ERROR(trainer->Resume(*run->checkpoint));
-    WarnOfOtherNumerics(*run->checkpoint);
-    LogInfo(
-        fmt::format("goes on after step {} ({})", run->checkpoint->step, run->checkpoint->path));
-    run->checkpoint.reset();  // its tensors are the trainer's by now
+  if (resumes) {
+    WarnOfOtherNumerics(saved);
+    LogInfo(from);
   }
   if (world->leads()) SetStopNotice("stopping after this step; again to stop now");
-  auto outcome = trainer->Run();
+  auto outcome = TrainToEnd(&trainer);
   SetStopNotice("");
   progress.Finish();
   if (outcome.ok()) RT_RETURN_IF_ERROR(session->Leave());
-  if (!outcome.ok() && world->lost() && !world->cut_off() && !world->leads()) {
-    SaveForRankZero(*run, trainer.get());
+  const bool others_lost = world->lost() && !world->cut_off();
+  if (!outcome.ok() && others_lost && !world->leads() && trainer != nullptr) {
+    SaveForRankZero(job->output, trainer.get());
   }
   RT_RETURN_IF_ERROR(Status(outcome.status()));
   return Report(*outcome, world->leads());
 }
 
-// --resume where there is nothing to resume.
+// --resume without a checkpoint to resume.
 void TellOfBeginning(const TrainFlags& flags, const std::string& output,
                      const std::optional<std::string>& config_of_run) {
   std::string config;
@@ -146,8 +145,8 @@ void TellOfBeginning(const TrainFlags& flags, const std::string& output,
   LogInfo(fmt::format("no checkpoint in {} yet: the run begins{}", output, config));
 }
 
-// The exit code of a rank that was told to stop and so has not begun, or that has lost others, which
-// were told the same and were quicker. None: it has failed otherwise.
+// The exit code of a rank that was told to stop before it had begun, or that has lost other ranks
+// that were told to stop and ended first. None: it has failed for another reason.
 std::optional<int> Stopped(const Status& why, TrainingWorld* world) {
   const bool told = why.code() == StatusCode::kCancelled;
   if (!told && (!world->lost() || world->cut_off())) return std::nullopt;
@@ -167,35 +166,35 @@ StatusOr<int> RunTrain(TrainFlags flags) {
                       DetectRank(flags.world.rank, ProcessEnvironment));
   const bool leads = identity.rank == 0;
   if (leads) SetStopNotice("stopping; again to stop now");
-  Run run;
-  run.output = OutputFolder(flags.run, flags.config.config);
-  auto checkpoint =
-      FindCheckpoint(flags.run, run.output, leads ? CheckParts::kYes : CheckParts::kNo);
-  if (leads) RT_RETURN_IF_ERROR(Status(checkpoint.status()));
-  // The others need of it no more than the config, if they reach it.
-  if (checkpoint.ok()) run.checkpoint = *std::move(checkpoint);
-  const auto config_of_run = ConfigOfRun(flags.run, run.output);
-  if (leads && flags.run.resume && !run.checkpoint) {
-    TellOfBeginning(flags, run.output, config_of_run);
+  Job job;
+  job.output = OutputFolder(flags.run, flags.config.config);
+  auto point = FindResumePoint(flags.run, job.output, leads ? CheckParts::kYes : CheckParts::kNo);
+  if (leads) RT_RETURN_IF_ERROR(Status(point.status()));
+  // The others need config, threads and algorithms of it, if they reach it.
+  if (point.ok()) job.point = *std::move(point);
+  const auto config_of_run = ConfigOfRun(flags.run, job.output);
+  if (leads && flags.run.resume && job.point.empty()) {
+    TellOfBeginning(flags, job.output, config_of_run);
   }
-  RT_ASSIGN_OR_RETURN(run.loaded, LoadConfig(flags.config, run.checkpoint, config_of_run));
-  if (run.loaded.config.data().path().empty()) {
+  RT_ASSIGN_OR_RETURN(job.loaded, LoadConfig(flags.config, job.point, config_of_run));
+  if (job.loaded.config.data().path().empty()) {
     return InvalidArgument("no images are named; give --data DIR or set data.path");
   }
   // What is wrong is said before the images are read.
-  RT_RETURN_IF_ERROR(CreateModel(run.loaded, /*allocate=*/false).status());
-  if (run.checkpoint) KeepNumerics(*run.checkpoint, run.loaded.config, identity, &flags.config);
-  RT_ASSIGN_OR_RETURN(run.threads,
-                      UseThreads(flags.config, run.loaded.config, identity.local_world_size,
+  RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());
+  KeepThreads(job.point, job.loaded.config, identity, &flags.config);
+  RT_ASSIGN_OR_RETURN(job.threads,
+                      UseThreads(flags.config, job.loaded.config, identity.local_world_size,
                                  identity.world_size > 1 ? kThreadsOfAWorld : 0));
-  // Before the first step nothing depends on them, and a stop may have come while they were measured.
-  if (run.checkpoint && run.checkpoint->step > 0) KeepAlgorithms(run.checkpoint->file.metadata());
-  if (!leads) run.checkpoint.reset();
+  // Before the first step nothing depends on them, and a stop may have come while they were
+  // measured.
+  if (job.point.progress.step > 0) KeepAlgorithms(job.point.algorithms);
+  if (!leads) job.point = {};
 
-  auto joined = WorldSession::Join(flags.world.options, identity, run.loaded.config);
+  auto joined = WorldSession::Join(flags.world.options, identity, job.loaded.config);
   if (!joined.ok()) return WorldSession::FailToJoin(joined.status());
   const auto session = *std::move(joined);
-  auto exit_code = TrainInWorld(flags, &run, session.get());
+  auto exit_code = TrainInWorld(flags, &job, session.get());
   if (exit_code.ok()) return exit_code;
   if (StopSignal() != 0) {
     if (const auto stopped = Stopped(exit_code.status(), session->world())) return *stopped;

@@ -40,18 +40,18 @@ Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& ind
     net->Forward({batch.images, batch.labels}, {.training = false});
     const std::span<const float> logits = net->logits();
     for (int64_t row = 0; row < options.batch && batch.samples[row] >= 0; ++row, ++image) {
-      RT_CHECK(batch.samples[row] == indices[image], "the loader left the order of the list");
+      RT_CHECK(batch.samples[row] == indices[image], "the loader must keep the order of the list");
       for (int64_t k = 0; k < sum->classes; ++k) {
         sum->values[image * sum->classes + k] += scale * logits[row * sum->classes + k];
       }
     }
   }
-  RT_CHECK(image == static_cast<int64_t>(indices.size()), "the loader left images out");
+  RT_CHECK(image == static_cast<int64_t>(indices.size()), "the loader must not leave images out");
   AddBad(loader->bad_images(), &sum->bad);
   return OkStatus();
 }
 
-// -log p[label], without leaving the range of numbers where p itself would.
+// -log p[label], also where p itself is too small for a double.
 double NegativeLogLikelihood(std::span<const float> logits, int64_t label) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;

@@ -1,12 +1,12 @@
-// What a trained network says about images: logits of every one, and the score against labels.
+// Evaluation: the logits of a trained network for images, and their score against the labels.
 //
 // Each image is cut from its centre (data/loader.h kEvaluate); with `flipped` the logits are the
 // mean over the image and its mirror image. Counts are exact: each image counts once, whatever
 // the batch; images that cannot be decoded do not count and are named.
 // Loss: the mean of -log p[label] (natural logarithm), without the label smoothing of training, so
-// that runs compare. Thread-safety: the trainer thread only. Errors: what the loader says;
-// Cancelled once a stop signal came, if that is asked for. Cost: one forward pass per view in the memory of an inference
-// net, which is freed again.
+// that runs are comparable. Thread-safety: the trainer thread only. Errors: those of the loader;
+// Cancelled once a stop signal came, if that is asked for. Cost: one forward pass per view, in the
+// memory of an inference net, which is freed afterwards.
 #ifndef RINGTAIL_APPS_TRAINER_EVALUATION_H_
 #define RINGTAIL_APPS_TRAINER_EVALUATION_H_
 
@@ -27,9 +27,10 @@ struct EvaluationOptions {
   int64_t batch = 64;
   int64_t image_size = 128;
   bool flipped = false;
-  bool stop_on_signal = true;  // false: where other ranks would go on
+  bool stop_on_signal = true;  // false if other ranks would go on
 };
-// What the config asks for while, or, without a size, after training images are of a size.
+// The options that the config asks for while training images have `training_size`; without a size,
+// at the end of training.
 EvaluationOptions EvaluationOptionsOf(const RunConfig& config, int64_t training_size);
 EvaluationOptions EvaluationOptionsOf(const RunConfig& config);
 
@@ -37,18 +38,18 @@ struct ImageLogits {
   int64_t classes = 0;
   std::vector<float> values;  // (images, classes), row-major
   std::vector<bool> usable;   // per image
-  std::vector<BadImage> bad;  // why the others are not
+  std::vector<BadImage> bad;  // the others, with reasons
 
   std::span<const float> row(int64_t i) const {
     return {values.data() + i * classes, static_cast<size_t>(classes)};
   }
 };
 
-// The net that ComputeLogits uses for so many images.
+// The net that ComputeLogits uses for `images` images.
 StatusOr<std::unique_ptr<Net>> CreateEvaluationNet(Model* model, int64_t images,
                                                    const EvaluationOptions& options);
 
-// One row per entry of `indices`.
+// One row of logits per entry of `indices`.
 StatusOr<ImageLogits> ComputeLogits(Model* model, const Dataset& dataset,
                                     const std::vector<int64_t>& indices, const DataConfig& data,
                                     const EvaluationOptions& options);

@@ -16,7 +16,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int kBlocks = 256;  // in which the first difference is looked for
+constexpr int kBlocks = 256;  // the list is compared block by block
 
 using Sizes = std::span<const int64_t>;
 
@@ -31,8 +31,8 @@ Sizes Block(Sizes sizes, int block) {
   return sizes.subspan(range.offset, range.count);
 }
 
-// The first of what blanks separate that is not the same in all texts, and the first text where it
-// is not that of the first text. Nothing if they are the same.
+// The first word (words are separated by blanks) that is not the same in all texts, and the first
+// text in which it differs from the first text. Word -1 if the texts are the same.
 struct Difference {
   int64_t word = -1;
   int text = 0;

@@ -6,10 +6,10 @@
 //   2      B         21           measures, tells all
 //   3      B         21                           sets up with what it was told
 //
-// Of ranks with the same machine and batch the first measures, while all others rest: measured side
-// by side, the same shape could get other algorithms on other ranks, and in every run. All of them
-// know in the end what all use, so that rank 0's checkpoints do.
-// Thread-safety: the trainer thread.
+// Of the ranks with the same machine and batch the first one measures, while all others rest:
+// measured at the same time, one shape could get different algorithms on different ranks and in
+// every run. In the end every rank knows the algorithms of all, so that rank 0 can write them into
+// checkpoints. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
 #define RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
 
@@ -21,7 +21,7 @@
 
 namespace ringtail {
 
-// All ranks. `set_up` makes nets for batches of `batch` images, and is called once.
+// All ranks. `set_up` creates nets for batches of `batch` images; it is called once on each rank.
 Status SetUpInTurn(TrainingWorld* world, int64_t batch, const std::function<Status()>& set_up);
 
 }  // namespace ringtail

@@ -1,52 +1,30 @@
-// Trainer: one run, from its first step or from a checkpoint to its end, alone or as one of several
-// ranks.
+// Trainer: trains one generation of a run (generation.h), from its first step or from a ResumePoint
+// to the end of the run, alone or as one of several ranks.
 //
-//   gradient of the step's batches -> sum over ranks -> mean -> clip -> optimizer step -> average
-//   after a step, if due:  evaluate,  checkpoint,  notice a signal
+//   for each step:   gradients of the step's batches     StepGradients
+//                    weights from gradients              UpdatePath
+//   where it is due: compare, evaluate, checkpoint       RunKeeper
 //
 // Everything is a function of (config, images, step): a run that was killed at any instant and
-// resumed ends with the same bits as one that was left alone.
-// N ranks train as one machine with a batch N times larger: each computes its rows of the global
-// batch, gradients are added up while backward goes on, and every rank makes the same step. Where
-// the batch grows (optim/batch_growth.h), a step takes several global batches one after the other,
-// and what travels with the last one is the sum over all. Rank 0 alone writes; the others have no
-// RunDirectory.
+// resumed ends with the same bits as one that was left alone. Where the batch grows
+// (optim/batch_growth.h), a step takes several global batches one after the other.
 // A loss or gradient that is not finite never reaches the weights: by train.on_nan the run stops
-// and names the layer, or leaves the step out (at most kMaxSkippedInARow times running).
-// A checkpoint that cannot be written is a warning; only final.safetensors must be.
-// No file is written of a state that the ranks have not compared and found to be the same
-// (state_agreement.h), but for one after a loss, which says so. If they differ and it is known
-// whose is wrong, all go back to the last checkpoint that they agreed on and repeat the steps since
-// (dist.on_disagreement); the same rank wrong a second time ends the run. Thread-safety: one
-// thread, which is the one that computes.
+// and names the layer, or leaves the step out (at most kMaxSkippedInARow times in a row).
+// Thread-safety: one thread, which is the one that computes.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINER_H_
 #define RINGTAIL_APPS_TRAINER_TRAINER_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "apps/config/run_config.h"
-#include "apps/trainer/checkpoint/run_directory.h"
-#include "apps/trainer/checkpoint/training_state.h"
-#include "apps/trainer/division/batch_division.h"
-#include "apps/trainer/evaluation.h"
-#include "apps/trainer/training_data.h"
-#include "apps/trainer/training_observer.h"
+#include "apps/trainer/checkpoint/resume_point.h"
+#include "apps/trainer/generation.h"
+#include "apps/trainer/run_keeper.h"
 #include "apps/trainer/training_outcome.h"
-#include "apps/trainer/training_plan.h"
-#include "apps/trainer/training_world.h"
-#include "apps/trainer/update/gradient_pass.h"
-#include "apps/trainer/update/state_agreement.h"
-#include "apps/trainer/update/step_exchange.h"
-#include "apps/trainer/world_sum.h"
+#include "apps/trainer/update/step_gradients.h"
+#include "apps/trainer/update/update_path.h"
 #include "core/status.h"
-#include "core/stopwatch.h"
-#include "data/loader.h"
-#include "optim/batch_scaling.h"
-#include "optim/noise_scale.h"
 
 namespace ringtail {
 
@@ -54,108 +32,40 @@ class Trainer {
  public:
   static constexpr int64_t kMaxSkippedInARow = 10;
 
-  // The pointers must outlive the trainer. `directory` is null on ranks other than 0, `observer`
-  // may be, and `world` is for one machine.
-  static StatusOr<std::unique_ptr<Trainer>> Create(
-      const LoadedConfig& loaded, const TrainingData* data, RunDirectory* directory,
-      TrainingObserver* observer, TrainingWorld* world = nullptr, const BatchRequest& batch = {});
+  // All ranks. `point` of its source rank counts, and is empty for a run that begins; the others
+  // receive the state in Train. Any number of ranks can go on from it. `run` and `world` must
+  // outlive the trainer. FailedPrecondition if the point is of another config or of other images;
+  // InvalidArgument if the batch does not fit the ranks, or is not the run's.
+  static StatusOr<std::unique_ptr<Trainer>> Create(TrainingRun* run, ResumePoint point,
+                                                   TrainingWorld* world);
 
-  // On rank 0 alone: Run hands on what was restored. FailedPrecondition if the checkpoint is of
-  // another config, other images or another global batch (BatchRequest::saved); any number of
-  // ranks can go on with it.
-  Status Resume(const Checkpoint& checkpoint);
+  // Once. An error only where this generation cannot go on, or its result could not be written:
+  // TrainToEnd (train_to_end.h) says what comes then.
+  StatusOr<TrainingOutcome> Train();
 
-  // Once. An error only where the run cannot go on, or its result could not be written. Unless the
-  // ranks differ, rank 0 has then written a checkpoint of the last whole step.
-  StatusOr<TrainingOutcome> Run();
-
-  // After Run has failed on a rank without a directory: writes the last whole step into that of the
-  // run, unless it is there already, and what metrics.jsonl lacks of that step.
-  void SaveInto(RunDirectory* directory);
-
-  const TrainingState& state() const { return state_; }
-  const TrainingPlan& plan() const { return plan_; }
-  const BatchDivision& division() const { return division_; }  // of a batch that has not grown
-  const ScaledOptim& optim() const { return optim_; }          // for the batch of all ranks
+  const Generation& generation() const { return generation_; }
+  RunKeeper* keeper() { return &keeper_; }
 
  private:
-  Trainer(RunConfig config, const TrainingData* data, RunDirectory* directory,
-          TrainingObserver* observer, TrainingWorld* world, TrainingState state,
-          BatchDivision division, ScaledOptim optim, TrainingPlan plan);
-
-  struct StepResult {
-    LossResult loss;           // of all ranks
-    double wait_seconds = 0;   // for images
-    double gradient_norm = 0;  // of the mean gradient over all ranks
-  };
-
+  Trainer(Generation generation, ResumePoint point);
   Status Begin();
-  Status BeginCompression();
-  std::vector<int64_t> CheckpointSizes() const;
-  std::string PathOfAgreed(const std::string& path) const;
-  StatusOr<TrainingOutcome> RunSteps();
-  StatusOr<TrainingOutcome> RunToEnd();
-  Status CheckState();
-  Status GoBack(const Status& cause);
-  StatusOr<std::string> ReadAgreedCheckpoint();
-  Status PreparePhases();
-  StatusOr<std::unique_ptr<GradientPass>> CreateGradients(int64_t image_size);
-  Status EnterPhase();
-  void TellOfGrowth();
+  StatusOr<TrainingOutcome> TrainSteps();
+  Status EvaluateIfDue(int64_t since);
+  Status SaveIfDue(int64_t since, bool stopping);
+  StatusOr<TrainingOutcome> Finish();
+  Status EnterStep();
   Status TrainStep();
-  StatusOr<StepResult> ComputeGradients();
-  void SeekTo(int64_t step);
-  Status CheckSawImages(int64_t seen);
-  Status HandleNonFinite();
-  StatusOr<std::string> WhereNotFinite();
-  StatusOr<std::string> WhereNotFiniteHere();
-  Status FinishStep(Metrics metrics, const StepResult& result, const Stopwatch& watch);
-  void AddToNoiseScale(const StepResult& result, std::span<const RankStep> ranks);
-  int Signal() const;
+  Status LeaveStepOut();
   bool IsFinished() const;
-  int64_t step() const { return state_.progress.step; }
+  int64_t step() const { return generation_.step(); }
 
-  // What is kept of the run: trainer_results.cc.
-  Status EvaluateIfDue();
-  Status Evaluate();
-  std::vector<int64_t> EvaluationShare() const;
-  StatusOr<EvaluationResult> EvaluateShare();
-  void Record(const Metrics& metrics);
-  Status SaveCheckpoint(bool best);
-  void WriteCheckpoint(bool best, int agreed_ranks, const WrittenParts& written);
-  Status SaveFinal();
-  void SaveAfterFailure();
-  std::map<std::string, std::string> Metadata(int agreed_ranks) const;
-
-  const RunConfig config_;
-  const TrainingData* data_;
-  RunDirectory* directory_;
-  TrainingObserver* observer_;
-  TrainingWorld* const world_;
-  TrainingState state_;
-  const BatchDivision division_;
-  const ScaledOptim optim_;
-  const TrainingPlan plan_;
-  StateAgreement agreement_;
-  StepExchange exchange_;
-  GradientCompression::Saved saved_compression_;      // what Resume has read
-  std::unique_ptr<GradientCompression> compression_;  // null: none
-  WorldSum sum_;
-  std::unique_ptr<GradientPass> gradients_;  // of the current phase
-  std::unique_ptr<DataLoader> loader_;
-  int64_t lost_in_a_row_ = 0;          // images since one of them could be read, on all ranks
-  std::vector<float> buffers_before_;  // running statistics to go back to; empty between steps
-  int64_t saved_step_ = -1;            // of the last checkpoint on disk, as known here; -1: none
-  int64_t offered_step_ = -1;          // of the last SaveCheckpoint; the same on every rank
-  // The last agreed checkpoint of this course, which this run has written or was resumed from; empty:
-  // none. The name alone if it is in the run's own folder, which may be renamed.
-  std::string agreed_path_;
-  NoiseScale noise_scale_;       // the same on every rank
-  std::vector<Metrics> newest_;  // of the last step, and of an evaluation after it
-  std::string failure_;          // why Run has failed; empty: it has not
-  int agreed_signal_ = 0;        // to stop all ranks; 0: none
-  Stopwatch since_last_step_;    // for what other ranks are told
-  std::string not_finite_;       // where, once the run has to stop for it
+  const Generation generation_;
+  ResumePoint point_;  // empty once training has begun
+  StepGradients gradients_;
+  std::unique_ptr<UpdatePath> update_;  // null until training begins
+  RunKeeper keeper_;
+  int64_t synchronized_step_ = -1;  // of the last synchronized point
+  std::string not_finite_;          // where, once the run has to stop for it
 };
 
 }  // namespace ringtail

@@ -42,7 +42,7 @@ StatusOr<std::vector<BadImage>> ParseBadImages(const std::string& text, const Da
   BadImage image;
   while (lines >> image.sample && std::getline(lines.ignore(), image.reason)) {
     if (image.sample < 0 || image.sample >= static_cast<int64_t>(dataset.samples().size())) {
-      return DataLoss(fmt::format("another rank has found image {}, of {}, to be bad", image.sample,
+      return DataLoss(fmt::format("another rank has reported a bad image {} of {}", image.sample,
                                   dataset.samples().size()));
     }
     image.key = dataset.samples()[image.sample].key;
@@ -51,27 +51,27 @@ StatusOr<std::vector<BadImage>> ParseBadImages(const std::string& text, const Da
   return bad;
 }
 
-// What a look at the images has found, whoever has looked.
-struct Look {
+// What a scan of images has found.
+struct Scan {
   std::vector<BadImage> bad;  // ascending
   uint64_t contents_sum = 0;  // ImageFingerprint of the others
 };
 
-// Each rank looks at a share; the others only have the sizes of its files compared with theirs.
-StatusOr<Look> LookTogether(const Dataset& dataset, const std::vector<int64_t>& used,
+// Each rank scans a share of the images; the sizes of all files are compared between ranks.
+StatusOr<Scan> ScanTogether(const Dataset& dataset, const std::vector<int64_t>& used,
                             const DataConfig& config, TrainingWorld* world,
-                            const std::function<StatusOr<Look>(std::vector<int64_t>)>& look_at) {
+                            const std::function<StatusOr<Scan>(std::vector<int64_t>)>& scan) {
   RT_RETURN_IF_ERROR(world->Agree("the list of images",
                                   fmt::format("{:016x}", DatasetFingerprint(dataset, used))));
   RT_RETURN_IF_ERROR(AgreeOnFiles(dataset, used, config.workers(), world));
   const ElementRange own =
       EvenPart(static_cast<int64_t>(used.size()), world->size(), world->rank());
-  RT_ASSIGN_OR_RETURN(const Look found,
-                      look_at({used.begin() + own.offset, used.begin() + own.end()}));
+  RT_ASSIGN_OR_RETURN(const Scan found,
+                      scan({used.begin() + own.offset, used.begin() + own.end()}));
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                       world->GatherText(BadImagesText(found.bad)));
   RT_ASSIGN_OR_RETURN(const std::vector<uint64_t> sums, world->Gather(found.contents_sum));
-  Look all;
+  Scan all;
   for (const std::string& text : texts) {
     RT_ASSIGN_OR_RETURN(const std::vector<BadImage> bad, ParseBadImages(text, dataset));
     all.bad.insert(all.bad.end(), bad.begin(), bad.end());
@@ -80,20 +80,20 @@ StatusOr<Look> LookTogether(const Dataset& dataset, const std::vector<int64_t>& 
   return all;
 }
 
-StatusOr<Look> LookAtAll(const Dataset& dataset, const std::vector<int64_t>& used,
-                         const DataConfig& config, TrainingWorld* world) {
-  const auto look_at = [&](const std::vector<int64_t>& images) -> StatusOr<Look> {
-    Look look;
-    RT_ASSIGN_OR_RETURN(look.bad, ScanImages(
-                                      dataset, images, config, /*decode=*/true,
-                                      [] { return StopSignal() != 0; }, &look.contents_sum));
-    return look;
+StatusOr<Scan> ScanAll(const Dataset& dataset, const std::vector<int64_t>& used,
+                       const DataConfig& config, TrainingWorld* world) {
+  const auto scan = [&](const std::vector<int64_t>& images) -> StatusOr<Scan> {
+    Scan result;
+    RT_ASSIGN_OR_RETURN(result.bad, ScanImages(
+                                        dataset, images, config, /*decode=*/true,
+                                        [] { return StopSignal() != 0; }, &result.contents_sum));
+    return result;
   };
-  if (world == nullptr || world->alone()) return look_at(used);
-  return LookTogether(dataset, used, config, world, look_at);
+  if (world->alone()) return scan(used);  // spares the sizes of files
+  return ScanTogether(dataset, used, config, world, scan);
 }
 
-// Where they are too many, the user needs all their names.
+// If there are too many bad images, the user needs the names of all of them.
 Status CheckBad(const std::vector<BadImage>& bad, int64_t used, const BadImagesConfig& config,
                 const std::string& list) {
   const Status status = CheckBadImages(bad, used, config);
@@ -121,9 +121,9 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
   std::vector<int64_t> used = data.split.train;
   used.insert(used.end(), data.split.validation.begin(), data.split.validation.end());
   std::sort(used.begin(), used.end());
-  RT_ASSIGN_OR_RETURN(Look look, LookAtAll(*data.dataset, used, config, world));
-  data.bad = std::move(look.bad);
-  data.contents = look.contents_sum;
+  RT_ASSIGN_OR_RETURN(Scan scan, ScanAll(*data.dataset, used, config, world));
+  data.bad = std::move(scan.bad);
+  data.contents = scan.contents_sum;
   RT_RETURN_IF_ERROR(CheckBad(data.bad, std::ssize(used), config.bad_images(), bad_list));
   std::unordered_set<int64_t> bad;
   for (const BadImage& image : data.bad) bad.insert(image.sample);
@@ -138,6 +138,12 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
 std::string TrainingData::Counts() const {
   return fmt::format("{} to train on, {} to validate, {} left out", split.train.size(),
                      split.validation.size(), bad.size());
+}
+
+DataIdentity TrainingData::Identity() const {
+  return {.fingerprint = fmt::format("{:016x}", fingerprint),
+          .contents = fmt::format("{:016x}", contents),
+          .counts = Counts()};
 }
 
 std::string BadImagesCsv(const std::vector<BadImage>& bad) {

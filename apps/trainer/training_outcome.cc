@@ -13,7 +13,7 @@ TrainingOutcome StoppedBy(int signal, const TrainingProgress& progress, int64_t 
   const std::string next = saved_step == progress.step ? "go on with --resume"
                            : saved_step >= 0
                                ? fmt::format("--resume goes on from step {}", saved_step)
-                               : "no checkpoint was written: --resume begins anew";
+                               : "no checkpoint was written: --resume begins from step 0";
   return {.kind = Kind::kStopped,
           .message = fmt::format("stopped by a signal after step {} of {}; {}", progress.step,
                                  total_steps, next),

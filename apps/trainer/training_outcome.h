@@ -1,4 +1,4 @@
-// How a run ended, in words that say what to do next.
+// TrainingOutcome: how a run ended, and a sentence that says what to do next.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_OUTCOME_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_OUTCOME_H_
@@ -19,8 +19,8 @@ struct TrainingOutcome {
   };
   Kind kind = Kind::kFinished;
   std::string message;  // one sentence for people
-  std::string advice;   // another, for the next run; empty: none
-  int signal = 0;       // kStopped: which one, on this rank or another
+  std::string advice;   // another one, for the next run; empty: none
+  int signal = 0;       // kStopped: the signal that this rank or another received
 };
 
 // `saved_step`: of the last checkpoint on disk; -1: none.

@@ -6,23 +6,32 @@
 #include "core/check.h"
 
 namespace ringtail {
+namespace {
+
+// Whether a multiple of `interval` lies in (since, step]; never if it is 0.
+bool PassesMultiple(int64_t since, int64_t step, int64_t interval) {
+  return step > 0 && interval > 0 && step / interval > since / interval;
+}
+
+}  // namespace
 
 TrainingPlan::TrainingPlan(const RunConfig& config, int64_t batches_per_epoch,
                            const PlanGrowth& growth)
     : growth_run_{.images_per_batch = growth.images_per_batch,
                   .batches_per_epoch = batches_per_epoch,
                   .most_batches = growth.most_batches} {
-  RT_CHECK(batches_per_epoch >= 1, "an epoch without batches");
+  RT_CHECK(batches_per_epoch >= 1, "an epoch must have at least one batch");
   const TrainConfig& train = config.train();
   growth_run_.total_batches = std::max<int64_t>(1, BatchAt(train.epochs()));
   stages_ = GrowthStages(growth.optim, growth_run_);
   const GrowthStage& last = stages_.back();
   const int64_t left = growth_run_.total_batches - last.first_batch;
   total_steps_ = last.first_step + (2 * left + last.batches) / (2 * last.batches);
-  // Less than half a step would have been left for it.
+  // Less than half a step would remain for the last stage.
   if (last.first_step == total_steps_) stages_.pop_back();
   evaluation_interval_ = std::max<int64_t>(1, BatchAt(train.evaluate_every_epochs()));
   checkpoint_interval_ = train.checkpoint_every_steps();
+  comparison_interval_ = config.dist().check_every_steps();
   phases_.push_back({0, config.data().image_size()});
   for (const PhaseConfig& phase : train.phase()) {
     phases_.push_back({BatchAt(phase.from_epoch()), phase.image_size()});
@@ -85,14 +94,18 @@ double TrainingPlan::WorkLeft(int64_t step) const {
   return work;
 }
 
-bool TrainingPlan::EvaluationIsDue(int64_t step) const {
+bool TrainingPlan::EvaluationIsDue(int64_t since, int64_t step) const {
   if (step <= 0) return false;
   const auto passed = [&](int64_t steps) { return BatchesBefore(steps) / evaluation_interval_; };
-  return step >= total_steps_ || passed(step) > passed(step - 1);
+  return step >= total_steps_ || passed(step) > passed(since);
 }
 
-bool TrainingPlan::CheckpointIsDue(int64_t step) const {
-  return step > 0 && checkpoint_interval_ > 0 && step % checkpoint_interval_ == 0;
+bool TrainingPlan::CheckpointIsDue(int64_t since, int64_t step) const {
+  return PassesMultiple(since, step, checkpoint_interval_);
+}
+
+bool TrainingPlan::ComparisonIsDue(int64_t since, int64_t step) const {
+  return PassesMultiple(since, step, comparison_interval_);
 }
 
 }  // namespace ringtail

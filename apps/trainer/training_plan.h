@@ -1,14 +1,14 @@
-// When things happen in a run: how many batches a step takes, at which steps the image size
-// changes, evaluations are due, and the run ends. Pure functions of the config and the number of
-// training images, so that a resumed run does the same at the same steps.
+// TrainingPlan: how many batches a step takes, at which steps the image size changes, evaluations
+// are due, and the run ends. Pure functions of the config and the number of training images, so
+// that a resumed run does the same at the same steps.
 //
 //   epochs   0       1       2       3       4     floor(images / batch) batches each,
 //   batches  | | | | | | | | | | | | | | | | |     of the size that the run begins with
 //   steps    | | | | | | | | |   |   |     |       of one batch; where the batch has grown
 //            1               2       3             (optim/batch_growth.h), of several
 //
-// Phases, evaluations and the end fall on the batch that is nearest to the epoch they are given in: a
-// phase begins with the first step that starts there or behind it, an evaluation follows the first
+// Phases, evaluations and the end are given in epochs and rounded to the nearest batch: a phase
+// begins with the first step that starts at that batch or later, an evaluation follows the first
 // step that reaches it, and the run ends with the step whose end is nearest.
 // Thread-safety: immutable.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_PLAN_H_
@@ -22,9 +22,9 @@
 
 namespace ringtail {
 
-// How the batch grows: `optim` as batch scaling has made it.
+// How the batch grows.
 struct PlanGrowth {
-  OptimConfig optim;
+  OptimConfig optim;             // after batch scaling
   int64_t images_per_batch = 1;  // over all ranks
   int64_t most_batches = 1;      // of a step; 1: none grows
 };
@@ -43,20 +43,22 @@ class TrainingPlan {
   const GrowthRun& growth_run() const { return growth_run_; }
   const std::vector<GrowthStage>& stages() const { return stages_; }
 
-  int64_t BatchesBefore(int64_t step) const;  // all that `step` steps take
-  int64_t BatchesOf(int64_t step) const;      // that `step` (0-based) takes
+  int64_t BatchesBefore(int64_t step) const;  // taken by the first `step` steps
+  int64_t BatchesOf(int64_t step) const;      // taken by step `step` (0-based)
   // The stage that begins with `step`, as an index of stages(); 0: none, or the first.
   size_t StageBeginningAt(int64_t step) const;
   const Phase& PhaseAt(int64_t step) const;
   double EpochAt(int64_t step) const;  // passes over the images after `step` steps
-  // What a step costs, and what is left to do after `step` steps, in batches of data.image_size:
-  // convolutions cost time in proportion to the pixels, so one of a later phase counts for more.
+  // The work of a step, and the work that remains after `step` steps, in batches of
+  // data.image_size: the time of convolutions is proportional to the pixels, so a batch of larger
+  // images counts more.
   double WorkOf(int64_t step) const;
   double WorkLeft(int64_t step) const;
-  // After `step` steps; always at the end.
-  bool EvaluationIsDue(int64_t step) const;
-  // Beside the checkpoints at evaluations.
-  bool CheckpointIsDue(int64_t step) const;
+  // Whether something is due after `step` steps that was not after `since` < `step` (synchronized
+  // points of update/update_path.h; at first step - 1).
+  bool EvaluationIsDue(int64_t since, int64_t step) const;  // always at the end
+  bool CheckpointIsDue(int64_t since, int64_t step) const;  // beside those at evaluations
+  bool ComparisonIsDue(int64_t since, int64_t step) const;  // of the ranks' states
 
  private:
   int64_t BatchAt(double epoch) const;
@@ -64,7 +66,9 @@ class TrainingPlan {
   double WorkOfBatch(const Phase& phase) const;
   GrowthRun growth_run_;
   std::vector<GrowthStage> stages_;
-  int64_t total_steps_, evaluation_interval_, checkpoint_interval_;  // in steps, batches, steps
+  int64_t total_steps_;
+  int64_t evaluation_interval_;  // in batches, the others in steps
+  int64_t checkpoint_interval_, comparison_interval_;
   std::vector<Phase> phases_;
 };
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/check.h"
 #include "core/trace.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/transport/in_process.h"
@@ -17,10 +18,11 @@
 namespace ringtail {
 namespace {
 
-// Hangs are found by heartbeats (dist/liveness/), which know that rank 0 may measure, evaluate or
-// write for long; this is for what they cannot see.
+// Heartbeats (dist/liveness/) find hangs and know that rank 0 may measure, evaluate or write for a
+// long time; this limit is for what they cannot see.
 constexpr std::chrono::minutes kStallTimeout{10};
 constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
+constexpr int64_t kMaxNumbers = 1 << 20;
 
 StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Peers& peers,
                                                          const DistConfig& config,
@@ -36,20 +38,26 @@ StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Pe
 
 }  // namespace
 
-TrainingWorld::TrainingWorld() = default;
+TrainingWorld::TrainingWorld() : own_transport_(std::move(MakeInProcessWorld(1).front())) {
+  auto self =
+      Communicator::Create(own_transport_.get(), Topology::Blocks(1, 1), Communicator::Options());
+  RT_CHECK(self.ok(), self.status().message());
+  trainer_ = *std::move(self);
+}
+
+TrainingWorld::TrainingWorld(const Peers& peers)
+    : seconds_per_byte_(SecondsPerByte(peers.network, peers.topology)),
+      describe_(peers.describe),
+      monitor_(peers.monitor) {}
+
 TrainingWorld::~TrainingWorld() = default;
 
 StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::Create(const Peers& peers,
                                                                const DistConfig& config) {
-  auto world = std::make_unique<TrainingWorld>();
-  world->rank_ = peers.transport->rank();
-  world->size_ = peers.transport->world_size();
-  world->describe_ = peers.describe;
-  world->monitor_ = peers.monitor;
-  world->seconds_per_byte_ = SecondsPerByte(peers.network, peers.topology);
-  if (world->alone()) return world;
+  std::unique_ptr<TrainingWorld> world(new TrainingWorld(peers));
   ChannelAllocator channels;
   RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, channels.Next()));
+  if (world->alone()) return world;
   RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, channels.Next()));
   world->gradient_thread_ = std::make_unique<CommunicationThread>(world->gradients_.get());
   return world;
@@ -60,11 +68,10 @@ std::string TrainingWorld::Describe(int rank) const {
 }
 
 std::string TrainingWorld::DescribeAlgorithm(int64_t gradient_bytes) {
-  return alone() ? "nothing to exchange" : trainer_->Choice(gradient_bytes).why;
+  return trainer_->Choice(gradient_bytes).why;
 }
 
 Status TrainingWorld::Together(const std::function<Status()>& call) {
-  if (alone()) return OkStatus();
   const ScopedPhase exchange(progress(), Phase::kExchange);
   Status status = call();
   if (status.ok()) return status;
@@ -76,28 +83,40 @@ void TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
   if (monitor_ != nullptr) monitor_->RecordStep(own_seconds, step_seconds);
 }
 
-Status TrainingWorld::ShareState(TrainingState* state) {
+Status TrainingWorld::ShareState(TrainingState* state, int source_rank) {
   static_assert(std::is_trivially_copyable_v<TrainingProgress>);  // all ranks run the same build
   return Together([&]() -> Status {
     const std::span<TrainingProgress> progress(&state->progress, 1);
-    RT_RETURN_IF_ERROR(trainer_->Broadcast(std::as_writable_bytes(progress), 0));
+    RT_RETURN_IF_ERROR(trainer_->Broadcast(std::as_writable_bytes(progress), source_rank));
     for (const std::span<float> block : state->Blocks()) {
-      RT_RETURN_IF_ERROR(trainer_->Broadcast(block, 0));
+      RT_RETURN_IF_ERROR(trainer_->Broadcast(block, source_rank));
     }
     return OkStatus();
   });
 }
 
-StatusOr<std::string> TrainingWorld::ShareText(std::string text) {
+StatusOr<std::string> TrainingWorld::ShareText(std::string text, int source_rank) {
   RT_RETURN_IF_ERROR(Together([&]() -> Status {
-    RT_ASSIGN_OR_RETURN(text, trainer_->BroadcastText(std::move(text), 0, kMaxTextBytes));
+    RT_ASSIGN_OR_RETURN(text, trainer_->BroadcastText(std::move(text), source_rank, kMaxTextBytes));
     return OkStatus();
   }));
   return text;
 }
 
+StatusOr<std::vector<int64_t>> TrainingWorld::ShareNumbers(std::vector<int64_t> numbers,
+                                                           int source_rank) {
+  RT_RETURN_IF_ERROR(Together([&]() -> Status {
+    int64_t count = std::ssize(numbers);
+    RT_RETURN_IF_ERROR(trainer_->Broadcast(std::span(&count, 1), source_rank));
+    if (count < 0 || count > kMaxNumbers) return DataLoss("another rank sends too many numbers");
+    numbers.resize(count);
+    return trainer_->Broadcast(std::span(numbers), source_rank);
+  }));
+  return numbers;
+}
+
 StatusOr<std::vector<std::string>> TrainingWorld::GatherText(const std::string& text) {
-  std::vector<std::string> all{text};
+  std::vector<std::string> all;
   RT_RETURN_IF_ERROR(Together([&]() -> Status {
     RT_ASSIGN_OR_RETURN(all, trainer_->AllGatherText(text, kMaxTextBytes));
     return OkStatus();
@@ -119,20 +138,7 @@ Status TrainingWorld::Sum(std::span<double> numbers) {
   return Together([&] { return trainer_->AllReduce(numbers); });
 }
 
-StatusOr<Communicator*> TrainingWorld::Alone() {
-  if (alone_ == nullptr) {
-    alone_transport_ = std::move(MakeInProcessWorld(1).front());
-    RT_ASSIGN_OR_RETURN(alone_, Communicator::Create(alone_transport_.get(), Topology::Blocks(1, 1),
-                                                     Communicator::Options()));
-  }
-  return alone_.get();
-}
-
 Status TrainingWorld::Run(const std::function<Status(Communicator*)>& collectives) {
-  if (alone()) {
-    RT_ASSIGN_OR_RETURN(Communicator* const self, Alone());
-    return collectives(self);
-  }
   return Together([&] { return collectives(trainer_.get()); });
 }
 
@@ -145,12 +151,10 @@ Status TrainingWorld::WaitForGradients() {
   return Together([&] { return gradient_thread_->Wait(); });
 }
 
-void TrainingWorld::Abort(const Status& cause) {
-  if (!alone()) trainer_->Abort(cause);
-}
+void TrainingWorld::Abort(const Status& cause) { trainer_->Abort(cause); }
 
 int64_t TrainingWorld::sent_bytes() const {
-  return alone() ? 0 : trainer_->sent_bytes() + gradients_->sent_bytes();
+  return trainer_->sent_bytes() + (gradients_ != nullptr ? gradients_->sent_bytes() : 0);
 }
 
 }  // namespace ringtail

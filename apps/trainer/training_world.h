@@ -1,14 +1,15 @@
 // TrainingWorld: the ranks that train one network together, as a trainer sees them. A world of one
-// is one machine: every call returns at once, with what it was given.
+// is one machine: its calls return at once, with what they were given.
 //
-//   every rank the same      weights, running statistics, optimizer state, progress: they start as
-//                            rank 0's (ShareState), and every step changes them by the same bits
-//   every rank its share     rows of each global batch, validation images
+//   the same on every rank   weights, running statistics, optimizer state, progress: they start as
+//                            one rank's (ShareState), and every step changes them by the same bits
+//   a share on every rank    rows of each global batch, validation images
 //   rank 0 alone             writes files, talks to people, chooses algorithms
 //
-// All ranks make the same calls in the same order. Whoever computes says where it is (progress()),
-// so that the rank that hangs is named and not the one that waits for it. Two communicators: the trainer thread's, and one
-// whose thread adds up gradients while backward goes on.
+// All ranks make the same calls in the same order. The code that computes says where it is
+// (progress()), so that a rank that hangs is named and not the ranks that wait for it.
+// There are two communicators: the trainer thread's, and one whose thread adds up gradients while
+// backward goes on.
 // Errors: what Communicator says; they name rank, peer and operation, and are final: `lost()` tells
 // them from a failure of this rank's own. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_WORLD_H_
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +27,6 @@
 
 #include "apps/trainer/checkpoint/training_state.h"
 #include "core/status.h"
-#include "core/storage/metrics.h"
 #include "dist/collectives/plan_cost.h"
 #include "dist/collectives/topology.h"
 #include "dist/communicator.h"
@@ -35,13 +36,6 @@
 
 namespace ringtail {
 
-// What every rank says at the end of a step.
-struct RankStep {
-  int64_t stop_signal = 0;      // that this process was sent; 0: none
-  double gradient_squares = 0;  // StepExchange::gradient_squares()
-  RankMetrics metrics;
-};
-
 class TrainingWorld {
  public:
   // What a world of several is made of. The transport must outlive it.
@@ -50,28 +44,29 @@ class TrainingWorld {
     Topology topology;
     NetworkModel network;                      // as measured; the same on all ranks
     std::function<std::string(int)> describe;  // "rank 3 (node7, pid 4711)"
-    ProgressMonitor* monitor = nullptr;        // outlives the world; null: nobody watches
+    ProgressMonitor* monitor = nullptr;        // outlives the world; null: none
   };
 
-  TrainingWorld();  // alone
+  TrainingWorld();  // of one rank
   static StatusOr<std::unique_ptr<TrainingWorld>> Create(const Peers& peers,
                                                          const DistConfig& config);
   ~TrainingWorld();
 
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-  bool alone() const { return size_ == 1; }
-  bool leads() const { return rank_ == 0; }
+  int rank() const { return trainer_->rank(); }
+  int size() const { return trainer_->world_size(); }
+  bool alone() const { return size() == 1; }
+  bool leads() const { return rank() == 0; }
   std::string Describe(int rank) const;
   // Of the slowest link between two ranks, as measured at the start.
   double seconds_per_byte() const { return seconds_per_byte_; }
   // How gradients of so many bytes are added up, and why.
   std::string DescribeAlgorithm(int64_t gradient_bytes);
 
-  // Rank 0's on every rank: all that TrainingState holds.
-  Status ShareState(TrainingState* state);
-  // Rank 0's on every rank.
-  StatusOr<std::string> ShareText(std::string text);
+  // Replaces all that `state` holds by what it holds on `source_rank`.
+  Status ShareState(TrainingState* state, int source_rank);
+  // What `source_rank` gives, on every rank. By default that is the rank that leads.
+  StatusOr<std::string> ShareText(std::string text, int source_rank = 0);
+  StatusOr<std::vector<int64_t>> ShareNumbers(std::vector<int64_t> numbers, int source_rank);
   // InvalidArgument that names two ranks and both values, unless all have the same.
   Status Agree(std::string_view what, const std::string& value);
   Status Sum(std::span<double> numbers);
@@ -81,10 +76,11 @@ class TrainingWorld {
   template <typename T>
   StatusOr<std::vector<T>> Gather(const T& own) {
     static_assert(std::is_trivially_copyable_v<T>);  // all ranks run the same build
-    std::vector<T> all(size_);
-    all[rank_] = own;
-    RT_RETURN_IF_ERROR(
-        Together([&] { return trainer_->AllGather(std::as_writable_bytes(std::span(all))); }));
+    std::vector<T> all(size());
+    all[rank()] = own;
+    RT_RETURN_IF_ERROR(Run([&](Communicator* ranks) {
+      return ranks->AllGather(std::as_writable_bytes(std::span(all)));
+    }));
     return all;
   }
   StatusOr<std::vector<std::string>> GatherText(const std::string& text);
@@ -97,10 +93,12 @@ class TrainingWorld {
   // The world is over for this rank alone: it may not write for the others.
   bool cut_off() const { return monitor_ != nullptr && monitor_->cut_off(); }
 
-  // Who is to blame for the end, where it is known though no call has failed.
-  enum class Culprit { kNobody, kThisRank, kAnother, kUnknown };
+  // Which rank is to blame for the end, where that is known though no call has failed.
+  enum class Culprit { kNone, kThisRank, kAnother, kUnknown };
   void Blame(Culprit culprit) { culprit_ = culprit; }
   Culprit culprit() const { return culprit_; }
+  // The ranks whose state was wrong at some time (update/state_agreement.h).
+  std::set<int>* wrong_ranks() { return &wrong_ranks_; }
 
   // Adds up gradients beside the trainer thread; null if alone.
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
@@ -111,20 +109,20 @@ class TrainingWorld {
   int64_t sent_bytes() const;  // so far
 
  private:
-  StatusOr<Communicator*> Alone();
+  explicit TrainingWorld(const Peers& peers);
   // Does what all ranks do together; remembers if the world is over.
   Status Together(const std::function<Status()>& call);
 
-  int rank_ = 0, size_ = 1;
   bool lost_ = false;
-  Culprit culprit_ = Culprit::kNobody;
+  Culprit culprit_ = Culprit::kNone;
+  std::set<int> wrong_ranks_;
   double seconds_per_byte_ = 0;
   std::function<std::string(int)> describe_;
   ProgressMonitor* monitor_ = nullptr;
   Progress unwatched_;
-  std::unique_ptr<Communicator> trainer_, gradients_;  // null if alone
-  std::unique_ptr<Transport> alone_transport_;         // of Run alone: a world of one
-  std::unique_ptr<Communicator> alone_;
+  std::unique_ptr<Transport> own_transport_;  // of a world of one
+  std::unique_ptr<Communicator> trainer_;
+  std::unique_ptr<Communicator> gradients_;  // null if alone, as is the thread
   std::unique_ptr<CommunicationThread> gradient_thread_;
 };
 

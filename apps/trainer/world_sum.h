@@ -1,6 +1,6 @@
-// WorldSum: lets the layers of a net add numbers up over the ranks of a world (batch norm over the
-// batch of all: dist.sync_batch_norm). If the world ends meanwhile, the pass goes on with what it
-// has, and its result is thrown away: whoever waits for the gradients learns of it.
+// WorldSum: lets the layers of a net add up numbers over the ranks of a world (batch norm over the
+// batch of all ranks: dist.sync_batch_norm). If the world ends meanwhile, the pass goes on with the
+// numbers of this rank, and its result is thrown away: waiting for the gradients returns the error.
 // Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_WORLD_SUM_H_
 #define RINGTAIL_APPS_TRAINER_WORLD_SUM_H_

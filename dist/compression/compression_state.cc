@@ -107,23 +107,28 @@ Status CompressionState::Collect(const std::string& name, int rank, int world,
 }
 
 // Rank 0 builds the values of one rank after the other, its own last: it has memory for one.
-Status CompressionState::DistributeOwn(Communicator* ranks, const StateBlock& block) const {
-  for (int to = ranks->world_size() - 1; to >= 0; --to) {
-    if (ranks->rank() == 0) {
-      RT_RETURN_IF_ERROR(Collect(block.name, to, ranks->world_size(), block.values));
+// The source's own state is collected last, because its block holds that of the others before.
+Status CompressionState::DistributeOwn(Communicator* ranks, int source_rank,
+                                       const StateBlock& block) const {
+  const int world = ranks->world_size();
+  for (int next = 1; next <= world; ++next) {
+    const int to = (source_rank + next) % world;
+    if (ranks->rank() == source_rank) {
+      RT_RETURN_IF_ERROR(Collect(block.name, to, world, block.values));
     }
-    RT_RETURN_IF_ERROR(ranks->Copy(block.values, 0, to));
+    RT_RETURN_IF_ERROR(ranks->Copy(block.values, source_rank, to));
   }
   return OkStatus();
 }
 
-Status CompressionState::Distribute(Communicator* ranks, std::span<const StateBlock> blocks) const {
+Status CompressionState::Distribute(Communicator* ranks, int source_rank,
+                                    std::span<const StateBlock> blocks) const {
   std::array<int64_t, 2> has{empty() ? 0 : 1, HasOwn() ? 1 : 0};
-  RT_RETURN_IF_ERROR(ranks->Broadcast(std::span<int64_t>(has), 0));
+  RT_RETURN_IF_ERROR(ranks->Broadcast(std::span<int64_t>(has), source_rank));
   for (const StateBlock& block : blocks) {
     if (block.own) {
       std::ranges::fill(block.values, 0.0F);
-      if (has[1] > 0) RT_RETURN_IF_ERROR(DistributeOwn(ranks, block));
+      if (has[1] > 0) RT_RETURN_IF_ERROR(DistributeOwn(ranks, source_rank, block));
       continue;
     }
     if (has[0] == 0) continue;
@@ -135,7 +140,7 @@ Status CompressionState::Distribute(Communicator* ranks, std::span<const StateBl
       }
       std::ranges::copy(found->values, block.values.begin());
     }
-    RT_RETURN_IF_ERROR(ranks->Broadcast(block.values, 0));
+    RT_RETURN_IF_ERROR(ranks->Broadcast(block.values, source_rank));
   }
   return OkStatus();
 }

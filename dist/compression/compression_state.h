@@ -37,9 +37,10 @@ class CompressionState {
 
   // Copies what a checkpoint has; DataLoss if it has a NaN or infinity.
   static StatusOr<CompressionState> Read(const SafetensorsFile& file);
-  // Fills the blocks of every rank with its part of what rank 0 has read. All ranks. Blocks that
-  // are not in the checkpoint start from zero. FailedPrecondition if they do not fit the network.
-  Status Distribute(Communicator* ranks, std::span<const StateBlock> blocks) const;
+  // Fills the blocks of every rank with its part of what `source_rank` has read. All ranks. Blocks
+  // that are not in the checkpoint start from zero. FailedPrecondition if they do not fit the
+  // network.
+  Status Distribute(Communicator* ranks, int source_rank, std::span<const StateBlock> blocks) const;
 
   // Whether a rank needs part `from` of a world of `saved_world` ranks.
   static bool Needs(int rank, int world, int from, int saved_world);
@@ -56,7 +57,7 @@ class CompressionState {
     std::vector<int64_t> shape;
     std::vector<float> values;
   };
-  Status DistributeOwn(Communicator* ranks, const StateBlock& block) const;
+  Status DistributeOwn(Communicator* ranks, int source_rank, const StateBlock& block) const;
   int SavedWorld() const;  // number of ranks whose own blocks have been read
   bool HasOwn() const;     // whether there are any
   // Sets `values` to what rank `rank` of `world` gets of a block.

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "apps/exit_code.h"
-#include "apps/trainer/checkpoint/numerics.h"
-#include "apps/trainer/trainer.h"
+#include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
@@ -42,24 +41,27 @@ Status Train(const LoadedConfig& loaded, char** arguments, WorldSession* session
   const std::string output = arguments[2];
   BatchRequest batch{.by_speed = true};
   batch.speed = [&] { return SpeedOf(world->rank(), arguments[3]); };
-  StatusOr<Checkpoint> checkpoint = NotFound("only rank 0 looks for it");
+  ResumePoint point;
   std::unique_ptr<RunDirectory> directory;
   if (world->leads()) {
-    checkpoint = LoadNewestCheckpoint(output);
+    StatusOr<Checkpoint> checkpoint = LoadNewestCheckpoint(output);
+    if (checkpoint.ok()) {
+      RT_ASSIGN_OR_RETURN(point, ReadResumePoint(*std::move(checkpoint)));
+    }
     RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(output));
   }
-  if (checkpoint.ok()) {
-    KeepAlgorithms(checkpoint->file.metadata());
-    RT_ASSIGN_OR_RETURN(batch.saved, ReadDivision(*checkpoint));
-  }
+  KeepAlgorithms(point.algorithms);
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
   StoppingRank observer;
   observer.stop = std::atoi(arguments[4]);
-  RT_ASSIGN_OR_RETURN(const auto trainer,
-                      Trainer::Create(loaded, &data, directory.get(), &observer, world, batch));
-  if (world->leads()) std::printf("%s\n", trainer->division().summary.c_str());
-  if (checkpoint.ok()) RT_RETURN_IF_ERROR(trainer->Resume(*checkpoint));
-  RT_RETURN_IF_ERROR(trainer->Run().status());
+  RT_ASSIGN_OR_RETURN(TrainingRun run, TrainingRun::Create({.loaded = &loaded,
+                                                            .data = &data,
+                                                            .directory = directory.get(),
+                                                            .observer = &observer,
+                                                            .batch = batch}));
+  RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
+  if (world->leads()) std::printf("%s\n", trainer->generation().division.summary.c_str());
+  RT_RETURN_IF_ERROR(TrainToEnd(&trainer).status());
   return session->Leave();
 }
 

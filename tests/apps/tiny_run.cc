@@ -1,5 +1,7 @@
 #include "tests/apps/tiny_run.h"
 
+#include <utility>
+
 #include "apps/synthesize/synthesize.h"
 #include "core/check.h"
 #include "core/stop_signal.h"
@@ -49,14 +51,20 @@ LoadedConfig TinyConfig(const std::vector<std::string>& overrides) {
 StatusOr<TrainingOutcome> TrainTiny(const LoadedConfig& loaded, const std::string& output,
                                     bool resume, StepHook* hook) {
   SetStopSignalForTest(0);
-  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data()));
+  TrainingWorld alone;
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
   RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
-  RT_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(loaded, &data, directory.get(), hook));
+  RT_ASSIGN_OR_RETURN(
+      TrainingRun run,
+      TrainingRun::Create(
+          {.loaded = &loaded, .data = &data, .directory = directory.get(), .observer = hook}));
+  ResumePoint point;
   if (resume) {
-    RT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadNewestCheckpoint(output));
-    RT_RETURN_IF_ERROR(trainer->Resume(checkpoint));
+    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadNewestCheckpoint(output));
+    RT_ASSIGN_OR_RETURN(point, ReadResumePoint(std::move(checkpoint)));
   }
-  return trainer->Run();
+  RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), &alone));
+  return TrainToEnd(&trainer);
 }
 
 std::map<std::string, std::vector<float>> ReadTensors(const std::string& path) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/config/run_config.h"
-#include "apps/trainer/trainer.h"
+#include "apps/trainer/train_to_end.h"
 #include "core/status.h"
 
 namespace ringtail {

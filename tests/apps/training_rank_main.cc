@@ -25,7 +25,7 @@
 #include <thread>
 
 #include "apps/exit_code.h"
-#include "apps/trainer/trainer.h"
+#include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
@@ -77,19 +77,23 @@ StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, const
     RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(output));
   }
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
-  RT_ASSIGN_OR_RETURN(const auto trainer,
-                      Trainer::Create(loaded, &data, directory.get(), fault, world));
+  RT_ASSIGN_OR_RETURN(
+      TrainingRun run,
+      TrainingRun::Create(
+          {.loaded = &loaded, .data = &data, .directory = directory.get(), .observer = fault}));
+  ResumePoint point;
   if (world->leads() && !from.empty()) {
-    RT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, std::filesystem::is_directory(from)
-                                                         ? LoadNewestCheckpoint(from)
-                                                         : LoadCheckpoint(from));
-    RT_RETURN_IF_ERROR(trainer->Resume(checkpoint));
+    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, std::filesystem::is_directory(from)
+                                                   ? LoadNewestCheckpoint(from)
+                                                   : LoadCheckpoint(from));
+    RT_ASSIGN_OR_RETURN(point, ReadResumePoint(std::move(checkpoint)));
   }
-  const TrainingState& state = trainer->state();
+  RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
+  const TrainingState& state = run.state;
   fault->weight = fault->flipped = state.model()->arena().values().data();
   if (fault->fault == "flip_momentum") fault->flipped = state.optimizer()->state()[0].values.data();
   if (fault->fault == "flip_average") fault->flipped = state.average()->values().data();
-  RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, trainer->Run());
+  RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, TrainToEnd(&trainer));
   RT_RETURN_IF_ERROR(session->Leave());
   std::printf("%s\n", outcome.message.c_str());
   return outcome.kind == TrainingOutcome::Kind::kNotFinite ? kExitNotFinite : kExitSuccess;

@@ -23,12 +23,12 @@ void Ignore(const Descriptor* message, std::initializer_list<const char*> fields
   }
 }
 
-// With these the learning rate of a step does not depend on when the run ends.
+// With these schedules the learning rate of a step does not depend on when the run ends.
 bool EndIsOpen(const OptimConfig& config) {
   return config.has_constant() || config.has_step() || config.has_multi_step();
 }
 
-// "modified: train.batch: 64 -> 32\n..." as one sentence's worth of text.
+// "modified: train.batch: 64 -> 32\n..." on one line.
 std::string OneLine(std::string report) {
   while (!report.empty() && report.back() == '\n') report.pop_back();
   for (size_t at = 0; (at = report.find('\n', at)) != std::string::npos;) {
@@ -49,7 +49,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
           "evaluation_image_size", "until_accuracy", "checkpoint_every_steps", "keep_checkpoints",
           "on_nan", "log_every_steps"},
          &differencer);
-  // How ranks work together is as free as how many there are; what they compute is not.
+  // How ranks work together may change, as their number may; what they compute may not.
   Ignore(DistConfig::descriptor(),
          {"algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "on_disagreement",
           "transport", "shared_memory", "join_timeout_s", "hang_timeout_s"},

@@ -22,7 +22,7 @@ Status TryFinal(RunDirectory* directory, const NetworkWriter& write) {
   return write(folder + "/" + kFinalName);
 }
 
-// Waiting does not help against another run that has the folder's name.
+// Waiting does not help if another run has taken the folder's name.
 bool MayPass(const Status& status) {
   return status.code() != StatusCode::kAlreadyExists &&
          status.code() != StatusCode::kFailedPrecondition;
@@ -49,7 +49,7 @@ Status TryUntilItWorks(RunDirectory* directory, const NetworkWriter& write,
   return status;
 }
 
-// In a folder of our own: everybody may write to these places.
+// In a new folder: any user may write to these places.
 StatusOr<std::string> WriteTo(const std::string& place, const NetworkWriter& write) {
   std::string folder = place + "/ringtail-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {

@@ -1,12 +1,13 @@
-// The last file of a run, which hours of work end in: writing it is not given up at the first error.
+// Writes the last file of a run, the result of hours of work, and does not give up at the first
+// error.
 //
-//   <run>/final.safetensors   again and again, for as long as `patience` says or until a signal
-//   $TMPDIR, /dev/shm, /tmp   then in a folder of its own there, and the error says where
+//   <run>/final.safetensors   tried repeatedly, until `patience` is over or a signal comes
+//   $TMPDIR, /dev/shm, /tmp   then tried in a new folder there; the error names it
 //
-// A disk that is full for a moment, a share that is away and a folder that was deleted
-// (core/storage/run_lock.h) so cost minutes and not the network. Thread-safety: functions without state.
-// Errors: that of the last try in the run's folder; its message names the place where the network is
-// instead.
+// So a disk that is full for a moment, a share that is not mounted, or a folder that was deleted
+// (core/storage/run_lock.h) costs minutes and not the network.
+// Thread-safety: functions without state. Errors: the last one in the run's folder; its message
+// names the place where the network is instead.
 #ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_FINAL_NETWORK_H_
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_FINAL_NETWORK_H_
 
@@ -20,14 +21,14 @@
 
 namespace ringtail {
 
-// The folders that are left when that of the run takes nothing, the best first.
+// The folders to try when the run's own cannot be written, the best first.
 std::vector<std::string> OtherPlaces();
 
 struct FinalNetworkOptions {
   std::chrono::milliseconds patience = std::chrono::minutes(5);
-  std::chrono::milliseconds pause = std::chrono::seconds(2);  // between two tries
+  std::chrono::milliseconds pause = std::chrono::seconds(2);  // between two attempts
   std::vector<std::string> other_places = OtherPlaces();
-  std::function<bool()> stop = [] { return false; };  // ends the waiting, not the writing
+  std::function<bool()> stop = [] { return false; };  // ends the waiting, not the last attempts
 };
 
 // `write` writes the network to the path it is given.

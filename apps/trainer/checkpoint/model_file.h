@@ -1,7 +1,7 @@
 // A trained network as a file: weights by name and, in `__metadata__`, the config it was trained
-// with and the names of its classes. `final.safetensors` is one; every checkpoint is one, too.
+// with and the names of its classes. `final.safetensors` is one, and so is every checkpoint.
 //
-// Reading takes the averaged weights where the file has them (a checkpoint has both).
+// Reading takes the averaged weights if the file has them (a checkpoint has both).
 // Thread-safety: functions without state. Errors: DataLoss, NotFound with file and tensor.
 #ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_MODEL_FILE_H_
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_MODEL_FILE_H_
@@ -20,16 +20,10 @@
 namespace ringtail {
 
 inline constexpr char kAveragePrefix[] = "average.";
-// In the metadata:
-inline constexpr char kConfigKey[] = "config";                 // the effective config, as text
-inline constexpr char kFingerprintKey[] = "data_fingerprint";  // checkpoints: of the images
-inline constexpr char kContentsKey[] = "data_contents";  // checkpoints: of what is in their files
-inline constexpr char kImagesKey[] = "images";           // checkpoints: how many, in words
-inline constexpr char kOldImagesKey[] = "pictures";      // the same, of a checkpoint from before 2027
-inline constexpr char kWrittenAfterKey[] = "written_after";  // checkpoints: the failure before it
-inline constexpr char kGlobalBatchKey[] = "global_batch";    // checkpoints: of all ranks
+// In the metadata; a checkpoint has more (resume_point.h).
+inline constexpr char kConfigKey[] = "config";  // the effective config, as text
 
-// What a file says about itself.
+// The metadata of such a file.
 std::map<std::string, std::string> ModelMetadata(const RunConfig& config,
                                                  const std::vector<std::string>& class_names);
 
@@ -40,13 +34,13 @@ struct TrainedModel {
   LoadedConfig loaded;
   std::unique_ptr<Model> model;
   std::vector<std::string> class_names;
-  std::string data_path;  // where its images were, whatever `overrides` say
+  std::string data_path;  // of its training images, regardless of `overrides`
 };
 // `overrides`: --set for the config in the file (data and evaluation settings; not the net).
 StatusOr<TrainedModel> ReadModelFile(const std::string& path,
                                      std::span<const std::string> overrides);
 
-// All parameters and buffers by name, each after `prefix`.
+// All parameters and buffers by name; each name in the file begins with `prefix`.
 Status ReadWeights(const SafetensorsFile& file, const std::string& prefix, ParameterArena* arena);
 Status CheckFiniteWeights(const ParameterArena& arena);
 

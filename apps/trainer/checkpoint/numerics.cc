@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "apps/algorithm_choices.h"
 #include "core/counted.h"
 #include "core/kernel_isa.h"
@@ -12,12 +10,6 @@
 #include "core/parallel_for.h"
 
 namespace ringtail {
-namespace {
-
-constexpr char kThreadsKey[] = "compute_threads", kIsaKey[] = "instruction_set";
-constexpr char kAlgorithmsKey[] = "convolution_algorithms";
-
-}  // namespace
 
 std::string Numerics::Describe() const {
   return fmt::format("{}, {}", Counted(threads, "thread"), isa);
@@ -32,30 +24,9 @@ Status TakeAlgorithms(const std::string& used) { return ProgramAlgorithms().Keep
 
 Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(SelectedKernelIsa())}; }
 
-void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata) {
-  (*metadata)[kThreadsKey] = std::to_string(numerics.threads);
-  (*metadata)[kIsaKey] = numerics.isa;
-  (*metadata)[kAlgorithmsKey] = UsedAlgorithms();
-}
-
-Numerics ReadNumerics(const std::map<std::string, std::string>& metadata) {
-  constexpr int kMaxThreads = 4096;  // as --threads
-  Numerics numerics;
-  if (const auto it = metadata.find(kThreadsKey); it != metadata.end()) {
-    const std::string& text = it->second;
-    int threads = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    if (whole && threads >= 1 && threads <= kMaxThreads) numerics.threads = threads;
-  }
-  if (const auto it = metadata.find(kIsaKey); it != metadata.end()) numerics.isa = it->second;
-  return numerics;
-}
-
-void KeepAlgorithms(const std::map<std::string, std::string>& metadata) {
-  const auto it = metadata.find(kAlgorithmsKey);
-  if (it == metadata.end()) return;
-  const Status status = TakeAlgorithms(it->second);
+void KeepAlgorithms(const std::string& used) {
+  if (used.empty()) return;
+  const Status status = TakeAlgorithms(used);
   if (status.ok()) return ProgramAlgorithms().Resume();
   LogWarning(
       fmt::format("the checkpoint's convolution algorithms cannot be read ({}); they are "

@@ -1,11 +1,10 @@
-// What a step's last bits depend on beside config, images and step: the number of compute threads
-// (how sums are divided), the instruction set, and which algorithm each convolution uses. A
-// checkpoint says what it was written with.
+// Numerics: what the last bits of a step depend on beside config, images and step: the number of
+// compute threads (how sums are divided), the instruction set, and the algorithm of each
+// convolution. Checkpoints keep all three.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_NUMERICS_H_
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_NUMERICS_H_
 
-#include <map>
 #include <string>
 
 #include "core/status.h"
@@ -19,20 +18,19 @@ struct Numerics {
   std::string Describe() const;  // "2 threads, avx512"
 };
 
-// What says how fast a rank is, and which algorithms are: "AMD EPYC 9R14, 2 threads, avx512".
+// What the speed of a rank, and of each algorithm, depends on: "AMD EPYC 9R14, 2 threads, avx512".
 std::string ThisMachine();
 
 Numerics CurrentNumerics();
-// With the algorithms of all nets so far.
-void AddNumerics(const Numerics& numerics, std::map<std::string, std::string>* metadata);
-Numerics ReadNumerics(const std::map<std::string, std::string>& metadata);
-// Convolutions of nets set up from now on use the algorithms of the run that wrote `metadata`,
-// where machine and shapes are the same. What cannot be read costs a warning.
-void KeepAlgorithms(const std::map<std::string, std::string>& metadata);
 
-// The same for another rank: what it uses, and to use that here.
+// The convolution algorithms of all nets so far, as text.
 std::string UsedAlgorithms();
+// Convolutions of nets set up from now on use those that another rank or run has `used`, where
+// machine and shapes are the same. DataLoss if the text is damaged.
 Status TakeAlgorithms(const std::string& used);
+// The same for a run that goes on (empty: nothing is known): a damaged text costs a warning, and
+// algorithms are not measured again.
+void KeepAlgorithms(const std::string& used);
 
 }  // namespace ringtail
 

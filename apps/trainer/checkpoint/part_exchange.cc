@@ -15,11 +15,11 @@
 namespace ringtail {
 namespace {
 
-// A file whose bytes are read as one row, though they lie in several pieces.
+// Reads the bytes of a file that lies in several pieces as if they were contiguous.
 class ByteRow {
  public:
   explicit ByteRow(const SafetensorsImage& image) : pieces_(image.Pieces()) {}
-  // As many as there are; the rest of `to` stays as it is.
+  // Fills `to` as far as there are bytes; the rest of it is unchanged.
   void Take(std::span<std::byte> to) {
     while (!to.empty() && next_ < pieces_.size()) {
       const std::span<const std::byte> rest = pieces_[next_].subspan(taken_);
@@ -38,8 +38,8 @@ class ByteRow {
   size_t next_ = 0, taken_ = 0;
 };
 
-// `each` is called on all ranks for every piece, which goes from one rank to another: whole pieces
-// only, the last one filled up, so that they are all the same call.
+// Calls `each` on all ranks for every piece that goes from one rank to another. All pieces have the
+// same size, the last one is padded, so that all ranks make the same call.
 Status InPieces(int64_t bytes,
                 const std::function<Status(std::span<std::byte> piece, size_t meant)>& each) {
   std::vector<std::byte> piece(PartExchange::kPieceBytes);
@@ -50,18 +50,18 @@ Status InPieces(int64_t bytes,
   return OkStatus();
 }
 
-// A file of rank 0's that is there for a moment. Left behind, it is removed as every temporary file
-// is.
+// A file of rank 0's that exists for a moment. If it is left behind, it is removed as every
+// temporary file is.
 class Probe {
  public:
-  // `folder` must stay open as long.
+  // `folder` must outlive it.
   Probe(const HeldFolder& folder, const std::string& tag)
       : name_(fmt::format(".seen-{}.tmp-{}", tag, getpid())), path_(folder.Through(name_)) {}
   ~Probe() { unlink(path_.c_str()); }
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
   Status Write() const {
-    return WriteFileAtomic(path_, "Who sees this shares the folder of the run.\n");
+    return WriteFileAtomic(path_, "A rank that sees this file shares the folder of the run.\n");
   }
   const std::string& name() const { return name_; }
 
@@ -69,7 +69,7 @@ class Probe {
   const std::string name_, path_;
 };
 
-// What rank 0 tells of its folder: an error, or the tag and the probe in it.
+// What rank 0 tells the others about its folder: an error, or the tag and the probe in it.
 struct Invitation {
   std::string error, tag, probe, folder;
   std::string Text() const {
@@ -90,7 +90,7 @@ struct Invitation {
 std::optional<HeldFolder> OpenIfSeen(const Invitation& invitation, const SeesFile& sees) {
   if (!sees(invitation.folder + "/" + invitation.probe)) return std::nullopt;
   auto folder = HeldFolder::Open(invitation.folder);
-  // Between these lines its name may have become another folder's.
+  // Another folder may have taken its name in between.
   if (!folder.ok() || !FileIsThere(folder->Through(invitation.probe))) return std::nullopt;
   return *std::move(folder);
 }
@@ -106,25 +106,25 @@ StatusOr<SavedParts> ParseSaved(const std::string& text) {
   const size_t space = text.find(' '), line = text.find('\n');
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), saved.step);
   if (error != std::errc() || line == std::string::npos || end != text.data() + space) {
-    return DataLoss("rank 0's list of parts is damaged");
+    return DataLoss("the list of parts that another rank has read is damaged");
   }
   RT_ASSIGN_OR_RETURN(saved.parts, ParsePartsText(text.substr(space + 1, line - space - 1)));
   saved.folder = text.substr(line + 1);
   return saved;
 }
 
-// A part on its way from rank 0's disk to rank `to`; what arrived there.
+// A part on its way from the disk of rank `from` to rank `to`; what arrived there.
 StatusOr<std::vector<std::byte>> Fetch(TrainingWorld* world, const std::string& path, int64_t bytes,
-                                       int to) {
+                                       int from, int to) {
   std::optional<FileDescriptor> file;
-  if (world->leads()) {
+  if (world->rank() == from) {
     RT_ASSIGN_OR_RETURN(file, FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK));
   }
   std::vector<std::byte> arrived;
   RT_RETURN_IF_ERROR(world->Run([&](Communicator* ranks) {
     return InPieces(bytes, [&](std::span<std::byte> piece, size_t meant) -> Status {
       if (file) RT_RETURN_IF_ERROR(file->Read(piece.first(meant)).status());
-      RT_RETURN_IF_ERROR(ranks->Copy(piece, 0, to));
+      RT_RETURN_IF_ERROR(ranks->Copy(piece, from, to));
       if (ranks->rank() == to) arrived.insert(arrived.end(), piece.begin(), piece.begin() + meant);
       return OkStatus();
     });
@@ -144,7 +144,7 @@ StatusOr<std::unique_ptr<PartExchange>> PartExchange::Create(TrainingWorld* worl
   if (any.empty()) return std::unique_ptr<PartExchange>();
   std::unique_ptr<PartExchange> exchange(new PartExchange(world, sees));
   RT_ASSIGN_OR_RETURN(const Place place, exchange->FindPlace(directory));
-  // It is tried again for each save, which then fails and says so.
+  // Each save tries again, and then fails and says so.
   if (!place.status.ok()) LogDebug(place.status.message());
   return exchange;
 }
@@ -259,17 +259,17 @@ SavedParts PartsOf(const Checkpoint& checkpoint) {
   return {checkpoint.step, file.parent_path(), *checkpoint.parts};
 }
 
-Status ReadParts(TrainingWorld* world, const SavedParts& saved, const PartReader& reader,
-                 const SeesFile& sees_file) {
-  RT_ASSIGN_OR_RETURN(const std::string text, world->ShareText(SavedText(saved)));
+Status ReadParts(TrainingWorld* world, const SavedParts& saved, int source_rank,
+                 const PartReader& reader, const SeesFile& sees_file) {
+  RT_ASSIGN_OR_RETURN(const std::string text, world->ShareText(SavedText(saved), source_rank));
   RT_ASSIGN_OR_RETURN(const SavedParts all, ParseSaved(text));
   const int saved_world = all.parts.world();
   const auto path = [&](int from) {
     return all.folder + "/" + PartName(all.step, from, saved_world, all.parts.tag);
   };
-  // Rank 0 has proven that they are there for itself.
+  // The source rank has proven that they are there for itself.
   bool sees = true;
-  for (int from = 0; from < saved_world && !world->leads(); ++from) {
+  for (int from = 0; from < saved_world && world->rank() != source_rank; ++from) {
     if (!reader.needs(world->rank(), from, saved_world)) continue;
     sees = sees && sees_file(path(from)) && FindPart(path(from), all.parts.ranks[from]).ok();
   }
@@ -280,9 +280,9 @@ Status ReadParts(TrainingWorld* world, const SavedParts& saved, const PartReader
       RT_ASSIGN_OR_RETURN(const SafetensorsFile file, ReadPart(path(from), part));
       RT_RETURN_IF_ERROR(reader.take(file, from, saved_world).Annotate(path(from)));
     }
-    for (int to = 1; to < world->size(); ++to) {
+    for (int to = 0; to < world->size(); ++to) {
       if (seeing[to] != 0 || !reader.needs(to, from, saved_world)) continue;
-      RT_ASSIGN_OR_RETURN(auto bytes, Fetch(world, path(from), part.bytes, to));
+      RT_ASSIGN_OR_RETURN(auto bytes, Fetch(world, path(from), part.bytes, source_rank, to));
       if (world->rank() != to) continue;
       RT_ASSIGN_OR_RETURN(const SafetensorsFile file,
                           ParsePart(std::move(bytes), path(from), part));

@@ -47,7 +47,7 @@ Status RunDirectory::WriteDescription() const {
   return WriteFileAtomic(BadImagesPath(), bad_text_);
 }
 
-// The files that were in a folder that is gone: what describes the run, and metrics from here on.
+// If the folder was deleted and made again: writes what describes the run, and metrics from now on.
 Status RunDirectory::StartAgainIfRemade() {
   if (times_remade_ == lock_.times_remade()) return OkStatus();
   times_remade_ = lock_.times_remade();
@@ -75,7 +75,7 @@ void RunDirectory::CheckpointFailed(int64_t step, int64_t newest, const Status& 
     return;
   }
   const std::string lost =
-      newest < 0 ? "the whole run" : fmt::format("what was learnt since step {}", newest);
+      newest < 0 ? "the whole run" : fmt::format("what was learned since step {}", newest);
   LogError(
       fmt::format("no checkpoint of step {}, {} failures in a row: {}; {}; if the run "
                   "ended now, {} would be lost",

@@ -1,15 +1,15 @@
-// The folder of a run, and everything that is written there:
+// RunDirectory: the folder of a run, and everything that is written there:
 //
-//   lock                 who writes here (core/storage/run_lock.h)
+//   lock                 the process that writes here (core/storage/run_lock.h)
 //   config.textproto     the effective config
-//   bad_images.csv     images that were left out, if any
+//   bad_images.csv       images that were left out, if any
 //   metrics.jsonl        a line per step and evaluation (core/storage/metrics.h)
 //   checkpoints/         step-*.safetensors, best.safetensors (core/storage/checkpoint.h)
 //   final.safetensors    the trained network (apps/trainer/checkpoint/model_file.h)
 //
-// Held by one process from Open to destruction, and followed where it goes: a folder that somebody
-// renames or deletes meanwhile never gets the next run of its name into trouble (core/storage/run_lock.h).
-// Thread-safety: none. Errors: AlreadyExists if another process holds it; what the file system says.
+// One process holds it from Open to destruction and follows it when it is renamed: a folder that is
+// renamed or deleted meanwhile does no harm to the next run of its name (core/storage/run_lock.h).
+// Thread-safety: none. Errors: AlreadyExists if another process holds it; those of the file system.
 #ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_RUN_DIRECTORY_H_
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_RUN_DIRECTORY_H_
 
@@ -39,27 +39,27 @@ class RunDirectory {
   const std::string& path() const { return lock_.run_folder(); }
   std::string BadImagesPath() const { return path() + "/bad_images.csv"; }
   std::string FinalPath() const { return path() + "/" + kFinalName; }
-  // Where it is now, for those who are about to write there (RunLock::Folder).
+  // Where it is now, to be asked just before writing there (RunLock::Folder).
   StatusOr<std::string> Folder() const { return lock_.Folder(); }
   bool HasCheckpoints() const;
 
-  // Writes what describes the run, and opens the metrics to go on behind `step` (-1: a new run).
+  // Writes config and bad images, and opens the metrics to append after `step` (-1: a new run).
   Status Begin(const RunConfig& config, const std::vector<BadImage>& bad, int64_t step);
 
-  // Says loudly if a checkpoint of files of so many bytes does not fit, before hours go by; training
-  // goes on.
+  // Logs an error if the disk has no room for a checkpoint of files of these sizes, in bytes.
   void CheckRoom(std::span<const int64_t> files) const;
 
-  // What became of a checkpoint. After kLoudAfter failures one behind the other they are errors and
-  // say what a crash would lose. `newest`: the step of the newest one on disk; -1: none.
+  // To be called after each checkpoint. A failure is a warning; from kLoudAfter failures in a row
+  // on it is an error that says what a crash would lose. `newest`: the step of the newest
+  // checkpoint on disk; -1: none.
   static constexpr int kLoudAfter = 3;
   void CheckpointSaved() { failed_in_a_row_ = 0; }
   void CheckpointFailed(int64_t step, int64_t newest, const Status& why);
 
-  // A metric that cannot be written is a warning, given once: training goes on.
+  // Metrics that cannot be written cost one warning; training goes on.
   void Record(const Metrics& metrics);
-  // In place of Begin and Record, for who takes the folder over from one that died: of one step,
-  // which that one may have written or not.
+  // In place of Begin and Record, for a rank that takes the folder over from one that died: the
+  // lines of one step, which may have been written before.
   void RecordLate(const std::vector<Metrics>& step);
   CheckpointDirectory& checkpoints() { return checkpoints_; }
 
@@ -72,7 +72,7 @@ class RunDirectory {
   CheckpointDirectory checkpoints_;
   std::optional<MetricsWriter> metrics_;
   std::string config_text_, bad_text_;  // bad_text_ empty: no bad images
-  int64_t times_remade_ = 0;            // of lock_, as far as these files know
+  int64_t times_remade_ = 0;            // of lock_, when these files were last opened
   int failed_in_a_row_ = 0;
   bool warned_ = false;
 };

@@ -6,13 +6,12 @@
 #include <cmath>
 
 #include "apps/trainer/checkpoint/model_file.h"
-#include "apps/trainer/checkpoint/progress_metadata.h"
 #include "core/storage/crc32c.h"
 
 namespace ringtail {
 namespace {
 
-// Where every tensor of the state lives; saving reads there, restoring writes there.
+// Where a tensor of the state lives: saving reads there, restoring writes there.
 struct StateTensor {
   uint32_t StateChecksums::*kind;
   std::string name;
@@ -82,12 +81,7 @@ std::vector<std::span<float>> TrainingState::Blocks() const {
   return blocks;
 }
 
-std::map<std::string, std::string> TrainingState::Metadata() const {
-  return ProgressMetadata(progress);
-}
-
 Status TrainingState::Restore(const SafetensorsFile& file) {
-  RT_ASSIGN_OR_RETURN(progress, ParseProgress(file.metadata()));
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
     RT_ASSIGN_OR_RETURN(const std::span<const float> saved, file.F32(t.name, *t.shape));
     if (!std::all_of(saved.begin(), saved.end(), [](float v) { return std::isfinite(v); })) {

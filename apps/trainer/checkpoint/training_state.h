@@ -1,9 +1,9 @@
-// Everything that a training run carries from step to step, and how a checkpoint holds it.
+// TrainingState: everything that a run carries from step to step, and how a checkpoint holds it.
 //
 //   tensors    <parameter>, <buffer>        weights and running statistics, by name
 //              optimizer.<block>.<parameter>  momentum and the like
 //              average.<parameter or buffer>  averaged weights, if optim.ema_decay > 0
-//   metadata   progress: the numbers below; what else identifies the run is the trainer's
+//   metadata   progress (resume_point.h)
 //
 // Order, crops and dropout are functions of (seed, step), so there is no random state, and a run
 // that restores this goes on to the same bits. Thread-safety: the trainer thread only.
@@ -11,13 +11,13 @@
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "apps/trainer/checkpoint/training_progress.h"
 #include "core/status.h"
 #include "core/storage/safetensors_writer.h"
 #include "layers/net/model.h"
@@ -26,16 +26,7 @@
 
 namespace ringtail {
 
-struct TrainingProgress {
-  int64_t step = 0;            // optimizer steps done
-  int64_t evaluated_step = 0;  // of the last evaluation
-  int64_t best_step = -1;      // of the best evaluation; -1: none yet
-  double best_accuracy = -1;
-  int64_t skipped_steps = 0;  // left out because a gradient was not finite
-  int64_t skipped_in_a_row = 0;
-};
-
-// One for each kind of state; equal on all ranks as long as none is wrong.
+// One checksum for each kind of state; equal on all ranks unless one of them is wrong.
 struct StateChecksums {
   uint32_t weights = 0, statistics = 0, optimizer = 0, average = 0, progress = 0;
   bool operator==(const StateChecksums&) const = default;
@@ -52,13 +43,13 @@ class TrainingState {
   WeightAverage* average() const { return average_.get(); }  // null: off
 
   std::vector<TensorView> Tensors() const;  // views of the live state
-  std::map<std::string, std::string> Metadata() const;
-  // The same as whole blocks, gaps included, to be overwritten; the same on every rank.
+  // The same as whole blocks, gaps included, to be overwritten; of the same sizes on every rank.
   std::vector<std::span<float>> Blocks() const;
-  // All or nothing is not promised: after an error the state is to be thrown away.
+  // All but the progress. After an error the state must be thrown away: part of it may have been
+  // overwritten.
   Status Restore(const SafetensorsFile& file);
 
-  // CRC-32C over what Tensors() has, and over the progress.
+  // CRC-32C of Tensors() and of the progress.
   StateChecksums Checksums() const;
 
   // DataLoss, naming the parameter, if a weight or running statistic is a NaN or infinity.

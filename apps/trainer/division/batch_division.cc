@@ -59,7 +59,7 @@ std::string DescribeSpeeds(const std::vector<int64_t>& batches, const std::vecto
                              BatchesText(batches), SpeedsText(speeds));
 }
 
-// What a rank computes it computes in train.accumulation equal parts.
+// A rank computes its batch in train.accumulation equal parts.
 Status CheckDivisible(int64_t total, const TrainConfig& train, const TrainingWorld& world) {
   const int64_t unit = train.accumulation();
   if (total % unit == 0 && total / unit >= world.size()) return OkStatus();
@@ -68,7 +68,7 @@ Status CheckDivisible(int64_t total, const TrainConfig& train, const TrainingWor
       "of {} (train.accumulation)",
       total, world.size(), unit);
   if (total % unit != 0) {
-    return InvalidArgument(what + "; was that another when the run began?");
+    return InvalidArgument(what + "; did the run begin with another value of it?");
   }
   return InvalidArgument(fmt::format("{}; start at most {} (ringtail_launch -n {})", what,
                                      total / unit, total / unit));
@@ -82,7 +82,7 @@ StatusOr<BatchDivision> DivideBySpeed(const BatchRequest& request, const RankBat
   if (IsOfWorld(saved, *world) && saved.machines == division.all.machines) {
     division.all.batches = saved.batches;
     division.summary =
-        fmt::format("{}: as the run began on machines of these kinds (--local-batch auto)",
+        fmt::format("{}: as the run began, on machines of the same kinds (--local-batch auto)",
                     BatchesText(division.all.batches));
     return division;
   }
@@ -113,7 +113,17 @@ StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const RankBat
   return division;
 }
 
-// The same on every rank: else those where all is well would lose the one where it is not.
+// A run that goes on keeps the batch of all ranks that it `began` with; 0: not known.
+Status CheckGlobalBatch(int64_t began, int64_t now) {
+  if (began == 0 || began == now) return OkStatus();
+  return InvalidArgument(
+      fmt::format("the run began with batches of {} images over all ranks, which now take {}; omit "
+                  "--local-batch, make them add up to {}, or give every rank --local-batch auto",
+                  began, now, began));
+}
+
+// Every rank checks all, so that all end with the same error, and none with the loss of another
+// rank.
 Status Check(const BatchShare& own, const std::vector<int64_t>& all, int64_t wanted,
              const TrainConfig& train, const TrainingWorld& world) {
   if (wanted > 0) RT_RETURN_IF_ERROR(CheckDivisible(wanted, train, world));
@@ -131,18 +141,12 @@ Status Check(const BatchShare& own, const std::vector<int64_t>& all, int64_t wan
 
 }  // namespace
 
-Status CheckGlobalBatch(int64_t began, int64_t now) {
-  if (began == 0 || began == now) return OkStatus();
-  return InvalidArgument(fmt::format(
-      "the run began with batches of {} images over all ranks, which now take {}; leave "
-      "--local-batch away, make them add up to {}, or give every rank --local-batch auto",
-      began, now, began));
-}
-
 StatusOr<BatchDivision> DivideBatch(const BatchRequest& request, const TrainConfig& train,
-                                    const MeasureSpeed& measure, TrainingWorld* world) {
+                                    const SavedBatches& before, const MeasureSpeed& measure,
+                                    TrainingWorld* world) {
   RT_RETURN_IF_ERROR(world->Agree("--local-batch", request.by_speed ? "auto" : "not auto"));
-  RT_ASSIGN_OR_RETURN(const RankBatches saved, ShareDivision(request.saved, world));
+  RT_ASSIGN_OR_RETURN(const RankBatches saved,
+                      ShareBatches(before.batches, before.source_rank, world));
   const bool by_speed = request.by_speed && !world->alone();
   RT_ASSIGN_OR_RETURN(BatchDivision division,
                       by_speed ? DivideBySpeed(request, saved, train, measure, world)

@@ -9,7 +9,7 @@
 namespace ringtail {
 namespace {
 
-// Ranks in the order of what they have; those that have the same in their own order.
+// Ranks ordered by descending value; ranks with the same value keep their order.
 std::vector<size_t> MostFirst(std::span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -17,7 +17,7 @@ std::vector<size_t> MostFirst(std::span<const double> values) {
   return order;
 }
 
-// Largest remainder, for ranks whose shares are all at least one, the fastest first.
+// Largest remainders, for ranks whose shares are all at least one, the fastest first.
 void Divide(std::span<const size_t> ranks, std::span<const double> speeds, int64_t units,
             std::vector<int64_t>* parts) {
   double all = 0;
@@ -30,7 +30,7 @@ void Divide(std::span<const size_t> ranks, std::span<const double> speeds, int64
     lost.push_back(share - std::floor(share));
     left -= (*parts)[rank];
   }
-  // That is less than one for each rank.
+  // Fewer units remain than there are ranks.
   const std::vector<size_t> order = MostFirst(lost);
   for (int64_t i = 0; i < left; ++i) ++(*parts)[ranks[order[i]]];
 }
@@ -54,12 +54,13 @@ std::vector<double> EvenedSpeeds(std::span<const double> speeds) {
 std::vector<int64_t> ProportionalBatches(std::span<const double> speeds, int64_t total,
                                          int64_t unit) {
   const auto ranks = static_cast<int64_t>(speeds.size());
-  RT_CHECK(unit >= 1 && total % unit == 0 && total / unit >= ranks, "a part for each rank");
+  RT_CHECK(unit >= 1 && total % unit == 0 && total / unit >= ranks,
+           "total must be a multiple of unit, with a unit for each rank");
   for (const double speed : speeds) {
-    RT_CHECK(std::isfinite(speed) && speed > 0, "a rank gets through some images");
+    RT_CHECK(std::isfinite(speed) && speed > 0, "speeds must be finite and positive");
   }
   const std::vector<double> evened = EvenedSpeeds(speeds);
-  // A share below one is raised to one; what that takes from the others may bring more of them there.
+  // A share below one is raised to one, which may reduce the share of other ranks below one.
   std::vector<int64_t> parts(speeds.size(), 1);
   std::vector<size_t> rest = MostFirst(evened);
   int64_t units = total / unit;

@@ -13,13 +13,13 @@
 namespace ringtail {
 namespace {
 
-// The median of three leaves one disturbance out. The seconds are for machines shared with others:
-// medians over one second of two ranks that are equal differed by more than kSameSpeed
-// (proportional_batches.h) in 13 of 32 measurements on such a one, over three seconds in 1 of 8.
+// The median of three ignores one disturbance. The seconds are for machines shared with other work:
+// on such a machine medians over one second of two equal ranks differed by more than kSameSpeed
+// (proportional_batches.h) in 13 of 32 measurements, over three seconds in 1 of 8.
 constexpr size_t kLeastPasses = 3;
 constexpr double kLeastSeconds = 3;
 
-// The passes of this rank from now on until all ranks have enough of them.
+// The seconds of this rank's passes from now on until all ranks have enough of them.
 StatusOr<std::vector<double>> TimePasses(const std::function<void()>& pass, TrainingWorld* world) {
   std::vector<double> seconds;
   std::atomic<bool> all_have_enough = false;
@@ -33,12 +33,12 @@ StatusOr<std::vector<double>> TimePasses(const std::function<void()>& pass, Trai
     enough = true;
     world->gradient_thread()->Submit([&](Communicator* ranks) {
       Status status = ranks->Barrier();
-      all_have_enough = true;  // or some will never have
+      all_have_enough = true;  // also after an error, or the loop would never end
       return status;
     });
   }
   RT_RETURN_IF_ERROR(world->WaitForGradients());
-  world->gradient_thread()->TakeTimes();  // not those of a step
+  world->gradient_thread()->TakeTimes();  // drops times that belong to no step
   return seconds;
 }
 

@@ -48,10 +48,11 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   made.reset(new GradientCompression(world, arena, config));
   std::vector<LayerScheme> schemes =
       ChooseSchemes(config, arena->parameters(), static_cast<double>(options.global_batch));
-  if (world->leads()) WarnOfLoss(saved, schemes);
+  const bool reads = world->rank() == saved.source_rank;
+  if (reads) WarnOfLoss(saved, schemes);
   std::string decision;  // of rank 0: whether there is state to restore, and the routes
-  if (world->leads()) decision = (saved.empty() ? '-' : '+') + made->RoutesOf(schemes, saved);
-  RT_ASSIGN_OR_RETURN(decision, world->ShareText(std::move(decision)));
+  if (reads) decision = (saved.empty() ? '-' : '+') + made->RoutesOf(schemes, saved);
+  RT_ASSIGN_OR_RETURN(decision, world->ShareText(std::move(decision), saved.source_rank));
   const bool carries_over = decision.starts_with('+');
   made->routes_ = decision.substr(1);
   RT_RETURN_IF_ERROR(CheckRoutes(made->routes_, schemes)
@@ -65,7 +66,7 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
 Status GradientCompression::Restore(const Saved& saved) {
   const std::vector<StateBlock> blocks = reducer_->state();
   const auto distribute = [&](Communicator* ranks) {
-    return saved.state.Distribute(ranks, blocks);
+    return saved.state.Distribute(ranks, saved.source_rank, blocks);
   };
   RT_RETURN_IF_ERROR(world_->Run(distribute));
   const int rank = world_->rank(), size = world_->size();
@@ -78,7 +79,7 @@ Status GradientCompression::Restore(const Saved& saved) {
                                 return CompressionState::AddPart(part, from, saved_world, rank,
                                                                  size, blocks);
                               }};
-  RT_RETURN_IF_ERROR(ReadParts(world_, saved.parts, reader));
+  RT_RETURN_IF_ERROR(ReadParts(world_, saved.parts, saved.source_rank, reader));
   return world_->Run([&](Communicator* ranks) { return reducer_->StartCarryOver(ranks); });
 }
 
@@ -246,22 +247,13 @@ uint32_t GradientCompression::Checksum(uint32_t previous) const {
   return previous;
 }
 
-void GradientCompression::AddMetadata(std::map<std::string, std::string>* metadata) const {
-  (*metadata)[kRoutesKey] = RoutesText({world_->size(), routes_});
-}
-
-StatusOr<GradientCompression::Saved> GradientCompression::Read(const Checkpoint& checkpoint) {
-  Saved saved{.path = checkpoint.path};
-  const auto found = checkpoint.file.metadata().find(kRoutesKey);
-  if (found != checkpoint.file.metadata().end()) {
-    auto routes = ParseRoutes(found->second);
-    RT_RETURN_IF_ERROR(routes.status().Annotate(checkpoint.path));
-    saved.routes = *std::move(routes);
-  }
-  auto state = CompressionState::Read(checkpoint.file);
-  RT_RETURN_IF_ERROR(state.status().Annotate(checkpoint.path));
+StatusOr<GradientCompression::Saved> GradientCompression::Read(const ResumePoint& point) {
+  Saved saved{.path = point.path, .routes = point.compression, .source_rank = point.source_rank};
+  if (point.empty()) return saved;
+  auto state = CompressionState::Read(*point.tensors);
+  RT_RETURN_IF_ERROR(state.status().Annotate(point.path));
   saved.state = *std::move(state);
-  saved.parts = PartsOf(checkpoint);
+  saved.parts = point.parts;
   return saved;
 }
 

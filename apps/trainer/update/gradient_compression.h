@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "apps/trainer/checkpoint/part_exchange.h"
+#include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "core/storage/checkpoint.h"
@@ -34,12 +35,13 @@ namespace ringtail {
 
 class GradientCompression {
  public:
-  // From a checkpoint; empty for a new run. Only rank 0's matters.
+  // From a checkpoint; empty for a new run.
   struct Saved {
     std::string path;    // of the checkpoint
     SavedRoutes routes;  // of the run that wrote it
     CompressionState state;
     SavedParts parts;
+    int source_rank = 0;  // whose counts; the same on all ranks
     bool empty() const { return state.empty() && parts.empty(); }
   };
   struct Options {
@@ -74,8 +76,9 @@ class GradientCompression {
   std::vector<TensorView> Tensors() const;
   // Of the state that is the same on all ranks, continuing the checksum `previous`.
   uint32_t Checksum(uint32_t previous) const;
-  void AddMetadata(std::map<std::string, std::string>* metadata) const;
-  static StatusOr<Saved> Read(const Checkpoint& checkpoint);
+  // For the checkpoint.
+  SavedRoutes routes() const { return {world_->size(), routes_}; }
+  static StatusOr<Saved> Read(const ResumePoint& point);
 
   // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ..."
   const std::string& description() const { return description_; }

@@ -64,7 +64,7 @@ StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
 LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
                              GradientListener* listener) {
   RT_CHECK(place.index < place.count && place.count <= options_.most_batches,
-           "more batches than the pass was made for");
+           "the step must have at most most_batches batches");
   if (place.index == 0) {
     total_ = {};
     times_ = {};
@@ -100,8 +100,8 @@ std::string GradientPass::DescribeNonFinite(const BatchView& batch, const StepBa
   const std::vector<float> saved(buffers.begin(), buffers.end());
   Status found = OkStatus();
   for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
-    // The gradients are a sum over parts or ranks: compute this part's own again.
-    // Without the other ranks, who may find what they look for in another layer.
+    // The gradients are a sum over parts or ranks: compute those of this part again, without the
+    // other ranks, which may find the cause in another layer.
     StepContext context = Context(place, part);
     context.ranks = nullptr;
     net_->Forward(Part(batch, part), context);

@@ -1,14 +1,15 @@
-// The gradient of an optimizer step: of one batch or several, each computed in one or several parts
-// (gradient accumulation).
+// GradientPass: the gradient of an optimizer step over one batch or several, each computed in one
+// or several parts (gradient accumulation).
 //
 //   grads = sum over the samples of all batches of the step of d loss / d weights
 //
 // A batch is cut by rows into `parts` of equal size, each goes forward and backward alone, and
-// the sums are added up: the memory of one part, the gradient of the whole. Dropout is keyed by the
-// row's place in the batches of all ranks, so parts and ranks change nothing, except in batch norm,
-// whose statistics are each part's and, without `ranks`, each rank's own. Rows with label -1 count nowhere.
-// State: between the batches of a step what they add up to; a second gradient block only if there
-// are several parts or batches. Thread-safety: the trainer thread only.
+// the sums are accumulated: the memory of one part, the gradient of the whole. Dropout is keyed by
+// the row's index in the batches of all ranks, so parts and ranks change nothing, except in batch
+// norm, whose statistics are those of a part and, without `ranks`, of one rank. Rows with label -1
+// do not count.
+// State: the sums over the batches of a step so far; a second gradient block only if there are
+// several parts or batches. Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_PASS_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_PASS_H_
 
@@ -22,12 +23,13 @@
 
 namespace ringtail {
 
-// Who wants to know, while a step is computed, what is final: to send it on meanwhile.
+// Is told while a step is computed what is final, so that it can be sent meanwhile.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
   virtual void OnLoss(const LossResult& loss) = 0;  // of the whole step, before its last backward
-  // The gradient over the whole step is in place; once per parameter, in the arena's order.
+  // The parameter's gradient over the whole step is final; once per parameter, in the arena's
+  // order.
   virtual void OnReady(const Parameter& parameter) = 0;
 };
 
@@ -38,7 +40,7 @@ struct PassTimes {
 // Which batch of which optimizer step.
 struct StepBatch {
   int64_t step = 0;
-  int64_t index = 0, count = 1;  // of the batches of this step; they come in order
+  int64_t index = 0, count = 1;  // among the batches of this step, which are given in order
 };
 
 class GradientPass {
@@ -48,9 +50,9 @@ class GradientPass {
     int64_t most_batches = 1;       // of a step
     int64_t image_size = 128;
     uint64_t seed = 1;
-    int64_t first_sample = 0;  // of the global batch that row 0 is
-    int64_t global_batch = 0;  // rows of all ranks; 0: there is one
-    RankSum* ranks = nullptr;  // batch norm takes the statistics of all ranks; null: its own
+    int64_t first_sample = 0;  // index of row 0 in the global batch
+    int64_t global_batch = 0;  // rows of all ranks; 0: there is one rank
+    RankSum* ranks = nullptr;  // batch norm takes the statistics of all ranks; null: of this one
   };
 
   static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);
@@ -62,8 +64,8 @@ class GradientPass {
   PassTimes times() const { return times_; }  // of the step so far
 
   // After a step with a loss or gradient that is not finite, for each of its batches: one sentence
-  // that says where it began; empty if these rows have no part in it. Running statistics stay as
-  // they are; gradients are lost.
+  // that says where it began; empty if it did not begin in these rows. Running statistics are
+  // unchanged; gradients are overwritten.
   std::string DescribeNonFinite(const BatchView& batch, const StepBatch& place);
 
   const Options& options() const { return options_; }

@@ -75,17 +75,17 @@ std::string DescribeDisagreement(const AgreementVerdict& verdict,
 }
 
 Status StateAgreement::Check(const StateChecksums& own) {
-  if (world_->alone()) return OkStatus();
   RT_ASSIGN_OR_RETURN(const std::vector<StateChecksums> all, world_->Gather(own));
   const AgreementVerdict verdict = JudgeAgreement(all);
   if (verdict.agreed()) return OkStatus();
   failed_ = true;
   finding_ = DescribeDisagreement(verdict, [this](int rank) { return world_->Describe(rank); });
-  can_go_back_ = verdict.majority && std::ranges::none_of(verdict.odd, [this](int rank) {
-                   return odd_before_.contains(rank);
+  std::set<int>* const wrong_before = world_->wrong_ranks();
+  can_go_back_ = verdict.majority && std::ranges::none_of(verdict.odd, [&](int rank) {
+                   return wrong_before->contains(rank);
                  });
-  odd_before_.insert(verdict.odd.begin(), verdict.odd.end());
-  // Nobody ends the world before all have read what there is to judge; afterwards it does not
+  wrong_before->insert(verdict.odd.begin(), verdict.odd.end());
+  // No rank may end the world before all have read the checksums; afterwards an error does not
   // matter.
   if (!world_->Barrier().ok()) LogDebug("a rank has gone after the ranks were found to differ");
   const bool own_fault = std::ranges::count(verdict.odd, world_->rank()) > 0;
@@ -96,11 +96,6 @@ Status StateAgreement::Check(const StateChecksums& own) {
       fmt::format("{}: a fault of memory, or results that depend on the machine; {}go on with "
                   "--resume, from the last state that all agreed on",
                   finding_, verdict.majority ? "leave it out, and " : ""));
-}
-
-void StateAgreement::Restart() {
-  failed_ = false;
-  world_->Blame(TrainingWorld::Culprit::kNobody);
 }
 
 }  // namespace ringtail

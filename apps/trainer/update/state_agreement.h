@@ -1,22 +1,21 @@
-// StateAgreement: whether all ranks still hold the same state, bit for bit; and if not, whose is
-// wrong.
+// StateAgreement: checks that all ranks still hold the same state, bit for bit, and if not, finds
+// out whose is wrong.
 //
 //   ranks      0    1    2    3         checksums of weights, running statistics, optimizer state,
 //   weights    a1   a1   a1   a1        averaged weights and progress: 20 bytes from each rank
-//   momentum   7c   7c   09   7c        -> rank 2 is the odd one: most agree without it
+//   momentum   7c   7c   09   7c        -> rank 2 is the odd one: the majority agrees without it
 //
-// A majority is more than half of the ranks; without one (of two ranks always) nobody can tell
-// which of them is wrong. Every rank judges the same checksums, so all come to the same verdict
-// without a further word. What a difference means: a fault of memory or processor, or results that
-// depend on the machine; the ranks have added up the odd one's gradients since it went wrong.
-// Thread-safety: the trainer thread. Cost: one pass over the state (core/storage/crc32c.h), one allgather.
-// ResNet-18 with momentum, 90 MB: 21 to 26 ms per check, 4 % of one step (32 images of 128 pixels,
-// 575 ms, two cores).
+// A majority is more than half of the ranks; without one (always with two ranks) it is unknown
+// which of them is wrong. Every rank judges the same checksums, so all reach the same verdict
+// without another message. A difference means a fault of memory or processor, or results that
+// depend on the machine; the other ranks have added up the odd rank's gradients since it went
+// wrong. Thread-safety: the trainer thread. Cost: one pass over the state (core/storage/crc32c.h),
+// one allgather. ResNet-18 with momentum, 90 MB: 21 to 26 ms per check, 4 % of one step (32 images
+// of 128 pixels, 575 ms, two cores).
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_STATE_AGREEMENT_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_STATE_AGREEMENT_H_
 
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +33,7 @@ struct AgreementVerdict {
   std::vector<std::vector<int>> groups;  // ranks that agree with one another; the largest first
   std::vector<std::string> parts;        // what differs: "weights"
 };
-// Of what each rank holds, by rank.
+// `ranks`: what each rank holds, by rank.
 AgreementVerdict JudgeAgreement(std::span<const StateChecksums> ranks);
 
 // One clause: "the weights of rank 2 (node7, pid 4711) are not those of the other ranks".
@@ -45,24 +44,21 @@ class StateAgreement {
  public:
   explicit StateAgreement(TrainingWorld* world) : world_(world) {}
 
-  // All ranks. DataLoss, and failed(), unless all hold the same; then the world is told whom to
-  // blame. Another error: the comparison did not come about. Alone: OK at once.
+  // All ranks. DataLoss, and failed(), unless all hold the same; then the world is told which rank
+  // to blame. Another error: the comparison did not take place.
   Status Check(const StateChecksums& own);
 
-  // From a Check that has found a difference until Restart: the state of no rank is to be kept.
+  // After a Check that found a difference: the state of no rank may be kept.
   bool failed() const { return failed_; }
-  // One clause about the last difference.
+  // One clause about the difference.
   const std::string& finding() const { return finding_; }
-  // Whether it is known who was wrong, and all of them for the first time.
+  // Whether it is known which ranks were wrong, and this is the first time for all of them.
   bool can_go_back() const { return can_go_back_; }
-  // All ranks hold a state again that they had agreed upon.
-  void Restart();
 
  private:
   TrainingWorld* const world_;
   bool failed_ = false, can_go_back_ = false;
   std::string finding_;
-  std::set<int> odd_before_;  // ranks
 };
 
 }  // namespace ringtail

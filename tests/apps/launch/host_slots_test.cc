@@ -47,7 +47,8 @@ TEST(HostSlotsTest, NamesTheLineOfAHostfile) {
   EXPECT_EQ(Text(ParseHostfile("f", "n1\nn2 slot=4\n")),
             "f:2: 'slot=4' is not slots=N with N from 1 to 65536");
   EXPECT_THAT(Text(ParseHostfile("f", "\n\nn2 slots=\n")), HasSubstr("f:3: 'slots='"));
-  EXPECT_THAT(Text(ParseHostfile("f", "n1 slots=2 gpu\n")), HasSubstr("f:1: 'gpu' is an extra word"));
+  EXPECT_THAT(Text(ParseHostfile("f", "n1 slots=2 gpu\n")),
+              HasSubstr("f:1: 'gpu' is an extra word"));
   EXPECT_THAT(Text(ParseHostfile("f", "n1\nn1\n")), HasSubstr("f:2: host 'n1' is listed twice"));
   EXPECT_THAT(Text(ParseHostfile("f", "n1\nn[4-\n")), HasSubstr("f:2: expected a number"));
   EXPECT_THAT(Text(ParseHostfile("f", "# none\n")), HasSubstr("f: the file has no host"));

@@ -50,7 +50,7 @@ TEST_F(EvaluationTest, TheBatchChangesNothing) {
   }
 }
 
-// A terabyte of images alone. Nothing is computed before that is noticed.
+// The images alone take a terabyte. That is noticed before anything is computed.
 TEST_F(EvaluationTest, WhatDoesNotFitIntoMemorySaysWhatToLower) {
   constexpr int64_t kBatch = 65536, kSize = 1024;
   const Status evaluation =

@@ -1,5 +1,5 @@
-// Runs whose batch grows where the rate would fall: what a step takes, that a stop changes nothing,
-// and that any number of ranks trains along the same curve.
+// Runs whose batch grows where the rate would fall: the batches of a step, bits after a stop and a
+// resume, and the same curve with any number of ranks.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // The rate halves after each of 4 epochs of 5 batches of 8: 5 steps of one batch, 3 of two, which
-// end one batch behind the mark, and 2 of four.
+// end one batch past the mark, and 2 of four.
 LoadedConfig GrowingConfig(std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"optim.step.every_epochs=1", "optim.step.gamma=0.5",
                              "optim.batch_growth.max_batch=32"});
@@ -56,7 +56,7 @@ TEST(GrownBatchesTest, StepsTakeMoreBatchesInPlaceOfALowerRate) {
   EXPECT_THAT(evaluated, ElementsAre(5, 8, 9, 10)) << "after epochs 1, 2.2, 3 and the end";
 }
 
-// Until the batch grows nothing is different.
+// Until the batch grows the run is the same as without growth.
 TEST(GrownBatchesTest, TheRunBeginsAsItWouldWithoutGrowth) {
   const TempDir grown, plain;
   StepHook grown_hook({}), plain_hook({});
@@ -68,7 +68,7 @@ TEST(GrownBatchesTest, TheRunBeginsAsItWouldWithoutGrowth) {
   EXPECT_NE(grown_hook.losses[5], plain_hook.losses[5]);
 }
 
-// Before, at, and behind each growth; step 8 has taken the last batch of one epoch and the first of
+// Before, at, and after each growth; step 8 has taken the last batch of one epoch and the first of
 // the next, and the image size changes with step 9.
 TEST(GrownBatchesTest, ResumeGivesTheBitsOfARunLeftAlone) {
   for (const std::vector<std::string>& more :
@@ -93,7 +93,7 @@ TEST(GrownBatchesTest, ResumeGivesTheBitsOfARunLeftAlone) {
   }
 }
 
-// With steps the rate does not look at the end, so it may be moved.
+// With the step schedule the rate does not depend on the end, so the end may be moved.
 TEST(GrownBatchesTest, MoreEpochsGoOnWhereFewerEnded) {
   for (const char* epochs : {"train.epochs=1.4", "train.epochs=2.1", "train.epochs=3"}) {
     const TempDir whole, raised;
@@ -114,7 +114,7 @@ TEST(GrownBatchesTest, WhatIsNotFiniteIsFoundInAnyBatchOfTheStep) {
           .value();
   EXPECT_EQ(outcome.kind, Kind::kNotFinite);
   EXPECT_THAT(outcome.message, HasSubstr("layer '"));
-  EXPECT_THAT(outcome.message, HasSubstr("in 11 steps running"));
+  EXPECT_THAT(outcome.message, HasSubstr("in 11 steps in a row"));
   const auto steps = ReadMetrics(folder.File("metrics.jsonl"), "step");
   ASSERT_GE(steps.size(), 11U);
   const double per_step =
@@ -133,21 +133,27 @@ struct Saboteur : public StepHook {
   float kept = std::numeric_limits<float>::quiet_NaN();
 };
 
-// With weights that stand still a step's loss is that of its images.
+// With constant weights a step's loss depends on its images alone.
 TEST(GrownBatchesTest, AfterAStepThatIsLeftOutComeTheNextImages) {
   const LoadedConfig loaded = TinyConfig({"optim.learning_rate=1e-30", "train.epochs=10",
                                           "train.on_nan=SKIP", "optim.batch_growth.max_batch=40"});
   const TempDir whole, ruined;
   StepHook hook({});
   ASSERT_TRUE(TrainTiny(loaded, whole.path(), false, &hook).ok());
-  const TrainingData data = TrainingData::Open(loaded.config.data()).value();
+  TrainingWorld alone;
+  const TrainingData data = TrainingData::Open(loaded.config.data(), &alone).value();
   const auto directory = RunDirectory::Open(ruined.path()).value();
   Saboteur saboteur;
-  const auto trainer = Trainer::Create(loaded, &data, directory.get(), &saboteur).value();
-  saboteur.weight = trainer->state().model()->arena().FindParameter("fc.weight")->value().data();
-  ASSERT_THAT(trainer->Run().value().message, HasSubstr("1 step left out"));
-  const GrowthStage& left_out = trainer->plan().stages().at(2);
-  ASSERT_EQ(trainer->plan().stages().at(3).first_step, left_out.first_step + 1);
+  TrainingRun run =
+      TrainingRun::Create(
+          {.loaded = &loaded, .data = &data, .directory = directory.get(), .observer = &saboteur})
+          .value();
+  saboteur.weight = run.state.model()->arena().FindParameter("fc.weight")->value().data();
+  auto trainer = Trainer::Create(&run, {}, &alone).value();
+  ASSERT_THAT(TrainToEnd(&trainer).value().message, HasSubstr("1 step left out"));
+  const TrainingPlan& plan = trainer->generation().plan;
+  const GrowthStage& left_out = plan.stages().at(2);
+  ASSERT_EQ(plan.stages().at(3).first_step, left_out.first_step + 1);
   EXPECT_EQ(left_out.batches, 3);
   hook.losses.erase(hook.losses.begin() + left_out.first_step);
   EXPECT_EQ(saboteur.losses, hook.losses);
@@ -235,8 +241,8 @@ TEST_F(GrownRanksTest, AnyNumberOfRanksHasTheCurveOfOne) {
   for (const auto& step : two) EXPECT_EQ(step["comm_bytes"], two[0]["comm_bytes"]);
 }
 
-// After the batch has grown, with more ranks: each has a smaller part of the same batches. With steps
-// the end may be moved, so that a run can end early and go on.
+// After the batch has grown, with more ranks: each has a smaller part of the same batches. With
+// the step schedule the end may be moved, so that a run can end early and go on.
 TEST_F(GrownRanksTest, MoreRanksGoOnAlongTheSameCurve) {
   const auto train = [&](const std::string& run, const char* epochs) {
     return Train(run, 8,
@@ -251,7 +257,7 @@ TEST_F(GrownRanksTest, MoreRanksGoOnAlongTheSameCurve) {
   ExpectSameCurve("moved", "one");
 }
 
-// What has not been sent yet is in the checkpoint; it goes on into larger batches.
+// The checkpoint has the residuals; the run goes on with larger batches.
 TEST_F(GrownRanksTest, CompressedGradientsGoOnToTheSameBits) {
   const auto train = [&](const std::string& run, const char* epochs) {
     return Train(
@@ -269,8 +275,8 @@ TEST_F(GrownRanksTest, CompressedGradientsGoOnToTheSameBits) {
             ReadTensors(Path("stopped/final.safetensors")));
 }
 
-// Weights that stand still, and classes that no image has (see several_ranks_test.cc): what is
-// estimated does not depend on how many images a step takes.
+// Constant weights, and classes that no image has (see several_ranks_test.cc): the estimate does
+// not depend on how many images a step takes.
 TEST_F(GrownRanksTest, TheNoiseScaleIsThatOfAnyBatch) {
   const auto scale = [&](const std::string& run, const std::vector<std::string>& more) {
     std::vector<std::string> all = {

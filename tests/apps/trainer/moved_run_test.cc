@@ -1,4 +1,4 @@
-// A run whose folder is renamed or deleted while it goes on, and the next run of that name: each
+// A run whose folder is renamed or deleted during training, and the next run of that name: each
 // keeps its own files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::string Text(const std::string& path) { return ReadFileText(path, 1 << 20).v
 
 class MovedRunTest : public testing::Test {
  protected:
-  // Trains in `run`, with `at_the_moment` in between.
+  // Trains in `run_` and calls `at_the_moment` after step kMoment.
   StatusOr<TrainingOutcome> Train(const std::function<void()>& at_the_moment) const {
     StepHook hook([&](int64_t step) {
       if (step == kMoment) at_the_moment();
@@ -82,7 +82,7 @@ TEST_F(MovedRunTest, ADeletedFolderIsMadeAgain) {
   EXPECT_THAT(Text(run_ + "/metrics.jsonl"), HasSubstr("\"step\":20,"));
 }
 
-// Nothing of it gets into the next run; its network is elsewhere, and the error says where.
+// It writes nothing into the next run; its network is elsewhere, and the error says where.
 TEST_F(MovedRunTest, ADeletedFolderWhoseNameIsTakenGetsNothing) {
   const TempDir elsewhere;
   const char* const set = std::getenv("TMPDIR");
@@ -106,7 +106,7 @@ TEST_F(MovedRunTest, ADeletedFolderWhoseNameIsTakenGetsNothing) {
 class FinalNetworkTest : public testing::Test {
  protected:
   void SetUp() override { directory_ = RunDirectory::Open(dir_.File("run")).value(); }
-  // Fails so often, then writes.
+  // Fails `times` times, then writes.
   NetworkWriter FailsFirst(int times) {
     return [this, times](const std::string& path) {
       paths_.push_back(path);

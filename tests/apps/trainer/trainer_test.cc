@@ -11,10 +11,7 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/trainer/checkpoint/model_file.h"
 #include "core/stop_signal.h"
-#include "core/storage/file.h"
-#include "core/storage/safetensors_writer.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -168,35 +165,32 @@ TEST(TrainerTest, OtherFilesBehindTheSameNamesAreRefused) {
   EXPECT_TRUE(TrainTiny(other, folder.path(), true).ok());
 }
 
-TEST(TrainerTest, ACheckpointWithoutContentsResumes) {
-  const TempDir folder;
-  StepHook hook([](int64_t step) {
-    if (step == 2) SetStopSignalForTest(SIGINT);
-  });
-  ASSERT_TRUE(TrainTiny(TinyConfig(), folder.path(), false, &hook).ok());
+// A snapshot in memory holds what a file does: another run goes on from it to the same bits.
+TEST(TrainerTest, ASnapshotInMemoryGoesOnToTheBitsOfARunLeftAlone) {
+  const TempDir whole, stopped;
+  const LoadedConfig loaded = TinyConfig({"optim.adamw={}"});
+  ASSERT_TRUE(TrainTiny(loaded, whole.path()).ok());
   SetStopSignalForTest(0);
-  TrainingData data = TrainingData::Open(TinyConfig().config.data()).value();
-  const auto trainer = Trainer::Create(TinyConfig(), &data, nullptr, nullptr).value();
-  const Checkpoint checkpoint = LoadNewestCheckpoint(folder.path()).value();
-  ASSERT_TRUE(checkpoint.file.metadata().contains(kContentsKey));
-  ++data.contents;
-  EXPECT_FALSE(trainer->Resume(checkpoint).ok());
+  TrainingWorld world;
+  const TrainingData data = TrainingData::Open(loaded.config.data(), &world).value();
+  const auto directory = RunDirectory::Open(stopped.path()).value();
+  StepHook hook([](int64_t step) {
+    if (step == 7) SetStopSignalForTest(SIGTERM);
+  });
+  const TrainingRunOptions options{
+      .loaded = &loaded, .data = &data, .directory = directory.get(), .observer = &hook};
+  TrainingRun first = TrainingRun::Create(options).value();
+  auto trainer = Trainer::Create(&first, {}, &world).value();
+  ASSERT_EQ(TrainToEnd(&trainer).value().kind, Kind::kStopped);
+  ResumePoint point = trainer->keeper()->Snapshot().value();
+  EXPECT_EQ(point.progress.step, 7);
+  SetStopSignalForTest(0);
+  std::filesystem::remove_all(stopped.File("checkpoints"));
 
-  // As an older program has written it.
-  std::map<std::string, std::string> metadata = checkpoint.file.metadata();
-  metadata.erase(kContentsKey);
-  std::vector<TensorView> tensors;
-  for (const auto& [name, entry] : checkpoint.file.entries()) {
-    if (entry.dtype == Dtype::kF32) {
-      tensors.push_back(ViewF32(name, entry.shape, checkpoint.file.F32(name, {}).value()));
-    }
-  }
-  const std::string path = folder.File("old.safetensors");
-  ASSERT_TRUE(WriteSafetensors(path, tensors, metadata).ok());
-  const Checkpoint old{
-      .step = checkpoint.step, .path = path, .file = SafetensorsFile::Read(path).value()};
-  const Status resumed = trainer->Resume(old);
-  EXPECT_TRUE(resumed.ok()) << resumed.message();
+  TrainingRun second = TrainingRun::Create(options).value();
+  trainer = Trainer::Create(&second, std::move(point), &world).value();
+  ASSERT_EQ(TrainToEnd(&trainer).value().kind, Kind::kFinished);
+  EXPECT_EQ(ReadTensors(Final(whole)), ReadTensors(Final(stopped)));
 }
 
 // All of them go after the first step: whatever the policy allows, that is no training.
@@ -266,7 +260,7 @@ TEST(TrainerTest, SkippingKeepsTheWeightsFiniteAndEndsWhenNothingElseHappens) {
                 folder.path())
           .value();
   EXPECT_EQ(outcome.kind, Kind::kNotFinite);
-  EXPECT_THAT(outcome.message, HasSubstr("in 11 steps running"));
+  EXPECT_THAT(outcome.message, HasSubstr("in 11 steps in a row"));
   for (const auto& [name, values] : ReadTensors(LoadNewestCheckpoint(folder.path())->path)) {
     for (const float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
   }

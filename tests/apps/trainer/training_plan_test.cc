@@ -19,18 +19,38 @@ TEST(TrainingPlanTest, EvaluatesAtIntervalsAndAtTheEnd) {
   const TrainingPlan plan(Config(2.5, 1), 10);
   EXPECT_EQ(plan.total_steps(), 25);
   for (int64_t step = 0; step <= 25; ++step) {
-    EXPECT_EQ(plan.EvaluationIsDue(step), step == 10 || step == 20 || step == 25) << step;
+    EXPECT_EQ(plan.EvaluationIsDue(step - 1, step), step == 10 || step == 20 || step == 25) << step;
   }
   EXPECT_DOUBLE_EQ(plan.EpochAt(15), 1.5);
 }
 
+// Steps that end at no synchronized point (update/update_path.h) postpone what is due, and skip
+// nothing.
+TEST(TrainingPlanTest, WhatIsDueInBetweenIsDueAtTheNextPoint) {
+  RunConfig config = Config(2.5, 0.7);
+  config.mutable_train()->set_checkpoint_every_steps(4);
+  config.mutable_dist()->set_check_every_steps(3);
+  const TrainingPlan plan(config, 10);
+  using IsDue = bool (TrainingPlan::*)(int64_t, int64_t) const;
+  for (const IsDue is_due : {&TrainingPlan::EvaluationIsDue, &TrainingPlan::CheckpointIsDue,
+                             &TrainingPlan::ComparisonIsDue}) {
+    for (int64_t since = -1; since < 25; ++since) {
+      bool due = false;
+      for (int64_t step = since + 1; step <= 25; ++step) {
+        due = due || (plan.*is_due)(step - 1, step);
+        EXPECT_EQ((plan.*is_due)(since, step), due) << since << " .. " << step;
+      }
+    }
+  }
+}
+
 TEST(TrainingPlanTest, RunsOfLessThanAStepHaveOne) {
   EXPECT_EQ(TrainingPlan(Config(0.001, 1), 10).total_steps(), 1);
-  EXPECT_TRUE(TrainingPlan(Config(1, 0.001), 10).EvaluationIsDue(1));
+  EXPECT_TRUE(TrainingPlan(Config(1, 0.001), 10).EvaluationIsDue(0, 1));
 }
 
 TEST(TrainingPlanTest, HugeIntervalsDoNotOverflow) {
-  EXPECT_FALSE(TrainingPlan(Config(2, 1e300), 10).EvaluationIsDue(10));
+  EXPECT_FALSE(TrainingPlan(Config(2, 1e300), 10).EvaluationIsDue(9, 10));
 }
 
 TEST(TrainingPlanTest, PhasesBeginAtTheirSteps) {
@@ -77,16 +97,16 @@ TEST(TrainingPlanTest, APhaseFromTheBeginningReplacesTheDataSize) {
 
 TEST(TrainingPlanTest, CheckpointsBetweenEvaluations) {
   RunConfig config = Config(1, 1);
-  EXPECT_FALSE(TrainingPlan(config, 10).CheckpointIsDue(5));
+  EXPECT_FALSE(TrainingPlan(config, 10).CheckpointIsDue(4, 5));
   config.mutable_train()->set_checkpoint_every_steps(5);
   const TrainingPlan plan(config, 10);
-  EXPECT_FALSE(plan.CheckpointIsDue(0));
-  EXPECT_FALSE(plan.CheckpointIsDue(4));
-  EXPECT_TRUE(plan.CheckpointIsDue(5));
+  EXPECT_FALSE(plan.CheckpointIsDue(-1, 0));
+  EXPECT_FALSE(plan.CheckpointIsDue(3, 4));
+  EXPECT_TRUE(plan.CheckpointIsDue(4, 5));
 }
 
-// The rate falls by 5 at epochs 2 and 3 of 4, which have 10 batches each: steps take 1, then 5, then
-// at most 7 batches.
+// The rate falls by 5 at epochs 2 and 3 of 4, which have 10 batches each: steps take 1, then 5,
+// then at most 7 batches.
 class GrownPlanTest : public testing::Test {
  protected:
   static TrainingPlan Plan(const RunConfig& config, int64_t most_batches = 7) {
@@ -101,7 +121,7 @@ class GrownPlanTest : public testing::Test {
 
 TEST_F(GrownPlanTest, StepsTakeMoreBatches) {
   const TrainingPlan plan = Plan(Config(4, 1));
-  // 20 steps of one, 2 of five, 1 of seven; a second one would end further behind the end.
+  // 20 steps of one, 2 of five, 1 of seven; a second one would end further past the end.
   ASSERT_EQ(plan.total_steps(), 20 + 2 + 1);
   EXPECT_EQ(plan.stages().size(), 3U);
   const std::vector<int64_t> before = {19, 20, 25, 30, 37};
@@ -120,7 +140,7 @@ TEST_F(GrownPlanTest, StepsTakeMoreBatches) {
 
 TEST_F(GrownPlanTest, TheRunEndsWithTheStepWhoseEndIsNearest) {
   EXPECT_EQ(Plan(Config(4.1, 1)).total_steps(), 20 + 2 + 2) << "of 41 batches 44, not 37";
-  // So short a last stage that it has no step.
+  // The last stage is too short for a step.
   const TrainingPlan plan = Plan(Config(3.3, 1));
   EXPECT_EQ(plan.total_steps(), 20 + 2);
   EXPECT_EQ(plan.stages().size(), 2U);
@@ -145,7 +165,7 @@ TEST_F(GrownPlanTest, EvaluatesAfterTheFirstStepThatReachesTheMark) {
   const TrainingPlan plan = Plan(Config(6, 0.6));  // every 6 batches
   std::vector<int64_t> due;
   for (int64_t step = 0; step <= plan.total_steps(); ++step) {
-    if (plan.EvaluationIsDue(step)) due.push_back(plan.BatchesBefore(step));
+    if (plan.EvaluationIsDue(step - 1, step)) due.push_back(plan.BatchesBefore(step));
   }
   EXPECT_EQ(due, (std::vector<int64_t>{6, 12, 18, 25, 30, 37, 44, 51, 58}));
 }

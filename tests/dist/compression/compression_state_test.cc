@@ -100,14 +100,16 @@ class CompressionStateTest : public testing::TestWithParam<Route> {
       CompressingRank self(world[rank].get(), GetParam().config + more, GetParam().shard,
                            /*carries_over=*/true);
       CompressionState saved;
-      if (rank == 0) {
+      const int source = size - 1;
+      if (rank == source) {
         const auto file = SafetensorsFile::Read(path_);
         ASSERT_TRUE(file.ok());
         auto read = CompressionState::Read(*file);
         ASSERT_TRUE(read.ok()) << read.status().message();
         saved = *std::move(read);
       }
-      const Status status = saved.Distribute(self.communicator.get(), self.reducer->state());
+      const Status status =
+          saved.Distribute(self.communicator.get(), source, self.reducer->state());
       ASSERT_TRUE(status.ok()) << status.message();
       for (int from = 0; from < saved_world_; ++from) {
         if (!CompressionState::Needs(rank, size, from, saved_world_)) continue;

@@ -19,7 +19,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// More than two pieces, and not a whole number of them.
+// More than two pieces, and not a whole number of pieces.
 constexpr int64_t kValues = 5 * PartExchange::kPieceBytes / 8 + 7;
 
 void OnRanks(int size, const std::function<void(TrainingWorld*)>& run) {
@@ -83,7 +83,10 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
   Save(kSaved, 9);
   EXPECT_EQ(ListFolder(directory_->folder())->size(), kSaved + 1U) << "the probe is gone";
   const Checkpoint checkpoint = LoadNewestCheckpoint(dir_.File("run")).value();
-  for (const int size : {1, 3, 4, 6}) {
+  // Ranks of the new world, and the one that has read the checkpoint.
+  const std::pair<int, int> worlds[] = {{1, 0}, {3, 0}, {3, 2}, {4, 0}, {4, 1}, {6, 0}, {6, 5}};
+  for (const auto& [ranks, reads] : worlds) {
+    const int size = ranks, source = reads;
     OnRanks(size, [&](TrainingWorld* world) {
       const int rank = world->rank();
       std::vector<int> taken;
@@ -95,8 +98,8 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
             taken.push_back(from);
             return OkStatus();
           }};
-      const SavedParts saved = world->leads() ? PartsOf(checkpoint) : SavedParts();
-      const Status status = ReadParts(world, saved, reader, Sees(rank));
+      const SavedParts saved = rank == source ? PartsOf(checkpoint) : SavedParts();
+      const Status status = ReadParts(world, saved, source, reader, Sees(rank));
       ASSERT_TRUE(status.ok()) << status.message();
       std::vector<int> expected;
       for (int from = rank; from < kSaved; from += size) expected.push_back(from);
@@ -105,7 +108,8 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
   }
 }
 
-// Something has the place of the folder: nobody can write, all know it, and the world goes on.
+// Something else has taken the place of the folder: no rank can write, all know it, the world goes
+// on.
 TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
   OnRanks(4, [&](TrainingWorld* world) {
     auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
@@ -125,7 +129,8 @@ TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
   });
 }
 
-// Renamed meanwhile (core/storage/run_lock.h): rank 0 knows where to, and its parts go there.
+// The folder is renamed meanwhile (core/storage/run_lock.h): rank 0 follows it, and so do the
+// parts.
 TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
   OnRanks(4, [&](TrainingWorld* world) {
     auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
@@ -144,8 +149,8 @@ TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
   });
 }
 
-// Renamed, and its name taken by another run, while the ranks look for it: no part gets there, not
-// even of a rank that had already found the file that it looked for.
+// The folder is renamed and another run takes its name while the ranks look for it: no part is
+// written there, not even by a rank that had already found the probe.
 TEST_P(PartExchangeTest, NoPartGetsIntoTheFolderOfAnotherRun) {
   constexpr int kMover = 1;
   std::atomic<bool> saving = false;
@@ -179,7 +184,7 @@ TEST_P(PartExchangeTest, NoPartGetsIntoTheFolderOfAnotherRun) {
   });
 }
 
-// Rank 0 has lost its folder: nobody writes, and all know it.
+// Rank 0 has lost its folder: no rank writes, and all know it.
 TEST_P(PartExchangeTest, WithoutAFolderNothingIsWritten) {
   OnRanks(3, [&](TrainingWorld* world) {
     auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
@@ -205,7 +210,7 @@ TEST_P(PartExchangeTest, APartThatHasChangedMeanwhileIsNamed) {
     const PartReader reader{.needs = [](int to, int from, int) { return from == to; },
                             .take = [](const SafetensorsFile&, int, int) { return OkStatus(); }};
     const SavedParts saved = world->leads() ? PartsOf(checkpoint) : SavedParts();
-    const Status status = ReadParts(world, saved, reader, Sees(world->rank()));
+    const Status status = ReadParts(world, saved, 0, reader, Sees(world->rank()));
     if (world->rank() != 3) return;
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
     EXPECT_THAT(status.message(), HasSubstr(part));

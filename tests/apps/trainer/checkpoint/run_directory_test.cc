@@ -8,8 +8,8 @@
 namespace ringtail {
 namespace {
 
-// The one that wrote has died before or after it wrote the line of step 5.
-TEST(RunDirectoryTest, WhoTakesOverWritesTheLastStepOnce) {
+// The rank that wrote has died before or after it wrote the line of step 5.
+TEST(RunDirectoryTest, ARankThatTakesOverWritesTheLastStepOnce) {
   for (const int64_t written : {4, 5}) {
     const TempDir folder;
     {

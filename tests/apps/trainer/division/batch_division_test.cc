@@ -1,5 +1,5 @@
-// Who decides how many images a rank takes: the user, the run that goes on, or the ranks' speeds;
-// and that all ranks decide the same.
+// How many images a rank takes: as the user says, as before, or by the ranks' speeds; and that all
+// ranks decide the same.
 #include "apps/trainer/division/batch_division.h"
 
 #include <gmock/gmock.h>
@@ -12,10 +12,8 @@
 
 #include "apps/trainer/checkpoint/numerics.h"
 #include "core/parallel_for.h"
-#include "core/storage/safetensors_writer.h"
 #include "dist/collectives/plan.h"
 #include "dist/transport/in_process.h"
-#include "tests/testing/temp_dir.h"
 
 namespace ringtail {
 namespace {
@@ -24,13 +22,13 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::StartsWith;
 using Batches = std::vector<int64_t>;
 using Speeds = std::vector<double>;
 
-// Ranks as threads of this process, by rank: what each asks for, and what comes of it.
+// Ranks as threads of this process: the requests and the results, by rank.
 std::vector<StatusOr<BatchDivision>> Divide(const std::vector<BatchRequest>& requests,
-                                            const TrainConfig& train, const Speeds& measured = {}) {
+                                            const TrainConfig& train, const Speeds& measured = {},
+                                            const SavedBatches& saved = {}) {
   const auto size = static_cast<int>(requests.size());
   const auto transports = MakeInProcessWorld(size);
   std::vector<StatusOr<BatchDivision>> results(requests.size(), Internal("it has not come so far"));
@@ -46,7 +44,10 @@ std::vector<StatusOr<BatchDivision>> Divide(const std::vector<BatchRequest>& req
         if (measured.empty()) return Internal("nothing was to be measured");
         return measured[rank];
       };
-      results[rank] = DivideBatch(requests[rank], train, measure, world.get());
+      // The others may not reach the folder of the run.
+      SavedBatches known{.source_rank = saved.source_rank};
+      if (rank == saved.source_rank) known = saved;
+      results[rank] = DivideBatch(requests[rank], train, known, measure, world.get());
       if (!results[rank].ok()) world->Abort(results[rank].status());
     });
   }
@@ -90,7 +91,7 @@ std::vector<std::string> MachinesLikeThis(size_t ranks) {
   return std::vector<std::string>(ranks, ThisMachine());
 }
 
-TEST(BatchDivision, AsItComesEveryRankHasTheConfigs) {
+TEST(BatchDivision, ByDefaultEveryRankHasTheConfigsBatch) {
   const auto results = Divide(Same(3, {}), Train(32));
   EXPECT_THAT(Table(results), ElementsAre(32, 32, 32));
   EXPECT_THAT(results[0]->summary, IsEmpty());
@@ -141,35 +142,34 @@ TEST(BatchDivision, ManyRanksAreSummedUp) {
 
 TEST(BatchDivision, OneRankHasNothingToShareOut) {
   const auto alone =
-      DivideBatch({.by_speed = true}, Train(8), {}, std::make_unique<TrainingWorld>().get());
+      DivideBatch({.by_speed = true}, Train(8), {}, {}, std::make_unique<TrainingWorld>().get());
   EXPECT_THAT(alone.value().all.batches, ElementsAre(8));
   EXPECT_THAT(alone.value().summary, IsEmpty());
 }
 
-// What rank 0 knows of the run counts; the others may not reach its folder.
-std::vector<BatchRequest> GoingOn(size_t ranks, const BatchRequest& request,
-                                  const RankBatches& saved) {
-  std::vector<BatchRequest> requests = Same(ranks, request);
-  requests[0].saved = saved;
-  return requests;
+// A run goes on that has divided its batch as `saved`, which rank 0 knows.
+std::vector<StatusOr<BatchDivision>> GoOn(size_t ranks, const BatchRequest& request,
+                                          const RankBatches& saved, const TrainConfig& train,
+                                          const Speeds& measured = {}) {
+  return Divide(Same(ranks, request), train, measured, {.batches = saved});
 }
 
 TEST(BatchDivision, ARunGoesOnAsItWas) {
   const RankBatches saved{.global_batch = 64, .batches = {43, 21}};
-  EXPECT_THAT(Table(Divide(GoingOn(2, {}, saved), Train(32))), ElementsAre(43, 21));
-  EXPECT_THAT(Table(Divide(GoingOn(3, {}, saved), Train(32))), ElementsAre(22, 21, 21));
-  EXPECT_THAT(Table(Divide(GoingOn(1, {}, saved), Train(32))), ElementsAre(64));
-  EXPECT_THAT(Table(Divide(GoingOn(2, {.local = 32}, saved), Train(32))), ElementsAre(32, 32));
+  EXPECT_THAT(Table(GoOn(2, {}, saved, Train(32))), ElementsAre(43, 21));
+  EXPECT_THAT(Table(GoOn(3, {}, saved, Train(32))), ElementsAre(22, 21, 21));
+  EXPECT_THAT(Table(GoOn(1, {}, saved, Train(32))), ElementsAre(64));
+  EXPECT_THAT(Table(GoOn(2, {.local = 32}, saved, Train(32))), ElementsAre(32, 32));
   // One that was written before ranks' batches were kept.
-  EXPECT_THAT(Table(Divide(GoingOn(2, {}, {.global_batch = 64}), Train(16))), ElementsAre(32, 32));
+  EXPECT_THAT(Table(GoOn(2, {}, {.global_batch = 64}, Train(16))), ElementsAre(32, 32));
 }
 
 // Whatever the number of ranks, as long as there is a part of the accumulation for each.
 TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
   const RankBatches saved{.global_batch = 64, .batches = {32, 32}};
-  EXPECT_THAT(Table(Divide(GoingOn(3, {}, saved), Train(32, 4))), ElementsAre(24, 20, 20));
+  EXPECT_THAT(Table(GoOn(3, {}, saved, Train(32, 4))), ElementsAre(24, 20, 20));
   const RankBatches by_default{.global_batch = 512, .batches = {256, 256}};
-  EXPECT_THAT(Table(Divide(GoingOn(3, {}, by_default), Train(256, 4))), ElementsAre(172, 172, 168));
+  EXPECT_THAT(Table(GoOn(3, {}, by_default, Train(256, 4))), ElementsAre(172, 172, 168));
   for (const int64_t global_batch : {36, 64, 256, 260, 512}) {
     for (size_t began = 1; began <= 9; ++began) {
       RankBatches run{.global_batch = global_batch};
@@ -177,7 +177,7 @@ TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
         run.batches.push_back(EvenPart(global_batch / 4, began, rank).count * 4);
       }
       for (size_t ranks = 1; ranks <= 9; ++ranks) {
-        const Batches batches = Table(Divide(GoingOn(ranks, {}, run), Train(32, 4)));
+        const Batches batches = Table(GoOn(ranks, {}, run, Train(32, 4)));
         ASSERT_EQ(batches.size(), ranks);
         EXPECT_EQ(std::accumulate(batches.begin(), batches.end(), int64_t{0}), global_batch);
         const auto [least, most] = std::ranges::minmax(batches);
@@ -194,19 +194,27 @@ TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
 
 TEST(BatchDivision, BySpeedARunGoesOnAsItWasOnTheSameMachines) {
   RankBatches saved{.global_batch = 64, .batches = {43, 21}, .machines = MachinesLikeThis(2)};
-  const auto kept = Divide(GoingOn(2, {.by_speed = true}, saved), Train(32));
+  const auto kept = GoOn(2, {.by_speed = true}, saved, Train(32));
   EXPECT_THAT(Table(kept), ElementsAre(43, 21));
-  EXPECT_EQ(kept[0]->all.machines, saved.machines) << "for whoever goes on next";
-  EXPECT_THAT(kept[0]->summary, AllOf(HasSubstr("batches 43, 21 of 64"), HasSubstr("as the run")));
-  // With more of them, or on others, or if it was not divided by speed before: anew.
-  EXPECT_THAT(Table(Divide(GoingOn(3, {.by_speed = true}, saved), Train(32), {2, 1, 1})),
+  EXPECT_EQ(kept[0]->all.machines, saved.machines) << "for the next time that the run goes on";
+  EXPECT_THAT(kept[0]->summary,
+              AllOf(HasSubstr("batches 43, 21 of 64"), HasSubstr("as the run began")));
+  // With more ranks, on other machines, or if it was not divided by speed before: measured again.
+  EXPECT_THAT(Table(GoOn(3, {.by_speed = true}, saved, Train(32), {2, 1, 1})),
               ElementsAre(32, 16, 16));
   saved.machines[0] = "another processor, 2 threads, avx2";
-  EXPECT_THAT(Table(Divide(GoingOn(2, {.by_speed = true}, saved), Train(32), {1, 3})),
-              ElementsAre(16, 48));
+  EXPECT_THAT(Table(GoOn(2, {.by_speed = true}, saved, Train(32), {1, 3})), ElementsAre(16, 48));
   saved.machines.clear();
-  EXPECT_THAT(Table(Divide(GoingOn(2, {.by_speed = true}, saved), Train(32), {1, 3})),
-              ElementsAre(16, 48));
+  EXPECT_THAT(Table(GoOn(2, {.by_speed = true}, saved, Train(32), {1, 3})), ElementsAre(16, 48));
+}
+
+TEST(BatchDivision, AnyRankMayKnowTheRun) {
+  const RankBatches saved{.global_batch = 64, .batches = {43, 11, 10}};
+  for (int source = 0; source < 3; ++source) {
+    EXPECT_THAT(
+        Table(Divide(Same(3, {}), Train(32), {}, {.batches = saved, .source_rank = source})),
+        ElementsAre(43, 11, 10));
+  }
 }
 
 TEST(BatchDivision, WhatCannotBeIsRefused) {
@@ -220,52 +228,21 @@ TEST(BatchDivision, WhatCannotBeIsRefused) {
               AllOf(HasSubstr("--local-batch of rank 0 is auto, of rank 2 not auto"),
                     HasSubstr("give every rank the same")));
   const RankBatches saved{.global_batch = 8, .batches = {8}};
-  EXPECT_THAT(message(Divide(GoingOn(2, {.local = 5}, saved), Train(8))),
+  EXPECT_THAT(message(GoOn(2, {.local = 5}, saved, Train(8))),
               AllOf(HasSubstr("make them add up to 8"), HasSubstr("--local-batch auto")));
-  EXPECT_THAT(message(Divide(GoingOn(3, {.by_speed = true}, saved), Train(4, 4), {1, 1, 1})),
+  EXPECT_THAT(message(GoOn(3, {.by_speed = true}, saved, Train(4, 4), {1, 1, 1})),
               HasSubstr("8 images over all ranks cannot be divided among 3 ranks"));
   EXPECT_THAT(
-      message(Divide(GoingOn(3, {}, saved), Train(4, 4))),
+      message(GoOn(3, {}, saved, Train(4, 4))),
       AllOf(HasSubstr("8 images over all ranks cannot be divided among 3 ranks, each with a "
                       "multiple of 4 (train.accumulation)"),
             HasSubstr("start at most 2 (ringtail_launch -n 2)")));
-  EXPECT_THAT(message(Divide(GoingOn(2, {}, {.global_batch = 9}), Train(4, 4))),
-              HasSubstr("of 4 (train.accumulation); was that another when the run began?"));
+  EXPECT_THAT(message(GoOn(2, {}, {.global_batch = 9}, Train(4, 4))),
+              HasSubstr("of 4 (train.accumulation); did the run begin with another value of it?"));
   EXPECT_THAT(
       message(Divide({{}, {.local = 22}}, Train(32, 4))),
       AllOf(HasSubstr("rank 1 would compute 22 of 54 images in 4 equal parts"),
             HasSubstr("--local-batch N, a multiple of 4, or all ranks --local-batch auto")));
-}
-
-Checkpoint WithMetadata(const std::string& path,
-                        const std::map<std::string, std::string>& metadata) {
-  EXPECT_TRUE(WriteSafetensors(path, {}, metadata).ok());
-  return {.step = 1, .path = path, .file = SafetensorsFile::Read(path).value()};
-}
-
-TEST(BatchDivision, ComesBackFromACheckpoint) {
-  const TempDir folder;
-  const std::string path = folder.File("checkpoint");
-  const RankBatches written{
-      .global_batch = 64, .batches = {43, 21}, .machines = {"a", "b, c"}, .threads = {4, 2}};
-  std::map<std::string, std::string> metadata;
-  AddDivision(written, &metadata);
-  RankBatches saved = ReadDivision(WithMetadata(path, metadata)).value();
-  EXPECT_EQ(saved.global_batch, 64);
-  EXPECT_EQ(saved.batches, written.batches);
-  EXPECT_EQ(saved.machines, written.machines);
-  EXPECT_EQ(saved.threads, written.threads);
-  saved = ReadDivision(WithMetadata(path, {{"something", "else"}})).value();
-  EXPECT_EQ(saved.global_batch, 0);
-  EXPECT_THAT(saved.batches, IsEmpty());
-  for (const char* damaged :
-       {"43,22", "43", "43,x", "43,-21", "0,64", ",", "99999999999999999999"}) {
-    metadata["local_batches"] = damaged;
-    const Status status = ReadDivision(WithMetadata(path, metadata)).status();
-    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << damaged;
-    EXPECT_THAT(status.message(),
-                AllOf(StartsWith(path), HasSubstr(damaged), HasSubstr("is damaged")));
-  }
 }
 
 }  // namespace

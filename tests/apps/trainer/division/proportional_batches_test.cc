@@ -62,8 +62,8 @@ TEST(ProportionalBatches, SpeedsThatDifferByNoiseAreEqual) {
   EXPECT_THAT(chain, ElementsAre(96, 96, 81.5, 81.5));
 }
 
-// Whatever the speeds: the sum is right, nobody is left out, who is faster has no less, and who has
-// his due has it to within one.
+// For any speeds: the sum is right, every rank has a batch, a faster rank has no smaller one, and
+// each share above one unit is met to within one unit.
 TEST(ProportionalBatches, HoldForAnySpeeds) {
   Rng rng(RngKey(5).With(kTestStream));
   for (int trial = 0; trial < 3000; ++trial) {
@@ -92,7 +92,7 @@ TEST(ProportionalBatches, HoldForAnySpeeds) {
   }
 }
 
-// Ranks that change places change their batches, if nothing is left over.
+// Ranks that change places change their batches, if the division has no remainder.
 TEST(ProportionalBatches, DoNotDependOnTheOrder) {
   EXPECT_THAT(Batches({1, 3, 2}, 60), ElementsAre(10, 30, 20));
   EXPECT_THAT(Batches({3, 2, 1}, 60), ElementsAre(30, 20, 10));

@@ -151,23 +151,5 @@ TEST(GradientCompression, ResidualsAreForgottenWithASkippedStep) {
   for (const Parameter& p : alone.arena->parameters()) EXPECT_THAT(p.grad(), testing::Each(1.0F));
 }
 
-TEST(GradientCompression, ACheckpointWithoutANumberOfRanksIsDamaged) {
-  const TempDir folder;
-  const std::string path = folder.File("checkpoint.safetensors");
-  const auto read = [&](const std::string& routes) {
-    RT_CHECK(WriteSafetensors(path, {}, {{"compression_ways", routes}}).ok(), path);
-    return GradientCompression::Read({1, path, *SafetensorsFile::Read(path)});
-  };
-  for (const char* const wrong : {"", "dd", ":dd", "x:dd", "2x:dd", "99999999999:dd"}) {
-    const Status status = read(wrong).status();
-    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << wrong;
-    EXPECT_THAT(status.message(), HasSubstr(path)) << wrong;
-  }
-  const auto right = read("2:dg");
-  ASSERT_TRUE(right.ok()) << right.status().message();
-  EXPECT_EQ(right->routes.world, 2);
-  EXPECT_EQ(right->routes.letters, "dg");
-}
-
 }  // namespace
 }  // namespace ringtail

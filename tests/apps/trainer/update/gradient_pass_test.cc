@@ -69,7 +69,7 @@ TEST_F(GradientPassTest, PartsAddUpToTheWholeBatch) {
   EXPECT_GT(*std::max_element(whole.grads.begin(), whole.grads.end()), 0.01F);
 }
 
-// As the ranks do it: rows 0 to 3 of each of two global batches of 4.
+// As ranks do it: rows 0 to 3 of each of two global batches of 4.
 TEST_F(GradientPassTest, BatchesOfAStepAddUpToOneLargeBatch) {
   struct Listener : public GradientListener {
     void OnLoss(const LossResult& loss) override { counts.push_back(loss.count); }
@@ -104,7 +104,7 @@ TEST_F(GradientPassTest, BatchesOfAStepAddUpToOneLargeBatch) {
   }
 }
 
-TEST_F(GradientPassTest, RowsWithoutASampleCountNowhere) {
+TEST_F(GradientPassTest, RowsWithoutASampleDoNotCount) {
   labels_ = {0, 1, -1, -1, -1, -1, 2, 1};
   EXPECT_EQ(Run(1).loss.count, 4);
   const Result cut = Run(4);  // the second and third part are empty

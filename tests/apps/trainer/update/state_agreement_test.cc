@@ -40,7 +40,7 @@ TEST(JudgeAgreementTest, AMajorityNamesTheOthersWhicheverTheyAre) {
             "the weights of rank 0 and of rank 3 are not those of the other ranks");
 }
 
-TEST(JudgeAgreementTest, WithoutAMajorityNobodyIsBlamed) {
+TEST(JudgeAgreementTest, WithoutAMajorityNoRankIsBlamed) {
   for (const std::vector<uint32_t>& weights :
        {std::vector<uint32_t>{1, 2}, {1, 1, 2, 2}, {1, 1, 2, 3}, {1, 2, 3}}) {
     const AgreementVerdict verdict = Judge(weights);

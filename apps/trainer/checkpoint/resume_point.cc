@@ -1,0 +1,220 @@
+#include "apps/trainer/checkpoint/resume_point.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "apps/trainer/checkpoint/config_difference.h"
+#include "apps/trainer/checkpoint/metadata_text.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "core/config/text_config.h"
+#include "core/utf8.h"
+
+namespace ringtail {
+namespace {
+
+// Beside those of a model file and kRoutesKey. Persisted: the spelling of a key never changes.
+constexpr char kFingerprintKey[] = "data_fingerprint";
+constexpr char kContentsKey[] = "data_contents";
+constexpr char kImagesKey[] = "images";       // how many, in words
+constexpr char kOldImagesKey[] = "pictures";  // the same, of a checkpoint from before 2027
+constexpr char kGlobalBatchKey[] = "global_batch";
+constexpr char kBatchesKey[] = "local_batches";  // "43,21"
+constexpr char kThreadsOfRanksKey[] = "threads_of_ranks";
+constexpr char kMachinesKey[] = "machines";  // a line for each rank, if divided by speed
+constexpr char kThreadsKey[] = "compute_threads";
+constexpr char kIsaKey[] = "instruction_set";
+constexpr char kAlgorithmsKey[] = "convolution_algorithms";
+constexpr char kWrittenAfterKey[] = "written_after";
+
+constexpr int64_t kMostThreads = 4096;  // as --threads
+
+// Every field of the progress with its key, for both directions.
+template <typename Progress, typename Visit>
+void ForEachField(Progress* progress, const Visit& visit) {
+  visit("completed_steps", &progress->step);
+  visit("evaluated_step", &progress->evaluated_step);
+  visit("best_step", &progress->best_step);
+  visit("best_accuracy", &progress->best_accuracy);
+  visit("skipped_steps", &progress->skipped_steps);
+  visit("skipped_in_a_row", &progress->skipped_in_a_row);
+}
+
+Status CheckBetween(const char* key, double value, double low, double high) {
+  if (value >= low && value <= high) return OkStatus();  // false for a NaN
+  return DataLoss(
+      fmt::format("'{}' is {}, which is not between {} and {}: the checkpoint is damaged", key,
+                  value, low, high));
+}
+
+// No run comes to a state that says otherwise.
+Status CheckPlausible(const TrainingProgress& progress) {
+  constexpr double kMostSteps = 1e12;
+  const auto step = static_cast<double>(progress.step);
+  RT_RETURN_IF_ERROR(CheckBetween("completed_steps", step, 0, kMostSteps));
+  const auto between = [](const char* key, int64_t value, double low, double high) {
+    return CheckBetween(key, static_cast<double>(value), low, high);
+  };
+  RT_RETURN_IF_ERROR(between("evaluated_step", progress.evaluated_step, 0, step));
+  RT_RETURN_IF_ERROR(between("best_step", progress.best_step, -1, step));
+  RT_RETURN_IF_ERROR(CheckBetween("best_accuracy", progress.best_accuracy, -1, 1));
+  RT_RETURN_IF_ERROR(between("skipped_steps", progress.skipped_steps, 0, step));
+  return between("skipped_in_a_row", progress.skipped_in_a_row, 0, step);
+}
+
+StatusOr<TrainingProgress> ParseProgress(const Metadata& metadata) {
+  TrainingProgress progress;
+  Status status = OkStatus();
+  ForEachField(&progress, [&](const char* key, auto* value) {
+    if (!status.ok()) return;
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) {
+      status =
+          DataLoss(fmt::format("'{}' is missing: this is no checkpoint of a training run", key));
+      return;
+    }
+    const auto number = ParseNumber<std::decay_t<decltype(*value)>>(found->second);
+    if (number) {
+      *value = *number;
+    } else {
+      status = DataLoss(fmt::format("'{}' is '{}', which is no number", key, found->second));
+    }
+  });
+  RT_RETURN_IF_ERROR(std::move(status));
+  RT_RETURN_IF_ERROR(CheckPlausible(progress));
+  return progress;
+}
+
+StatusOr<RankBatches> ParseDivision(const Metadata& metadata) {
+  RankBatches division;
+  const auto global = ParseNumber<int64_t>(TextOf(metadata, kGlobalBatchKey));
+  division.global_batch = std::max<int64_t>(global.value_or(0), 0);
+  RT_ASSIGN_OR_RETURN(division.batches,
+                      ParseNumberList(kBatchesKey, TextOf(metadata, kBatchesKey)));
+  const std::string threads = TextOf(metadata, kThreadsOfRanksKey);
+  RT_ASSIGN_OR_RETURN(division.threads, ParseNumberList(kThreadsOfRanksKey, threads));
+  division.machines = SplitText(TextOf(metadata, kMachinesKey), '\n');
+  if (std::ranges::any_of(division.threads, [](int64_t t) { return t > kMostThreads; })) {
+    return DataLoss(
+        fmt::format("'{}' is '{}', but no rank has more than {} threads: the checkpoint is damaged",
+                    kThreadsOfRanksKey, threads, kMostThreads));
+  }
+  const auto& batches = division.batches;
+  const int64_t sum = std::accumulate(batches.begin(), batches.end(), int64_t{0});
+  if (batches.empty() || sum == division.global_batch) return division;
+  return DataLoss(
+      fmt::format("the ranks' batches {} do not add up to {}: the checkpoint is damaged",
+                  TextOf(metadata, kBatchesKey), division.global_batch));
+}
+
+// What cannot be read is not known: other threads only change the last bits.
+Numerics ParseNumerics(const Metadata& metadata) {
+  const auto threads = ParseNumber<int>(TextOf(metadata, kThreadsKey));
+  const bool plausible = threads && *threads >= 1 && *threads <= kMostThreads;
+  return {.threads = plausible ? *threads : 0, .isa = TextOf(metadata, kIsaKey)};
+}
+
+DataIdentity ParseIdentity(const Metadata& metadata) {
+  const auto text = [&](const char* key) {
+    const auto found = metadata.find(key);
+    return found != metadata.end() ? std::optional(found->second) : std::nullopt;
+  };
+  const auto counts = text(kImagesKey);
+  return {.fingerprint = TextOf(metadata, kFingerprintKey),
+          .contents = text(kContentsKey),
+          .counts = counts ? counts : text(kOldImagesKey)};
+}
+
+Status Parse(const Metadata& metadata, const std::string& path, ResumePoint* point) {
+  point->config_text = TextOf(metadata, kConfigKey);
+  point->data = ParseIdentity(metadata);
+  RT_RETURN_IF_ERROR(ParseTextConfig(point->config_text, path, &point->config, nullptr));
+  point->numerics = ParseNumerics(metadata);
+  point->algorithms = TextOf(metadata, kAlgorithmsKey);
+  point->written_after = TextOf(metadata, kWrittenAfterKey);
+  auto progress = ParseProgress(metadata);
+  RT_RETURN_IF_ERROR(progress.status().Annotate(path));
+  point->progress = *progress;
+  auto division = ParseDivision(metadata);
+  RT_RETURN_IF_ERROR(division.status().Annotate(path));
+  point->division = *std::move(division);
+  if (!metadata.contains(kRoutesKey)) return OkStatus();
+  auto compression = ParseRoutes(TextOf(metadata, kRoutesKey));
+  RT_RETURN_IF_ERROR(compression.status().Annotate(path));
+  point->compression = *std::move(compression);
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<ResumePoint> ReadResumePoint(Checkpoint checkpoint) {
+  const Metadata& metadata = checkpoint.file.metadata();
+  if (!metadata.contains(kConfigKey) || !metadata.contains(kFingerprintKey)) {
+    return FailedPrecondition(
+        fmt::format("{}: this is no checkpoint of a run; resume from the run's folder, or from a "
+                    "step-*.safetensors in its checkpoints/",
+                    checkpoint.path));
+  }
+  ResumePoint point;
+  RT_RETURN_IF_ERROR(Parse(metadata, checkpoint.path, &point));
+  point.agreed_ranks = checkpoint.agreed_ranks();
+  point.parts = PartsOf(checkpoint);
+  point.path = std::move(checkpoint.path);
+  point.tensors = std::move(checkpoint.file);
+  return point;
+}
+
+Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& class_names) {
+  Metadata metadata = ModelMetadata(point.config, class_names);
+  // fmt prints the shortest text that reads back to the same bits.
+  ForEachField(&point.progress, [&](const char* key, const auto* value) {
+    metadata[key] = fmt::format("{}", *value);
+  });
+  metadata[kFingerprintKey] = point.data.fingerprint;
+  if (point.data.contents) metadata[kContentsKey] = *point.data.contents;
+  if (point.data.counts) metadata[kImagesKey] = *point.data.counts;
+  metadata[kGlobalBatchKey] = std::to_string(point.division.global_batch);
+  metadata[kBatchesKey] = NumberList(point.division.batches);
+  metadata[kThreadsOfRanksKey] = NumberList(point.division.threads);
+  if (!point.division.machines.empty()) {
+    metadata[kMachinesKey] = fmt::format("{}", fmt::join(point.division.machines, "\n"));
+  }
+  metadata[kThreadsKey] = std::to_string(point.numerics.threads);
+  metadata[kIsaKey] = point.numerics.isa;
+  metadata[kAlgorithmsKey] = point.algorithms;
+  if (point.compression.world > 0) metadata[kRoutesKey] = RoutesText(point.compression);
+  metadata[kAgreedRanksKey] = std::to_string(point.agreed_ranks);
+  if (!point.written_after.empty()) {
+    metadata[kWrittenAfterKey] =
+        point.written_after.substr(0, ValidUtf8Prefix(point.written_after));
+  }
+  return metadata;
+}
+
+Status CheckSameRun(const ResumePoint& point, const RunConfig& config, const DataIdentity& data) {
+  if (point.empty()) return OkStatus();
+  RT_RETURN_IF_ERROR(CheckResumable(point.config, config).Annotate(point.path));
+  if (point.data.fingerprint != data.fingerprint) {
+    return FailedPrecondition(
+        fmt::format("{}: the images or their split are not those that the run began with ({}; "
+                    "now {}); give it the same --data and data.split, or begin a run in another "
+                    "--output",
+                    point.path, point.data.counts.value_or("no count of them is kept"),
+                    data.counts.value_or("not counted")));
+  }
+  // Checkpoints from before there was such a key do not know.
+  if (point.data.contents && point.data.contents != data.contents) {
+    return FailedPrecondition(fmt::format(
+        "{}: the images have the names and labels that the run began with, but what is in their "
+        "files is not the same; give it the files of then (--data), or begin a run in another "
+        "--output",
+        point.path));
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

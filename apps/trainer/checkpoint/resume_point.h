@@ -1,0 +1,69 @@
+// ResumePoint: everything that a run goes on from. Read from a checkpoint and written into one here
+// and nowhere else; this file's source has every name of the metadata but those that any trained
+// network has (model_file.h).
+//
+//   checkpoint on disk, or a snapshot in memory   --ReadResumePoint-->   ResumePoint
+//   Trainer::Create(run, point, world)            restores weights, optimizer state, progress;
+//                                                 divides the batch; goes on with compression
+//   RunKeeper                                     --MetadataOf-->        the next checkpoint
+//
+// Old checkpoints lack what they were written without: such fields are empty, or at their defaults.
+// Thread-safety: functions without state. Numbers keep all their bits. Errors: FailedPrecondition
+// if a file is no checkpoint of a run; DataLoss that names file and key if it is damaged.
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_RESUME_POINT_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_RESUME_POINT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/run.pb.h"
+#include "apps/trainer/checkpoint/data_identity.h"
+#include "apps/trainer/checkpoint/numerics.h"
+#include "apps/trainer/checkpoint/part_exchange.h"
+#include "apps/trainer/checkpoint/training_progress.h"
+#include "apps/trainer/division/rank_batches.h"
+#include "core/status.h"
+#include "core/storage/checkpoint.h"
+#include "core/storage/safetensors.h"
+#include "dist/compression/layer_routes.h"
+
+namespace ringtail {
+
+struct ResumePoint {
+  // A run that begins, or a rank that receives its state from another.
+  bool empty() const { return !tensors; }
+
+  std::string path;     // for messages
+  int source_rank = 0;  // whose point counts; the same on all ranks
+
+  std::string config_text;  // the effective config, as it was written
+  RunConfig config;
+  DataIdentity data;
+  TrainingProgress progress;
+  RankBatches division;
+  Numerics numerics;
+  std::string algorithms;     // of convolutions (numerics.h); empty: none
+  SavedRoutes compression;    // how each gradient travelled; world 0: uncompressed
+  int64_t agreed_ranks = -1;  // Checkpoint::agreed_ranks
+  std::string written_after;  // the failure that it was written after; empty: none
+
+  std::optional<SafetensorsFile> tensors;  // TrainingState's, and what compression keeps
+  SavedParts parts;                        // the ranks', beside `path`
+};
+
+StatusOr<ResumePoint> ReadResumePoint(Checkpoint checkpoint);
+
+// The metadata of a checkpoint; also of the final network.
+std::map<std::string, std::string> MetadataOf(const ResumePoint& point,
+                                              const std::vector<std::string>& class_names);
+
+// Whether a run with this config and these images goes on from `point`: OK if that is empty, else
+// FailedPrecondition that says what differs.
+Status CheckSameRun(const ResumePoint& point, const RunConfig& config, const DataIdentity& data);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_RESUME_POINT_H_

@@ -1,0 +1,20 @@
+// TrainingProgress: how far a run has come.
+#ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_PROGRESS_H_
+#define RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_PROGRESS_H_
+
+#include <cstdint>
+
+namespace ringtail {
+
+struct TrainingProgress {
+  int64_t step = 0;            // optimizer steps done
+  int64_t evaluated_step = 0;  // of the last evaluation
+  int64_t best_step = -1;      // of the best evaluation; -1: none yet
+  double best_accuracy = -1;
+  int64_t skipped_steps = 0;  // left out because a gradient was not finite
+  int64_t skipped_in_a_row = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_PROGRESS_H_

@@ -1,0 +1,53 @@
+#include "apps/trainer/generation.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "apps/trainer/division/rank_speed.h"
+
+namespace ringtail {
+namespace {
+
+StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data) {
+  const auto images = static_cast<int64_t>(data.split.train.size());
+  if (images >= global_batch) return images / global_batch;
+  return InvalidArgument(
+      fmt::format("{} images to train on are fewer than one batch of {} over all ranks; take a "
+                  "lower train.batch or --local-batch, or fewer ranks",
+                  images, global_batch));
+}
+
+}  // namespace
+
+StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& point,
+                                        TrainingWorld* world) {
+  const RunConfig& config = run->config();
+  const TrainingData& data = *run->options.data;
+  RT_RETURN_IF_ERROR(world->Agree("the list of images", fmt::format("{:016x}", data.fingerprint)));
+  RT_ASSIGN_OR_RETURN(
+      BatchDivision division,
+      DivideBatch(
+          run->options.batch, config.train(),
+          {.batches = point.division, .source_rank = point.source_rank},
+          [&](int64_t images) { return MeasureRankSpeed(*run->options.loaded, images, world); },
+          world));
+  const int64_t global_batch = division.own.global_batch;
+  RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(global_batch, data));
+  RT_ASSIGN_OR_RETURN(const int64_t most_batches,
+                      MostBatches(config.optim(), global_batch, std::ssize(data.split.train)));
+  ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
+                                                    .global = global_batch,
+                                                    .steps_per_epoch = batches_per_epoch,
+                                                    .epochs = config.train().epochs()});
+  TrainingPlan plan(
+      config, batches_per_epoch,
+      {.optim = optim.config, .images_per_batch = global_batch, .most_batches = most_batches});
+  return Generation{.run = run,
+                    .world = world,
+                    .division = std::move(division),
+                    .optim = std::move(optim),
+                    .plan = std::move(plan)};
+}
+
+}  // namespace ringtail

@@ -1,0 +1,220 @@
+#include "apps/trainer/run_keeper.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "apps/trainer/checkpoint/final_network.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/world_evaluation.h"
+#include "core/logging.h"
+#include "core/stop_signal.h"
+#include "core/stopwatch.h"
+#include "core/storage/safetensors_writer.h"
+
+namespace ringtail {
+namespace {
+
+constexpr char kInMemory[] = "the state in memory";  // in place of a path
+
+}  // namespace
+
+Status RunKeeper::Begin(const ResumePoint& point) {
+  saved_step_ = point.empty() ? -1 : point.progress.step;
+  if (point.agreed_ranks > 0) agreed_path_ = PathOfAgreed(point.path);
+  if (directory_ == nullptr) return OkStatus();
+  return directory_->Begin(generation_->config(), generation_->data().bad, saved_step_);
+}
+
+void RunKeeper::Keep(UpdatePath* update) {
+  update_ = update;
+  // Every rank knows now of the checkpoint that rank 0 goes on from.
+  if (generation_->step() > 0) saved_step_ = offered_step_ = generation_->step();
+  if (directory_ != nullptr) directory_->CheckRoom(CheckpointSizes());
+}
+
+std::vector<TensorView> RunKeeper::Tensors(bool with_update) const {
+  std::vector<TensorView> tensors = generation_->state().Tensors();
+  if (!with_update) return tensors;
+  const std::vector<TensorView> shared = update_->Tensors();
+  tensors.insert(tensors.end(), shared.begin(), shared.end());
+  return tensors;
+}
+
+// Bytes of each file of a checkpoint: rank 0's, and what each rank has of its own.
+std::vector<int64_t> RunKeeper::CheckpointSizes() const {
+  std::vector<int64_t> files(1);
+  for (const TensorView& tensor : Tensors(true)) files[0] += std::ssize(tensor.data);
+  const std::vector<int64_t> parts = update_->PartBytes();
+  files.insert(files.end(), parts.begin(), parts.end());
+  return files;
+}
+
+std::string RunKeeper::PathOfAgreed(const std::string& path) const {
+  const std::filesystem::path file = std::filesystem::absolute(path);
+  std::error_code ignored;
+  const bool own =
+      directory_ != nullptr &&
+      std::filesystem::equivalent(file.parent_path(), directory_->checkpoints().folder(), ignored);
+  return own ? file.filename() : file;
+}
+
+void RunKeeper::Record(const Metrics& metrics) {
+  if (metrics.kind == Metrics::Kind::kStep) newest_.clear();
+  newest_.push_back(metrics);
+  if (directory_ != nullptr) directory_->Record(metrics);
+}
+
+Status RunKeeper::Evaluate() {
+  TrainingProgress& progress = generation_->progress();
+  const Stopwatch watch;
+  bool best = false;
+  if (!generation_->data().split.validation.empty()) {
+    const auto result = EvaluateTogether(*generation_);
+    if (result.status().code() == StatusCode::kCancelled) return OkStatus();
+    RT_RETURN_IF_ERROR(Status(result.status()));
+    best = result->accuracy() > progress.best_accuracy;
+    if (best) {
+      progress.best_accuracy = result->accuracy();
+      progress.best_step = progress.step;
+    }
+    Metrics metrics;
+    metrics.kind = Metrics::Kind::kEvaluation;
+    metrics.step = progress.step;
+    metrics.epoch = generation_->plan.EpochAt(progress.step);
+    metrics.loss = result->loss();
+    metrics.accuracy = result->accuracy();
+    metrics.images_per_s = static_cast<double>(result->images) / watch.Seconds();
+    Record(metrics);
+    if (generation_->observer() != nullptr) generation_->observer()->OnEvaluation(metrics, best);
+  }
+  progress.evaluated_step = progress.step;
+  return SaveCheckpoint(best);
+}
+
+// A difference leaves its mark in the run's folder, whatever becomes of this process.
+Status RunKeeper::Compare() {
+  if (generation_->world->alone()) return OkStatus();  // spares the checksums
+  StateChecksums own = generation_->state().Checksums();
+  own.optimizer = update_->Checksum(own.optimizer);
+  Status status = agreement_.Check(own);
+  if (!agreement_.failed() || directory_ == nullptr) return status;
+  const Status marked = directory_->checkpoints().MarkFailedCheck(
+      fmt::format("after step {}: {}", generation_->step(), agreement_.finding()));
+  if (!marked.ok()) {
+    LogWarning("cannot write to disk that the ranks differ: " + marked.message());
+  }
+  return status;
+}
+
+// All ranks hold the same state: each writes what it alone has, then rank 0 writes the rest.
+Status RunKeeper::SaveCheckpoint(bool best) {
+  offered_step_ = generation_->step();
+  RT_RETURN_IF_ERROR(Compare());
+  // The same on all ranks.
+  WrittenParts written{.status = generation_->state().CheckFinite(), .parts = std::nullopt};
+  if (written.status.ok()) {
+    RT_ASSIGN_OR_RETURN(
+        written, update_->WriteParts(directory_ != nullptr ? &directory_->checkpoints() : nullptr));
+  }
+  KeepCheckpoint(best, generation_->world->size(), written);
+  return OkStatus();
+}
+
+Status RunKeeper::WriteCheckpoint(int agreed_ranks, const WrittenParts& written) {
+  if (!written.status.ok()) {
+    directory_->checkpoints().DeleteOrphanParts();
+    return written.status;
+  }
+  return directory_->checkpoints().Save(
+      generation_->step(), Tensors(agreed_ranks > 0), Metadata(agreed_ranks),
+      generation_->config().train().keep_checkpoints(), written.parts ? &*written.parts : nullptr);
+}
+
+void RunKeeper::KeepCheckpoint(bool best, int agreed_ranks, const WrittenParts& written) {
+  if (directory_ == nullptr) return;
+  const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
+  const int64_t step = generation_->step();
+  CheckpointDirectory& checkpoints = directory_->checkpoints();
+  Status status = WriteCheckpoint(agreed_ranks, written);
+  if (status.ok()) saved_step_ = step;
+  if (status.ok() && agreed_ranks > 0) agreed_path_ = PathOfAgreed(checkpoints.Path(step));
+  if (status.ok() && best) status = checkpoints.SaveBest(step);
+  if (status.ok()) {
+    directory_->CheckpointSaved();
+  } else {
+    directory_->CheckpointFailed(step, saved_step_, status);
+  }
+}
+
+Status RunKeeper::SaveFinal() {
+  if (directory_ == nullptr) return OkStatus();
+  const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
+  WeightAverage* const average = generation_->state().average();
+  if (average != nullptr) average->Swap();
+  FinalNetworkOptions options;
+  options.stop = [] { return StopSignal() != 0; };
+  Status status = WriteFinalNetwork(
+      directory_,
+      [&](const std::string& path) {
+        return WriteModelFile(path, generation_->arena(), Metadata(generation_->world->size()));
+      },
+      options);
+  if (average != nullptr) average->Swap();
+  return status;
+}
+
+void RunKeeper::SaveAfterFailure(const Status& cause) {
+  if (!cause.ok()) failure_ = cause.message();
+  if (update_ == nullptr || agreement_.failed()) return;
+  update_->Undo();
+  const int64_t step = generation_->step();
+  if (step > 0 && saved_step_ != step) {
+    KeepCheckpoint(/*best=*/false, generation_->world->alone() ? 1 : 0,
+                   {.status = generation_->state().CheckFinite(), .parts = std::nullopt});
+  }
+}
+
+void RunKeeper::SaveInto(RunDirectory* directory) {
+  if (update_ == nullptr || agreement_.failed()) return;
+  const int64_t step = generation_->step();
+  const auto newest = LoadNewestCheckpoint(directory->path());
+  if (newest.ok() && newest->step >= step) return;
+  directory_ = directory;
+  SaveAfterFailure(OkStatus());
+  if (saved_step_ == step) directory->RecordLate(newest_);
+  directory_ = nullptr;
+}
+
+ResumePoint RunKeeper::Point(int agreed_ranks) const {
+  const TrainingData& data = generation_->data();
+  ResumePoint point;
+  point.config = generation_->config();
+  point.progress = generation_->progress();
+  point.data = data.Identity();
+  point.division = generation_->division.all;
+  point.numerics = CurrentNumerics();
+  point.algorithms = UsedAlgorithms();
+  point.agreed_ranks = agreed_ranks;
+  point.written_after = failure_;
+  update_->Describe(&point);
+  return point;
+}
+
+StatusOr<ResumePoint> RunKeeper::Snapshot() const {
+  RT_ASSIGN_OR_RETURN(const SafetensorsImage image,
+                      SerializeSafetensors(Tensors(true), Metadata(generation_->world->size())));
+  std::vector<std::byte> bytes;
+  for (const std::span<const std::byte> piece : image.Pieces()) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  }
+  RT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Parse(std::move(bytes), kInMemory));
+  return ReadResumePoint({.step = generation_->step(), .path = kInMemory, .file = std::move(file)});
+}
+
+std::map<std::string, std::string> RunKeeper::Metadata(int agreed_ranks) const {
+  return MetadataOf(Point(agreed_ranks), generation_->data().dataset->class_names());
+}
+
+}  // namespace ringtail

@@ -1,0 +1,91 @@
+// RunKeeper: what is kept of a run: evaluations, metrics, checkpoints, the trained network. Rank 0
+// alone has a RunDirectory and writes; every rank takes its part in evaluations and comparisons.
+//
+// No file is written of a state that the ranks have not compared and found to be the same
+// (state_agreement.h). The exception is a checkpoint after a failure, which says so: other ranks
+// cannot be asked any more (agreed_ranks 0, or 1 alone).
+// A checkpoint that cannot be written is a warning; final.safetensors must be written.
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_RUN_KEEPER_H_
+#define RINGTAIL_APPS_TRAINER_RUN_KEEPER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/trainer/checkpoint/part_exchange.h"
+#include "apps/trainer/checkpoint/resume_point.h"
+#include "apps/trainer/generation.h"
+#include "apps/trainer/update/state_agreement.h"
+#include "apps/trainer/update/update_path.h"
+#include "core/status.h"
+#include "core/storage/metrics.h"
+
+namespace ringtail {
+
+class RunKeeper {
+ public:
+  // `generation` must outlive it.
+  explicit RunKeeper(const Generation* generation)
+      : generation_(generation),
+        directory_(generation->run->options.directory),
+        agreement_(generation->world) {}
+
+  // Opens the files of the run, which goes on from `point` (or begins, if that is empty).
+  Status Begin(const ResumePoint& point);
+  // From now on the state is that of all ranks, and `update`, which must outlive the keeper, has
+  // its part of it. Warns if the disk has no room for a checkpoint.
+  void Keep(UpdatePath* update);
+
+  void Record(const Metrics& metrics);
+  // All ranks. OK, and nothing done, if a stop signal interrupted it.
+  Status Evaluate();
+  // All ranks. DataLoss, and ranks_differ(), unless all hold the same state. Alone: OK at once.
+  Status Compare();
+  // All ranks. An error only if the ranks differ or the world is lost.
+  Status SaveCheckpoint(bool best);
+  // All ranks, after Compare.
+  Status SaveFinal();
+
+  // After `cause` has ended the run: writes the last whole state, if it is not on the disk yet.
+  // Other ranks are not asked.
+  void SaveAfterFailure(const Status& cause);
+  // After SaveAfterFailure on a rank without a directory: the same into that of the run, and what
+  // metrics.jsonl lacks of the last step.
+  void SaveInto(RunDirectory* directory);
+
+  // What a checkpoint of this moment would hold, without a file. Of several ranks without what each
+  // has of its own.
+  StatusOr<ResumePoint> Snapshot() const;
+
+  const StateAgreement& agreement() const { return agreement_; }
+  int64_t saved_step() const { return saved_step_; }
+  int64_t offered_step() const { return offered_step_; }
+  const std::string& agreed_path() const { return agreed_path_; }
+
+ private:
+  ResumePoint Point(int agreed_ranks) const;
+  std::map<std::string, std::string> Metadata(int agreed_ranks) const;
+  std::vector<TensorView> Tensors(bool with_update) const;
+  std::vector<int64_t> CheckpointSizes() const;
+  std::string PathOfAgreed(const std::string& path) const;
+  Status WriteCheckpoint(int agreed_ranks, const WrittenParts& written);
+  void KeepCheckpoint(bool best, int agreed_ranks, const WrittenParts& written);
+
+  const Generation* const generation_;
+  RunDirectory* directory_;
+  UpdatePath* update_ = nullptr;  // null: the state is not complete yet
+  StateAgreement agreement_;
+  int64_t saved_step_ = -1;    // of the last checkpoint on disk, as known here; -1: none
+  int64_t offered_step_ = -1;  // of the last SaveCheckpoint; the same on every rank
+  // The last agreed checkpoint that this run has written or was resumed from; empty: none. The name
+  // alone if it is in the run's own folder, which may be renamed.
+  std::string agreed_path_;
+  std::vector<Metrics> newest_;  // of the last step, and of an evaluation after it
+  std::string failure_;          // why the run has failed; empty: it has not
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_RUN_KEEPER_H_

@@ -1,0 +1,82 @@
+#include "apps/trainer/train_to_end.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "core/logging.h"
+
+namespace ringtail {
+namespace {
+
+// On rank 0.
+StatusOr<ResumePoint> LastAgreedPoint(const Generation& generation,
+                                      const std::string& agreed_path) {
+  RunDirectory* const directory = generation.run->options.directory;
+  if (directory == nullptr) return NotFound("this run has no folder");
+  if (!agreed_path.empty()) {
+    RT_RETURN_IF_ERROR(directory->Folder().status());  // follows a folder that was renamed
+    const std::filesystem::path folder = directory->checkpoints().folder();
+    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(folder / agreed_path));
+    return ReadResumePoint(std::move(checkpoint));
+  }
+  // A run that goes on from what was written after a loss has no agreed checkpoint of its own yet:
+  // then an older one, but none of another course that went further.
+  auto newest = LoadNewestCheckpoint(directory->path());
+  if (newest.ok() && newest->agreed_ranks() >= 1 && newest->step <= generation.step()) {
+    return ReadResumePoint(*std::move(newest));
+  }
+  return NotFound("there is no checkpoint yet that all agreed on");
+}
+
+// Replaces the trainer by that of the next generation. Returns `cause`, with the reason, where that
+// cannot be.
+Status GoBack(const Status& cause, std::unique_ptr<Trainer>* trainer) {
+  const Generation& generation = (*trainer)->generation();
+  const StateAgreement& agreement = (*trainer)->keeper()->agreement();
+  const bool may = generation.config().dist().on_disagreement() == DistConfig::GO_ON;
+  if (!may || !agreement.can_go_back()) return cause;
+  TrainingRun* const run = generation.run;
+  TrainingWorld* const world = generation.world;
+  const ScopedPhase reading(world->progress(), Phase::kCheckpoint);  // files of any size
+  StatusOr<ResumePoint> point = ResumePoint();
+  if (world->leads()) point = LastAgreedPoint(generation, (*trainer)->keeper()->agreed_path());
+  RT_ASSIGN_OR_RETURN(const std::string error, world->ShareText(point.status().message()));
+  if (!error.empty()) return cause.Annotate(error);
+  if (world->leads()) {
+    LogWarning(fmt::format(
+        "after step {} {}: a fault of its memory, or results that depend on the machine; all ranks "
+        "go back to step {}, the last that they agreed on, and repeat the steps since "
+        "(a second time ends the run)",
+        generation.step(), agreement.finding(), point->progress.step));
+  }
+  point->division = generation.division.all;
+  world->Blame(TrainingWorld::Culprit::kNone);
+  trainer->reset();  // frees its net before the next one takes its memory
+  auto next = Trainer::Create(run, *std::move(point), world);
+  if (!next.ok()) return cause.Annotate(next.status().message());
+  *trainer = *std::move(next);
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<TrainingOutcome> TrainToEnd(std::unique_ptr<Trainer>* trainer) {
+  TrainingWorld* const world = (*trainer)->generation().world;
+  auto outcome = (*trainer)->Train();
+  Status failure = outcome.status();
+  while (!outcome.ok() && (*trainer)->keeper()->agreement().failed()) {
+    failure = GoBack(outcome.status(), trainer);
+    if (!failure.ok()) break;
+    outcome = (*trainer)->Train();
+    failure = outcome.status();
+  }
+  if (failure.ok()) return outcome;
+  world->Abort(failure);
+  if (*trainer != nullptr && !world->cut_off()) (*trainer)->keeper()->SaveAfterFailure(failure);
+  return failure;
+}
+
+}  // namespace ringtail

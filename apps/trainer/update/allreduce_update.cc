@@ -1,0 +1,180 @@
+#include "apps/trainer/update/allreduce_update.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/logging.h"
+#include "optim/batch_growth.h"
+#include "optim/gradient_norm.h"
+#include "optim/weight_average.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3;
+
+const CheckpointDirectory* CheckpointsOf(const TrainingRun& run) {
+  RunDirectory* const directory = run.options.directory;
+  return directory != nullptr ? &directory->checkpoints() : nullptr;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<UpdatePath>> AllreduceUpdate::Create(const Generation* generation,
+                                                              const ResumePoint& point) {
+  std::unique_ptr<AllreduceUpdate> update(new AllreduceUpdate(generation));
+  RT_RETURN_IF_ERROR(update->CreateCompression(point));
+  return std::unique_ptr<UpdatePath>(std::move(update));
+}
+
+AllreduceUpdate::AllreduceUpdate(const Generation* generation)
+    : generation_(generation),
+      world_(generation->world),
+      exchange_(world_, &generation->arena(), generation->division.own,
+                generation->config().dist()),
+      lost_images_(generation->config().data().path()),
+      roll_call_(world_) {}
+
+Status AllreduceUpdate::CreateCompression(const ResumePoint& point) {
+  const RunConfig& config = generation_->config();
+  RT_ASSIGN_OR_RETURN(const GradientCompression::Saved saved, GradientCompression::Read(point));
+  RT_ASSIGN_OR_RETURN(compression_, GradientCompression::Create(
+                                        world_, &generation_->arena(), config.dist().compression(),
+                                        {.global_batch = generation_->division.own.global_batch,
+                                         .seed = config.train().seed(),
+                                         .buckets = exchange_.buckets(),
+                                         .directory = CheckpointsOf(*generation_->run)},
+                                        saved));
+  exchange_.Compress(compression_.get());
+  if (compression_ != nullptr && world_->leads()) {
+    LogInfo("gradients: " + compression_->description());
+  }
+  return OkStatus();
+}
+
+void AllreduceUpdate::BeginStep() {
+  since_begin_.Restart();
+  const int64_t step = generation_->step();
+  const std::span<const float> statistics = generation_->arena().buffer_values();
+  statistics_before_.assign(statistics.begin(), statistics.end());
+  exchange_.BeginStep(NoiseScale::Measures(step));
+  if (compression_ != nullptr) {
+    const TrainingPlan& plan = generation_->plan;
+    compression_->BeginStep(step, plan.EpochAt(step), plan.BatchesOf(step));
+  }
+}
+
+StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
+  const TrainingPlan& plan = generation_->plan;
+  TrainingState& state = generation_->state();
+  const int64_t step = generation_->step(), batches = plan.BatchesOf(step);
+  LossResult loss = own.loss;
+  RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
+  world_->progress()->Enter(Phase::kUpdate);
+  RT_RETURN_IF_ERROR(
+      lost_images_.Check(generation_->division.own.global_batch * batches, loss.count));
+
+  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
+  const double norm = GradientNorm(generation_->arena(), mean);
+  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) {
+    Undo();
+    if (compression_ != nullptr) compression_->Forget();
+    return StepResult{.counted = false};
+  }
+  const OptimConfig& optim = generation_->optim.config;
+  const double rate = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(step), batches);
+  state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
+  if (state.average() != nullptr) state.average()->Update(step);
+  state.progress.skipped_in_a_row = 0;
+  ++state.progress.step;
+  statistics_before_.clear();
+
+  StepResult result{.counted = true};
+  result.metrics.step = step + 1;
+  result.metrics.epoch = plan.EpochAt(step + 1);
+  result.metrics.loss = loss.loss_sum * mean;
+  result.metrics.accuracy = static_cast<double>(loss.correct) * mean;
+  result.metrics.learning_rate = rate;
+  result.metrics.batch = loss.count;
+  result.metrics.images_per_s = static_cast<double>(loss.count) / since_begin_.Seconds();
+  RT_RETURN_IF_ERROR(HoldRollCall(own, loss, norm, &result.metrics));
+  return result;
+}
+
+// Batch norm has mixed a step's batch into its running statistics before the step is whole.
+void AllreduceUpdate::Undo() {
+  std::copy(statistics_before_.begin(), statistics_before_.end(),
+            generation_->arena().buffer_values().begin());
+  statistics_before_.clear();
+}
+
+// Of the step that has just been counted.
+RankMetrics AllreduceUpdate::OwnMetrics(const OwnStep& own) {
+  const ExchangeTimes exchange = exchange_.times();
+  const int64_t step = generation_->step();
+  RankMetrics metrics{
+      .batch = generation_->division.own.batch * generation_->plan.BatchesOf(step - 1),
+      .data_wait_ms = own.wait_seconds * kMsPerSecond,
+      .forward_ms = own.times.forward_seconds * kMsPerSecond,
+      .backward_ms = own.times.backward_seconds * kMsPerSecond,
+      .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
+      .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
+      .comm_bytes = exchange_.sent_bytes()};
+  if (compression_ != nullptr) {
+    const CodingTimes coding = compression_->EndStep(step);
+    metrics.encode_ms = coding.encode_seconds * kMsPerSecond;
+    metrics.decode_ms = coding.decode_seconds * kMsPerSecond;
+  }
+  return metrics;
+}
+
+Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
+                                     double gradient_norm, Metrics* metrics) {
+  metrics->own = OwnMetrics(own);
+  RT_ASSIGN_OR_RETURN(const std::vector<RankStep> ranks,
+                      roll_call_.Hold(metrics->own, exchange_.gradient_squares()));
+  if (!world_->alone()) {
+    for (const RankStep& rank : ranks) metrics->ranks.push_back(rank.metrics);
+  }
+  AddToNoiseScale(loss, gradient_norm, ranks);
+  metrics->noise_scale = noise_scale_.Images().value_or(kNoMetric);
+  // Everything that took time counts, except waiting for other ranks.
+  const double seconds = since_last_step_.Restart();
+  world_->RecordStep(seconds - exchange_.times().exposed_seconds, seconds);
+  return OkStatus();
+}
+
+// Compressed gradients have noise of their own.
+void AllreduceUpdate::AddToNoiseScale(const LossResult& loss, double gradient_norm,
+                                      std::span<const RankStep> ranks) {
+  if (world_->alone() || compression_ != nullptr || !exchange_.measured_noise()) return;
+  NoiseScale::Step step{.ranks = world_->size(),
+                        .batch = static_cast<double>(loss.count),
+                        .squares = gradient_norm * gradient_norm};
+  for (const RankStep& rank : ranks) step.rank_squares += rank.gradient_squares;
+  noise_scale_.Add(step);
+}
+
+void AllreduceUpdate::Describe(ResumePoint* point) const {
+  if (compression_ != nullptr) point->compression = compression_->routes();
+}
+
+std::vector<TensorView> AllreduceUpdate::Tensors() const {
+  return compression_ != nullptr ? compression_->Tensors() : std::vector<TensorView>();
+}
+
+StatusOr<WrittenParts> AllreduceUpdate::WriteParts(const CheckpointDirectory* directory) {
+  if (compression_ == nullptr) return WrittenParts{};
+  return compression_->WriteParts(generation_->step(), directory);
+}
+
+std::vector<int64_t> AllreduceUpdate::PartBytes() const {
+  return compression_ != nullptr ? compression_->part_bytes() : std::vector<int64_t>();
+}
+
+uint32_t AllreduceUpdate::Checksum(uint32_t previous) const {
+  return compression_ != nullptr ? compression_->Checksum(previous) : previous;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,124 @@
+#include "apps/trainer/update/step_gradients.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "apps/trainer/set_up_in_turn.h"
+#include "apps/trainer/world_evaluation.h"
+#include "core/check.h"
+
+namespace ringtail {
+
+Status StepGradients::PreparePhases() {
+  const RunConfig& config = generation_->config();
+  const std::vector<int64_t> sizes = TrainingImageSizes(config);
+  const int64_t validation = std::ssize(EvaluationShare(*generation_));
+  const auto set_up = [&]() -> Status {
+    for (const int64_t size : sizes) {
+      RT_RETURN_IF_ERROR(CreatePass(size).status());
+      RT_RETURN_IF_ERROR(CreateEvaluationNet(generation_->state().model(), validation,
+                                             EvaluationOptionsOf(config, size))
+                             .status());
+    }
+    return OkStatus();
+  };
+  TrainingWorld* const world = generation_->world;
+  if (world->alone()) return sizes.size() < 2 ? OkStatus() : set_up();
+  return SetUpInTurn(world, generation_->division.own.batch, set_up);
+}
+
+StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(int64_t image_size) {
+  const RunConfig& config = generation_->config();
+  const BatchShare& share = generation_->division.own;
+  const bool together = config.dist().sync_batch_norm() && !generation_->world->alone();
+  return GradientPass::Create(generation_->state().model(),
+                              {.batch = share.batch,
+                               .parts = config.train().accumulation(),
+                               .most_batches = generation_->plan.stages().back().batches,
+                               .image_size = image_size,
+                               .seed = config.train().seed(),
+                               .first_sample = share.first_row,
+                               .global_batch = share.global_batch,
+                               .ranks = together ? &sum_ : nullptr});
+}
+
+Status StepGradients::EnterPhase() {
+  const int64_t step = generation_->step();
+  const int64_t image_size = generation_->plan.PhaseAt(step).image_size;
+  if (pass_ && pass_->options().image_size == image_size) return OkStatus();
+  const ScopedPhase set_up(generation_->world->progress(), Phase::kSetUp);
+  pass_.reset();  // before the new ones take their memory
+  loader_.reset();
+  RT_ASSIGN_OR_RETURN(pass_, CreatePass(image_size));
+  const RunConfig& config = generation_->config();
+  const BatchShare& share = generation_->division.own;
+  LoaderOptions options;
+  options.mode = LoaderMode::kTrain;
+  options.batch = share.batch;
+  options.image_size = image_size;
+  options.seed = config.train().seed();
+  options.first_row = share.first_row;
+  options.global_batch = share.global_batch;
+  const TrainingData& data = generation_->data();
+  RT_ASSIGN_OR_RETURN(
+      loader_, DataLoader::Create(data.dataset.get(), data.split.train, config.data(), options));
+  RT_CHECK(loader_->steps_per_epoch() == generation_->plan.batches_per_epoch(),
+           "loader and plan disagree about the batches of an epoch");
+  SeekTo(step);
+  return OkStatus();
+}
+
+// The loader's next batch is the first of this step.
+void StepGradients::SeekTo(int64_t step) {
+  const TrainingPlan& plan = generation_->plan;
+  const int64_t batch = plan.BatchesBefore(step), per_epoch = plan.batches_per_epoch();
+  loader_->Seek(batch / per_epoch, batch % per_epoch);
+}
+
+StatusOr<OwnStep> StepGradients::Compute(GradientListener* listener) {
+  Progress* const progress = generation_->world->progress();
+  const int64_t step = generation_->step(), batches = generation_->plan.BatchesOf(step);
+  OwnStep own;
+  for (int64_t index = 0; index < batches; ++index) {
+    progress->Enter(Phase::kDataWait);
+    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+    own.wait_seconds += loaded.wait_seconds;
+    progress->Enter(Phase::kForward);
+    own.loss = pass_->Run({loaded.images, loaded.labels},
+                          {.step = step, .index = index, .count = batches}, listener);
+  }
+  own.times = pass_->times();
+  return own;
+}
+
+// In this rank's rows; empty: nowhere.
+StatusOr<std::string> StepGradients::WhereNotFiniteHere() {
+  const int64_t step = generation_->step(), batches = generation_->plan.BatchesOf(step);
+  std::string found;
+  SeekTo(step);
+  for (int64_t index = 0; index < batches && found.empty(); ++index) {
+    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+    found = pass_->DescribeNonFinite({loaded.images, loaded.labels},
+                                     {.step = step, .index = index, .count = batches});
+  }
+  SeekTo(step + 1);
+  return found;
+}
+
+// The lowest rank that finds the cause among its own rows names it.
+StatusOr<std::string> StepGradients::WhereNotFinite() {
+  TrainingWorld* const world = generation_->world;
+  RT_ASSIGN_OR_RETURN(const std::string own, WhereNotFiniteHere());
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world->GatherText(own));
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+  if (found == all.end()) {
+    return std::string("the loss is not finite, though the output of every layer is");
+  }
+  if (world->alone()) return *found;
+  return fmt::format("{}: {}", world->Describe(static_cast<int>(found - all.begin())), *found);
+}
+
+}  // namespace ringtail

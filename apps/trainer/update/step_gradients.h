@@ -1,0 +1,56 @@
+// StepGradients: computes this rank's part of a step: its rows of the step's batches, loaded, and
+// gone forward and backward by a net for the image size of the phase.
+//
+//   EnterPhase    net and loader for the image size of the next step
+//   Compute       batch 0 | batch 1 | ... -> sums over this rank's samples, gradients in the arena
+//
+// Which images a step takes is a function of (seed, step): it does not depend on earlier calls.
+// Thread-safety: the trainer thread. Memory: one net and the loader's batches.
+#ifndef RINGTAIL_APPS_TRAINER_UPDATE_STEP_GRADIENTS_H_
+#define RINGTAIL_APPS_TRAINER_UPDATE_STEP_GRADIENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "apps/trainer/generation.h"
+#include "apps/trainer/update/gradient_pass.h"
+#include "apps/trainer/update/update_path.h"
+#include "apps/trainer/world_sum.h"
+#include "core/status.h"
+#include "data/loader.h"
+
+namespace ringtail {
+
+class StepGradients {
+ public:
+  // `generation` must outlive it.
+  explicit StepGradients(const Generation* generation)
+      : generation_(generation), sum_(generation->world) {}
+
+  // All ranks, once. Sets up a net for each image size of the run, so that what is too large fails
+  // now and not hours later, and every checkpoint knows the convolution algorithms of all sizes.
+  Status PreparePhases();
+
+  // No effect if they are there. Cancelled if a signal came while it measured (alone).
+  Status EnterPhase();
+  // `listener` may be null.
+  StatusOr<OwnStep> Compute(GradientListener* listener);
+  // All ranks, after a step with a loss or gradient that is not finite. Loads its batches once more
+  // and says where it began, and on which rank.
+  StatusOr<std::string> WhereNotFinite();
+
+ private:
+  StatusOr<std::unique_ptr<GradientPass>> CreatePass(int64_t image_size);
+  StatusOr<std::string> WhereNotFiniteHere();
+  void SeekTo(int64_t step);
+
+  const Generation* const generation_;
+  WorldSum sum_;
+  std::unique_ptr<GradientPass> pass_;  // of the current phase
+  std::unique_ptr<DataLoader> loader_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_UPDATE_STEP_GRADIENTS_H_
