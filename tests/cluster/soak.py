@@ -39,6 +39,8 @@ LAST_PHASE = max(float(epoch) for epoch in re.findall(r'from_epoch: (\S+)', CONF
 RANKS, IMAGES, RATE, SLOW = 4, 400, '100mbit', '4mbit'
 CACHE_MIB = 16  # full within seconds
 SAMPLES_PER_S = 2
+# A rank may hold what peers on a slow link have sent before it was asked for: 16 MiB each (kNetworkCreditBytes).
+SLACK_MIB = (RANKS - 1) * 16
 DISK_MIB = 192
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -101,14 +103,16 @@ class Job:
             except (OSError, KeyError):
                 continue  # it has just ended
 
+    def judged(self):
+        """Processes that lived long enough to say."""
+        return {pid: samples for pid, samples in self.samples.items() if len(samples) >= 120 * SAMPLES_PER_S}
+
     def growth(self):
         """What grew from the second quarter of a process's life to the last; a line for each that did."""
         lines = []
-        for pid, samples in self.samples.items():
-            if len(samples) < 120 * SAMPLES_PER_S:
-                continue  # too short a life to say
+        for pid, samples in self.judged().items():
             quarter = len(samples) // 4
-            for index, (name, slack) in enumerate((('MiB', 24), ('descriptors', 4), ('threads', 4)), start=1):
+            for index, (name, slack) in enumerate((('MiB', SLACK_MIB), ('descriptors', 4), ('threads', 4)), start=1):
                 early = statistics.median(s[index] for s in samples[quarter:2 * quarter])
                 late = statistics.median(s[index] for s in samples[-quarter:])
                 if late > early * 1.05 + slack:
@@ -198,12 +202,12 @@ def undisturbed(args, data, output, epochs, log):
     job.wait(24 * 3600)
     if job.process.returncode != 0:
         sys.exit(f'the undisturbed run ended with {job.process.returncode}; see {log.name}')
-    return job.growth()
+    return job
 
 
 def disturbed(args, data, disk, epochs, log):
-    """What happened how often, and what grew; exits if the run ends otherwise than it must."""
-    chance, counts, problems = random.Random(args.seed), {}, []
+    """What happened how often, what grew, of how many processes; exits if the run ends otherwise than it must."""
+    chance, counts, problems, judged = random.Random(args.seed), {}, [], 0
     disturbances = 3 * [stop_a_rank, busy_neighbours, slow_link, full_disk] + [interrupt]
     job, turn = Job(args, data, disk / 'run', epochs, log), 0
     while True:
@@ -219,9 +223,10 @@ def disturbed(args, data, disk, epochs, log):
                 continue
         job.wait(5)
         problems += job.growth()
+        judged += len(job.judged())
         status = job.process.wait()
         if status == 0:
-            return counts, problems
+            return counts, problems, judged
         if not interrupted or status != INTERRUPTED:
             sys.exit(f'FAILED: the run ended with {status}; see {log.name}')
         job = Job(args, data, disk / 'run', epochs, log)
@@ -249,19 +254,24 @@ def main():
             epochs = max(2, round(args.minutes * 60 * 0.5 * speed / IMAGES))  # mostly of the last phase
             say(f'{speed:.0f} images/s undisturbed: {epochs} epochs')
             began = time.monotonic()
-            problems = undisturbed(args, data, folder / 'undisturbed', epochs, log)
+            job = undisturbed(args, data, folder / 'undisturbed', epochs, log)
+            problems, judged = job.growth(), len(job.judged())
             say(f'undisturbed: {(time.monotonic() - began) / 60:.1f} minutes')
             shared_before, began = set(os.listdir('/dev/shm')), time.monotonic()
-            counts, grown = disturbed(args, data, disk, epochs, log)
+            counts, grown, more = disturbed(args, data, disk, epochs, log)
             problems += grown
+            judged += more
             say(f'disturbed: {(time.monotonic() - began) / 60:.1f} minutes; {counts}')
+        if judged < RANKS:
+            problems.append(f'only {judged} processes lived for 2 minutes in the last phase; let it take more --minutes')
         if set(os.listdir('/dev/shm')) - shared_before:
             problems.append('left in /dev/shm: ' + ', '.join(set(os.listdir('/dev/shm')) - shared_before))
         if not filecmp.cmp(folder / 'undisturbed/final.safetensors', disk / 'run/final.safetensors', shallow=False):
             problems.append('final.safetensors has other bytes than that of the undisturbed run')
         for problem in problems:
             say('FAILED: ' + problem)
-        say('the log is ' + str(folder / 'log') if problems else 'the same bytes; nothing grew, nothing is left')
+        say('the log is ' + str(folder / 'log') if problems else
+            f'the same bytes; none of {judged} processes grew, nothing is left')
         return 1 if problems else 0
     finally:
         subprocess.run(['umount', disk], check=False)
