@@ -65,6 +65,7 @@ Status AgreeOnFiles(const Dataset& dataset, const std::vector<int64_t>& used, in
   if (FirstDifference(hashes).word < 0) return OkStatus();
 
   std::vector<std::string> blocks;
+  blocks.reserve(kBlocks);
   for (int block = 0; block < kBlocks; ++block) blocks.push_back(Hash(Block(sizes, block)));
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all_blocks,
                       world->GatherText(fmt::format("{}", fmt::join(blocks, " "))));

@@ -96,7 +96,7 @@ StatusOr<Scan> ScanAll(const Dataset& dataset, const std::vector<int64_t>& used,
 // If there are too many bad images, the user needs the names of all of them.
 Status CheckBad(const std::vector<BadImage>& bad, int64_t used, const BadImagesConfig& config,
                 const std::string& list) {
-  const Status status = CheckBadImages(bad, used, config);
+  Status status = CheckBadImages(bad, used, config);
   if (status.ok() || list.empty()) return status;
   const Status written = WriteFileAtomic(list, BadImagesCsv(bad));
   return Status(status.code(), written.ok()

@@ -76,7 +76,7 @@ std::vector<std::string> OtherPlaces() {
 
 Status WriteFinalNetwork(RunDirectory* directory, const NetworkWriter& write,
                          const FinalNetworkOptions& options) {
-  const Status status = TryUntilItWorks(directory, write, options);
+  Status status = TryUntilItWorks(directory, write, options);
   if (status.ok()) return status;
   std::string tried;
   for (const std::string& place : options.other_places) {

@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 ProcessResult Mpirun(int ranks, const std::string& task) {
   std::vector<std::string> command = {"mpirun", "--oversubscribe"};
