@@ -21,7 +21,7 @@ namespace {
 constexpr char kFingerprintKey[] = "data_fingerprint";
 constexpr char kContentsKey[] = "data_contents";
 constexpr char kImagesKey[] = "images";       // how many, in words
-constexpr char kOldImagesKey[] = "pictures";  // the same, of a checkpoint from before 2027
+constexpr char kOldImagesKey[] = "pictures";  // the same, in older checkpoints
 constexpr char kGlobalBatchKey[] = "global_batch";
 constexpr char kBatchesKey[] = "local_batches";  // "43,21"
 constexpr char kThreadsOfRanksKey[] = "threads_of_ranks";
