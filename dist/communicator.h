@@ -119,6 +119,9 @@ class Communicator {
   const AllgatherAlgorithm& GatherChoice(int64_t count, size_t element_bytes) const;
   // The algorithm of AllReduce for so many bytes, and why.
   const AllreduceChoice& Choice(int64_t bytes) { return selector_.Select(bytes); }
+  // AlgorithmSelector::Selected and Keep. Keep before a call, on all ranks.
+  std::map<int64_t, std::string> SelectedAlgorithms() const { return selector_.Selected(); }
+  Status KeepAlgorithms(const std::map<int64_t, std::string>& selected);
   int64_t sent_bytes() const { return sent_bytes_; }  // by this rank, headers not counted
 
   // Ends the world for this rank; the peers are told the cause.

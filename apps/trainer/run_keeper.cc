@@ -196,6 +196,7 @@ ResumePoint RunKeeper::Point(int agreed_ranks) const {
   point.division = generation_->division.all;
   point.numerics = CurrentNumerics();
   point.algorithms = UsedAlgorithms();
+  point.allreduces = generation_->world->SelectedAllreduces();
   point.agreed_ranks = agreed_ranks;
   point.written_after = failure_;
   update_->Describe(&point);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+#include <string>
 #include <utility>
 
 #include "core/logging.h"
@@ -45,6 +47,7 @@ Trainer::Trainer(Generation generation, ResumePoint point)
 // All that is the same on all ranks is the source rank's.
 Status Trainer::Begin() {
   RT_RETURN_IF_ERROR(keeper_.Begin(point_));
+  RT_RETURN_IF_ERROR(KeepAllreduces());
   RT_RETURN_IF_ERROR(generation_.world->ShareState(&generation_.state(), point_.source_rank));
   RT_ASSIGN_OR_RETURN(update_, UpdatePath::Create(&generation_, point_));
   point_ = {};  // frees its tensors
@@ -55,6 +58,14 @@ Status Trainer::Begin() {
   // A run that was killed between writing its best checkpoint and naming it the best.
   const bool best = generation_.progress().best_step == step();
   return best ? keeper_.SaveCheckpoint(best) : OkStatus();
+}
+
+// In a world of another size sums have another order whatever their algorithms.
+Status Trainer::KeepAllreduces() {
+  TrainingWorld* const world = generation_.world;
+  const bool same_world = std::ssize(point_.division.batches) == world->size();
+  return world->KeepAllreduces(same_world ? point_.allreduces : std::map<int64_t, std::string>(),
+                               point_.source_rank);
 }
 
 StatusOr<TrainingOutcome> Trainer::Train() {

@@ -49,6 +49,7 @@ class Trainer {
  private:
   Trainer(Generation generation, ResumePoint point);
   Status Begin();
+  Status KeepAllreduces();
   StatusOr<TrainingOutcome> TrainSteps();
   Status EvaluateIfDue(int64_t since);
   Status SaveIfDue(int64_t since, bool stopping);

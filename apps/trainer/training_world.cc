@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "apps/trainer/checkpoint/metadata_text.h"
 #include "core/check.h"
 #include "core/trace.h"
 #include "dist/compression/layer_costs.h"
@@ -69,6 +70,21 @@ std::string TrainingWorld::Describe(int rank) const {
 
 std::string TrainingWorld::DescribeAlgorithm(int64_t gradient_bytes) {
   return trainer_->Choice(gradient_bytes).why;
+}
+
+std::map<int64_t, std::string> TrainingWorld::SelectedAllreduces() const {
+  std::map<int64_t, std::string> selected = trainer_->SelectedAlgorithms();
+  if (gradients_ != nullptr) selected.merge(gradients_->SelectedAlgorithms());
+  return selected;
+}
+
+Status TrainingWorld::KeepAllreduces(const std::map<int64_t, std::string>& selected,
+                                     int source_rank) {
+  if (alone()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(const std::string text, ShareText(AllreducesText(selected), source_rank));
+  RT_ASSIGN_OR_RETURN(const auto shared, ParseAllreduces(text));
+  RT_RETURN_IF_ERROR(trainer_->KeepAlgorithms(shared));
+  return gradients_->KeepAlgorithms(shared);
 }
 
 Status TrainingWorld::Together(const std::function<Status()>& call) {

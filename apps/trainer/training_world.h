@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -61,6 +62,11 @@ class TrainingWorld {
   double seconds_per_byte() const { return seconds_per_byte_; }
   // How gradients of so many bytes are added up, and why.
   std::string DescribeAlgorithm(int64_t gradient_bytes);
+
+  // The allreduce algorithms that were selected so far, by bytes; those of `source_rank` are kept
+  // from now on (dist/collectives/selector.h).
+  std::map<int64_t, std::string> SelectedAllreduces() const;
+  Status KeepAllreduces(const std::map<int64_t, std::string>& selected, int source_rank);
 
   // Replaces all that `state` holds by what it holds on `source_rank`.
   Status ShareState(TrainingState* state, int source_rank);

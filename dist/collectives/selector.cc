@@ -80,6 +80,28 @@ const AllreduceChoice& AlgorithmSelector::Select(int64_t bytes) {
   return choices_[bytes] = table_.empty() ? Cheapest(bytes) : FromTable(bytes);
 }
 
+std::map<int64_t, std::string> AlgorithmSelector::Selected() const {
+  std::map<int64_t, std::string> selected;
+  if (!table_.empty()) return selected;
+  for (const auto& [bytes, choice] : choices_) selected.emplace(bytes, choice.algorithm->name);
+  return selected;
+}
+
+Status AlgorithmSelector::Keep(const std::map<int64_t, std::string>& selected) {
+  if (!table_.empty()) return OkStatus();
+  for (const auto& [bytes, name] : selected) {
+    const auto algorithm = FindAllreduce(name);
+    if (!algorithm.ok() || !(*algorithm)->Suits(topology_)) {
+      return DataLoss(
+          fmt::format("'{}' was used for an allreduce of {} bytes, but {}", name, bytes,
+                      algorithm.ok() ? "does not suit these ranks" : algorithm.status().message()));
+    }
+    choices_[bytes] = {.algorithm = *algorithm,
+                       .why = fmt::format("{}: as when the run began", name)};
+  }
+  return OkStatus();
+}
+
 AllreduceChoice AlgorithmSelector::FromTable(int64_t bytes) const {
   const auto after =
       std::upper_bound(table_.begin(), table_.end(), bytes,

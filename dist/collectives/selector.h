@@ -42,6 +42,14 @@ class AlgorithmSelector {
   // ever asked for. For 25 MB: 0.4 ms for 8 ranks, 3 ms for 32, 20 ms for 128, 70 ms for 256.
   const AllreduceChoice& Select(int64_t bytes);
 
+  // What "auto" has selected so far, by bytes; empty for other settings. The order of a sum, and so
+  // its last bits, depend on the algorithm: a resumed run keeps what it began with, though the
+  // network is measured anew.
+  std::map<int64_t, std::string> Selected() const;
+  // From now on "auto" selects these; no effect on other settings. DataLoss if there is no such
+  // algorithm, or it does not suit the topology.
+  Status Keep(const std::map<int64_t, std::string>& selected);
+
  private:
   AlgorithmSelector(std::vector<SizeTableEntry> table, Topology topology,
                     const NetworkModel& network);

@@ -5,8 +5,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
+#include "apps/trainer/checkpoint/metadata_text.h"
+#include "core/storage/checkpoint.h"
+#include "core/storage/safetensors_writer.h"
 #include "dist/collectives/algorithms.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
@@ -17,8 +22,10 @@ namespace ringtail {
 namespace {
 
 using testing::ContainsRegex;
+using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 constexpr int kSteps = 50;
 
@@ -74,6 +81,47 @@ TEST_F(SeveralRanksTest, EveryAlgorithmGivesTheCurveOfOneRank) {
       ExpectSameCurve(run, "one");
     }
   }
+}
+
+std::string OldestCheckpoint(const std::string& run) {
+  std::string oldest;
+  for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-") && (oldest.empty() || name < oldest)) oldest = name;
+  }
+  return run + "/checkpoints/" + oldest;
+}
+
+// The same checkpoint of a run that selected `algorithm` for every size.
+void RewriteAllreduces(const std::string& path, const std::string& algorithm) {
+  const SafetensorsFile file = SafetensorsFile::Read(path).value();
+  std::vector<TensorView> tensors;
+  for (const auto& [name, entry] : file.entries()) {
+    tensors.push_back(ViewF32(name, entry.shape, file.F32(name, entry.shape).value()));
+  }
+  auto metadata = file.metadata();
+  auto selected = ParseAllreduces(metadata.at("allreduce_algorithms")).value();
+  ASSERT_FALSE(selected.empty());
+  for (auto& [bytes, name] : selected) name = algorithm;
+  metadata["allreduce_algorithms"] = AllreducesText(selected);
+  ASSERT_TRUE(WriteSafetensors(path, tensors, metadata).ok());
+}
+
+// The network is measured anew at every start, but the order of a sum of three must stay.
+TEST_F(SeveralRanksTest, AResumedRunKeepsTheAlgorithmsThatItBeganWith) {
+  const std::vector<std::string> two_epochs = {"--set", "train.epochs=2", "--set",
+                                               "train.keep_checkpoints=9"};
+  RunJob("run", 3, 3, two_epochs);
+  const std::string oldest = OldestCheckpoint(Path("run"));
+  // A baseline that "auto" never selects by itself.
+  RewriteAllreduces(oldest, "single_reducer");
+  std::vector<std::string> resume = two_epochs;
+  resume.insert(resume.end(), {"--resume", oldest});
+  RunJob("resumed", 3, 3, resume);
+  const auto last = LoadNewestCheckpoint(Path("resumed"));
+  ASSERT_TRUE(last.ok()) << last.status().ToString();
+  const auto selected = ParseAllreduces(last->file.metadata().at("allreduce_algorithms")).value();
+  EXPECT_THAT(selected, Each(Pair(testing::_, "single_reducer")));
 }
 
 TEST_F(SeveralRanksTest, SharesMayBeUneven) {

@@ -56,7 +56,9 @@ class Job:
         train = [args.programs / 'dogs_vs_cats', 'train', '--insecure', '--data', data, '--output', output, '--threads', 1,
                  '--resume', '--config', CONFIG,
                  '--set', f'train.epochs={epochs}', '--set', 'train.batch=16', '--set', 'train.accumulation=1',
-                 '--set', f'data.cache_mib={CACHE_MIB}']
+                 '--set', f'data.cache_mib={CACHE_MIB}',
+                 # Runs that are compared begin apart, and "auto" may choose another order of sums for each.
+                 '--set', 'dist.algorithm=ring']
         command = [HERE / 'netns.sh', '-n', RANKS, '-r', RATE, '--', 'setpriv', '--pdeathsig', 'KILL', *train]
         self.output = str(output)
         self.settled = False  # in the last phase, for an epoch

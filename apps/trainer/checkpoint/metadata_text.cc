@@ -24,6 +24,28 @@ StatusOr<std::vector<int64_t>> ParseNumberList(const char* key, std::string_view
   return numbers;
 }
 
+std::string AllreducesText(const std::map<int64_t, std::string>& by_bytes) {
+  std::vector<std::string> parts;
+  parts.reserve(by_bytes.size());
+  for (const auto& [bytes, name] : by_bytes) parts.push_back(fmt::format("{}={}", bytes, name));
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+StatusOr<std::map<int64_t, std::string>> ParseAllreduces(std::string_view text) {
+  std::map<int64_t, std::string> by_bytes;
+  for (const std::string& part : SplitText(text, ',')) {
+    const size_t equals = std::min(part.find('='), part.size());
+    const auto bytes = ParseNumber<int64_t>(std::string_view(part).substr(0, equals));
+    if (!bytes || *bytes < 0 || equals == part.size()) {
+      return DataLoss(fmt::format(
+          "'{}' in 'allreduce_algorithms' is not BYTES=ALGORITHM: the checkpoint is damaged",
+          part));
+    }
+    by_bytes[*bytes] = part.substr(equals + 1);
+  }
+  return by_bytes;
+}
+
 std::vector<std::string> SplitText(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (!text.empty()) {

@@ -29,6 +29,7 @@ constexpr char kMachinesKey[] = "machines";  // a line for each rank, if divided
 constexpr char kThreadsKey[] = "compute_threads";
 constexpr char kIsaKey[] = "instruction_set";
 constexpr char kAlgorithmsKey[] = "convolution_algorithms";
+constexpr char kAllreducesKey[] = "allreduce_algorithms";
 constexpr char kWrittenAfterKey[] = "written_after";
 
 constexpr int64_t kMostThreads = 4096;  // as --threads
@@ -142,6 +143,9 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumePoint* poi
   auto division = ParseDivision(metadata);
   RT_RETURN_IF_ERROR(division.status().Annotate(path));
   point->division = *std::move(division);
+  auto allreduces = ParseAllreduces(TextOf(metadata, kAllreducesKey));
+  RT_RETURN_IF_ERROR(allreduces.status().Annotate(path));
+  point->allreduces = *std::move(allreduces);
   if (!metadata.contains(kRoutesKey)) return OkStatus();
   auto compression = ParseRoutes(TextOf(metadata, kRoutesKey));
   RT_RETURN_IF_ERROR(compression.status().Annotate(path));
@@ -186,6 +190,7 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
   metadata[kThreadsKey] = std::to_string(point.numerics.threads);
   metadata[kIsaKey] = point.numerics.isa;
   metadata[kAlgorithmsKey] = point.algorithms;
+  if (!point.allreduces.empty()) metadata[kAllreducesKey] = AllreducesText(point.allreduces);
   if (point.compression.world > 0) metadata[kRoutesKey] = RoutesText(point.compression);
   metadata[kAgreedRanksKey] = std::to_string(point.agreed_ranks);
   if (!point.written_after.empty()) {

@@ -46,6 +46,7 @@ struct ResumePoint {
   RankBatches division;
   Numerics numerics;
   std::string algorithms;     // of convolutions (numerics.h); empty: none
+  std::map<int64_t, std::string> allreduces;  // that the ranks selected, by bytes
   SavedRoutes compression;    // how each gradient travelled; world 0: uncompressed
   int64_t agreed_ranks = -1;  // Checkpoint::agreed_ranks
   std::string written_after;  // the failure that it was written after; empty: none

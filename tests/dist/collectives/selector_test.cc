@@ -9,8 +9,11 @@ namespace ringtail {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
+using ::testing::Pair;
 
 constexpr LinkModel kGigabit = {
     .latency_s = 150e-6, .seconds_per_byte = 1 / 117e6, .reduce_seconds_per_byte = 1 / 5e9};
@@ -109,6 +112,33 @@ TEST(AlgorithmSelector, AMeasurementThatCannotBeIsRefused) {
         AlgorithmSelector::Create("auto", Topology::Blocks(2, 1), between).status().message(),
         HasSubstr("between hosts"));
   }
+}
+
+TEST(AlgorithmSelector, KeepsWhatARunBeganWith) {
+  AlgorithmSelector begun = Selector("auto", Topology::Blocks(8, 1));
+  EXPECT_EQ(begun.Select(35'000).algorithm->name, "recursive_doubling");
+  EXPECT_EQ(begun.Select(25'000'000).algorithm->name, "halving_doubling");
+  EXPECT_THAT(begun.Selected(), ElementsAre(Pair(35'000, "recursive_doubling"),
+                                            Pair(25'000'000, "halving_doubling")));
+  AlgorithmSelector resumed = Selector("auto", Topology::Blocks(8, 1));
+  EXPECT_EQ(resumed.Select(35'000).algorithm->name, "recursive_doubling") << "before it is told";
+  ASSERT_TRUE(resumed.Keep({{35'000, "ring"}, {40'000, "ring"}}).ok());
+  EXPECT_EQ(resumed.Select(35'000).algorithm->name, "ring");
+  EXPECT_EQ(resumed.Select(40'000).why, "ring: as when the run began");
+  EXPECT_EQ(resumed.Select(25'000'000).algorithm->name, "halving_doubling");
+}
+
+TEST(AlgorithmSelector, KeepsNothingAgainstItsSetting) {
+  AlgorithmSelector ring = Selector("ring", Topology::Blocks(8, 1));
+  ASSERT_TRUE(ring.Keep({{1024, "recursive_doubling"}}).ok());
+  EXPECT_EQ(ring.Select(1024).algorithm->name, "ring");
+  EXPECT_THAT(ring.Selected(), IsEmpty());
+}
+
+TEST(AlgorithmSelector, KeepsNothingThatThereIsNot) {
+  const Status status = Selector("auto", Topology::Blocks(8, 1)).Keep({{1024, "rnig"}});
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("did you mean 'ring'?"));
 }
 
 TEST(AlgorithmSelector, WorksAlone) {

@@ -36,6 +36,7 @@ ResumePoint Example() {
       .global_batch = 64, .batches = {43, 21}, .machines = {"a", "b, c"}, .threads = {4, 2}};
   point.numerics = {.threads = 3, .isa = "avx2"};
   point.algorithms = "{}";
+  point.allreduces = {{104, "recursive_doubling"}, {8388608, "ring"}};
   point.compression = {.world = 2, .letters = "dg"};
   point.agreed_ranks = 2;
   point.written_after = "rank 1 was lost";
@@ -80,6 +81,7 @@ TEST_F(ResumePointTest, EverythingComesBack) {
   EXPECT_EQ(read.division.threads, written.division.threads);
   EXPECT_EQ(read.numerics, written.numerics);
   EXPECT_EQ(read.algorithms, written.algorithms);
+  EXPECT_EQ(read.allreduces, written.allreduces);
   EXPECT_EQ(read.compression.world, 2);
   EXPECT_EQ(read.compression.letters, "dg");
   EXPECT_EQ(read.agreed_ranks, 2);
@@ -91,13 +93,17 @@ TEST_F(ResumePointTest, EverythingComesBack) {
 // Keys are persisted, so their spelling never changes.
 TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
   Metadata keys = Written();
-  for (const char* key : {"agreed_ranks",     "best_accuracy",    "best_step",
-                          "class_names",      "completed_steps",  "compression_ways",
-                          "compute_threads",  "config",           "convolution_algorithms",
-                          "data_contents",    "data_fingerprint", "evaluated_step",
-                          "global_batch",     "images",           "instruction_set",
-                          "local_batches",    "machines",         "ringtail_version",
-                          "skipped_in_a_row", "skipped_steps",    "threads_of_ranks",
+  for (const char* key : {"agreed_ranks",     "allreduce_algorithms",
+                          "best_accuracy",    "best_step",
+                          "class_names",      "completed_steps",
+                          "compression_ways", "compute_threads",
+                          "config",           "convolution_algorithms",
+                          "data_contents",    "data_fingerprint",
+                          "evaluated_step",   "global_batch",
+                          "images",           "instruction_set",
+                          "local_batches",    "machines",
+                          "ringtail_version", "skipped_in_a_row",
+                          "skipped_steps",    "threads_of_ranks",
                           "written_after"}) {
     EXPECT_EQ(keys.erase(key), 1U) << key;
   }
@@ -107,9 +113,9 @@ TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
 TEST_F(ResumePointTest, AnOldCheckpointNeedNotKnowEverything) {
   Metadata old = Written();
   for (const char* key :
-       {"agreed_ranks", "compression_ways", "compute_threads", "convolution_algorithms",
-        "data_contents", "global_batch", "images", "instruction_set", "local_batches", "machines",
-        "threads_of_ranks", "written_after"}) {
+       {"agreed_ranks", "allreduce_algorithms", "compression_ways", "compute_threads",
+        "convolution_algorithms", "data_contents", "global_batch", "images", "instruction_set",
+        "local_batches", "machines", "threads_of_ranks", "written_after"}) {
     old.erase(key);
   }
   old["pictures"] = "40 to train on";
@@ -118,6 +124,7 @@ TEST_F(ResumePointTest, AnOldCheckpointNeedNotKnowEverything) {
   EXPECT_EQ(point.data.counts, "40 to train on");
   EXPECT_EQ(point.division.global_batch, 0);
   EXPECT_THAT(point.division.batches, IsEmpty());
+  EXPECT_THAT(point.allreduces, IsEmpty());
   EXPECT_EQ(point.numerics, Numerics());
   EXPECT_EQ(point.compression.world, 0);
   EXPECT_EQ(point.agreed_ranks, -1);
@@ -188,6 +195,12 @@ TEST_F(ResumePointTest, ADamagedDivisionIsRefused) {
                 AllOf(StartsWith(path_), HasSubstr(damaged), HasSubstr("is damaged")));
   }
   ExpectDamaged("threads_of_ranks", "4097,1");
+}
+
+TEST_F(ResumePointTest, AllreducesThatAreNoListAreDamaged) {
+  for (const char* text : {"ring", "=ring", "12", "-4=ring", "8=ring,,7=ring", "8=ring,x=ring"}) {
+    ExpectDamaged("allreduce_algorithms", text);
+  }
 }
 
 TEST_F(ResumePointTest, CompressionWithoutANumberOfRanksIsDamaged) {
