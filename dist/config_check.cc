@@ -9,7 +9,37 @@ namespace {
 constexpr double kLargestBucketKib = 1 << 20;  // 1 GiB
 constexpr double kShortestS = 0.1, kLongestS = 86'400;
 
+constexpr double kLongestPeriod = 100'000;
+
+// DGC keeps the momentum of gradients; differences of weights have it already.
+Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
+  const LocalConfig& config = dist.local();
+  const FieldCheck check(source, "dist.local");
+  RT_RETURN_IF_ERROR(check.Between("period", config.period(), 0, kLongestPeriod));
+  RT_RETURN_IF_ERROR(check.NotNegative("quadratic_alpha", config.quadratic_alpha()));
+  RT_RETURN_IF_ERROR(check.NotNegative("start_epoch", config.start_epoch()));
+  RT_RETURN_IF_ERROR(check.Positive("outer_learning_rate", config.outer_learning_rate()));
+  RT_RETURN_IF_ERROR(check.FractionBelowOne("outer_momentum", config.outer_momentum()));
+  RT_RETURN_IF_ERROR(check.Between("min_cosine", config.min_cosine(), -1, 1));
+  if (config.period_rule() == LocalConfig::QUADRATIC && config.quadratic_alpha() == 0) {
+    return check.Error("quadratic_alpha", "period_rule: QUADRATIC needs quadratic_alpha > 0");
+  }
+  if (FindDgc(config.compression()) != nullptr) {
+    return check.Error("compression",
+                       "dgc is for gradients; take top_k for what ranks exchange after a round");
+  }
+  RT_RETURN_IF_ERROR(ValidateCompression(config.compression(), source));
+  if (!UsesLocalRounds(dist) || !dist.sync_batch_norm()) return OkStatus();
+  return check.Error("period",
+                     "ranks that take steps of their own cannot share the statistics of every "
+                     "step: set dist.sync_batch_norm to false, or dist.local.period to 0");
+}
+
 }  // namespace
+
+bool UsesLocalRounds(const DistConfig& config) {
+  return config.local().period() > 0 || config.local().period_rule() == LocalConfig::AUTO;
+}
 
 Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) {
   const FieldCheck check(source, "dist");
@@ -21,6 +51,7 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) 
       check.Between("join_timeout_s", config.join_timeout_s(), kShortestS, kLongestS));
   RT_RETURN_IF_ERROR(
       check.Between("hang_timeout_s", config.hang_timeout_s(), kShortestS, kLongestS));
+  RT_RETURN_IF_ERROR(ValidateLocal(config, source));
   return ValidateCompression(config.compression(), source);
 }
 

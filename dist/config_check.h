@@ -12,6 +12,9 @@ namespace ringtail {
 // `source` may be null. Whether `algorithm` is one is found out where the world is made.
 Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source);
 
+// Whether ranks take steps of their own between exchanges (dist.local).
+bool UsesLocalRounds(const DistConfig& config);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_DIST_CONFIG_CHECK_H_

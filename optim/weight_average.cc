@@ -34,12 +34,15 @@ WeightAverage::WeightAverage(double decay, ParameterArena* arena)
       values_(Copy(arena->values())),
       buffers_(Copy(arena->buffer_values())) {}
 
-void WeightAverage::Update(int64_t step) {
+void WeightAverage::Update(int64_t step, int64_t steps) {
   RT_CHECK(!swapped_, "the arena holds the averages; Swap() back before the next Update()");
-  // Smaller decay in the first steps, so that the average does not keep the initial weights.
-  const double t = static_cast<double>(step);
-  const double decay = std::min(decay_, (1 + t) / (10 + t));
-  const float fraction = static_cast<float>(1 - decay);
+  double kept = 1;  // of the old average
+  for (int64_t s = step - steps + 1; s <= step; ++s) {
+    // Smaller decay in the first steps, so that the average does not keep the initial weights.
+    const double t = static_cast<double>(s);
+    kept *= std::min(decay_, (1 + t) / (10 + t));
+  }
+  const float fraction = static_cast<float>(1 - kept);
   MoveTowards(arena_->values(), fraction, values_.floats());
   MoveTowards(arena_->buffer_values(), fraction, buffers_.floats());
 }

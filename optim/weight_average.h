@@ -18,8 +18,10 @@ namespace ringtail {
 class WeightAverage {
  public:
   WeightAverage(double decay, ParameterArena* arena);  // starts as a copy of the arena's values
-  void Update(int64_t step);  // after the optimizer's step; not while swapped
-  void Swap();                // exchanges averages and weights; a second call exchanges them back
+  // After the optimizer's step; not while swapped. `steps`: made since the last update, of which
+  // `step` is the last; the average moves as if the value had been the same after each of them.
+  void Update(int64_t step, int64_t steps = 1);
+  void Swap();  // exchanges averages and weights; a second call exchanges them back
   std::span<float> values() const { return values_.floats(); }
   std::span<float> buffers() const { return buffers_.floats(); }
 

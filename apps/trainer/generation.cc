@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "apps/trainer/division/rank_speed.h"
+#include "dist/config_check.h"
 
 namespace ringtail {
 namespace {
@@ -16,6 +18,14 @@ StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data
       fmt::format("{} images to train on are fewer than one batch of {} over all ranks; take a "
                   "lower train.batch or --local-batch, or fewer ranks",
                   images, global_batch));
+}
+
+// Images over which an update takes its mean, as the learning rate has to fit.
+int64_t BatchOfAnUpdate(const RunConfig& config, const BatchDivision& division) {
+  const bool own =
+      UsesLocalRounds(config.dist()) && config.dist().local().rate_batch() == LocalConfig::OWN;
+  const auto ranks = std::max<int64_t>(std::ssize(division.all.batches), 1);
+  return own ? std::max<int64_t>(division.own.global_batch / ranks, 1) : division.own.global_batch;
 }
 
 }  // namespace
@@ -37,7 +47,7 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,
                       MostBatches(config.optim(), global_batch, std::ssize(data.split.train)));
   ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
-                                                    .global = global_batch,
+                                                    .global = BatchOfAnUpdate(config, division),
                                                     .steps_per_epoch = batches_per_epoch,
                                                     .epochs = config.train().epochs()});
   TrainingPlan plan(

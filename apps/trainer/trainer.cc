@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/counted.h"
 #include "core/logging.h"
 #include "core/stopwatch.h"
 #include "core/trace.h"
@@ -145,10 +146,26 @@ Status Trainer::TrainStep() {
   }
   result.metrics.step_ms = watch.Seconds() * kMsPerSecond;
   keeper_.Record(result.metrics);
+  for (const Metrics& round : result.rounds) keeper_.Record(round);
   if (generation_.observer() != nullptr) {
     generation_.observer()->OnStep(result.metrics, generation_.plan);
   }
+  HearOfStepsLeftOut(result);
   return OkStatus();
+}
+
+// Of ranks that take steps of their own.
+void Trainer::HearOfStepsLeftOut(const StepResult& result) {
+  if (result.left_out == 0) return;
+  const int64_t rounds = generation_.progress().skipped_in_a_row;
+  if (generation_.config().train().on_nan() == TrainConfig::STOP) {
+    not_finite_ = result.not_finite;
+  } else if (rounds > kMaxSkippedInARow) {
+    not_finite_ = fmt::format("{} (in {} rounds in a row)", result.not_finite, rounds);
+  } else if (generation_.world->leads()) {
+    LogWarning(fmt::format("up to step {}, {} left out: {}", step(),
+                           Counted(result.left_out, "step"), result.not_finite));
+  }
 }
 
 // After a step that does not count, because it met a NaN or infinity.

@@ -12,6 +12,18 @@
 namespace ringtail {
 namespace {
 
+const char* NameOf(Metrics::Kind kind) {
+  switch (kind) {
+    case Metrics::Kind::kStep:
+      return "step";
+    case Metrics::Kind::kEvaluation:
+      return "evaluation";
+    case Metrics::Kind::kRound:
+      break;
+  }
+  return "round";
+}
+
 void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
   (*json)["data_wait_ms"] = rank.data_wait_ms;
   (*json)["forward_ms"] = rank.forward_ms;
@@ -27,7 +39,7 @@ void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
 
 std::string MetricsJson(const Metrics& m) {
   nlohmann::ordered_json json;  // writes non-finite numbers as null
-  json["kind"] = m.kind == Metrics::Kind::kStep ? "step" : "evaluation";
+  json["kind"] = NameOf(m.kind);
   json["step"] = m.step;
   json["epoch"] = m.epoch;
   json["loss"] = m.loss;
@@ -35,6 +47,10 @@ std::string MetricsJson(const Metrics& m) {
   json["learning_rate"] = m.learning_rate;
   json["batch"] = nullptr;
   if (m.batch > 0) json["batch"] = m.batch;
+  if (m.kind == Metrics::Kind::kRound) {
+    json["local_steps"] = m.local_steps;
+    json["cosine"] = m.cosine;
+  }
   json["noise_scale"] = m.noise_scale;
   json["images_per_s"] = m.images_per_s;
   json["step_ms"] = m.step_ms;

@@ -10,7 +10,11 @@
 // those of the writing rank, and `ranks` has an object with the images, times and bytes of each
 // rank.
 //
-// Every line has every key; values that are unknown, not applicable or not finite are null.
+// Ranks that take steps of their own (dist.local) write the loss, accuracy and images of the writing
+// rank for each step, and for each round of steps a line of kind "round" with those of the world,
+// the time, and what the exchange took. Such a line has `local_steps` and `cosine`, too.
+//
+// Otherwise every line has every key; values that are unknown, not applicable or not finite are null.
 // Durability: a line is one write(), so that a killed process loses no line; a power cut may lose
 // the last lines or tear one. Opening the file to resume repairs it
 // (core/storage/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the
@@ -45,7 +49,7 @@ struct RankMetrics {
 };
 
 struct Metrics {
-  enum class Kind { kStep, kEvaluation };
+  enum class Kind { kStep, kEvaluation, kRound };
   Kind kind = Kind::kStep;
   int64_t step = 0;             // optimizer steps done
   double epoch = kNoMetric;     // passes over the training images, a real number
@@ -53,6 +57,8 @@ struct Metrics {
   double accuracy = kNoMetric;  // fraction of the same images
   double learning_rate = kNoMetric;
   int64_t batch = 0;               // images of the step; 0: not known
+  int64_t local_steps = 0;         // of a round, by each rank; 0: no round
+  double cosine = kNoMetric;       // of a round: mean between what two ranks have changed in it
   double noise_scale = kNoMetric;  // images (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;

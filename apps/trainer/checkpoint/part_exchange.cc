@@ -292,4 +292,20 @@ Status ReadParts(TrainingWorld* world, const SavedParts& saved, int source_rank,
   return OkStatus();
 }
 
+int64_t BytesOf(std::span<const TensorView> tensors) {
+  int64_t bytes = 0;
+  for (const TensorView& tensor : tensors) bytes += std::ssize(tensor.data);
+  return bytes;
+}
+
+void WarnOfBlindRanks(const PartExchange& parts, const TrainingWorld& world,
+                      const CheckpointDirectory* directory, int64_t bytes) {
+  if (parts.blind().empty() || !world.leads()) return;
+  LogWarning(
+      fmt::format("{} of {} ranks do not see '{}' ({}): at every checkpoint rank 0 receives {:.1f} "
+                  "MB from each of them and writes it; a folder that all hosts share avoids that",
+                  parts.blind().size(), world.size(), directory->folder(),
+                  world.Describe(parts.blind().front()), static_cast<double>(bytes) / 1e6));
+}
+
 }  // namespace ringtail

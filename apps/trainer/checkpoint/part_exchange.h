@@ -75,6 +75,12 @@ class PartExchange {
   std::vector<int> blind_;
 };
 
+// In bytes, without headers.
+int64_t BytesOf(std::span<const TensorView> tensors);
+// On rank 0: which ranks do not see `directory`, and what `bytes` of each cost it.
+void WarnOfBlindRanks(const PartExchange& parts, const TrainingWorld& world,
+                      const CheckpointDirectory* directory, int64_t bytes);
+
 // The parts of a checkpoint that is to be read; empty: it has none, or another rank reads it.
 struct SavedParts {
   int64_t step = 0;

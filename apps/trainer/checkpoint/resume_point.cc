@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -30,6 +31,7 @@ constexpr char kThreadsKey[] = "compute_threads";
 constexpr char kIsaKey[] = "instruction_set";
 constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 constexpr char kAllreducesKey[] = "allreduce_algorithms";
+constexpr char kLocalKey[] = "local_rounds";  // LocalProgress: "12,1,4,0,3,0.5,0.1"
 constexpr char kWrittenAfterKey[] = "written_after";
 
 constexpr int64_t kMostThreads = 4096;  // as --threads
@@ -112,6 +114,45 @@ StatusOr<RankBatches> ParseDivision(const Metadata& metadata) {
                   TextOf(metadata, kBatchesKey), division.global_batch));
 }
 
+// Visits every field, for both directions.
+template <typename Local, typename Visit>
+void ForEachLocalField(Local* local, const Visit& visit) {
+  visit(&local->rounds);
+  visit(&local->offers);
+  visit(&local->period.measured);
+  visit(&local->period.longest);
+  visit(&local->period.watched);
+  visit(&local->period.cosines);
+  visit(&local->period.squares);
+}
+
+std::string LocalText(const LocalProgress& local) {
+  std::vector<std::string> parts;
+  ForEachLocalField(&local, [&](const auto* field) { parts.push_back(fmt::format("{}", *field)); });
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+StatusOr<LocalProgress> ParseLocal(const std::string& text) {
+  LocalProgress local;
+  if (text.empty()) return local;
+  const std::vector<std::string> parts = SplitText(text, ',');
+  size_t next = 0;
+  bool whole = true;
+  ForEachLocalField(&local, [&](auto* field) {
+    const auto number = ParseNumber<std::decay_t<decltype(*field)>>(
+        next < parts.size() ? std::string_view(parts[next]) : std::string_view());
+    ++next;
+    whole = whole && number && std::isfinite(static_cast<double>(*number));
+    if (whole) *field = *number;
+  });
+  const PeriodProgress& period = local.period;
+  const bool plausible =
+      std::min({local.rounds, local.offers, period.measured, period.longest, period.watched}) >= 0;
+  if (whole && plausible && next == parts.size()) return local;
+  return DataLoss(
+      fmt::format("'{}' is '{}', not seven numbers: the checkpoint is damaged", kLocalKey, text));
+}
+
 // What cannot be read is not known: other threads only change the last bits.
 Numerics ParseNumerics(const Metadata& metadata) {
   const auto threads = ParseNumber<int>(TextOf(metadata, kThreadsKey));
@@ -146,6 +187,9 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumePoint* poi
   auto allreduces = ParseAllreduces(TextOf(metadata, kAllreducesKey));
   RT_RETURN_IF_ERROR(allreduces.status().Annotate(path));
   point->allreduces = *std::move(allreduces);
+  auto local = ParseLocal(TextOf(metadata, kLocalKey));
+  RT_RETURN_IF_ERROR(local.status().Annotate(path));
+  point->local = *local;
   if (!metadata.contains(kRoutesKey)) return OkStatus();
   auto compression = ParseRoutes(TextOf(metadata, kRoutesKey));
   RT_RETURN_IF_ERROR(compression.status().Annotate(path));
@@ -191,6 +235,9 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
   metadata[kIsaKey] = point.numerics.isa;
   metadata[kAlgorithmsKey] = point.algorithms;
   if (!point.allreduces.empty()) metadata[kAllreducesKey] = AllreducesText(point.allreduces);
+  if (const LocalProgress& l = point.local; l.rounds > 0 || l.offers > 0) {
+    metadata[kLocalKey] = LocalText(l);
+  }
   if (point.compression.world > 0) metadata[kRoutesKey] = RoutesText(point.compression);
   metadata[kAgreedRanksKey] = std::to_string(point.agreed_ranks);
   if (!point.written_after.empty()) {

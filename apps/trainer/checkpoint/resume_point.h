@@ -32,6 +32,20 @@
 
 namespace ringtail {
 
+// How many steps a round of local steps has (local/local_period.h).
+struct PeriodProgress {
+  int64_t measured = 0;             // by AUTO
+  int64_t longest = 0;              // 0: no limit
+  int64_t watched = 0;              // rounds in the sums
+  double cosines = 0, squares = 0;  // sums of their cosines
+};
+// Of ranks that take steps of their own (local/local_update.h).
+struct LocalProgress {
+  int64_t rounds = 0;  // exchanged
+  int64_t offers = 0;  // 1: the parts hold a round that is not exchanged yet
+  PeriodProgress period;
+};
+
 struct ResumePoint {
   // A run that begins, or a rank that receives its state from another.
   bool empty() const { return !tensors; }
@@ -45,11 +59,12 @@ struct ResumePoint {
   TrainingProgress progress;
   RankBatches division;
   Numerics numerics;
-  std::string algorithms;     // of convolutions (numerics.h); empty: none
+  std::string algorithms;                     // of convolutions (numerics.h); empty: none
   std::map<int64_t, std::string> allreduces;  // that the ranks selected, by bytes
-  SavedRoutes compression;    // how each gradient travelled; world 0: uncompressed
-  int64_t agreed_ranks = -1;  // Checkpoint::agreed_ranks
-  std::string written_after;  // the failure that it was written after; empty: none
+  LocalProgress local;                        // rounds 0 and no offer: none
+  SavedRoutes compression;                    // how each gradient travelled; world 0: uncompressed
+  int64_t agreed_ranks = -1;                  // Checkpoint::agreed_ranks
+  std::string written_after;                  // the failure that it was written after; empty: none
 
   std::optional<SafetensorsFile> tensors;  // TrainingState's, and what compression keeps
   SavedParts parts;                        // the ranks', beside `path`

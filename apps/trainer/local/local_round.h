@@ -53,6 +53,11 @@ class LocalRound {
   // Own weights become the common ones: what this rank has changed since then is given up.
   void Forget();
 
+  // This rank's own, wherever they are.
+  std::span<float> own_weights() { return swapped_ ? hidden_weights_.floats() : model_->values(); }
+  std::span<float> own_statistics() {
+    return swapped_ ? hidden_statistics_.floats() : model_->buffer_values();
+  }
   // The common weights and statistics, the outer optimizer's momentum.
   std::span<float> common_weights() { return common_->values(); }
   std::span<float> common_statistics() { return common_->buffer_values(); }

@@ -85,19 +85,12 @@ Status GradientCompression::Restore(const Saved& saved) {
 
 // Which ranks write their own state themselves, and which cannot: said before the first step.
 Status GradientCompression::FindWriters(const CheckpointDirectory* directory) {
-  const auto own = CompressionState::Own(reducer_->state(), world_->rank());
+  const std::vector<TensorView> own = OwnTensors();
   if (world_->alone() || own.empty()) return OkStatus();
   RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, directory));
   if (parts_ == nullptr) return OkStatus();
-  int64_t bytes = 0;
-  for (const TensorView& tensor : own) bytes += static_cast<int64_t>(tensor.data.size());
-  RT_ASSIGN_OR_RETURN(part_bytes_, world_->Gather(bytes));
-  if (parts_->blind().empty() || !world_->leads()) return OkStatus();
-  LogWarning(
-      fmt::format("{} of {} ranks do not see '{}' ({}): at every checkpoint rank 0 receives {:.1f} "
-                  "MB from each of them and writes it; a folder that all hosts share avoids that",
-                  parts_->blind().size(), world_->size(), directory->folder(),
-                  world_->Describe(parts_->blind().front()), static_cast<double>(bytes) / kMega));
+  RT_ASSIGN_OR_RETURN(part_bytes_, world_->Gather(BytesOf(own)));
+  WarnOfBlindRanks(*parts_, *world_, directory, part_bytes_.back());
   return OkStatus();
 }
 
@@ -227,7 +220,11 @@ void GradientCompression::Forget() {
 StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step,
                                                        const CheckpointDirectory* directory) {
   if (parts_ == nullptr) return WrittenParts{};
-  return parts_->Write(step, CompressionState::Own(reducer_->state(), world_->rank()), directory);
+  return parts_->Write(step, OwnTensors(), directory);
+}
+
+std::vector<TensorView> GradientCompression::OwnTensors() const {
+  return CompressionState::Own(reducer_->state(), world_->rank());
 }
 
 std::vector<TensorView> GradientCompression::Tensors() const {

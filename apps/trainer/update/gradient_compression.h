@@ -69,6 +69,8 @@ class GradientCompression {
   // For a checkpoint of `step`: every rank writes its own state into rank 0's `directory`. All
   // ranks.
   StatusOr<WrittenParts> WriteParts(int64_t step, const CheckpointDirectory* directory);
+  // What WriteParts writes of this rank.
+  std::vector<TensorView> OwnTensors() const;
   // Bytes of the parts of a checkpoint, by rank and without headers; empty: it has none.
   const std::vector<int64_t>& part_bytes() const { return part_bytes_; }
   // What rank 0 writes into the checkpoint. Nothing between a step's first bucket and its end, when

@@ -90,6 +90,7 @@ StatusOr<OwnStep> StepGradients::Compute(GradientListener* listener) {
                           {.step = step, .index = index, .count = batches}, listener);
   }
   own.times = pass_->times();
+  own.find_not_finite = [this] { return WhereNotFiniteHere(); };
   return own;
 }
 

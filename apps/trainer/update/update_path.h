@@ -23,6 +23,7 @@
 #define RINGTAIL_APPS_TRAINER_UPDATE_UPDATE_PATH_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,12 +43,20 @@ struct OwnStep {
   LossResult loss;  // sums over this rank's samples
   PassTimes times;
   double wait_seconds = 0;  // for images
+  // For a loss or gradient that is not finite: where it began in this rank's rows, empty if not
+  // there. Loads the images of the step again.
+  std::function<StatusOr<std::string>()> find_not_finite;
 };
 
 struct StepResult {
   // The same on all ranks. False: a loss or gradient was not finite, and the state is as before.
   bool counted = false;
-  Metrics metrics;  // of a step that counts: everything but step_ms
+  Metrics metrics;              // of a step that counts: everything but step_ms
+  std::vector<Metrics> rounds;  // of steps that were exchanged together, with this one or before
+  // Where a loss or gradient was not finite in a step of some rank that was left out, and how many
+  // such steps there were since the last synchronized point; the same on all ranks.
+  std::string not_finite;
+  int64_t left_out = 0;
 };
 
 class UpdatePath {
@@ -81,8 +90,9 @@ class UpdatePath {
   virtual StatusOr<WrittenParts> WriteParts(const CheckpointDirectory* directory) = 0;
   virtual std::vector<int64_t> PartBytes()
       const = 0;  // of the parts, by rank; empty: there are none
-  // CRC-32C of Tensors(), continued from `previous`.
-  virtual uint32_t Checksum(uint32_t previous) const = 0;
+  // CRC-32C of what all ranks must have the same of Tensors() and of the optimizer's state, of which
+  // `optimizer` is the checksum.
+  virtual uint32_t Checksum(uint32_t optimizer) const = 0;
 };
 
 }  // namespace ringtail

@@ -37,6 +37,10 @@ ResumePoint Example() {
   point.numerics = {.threads = 3, .isa = "avx2"};
   point.algorithms = "{}";
   point.allreduces = {{104, "recursive_doubling"}, {8388608, "ring"}};
+  point.local = {
+      .rounds = 12,
+      .offers = 1,
+      .period = {.measured = 4, .longest = 2, .watched = 3, .cosines = 0.1 + 0.2, .squares = -0.0}};
   point.compression = {.world = 2, .letters = "dg"};
   point.agreed_ranks = 2;
   point.written_after = "rank 1 was lost";
@@ -82,6 +86,8 @@ TEST_F(ResumePointTest, EverythingComesBack) {
   EXPECT_EQ(read.numerics, written.numerics);
   EXPECT_EQ(read.algorithms, written.algorithms);
   EXPECT_EQ(read.allreduces, written.allreduces);
+  EXPECT_EQ(read.local.rounds, 12);
+  EXPECT_EQ(read.local.period.cosines, 0.1 + 0.2);
   EXPECT_EQ(read.compression.world, 2);
   EXPECT_EQ(read.compression.letters, "dg");
   EXPECT_EQ(read.agreed_ranks, 2);
@@ -93,18 +99,13 @@ TEST_F(ResumePointTest, EverythingComesBack) {
 // Keys are persisted, so their spelling never changes.
 TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
   Metadata keys = Written();
-  for (const char* key : {"agreed_ranks",     "allreduce_algorithms",
-                          "best_accuracy",    "best_step",
-                          "class_names",      "completed_steps",
-                          "compression_ways", "compute_threads",
-                          "config",           "convolution_algorithms",
-                          "data_contents",    "data_fingerprint",
-                          "evaluated_step",   "global_batch",
-                          "images",           "instruction_set",
-                          "local_batches",    "machines",
-                          "ringtail_version", "skipped_in_a_row",
-                          "skipped_steps",    "threads_of_ranks",
-                          "written_after"}) {
+  for (const char* key :
+       {"agreed_ranks",     "allreduce_algorithms",   "best_accuracy",    "best_step",
+        "class_names",      "completed_steps",        "compression_ways", "compute_threads",
+        "config",           "convolution_algorithms", "data_contents",    "data_fingerprint",
+        "evaluated_step",   "global_batch",           "images",           "instruction_set",
+        "local_batches",    "local_rounds",           "machines",         "ringtail_version",
+        "skipped_in_a_row", "skipped_steps",          "threads_of_ranks", "written_after"}) {
     EXPECT_EQ(keys.erase(key), 1U) << key;
   }
   EXPECT_THAT(keys, IsEmpty());
@@ -115,7 +116,7 @@ TEST_F(ResumePointTest, AnOldCheckpointNeedNotKnowEverything) {
   for (const char* key :
        {"agreed_ranks", "allreduce_algorithms", "compression_ways", "compute_threads",
         "convolution_algorithms", "data_contents", "global_batch", "images", "instruction_set",
-        "local_batches", "machines", "threads_of_ranks", "written_after"}) {
+        "local_batches", "local_rounds", "machines", "threads_of_ranks", "written_after"}) {
     old.erase(key);
   }
   old["pictures"] = "40 to train on";
@@ -200,6 +201,13 @@ TEST_F(ResumePointTest, ADamagedDivisionIsRefused) {
 TEST_F(ResumePointTest, AllreducesThatAreNoListAreDamaged) {
   for (const char* text : {"ring", "=ring", "12", "-4=ring", "8=ring,,7=ring", "8=ring,x=ring"}) {
     ExpectDamaged("allreduce_algorithms", text);
+  }
+}
+
+TEST_F(ResumePointTest, LocalRoundsThatAreNoSevenNumbersAreDamaged) {
+  for (const char* text : {"12", "12,1,4,0,3,0.5", "12,1,4,0,3,0.5,0.1,7", "-1,1,4,0,3,0.5,0.1",
+                           "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1"}) {
+    ExpectDamaged("local_rounds", text);
   }
 }
 

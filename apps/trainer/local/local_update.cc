@@ -1,0 +1,475 @@
+#include "apps/trainer/local/local_update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+#include "apps/trainer/update/allreduce_update.h"
+#include "core/counted.h"
+#include "core/logging.h"
+#include "core/stop_signal.h"
+#include "core/storage/crc32c.h"
+#include "dist/config_check.h"
+#include "optim/batch_growth.h"
+#include "optim/gradient_norm.h"
+#include "optim/weight_average.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3;
+constexpr char kOuterPrefix[] = "local.outer.";  // + block + "." + parameter: persisted
+
+OuterRule RuleOf(const LocalConfig& config) {
+  return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
+                                                                    : OuterRule::Form::kNesterov,
+          .learning_rate = config.outer_learning_rate(),
+          .momentum = config.outer_momentum()};
+}
+
+// "8 local steps between exchanges, which overlap with the next; outer rate 0.7, momentum 0.6"
+std::string DescribeRounds(const LocalConfig& config, int64_t steps) {
+  const OuterRule rule = RuleOf(config);
+  const std::string outer = rule.averages() ? "the mean of the ranks' weights"
+                                            : fmt::format("outer rate {}, momentum {}",
+                                                          rule.learning_rate, rule.momentum);
+  return fmt::format("local rounds: {} between exchanges{}{}; {}", Counted(steps, "step"),
+                     config.period_rule() == LocalConfig::FIXED ? "" : " at first",
+                     config.overlap() ? ", which travel during the next round" : "", outer);
+}
+
+const CheckpointDirectory* CheckpointsOf(const TrainingRun& run) {
+  RunDirectory* const directory = run.options.directory;
+  return directory != nullptr ? &directory->checkpoints() : nullptr;
+}
+
+// The mean cosine between c_i D_i of two ranks, from the norms of all and of their sum.
+double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
+  double squares = 0, norms = 0;
+  for (const RankRound& rank : ranks) {
+    const double own = rank.weight * rank.weight * rank.squares;
+    squares += own;
+    norms += std::sqrt(own);
+  }
+  const double products = norms * norms - squares;  // sum over pairs of |a| |b|, twice
+  return products > 0 ? (squares_of_sum - squares) / products : 1;
+}
+
+}  // namespace
+
+LocalUpdate::LocalUpdate(const Generation* generation)
+    : generation_(generation),
+      world_(generation->world),
+      progress_(world_->progress()),
+      period_(generation->config().dist().local(), generation->optim.config, &generation->plan),
+      lost_images_(generation->config().data().path()) {}
+
+StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* generation,
+                                                          const ResumePoint& point) {
+  std::unique_ptr<LocalUpdate> update(new LocalUpdate(generation));
+  const LocalConfig& config = generation->config().dist().local();
+  // A mean of one changes nothing: every step is an update of its own.
+  const bool for_ever = update->world_->alone() && RuleOf(config).averages();
+  if (!for_ever && update->step() >= update->period_.first_step()) {
+    RT_RETURN_IF_ERROR(update->CreateRounds(point));
+    return std::unique_ptr<UpdatePath>(std::move(update));
+  }
+  if (for_ever && update->step() > update->period_.first_step()) {
+    RT_RETURN_IF_ERROR(update->CreateRounds(point));  // what several ranks have had of their own
+    update->compression_.reset();
+    update->exchange_.reset();
+    update->round_.reset();
+  }
+  RT_ASSIGN_OR_RETURN(update->dense_, AllreduceUpdate::Create(generation, point));
+  if (for_ever) return std::move(update->dense_);
+  return std::unique_ptr<UpdatePath>(std::move(update));
+}
+
+// The model holds the common weights now.
+Status LocalUpdate::CreateRounds(const ResumePoint& point) {
+  const RunConfig& config = generation_->config();
+  const LocalConfig& local = config.dist().local();
+  RT_ASSIGN_OR_RETURN(round_, LocalRound::Create(&generation_->arena(), RuleOf(local),
+                                                 local.overlap() && !world_->alone()));
+  exchange_ = std::make_unique<RoundExchange>(world_, round_.get(), config.dist());
+  RT_ASSIGN_OR_RETURN(const GradientCompression::Saved saved, GradientCompression::Read(point));
+  RT_ASSIGN_OR_RETURN(
+      compression_, GradientCompression::Create(world_, round_->differences(), local.compression(),
+                                                {.global_batch = 1,
+                                                 .seed = config.train().seed(),
+                                                 .buckets = exchange_->buckets(),
+                                                 .directory = nullptr},
+                                                saved));
+  exchange_->Compress(compression_.get());
+  round_->Swap();  // the model holds what is common until the first step
+  round_begin_ = offered_begin_ = step();
+  for (const Optimizer::StateBlock& block : generation_->state().optimizer()->state()) {
+    own_.Add("optimizer." + block.name, block.values);
+  }
+  own_.Add("weights", round_->own_weights());
+  own_.Add("statistics", round_->own_statistics());
+  own_.Add("round", saved_sums_);
+  RT_RETURN_IF_ERROR(Restore(point));
+  RT_RETURN_IF_ERROR(FindWriters());
+  if (world_->leads()) {
+    LogInfo(DescribeRounds(local, period_.RoundEnd(step()) - step()));
+    if (compression_ != nullptr) LogInfo("differences: " + compression_->description());
+  }
+  return OkStatus();
+}
+
+Status LocalUpdate::RestoreOuter(const ResumePoint& point) {
+  for (const Optimizer::StateBlock& block : round_->state()) {
+    if (!point.empty()) {
+      for (const Parameter& p : generation_->arena().parameters()) {
+        const std::string name = kOuterPrefix + block.name + "." + p.spec.name;
+        if (!point.tensors->Has(name)) continue;
+        RT_ASSIGN_OR_RETURN(const std::span<const float> saved,
+                            point.tensors->F32(name, p.spec.shape));
+        std::ranges::copy(saved, block.values.begin() + p.offset);
+      }
+    }
+    RT_RETURN_IF_ERROR(world_->Run(
+        [&](Communicator* ranks) { return ranks->Broadcast(block.values, point.source_rank); }));
+  }
+  return OkStatus();
+}
+
+Status LocalUpdate::Restore(const ResumePoint& point) {
+  static_assert(std::is_trivially_copyable_v<LocalProgress>);  // all ranks run the same build
+  LocalProgress saved = point.local;
+  RT_RETURN_IF_ERROR(world_->Run([&](Communicator* ranks) {
+    return ranks->Broadcast(std::as_writable_bytes(std::span(&saved, 1)), point.source_rank);
+  }));
+  RT_RETURN_IF_ERROR(RestoreOuter(point));
+  RT_ASSIGN_OR_RETURN(const bool parts, own_.Restore(world_, point.parts, point.source_rank));
+  rounds_ = saved.rounds;
+  if (rounds_ > 0) period_.Restore(saved.period);
+  if (saved.offers > 0 && parts) {
+    const auto& [images, loss, correct, left_out, expected] = saved_sums_;
+    offered_.own = {.loss = loss, .correct = correct, .images = images};
+    offered_.own.left_out = static_cast<int64_t>(left_out);
+    offered_.expected = expected;
+    offered_.steps = 1;
+  } else if (rounds_ > 0 && !parts && world_->leads()) {
+    LogWarning(
+        "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
+        "that of all, and what they had changed since their last exchange is lost");
+  }
+  return OkStatus();
+}
+
+Status LocalUpdate::FindWriters() {
+  if (world_->alone()) return OkStatus();
+  const CheckpointDirectory* const directory = CheckpointsOf(*generation_->run);
+  RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, directory));
+  if (parts_ == nullptr) return OkStatus();
+  RT_ASSIGN_OR_RETURN(part_bytes_, world_->Gather(BytesOf(OwnTensors())));
+  WarnOfBlindRanks(*parts_, *world_, directory, part_bytes_.back());
+  return OkStatus();
+}
+
+std::vector<TensorView> LocalUpdate::OwnTensors() const {
+  std::vector<TensorView> tensors = own_.Tensors(world_->rank());
+  if (compression_ == nullptr) return tensors;
+  const std::vector<TensorView> residuals = compression_->OwnTensors();
+  tensors.insert(tensors.end(), residuals.begin(), residuals.end());
+  return tensors;
+}
+
+void LocalUpdate::BeginStep() {
+  if (dense_ != nullptr) return dense_->BeginStep();
+  since_step_.Restart();
+  if (synchronized_) BeginRound();
+  const std::span<const float> statistics = generation_->arena().buffer_values();
+  statistics_before_.assign(statistics.begin(), statistics.end());
+}
+
+void LocalUpdate::BeginRound() {
+  synchronized_ = false;
+  round_->Swap();  // back to this rank's own
+  round_begin_ = step();
+  round_end_ = period_.RoundEnd(round_begin_);
+  if (offered_.steps > 0) StartExchange();
+}
+
+GradientListener* LocalUpdate::listener() {
+  return dense_ != nullptr ? dense_->listener() : &progress_;
+}
+
+StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
+  if (dense_ != nullptr) return FinishDenseStep(own);
+  StepResult result{.counted = true};
+  RT_RETURN_IF_ERROR(Update(own, &result));
+  double exposed = 0;
+  if (step() == round_end_) {
+    const Stopwatch waiting;
+    RT_RETURN_IF_ERROR(EndRound(&result));
+    exposed = waiting.Seconds();
+  }
+  const double seconds = since_step_.Seconds();
+  result.metrics.images_per_s = static_cast<double>(generation_->division.own.global_batch *
+                                                    generation_->plan.BatchesOf(step() - 1)) /
+                                seconds;
+  world_->RecordStep(seconds - exposed, seconds);
+  return result;
+}
+
+StatusOr<StepResult> LocalUpdate::FinishDenseStep(const OwnStep& own) {
+  RT_ASSIGN_OR_RETURN(StepResult result, dense_->FinishStep(own));
+  if (!result.counted || step() < period_.first_step()) return result;
+  agreed_signal_ = world_->alone() ? 0 : dense_->stop_signal();
+  dense_.reset();  // residuals of compressed gradients end with it
+  RT_RETURN_IF_ERROR(CreateRounds({}));
+  return result;
+}
+
+Status LocalUpdate::Update(const OwnStep& own, StepResult* result) {
+  const TrainingPlan& plan = generation_->plan;
+  TrainingState& state = generation_->state();
+  const BatchShare& share = generation_->division.own;
+  const int64_t at = step(), batches = plan.BatchesOf(at);
+  world_->progress()->Enter(Phase::kUpdate);
+  RT_RETURN_IF_ERROR(lost_images_.Check(share.batch * batches, own.loss.count));
+  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(own.loss.count, 1));
+  const double norm = GradientNorm(generation_->arena(), mean);
+  const OptimConfig& optim = generation_->optim.config;
+  rate_ = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(at), batches);
+  sums_.expected += static_cast<double>(share.global_batch * batches) / world_->size();
+  ++sums_.steps;
+  if (std::isfinite(own.loss.loss_sum) && std::isfinite(norm)) {
+    state.optimizer()->Step(at, rate_, mean * ClipFactor(norm, optim.clip_norm()));
+    sums_.own.images += static_cast<double>(own.loss.count);
+    sums_.own.loss += own.loss.loss_sum;
+    sums_.own.correct += static_cast<double>(own.loss.correct);
+  } else {
+    RT_RETURN_IF_ERROR(LeaveOut(own));
+  }
+  ++state.progress.step;
+  sums_.step_seconds += since_step_.Seconds();
+  RankMetrics& rank = result->metrics.own;
+  rank = {.batch = own.loss.count,
+          .data_wait_ms = own.wait_seconds * kMsPerSecond,
+          .forward_ms = own.times.forward_seconds * kMsPerSecond,
+          .backward_ms = own.times.backward_seconds * kMsPerSecond,
+          .exposed_comm_ms = 0,
+          .hidden_comm_ms = 0};
+  result->metrics.step = step();
+  result->metrics.epoch = plan.EpochAt(step());
+  result->metrics.loss = own.loss.loss_sum * mean;
+  result->metrics.accuracy = static_cast<double>(own.loss.correct) * mean;
+  result->metrics.learning_rate = rate_;
+  result->metrics.batch = own.loss.count;
+  return OkStatus();
+}
+
+// The running statistics have taken in a batch that may have a NaN.
+Status LocalUpdate::LeaveOut(const OwnStep& own) {
+  if (sums_.not_finite.empty()) {
+    RT_ASSIGN_OR_RETURN(sums_.not_finite, own.find_not_finite());
+    if (sums_.not_finite.empty()) {
+      sums_.not_finite = "the loss is not finite, though the output of every layer is";
+    }
+  }
+  ++sums_.own.left_out;
+  const std::span<float> statistics = generation_->arena().buffer_values();
+  std::ranges::copy(statistics_before_, statistics.begin());
+  return OkStatus();
+}
+
+Status LocalUpdate::EndRound(StepResult* result) {
+  if (exchange_->under_way()) RT_RETURN_IF_ERROR(FinishExchange(result));
+  offered_ = std::exchange(sums_, {});
+  offered_begin_ = round_begin_;
+  const bool last = step() >= generation_->plan.total_steps();
+  if (!round_->overlapped() || last) {
+    StartExchange();
+    RT_RETURN_IF_ERROR(FinishExchange(result));
+  }
+  round_->Swap();
+  WeightAverage* const average = generation_->state().average();
+  if (average != nullptr) average->Update(step() - 1, step() - round_begin_);
+  synchronized_ = true;
+  return OkStatus();
+}
+
+void LocalUpdate::StartExchange() {
+  RankRound& own = offered_.own;
+  own.stop_signal = StopSignal();
+  own.weight = offered_.expected > 0 ? own.images / offered_.expected : 0;
+  own.squares = round_->Take(own.weight);
+  own.step_seconds =
+      offered_.step_seconds / static_cast<double>(std::max<int64_t>(offered_.steps, 1));
+  own.exchange_seconds = last_exchange_seconds_;
+  if (compression_ != nullptr) {
+    compression_->BeginStep(rounds_, generation_->plan.EpochAt(offered_begin_), 1);
+  }
+  exchange_->Start(own);
+}
+
+Status LocalUpdate::FinishExchange(StepResult* result) {
+  RT_ASSIGN_OR_RETURN(const std::vector<RankRound> ranks, exchange_->Finish());
+  world_->progress()->Enter(Phase::kUpdate);
+  double weights = 0;
+  for (const RankRound& rank : ranks) {
+    weights += rank.weight;
+    if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
+  }
+  // Nobody has anything to add: all weights are zero, and so are the sums.
+  const double squares = round_->Merge(rounds_, weights > 0 ? weights : 1, rate_);
+  ++rounds_;
+  last_exchange_seconds_ = exchange_->exchange_seconds();
+  const double cosine = MeanCosine(ranks, squares * weights * weights);
+  LocalPeriod::Reading reading{.cosine = cosine};
+  for (const RankRound& rank : ranks) {
+    reading.step_seconds = std::max(reading.step_seconds, rank.step_seconds);
+    reading.exchange_seconds = std::max(reading.exchange_seconds, rank.exchange_seconds);
+  }
+  const PeriodProgress before = period_.progress();
+  period_.AfterRound(offered_begin_, reading);
+  TellOfPeriod(before, reading);
+  result->rounds.push_back(RoundMetrics(ranks, cosine));
+  RT_RETURN_IF_ERROR(NameNotFinite(ranks, result));
+  offered_ = {};
+  return OkStatus();
+}
+
+void LocalUpdate::TellOfPeriod(const PeriodProgress& before,
+                               const LocalPeriod::Reading& reading) const {
+  if (!world_->leads()) return;
+  const PeriodProgress& now = period_.progress();
+  if (now.longest != before.longest) {
+    LogWarning(fmt::format(
+        "step {}: what the ranks change in a round points in different directions (mean cosine "
+        "{:.3f}): at most {} between exchanges from now on",
+        step(), reading.cosine, Counted(now.longest, "step")));
+  }
+  if (now.measured != before.measured) {
+    LogInfo(
+        fmt::format("step {}: {} between exchanges from now on: an exchange takes {:.0f} ms, a "
+                    "step {:.1f} ms",
+                    step(), Counted(now.measured, "step"), reading.exchange_seconds * kMsPerSecond,
+                    reading.step_seconds * kMsPerSecond));
+  }
+}
+
+Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, double cosine) {
+  Metrics metrics;
+  metrics.kind = Metrics::Kind::kRound;
+  metrics.step = step();
+  metrics.epoch = generation_->plan.EpochAt(step());
+  metrics.learning_rate = rate_;
+  metrics.local_steps = offered_.steps;
+  metrics.cosine = cosine;
+  double loss = 0, correct = 0, images = 0;
+  for (const RankRound& rank : ranks) {
+    loss += rank.loss;
+    correct += rank.correct;
+    images += rank.images;
+  }
+  metrics.loss = loss / std::max(images, 1.0);
+  metrics.accuracy = correct / std::max(images, 1.0);
+  metrics.batch = static_cast<int64_t>(images);
+  // The last two rounds of a run are merged at once.
+  const double seconds = std::max(since_merge_.Restart(), offered_.step_seconds);
+  metrics.images_per_s = images / seconds;
+  metrics.step_ms = seconds * kMsPerSecond;
+  const ExchangeTimes times = exchange_->times();
+  metrics.own.exposed_comm_ms = times.exposed_seconds * kMsPerSecond;
+  metrics.own.hidden_comm_ms = times.hidden_seconds() * kMsPerSecond;
+  metrics.own.comm_bytes = exchange_->sent_bytes();
+  if (compression_ != nullptr) {
+    const CodingTimes coding = compression_->EndStep(rounds_);
+    metrics.own.encode_ms = coding.encode_seconds * kMsPerSecond;
+    metrics.own.decode_ms = coding.decode_seconds * kMsPerSecond;
+  }
+  return metrics;
+}
+
+// The lowest rank that has left out a step says where it began.
+Status LocalUpdate::NameNotFinite(std::span<const RankRound> ranks, StepResult* result) {
+  int64_t left_out = 0;
+  for (const RankRound& rank : ranks) left_out += rank.left_out;
+  TrainingProgress& progress = generation_->progress();
+  progress.skipped_steps += left_out;
+  progress.skipped_in_a_row = left_out > 0 ? progress.skipped_in_a_row + 1 : 0;
+  if (left_out == 0) return OkStatus();
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                      world_->GatherText(offered_.not_finite));
+  for (size_t rank = 0; rank < texts.size() && result->not_finite.empty(); ++rank) {
+    if (ranks[rank].left_out == 0) continue;
+    result->not_finite =
+        world_->alone()
+            ? texts[rank]
+            : fmt::format("{}: {}", world_->Describe(static_cast<int>(rank)), texts[rank]);
+  }
+  result->left_out += left_out;
+  return OkStatus();
+}
+
+// An exchange that has failed leaves the common weights as they were.
+void LocalUpdate::Undo() {
+  if (dense_ != nullptr) return dense_->Undo();
+  if (synchronized_) return;
+  round_->Forget();
+  generation_->progress().step = round_begin_;
+  synchronized_ = true;
+}
+
+int LocalUpdate::stop_signal() const {
+  if (world_->alone()) return StopSignal();
+  return dense_ != nullptr ? dense_->stop_signal() : agreed_signal_;
+}
+
+std::string LocalUpdate::Advice() const { return dense_ != nullptr ? dense_->Advice() : ""; }
+
+void LocalUpdate::Describe(ResumePoint* point) const {
+  if (dense_ != nullptr) return dense_->Describe(point);
+  point->local = {
+      .rounds = rounds_, .offers = offered_.steps > 0 ? 1 : 0, .period = period_.progress()};
+  if (compression_ != nullptr) point->compression = compression_->routes();
+}
+
+std::vector<TensorView> LocalUpdate::Tensors() const {
+  if (dense_ != nullptr) return dense_->Tensors();
+  std::vector<TensorView> tensors;
+  for (const Optimizer::StateBlock& block : round_->state()) {
+    for (const Parameter& p : generation_->arena().parameters()) {
+      tensors.push_back(ViewF32(kOuterPrefix + block.name + "." + p.spec.name, p.spec.shape,
+                                block.values.subspan(p.offset, p.elements)));
+    }
+  }
+  if (compression_ == nullptr) return tensors;
+  const std::vector<TensorView> compression = compression_->Tensors();
+  tensors.insert(tensors.end(), compression.begin(), compression.end());
+  return tensors;
+}
+
+StatusOr<WrittenParts> LocalUpdate::WriteParts(const CheckpointDirectory* directory) {
+  if (dense_ != nullptr) return dense_->WriteParts(directory);
+  if (parts_ == nullptr) return WrittenParts{};
+  const RankRound& own = offered_.own;
+  saved_sums_ = {static_cast<float>(own.images), static_cast<float>(own.loss),
+                 static_cast<float>(own.correct), static_cast<float>(own.left_out),
+                 static_cast<float>(offered_.expected)};
+  return parts_->Write(step(), OwnTensors(), directory);
+}
+
+std::vector<int64_t> LocalUpdate::PartBytes() const {
+  return dense_ != nullptr ? dense_->PartBytes() : part_bytes_;
+}
+
+// Each rank has an optimizer state of its own.
+uint32_t LocalUpdate::Checksum(uint32_t optimizer) const {
+  if (dense_ != nullptr) return dense_->Checksum(optimizer);
+  uint32_t checksum = 0;
+  for (const Optimizer::StateBlock& block : round_->state()) {
+    checksum = Crc32c(std::as_bytes(block.values), checksum);
+  }
+  return compression_ != nullptr ? compression_->Checksum(checksum) : checksum;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,60 @@
+#include "apps/trainer/local/round_exchange.h"
+
+#include <type_traits>
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kKib = 1024;
+
+}  // namespace
+
+RoundExchange::RoundExchange(TrainingWorld* world, LocalRound* round, const DistConfig& config)
+    : world_(world),
+      round_(round),
+      buckets_(MakeGradientBuckets(
+          round->differences()->parameters(),
+          {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib})),
+      ranks_(world->size()) {}
+
+void RoundExchange::Compress(GradientCompression* compression) {
+  reducer_ = compression != nullptr ? compression->reducer() : &dense_;
+}
+
+void RoundExchange::Start(const RankRound& own) {
+  static_assert(std::is_trivially_copyable_v<RankRound>);  // all ranks run the same build
+  under_way_ = true;
+  ranks_[world_->rank()] = own;
+  dense_.BeginStep(/*measures_squares=*/false);
+  if (world_->alone()) return;
+  sent_before_ = world_->sent_bytes();
+  CommunicationThread* const thread = world_->gradient_thread();
+  thread->Submit([this](Communicator* ranks) {
+    RT_RETURN_IF_ERROR(ranks->AllGather(std::as_writable_bytes(std::span(ranks_))));
+    since_all_are_here_.Restart();
+    return OkStatus();
+  });
+  if (!round_->statistics().empty()) {
+    thread->Submit([this](Communicator* ranks) { return ranks->AllReduce(round_->statistics()); });
+  }
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    thread->Submit([this, bucket](Communicator* ranks) {
+      const ElementRange& range = buckets_[bucket].range;
+      Status status = reducer_->Reduce(
+          ranks, bucket, round_->differences()->grads().subspan(range.offset, range.count));
+      exchange_seconds_ = since_all_are_here_.Seconds();
+      return status;
+    });
+  }
+}
+
+StatusOr<std::vector<RankRound>> RoundExchange::Finish() {
+  under_way_ = false;
+  if (world_->alone()) return ranks_;
+  RT_RETURN_IF_ERROR(world_->WaitForGradients());
+  times_ = world_->gradient_thread()->TakeTimes();
+  sent_bytes_ = world_->sent_bytes() - sent_before_;
+  return ranks_;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,246 @@
+// Ranks that take steps of their own between exchanges: the same mathematics as the synchronous run
+// where they have to be, the same bits after every interruption, and faults as they are named there.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "core/storage/checkpoint.h"
+#include "tests/apps/job.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+constexpr char kFile[] = "/final.safetensors";
+
+// Local rounds as people set them; each with state of its own.
+const std::vector<std::string> kBlocking = {"dist.local.period=3", "dist.local.overlap=false"};
+const std::vector<std::string> kOverlapped = {
+    "dist.local.period=3", "dist.local.outer_learning_rate=0.7", "dist.local.outer_momentum=0.6"};
+const std::vector<std::string> kCompressed = {
+    "dist.local.period=2",
+    "dist.local.outer_form=SLOW_MOMENTUM",
+    "dist.local.outer_momentum=0.3",
+    "dist.local.compression.scheme.two_bit={}",
+    "dist.local.compression.min_elements=0",
+    "dist.local.compression.fall_back=false",
+    "dist.local.compression.route=GATHER"};  // the cheapest may vary between runs
+
+class LocalRoundsTest : public testing::Test {
+ protected:
+  LocalRoundsTest() { WriteConfig({}); }
+  // Batch norm and dropout are on; sums of three ranks always have the same order.
+  void WriteConfig(std::vector<std::string> overrides) const {
+    overrides.insert(overrides.begin(),
+                     {"train.batch=2", "dist.algorithm=\"ring\"", "train.keep_checkpoints=99"});
+    std::ofstream(Path("config.textproto")) << PrintTextConfig(TinyConfig(overrides).config);
+  }
+  std::string Path(const std::string& name) const { return folder_.File(name); }
+
+  std::vector<std::string> Train(const std::string& run, const std::vector<std::string>& sets,
+                                 const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"train",  "--config",   Path("config.textproto"),
+                                          "--data", TinyImages(), "--output",
+                                          Path(run)};
+    for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return DogsVsCats(arguments);
+  }
+  void RunJob(const std::string& run, int ranks, const std::vector<std::string>& sets,
+              const std::vector<std::string>& more = {}) const {
+    const ProcessResult result = RunProcess(Launch(ranks, Train(run, sets, more)));
+    ASSERT_EQ(result.exit_code, 0) << run << result.out << result.err;
+  }
+  ProcessResult RunWithFault(int ranks, const std::string& run, const std::string& fault, int rank,
+                             int64_t step) const {
+    const std::string rank_main = RT_BINARY_DIR "/tests/apps_training_rank_main";
+    return RunProcess(Launch(ranks, {rank_main, Path("config.textproto"), Path(run), fault,
+                                     std::to_string(rank), std::to_string(step)}));
+  }
+  std::map<std::string, std::vector<float>> Final(const std::string& run) const {
+    return ReadTensors(Path(run + kFile));
+  }
+  std::vector<nlohmann::json> Lines(const std::string& run, const std::string& kind) const {
+    return ReadMetrics(Path(run + "/metrics.jsonl"), kind);
+  }
+
+  const TempDir folder_;
+};
+
+void ExpectNear(const std::map<std::string, std::vector<float>>& actual,
+                const std::map<std::string, std::vector<float>>& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, values] : expected) {
+    const std::vector<float>& same = actual.at(name);
+    for (size_t i = 0; i < values.size(); ++i) {
+      EXPECT_NEAR(same[i], values[i], tolerance * (1 + std::fabs(values[i]))) << name << " " << i;
+    }
+  }
+}
+
+// The mean of the ranks' weights after one step each is the synchronous step, as long as the update
+// is linear in the gradient: SGD without clipping. Momentum is linear, too.
+TEST_F(LocalRoundsTest, OneStepAndTheMeanIsTheSynchronousRun) {
+  for (const char* momentum : {"0", "0.9"}) {
+    WriteConfig({"optim.clip_norm=0", "optim.sgd.nesterov=false",
+                 fmt::format("optim.sgd.momentum={}", momentum)});
+    RunJob("synchronous", 3, {});
+    RunJob("local", 3, {"dist.local.period=1", "dist.local.overlap=false"});
+    ExpectNear(Final("local"), Final("synchronous"), 2e-4);
+    EXPECT_EQ(Lines("local", "round").size(), Lines("local", "step").size());
+    std::filesystem::remove_all(Path("local"));
+    std::filesystem::remove_all(Path("synchronous"));
+  }
+}
+
+TEST_F(LocalRoundsTest, TheMeanOfOneRankIsTheRunAlone) {
+  RunJob("alone", 1, {});
+  RunJob("local", 1, kBlocking);
+  EXPECT_EQ(Final("local"), Final("alone"));
+}
+
+TEST_F(LocalRoundsTest, OuterMomentumActsOnOneRank) {
+  RunJob("alone", 1, {});
+  RunJob("local", 1, kOverlapped);
+  EXPECT_NE(Final("local"), Final("alone"));
+}
+
+TEST_F(LocalRoundsTest, RoundsEndWhereTheImageSizeChangesAndAtTheEnd) {
+  RunJob("run", 3, {"dist.local.period=4"});
+  std::vector<int64_t> steps;
+  int64_t images = 0;
+  for (const auto& round : Lines("run", "round")) {
+    steps.push_back(round["local_steps"]);
+    images += round["batch"].get<int64_t>();
+    EXPECT_GT(round["comm_bytes"], 0);
+  }
+  // 6 steps an epoch; the image size changes after two.
+  EXPECT_EQ(steps, (std::vector<int64_t>{4, 4, 4, 4, 4, 4}));
+  EXPECT_EQ(images, 24 * 6);
+  RunJob("other", 3, {"dist.local.period=5"});
+  steps.clear();
+  for (const auto& round : Lines("other", "round")) steps.push_back(round["local_steps"]);
+  EXPECT_EQ(steps, (std::vector<int64_t>{5, 5, 2, 5, 5, 2}));
+}
+
+TEST_F(LocalRoundsTest, ExchangesLessThanTheSynchronousRun) {
+  RunJob("synchronous", 2, {});
+  RunJob("local", 2, {"dist.local.period=6"});
+  const auto bytes = [&](const std::string& run, const std::string& kind) {
+    int64_t sum = 0;
+    for (const auto& line : Lines(run, kind)) sum += line["comm_bytes"].get<int64_t>();
+    return sum;
+  };
+  EXPECT_LT(bytes("local", "round"), bytes("synchronous", "step") / 4);
+  EXPECT_EQ(bytes("local", "step"), 0);
+}
+
+TEST_F(LocalRoundsTest, DenseUntilAnEpoch) {
+  RunJob("run", 3, {"dist.local.period=3", "dist.local.start_epoch=2"});
+  const auto rounds = Lines("run", "round");
+  ASSERT_FALSE(rounds.empty());
+  EXPECT_GT(rounds.front()["step"], 12);
+  EXPECT_EQ(rounds.back()["step"], 24);
+  const auto steps = Lines("run", "step");
+  EXPECT_EQ(steps.front()["batch"], 6) << "of all ranks";
+  EXPECT_EQ(steps.back()["batch"], 2) << "of this rank";
+}
+
+class ResumedTest : public LocalRoundsTest,
+                    public testing::WithParamInterface<std::vector<std::string>> {};
+
+// From every checkpoint: at evaluations, and where a signal stopped the run.
+TEST_P(ResumedTest, EndsWithTheBitsOfTheRunLeftAlone) {
+  RunJob("alone", 3, GetParam());
+  std::vector<std::string> checkpoints;
+  for (const auto& entry : std::filesystem::directory_iterator(Path("alone/checkpoints"))) {
+    const std::string name = entry.path().filename();  // parts have longer ones
+    if (name.size() == std::string_view("step-00000012.safetensors").size()) {
+      checkpoints.push_back(entry.path());
+    }
+  }
+  ASSERT_GE(checkpoints.size(), 3U);
+  for (const std::string& checkpoint : checkpoints) {
+    RunJob("resumed", 3, GetParam(), {"--resume", checkpoint});
+    EXPECT_EQ(Final("resumed"), Final("alone")) << checkpoint;
+    std::filesystem::remove_all(Path("resumed"));
+  }
+}
+
+TEST_P(ResumedTest, AfterASignalTheBitsAreThose) {
+  RunJob("alone", 2, GetParam());
+  ChildProcess child(Launch(2, Train("stopped", GetParam())));
+  while (true) {
+    const auto line = child.ReadLine();
+    ASSERT_TRUE(line);
+    if (line->find(" step ") != std::string::npos) break;
+  }
+  child.Signal(SIGTERM);
+  const ProcessResult stopped = child.Wait();
+  if (stopped.exit_code != 0) {  // it may have come to its end
+    EXPECT_EQ(stopped.exit_code, 128 + SIGTERM) << stopped.err;
+    RunJob("stopped", 2, GetParam(), {"--resume"});
+  }
+  EXPECT_EQ(Final("stopped"), Final("alone"));
+}
+
+TEST_P(ResumedTest, AnyNumberOfRanksContinues) {
+  std::vector<std::string> half = GetParam();
+  half.emplace_back("optim.constant={}");  // so that the end may move
+  std::vector<std::string> whole = half;
+  half.emplace_back("train.epochs=2");
+  RunJob("run", 3, half);
+  for (const int ranks : {1, 2, 6}) {
+    const std::string run = fmt::format("on{}", ranks);
+    RunJob(run, ranks, whole,
+           {"--resume", Path("run"), "--local-batch", std::to_string(6 / ranks)});
+    const auto last = Lines(run, "evaluation").back();
+    EXPECT_EQ(last["epoch"], 4);
+    EXPECT_LT(last["loss"], 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ResumedTest, testing::Values(kBlocking, kOverlapped, kCompressed));
+
+// Nothing of the round is in a file: the run continues from its last checkpoint, to the same bits.
+TEST_F(LocalRoundsTest, KilledInTheMiddleOfARound) {
+  WriteConfig(kOverlapped);
+  RunJob("alone", 3, {});
+  const ProcessResult killed = RunWithFault(3, "killed", "kill", 1, 10);
+  EXPECT_NE(killed.exit_code, 0);
+  EXPECT_THAT(killed.err, HasSubstr("rank 1"));
+  RunJob("killed", 3, {}, {"--resume"});
+  const auto newest = LoadNewestCheckpoint(Path("killed"));
+  ASSERT_TRUE(newest.ok());
+  EXPECT_EQ(newest->step, 24);
+}
+
+TEST_F(LocalRoundsTest, ANanOnOneRankIsNamed) {
+  WriteConfig(kBlocking);
+  const ProcessResult result = RunWithFault(3, "run", "nan", 2, 7);
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.out, ContainsRegex("at step 9 rank 2 .*'fc.weight' has a NaN"));
+}
+
+// What ranks have in common is compared where a round ends; a rank's own weights are its own.
+TEST_F(LocalRoundsTest, AWrongBitOfWhatIsCommonIsFound) {
+  std::vector<std::string> sets = kBlocking;
+  sets.emplace_back("dist.check_every_steps=3");
+  WriteConfig(sets);
+  const ProcessResult result = RunWithFault(3, "run", "flip_average", 1, 9);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, ContainsRegex("averaged weights of rank 1 .*all ranks go back to step"));
+}
+
+}  // namespace
+}  // namespace ringtail
