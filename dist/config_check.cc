@@ -24,11 +24,11 @@ Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
   if (config.period_rule() == LocalConfig::QUADRATIC && config.quadratic_alpha() == 0) {
     return check.Error("quadratic_alpha", "period_rule: QUADRATIC needs quadratic_alpha > 0");
   }
+  RT_RETURN_IF_ERROR(ValidateCompression(config.compression(), source, "dist.local.compression"));
   if (FindDgc(config.compression()) != nullptr) {
     return check.Error("compression",
                        "dgc is for gradients; take top_k for what ranks exchange after a round");
   }
-  RT_RETURN_IF_ERROR(ValidateCompression(config.compression(), source));
   if (!UsesLocalRounds(dist) || !dist.sync_batch_norm()) return OkStatus();
   return check.Error("period",
                      "ranks that take steps of their own cannot share the statistics of every "

@@ -70,8 +70,8 @@ Status CheckOneMomentum(const CompressionConfig& config, const ConfigSource* sou
 
 }  // namespace
 
-Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source) {
-  const std::string path = "dist.compression";
+Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source,
+                           const std::string& path) {
   const FieldCheck check(source, path);
   RT_RETURN_IF_ERROR(CheckScheme(config.scheme(), check.Within("scheme")));
   for (int i = 0; i < config.rule_size(); ++i) {

@@ -20,8 +20,10 @@
 namespace ringtail {
 
 // InvalidArgument, at its place in the file, if a number is out of range, or if schemes contradict
-// each other. `source` may be null.
-Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source);
+// each other. `source` may be null, `path` is where the config
+// is in it.
+Status ValidateCompression(const CompressionConfig& config, const ConfigSource* source,
+                           const std::string& path = "dist.compression");
 
 // Whether anything may be compressed at all.
 bool CompressesAnything(const CompressionConfig& config);

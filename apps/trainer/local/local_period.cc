@@ -30,7 +30,9 @@ double Median(const std::vector<LocalPeriod::Reading>& readings, const Field& fi
 
 LocalPeriod::LocalPeriod(const LocalConfig& config, const OptimConfig& optim,
                          const TrainingPlan* plan)
-    : config_(config), optim_(optim), plan_(plan), first_step_(FirstLocalStep(config, *plan)) {}
+    : config_(config), optim_(optim), plan_(plan), first_step_(FirstLocalStep(config, *plan)) {
+  progress_.measured = kFirstAuto;
+}
 
 int64_t LocalPeriod::StepsFrom(int64_t begin) const {
   int64_t steps = config_.period();

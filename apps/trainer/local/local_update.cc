@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "apps/trainer/local/outer_state.h"
+#include "apps/trainer/local/round_report.h"
 #include "apps/trainer/update/allreduce_update.h"
 #include "core/counted.h"
 #include "core/logging.h"
@@ -21,41 +23,10 @@ namespace ringtail {
 namespace {
 
 constexpr double kMsPerSecond = 1e3;
-constexpr char kOuterPrefix[] = "local.outer.";  // + block + "." + parameter: persisted
-
-OuterRule RuleOf(const LocalConfig& config) {
-  return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
-                                                                    : OuterRule::Form::kNesterov,
-          .learning_rate = config.outer_learning_rate(),
-          .momentum = config.outer_momentum()};
-}
-
-// "8 local steps between exchanges, which overlap with the next; outer rate 0.7, momentum 0.6"
-std::string DescribeRounds(const LocalConfig& config, int64_t steps) {
-  const OuterRule rule = RuleOf(config);
-  const std::string outer = rule.averages() ? "the mean of the ranks' weights"
-                                            : fmt::format("outer rate {}, momentum {}",
-                                                          rule.learning_rate, rule.momentum);
-  return fmt::format("local rounds: {} between exchanges{}{}; {}", Counted(steps, "step"),
-                     config.period_rule() == LocalConfig::FIXED ? "" : " at first",
-                     config.overlap() ? ", which travel during the next round" : "", outer);
-}
 
 const CheckpointDirectory* CheckpointsOf(const TrainingRun& run) {
   RunDirectory* const directory = run.options.directory;
   return directory != nullptr ? &directory->checkpoints() : nullptr;
-}
-
-// The mean cosine between c_i D_i of two ranks, from the norms of all and of their sum.
-double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
-  double squares = 0, norms = 0;
-  for (const RankRound& rank : ranks) {
-    const double own = rank.weight * rank.weight * rank.squares;
-    squares += own;
-    norms += std::sqrt(own);
-  }
-  const double products = norms * norms - squares;  // sum over pairs of |a| |b|, twice
-  return products > 0 ? (squares_of_sum - squares) / products : 1;
 }
 
 }  // namespace
@@ -121,30 +92,13 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
   return OkStatus();
 }
 
-Status LocalUpdate::RestoreOuter(const ResumePoint& point) {
-  for (const Optimizer::StateBlock& block : round_->state()) {
-    if (!point.empty()) {
-      for (const Parameter& p : generation_->arena().parameters()) {
-        const std::string name = kOuterPrefix + block.name + "." + p.spec.name;
-        if (!point.tensors->Has(name)) continue;
-        RT_ASSIGN_OR_RETURN(const std::span<const float> saved,
-                            point.tensors->F32(name, p.spec.shape));
-        std::ranges::copy(saved, block.values.begin() + p.offset);
-      }
-    }
-    RT_RETURN_IF_ERROR(world_->Run(
-        [&](Communicator* ranks) { return ranks->Broadcast(block.values, point.source_rank); }));
-  }
-  return OkStatus();
-}
-
 Status LocalUpdate::Restore(const ResumePoint& point) {
   static_assert(std::is_trivially_copyable_v<LocalProgress>);  // all ranks run the same build
   LocalProgress saved = point.local;
   RT_RETURN_IF_ERROR(world_->Run([&](Communicator* ranks) {
     return ranks->Broadcast(std::as_writable_bytes(std::span(&saved, 1)), point.source_rank);
   }));
-  RT_RETURN_IF_ERROR(RestoreOuter(point));
+  RT_RETURN_IF_ERROR(RestoreOuterState(world_, point, round_.get()));
   RT_ASSIGN_OR_RETURN(const bool parts, own_.Restore(world_, point.parts, point.source_rank));
   rounds_ = saved.rounds;
   if (rounds_ > 0) period_.Restore(saved.period);
@@ -330,53 +284,22 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   }
   const PeriodProgress before = period_.progress();
   period_.AfterRound(offered_begin_, reading);
-  TellOfPeriod(before, reading);
+  if (world_->leads()) LogPeriod(before, period_.progress(), reading, step());
   result->rounds.push_back(RoundMetrics(ranks, cosine));
   RT_RETURN_IF_ERROR(NameNotFinite(ranks, result));
   offered_ = {};
   return OkStatus();
 }
 
-void LocalUpdate::TellOfPeriod(const PeriodProgress& before,
-                               const LocalPeriod::Reading& reading) const {
-  if (!world_->leads()) return;
-  const PeriodProgress& now = period_.progress();
-  if (now.longest != before.longest) {
-    LogWarning(fmt::format(
-        "step {}: what the ranks change in a round points in different directions (mean cosine "
-        "{:.3f}): at most {} between exchanges from now on",
-        step(), reading.cosine, Counted(now.longest, "step")));
-  }
-  if (now.measured != before.measured) {
-    LogInfo(
-        fmt::format("step {}: {} between exchanges from now on: an exchange takes {:.0f} ms, a "
-                    "step {:.1f} ms",
-                    step(), Counted(now.measured, "step"), reading.exchange_seconds * kMsPerSecond,
-                    reading.step_seconds * kMsPerSecond));
-  }
-}
-
 Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, double cosine) {
-  Metrics metrics;
-  metrics.kind = Metrics::Kind::kRound;
+  // The last two rounds of a run are merged at once.
+  const double seconds = std::max(since_merge_.Restart(), offered_.step_seconds);
+  Metrics metrics = MetricsOfRound(ranks, seconds);
   metrics.step = step();
   metrics.epoch = generation_->plan.EpochAt(step());
   metrics.learning_rate = rate_;
   metrics.local_steps = offered_.steps;
   metrics.cosine = cosine;
-  double loss = 0, correct = 0, images = 0;
-  for (const RankRound& rank : ranks) {
-    loss += rank.loss;
-    correct += rank.correct;
-    images += rank.images;
-  }
-  metrics.loss = loss / std::max(images, 1.0);
-  metrics.accuracy = correct / std::max(images, 1.0);
-  metrics.batch = static_cast<int64_t>(images);
-  // The last two rounds of a run are merged at once.
-  const double seconds = std::max(since_merge_.Restart(), offered_.step_seconds);
-  metrics.images_per_s = images / seconds;
-  metrics.step_ms = seconds * kMsPerSecond;
   const ExchangeTimes times = exchange_->times();
   metrics.own.exposed_comm_ms = times.exposed_seconds * kMsPerSecond;
   metrics.own.hidden_comm_ms = times.hidden_seconds() * kMsPerSecond;
@@ -435,13 +358,7 @@ void LocalUpdate::Describe(ResumePoint* point) const {
 
 std::vector<TensorView> LocalUpdate::Tensors() const {
   if (dense_ != nullptr) return dense_->Tensors();
-  std::vector<TensorView> tensors;
-  for (const Optimizer::StateBlock& block : round_->state()) {
-    for (const Parameter& p : generation_->arena().parameters()) {
-      tensors.push_back(ViewF32(kOuterPrefix + block.name + "." + p.spec.name, p.spec.shape,
-                                block.values.subspan(p.offset, p.elements)));
-    }
-  }
+  std::vector<TensorView> tensors = OuterTensors(round_.get());
   if (compression_ == nullptr) return tensors;
   const std::vector<TensorView> compression = compression_->Tensors();
   tensors.insert(tensors.end(), compression.begin(), compression.end());

@@ -74,7 +74,6 @@ class LocalUpdate : public UpdatePath {
   explicit LocalUpdate(const Generation* generation);
   Status CreateRounds(const ResumePoint& point);
   Status Restore(const ResumePoint& point);
-  Status RestoreOuter(const ResumePoint& point);
   Status FindWriters();
   void BeginRound();
   StatusOr<StepResult> FinishDenseStep(const OwnStep& own);
@@ -85,8 +84,6 @@ class LocalUpdate : public UpdatePath {
   void StartExchange();
   Status FinishExchange(StepResult* result);
   Metrics RoundMetrics(std::span<const RankRound> ranks, double cosine);
-  // To people, on rank 0, if it has changed.
-  void TellOfPeriod(const PeriodProgress& before, const LocalPeriod::Reading& reading) const;
   std::vector<TensorView> OwnTensors() const;
   Status NameNotFinite(std::span<const RankRound> ranks, StepResult* result);
   int64_t step() const { return generation_->step(); }

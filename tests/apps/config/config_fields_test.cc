@@ -210,7 +210,8 @@ TEST_F(EveryFieldTest, IsRefusedWithItsPlaceIfItIsFarBelowItsRange) {
     const std::string set = Place(path) + (real ? "=-1e30" : "=-2147483648");
     const std::vector<std::string> sets = {
         "data.split.train={first: 0 last: 7}", "data.split.validation={first: 8 last: 9}",
-        "dist.compression.rule={name: \"*\" scheme { bf16 {} }}", set};
+        "dist.compression.rule={name: \"*\" scheme { bf16 {} }}",
+        "dist.local.compression.rule={name: \"*\" scheme { bf16 {} }}", set};
     const auto loaded = ParseRunConfig(TinyConfigText(), "run.textproto", sets);
     ASSERT_FALSE(loaded.ok()) << set;
     EXPECT_THAT(loaded.status().message(), HasSubstr("--set " + set + ": " + field.name()));

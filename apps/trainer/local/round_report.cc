@@ -1,0 +1,75 @@
+#include "apps/trainer/local/round_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/counted.h"
+#include "core/logging.h"
+
+namespace ringtail {
+
+OuterRule RuleOf(const LocalConfig& config) {
+  return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
+                                                                    : OuterRule::Form::kNesterov,
+          .learning_rate = config.outer_learning_rate(),
+          .momentum = config.outer_momentum()};
+}
+
+std::string DescribeRounds(const LocalConfig& config, int64_t steps) {
+  const OuterRule rule = RuleOf(config);
+  const std::string outer = rule.averages() ? "the mean of the ranks' weights"
+                                            : fmt::format("outer rate {}, momentum {}",
+                                                          rule.learning_rate, rule.momentum);
+  return fmt::format("local rounds: {} between exchanges{}{}; {}", Counted(steps, "step"),
+                     config.period_rule() == LocalConfig::FIXED ? "" : " at first",
+                     config.overlap() ? ", which travel during the next round" : "", outer);
+}
+
+double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
+  double squares = 0, norms = 0;
+  for (const RankRound& rank : ranks) {
+    const double own = rank.weight * rank.weight * rank.squares;
+    squares += own;
+    norms += std::sqrt(own);
+  }
+  const double products = norms * norms - squares;  // sum over pairs of |a| |b|, twice
+  return products > 0 ? (squares_of_sum - squares) / products : 1;
+}
+
+void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
+               const LocalPeriod::Reading& reading, int64_t step) {
+  if (now.longest != before.longest) {
+    LogWarning(fmt::format(
+        "step {}: what the ranks change in a round points in different directions (mean cosine "
+        "{:.3f}): at most {} between exchanges from now on",
+        step, reading.cosine, Counted(now.longest, "step")));
+  }
+  if (now.measured != before.measured) {
+    LogInfo(
+        fmt::format("step {}: {} between exchanges from now on: an exchange takes {:.0f} ms, a "
+                    "step {:.1f} ms",
+                    step, Counted(now.measured, "step"), reading.exchange_seconds * 1e3,
+                    reading.step_seconds * 1e3));
+  }
+}
+
+Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
+  double loss = 0, correct = 0, images = 0;
+  for (const RankRound& rank : ranks) {
+    loss += rank.loss;
+    correct += rank.correct;
+    images += rank.images;
+  }
+  Metrics metrics;
+  metrics.kind = Metrics::Kind::kRound;
+  metrics.loss = loss / std::max(images, 1.0);
+  metrics.accuracy = correct / std::max(images, 1.0);
+  metrics.batch = static_cast<int64_t>(images);
+  metrics.images_per_s = images / seconds;
+  metrics.step_ms = seconds * 1e3;
+  return metrics;
+}
+
+}  // namespace ringtail

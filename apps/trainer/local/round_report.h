@@ -1,0 +1,37 @@
+// What is said of local rounds: their setting in words, and what a finished round was like.
+// Thread-safety: functions without state.
+#ifndef RINGTAIL_APPS_TRAINER_LOCAL_ROUND_REPORT_H_
+#define RINGTAIL_APPS_TRAINER_LOCAL_ROUND_REPORT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "apps/trainer/local/local_period.h"
+#include "apps/trainer/local/round_exchange.h"
+#include "core/storage/metrics.h"
+#include "dist/dist.pb.h"
+#include "optim/outer_optimizer.h"
+
+namespace ringtail {
+
+OuterRule RuleOf(const LocalConfig& config);
+
+// "local rounds: 8 steps between exchanges, which travel during the next round; outer rate 0.7,
+// momentum 0.6". `steps`: of the first round.
+std::string DescribeRounds(const LocalConfig& config, int64_t steps);
+
+// Says how `now` differs from `before`, after `step` steps; nothing if it does not.
+void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
+               const LocalPeriod::Reading& reading, int64_t step);
+
+// The mean cosine between c_i D_i of two ranks (local_round.h), from the norms of all and from
+// `squares_of_sum`, |sum c_i D_i|^2. 1 if it is not defined.
+double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);
+
+// Loss, accuracy, images and speed of all ranks together, in a round that took `seconds`.
+Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_LOCAL_ROUND_REPORT_H_
