@@ -25,9 +25,8 @@ constexpr size_t kMaxLineBytes = size_t{1} << 24;  // a line of 50,000 ranks; lo
 // The step of a line as MetricsJson writes it, from its first bytes: {"kind":"step","step":120,
 // A line torn by a lost block contains control characters or has no end.
 std::optional<int64_t> StepOfOurLine(std::string_view line) {
-  constexpr std::string_view kStarts[] = {R"({"kind":"step","step":)",
-                                          R"({"kind":"evaluation","step":)",
-                                          R"({"kind":"round","step":)"};
+  constexpr std::string_view kStarts[] = {
+      R"({"kind":"step","step":)", R"({"kind":"evaluation","step":)", R"({"kind":"round","step":)"};
   for (const std::string_view start : kStarts) {
     if (!line.starts_with(start) || !line.ends_with('}')) continue;
     const char* const begin = line.data() + start.size();
