@@ -21,7 +21,6 @@ spdlog::logger& Logger() {
 
 }  // namespace
 
-void LogDebug(std::string_view message) { Logger().debug(Printable(message)); }
 void LogInfo(std::string_view message) { Logger().info(Printable(message)); }
 void LogWarning(std::string_view message) { Logger().warn(Printable(message)); }
 void LogError(std::string_view message) { Logger().error(Printable(message)); }

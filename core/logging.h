@@ -9,7 +9,6 @@
 
 namespace ringtail {
 
-void LogDebug(std::string_view message);
 void LogInfo(std::string_view message);
 void LogWarning(std::string_view message);
 void LogError(std::string_view message);

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/logging.h"
 #include "core/storage/file.h"
 
 namespace ringtail {
@@ -143,9 +142,9 @@ StatusOr<std::unique_ptr<PartExchange>> PartExchange::Create(TrainingWorld* worl
                       world->ShareText(world->leads() && directory != nullptr ? "+" : ""));
   if (any.empty()) return std::unique_ptr<PartExchange>();
   std::unique_ptr<PartExchange> exchange(new PartExchange(world, sees));
-  RT_ASSIGN_OR_RETURN(const Place place, exchange->FindPlace(directory));
-  // Each save tries again, and then fails and says so.
-  if (!place.status.ok()) LogDebug(place.status.message());
+  // Sets blind_. If there is no place yet, that is no error: each save tries again, and then fails
+  // and says so.
+  RT_RETURN_IF_ERROR(exchange->FindPlace(directory).status());
   return exchange;
 }
 

@@ -47,12 +47,13 @@ void SetCommonArguments(const std::string& address, const TransportOptions& opti
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);        // and the peer accepts them all
 }
 
-// A world of many ranks needs many connections: as many files as the system lets us have.
+// A world of many ranks needs many connections: as many files as the system lets us have. If it
+// refuses, the limit stays as it is.
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) LogDebug("the limit of open files stays as it is");
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // A failed TLS handshake is seen nowhere but in gRPC's log.
@@ -61,7 +62,7 @@ void LogOfGrpc(gpr_log_func_args* line) {
   const std::string_view message = line->message;
   if (message.find("Handshake failed") == std::string_view::npos &&
       message.find("handshake failed") == std::string_view::npos) {
-    return LogDebug(message);
+    return;
   }
   if (const auto note = limiter.Allow()) {
     LogWarning(fmt::format("a connection failed in its TLS handshake: {}{}", message, *note));
