@@ -304,6 +304,12 @@ TEST(BenchAllreduceTest, SaysWhichRankWasKilled) {
   for (const pid_t rank : ranks) EXPECT_FALSE(Lives(rank));
 }
 
+TEST(BenchAllreduceTest, SpeaksOfItselfWhereItStartsARank) {
+  const ProcessResult result = RunBench({"run-rank"});
+  EXPECT_EQ(result.exit_code, 126);
+  EXPECT_EQ(result.err, "bench_allreduce: run-rank is for agents, which start ranks by it\n");
+}
+
 TEST(BenchAllreduceTest, LeavesNoOrphan) {
   ChildProcess bench = LongRun();
   ASSERT_THAT(bench.ReadLine().value_or(""), HasSubstr("3 ranks"));

@@ -18,8 +18,9 @@ namespace {
 
 constexpr int kCannotRun = 126, kNotFound = 127;  // the exit codes of shells
 
+// Named after the program, because others than ringtail_launch start ranks, too.
 int Complain(const std::string& message, int exit_code) {
-  std::fprintf(stderr, "ringtail_launch: %s\n", message.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, message.c_str());
   return exit_code;
 }
 
@@ -36,7 +37,8 @@ std::vector<std::string> RunRankCommand(const std::string& launcher, pid_t agent
 
 int RunRank(int count, char** arguments) {
   constexpr int kProgram = 2;
-  if (count <= kProgram) return Complain("run-rank is for ringtail_launch itself", kCannotRun);
+  if (count <= kProgram)
+    return Complain("run-rank is for agents, which start ranks by it", kCannotRun);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
     return Complain("cannot tie this rank to its agent", kCannotRun);
   }

@@ -1,6 +1,6 @@
 // The last step before the program of a rank starts, in the process that becomes it:
 //
-//   ringtail_launch run-rank AGENT_PID CORES|- PROGRAM ARGUMENTS...
+//   ringtail_launch run-rank AGENT_PID CORES|- PROGRAM ARGUMENTS...    (or bench_allreduce run-rank)
 //
 // posix_spawn can set neither affinity nor PR_SET_PDEATHSIG, so an agent starts itself again with
 // this verb, which sets them and execs. Without binding of ranks, CORES are all cores of the host:
