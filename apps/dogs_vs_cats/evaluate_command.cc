@@ -10,11 +10,9 @@
 #include <numeric>
 
 #include "apps/dogs_vs_cats/command.h"
-#include "apps/dogs_vs_cats/config_flags.h"
-#include "apps/dogs_vs_cats/network_file.h"
+#include "apps/dogs_vs_cats/trained_network.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
-#include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/evaluation.h"
 #include "core/stopwatch.h"
 #include "data/split.h"
@@ -23,8 +21,8 @@ namespace ringtail {
 namespace {
 
 struct EvaluateFlags {
-  ConfigFlags config;
-  std::string checkpoint, data;
+  NetworkFlags network;
+  std::string data;
   std::string part;  // empty: DefaultPart
   bool json = false;
 };
@@ -75,13 +73,12 @@ Status CheckSameClasses(const TrainedModel& trained, const Dataset& dataset) {
 
 StatusOr<int> RunEvaluate(EvaluateFlags flags) {
   if (!flags.data.empty()) {
-    flags.config.SetString("data.path", flags.data);
-    flags.config.set.push_back("data.layout=AUTO");
+    flags.network.config.SetString("data.path", flags.data);
+    flags.network.config.set.push_back("data.layout=AUTO");
   }
-  RT_ASSIGN_OR_RETURN(const std::string network, NetworkFile(flags.checkpoint));
-  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadModelFile(network, flags.config.set));
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadNetwork(flags.network));
   const RunConfig& config = trained.loaded.config;
-  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.network.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset, Dataset::Open(config.data()));
   RT_RETURN_IF_ERROR(CheckSameClasses(trained, *dataset));
   const std::string part = flags.part.empty() ? DefaultPart(trained) : flags.part;
@@ -118,12 +115,7 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
 void AddEvaluateCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<EvaluateFlags>();
   CLI::App* verb = app->add_subcommand("evaluate", "Measure a trained network on images");
-  AddSetFlag(verb, &flags->config);
-  AddThreadsFlag(verb, &flags->config);
-  verb->add_option("--checkpoint", flags->checkpoint,
-                   "final.safetensors, any checkpoint, or the folder of a run")
-      ->type_name("PATH")
-      ->required();
+  AddNetworkFlags(verb, &flags->network);
   verb->add_option("--data", flags->data, "Labelled images (default: those of the training run)")
       ->type_name("PATH");
   verb->add_option("--part", flags->part,

@@ -4,14 +4,12 @@
 #include <numeric>
 
 #include "apps/dogs_vs_cats/command.h"
-#include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/image_files.h"
-#include "apps/dogs_vs_cats/network_file.h"
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/dogs_vs_cats/prediction_table.h"
+#include "apps/dogs_vs_cats/trained_network.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
-#include "apps/trainer/checkpoint/model_file.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
@@ -20,8 +18,8 @@ namespace ringtail {
 namespace {
 
 struct PredictFlags {
-  ConfigFlags config;
-  std::string checkpoint, csv;
+  NetworkFlags network;
+  std::string csv;
   std::vector<std::string> images;
   bool submission = false;
 };
@@ -35,10 +33,9 @@ StatusOr<std::string> Text(const PredictFlags& flags, const Dataset& dataset,
 
 StatusOr<int> RunPredict(const PredictFlags& flags) {
   RT_ASSIGN_OR_RETURN(const std::string csv, OutputPath(flags.csv));
-  RT_ASSIGN_OR_RETURN(const std::string network, NetworkFile(flags.checkpoint));
-  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadModelFile(network, flags.config.set));
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadNetwork(flags.network));
   const RunConfig& config = trained.loaded.config;
-  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, config));
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.network.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset,
                       OpenImageFiles(flags.images, config.data().bad_images().max_file_mib()));
   DataConfig data = config.data();
@@ -66,12 +63,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
 void AddPredictCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PredictFlags>();
   CLI::App* verb = app->add_subcommand("predict", "Say what is in images");
-  AddSetFlag(verb, &flags->config);
-  AddThreadsFlag(verb, &flags->config);
-  verb->add_option("--checkpoint", flags->checkpoint,
-                   "final.safetensors, any checkpoint, or the folder of a run")
-      ->type_name("PATH")
-      ->required();
+  AddNetworkFlags(verb, &flags->network);
   verb->add_option("--images", flags->images, "Images, or folders of them")
       ->type_name("PATH")
       ->required();

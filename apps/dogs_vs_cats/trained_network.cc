@@ -1,7 +1,8 @@
-#include "apps/dogs_vs_cats/network_file.h"
+#include "apps/dogs_vs_cats/trained_network.h"
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "apps/trainer/checkpoint/run_directory.h"
@@ -31,13 +32,27 @@ StatusOr<std::string> NetworkOfRun(const std::string& folder) {
                   folder, kFinalName));
 }
 
-}  // namespace
-
 StatusOr<std::string> NetworkFile(const std::string& path) {
   if (!IsFolder(path)) return path;
   auto file = NetworkOfRun(path);
   if (file.ok()) LogInfo(fmt::format("the network is {}", *file));
   return file;
+}
+
+}  // namespace
+
+void AddNetworkFlags(CLI::App* app, NetworkFlags* flags) {
+  AddSetFlag(app, &flags->config);
+  AddThreadsFlag(app, &flags->config);
+  app->add_option("--checkpoint", flags->checkpoint,
+                  "final.safetensors, any checkpoint, or the folder of a run")
+      ->type_name("PATH")
+      ->required();
+}
+
+StatusOr<TrainedModel> ReadNetwork(const NetworkFlags& flags) {
+  RT_ASSIGN_OR_RETURN(const std::string file, NetworkFile(flags.checkpoint));
+  return ReadModelFile(file, flags.config.set);
 }
 
 }  // namespace ringtail
