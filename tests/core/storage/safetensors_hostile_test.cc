@@ -41,8 +41,6 @@ const HeaderCase kHeaders[] = {
     {"{\"a\n\":{}}", "not JSON"},
     {R"({"\ud800":{}})", "not JSON"},
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]})", "not JSON"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,08]}})", "not JSON"},
-    {R"({"a":{"dtype":"U8","shape":[NaN],"data_offsets":[0,8]}})", "not JSON"},
     // Wrong types.
     {R"({"a":1})", "\"a\" is a number, not an object"},
     {R"({"a":null})", "\"a\" is null, not an object"},
@@ -53,46 +51,6 @@ const HeaderCase kHeaders[] = {
     {R"({"__metadata__":{"k":1}})", "metadata \"k\" is a number, not a text"},
     {R"({"__metadata__":{"k":{}}})", "metadata \"k\" is an object, not a text"},
     {R"({"__metadata__":{"k":null}})", "metadata \"k\" is null, not a text"},
-    {R"({"a":{"dtype":8,"shape":[8],"data_offsets":[0,8]}})",
-     "dtype must not be or contain a number"},
-    {R"({"a":{"dtype":["U8"],"shape":[8],"data_offsets":[0,8]}})",
-     "dtype must not be or contain a list"},
-    {R"({"a":{"dtype":"U8","shape":8,"data_offsets":[0,8]}})",
-     "shape must not be or contain a number"},
-    {R"({"a":{"dtype":"U8","shape":"8","data_offsets":[0,8]}})",
-     "shape must not be or contain a text"},
-    {R"({"a":{"dtype":"U8","shape":["8"],"data_offsets":[0,8]}})",
-     "shape must not be or contain a text"},
-    {R"({"a":{"dtype":"U8","shape":[[8]],"data_offsets":[0,8]}})",
-     "shape must not be or contain a list"},
-    {R"({"a":{"dtype":"U8","shape":[null],"data_offsets":[0,8]}})",
-     "shape must not be or contain null"},
-    {R"({"a":{"dtype":"U8","shape":{},"data_offsets":[0,8]}})",
-     "shape must not be or contain an object"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":{"0":8}}})",
-     "data_offsets must not be or contain"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,[8]]}})",
-     "data_offsets must not be or contain"},
-    // Invalid numbers.
-    {R"({"a":{"dtype":"U8","shape":[-8],"data_offsets":[0,8]}})", "a negative number"},
-    {R"({"a":{"dtype":"U8","shape":[-0],"data_offsets":[0,8]}})", "a negative number"},
-    {R"({"a":{"dtype":"U8","shape":[8.0],"data_offsets":[0,8]}})", "the number 8.0"},
-    {R"({"a":{"dtype":"U8","shape":[8e0],"data_offsets":[0,8]}})", "the number 8e0"},
-    {R"({"a":{"dtype":"U8","shape":[18446744073709551624],"data_offsets":[0,8]}})",
-     "the number 18446744073709551624"},
-    {R"({"a":{"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,8]}})",
-     "9223372036854775808 is too large"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[-1,8]}})", "a negative number"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8.5]}})", "the number 8.5"},
-    // Products that overflow, some to the right size.
-    {R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})",
-     "shape is too large"},
-    {R"({"a":{"dtype":"I64","shape":[2305843009213693953],"data_offsets":[0,8]}})",
-     "shape is too large"},
-    {R"({"a":{"dtype":"U8","shape":[4294967296,4294967296,8],"data_offsets":[0,8]}})",
-     "shape is too large"},
-    {R"({"a":{"dtype":"U8","shape":[0,4294967296,4294967296],"data_offsets":[0,0]}})",
-     "shape is too large"},
     // Fields that are missing, doubled, unknown or too many.
     {R"({"a":{}})", "\"a\" has no dtype"},
     {R"({"a":{"shape":[8],"data_offsets":[0,8]}})", "\"a\" has no dtype"},
@@ -103,11 +61,6 @@ const HeaderCase kHeaders[] = {
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"data_offsets":[0,8]}})",
      "has data_offsets twice"},
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8],"more":1}})", "unknown field \"more\""},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[]}})", "needs two data_offsets"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0]}})", "needs two data_offsets"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8,8]}})", "more than two data_offsets"},
-    {R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,8],"data_offsets":[0,8]}})",
-     "more than 8 dimensions"},
     // Names.
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"a":{"dtype":"U8","shape":[0],"data_offsets":[8,8]}})",
      "\"a\" occurs twice"},
@@ -115,35 +68,8 @@ const HeaderCase kHeaders[] = {
     {R"({"__metadata__":{},"__metadata__":{}})", "\"__metadata__\" occurs twice"},
     {R"({"__metadata__":{"k":"1","k":"2"}})", "metadata \"k\" occurs twice"},
     {R"({"a\u001b[2J":1})", R"("a\u001b[2J" is a number)"},
-    // Dtypes.
-    {R"({"a":{"dtype":"","shape":[8],"data_offsets":[0,8]}})", "has dtype \"\", which is none of"},
-    {R"({"a":{"dtype":"u8","shape":[8],"data_offsets":[0,8]}})",
-     "has dtype \"u8\", which is none of"},
-    {R"({"a":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})",
-     "has dtype \"F16\", which is none of"},
-    {R"({"a":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})",
-     "has dtype \"BF16\", which is none of"},
-    {R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})",
-     "has dtype \"F64\", which is none of"},
     // Offsets.
     {R"({})", "end at byte 0 of the data, but it has 8"},
-    {R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})",
-     "0 to 9 are not inside the 8 bytes"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[8,0]}})", "8 to 0 are not inside"},
-    {R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[9,9]}})", "9 to 9 are not inside"},
-    {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[18446744073709551608,18446744073709551615]}})",
-     "are not inside the 8 bytes"},
-    {R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[0,8]}})",
-     "U8 of shape [7] is 7 bytes, but its data_offsets span 8"},
-    {R"({"a":{"dtype":"F32","shape":[8],"data_offsets":[0,8]}})", "F32 of shape [8] is 32 bytes"},
-    {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,8]}})",
-     "is 4 bytes, but its data_offsets span 8"},
-    {R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,8]}})",
-     "is 0 bytes, but its data_offsets span 8"},
-    {R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}})",
-     "end at byte 7 of the data, but it has 8"},
-    {R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[1,8]}})",
-     "hole before tensor \"a\": bytes 0 to 1"},
     {R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
      "hole before tensor \"b\": bytes 3 to 4"},
     {R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
@@ -171,6 +97,65 @@ const HeaderCase kHeaders[] = {
      "the header"},
 };
 
+struct TensorCase {
+  const char *dtype, *shape, *data_offsets;
+  const char* reason;
+};
+
+// Headers of one tensor "a", each field as its JSON.
+const TensorCase kTensors[] = {
+    // Not JSON.
+    {R"("U8")", "[8]", "[0,08]", "not JSON"},
+    {R"("U8")", "[NaN]", "[0,8]", "not JSON"},
+    // Wrong types.
+    {"8", "[8]", "[0,8]", "dtype must not be or contain a number"},
+    {R"(["U8"])", "[8]", "[0,8]", "dtype must not be or contain a list"},
+    {R"("U8")", "8", "[0,8]", "shape must not be or contain a number"},
+    {R"("U8")", R"("8")", "[0,8]", "shape must not be or contain a text"},
+    {R"("U8")", R"(["8"])", "[0,8]", "shape must not be or contain a text"},
+    {R"("U8")", "[[8]]", "[0,8]", "shape must not be or contain a list"},
+    {R"("U8")", "[null]", "[0,8]", "shape must not be or contain null"},
+    {R"("U8")", "{}", "[0,8]", "shape must not be or contain an object"},
+    {R"("U8")", "[8]", R"({"0":8})", "data_offsets must not be or contain"},
+    {R"("U8")", "[8]", "[0,[8]]", "data_offsets must not be or contain"},
+    // Invalid numbers.
+    {R"("U8")", "[-8]", "[0,8]", "a negative number"},
+    {R"("U8")", "[-0]", "[0,8]", "a negative number"},
+    {R"("U8")", "[8.0]", "[0,8]", "the number 8.0"},
+    {R"("U8")", "[8e0]", "[0,8]", "the number 8e0"},
+    {R"("U8")", "[18446744073709551624]", "[0,8]", "the number 18446744073709551624"},
+    {R"("U8")", "[9223372036854775808]", "[0,8]", "9223372036854775808 is too large"},
+    {R"("U8")", "[8]", "[-1,8]", "a negative number"},
+    {R"("U8")", "[8]", "[0,8.5]", "the number 8.5"},
+    // Products that overflow, some to the right size.
+    {R"("F32")", "[4611686018427387904]", "[0,0]", "shape is too large"},
+    {R"("I64")", "[2305843009213693953]", "[0,8]", "shape is too large"},
+    {R"("U8")", "[4294967296,4294967296,8]", "[0,8]", "shape is too large"},
+    {R"("U8")", "[0,4294967296,4294967296]", "[0,0]", "shape is too large"},
+    // Too few and too many.
+    {R"("U8")", "[8]", "[]", "needs two data_offsets"},
+    {R"("U8")", "[8]", "[0]", "needs two data_offsets"},
+    {R"("U8")", "[8]", "[0,8,8]", "more than two data_offsets"},
+    {R"("U8")", "[1,1,1,1,1,1,1,1,8]", "[0,8]", "more than 8 dimensions"},
+    // Dtypes.
+    {R"("")", "[8]", "[0,8]", "has dtype \"\", which is none of"},
+    {R"("u8")", "[8]", "[0,8]", "has dtype \"u8\", which is none of"},
+    {R"("F16")", "[4]", "[0,8]", "has dtype \"F16\", which is none of"},
+    {R"("BF16")", "[4]", "[0,8]", "has dtype \"BF16\", which is none of"},
+    {R"("F64")", "[1]", "[0,8]", "has dtype \"F64\", which is none of"},
+    // Offsets.
+    {R"("U8")", "[9]", "[0,9]", "0 to 9 are not inside the 8 bytes"},
+    {R"("U8")", "[8]", "[8,0]", "8 to 0 are not inside"},
+    {R"("U8")", "[0]", "[9,9]", "9 to 9 are not inside"},
+    {R"("U8")", "[8]", "[18446744073709551608,18446744073709551615]", "are not inside the 8 bytes"},
+    {R"("U8")", "[7]", "[0,8]", "U8 of shape [7] is 7 bytes, but its data_offsets span 8"},
+    {R"("F32")", "[8]", "[0,8]", "F32 of shape [8] is 32 bytes"},
+    {R"("F32")", "[]", "[0,8]", "is 4 bytes, but its data_offsets span 8"},
+    {R"("U8")", "[0]", "[0,8]", "is 0 bytes, but its data_offsets span 8"},
+    {R"("U8")", "[7]", "[0,7]", "end at byte 7 of the data, but it has 8"},
+    {R"("U8")", "[7]", "[1,8]", "hole before tensor \"a\": bytes 0 to 1"},
+};
+
 void ExpectRefused(std::vector<std::byte> bytes, std::string_view reason) {
   const StatusOr<SafetensorsFile> file =
       SafetensorsFile::Parse(std::move(bytes), "evil.safetensors");
@@ -183,15 +168,28 @@ void ExpectRefused(std::vector<std::byte> bytes, std::string_view reason) {
 }
 
 TEST(SafetensorsHostileTest, FalseHeadersAreRefused) {
-  static_assert(std::size(kHeaders) >= 60);
   for (const HeaderCase& hostile : kHeaders) {
     SCOPED_TRACE(hostile.json);
     ExpectRefused(SafetensorsBytes(hostile.json, kData), hostile.reason);
   }
 }
 
+std::string TensorHeader(std::string_view dtype, std::string_view shape,
+                         std::string_view data_offsets) {
+  return fmt::format(R"({{"a":{{"dtype":{},"shape":{},"data_offsets":{}}}}})", dtype, shape,
+                     data_offsets);
+}
+
+TEST(SafetensorsHostileTest, FalseTensorsAreRefused) {
+  for (const TensorCase& hostile : kTensors) {
+    const std::string json = TensorHeader(hostile.dtype, hostile.shape, hostile.data_offsets);
+    SCOPED_TRACE(json);
+    ExpectRefused(SafetensorsBytes(json, kData), hostile.reason);
+  }
+}
+
 TEST(SafetensorsHostileTest, TheCorrectHeaderIsRead) {
-  const std::string json = R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})";
+  const std::string json = TensorHeader(R"("U8")", "[8]", "[0,8]");
   EXPECT_TRUE(SafetensorsFile::Parse(SafetensorsBytes(json, kData), "good").ok());
 }
 
@@ -247,12 +245,10 @@ TEST(SafetensorsHostileTest, MemoryFollowsTheFileNotItsClaims) {
   const long before = PeakMemoryKib();
   // Each claims up to 8 EiB in a few bytes.
   for (int power = 33; power < 63; ++power) {
-    const uint64_t bytes = uint64_t{1} << power;
-    ExpectRefused(SafetensorsBytes(fmt::format(R"({{"a":{{"dtype":"U8","shape":[{0}],)"
-                                               R"("data_offsets":[0,{0}]}}}})",
-                                               bytes),
-                                   kData),
-                  "are not inside the 8 bytes");
+    const std::string bytes = std::to_string(uint64_t{1} << power);
+    ExpectRefused(
+        SafetensorsBytes(TensorHeader(R"("U8")", "[" + bytes + "]", "[0," + bytes + "]"), kData),
+        "are not inside the 8 bytes");
   }
   // Parsing of a shape of 4 million dimensions ends at the ninth.
   ExpectRefused(SafetensorsBytes(R"({"a":{"shape":[)" + Repeated("1,", 4 << 20) + "1]}}", ""),
