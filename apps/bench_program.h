@@ -14,8 +14,8 @@ class App;
 namespace ringtail {
 
 // Parses the command line by `app` and calls `run`, which returns the exit code. Prints an error of
-// either as one sentence behind `program`, a literal, on standard error, and returns its exit code: 2
-// for a wrong command line, `code_of` for an error of `run`.
+// either as one sentence behind `program`, a literal, on standard error, and returns its exit code:
+// 2 for a wrong command line, `code_of` for an error of `run`.
 int RunBenchProgram(const char* program, CLI::App* app, int argc, char** argv,
                     const std::function<StatusOr<int>()>& run,
                     int (*code_of)(const Status&) = ExitCodeOf);

@@ -15,8 +15,8 @@ namespace ringtail {
 // byte. Rounds up to a multiple of 4 bytes (float32). From 4 bytes to 1 TiB.
 StatusOr<int64_t> ParseBytes(std::string_view text);
 
-// "25 MiB", "1.2 GB", "1000 B": in the largest unit in which at most three digits are exact, else in
-// bytes.
+// "25 MiB", "1.2 GB", "1000 B": in the largest unit in which at most three digits are exact, else
+// in bytes.
 std::string FormatBytes(int64_t bytes);
 
 }  // namespace ringtail

@@ -26,8 +26,8 @@ inline int ExitCodeOf(const Status& status) {
 }
 
 // For errors of joining and of collectives. dist/ returns Unavailable if another rank has ended or
-// cannot be reached and DeadlineExceeded if it does not join or answer. Failures of this rank itself,
-// for example to listen at a port in use, have other codes.
+// cannot be reached and DeadlineExceeded if it does not join or answer. Failures of this rank
+// itself, for example to listen at a port in use, have other codes.
 inline int ExitCodeOfWorld(const Status& status) {
   const bool peers =
       status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;

@@ -1,6 +1,7 @@
 // The flags that every program of several ranks has: which rank this process is (--rank,
-// --local-rank, --master) and how ranks authenticate each other (--token-file, --tls-*, --insecure).
-// Launchers and schedulers say the former by environment variables (dist/membership/identity).
+// --local-rank, --master) and how ranks authenticate each other (--token-file, --tls-*,
+// --insecure). Launchers and schedulers say the former by environment variables
+// (dist/membership/identity).
 #ifndef RINGTAIL_APPS_RANK_FLAGS_H_
 #define RINGTAIL_APPS_RANK_FLAGS_H_
 

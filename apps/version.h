@@ -15,7 +15,8 @@ extern const char kBuildId[];  // "3f2a9c1b2d4e"
 // The version that ranks compare: "0.1.0-3f2a9c1b2d4e".
 std::string BuildVersionOfRank();
 
-// "ringtail 0.1.0-3f2a9c1b2d4e (avx512 kernels), oneDNN 2.6.3 (avx512_core), OpenCV 4.6.0, protobuf 3.21.12"
+// "ringtail 0.1.0-3f2a9c1b2d4e (avx512 kernels), oneDNN 2.6.3 (avx512_core), OpenCV 4.6.0, protobuf
+// 3.21.12"
 std::string VersionLine();
 
 }  // namespace ringtail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers of input (configs, safetensors, image headers, host lists) with clang's libFuzzer, ASan and UBSan.
+# Fuzzes the parsers of input (configs, safetensors, image headers, host lists) with clang's
+# libFuzzer, ASan and UBSan.
 #
 #   tests/fuzz.sh [executions per target]     default 100000
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Formatting (clang-format), words that are not to come back (tests/words.txt), and clang-tidy (.clang-tidy has the checks).
+# Formatting (clang-format), words that are not to come back (tests/words.txt), and clang-tidy
+# (.clang-tidy has the checks).
 #
 #   tests/lint.sh               everything: half an hour on 2 cores
 #   tests/lint.sh --quick       formatting and words alone: seconds

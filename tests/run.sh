@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test: installs what is missing, builds all of Ringtail, checks formatting and words, and runs
-# ctest, whose summary closes the output.
+# Runs every test: installs what is missing, builds all of Ringtail, checks formatting and words,
+# and runs ctest, whose summary closes the output.
 #
 #   tests/run.sh [arguments for ctest]        e.g. tests/run.sh -R layers/
 set -euo pipefail

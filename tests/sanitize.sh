@@ -2,10 +2,11 @@
 # Runs tests under sanitizers, compiled by clang, whose thread-safety analysis is an error, too:
 #
 #   tests/sanitize.sh address                ASan with UBSan over all tests
-#   tests/sanitize.sh thread                 TSan over code with threads of our own (OpenMP's team is not
-#                                            instrumented, so TSan runs with one compute thread)
-#   tests/sanitize.sh address --essential    what continuous integration runs: parsers, codecs, transport and the
-#   tests/sanitize.sh thread --essential     memory plan; threads. Every library is compiled nevertheless.
+#   tests/sanitize.sh thread                 TSan over code with threads of our own (OpenMP's team is
+#                                            not instrumented, so TSan runs with one compute thread)
+#   tests/sanitize.sh address --essential    what continuous integration runs: parsers, codecs,
+#   tests/sanitize.sh thread --essential     transport, memory plan; threads. Every library is
+#                                            compiled nevertheless.
 #
 # Further arguments are ctest's.
 set -euo pipefail
@@ -41,7 +42,8 @@ fi
 
 apps/install_packages.sh --tests
 cmake --preset $preset -Wno-dev >/dev/null
-# tests/dist/transport/frames/frame_test.cc is the test dist/transport/frames/frame_test and the target dist_frame_test.
+# tests/dist/transport/frames/frame_test.cc is the test dist/transport/frames/frame_test and the
+# target dist_frame_test.
 targets=()
 while read -r test; do
   folder=${test%%/*}

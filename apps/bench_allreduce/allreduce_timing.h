@@ -42,7 +42,8 @@ struct AllreduceTiming {
   double BusbwGbPerS() const;
 };
 
-// Sets median, percentiles and runs of `timing` from the slowest rank's time in each run (not empty).
+// Sets median, percentiles and runs of `timing` from the slowest rank's time in each run (not
+// empty).
 void SetPercentiles(std::span<const double> runs_ms, AllreduceTiming* timing);
 
 // See above; 0 if the speed of the links is unknown (0) or the world has one rank. In a world of

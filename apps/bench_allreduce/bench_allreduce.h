@@ -2,8 +2,8 @@
 //
 //   --transport in_process   the ranks are threads of this process
 //   started by a launcher    this process is one rank; rank 0 reports
-//   otherwise                this process launches the ranks of each world (apps/launch/supervisor.h)
-//                            and reports the results of rank 0
+//   otherwise                this process launches the ranks of each world, as ringtail_launch does
+//                            (apps/launch/supervisor.h), and reports the results of rank 0
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_BENCH_ALLREDUCE_H_
 #define RINGTAIL_APPS_BENCH_ALLREDUCE_BENCH_ALLREDUCE_H_
 

@@ -1,4 +1,5 @@
-// The command line of bench_allreduce: its flags, and the benchmark or cost table that they ask for.
+// The command line of bench_allreduce: its flags, and the benchmark or cost table that they ask
+// for.
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_BENCH_ALLREDUCE_FLAGS_H_
 #define RINGTAIL_APPS_BENCH_ALLREDUCE_BENCH_ALLREDUCE_FLAGS_H_
 

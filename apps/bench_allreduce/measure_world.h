@@ -1,9 +1,9 @@
 // The work of every rank of bench_allreduce: measures the network, then each algorithm with each
 // number of bytes.
 //
-// For each line: three runs to warm up, then runs until `seconds` have passed on rank 0 (at least 5,
-// at most 10000). Each run begins with a barrier, and each sum is checked. Between runs the ranks
-// only agree on whether to continue.
+// For each line: three runs to warm up, then runs until `seconds` have passed on rank 0 (at least
+// 5, at most 10000). Each run begins with a barrier, and each sum is checked. Between runs the
+// ranks only agree on whether to continue.
 //
 // Processor time is that of all threads of the process during AllReduce, so that I/O threads are
 // included and the checks are not.

@@ -1,5 +1,5 @@
-// TimingReport: prints measured lines on standard output in one of three styles, and reads them back
-// from the output of a process that uses style kLines. Thread-safety: none.
+// TimingReport: prints measured lines on standard output in one of three styles, and reads them
+// back from the output of a process that uses style kLines. Thread-safety: none.
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_TIMING_REPORT_H_
 #define RINGTAIL_APPS_BENCH_ALLREDUCE_TIMING_REPORT_H_
 

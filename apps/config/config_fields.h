@@ -1,4 +1,5 @@
-// A config as a list of names and values, so that ranks can compare their configs field by field. Thread-safety: functions without state.
+// A config as a list of names and values, so that ranks can compare their configs field by field.
+// Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_CONFIG_CONFIG_FIELDS_H_
 #define RINGTAIL_APPS_CONFIG_CONFIG_FIELDS_H_
 

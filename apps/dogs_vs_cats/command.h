@@ -1,9 +1,9 @@
 // A verb of the program: `dogs_vs_cats <verb> flags`.
 //
 // Each verb has a row in RT_FOR_EACH_VERB and a file <verb>_command.cc, which defines
-// Add<Verb>Command: it describes the verb's flags to the parser. When the verb is called, the parser
-// stores its command in `chosen`; main runs the command after parsing has succeeded. A command
-// returns the exit code, or an error that main prints.
+// Add<Verb>Command: it describes the verb's flags to the parser. When the verb is called, the
+// parser stores its command in `chosen`; main runs the command after parsing has succeeded. A
+// command returns the exit code, or an error that main prints.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_COMMAND_H_
 

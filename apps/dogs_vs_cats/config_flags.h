@@ -26,8 +26,8 @@ struct ConfigFlags {
   void SetNumber(const std::string& field, int64_t value);
 };
 
-// For --help: `instead` says what this verb tries before it uses the built-in config, `otherwise` the
-// number of threads without --threads and train.threads.
+// For --help: `instead` says what this verb tries before it uses the built-in config, `otherwise`
+// the number of threads without --threads and train.threads.
 void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead = "");
 void AddSetFlag(CLI::App* app, ConfigFlags* flags);
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
@@ -38,11 +38,11 @@ struct ComputeThreads {
   std::unique_ptr<CoreWatch> watch;  // to be kept as long as the program computes
 };
 
-// Sets the number of compute threads: --threads, else train.threads, else the cores that the process
-// may use, divided among `ranks_here` ranks. Warns if there are more than twice as many threads as
-// cores. Starts to watch the cores: a warning is logged once if other programs use them, too.
-// ResourceExhausted, naming the limit, if the system does not allow these threads, those that read
-// images and `others` more: libgomp would end the process without naming the limit.
+// Sets the number of compute threads: --threads, else train.threads, else the cores that the
+// process may use, divided among `ranks_here` ranks. Warns if there are more than twice as many
+// threads as cores. Starts to watch the cores: a warning is logged once if other programs use them,
+// too. ResourceExhausted, naming the limit, if the system does not allow these threads, those that
+// read images and `others` more: libgomp would end the process without naming the limit.
 StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& config,
                                     int ranks_here = 1, int others = 0);
 

@@ -1,5 +1,5 @@
-// Advice for nets that do not fit into memory. Net::Create reports how much is missing, but only its
-// caller knows from which flag or field the batch and the image size came.
+// Advice for nets that do not fit into memory. Net::Create reports how much is missing, but only
+// its caller knows from which flag or field the batch and the image size came.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
 

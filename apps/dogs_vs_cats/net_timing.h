@@ -1,8 +1,8 @@
 // The time of a training step of a network, as a whole and layer by layer.
 //
 // A step is forward, backward and optimizer (its rule and weight decay) for a batch in memory.
-// Images and labels are random. Whole steps are timed first and layers separately afterwards, so that
-// reading the clock does not disturb the steps.
+// Images and labels are random. Whole steps are timed first and layers separately afterwards, so
+// that reading the clock does not disturb the steps.
 // Thread-safety: the trainer thread only. Errors: those of the config and the net.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_

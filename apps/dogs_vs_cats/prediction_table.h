@@ -4,9 +4,10 @@
 //   CSV         key,label,probability with a header line
 //   submission  Kaggle's id,label: the number in the file's name, the probability of the second
 //               class ("dog"); sorted by number
-// Images that cannot be decoded are "-" in the table, omitted from the CSV, and 0.5 in a submission,
-// which must contain every image. Thread-safety: functions without state. Errors: InvalidArgument if
-// file names for a submission have no numbers or equal ones, or if there are not two classes.
+// Images that cannot be decoded are "-" in the table, omitted from the CSV, and 0.5 in a
+// submission, which must contain every image. Thread-safety: functions without state. Errors:
+// InvalidArgument if file names for a submission have no numbers or equal ones, or if there are not
+// two classes.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_PREDICTION_TABLE_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_PREDICTION_TABLE_H_
 

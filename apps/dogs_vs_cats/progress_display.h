@@ -5,8 +5,8 @@
 //   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
 // With several ranks also the communication time of a step: "comm 31 ms (4 not hidden)".
 // In a file or pipe: a plain line every `log_every_steps` steps. Loss, accuracy and rate are means
-// since the previous line (on a terminal: over about the last kShownSteps steps). The remaining time
-// considers the image sizes and batches of later phases, but not the evaluations.
+// since the previous line (on a terminal: over about the last kShownSteps steps). The remaining
+// time considers the image sizes and batches of later phases, but not the evaluations.
 // State: sums since the previous line. Thread-safety: one thread. Cost: a few additions per step.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
@@ -28,7 +28,8 @@ struct ProgressView {
   double comm_ms = 0, exposed_comm_ms = 0;  // 0: one rank
 };
 
-// The line without control characters, at most `width` columns wide; the bar takes the remaining columns.
+// The line without control characters, at most `width` columns wide; the bar takes the remaining
+// columns.
 std::string ProgressBarLine(const ProgressView& view, int width);
 std::string ProgressPlainLine(const ProgressView& view);
 std::string ClockText(double seconds);  // "59", "12:34", "1:02:03" (h:mm:ss)

@@ -1,4 +1,5 @@
-// Repeats training steps on one given batch, to be compared with another framework number for number.
+// Repeats training steps on one given batch, to be compared with another framework number for
+// number.
 //
 // K times on the same batch: forward, backward, clipping, optimizer step at the constant rate
 // optim.learning_rate. No augmentation, no shuffling, no schedule; dropout and DropConnect are off,

@@ -17,8 +17,8 @@ struct NetworkFlags {
 };
 void AddNetworkFlags(CLI::App* app, NetworkFlags* flags);
 
-// From --checkpoint if that is a file. If it is the folder of a run: from final.safetensors, else the
-// best checkpoint, else the newest; a log line names the choice. NotFound if there is none.
+// From --checkpoint if that is a file. If it is the folder of a run: from final.safetensors, else
+// the best checkpoint, else the newest; a log line names the choice. NotFound if there is none.
 StatusOr<TrainedModel> ReadNetwork(const NetworkFlags& flags);
 
 }  // namespace ringtail

@@ -10,9 +10,9 @@
 //     |   ------ (end of input) --->     |   the launcher has ended: end the ranks
 //
 // The greeting is a line of text; the launcher skips everything that a login shell prints before
-// it. Messages (launch.proto) follow, each behind its length in bytes (u32, little-endian). A length
-// above kMaxMessageBytes ends the conversation. The token travels this way because every user of a
-// host can read command lines. Thread-safety: none.
+// it. Messages (launch.proto) follow, each behind its length in bytes (u32, little-endian). A
+// length above kMaxMessageBytes ends the conversation. The token travels this way because every
+// user of a host can read command lines. Thread-safety: none.
 #ifndef RINGTAIL_APPS_LAUNCH_AGENT_MESSAGES_H_
 #define RINGTAIL_APPS_LAUNCH_AGENT_MESSAGES_H_
 

@@ -1,5 +1,5 @@
-// Starts programs with pipes to them, and ends their remaining processes. Uses posix_spawn, because a
-// fork would copy the state of a process that may have threads.
+// Starts programs with pipes to them, and ends their remaining processes. Uses posix_spawn, because
+// a fork would copy the state of a process that may have threads.
 //
 // A process that calls EndAllChildren calls AdoptOrphans first: a descendant whose parent ends then
 // becomes its child, however often it has forked and whatever its group or session.
@@ -35,17 +35,19 @@ void AdoptOrphans();
 
 std::set<pid_t> Children();  // of this process
 
-// Kills and reaps all children except `spared`, and adopted descendants, until none is left. False if
-// some do not end within `seconds` (they hang in the kernel).
+// Kills and reaps all children except `spared`, and adopted descendants, until none is left. False
+// if some do not end within `seconds` (they hang in the kernel).
 bool EndAllChildren(const std::set<pid_t>& spared, int seconds);
 
 // Whether the child `pid` ends within `milliseconds`; does not reap it.
 bool WaitForEnd(pid_t pid, int milliseconds);
 
-// Opens those of the files 0, 1 and 2 that are closed on /dev/null, so that pipes get other numbers.
+// Opens those of the files 0, 1 and 2 that are closed on /dev/null, so that pipes get other
+// numbers.
 void OpenStandardFiles();
 
-// Reads the bytes that are available from `file` now, at most `most`. Sets *ended at the end of file.
+// Reads the bytes that are available from `file` now, at most `most`. Sets *ended at the end of
+// file.
 std::string ReadAvailable(int file, size_t most, bool* ended);
 
 }  // namespace ringtail

@@ -13,9 +13,9 @@ namespace ringtail {
 // `word` quoted for a shell where that is necessary.
 std::string ShellWord(const std::string& word);
 
-// "ringtail_launch -n 2 -- dogs_vs_cats train --output runs/a --resume". `launcher`: the words up to
-// "--"; `program`: those after it. Empty for programs other than `dogs_vs_cats train`, which cannot be
-// resumed.
+// "ringtail_launch -n 2 -- dogs_vs_cats train --output runs/a --resume". `launcher`: the words up
+// to "--"; `program`: those after it. Empty for programs other than `dogs_vs_cats train`, which
+// cannot be resumed.
 std::string CommandToGoOn(std::span<const std::string> launcher,
                           std::span<const std::string> program);
 

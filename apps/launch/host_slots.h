@@ -1,4 +1,5 @@
-// The hosts of a job and their numbers of ranks: `--hosts a:2,b:2` or a hostfile, one host per line:
+// The hosts of a job and their numbers of ranks: `--hosts a:2,b:2` or a hostfile, one host per
+// line:
 //
 //   # the fast ones first
 //   node1 slots=4

@@ -3,8 +3,8 @@
 // their own sources while the queue is `full()`.
 //
 // The file stays in blocking mode, because other processes that have it open share its mode. A pipe
-// that poll reports as writable accepts at least kPieceBytes without blocking, so no more is written
-// at a time. Thread-safety: none.
+// that poll reports as writable accepts at least kPieceBytes without blocking, so no more is
+// written at a time. Thread-safety: none.
 #ifndef RINGTAIL_APPS_LAUNCH_OUT_QUEUE_H_
 #define RINGTAIL_APPS_LAUNCH_OUT_QUEUE_H_
 

@@ -18,13 +18,13 @@ class PollLoop {
   using Clock = std::chrono::steady_clock;
   using Callback = std::function<void()>;
 
-  // Calls `callback` whenever one of `events` (POLLIN, POLLOUT) occurs on `file` or its other end is
-  // closed. A file has one callback; watching it again replaces the callback.
+  // Calls `callback` whenever one of `events` (POLLIN, POLLOUT) occurs on `file` or its other end
+  // is closed. A file has one callback; watching it again replaces the callback.
   void Watch(int file, int16_t events, Callback callback);
   void Unwatch(int file);  // also from a callback; no error if it is not watched
 
-  // Waits for events until `deadline` (none: without limit) and runs the callbacks of all events. May
-  // return early without events.
+  // Waits for events until `deadline` (none: without limit) and runs the callbacks of all events.
+  // May return early without events.
   void RunOnce(std::optional<Clock::time_point> deadline);
 
  private:

@@ -1,8 +1,8 @@
 // How ranks ended, and which of them caused the end of the job.
 //
-// When one rank fails, all others fail soon after, because they wait for it; they report that by exit
-// code 75. The verdict names the rank that failed first for a reason of its own. The first rule that
-// applies decides:
+// When one rank fails, all others fail soon after, because they wait for it; they report that by
+// exit code 75. The verdict names the rank that failed first for a reason of its own. The first
+// rule that applies decides:
 //
 //   0. All ranks stopped in the same way after a stop signal: no rank is to blame.
 //   1. A rank was ended by a signal, or exited with a code other than 0 and 75: the earliest such

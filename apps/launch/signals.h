@@ -7,8 +7,8 @@
 
 namespace ringtail {
 
-// From now on `signals` can be read from the returned file; SIGHUP stays ignored if it is ignored now
-// (nohup). SIGPIPE is ignored: writes return the error.
+// From now on `signals` can be read from the returned file; SIGHUP stays ignored if it is ignored
+// now (nohup). SIGPIPE is ignored: writes return the error.
 int ReceiveSignals(const std::vector<int>& signals);
 
 int NextSignal(int file);  // 0: none is pending

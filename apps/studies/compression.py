@@ -11,8 +11,9 @@ import argparse
 
 import study
 
-# Name and overrides. No gate: small layers, too. The other Hylo ablations: one rate for all layers, MXNet's fixed
-# threshold (for means; here gradients are sums over the 16 images of a rank), nothing kept.
+# Name and overrides. No gate: small layers, too. The other Hylo ablations: one rate for all layers,
+# MXNet's fixed threshold (for means; here gradients are sums over the 16 images of a rank), nothing
+# kept.
 SCHEME = 'dist.compression.scheme.'
 DGC = [SCHEME + 'dgc.nesterov=true', 'optim.sgd={}', 'optim.sgd.momentum=0']
 NO_GATE = ['dist.compression.min_elements=0']

@@ -24,7 +24,8 @@ def in_parts(batch):
     return [f'train.batch={batch}', f'train.accumulation={max(batch // PART, 1)}']
 
 
-# Of LARS and Muon: biases and batch norms take the rate as it is, weights times trust and norm(w) / norm(step).
+# Of LARS and Muon: biases and batch norms take the rate as it is, weights times trust and norm(w) /
+# norm(step).
 BY_LAYER = ['optim.learning_rate=0.7', 'optim.batch_scaling.rule=SQUARE_ROOT',
             f'optim.batch_scaling.reference_batch={REFERENCE_BATCH}', 'optim.warmup.epochs=1', 'optim.polynomial.power=1']
 # From the batch, and the rate of plain SGD at the reference batch.

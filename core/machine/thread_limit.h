@@ -22,7 +22,7 @@ void SaveAddressSpace();
 // Starts `count` idle threads with stacks as large as any of ours (plus room for their allocations
 // where the address space is limited), and ends them again. ResourceExhausted, with the limits, if
 // they cannot all exist at once:
-//   "reading images: 3 of 8 threads could be started (Resource temporarily unavailable); limits: ..."
+//   "reading images: 3 of 8 threads could be started (Resource temporarily unavailable); limits..."
 // Cost: about 20 us per thread.
 Status CheckThreadsCanStart(int count, std::string_view what_for);
 

@@ -1,10 +1,10 @@
 // Parts of a checkpoint: the state that each rank has for itself, in a file of its own beside the
 // checkpoint, written by that rank. So no rank needs memory for more than its own part.
 //
-//   checkpoints/step-00000100.rank-0-of-2.5e1f03ba.safetensors    written first, by all ranks at once
+//   checkpoints/step-00000100.rank-0-of-2.5e1f03ba.safetensors   written first, by all ranks
 //   checkpoints/step-00000100.rank-1-of-2.5e1f03ba.safetensors
-//   checkpoints/step-00000100.safetensors                         written last: the commit. Names its
-//                                                                 parts, their sizes and checksums
+//   checkpoints/step-00000100.safetensors                        written last: the commit; names the
+//                                                                parts, their sizes and checksums
 // The tag (5e1f03ba) is drawn for every save, so that a file that a checkpoint names is never
 // written again. A checkpoint whose parts are missing or damaged is refused with the name of the
 // part; a part that no checkpoint names belongs to an interrupted save.

@@ -4,8 +4,8 @@
 //   ready send            -> transport reads the array itself
 //   ready receive-copy    -> transport writes into the array itself
 //   ready receive-reduce  -> transport adds to the array itself
-//   other receive-reduce  -> transport writes into a slot of the staging area -> added to the array,
-//                            when it is this sum's turn
+//   other receive-reduce  -> transport writes into a slot of the staging area -> added to the
+//                            array, when it is this sum's turn
 //
 // All operations that are ready are under way at once; the thread takes whichever completes first,
 // and starts those that waited for it. Only staging is limited: its slots go to receives in the

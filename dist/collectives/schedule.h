@@ -11,8 +11,8 @@
 //
 //   send             reads the elements that it sends: waits for the operation that wrote them last
 //   receive-copy     writes: waits for the one that wrote them last, and for those that read that
-//   receive-reduce   the same, but only to add up: the message itself may arrive earlier, as it goes
-//                    to a staging area. (So does a receive-copy over elements that another
+//   receive-reduce   the same, but only to add up: the message itself may arrive earlier, as it
+//                    goes to a staging area. (So does a receive-copy over elements that another
 //                    step of its round uses: both ranks may be swapping them.)
 //
 // Earlier means: of an earlier round; and within a round, sends before receives (a round sends what

@@ -1,6 +1,6 @@
 // Batches in proportion to speeds: the curve equals that of one rank for any speeds; a resumed run
-// keeps its batches and so its bits; the measurement does not affect the training. Speeds are given,
-// or arbitrary measured ones suffice.
+// keeps its batches and so its bits; the measurement does not affect the training. Speeds are
+// given, or arbitrary measured ones suffice.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ class BalancedRanksTest : public testing::Test {
   }
   std::string Path(const std::string& name) const { return folder_.File(name); }
 
-  // Trains on as many ranks as there are speeds, or as the resumed run has; returns the output of rank
-  // 0.
+  // Trains on as many ranks as there are speeds, or as the resumed run has; returns the output of
+  // rank 0.
   std::string RunWithSpeeds(const std::string& run, const std::string& speeds, int stop = 0,
                             int began_with = 0) const {
     const auto ranks = static_cast<int>(1 + std::ranges::count(speeds, ','));

@@ -1,5 +1,5 @@
-// bench_allreduce as a user starts it: the cost model's table, ranks as threads and as processes, and
-// the end of these processes when one of them is killed.
+// bench_allreduce as a user starts it: the cost model's table, ranks as threads and as processes,
+// and the end of these processes when one of them is killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -67,7 +67,8 @@ TEST(TestSumsTest, FindsTheFirstWrongElement) {
       first.Check(std::span(sum).subspan(1024)).ok());  // a segment in the place of another
 }
 
-// Adds one to the first element of every long message; headers and flags of the measurement are short.
+// Adds one to the first element of every long message; headers and flags of the measurement are
+// short.
 class WrongAdder : public Transport {
  public:
   explicit WrongAdder(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
@@ -147,7 +148,8 @@ TEST(AllreduceTimingTest, HasTheBandwidthsOfItsMedian) {
   EXPECT_FALSE(TimingFromJson("[").ok());
 }
 
-// The numbers of Baidu's "Bringing HPC techniques to deep learning", 2017, by the command in --help.
+// The numbers of Baidu's "Bringing HPC techniques to deep learning", 2017, by the command in
+// --help.
 TEST(BenchAllreduceModelTest, ReproducesAPublishedExample) {
   EXPECT_THAT(RunBench({"--help"}).out,
               HasSubstr("bench_allreduce --model --world 2,10 --bytes 1.2GB"));

@@ -1,5 +1,5 @@
-// Exit code 75 means that other ranks did not join or were lost, never a failure of this rank itself;
-// and the launcher's verdict. (rank_faults_test.cc has ranks that are lost in training.)
+// Exit code 75 means that other ranks did not join or were lost, never a failure of this rank
+// itself; and the launcher's verdict. (rank_faults_test.cc has ranks that are lost in training.)
 #include "apps/exit_code.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// Pairs of ranks that differ in exactly one property: both refuse before the first step, and name both
-// ranks, the property and both values. Rank 0 is always the program as a user starts it. So is rank
-// 1, except where no flag can make the difference (it would be another build): there it is a
+// Pairs of ranks that differ in exactly one property: both refuse before the first step, and name
+// both ranks, the property and both values. Rank 0 is always the program as a user starts it. So is
+// rank 1, except where no flag can make the difference (it would be another build): there it is a
 // JoinWorld of this process that sends what the program sends, with one difference.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -136,7 +136,8 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-// A port of this host that is reserved as long as the object lives (tests/dist/membership/join_ranks.h).
+// A port of this host that is reserved as long as the object lives
+// (tests/dist/membership/join_ranks.h).
 struct FreePort {
   FreePort() : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int yes = 1;

@@ -39,7 +39,8 @@ class StopSignalsTest : public testing::Test {
     return train;
   }
 
-  // Runs the program in a shell that pipes its output to `reader` and writes its exit code to a file.
+  // Runs the program in a shell that pipes its output to `reader` and writes its exit code to a
+  // file.
   int PipeTo(const std::string& reader, std::vector<std::string> program) const {
     const std::string script = fmt::format("{{ \"$@\"; echo $? > {}; }} | {}", Path("rc"), reader);
     program.insert(program.begin(), {"sh", "-c", script, "sh"});

@@ -1,5 +1,5 @@
-// Runs of the default network (Muon), on one rank and on two, that are stopped at random moments and
-// resumed: each stop is in order, and the result has the bits of an undisturbed run.
+// Runs of the default network (Muon), on one rank and on two, that are stopped at random moments
+// and resumed: each stop is in order, and the result has the bits of an undisturbed run.
 //
 // RINGTAIL_STOPPED_RUNS: number of stops (default 40); tests/stopped_runs.sh makes many.
 // RINGTAIL_STOPPED_RUNS_SEED: seed of the moments (default 1).
@@ -68,8 +68,8 @@ class StoppedRunsTest : public testing::Test {
     return ranks == 1 ? train : Launch(ranks, train);
   }
 
-  // Starts the run and stops it at a random moment: before training, in a step, or while it writes a
-  // file.
+  // Starts the run and stops it at a random moment: before training, in a step, or while it writes
+  // a file.
   static ProcessResult Stop(int ranks, const std::string& run, int signal, Rng* rng) {
     constexpr int kMostMicroseconds = 150'000, kMostSteps = 5;
     ChildProcess child(Train(ranks, run));

@@ -1,5 +1,5 @@
-// Colours and brightness at fixed places must not suffice to classify the drawn images: a linear model
-// on their pixels has to stay below 75 % on unseen images.
+// Colours and brightness at fixed places must not suffice to classify the drawn images: a linear
+// model on their pixels has to stay below 75 % on unseen images.
 //
 // Procedure: 1,000 training and 500 evaluation images of each species (one seed, different
 // numbers), shrunk to 32x32 RGB by area averaging, each feature centred and divided by its

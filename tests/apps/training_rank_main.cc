@@ -5,8 +5,8 @@
 // Resumes from CHECKPOINT, a file or the folder of a run, if given. FAULT of rank RANK after step
 // STEP: kill, segv, abort, exit0, throw (it ends in this way); stop (SIGSTOP); hang (its training
 // thread); slow (sleeps in every later step); flip, flip_momentum, flip_average (flips one bit of a
-// weight, of the optimizer's state, of the averaged weights; only when the step is done for the first
-// time), flip_again (each time); nan (sets a weight to NaN); pid (prints its process id and
+// weight, of the optimizer's state, of the averaged weights; only when the step is done for the
+// first time), flip_again (each time); nan (sets a weight to NaN); pid (prints its process id and
 // continues); stop_others (stop for all ranks except RANK); flip_moved (flip, and renames OUTPUT to
 // OUTPUT.moved); none.
 #include <signal.h>

@@ -55,8 +55,8 @@ TEST_F(VerbsTest, TrainReportsAndLeavesARunDirectory) {
   EXPECT_TRUE(ParseRunConfig(Text(Path("run/config.textproto")), "config", {}).ok());
 }
 
-// It includes the values of --set. (One fixed algorithm, because a cache that cannot be written has no
-// memory.)
+// It includes the values of --set. (One fixed algorithm, because a cache that cannot be written has
+// no memory.)
 TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   const ProcessResult first = RunDogsVsCats(
       {"train", "--config", Path("tiny.textproto"), "--data", TinyImages(), "--output",
@@ -70,8 +70,8 @@ TEST_F(VerbsTest, TheConfigThatARunLeavesReproducesIt) {
   EXPECT_EQ(Text(Path("again/config.textproto")), Text(Path("first/config.textproto")));
 }
 
-// Also those for the larger images at the end, so that a run resumes to the same bits whenever it is
-// stopped.
+// Also those for the larger images at the end, so that a run resumes to the same bits whenever it
+// is stopped.
 TEST_F(VerbsTest, AlgorithmsOfAllImageSizesAreKnownBeforeTheFirstStep) {
   std::vector<std::string> arguments = {"train",      "--config", Path("tiny.textproto"), "--data",
                                         TinyImages(), "--output", Path("sizes")};

@@ -1,6 +1,6 @@
-// One bit of the state of one rank changes: no file ever contains it. With a majority the run goes back
-// by itself and ends with the bits of an undisturbed one; otherwise it reports that the wrong rank
-// cannot be told.
+// One bit of the state of one rank changes: no file ever contains it. With a majority the run goes
+// back by itself and ends with the bits of an undisturbed one; otherwise it reports that the wrong
+// rank cannot be told.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,7 +119,8 @@ TEST_F(WrongWeightsTest, WithErrorFeedbackTheBitsAreTheSameToo) {
   EXPECT_EQ(Losses("flipped"), Losses("undisturbed"));
 }
 
-// A resumed run without an agreed checkpoint of its own goes back to that from which it was resumed.
+// A resumed run without an agreed checkpoint of its own goes back to that from which it was
+// resumed.
 class ResumedHealingTest : public WrongWeightsTest {
  protected:
   static constexpr int kFlip = 17;  // of 20 steps; after the last the ranks compare

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The speed of the allreduce algorithms on links of 1 Gbit/s: four ranks in network namespaces
-# (netns.sh), gRPC. Prints a table and the violations of these rules; exit status 1 if there are any:
+# (netns.sh), gRPC. Prints a table and the violations of these rules; exit status 1 if there are
+# any:
 #
 #   ring and halving_doubling take at most 1 / 0.93 of the ideal, 2 (N - 1) / N of the bytes
 #   single_reducer takes N / 2 to N times as long as ring

@@ -5,8 +5,8 @@
 #   tests/cluster/kill_trials.sh [TRIALS [SEED]]        100 trials, about two seconds each
 #
 # Prints a line per trial: the killed rank and the times to the end of each survivor; then minimum,
-# median and maximum of all times, and the number of survivors that named the right rank. Exit status
-# 1 if a trial violates a rule:
+# median and maximum of all times, and the number of survivors that named the right rank. Exit
+# status 1 if a trial violates a rule:
 #
 #   every survivor ends within 2 s, not with success, after an error that names the killed rank
 #   the launcher ends with 137 (128 + SIGKILL) and names the first rank that failed

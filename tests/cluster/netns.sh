@@ -10,13 +10,13 @@
 #
 #   tests/cluster/netns.sh [-n RANKS] [-r RATE] [-d DELAY] -- PROGRAM [ARGUMENT]...
 #
-#   -n 4        ranks, at most 200          -r 1gbit    speed of each link, each way, as tc writes it;
+#   -n 4        ranks, at most 200          -r 1gbit    speed of each link, each way, in tc's units;
 #   -d 0ms      added to what a rank sends              "none": unlimited
 #
 # The program finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
 # RINGTAIL_TOKEN in its environment, and NETNS_SWITCH, the bridge's namespace, for programs that
-# disconnect ranks; its files are those of this machine. Exit status: that of the first rank that failed.
-# Everything is removed at the end, however it ends.
+# disconnect ranks; its files are those of this machine. Exit status: that of the first rank that
+# failed. Everything is removed at the end, however it ends.
 #
 # Needs root, and the Debian packages iproute2 and util-linux.
 set -euo pipefail
@@ -75,8 +75,8 @@ set_up() {
     ip -n "$node" link add eth0 type veth peer name "p$rank" netns "$name"sw
     ip -n "$node" addr add "10.77.0.$((rank + 1))/24" dev eth0
     ip -n "$node" link set eth0 up
-    # The one congestion control that every kernel has. Namespaces begin with this machine's, whatever
-    # that is; with bbr a ring of four takes 2 to 3 % longer.
+    # The one congestion control that every kernel has. Namespaces begin with this machine's,
+    # whatever that is; with bbr a ring of four takes 2 to 3 % longer.
     nsenter --net="/run/netns/$node" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
     ip -n "$name"sw link set "p$rank" master bridge up
     shape "$node" eth0

@@ -4,12 +4,12 @@
 #   cut    a random rank loses all its connections, without an error on any socket:
 #
 #            rank 0    rank 1    rank 2    rank 3
-#              |         |         |         |         rank 2 is disconnected from the bridge: nothing passes,
-#              p0 ------ p1 --     p2     -- p3        the link stays up, and TCP retries
+#              |         |         |         |         rank 2 is disconnected from the bridge:
+#              p0 ------ p1 --     p2     -- p3        nothing passes, the link stays up, TCP retries
 #                     bridge               bridge
 #
-#          The others name it within the limit + 1 s and end with 75 (a peer is lost) after writing a
-#          checkpoint; it ends within the limit + 3 s with a sentence of its own and status 1, and
+#          The others name it within the limit + 1 s and end with 75 (a peer is lost) after writing
+#          a checkpoint; it ends within the limit + 3 s with a sentence of its own and status 1, and
 #          writes no checkpoint.
 #   heal   the same for 2 s with a limit of 5 s: no error, and the bits of an undisturbed run.
 #   loss   every rank loses 1, 5, 20 % of the packets sent to it: no error, the same bits; slower.

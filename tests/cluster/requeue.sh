@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A training job that Slurm requeues in the middle must end with the same bits as an undisturbed one.
+# A training job that Slurm requeues in the middle must end with the same bits as an undisturbed
+# one.
 #
 #   tests/cluster/requeue.sh        needs root; draws its images; leaves no files
 #

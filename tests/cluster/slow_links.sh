@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Many ranks, each in a network namespace of its own (netns.sh) behind a slow link, train with compressed
-# gradients, evaluate and write checkpoints. No rank may be declared dead because it waits for bytes:
-# every run must end with status 0.
+# Many ranks, each in a network namespace of its own (netns.sh) behind a slow link, train with
+# compressed gradients, evaluate and write checkpoints. No rank may be declared dead because it
+# waits for bytes: every run must end with status 0.
 #
-#   tests/cluster/slow_links.sh [-n RANKS] [-r RATES] [-s SCHEMES] [-e EPOCHS] [-i IMAGES] [-t] [-- ARGUMENT...]
+#   tests/cluster/slow_links.sh [-n RANKS] [-r RATES] [-s SCHEMES] [-e EPOCHS] [-i IMAGES] [-t]
+#                               [-- ARGUMENT...]
 #
 #   -n 16             ranks                       -s "hylo top_k"   dist.compression.scheme
 #   -r "1 10 30"      Mbit/s of each link         -e 3, -i 3000     epochs, drawn images
 #   -t                afterwards, in a run of the first scheme at the first rate, rank 1 is stopped
-#                     (SIGSTOP) after its first step: the others must name it within hang_timeout_s + 5 s
+#                     (SIGSTOP) after its first step: the others must name it within
+#                     hang_timeout_s + 5 s
 #   ARGUMENT          further arguments of `dogs_vs_cats train`
 #
-# The network is the default one (2.8 million parameters); at 1 Mbit/s, where its first broadcast alone takes
-# a quarter of an hour, that of configs/quickstart.textproto (308 thousand). Prints a line per run with its
-# time; exit status 1 if a run fails. Needs root and a build in build/release; 16 ranks need 10 GB of memory.
+# The network is the default one (2.8 million parameters); at 1 Mbit/s, where its first broadcast
+# alone takes a quarter of an hour, that of configs/quickstart.textproto (308 thousand). Prints a
+# line per run with its time; exit status 1 if a run fails. Needs root and a build in build/release;
+# 16 ranks need 10 GB of memory.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -3,12 +3,12 @@
 #
 #   tests/cluster/slurm.sh [-n TASKS] COMMAND...     default: 4 tasks of dist_rank_environment_main
 #   tests/cluster/slurm.sh --script FILE [OPTIONS OF SBATCH] [-- ARGUMENTS OF FILE]
-#                                                    a batch script; waits for its end and prints its output
+#                                                    a batch script: waits, and prints its output
 #
 # Needs root, and installs slurm-wlm and munge if they are missing. The nodes n1 to n4 are
-# configured with 4 cores and 1000 MB each. Programs of the build are found by name. All daemons run in
-# namespaces of their own (processes, mounts): when this script ends, for whatever reason, the kernel
-# ends them, and nothing outside changes: not /etc, not a running munge or Slurm.
+# configured with 4 cores and 1000 MB each. Programs of the build are found by name. All daemons run
+# in namespaces of their own (processes, mounts): when this script ends, for whatever reason, the
+# kernel ends them, and nothing outside changes: not /etc, not a running munge or Slurm.
 set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then

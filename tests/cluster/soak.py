@@ -39,7 +39,8 @@ LAST_PHASE = max(float(epoch) for epoch in re.findall(r'from_epoch: (\S+)', CONF
 RANKS, IMAGES, RATE, SLOW = 4, 400, '100mbit', '4mbit'
 CACHE_MIB = 16  # full within seconds
 SAMPLES_PER_S = 2
-# A rank may hold what peers on a slow link have sent before it was asked for: 16 MiB each (kNetworkCreditBytes).
+# A rank may hold what peers on a slow link have sent before it was asked for: 16 MiB each
+# (kNetworkCreditBytes).
 SLACK_MIB = (RANKS - 1) * 16
 DISK_MIB = 192
 INTERRUPTED = 128 + signal.SIGINT

@@ -54,8 +54,8 @@ TEST_P(EveryRuleTest, DoesNotChangeGradientsAndGaps) {
 }
 
 TEST_P(EveryRuleTest, DecaysVectorsOnlyWithDecayVectors) {
-  // With a gradient of zero, the first step is decay alone, if any. The rate is so small that even a
-  // rule that normalises its steps does not move a weight past zero.
+  // With a gradient of zero, the first step is decay alone, if any. The rate is so small that even
+  // a rule that normalises its steps does not move a weight past zero.
   constexpr double kRate = 1e-3;
   for (const bool decay_vectors : {false, true}) {
     const auto arena = MakeTestArena();

@@ -15,14 +15,15 @@
 
 namespace ringtail {
 
-// The cores that this process may run on, ordered by package and physical core; empty if they cannot
-// be read. `root` is prepended to /sys, for tests.
+// The cores that this process may run on, ordered by package and physical core; empty if they
+// cannot be read. `root` is prepended to /sys, for tests.
 std::vector<int> AllowedCores();
 void SortByPhysicalCore(std::vector<int>* cores, const std::string& root = "");
 
 std::vector<std::vector<int>> SplitCoreList(const std::vector<int>& cores, int ranks);
 
-// Compute threads for each of `ranks` ranks on `usable` cores (core/machine/thread_budget.h), at least 1.
+// Compute threads for each of `ranks` ranks on `usable` cores (core/machine/thread_budget.h), at
+// least 1.
 int ThreadsPerRank(int usable, int ranks);
 
 Status BindTo(const std::vector<int>& cores);  // the calling thread and the program that it execs

@@ -1,12 +1,12 @@
 // The last step before the program of a rank starts, in the process that becomes it:
 //
-//   ringtail_launch run-rank AGENT_PID CORES|- PROGRAM ARGUMENTS...    (or bench_allreduce run-rank)
+//   ringtail_launch run-rank AGENT_PID CORES|- PROGRAM ARGUMENTS...    (or bench_allreduce ...)
 //
 // posix_spawn can set neither affinity nor PR_SET_PDEATHSIG, so an agent starts itself again with
 // this verb, which sets them and execs. Without binding of ranks, CORES are all cores of the host:
 // OMP_PROC_BIND in the environment may have bound this process to one of them before main(). From
-// then on the kernel kills the rank when its agent ends, for whatever reason. (PR_SET_PDEATHSIG does
-// not extend to children of the program; the agent or the launcher kills those.)
+// then on the kernel kills the rank when its agent ends, for whatever reason. (PR_SET_PDEATHSIG
+// does not extend to children of the program; the agent or the launcher kills those.)
 #ifndef RINGTAIL_APPS_LAUNCH_AGENT_RUN_RANK_H_
 #define RINGTAIL_APPS_LAUNCH_AGENT_RUN_RANK_H_
 

@@ -13,9 +13,9 @@
 // part's owner remembers what the second encoding leaves out. (As "compressed allreduce" in 1-bit
 // Adam, Tang et al. 2021.)
 //
-//      rank 0   [p00][p01][p02]                 p00 + p10 + p20 --> [s0]                [s0][s1][s2]
-//      rank 1   [p10][p11][p12]--all-to-all-->  p01 + p11 + p21 --> [s1]--allgather-->  [s0][s1][s2]
-//      rank 2   [p20][p21][p22]                 p02 + p12 + p22 --> [s2]                [s0][s1][s2]
+//     rank 0   [p00][p01][p02]                 p00 + p10 + p20 --> [s0]                [s0][s1][s2]
+//     rank 1   [p10][p11][p12]--all-to-all-->  p01 + p11 + p21 --> [s1]--allgather-->  [s0][s1][s2]
+//     rank 2   [p20][p21][p22]                 p02 + p12 + p22 --> [s2]                [s0][s1][s2]
 //
 // Several layers share one exchange. Errors: those of the communicator; DataLoss, naming layer and
 // rank, for a payload that cannot be decoded.

@@ -1,5 +1,5 @@
-// The transport over MPI (mpi_transport.h) as a listener. MPI needs no address: mpirun has told it where
-// the ranks are.
+// The transport over MPI (mpi_transport.h) as a listener. MPI needs no address: mpirun has told it
+// where the ranks are.
 #ifndef RINGTAIL_DIST_TRANSPORT_MPI_MPI_LISTENER_H_
 #define RINGTAIL_DIST_TRANSPORT_MPI_MPI_LISTENER_H_
 

@@ -51,7 +51,8 @@ class MpiPort {
   virtual std::string Leave() = 0;
 };
 
-// How a port is opened; called on the thread that will use it. Null with `error` set if it cannot be.
+// How a port is opened; called on the thread that will use it. Null with `error` set if it cannot
+// be.
 using MpiPortOpener = std::function<std::unique_ptr<MpiPort>(std::string* error)>;
 
 // The one symbol of the module. `version`: kMpiPortVersion of the program.

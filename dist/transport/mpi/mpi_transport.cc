@@ -234,7 +234,8 @@ bool Engine::AllPeersHaveLeft() const {
   });
 }
 
-// All that we had to say is said, and the peers have said the same, or will not: after the last Write.
+// All that we had to say is said, and the peers have said the same, or will not: after the last
+// Write.
 bool Engine::MayStop(const Ended& ended) const {
   const bool written = std::ranges::all_of(lanes_, [](const auto& lane) {
     return lane->sending.empty() && !lane->free.empty();  // else there may be more to write

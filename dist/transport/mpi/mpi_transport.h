@@ -10,14 +10,14 @@
 // an urgent message waits for no more than two chunks of the other lane.
 //
 // MPI wakes no thread: rt-mpi polls. While data moves it polls at once; else it sleeps an eighth of
-// the time that nothing has moved, 10 us to 1 ms, and is woken by Send and Receive. So a message that
-// arrives after a pause may wait for 1 ms until it is read.
+// the time that nothing has moved, 10 us to 1 ms, and is woken by Send and Receive. So a message
+// that arrives after a pause may wait for 1 ms until it is read.
 //
 // What MPI does not let us do. A dead process: mpirun ends all others itself, and says which died;
 // with srun --no-kill, and for a stopped process, the ProgressMonitor names the rank as over gRPC.
-// MPI_Init waits for all ranks without a limit of its own; after connect_timeout we give up, and the
-// process has to end. Leaving waits for the other ranks, leave_timeout at most. MPI begins once in
-// the life of a process, so there is one world over it.
+// MPI_Init waits for all ranks without a limit of its own; after connect_timeout we give up, and
+// the process has to end. Leaving waits for the other ranks, leave_timeout at most. MPI begins once
+// in the life of a process, so there is one world over it.
 // Cost: one copy at each end; about 1.1 MiB of memory for each peer.
 // Thread-safety and errors: transport.h.
 #ifndef RINGTAIL_DIST_TRANSPORT_MPI_MPI_TRANSPORT_H_
@@ -39,7 +39,8 @@ namespace ringtail {
 struct MpiWorld {
   int rank = 0, world_size = 1;
   uint32_t generation = 0;
-  // By rank: equal for ranks of one host, between which payloads need no checksum. Empty: not known.
+  // By rank: equal for ranks of one host, between which payloads need no checksum. Empty: not
+  // known.
   std::vector<std::string> hosts;
   std::chrono::milliseconds connect_timeout{30'000};
   // MPI ends in order only if all ranks leave it: for how long the first waits for the last.

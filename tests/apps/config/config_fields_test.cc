@@ -104,8 +104,8 @@ Status SetAnother(const Path& path, RunConfig* config) {
 
 class EveryFieldTest : public testing::Test {
  protected:
-  // Calls `fn` with the tiny config and one that differs in `path` only; both have the messages of the
-  // path (an element of a list, a rule).
+  // Calls `fn` with the tiny config and one that differs in `path` only; both have the messages of
+  // the path (an element of a list, a rule).
   static void ForEach(const std::function<void(const std::string& name, const RunConfig& config,
                                                const RunConfig& changed)>& fn) {
     const std::vector<Path> paths = AllFields();

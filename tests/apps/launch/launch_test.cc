@@ -185,8 +185,8 @@ TEST(LaunchTest, RanksBeginWithOrdinarySignals) {
   }
 }
 
-// A batch system may signal all processes of a job; the launcher decides when the ranks have had enough
-// time.
+// A batch system may signal all processes of a job; the launcher decides when the ranks have had
+// enough time.
 TEST(LaunchTest, ASignalToAnAgentGoesToItsRanksAlone) {
   ChildProcess launcher(Launch({"-n", "2"}, {"agent", "wait"}));
   const auto line = launcher.ReadLine();

@@ -1,5 +1,5 @@
-// What is not a rank's fault, by the clock of a story: slow and broken ways, ranks that still join, a
-// pause of this process.
+// What is not a rank's fault, by the clock of a story: slow and broken ways, ranks that still join,
+// a pause of this process.
 #include "dist/liveness/liveness_judge.h"
 
 #include <gmock/gmock.h>

@@ -301,7 +301,7 @@ TEST(JoinWorld, WorksOverIPv6) {
   EXPECT_THAT(ranks[0]->ranks[1].address, StartsWith("[::1]:"));
 }
 
-// ---- processes: tests/dist/membership/join_rank_main.cc ----------------------------------------------------
+// ---- processes: tests/dist/membership/join_rank_main.cc -----------------------------------------
 
 std::vector<std::string> Worker(int rank, int world_size, int port) {
   return {std::string(RT_BINARY_DIR) + "/tests/dist_join_rank_main", std::to_string(rank),

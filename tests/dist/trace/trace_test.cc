@@ -154,7 +154,7 @@ TEST(ClockMap, ABrokenClockIsNotFollowed) {
   EXPECT_EQ(map.rate(), 1);
 }
 
-// ---- all of it: tests/dist/trace/trace_rank_main.cc ---------------------------------------------------
+// ---- all of it: tests/dist/trace/trace_rank_main.cc ---------------------------------------------
 
 json TraceOf(int world_size) {
   const TempDir folder;

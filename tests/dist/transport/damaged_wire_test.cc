@@ -6,7 +6,7 @@
 //   what is hit                            noticed by
 //   payload                                its CRC-32C (frame.h)
 //   a frame's header                       that header's CRC-32C
-//   framing of gRPC or HTTP/2              gRPC; or what it then takes for a frame has no right CRC;
+//   framing of gRPC or HTTP/2              gRPC; or what it then takes for a frame has a wrong CRC;
 //                                            or a frame is missing: the next one's number
 //   so that gRPC waits for what never      the peer's heartbeat does not come any more
 //     comes, or writes no more

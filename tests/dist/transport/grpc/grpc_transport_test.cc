@@ -163,7 +163,7 @@ TEST(GrpcTransport, StrangersDisturbNoRank) {
   for (const int socket : strangers) close(socket);
 }
 
-// ---- other processes: tests/dist/transport/transport_rank_main.cc -----------------------------------------
+// ---- other processes: tests/dist/transport/transport_rank_main.cc -------------------------------
 
 struct RemoteRank {
   explicit RemoteRank(const std::string& address_of_zero)

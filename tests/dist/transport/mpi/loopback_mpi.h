@@ -1,5 +1,5 @@
-// MPI among threads of this process, for tests of what Ringtail does with it: a port for each rank, as
-// strict as the standard lets MPI be (a message needs its receive, and a send ends with it).
+// MPI among threads of this process, for tests of what Ringtail does with it: a port for each rank,
+// as strict as the standard lets MPI be (a message needs its receive, and a send ends with it).
 #ifndef RINGTAIL_TESTS_DIST_TRANSPORT_MPI_LOOPBACK_MPI_H_
 #define RINGTAIL_TESTS_DIST_TRANSPORT_MPI_LOOPBACK_MPI_H_
 

@@ -1,4 +1,5 @@
-// What is special about MPI; what every transport must do is in transport_test.cc, over LoopbackMpi.
+// What is special about MPI; what every transport must do is in transport_test.cc, over
+// LoopbackMpi.
 #include "dist/transport/mpi/mpi_transport.h"
 
 #include <gmock/gmock.h>

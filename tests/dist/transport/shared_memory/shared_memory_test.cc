@@ -215,7 +215,7 @@ TEST(SharedMemoryWorld, SeveralThreadsMayWaitOnEachRank) {
   });
 }
 
-// ---- other processes: tests/dist/transport/transport_rank_main.cc -----------------------------------------
+// ---- other processes: tests/dist/transport/transport_rank_main.cc -------------------------------
 
 // Rank 0, and a rank 1 that sends as fast as it can.
 struct Pair {
