@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Codecs, BiasedCodecTest,
 // itself ends elsewhere. Returns the distance from the minimum.
 double DistanceFromMinimum(const Codec& codec, Residual rule) {
   constexpr int kRanks = 4, kSteps = 1000;
-  const EncodeContext context = ContextOf(kElements);
+  EncodeContext context = ContextOf(kElements);
   std::vector<Floats> targets, residuals(kRanks, Floats(kElements));
   for (uint64_t rank = 0; rank < kRanks; ++rank) {
     targets.push_back(GaussianGradient(kElements, rank));
@@ -117,6 +117,7 @@ double DistanceFromMinimum(const Codec& codec, Residual rule) {
     }
     const float rate = 0.2F / (1 + static_cast<float>(step) / 20);
     for (size_t i = 0; i < x.size(); ++i) x[i] -= rate * sum[i] / kRanks;
+    ++context.step;
   }
   return Distance(x, minimum) / Length(minimum);
 }
