@@ -4,7 +4,7 @@
 //   TrainingWorld* const world = session->world();
 //   ... TrainingData::Open(config, world); Trainer::Create(run, point, world) ...
 //   RT_RETURN_IF_ERROR(session->Leave());                  every rank, when all have finished
-//   return session->Fail(status);                          a rank that cannot go on
+//   return session->Fail(status);                          a rank that cannot continue
 //
 // It owns, from the wire up: the transport to all ranks, the monitor that tells which rank hangs,
 // and the trainer's view of the world. A job of one rank has only the last and needs no network.

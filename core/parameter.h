@@ -2,7 +2,7 @@
 // layout.
 //
 // Parameters are ordered as backward produces their gradients (last layer first), so that a
-// gradient bucket is a range of the block and can be sent while backward goes on. Everything is
+// gradient bucket is a range of the block and can be sent while backward continues. Everything is
 // plain row-major, PyTorch's shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors
 // (C). Every parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's
 // running statistics) have no gradient and a block of their own.

@@ -27,7 +27,7 @@
 namespace ringtail {
 
 inline constexpr std::chrono::milliseconds kOneSignal{1000};
-// The longest that a wait may go on before it polls StopSignal again.
+// The longest that a wait may continue before it polls StopSignal again.
 inline constexpr std::chrono::milliseconds kLookForStop{50};
 
 // Call once per process. Ignores SIGPIPE, too.

@@ -25,7 +25,7 @@ Status CheckBadImages(const std::vector<BadImage>& bad, int64_t total,
   if (bad.empty()) return OkStatus();
   if (config.policy() == BadImagesConfig::FAIL) {
     return DataLoss(
-        fmt::format("{} {}; remove it, or go on without it: --set data.bad_images.policy=SKIP",
+        fmt::format("{} {}; remove it, or continue without it: --set data.bad_images.policy=SKIP",
                     bad.front().key, bad.front().reason));
   }
   const auto count = static_cast<int64_t>(bad.size());
@@ -43,7 +43,7 @@ Status CheckBadImages(const std::vector<BadImage>& bad, int64_t total,
   }
   return DataLoss(fmt::format(
       "{} of {} images cannot be used, more than data.bad_images.max_fraction = {} allows "
-      "({}); remove or replace them, or go on without them: --set "
+      "({}); remove or replace them, or continue without them: --set "
       "data.bad_images.max_fraction={}",
       count, total, config.max_fraction(), named,
       EnoughFraction(static_cast<double>(count) / static_cast<double>(total))));

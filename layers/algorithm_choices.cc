@@ -134,7 +134,7 @@ void AlgorithmChoices::Add(const std::string& key, AlgorithmChoice choice) {
     resumed_ = false;
     LogWarning(
         "the run's convolution algorithms are not known for this machine and these shapes; "
-        "it goes on just as well, but perhaps not to the same bits");
+        "it continues just as well, but perhaps to other bits");
   }
   kept_.erase(key);
   measured_[key] = std::move(choice);

@@ -44,7 +44,7 @@ class Line {
 
  private:
   Status RunOnce(Runs* runs);
-  StatusOr<bool> GoOn(bool wish);  // as rank 0 decides
+  StatusOr<bool> Continue(bool wish);  // as rank 0 decides
 
   Communicator* const ranks_;
   const bool gathers_;
@@ -66,7 +66,7 @@ Status Line::RunOnce(Runs* runs) {
   return right;
 }
 
-StatusOr<bool> Line::GoOn(bool wish) {
+StatusOr<bool> Line::Continue(bool wish) {
   std::array<int64_t, 1> flag{wish ? 1 : 0};
   RT_RETURN_IF_ERROR(ranks_->Broadcast(std::span<int64_t>(flag), 0));
   return flag[0] != 0;
@@ -77,8 +77,9 @@ StatusOr<Runs> Line::Measure(double seconds) {
   for (int64_t i = 0; i < kWarmups; ++i) RT_RETURN_IF_ERROR(RunOnce(&warmups));
   const Stopwatch stopwatch;
   for (int64_t i = 0; i < kMostRuns; ++i) {
-    RT_ASSIGN_OR_RETURN(const bool go_on, GoOn(i < kFewestRuns || stopwatch.Seconds() < seconds));
-    if (!go_on) break;
+    RT_ASSIGN_OR_RETURN(const bool more,
+                        Continue(i < kFewestRuns || stopwatch.Seconds() < seconds));
+    if (!more) break;
     RT_RETURN_IF_ERROR(RunOnce(&runs));
   }
   return runs;

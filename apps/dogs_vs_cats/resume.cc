@@ -65,7 +65,7 @@ Status CheckOutput(const ResumeFlags& flags, const ResumePoint& point,
   }
   if (flags.resume) return OkStatus();
   return FailedPrecondition(
-      fmt::format("{} holds a run already; go on with it by --resume, or give another --output",
+      fmt::format("{} holds a run already; continue it with --resume, or give another --output",
                   directory.path()));
 }
 

@@ -1,4 +1,4 @@
-// Where the folder of a run is, and what it goes on from: --output, --resume, --config.
+// Where the folder of a run is, and what it continues from: --output, --resume, --config.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 
@@ -20,8 +20,8 @@ struct ResumeFlags {
   std::string from;     // with this; empty: the newest in the output folder
 };
 
-// --resume without --output goes on in the run it names, by its folder or one of its checkpoints; a
-// new run is called after its `config` (a path; empty: the one that is built in).
+// --resume without --output continues in the run it names, by its folder or one of its checkpoints;
+// a new run is called after its `config` (a path; empty: the one that is built in).
 std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
 
 // Empty for a new run, and for --resume where no checkpoint was written yet, so that a scheduler
@@ -38,7 +38,7 @@ StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const ResumePoint& p
                                   const std::optional<std::string>& config_of_run);
 
 // FailedPrecondition if the folder holds another run: it is never overwritten, neither by a new run
-// nor by one that goes on from elsewhere.
+// nor by one that continues from elsewhere.
 Status CheckOutput(const ResumeFlags& flags, const ResumePoint& point,
                    const RunDirectory& directory);
 

@@ -50,8 +50,8 @@ void WarnOfOtherNumerics(const Numerics& saved) {
   const Numerics now = CurrentNumerics();
   if (saved.threads == 0 || saved == now) return;
   LogWarning(
-      fmt::format("the run began with {}; with {} it goes on just as well, but not to the "
-                  "same bits",
+      fmt::format("the run began with {}; with {} it continues just as well, but to other "
+                  "bits",
                   saved.Describe(), now.Describe()));
 }
 
@@ -110,7 +110,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* sess
   const bool resumes = !job->point.empty();
   const Numerics saved = job->point.numerics;
   const std::string from =
-      fmt::format("goes on after step {} ({})", job->point.progress.step, job->point.path);
+      fmt::format("resumes after step {} ({})", job->point.progress.step, job->point.path);
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(job->point), world));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job->threads.words, *session));
@@ -208,10 +208,10 @@ StatusOr<int> RunTrain(TrainFlags flags) {
 void AddTrainCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* verb = app->add_subcommand("train", "Train a network on images");
-  AddConfigFlag(verb, &flags->config, "when a run goes on, its own; else ");
+  AddConfigFlag(verb, &flags->config, "of a resumed run, its own; else ");
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config,
-                 "when a run goes on, as many as it began with, else this rank's share of the "
+                 "of a resumed run, as many as it began with, else this rank's share of the "
                  "host's cores");
   AddWorldFlags(verb, &flags->world);
   verb->add_option(
@@ -225,7 +225,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       ->type_name("DIR");
   CLI::Option* resume =
       verb->add_option("--resume", flags->run.from,
-                       "Go on from a checkpoint or run folder (default: the newest in --output)")
+                       "Resume from a checkpoint or run folder (default: the newest in --output)")
           ->type_name("[PATH]")
           ->expected(0, 1);
   verb->add_option("--until-accuracy", flags->until_accuracy,

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "apps/exit_code.h"
-#include "apps/launch/go_on.h"
+#include "apps/launch/resume_command.h"
 #include "apps/launch/signals.h"
 #include "core/machine/thread_budget.h"
 
@@ -304,8 +304,8 @@ int Supervisor::FinishAndReport() {
   if (!verdict.text.empty()) Say(verdict.text);
   // Not after failures that would only be repeated: a wrong flag, a full disk, a NaN.
   const bool lost = phase_ != Phase::kStarting && verdict.exit_code >= kExitLostPeer;
-  const std::string go_on = CommandToGoOn(options_.own_words, options_.program);
-  if (lost && !start_failure_ && !go_on.empty()) Say("go on with: " + go_on);
+  const std::string resume = ResumeCommand(options_.own_words, options_.program);
+  if (lost && !start_failure_ && !resume.empty()) Say("resume with: " + resume);
   // Waits as long as the reader of our output needs, unless the user has sent a second signal.
   const int stops = stops_;
   deadline_.reset();

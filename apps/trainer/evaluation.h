@@ -27,7 +27,7 @@ struct EvaluationOptions {
   int64_t batch = 64;
   int64_t image_size = 128;
   bool flipped = false;
-  bool stop_on_signal = true;  // false if other ranks would go on
+  bool stop_on_signal = true;  // false if other ranks would continue
 };
 // The options that the config asks for while training images have `training_size`; without a size,
 // at the end of training.

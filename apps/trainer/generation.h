@@ -1,4 +1,4 @@
-// Generation: a run in one world. Fixed as long as the world lives; a run that goes on in another
+// Generation: a run in one world. Fixed as long as the world lives; a run that continues in another
 // world (more ranks, fewer, or after going back to a checkpoint) does so as another generation.
 //
 // Thread-safety: immutable, but for the run's state, which belongs to the trainer thread.

@@ -29,7 +29,7 @@ Status RunKeeper::Begin(const ResumePoint& point) {
 
 void RunKeeper::Keep(UpdatePath* update) {
   update_ = update;
-  // Every rank knows now of the checkpoint that rank 0 goes on from.
+  // Every rank knows now of the checkpoint that rank 0 continues from.
   if (generation_->step() > 0) saved_step_ = offered_step_ = generation_->step();
   if (directory_ != nullptr) directory_->CheckRoom(CheckpointSizes());
 }

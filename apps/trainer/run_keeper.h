@@ -32,7 +32,7 @@ class RunKeeper {
         directory_(generation->run->options.directory),
         agreement_(generation->world) {}
 
-  // Opens the files of the run, which goes on from `point` (or begins, if that is empty).
+  // Opens the files of the run, which continues from `point` (or begins, if that is empty).
   Status Begin(const ResumePoint& point);
   // From now on the state is that of all ranks, and `update`, which must outlive the keeper, has
   // its part of it. Warns if the disk has no room for a checkpoint.

@@ -22,8 +22,8 @@ StatusOr<ResumePoint> LastAgreedPoint(const Generation& generation,
     RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(folder / agreed_path));
     return ReadResumePoint(std::move(checkpoint));
   }
-  // A run that goes on from what was written after a loss has no agreed checkpoint of its own yet:
-  // then an older one, but none of another course that went further.
+  // A run that continues from what was written after a loss has no agreed checkpoint of its own
+  // yet: then an older one, but none of another course that went further.
   auto newest = LoadNewestCheckpoint(directory->path());
   if (newest.ok() && newest->agreed_ranks() >= 1 && newest->step <= generation.step()) {
     return ReadResumePoint(*std::move(newest));

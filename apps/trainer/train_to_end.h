@@ -21,7 +21,7 @@
 namespace ringtail {
 
 // All ranks. `*trainer` is that of the last generation afterwards; null if going back has failed
-// half way. An error only if the run cannot go on, or its result could not be written; the other
+// half way. An error only if the run cannot continue, or its result could not be written; the other
 // ranks have been told. Rank 0 has then written a checkpoint of the last whole step, unless the
 // ranks differ.
 StatusOr<TrainingOutcome> TrainToEnd(std::unique_ptr<Trainer>* trainer);

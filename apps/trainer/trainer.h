@@ -33,13 +33,13 @@ class Trainer {
   static constexpr int64_t kMaxSkippedInARow = 10;
 
   // All ranks. `point` of its source rank counts, and is empty for a run that begins; the others
-  // receive the state in Train. Any number of ranks can go on from it. `run` and `world` must
+  // receive the state in Train. Any number of ranks can continue from it. `run` and `world` must
   // outlive the trainer. FailedPrecondition if the point is of another config or of other images;
   // InvalidArgument if the batch does not fit the ranks, or is not the run's.
   static StatusOr<std::unique_ptr<Trainer>> Create(TrainingRun* run, ResumePoint point,
                                                    TrainingWorld* world);
 
-  // Once. An error only where this generation cannot go on, or its result could not be written:
+  // Once. An error only where this generation cannot continue, or its result could not be written:
   // TrainToEnd (train_to_end.h) says what comes then.
   StatusOr<TrainingOutcome> Train();
 

@@ -32,7 +32,7 @@ struct TrainingData {
   uint64_t fingerprint = 0;   // of both parts: keys and labels
   uint64_t contents = 0;      // of the files' contents (data/manifest.h); the same for any ranks
 
-  // All ranks. `bad_list`: the file for the names of the bad ones if they are too many to go on;
+  // All ranks. `bad_list`: the file for the names of the bad ones if they are too many to continue;
   // empty: they are not written.
   static StatusOr<TrainingData> Open(const DataConfig& config, TrainingWorld* world,
                                      const std::string& bad_list = "");

@@ -10,9 +10,9 @@ using Kind = TrainingOutcome::Kind;
 
 TrainingOutcome StoppedBy(int signal, const TrainingProgress& progress, int64_t total_steps,
                           int64_t saved_step) {
-  const std::string next = saved_step == progress.step ? "go on with --resume"
+  const std::string next = saved_step == progress.step ? "continue with --resume"
                            : saved_step >= 0
-                               ? fmt::format("--resume goes on from step {}", saved_step)
+                               ? fmt::format("--resume continues from step {}", saved_step)
                                : "no checkpoint was written: --resume begins from step 0";
   return {.kind = Kind::kStopped,
           .message = fmt::format("stopped by a signal after step {} of {}; {}", progress.step,

@@ -9,7 +9,7 @@
 // All ranks make the same calls in the same order. The code that computes says where it is
 // (progress()), so that a rank that hangs is named and not the ranks that wait for it.
 // There are two communicators: the trainer thread's, and one whose thread adds up gradients while
-// backward goes on.
+// backward continues.
 // Errors: what Communicator says; they name rank, peer and operation, and are final: `lost()` tells
 // them from a failure of this rank's own. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_WORLD_H_

@@ -221,7 +221,7 @@ std::optional<Verdict> LivenessJudge::PauseVerdict() const {
   if (paused_ == Duration::zero() || awake_ - pause_ended_ > limits_.silence_limit) return {};
   return Verdict{.status = {StatusCode::kUnavailable,
                             fmt::format("{}, this process, was stopped for {}; the others have "
-                                        "gone on without it",
+                                        "continued without it",
                                         describe_(rank_), Seconds(paused_))},
                  .culprits = {rank_}};
 }

@@ -43,7 +43,7 @@ StatusOr<WayToMaster> FindMaster(const std::string& host, int port, Deadline dea
   for (const SocketAddress& address : addresses) {
     const StatusOr<OwnedDescriptor> socket = ConnectSocket(address, deadline);
     if (socket.ok()) return WayToMaster{.master = address, .own_address = OwnAddress(*socket)};
-    // "Nobody listens" at one address says more than "no way" to another.
+    // "Connection refused" at one address says more than "no route" to another.
     if (failed.ok() || failed.code() == StatusCode::kFailedPrecondition) failed = socket.status();
   }
   if (failed.code() != StatusCode::kFailedPrecondition) return failed;

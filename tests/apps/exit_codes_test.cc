@@ -74,7 +74,7 @@ TEST(ExitCodesTest, APortInUseIsTheFaultOfRankZero) {
   ASSERT_NE(last, std::string::npos) << result.err;
   EXPECT_THAT(result.err.substr(last),
               AllOf(HasSubstr("rank 0 (localhost"), HasSubstr("exited with 1: the first to fail"),
-                    Not(HasSubstr("go on with"))));
+                    Not(HasSubstr("resume with"))));
 }
 
 TEST(ExitCodesTest, TheLauncherEndsWithTheCommandToResume) {
@@ -95,7 +95,7 @@ TEST(ExitCodesTest, TheLauncherEndsWithTheCommandToResume) {
   EXPECT_EQ(result.exit_code, kExitSignalBase + SIGKILL) << result.err;
   EXPECT_THAT(
       result.err,
-      EndsWith(fmt::format("ringtail_launch: go on with: {0}/ringtail_launch -n 2 --timeout-kill "
+      EndsWith(fmt::format("ringtail_launch: resume with: {0}/ringtail_launch -n 2 --timeout-kill "
                            "0.5 -- sh -c '[ $RANK = 0 ] || kill -9 $$; exec \"$@\"' sh "
                            "{0}/dogs_vs_cats train --data {1} --output {1}/run --insecure "
                            "--resume\n",

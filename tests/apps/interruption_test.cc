@@ -107,7 +107,7 @@ TEST_F(InterruptionTest, TwoSignalsTogetherCountAsOne) {
   child.SignalTogether({SIGTERM, SIGINT});
   const ProcessResult result = child.Wait();
   EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.err;
-  EXPECT_THAT(result.err, testing::HasSubstr("go on with --resume"));
+  EXPECT_THAT(result.err, testing::HasSubstr("continue with --resume"));
   ExpectTheBitsOfTheRunLeftAlone("twice");
 }
 

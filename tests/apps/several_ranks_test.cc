@@ -238,7 +238,7 @@ TEST_F(SeveralRanksTest, AnyWorldResumesAnyCheckpoint) {
   job.Signal(SIGTERM);
   const ProcessResult stopped = job.Wait();
   EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("go on with --resume"));
+  EXPECT_THAT(stopped.err, HasSubstr("continue with --resume"));
   RunJob("moved", 3, 2, {"--resume"});
   ExpectSameCurve("moved", "one");
 }

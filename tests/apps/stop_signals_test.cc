@@ -96,7 +96,7 @@ TEST_F(StopSignalsTest, OneRankAnswersTheFirstOneAtOnce) {
     const size_t first = result.err.find(notice);
     ASSERT_NE(first, std::string::npos) << result.err;
     EXPECT_EQ(result.err.find(notice, first + 1), std::string::npos) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("go on with --resume"));
+    EXPECT_THAT(result.err, HasSubstr("continue with --resume"));
   }
 }
 

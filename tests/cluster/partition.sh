@@ -174,7 +174,7 @@ cut_trials() {
       check_other_rank $other $rank
       saved=$((saved + $(checkpoints $other)))
     done
-    [ $saved -gt 0 ] || complain "nobody has written a checkpoint"
+    [ $saved -gt 0 ] || complain "no rank has written a checkpoint"
     echo "cut $trial of $1: rank $rank: $trial_is ($saved checkpoints of the others)"
   done
   echo "cut: limit $cut_limit_s s; after the cut (min / median / max)"

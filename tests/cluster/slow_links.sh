@@ -107,7 +107,7 @@ if $stop; then
   seconds=$(awk -v a="$stopped" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
   kill -CONT "$victim" 2>/dev/null || true
   wait $job || true
-  grep -q "rank 1 .*has sent nothing" "$run"/rank[02-9]*.err || complain "nobody names the stopped rank"
+  grep -q "rank 1 .*has sent nothing" "$run"/rank[02-9]*.err || complain "no rank names the stopped one"
   awk -v s="$seconds" 'BEGIN { exit !(s <= 15) }' || complain "it took $seconds s to name the stopped rank"
   echo "$ranks ranks, $rate Mbit/s, $scheme, rank 1 stopped: named after $seconds s"
 fi

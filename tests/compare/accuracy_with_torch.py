@@ -3,7 +3,7 @@
 
 Both train on cat and dog 0 .. 9999 and validate on 10000 .. 11249, one after the other, from scratch, with all cores.
 Minutes are those of training steps, waits for data included, evaluations not. PyTorch's recipe and its settings:
-torch_training.py. A finished run in --out is shown again, not made again; Ringtail's unfinished runs go on.
+torch_training.py. A finished run in --out is shown again, not made again; Ringtail's unfinished runs continue.
 
   apt-get install python3-torch python3-numpy python3-opencv libopenblas0-openmp libtcmalloc-minimal4
   tests/compare/accuracy_with_torch.py --data ~/dogs-vs-cats/train [--seeds 1,2,3] [--out runs/accuracy]

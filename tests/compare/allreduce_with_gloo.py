@@ -44,9 +44,9 @@ def gloo_rank(args):
         for run in range(-WARMUPS, MOST_RUNS):
             if run == 0:
                 start = time.perf_counter()
-            go_on = torch.tensor([float(run < FEWEST_RUNS or time.perf_counter() - start < args.seconds)])
-            dist.broadcast(go_on, 0)
-            if go_on.item() == 0:
+            more = torch.tensor([float(run < FEWEST_RUNS or time.perf_counter() - start < args.seconds)])
+            dist.broadcast(more, 0)
+            if more.item() == 0:
                 break
             array.fill_(rank + 1)
             dist.barrier()

@@ -1,6 +1,6 @@
 // Which fields of a config may change when a run is resumed.
 //
-// A resumed run must go on to the same bits, so the fields that the weights depend on must not
+// A resumed run must continue to the same bits, so the fields that the weights depend on must not
 // change: network, optimizer, batch, seed, image sizes, augmentation, split, number of epochs.
 // These may change: where and how it runs, that is data.path and layout (the list of images and
 // labels, and the contents of the files, are compared by fingerprints), workers, prefetching,

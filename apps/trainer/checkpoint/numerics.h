@@ -28,7 +28,7 @@ std::string UsedAlgorithms();
 // Convolutions of nets set up from now on use those that another rank or run has `used`, where
 // machine and shapes are the same. DataLoss if the text is damaged.
 Status TakeAlgorithms(const std::string& used);
-// The same for a run that goes on (empty: nothing is known): a damaged text costs a warning, and
+// The same for a run that continues (empty: nothing is known): a damaged text costs a warning, and
 // algorithms are not measured again.
 void KeepAlgorithms(const std::string& used);
 

@@ -223,7 +223,7 @@ Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
 StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own,
                                            const CheckpointDirectory* directory) {
   RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(own, {}));
-  // The folder of a run may be renamed while it goes on (core/storage/run_lock.h): rank 0 knows.
+  // The folder of a run may be renamed while it continues (core/storage/run_lock.h): rank 0 knows.
   RT_ASSIGN_OR_RETURN(const Place place, FindPlace(directory));
   if (!place.status.ok()) return WrittenParts{place.status, std::nullopt};
   CheckpointParts parts{.tag = place.tag, .ranks = {}};

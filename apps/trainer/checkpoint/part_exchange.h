@@ -33,7 +33,7 @@ namespace ringtail {
 
 // The result of a save; neither an error nor parts if no rank has a part.
 struct WrittenParts {
-  Status status;                         // the first error of any rank; the world goes on
+  Status status;                         // the first error of any rank; the world continues
   std::optional<CheckpointParts> parts;  // the same on all ranks
 };
 

@@ -1,10 +1,10 @@
-// ResumePoint: everything that a run goes on from. Read from a checkpoint and written into one here
-// and nowhere else; this file's source has every name of the metadata but those that any trained
-// network has (model_file.h).
+// ResumePoint: everything that a run continues from. Read from a checkpoint and written into one
+// here and nowhere else; this file's source has every name of the metadata but those that any
+// trained network has (model_file.h).
 //
 //   checkpoint on disk, or a snapshot in memory   --ReadResumePoint-->   ResumePoint
 //   Trainer::Create(run, point, world)            restores weights, optimizer state, progress;
-//                                                 divides the batch; goes on with compression
+//                                                 divides the batch; continues with compression
 //   RunKeeper                                     --MetadataOf-->        the next checkpoint
 //
 // Old checkpoints lack what they were written without: such fields are empty, or at their defaults.
@@ -76,7 +76,7 @@ StatusOr<ResumePoint> ReadResumePoint(Checkpoint checkpoint);
 std::map<std::string, std::string> MetadataOf(const ResumePoint& point,
                                               const std::vector<std::string>& class_names);
 
-// Whether a run with this config and these images goes on from `point`: OK if that is empty, else
+// Whether a run with this config and these images continues from `point`: OK if that is empty, else
 // FailedPrecondition that says what differs.
 Status CheckSameRun(const ResumePoint& point, const RunConfig& config, const DataIdentity& data);
 

@@ -62,7 +62,7 @@ void RunDirectory::CheckRoom(std::span<const int64_t> files) const {
   if (status.ok()) return;
   LogError(
       fmt::format("no checkpoint will be written as things are: {}; make room there, or stop "
-                  "and give another --output; training goes on and tries again",
+                  "and give another --output; training continues and tries again",
                   status.message()));
 }
 
@@ -87,7 +87,7 @@ void RunDirectory::Record(const Metrics& metrics) {
   if (status.ok()) status = metrics_->Write(metrics);
   if (status.ok() || warned_) return;
   warned_ = true;
-  LogWarning(fmt::format("{}; training goes on without these lines", status.message()));
+  LogWarning(fmt::format("{}; training continues without these lines", status.message()));
 }
 
 void RunDirectory::RecordLate(const std::vector<Metrics>& step) {

@@ -56,7 +56,7 @@ class RunDirectory {
   void CheckpointSaved() { failed_in_a_row_ = 0; }
   void CheckpointFailed(int64_t step, int64_t newest, const Status& why);
 
-  // Metrics that cannot be written cost one warning; training goes on.
+  // Metrics that cannot be written cost one warning; training continues.
   void Record(const Metrics& metrics);
   // In place of Begin and Record, for a rank that takes the folder over from one that died: the
   // lines of one step, which may have been written before.

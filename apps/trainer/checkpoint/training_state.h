@@ -6,7 +6,7 @@
 //   metadata   progress (resume_point.h)
 //
 // Order, crops and dropout are functions of (seed, step), so there is no random state, and a run
-// that restores this goes on to the same bits. Thread-safety: the trainer thread only.
+// that restores this continues to the same bits. Thread-safety: the trainer thread only.
 #ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_
 

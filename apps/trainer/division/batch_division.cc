@@ -113,7 +113,7 @@ StatusOr<BatchDivision> DivideAsAsked(const BatchRequest& request, const RankBat
   return division;
 }
 
-// A run that goes on keeps the batch of all ranks that it `began` with; 0: not known.
+// A run that continues keeps the batch of all ranks that it `began` with; 0: not known.
 Status CheckGlobalBatch(int64_t began, int64_t now) {
   if (began == 0 || began == now) return OkStatus();
   return InvalidArgument(

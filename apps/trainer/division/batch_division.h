@@ -1,8 +1,8 @@
 // How the images of a step are divided among the ranks.
 //
 //   how               evenly; as --local-batch says on each rank; or by measured speed
-//   what never        the global batch of a run that goes on, with any number of ranks; and, with
-//   changes           as many ranks as before, each rank's batch, so that it goes on to the same
+//   what never        the global batch of a run that continues, with any number of ranks; and, with
+//   changes           as many ranks as before, each rank's batch, so that it continues to the same
 //                     bits. By speed that holds only on machines of the same kinds.
 //   unit of a share   train.accumulation, since a rank computes its batch in so many equal parts:
 //                     64 images of 3 ranks, in 4 parts, are 24, 20 and 20

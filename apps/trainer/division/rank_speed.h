@@ -6,7 +6,7 @@
 //
 // A pass is forward and backward of a batch of random images of the size that training begins
 // with, in a separate network: weights, running statistics and the order of images are not
-// touched. Ranks of a host share its memory and its power, so each goes on until the slowest has
+// touched. Ranks of a host share its memory and its power, so each continues until the slowest has
 // enough passes; otherwise the slowest would be measured on an idle host.
 // Batch norm takes each rank's own statistics, or all ranks would be as fast as the slowest.
 // Thread-safety: the trainer thread, between steps. Errors: those of net and world.

@@ -8,7 +8,7 @@
 //              layer, the same on all ranks
 //
 // One rank that continues a run of several sends nothing, but their residuals are still added, and
-// momentum that a scheme keeps goes on.
+// momentum that a scheme keeps continues.
 //
 // Thread-safety: the trainer thread; the reducer the communication thread.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_GRADIENT_COMPRESSION_H_

@@ -91,7 +91,7 @@ Status StateAgreement::Check(const StateChecksums& own) {
                 : own_fault       ? TrainingWorld::Culprit::kThisRank
                                   : TrainingWorld::Culprit::kAnother);
   return DataLoss(
-      fmt::format("{}: a fault of memory, or results that depend on the machine; {}go on with "
+      fmt::format("{}: a fault of memory, or results that depend on the machine; {}continue with "
                   "--resume, from the last state that all agreed on",
                   finding_, verdict.majority ? "leave it out, and " : ""));
 }

@@ -58,7 +58,7 @@ class MomentumMemory : public CodecMemory {
               int64_t offset, std::span<std::byte> payload) override;
 
   // The two steps of a gradient that is sent whole, for example that of a bias or a batch norm,
-  // whose momentum then goes on as usual: residual() is what to send after Add.
+  // whose momentum then continues as usual: residual() is what to send after Add.
   void Add(std::span<const float> gradient);
   void SentAll();
   std::span<const float> residual() const { return residual_; }

@@ -5,7 +5,7 @@
 //   backward-data     diff_src = diff_dst W           pointwise_data.h
 //   backward-weights  diff_W = diff_dst^T src         pointwise_weights.h
 //
-// A larger stride reads every SH-th row's every SW-th pixel into scratch and goes on from there.
+// A larger stride reads every SH-th row's every SW-th pixel into scratch and continues from there.
 // Results are the same bits for every number of threads.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_CONVOLUTION_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_CONVOLUTION_H_

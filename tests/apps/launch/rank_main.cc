@@ -62,7 +62,7 @@ void Wait(const std::string&) {
   std::exit(128 + signal);
 }
 
-// A descendant in a session of its own that would go on for ever, with all our files open.
+// A descendant in a session of its own that would continue for ever, with all our files open.
 void LeaveOrphan(const std::string&) {
   if (fork() != 0) return;
   setsid();

@@ -94,7 +94,7 @@ TEST(GrownBatchesTest, ResumeGivesTheBitsOfARunLeftAlone) {
 }
 
 // With the step schedule the rate does not depend on the end, so the end may be moved.
-TEST(GrownBatchesTest, MoreEpochsGoOnWhereFewerEnded) {
+TEST(GrownBatchesTest, MoreEpochsContinueWhereFewerEnded) {
   for (const char* epochs : {"train.epochs=1.4", "train.epochs=2.1", "train.epochs=3"}) {
     const TempDir whole, raised;
     ASSERT_TRUE(TrainTiny(GrowingConfig(), whole.path()).ok());
@@ -242,8 +242,8 @@ TEST_F(GrownRanksTest, AnyNumberOfRanksHasTheCurveOfOne) {
 }
 
 // After the batch has grown, with more ranks: each has a smaller part of the same batches. With
-// the step schedule the end may be moved, so that a run can end early and go on.
-TEST_F(GrownRanksTest, MoreRanksGoOnAlongTheSameCurve) {
+// the step schedule the end may be moved, so that a run can end early and continue.
+TEST_F(GrownRanksTest, MoreRanksContinueAlongTheSameCurve) {
   const auto train = [&](const std::string& run, const char* epochs) {
     return Train(run, 8,
                  {"--set", epochs, "--set", "optim.multi_step.at_epochs=1", "--set",
@@ -257,8 +257,8 @@ TEST_F(GrownRanksTest, MoreRanksGoOnAlongTheSameCurve) {
   ExpectSameCurve("moved", "one");
 }
 
-// The checkpoint has the residuals; the run goes on with larger batches.
-TEST_F(GrownRanksTest, CompressedGradientsGoOnToTheSameBits) {
+// The checkpoint has the residuals; the run continues with larger batches.
+TEST_F(GrownRanksTest, CompressedGradientsContinueToTheSameBits) {
   const auto train = [&](const std::string& run, const char* epochs) {
     return Train(
         run, 4,

@@ -165,7 +165,7 @@ TEST(TrainerTest, OtherFilesBehindTheSameNamesAreRefused) {
   EXPECT_TRUE(TrainTiny(other, folder.path(), true).ok());
 }
 
-// A snapshot in memory holds what a file does: another run goes on from it to the same bits.
+// A snapshot in memory holds what a file does: another run continues from it to the same bits.
 TEST(TrainerTest, ASnapshotInMemoryGoesOnToTheBitsOfARunLeftAlone) {
   const TempDir whole, stopped;
   const LoadedConfig loaded = TinyConfig({"optim.adamw={}"});

@@ -148,7 +148,7 @@ TEST_F(GrownPlanTest, TheRunEndsWithTheStepWhoseEndIsNearest) {
   EXPECT_DOUBLE_EQ(plan.WorkLeft(22), 0);
 }
 
-// A run with more epochs goes on as if it had had them from the beginning.
+// A run with more epochs continues as if it had had them from the beginning.
 TEST_F(GrownPlanTest, WhatHasBeenDoneDoesNotDependOnTheEnd) {
   for (const double epochs : {1.5, 2.0, 2.2, 2.8, 3.0, 3.3, 4.0}) {
     const TrainingPlan part = Plan(Config(epochs, 1)), whole = Plan(Config(6, 1));

@@ -1,5 +1,5 @@
-// What is not a rank's fault, by the clock of a story: slow and broken ways, ranks that still join,
-// a pause of this process.
+// What is not a rank's fault, by the clock of a story: slow and broken connections, ranks that
+// still join, a pause of this process.
 #include "dist/liveness/liveness_judge.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// ---- slow and broken ways -----------------------------------------------------------------------
+// ---- slow and broken connections ----------------------------------------------------------------
 
 TEST(LivenessNetwork, PiecesOfDataAreSignsOfLife) {
   Story story(3);
@@ -180,9 +180,10 @@ TEST(LivenessNetwork, AfterALongStopTheEndOfTheWorldIsThisRanksFault) {
   ASSERT_FALSE(story.Play(250ms));
   const auto verdict = story.judge().OwnFault();
   ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->status.message(),
-            "rank 0 (node0, pid 70), this process, was stopped for 12.2 s; the others have gone on "
-            "without it");
+  EXPECT_EQ(
+      verdict->status.message(),
+      "rank 0 (node0, pid 70), this process, was stopped for 12.2 s; the others have continued "
+      "without it");
   EXPECT_THAT(verdict->culprits, ElementsAre(0));
 }
 

@@ -110,7 +110,7 @@ class Port : public MpiPort {
     operations_.resize(kept);
   }
 
-  MPI_Comm ranks_;  // of our own, so that nobody else's messages meet ours
+  MPI_Comm ranks_;  // of our own, so that no message of others matches ours
   int rank_ = 0, size_ = 0;
   std::vector<MPI_Request> requests_;
   std::vector<Operation> operations_;  // of requests_, one each

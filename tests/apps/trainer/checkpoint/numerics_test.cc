@@ -9,7 +9,7 @@
 namespace ringtail {
 namespace {
 
-// A run that goes on elsewhere, or after algorithms were measured again, keeps its own.
+// A run that continues elsewhere, or after algorithms were measured again, keeps its own.
 TEST(NumericsTest, CheckpointsAlgorithmsReplaceWhatWasMeasuredSince) {
   AlgorithmChoices& choices = ProgramAlgorithms();
   choices.Add("a shape", {.algorithm = "of the run", .seconds = {{"of the run", 1}}});

@@ -1,4 +1,4 @@
-// What a run goes on from, written into the metadata of a checkpoint and read back; old
+// What a run continues from, written into the metadata of a checkpoint and read back; old
 // checkpoints.
 #include "apps/trainer/checkpoint/resume_point.h"
 

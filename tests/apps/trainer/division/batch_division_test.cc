@@ -147,29 +147,29 @@ TEST(BatchDivision, OneRankHasNothingToShareOut) {
   EXPECT_THAT(alone.value().summary, IsEmpty());
 }
 
-// A run goes on that has divided its batch as `saved`, which rank 0 knows.
-std::vector<StatusOr<BatchDivision>> GoOn(size_t ranks, const BatchRequest& request,
-                                          const RankBatches& saved, const TrainConfig& train,
-                                          const Speeds& measured = {}) {
+// A run continues that has divided its batch as `saved`, which rank 0 knows.
+std::vector<StatusOr<BatchDivision>> Resume(size_t ranks, const BatchRequest& request,
+                                            const RankBatches& saved, const TrainConfig& train,
+                                            const Speeds& measured = {}) {
   return Divide(Same(ranks, request), train, measured, {.batches = saved});
 }
 
 TEST(BatchDivision, ARunGoesOnAsItWas) {
   const RankBatches saved{.global_batch = 64, .batches = {43, 21}};
-  EXPECT_THAT(Table(GoOn(2, {}, saved, Train(32))), ElementsAre(43, 21));
-  EXPECT_THAT(Table(GoOn(3, {}, saved, Train(32))), ElementsAre(22, 21, 21));
-  EXPECT_THAT(Table(GoOn(1, {}, saved, Train(32))), ElementsAre(64));
-  EXPECT_THAT(Table(GoOn(2, {.local = 32}, saved, Train(32))), ElementsAre(32, 32));
+  EXPECT_THAT(Table(Resume(2, {}, saved, Train(32))), ElementsAre(43, 21));
+  EXPECT_THAT(Table(Resume(3, {}, saved, Train(32))), ElementsAre(22, 21, 21));
+  EXPECT_THAT(Table(Resume(1, {}, saved, Train(32))), ElementsAre(64));
+  EXPECT_THAT(Table(Resume(2, {.local = 32}, saved, Train(32))), ElementsAre(32, 32));
   // One that was written before ranks' batches were kept.
-  EXPECT_THAT(Table(GoOn(2, {}, {.global_batch = 64}, Train(16))), ElementsAre(32, 32));
+  EXPECT_THAT(Table(Resume(2, {}, {.global_batch = 64}, Train(16))), ElementsAre(32, 32));
 }
 
 // Whatever the number of ranks, as long as there is a part of the accumulation for each.
 TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
   const RankBatches saved{.global_batch = 64, .batches = {32, 32}};
-  EXPECT_THAT(Table(GoOn(3, {}, saved, Train(32, 4))), ElementsAre(24, 20, 20));
+  EXPECT_THAT(Table(Resume(3, {}, saved, Train(32, 4))), ElementsAre(24, 20, 20));
   const RankBatches by_default{.global_batch = 512, .batches = {256, 256}};
-  EXPECT_THAT(Table(GoOn(3, {}, by_default, Train(256, 4))), ElementsAre(172, 172, 168));
+  EXPECT_THAT(Table(Resume(3, {}, by_default, Train(256, 4))), ElementsAre(172, 172, 168));
   for (const int64_t global_batch : {36, 64, 256, 260, 512}) {
     for (size_t began = 1; began <= 9; ++began) {
       RankBatches run{.global_batch = global_batch};
@@ -177,7 +177,7 @@ TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
         run.batches.push_back(EvenPart(global_batch / 4, began, rank).count * 4);
       }
       for (size_t ranks = 1; ranks <= 9; ++ranks) {
-        const Batches batches = Table(GoOn(ranks, {}, run, Train(32, 4)));
+        const Batches batches = Table(Resume(ranks, {}, run, Train(32, 4)));
         ASSERT_EQ(batches.size(), ranks);
         EXPECT_EQ(std::accumulate(batches.begin(), batches.end(), int64_t{0}), global_batch);
         const auto [least, most] = std::ranges::minmax(batches);
@@ -194,18 +194,18 @@ TEST(BatchDivision, ARunWithAccumulationGoesOnWithAnyNumberOfRanks) {
 
 TEST(BatchDivision, BySpeedARunGoesOnAsItWasOnTheSameMachines) {
   RankBatches saved{.global_batch = 64, .batches = {43, 21}, .machines = MachinesLikeThis(2)};
-  const auto kept = GoOn(2, {.by_speed = true}, saved, Train(32));
+  const auto kept = Resume(2, {.by_speed = true}, saved, Train(32));
   EXPECT_THAT(Table(kept), ElementsAre(43, 21));
-  EXPECT_EQ(kept[0]->all.machines, saved.machines) << "for the next time that the run goes on";
+  EXPECT_EQ(kept[0]->all.machines, saved.machines) << "for the next time that the run continues";
   EXPECT_THAT(kept[0]->summary,
               AllOf(HasSubstr("batches 43, 21 of 64"), HasSubstr("as the run began")));
   // With more ranks, on other machines, or if it was not divided by speed before: measured again.
-  EXPECT_THAT(Table(GoOn(3, {.by_speed = true}, saved, Train(32), {2, 1, 1})),
+  EXPECT_THAT(Table(Resume(3, {.by_speed = true}, saved, Train(32), {2, 1, 1})),
               ElementsAre(32, 16, 16));
   saved.machines[0] = "another processor, 2 threads, avx2";
-  EXPECT_THAT(Table(GoOn(2, {.by_speed = true}, saved, Train(32), {1, 3})), ElementsAre(16, 48));
+  EXPECT_THAT(Table(Resume(2, {.by_speed = true}, saved, Train(32), {1, 3})), ElementsAre(16, 48));
   saved.machines.clear();
-  EXPECT_THAT(Table(GoOn(2, {.by_speed = true}, saved, Train(32), {1, 3})), ElementsAre(16, 48));
+  EXPECT_THAT(Table(Resume(2, {.by_speed = true}, saved, Train(32), {1, 3})), ElementsAre(16, 48));
 }
 
 TEST(BatchDivision, AnyRankMayKnowTheRun) {
@@ -228,16 +228,16 @@ TEST(BatchDivision, WhatCannotBeIsRefused) {
               AllOf(HasSubstr("--local-batch of rank 0 is auto, of rank 2 not auto"),
                     HasSubstr("give every rank the same")));
   const RankBatches saved{.global_batch = 8, .batches = {8}};
-  EXPECT_THAT(message(GoOn(2, {.local = 5}, saved, Train(8))),
+  EXPECT_THAT(message(Resume(2, {.local = 5}, saved, Train(8))),
               AllOf(HasSubstr("make them add up to 8"), HasSubstr("--local-batch auto")));
-  EXPECT_THAT(message(GoOn(3, {.by_speed = true}, saved, Train(4, 4), {1, 1, 1})),
+  EXPECT_THAT(message(Resume(3, {.by_speed = true}, saved, Train(4, 4), {1, 1, 1})),
               HasSubstr("8 images over all ranks cannot be divided among 3 ranks"));
   EXPECT_THAT(
-      message(GoOn(3, {}, saved, Train(4, 4))),
+      message(Resume(3, {}, saved, Train(4, 4))),
       AllOf(HasSubstr("8 images over all ranks cannot be divided among 3 ranks, each with a "
                       "multiple of 4 (train.accumulation)"),
             HasSubstr("start at most 2 (ringtail_launch -n 2)")));
-  EXPECT_THAT(message(GoOn(2, {}, {.global_batch = 9}, Train(4, 4))),
+  EXPECT_THAT(message(Resume(2, {}, {.global_batch = 9}, Train(4, 4))),
               HasSubstr("of 4 (train.accumulation); did the run begin with another value of it?"));
   EXPECT_THAT(
       message(Divide({{}, {.local = 22}}, Train(32, 4))),

@@ -1,4 +1,4 @@
-#include "apps/launch/go_on.h"
+#include "apps/launch/resume_command.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -34,7 +34,7 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
-std::string CommandToGoOn(std::span<const std::string> launcher,
+std::string ResumeCommand(std::span<const std::string> launcher,
                           std::span<const std::string> program) {
   if (!Trains(program)) return "";
   std::string command;

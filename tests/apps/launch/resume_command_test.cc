@@ -1,4 +1,4 @@
-#include "apps/launch/go_on.h"
+#include "apps/launch/resume_command.h"
 
 #include <gtest/gtest.h>
 
@@ -10,26 +10,26 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(CommandToGoOn, IsTheCommandLineWithResume) {
+TEST(ResumeCommand, IsTheCommandLineWithResume) {
   const Words launcher = {"ringtail_launch", "-n", "2"};
-  EXPECT_EQ(CommandToGoOn(launcher, Words{"dogs_vs_cats", "train", "--output", "runs/a b"}),
+  EXPECT_EQ(ResumeCommand(launcher, Words{"dogs_vs_cats", "train", "--output", "runs/a b"}),
             "ringtail_launch -n 2 -- dogs_vs_cats train --output 'runs/a b' --resume");
-  EXPECT_EQ(CommandToGoOn(launcher, Words{"env", "A=1", "./bin/dogs_vs_cats", "train"}),
+  EXPECT_EQ(ResumeCommand(launcher, Words{"env", "A=1", "./bin/dogs_vs_cats", "train"}),
             "ringtail_launch -n 2 -- env A=1 ./bin/dogs_vs_cats train --resume");
   for (const char* resume : {"--resume", "--resume=runs/a"}) {
-    EXPECT_EQ(CommandToGoOn(launcher, Words{"dogs_vs_cats", "train", resume, "--threads", "1"}),
+    EXPECT_EQ(ResumeCommand(launcher, Words{"dogs_vs_cats", "train", resume, "--threads", "1"}),
               std::string("ringtail_launch -n 2 -- dogs_vs_cats train ") + resume + " --threads 1");
   }
 }
 
-TEST(CommandToGoOn, IsForTrainingOnly) {
+TEST(ResumeCommand, IsForTrainingOnly) {
   for (const Words& program : {Words{"bench_allreduce"}, Words{"dogs_vs_cats", "evaluate"},
                                Words{"dogs_vs_cats"}, Words{"echo", "train"}, Words{}}) {
-    EXPECT_EQ(CommandToGoOn(Words{"ringtail_launch", "-n", "2"}, program), "");
+    EXPECT_EQ(ResumeCommand(Words{"ringtail_launch", "-n", "2"}, program), "");
   }
 }
 
-TEST(CommandToGoOn, HasTheLaunchersOwnWords) {
+TEST(ResumeCommand, HasTheLaunchersOwnWords) {
   const char* arguments[] = {"bin/ringtail_launch", "-n", "3", "--env", "A=b c", "--", "train"};
   const CommandLine line = ParseCommandLine(std::size(arguments), arguments, {});
   ASSERT_TRUE(line.options);
