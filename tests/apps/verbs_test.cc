@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/dogs_vs_cats/command.h"
 #include "core/kernel_isa.h"
 #include "core/storage/file.h"
 #include "core/storage/safetensors.h"
@@ -323,12 +325,20 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   EXPECT_THAT(RunDogsVsCats({"tarin"}).err, HasSubstr("did you mean 'train'?"));
 }
 
+// "train", ...
+std::vector<std::string> Verbs() {
+#define RT_VERB_NAME(Verb) #Verb,
+  std::vector<std::string> verbs = {RT_FOR_EACH_VERB(RT_VERB_NAME)};
+#undef RT_VERB_NAME
+  for (std::string& verb : verbs) verb[0] = static_cast<char>(std::tolower(verb[0]));
+  return verbs;
+}
+
 TEST_F(VerbsTest, HelpAndVersion) {
   const ProcessResult help = RunDogsVsCats({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb :
-       {"train", "evaluate", "predict", "summary", "time", "replay", "synthesize", "prepare"}) {
-    EXPECT_THAT(help.out, HasSubstr(verb));
+  for (const std::string& verb : Verbs()) {
+    EXPECT_THAT(help.out, HasSubstr("\n  " + verb + " "));
     EXPECT_EQ(RunDogsVsCats({verb, "--help"}).exit_code, 0);
   }
   EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out,
