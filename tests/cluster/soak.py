@@ -58,7 +58,8 @@ class Job:
                  '--resume', '--config', CONFIG,
                  '--set', f'train.epochs={epochs}', '--set', 'train.batch=16', '--set', 'train.accumulation=1',
                  '--set', f'data.cache_mib={CACHE_MIB}',
-                 # Runs that are compared begin apart, and "auto" may choose another order of sums for each.
+                 # Runs that are compared begin apart, and "auto" may choose another order of sums
+                 # for each.
                  '--set', 'dist.algorithm=ring']
         command = [HERE / 'netns.sh', '-n', RANKS, '-r', RATE, '--', 'setpriv', '--pdeathsig', 'KILL', *train]
         self.output = str(output)

@@ -38,8 +38,8 @@ std::string NumberList(const std::vector<int64_t>& numbers);
 // Positive numbers; DataLoss that names `key` for anything else.
 StatusOr<std::vector<int64_t>> ParseNumberList(const char* key, std::string_view text);
 
-// The algorithms of allreduces by bytes: "104=recursive_doubling,8388608=ring". DataLoss if the text
-// is not that; whether there are such algorithms is for the selector to check.
+// The algorithms of allreduces by bytes: "104=recursive_doubling,8388608=ring". DataLoss if the
+// text is not that; whether there are such algorithms is for the selector to check.
 std::string AllreducesText(const std::map<int64_t, std::string>& by_bytes);
 StatusOr<std::map<int64_t, std::string>> ParseAllreduces(std::string_view text);
 
