@@ -10,13 +10,13 @@
 // those of the writing rank, and `ranks` has an object with the images, times and bytes of each
 // rank.
 //
-// Ranks that take steps of their own (dist.local) write the loss, accuracy and images of the writing
-// rank for each step, and for each round of steps a line of kind "round" with those of the world,
-// the time, and what the exchange took. Such a line has `local_steps` and `cosine`, too.
+// Ranks that take steps of their own (dist.local) write the loss, accuracy and images of the
+// writing rank for each step, and for each round of steps a line of kind "round" with those of the
+// world, the time, and what the exchange took. Such a line has `local_steps` and `cosine`, too.
 //
-// Otherwise every line has every key; values that are unknown, not applicable or not finite are null.
-// Durability: a line is one write(), so that a killed process loses no line; a power cut may lose
-// the last lines or tear one. Opening the file to resume repairs it
+// Otherwise every line has every key; values that are unknown, not applicable or not finite are
+// null. Durability: a line is one write(), so that a killed process loses no line; a power cut may
+// lose the last lines or tear one. Opening the file to resume repairs it
 // (core/storage/metrics_repair.h). Thread-safety: one writer, one thread. Errors: Status with the
 // path.
 #ifndef RINGTAIL_CORE_STORAGE_METRICS_H_

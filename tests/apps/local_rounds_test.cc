@@ -1,5 +1,6 @@
 // Ranks that take steps of their own between exchanges: the same mathematics as the synchronous run
-// where they have to be, the same bits after every interruption, and faults as they are named there.
+// where they have to be, the same bits after every interruption, and faults as they are named
+// there.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

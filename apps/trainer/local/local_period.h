@@ -6,7 +6,7 @@
 //   AUTO       H = ceil(T / t): T seconds of an exchange, t of a step, medians over the first
 //              rounds of each image size. Rounds that do not overlap leave T a tenth of the time.
 //
-// A round never goes on beyond a change of the image size or of the batch, the end of the dense
+// A round never continues beyond a change of the image size or of the batch, the end of the dense
 // epochs, or the end of the run. Whatever the rule: when what the ranks have changed points in
 // directions that differ too much (mean cosine of eight rounds below min_cosine
 // by more than chance), H is halved, for the

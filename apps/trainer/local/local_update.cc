@@ -272,7 +272,7 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
     weights += rank.weight;
     if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
   }
-  // Nobody has anything to add: all weights are zero, and so are the sums.
+  // No rank has anything to add: all weights are zero, and so are the sums.
   const double squares = round_->Merge(rounds_, weights > 0 ? weights : 1, rate_);
   ++rounds_;
   last_exchange_seconds_ = exchange_->exchange_seconds();
