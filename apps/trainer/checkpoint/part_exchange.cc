@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/logging.h"
 #include "core/storage/file.h"
 
 namespace ringtail {
