@@ -15,6 +15,12 @@ bool IsIn(const std::string& file, const std::string& folder) {
   return std::filesystem::equivalent(std::filesystem::path(file).parent_path(), folder, ignored);
 }
 
+bool NamesFile(const ResumeFlags& flags) { return !flags.from.empty() && !IsFolder(flags.from); }
+
+const std::string& FolderOf(const ResumeFlags& flags, const std::string& output) {
+  return flags.from.empty() ? output : flags.from;
+}
+
 }  // namespace
 
 std::string OutputFolder(const ResumeFlags& flags, const std::string& config) {
@@ -28,16 +34,23 @@ std::string OutputFolder(const ResumeFlags& flags, const std::string& config) {
   return "runs/" + (name.empty() ? "dogs_vs_cats" : name);
 }
 
-StatusOr<ResumePoint> FindResumePoint(const ResumeFlags& flags, const std::string& output,
-                                      CheckParts parts) {
-  if (!flags.resume) return ResumePoint();
-  const bool named = !flags.from.empty();
-  auto checkpoint = named && !IsFolder(flags.from)
-                        ? LoadCheckpoint(flags.from, parts)
-                        : LoadNewestCheckpoint(named ? flags.from : output, parts);
-  if (checkpoint.ok()) return ReadResumePoint(*std::move(checkpoint));
-  if (named || checkpoint.status().code() != StatusCode::kNotFound) return checkpoint.status();
-  return ResumePoint();
+StatusOr<std::optional<ResumeHead>> FindResumeHead(const ResumeFlags& flags,
+                                                   const std::string& output) {
+  if (!flags.resume) return std::optional<ResumeHead>();
+  const auto checkpoint = NamesFile(flags) ? ReadCheckpointHead(flags.from)
+                                           : FindNewestCheckpoint(FolderOf(flags, output));
+  const bool none_yet = flags.from.empty() && checkpoint.status().code() == StatusCode::kNotFound;
+  if (none_yet) return std::optional<ResumeHead>();
+  RT_RETURN_IF_ERROR(Status(checkpoint.status()));
+  RT_ASSIGN_OR_RETURN(ResumeHead head, ReadResumeHead(*checkpoint));
+  return std::optional<ResumeHead>(std::move(head));
+}
+
+StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::string& output) {
+  RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, NamesFile(flags)
+                                                 ? LoadCheckpoint(flags.from)
+                                                 : LoadNewestCheckpoint(FolderOf(flags, output)));
+  return ReadResumePoint(std::move(checkpoint));
 }
 
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output) {
@@ -47,21 +60,21 @@ std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::stri
   return path;
 }
 
-StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const ResumePoint& point,
+StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<ResumeHead>& head,
                                   const std::optional<std::string>& config_of_run) {
   if (!flags.config.empty()) return LoadRunConfig(flags.config, flags.set);
-  if (point.empty()) return LoadRunConfig(config_of_run.value_or(""), flags.set);
-  return ParseRunConfig(point.config_text, point.path, flags.set);
+  if (!head) return LoadRunConfig(config_of_run.value_or(""), flags.set);
+  return ParseRunConfig(head->config_text, head->path, flags.set);
 }
 
-Status CheckOutput(const ResumeFlags& flags, const ResumePoint& point,
+Status CheckOutput(const ResumeFlags& flags, const std::optional<ResumeHead>& head,
                    const RunDirectory& directory) {
   if (!directory.HasCheckpoints()) return OkStatus();
   const std::string checkpoints = directory.path() + "/" + kCheckpointFolder;
-  if (!point.empty() && IsIn(point.path, checkpoints)) return OkStatus();
-  if (!point.empty()) {
+  if (head && IsIn(head->path, checkpoints)) return OkStatus();
+  if (head) {
     return FailedPrecondition(fmt::format("{} holds another run than {}; give another --output",
-                                          directory.path(), point.path));
+                                          directory.path(), head->path));
   }
   if (flags.resume) return OkStatus();
   return FailedPrecondition(

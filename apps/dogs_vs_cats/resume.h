@@ -24,22 +24,29 @@ struct ResumeFlags {
 // a new run is called after its `config` (a path; empty: the one that is built in).
 std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
 
-// Empty for a new run, and for --resume where no checkpoint was written yet, so that a scheduler
-// can start and restart a job with one command. `parts`: rank 0 proves them.
-StatusOr<ResumePoint> FindResumePoint(const ResumeFlags& flags, const std::string& output,
-                                      CheckParts parts);
+// What the run continues from, without its tensors: quick, for ranks that have to join the others
+// first, since these wait no longer than dist.join_timeout_s. None for a new run, and for --resume
+// where no checkpoint was written yet, so that a scheduler can start and restart a job with one
+// command.
+StatusOr<std::optional<ResumeHead>> FindResumeHead(const ResumeFlags& flags,
+                                                   const std::string& output);
+
+// On rank 0, once the world stands: all of it, proven, with every part. An older checkpoint than
+// FindResumeHead's if tensors or parts of that are damaged: config, threads and algorithms are then
+// still those of the newest.
+StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::string& output);
 
 // With --resume: the path of the config that the run has left in its folder, if there is one.
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);
 
 // --config; else, when resuming, the config of the run (in its checkpoint, or in its folder); else
 // the built-in one.
-StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const ResumePoint& point,
+StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<ResumeHead>& head,
                                   const std::optional<std::string>& config_of_run);
 
 // FailedPrecondition if the folder holds another run: it is never overwritten, neither by a new run
 // nor by one that continues from elsewhere.
-Status CheckOutput(const ResumeFlags& flags, const ResumePoint& point,
+Status CheckOutput(const ResumeFlags& flags, const std::optional<ResumeHead>& head,
                    const RunDirectory& directory);
 
 }  // namespace ringtail

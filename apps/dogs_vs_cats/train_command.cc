@@ -38,12 +38,12 @@ constexpr int kThreadsOfAWorld = 16;
 
 // As many threads as the run had so far on this rank, unless told otherwise: sums that are divided
 // differently round differently. In a world of another size, as many as rank 0 had.
-void KeepThreads(const ResumePoint& point, const RunConfig& config, const RankIdentity& identity,
+void KeepThreads(const ResumeHead& head, const RunConfig& config, const RankIdentity& identity,
                  ConfigFlags* flags) {
   if (flags->threads != 0 || config.train().threads() != 0) return;
-  const std::vector<int64_t>& saved = point.division.threads;
+  const std::vector<int64_t>& saved = head.division.threads;
   const bool same_world = std::ssize(saved) == identity.world_size;
-  flags->threads = same_world ? static_cast<int>(saved[identity.rank]) : point.numerics.threads;
+  flags->threads = same_world ? static_cast<int>(saved[identity.rank]) : head.numerics.threads;
 }
 
 void WarnOfOtherNumerics(const Numerics& saved) {
@@ -78,7 +78,7 @@ struct Job {
   std::string output;
   ComputeThreads threads;
   LoadedConfig loaded;
-  ResumePoint point;  // of rank 0; empty on the others, and for a run that begins
+  std::optional<ResumeHead> head;  // none: the run begins, or this rank does not reach it
 };
 
 // If rank 0 is lost, another rank that reaches the folder of the run writes what all of them hold.
@@ -88,14 +88,23 @@ void SaveForRankZero(const std::string& output, Trainer* trainer) {
   if (directory.ok()) trainer->keeper()->SaveInto(directory->get());
 }
 
+// Empty on the other ranks, and for a run that begins.
+StatusOr<ResumePoint> PointOfRankZero(const ResumeFlags& flags, const Job& job,
+                                      TrainingWorld* world) {
+  if (!world->leads() || !job.head) return ResumePoint();
+  const ScopedPhase reading(world->progress(), Phase::kCheckpoint);  // files of any size
+  return LoadResumePoint(flags, job.output);
+}
+
 StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* session) {
   TrainingWorld* const world = session->world();
   const RunConfig& config = job->loaded.config;
   std::unique_ptr<RunDirectory> directory;
   if (world->leads()) {
     RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(job->output));
-    RT_RETURN_IF_ERROR(CheckOutput(flags.run, job->point, *directory));
+    RT_RETURN_IF_ERROR(CheckOutput(flags.run, job->head, *directory));
   }
+  RT_ASSIGN_OR_RETURN(ResumePoint point, PointOfRankZero(flags.run, *job, world));
   RT_ASSIGN_OR_RETURN(
       const TrainingData data,
       TrainingData::Open(config.data(), world, world->leads() ? directory->BadImagesPath() : ""));
@@ -107,11 +116,11 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* sess
                                            .observer = world->leads() ? &progress : nullptr,
                                            .batch = {.local = flags.world.local_batch,
                                                      .by_speed = flags.world.balance}}));
-  const bool resumes = !job->point.empty();
-  const Numerics saved = job->point.numerics;
+  const bool resumes = !point.empty();
+  const Numerics saved = point.numerics;
   const std::string from =
-      fmt::format("resumes after step {} ({})", job->point.progress.step, job->point.path);
-  RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(job->point), world));
+      fmt::format("resumes after step {} ({})", point.progress.step, point.path);
+  RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job->threads.words, *session));
   }
@@ -168,28 +177,27 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (leads) SetStopNotice("stopping; again to stop now");
   Job job;
   job.output = OutputFolder(flags.run, flags.config.config);
-  auto point = FindResumePoint(flags.run, job.output, leads ? CheckParts::kYes : CheckParts::kNo);
-  if (leads) RT_RETURN_IF_ERROR(Status(point.status()));
+  auto head = FindResumeHead(flags.run, job.output);
+  if (leads) RT_RETURN_IF_ERROR(Status(head.status()));
   // The others need config, threads and algorithms of it, if they reach it.
-  if (point.ok()) job.point = *std::move(point);
+  if (head.ok()) job.head = *std::move(head);
   const auto config_of_run = ConfigOfRun(flags.run, job.output);
-  if (leads && flags.run.resume && job.point.empty()) {
+  if (leads && flags.run.resume && !job.head) {
     TellOfBeginning(flags, job.output, config_of_run);
   }
-  RT_ASSIGN_OR_RETURN(job.loaded, LoadConfig(flags.config, job.point, config_of_run));
+  RT_ASSIGN_OR_RETURN(job.loaded, LoadConfig(flags.config, job.head, config_of_run));
   if (job.loaded.config.data().path().empty()) {
     return InvalidArgument("no images are named; give --data DIR or set data.path");
   }
   // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());
-  KeepThreads(job.point, job.loaded.config, identity, &flags.config);
+  if (job.head) KeepThreads(*job.head, job.loaded.config, identity, &flags.config);
   RT_ASSIGN_OR_RETURN(job.threads,
                       UseThreads(flags.config, job.loaded.config, identity.local_world_size,
                                  identity.world_size > 1 ? kThreadsOfAWorld : 0));
   // Before the first step nothing depends on them, and a stop may have come while they were
   // measured.
-  if (job.point.progress.step > 0) KeepAlgorithms(job.point.algorithms);
-  if (!leads) job.point = {};
+  if (job.head && job.head->progress.step > 0) KeepAlgorithms(job.head->algorithms);
 
   auto joined = WorldSession::Join(flags.world.options, identity, job.loaded.config);
   if (!joined.ok()) return WorldSession::FailToJoin(joined.status());

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -17,6 +18,8 @@
 
 namespace ringtail {
 namespace {
+
+using Metadata = std::map<std::string, std::string>;
 
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kSuffix = ".safetensors";
@@ -70,6 +73,60 @@ StatusOr<std::vector<int64_t>> SavedSteps(const std::string& run_folder) {
   return steps;
 }
 
+int64_t AgreedRanksOf(const Metadata& metadata) {
+  const auto text = metadata.find(kAgreedRanksKey);
+  return text == metadata.end() ? -1 : ParseStep(text->second).value_or(-1);
+}
+
+StatusOr<CheckpointHead> HeadOf(Metadata metadata, const std::string& path) {
+  const auto text = metadata.find(std::string(kStepName));
+  const std::optional<int64_t> step =
+      text == metadata.end() ? std::nullopt : ParseStep(text->second);
+  if (!step) {
+    return InvalidArgument(fmt::format(
+        "'{}' is not a checkpoint: it does not say its step; give the run's folder, or a {}*{} in "
+        "its {}/",
+        path, kPrefix, kSuffix, kCheckpointFolder));
+  }
+  CheckpointHead head{.step = *step, .path = path, .metadata = std::move(metadata)};
+  if (head.metadata.contains(kAgreedRanksKey) && head.agreed_ranks() < 0) {
+    return DataLoss(fmt::format("'{}': '{}' is no number of ranks: the checkpoint is damaged", path,
+                                kAgreedRanksKey));
+  }
+  return head;
+}
+
+// The newest that `load` accepts; `warn` is told of those that are refused.
+template <typename Found>
+StatusOr<Found> Newest(const std::string& run_folder,
+                       const std::function<StatusOr<Found>(const std::string& path)>& load,
+                       const std::function<void(const std::string& message)>& warn) {
+  StatusOr<std::vector<int64_t>> steps = SavedSteps(run_folder);
+  if (!steps.ok() && steps.status().code() != StatusCode::kNotFound) return steps.status();
+  if (!steps.ok() || steps->empty()) {
+    return NotFound("there is no checkpoint in '" + CheckpointFolder(run_folder) + "'");
+  }
+  std::string reasons;
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    StatusOr<Found> found = load(CheckpointPath(run_folder, *step));
+    const bool doubtful = found.ok() && found->agreed_ranks() == 0 && CheckHasFailed(run_folder);
+    if (found.ok() && found->step == *step && !doubtful) {
+      if (!reasons.empty()) warn(fmt::format("going back to the checkpoint of step {}", *step));
+      return found;
+    }
+    const std::string reason =
+        doubtful ? fmt::format(
+                       "'{}' was written after ranks were lost, and the ranks had differed "
+                       "before ('{}')",
+                       found->path, FailedCheckPath(run_folder))
+        : found.ok() ? fmt::format("'{}' holds step {}", found->path, found->step)
+                     : found.status().message();
+    warn("checkpoint refused: " + reason);
+    reasons += (reasons.empty() ? "" : "; ") + reason;
+  }
+  return DataLoss("no checkpoint in '" + CheckpointFolder(run_folder) + "' is intact: " + reasons);
+}
+
 void FailWritesBeyondFileSizeLimit() {
   struct sigaction action = {};
   if (sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
@@ -79,27 +136,19 @@ void FailWritesBeyondFileSizeLimit() {
 
 }  // namespace
 
+StatusOr<CheckpointHead> ReadCheckpointHead(const std::string& path) {
+  RT_ASSIGN_OR_RETURN(Metadata metadata, ReadSafetensorsMetadata(path));
+  return HeadOf(std::move(metadata), path);
+}
+
 StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts check) {
   RT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
   if (!file.proven_intact()) {
     return InvalidArgument("'" + path +
                            "' is not a checkpoint of Ringtail: it has no checksums over all of it");
   }
-  const auto text = file.metadata().find(std::string(kStepName));
-  const std::optional<int64_t> step =
-      text == file.metadata().end() ? std::nullopt : ParseStep(text->second);
-  if (!step) {
-    return InvalidArgument(fmt::format(
-        "'{}' is not a checkpoint: it does not say its step; give the run's folder, or a {}*{} in "
-        "its {}/",
-        path, kPrefix, kSuffix, kCheckpointFolder));
-  }
-  Checkpoint checkpoint{*step, path, std::move(file)};
-  const auto agreed = checkpoint.file.metadata().find(kAgreedRanksKey);
-  if (agreed != checkpoint.file.metadata().end() && checkpoint.agreed_ranks() < 0) {
-    return DataLoss(fmt::format("'{}': '{}' is no number of ranks: the checkpoint is damaged", path,
-                                kAgreedRanksKey));
-  }
+  RT_ASSIGN_OR_RETURN(const CheckpointHead head, HeadOf(file.metadata(), path));
+  Checkpoint checkpoint{head.step, path, std::move(file)};
   const auto parts = checkpoint.file.metadata().find(std::string(kPartsName));
   if (parts != checkpoint.file.metadata().end()) {
     auto parsed = ParsePartsText(parts->second);
@@ -119,38 +168,17 @@ std::string Checkpoint::PartPath(int rank) const {
       PartName(step, rank, parts->world(), parts->tag));
 }
 
-int64_t Checkpoint::agreed_ranks() const {
-  const auto text = file.metadata().find(kAgreedRanksKey);
-  return text == file.metadata().end() ? -1 : ParseStep(text->second).value_or(-1);
+int64_t Checkpoint::agreed_ranks() const { return AgreedRanksOf(file.metadata()); }
+int64_t CheckpointHead::agreed_ranks() const { return AgreedRanksOf(metadata); }
+
+StatusOr<CheckpointHead> FindNewestCheckpoint(const std::string& run_folder) {
+  return Newest<CheckpointHead>(run_folder, ReadCheckpointHead, [](const std::string&) {});
 }
 
 StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder, CheckParts parts) {
-  StatusOr<std::vector<int64_t>> steps = SavedSteps(run_folder);
-  if (!steps.ok() && steps.status().code() != StatusCode::kNotFound) return steps.status();
-  if (!steps.ok() || steps->empty()) {
-    return NotFound("there is no checkpoint in '" + CheckpointFolder(run_folder) + "'");
-  }
-  std::string reasons;
-  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
-    StatusOr<Checkpoint> checkpoint = LoadCheckpoint(CheckpointPath(run_folder, *step), parts);
-    const bool doubtful =
-        checkpoint.ok() && checkpoint->agreed_ranks() == 0 && CheckHasFailed(run_folder);
-    if (checkpoint.ok() && checkpoint->step == *step && !doubtful) {
-      if (!reasons.empty())
-        LogWarning(fmt::format("going back to the checkpoint of step {}", *step));
-      return checkpoint;
-    }
-    const std::string reason =
-        doubtful ? fmt::format(
-                       "'{}' was written after ranks were lost, and the ranks had differed "
-                       "before ('{}')",
-                       checkpoint->path, FailedCheckPath(run_folder))
-        : checkpoint.ok() ? fmt::format("'{}' holds step {}", checkpoint->path, checkpoint->step)
-                          : checkpoint.status().message();
-    LogWarning("checkpoint refused: " + reason);
-    reasons += (reasons.empty() ? "" : "; ") + reason;
-  }
-  return DataLoss("no checkpoint in '" + CheckpointFolder(run_folder) + "' is intact: " + reasons);
+  return Newest<Checkpoint>(
+      run_folder, [parts](const std::string& path) { return LoadCheckpoint(path, parts); },
+      LogWarning);
 }
 
 std::string BestCheckpointPath(const std::string& run_folder) {

@@ -58,6 +58,21 @@ struct Checkpoint {
   int64_t agreed_ranks() const;
 };
 
+// What a checkpoint says of itself, proven by the header's checksum. Its tensors and parts may be
+// damaged; they are not read, so that this takes milliseconds whatever their size.
+struct CheckpointHead {
+  int64_t step = 0;
+  std::string path;
+  std::map<std::string, std::string> metadata;
+  int64_t agreed_ranks() const;  // as Checkpoint's
+};
+
+// Errors: as LoadCheckpoint's.
+StatusOr<CheckpointHead> ReadCheckpointHead(const std::string& path);
+
+// The newest of a run whose head is intact; logs nothing. Errors: as LoadNewestCheckpoint's.
+StatusOr<CheckpointHead> FindNewestCheckpoint(const std::string& run_folder);
+
 // kYes, for resuming: verifies the parts, too; each is read once, in small pieces.
 enum class CheckParts { kYes, kNo };
 

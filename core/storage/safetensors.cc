@@ -73,7 +73,7 @@ StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(const std::
   if (crc != header->metadata.end()) {
     const auto digits_at = safetensors::FindHeaderCrcDigits(json);
     if (!digits_at || Crc32cFromHex(crc->second) != safetensors::HeaderCrc(json, *digits_at)) {
-      return wrong;
+      return DataLoss("the header of '" + path + "' is damaged: it does not fit its checksum");
     }
   }
   std::erase_if(header->metadata,

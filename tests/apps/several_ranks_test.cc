@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/exit_code.h"
 #include "apps/trainer/checkpoint/metadata_text.h"
 #include "core/storage/checkpoint.h"
 #include "core/storage/safetensors_writer.h"
@@ -241,6 +242,24 @@ TEST_F(SeveralRanksTest, AnyWorldResumesAnyCheckpoint) {
   EXPECT_THAT(stopped.err, HasSubstr("continue with --resume"));
   RunJob("moved", 3, 2, {"--resume"});
   ExpectSameCurve("moved", "one");
+}
+
+// Only the world can tell the others so: rank 0 reads the tensors, which may take longer than others
+// wait for it, after all have joined.
+TEST_F(SeveralRanksTest, TheOthersHearThatTheTensorsAreDamaged) {
+  RunJob("run", 2, 4, {"--set", "train.epochs=1"});
+  const std::string checkpoint = Path("run/checkpoints/step-00000005.safetensors");
+  std::fstream file(checkpoint, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  const char last = static_cast<char>(file.peek());
+  file.put(static_cast<char>(last ^ 1));
+  file.close();
+  const ProcessResult result = RunProcess(Launch(2, Train("run", 4, {"--resume", checkpoint})));
+  EXPECT_EQ(result.exit_code, kExitFailure) << result.err;
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(result.err, ContainsRegex(fmt::format("\\[{}\\] [^\n]*'{}': the checksum of ", rank,
+                                                      checkpoint)));
+  }
 }
 
 TEST_F(SeveralRanksTest, ADisagreementIsRefusedBeforeTheFirstStep) {

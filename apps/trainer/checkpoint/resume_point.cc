@@ -171,7 +171,14 @@ DataIdentity ParseIdentity(const Metadata& metadata) {
           .counts = counts ? counts : text(kOldImagesKey)};
 }
 
-Status Parse(const Metadata& metadata, const std::string& path, ResumePoint* point) {
+Status Parse(const Metadata& metadata, const std::string& path, ResumeHead* point) {
+  if (!metadata.contains(kConfigKey) || !metadata.contains(kFingerprintKey)) {
+    return FailedPrecondition(
+        fmt::format("{}: this is no checkpoint of a run; resume from the run's folder, or from a "
+                    "step-*.safetensors in its checkpoints/",
+                    path));
+  }
+  point->path = path;
   point->config_text = TextOf(metadata, kConfigKey);
   point->data = ParseIdentity(metadata);
   RT_RETURN_IF_ERROR(ParseTextConfig(point->config_text, path, &point->config, nullptr));
@@ -200,20 +207,19 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumePoint* poi
 }  // namespace
 
 StatusOr<ResumePoint> ReadResumePoint(Checkpoint checkpoint) {
-  const Metadata& metadata = checkpoint.file.metadata();
-  if (!metadata.contains(kConfigKey) || !metadata.contains(kFingerprintKey)) {
-    return FailedPrecondition(
-        fmt::format("{}: this is no checkpoint of a run; resume from the run's folder, or from a "
-                    "step-*.safetensors in its checkpoints/",
-                    checkpoint.path));
-  }
   ResumePoint point;
-  RT_RETURN_IF_ERROR(Parse(metadata, checkpoint.path, &point));
+  RT_RETURN_IF_ERROR(Parse(checkpoint.file.metadata(), checkpoint.path, &point));
   point.agreed_ranks = checkpoint.agreed_ranks();
   point.parts = PartsOf(checkpoint);
-  point.path = std::move(checkpoint.path);
   point.tensors = std::move(checkpoint.file);
   return point;
+}
+
+StatusOr<ResumeHead> ReadResumeHead(const CheckpointHead& checkpoint) {
+  ResumeHead head;
+  RT_RETURN_IF_ERROR(Parse(checkpoint.metadata, checkpoint.path, &head));
+  head.agreed_ranks = checkpoint.agreed_ranks();
+  return head;
 }
 
 Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& class_names) {

@@ -46,12 +46,10 @@ struct LocalProgress {
   PeriodProgress period;
 };
 
-struct ResumePoint {
-  // A run that begins, or a rank that receives its state from another.
-  bool empty() const { return !tensors; }
-
-  std::string path;     // for messages
-  int source_rank = 0;  // whose point counts; the same on all ranks
+// All but the tensors: what every rank that reaches the checkpoint has to know before it joins the
+// others. Read in milliseconds, whatever the checkpoint's size.
+struct ResumeHead {
+  std::string path;  // for messages
 
   std::string config_text;  // the effective config, as it was written
   RunConfig config;
@@ -65,12 +63,19 @@ struct ResumePoint {
   SavedRoutes compression;                    // how each gradient travelled; world 0: uncompressed
   int64_t agreed_ranks = -1;                  // Checkpoint::agreed_ranks
   std::string written_after;                  // the failure that it was written after; empty: none
+};
 
+struct ResumePoint : ResumeHead {
+  // A run that begins, or a rank that receives its state from another.
+  bool empty() const { return !tensors; }
+
+  int source_rank = 0;                     // whose point counts; the same on all ranks
   std::optional<SafetensorsFile> tensors;  // TrainingState's, and what compression keeps
   SavedParts parts;                        // the ranks', beside `path`
 };
 
 StatusOr<ResumePoint> ReadResumePoint(Checkpoint checkpoint);
+StatusOr<ResumeHead> ReadResumeHead(const CheckpointHead& checkpoint);
 
 // The metadata of a checkpoint; also of the final network.
 std::map<std::string, std::string> MetadataOf(const ResumePoint& point,

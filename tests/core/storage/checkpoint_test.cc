@@ -149,6 +149,28 @@ TEST_F(CheckpointTest, FallsBackWithAWarning) {
                          HasSubstr("not inside the"), HasSubstr("checkpoint of step 1")));
 }
 
+// The head of a checkpoint is read without its tensors; that of a truncated one is refused.
+TEST_F(CheckpointTest, AHeadSaysWhatTheCheckpointSays) {
+  EXPECT_EQ(FindNewestCheckpoint(run_).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(directory_->Save(1, {}, {{kAgreedRanksKey, "3"}, {"config", "old"}}).ok());
+  Save(2);
+  std::fstream file(directory_->Path(2), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  file.put('x');  // in the last tensor
+  file.close();
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1);
+  EXPECT_EQ(FindNewestCheckpoint(run_)->step, 2);
+  EXPECT_EQ(FindNewestCheckpoint(run_)->path, directory_->Path(2));
+  Damage(2);
+  const CheckpointHead head = FindNewestCheckpoint(run_).value();
+  EXPECT_EQ(head.step, 1);
+  EXPECT_EQ(head.agreed_ranks(), 3);
+  EXPECT_EQ(head.metadata.at("config"), "old");
+  ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+  ASSERT_TRUE(directory_->Save(3, {}, {{kAgreedRanksKey, "0"}}, /*keep=*/3).ok());
+  EXPECT_EQ(FindNewestCheckpoint(run_)->step, 1);
+}
+
 // A checkpoint written after ranks were lost is loaded, unless the ranks differed before.
 TEST_F(CheckpointTest, UnagreedCheckpointsCountUntilACheckFails) {
   ASSERT_TRUE(directory_->Save(1, {}, {{kAgreedRanksKey, "3"}}).ok());

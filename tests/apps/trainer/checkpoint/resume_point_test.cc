@@ -96,6 +96,19 @@ TEST_F(ResumePointTest, EverythingComesBack) {
   EXPECT_EQ(MetadataOf(read, {"cat", "dog"}), Written());
 }
 
+// Before a rank joins the others it knows all but the tensors.
+TEST_F(ResumePointTest, AHeadIsThePointWithoutTensors) {
+  const ResumeHead head = ReadResumeHead({.step = 7, .path = path_, .metadata = Written()}).value();
+  ResumePoint point;
+  static_cast<ResumeHead&>(point) = head;
+  EXPECT_TRUE(point.empty());
+  EXPECT_EQ(point.path, path_);
+  EXPECT_EQ(point.config_text, PrintTextConfig(Example().config));
+  EXPECT_EQ(MetadataOf(point, {"cat", "dog"}), Written());
+  const Status foreign = ReadResumeHead({.step = 7, .path = path_, .metadata = {}}).status();
+  EXPECT_EQ(foreign.code(), StatusCode::kFailedPrecondition);
+}
+
 // Keys are persisted, so their spelling never changes.
 TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
   Metadata keys = Written();
