@@ -8,10 +8,11 @@
 #       |                  |                  |                  |
 #      p0 ---------------- p1 ---- bridge --- p2 ---------------- p3     tbf: received by it
 #
-#   tests/cluster/netns.sh [-n RANKS] [-r RATE] [-d DELAY] -- PROGRAM [ARGUMENT]...
+#   tests/cluster/netns.sh [-n RANKS] [-r RATE] [-b BURST] [-d DELAY] -- PROGRAM [ARGUMENT]...
 #
 #   -n 4        ranks, at most 200          -r 1gbit    speed of each link, each way, in tc's units;
 #   -d 0ms      added to what a rank sends              "none": unlimited
+#   -b 131072   bytes that may pass at once, faster than that
 #
 # The program finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
 # RINGTAIL_TOKEN in its environment, and NETNS_SWITCH, the bridge's namespace, for programs that
@@ -23,11 +24,12 @@ set -euo pipefail
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
 
-ranks=4 rate=1gbit delay=0ms
-while getopts n:r:d:h option; do
+ranks=4 rate=1gbit burst=131072 delay=0ms
+while getopts n:r:b:d:h option; do
   case $option in
   n) ranks=$OPTARG ;;
   r) rate=$OPTARG ;;
+  b) burst=$OPTARG ;;
   d) delay=$OPTARG ;;
   h) usage && exit 0 ;;
   *) usage >&2 && exit 2 ;;
@@ -59,8 +61,12 @@ trap 'exit 143' TERM HUP
 # What leaves through `device` of `namespace`.
 shape() {
   local namespace=$1 device=$2
-  [ "$rate" = none ] || tc -n "$namespace" qdisc add dev "$device" root handle 1: \
-    tbf rate "$rate" burst 128kb latency 50ms
+  [ "$rate" != none ] || return 0
+  # tbf would cut packets of more than a burst, which takes several times as much of the processor; and of what a full
+  # bucket cannot take while tbf's timer is late, the link loses its share.
+  ip -n "$namespace" link set dev "$device" gso_max_size $((burst < 131072 ? burst / 2 : 65536))
+  tc -n "$namespace" qdisc add dev "$device" root handle 1: \
+    tbf rate "$rate" burst "${burst}b" latency 50ms
 }
 
 set_up() {
