@@ -22,11 +22,17 @@ namespace {
 
 constexpr double kGraceSeconds = 5;  // for the other ranks to end after one has failed
 
-std::string DescribeWorld(const Topology& topology, const std::string& transport,
+std::string TransportName(const AllreduceBenchmarkOptions& options) {
+  return options.transport ? DistConfig::Transport_Name(*options.transport) : "in_process";
+}
+
+std::string DescribeWorld(const Topology& topology, const AllreduceBenchmarkOptions& options,
                           const NetworkModel& network) {
-  std::string text = fmt::format("{} on {}, {}", Counted(topology.world(), "rank"),
-                                 Counted(topology.hosts(), "host"), transport);
   const bool share_hosts = topology.hosts() < topology.world();
+  const bool share_memory = share_hosts && options.shared_memory && options.transport;
+  std::string text = fmt::format("{} on {}, {}{}", Counted(topology.world(), "rank"),
+                                 Counted(topology.hosts(), "host"), TransportName(options),
+                                 share_memory ? " and shared memory" : "");
   if (share_hosts) text += "; on a host: " + DescribeLink(network.within_host);
   if (topology.hosts() > 1) text += "; between hosts: " + DescribeLink(network.between_hosts);
   return text;
@@ -37,7 +43,7 @@ Status MeasureAndReport(Transport* transport, const Topology& topology,
   const MeasureObserver observer = {
       .on_network =
           [&](const NetworkModel& network) {
-            report->AddNote(DescribeWorld(topology, options.transport, network));
+            report->AddNote(DescribeWorld(topology, options, network));
           },
       .on_timing = [&](const AllreduceTiming& timing) { report->AddTiming(timing); }};
   return MeasureWorld(transport, topology, options.measure, observer);
@@ -72,7 +78,8 @@ FingerprintFields MeasuredFlags(const AllreduceBenchmarkOptions& options) {
           {"--algorithm", Joined(options.measure.algorithms)},
           {"--bytes", Joined(options.measure.bytes)},
           {"--seconds", fmt::format("{}", options.measure.seconds)},
-          {"--transport", options.transport}};
+          {"--transport", TransportName(options)},
+          {"--shared-memory", options.shared_memory ? "true" : "false"}};
 }
 
 // This program as a rank of a world that this process launches.
@@ -105,20 +112,32 @@ StatusOr<int> RunProcesses(int world, const AllreduceBenchmarkOptions& options,
   return kExitSuccess;
 }
 
+Status CheckWhoStartsRanks(const AllreduceBenchmarkOptions& options) {
+  const bool launched = options.identity.world_size > 1;
+  if (!options.transport && launched) {
+    return InvalidArgument(fmt::format(
+        "--transport in_process is for one process, but this is rank {} of {} ({}); omit the "
+        "launcher and give --world",
+        options.identity.rank, options.identity.world_size, options.identity.source));
+  }
+  if (options.transport == DistConfig::MPI && !launched) {
+    return InvalidArgument(
+        "--transport MPI needs at least 2 ranks, and mpirun to start them: "
+        "mpirun -np 2 bench_allreduce --transport MPI");
+  }
+  return OkStatus();
+}
+
 // This process as a rank that a launcher, or RunProcesses, has started.
 Status RunRank(const AllreduceBenchmarkOptions& options, TimingReport* report) {
   JoinOptions join{.identity = options.identity,
                    .security = options.security,
                    .fingerprint = MeasuredFlags(options),
                    .build = BuildVersionOfRank(),
-                   .shared_memory = options.transport != "grpc"};
+                   .transport = *options.transport,
+                   .shared_memory = options.shared_memory};
   RT_ASSIGN_OR_RETURN(join.token, ReadJobToken(options.token_file, ProcessEnvironment));
   RT_ASSIGN_OR_RETURN(const JoinedWorld world, JoinWorld(join));
-  if (options.transport == "shared_memory" && world.topology.hosts() > 1) {
-    return InvalidArgument(
-        fmt::format("--transport shared_memory is for ranks of one host, but there are {}",
-                    world.topology.hosts()));
-  }
   RT_RETURN_IF_ERROR(MeasureAndReport(world.transport.get(), world.topology, options, report));
   if (world.rank == 0) report->Finish();
   return OkStatus();
@@ -127,13 +146,14 @@ Status RunRank(const AllreduceBenchmarkOptions& options, TimingReport* report) {
 }  // namespace
 
 StatusOr<int> RunAllreduceBenchmark(const AllreduceBenchmarkOptions& options) {
+  RT_RETURN_IF_ERROR(CheckWhoStartsRanks(options));
   TimingReport report(options.style);
   if (options.identity.world_size > 1) {
     RT_RETURN_IF_ERROR(RunRank(options, &report));
     return kExitSuccess;
   }
   for (const int world : options.worlds) {
-    if (options.transport == "in_process" || world == 1) {
+    if (!options.transport || world == 1) {
       RT_RETURN_IF_ERROR(RunThreads(world, options, &report));
       continue;
     }

@@ -1,9 +1,9 @@
 // The benchmark of bench_allreduce: runs the ranks of each world and reports what they measure.
 //
 //   --transport in_process   the ranks are threads of this process
-//   started by a launcher    this process is one rank; rank 0 reports
-//   otherwise                this process launches the ranks of each world, as ringtail_launch does
-//                            (apps/launch/supervisor.h), and reports the results of rank 0
+//   started by a launcher    this process is one rank; rank 0 reports. Always so with MPI (mpirun)
+//   otherwise                this process launches the ranks of each world (apps/launch/supervisor.h)
+//                            and reports the results of rank 0
 #ifndef RINGTAIL_APPS_BENCH_ALLREDUCE_BENCH_ALLREDUCE_H_
 #define RINGTAIL_APPS_BENCH_ALLREDUCE_BENCH_ALLREDUCE_H_
 
@@ -14,6 +14,7 @@
 #include "apps/bench_allreduce/measure_world.h"
 #include "apps/bench_allreduce/timing_report.h"
 #include "core/status.h"
+#include "dist/dist.pb.h"
 #include "dist/membership/identity/rank_identity.h"
 #include "dist/membership/security/security.h"
 
@@ -21,8 +22,10 @@ namespace ringtail {
 
 struct AllreduceBenchmarkOptions {
   std::vector<int> worlds = {2};
-  RankIdentity identity;           // a world of one unless a launcher started this process
-  std::string transport = "auto";  // shared memory within a host; "grpc", "in_process"
+  RankIdentity identity;  // a world of one unless a launcher started this process
+  // As dist.transport and dist.shared_memory; no transport: ranks are threads of this process.
+  std::optional<DistConfig::Transport> transport = DistConfig::GRPC;
+  bool shared_memory = true;
   SecurityOptions security;
   std::optional<std::string> token_file;
   MeasureOptions measure;

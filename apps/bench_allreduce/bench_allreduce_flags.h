@@ -23,6 +23,7 @@ struct AllreduceFlags {
   std::vector<std::string> bytes = {"1KiB", "64KiB", "1MiB", "25MiB"};
   bool model = false, as_json = false;
   bool report_lines = false;  // this process is a rank of a world that bench_allreduce launched
+  std::string transport = "GRPC";
   double latency_us = 50, gb_per_s = 1;
   int ranks_per_host = 1;
   RankFlags rank;

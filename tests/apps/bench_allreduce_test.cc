@@ -16,6 +16,7 @@
 #include "apps/bench_allreduce/test_sums.h"
 #include "apps/byte_text.h"
 #include "dist/transport/in_process.h"
+#include "tests/testing/mpirun.h"
 #include "tests/testing/process.h"
 
 namespace ringtail {
@@ -216,8 +217,8 @@ TEST(BenchAllreduceTest, MeasuresAllgatherToo) {
 
 TEST(BenchAllreduceTest, MeasuresWithProcesses) {
   const ProcessResult result =
-      RunBench({"--world", "3", "--transport", "grpc", "--algorithm", "ring", "--bytes", "1MiB",
-                "--seconds", "0", "--link-gbit", "8", "--json"});
+      RunBench({"--world", "3", "--shared-memory", "false", "--algorithm", "ring", "--bytes",
+                "1MiB", "--seconds", "0", "--link-gbit", "8", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
   ExpectResults(json, 1);
@@ -231,7 +232,7 @@ TEST(BenchAllreduceTest, MeasuresWithProcesses) {
 
 ChildProcess LongRun() {
   return ChildProcess(Program(
-      {"--world", "3", "--transport", "grpc", "--bytes", "1KiB,64KiB", "--seconds", "3600"}));
+      {"--world", "3", "--shared-memory", "false", "--bytes", "1KiB,64KiB", "--seconds", "3600"}));
 }
 
 TEST(BenchAllreduceTest, MeasuresSeveralWorldsOneAfterTheOther) {
@@ -254,11 +255,34 @@ TEST(BenchAllreduceTest, AStopSignalEndsTheRanks) {
 
 TEST(BenchAllreduceTest, PrintsATableForPeople) {
   const ProcessResult result =
-      RunBench({"--world", "2", "--transport", "grpc", "--bytes", "1KiB", "--seconds", "0"});
+      RunBench({"--world", "2", "--shared-memory", "false", "--bytes", "1KiB", "--seconds", "0"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* said : {"2 ranks on 1 host", "latency", "busbw GB/s", "1 KiB", "auto: "}) {
+  for (const char* said :
+       {"2 ranks on 1 host, GRPC;", "latency", "busbw GB/s", "1 KiB", "auto: "}) {
     EXPECT_THAT(result.out, HasSubstr(said));
   }
+}
+
+TEST(BenchAllreduceTest, MeasuresOverMpiWithAndWithoutSharedMemory) {
+  for (const auto& [shared_memory, said] :
+       {std::pair("false", "2 ranks on 1 host, MPI;"), {"true", "MPI and shared memory;"}}) {
+    const ProcessResult result =
+        RunMpirun(2, Program({"--transport", "MPI", "--shared-memory", shared_memory, "--bytes",
+                              "1KiB,1MiB", "--seconds", "0"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(said));
+    EXPECT_THAT(result.out, HasSubstr("1 MiB"));
+  }
+}
+
+TEST(BenchAllreduceTest, SaysWhoStartsTheRanksOfATransport) {
+  const ProcessResult mpi = RunBench({"--transport", "MPI"});
+  EXPECT_EQ(mpi.exit_code, 2);
+  EXPECT_THAT(mpi.err, HasSubstr("mpirun -np 2 bench_allreduce --transport MPI"));
+  const ProcessResult threads = RunBench(
+      {"--transport", "in_process", "--rank", "0", "--world", "2", "--master", "127.0.0.1:1"});
+  EXPECT_EQ(threads.exit_code, 2);
+  EXPECT_THAT(threads.err, HasSubstr("--transport in_process is for one process"));
 }
 
 TEST(BenchAllreduceTest, WrongFlagsAreUsageErrors) {

@@ -19,7 +19,7 @@ trap 'rm -rf "$results"' EXIT
 
 measure() {  # NAME ALGORITHMS BYTES SECONDS
   tests/cluster/netns.sh -n $ranks -r ${gbit}gbit -- "$program" --algorithm "$2" --bytes "$3" \
-    --seconds "$4" --link-gbit $gbit --transport grpc --insecure --json >"$results/$1"
+    --seconds "$4" --link-gbit $gbit --shared-memory false --insecure --json >"$results/$1"
 }
 measure long ring,halving_doubling 25MB,100MB 5
 measure baseline single_reducer 25MB 1

@@ -19,6 +19,7 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TRANSPORTS = {'auto': [], 'grpc': ['--shared-memory', 'false']}
 UNITS = {'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9}
 WARMUPS, FEWEST_RUNS, MOST_RUNS = 3, 5, 10_000
 
@@ -92,7 +93,7 @@ def run_gloo(world, args):
 
 
 def run_ringtail(world, transport, args):
-    run = subprocess.run([args.program, '--world', str(world), '--algorithm', args.algorithm, '--transport', transport,
+    run = subprocess.run([args.program, '--world', str(world), '--algorithm', args.algorithm, *TRANSPORTS[transport],
                           '--bytes', ','.join(map(str, args.bytes)), '--seconds', str(args.seconds), '--json'],
                          stdout=subprocess.PIPE, text=True, check=True)
     return [(row['time_ms'], row['cpu_s_per_gb']) for row in json.loads(run.stdout)['results']]
@@ -111,7 +112,7 @@ def main():
     parser.add_argument('--world', default='2,4')
     parser.add_argument('--bytes', default='1KiB,8KiB,64KiB,512KiB,1MiB,4MiB,25MiB,100MiB,256MiB')
     parser.add_argument('--algorithm', default='auto', help='of Ringtail')
-    parser.add_argument('--transports', default='auto,grpc', help='of Ringtail; auto: as shipped')
+    parser.add_argument('--transports', default=','.join(TRANSPORTS), help='of Ringtail; auto: as shipped')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--seconds', type=float, default=1, help='per size and run')
     parser.add_argument('--gloo-rank', action='store_true', help=argparse.SUPPRESS)

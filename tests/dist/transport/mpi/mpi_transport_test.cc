@@ -8,7 +8,7 @@
 
 #include "tests/dist/test_world.h"
 #include "tests/dist/transport/mpi/loopback_mpi.h"
-#include "tests/testing/process.h"
+#include "tests/testing/mpirun.h"
 
 namespace ringtail {
 namespace {
@@ -17,20 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 ProcessResult Mpirun(int ranks, const std::string& task) {
-  std::vector<std::string> command = {"mpirun", "--oversubscribe"};
-  if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
-  for (const std::string& word : {std::string("-np"), std::to_string(ranks),
-                                  std::string(RT_BINARY_DIR "/tests/dist_mpi_rank_main"), task}) {
-    command.push_back(word);
-  }
-  // A test looks for no fast network and binds ranks to no cores that others have. MPI is not
-  // instrumented: sanitizers do not judge what it leaks, nor its own synchronisation.
-  return RunProcess(
-      command,
-      {"OMPI_MCA_btl=self,vader,tcp", "OMPI_MCA_hwloc_base_binding_policy=none",
-       "OMPI_MCA_plm_rsh_agent=/bin/false",  // there is one host
-       "ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=ignore_noninstrumented_modules=1"},
-      std::chrono::minutes(5));
+  return RunMpirun(ranks, {RT_BINARY_DIR "/tests/dist_mpi_rank_main", task});
 }
 
 TEST(MpiTransportTest, ExchangesMessagesOverTheRealMpi) {
