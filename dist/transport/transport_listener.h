@@ -62,6 +62,12 @@ struct PeerTable {
     return peer != rank && !memory_keys.empty() && !memory_keys[rank].empty() &&
            memory_keys[peer] == memory_keys[rank];
   }
+  // They share memory, or listen at ports of the same address, or at two files: their traffic stays
+  // in the memory of one machine. Both ends get the same answer.
+  bool OnOneHost(int peer) const {
+    const auto host = [this](int of) { return addresses[of].substr(0, addresses[of].rfind(':')); };
+    return SharesMemory(peer) || host(peer) == host(rank);
+  }
 };
 
 // Told what a transport learns besides messages, without a lock of the transport held.

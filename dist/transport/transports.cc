@@ -5,7 +5,7 @@
 #include "dist/transport/door/socket_address.h"
 #include "dist/transport/grpc/grpc_listener.h"
 #include "dist/transport/mpi/mpi_library.h"
-#include "dist/transport/mpi/mpi_listener.h"
+#include "dist/transport/mpi/mpi_transport.h"
 
 namespace ringtail {
 namespace {
@@ -21,14 +21,13 @@ ListenerOr ListenGrpcAt(const std::string& address, const TransportOptions& opti
   return ListenGrpc(JoinHostPort(address, 0), options);
 }
 
-// MPI knows by itself where the ranks are.
-ListenerOr ListenMpiAnywhere(const std::string&, const TransportOptions& options) {
-  return ListenMpi(options, OpenMpiPort);
+ListenerOr ListenMpiAt(const std::string& address, const TransportOptions& options) {
+  return ListenMpi(JoinHostPort(address, 0), {.connect = options.connect_timeout}, OpenMpiPort);
 }
 
 constexpr TransportKind kTransports[] = {
     {DistConfig::GRPC, ListenGrpcAt},
-    {DistConfig::MPI, ListenMpiAnywhere},
+    {DistConfig::MPI, ListenMpiAt},
 };
 
 }  // namespace

@@ -21,17 +21,8 @@ constexpr std::chrono::seconds kClosingLimit{2};
 // The time for a stream that was accepted to say which rank it is.
 constexpr std::chrono::seconds kGreetingLimit = kStrangerLimit;
 
-// Two listeners at ports of the same address, or two files: their traffic stays in the memory of
-// one machine. Both ends get the same answer.
-bool OnOneHost(const std::string& a, const std::string& b) {
-  return a.substr(0, a.rfind(':')) == b.substr(0, b.rfind(':'));
-}
-
 // Both ends get the same answer. Traffic within a machine is quick.
-bool NeedsUrgentStream(const PeerTable& peers, int peer) {
-  return !peers.SharesMemory(peer) &&
-         !OnOneHost(peers.addresses[peers.rank], peers.addresses[peer]);
-}
+bool NeedsUrgentStream(const PeerTable& peers, int peer) { return !peers.OnOneHost(peer); }
 
 std::vector<int> StreamsByPeer(const PeerTable& peers) {
   std::vector<int> streams;
@@ -54,7 +45,7 @@ GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const PeerTable
   for (int peer = 0; peer < world_size(); ++peer) {
     if (peer == rank()) continue;
     messages_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, ending_);
-    if (OnOneHost(peers_.addresses[rank()], peers_.addresses[peer])) {
+    if (peers_.OnOneHost(peer)) {
       messages_[peer]->SkipChecksums();
     } else {
       messages_[peer]->LendForNetwork();

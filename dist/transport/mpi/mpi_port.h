@@ -16,7 +16,6 @@
 #define RINGTAIL_DIST_TRANSPORT_MPI_MPI_PORT_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -24,13 +23,13 @@
 
 namespace ringtail {
 
-inline constexpr int kMpiPortVersion = 1;
+inline constexpr int kMpiPortVersion = 2;
 
 class MpiPort {
  public:
   struct Finished {
-    uint64_t id = 0;   // as given with the operation
-    size_t bytes = 0;  // received
+    void* context = nullptr;  // as given with the operation
+    size_t bytes = 0;         // received
   };
 
   virtual ~MpiPort() = default;
@@ -38,10 +37,10 @@ class MpiPort {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Starts an operation with `peer`, whose memory belongs to MPI until Poll returns its id.
+  // Starts an operation with `peer`, whose memory belongs to MPI until Poll returns its context.
   // A received message may be shorter than its memory, never longer. lane: 0 or 1.
-  virtual std::string Send(int peer, int lane, std::span<const std::byte> bytes, uint64_t id) = 0;
-  virtual std::string Receive(int peer, int lane, std::span<std::byte> bytes, uint64_t id) = 0;
+  virtual std::string Send(int peer, int lane, std::span<const std::byte> bytes, void* context) = 0;
+  virtual std::string Receive(int peer, int lane, std::span<std::byte> bytes, void* context) = 0;
 
   // Operations that have finished since the last call, at most finished.size(): `count` of them.
   virtual std::string Poll(std::span<Finished> finished, size_t* count) = 0;

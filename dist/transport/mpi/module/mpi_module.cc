@@ -31,14 +31,14 @@ class Port : public MpiPort {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  std::string Send(int peer, int lane, std::span<const std::byte> bytes, uint64_t id) override {
+  std::string Send(int peer, int lane, std::span<const std::byte> bytes, void* context) override {
     return ErrorOf("MPI_Isend", MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE,
-                                          peer, lane, ranks_, Add(id, false)));
+                                          peer, lane, ranks_, Add(context, false)));
   }
 
-  std::string Receive(int peer, int lane, std::span<std::byte> bytes, uint64_t id) override {
+  std::string Receive(int peer, int lane, std::span<std::byte> bytes, void* context) override {
     return ErrorOf("MPI_Irecv", MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE,
-                                          peer, lane, ranks_, Add(id, true)));
+                                          peer, lane, ranks_, Add(context, true)));
   }
 
   std::string Poll(std::span<Finished> finished, size_t* count) override {
@@ -61,7 +61,8 @@ class Port : public MpiPort {
       const int index = indices_[i];
       int bytes = 0;
       if (operations_[index].receives) MPI_Get_count(&statuses_[i], MPI_BYTE, &bytes);
-      ended_.push_back({.id = operations_[index].id, .bytes = static_cast<size_t>(bytes)});
+      ended_.push_back(
+          {.context = operations_[index].context, .bytes = static_cast<size_t>(bytes)});
     }
     RemoveNull();
     while (*count < finished.size() && first_ended_ < ended_.size()) {
@@ -88,12 +89,12 @@ class Port : public MpiPort {
 
  private:
   struct Operation {
-    uint64_t id;
+    void* context;
     bool receives;
   };
 
-  MPI_Request* Add(uint64_t id, bool receives) {
-    operations_.push_back({id, receives});
+  MPI_Request* Add(void* context, bool receives) {
+    operations_.push_back({context, receives});
     requests_.push_back(MPI_REQUEST_NULL);
     return &requests_.back();
   }

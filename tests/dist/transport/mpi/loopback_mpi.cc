@@ -8,7 +8,6 @@
 #include "core/check.h"
 #include "core/mutex.h"
 #include "dist/membership/identity/host_identity.h"
-#include "dist/transport/mpi/mpi_listener.h"
 #include "dist/transport/mpi/mpi_transport.h"
 #include "dist/transport/routed_transport.h"
 
@@ -17,7 +16,7 @@ namespace ringtail {
 struct LoopbackMpi::Hub {
   struct Operation {
     int rank;
-    uint64_t id;
+    void* context;
     std::span<const std::byte> source;
     std::span<std::byte> destination;
   };
@@ -44,9 +43,9 @@ struct LoopbackMpi::Hub {
       if (!send.source.empty()) {
         std::memcpy(receive.destination.data(), send.source.data(), send.source.size());
       }
-      finished[send.rank].push_back({.id = send.id});
+      finished[send.rank].push_back({.context = send.context});
       // The last first: MPI promises no order of completions.
-      finished[receive.rank].push_front({.id = receive.id, .bytes = send.source.size()});
+      finished[receive.rank].push_front({.context = receive.context, .bytes = send.source.size()});
     }
   }
 };
@@ -62,22 +61,22 @@ class Port : public MpiPort {
   int rank() const override { return rank_; }
   int size() const override { return hub_->ranks; }
 
-  std::string Send(int peer, int lane, std::span<const std::byte> bytes, uint64_t id) override {
+  std::string Send(int peer, int lane, std::span<const std::byte> bytes, void* context) override {
     MutexLock lock(&hub_->mutex);
     if (hub_->gone[peer]) {
-      hub_->finished[rank_].push_back({.id = id});
+      hub_->finished[rank_].push_back({.context = context});
       return hub_->errors[rank_];
     }
     auto& channel = hub_->channels[{rank_, peer, lane}];
-    channel.sends.push_back({.rank = rank_, .id = id, .source = bytes});
+    channel.sends.push_back({.rank = rank_, .context = context, .source = bytes});
     hub_->Match(&channel);
     return hub_->errors[rank_];
   }
 
-  std::string Receive(int peer, int lane, std::span<std::byte> bytes, uint64_t id) override {
+  std::string Receive(int peer, int lane, std::span<std::byte> bytes, void* context) override {
     MutexLock lock(&hub_->mutex);
     auto& channel = hub_->channels[{peer, rank_, lane}];
-    channel.receives.push_back({.rank = rank_, .id = id, .destination = bytes});
+    channel.receives.push_back({.rank = rank_, .context = context, .destination = bytes});
     hub_->Match(&channel);
     return hub_->errors[rank_];
   }
@@ -102,7 +101,8 @@ class Port : public MpiPort {
       std::erase_if(channel.sends, is_mine);
       std::erase_if(channel.receives, is_mine);
       if (std::get<1>(key) != rank_) continue;
-      for (const auto& send : channel.sends) hub_->finished[send.rank].push_back({.id = send.id});
+      for (const auto& send : channel.sends)
+        hub_->finished[send.rank].push_back({.context = send.context});
       channel.sends.clear();
     }
   }
@@ -110,6 +110,20 @@ class Port : public MpiPort {
   const std::shared_ptr<LoopbackMpi::Hub> hub_;
   const int rank_;
 };
+
+World Connect(LoopbackMpi* mpi, const PeerTable& peers) {
+  World world(peers.world_size());
+  OnEveryRank(peers.world_size(), [&](int rank) {
+    PeerTable own = peers;
+    own.rank = rank;
+    own.generation = 1;
+    // Ranks of a test go one by one.
+    const MpiLimits limits{.leave = std::chrono::milliseconds(1)};
+    const auto listener = ListenMpi(peers.addresses[rank], limits, mpi->OpenerOf(rank));
+    world[rank] = std::move(*ConnectRouted(listener.get(), own));
+  });
+  return world;
+}
 
 }  // namespace
 
@@ -131,32 +145,17 @@ World MakeLoopbackMpiWorld(int world_size) {
 }
 
 World JoinLoopbackMpi(LoopbackMpi* mpi, int world_size) {
-  World world(world_size);
-  OnEveryRank(world_size, [&](int rank) {
-    world[rank] = std::move(
-        *ConnectMpi({.rank = rank,
-                     .world_size = world_size,
-                     .generation = 1,
-                     .leave_timeout = std::chrono::milliseconds(1)},  // ranks go one by one
-                    mpi->OpenerOf(rank)));
-  });
-  return world;
+  return Connect(mpi, {.addresses = std::vector<std::string>(world_size, "here:0")});
 }
 
 World MakeTwoHostMpiWorld(int world_size) {
   LoopbackMpi mpi(world_size);
-  PeerTable peers{.generation = 1, .addresses = std::vector<std::string>(world_size, "MPI")};
+  PeerTable peers;
   for (int rank = 0; rank < world_size; ++rank) {
+    peers.addresses.emplace_back(rank % 2 == 0 ? "here:0" : "there:0");
     peers.memory_keys.push_back(rank % 2 == 0 ? SharedMemoryKey() : "another");
   }
-  World world(world_size);
-  OnEveryRank(world_size, [&](int rank) {
-    PeerTable own = peers;
-    own.rank = rank;
-    const auto listener = ListenMpi({}, mpi.OpenerOf(rank), std::chrono::milliseconds(1));
-    world[rank] = std::move(*ConnectRouted(listener.get(), own));
-  });
-  return world;
+  return Connect(&mpi, peers);
 }
 
 }  // namespace ringtail

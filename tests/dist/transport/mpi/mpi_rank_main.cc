@@ -108,9 +108,11 @@ Status HearOfAbort(Transport* transport) {
 int Main(const std::string& task) {
   const int rank = Number("OMPI_COMM_WORLD_RANK"), world = Number("OMPI_COMM_WORLD_SIZE");
   const bool wrong = task == "wrong_rank";
+  const auto listener = ListenMpi("127.0.0.1:0", {}, OpenMpiPort);
   StatusOr<std::unique_ptr<Transport>> transport =
-      ConnectMpi({.rank = wrong ? (rank + 1) % world : rank, .world_size = world, .generation = 9},
-                 OpenMpiPort);
+      listener->Connect({.rank = wrong ? (rank + 1) % world : rank,
+                         .generation = 9,
+                         .addresses = std::vector(world, listener->address())});
   if (!transport.ok()) {
     Say(rank, transport.status().message());
     return wrong ? 3 : 1;

@@ -16,6 +16,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+const PeerTable kRankOne = {.rank = 1, .addresses = {"a:0", "a:0"}};
+
 ProcessResult Mpirun(int ranks, const std::string& task) {
   return RunMpirun(ranks, {RT_BINARY_DIR "/tests/dist_mpi_rank_main", task});
 }
@@ -49,7 +51,7 @@ TEST(MpiTransportTest, SaysWhyMpiCannotBeUsed) {
     *error = "there is none here";
     return std::unique_ptr<MpiPort>();
   };
-  const Status status = ConnectMpi({.rank = 0, .world_size = 2}, no_mpi).status();
+  const Status status = ListenMpi("a:0", {}, no_mpi)->Connect(kRankOne).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "MPI cannot be used: there is none here");
 }
@@ -59,9 +61,8 @@ TEST(MpiTransportTest, DoesNotWaitForEverForMpiToBegin) {
     pause();
     return nullptr;
   };
-  const MpiWorld world = {
-      .rank = 1, .world_size = 2, .connect_timeout = std::chrono::milliseconds(50)};
-  const Status status = ConnectMpi(world, never).status();
+  const MpiLimits limits = {.connect = std::chrono::milliseconds(50)};
+  const Status status = ListenMpi("a:0", limits, never)->Connect(kRankOne).status();
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("50 ms"), HasSubstr("rank 1 waits in MPI_Init")));
 }
