@@ -7,8 +7,18 @@
 // Frames, credit, matching and errors are those of every other wire (frames/peer_messages.h); MPI
 // carries chunks of them (mpi_lane.h). Ranks of one host share memory beside it (routed_transport.h).
 //
-// What MPI does not let us do. A dead process: mpirun ends all others itself, and says which died;
-// with srun --no-kill, and for a stopped process, the ProgressMonitor names the rank as over gRPC.
+// What MPI lets us know of a failure (measured: README.md, "How it ends"):
+//
+//   rank 1             who names it                     survivors                     exit code
+//   aborts, hangs, is  all others, as over gRPC         checkpoint, then end          75
+//   stopped, cut off   (kAbort, ProgressMonitor)
+//   dies               mpirun: "process rank 1 ...      SIGTERM at once, SIGKILL 2 s  137
+//                      exited on signal 9 (Killed)"     later: no checkpoint
+//   dies, mpirun       all others, when it has been     checkpoint, then end          0 of mpirun,
+//   --enable-recovery  silent for dist.hang_timeout_s                                 75 of ranks
+//
+// MPI says nothing to us of a dead peer: what is sent to it is lost, and no receive fails. So no rank
+// can name it at once, as over gRPC, where the kernel reports a broken connection.
 // MPI_Init waits for all ranks without a limit of its own; after connect_timeout we give up, and the
 // process has to end. Leaving waits for the other ranks, MpiLimits::leave at most. MPI begins once in
 // the life of a process, so there is one world over it.
