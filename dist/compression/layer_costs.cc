@@ -143,6 +143,19 @@ LayerRoute Cheapest(const LayerCosts& costs) {
   return costs.dense <= coded ? LayerRoute::kDense : CheapestCoded(costs);
 }
 
+LayerRoute ChooseRoute(const CompressionConfig& config, const LayerScheme& scheme,
+                       const LayerCosts& costs) {
+  if (scheme.dense()) return LayerRoute::kDense;
+  if (config.fall_back() && Cheapest(costs) == LayerRoute::kDense) return LayerRoute::kDense;
+  const LayerRoute cheapest = CheapestCoded(costs);
+  if (cheapest == LayerRoute::kSketched) return cheapest;
+  if (config.route() == CompressionConfig::GATHER) return LayerRoute::kGathered;
+  if (config.route() == CompressionConfig::SHARDED && scheme.can_shard()) {
+    return LayerRoute::kSharded;
+  }
+  return cheapest;
+}
+
 double SecondsPerByte(const NetworkModel& network, const Topology& topology) {
   return topology.hosts() > 1 ? network.between_hosts.seconds_per_byte
                               : network.within_host.seconds_per_byte;

@@ -19,6 +19,7 @@
 
 #include "dist/collectives/plan_cost.h"
 #include "dist/collectives/topology.h"
+#include "dist/compression/compression.pb.h"
 #include "dist/compression/gradient_shape.h"
 #include "dist/compression/layer_routes.h"
 #include "dist/compression/layer_scheme.h"
@@ -47,6 +48,11 @@ LayerCosts CostsOf(const LayerScheme& scheme, const GradientShape& shape, const 
 LayerRoute Cheapest(const LayerCosts& costs);
 // Without the dense route, however cheap; kDense if the scheme codes nothing.
 LayerRoute CheapestCoded(const LayerCosts& costs);
+
+// The route that a run takes: dense where that is cheapest and config.fall_back allows it, else what
+// config.route says, if the scheme allows that.
+LayerRoute ChooseRoute(const CompressionConfig& config, const LayerScheme& scheme,
+                       const LayerCosts& costs);
 
 // Of the slowest link of the world.
 double SecondsPerByte(const NetworkModel& network, const Topology& topology);

@@ -120,16 +120,9 @@ LayerRoute GradientCompression::ChooseRoute(const LayerScheme& scheme,
                                             const GradientShape& shape) const {
   if (scheme.dense()) return LayerRoute::kDense;
   const double seconds_per_byte = world_->seconds_per_byte();
-  LayerCosts costs =
+  const LayerCosts costs =
       CostsOf(scheme, shape, MeasureCoding(scheme, shape), world_->size(), seconds_per_byte);
-  if (config_.fall_back() && Cheapest(costs) == LayerRoute::kDense) return LayerRoute::kDense;
-  const LayerRoute cheapest = CheapestCoded(costs);
-  if (cheapest == LayerRoute::kSketched) return cheapest;
-  if (config_.route() == CompressionConfig::GATHER) return LayerRoute::kGathered;
-  if (config_.route() == CompressionConfig::SHARDED && scheme.can_shard()) {
-    return LayerRoute::kSharded;
-  }
-  return cheapest;
+  return ringtail::ChooseRoute(config_, scheme, costs);
 }
 
 void GradientCompression::MakeReducer(std::vector<LayerScheme> schemes, const Options& options,
