@@ -1,0 +1,40 @@
+// Choice: how a job of several hosts could train. The planner predicts one (step_simulator.h) and
+// looks for the best (search.h).
+// Thread-safety: a value.
+#ifndef RINGTAIL_DIST_PLANNER_CHOICE_H_
+#define RINGTAIL_DIST_PLANNER_CHOICE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "dist/gradients/gradient_buckets.h"
+
+namespace ringtail {
+
+inline constexpr char kDenseScheme[] = "dense";
+
+struct Choice {
+  int hosts = 1;                   // that train; each with all its ranks
+  int64_t global_batch = 1;        // images of all ranks in a step; at least one for each
+  std::string algorithm = "auto";  // of allreduces, as dist.algorithm
+  BucketOptions buckets;
+  std::string scheme = kDenseScheme;  // kDenseScheme, or the name of a scheme of the facts
+  // 1: gradients are added up in every step. H > 1: every rank takes H steps of its own, then the
+  // differences of weights are exchanged (local SGD: Stich 2019; DiLoCo: Douillard et al. 2023).
+  int period = 1;
+  bool overlap = false;  // the exchange of a round runs behind the steps of the next
+
+  bool operator==(const Choice& other) const {
+    return hosts == other.hosts && global_batch == other.global_batch &&
+           algorithm == other.algorithm && buckets.bytes == other.buckets.bytes &&
+           buckets.end_bytes == other.buckets.end_bytes && scheme == other.scheme &&
+           period == other.period && overlap == other.overlap;
+  }
+};
+
+// "8 hosts, linear8, 8 local steps, overlapped"; "one host"; "8 hosts, dense, every step"
+std::string Describe(const Choice& choice);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PLANNER_CHOICE_H_

@@ -1,0 +1,148 @@
+#include "dist/planner/facts_file.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/config/field_check.h"
+#include "core/config/message_checks.h"
+#include "core/config/text_config.h"
+#include "dist/compression/scheme_choice.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMostSeconds = 1e6, kMostCores = 4096, kMostElements = int64_t{1} << 31;
+constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3;
+constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
+constexpr double kMostBatch = 1 << 20;
+
+Status CheckLength(const FieldCheck& check, std::string_view field, int length, int least,
+                   int most) {
+  if (length >= least && length <= most) return OkStatus();
+  return check.Error(
+      field, fmt::format("{} has {} entries; it must have {} to {}", field, length, least, most));
+}
+
+// A list with one time for each parameter.
+Status CheckTimes(const FieldCheck& check, std::string_view field,
+                  const google::protobuf::RepeatedField<double>& times, int parameters) {
+  if (times.size() != parameters) {
+    return check.Error(
+        field, fmt::format("{} has {} entries for {} parameters", field, times.size(), parameters));
+  }
+  for (int i = 0; i < times.size(); ++i) {
+    RT_RETURN_IF_ERROR(check.Between(fmt::format("{}[{}]", field, i), times[i], 0, kMostSeconds));
+  }
+  return OkStatus();
+}
+
+Status CheckParameter(const FieldCheck& check, const ParameterFacts& parameter) {
+  if (parameter.dimension().empty()) return check.Error("dimension", "dimension is missing");
+  double elements = 1;
+  for (const int64_t dimension : parameter.dimension()) {
+    RT_RETURN_IF_ERROR(
+        check.Between("dimension", static_cast<double>(dimension), 1, kMostElements));
+    elements *= static_cast<double>(dimension);
+  }
+  if (elements > kMostElements) return check.Error("dimension", "dimension: over 2^31 elements");
+  const bool is_weight = parameter.kind() != ParameterFacts::VECTOR;
+  if (is_weight && parameter.dimension_size() < 2) {
+    return check.Error("dimension", "dimension: a weight has at least two");
+  }
+  return OkStatus();
+}
+
+Status CheckStep(const FieldCheck& check, const StepFacts& step, int64_t batch_before,
+                 int parameters) {
+  const auto least = static_cast<double>(batch_before + 1);
+  RT_RETURN_IF_ERROR(check.Between("batch", static_cast<double>(step.batch()), least, kMostBatch));
+  RT_RETURN_IF_ERROR(check.PositiveUpTo("forward_s", step.forward_s(), kMostSeconds));
+  RT_RETURN_IF_ERROR(check.PositiveUpTo("backward_s", step.backward_s(), kMostSeconds));
+  RT_RETURN_IF_ERROR(CheckTimes(check, "finish_s", step.finish_s(), parameters));
+  double before = 0;
+  for (int i = 0; i < parameters; ++i) {
+    RT_RETURN_IF_ERROR(
+        check.Between(fmt::format("finish_s[{}]", i), step.finish_s(i), before, step.backward_s()));
+    before = step.finish_s(i);
+  }
+  return OkStatus();
+}
+
+Status CheckLink(const FieldCheck& check, const LinkFacts& link) {
+  RT_RETURN_IF_ERROR(check.Between("latency_s", link.latency_s(), 0, kMostLatency));
+  RT_RETURN_IF_ERROR(check.Between("seconds_per_byte", link.seconds_per_byte(), 0, kMostPerByte));
+  return check.Between("reduce_seconds_per_byte", link.reduce_seconds_per_byte(), 0, kMostPerByte);
+}
+
+Status CheckCluster(const FieldCheck& check, const ClusterFacts& cluster) {
+  RT_RETURN_IF_ERROR(check.Between("hosts", cluster.hosts(), 1, kMostPlannedHosts));
+  RT_RETURN_IF_ERROR(
+      check.Between("ranks_per_host", cluster.ranks_per_host(), 1, kMostRanksPerHost));
+  if (cluster.has_cores_per_host()) {
+    RT_RETURN_IF_ERROR(check.PositiveUpTo("cores_per_host", cluster.cores_per_host(), kMostCores));
+  }
+  RT_RETURN_IF_ERROR(CheckLink(check.Within("within_host"), cluster.within_host()));
+  RT_RETURN_IF_ERROR(CheckLink(check.Within("between_hosts"), cluster.between_hosts()));
+  return check.Between("cpu_seconds_per_byte", cluster.cpu_seconds_per_byte(), 0, kMostCpuPerByte);
+}
+
+Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
+  RT_RETURN_IF_ERROR(check.PositiveUpTo("cores", facts.cores(), kMostCores));
+  RT_RETURN_IF_ERROR(check.Between("update_s", facts.update_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.Between("merge_s", facts.merge_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.Between("data_wait_s", facts.data_wait_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.Between("buffer_elements", static_cast<double>(facts.buffer_elements()),
+                                   0, kMostElements));
+  RT_RETURN_IF_ERROR(CheckLength(check, "parameter", facts.parameter_size(), 1, kMostParameters));
+  RT_RETURN_IF_ERROR(CheckLength(check, "step", facts.step_size(), 1, kMostBatches));
+  return CheckLength(check, "scheme", facts.scheme_size(), 0, kMostSchemes);
+}
+
+Status CheckScheme(const FieldCheck& check, const SchemeFacts& scheme, int parameters,
+                   std::set<std::string>* names) {
+  if (scheme.name().empty() || !names->insert(scheme.name()).second) {
+    return check.Error("name",
+                       fmt::format("the name '{}' is empty, or not the only one", scheme.name()));
+  }
+  const Status valid = ValidateCompression(scheme.compression(), nullptr);
+  if (!valid.ok()) return check.Error("compression", valid.message());
+  RT_RETURN_IF_ERROR(CheckTimes(check, "encode_s", scheme.encode_s(), parameters));
+  return CheckTimes(check, "decode_s", scheme.decode_s(), parameters);
+}
+
+}  // namespace
+
+Status CheckFacts(const PlannerFacts& facts, const ConfigSource* source) {
+  RT_RETURN_IF_ERROR(CheckStrings(facts, source, ""));
+  const FieldCheck check(source, "");
+  RT_RETURN_IF_ERROR(CheckMachine(check, facts));
+  for (int i = 0; i < facts.parameter_size(); ++i) {
+    const FieldCheck within = check.Within(fmt::format("parameter[{}]", i));
+    RT_RETURN_IF_ERROR(CheckParameter(within, facts.parameter(i)));
+  }
+  int64_t batch = 0;
+  for (int i = 0; i < facts.step_size(); ++i) {
+    const FieldCheck within = check.Within(fmt::format("step[{}]", i));
+    RT_RETURN_IF_ERROR(CheckStep(within, facts.step(i), batch, facts.parameter_size()));
+    batch = facts.step(i).batch();
+  }
+  std::set<std::string> names = {"dense"};
+  for (int i = 0; i < facts.scheme_size(); ++i) {
+    const FieldCheck within = check.Within(fmt::format("scheme[{}]", i));
+    RT_RETURN_IF_ERROR(CheckScheme(within, facts.scheme(i), facts.parameter_size(), &names));
+  }
+  return CheckCluster(check.Within("cluster"), facts.cluster());
+}
+
+StatusOr<PlannerFacts> ParseFacts(std::string_view text, std::string_view file_name) {
+  PlannerFacts facts;
+  ConfigSource source;
+  RT_RETURN_IF_ERROR(ParseTextConfig(text, file_name, &facts, &source));
+  RT_RETURN_IF_ERROR(CheckFacts(facts, &source));
+  return facts;
+}
+
+std::string FactsText(const PlannerFacts& facts) { return PrintTextConfig(facts); }
+
+}  // namespace ringtail

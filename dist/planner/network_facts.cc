@@ -1,0 +1,24 @@
+#include "dist/planner/network_facts.h"
+
+namespace ringtail {
+namespace {
+
+LinkModel LinkOf(const LinkFacts& link) {
+  return {.latency_s = link.latency_s(),
+          .seconds_per_byte = link.seconds_per_byte(),
+          .reduce_seconds_per_byte = link.reduce_seconds_per_byte()};
+}
+
+}  // namespace
+
+NetworkFacts NetworkFacts::Of(const PlannerFacts& facts) {
+  const ClusterFacts& cluster = facts.cluster();
+  return {.links = {.within_host = LinkOf(cluster.within_host()),
+                    .between_hosts = LinkOf(cluster.between_hosts())},
+          .hosts = cluster.hosts(),
+          .ranks_per_host = cluster.ranks_per_host(),
+          .cores_per_host = cluster.has_cores_per_host() ? cluster.cores_per_host() : facts.cores(),
+          .cpu_seconds_per_byte = cluster.cpu_seconds_per_byte()};
+}
+
+}  // namespace ringtail

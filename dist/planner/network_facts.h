@@ -1,0 +1,37 @@
+// NetworkFacts: what joins the ranks of a job, and what they compute with: the probed links
+// (dist/collectives/link_model.h), hosts, ranks and cores.
+//
+//   host 0  [ rank 0 | rank 1 ]--within_host      cores_per_host divided evenly among the ranks
+//              |  between_hosts                   cpu_seconds_per_byte: what messages cost them
+//   host 1  [ rank 2 | rank 3 ]
+//
+// Thread-safety: a value.
+#ifndef RINGTAIL_DIST_PLANNER_NETWORK_FACTS_H_
+#define RINGTAIL_DIST_PLANNER_NETWORK_FACTS_H_
+
+#include "dist/collectives/link_model.h"
+#include "dist/collectives/topology.h"
+#include "dist/planner/planner.pb.h"
+
+namespace ringtail {
+
+struct NetworkFacts {
+  NetworkModel links;
+  int hosts = 1, ranks_per_host = 1;
+  double cores_per_host = 1;
+  // Processor seconds of a rank, all its threads and the kernel, per byte that it sends; receiving
+  // and adding as many included. bench_allreduce's "CPU s/GB" of two ranks and a ring.
+  double cpu_seconds_per_byte = 0;
+
+  // `facts` must be checked (facts_file.h).
+  static NetworkFacts Of(const PlannerFacts& facts);
+
+  double cores_per_rank() const { return cores_per_host / ranks_per_host; }
+  Topology TopologyOf(int hosts_used) const {
+    return Topology::Blocks(hosts_used * ranks_per_host, ranks_per_host);
+  }
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PLANNER_NETWORK_FACTS_H_

@@ -1,0 +1,57 @@
+#include "dist/planner/prediction.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3;
+
+struct Part {
+  std::string_view name, sentence;
+  double seconds = 0;
+};
+
+// In the order of a step.
+std::array<Part, 9> PartsOf(const PredictedSeconds& s) {
+  return {Part{"data", "it waits for images", s.data_wait},
+          {"forward", "it computes: forward is the longest part", s.forward},
+          {"backward", "it computes: backward is the longest part", s.backward},
+          {"contention", "communication takes the cores that backward needs", s.contention},
+          {"coding", "it encodes and decodes gradients", s.coding},
+          {"wire", "it waits for the wire", s.wire},
+          {"update", "it updates weights, which more hosts do not divide", s.update},
+          {"merge", "it merges the ranks' weights", s.merge},
+          {"roll call", "it waits for the roll call", s.roll_call}};
+}
+
+}  // namespace
+
+std::string Reason(const Prediction& prediction) {
+  const auto parts = PartsOf(prediction.seconds);
+  const Part longest = *std::ranges::max_element(parts, {}, &Part::seconds);
+  const double steps = prediction.choice.period;
+  return fmt::format("{} for {:.1f} of {:.1f} ms per step", longest.sentence,
+                     longest.seconds / steps * kMsPerSecond,
+                     prediction.step_seconds() * kMsPerSecond);
+}
+
+std::string CriticalPath(const Prediction& prediction) {
+  std::vector<std::string> path;
+  const double per_step = kMsPerSecond / prediction.choice.period;
+  for (const Part& part : PartsOf(prediction.seconds)) {
+    if (part.seconds > 0)
+      path.push_back(fmt::format("{} {:.1f}", part.name, part.seconds * per_step));
+  }
+  return fmt::format("{} = {:.1f} ms per step", fmt::join(path, ", "),
+                     prediction.step_seconds() * kMsPerSecond);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,51 @@
+// Prediction: how long a choice takes, and why.
+//
+//   data | forward | backward ..contention.. | coding | wire | update | merge | roll call   = seconds
+//                                             `-- exposed: not hidden behind computation
+//
+// Of a round: `period` steps and one exchange. Seconds of the slowest rank.
+// Thread-safety: values; functions without state.
+#ifndef RINGTAIL_DIST_PLANNER_PREDICTION_H_
+#define RINGTAIL_DIST_PLANNER_PREDICTION_H_
+
+#include <string>
+
+#include "dist/planner/choice.h"
+
+namespace ringtail {
+
+struct PredictedSeconds {
+  double data_wait = 0;
+  double forward = 0, backward = 0, update = 0;
+  double contention = 0;  // by which communication slows computation on shared cores
+  double coding = 0;      // encoding and decoding, as far as exposed
+  double wire = 0;        // collectives, as far as exposed
+  double merge = 0;       // the outer optimizer's
+  double roll_call = 0;
+
+  double sum() const {
+    return data_wait + forward + backward + update + contention + coding + wire + merge + roll_call;
+  }
+};
+
+struct Prediction {
+  Choice choice;
+  PredictedSeconds seconds;  // of a round
+  double communication = 0;  // seconds of coding and collectives, hidden ones included
+  double images = 0;         // of all ranks in a round
+  double sent_bytes = 0;     // of the rank with the most, in a round
+  double ranks = 1;
+
+  double step_seconds() const { return seconds.sum() / choice.period; }
+  double images_per_s() const { return images / seconds.sum(); }
+  double bytes_per_image() const { return sent_bytes * ranks / images; }
+};
+
+// The longest part of the critical path in words: "the wire is exposed for 138 of 165 ms".
+std::string Reason(const Prediction& prediction);
+// "data 0.0, forward 12.1, backward 24.0, ... = 191.2 ms per step": the parts that are not zero.
+std::string CriticalPath(const Prediction& prediction);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PLANNER_PREDICTION_H_

@@ -1,0 +1,205 @@
+#include "dist/planner/step_simulator.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/round.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kRollCallElements = 25;  // 100 bytes per rank
+constexpr int64_t kLossElements = 6;       // loss, correct and count, as doubles
+
+NetworkFacts WithoutSharing(NetworkFacts network, const SimulatorOptions& options) {
+  if (!options.shares_cores) network.cpu_seconds_per_byte = 0;
+  return network;
+}
+
+}  // namespace
+
+StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& network,
+                             const SimulatorOptions& options)
+    : network_(WithoutSharing(network, options)),
+      timetable_(facts, network.cores_per_rank()),
+      parameters_(ParametersOf(facts)),
+      buffer_elements_(facts.buffer_elements()) {
+  schemes_.emplace(kDenseScheme, PlannedScheme::Dense(parameters_));
+  for (const SchemeFacts& scheme : facts.scheme()) {
+    schemes_.emplace(scheme.name(), PlannedScheme::Of(scheme, parameters_));
+  }
+}
+
+Status StepSimulator::Check(const Choice& choice) const {
+  if (choice.hosts < 1 || choice.hosts > network_.hosts) {
+    return InvalidArgument(
+        fmt::format("{} hosts of {} cannot train", choice.hosts, network_.hosts));
+  }
+  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
+  if (choice.global_batch < ranks) {
+    return InvalidArgument(
+        fmt::format("a batch of {} images is too small for {} ranks: each needs "
+                    "one at least",
+                    choice.global_batch, ranks));
+  }
+  if (choice.period < 1 || choice.buckets.bytes < 1 || choice.buckets.end_bytes < 1) {
+    return InvalidArgument("the period and the sizes of buckets must be at least 1");
+  }
+  if (schemes_.contains(choice.scheme)) return OkStatus();
+  std::vector<std::string> names;
+  for (const auto& [name, scheme] : schemes_) names.push_back(name);
+  return InvalidArgument(fmt::format("the facts have no scheme '{}'; they have {}", choice.scheme,
+                                     fmt::join(names, ", ")));
+}
+
+ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
+  const LinkModel& link =
+      choice.hosts > 1 ? network_.links.between_hosts : network_.links.within_host;
+  return {.ranks = choice.hosts * network_.ranks_per_host,
+          .cores = network_.cores_per_rank(),
+          .seconds_per_byte = link.seconds_per_byte,
+          .cpu_seconds_per_byte = network_.cpu_seconds_per_byte};
+}
+
+StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
+  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
+  // Of the rank with the most images.
+  OwnStep own{.times =
+                  timetable_.TimesAt(static_cast<double>(CeilDivide(choice.global_batch, ranks)))};
+  own.before_backward = own.times.forward + own.times.earlier_backward;
+  own.alone =
+      timetable_.data_wait() + own.before_backward + own.times.backward + timetable_.update();
+  return own;
+}
+
+StatusOr<CollectivePrices*> StepSimulator::PricesOf(const Choice& choice) {
+  const PriceKey key{choice.hosts, choice.algorithm};
+  auto found = prices_.find(key);
+  if (found == prices_.end()) {
+    RT_ASSIGN_OR_RETURN(
+        CollectivePrices prices,
+        CollectivePrices::Create(choice.algorithm,
+                                 {.hosts = choice.hosts, .ranks_per_host = network_.ranks_per_host},
+                                 network_.links));
+    found = prices_.emplace(key, std::move(prices)).first;
+  }
+  return &found->second;
+}
+
+StatusOr<const ExchangeJobs*> StepSimulator::JobsOf(const Choice& choice) {
+  const JobsKey key{choice.hosts, choice.algorithm, choice.scheme, choice.buckets.bytes,
+                    choice.buckets.end_bytes};
+  auto found = jobs_.find(key);
+  if (found == jobs_.end()) {
+    RT_ASSIGN_OR_RETURN(CollectivePrices* const prices, PricesOf(choice));
+    const PlannedScheme& scheme = schemes_.find(choice.scheme)->second;
+    found = jobs_
+                .emplace(key, MakeExchangeJobs(parameters_, scheme, choice.buckets, WorldOf(choice),
+                                               prices))
+                .first;
+  }
+  return &found->second;
+}
+
+double StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) const {
+  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
+  return prices->Allgather(ranks * kRollCallElements).seconds;
+}
+
+// What travels before the buckets: loss, counts and running statistics.
+CommunicationJob StepSimulator::Statistics(CollectivePrices* prices, double* sent_bytes) const {
+  CommunicationJob job;
+  for (const int64_t elements : {kLossElements, buffer_elements_}) {
+    const CollectivePrice& price = prices->Allreduce(elements);
+    const auto bytes = static_cast<double>(price.sent_bytes);
+    *sent_bytes += bytes;
+    job.Add(CommunicationWork::Collective(price.seconds, bytes * network_.cpu_seconds_per_byte,
+                                          network_.cores_per_rank()));
+  }
+  return job;
+}
+
+void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
+                                 Prediction* prediction) const {
+  for (size_t i = 0; i < jobs.buckets.size(); ++i) {
+    jobs.buckets[i].ready = std::min(own.times.ready[jobs.last_parameter[i]], own.times.backward);
+  }
+  jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
+  const OverlapTimes overlap = Overlap(own.times.backward, network_.cores_per_rank(), jobs.buckets);
+  PredictedSeconds& seconds = prediction->seconds;
+  seconds.contention = overlap.compute_end - own.times.backward;
+  seconds.wire = overlap.exposed_wire;
+  seconds.coding = overlap.exposed_coding;
+}
+
+void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
+                                  Prediction* prediction) const {
+  const double compute = own.alone * prediction->choice.period;
+  for (CommunicationJob& job : jobs.buckets) {
+    job.ready = prediction->choice.overlap ? 0 : compute;
+  }
+  const OverlapTimes overlap = Overlap(compute, network_.cores_per_rank(), jobs.buckets);
+  PredictedSeconds& seconds = prediction->seconds;
+  seconds.contention = overlap.compute_end - compute;
+  seconds.wire = overlap.exposed_wire;
+  seconds.coding = overlap.exposed_coding;
+  seconds.merge = timetable_.merge();
+}
+
+StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
+  RT_RETURN_IF_ERROR(Check(choice));
+  const OwnStep own = OwnStepOf(choice);
+  const double steps = choice.period;
+  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
+  Prediction prediction{
+      .choice = choice,
+      .seconds = {.data_wait = steps * timetable_.data_wait(),
+                  .forward = steps * own.times.forward,
+                  .backward = steps * (own.times.earlier_backward + own.times.backward),
+                  .update = steps * timetable_.update()},
+      .images = steps * static_cast<double>(choice.global_batch),
+      .ranks = static_cast<double>(ranks)};
+  if (ranks == 1) return prediction;
+  RT_ASSIGN_OR_RETURN(CollectivePrices* const prices, PricesOf(choice));
+  RT_ASSIGN_OR_RETURN(const ExchangeJobs* const jobs, JobsOf(choice));
+  prediction.sent_bytes = jobs->sent_bytes;
+  prediction.communication = jobs->seconds();
+  prediction.seconds.roll_call = RollCall(choice, prices);
+  if (choice.period == 1 && !choice.overlap) {
+    CommunicationJob statistics = Statistics(prices, &prediction.sent_bytes);
+    prediction.communication += statistics.seconds();
+    SimulateStep(own, *jobs, std::move(statistics), &prediction);
+  } else {
+    SimulateRound(own, *jobs, &prediction);
+  }
+  return prediction;
+}
+
+StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
+  RT_RETURN_IF_ERROR(Check(choice));
+  const double compute = OwnStepOf(choice).alone * choice.period;
+  const std::pair key{choice.hosts, choice.scheme};
+  auto found = least_.find(key);
+  if (found == least_.end()) {
+    const double least = LeastExchangeSeconds(parameters_, schemes_.find(choice.scheme)->second,
+                                              WorldOf(choice), choice.hosts);
+    found = least_.emplace(key, least).first;
+  }
+  const double exchange = found->second;
+  if (choice.period > 1 && !choice.overlap) return compute + exchange;
+  if (choice.overlap) return std::max(compute, exchange);
+  // Of a step, only backward hides the exchange.
+  const OwnStep own = OwnStepOf(choice);
+  return compute + std::max(0.0, exchange - own.times.backward);
+}
+
+StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {
+  RT_ASSIGN_OR_RETURN(const Prediction prediction, Simulate(choice));
+  const PredictedSeconds& s = prediction.seconds;
+  return s.data_wait + s.forward + s.backward + s.update + prediction.communication + s.merge +
+         s.roll_call;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,84 @@
+// StepSimulator: predicts a step, or a round of local steps, of a choice, from facts alone.
+//
+//   every step     data | forward | backward beside buckets (overlap.h) | update | roll call
+//   rounds, H > 1  H x (data | forward | backward | update), then the exchange of all differences,
+//                  merge, roll call; overlapped: the exchange runs beside the next H steps
+//
+// Hosts and ranks are alike, and all ranks are as fast as the slowest. What is exchanged:
+// exchange_jobs.h; what it costs: collective_prices.h. One rank exchanges nothing.
+// Between the bounds  LeastSeconds <= Simulate().seconds.sum() <= WithoutOverlap.
+// Cost: little if everything of the choice but H and overlap has been asked for before; else that of
+// new prices. Memory: some kB per combination of hosts, scheme and buckets.
+// Thread-safety: one thread. Errors: InvalidArgument for a choice that the facts do not know.
+#ifndef RINGTAIL_DIST_PLANNER_STEP_SIMULATOR_H_
+#define RINGTAIL_DIST_PLANNER_STEP_SIMULATOR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/planner/choice.h"
+#include "dist/planner/collective_prices.h"
+#include "dist/planner/exchange_jobs.h"
+#include "dist/planner/network_facts.h"
+#include "dist/planner/prediction.h"
+#include "dist/planner/step_timetable.h"
+
+namespace ringtail {
+
+struct SimulatorOptions {
+  bool shares_cores = true;  // false: communication takes no cores, to see what that term is worth
+};
+
+class StepSimulator {
+ public:
+  // `facts`: checked (facts_file.h).
+  StepSimulator(const PlannerFacts& facts, const NetworkFacts& network,
+                const SimulatorOptions& options = {});
+
+  StatusOr<Prediction> Simulate(const Choice& choice);
+  // Bounds of the seconds of a round.
+  StatusOr<double> LeastSeconds(const Choice& choice);  // without prices: cheap
+  StatusOr<double> WithoutOverlap(const Choice& choice);
+
+  const NetworkFacts& network() const { return network_; }
+
+ private:
+  using PriceKey = std::pair<int, std::string>;  // hosts, algorithm
+  using JobsKey = std::tuple<int, std::string, std::string, int64_t, int64_t>;
+
+  // Seconds of a rank in one step without any other.
+  struct OwnStep {
+    double before_backward = 0;  // since the step began
+    StepTimes times;
+    double alone = 0;  // of the whole step
+  };
+
+  Status Check(const Choice& choice) const;
+  OwnStep OwnStepOf(const Choice& choice) const;
+  StatusOr<CollectivePrices*> PricesOf(const Choice& choice);
+  StatusOr<const ExchangeJobs*> JobsOf(const Choice& choice);
+  ExchangeWorld WorldOf(const Choice& choice) const;
+  double RollCall(const Choice& choice, CollectivePrices* prices) const;
+  CommunicationJob Statistics(CollectivePrices* prices, double* sent_bytes) const;
+  void SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
+                    Prediction* prediction) const;
+  void SimulateRound(const OwnStep& own, ExchangeJobs jobs, Prediction* prediction) const;
+
+  const NetworkFacts network_;
+  const StepTimetable timetable_;
+  const std::vector<Parameter> parameters_;
+  const int64_t buffer_elements_;
+  std::map<std::string, PlannedScheme, std::less<>> schemes_;
+  std::map<PriceKey, CollectivePrices> prices_;
+  std::map<JobsKey, ExchangeJobs> jobs_;
+  std::map<std::pair<int, std::string>, double> least_;  // seconds, by hosts and scheme
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PLANNER_STEP_SIMULATOR_H_

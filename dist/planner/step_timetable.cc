@@ -1,0 +1,99 @@
+#include "dist/planner/step_timetable.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "core/round.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kAlignedElements = 16;  // 64 bytes, as in the arena
+
+ParameterKind KindOf(ParameterFacts::Kind kind) {
+  switch (kind) {
+    case ParameterFacts::CONVOLUTION_WEIGHT:
+      return ParameterKind::kConvolutionWeight;
+    case ParameterFacts::LINEAR_WEIGHT:
+      return ParameterKind::kLinearWeight;
+    case ParameterFacts::VECTOR:
+      break;
+  }
+  return ParameterKind::kVector;
+}
+
+// a + t (b - a), for each of the times.
+StepTimes Between(const StepTimes& a, const StepTimes& b, double t) {
+  const auto mix = [t](double x, double y) { return x + t * (y - x); };
+  StepTimes times{.forward = mix(a.forward, b.forward), .backward = mix(a.backward, b.backward)};
+  for (size_t i = 0; i < a.ready.size(); ++i) times.ready.push_back(mix(a.ready[i], b.ready[i]));
+  return times;
+}
+
+StepTimes Scaled(StepTimes times, double factor) {
+  times.forward *= factor;
+  times.backward *= factor;
+  for (double& ready : times.ready) ready *= factor;
+  return times;
+}
+
+}  // namespace
+
+StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
+  RT_CHECK(cores > 0 && facts.step_size() > 0, "a timetable needs cores and measured steps");
+  const double scale = facts.cores() / cores;
+  update_ = facts.update_s() * scale;
+  merge_ = facts.merge_s() * scale;
+  data_wait_ = facts.data_wait_s() * scale;
+  for (const StepFacts& step : facts.step()) {
+    StepTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
+    times.ready.assign(step.finish_s().begin(), step.finish_s().end());
+    measured_.push_back(
+        {.batch = static_cast<double>(step.batch()), .times = Scaled(std::move(times), scale)});
+  }
+}
+
+StepTimes StepTimetable::TimesAt(double batch) const {
+  RT_CHECK(batch > 0, "a step has images");
+  const double parts = std::ceil(batch / measured_.back().batch);
+  const double part = std::min(batch / parts, measured_.back().batch);
+  StepTimes times;
+  const auto above = std::ranges::lower_bound(measured_, part, {}, &Measured::batch);
+  if (above == measured_.begin()) {
+    // The whole timetable shrinks by one factor, so that its order stays.
+    const double proportional = part / above->batch;
+    double factor = proportional;
+    if (measured_.size() > 1) {
+      const Measured &first = measured_[0], &second = measured_[1];
+      const double whole = first.times.forward + first.times.backward;
+      const double slope =
+          (second.times.forward + second.times.backward - whole) / (second.batch - first.batch);
+      factor = std::clamp(1 - slope * (first.batch - part) / whole, proportional, 1.0);
+    }
+    times = Scaled(above->times, factor);
+  } else {
+    const Measured& below = *std::prev(above);
+    times = Between(below.times, above->times, (part - below.batch) / (above->batch - below.batch));
+  }
+  times.earlier_backward = (parts - 1) * times.backward;
+  times.forward *= parts;
+  return times;
+}
+
+std::vector<Parameter> ParametersOf(const PlannerFacts& facts) {
+  std::vector<Parameter> parameters;
+  int64_t offset = 0;
+  for (const ParameterFacts& p : facts.parameter()) {
+    Parameter parameter{.spec = {.name = p.name(),
+                                 .shape = Shape(p.dimension().begin(), p.dimension().end()),
+                                 .kind = KindOf(p.kind())},
+                        .offset = offset};
+    parameter.elements = NumElements(parameter.spec.shape);
+    offset = RoundUp(offset + parameter.elements, kAlignedElements);
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,55 @@
+// StepTimetable: when a rank computes what in a step, for any batch and number of cores.
+//
+//   forward |                backward                 |
+//           |....ready[0]..ready[1]......ready[last]..|      a parameter's gradient is finished
+//
+// Measured for some batches; between two of them everything is linear in the batch, beyond the
+// largest the step has several parts (accumulation), of which the last one's gradients travel. Below
+// the smallest the line of the first two goes on, but never below proportionality (a small batch is
+// no more efficient than a large one) nor above the smallest one's time. Times are divided by the
+// ratio of cores: compute that does not scale with cores makes a prediction for more cores too low.
+// Thread-safety: const.
+#ifndef RINGTAIL_DIST_PLANNER_STEP_TIMETABLE_H_
+#define RINGTAIL_DIST_PLANNER_STEP_TIMETABLE_H_
+
+#include <vector>
+
+#include "core/parameter.h"
+#include "dist/planner/planner.pb.h"
+
+namespace ringtail {
+
+// Seconds of one step of a rank.
+struct StepTimes {
+  double forward = 0;           // of all parts
+  double earlier_backward = 0;  // of all parts but the last
+  double backward = 0;          // of the last part
+  std::vector<double> ready;    // since the last part's backward began, for each parameter
+};
+
+class StepTimetable {
+ public:
+  // Of checked facts (facts_file.h), for a rank that computes with `cores`.
+  StepTimetable(const PlannerFacts& facts, double cores);
+
+  // `batch` > 0: images of a rank in a step.
+  StepTimes TimesAt(double batch) const;
+  double update() const { return update_; }
+  double merge() const { return merge_; }
+  double data_wait() const { return data_wait_; }
+
+ private:
+  struct Measured {
+    double batch = 0;
+    StepTimes times;
+  };
+  std::vector<Measured> measured_;  // by ascending batch
+  double update_ = 0, merge_ = 0, data_wait_ = 0;
+};
+
+// The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.
+std::vector<Parameter> ParametersOf(const PlannerFacts& facts);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PLANNER_STEP_TIMETABLE_H_

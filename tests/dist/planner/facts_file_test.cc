@@ -1,0 +1,120 @@
+#include "dist/planner/facts_file.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "tests/dist/planner/planner_facts.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+PlannerFacts SomeFacts(uint64_t seed) {
+  Rng rng(RngKey(seed).With(kTestStream));
+  PlannerFacts facts = RandomFacts(&rng);
+  ClusterFacts* const cluster = facts.mutable_cluster();
+  cluster->set_cpu_seconds_per_byte(4e-9);
+  cluster->mutable_between_hosts()->set_latency_s(1e-4);
+  cluster->mutable_between_hosts()->set_seconds_per_byte(1 / 3e7);
+  return facts;
+}
+
+TEST(FactsFileTest, ReadsWhatItHasWritten) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const PlannerFacts facts = SomeFacts(seed);
+    const auto read = ParseFacts(FactsText(facts), "facts.textproto");
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, facts));
+  }
+}
+
+struct Hostile {
+  std::string field;
+  std::function<void(PlannerFacts*)> change;
+};
+
+TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<Hostile> hostile = {
+      {"cores", [](auto* f) { f->set_cores(0); }},
+      {"cores", [&](auto* f) { f->set_cores(kNan); }},
+      {"update_s", [](auto* f) { f->set_update_s(-1e-9); }},
+      {"merge_s", [&](auto* f) { f->set_merge_s(kInfinity); }},
+      {"data_wait_s", [](auto* f) { f->set_data_wait_s(2e6); }},
+      {"buffer_elements", [](auto* f) { f->set_buffer_elements(-1); }},
+      {"parameter has 0 entries", [](auto* f) { f->clear_parameter(); }},
+      {"step has 0 entries", [](auto* f) { f->clear_step(); }},
+      {"dimension", [](auto* f) { f->mutable_parameter(0)->set_dimension(0, 0); }},
+      {"dimension", [](auto* f) { f->mutable_parameter(0)->set_dimension(0, int64_t{1} << 40); }},
+      {"dimension", [](auto* f) { f->mutable_parameter(1)->clear_dimension(); }},
+      {"dimension",
+       [](auto* f) {
+         f->mutable_parameter(0)->clear_dimension();
+         for (int i = 0; i < 9; ++i) f->mutable_parameter(0)->add_dimension(1 << 30);
+       }},
+      {"a weight has at least two",
+       [](auto* f) {
+         f->mutable_parameter(0)->clear_dimension();
+         f->mutable_parameter(0)->add_dimension(5);
+         f->mutable_parameter(0)->set_kind(ParameterFacts::CONVOLUTION_WEIGHT);
+       }},
+      {"batch", [](auto* f) { f->mutable_step(1)->set_batch(f->step(0).batch()); }},
+      {"batch", [](auto* f) { f->mutable_step(0)->set_batch(0); }},
+      {"forward_s", [](auto* f) { f->mutable_step(0)->set_forward_s(0); }},
+      {"backward_s", [&](auto* f) { f->mutable_step(1)->set_backward_s(kNan); }},
+      {"finish_s[0]", [](auto* f) { f->mutable_step(0)->set_finish_s(0, -1); }},
+      {"finish_s[1]", [](auto* f) { f->mutable_step(0)->set_finish_s(1, 1e5); }},
+      {"finish_s[1]",
+       [](auto* f) {
+         f->mutable_step(0)->set_finish_s(0, f->step(0).backward_s());
+         f->mutable_step(0)->set_finish_s(1, 0);
+       }},
+      {"entries for", [](auto* f) { f->mutable_step(0)->add_finish_s(1); }},
+      {"encode_s[0]", [&](auto* f) { f->mutable_scheme(0)->set_encode_s(0, kNan); }},
+      {"decode_s", [](auto* f) { f->mutable_scheme(0)->clear_decode_s(); }},
+      {"name", [](auto* f) { f->mutable_scheme(0)->set_name("dense"); }},
+      {"density",
+       [](auto* f) {
+         f->mutable_scheme(0)
+             ->mutable_compression()
+             ->mutable_scheme()
+             ->mutable_top_k()
+             ->set_density(2);
+       }},
+      {"hosts", [](auto* f) { f->mutable_cluster()->set_hosts(1025); }},
+      {"ranks_per_host", [](auto* f) { f->mutable_cluster()->set_ranks_per_host(0); }},
+      {"cores_per_host", [](auto* f) { f->mutable_cluster()->set_cores_per_host(-2); }},
+      {"latency_s",
+       [](auto* f) { f->mutable_cluster()->mutable_between_hosts()->set_latency_s(-1); }},
+      {"seconds_per_byte",
+       [&](auto* f) {
+         f->mutable_cluster()->mutable_within_host()->set_seconds_per_byte(kInfinity);
+       }},
+      {"cpu_seconds_per_byte",
+       [](auto* f) { f->mutable_cluster()->set_cpu_seconds_per_byte(0.1); }}};
+  for (const Hostile& one : hostile) {
+    PlannerFacts facts = SomeFacts(1);
+    one.change(&facts);
+    const auto read = ParseFacts(FactsText(facts), "facts.textproto");
+    ASSERT_FALSE(read.ok()) << one.field;
+    EXPECT_EQ(read.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(read.status().message(), HasSubstr(one.field));
+    EXPECT_THAT(read.status().message(), HasSubstr("facts.textproto"));
+  }
+}
+
+TEST(FactsFileTest, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(ParseFacts("coers: 2", "f").status().message(), HasSubstr("did you mean 'cores'?"));
+  EXPECT_FALSE(ParseFacts("", "f").ok());
+  EXPECT_FALSE(ParseFacts("cores: ", "f").ok());
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,211 @@
+#include "dist/planner/step_simulator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/dist/planner/planner_facts.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kTrials = 10'000;
+constexpr double kSlack = 1e-9;
+
+// A choice that the facts of RandomFacts know.
+Choice RandomChoice(int hosts, Rng* rng) {
+  Choice choice{.hosts = hosts,
+                .global_batch = hosts * (1 + static_cast<int64_t>(rng->Below(20))),
+                .algorithm = "ring",
+                .buckets = {.bytes = 1 + static_cast<int64_t>(rng->Below(400'000)),
+                            .end_bytes = 1 + static_cast<int64_t>(rng->Below(100'000))},
+                .scheme = rng->Below(2) == 0 ? "dense" : "linear8",
+                .period = 1 << rng->Below(4)};
+  choice.overlap = rng->Below(2) == 0;
+  return choice;
+}
+
+double Seconds(const PlannerFacts& facts, const NetworkFacts& network, const Choice& choice) {
+  return StepSimulator(facts, network).Simulate(choice).value().seconds.sum();
+}
+
+TEST(StepSimulatorTest, OneRankTakesTheSumOfItsTerms) {
+  Rng rng(RngKey(4).With(kTestStream));
+  for (int i = 0; i < 100; ++i) {
+    const PlannerFacts facts = RandomFacts(&rng);
+    const StepFacts& step = facts.step(1);
+    const double sum =
+        facts.data_wait_s() + step.forward_s() + step.backward_s() + facts.update_s();
+    const Choice choice{.global_batch = step.batch()};
+    EXPECT_NEAR(Seconds(facts, RandomNetwork(1, 1, &rng), choice), sum, kSlack * sum);
+  }
+}
+
+TEST(StepSimulatorTest, AnInfinitelyFastNetworkLeavesTheComputation) {
+  Rng rng(RngKey(5).With(kTestStream));
+  for (int i = 0; i < 100; ++i) {
+    const PlannerFacts facts = RandomFacts(&rng);
+    Choice choice = RandomChoice(8, &rng);
+    choice.scheme = kDenseScheme;
+    const Choice alone{.global_batch = choice.global_batch / 8};
+    const double own = Seconds(facts, {.hosts = 8}, alone) * choice.period;
+    const double merge = choice.period > 1 || choice.overlap ? facts.merge_s() : 0;
+    EXPECT_NEAR(Seconds(facts, {.hosts = 8}, choice), own + merge, kSlack * own);
+  }
+}
+
+// What is left of a step that computes almost nothing are the plans, one after another.
+TEST(StepSimulatorTest, WithoutComputationTheStepIsItsCollectives) {
+  Rng rng(RngKey(6).With(kTestStream));
+  for (int trial = 0; trial < 50; ++trial) {
+    PlannerFacts facts = RandomFacts(&rng);
+    facts.set_cores(1e-9);  // so that a core of the rank is a billion times as fast
+    facts.clear_scheme();
+    const NetworkFacts network = RandomNetwork(5, 1, &rng);
+    const Choice choice{.hosts = 5, .global_batch = 20, .buckets = {.bytes = 1, .end_bytes = 1}};
+    CollectivePrices prices = CollectivePrices::Create("auto", {.hosts = 5}, network.links).value();
+    double sum = prices.Allreduce(6).seconds + prices.Allreduce(facts.buffer_elements()).seconds +
+                 prices.Allgather(5 * 25).seconds;
+    for (const GradientBucket& bucket : MakeGradientBuckets(ParametersOf(facts), choice.buckets)) {
+      sum += prices.Allreduce(bucket.range.count).seconds;
+    }
+    NetworkFacts free = network;
+    free.cpu_seconds_per_byte = 0;
+    EXPECT_NEAR(Seconds(facts, free, choice), sum, 1e-6 * sum);
+  }
+}
+
+TEST(StepSimulatorTest, StaysBetweenItsBounds) {
+  Rng rng(RngKey(7).With(kTestStream));
+  for (int trial = 0; trial < kTrials / 5; ++trial) {
+    const PlannerFacts facts = RandomFacts(&rng);
+    const int hosts = 2 + static_cast<int>(rng.Below(7));
+    StepSimulator simulator(facts, RandomNetwork(hosts, rng.Uniform(0.3F, 4), &rng));
+    for (int i = 0; i < 5; ++i) {
+      const Choice choice = RandomChoice(hosts, &rng);
+      const double seconds = simulator.Simulate(choice).value().seconds.sum();
+      ASSERT_LE(simulator.LeastSeconds(choice).value(), seconds * (1 + kSlack)) << Describe(choice);
+      ASSERT_GE(simulator.WithoutOverlap(choice).value(), seconds * (1 - kSlack))
+          << Describe(choice);
+    }
+  }
+}
+
+// A slower network is never faster: by 10^4 random timetables, networks and choices. (With one
+// algorithm, and worlds in which both allgathers cost the same: a choice may change to an algorithm
+// that takes less of the cores, or was the cheaper one before.)
+TEST(StepSimulatorTest, RisesWithLatencyAndSecondsPerByte) {
+  Rng rng(RngKey(8).With(kTestStream));
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const PlannerFacts facts = RandomFacts(&rng);
+    const int hosts = 2 + static_cast<int>(rng.Below(2));
+    NetworkFacts network = RandomNetwork(hosts, rng.Uniform(0.5F, 4), &rng);
+    Choice choice = RandomChoice(hosts, &rng);
+    choice.scheme = kDenseScheme;
+    const double before = Seconds(facts, network, choice);
+    LinkModel& link = network.links.between_hosts;
+    (trial % 2 == 0 ? link.latency_s : link.seconds_per_byte) *= 1 + rng.Uniform();
+    ASSERT_GE(Seconds(facts, network, choice), before * (1 - kSlack)) << Describe(choice);
+  }
+}
+
+// The same buckets with more in them: each parameter has a whole number of 16 elements more.
+TEST(StepSimulatorTest, RisesWithBytes) {
+  Rng rng(RngKey(9).With(kTestStream));
+  for (int trial = 0; trial < kTrials; ++trial) {
+    PlannerFacts facts = RandomFacts(&rng);
+    facts.clear_scheme();
+    const int hosts = 2 + static_cast<int>(rng.Below(3));
+    const NetworkFacts network = RandomNetwork(hosts, rng.Uniform(0.5F, 4), &rng);
+    Choice choice = RandomChoice(hosts, &rng);
+    choice.scheme = kDenseScheme;
+    choice.buckets = {.bytes = 1, .end_bytes = 1};  // one parameter each, whatever its size
+    const double before = Seconds(facts, network, choice);
+    ParameterFacts* const grown =
+        facts.mutable_parameter(static_cast<int>(rng.Below(facts.parameter_size())));
+    grown->set_dimension(0, grown->dimension(0) * 2);
+    ASSERT_GE(Seconds(facts, network, choice), before * (1 - kSlack)) << Describe(choice);
+  }
+}
+
+TEST(StepSimulatorTest, OverlappedRoundsHideTheExchange) {
+  Rng rng(RngKey(10).With(kTestStream));
+  const PlannerFacts facts = RandomFacts(&rng);
+  NetworkFacts network = RandomNetwork(4, 8, &rng);
+  network.cpu_seconds_per_byte = 0;
+  StepSimulator simulator(facts, network);
+  Choice choice{.hosts = 4, .global_batch = 64, .period = 1024, .overlap = true};
+  const Prediction hidden = simulator.Simulate(choice).value();
+  EXPECT_EQ(hidden.seconds.wire, 0);
+  EXPECT_NEAR(hidden.seconds.contention, 0, 1e-9);
+  EXPECT_GT(hidden.communication, 0);
+  choice.overlap = false;
+  const Prediction blocking = simulator.Simulate(choice).value();
+  EXPECT_NEAR(blocking.seconds.wire, blocking.communication, 1e-9 * blocking.communication);
+  EXPECT_EQ(hidden.images, 1024 * 64);
+  choice.period = 1;
+  EXPECT_GT(simulator.Simulate(choice).value().bytes_per_image(), 900 * hidden.bytes_per_image());
+}
+
+// Worked by hand: 2.8 million parameters (11.2 MB), whose gradients are all finished when backward is;
+// hosts of 8 cores that compute 256 images in 141 ms and update in 8 ms; 0.949 of 1 Gbit/s. A ring
+// takes 2 (N - 1) / N 11.2 MB / 118.6 MB/s, 165 ms for 8 hosts, so that all are slower than one, and
+// seven local steps of 26 ms hide it where six do not.
+TEST(StepSimulatorTest, OnGigabitEthernetMoreHostsAreSlower) {
+  PlannerFacts facts;
+  facts.set_cores(8);
+  facts.set_update_s(0.008);
+  facts.add_parameter()->add_dimension(2'800'000);
+  for (const int64_t batch : {8, 256}) {
+    StepFacts* const step = facts.add_step();
+    step->set_batch(batch);
+    step->set_forward_s(0.047 * static_cast<double>(batch) / 256);
+    step->set_backward_s(0.094 * static_cast<double>(batch) / 256);
+    step->add_finish_s(step->backward_s());
+  }
+  NetworkFacts network{.hosts = 32, .cores_per_host = 8};
+  network.links.between_hosts.seconds_per_byte = 8 / (0.949 * 1e9);
+  StepSimulator simulator(facts, network);
+  const double alone = simulator.Simulate({.global_batch = 256}).value().images_per_s();
+  for (const auto& [hosts, speed_up] :
+       {std::pair(4, 0.80), std::pair(8, 0.78), std::pair(16, 0.77), std::pair(32, 0.76)}) {
+    const Prediction dense = simulator.Simulate({.hosts = hosts, .global_batch = 256}).value();
+    EXPECT_NEAR(dense.images_per_s() / alone, speed_up, 0.01) << hosts;
+  }
+  Choice rounds{.hosts = 8, .global_batch = 256, .period = 6, .overlap = true};
+  EXPECT_GT(simulator.Simulate(rounds).value().seconds.wire, 0);
+  rounds.period = 7;
+  const Prediction hidden = simulator.Simulate(rounds).value();
+  EXPECT_EQ(hidden.seconds.wire, 0);
+  EXPECT_NEAR(hidden.images_per_s() / alone, 5.8, 0.05);
+}
+
+TEST(StepSimulatorTest, TheTermOfSharedCoresCanBeLeftOut) {
+  Rng rng(RngKey(11).With(kTestStream));
+  const PlannerFacts facts = RandomFacts(&rng);
+  NetworkFacts network = RandomNetwork(4, 1, &rng);
+  network.cpu_seconds_per_byte = 5e-9;
+  const Choice choice{.hosts = 4, .global_batch = 64, .buckets = {.bytes = 1, .end_bytes = 1}};
+  EXPECT_GT(StepSimulator(facts, network).Simulate(choice).value().seconds.contention, 0);
+  StepSimulator without(facts, network, {.shares_cores = false});
+  EXPECT_NEAR(without.Simulate(choice).value().seconds.contention, 0, 1e-15);
+}
+
+TEST(StepSimulatorTest, RefusesChoicesThatTheFactsDoNotKnow) {
+  Rng rng(RngKey(12).With(kTestStream));
+  StepSimulator simulator(RandomFacts(&rng), RandomNetwork(4, 1, &rng));
+  const auto refusal = [&](const Choice& choice) {
+    return simulator.Simulate(choice).status().message();
+  };
+  EXPECT_THAT(refusal({.hosts = 5, .global_batch = 8}), testing::HasSubstr("5 hosts of 4"));
+  EXPECT_THAT(refusal({.hosts = 4, .global_batch = 3}), testing::HasSubstr("too small"));
+  EXPECT_THAT(refusal({.hosts = 4, .global_batch = 8, .scheme = "top_k"}),
+              testing::HasSubstr("they have dense, linear8"));
+  EXPECT_THAT(refusal({.hosts = 4, .global_batch = 8, .algorithm = "x"}),
+              testing::HasSubstr("unknown allreduce algorithm"));
+}
+
+}  // namespace
+}  // namespace ringtail

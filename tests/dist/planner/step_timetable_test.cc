@@ -1,0 +1,105 @@
+#include "dist/planner/step_timetable.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/dist/planner/planner_facts.h"
+
+namespace ringtail {
+namespace {
+
+// Batches 10 and 30; forward 1 and 2 s, backward 2 and 5 s.
+PlannerFacts TwoBatches() {
+  PlannerFacts facts;
+  facts.set_cores(2);
+  facts.set_update_s(0.5);
+  facts.add_parameter()->add_dimension(20);
+  facts.add_parameter()->add_dimension(3);
+  StepFacts* const small = facts.add_step();
+  small->set_batch(10);
+  small->set_forward_s(1);
+  small->set_backward_s(2);
+  small->add_finish_s(0.5);
+  small->add_finish_s(2);
+  StepFacts* const large = facts.add_step();
+  large->set_batch(30);
+  large->set_forward_s(2);
+  large->set_backward_s(5);
+  large->add_finish_s(1.5);
+  large->add_finish_s(5);
+  return facts;
+}
+
+TEST(StepTimetableTest, IsLinearBetweenMeasuredBatches) {
+  const StepTimetable table(TwoBatches(), 2);
+  EXPECT_DOUBLE_EQ(table.TimesAt(10).forward, 1);
+  EXPECT_DOUBLE_EQ(table.TimesAt(30).backward, 5);
+  const StepTimes middle = table.TimesAt(20);
+  EXPECT_DOUBLE_EQ(middle.forward, 1.5);
+  EXPECT_DOUBLE_EQ(middle.backward, 3.5);
+  EXPECT_DOUBLE_EQ(middle.ready[0], 1);
+  EXPECT_EQ(middle.earlier_backward, 0);
+}
+
+// The line through both is 1 s at no image: 2 s (of 3) at a batch of 5.
+TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
+  const StepTimetable table(TwoBatches(), 2);
+  const StepTimes times = table.TimesAt(5);
+  EXPECT_DOUBLE_EQ(times.forward + times.backward, 2);
+  EXPECT_DOUBLE_EQ(times.ready[1], times.backward);
+}
+
+TEST(StepTimetableTest, ASmallBatchIsNeverMoreEfficient) {
+  PlannerFacts facts = TwoBatches();
+  facts.mutable_step(1)->set_backward_s(20);  // a line that would be below zero at 5
+  const StepTimes times = StepTimetable(facts, 2).TimesAt(5);
+  EXPECT_DOUBLE_EQ(times.forward + times.backward, 1.5);
+}
+
+TEST(StepTimetableTest, BeyondTheLargestTheStepHasParts) {
+  const StepTimetable table(TwoBatches(), 2);
+  const StepTimes times = table.TimesAt(60);
+  EXPECT_DOUBLE_EQ(times.forward, 4);
+  EXPECT_DOUBLE_EQ(times.earlier_backward, 5);
+  EXPECT_DOUBLE_EQ(times.backward, 5);
+  EXPECT_DOUBLE_EQ(table.TimesAt(90).forward, 6);
+}
+
+TEST(StepTimetableTest, ScalesWithCores) {
+  const StepTimetable table(TwoBatches(), 8);
+  EXPECT_DOUBLE_EQ(table.TimesAt(10).forward, 0.25);
+  EXPECT_DOUBLE_EQ(table.update(), 0.125);
+}
+
+TEST(StepTimetableTest, RisesWithTheBatch) {
+  Rng rng(RngKey(3).With(kTestStream));
+  for (int i = 0; i < 100; ++i) {
+    const PlannerFacts facts = RandomFacts(&rng);
+    const StepTimetable table(facts, 1);
+    double before = 0;
+    for (double batch = 1; batch <= 64; ++batch) {
+      const StepTimes times = table.TimesAt(batch);
+      const double seconds = times.forward + times.earlier_backward + times.backward;
+      // A step of several parts pays the constant of each.
+      EXPECT_GE(seconds, before * (1 - 1e-12)) << batch;
+      before = seconds;
+    }
+  }
+}
+
+// As MakeGradientBuckets and the executor see them: core/parameter.h places parameters so.
+TEST(StepTimetableTest, ParametersLieAsInAnArena) {
+  const PlannerFacts facts = TwoBatches();
+  const std::vector<Parameter> parameters = ParametersOf(facts);
+  std::vector<ParameterSpec> specs;
+  for (const Parameter& p : parameters) {
+    specs.push_back({.name = std::to_string(specs.size()), .shape = p.spec.shape});
+  }
+  const auto arena = ParameterArena::Create(specs, {}).value();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ(parameters[i].offset, arena->parameters()[i].offset);
+    EXPECT_EQ(parameters[i].elements, arena->parameters()[i].elements);
+  }
+}
+
+}  // namespace
+}  // namespace ringtail
