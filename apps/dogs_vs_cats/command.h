@@ -26,6 +26,7 @@ using Command = std::function<StatusOr<int>()>;
   ROW(Predict)                \
   ROW(Summary)                \
   ROW(Time)                   \
+  ROW(Plan)                   \
   ROW(Replay)                 \
   ROW(Synthesize)             \
   ROW(Prepare)

@@ -307,6 +307,40 @@ TEST_F(VerbsTest, TimeReportsTheKeysOfTheContract) {
   EXPECT_NEAR(share, 1, 1e-6);
 }
 
+// Facts that were measured once answer questions about any cluster.
+TEST_F(VerbsTest, PlanMeasuresAndAnswersFromFacts) {
+  const ProcessResult measured = RunDogsVsCats(
+      {"plan", "--config", Path("tiny.textproto"), "--measure", "--threads", "1", "--save",
+       Path("facts.textproto"), "--hosts", "4", "--rate", "1mbit", "--json"});
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  const auto slow = nlohmann::json::parse(measured.out);
+  EXPECT_EQ(slow["hosts"], 4);
+  EXPECT_LT(slow["dense"]["speed_up"], 1);
+  EXPECT_THAT(slow["warning"].get<std::string>(), HasSubstr("times one host alone"));
+  EXPECT_GE(slow["best"][0]["speed_up"], 1);
+
+  const ProcessResult asked =
+      RunDogsVsCats({"plan", "--config", Path("tiny.textproto"), "--from", Path("facts.textproto"),
+                     "--hosts", "1024", "--cores", "32", "--rate", "10gbit", "--batch", "65536"});
+  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  for (const char* said : {"tiny: 1024 hosts of 32 cores", "one host alone", "1024 hosts, dense",
+                           "taken to be 32 times as fast", "recommended: ", "train.batch: "}) {
+    EXPECT_THAT(asked.out, HasSubstr(said));
+  }
+  const ProcessResult several = RunDogsVsCats({"plan", "--config", Path("tiny.textproto"), "--from",
+                                               Path("facts.textproto"), "--hosts", "2..3"});
+  EXPECT_THAT(several.out, HasSubstr("tiny: 2 hosts"));
+  EXPECT_THAT(several.out, HasSubstr("tiny: 3 hosts"));
+}
+
+TEST_F(VerbsTest, PlanRefusesFactsThatAreWrong) {
+  std::ofstream(Path("wrong.textproto")) << "cores: -1";
+  const ProcessResult wrong = RunDogsVsCats({"plan", "--from", Path("wrong.textproto")});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("wrong.textproto:1:"));
+  EXPECT_THAT(wrong.err, HasSubstr("cores is -1"));
+}
+
 TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   const std::vector<std::vector<std::string>> wrong = {
       {},
@@ -316,6 +350,9 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
       {"train", "--config", Path("tiny.textproto")},
       {"train", "--config", Path("tiny.textproto"), "--set", "train.bach=3"},
       {"time", "--config", Path("tiny.textproto"), "--batch", "0"},
+      {"plan"},
+      {"plan", "--measure", "--hosts", "0"},
+      {"plan", "--measure", "--rate", "fast"},
       {"replay", "--steps", "1"}};
   for (const auto& arguments : wrong) {
     const ProcessResult result = RunDogsVsCats(arguments);

@@ -1,0 +1,199 @@
+// dogs_vs_cats plan: how fast several hosts would train, and what to set for it.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/dogs_vs_cats/command.h"
+#include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/exit_code.h"
+#include "apps/plan/link_rate.h"
+#include "apps/plan/measure_facts.h"
+#include "apps/plan/plan_report.h"
+#include "apps/print.h"
+#include "core/storage/file.h"
+#include "data/config_check.h"
+#include "dist/planner/facts_file.h"
+#include "dist/planner/search.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kMostFactsBytes = 1 << 20;
+constexpr double kBitsPerByte = 8, kMicro = 1e-6, kGiga = 1e9;
+// Two ranks on a shared core each, loopback: README of dist/planner.
+constexpr double kTypicalCpuSecondsPerByte = 4e-9;
+
+struct PlanFlags {
+  ConfigFlags config;
+  int64_t batch = 0, part_batch = 0, image_size = 0;  // 0: the config's
+  bool measure = false;
+  std::string from, save;
+  // Of the cluster; where they are not given, the facts' own.
+  std::string hosts, rate;
+  double cores = 0, latency_us = -1, cpu_s_per_gb = -1;
+  int ranks_per_host = 0, most_period = 8;
+  std::vector<std::string> schemes;  // empty: all of the facts
+  bool json = false;
+};
+
+constexpr char kFooter[] = R"(
+Examples
+  dogs_vs_cats plan --measure --hosts 8 --rate 1gbit --save facts.textproto
+  dogs_vs_cats plan --from facts.textproto --hosts 1..32 --cores 32 --rate 10gbit
+
+Nothing is sent: facts are measured on this machine (--measure) or read (--from), everything else is
+asked. Predictions are of equal hosts, and of random images in memory. Local steps beyond
+--most-period are not tried, because they cost accuracy.)";
+
+StatusOr<PlannerFacts> Facts(const PlanFlags& flags, const LoadedConfig& loaded) {
+  if (flags.measure == !flags.from.empty()) {
+    return InvalidArgument("plan needs --measure or --from FACTS, one of them");
+  }
+  if (!flags.from.empty()) {
+    RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(flags.from, kMostFactsBytes));
+    return ParseFacts(text, flags.from);
+  }
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
+  MeasureFactsOptions options;
+  options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded.config);
+  options.image_size =
+      flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded.config).front();
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureFacts(loaded, options));
+  // Gigabit Ethernet, unless flags say otherwise.
+  LinkFacts* const wire = facts.mutable_cluster()->mutable_between_hosts();
+  wire->set_latency_s(150 * kMicro);
+  wire->set_seconds_per_byte(kBitsPerByte / (kWireEfficiency * kGiga));
+  LinkFacts* const memory = facts.mutable_cluster()->mutable_within_host();
+  memory->set_latency_s(20 * kMicro);
+  memory->set_seconds_per_byte(1 / (2 * kGiga));
+  facts.mutable_cluster()->set_cpu_seconds_per_byte(kTypicalCpuSecondsPerByte);
+  return facts;
+}
+
+// Flags that are more than a number.
+struct Asked {
+  std::pair<int, int> hosts{0, 0};  // 0: the facts'
+  double bits_per_s = 0;            // 0: the facts'
+};
+
+StatusOr<Asked> ParseAsked(const PlanFlags& flags) {
+  Asked asked;
+  if (!flags.hosts.empty()) {
+    RT_ASSIGN_OR_RETURN(asked.hosts, ParseHosts(flags.hosts));
+  }
+  if (!flags.rate.empty()) {
+    RT_ASSIGN_OR_RETURN(asked.bits_per_s, ParseBitRate(flags.rate));
+  }
+  return asked;
+}
+
+// What the flags say of the cluster.
+Status Apply(const PlanFlags& flags, const Asked& asked, PlannerFacts* facts) {
+  ClusterFacts* const cluster = facts->mutable_cluster();
+  if (asked.hosts.second > 0) cluster->set_hosts(asked.hosts.second);
+  if (flags.ranks_per_host > 0) cluster->set_ranks_per_host(flags.ranks_per_host);
+  if (flags.cores > 0) cluster->set_cores_per_host(flags.cores);
+  LinkFacts* const wire = cluster->mutable_between_hosts();
+  if (asked.bits_per_s > 0) {
+    wire->set_seconds_per_byte(kBitsPerByte / (kWireEfficiency * asked.bits_per_s));
+  }
+  if (flags.latency_us >= 0) wire->set_latency_s(flags.latency_us * kMicro);
+  if (flags.cpu_s_per_gb >= 0) cluster->set_cpu_seconds_per_byte(flags.cpu_s_per_gb / kGiga);
+  return CheckFacts(*facts, nullptr);
+}
+
+// The answer for `hosts`, printed.
+Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const PlannerFacts& facts,
+                   int hosts) {
+  NetworkFacts network = NetworkFacts::Of(facts);
+  network.hosts = hosts;
+  const int64_t batch = flags.batch > 0 ? flags.batch : loaded.config.train().batch();
+  const DistConfig& dist = loaded.config.dist();
+  constexpr int64_t kKib = 1024;
+  SearchSpace space = DefaultSpace(facts, network, batch, flags.most_period);
+  if (!flags.schemes.empty()) space.schemes = flags.schemes;
+  StepSimulator simulator(facts, network);
+  RT_ASSIGN_OR_RETURN(
+      const PlanAnswer answer,
+      AnswerPlan(&simulator, space,
+                 {.bytes = dist.bucket_kib() * kKib, .end_bytes = dist.end_bucket_kib() * kKib}));
+  if (flags.json) {
+    std::cout << PlanJson(facts, network, answer) << '\n';
+  } else {
+    Print("{}\n", PlanTable(facts, network, answer));
+  }
+  return OkStatus();
+}
+
+StatusOr<int> RunPlan(const PlanFlags& flags) {
+  RT_ASSIGN_OR_RETURN(const Asked asked, ParseAsked(flags));
+  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
+                      LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, Facts(flags, loaded));
+  RT_RETURN_IF_ERROR(Apply(flags, asked, &facts));
+  if (!flags.save.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.save, FactsText(facts)));
+  const int most = facts.cluster().hosts();
+  const int least = asked.hosts.first > 0 ? asked.hosts.first : most;
+  for (int n = least; n <= most; ++n) {
+    RT_RETURN_IF_ERROR(PrintAnswer(flags, loaded, facts, n));
+  }
+  return kExitSuccess;
+}
+
+void AddClusterFlags(CLI::App* verb, PlanFlags* flags) {
+  constexpr char kGroup[] = "Cluster (default: the facts')";
+  verb->add_option("--hosts", flags->hosts, "Hosts, such as 8 or 1..32; up to 1024")->group(kGroup);
+  verb->add_option("--ranks-per-host", flags->ranks_per_host, "Ranks on each host")
+      ->check(CLI::Range(1, kMostRanksPerHost))
+      ->group(kGroup);
+  verb->add_option("--cores", flags->cores, "Cores of a host (default: as measured)")
+      ->check(CLI::Range(0.01, 4096.0))
+      ->group(kGroup);
+  verb->add_option("--rate", flags->rate, "Of the link of a host: 1gbit, 100mbit (default 1gbit)")
+      ->group(kGroup);
+  verb->add_option("--latency-us", flags->latency_us, "Of a message, microseconds (default 150)")
+      ->check(CLI::Range(0.0, 1e9))
+      ->group(kGroup);
+  verb->add_option("--cpu-s-per-gb", flags->cpu_s_per_gb,
+                   "Processor seconds of a rank per GB that it sends")
+      ->check(CLI::Range(0.0, 1e6))
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App* app, Command* chosen) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* verb = app->add_subcommand(
+      "plan", "Predict how fast several hosts would train, and say what to set");
+  verb->footer(kFooter);
+  AddConfigFlag(verb, &flags->config);
+  AddSetFlag(verb, &flags->config);
+  AddThreadsFlag(verb, &flags->config);
+  constexpr int64_t kMost = 1 << 20;
+  verb->add_flag("--measure", flags->measure, "Measure the network on this machine");
+  verb->add_option("--from", flags->from, "Read facts from this file");
+  verb->add_option("--save", flags->save, "Write the facts to this file");
+  verb->add_option("--batch", flags->batch,
+                   "Images per step, of all ranks together (default: the config's, as on one host)")
+      ->check(CLI::Range(int64_t{1}, kMost));
+  verb->add_option("--part-batch", flags->part_batch,
+                   "Largest batch to measure (default: the config's batch / accumulation)")
+      ->check(CLI::Range(int64_t{1}, kMost));
+  verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's first)")
+      ->check(CLI::Range(kMinImageSize, kMaxImageSize));
+  verb->add_option("--most-period", flags->most_period, "Try up to so many local steps")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--schemes", flags->schemes,
+                   "Try only these, such as dense,linear8 (default: dense and all of the facts)")
+      ->delimiter(',');
+  AddClusterFlags(verb, flags.get());
+  verb->add_flag("--json", flags->json, "Print JSON");
+  verb->callback([flags, chosen] { *chosen = [flags] { return RunPlan(*flags); }; });
+}
+
+}  // namespace ringtail

@@ -1,0 +1,198 @@
+#include "apps/plan/measure_facts.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "apps/algorithm_choices.h"
+#include "apps/dogs_vs_cats/memory_advice.h"
+#include "apps/dogs_vs_cats/random_batch.h"
+#include "core/median.h"
+#include "core/parallel_for.h"
+#include "core/random.h"
+#include "core/stopwatch.h"
+#include "dist/compression/layer_costs.h"
+#include "dist/compression/scheme_choice.h"
+#include "layers/net/net.h"
+#include "optim/optimizer.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kWarmUpSteps = 2;
+constexpr int kFractions = 4;           // of the largest batch: all, a half, a quarter, an eighth
+constexpr double kLearningRate = 1e-3;  // small, so that values stay finite and normal
+constexpr float kOuterMomentum = 0.6F, kOuterRate = 0.7F;
+
+// The schemes that a plan compares, beside dense and the config's own.
+struct NamedScheme {
+  const char* name;
+  const char* compression;
+};
+constexpr NamedScheme kSchemes[] = {{"bf16", "scheme { bf16 {} }"},
+                                    {"linear8", "scheme { linear8 {} }"},
+                                    {"qsgd4", "scheme { qsgd { levels: 7 } }"},
+                                    {"two_bit", "scheme { two_bit {} }"},
+                                    {"top_k 1%", "scheme { top_k {} }"},
+                                    {"top_k 0.1%", "scheme { top_k { density: 0.001 } }"},
+                                    {"power_sgd", "scheme { power_sgd {} }"},
+                                    {"hylo", "scheme { hylo {} }"}};
+
+ParameterFacts::Kind KindOf(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::kConvolutionWeight:
+      return ParameterFacts::CONVOLUTION_WEIGHT;
+    case ParameterKind::kLinearWeight:
+      return ParameterFacts::LINEAR_WEIGHT;
+    case ParameterKind::kVector:
+      break;
+  }
+  return ParameterFacts::VECTOR;
+}
+
+// Medians of what is measured again and again, in seconds.
+class Samples {
+ public:
+  explicit Samples(size_t count) : samples_(count) {}
+  void Add(size_t i, double seconds) { samples_[i].push_back(seconds); }
+  double median(size_t i) const { return Median(samples_[i]); }
+
+ private:
+  std::vector<std::vector<double>> samples_;
+};
+
+StatusOr<StepFacts> MeasureStep(Model* model, int64_t batch, const MeasureFactsOptions& options) {
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      AdviseOnMemory(Net::Create(model, {.batch = batch,
+                                                         .image_size = options.image_size,
+                                                         .algorithms = &ProgramAlgorithms()}),
+                                     "a lower --part-batch or --image-size"));
+  const RandomBatch images(*model, batch, options.image_size);
+  const size_t parameters = model->arena().parameters().size();
+  Samples samples(parameters + 2);
+  for (int64_t i = -kWarmUpSteps; i < options.steps; ++i) {
+    Stopwatch watch;
+    net->Forward(images.view(), {.step = static_cast<uint64_t>(i + kWarmUpSteps)});
+    const double forward = watch.Restart();
+    size_t next = 0;
+    std::vector<double> finished(parameters);
+    net->Backward([&](const Parameter&) { finished[next++] = watch.Seconds(); });
+    const double backward = watch.Seconds();
+    if (i < 0) continue;
+    for (size_t p = 0; p < parameters; ++p) samples.Add(p, finished[p]);
+    samples.Add(parameters, forward);
+    samples.Add(parameters + 1, backward);
+  }
+  StepFacts step;
+  step.set_batch(batch);
+  step.set_forward_s(samples.median(parameters));
+  step.set_backward_s(samples.median(parameters + 1));
+  double before = 0;  // medians of several measurements need not be in order
+  for (size_t p = 0; p < parameters; ++p) {
+    before = std::clamp(samples.median(p), before, step.backward_s());
+    step.add_finish_s(before);
+  }
+  return step;
+}
+
+template <typename Run>
+double MedianSeconds(int64_t runs, const Run& run) {
+  std::vector<double> seconds;
+  for (int64_t i = -1; i < runs; ++i) {
+    const Stopwatch watch;
+    run();
+    if (i >= 0) seconds.push_back(watch.Seconds());
+  }
+  return Median(std::move(seconds));
+}
+
+// With gradients of random numbers: those of a fresh network are zero wherever a block begins as the
+// identity, and rules have less to do for zeros.
+StatusOr<double> MeasureUpdate(const LoadedConfig& loaded, ParameterArena* arena, int64_t runs) {
+  Rng rng(RngKey(loaded.config.train().seed()).With("plan"));
+  for (float& gradient : arena->grads()) gradient = rng.Uniform(-1, 1);
+  RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), arena));
+  int64_t step = 0;
+  return MedianSeconds(runs, [&] { optimizer->Step(step++, kLearningRate, 1); });
+}
+
+// Momentum over the differences, and a step with it: optim's outer optimizers do as much.
+double MeasureMerge(const ParameterArena& arena, int64_t runs) {
+  std::vector<float> reference(arena.values().begin(), arena.values().end());
+  std::vector<float> momentum(reference.size()), difference(reference.size(), 1e-6F);
+  return MedianSeconds(runs, [&] {
+    for (size_t i = 0; i < reference.size(); ++i) {
+      momentum[i] = kOuterMomentum * momentum[i] + difference[i];
+      reference[i] += kOuterRate * (difference[i] + kOuterMomentum * momentum[i]);
+    }
+  });
+}
+
+// Layers of the same shape cost the same.
+void MeasureScheme(const std::string& name, const CompressionConfig& compression,
+                   const ParameterArena& arena, PlannerFacts* facts) {
+  SchemeFacts* const scheme = facts->add_scheme();
+  scheme->set_name(name);
+  *scheme->mutable_compression() = compression;
+  const std::vector<LayerScheme> layers =
+      ChooseSchemes(compression, arena.parameters(), /*samples=*/1);
+  std::map<std::tuple<std::string, ParameterKind, int64_t, int64_t>, LayerCoding> known;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const GradientShape shape = GradientShapeOf(arena.parameters()[i].spec);
+    const std::tuple key{layers[i].name, shape.kind, shape.rows, shape.columns};
+    auto found = known.find(key);
+    if (found == known.end()) {
+      found = known.emplace(key, MeasureCoding(layers[i], shape)).first;
+    }
+    scheme->add_encode_s(found->second.encode_seconds);
+    scheme->add_decode_s(found->second.decode_seconds);
+  }
+}
+
+Status MeasureSchemes(const CompressionConfig& own, const ParameterArena& arena,
+                      PlannerFacts* facts) {
+  if (CompressesAnything(own)) MeasureScheme("the config's own", own, arena, facts);
+  for (const NamedScheme& scheme : kSchemes) {
+    CompressionConfig compression;
+    RT_RETURN_IF_ERROR(ParseTextConfig(scheme.compression, scheme.name, &compression, nullptr));
+    MeasureScheme(scheme.name, compression, arena, facts);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
+                                    const MeasureFactsOptions& options) {
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded));
+  model->Initialize(loaded.config.train().seed());
+  PlannerFacts facts;
+  facts.set_net(loaded.config.net().name());
+  facts.set_cores(NumComputeThreads());
+  ParameterArena& arena = model->arena();
+  facts.set_buffer_elements(static_cast<int64_t>(arena.buffer_values().size()));
+  for (const Parameter& parameter : arena.parameters()) {
+    ParameterFacts* const known = facts.add_parameter();
+    known->set_name(parameter.spec.name);
+    known->set_kind(KindOf(parameter.spec.kind));
+    for (const int64_t dimension : parameter.spec.shape) known->add_dimension(dimension);
+  }
+  int64_t before = 0;
+  for (int shift = kFractions - 1; shift >= 0; --shift) {
+    const int64_t batch = options.largest_batch >> shift;
+    if (batch <= before) continue;
+    RT_ASSIGN_OR_RETURN(*facts.add_step(), MeasureStep(model.get(), batch, options));
+    before = batch;
+  }
+  RT_ASSIGN_OR_RETURN(const double update, MeasureUpdate(loaded, &arena, options.steps));
+  facts.set_update_s(update);
+  facts.set_merge_s(MeasureMerge(arena, options.steps));
+  RT_RETURN_IF_ERROR(MeasureSchemes(loaded.config.dist().compression(), arena, &facts));
+  return facts;
+}
+
+}  // namespace ringtail

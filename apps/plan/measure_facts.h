@@ -1,0 +1,30 @@
+// Measures what the planner needs to know of this machine (dist/planner/planner.proto): the timetable
+// of backward, by parameter and batch; the optimizer; and what each compression scheme costs.
+//
+// Images are random and in memory, so data_wait_s stays 0; the network is not measured either, and
+// `cluster` is left to the caller.
+// Cost: some seconds, of which most is spent in steps of the largest batch; and the measurement of
+// convolutions that this machine has never seen. Thread-safety: the trainer thread only. Errors:
+// those of the config and the net.
+#ifndef RINGTAIL_APPS_PLAN_MEASURE_FACTS_H_
+#define RINGTAIL_APPS_PLAN_MEASURE_FACTS_H_
+
+#include <cstdint>
+
+#include "apps/config/run_config.h"
+#include "core/status.h"
+#include "dist/planner/planner.pb.h"
+
+namespace ringtail {
+
+struct MeasureFactsOptions {
+  int64_t largest_batch = 64;  // also measured: a half, a quarter and an eighth of it
+  int64_t image_size = 64;
+  int64_t steps = 5;  // timed per batch; medians count
+};
+
+StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded, const MeasureFactsOptions& options);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_PLAN_MEASURE_FACTS_H_

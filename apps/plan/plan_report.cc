@@ -1,0 +1,136 @@
+#include "apps/plan/plan_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/counted.h"
+#include "dist/planner/advice.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3, kKilo = 1e3;
+
+double Gain(const Prediction& prediction, const PlanAnswer& answer) {
+  return prediction.images_per_s() / answer.found.one_host.images_per_s();
+}
+
+double ExposedMs(const Prediction& p) { return p.seconds.wire / p.choice.period * kMsPerSecond; }
+
+std::string Row(const std::string& name, const Prediction& p, const PlanAnswer& answer) {
+  return fmt::format("{:<44} {:>9.1f} {:>8.2f} {:>10.1f} {:>10.1f} {:>11.2f}\n", name,
+                     p.images_per_s(), Gain(p, answer), p.step_seconds() * kMsPerSecond,
+                     ExposedMs(p), p.bytes_per_image() / kKilo);
+}
+
+std::string BucketText(const Choice& choice) {
+  if (choice.hosts == 1) return "";
+  return fmt::format(", buckets of {} KiB", choice.buckets.bytes / 1024);
+}
+
+std::string Head(const PlannerFacts& facts, const NetworkFacts& network) {
+  const LinkModel& link = network.links.between_hosts;
+  std::string head = fmt::format(
+      "{}: {} of {:.4g} {}, {} a host; {:.4g} MB/s and {:.4g} us between hosts\n", facts.net(),
+      Counted(network.hosts, "host"), network.cores_per_host,
+      network.cores_per_host == 1 ? "core" : "cores", Counted(network.ranks_per_host, "rank"),
+      link.seconds_per_byte > 0 ? 1e-6 / link.seconds_per_byte : INFINITY, link.latency_s * 1e6);
+  if (network.cores_per_rank() != facts.cores()) {
+    head += fmt::format(
+        "computing was measured on {:.4g} cores and is taken to be {:.4g} times as fast on "
+        "{:.4g}\n",
+        facts.cores(), network.cores_per_rank() / facts.cores(), network.cores_per_rank());
+  }
+  return head;
+}
+
+nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
+  const PredictedSeconds& s = p.seconds;
+  return {{"hosts", p.choice.hosts},
+          {"global_batch", p.choice.global_batch},
+          {"scheme", p.choice.scheme},
+          {"algorithm", p.choice.algorithm},
+          {"bucket_kib", p.choice.buckets.bytes / 1024},
+          {"end_bucket_kib", p.choice.buckets.end_bytes / 1024},
+          {"period", p.choice.period},
+          {"overlap", p.choice.overlap},
+          {"images_per_s", p.images_per_s()},
+          {"speed_up", Gain(p, answer)},
+          {"bytes_per_image", p.bytes_per_image()},
+          {"round_s", s.sum()},
+          {"seconds",
+           {{"data_wait", s.data_wait},
+            {"forward", s.forward},
+            {"backward", s.backward},
+            {"contention", s.contention},
+            {"coding", s.coding},
+            {"wire", s.wire},
+            {"update", s.update},
+            {"merge", s.merge},
+            {"roll_call", s.roll_call}}},
+          {"communication_s", p.communication},
+          {"reason", Reason(p)}};
+}
+
+}  // namespace
+
+StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const SearchSpace& space,
+                                const BucketOptions& buckets) {
+  PlanAnswer answer;
+  RT_ASSIGN_OR_RETURN(answer.found, Search(simulator, space));
+  RT_ASSIGN_OR_RETURN(answer.dense,
+                      simulator->Simulate({.hosts = simulator->network().hosts,
+                                           .global_batch = space.global_batches.front(),
+                                           .buckets = buckets}));
+  return answer;
+}
+
+std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
+                      const PlanAnswer& answer) {
+  std::string text = Head(facts, network);
+  text += fmt::format("\n{:<44} {:>9} {:>8} {:>10} {:>10} {:>11}\n", "choice", "images/s",
+                      "one host", "step ms", "exposed ms", "kB an image");
+  text += Row("one host alone", answer.found.one_host, answer);
+  if (answer.dense.choice.hosts > 1)
+    text += Row(Describe(answer.dense.choice), answer.dense, answer);
+  text += "\nthe best\n";
+  for (const Prediction& p : answer.found.best) text += Row(Describe(p.choice), p, answer);
+  const auto slower = SlowerThanOne(answer.dense, answer.found.one_host);
+  text += "\n" + (slower ? *slower + "\n" : "");
+  const Prediction& best = answer.found.recommended;
+  text +=
+      fmt::format("recommended: {}{}: {:.2f} times one host; {}\n  {}\n", Describe(best.choice),
+                  BucketText(best.choice), Gain(best, answer), Reason(best), CriticalPath(best));
+  for (const std::string& line :
+       ConfigLines(best.choice, facts, static_cast<int64_t>(best.ranks))) {
+    text += "  " + line + "\n";
+  }
+  return text;
+}
+
+std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
+                     const PlanAnswer& answer) {
+  const Prediction& best = answer.found.recommended;
+  const auto slower = SlowerThanOne(answer.dense, answer.found.one_host);
+  nlohmann::ordered_json json = {
+      {"net", facts.net()},
+      {"hosts", network.hosts},
+      {"ranks_per_host", network.ranks_per_host},
+      {"cores_per_host", network.cores_per_host},
+      {"measured_cores", facts.cores()},
+      {"one_host", Json(answer.found.one_host, answer)},
+      {"dense", Json(answer.dense, answer)},
+      {"recommended", Json(best, answer)},
+      {"config", ConfigLines(best.choice, facts, static_cast<int64_t>(best.ranks))},
+      {"warning", slower.value_or("")},
+      {"simulated", answer.found.simulated},
+      {"pruned", answer.found.pruned}};
+  json["best"] = nlohmann::ordered_json::array();
+  for (const Prediction& p : answer.found.best) json["best"].push_back(Json(p, answer));
+  return json.dump(1);
+}
+
+}  // namespace ringtail

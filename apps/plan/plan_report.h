@@ -1,0 +1,33 @@
+// What `dogs_vs_cats plan` prints: one host, every step dense, the best choices and why; as a table
+// or as JSON. Thread-safety: functions without state.
+#ifndef RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
+#define RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
+
+#include <string>
+
+#include "core/status.h"
+#include "dist/planner/network_facts.h"
+#include "dist/planner/planner.pb.h"
+#include "dist/planner/prediction.h"
+#include "dist/planner/search.h"
+
+namespace ringtail {
+
+struct PlanAnswer {
+  Prediction dense;  // on all hosts, in every step, with the config's buckets
+  SearchResult found;
+};
+
+// Both predictions are of `network.hosts` hosts.
+StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const SearchSpace& space,
+                                const BucketOptions& buckets);
+
+std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
+                      const PlanAnswer& answer);
+// One object, for `--json`.
+std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
+                     const PlanAnswer& answer);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
