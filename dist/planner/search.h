@@ -4,8 +4,8 @@
 //
 // One host alone is a candidate of every search, so the best is never slower than that. Speed is all
 // that is compared: the space must hold only choices whose accuracy is known to be good enough.
-// Cost: that of the simulator, whose prices dominate; the default space of 32 hosts has 6,000 choices
-// for nine schemes. Thread-safety: one thread.
+// Cost: that of the simulator, whose prices dominate; README.md has a measured time.
+// Thread-safety: one thread.
 #ifndef RINGTAIL_DIST_PLANNER_SEARCH_H_
 #define RINGTAIL_DIST_PLANNER_SEARCH_H_
 
