@@ -23,8 +23,8 @@ namespace {
 
 constexpr int64_t kMostFactsBytes = 1 << 20;
 constexpr double kBitsPerByte = 8, kMicro = 1e-6, kGiga = 1e9;
-// Two ranks on a shared core each, loopback: README of dist/planner.
-constexpr double kTypicalCpuSecondsPerByte = 4e-9;
+// bench_allreduce over gRPC at 1 Gbit/s (Zen 5, network namespaces): dist/planner/README.md.
+constexpr double kTypicalCpuSecondsPerByte = 1.24e-9;
 
 struct PlanFlags {
   ConfigFlags config;
@@ -158,7 +158,7 @@ void AddClusterFlags(CLI::App* verb, PlanFlags* flags) {
       ->check(CLI::Range(0.0, 1e9))
       ->group(kGroup);
   verb->add_option("--cpu-s-per-gb", flags->cpu_s_per_gb,
-                   "Processor seconds of a rank per GB that it sends")
+                   "Processor seconds of a rank per GB that it sends (default 1.24)")
       ->check(CLI::Range(0.0, 1e6))
       ->group(kGroup);
 }

@@ -21,7 +21,7 @@ double Gain(const Prediction& prediction, const PlanAnswer& answer) {
 double ExposedMs(const Prediction& p) { return p.seconds.wire / p.choice.period * kMsPerSecond; }
 
 std::string Row(const std::string& name, const Prediction& p, const PlanAnswer& answer) {
-  return fmt::format("{:<44} {:>9.1f} {:>8.2f} {:>10.1f} {:>10.1f} {:>11.2f}\n", name,
+  return fmt::format("{:<48} {:>9.1f} {:>8.2f} {:>10.1f} {:>10.1f} {:>11.2f}\n", name,
                      p.images_per_s(), Gain(p, answer), p.step_seconds() * kMsPerSecond,
                      ExposedMs(p), p.bytes_per_image() / kKilo);
 }
@@ -91,7 +91,7 @@ StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const SearchSpace& spa
 std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
                       const PlanAnswer& answer) {
   std::string text = Head(facts, network);
-  text += fmt::format("\n{:<44} {:>9} {:>8} {:>10} {:>10} {:>11}\n", "choice", "images/s",
+  text += fmt::format("\n{:<48} {:>9} {:>8} {:>10} {:>10} {:>11}\n", "choice", "images/s",
                       "one host", "step ms", "exposed ms", "kB an image");
   text += Row("one host alone", answer.found.one_host, answer);
   if (answer.dense.choice.hosts > 1)
