@@ -5,7 +5,7 @@
 //
 // Measured for some batches; between two of them everything is linear in the batch, beyond the
 // largest the step has several parts (accumulation), of which the last one's gradients travel. Below
-// the smallest the line of the first two goes on, but never below proportionality (a small batch is
+// the smallest the line of the first two continues, but never below proportionality (a small batch is
 // no more efficient than a large one) nor above the smallest one's time. Times are divided by the
 // ratio of cores: compute that does not scale with cores makes a prediction for more cores too low.
 // Thread-safety: const.

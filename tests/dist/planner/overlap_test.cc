@@ -25,7 +25,7 @@ TEST(CoreShareTest, CommunicationGetsWhatAThreadMoreWouldGet) {
   EXPECT_DOUBLE_EQ(ShareCores(8, 0).compute, 1);
 }
 
-// All cores are busy, and nobody gets more than it asks for.
+// All cores are busy, and none gets more than it asks for.
 TEST(CoreShareTest, NothingIsLostAndNothingIsGained) {
   Rng rng(RngKey(1).With(kTestStream));
   for (int i = 0; i < 1000; ++i) {
