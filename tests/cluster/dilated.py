@@ -220,7 +220,17 @@ def report(metrics, dilation, warm_up):
         value = middle(line[name] for line in steps)
         figures[name] = None if value is None else value / dilation.factor
     figures['comm_bytes'] = middle(line['comm_bytes'] for line in steps)
-    return figures
+    rounds = [line for line in lines if line['kind'] == 'round' and line['step'] > steps[0]['step']]
+    return figures | (report_of_rounds(rounds, dilation) if rounds else {})
+
+
+def report_of_rounds(rounds, dilation):
+    """Of local rounds: all images over all of the time, which includes the waiting at the ends of rounds."""
+    seconds = sum(line['step_ms'] for line in rounds) / 1e3
+    return {'rounds': len(rounds), 'local_steps': statistics.median(line['local_steps'] for line in rounds),
+            'images_per_s': sum(line['batch'] for line in rounds) / seconds * dilation.factor,
+            'exposed_share': sum(line['exposed_comm_ms'] for line in rounds) / 1e3 / seconds,
+            'bytes_per_image': sum(line['comm_bytes'] for line in rounds) / sum(line['batch'] for line in rounds)}
 
 
 def as_text(result):
@@ -239,6 +249,10 @@ def as_text(result):
                      f'medians of {result["steps"]} steps of rank 0, in the time of these hosts:')
         lines += [f'  {name[:-3]:<14} {result[name]:>10.3f} ms' for name in TIMES[1:] if result[name] is not None]
         lines.append(f'  sent by rank 0 {result["comm_bytes"] / 1e6:>9.3f} MB')
+    if 'rounds' in result:
+        lines.append(f'{result["rounds"]} rounds of {result["local_steps"]:g} local steps: images/s above are theirs; rank 0 waited '
+                     f'for exchanges {result["exposed_share"]:.1%} of the time and sent {result["bytes_per_image"]:.0f} bytes per '
+                     'image of all ranks')
     return '\n'.join(lines)
 
 
