@@ -23,8 +23,6 @@ namespace {
 
 constexpr int64_t kMostFactsBytes = 1 << 20;
 constexpr double kBitsPerByte = 8, kMicro = 1e-6, kGiga = 1e9;
-// bench_allreduce over gRPC at 1 Gbit/s (Zen 5, network namespaces): dist/planner/README.md.
-constexpr double kTypicalCpuSecondsPerByte = 1.24e-9;
 
 struct PlanFlags {
   ConfigFlags config;

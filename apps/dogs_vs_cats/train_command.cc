@@ -13,6 +13,7 @@
 #include "apps/dogs_vs_cats/resume.h"
 #include "apps/dogs_vs_cats/world_flags.h"
 #include "apps/exit_code.h"
+#include "apps/plan/run_advice.h"
 #include "apps/print.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/train_to_end.h"
@@ -96,6 +97,17 @@ StatusOr<ResumePoint> PointOfRankZero(const ResumeFlags& flags, const Job& job,
   return LoadResumePoint(flags, job.output);
 }
 
+// A prediction that fails is no reason not to train.
+void Advise(const Generation& generation) {
+  const auto advice = AdviseRun(generation);
+  if (!advice.ok()) {
+    LogWarning(fmt::format("whether several hosts are faster than one could not be predicted: {}",
+                           advice.status().message()));
+  } else if (*advice) {
+    LogWarning(**advice);
+  }
+}
+
 StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* session) {
   TrainingWorld* const world = session->world();
   const RunConfig& config = job->loaded.config;
@@ -123,6 +135,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* sess
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job->threads.words, *session));
+    if (!resumes) Advise(trainer->generation());
   }
   if (resumes) {
     WarnOfOtherNumerics(saved);

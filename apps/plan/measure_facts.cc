@@ -17,6 +17,7 @@
 #include "core/stopwatch.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/compression/scheme_choice.h"
+#include "dist/config_check.h"
 #include "layers/net/net.h"
 #include "optim/optimizer.h"
 
@@ -24,7 +25,6 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kWarmUpSteps = 2;
-constexpr int kFractions = 4;           // of the largest batch: all, a half, a quarter, an eighth
 constexpr double kLearningRate = 1e-3;  // small, so that values stay finite and normal
 constexpr float kOuterMomentum = 0.6F, kOuterRate = 0.7F;
 
@@ -153,15 +153,21 @@ void MeasureScheme(const std::string& name, const CompressionConfig& compression
   }
 }
 
-Status MeasureSchemes(const CompressionConfig& own, const ParameterArena& arena,
+Status MeasureSchemes(const CompressionConfig& own, bool all, const ParameterArena& arena,
                       PlannerFacts* facts) {
   if (CompressesAnything(own)) MeasureScheme("the config's own", own, arena, facts);
+  if (!all) return OkStatus();
   for (const NamedScheme& scheme : kSchemes) {
     CompressionConfig compression;
     RT_RETURN_IF_ERROR(ParseTextConfig(scheme.compression, scheme.name, &compression, nullptr));
     MeasureScheme(scheme.name, compression, arena, facts);
   }
   return OkStatus();
+}
+
+// What this run exchanges is compressed with.
+const CompressionConfig& OwnCompression(const DistConfig& config) {
+  return UsesLocalRounds(config) ? config.local().compression() : config.compression();
 }
 
 }  // namespace
@@ -182,7 +188,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     for (const int64_t dimension : parameter.spec.shape) known->add_dimension(dimension);
   }
   int64_t before = 0;
-  for (int shift = kFractions - 1; shift >= 0; --shift) {
+  for (int shift = options.fractions - 1; shift >= 0; --shift) {
     const int64_t batch = options.largest_batch >> shift;
     if (batch <= before) continue;
     RT_ASSIGN_OR_RETURN(*facts.add_step(), MeasureStep(model.get(), batch, options));
@@ -191,7 +197,8 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(const double update, MeasureUpdate(loaded, &arena, options.steps));
   facts.set_update_s(update);
   facts.set_merge_s(MeasureMerge(arena, options.steps));
-  RT_RETURN_IF_ERROR(MeasureSchemes(loaded.config.dist().compression(), arena, &facts));
+  RT_RETURN_IF_ERROR(
+      MeasureSchemes(OwnCompression(loaded.config.dist()), options.all_schemes, arena, &facts));
   return facts;
 }
 

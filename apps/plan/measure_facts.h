@@ -18,9 +18,11 @@
 namespace ringtail {
 
 struct MeasureFactsOptions {
-  int64_t largest_batch = 64;  // also measured: a half, a quarter and an eighth of it
+  int64_t largest_batch = 64;
   int64_t image_size = 64;
-  int64_t steps = 5;  // timed per batch; medians count
+  int64_t steps = 5;        // timed per batch; medians count
+  int fractions = 4;        // batches measured: the largest, a half, a quarter and so on
+  bool all_schemes = true;  // false: only the config's own, if it has one
 };
 
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded, const MeasureFactsOptions& options);

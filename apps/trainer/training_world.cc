@@ -47,7 +47,8 @@ TrainingWorld::TrainingWorld() : own_transport_(std::move(MakeInProcessWorld(1).
 }
 
 TrainingWorld::TrainingWorld(const Peers& peers)
-    : seconds_per_byte_(SecondsPerByte(peers.network, peers.topology)),
+    : network_(peers.network),
+      seconds_per_byte_(SecondsPerByte(peers.network, peers.topology)),
       describe_(peers.describe),
       monitor_(peers.monitor) {}
 

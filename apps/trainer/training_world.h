@@ -58,6 +58,8 @@ class TrainingWorld {
   bool alone() const { return size() == 1; }
   bool leads() const { return rank() == 0; }
   std::string Describe(int rank) const;
+  const Topology& topology() const { return trainer_->topology(); }
+  const NetworkModel& network() const { return network_; }  // as measured; all 0: alone
   // Of the slowest link between two ranks, as measured at the start.
   double seconds_per_byte() const { return seconds_per_byte_; }
   // How gradients of so many bytes are added up, and why.
@@ -122,6 +124,7 @@ class TrainingWorld {
   bool lost_ = false;
   Culprit culprit_ = Culprit::kNone;
   std::set<int> wrong_ranks_;
+  NetworkModel network_;
   double seconds_per_byte_ = 0;
   std::function<std::string(int)> describe_;
   ProgressMonitor* monitor_ = nullptr;

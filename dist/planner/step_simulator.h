@@ -54,7 +54,7 @@ class StepSimulator {
   // Seconds of a rank in one step without any other.
   struct OwnStep {
     double before_backward = 0;  // since the step began
-    StepTimes times;
+    ComputeTimes times;
     double alone = 0;  // of the whole step
   };
 

@@ -24,14 +24,14 @@ ParameterKind KindOf(ParameterFacts::Kind kind) {
 }
 
 // a + t (b - a), for each of the times.
-StepTimes Between(const StepTimes& a, const StepTimes& b, double t) {
+ComputeTimes Between(const ComputeTimes& a, const ComputeTimes& b, double t) {
   const auto mix = [t](double x, double y) { return x + t * (y - x); };
-  StepTimes times{.forward = mix(a.forward, b.forward), .backward = mix(a.backward, b.backward)};
+  ComputeTimes times{.forward = mix(a.forward, b.forward), .backward = mix(a.backward, b.backward)};
   for (size_t i = 0; i < a.ready.size(); ++i) times.ready.push_back(mix(a.ready[i], b.ready[i]));
   return times;
 }
 
-StepTimes Scaled(StepTimes times, double factor) {
+ComputeTimes Scaled(ComputeTimes times, double factor) {
   times.forward *= factor;
   times.backward *= factor;
   for (double& ready : times.ready) ready *= factor;
@@ -47,18 +47,18 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   merge_ = facts.merge_s() * scale;
   data_wait_ = facts.data_wait_s() * scale;
   for (const StepFacts& step : facts.step()) {
-    StepTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
+    ComputeTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
     times.ready.assign(step.finish_s().begin(), step.finish_s().end());
     measured_.push_back(
         {.batch = static_cast<double>(step.batch()), .times = Scaled(std::move(times), scale)});
   }
 }
 
-StepTimes StepTimetable::TimesAt(double batch) const {
+ComputeTimes StepTimetable::TimesAt(double batch) const {
   RT_CHECK(batch > 0, "a step has images");
   const double parts = std::ceil(batch / measured_.back().batch);
   const double part = std::min(batch / parts, measured_.back().batch);
-  StepTimes times;
+  ComputeTimes times;
   const auto above = std::ranges::lower_bound(measured_, part, {}, &Measured::batch);
   if (above == measured_.begin()) {
     // The whole timetable shrinks by one factor, so that its order stays.

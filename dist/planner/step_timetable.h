@@ -20,7 +20,7 @@
 namespace ringtail {
 
 // Seconds of one step of a rank.
-struct StepTimes {
+struct ComputeTimes {
   double forward = 0;           // of all parts
   double earlier_backward = 0;  // of all parts but the last
   double backward = 0;          // of the last part
@@ -33,7 +33,7 @@ class StepTimetable {
   StepTimetable(const PlannerFacts& facts, double cores);
 
   // `batch` > 0: images of a rank in a step.
-  StepTimes TimesAt(double batch) const;
+  ComputeTimes TimesAt(double batch) const;
   double update() const { return update_; }
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
@@ -41,7 +41,7 @@ class StepTimetable {
  private:
   struct Measured {
     double batch = 0;
-    StepTimes times;
+    ComputeTimes times;
   };
   std::vector<Measured> measured_;  // by ascending batch
   double update_ = 0, merge_ = 0, data_wait_ = 0;

@@ -33,7 +33,7 @@ TEST(StepTimetableTest, IsLinearBetweenMeasuredBatches) {
   const StepTimetable table(TwoBatches(), 2);
   EXPECT_DOUBLE_EQ(table.TimesAt(10).forward, 1);
   EXPECT_DOUBLE_EQ(table.TimesAt(30).backward, 5);
-  const StepTimes middle = table.TimesAt(20);
+  const ComputeTimes middle = table.TimesAt(20);
   EXPECT_DOUBLE_EQ(middle.forward, 1.5);
   EXPECT_DOUBLE_EQ(middle.backward, 3.5);
   EXPECT_DOUBLE_EQ(middle.ready[0], 1);
@@ -43,7 +43,7 @@ TEST(StepTimetableTest, IsLinearBetweenMeasuredBatches) {
 // The line through both is 1 s at no image: 2 s (of 3) at a batch of 5.
 TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
   const StepTimetable table(TwoBatches(), 2);
-  const StepTimes times = table.TimesAt(5);
+  const ComputeTimes times = table.TimesAt(5);
   EXPECT_DOUBLE_EQ(times.forward + times.backward, 2);
   EXPECT_DOUBLE_EQ(times.ready[1], times.backward);
 }
@@ -51,13 +51,13 @@ TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
 TEST(StepTimetableTest, ASmallBatchIsNeverMoreEfficient) {
   PlannerFacts facts = TwoBatches();
   facts.mutable_step(1)->set_backward_s(20);  // a line that would be below zero at 5
-  const StepTimes times = StepTimetable(facts, 2).TimesAt(5);
+  const ComputeTimes times = StepTimetable(facts, 2).TimesAt(5);
   EXPECT_DOUBLE_EQ(times.forward + times.backward, 1.5);
 }
 
 TEST(StepTimetableTest, BeyondTheLargestTheStepHasParts) {
   const StepTimetable table(TwoBatches(), 2);
-  const StepTimes times = table.TimesAt(60);
+  const ComputeTimes times = table.TimesAt(60);
   EXPECT_DOUBLE_EQ(times.forward, 4);
   EXPECT_DOUBLE_EQ(times.earlier_backward, 5);
   EXPECT_DOUBLE_EQ(times.backward, 5);
@@ -77,7 +77,7 @@ TEST(StepTimetableTest, RisesWithTheBatch) {
     const StepTimetable table(facts, 1);
     double before = 0;
     for (double batch = 1; batch <= 64; ++batch) {
-      const StepTimes times = table.TimesAt(batch);
+      const ComputeTimes times = table.TimesAt(batch);
       const double seconds = times.forward + times.earlier_backward + times.backward;
       // A step of several parts pays the constant of each.
       EXPECT_GE(seconds, before * (1 - 1e-12)) << batch;

@@ -1,0 +1,33 @@
+// What a run of several hosts should be told before its first step: that together they train slower
+// than one of them would alone, and what to set instead.
+//
+//   measured here: a step of this rank's batch, the optimizer   (measure_facts.h)
+//   measured when the ranks joined: the links                   (dist/probe.h)
+//   predicted: images/s of the run as it is set, of one host alone, of local rounds   (dist/planner/)
+//
+// Thread-safety: the trainer thread of rank 0.
+#ifndef RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
+#define RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
+
+#include <optional>
+#include <string>
+
+#include "apps/trainer/generation.h"
+#include "core/status.h"
+#include "dist/planner/choice.h"
+#include "dist/planner/network_facts.h"
+#include "dist/planner/planner.pb.h"
+
+namespace ringtail {
+
+// One sentence; nothing if the hosts are faster together, if there is only one, or if the run finds
+// its period by itself (dist.local.period_rule). Cost: a few steps of this rank's batch.
+StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation);
+
+// The same from known facts: `current` as the run is set.
+StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
+                                              const NetworkFacts& network, const Choice& current);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_PLAN_RUN_ADVICE_H_

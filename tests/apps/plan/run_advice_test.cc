@@ -1,0 +1,63 @@
+// What a run of several hosts is told before its first step.
+#include "apps/plan/run_advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/planner/facts_file.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+// 2 million weights; 32 images take 60 ms and the optimizer 10 ms.
+PlannerFacts Facts() {
+  return ParseFacts(R"(
+      cores: 1  update_s: 0.01  merge_s: 0.002
+      parameter { name: "w" dimension: 1000 dimension: 2000 kind: LINEAR_WEIGHT }
+      step { batch: 32 forward_s: 0.02 backward_s: 0.04 finish_s: 0.04 })",
+                    "facts")
+      .value();
+}
+
+NetworkFacts Network(double bytes_per_s) {
+  const LinkModel link{.latency_s = 1e-4, .seconds_per_byte = 1 / bytes_per_s};
+  return {.links = {.within_host = link, .between_hosts = link}, .hosts = 8, .cores_per_host = 1};
+}
+
+constexpr Choice kEightHosts{.hosts = 8, .global_batch = 256};
+
+TEST(RunAdvice, NothingIfHostsAreFasterTogether) {
+  const auto advice = AdviseOn(Facts(), Network(1e9), kEightHosts);
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  EXPECT_EQ(*advice, std::nullopt);
+}
+
+// 8 MB over 5 MB/s: 2.8 s a step, where one host takes half a second.
+TEST(RunAdvice, SlowNetworksAreNamedWithTheFlagToSet) {
+  const auto advice = AdviseOn(Facts(), Network(5e6), kEightHosts);
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  ASSERT_TRUE(*advice);
+  EXPECT_THAT(**advice, HasSubstr("8 hosts, dense, every step: predicted"));
+  EXPECT_THAT(**advice, HasSubstr("times one host alone"));
+  EXPECT_THAT(**advice, HasSubstr("--set dist.local.period_rule=AUTO"));
+}
+
+TEST(RunAdvice, OneHostIfNothingHelps) {
+  const auto advice = AdviseOn(Facts(), Network(5e4), kEightHosts);
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  ASSERT_TRUE(*advice);
+  EXPECT_THAT(**advice, HasSubstr("train on one host"));
+}
+
+TEST(RunAdvice, OneHostIsToldNothing) {
+  NetworkFacts network = Network(5e4);
+  network.hosts = 1;
+  const auto advice = AdviseOn(Facts(), network, {.hosts = 1, .global_batch = 256});
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  EXPECT_EQ(*advice, std::nullopt);
+}
+
+}  // namespace
+}  // namespace ringtail
