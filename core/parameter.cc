@@ -114,4 +114,8 @@ void ParameterArena::SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_val
   buffer_values_.swap(*buffer_values);
 }
 
+void ParameterArena::SwapValues(ParameterArena* other) {
+  SwapValues(&other->values_, &other->buffer_values_);
+}
+
 }  // namespace ringtail

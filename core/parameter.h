@@ -73,6 +73,8 @@ class ParameterArena {
 
   // Exchanges the weights and buffers with others of the same size, to evaluate averaged weights.
   void SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values);
+  // The same with another arena of the same parameters and buffers.
+  void SwapValues(ParameterArena* other);
 
  private:
   ParameterArena() = default;

@@ -23,6 +23,7 @@ enum RngStream : uint64_t {
   kSplitStream = 5,
   kSynthesizeStream = 6,
   kCompressionStream = 7,
+  kEmulationStream = 8,
   kTestStream = 99,
 };
 
