@@ -56,7 +56,7 @@ StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
   context.step = static_cast<uint64_t>(place.step);
   context.ranks = options_.ranks;
   context.first_sample = place.index * options_.global_batch + options_.first_sample +
-                         part * (options_.batch / options_.parts);
+                         place.first_row + part * (options_.batch / options_.parts);
   return context;
 }
 

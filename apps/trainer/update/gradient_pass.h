@@ -41,6 +41,8 @@ struct PassTimes {
 struct StepBatch {
   int64_t step = 0;
   int64_t index = 0, count = 1;  // among the batches of this step, which are given in order
+  // Added to options.first_sample: one pass computes the rows of several ranks (apps/emulator/).
+  int64_t first_row = 0;
 };
 
 class GradientPass {
