@@ -28,6 +28,7 @@ using Command = std::function<StatusOr<int>()>;
   ROW(Time)                   \
   ROW(Plan)                   \
   ROW(Replay)                 \
+  ROW(Emulate)                \
   ROW(Synthesize)             \
   ROW(Prepare)
 

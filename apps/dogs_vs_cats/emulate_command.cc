@@ -1,0 +1,99 @@
+// dogs_vs_cats emulate: many virtual workers in one process, with real gradients and a virtual
+// clock (apps/emulator/).
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "apps/dogs_vs_cats/command.h"
+#include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/dogs_vs_cats/output_path.h"
+#include "apps/emulator/emulation.h"
+#include "apps/exit_code.h"
+#include "apps/print.h"
+#include "core/logging.h"
+#include "core/stop_signal.h"
+#include "core/storage/file.h"
+
+namespace ringtail {
+namespace {
+
+struct EmulateFlags {
+  ConfigFlags config;
+  std::string script, data, out;
+  std::vector<std::string> script_set;
+  bool json = false;
+};
+
+void PrintSummary(const EmulationResult& result) {
+  const EmulationSummary& summary = result.summary;
+  Print("{} steps of {} images in {:.3f} virtual s: {:.1f} images/s\n", summary.steps,
+        summary.images, summary.virtual_s, summary.images_per_s());
+  const double all = summary.compute_s + summary.blocked_s;
+  Print("workers computed {:.1f} % of their time; {:.1f} MB sent in all\n",
+        all > 0 ? 100 * summary.compute_s / all : 0, static_cast<double>(summary.sent_bytes) / 1e6);
+  Print("validation {:.2f} %, best {:.2f} % at {:.3f} virtual s\n", 100 * summary.accuracy,
+        100 * summary.best_accuracy, summary.best_accuracy_s);
+  Print("compute {{ fixed_ms: {} ms_per_image: {:.4f} update_ms: {:.4f} jitter: {} }}\n",
+        result.compute.fixed_ms(), result.compute.ms_per_image(), result.compute.update_ms(),
+        result.compute.jitter());
+  Print(
+      "took {:.1f} s: forward {:.1f}, backward {:.1f}, updates {:.1f}, exchanges {:.1f}, "
+      "evaluations {:.1f}\n",
+      result.real_s, result.pass_times.forward_seconds, result.pass_times.backward_seconds,
+      result.real.update, result.real.exchange, result.real.evaluation);
+}
+
+StatusOr<int> RunEmulate(EmulateFlags flags) {
+  ReceiveStopSignals();
+  RT_ASSIGN_OR_RETURN(flags.out, OutputPath(flags.out));
+  if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
+  RT_ASSIGN_OR_RETURN(const EmulationScript script, ReadScript(flags.script, flags.script_set));
+  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
+                      LoadRunConfig(flags.config.config, flags.config.set));
+  if (loaded.config.data().path().empty()) {
+    return InvalidArgument("no images are named; give --data DIR or set data.path");
+  }
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
+  TrainingWorld alone;
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
+  const auto result = Emulate(loaded, data, script);
+  if (!result.ok() && StopSignal() != 0) return kExitSignalBase + StopSignal();
+  RT_RETURN_IF_ERROR(Status(result.status()));
+  if (!flags.out.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.out, result->lines));
+  if (flags.json) {
+    std::cout << SummaryJson(result->summary) << '\n';
+  } else {
+    PrintSummary(*result);
+  }
+  if (result->summary.not_finite.empty()) return kExitSuccess;
+  LogError("not finite: " + result->summary.not_finite);
+  return kExitNotFinite;
+}
+
+}  // namespace
+
+void AddEmulateCommand(CLI::App* app, Command* chosen) {
+  auto flags = std::make_shared<EmulateFlags>();
+  CLI::App* verb = app->add_subcommand(
+      "emulate", "Train with many virtual workers in one process, by a virtual clock");
+  AddConfigFlag(verb, &flags->config);
+  AddSetFlag(verb, &flags->config);
+  AddThreadsFlag(verb, &flags->config);
+  verb->add_option("--script", flags->script,
+                   "Workers, network and events as protobuf text (default: 4 workers)")
+      ->type_name("FILE");
+  verb->add_option("--script-set", flags->script_set, "A field of the script, as --set; repeatable")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--data", flags->data, "Folder, list file or packed file with the images")
+      ->type_name("PATH");
+  verb->add_option(
+          "--out", flags->out,
+          "Write a JSON object per step, round, evaluation and event; - is standard output")
+      ->type_name("FILE");
+  verb->add_flag("--json", flags->json, "Print the summary as JSON");
+  verb->callback([flags, chosen] { *chosen = [flags] { return RunEmulate(*flags); }; });
+}
+
+}  // namespace ringtail

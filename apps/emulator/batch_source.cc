@@ -1,0 +1,69 @@
+#include "apps/emulator/batch_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+
+namespace ringtail {
+
+BatchSource::BatchSource(std::unique_ptr<DataLoader> loader, int64_t image_floats)
+    : loader_(std::move(loader)), image_floats_(image_floats) {}
+
+BatchView BatchSource::View(const float* images, std::span<const int32_t> labels,
+                            ElementRange rows) const {
+  RT_CHECK(rows.end() <= std::ssize(labels), "the rows must be the batch's");
+  return {images + rows.offset * image_floats_,
+          labels.subspan(static_cast<size_t>(rows.offset), static_cast<size_t>(rows.count))};
+}
+
+StatusOr<BatchView> BatchSource::Rows(int64_t batch, ElementRange rows) {
+  const auto kept = kept_.find(batch);
+  if (kept != kept_.end()) {
+    kept->second.left -= rows.count;
+    if (kept->second.left > 0) {
+      return View(kept->second.images.floats().data(), kept->second.labels, rows);
+    }
+    last_ = std::move(kept->second);
+    kept_.erase(kept);
+    return View(last_.images.floats().data(), last_.labels, rows);
+  }
+  if (batch != current_) RT_RETURN_IF_ERROR(AdvanceTo(batch));
+  left_ -= rows.count;
+  return View(loaded_.images, loaded_.labels, rows);
+}
+
+// Reads on as long as that is the way to `batch`, and keeps what is passed on the way.
+Status BatchSource::AdvanceTo(int64_t batch) {
+  if (batch < current_ || current_ < 0) {
+    KeepCurrent();
+    const int64_t per_epoch = loader_->steps_per_epoch();
+    loader_->Seek(batch / per_epoch, batch % per_epoch);
+    current_ = batch - 1;
+    left_ = 0;
+  }
+  while (current_ < batch) {
+    KeepCurrent();
+    RT_ASSIGN_OR_RETURN(loaded_, loader_->Next());
+    ++current_;
+    left_ = std::ssize(loaded_.labels);
+  }
+  return OkStatus();
+}
+
+void BatchSource::KeepCurrent() {
+  if (left_ <= 0) return;
+  Kept kept{.images = AlignedBuffer(loaded_.labels.size() * image_floats_ * sizeof(float)),
+            .labels = {loaded_.labels.begin(), loaded_.labels.end()},
+            .left = left_};
+  std::copy_n(loaded_.images, std::ssize(loaded_.labels) * image_floats_,
+              kept.images.floats().begin());
+  kept_[current_] = std::move(kept);
+}
+
+void BatchSource::Forget(int64_t batch) {
+  kept_.erase(kept_.begin(), kept_.lower_bound(batch));
+  if (current_ < batch) left_ = 0;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,92 @@
+#include "apps/emulator/clock/exchange_items.h"
+
+#include <string>
+#include <utility>
+
+#include "apps/trainer/update/roll_call.h"
+#include "dist/collectives/allgather_choice.h"
+#include "dist/collectives/selector.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kKib = 1024;
+constexpr int64_t kSums = 3;  // doubles: loss, right answers, images
+
+// The index of the layer that the parameter belongs to: "<layer>.weight"; the last if it is none's.
+size_t LayerOf(const Parameter& parameter, std::span<const LayerInfo> layers) {
+  size_t found = layers.size() - 1, longest = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string prefix = layers[i].name + ".";
+    if (prefix.size() <= longest || !parameter.spec.name.starts_with(prefix)) continue;
+    found = i;
+    longest = prefix.size();
+  }
+  return found;
+}
+
+// By layer: the fraction of forward and backward after which its gradients are final.
+std::vector<double> ReadyFractions(std::span<const LayerInfo> layers, double* forward) {
+  double all = 0, done = 0;
+  for (const LayerInfo& layer : layers) {
+    done += layer.forward_flops;
+    all += layer.forward_flops + layer.backward_flops;
+  }
+  *forward = all > 0 ? done / all : 0;
+  std::vector<double> ready(layers.size());
+  for (size_t i = layers.size(); i-- > 0;) {
+    done += layers[i].backward_flops;
+    ready[i] = all > 0 ? done / all : 0;
+  }
+  return ready;
+}
+
+}  // namespace
+
+ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const LayerInfo> layers,
+                              const DistConfig& config) {
+  ExchangeSizes sizes;
+  sizes.statistics = std::ssize(arena.buffer_values());
+  sizes.buckets = MakeGradientBuckets(
+      arena.parameters(),
+      {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib});
+  const std::vector<double> by_layer = ReadyFractions(layers, &sizes.forward);
+  size_t parameter = 0;
+  for (const GradientBucket& bucket : sizes.buckets) {
+    parameter += bucket.parameters;
+    sizes.ready.push_back(by_layer[LayerOf(arena.parameters()[parameter - 1], layers)]);
+  }
+  return sizes;
+}
+
+StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(const ExchangeSizes& sizes,
+                                                    const std::vector<int>& workers,
+                                                    const VirtualNetwork& network,
+                                                    const DistConfig& config) {
+  const Topology topology = network.TopologyOf(workers);
+  RT_ASSIGN_OR_RETURN(AlgorithmSelector selector,
+                      AlgorithmSelector::Create(config.algorithm(), topology, network.model()));
+  std::vector<ExchangeItem> items;
+  const auto add = [&](int64_t floats, double ready) {
+    const AllreduceAlgorithm& algorithm = *selector.Select(floats * kElementBytes).algorithm;
+    items.push_back({std::make_shared<const Plans>(AllPlans(algorithm, topology, floats)), ready});
+  };
+  add(kSums * static_cast<int64_t>(sizeof(double)) / kElementBytes, sizes.forward);
+  if (sizes.statistics > 0) add(sizes.statistics, sizes.forward);
+  for (size_t i = 0; i < sizes.buckets.size(); ++i) {
+    add(sizes.buckets[i].range.count, sizes.ready[i]);
+  }
+  return items;
+}
+
+ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network) {
+  const auto world = static_cast<int>(workers.size());
+  const int64_t floats = world * static_cast<int64_t>(sizeof(RankStep)) / kElementBytes;
+  const AllgatherAlgorithm& algorithm = CheaperAllgather(
+      network.TopologyOf(workers), floats, static_cast<size_t>(kElementBytes), network.model());
+  Plans plans;
+  for (int rank = 0; rank < world; ++rank) plans.push_back(algorithm.plan(rank, world, floats));
+  return {.plans = std::make_shared<const Plans>(std::move(plans)), .ready = 1};
+}
+
+}  // namespace ringtail

@@ -1,0 +1,52 @@
+// ExchangeItems: what workers exchange in a step or round, in this order, as plans of the algorithms
+// that real ranks would choose (dist/collectives/selector.h).
+//
+//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
+//   ready    f     f           as backward ends      1                   after the update
+//   round   [sums][statistics][bucket 0][bucket 1]..[bucket n]          all ready at the boundary
+//
+// `ready`: the fraction of forward and backward after which an item may begin, by the FLOPs of the
+// layers: forward takes a third, backward the rest, from the last layer to the first.
+// Thread-safety: functions without state. Cost: makes the plans of all members.
+#ifndef RINGTAIL_APPS_EMULATOR_CLOCK_EXCHANGE_ITEMS_H_
+#define RINGTAIL_APPS_EMULATOR_CLOCK_EXCHANGE_ITEMS_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "apps/emulator/clock/virtual_network.h"
+#include "core/parameter.h"
+#include "core/status.h"
+#include "dist/dist.pb.h"
+#include "dist/gradients/gradient_buckets.h"
+#include "layers/net/net.h"
+
+namespace ringtail {
+
+struct ExchangeItem {
+  std::shared_ptr<const Plans> plans;
+  double ready = 0;
+};
+
+// What is exchanged does not depend on who exchanges it.
+struct ExchangeSizes {
+  int64_t statistics = 0;  // floats
+  std::vector<GradientBucket> buckets;
+  std::vector<double> ready;  // by bucket
+  double forward = 0;         // the fraction that forward takes
+};
+ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const LayerInfo> layers,
+                              const DistConfig& config);
+
+// By `workers`. InvalidArgument for an algorithm that does not exist.
+StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(const ExchangeSizes& sizes,
+                                                    const std::vector<int>& workers,
+                                                    const VirtualNetwork& network,
+                                                    const DistConfig& config);
+// What every member of a step tells the others at its end.
+ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_EMULATOR_CLOCK_EXCHANGE_ITEMS_H_

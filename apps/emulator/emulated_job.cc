@@ -1,0 +1,168 @@
+#include "apps/emulator/emulated_job.h"
+
+#include <fmt/core.h>
+
+#include <numeric>
+#include <utility>
+
+#include "apps/emulator/measured_compute.h"
+#include "apps/trainer/evaluation.h"
+#include "core/stopwatch.h"
+#include "dist/config_check.h"
+#include "optim/batch_growth.h"
+#include "optim/weight_average.h"
+
+namespace ringtail {
+namespace {
+
+// A run that uses these does something else than what would be emulated.
+Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
+  const DistConfig& dist = loaded.config.dist();
+  if (dist.sync_batch_norm() && script.workers() + script.join_size() > 1) {
+    return loaded.source.Error("dist.sync_batch_norm",
+                               "an emulation computes one worker after the other, so batch norm "
+                               "cannot see all of them; leave sync_batch_norm away");
+  }
+  if (dist.compression().has_scheme() || dist.compression().rule_size() > 0) {
+    return loaded.source.Error("dist.compression",
+                               "an emulation does not compress; leave compression away");
+  }
+  if (!UsesLocalRounds(dist)) return OkStatus();
+  const LocalConfig& local = dist.local();
+  if (local.compression().has_scheme() || local.compression().rule_size() > 0) {
+    return loaded.source.Error("dist.local.compression",
+                               "an emulation does not compress; leave compression away");
+  }
+  if (local.start_epoch() > 0) {
+    return loaded.source.Error("dist.local.start_epoch",
+                               "an emulation does the same from the first step to the last; leave "
+                               "start_epoch away");
+  }
+  return OkStatus();
+}
+
+constexpr double kSecondsPerMs = 1e-3;
+
+}  // namespace
+
+StatusOr<std::unique_ptr<EmulatedJob>> EmulatedJob::Create(const LoadedConfig* loaded,
+                                                           const TrainingData* data,
+                                                           const EmulationScript& script) {
+  RT_RETURN_IF_ERROR(CheckConfig(*loaded, script));
+  const RunConfig& config = loaded->config;
+  const int64_t batch = config.train().batch(), global_batch = batch * script.workers();
+  const int64_t images = std::ssize(data->split.train);
+  if (images < global_batch) {
+    return InvalidArgument(fmt::format(
+        "{} images to train on are fewer than one batch of {} over all workers; take a lower "
+        "train.batch or fewer workers",
+        images, global_batch));
+  }
+  RT_ASSIGN_OR_RETURN(TrainingRun run, TrainingRun::Create({.loaded = loaded, .data = data}));
+  RT_ASSIGN_OR_RETURN(const int64_t most_batches,
+                      MostBatches(config.optim(), global_batch, images));
+  const int64_t per_epoch = images / global_batch;
+  const bool scales_to_own =
+      UsesLocalRounds(config.dist()) && config.dist().local().rate_batch() == LocalConfig::OWN;
+  ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = batch,
+                                                    .global = scales_to_own ? batch : global_batch,
+                                                    .steps_per_epoch = per_epoch,
+                                                    .epochs = config.train().epochs()});
+  TrainingPlan plan(
+      config, per_epoch,
+      {.optim = optim.config, .images_per_batch = global_batch, .most_batches = most_batches});
+  std::unique_ptr<EmulatedJob> job(
+      new EmulatedJob(loaded, data, script, std::move(run), std::move(optim), std::move(plan)));
+  RT_RETURN_IF_ERROR(job->Prepare());
+  return job;
+}
+
+EmulatedJob::EmulatedJob(const LoadedConfig* loaded, const TrainingData* data,
+                         const EmulationScript& script, TrainingRun run, ScaledOptim optim,
+                         TrainingPlan plan)
+    : loaded_(loaded),
+      data_(data),
+      script_(script),
+      run_(std::move(run)),
+      optim_(std::move(optim)),
+      plan_(std::move(plan)),
+      net_(&loaded->config, data, &plan_, run_.state.model()),
+      speed_(SpeedOf(script)),
+      network_(NetworkOf(script), script.workers_per_host(), &queue_) {}
+
+Status EmulatedJob::Prepare() {
+  RT_ASSIGN_OR_RETURN(const ElementRange rows, RowsOf(0, FirstWorkers().size()));
+  RT_ASSIGN_OR_RETURN(const std::span<const LayerInfo> layers, net_.Layers(rows.count));
+  sizes_ = SizesOfExchange(*arena(), layers, config().dist());
+  if (script_.has_compute()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(*script_.mutable_compute(),
+                      MeasureCompute(&net_, rows, config().optim(), arena()));
+  return OkStatus();
+}
+
+std::vector<int> EmulatedJob::FirstWorkers() const {
+  std::vector<int> workers(static_cast<size_t>(script_.workers()));
+  std::iota(workers.begin(), workers.end(), 0);
+  return workers;
+}
+
+StatusOr<ElementRange> EmulatedJob::RowsOf(size_t member, size_t members) const {
+  const int64_t unit = config().train().accumulation();
+  const int64_t images = plan_.growth_run().images_per_batch, units = images / unit;
+  const auto count = static_cast<int64_t>(members);
+  if (units < count || images % unit != 0) {
+    return InvalidArgument(
+        fmt::format("{} images cannot be divided among {} workers, each with a multiple of {} "
+                    "(train.accumulation)",
+                    images, count, unit));
+  }
+  const ElementRange part = EvenPart(units, count, static_cast<int64_t>(member));
+  return ElementRange{.offset = part.offset * unit, .count = part.count * unit};
+}
+
+double EmulatedJob::RateOf(int64_t step) const {
+  return GrownRate(optim_.config, plan_.growth_run(), plan_.BatchesBefore(step),
+                   plan_.BatchesOf(step));
+}
+
+int64_t EmulatedJob::EndOfPass(int worker, int64_t step, ElementRange rows, double fraction) const {
+  const double images = static_cast<double>(rows.count) * plan_.WorkOf(step);
+  const double ms = compute().fixed_ms() + compute().ms_per_image() * images;
+  return speed_.EndOf(worker, step, queue_.now_ns(), fraction * ms * kSecondsPerMs);
+}
+
+int64_t EmulatedJob::EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const {
+  return speed_.EndOf(worker, step, begin_ns, compute().update_ms() * kSecondsPerMs);
+}
+
+StatusOr<const std::vector<ExchangeItem>*> EmulatedJob::ItemsOf(const std::vector<int>& workers) {
+  const auto found = items_.find(workers);
+  if (found != items_.end()) return &found->second;
+  RT_ASSIGN_OR_RETURN(std::vector<ExchangeItem> items,
+                      ItemsOfExchange(sizes_, workers, network_, config().dist()));
+  return &(items_[workers] = std::move(items));
+}
+
+Status EmulatedJob::EvaluateIfDue(int64_t since, int64_t step) {
+  if (!plan_.EvaluationIsDue(since, step)) return OkStatus();
+  const Stopwatch watch;
+  const std::vector<int64_t>& images = data_->split.validation;
+  WeightAverage* const average = run_.state.average();
+  if (average != nullptr) average->Swap();
+  const auto logits =
+      ComputeLogits(run_.state.model(), *data_->dataset, images, config().data(),
+                    EvaluationOptionsOf(config(), plan_.PhaseAt(step - 1).image_size));
+  if (average != nullptr) average->Swap();
+  RT_RETURN_IF_ERROR(Status(logits.status()));
+  log_.AddEvaluation(queue_.now_ns(), step, plan_.EpochAt(step),
+                     Score(*logits, *data_->dataset, images));
+  real_.evaluation += watch.Seconds();
+  return OkStatus();
+}
+
+bool EmulatedJob::IsEnd(int64_t step) const {
+  const double until = config().train().until_accuracy();
+  return step >= plan_.total_steps() || (until > 0 && log_.summary().best_accuracy >= until);
+}
+
+}  // namespace ringtail

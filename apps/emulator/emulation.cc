@@ -1,0 +1,104 @@
+#include "apps/emulator/emulation.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "apps/emulator/rules/local_rounds_rule.h"
+#include "apps/emulator/rules/synchronous_rule.h"
+#include "core/stop_signal.h"
+#include "core/stopwatch.h"
+#include "dist/config_check.h"
+
+namespace ringtail {
+namespace {
+
+// What the script says will happen.
+class ScriptedEvents {
+ public:
+  ScriptedEvents(EmulatedJob* job, EmulatedRule* rule) : job_(job), rule_(rule) {}
+
+  void Schedule() {
+    const EmulationScript& script = job_->script();
+    for (const KillScript& kill : script.kill()) ScheduleDeath(kill);
+    for (int i = 0; i < script.join_size(); ++i) {
+      const int worker = script.workers() + i;
+      job_->queue()->Schedule(Nanoseconds(script.join(i).at_s()), worker,
+                              [this, worker] { return Join(worker); });
+    }
+  }
+
+ private:
+  void ScheduleDeath(const KillScript& kill) {
+    const int worker = kill.worker();
+    const int64_t at_ns = Nanoseconds(kill.at_s());
+    job_->queue()->Schedule(at_ns, worker, [this, worker] {
+      Log(worker, "dies");
+      job_->MarkDead(worker);
+      return rule_->OnDeath(worker);
+    });
+    job_->queue()->Schedule(at_ns + Nanoseconds(kill.noticed_after_s()), worker, [this, worker] {
+      Log(worker, "is missed");
+      return rule_->OnNotice(worker);
+    });
+  }
+
+  // The lowest worker that lives and has joined sends its state.
+  Status Join(int worker) {
+    int source = 0;
+    while (source < worker && job_->is_dead(source)) ++source;
+    if (source == worker) return OkStatus();  // nobody is left to join
+    Log(worker, "asks to join");
+    job_->network()->Send(source, worker, rule_->StateBytes(), [this, worker] {
+      if (job_->is_dead(worker)) return OkStatus();
+      Log(worker, "joins");
+      return rule_->OnJoin(worker);
+    });
+    return OkStatus();
+  }
+
+  void Log(int worker, const char* what) {
+    job_->log()->AddEvent(job_->queue()->now_ns(), worker, what);
+  }
+
+  EmulatedJob* const job_;
+  EmulatedRule* const rule_;
+};
+
+StatusOr<std::unique_ptr<EmulatedRule>> MakeRule(EmulatedJob* job) {
+  if (UsesLocalRounds(job->config().dist())) return LocalRoundsRule::Create(job);
+  return std::unique_ptr<EmulatedRule>(std::make_unique<SynchronousRule>(job));
+}
+
+}  // namespace
+
+StatusOr<EmulationResult> Emulate(const LoadedConfig& loaded, const TrainingData& data,
+                                  const EmulationScript& script) {
+  const Stopwatch watch;
+  RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
+  RT_ASSIGN_OR_RETURN(const std::unique_ptr<EmulatedRule> rule, MakeRule(job.get()));
+  ScriptedEvents events(job.get(), rule.get());
+  events.Schedule();
+  EventQueue* const queue = job->queue();
+  RT_RETURN_IF_ERROR(rule->Begin());
+  while (!rule->finished()) {
+    if (StopSignal() != 0) return Cancelled("a signal asked to stop");
+    if (queue->empty()) return FailedPrecondition("all workers are dead, and nobody joins");
+    const Status status = queue->RunNext();
+    if (status.ok()) continue;
+    return status.Annotate(fmt::format("at {:.3f} virtual s", Seconds(queue->now_ns())));
+  }
+  EmulationSummary& summary = job->log()->summary();
+  summary.virtual_s = Seconds(queue->now_ns());
+  summary.sent_bytes = job->network()->sent_bytes();
+  const std::span<const float> weights = job->arena()->values();
+  return EmulationResult{.lines = job->log()->text(),
+                         .summary = summary,
+                         .compute = job->compute(),
+                         .weights = {weights.begin(), weights.end()},
+                         .pass_times = job->net()->times(),
+                         .real = *job->real(),
+                         .real_s = watch.Seconds()};
+}
+
+}  // namespace ringtail

@@ -1,0 +1,51 @@
+#include "apps/emulator/rules/gradient_sum.h"
+
+#include <algorithm>
+
+#include "core/kernels/add.h"
+#include "core/parallel_for.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
+
+void AddTo(std::span<const float> from, std::span<float> to) {
+  ParallelFor(std::ssize(to), kGrain, [&](int64_t begin, int64_t end) {
+    RT_KERNEL(AddFloats)(from.data() + begin, end - begin, to.data() + begin);
+  });
+}
+
+}  // namespace
+
+void GradientSum::Begin(size_t workers) {
+  workers_ = workers;
+  done_ = 0;
+  const std::span<const float> statistics = arena_->buffer_values();
+  statistics_before_.assign(statistics.begin(), statistics.end());
+  statistics_.assign(statistics.size(), 0);
+  const size_t bytes = arena_->grads().size_bytes();
+  if (workers > 1 && sum_.size_bytes() != bytes) sum_ = AlignedBuffer(bytes);
+}
+
+void GradientSum::BeginWorker() { Undo(); }
+
+void GradientSum::OnReady(const Parameter& parameter) {
+  if (workers_ == 1) return;
+  const std::span<float> sum = sum_.floats().subspan(static_cast<size_t>(parameter.offset),
+                                                     static_cast<size_t>(parameter.elements));
+  if (done_ > 0) AddTo(sum, parameter.grad());
+  if (done_ + 1 < workers_) std::ranges::copy(parameter.grad(), sum.begin());
+}
+
+void GradientSum::EndWorker(double weight) {
+  ++done_;
+  if (workers_ == 1) return;
+  const std::span<float> own = arena_->buffer_values();
+  for (size_t i = 0; i < own.size(); ++i) statistics_[i] += static_cast<float>(weight * own[i]);
+  if (done_ == workers_) std::ranges::copy(statistics_, own.begin());
+}
+
+void GradientSum::Undo() { std::ranges::copy(statistics_before_, arena_->buffer_values().begin()); }
+
+}  // namespace ringtail

@@ -1,0 +1,45 @@
+// GradientSum: adds up the gradients and running statistics of several workers that compute one
+// after the other on one arena, as an allreduce does among ranks.
+//
+//   Begin  worker 0 computes  worker 1 computes  ...  Finish
+//          sum = g_0          sum = sum + g_1         arena's grads = the sum, statistics = the mean
+//
+// Each parameter is added as soon as backward has made it, while it is in the cache. With one worker
+// nothing is copied, and gradients and statistics stay what they are.
+// Thread-safety: the trainer thread. Memory: a gradient block, if there are several workers.
+#ifndef RINGTAIL_APPS_EMULATOR_RULES_GRADIENT_SUM_H_
+#define RINGTAIL_APPS_EMULATOR_RULES_GRADIENT_SUM_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "apps/trainer/update/gradient_pass.h"
+#include "core/aligned_buffer.h"
+#include "core/parameter.h"
+
+namespace ringtail {
+
+class GradientSum : public GradientListener {
+ public:
+  explicit GradientSum(ParameterArena* arena) : arena_(arena) {}
+
+  void Begin(size_t workers);
+  // Before a worker computes: the statistics are those before the step.
+  void BeginWorker();
+  void OnLoss(const LossResult& /*loss*/) override {}
+  void OnReady(const Parameter& parameter) override;
+  // After it has computed; `weight`: its share of the images.
+  void EndWorker(double weight);
+  // The statistics are those before the step.
+  void Undo();
+
+ private:
+  ParameterArena* const arena_;
+  AlignedBuffer sum_;
+  std::vector<float> statistics_before_, statistics_;
+  size_t workers_ = 0, done_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_EMULATOR_RULES_GRADIENT_SUM_H_

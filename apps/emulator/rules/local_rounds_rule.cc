@@ -1,0 +1,327 @@
+#include "apps/emulator/rules/local_rounds_rule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/trainer/local/round_report.h"
+#include "core/stopwatch.h"
+
+namespace ringtail {
+
+StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job) {
+  std::unique_ptr<LocalRoundsRule> rule(new LocalRoundsRule(job));
+  for (const int worker : job->FirstWorkers()) {
+    RT_ASSIGN_OR_RETURN(rule->seats_[worker], rule->NewSeat());
+  }
+  return std::unique_ptr<EmulatedRule>(std::move(rule));
+}
+
+LocalRoundsRule::LocalRoundsRule(EmulatedJob* job)
+    : job_(job),
+      outer_(RuleOf(job->config().dist().local())),
+      delay_(job->config().dist().local().overlap() ? 1 : 0),
+      period_(job->config().dist().local(), job->optim(), &job->plan()),
+      present_(job->FirstWorkers()) {}
+
+// With the common weights, which are in the model's arena.
+StatusOr<LocalRoundsRule::Seat> LocalRoundsRule::NewSeat() {
+  Seat seat;
+  RT_ASSIGN_OR_RETURN(seat.worker, VirtualWorker::Create(job_->config().optim(), job_->arena()));
+  RT_ASSIGN_OR_RETURN(seat.local, LocalRound::Create(seat.worker->arena(), outer_, delay_ > 0));
+  return seat;
+}
+
+// Weights and statistics, and the outer optimizer's momentum.
+int64_t LocalRoundsRule::StateBytes() const {
+  int64_t floats = std::ssize(job_->arena()->values()) + std::ssize(job_->arena()->buffer_values());
+  if (outer_.momentum > 0) floats += std::ssize(job_->arena()->values());
+  return floats * static_cast<int64_t>(sizeof(float));
+}
+
+Status LocalRoundsRule::Begin() {
+  for (int64_t round = 0; round <= delay_; ++round) {
+    RT_RETURN_IF_ERROR(FixRound(round, {}));
+  }
+  for (const int worker : present_) RT_RETURN_IF_ERROR(BeginStep(worker));
+  return OkStatus();
+}
+
+Status LocalRoundsRule::FixRound(int64_t number, std::vector<int> newcomers) {
+  if (begins_.back() >= job_->plan().total_steps()) return OkStatus();
+  begins_.push_back(period_.RoundEnd(begins_.back()));
+  Round& round = rounds_[number];
+  present_.insert(present_.end(), newcomers.begin(), newcomers.end());
+  round.newcomers = std::move(newcomers);
+  round.members = present_;
+  for (size_t i = 0; i < present_.size(); ++i) {
+    RT_ASSIGN_OR_RETURN(round.rows[present_[i]], job_->RowsOf(i, present_.size()));
+  }
+  return BeginExchange(number);
+}
+
+// Of those that have not taken their change yet, and again of those that have.
+Status LocalRoundsRule::BeginExchange(int64_t number) {
+  Round& round = rounds_[number];
+  RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem>* const items, job_->ItemsOf(round.members));
+  const auto last = static_cast<int>(items->size()) - 1;
+  round.exchange = std::make_unique<VirtualExchange>(
+      job_->network(), *items, round.members,
+      [this, number, last, members = round.members](int member, int item) {
+        return item < last ? OkStatus() : OnArrived(number, members[static_cast<size_t>(member)]);
+      });
+  for (size_t member = 0; member < round.members.size(); ++member) {
+    const auto seat = seats_.find(round.members[member]);
+    if (seat == seats_.end() || seat->second.taken < number) continue;
+    round.exchange->Ready(static_cast<int>(member), last);
+  }
+  return OkStatus();
+}
+
+Status LocalRoundsRule::BeginStep(int worker) {
+  Seat& seat = seats_[worker];
+  const EventQueue& queue = *job_->queue();
+  seat.begin_ns = queue.now_ns();
+  const ElementRange rows = rounds_[seat.round].rows.at(worker);
+  LossResult loss;
+  bool finite = true;
+  {
+    const WorkerInPlace place(seat.worker.get());
+    RT_ASSIGN_OR_RETURN(loss, job_->net()->Compute(seat.step, rows, nullptr));
+    const Stopwatch watch;
+    finite =
+        seat.worker->Update(loss, seat.step, job_->RateOf(seat.step), job_->optim().clip_norm());
+    job_->real()->update += watch.Seconds();
+  }
+  if (!finite) {
+    job_->log()->summary().not_finite =
+        fmt::format("the loss or gradient of step {} of worker {}", seat.step + 1, worker);
+    finished_ = true;
+    return OkStatus();
+  }
+  const int64_t end_ns =
+      job_->EndOfUpdate(worker, seat.step, job_->EndOfPass(worker, seat.step, rows));
+  job_->queue()->Schedule(end_ns, worker, [this, worker, loss] {
+    return job_->is_dead(worker) ? OkStatus() : FinishStep(worker, loss);
+  });
+  return OkStatus();
+}
+
+Status LocalRoundsRule::FinishStep(int worker, const LossResult& loss) {
+  Seat& seat = seats_[worker];
+  const int64_t now_ns = job_->queue()->now_ns();
+  ++seat.step;
+  job_->log()->AddStep(now_ns, {.worker = worker,
+                                .step = seat.step,
+                                .epoch = job_->plan().EpochAt(seat.step),
+                                .learning_rate = job_->RateOf(seat.step - 1),
+                                .loss = loss,
+                                .compute_ns = now_ns - seat.begin_ns,
+                                .blocked_ns = seat.begin_ns - seat.idle_since_ns});
+  int64_t& longest_ns = rounds_[seat.round].longest_step_ns;
+  longest_ns = std::max(longest_ns, now_ns - seat.begin_ns);
+  seat.idle_since_ns = now_ns;
+  seat.images += static_cast<double>(loss.count);
+  return seat.step < EndStep(seat.round) ? BeginStep(worker) : Advance(worker);
+}
+
+// At a boundary, whenever something has changed that the worker may have waited for.
+Status LocalRoundsRule::Advance(int worker) {
+  Seat& seat = seats_[worker];
+  const int64_t round = seat.round;
+  const bool last = seat.step >= job_->plan().total_steps();
+  RT_ASSIGN_OR_RETURN(bool merged, HasMerged(worker, round - 1));
+  if (merged && seat.taken < round) RT_RETURN_IF_ERROR(Take(worker));
+  if (merged && (delay_ == 0 || last)) {
+    RT_ASSIGN_OR_RETURN(merged, HasMerged(worker, round));
+  }
+  seat.waits = !merged;
+  if (!merged || last || finished_) return OkStatus();
+  ++seat.round;
+  return BeginStep(worker);
+}
+
+Status LocalRoundsRule::Take(int worker) {
+  const Stopwatch watch;
+  Seat& seat = seats_[worker];
+  Round& round = rounds_[seat.round];
+  seat.taken = seat.round;
+  round.alone = round.members.size() == 1 && outer_.averages();
+  if (round.alone) {
+    std::ranges::copy(seat.worker->arena()->values(), seat.local->common_weights().begin());
+    std::ranges::copy(seat.worker->arena()->buffer_values(),
+                      seat.local->common_statistics().begin());
+  } else {
+    round.squares += seat.local->Take(seat.images);
+  }
+  job_->real()->exchange += watch.Seconds();
+  round.images += seat.images;
+  seat.images = 0;
+  round.last_taken_ns = job_->queue()->now_ns();
+  const auto member = std::ranges::find(round.members, worker) - round.members.begin();
+  round.exchange->Ready(static_cast<int>(member), round.exchange->items() - 1);
+  return ++round.taken == round.members.size() ? Sum(seat.round) : OkStatus();
+}
+
+// All have taken their changes, and nobody has merged them: the order of additions is fixed.
+Status LocalRoundsRule::Sum(int64_t number) {
+  Round& round = rounds_[number];
+  round.summed = true;
+  if (!round.alone) {
+    const Stopwatch watch;
+    sum_.Clear();
+    for (const int worker : round.members) sum_.Add(seats_[worker].local.get());
+    job_->real()->exchange += watch.Seconds();
+  }
+  return FixRound(number + delay_ + 1, std::exchange(joining_, {}));
+}
+
+Status LocalRoundsRule::OnArrived(int64_t number, int worker) {
+  Round& round = rounds_[number];
+  std::vector<int> reached = {worker};
+  seats_[worker].arrived = number;
+  round.last_arrived_ns = job_->queue()->now_ns();
+  if (++round.arrived == round.members.size()) {
+    for (const int listener : round.listeners) {
+      seats_[listener].arrived = number;
+      reached.push_back(listener);
+    }
+  }
+  for (const int each : reached) {
+    // Not from within the exchange, which ends with its round.
+    job_->queue()->Schedule(job_->queue()->now_ns(), each, [this, each] {
+      return Counts(each) && seats_[each].waits ? Advance(each) : OkStatus();
+    });
+  }
+  return OkStatus();
+}
+
+StatusOr<bool> LocalRoundsRule::HasMerged(int worker, int64_t number) {
+  Seat& seat = seats_[worker];
+  if (seat.merged >= number) return true;
+  if (seat.arrived < number) return false;
+  Round& round = rounds_[number];
+  if (!round.alone) {
+    const Stopwatch watch;
+    sum_.CopyTo(seat.local.get());
+    const int64_t last_step = EndStep(number) - 1;
+    round.change_squares = seat.local->Merge(number, round.images, job_->RateOf(last_step));
+    job_->real()->exchange += watch.Seconds();
+  }
+  seat.merged = number;
+  RT_RETURN_IF_ERROR(EndRoundIfMerged(number));
+  return true;
+}
+
+Status LocalRoundsRule::EndRoundIfMerged(int64_t number) {
+  const Round& round = rounds_[number];
+  if (!round.summed) return OkStatus();
+  for (const std::vector<int>* workers : {&round.members, &round.listeners}) {
+    for (const int worker : *workers) {
+      if (Counts(worker) && seats_[worker].merged < number) return OkStatus();
+    }
+  }
+  return EndRound(number);
+}
+
+Status LocalRoundsRule::EndRound(int64_t number) {
+  const Round& round = rounds_[number];
+  const int64_t now_ns = job_->queue()->now_ns(), step = EndStep(number);
+  const auto source = std::ranges::find_if(round.members, [&](int w) { return Counts(w); });
+  if (source == round.members.end()) return OkStatus();  // all are dead
+  const RoundEnd end{.round = number,
+                     .step = step,
+                     .workers = std::ssize(round.members),
+                     .images = round.images,
+                     .squares = round.squares,
+                     .change_squares = round.change_squares,
+                     .exchange_ns = round.last_arrived_ns - round.last_taken_ns};
+  job_->log()->AddRound(now_ns, end);
+  period_.AfterRound(FirstStep(number), {.step_seconds = Seconds(round.longest_step_ns),
+                                         .exchange_seconds = Seconds(end.exchange_ns),
+                                         .cosine = MeanCosine(end).value_or(1)});
+  job_->log()->summary().steps = step;
+  KeepCommon(*source, number);
+  RT_RETURN_IF_ERROR(job_->EvaluateIfDue(FirstStep(number), step));
+  finished_ = job_->IsEnd(step);
+  if (finished_) return OkStatus();
+  job_->net()->Forget(step);
+  RT_RETURN_IF_ERROR(SeatNewcomers(number + delay_ + 1, *source));
+  rounds_.erase(number);
+  return OkStatus();
+}
+
+// The common weights to the model's arena, and into the average over time.
+void LocalRoundsRule::KeepCommon(int source, int64_t number) {
+  LocalRound* const local = seats_[source].local.get();
+  std::ranges::copy(local->common_weights(), job_->arena()->values().begin());
+  std::ranges::copy(local->common_statistics(), job_->arena()->buffer_values().begin());
+  WeightAverage* const average = job_->state()->average();
+  if (average == nullptr) return;
+  average->Update(EndStep(number) - 1, EndStep(number) - FirstStep(number));
+}
+
+// `number`: the round that they begin with. In an overlapped run they miss a change of their own in
+// the round that is under way, but need its result.
+Status LocalRoundsRule::SeatNewcomers(int64_t number, int source) {
+  const auto round = rounds_.find(number);
+  if (round == rounds_.end()) return OkStatus();
+  for (const int worker : round->second.newcomers) {
+    if (job_->is_dead(worker)) continue;
+    RT_ASSIGN_OR_RETURN(Seat seat, NewSeat());
+    seat.step = FirstStep(number);
+    seat.round = number;
+    seat.merged = seat.arrived = number - 1 - delay_;
+    seat.taken = number - 1;
+    seat.idle_since_ns = job_->queue()->now_ns();
+    const auto to = seat.local->state(), from = seats_[source].local->state();
+    for (size_t i = 0; i < to.size(); ++i) {
+      std::ranges::copy(from[i].values, to[i].values.begin());
+    }
+    if (delay_ > 0) {
+      seat.local->Take(0);
+      rounds_[number - 1].listeners.push_back(worker);
+    }
+    seats_[worker] = std::move(seat);
+    RT_RETURN_IF_ERROR(BeginStep(worker));
+  }
+  return OkStatus();
+}
+
+Status LocalRoundsRule::OnJoin(int worker) {
+  joining_.push_back(worker);
+  return OkStatus();
+}
+
+// A round may have waited for this worker alone to merge.
+Status LocalRoundsRule::OnDeath(int /*worker*/) {
+  std::vector<int64_t> numbers;
+  for (const auto& [number, round] : rounds_) numbers.push_back(number);
+  for (const int64_t number : numbers) {
+    if (rounds_.contains(number)) RT_RETURN_IF_ERROR(EndRoundIfMerged(number));
+  }
+  return OkStatus();
+}
+
+Status LocalRoundsRule::OnNotice(int worker) {
+  std::erase(joining_, worker);
+  std::erase(present_, worker);
+  if (present_.empty()) return FailedPrecondition("no worker is left");
+  const auto seat = seats_.find(worker);
+  std::vector<int64_t> begun_again;
+  for (auto& [number, round] : rounds_) {
+    const bool taken = seat != seats_.end() && seat->second.taken >= number;
+    if (taken || std::erase(round.members, worker) == 0) continue;
+    std::erase(round.newcomers, worker);
+    begun_again.push_back(number);
+  }
+  for (const int64_t number : begun_again) {
+    RT_RETURN_IF_ERROR(BeginExchange(number));
+    const Round& round = rounds_[number];
+    if (round.taken == round.members.size() && !round.summed) RT_RETURN_IF_ERROR(Sum(number));
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail

@@ -1,0 +1,28 @@
+// RoundSum: the sum over workers of what LocalRound::Take offers, as an allreduce makes it.
+// Thread-safety: the trainer thread. Cost: one pass over both blocks per worker.
+#ifndef RINGTAIL_APPS_EMULATOR_RULES_ROUND_SUM_H_
+#define RINGTAIL_APPS_EMULATOR_RULES_ROUND_SUM_H_
+
+#include <cstdint>
+
+#include "apps/trainer/local/local_round.h"
+#include "core/aligned_buffer.h"
+
+namespace ringtail {
+
+class RoundSum {
+ public:
+  void Clear() { workers_ = 0; }
+  // The workers in the same order in every run.
+  void Add(LocalRound* taken);
+  // In place of what the worker offered.
+  void CopyTo(LocalRound* taken) const;
+
+ private:
+  AlignedBuffer differences_, statistics_;
+  int64_t workers_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_EMULATOR_RULES_ROUND_SUM_H_

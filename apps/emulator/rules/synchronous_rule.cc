@@ -1,0 +1,150 @@
+#include "apps/emulator/rules/synchronous_rule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/stopwatch.h"
+#include "optim/gradient_norm.h"
+
+namespace ringtail {
+
+SynchronousRule::SynchronousRule(EmulatedJob* job)
+    : job_(job), sum_(job->arena()), workers_(job->FirstWorkers()) {}
+
+int64_t SynchronousRule::StateBytes() const {
+  int64_t bytes = 0;
+  for (const std::span<float> block : job_->state()->Blocks()) bytes += std::ssize(block);
+  return bytes * static_cast<int64_t>(sizeof(float));
+}
+
+Status SynchronousRule::OnJoin(int worker) {
+  joining_.push_back(worker);
+  return OkStatus();
+}
+
+Status SynchronousRule::OnNotice(int worker) {
+  std::erase(joining_, worker);
+  if (std::erase(workers_, worker) == 0) return OkStatus();
+  if (workers_.empty()) return FailedPrecondition("no worker is left");
+  sum_.Undo();
+  return BeginStep();
+}
+
+Status SynchronousRule::BeginStep() {
+  ++attempt_;
+  exchange_.reset();
+  ended_ = 0;
+  begin_ns_ = job_->queue()->now_ns();
+  workers_.insert(workers_.end(), joining_.begin(), joining_.end());
+  joining_.clear();
+  members_.clear();
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    RT_ASSIGN_OR_RETURN(const ElementRange rows, job_->RowsOf(i, workers_.size()));
+    members_.push_back({.worker = workers_[i], .rows = rows});
+  }
+  RT_RETURN_IF_ERROR(ComputeGradients());
+  return BeginExchange();
+}
+
+Status SynchronousRule::ComputeGradients() {
+  const auto batch = static_cast<double>(job_->plan().growth_run().images_per_batch);
+  sum_.Begin(members_.size());
+  for (Member& member : members_) {
+    sum_.BeginWorker();
+    RT_ASSIGN_OR_RETURN(member.loss, job_->net()->Compute(step_, member.rows, &sum_));
+    sum_.EndWorker(static_cast<double>(member.rows.count) / batch);
+  }
+  return OkStatus();
+}
+
+Status SynchronousRule::BeginExchange() {
+  RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem>* const items, job_->ItemsOf(workers_));
+  std::vector<ExchangeItem> all = *items;
+  all.push_back(RollCallItem(workers_, *job_->network()));
+  exchange_ = std::make_unique<VirtualExchange>(
+      job_->network(), all, workers_,
+      [this](int member, int item) { return OnItemEnded(member, item); });
+  for (size_t m = 0; m < members_.size(); ++m) {
+    Member& member = members_[m];
+    member.pass_end_ns = job_->EndOfPass(member.worker, step_, member.rows);
+    for (size_t i = 0; i < items->size(); ++i) {
+      ScheduleReady(static_cast<int>(m), static_cast<int>(i),
+                    job_->EndOfPass(member.worker, step_, member.rows, (*items)[i].ready));
+    }
+  }
+  return OkStatus();
+}
+
+void SynchronousRule::ScheduleReady(int member, int item, int64_t time_ns) {
+  const int worker = members_[static_cast<size_t>(member)].worker;
+  job_->queue()->Schedule(time_ns, worker, [this, attempt = attempt_, worker, member, item] {
+    if (attempt == attempt_ && !job_->is_dead(worker)) exchange_->Ready(member, item);
+    return OkStatus();
+  });
+}
+
+Status SynchronousRule::OnItemEnded(int member, int item) {
+  Member& m = members_[static_cast<size_t>(member)];
+  const int roll_call = exchange_->items() - 1;
+  const int64_t now_ns = job_->queue()->now_ns();
+  if (item + 1 == roll_call) {
+    const int64_t begin_ns = std::max(now_ns, m.pass_end_ns);
+    const int64_t end_ns = job_->EndOfUpdate(m.worker, step_, begin_ns);
+    m.update_ns = end_ns - begin_ns;
+    ScheduleReady(member, roll_call, end_ns);
+  } else if (item == roll_call && ++ended_ == members_.size()) {
+    // Not from within the exchange, which the next step replaces.
+    job_->queue()->Schedule(now_ns, m.worker, [this, attempt = attempt_] {
+      return attempt == attempt_ ? EndStep() : OkStatus();
+    });
+  }
+  return OkStatus();
+}
+
+// False if a loss or gradient is not finite.
+bool SynchronousRule::Update() {
+  const Stopwatch watch;
+  LossResult loss;
+  for (const Member& member : members_) {
+    loss.loss_sum += member.loss.loss_sum;
+    loss.count += member.loss.count;
+  }
+  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
+  const double norm = GradientNorm(*job_->arena(), mean);
+  if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return false;
+  job_->state()->optimizer()->Step(step_, job_->RateOf(step_),
+                                   mean * ClipFactor(norm, job_->optim().clip_norm()));
+  if (job_->state()->average() != nullptr) job_->state()->average()->Update(step_);
+  job_->real()->update += watch.Seconds();
+  return true;
+}
+
+Status SynchronousRule::EndStep() {
+  const int64_t now_ns = job_->queue()->now_ns();
+  if (!Update()) {
+    job_->log()->summary().not_finite = fmt::format("the loss or gradient of step {}", step_ + 1);
+    finished_ = true;
+    return OkStatus();
+  }
+  for (const Member& member : members_) {
+    const int64_t compute_ns = member.pass_end_ns - begin_ns_ + member.update_ns;
+    job_->log()->AddStep(now_ns, {.worker = member.worker,
+                                  .step = step_ + 1,
+                                  .epoch = job_->plan().EpochAt(step_ + 1),
+                                  .learning_rate = job_->RateOf(step_),
+                                  .loss = member.loss,
+                                  .compute_ns = compute_ns,
+                                  .blocked_ns = now_ns - begin_ns_ - compute_ns});
+  }
+  ++step_;
+  job_->log()->summary().steps = step_;
+  RT_RETURN_IF_ERROR(job_->EvaluateIfDue(step_ - 1, step_));
+  finished_ = job_->IsEnd(step_);
+  if (finished_) return OkStatus();
+  job_->net()->Forget(step_);
+  return BeginStep();
+}
+
+}  // namespace ringtail

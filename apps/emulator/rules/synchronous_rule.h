@@ -1,0 +1,67 @@
+// SynchronousRule: every step all workers add up their gradients and make the same update, as
+// AllreduceUpdate (apps/trainer/update/allreduce_update.h) does among real ranks.
+//
+//   worker 0   |forward|backward      |update|.........roll call|
+//   its wire            [sums][0][ 1 ][ 2 ]                      next step
+//   worker 1   |forward    |backward            |update|roll call|
+//
+// One set of weights serves all. Gradients are added up in the order of the workers, which equals a
+// real allreduce to rounding (its plan has an order of its own). A worker that dies holds the others
+// up until they notice; then the step is computed again without it, with its rows divided among the
+// others. A worker that joins takes part from the next step on.
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_
+#define RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_
+
+#include <memory>
+#include <vector>
+
+#include "apps/emulator/clock/virtual_exchange.h"
+#include "apps/emulator/emulated_job.h"
+#include "apps/emulator/rules/emulated_rule.h"
+#include "apps/emulator/rules/gradient_sum.h"
+
+namespace ringtail {
+
+class SynchronousRule : public EmulatedRule {
+ public:
+  explicit SynchronousRule(EmulatedJob* job);
+
+  Status Begin() override { return BeginStep(); }
+  Status OnDeath(int /*worker*/) override { return OkStatus(); }
+  Status OnNotice(int worker) override;
+  Status OnJoin(int worker) override;
+  int64_t StateBytes() const override;
+  bool finished() const override { return finished_; }
+
+ private:
+  struct Member {
+    int worker = 0;
+    ElementRange rows;
+    LossResult loss;
+    int64_t pass_end_ns = 0, update_ns = 0;
+  };
+
+  Status BeginStep();
+  Status ComputeGradients();
+  Status BeginExchange();
+  void ScheduleReady(int member, int item, int64_t time_ns);
+  Status OnItemEnded(int member, int item);
+  Status EndStep();
+  bool Update();
+
+  EmulatedJob* const job_;
+  GradientSum sum_;
+  std::vector<int> workers_, joining_;
+  std::vector<Member> members_;  // of this step
+  std::unique_ptr<VirtualExchange> exchange_;
+  int64_t step_ = 0;     // steps done
+  int64_t attempt_ = 0;  // of any step: events of earlier ones no longer count
+  int64_t begin_ns_ = 0;
+  size_t ended_ = 0;  // members that have ended the step
+  bool finished_ = false;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_

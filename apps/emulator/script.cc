@@ -1,0 +1,142 @@
+#include "apps/emulator/script.h"
+
+#include <fmt/core.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "apps/emulator/clock/event_queue.h"
+#include "core/config/config_override.h"
+#include "core/config/field_check.h"
+#include "core/config/text_config.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kMostWorkers = 1024;
+constexpr double kMostSeconds = 1e9, kMostMs = 1e9;
+
+Status CheckLink(const LinkScript& link, const FieldCheck& check) {
+  RT_RETURN_IF_ERROR(check.PositiveUpTo("mbit_per_s", link.mbit_per_s(), 1e9));
+  RT_RETURN_IF_ERROR(check.Between("latency_us", link.latency_us(), 0, 1e9));
+  return check.PositiveUpTo("add_gb_per_s", link.add_gb_per_s(), 1e9);
+}
+
+Status CheckCompute(const ComputeScript& compute, const FieldCheck& check) {
+  RT_RETURN_IF_ERROR(check.Between("fixed_ms", compute.fixed_ms(), 0, kMostMs));
+  RT_RETURN_IF_ERROR(check.Between("ms_per_image", compute.ms_per_image(), 0, kMostMs));
+  RT_RETURN_IF_ERROR(check.Between("update_ms", compute.update_ms(), 0, kMostMs));
+  return check.Between("jitter", compute.jitter(), 0, 2);
+}
+
+// That `worker` is one of the script's.
+template <typename Event>
+Status CheckWorker(const EmulationScript& script, const Event& event, const FieldCheck& check) {
+  if (!event.has_worker()) return check.Error("", "name the worker: worker: 0");
+  return check.Between("worker", event.worker(), 0, script.workers() + script.join_size() - 1);
+}
+
+template <typename Event>
+Status CheckTime(const Event& event, const FieldCheck& check) {
+  if (!event.has_at_s()) return check.Error("", "say when, in virtual seconds: at_s: 10");
+  return check.Between("at_s", event.at_s(), 0, kMostSeconds);
+}
+
+Status CheckEvents(const EmulationScript& script, const FieldCheck& check) {
+  for (int i = 0; i < script.slow_size(); ++i) {
+    const SlowScript& slow = script.slow(i);
+    const FieldCheck within = check.Within(fmt::format("slow[{}]", i));
+    RT_RETURN_IF_ERROR(CheckWorker(script, slow, within));
+    RT_RETURN_IF_ERROR(within.Between("factor", slow.factor(), 1e-3, 1e3));
+    RT_RETURN_IF_ERROR(within.Between("from_s", slow.from_s(), 0, kMostSeconds));
+    RT_RETURN_IF_ERROR(within.PositiveUpTo("to_s", slow.to_s(), kMostSeconds));
+    if (slow.to_s() <= slow.from_s()) {
+      return within.Error("to_s", fmt::format("to_s is {}; it must be above from_s, {}",
+                                              slow.to_s(), slow.from_s()));
+    }
+  }
+  std::set<int> killed;
+  for (int i = 0; i < script.kill_size(); ++i) {
+    const KillScript& kill = script.kill(i);
+    const FieldCheck within = check.Within(fmt::format("kill[{}]", i));
+    RT_RETURN_IF_ERROR(CheckWorker(script, kill, within));
+    RT_RETURN_IF_ERROR(CheckTime(kill, within));
+    RT_RETURN_IF_ERROR(within.Between("noticed_after_s", kill.noticed_after_s(), 0, kMostSeconds));
+    if (!killed.insert(kill.worker()).second) {
+      return within.Error("worker", fmt::format("worker {} dies twice", kill.worker()));
+    }
+  }
+  for (int i = 0; i < script.join_size(); ++i) {
+    RT_RETURN_IF_ERROR(CheckTime(script.join(i), check.Within(fmt::format("join[{}]", i))));
+  }
+  return OkStatus();
+}
+
+Status CheckScript(const EmulationScript& script, const ConfigSource& source) {
+  const FieldCheck check(&source, "");
+  RT_RETURN_IF_ERROR(check.Between("workers", script.workers(), 1, kMostWorkers));
+  RT_RETURN_IF_ERROR(check.Between("workers_per_host", script.workers_per_host(), 1, kMostWorkers));
+  if (script.join_size() > kMostWorkers) {
+    return check.Error("join", fmt::format("at most {} workers can join", kMostWorkers));
+  }
+  RT_RETURN_IF_ERROR(CheckLink(script.between_hosts(), check.Within("between_hosts")));
+  RT_RETURN_IF_ERROR(CheckLink(script.within_host(), check.Within("within_host")));
+  RT_RETURN_IF_ERROR(CheckCompute(script.compute(), check.Within("compute")));
+  return CheckEvents(script, check);
+}
+
+StatusOr<EmulationScript> Finish(EmulationScript script, ConfigSource source,
+                                 std::span<const std::string> overrides) {
+  for (const std::string& text : overrides) {
+    RT_RETURN_IF_ERROR(ApplyOverride(text, &script, &source));
+  }
+  RT_RETURN_IF_ERROR(CheckScript(script, source));
+  return script;
+}
+
+LinkModel LinkOf(const LinkScript& link) {
+  constexpr double kBitsPerByte = 8;
+  return {.latency_s = link.latency_us() * 1e-6,
+          .seconds_per_byte = kBitsPerByte / (link.mbit_per_s() * 1e6),
+          .reduce_seconds_per_byte = 1e-9 / link.add_gb_per_s()};
+}
+
+}  // namespace
+
+StatusOr<EmulationScript> ReadScript(const std::string& path,
+                                     std::span<const std::string> overrides) {
+  if (path.empty()) return ParseScript("", "the built-in script", overrides);
+  EmulationScript script;
+  ConfigSource source;
+  RT_RETURN_IF_ERROR(ReadTextConfig(path, &script, &source));
+  return Finish(std::move(script), std::move(source), overrides);
+}
+
+StatusOr<EmulationScript> ParseScript(std::string_view text, std::string_view name,
+                                      std::span<const std::string> overrides) {
+  EmulationScript script;
+  ConfigSource source;
+  RT_RETURN_IF_ERROR(ParseTextConfig(text, name, &script, &source));
+  return Finish(std::move(script), std::move(source), overrides);
+}
+
+NetworkModel NetworkOf(const EmulationScript& script) {
+  LinkScript within = script.within_host();
+  if (!within.has_mbit_per_s()) within.set_mbit_per_s(64'000);
+  if (!within.has_latency_us()) within.set_latency_us(2);
+  return {.within_host = LinkOf(within), .between_hosts = LinkOf(script.between_hosts())};
+}
+
+SpeedModel SpeedOf(const EmulationScript& script) {
+  std::vector<SlowPeriod> periods;
+  for (const SlowScript& slow : script.slow()) {
+    periods.push_back({.worker = slow.worker(),
+                       .factor = slow.factor(),
+                       .from_ns = Nanoseconds(slow.from_s()),
+                       .to_ns = Nanoseconds(slow.to_s())});
+  }
+  return {script.seed(), script.compute().jitter(), std::move(periods)};
+}
+
+}  // namespace ringtail

@@ -1,0 +1,177 @@
+#include "apps/emulator/rules/local_rounds_rule.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/apps/emulator/tiny_emulation.h"
+#include "tests/apps/tiny_run.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+using Overrides = std::vector<std::string>;
+
+const std::string kFixed = "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 } ";
+const std::string kFreeWire =
+    "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
+constexpr int64_t kSteps = 4 * kTinyStepsPerEpoch;
+
+enum class Form { kBlocking, kOverlapped };
+constexpr Form kForms[] = {Form::kBlocking, Form::kOverlapped};
+
+Overrides Rounds(int64_t period, Form form, const Overrides& more = {}) {
+  Overrides all = {fmt::format("dist.local.period={}", period),
+                   fmt::format("dist.local.overlap={}", form == Form::kOverlapped)};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(LocalRoundsRuleTest, TheSameBytesWhateverTheLoadersThreads) {
+  const std::string script =
+      "workers: 4 compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 jitter: 0.3 } "
+      "slow { worker: 1 factor: 3 }";
+  for (const Form form : kForms) {
+    const Overrides outer = {"dist.local.outer_momentum=0.6", "dist.local.outer_learning_rate=0.7"};
+    Overrides one_thread = Rounds(3, form, outer), three_threads = one_thread;
+    one_thread.push_back("data.workers=1");
+    three_threads.push_back("data.workers=3");
+    const EmulationResult one = EmulateTiny(script, one_thread).value();
+    const EmulationResult three = EmulateTiny(script, three_threads).value();
+    EXPECT_EQ(one.lines, three.lines);
+    EXPECT_EQ(one.weights, three.weights);
+    EXPECT_EQ(one.summary.steps, kSteps);
+    EXPECT_EQ(one.summary.images, kSteps * 8);
+    // The image size changes after 10 steps: 3 + 3 + 3 + 1, twice.
+    EXPECT_EQ(LinesOf(one, "round").size(), 8U);
+  }
+}
+
+// Plain averaging touches nothing, whatever the length of a round.
+TEST(LocalRoundsRuleTest, OneWorkerHasTheBitsOfATrainer) {
+  const Overrides plain = {"train.batch=8", "optim.ema_decay=0"};
+  const std::vector<float> alone = TrainedWeights(plain);
+  for (const Form form : kForms) {
+    for (const int64_t period : {1, 7}) {
+      EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", Rounds(period, form, plain))->weights, alone);
+    }
+  }
+}
+
+// Each worker steps by the mean over its own images, and the mean of these is that over all.
+TEST(LocalRoundsRuleTest, AveragingAfterEveryStepIsSynchronous) {
+  const Overrides unclipped = {"optim.clip_norm=0"};
+  const std::string script = kFixed + "workers: 4";
+  const EmulationResult synchronous = EmulateTiny(script, unclipped).value();
+  const EmulationResult local = EmulateTiny(script, Rounds(1, Form::kBlocking, unclipped)).value();
+  EXPECT_LT(LargestDifference(synchronous.weights, local.weights), 1e-4);
+  const EmulationResult apart = EmulateTiny(script, Rounds(5, Form::kBlocking, unclipped)).value();
+  EXPECT_GT(LargestDifference(synchronous.weights, apart.weights), 1e-3);
+}
+
+TEST(LocalRoundsRuleTest, ARoundIsAsLongAsItsSlowestWorker) {
+  const std::string script = kFixed + kFreeWire + "workers: 4 slow { worker: 2 factor: 5 } ";
+  const EmulationResult result =
+      EmulateTiny(script, Rounds(5, Form::kBlocking, {"train.epochs=1"})).value();
+  EXPECT_NEAR(result.summary.virtual_s, 5 * 5 * 0.008, 1e-3);
+}
+
+// A slow wire is waited for in every round, unless the next round is computed meanwhile.
+TEST(LocalRoundsRuleTest, OverlappedRoundsHideTheWire) {
+  const std::string script = kFixed + "workers: 4 between_hosts { mbit_per_s: 4 }";
+  const EmulationResult blocking = EmulateTiny(script, Rounds(5, Form::kBlocking)).value();
+  const EmulationResult overlapped = EmulateTiny(script, Rounds(5, Form::kOverlapped)).value();
+  const double exchange_s = LinesOf(blocking, "round")[0]["exchange_ms"].get<double>() / 1e3;
+  // Each phase has images of another size, which count by their pixels.
+  const double compute_s = 10 * 0.008 + 10 * (0.004 + 2 * 0.001 * 2.25 + 0.002);
+  EXPECT_GT(exchange_s, 0.01);
+  ASSERT_LT(exchange_s, 5 * 0.008) << "a round must be able to hide it";
+  EXPECT_NEAR(blocking.summary.virtual_s, compute_s + 4 * exchange_s, 1e-3);
+  EXPECT_NEAR(overlapped.summary.virtual_s, compute_s + exchange_s, 1e-3);
+  EXPECT_GT(LargestDifference(blocking.weights, overlapped.weights), 0);
+}
+
+// AUTO finds the length that hides the exchange from virtual times.
+TEST(LocalRoundsRuleTest, AutoMeasuresVirtualTimes) {
+  const std::string script = kFixed + "workers: 2 between_hosts { mbit_per_s: ";
+  const Overrides automatic = Rounds(
+      0, Form::kOverlapped, {"dist.local.period_rule=AUTO", "train.epochs=12", "train.phase="});
+  const auto last_length = [&](const std::string& rate) {
+    const EmulationResult result = EmulateTiny(script + rate + " }", automatic).value();
+    const std::vector<nlohmann::json> rounds = LinesOf(result, "round");
+    return rounds[rounds.size() - 2]["step"].get<int64_t>() -
+           rounds[rounds.size() - 3]["step"].get<int64_t>();
+  };
+  EXPECT_EQ(last_length("1000"), 1);
+  EXPECT_GT(last_length("1"), 4);
+}
+
+// All are there at the end, whoever died or joined, and every step was computed.
+TEST(LocalRoundsRuleTest, WorkersDieAndJoin) {
+  const std::string base = kFixed + "workers: 2 ";
+  for (const Form form : kForms) {
+    const Overrides rounds = Rounds(2, form, {"dist.local.outer_momentum=0.5"});
+    const EmulationResult whole = EmulateTiny(base, rounds).value();
+    const EmulationResult changes =
+        EmulateTiny(base + "join { at_s: 0.02 } kill { worker: 0 at_s: 0.06 noticed_after_s: 0.3 }",
+                    rounds)
+            .value();
+    EXPECT_EQ(changes.summary.steps, kSteps);
+    EXPECT_GT(changes.summary.virtual_s, whole.summary.virtual_s + 0.2);
+    std::vector<int64_t> last(3);
+    for (const nlohmann::json& line : LinesOf(changes, "step")) {
+      last[line["worker"].get<size_t>()] = line["step"].get<int64_t>();
+    }
+    EXPECT_LT(last[0], kSteps);
+    EXPECT_EQ(last[1], kSteps);
+    EXPECT_EQ(last[2], kSteps);
+    EXPECT_EQ(LinesOf(changes, "round").back()["workers"], 2);
+    EXPECT_LT(LinesOf(changes, "evaluation").back()["loss"], 2);
+  }
+}
+
+// At every moment, in rounds of every kind: nobody waits for ever.
+TEST(LocalRoundsRuleTest, ADeathAtAnyMomentStopsNobody) {
+  for (const Form form : kForms) {
+    for (int ms = 0; ms < 60; ms += 3) {
+      const std::string script =
+          kFixed + fmt::format(
+                       "workers: 2 between_hosts {{ mbit_per_s: 20 }} kill {{ worker: 1 at_s: {} "
+                       "noticed_after_s: 0.004 }}",
+                       ms * 1e-3);
+      const auto result = EmulateTiny(script, Rounds(2, form, {"train.epochs=1.2"}));
+      ASSERT_TRUE(result.ok()) << ms << result.status().message();
+      EXPECT_EQ(result->summary.steps, 6) << ms;
+    }
+  }
+}
+
+TEST(LocalRoundsRuleTest, AllDeadIsAnError) {
+  const std::string script = kFixed + "workers: 1 kill { worker: 0 at_s: 0.01 }";
+  EXPECT_THAT(EmulateTiny(script, Rounds(2, Form::kBlocking)).status().message(),
+              HasSubstr("no worker is left"));
+}
+
+TEST(LocalRoundsRuleTest, ALossThatIsNotFiniteEndsTheRun) {
+  const EmulationResult result =
+      EmulateTiny(kFixed + "workers: 2",
+                  Rounds(2, Form::kBlocking, {"optim.learning_rate=1e30", "optim.clip_norm=0"}))
+          .value();
+  EXPECT_THAT(result.summary.not_finite, HasSubstr(" of worker "));
+}
+
+TEST(LocalRoundsRuleTest, WhatCannotBeEmulatedIsRefused) {
+  EXPECT_THAT(EmulateTiny("workers: 2", Rounds(2, Form::kBlocking, {"dist.local.start_epoch=1"}))
+                  .status()
+                  .message(),
+              HasSubstr("leave start_epoch away"));
+  EXPECT_THAT(EmulateTiny("workers: 2",
+                          Rounds(2, Form::kBlocking, {"dist.local.compression.scheme.linear8={}"}))
+                  .status()
+                  .message(),
+              HasSubstr("does not compress"));
+}
+
+}  // namespace
+}  // namespace ringtail

@@ -1,0 +1,161 @@
+#include "apps/emulator/rules/synchronous_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/collectives/algorithms.h"
+#include "dist/collectives/plan_cost.h"
+#include "tests/apps/emulator/tiny_emulation.h"
+#include "tests/apps/tiny_run.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kFixed = "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 } ";
+
+double StepEnd(const EmulationResult& result, int64_t step) {
+  for (const nlohmann::json& line : LinesOf(result, "step")) {
+    if (line["step"] == step) return line["virtual_s"];
+  }
+  return -1;
+}
+
+TEST(SynchronousRuleTest, TheSameBytesWhateverTheLoadersThreads) {
+  const std::string script =
+      "workers: 4 compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 jitter: 0.3 } "
+      "slow { worker: 1 factor: 3 from_s: 0.05 }";
+  const EmulationResult one = EmulateTiny(script, {"data.workers=1"}).value();
+  const EmulationResult three = EmulateTiny(script, {"data.workers=3"}).value();
+  EXPECT_EQ(one.lines, three.lines);
+  EXPECT_EQ(one.weights, three.weights);
+  EXPECT_EQ(SummaryJson(one.summary), SummaryJson(three.summary));
+  EXPECT_GT(one.summary.virtual_s, 0);
+}
+
+TEST(SynchronousRuleTest, OneWorkerHasTheBitsOfATrainer) {
+  const std::vector<std::string> overrides = {"train.batch=8"};
+  EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", overrides)->weights, TrainedWeights(overrides));
+}
+
+TEST(SynchronousRuleTest, OneWorkerHasTheBitsOfATrainerWhoseBatchGrows) {
+  const std::vector<std::string> overrides = {"train.batch=8", "train.accumulation=2",
+                                              "optim.cosine={}", "optim.adamw={}",
+                                              "optim.batch_growth.max_batch=24"};
+  EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", overrides)->weights, TrainedWeights(overrides));
+}
+
+// Without batch norm the division of a batch changes rounding only.
+TEST(SynchronousRuleTest, ManyWorkersTrainAsOne) {
+  const std::vector<std::string> overrides = {"net.layer[bn1].relu={}"};
+  const EmulationResult one = EmulateTiny(kFixed + "workers: 1", overrides).value();
+  for (const char* workers : {"workers: 2", "workers: 4", "workers: 8"}) {
+    const EmulationResult many = EmulateTiny(kFixed + workers, overrides).value();
+    EXPECT_LT(LargestDifference(one.weights, many.weights), 1e-4) << workers;
+    EXPECT_EQ(one.summary.images, many.summary.images);
+  }
+}
+
+// All that a step exchanges, priced by dist's clock.
+TEST(SynchronousRuleTest, WithoutComputeAStepTakesWhatItsPlansCost) {
+  const std::string script = "workers: 4 compute {} between_hosts { mbit_per_s: 10 }";
+  const EmulationResult result = EmulateTiny(script, {"train.epochs=0.2"}).value();
+  const LoadedConfig loaded = TinyConfig({"train.batch=2"});
+  TrainingWorld alone;
+  const TrainingData data = TrainingData::Open(loaded.config.data(), &alone).value();
+  const auto job = EmulatedJob::Create(&loaded, &data, TinyScript(script)).value();
+  const std::vector<int> workers = job->FirstWorkers();
+  Plans chain(workers.size());
+  std::vector<ExchangeItem> items = *job->ItemsOf(workers).value();
+  items.push_back(RollCallItem(workers, *job->network()));
+  for (const ExchangeItem& item : items) {
+    for (size_t rank = 0; rank < chain.size(); ++rank) chain[rank].Append((*item.plans)[rank]);
+  }
+  const double cost = CostOfPlans(chain, Topology::Blocks(4, 1), NetworkOf(job->script())).seconds;
+  EXPECT_NEAR(StepEnd(result, 1), cost, 1e-4 * cost);
+}
+
+// On a network that costs nothing: forward, backward and update.
+const std::string kFreeWire =
+    "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
+
+TEST(SynchronousRuleTest, AStepIsAsSlowAsItsSlowestWorker) {
+  const std::string script = kFixed + kFreeWire + "workers: 4 ";
+  const EmulationResult even = EmulateTiny(script, {"train.epochs=0.2"}).value();
+  EXPECT_NEAR(StepEnd(even, 1), 0.004 + 2 * 0.001 + 0.002, 1e-5);
+  const EmulationResult slow =
+      EmulateTiny(script + "slow { worker: 2 factor: 5 }", {"train.epochs=0.2"}).value();
+  EXPECT_NEAR(StepEnd(slow, 1), 5 * StepEnd(even, 1), 5e-5);
+  for (const nlohmann::json& line : LinesOf(slow, "step")) {
+    EXPECT_NEAR(line["blocked_ms"], line["worker"] == 2 ? 0 : 4 * 8, 0.05) << line;
+  }
+}
+
+TEST(SynchronousRuleTest, BackwardHidesAnExchangeThatIsShorter) {
+  const EmulationResult free =
+      EmulateTiny("workers: 2 compute { fixed_ms: 1000 } " + kFreeWire, {"train.epochs=0.2"})
+          .value();
+  const EmulationResult wire = EmulateTiny("workers: 2 compute { fixed_ms: 1000 }",
+                                           {"train.epochs=0.2", "dist.end_bucket_kib=1"})
+                                   .value();
+  EXPECT_LT(StepEnd(wire, 1) - StepEnd(free, 1), 0.001);
+  EXPECT_GT(StepEnd(wire, 1), StepEnd(free, 1));
+}
+
+TEST(SynchronousRuleTest, AWorkerThatDiesHoldsTheOthersUpUntilItIsMissed) {
+  const std::string script = kFixed + "workers: 4 ";
+  const EmulationResult whole = EmulateTiny(script).value();
+  const EmulationResult death =
+      EmulateTiny(script + "kill { worker: 1 at_s: 0.05 noticed_after_s: 0.5 }").value();
+  EXPECT_EQ(death.summary.steps, whole.summary.steps);
+  EXPECT_EQ(death.summary.images, whole.summary.images);  // its rows are divided among the others
+  EXPECT_GT(death.summary.virtual_s, whole.summary.virtual_s + 0.49);
+  const std::vector<nlohmann::json> events = LinesOf(death, "event");
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0]["virtual_s"], 0.05);
+  EXPECT_EQ(events[1]["virtual_s"], 0.55);
+  for (const nlohmann::json& line : LinesOf(death, "step")) {
+    if (line["virtual_s"] > 0.05) {
+      EXPECT_NE(line["worker"], 1) << line;
+    }
+  }
+}
+
+TEST(SynchronousRuleTest, AWorkerThatJoinsTakesItsRows) {
+  const EmulationResult result =
+      EmulateTiny(kFixed + "workers: 1 join { at_s: 0.05 }", {"train.batch=8"}).value();
+  int64_t joined = 0, images = 0;
+  for (const nlohmann::json& line : LinesOf(result, "step")) {
+    joined += line["worker"] == 1 ? 1 : 0;
+    images += line["batch"].get<int64_t>();
+  }
+  EXPECT_GT(joined, 5);
+  EXPECT_EQ(images, 4 * kTinyStepsPerEpoch * 8);
+  EXPECT_EQ(images, result.summary.images);
+}
+
+TEST(SynchronousRuleTest, WhatCannotBeEmulatedIsRefused) {
+  EXPECT_THAT(EmulateTiny("workers: 2", {"dist.sync_batch_norm=true"}).status().message(),
+              HasSubstr("batch norm cannot see all of them"));
+  EXPECT_THAT(EmulateTiny("workers: 2", {"dist.compression.scheme.bf16={}"}).status().message(),
+              HasSubstr("does not compress"));
+  EXPECT_THAT(EmulateTiny("workers: 8", {"train.batch=20"}).status().message(),
+              HasSubstr("fewer than one batch of 160 over all workers"));
+  EXPECT_THAT(EmulateTiny("workers: 2", {"data.image_size=18", "train.phase="}).status().message(),
+              HasSubstr("a multiple of 4"));
+  EXPECT_THAT(EmulateTiny(kFixed + "workers: 1 kill { worker: 0 at_s: 0.01 noticed_after_s: 1e6 }")
+                  .status()
+                  .message(),
+              HasSubstr("no worker is left"));
+}
+
+TEST(SynchronousRuleTest, ALossThatIsNotFiniteEndsTheRun) {
+  const EmulationResult result =
+      EmulateTiny(kFixed + "workers: 2", {"optim.learning_rate=1e30", "optim.clip_norm=0"}).value();
+  EXPECT_THAT(result.summary.not_finite, HasSubstr("the loss or gradient of step "));
+  EXPECT_LT(result.summary.steps, 4 * kTinyStepsPerEpoch);
+}
+
+}  // namespace
+}  // namespace ringtail

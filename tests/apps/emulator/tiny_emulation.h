@@ -1,0 +1,29 @@
+// Emulations of the tiny run (tests/apps/tiny_run.h): 40 images train, batches are divided among
+// the virtual workers.
+#ifndef RINGTAIL_TESTS_APPS_EMULATOR_TINY_EMULATION_H_
+#define RINGTAIL_TESTS_APPS_EMULATOR_TINY_EMULATION_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/emulator/emulation.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+// Adapts the config of the tiny run to `workers` workers: a global batch of 8 images.
+StatusOr<EmulationResult> EmulateTiny(const std::string& script,
+                                      const std::vector<std::string>& overrides = {});
+EmulationScript TinyScript(const std::string& text);
+
+// The lines of a kind.
+std::vector<nlohmann::json> LinesOf(const EmulationResult& result, const std::string& kind);
+// The largest difference between two weights, over the largest weight.
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b);
+// The weights of a real run of one process, in the arena's layout.
+std::vector<float> TrainedWeights(const std::vector<std::string>& overrides);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_TESTS_APPS_EMULATOR_TINY_EMULATION_H_
