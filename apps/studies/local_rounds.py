@@ -3,7 +3,7 @@
 
 Trains configs/dogs_vs_cats.textproto on 64 pixels of real images, cat and dog 0 .. 4999, validates on 5000 .. 9999; a
 global batch of 64 whatever the ranks; 12 epochs. Each cell is a file in --out, written when the cell is done; the same
-command goes on with the cells that are missing, and prints all as tables. `dense`: gradients added up in every step.
+command continues with the cells that are missing, and prints all as tables. `dense`: gradients added up in every step.
 
   apps/studies/local_rounds.py --data ~/dogs-vs-cats/train [--out runs/local_rounds] [--steps dense,1,8,64]
   apps/studies/local_rounds.py --data ... --ranks 8 --steps 8,32 --outer 1:0,0.7:0.3,0.7:0.6 --overlapped

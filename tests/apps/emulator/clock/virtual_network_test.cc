@@ -137,7 +137,7 @@ TEST(VirtualNetworkTest, PlansThatBeginLaterEndLater) {
   EXPECT_EQ(EndOfPlans(&later, plans, 777), 777 + EndOfPlans(&now, plans, 0));
 }
 
-// Nobody has the sum before the last has entered.
+// No worker has the sum before the last has entered.
 TEST(VirtualNetworkTest, AnAllreduceWaitsForItsLastMember) {
   const Plans plans = AllPlans(*FindAllreduce("ring").value(), Topology::Blocks(4, 1), 100'000);
   World world;

@@ -107,7 +107,7 @@ TEST(LocalRoundsRuleTest, AutoMeasuresVirtualTimes) {
   EXPECT_GT(last_length("1"), 4);
 }
 
-// All are there at the end, whoever died or joined, and every step was computed.
+// All are there at the end, whichever died or joined, and every step was computed.
 TEST(LocalRoundsRuleTest, WorkersDieAndJoin) {
   const std::string base = kFixed + "workers: 2 ";
   for (const Form form : kForms) {
@@ -131,7 +131,7 @@ TEST(LocalRoundsRuleTest, WorkersDieAndJoin) {
   }
 }
 
-// At every moment, in rounds of every kind: nobody waits for ever.
+// At every moment, in rounds of every kind: no worker waits for ever.
 TEST(LocalRoundsRuleTest, ADeathAtAnyMomentStopsNobody) {
   for (const Form form : kForms) {
     for (int ms = 0; ms < 60; ms += 3) {
