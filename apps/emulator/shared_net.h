@@ -31,7 +31,7 @@ class SharedNet {
 
   // Sums over these rows of each of the step's batches. `listener` may be null.
   StatusOr<LossResult> Compute(int64_t step, ElementRange rows, GradientListener* listener);
-  // Nobody will ask for steps before `step`.
+  // No step will be asked for before `step`.
   void Forget(int64_t step);
   // Makes the net for the first step ready, whose layers it returns (valid until Forget).
   StatusOr<std::span<const LayerInfo>> Layers(int64_t rows);

@@ -164,7 +164,7 @@ Status LocalRoundsRule::Take(int worker) {
   return ++round.taken == round.members.size() ? Sum(seat.round) : OkStatus();
 }
 
-// All have taken their changes, and nobody has merged them: the order of additions is fixed.
+// All have taken their changes, and none has merged them: the order of additions is fixed.
 Status LocalRoundsRule::Sum(int64_t number) {
   Round& round = rounds_[number];
   round.summed = true;
