@@ -39,7 +39,7 @@ class BatchSource {
   struct Kept {
     AlignedBuffer images;
     std::vector<int32_t> labels;
-    int64_t left = 0;  // rows that nobody has taken
+    int64_t left = 0;  // rows that no worker has taken
   };
 
   Status AdvanceTo(int64_t batch);
@@ -49,7 +49,7 @@ class BatchSource {
   const std::unique_ptr<DataLoader> loader_;
   const int64_t image_floats_;
   int64_t current_ = -1;  // the loader's last batch; -1: none
-  int64_t left_ = 0;      // its rows that nobody has taken
+  int64_t left_ = 0;      // its rows that no worker has taken
   LoadedBatch loaded_;
   std::map<int64_t, Kept> kept_;
   Kept last_;  // taken whole, but still in use

@@ -47,7 +47,7 @@ class ScriptedEvents {
   Status Join(int worker) {
     int source = 0;
     while (source < worker && job_->is_dead(source)) ++source;
-    if (source == worker) return OkStatus();  // nobody is left to join
+    if (source == worker) return OkStatus();  // no worker is left to join
     Log(worker, "asks to join");
     job_->network()->Send(source, worker, rule_->StateBytes(), [this, worker] {
       if (job_->is_dead(worker)) return OkStatus();
@@ -83,7 +83,7 @@ StatusOr<EmulationResult> Emulate(const LoadedConfig& loaded, const TrainingData
   RT_RETURN_IF_ERROR(rule->Begin());
   while (!rule->finished()) {
     if (StopSignal() != 0) return Cancelled("a signal asked to stop");
-    if (queue->empty()) return FailedPrecondition("all workers are dead, and nobody joins");
+    if (queue->empty()) return FailedPrecondition("all workers are dead, and none joins");
     const Status status = queue->RunNext();
     if (status.ok()) continue;
     return status.Annotate(fmt::format("at {:.3f} virtual s", Seconds(queue->now_ns())));

@@ -20,7 +20,7 @@ class EmulatedRule {
   virtual ~EmulatedRule() = default;
   // Schedules the first events.
   virtual Status Begin() = 0;
-  // The worker is dead from now on; nobody knows.
+  // The worker is dead from now on; no other knows yet.
   virtual Status OnDeath(int worker) = 0;
   // The others know.
   virtual Status OnNotice(int worker) = 0;
