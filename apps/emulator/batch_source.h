@@ -5,7 +5,7 @@
 //   worker 3     takes rows 24..31 of 5   from a copy that was kept because not all rows were taken
 //
 // Rows are those that a real rank loads (data/loader.h: augmentation is keyed by the image, not by
-// who loads it). A batch is kept until all its rows are taken, or Forget says that nobody comes. A
+// who loads it). A batch is kept until all its rows are taken, or Forget says that no worker comes. A
 // batch that is no longer there is loaded again.
 // Thread-safety: the trainer thread. Memory: a batch for each step between the fastest and the
 // slowest worker. Errors: those of the loader.
@@ -32,7 +32,7 @@ class BatchSource {
 
   // Rows of global batch `batch` of the run. Valid until the next call.
   StatusOr<BatchView> Rows(int64_t batch, ElementRange rows);
-  // Nobody will ask for batches before `batch`.
+  // No batch will be asked for before `batch`.
   void Forget(int64_t batch);
 
  private:

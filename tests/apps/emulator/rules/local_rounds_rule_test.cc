@@ -132,7 +132,7 @@ TEST(LocalRoundsRuleTest, WorkersDieAndJoin) {
 }
 
 // At every moment, in rounds of every kind: no worker waits for ever.
-TEST(LocalRoundsRuleTest, ADeathAtAnyMomentStopsNobody) {
+TEST(LocalRoundsRuleTest, ADeathAtAnyMomentStopsNoOther) {
   for (const Form form : kForms) {
     for (int ms = 0; ms < 60; ms += 3) {
       const std::string script =
