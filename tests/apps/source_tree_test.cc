@@ -126,9 +126,6 @@ TEST(SourceTreeTest, NoFolderHasMoreThanFortySources) {
 TEST(SourceTreeTest, NoFileHasMoreThan400LinesWithoutAReason) {
   constexpr int64_t kMostLines = 400;
   const std::map<std::string, std::string> reasons = {
-      {"layers/convolution/choose_algorithm.cc", "choice and measurement of all algorithms"},
-      {"layers/kernels/pointwise.cc", "three kernels that share their register tiles"},
-      {"tests/dist/liveness/liveness_judge_test.cc", "one story per rule of the judge"},
       {"tests/dist/transport/frames/peer_messages_test.cc",
        "one case per violation of the protocol"},
   };
