@@ -21,6 +21,7 @@ int64_t FirstLocalStep(const LocalConfig& config, const TrainingPlan& plan) {
 template <typename Field>
 double Median(const std::vector<LocalPeriod::Reading>& readings, const Field& field) {
   std::vector<double> values;
+  values.reserve(readings.size());
   for (const LocalPeriod::Reading& reading : readings) values.push_back(reading.*field);
   std::ranges::sort(values);
   return values[values.size() / 2];

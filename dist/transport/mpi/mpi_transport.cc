@@ -21,7 +21,7 @@ class MpiTransport : public Transport {
 
   Status Connect() {
     thread_ = std::thread([engine = engine_] { engine->Run(); });
-    const Status begin = engine_->AwaitBegin();
+    Status begin = engine_->AwaitBegin();
     // It may be in MPI_Init for ever; what it uses is its own.
     if (!begin.ok()) thread_.detach();
     return begin;

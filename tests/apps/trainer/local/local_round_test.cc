@@ -9,7 +9,6 @@
 namespace ringtail {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::FloatEq;
 
@@ -44,8 +43,8 @@ class Ranks {
 
   void Take() {
     for (size_t i = 0; i < rounds_.size(); ++i) squares_ = rounds_[i]->Take(weights_[i]);
-    Sum([](LocalRound* round) { return round->differences()->grads(); });
-    Sum([](LocalRound* round) { return round->statistics(); });
+    Sum([](LocalRound& round) { return round.differences()->grads(); });
+    Sum([](LocalRound& round) { return round.statistics(); });
   }
   void Merge(int64_t number, double inner_rate = 1) {
     const double weights = std::accumulate(weights_.begin(), weights_.end(), 0.0);
@@ -57,12 +56,12 @@ class Ranks {
  private:
   template <typename Block>
   void Sum(const Block& block) {
-    std::vector<float> sum(block(rounds_[0].get()).size());
+    std::vector<float> sum(block(*rounds_[0]).size());
     for (auto& round : rounds_) {
-      const std::span<float> own = block(round.get());
+      const std::span<float> own = block(*round);
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += own[i];
     }
-    for (auto& round : rounds_) std::ranges::copy(sum, block(round.get()).begin());
+    for (auto& round : rounds_) std::ranges::copy(sum, block(*round).begin());
   }
 
   std::vector<std::unique_ptr<ParameterArena>> models_;
