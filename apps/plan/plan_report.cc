@@ -40,9 +40,10 @@ std::string Head(const PlannerFacts& facts, const NetworkFacts& network) {
       link.seconds_per_byte > 0 ? 1e-6 / link.seconds_per_byte : INFINITY, link.latency_s * 1e6);
   if (network.cores_per_rank() != facts.cores()) {
     head += fmt::format(
-        "computing was measured on {:.4g} cores and is taken to be {:.4g} times as fast on "
+        "computing was measured on {} and is taken to be {:.4g} times as fast on "
         "{:.4g}\n",
-        facts.cores(), network.cores_per_rank() / facts.cores(), network.cores_per_rank());
+        Counted(facts.cores(), "core"), network.cores_per_rank() / facts.cores(),
+        network.cores_per_rank());
   }
   return head;
 }
