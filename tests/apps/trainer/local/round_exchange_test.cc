@@ -18,6 +18,8 @@ constexpr int kRanks = 3;
 template <typename Body>
 void InAWorld(const Body& body) {
   const auto transports = MakeInProcessWorld(kRanks);
+  // Protobuf makes a default text at its first use, under a lock that the race detector cannot see.
+  ASSERT_EQ(DistConfig().algorithm(), "auto");
   std::vector<std::jthread> threads;
   threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
