@@ -20,13 +20,14 @@
 #include "dist/config_check.h"
 #include "layers/net/net.h"
 #include "optim/optimizer.h"
+#include "optim/outer_optimizer.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int64_t kWarmUpSteps = 2;
 constexpr double kLearningRate = 1e-3;  // small, so that values stay finite and normal
-constexpr float kOuterMomentum = 0.6F, kOuterRate = 0.7F;
+constexpr double kOuterMomentum = 0.6, kOuterRate = 0.7;
 
 // The schemes that a plan compares, beside dense and the config's own.
 struct NamedScheme {
@@ -120,16 +121,11 @@ StatusOr<double> MeasureUpdate(const LoadedConfig& loaded, ParameterArena* arena
   return MedianSeconds(runs, [&] { optimizer->Step(step++, kLearningRate, 1); });
 }
 
-// Momentum over the differences, and a step with it: optim's outer optimizers do as much.
-double MeasureMerge(const ParameterArena& arena, int64_t runs) {
-  std::vector<float> reference(arena.values().begin(), arena.values().end());
-  std::vector<float> momentum(reference.size()), difference(reference.size(), 1e-6F);
-  return MedianSeconds(runs, [&] {
-    for (size_t i = 0; i < reference.size(); ++i) {
-      momentum[i] = kOuterMomentum * momentum[i] + difference[i];
-      reference[i] += kOuterRate * (difference[i] + kOuterMomentum * momentum[i]);
-    }
-  });
+// Of the weights that are already there, as if their gradients were differences.
+double MeasureMerge(ParameterArena* arena, int64_t runs) {
+  OuterOptimizer outer({.learning_rate = kOuterRate, .momentum = kOuterMomentum}, arena);
+  int64_t round = 0;
+  return MedianSeconds(runs, [&] { outer.Step(round++, kLearningRate, kLearningRate); });
 }
 
 // Layers of the same shape cost the same.
@@ -196,7 +192,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   }
   RT_ASSIGN_OR_RETURN(const double update, MeasureUpdate(loaded, &arena, options.steps));
   facts.set_update_s(update);
-  facts.set_merge_s(MeasureMerge(arena, options.steps));
+  facts.set_merge_s(MeasureMerge(&arena, options.steps));
   RT_RETURN_IF_ERROR(
       MeasureSchemes(OwnCompression(loaded.config.dist()), options.all_schemes, arena, &facts));
   return facts;

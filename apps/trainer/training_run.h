@@ -33,6 +33,10 @@ struct TrainingRun {
   static StatusOr<TrainingRun> Create(const TrainingRunOptions& options);
 
   const RunConfig& config() const { return options.loaded->config; }
+  // Null on ranks that write no files.
+  const CheckpointDirectory* checkpoints() const {
+    return options.directory != nullptr ? &options.directory->checkpoints() : nullptr;
+  }
 
   TrainingRunOptions options;
   TrainingState state;

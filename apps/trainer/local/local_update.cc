@@ -24,11 +24,6 @@ namespace {
 
 constexpr double kMsPerSecond = 1e3;
 
-const CheckpointDirectory* CheckpointsOf(const TrainingRun& run) {
-  RunDirectory* const directory = run.options.directory;
-  return directory != nullptr ? &directory->checkpoints() : nullptr;
-}
-
 }  // namespace
 
 LocalUpdate::LocalUpdate(const Generation* generation)
@@ -118,7 +113,7 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
 
 Status LocalUpdate::FindWriters() {
   if (world_->alone()) return OkStatus();
-  const CheckpointDirectory* const directory = CheckpointsOf(*generation_->run);
+  const CheckpointDirectory* const directory = generation_->run->checkpoints();
   RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, directory));
   if (parts_ == nullptr) return OkStatus();
   RT_ASSIGN_OR_RETURN(part_bytes_, world_->Gather(BytesOf(OwnTensors())));

@@ -19,7 +19,6 @@
 #include "apps/trainer/update/gradient_compression.h"
 #include "core/status.h"
 #include "core/stopwatch.h"
-#include "core/storage/metrics.h"
 #include "dist/gradients/dense_reducer.h"
 #include "dist/gradients/gradient_buckets.h"
 
@@ -34,7 +33,6 @@ struct RankRound {
   int64_t left_out = 0;                      // steps with a loss or gradient that was not finite
   double step_seconds = 0;                   // mean of its steps, without waiting for other ranks
   double exchange_seconds = 0;               // of the exchange before this one; 0: there was none
-  RankMetrics metrics;  // sums over its steps; communication of the last exchange
 };
 
 class RoundExchange {

@@ -14,11 +14,6 @@ namespace {
 
 constexpr double kMsPerSecond = 1e3;
 
-const CheckpointDirectory* CheckpointsOf(const TrainingRun& run) {
-  RunDirectory* const directory = run.options.directory;
-  return directory != nullptr ? &directory->checkpoints() : nullptr;
-}
-
 }  // namespace
 
 StatusOr<std::unique_ptr<UpdatePath>> AllreduceUpdate::Create(const Generation* generation,
@@ -44,7 +39,7 @@ Status AllreduceUpdate::CreateCompression(const ResumePoint& point) {
                                         {.global_batch = generation_->division.own.global_batch,
                                          .seed = config.train().seed(),
                                          .buckets = exchange_.buckets(),
-                                         .directory = CheckpointsOf(*generation_->run)},
+                                         .directory = generation_->run->checkpoints()},
                                         saved));
   exchange_.Compress(compression_.get());
   if (compression_ != nullptr && world_->leads()) {
