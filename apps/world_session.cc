@@ -46,6 +46,12 @@ FingerprintFields Fingerprint(const RunConfig& config) {
   return fields;
 }
 
+// Whether anything is chosen by what the network takes.
+bool NeedsNetwork(const DistConfig& config) {
+  return config.algorithm() == "auto" || config.plan() == DistConfig::AUTO ||
+         CompressesAnything(config.compression());
+}
+
 LivenessLimits Limits(const DistConfig& config) {
   const milliseconds hang = Milliseconds(config.hang_timeout_s());
   // Several heartbeats within the limit, so that a late one does not matter. Other ranks may still
@@ -78,7 +84,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
   session->source_ = identity.source;
   session->trace_path_ = options.trace;
   if (identity.world_size == 1) {
-    session->world_ = std::make_unique<TrainingWorld>();
+    session->everyone_ = std::make_unique<TrainingWorld>();
     if (!options.trace.empty()) StartTrace(/*rank=*/0);
     return session;
   }
@@ -113,7 +119,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
   };
   NetworkModel network;
   const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
-  if (config.dist().algorithm() == "auto" || CompressesAnything(config.dist().compression())) {
+  if (NeedsNetwork(config.dist())) {
     const auto moved = [monitor = session->monitor_.get()] { return monitor->moved(); };
     const auto probed = ProbeNetwork(joined->transport.get(), joined->topology, {.moved = moved});
     RT_RETURN_IF_ERROR(lost(probed.status()));
@@ -124,12 +130,13 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
     RT_RETURN_IF_ERROR(lost(trace.status()));
     session->trace_ = *std::move(trace);
   }
-  RT_ASSIGN_OR_RETURN(session->world_, TrainingWorld::Create({.transport = joined->transport.get(),
-                                                              .topology = joined->topology,
-                                                              .network = network,
-                                                              .describe = describe,
-                                                              .monitor = session->monitor_.get()},
-                                                             config.dist()));
+  RT_ASSIGN_OR_RETURN(session->everyone_,
+                      TrainingWorld::Create({.transport = joined->transport.get(),
+                                             .topology = joined->topology,
+                                             .network = network,
+                                             .describe = describe,
+                                             .monitor = session->monitor_.get()},
+                                            config.dist()));
   return session;
 }
 
@@ -142,29 +149,40 @@ int WorldSession::FailToJoin(const Status& status) {
 WorldSession::~WorldSession() = default;
 
 std::string WorldSession::Describe(int64_t gradient_bytes) const {
-  return fmt::format("{} on {} ({}); {}", Counted(world_->size(), "rank"),
-                     Counted(joined_.topology.hosts(), "host"), source_,
-                     world_->DescribeAlgorithm(gradient_bytes));
+  return fmt::format("{} on {} ({}); {}", Counted(world().size(), "rank"),
+                     Counted(world().topology().hosts(), "host"), source_,
+                     group_ != nullptr ? group_->DescribeAlgorithm(gradient_bytes)
+                                       : everyone_->DescribeAlgorithm(gradient_bytes));
+}
+
+Status WorldSession::TrainOnly(const RankGroup& group, const DistConfig& config) {
+  RT_CHECK(group_ == nullptr && trains_, "a session is divided once");
+  RT_CHECK(group.MemberOf(0) == 0, "rank 0 leads the ranks that train");
+  RT_ASSIGN_OR_RETURN(group_, everyone_->OfGroup(group, config));
+  trains_ = group_ != nullptr;
+  return OkStatus();
 }
 
 Status WorldSession::FinishTimeline() {
   if (trace_path_.empty()) return OkStatus();
-  if (world_->alone()) return FinishTrace(trace_path_);
-  const ScopedPhase exchange(world_->progress(), Phase::kExchange);
-  return trace_->Finish(trace_path_, world_->Describe(world_->rank()));
+  if (everyone_->alone()) return FinishTrace(trace_path_);
+  const ScopedPhase exchange(everyone_->progress(), Phase::kExchange);
+  return trace_->Finish(trace_path_, everyone_->Describe(everyone_->rank()));
 }
 
-Status WorldSession::Leave() {
-  RT_RETURN_IF_ERROR(world_->Barrier());
+StatusOr<int> WorldSession::EndWith(int exit_code) {
+  RT_ASSIGN_OR_RETURN(const auto codes, everyone_->ShareNumbers({exit_code}, /*source_rank=*/0));
+  RT_RETURN_IF_ERROR(everyone_->Barrier());
   RT_RETURN_IF_ERROR(FinishTimeline());
-  return world_->alone() ? OkStatus() : monitor_->Stop();
+  if (!everyone_->alone()) RT_RETURN_IF_ERROR(monitor_->Stop());
+  return static_cast<int>(codes.at(0));
 }
 
 int WorldSession::Fail(const Status& status) {
-  world_->Abort(status);
+  world()->Abort(status);
   LogError(status.message());
-  if (world_->cut_off()) return kExitFailure;  // this rank is the cause
-  switch (world_->culprit()) {
+  if (world()->cut_off()) return kExitFailure;  // this rank is the cause
+  switch (world()->culprit()) {
     case TrainingWorld::Culprit::kThisRank:
       return kExitFailure;
     case TrainingWorld::Culprit::kAnother:
@@ -174,7 +192,7 @@ int WorldSession::Fail(const Status& status) {
     case TrainingWorld::Culprit::kNone:
       break;
   }
-  return world_->lost() ? kExitLostPeer : ExitCodeOf(status);
+  return world()->lost() ? kExitLostPeer : ExitCodeOf(status);
 }
 
 }  // namespace ringtail

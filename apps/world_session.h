@@ -3,8 +3,13 @@
 //   RT_ASSIGN_OR_RETURN(const auto session, WorldSession::Join(options, identity, config));
 //   TrainingWorld* const world = session->world();
 //   ... TrainingData::Open(config, world); Trainer::Create(run, point, world) ...
-//   RT_RETURN_IF_ERROR(session->Leave());                  every rank, when all have finished
+//   RT_ASSIGN_OR_RETURN(code, session->EndWith(code));     every rank, when all have finished
 //   return session->Fail(status);                          a rank that cannot continue
+//
+// Ranks that would slow the others down are there without training:
+//
+//   RT_RETURN_IF_ERROR(session->TrainOnly(group, config));  from now on world() is the group's
+//   if (!session->trains()) ... session->EndWith(0) returns when the others have finished
 //
 // It owns, from the wire up: the transport to all ranks, the monitor that tells which rank hangs,
 // and the trainer's view of the world. A job of one rank has only the last and needs no network.
@@ -19,6 +24,7 @@
 #include "apps/run.pb.h"
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
+#include "dist/collectives/rank_group.h"
 #include "dist/liveness/progress_monitor.h"
 #include "dist/membership/identity/rank_identity.h"
 #include "dist/membership/join.h"
@@ -46,14 +52,22 @@ class WorldSession {
   WorldSession(const WorldSession&) = delete;
   WorldSession& operator=(const WorldSession&) = delete;
 
-  TrainingWorld* world() { return world_.get(); }
-  const TrainingWorld& world() const { return *world_; }
+  // The ranks that train: at first all. On a rank that does not train, all of them.
+  TrainingWorld* world() { return group_ != nullptr ? group_.get() : everyone_.get(); }
+  const TrainingWorld& world() const { return group_ != nullptr ? *group_ : *everyone_; }
+  // All ranks, those that do not train included.
+  TrainingWorld* everyone() { return everyone_.get(); }
+
+  // All ranks, once, before training: only the ranks of `group` train. Rank 0 must be its first.
+  Status TrainOnly(const RankGroup& group, const DistConfig& config);
+  bool trains() const { return trains_; }
   // "4 ranks on 2 hosts (Slurm); ring: 25 MB over 4 ranks at 117 MB/s, 321 ms": the algorithm for
   // gradients of `gradient_bytes`, and the reason for it.
   std::string Describe(int64_t gradient_bytes) const;
 
-  // Waits until all ranks have finished and no longer need this one. Writes the timeline.
-  Status Leave();
+  // Waits until all ranks have finished and no longer need this one. Writes the timeline. Returns
+  // the exit code of rank 0: those that train have the same, the others need it.
+  StatusOr<int> EndWith(int exit_code);
   // Tells the others why this rank ends, and returns its exit code: kExitLostPeer if the cause is
   // another rank, kExitFailure if this one is cut off from all.
   int Fail(const Status& status);
@@ -65,7 +79,9 @@ class WorldSession {
   std::string source_;
   JoinedWorld joined_;
   std::unique_ptr<ProgressMonitor> monitor_;
-  std::unique_ptr<TrainingWorld> world_;
+  std::unique_ptr<TrainingWorld> everyone_;
+  std::unique_ptr<TrainingWorld> group_;  // null: everyone trains, or this rank does not
+  bool trains_ = true;
   std::string trace_path_;
   std::optional<WorldTrace> trace_;  // none for a single rank
 };

@@ -1,5 +1,8 @@
 #include "dist/config_check.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "core/config/field_check.h"
 #include "dist/compression/scheme_choice.h"
 
@@ -35,6 +38,28 @@ Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
                      "step: set dist.sync_batch_norm to false, or dist.local.period to 0");
 }
 
+Status ValidatePlanned(const Planned& plan, const ConfigSource* source) {
+  const FieldCheck check(source, "dist.planned");
+  const auto& ranks = plan.rank();
+  const bool rising = std::ranges::adjacent_find(ranks, std::greater_equal()) == ranks.end();
+  if (!ranks.empty() && (ranks.Get(0) != 0 || !rising)) {
+    return check.Error("rank", "the ranks that train ascend, from 0");
+  }
+  if (!ranks.empty() && *ranks.rbegin() < plan.world()) return OkStatus();
+  return check.Error("world", "the ranks that train are some of 0 .. world - 1, at least one");
+}
+
+// What AUTO chooses must not be there before it has chosen.
+Status ValidatePlan(const DistConfig& dist, const ConfigSource* source) {
+  const FieldCheck check(source, "dist");
+  if (dist.has_planned()) return ValidatePlanned(dist.planned(), source);
+  if (dist.plan() != DistConfig::AUTO) return OkStatus();
+  if (!UsesLocalRounds(dist) && !CompressesAnything(dist.compression())) return OkStatus();
+  return check.Error("plan",
+                     "AUTO chooses local steps and compression itself: leave out dist.local and "
+                     "dist.compression, or set dist.plan to CONFIG");
+}
+
 }  // namespace
 
 bool UsesLocalRounds(const DistConfig& config) {
@@ -52,6 +77,7 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) 
   RT_RETURN_IF_ERROR(
       check.Between("hang_timeout_s", config.hang_timeout_s(), kShortestS, kLongestS));
   RT_RETURN_IF_ERROR(ValidateLocal(config, source));
+  RT_RETURN_IF_ERROR(ValidatePlan(config, source));
   return ValidateCompression(config.compression(), source);
 }
 

@@ -13,6 +13,7 @@
 #include "apps/dogs_vs_cats/resume.h"
 #include "apps/dogs_vs_cats/world_flags.h"
 #include "apps/exit_code.h"
+#include "apps/plan/auto_plan.h"
 #include "apps/plan/run_advice.h"
 #include "apps/print.h"
 #include "apps/trainer/checkpoint/numerics.h"
@@ -56,22 +57,32 @@ void WarnOfOtherNumerics(const Numerics& saved) {
                   saved.Describe(), now.Describe()));
 }
 
-// Rank 0 prints; the exit code is the same on all ranks.
-int Report(const TrainingOutcome& outcome, bool leads) {
+// The same on all ranks.
+int ExitCodeOf(const TrainingOutcome& outcome) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
-      if (leads) Print("{}\n", outcome.message);
-      if (leads && !outcome.advice.empty()) Print("{}\n", outcome.advice);
       return kExitSuccess;
     case TrainingOutcome::Kind::kStopped:
-      if (leads) LogWarning(outcome.message);
       return kExitSignalBase + outcome.signal;
     case TrainingOutcome::Kind::kNotFinite:
-      if (leads) LogError(outcome.message);
       return kExitNotFinite;
   }
   return kExitFailure;
+}
+
+void Report(const TrainingOutcome& outcome) {
+  switch (outcome.kind) {
+    case TrainingOutcome::Kind::kFinished:
+    case TrainingOutcome::Kind::kReachedAccuracy:
+      Print("{}\n", outcome.message);
+      if (!outcome.advice.empty()) Print("{}\n", outcome.advice);
+      return;
+    case TrainingOutcome::Kind::kStopped:
+      return LogWarning(outcome.message);
+    case TrainingOutcome::Kind::kNotFinite:
+      return LogError(outcome.message);
+  }
 }
 
 // What this rank knows before it joins the others.
@@ -108,21 +119,60 @@ void Advise(const Generation& generation) {
   }
 }
 
-StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* session) {
-  TrainingWorld* const world = session->world();
-  const RunConfig& config = job->loaded.config;
-  std::unique_ptr<RunDirectory> directory;
-  if (world->leads()) {
-    RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(job->output));
-    RT_RETURN_IF_ERROR(CheckOutput(flags.run, job->head, *directory));
+// The plan that a run began with, where rank 0 reaches it.
+StatusOr<std::optional<Planned>> PlanOfRun(const Job& job) {
+  const DistConfig& own = job.loaded.config.dist();
+  if (own.has_planned() || !job.head) {
+    return own.has_planned() ? std::optional(own.planned()) : std::nullopt;
   }
-  RT_ASSIGN_OR_RETURN(ResumePoint point, PointOfRankZero(flags.run, *job, world));
-  RT_ASSIGN_OR_RETURN(
-      const TrainingData data,
-      TrainingData::Open(config.data(), world, world->leads() ? directory->BadImagesPath() : ""));
+  RT_ASSIGN_OR_RETURN(const LoadedConfig begun,
+                      ParseRunConfig(job.head->config_text, job.head->path, {}));
+  const DistConfig& dist = begun.config.dist();
+  if (dist.has_planned()) return std::optional(dist.planned());
+  LogWarning("dist.plan: AUTO chooses at the first step only; this run continues as it began");
+  return std::optional(Planned());
+}
+
+// dist.plan: AUTO. All ranks: chooses, or takes what was chosen when the run began; from then on the
+// ranks that were chosen train. Returns the config to train with, where it is another.
+StatusOr<std::optional<LoadedConfig>> FollowPlan(const Job& job, const TrainingData& data,
+                                                 WorldSession* session) {
+  TrainingWorld* const everyone = session->everyone();
+  std::optional<LoadedConfig> planned;
+  if (job.loaded.config.dist().plan() != DistConfig::AUTO || everyone->alone()) return planned;
+  StatusOr<std::optional<Planned>> begun = std::optional<Planned>();
+  if (everyone->leads()) begun = PlanOfRun(job);
+  RT_ASSIGN_OR_RETURN(const Planned plan,
+                      EarlierOrNewPlan(begun, job.loaded, std::ssize(data.split.train), everyone));
+  if (plan.rank_size() == 0) return planned;
+  RT_ASSIGN_OR_RETURN(planned, WithPlan(job.loaded, plan));
+  if (everyone->leads()) Print("plan: {}\n", plan.why());
+  const RankGroup group = TrainingRanks(plan, everyone->size());
+  if (group.size() < everyone->size()) {
+    RT_RETURN_IF_ERROR(session->TrainOnly(group, planned->config.dist()));
+  }
+  return planned;
+}
+
+StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession* session) {
+  TrainingWorld* const everyone = session->everyone();
+  std::unique_ptr<RunDirectory> directory;
+  if (everyone->leads()) {
+    RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(job.output));
+    RT_RETURN_IF_ERROR(CheckOutput(flags.run, job.head, *directory));
+  }
+  RT_ASSIGN_OR_RETURN(ResumePoint point, PointOfRankZero(flags.run, job, everyone));
+  RT_ASSIGN_OR_RETURN(const TrainingData data,
+                      TrainingData::Open(job.loaded.config.data(), everyone,
+                                         everyone->leads() ? directory->BadImagesPath() : ""));
+  RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned, FollowPlan(job, data, session));
+  const LoadedConfig& loaded = planned ? *planned : job.loaded;
+  if (!session->trains()) return session->EndWith(kExitSuccess);
+  TrainingWorld* const world = session->world();
+  const RunConfig& config = loaded.config;
   ProgressDisplay progress(stdout, config.train().log_every_steps());
   RT_ASSIGN_OR_RETURN(TrainingRun run,
-                      TrainingRun::Create({.loaded = &job->loaded,
+                      TrainingRun::Create({.loaded = &loaded,
                                            .data = &data,
                                            .directory = directory.get(),
                                            .observer = world->leads() ? &progress : nullptr,
@@ -134,7 +184,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* sess
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) {
-    RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job->threads.words, *session));
+    RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
     if (!resumes) Advise(trainer->generation());
   }
   if (resumes) {
@@ -145,13 +195,16 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job* job, WorldSession* sess
   auto outcome = TrainToEnd(&trainer);
   SetStopNotice("");
   progress.Finish();
-  if (outcome.ok()) RT_RETURN_IF_ERROR(session->Leave());
-  const bool others_lost = world->lost() && !world->cut_off();
-  if (!outcome.ok() && others_lost && !world->leads() && trainer != nullptr) {
-    SaveForRankZero(job->output, trainer.get());
+  if (outcome.ok()) {
+    RT_ASSIGN_OR_RETURN(const int exit_code, session->EndWith(ExitCodeOf(*outcome)));
+    if (world->leads()) Report(*outcome);
+    return exit_code;
   }
-  RT_RETURN_IF_ERROR(Status(outcome.status()));
-  return Report(*outcome, world->leads());
+  const bool others_lost = world->lost() && !world->cut_off();
+  if (others_lost && !world->leads() && trainer != nullptr) {
+    SaveForRankZero(job.output, trainer.get());
+  }
+  return Status(outcome.status());
 }
 
 // --resume without a checkpoint to resume.
@@ -181,6 +234,9 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   ReceiveStopSignals();
   RT_ASSIGN_OR_RETURN(flags.world.options.trace, OutputPath(flags.world.options.trace));
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
+  if (!flags.world.plan.empty()) {
+    flags.config.set.push_back(flags.world.plan == "auto" ? "dist.plan=AUTO" : "dist.plan=CONFIG");
+  }
   if (flags.until_accuracy) {
     flags.config.set.push_back(fmt::format("train.until_accuracy={}", *flags.until_accuracy));
   }
@@ -215,7 +271,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   auto joined = WorldSession::Join(flags.world.options, identity, job.loaded.config);
   if (!joined.ok()) return WorldSession::FailToJoin(joined.status());
   const auto session = *std::move(joined);
-  auto exit_code = TrainInWorld(flags, &job, session.get());
+  auto exit_code = TrainInWorld(flags, job, session.get());
   if (exit_code.ok()) return exit_code;
   if (StopSignal() != 0) {
     if (const auto stopped = Stopped(exit_code.status(), session->world())) return *stopped;

@@ -40,6 +40,14 @@ void AddWorldFlags(CLI::App* app, WorldFlags* flags) {
   AddRankFlags(app, kGroup, &flags->rank);
   app->add_option("--world", flags->rank.world_size, "The number of ranks")->group(kGroup);
   AddLocalBatch(app, flags)->group(kGroup);
+  app->add_option(
+         "--plan", flags->plan,
+         "auto: before the first step, measure the ranks and the network, and choose the "
+         "fastest way to train that is as accurate as one host; config: as the config says "
+         "(default: dist.plan)")
+      ->type_name("auto|config")
+      ->check(CLI::IsMember({"auto", "config"}))
+      ->group(kGroup);
   AddSecurityFlags(app, kGroup, &flags->options.security, &flags->options.token_file);
 }
 

@@ -1,8 +1,10 @@
-// The flags of `train` for several ranks: those of rank_flags.h, --world and --local-batch.
+// The flags of `train` for several ranks: those of rank_flags.h, --world, --local-batch and
+// --plan.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_WORLD_FLAGS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "apps/world_session.h"
 #include "core/status.h"
@@ -19,6 +21,7 @@ struct WorldFlags {
   WorldOptions options;
   int64_t local_batch = 0;  // 0: as the config says
   bool balance = false;     // --local-batch auto
+  std::string plan;         // --plan: "auto", "config"; empty: as the config says
 };
 
 void AddWorldFlags(CLI::App* app, WorldFlags* flags);

@@ -67,11 +67,16 @@ class Samples {
 };
 
 StatusOr<StepFacts> MeasureStep(Model* model, int64_t batch, const MeasureFactsOptions& options) {
-  RT_ASSIGN_OR_RETURN(const auto net,
-                      AdviseOnMemory(Net::Create(model, {.batch = batch,
-                                                         .image_size = options.image_size,
-                                                         .algorithms = &ProgramAlgorithms()}),
-                                     "a lower --part-batch or --image-size"));
+  std::unique_ptr<Net> net;
+  const auto create = [&]() -> Status {
+    RT_ASSIGN_OR_RETURN(net,
+                        AdviseOnMemory(Net::Create(model, {.batch = batch,
+                                                           .image_size = options.image_size,
+                                                           .algorithms = &ProgramAlgorithms()}),
+                                       "a lower --part-batch or --image-size"));
+    return OkStatus();
+  };
+  RT_RETURN_IF_ERROR(options.set_up ? options.set_up(batch, create) : create());
   const RandomBatch images(*model, batch, options.image_size);
   const size_t parameters = model->arena().parameters().size();
   Samples samples(parameters + 2);
@@ -149,11 +154,11 @@ void MeasureScheme(const std::string& name, const CompressionConfig& compression
   }
 }
 
-Status MeasureSchemes(const CompressionConfig& own, bool all, const ParameterArena& arena,
-                      PlannerFacts* facts) {
+Status MeasureSchemes(const CompressionConfig& own, const std::vector<std::string>& names,
+                      const ParameterArena& arena, PlannerFacts* facts) {
   if (CompressesAnything(own)) MeasureScheme("the config's own", own, arena, facts);
-  if (!all) return OkStatus();
   for (const NamedScheme& scheme : kSchemes) {
+    if (std::ranges::find(names, scheme.name) == names.end()) continue;
     CompressionConfig compression;
     RT_RETURN_IF_ERROR(ParseTextConfig(scheme.compression, scheme.name, &compression, nullptr));
     MeasureScheme(scheme.name, compression, arena, facts);
@@ -167,6 +172,12 @@ const CompressionConfig& OwnCompression(const DistConfig& config) {
 }
 
 }  // namespace
+
+std::vector<std::string> MeasureFactsOptions::AllSchemes() {
+  std::vector<std::string> names;
+  for (const NamedScheme& scheme : kSchemes) names.emplace_back(scheme.name);
+  return names;
+}
 
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                                     const MeasureFactsOptions& options) {
@@ -194,7 +205,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   facts.set_update_s(update);
   facts.set_merge_s(MeasureMerge(&arena, options.steps));
   RT_RETURN_IF_ERROR(
-      MeasureSchemes(OwnCompression(loaded.config.dist()), options.all_schemes, arena, &facts));
+      MeasureSchemes(OwnCompression(loaded.config.dist()), options.schemes, arena, &facts));
   return facts;
 }
 

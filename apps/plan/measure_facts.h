@@ -10,6 +10,9 @@
 #define RINGTAIL_APPS_PLAN_MEASURE_FACTS_H_
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "apps/config/run_config.h"
 #include "core/status.h"
@@ -20,9 +23,15 @@ namespace ringtail {
 struct MeasureFactsOptions {
   int64_t largest_batch = 64;
   int64_t image_size = 64;
-  int64_t steps = 5;        // timed per batch; medians count
-  int fractions = 4;        // batches measured: the largest, a half, a quarter and so on
-  bool all_schemes = true;  // false: only the config's own, if it has one
+  int64_t steps = 5;  // timed per batch; medians count
+  int fractions = 4;  // batches measured: the largest, a half, a quarter and so on
+  // Names of kSchemes, beside the config's own; every one of them by default.
+  std::vector<std::string> schemes = AllSchemes();
+  // Creates a net for batches of `batch` images by calling `create`; ranks that measure together have
+  // to agree on convolutions (apps/trainer/set_up_in_turn.h). By default it just does.
+  std::function<Status(int64_t batch, const std::function<Status()>& create)> set_up = {};
+
+  static std::vector<std::string> AllSchemes();
 };
 
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded, const MeasureFactsOptions& options);

@@ -3,11 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "apps/plan/measure_facts.h"
-#include "core/parallel_for.h"
+#include "apps/plan/run_network.h"
+#include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/planner/advice.h"
+#include "dist/planner/host_choice.h"
+#include "dist/planner/shown_choices.h"
 #include "dist/planner/step_simulator.h"
 
 namespace ringtail {
@@ -15,12 +19,12 @@ namespace {
 
 constexpr int64_t kKib = 1024;
 constexpr int64_t kSteps = 3;  // that are measured
-// Local steps: the fewest that make the hosts faster than one are proposed; AUTO takes up to 64.
-constexpr int kPeriods[] = {8, 16, 32, 64};
 
-// The scheme of the config, by the name that MeasureFacts gives it.
-std::string SchemeOf(const PlannerFacts& facts) {
-  return facts.scheme_size() > 0 ? facts.scheme(0).name() : kDenseScheme;
+// The scheme of the config: the first that MeasureFacts has measured, if the config has one.
+std::string SchemeOf(const DistConfig& dist, const PlannerFacts& facts) {
+  const CompressionConfig& own =
+      UsesLocalRounds(dist) ? dist.local().compression() : dist.compression();
+  return CompressesAnything(own) ? facts.scheme(0).name() : kDenseScheme;
 }
 
 Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const NetworkFacts& network,
@@ -29,7 +33,7 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   Choice choice{.hosts = network.hosts, .global_batch = global_batch};
   choice.algorithm = dist.algorithm();
   choice.buckets = {.bytes = dist.bucket_kib() * kKib, .end_bytes = dist.end_bucket_kib() * kKib};
-  choice.scheme = SchemeOf(facts);
+  choice.scheme = SchemeOf(dist, facts);
   if (UsesLocalRounds(dist)) {
     choice.period = dist.local().period();
     choice.overlap = dist.local().overlap();
@@ -40,51 +44,44 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
 }  // namespace
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
-                                              const NetworkFacts& network, const Choice& current) {
+                                              const NetworkFacts& network, const Choice& current,
+                                              const SearchSpace& space) {
   StepSimulator simulator(facts, network);
   RT_ASSIGN_OR_RETURN(const Prediction now, simulator.Simulate(current));
-  Choice alone = current;
-  alone.hosts = 1;
-  alone.period = 1;
-  alone.overlap = false;
-  RT_ASSIGN_OR_RETURN(const Prediction one_host, simulator.Simulate(alone));
-  std::optional<std::string> advice = SlowerThanOne(now, one_host);
-  if (!advice) return advice;
-  for (const int period : kPeriods) {
-    Choice rounds = current;
-    rounds.period = period;
-    rounds.overlap = true;
-    RT_ASSIGN_OR_RETURN(const Prediction proposed, simulator.Simulate(rounds));
-    if (proposed.images_per_s() <= one_host.images_per_s()) continue;
-    return std::optional(fmt::format("{}; {} would make {:.4g}: --set dist.local.period_rule=AUTO",
-                                     *advice, Describe(rounds), proposed.images_per_s()));
+  RT_ASSIGN_OR_RETURN(const HostChoice choice,
+                      ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), space));
+  std::optional<std::string> advice = SlowerThanOne(now, choice.one_host);
+  const double rate = choice.best.images_per_s();
+  if (!advice && rate < kWorthSaying * now.images_per_s()) return advice;
+  if (!advice) {
+    advice = fmt::format("{}: predicted {:.4g} images/s, because {}", Describe(current),
+                         now.images_per_s(), Reason(now));
   }
-  return std::optional(*advice + "; train on one host");
+  if (choice.best.choice.hosts == 1) return std::optional(*advice + "; train on one host");
+  return std::optional(fmt::format("{}; {} would make {:.4g}: --plan auto", *advice,
+                                   Describe(choice.best.choice), rate));
 }
 
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation) {
   const RunConfig& config = generation.config();
-  const Topology& topology = generation.world->topology();
-  const bool finds_its_own =
-      UsesLocalRounds(config.dist()) && config.dist().local().period_rule() != LocalConfig::FIXED;
-  if (topology.hosts() < 2 || finds_its_own) return std::optional<std::string>();
+  const bool decided =
+      config.dist().has_planned() ||
+      (UsesLocalRounds(config.dist()) && config.dist().local().period_rule() != LocalConfig::FIXED);
+  if (generation.world->topology().hosts() < 2 || decided) return std::optional<std::string>();
   const ScopedPhase measuring(generation.world->progress(), Phase::kSetUp);
+  RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*generation.world));
   const int64_t parts = config.train().accumulation();
   RT_ASSIGN_OR_RETURN(
-      PlannerFacts facts,
+      const PlannerFacts facts,
       MeasureFacts(*generation.run->options.loaded,
                    {.largest_batch = std::max<int64_t>(generation.division.own.batch / parts, 1),
                     .image_size = generation.plan.PhaseAt(0).image_size,
                     .steps = kSteps,
                     .fractions = 1,
-                    .all_schemes = false}));
-  NetworkFacts network{.links = generation.world->network(),
-                       .hosts = topology.hosts(),
-                       .ranks_per_host = topology.world() / topology.hosts()};
-  network.cores_per_host = static_cast<double>(NumComputeThreads()) * network.ranks_per_host;
-  network.cpu_seconds_per_byte = kTypicalCpuSecondsPerByte;
+                    .schemes = ShownSchemes()}));
   return AdviseOn(facts, network,
-                  ChoiceOf(config, facts, network, generation.division.own.global_batch));
+                  ChoiceOf(config, facts, network, generation.division.own.global_batch),
+                  ShownSpace(config.train().batch(), std::ssize(generation.data().split.train)));
 }
 
 }  // namespace ringtail

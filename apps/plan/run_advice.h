@@ -1,9 +1,10 @@
 // What a run of several hosts should be told before its first step: that together they train slower
-// than one of them would alone, and what to set instead.
+// than one of them would alone, or that another way that is as accurate is much faster.
 //
 //   measured here: a step of this rank's batch, the optimizer   (measure_facts.h)
 //   measured when the ranks joined: the links                   (dist/probe.h)
-//   predicted: images/s of the run as it is set, of one host alone, of local rounds   (dist/planner/)
+//   predicted: images/s of the run as it is set, of one host alone, of what dist.plan: AUTO would
+//   choose                                                      (dist/planner/)
 //
 // Thread-safety: the trainer thread of rank 0.
 #ifndef RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
@@ -17,16 +18,22 @@
 #include "dist/planner/choice.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/planner.pb.h"
+#include "dist/planner/search.h"
 
 namespace ringtail {
 
-// One sentence; nothing if the hosts are faster together, if there is only one, or if the run finds
-// its period by itself (dist.local.period_rule). Cost: a few steps of this rank's batch.
+// Another way has to be faster by this factor to be worth a sentence.
+inline constexpr double kWorthSaying = 1.3;
+
+// One sentence; nothing if there is nothing to say, if there is only one host, or if the run finds
+// its period by itself (dist.local.period_rule) or follows a plan. Cost: a few steps of this rank's
+// batch.
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation);
 
-// The same from known facts: `current` as the run is set.
+// The same from known facts: `current` as the run is set, `space` what a plan would choose from.
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
-                                              const NetworkFacts& network, const Choice& current);
+                                              const NetworkFacts& network, const Choice& current,
+                                              const SearchSpace& space);
 
 }  // namespace ringtail
 

@@ -25,16 +25,19 @@ constexpr std::chrono::minutes kStallTimeout{10};
 constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
 constexpr int64_t kMaxNumbers = 1 << 20;
 
-StatusOr<std::unique_ptr<Communicator>> MakeCommunicator(const TrainingWorld::Peers& peers,
-                                                         const DistConfig& config,
-                                                         Channel channel) {
+Communicator::Options OptionsOf(const TrainingWorld::Peers& peers, const DistConfig& config) {
   std::function<uint64_t()> moved;
   if (peers.monitor != nullptr) moved = [monitor = peers.monitor] { return monitor->moved(); };
-  return Communicator::Create(peers.transport, peers.topology,
-                              {.algorithm = config.algorithm(),
-                               .network = peers.network,
-                               .executor = {.stall_timeout = kStallTimeout, .moved = moved},
-                               .channel = channel});
+  return {.algorithm = config.algorithm(),
+          .network = peers.network,
+          .executor = {.stall_timeout = kStallTimeout, .moved = moved}};
+}
+
+// Names of members, by the names of ranks.
+std::function<std::string(int)> NamesWithin(const RankGroup& group,
+                                            const std::function<std::string(int)>& describe) {
+  if (!describe) return {};
+  return [ranks = group.ranks(), describe](int member) { return describe(ranks[member]); };
 }
 
 }  // namespace
@@ -50,17 +53,44 @@ TrainingWorld::TrainingWorld(const Peers& peers)
     : network_(peers.network),
       seconds_per_byte_(SecondsPerByte(peers.network, peers.topology)),
       describe_(peers.describe),
-      monitor_(peers.monitor) {}
+      monitor_(peers.monitor),
+      peers_(peers) {}
 
 TrainingWorld::~TrainingWorld() = default;
 
 StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::Create(const Peers& peers,
                                                                const DistConfig& config) {
-  std::unique_ptr<TrainingWorld> world(new TrainingWorld(peers));
   ChannelAllocator channels;
-  RT_ASSIGN_OR_RETURN(world->trainer_, MakeCommunicator(peers, config, channels.Next()));
+  const RankGroup all = RankGroup::World(peers.transport->world_size());
+  RT_ASSIGN_OR_RETURN(auto world, CreateOver(all, peers, config, &channels));
+  world->channels_ = channels;
+  return world;
+}
+
+StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::OfGroup(const RankGroup& group,
+                                                                const DistConfig& config) {
+  RT_CHECK(peers_.transport != nullptr && peers_.transport->world_size() == size(),
+           "groups are made of the whole world");
+  return CreateOver(group, peers_, config, &channels_);
+}
+
+StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::CreateOver(const RankGroup& group,
+                                                                   const Peers& peers,
+                                                                   const DistConfig& config,
+                                                                   ChannelAllocator* channels) {
+  // One for the trainer thread, one for the thread beside it.
+  const std::vector<RankGroup> groups(group.size() > 1 ? 2 : 1, group);
+  RT_ASSIGN_OR_RETURN(auto communicators,
+                      Communicator::CreateForGroups(peers.transport, peers.topology, groups,
+                                                    OptionsOf(peers, config), channels));
+  if (communicators.front() == nullptr) return std::unique_ptr<TrainingWorld>();
+  Peers members = peers;
+  members.topology = group.Within(peers.topology);
+  members.describe = NamesWithin(group, peers.describe);
+  std::unique_ptr<TrainingWorld> world(new TrainingWorld(members));
+  world->trainer_ = std::move(communicators.front());
   if (world->alone()) return world;
-  RT_ASSIGN_OR_RETURN(world->gradients_, MakeCommunicator(peers, config, channels.Next()));
+  world->gradients_ = std::move(communicators.back());
   world->gradient_thread_ = std::make_unique<CommunicationThread>(world->gradients_.get());
   return world;
 }

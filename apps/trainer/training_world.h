@@ -28,7 +28,9 @@
 
 #include "apps/trainer/checkpoint/training_state.h"
 #include "core/status.h"
+#include "dist/channel.h"
 #include "dist/collectives/plan_cost.h"
+#include "dist/collectives/rank_group.h"
 #include "dist/collectives/topology.h"
 #include "dist/communicator.h"
 #include "dist/dist.pb.h"
@@ -52,6 +54,11 @@ class TrainingWorld {
   static StatusOr<std::unique_ptr<TrainingWorld>> Create(const Peers& peers,
                                                          const DistConfig& config);
   ~TrainingWorld();
+
+  // All ranks: a world of those in `group` alone, over the same transport; null on the others.
+  // Ranks in it are numbered by member. This world must outlive it, and rests meanwhile.
+  StatusOr<std::unique_ptr<TrainingWorld>> OfGroup(const RankGroup& group,
+                                                   const DistConfig& config);
 
   int rank() const { return trainer_->rank(); }
   int size() const { return trainer_->world_size(); }
@@ -118,6 +125,11 @@ class TrainingWorld {
 
  private:
   explicit TrainingWorld(const Peers& peers);
+  // A world over `group`; null on ranks that are not in it. `channels` are those of the transport.
+  static StatusOr<std::unique_ptr<TrainingWorld>> CreateOver(const RankGroup& group,
+                                                             const Peers& peers,
+                                                             const DistConfig& config,
+                                                             ChannelAllocator* channels);
   // Does what all ranks do together; remembers if the world is over.
   Status Together(const std::function<Status()>& call);
 
@@ -128,6 +140,8 @@ class TrainingWorld {
   double seconds_per_byte_ = 0;
   std::function<std::string(int)> describe_;
   ProgressMonitor* monitor_ = nullptr;
+  Peers peers_;                // of the whole world
+  ChannelAllocator channels_;  // of its transport
   Progress unwatched_;
   std::unique_ptr<Transport> own_transport_;  // of a world of one
   std::unique_ptr<Communicator> trainer_;

@@ -1,7 +1,6 @@
 #include "dist/planner/advice.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -26,13 +25,6 @@ std::string RateText(const Prediction& prediction) {
   return fmt::format("{:.4g} images/s", prediction.images_per_s());
 }
 
-std::string HowToGetThere(const Prediction& best, const PlannerFacts& facts, double ranks) {
-  if (best.choice.hosts == 1) return "train on one host alone";
-  const auto lines = ConfigLines(best.choice, facts, static_cast<int64_t>(ranks));
-  return fmt::format("{} would make {}: set {}", Describe(best.choice), RateText(best),
-                     fmt::join(lines, ", "));
-}
-
 }  // namespace
 
 std::optional<std::string> SlowerThanOne(const Prediction& prediction, const Prediction& one_host) {
@@ -41,22 +33,6 @@ std::optional<std::string> SlowerThanOne(const Prediction& prediction, const Pre
   return fmt::format("{}: predicted {}, {:.2g} times one host alone ({:.4g}), because {}",
                      Describe(prediction.choice), RateText(prediction), ratio,
                      one_host.images_per_s(), Reason(prediction));
-}
-
-StatusOr<std::optional<std::string>> AdviceFor(const PlannerFacts& facts,
-                                               const NetworkFacts& network, const Choice& current,
-                                               const SearchSpace& space) {
-  StepSimulator simulator(facts, network);
-  RT_ASSIGN_OR_RETURN(const Prediction now, simulator.Simulate(current));
-  RT_ASSIGN_OR_RETURN(const SearchResult found, Search(&simulator, space));
-  const Prediction& best = found.recommended;
-  const double gain = best.images_per_s() / now.images_per_s();
-  std::optional<std::string> advice = SlowerThanOne(now, found.one_host);
-  if (!advice && gain < kWorthSaying) return advice;
-  if (!advice) {
-    advice = fmt::format("{}: predicted {}, and {}", Describe(current), RateText(now), Reason(now));
-  }
-  return std::optional(*advice + "; " + HowToGetThere(best, facts, best.ranks));
 }
 
 std::vector<std::string> ConfigLines(const Choice& choice, const PlannerFacts& facts,

@@ -62,7 +62,7 @@ Status Train(const LoadedConfig& loaded, char** arguments, WorldSession* session
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) std::printf("%s\n", trainer->generation().division.summary.c_str());
   RT_RETURN_IF_ERROR(TrainToEnd(&trainer).status());
-  return session->Leave();
+  return Status(session->EndWith(kExitSuccess).status());
 }
 
 StatusOr<int> Main(char** arguments) {

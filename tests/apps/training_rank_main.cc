@@ -94,7 +94,7 @@ StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, const
   if (fault->fault == "flip_momentum") fault->flipped = state.optimizer()->state()[0].values.data();
   if (fault->fault == "flip_average") fault->flipped = state.average()->values().data();
   RT_ASSIGN_OR_RETURN(const TrainingOutcome outcome, TrainToEnd(&trainer));
-  RT_RETURN_IF_ERROR(session->Leave());
+  RT_RETURN_IF_ERROR(Status(session->EndWith(kExitSuccess).status()));
   std::printf("%s\n", outcome.message.c_str());
   return outcome.kind == TrainingOutcome::Kind::kNotFinite ? kExitNotFinite : kExitSuccess;
 }

@@ -10,6 +10,7 @@ namespace ringtail {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // 2 million weights; 32 images take 60 ms and the optimizer 10 ms.
 PlannerFacts Facts() {
@@ -26,26 +27,39 @@ NetworkFacts Network(double bytes_per_s) {
   return {.links = {.within_host = link, .between_hosts = link}, .hosts = 8, .cores_per_host = 1};
 }
 
+// What a plan would choose from.
+SearchSpace Space() { return {.global_batches = {256}, .periods = {1, 8, 64}}; }
+
 constexpr Choice kEightHosts{.hosts = 8, .global_batch = 256};
 
 TEST(RunAdvice, NothingIfHostsAreFasterTogether) {
-  const auto advice = AdviseOn(Facts(), Network(1e9), kEightHosts);
+  const auto advice = AdviseOn(Facts(), Network(1e9), kEightHosts, Space());
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   EXPECT_EQ(*advice, std::nullopt);
 }
 
 // 8 MB over 5 MB/s: 2.8 s a step, where one host takes half a second.
 TEST(RunAdvice, SlowNetworksAreNamedWithTheFlagToSet) {
-  const auto advice = AdviseOn(Facts(), Network(5e6), kEightHosts);
+  const auto advice = AdviseOn(Facts(), Network(5e6), kEightHosts, Space());
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, HasSubstr("8 hosts, dense, every step: predicted"));
   EXPECT_THAT(**advice, HasSubstr("times one host alone"));
-  EXPECT_THAT(**advice, HasSubstr("--set dist.local.period_rule=AUTO"));
+  EXPECT_THAT(**advice, HasSubstr("--plan auto"));
+}
+
+// 8 MB over 20 MB/s: 0.7 s, where a step of 32 images takes 0.07; one host takes 0.55.
+TEST(RunAdvice, AWayThatIsMuchFasterIsNamedThoughHostsAreFasterTogether) {
+  const auto advice = AdviseOn(Facts(), Network(50e6), kEightHosts, Space());
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  ASSERT_TRUE(*advice);
+  EXPECT_THAT(**advice, Not(HasSubstr("times one host alone")));
+  EXPECT_THAT(**advice, HasSubstr("local steps, overlapped would make"));
+  EXPECT_THAT(**advice, HasSubstr("--plan auto"));
 }
 
 TEST(RunAdvice, OneHostIfNothingHelps) {
-  const auto advice = AdviseOn(Facts(), Network(5e4), kEightHosts);
+  const auto advice = AdviseOn(Facts(), Network(5e4), kEightHosts, Space());
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, HasSubstr("train on one host"));
@@ -54,7 +68,7 @@ TEST(RunAdvice, OneHostIfNothingHelps) {
 TEST(RunAdvice, OneHostIsToldNothing) {
   NetworkFacts network = Network(5e4);
   network.hosts = 1;
-  const auto advice = AdviseOn(Facts(), network, {.hosts = 1, .global_batch = 256});
+  const auto advice = AdviseOn(Facts(), network, {.hosts = 1, .global_batch = 256}, Space());
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   EXPECT_EQ(*advice, std::nullopt);
 }

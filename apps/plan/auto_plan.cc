@@ -1,0 +1,165 @@
+#include "apps/plan/auto_plan.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/plan/measure_facts.h"
+#include "apps/plan/run_network.h"
+#include "apps/trainer/set_up_in_turn.h"
+#include "core/config/text_config.h"
+#include "core/round.h"
+#include "dist/planner/shown_choices.h"
+
+namespace ringtail {
+namespace {
+
+// "{ scheme { linear8 { } } }", empty for dense.
+std::string CompressionOf(const Choice& choice, const PlannerFacts& facts) {
+  for (const SchemeFacts& scheme : facts.scheme()) {
+    if (scheme.name() != choice.scheme) continue;
+    return fmt::format("{{ {} }}", scheme.compression().ShortDebugString());
+  }
+  return "";
+}
+
+StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, TrainingWorld* world) {
+  const ScopedPhase measuring(world->progress(), Phase::kSetUp);
+  return MeasureFacts(loaded,
+                      {.largest_batch = PartBatch(loaded.config),
+                       .image_size = TrainingImageSizes(loaded.config).front(),
+                       .schemes = ShownSchemes(),
+                       .set_up = [world](int64_t batch, const std::function<Status()>& create) {
+                         return SetUpInTurn(world, batch, create);
+                       }});
+}
+
+// Of a step with the largest batch.
+double StepSeconds(const PlannerFacts& facts) {
+  const StepFacts& step = facts.step(facts.step_size() - 1);
+  return step.forward_s() + step.backward_s() + facts.update_s();
+}
+
+// The slowest rank of each host; host 0 is 1.
+std::vector<double> SlownessOfHosts(const std::vector<double>& step_seconds,
+                                    const Topology& topology) {
+  std::vector<double> slowness(topology.hosts());
+  for (int rank = 0; rank < topology.world(); ++rank) {
+    double& host = slowness[topology.host_of_rank[rank]];
+    host = std::max(host, step_seconds[rank]);
+  }
+  const double first = slowness[0];
+  for (double& host : slowness) host /= first;
+  return slowness;
+}
+
+Planned PlanOf(const HostChoice& choice, const PlannerFacts& facts, const RunConfig& config,
+               const TrainingWorld& world) {
+  const Topology& topology = world.topology();
+  Planned plan;
+  plan.set_world(topology.world());
+  std::string idle;
+  for (int rank = 0; rank < topology.world(); ++rank) {
+    if (std::ranges::binary_search(choice.hosts, topology.host_of_rank[rank])) {
+      plan.add_rank(rank);
+    } else {
+      idle += (idle.empty() ? "" : ", ") + world.Describe(rank);
+    }
+  }
+  for (std::string& field : SettingsOf(choice.best, facts, config)) plan.add_set(std::move(field));
+  std::string why = InWords(choice, topology.hosts());
+  if (!idle.empty()) why += fmt::format("; idle, since they would slow it down: {}", idle);
+  plan.set_why(why);
+  return plan;
+}
+
+// What rank 0 has, on all ranks.
+StatusOr<Planned> SharePlan(StatusOr<Planned> plan, TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(const std::string failure, world->ShareText(plan.status().message()));
+  if (!failure.empty()) return world->leads() ? plan : InvalidArgument(failure);
+  RT_ASSIGN_OR_RETURN(const std::string text, world->ShareText(plan->SerializeAsString()));
+  if (!plan->ParseFromString(text)) return DataLoss("rank 0 sends a plan that is none");
+  return plan;
+}
+
+}  // namespace
+
+std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
+                                    const RunConfig& config) {
+  const Choice& how = choice.choice;
+  const int64_t batch = CeilDivide(how.global_batch, static_cast<int64_t>(choice.ranks));
+  std::vector<std::string> settings = {
+      fmt::format("train.batch={}", batch),
+      fmt::format("train.accumulation={}", CeilDivide(batch, PartBatch(config)))};
+  // The rate was found with the batch that the config states.
+  const BatchScalingConfig& scaling = config.optim().batch_scaling();
+  if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {
+    settings.push_back(
+        fmt::format("optim.batch_scaling.reference_batch={}", config.train().batch()));
+  }
+  const std::string compression = CompressionOf(how, facts);
+  if (how.period > 1) {
+    settings.insert(settings.end(), {"dist.local.period_rule=AUTO",
+                                     fmt::format("dist.local.period={}", kMostShownPeriod),
+                                     fmt::format("dist.local.overlap={}", how.overlap)});
+  }
+  if (!compression.empty()) {
+    settings.push_back(
+        fmt::format("dist.{}compression={}", how.period > 1 ? "local." : "", compression));
+  }
+  return settings;
+}
+
+std::string InWords(const HostChoice& choice, int hosts) {
+  const Prediction& best = choice.best;
+  const double one_host = choice.one_host.images_per_s();
+  const std::string how = best.choice.hosts == hosts
+                              ? Describe(best.choice)
+                              : fmt::format("of {} hosts: {}", hosts, Describe(best.choice));
+  std::string words = fmt::format("{}, {} images in a step: predicted {:.2g} times one host", how,
+                                  best.choice.global_batch, best.images_per_s() / one_host);
+  if (best.choice.period > 1 || best.choice.hosts < hosts) {
+    words += fmt::format("; dense in every step on all of them: {:.2g} times",
+                         choice.dense.images_per_s() / one_host);
+  }
+  return words;
+}
+
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, int64_t images, TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(const PlannerFacts facts, MeasureTogether(loaded, world));
+  RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
+  const auto choose = [&]() -> StatusOr<Planned> {
+    RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
+    RT_ASSIGN_OR_RETURN(const HostChoice choice,
+                        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()),
+                                    ShownSpace(loaded.config.train().batch(), images)));
+    return PlanOf(choice, facts, loaded.config, *world);
+  };
+  return SharePlan(world->leads() ? choose() : Planned(), world);
+}
+
+StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
+                                   const LoadedConfig& loaded, int64_t images,
+                                   TrainingWorld* world) {
+  const bool is_new = earlier.ok() && !earlier->has_value();
+  RT_ASSIGN_OR_RETURN(const auto all_new, world->ShareNumbers({is_new}, /*source_rank=*/0));
+  if (all_new.at(0) != 0) return MakePlan(loaded, images, world);
+  if (!earlier.ok()) return SharePlan(Status(earlier.status()), world);
+  return SharePlan(earlier->value_or(Planned()), world);
+}
+
+StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan) {
+  RunConfig config = loaded.config;
+  *config.mutable_dist()->mutable_planned() = plan;
+  const std::vector<std::string> settings(plan.set().begin(), plan.set().end());
+  return ParseRunConfig(PrintTextConfig(config), "the config with its plan", settings);
+}
+
+RankGroup TrainingRanks(const Planned& plan, int world_size) {
+  if (plan.world() != world_size) return RankGroup::World(world_size);
+  return RankGroup({plan.rank().begin(), plan.rank().end()});
+}
+
+}  // namespace ringtail

@@ -1,0 +1,54 @@
+// dist.plan: AUTO: measures, chooses, and says what it chose, before the first step of a run.
+//
+//   all ranks   a step of theirs, the optimizer, encoding      measure_facts.h
+//   when all    the links                                      dist/probe.h
+//   had joined
+//   rank 0      which hosts, local steps, batch, scheme        dist/planner/host_choice.h
+//   all ranks   take the fields that rank 0 sets: Planned (dist/dist.proto)
+//
+// A plan is made once in the life of a run. It is kept in the run's config and its checkpoints, and
+// a run that continues follows it.
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_PLAN_AUTO_PLAN_H_
+#define RINGTAIL_APPS_PLAN_AUTO_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/config/run_config.h"
+#include "apps/trainer/training_world.h"
+#include "core/status.h"
+#include "dist/collectives/rank_group.h"
+#include "dist/dist.pb.h"
+#include "dist/planner/host_choice.h"
+
+namespace ringtail {
+
+// All ranks; the same on all. `images`: to train on. Cost: some seconds, of which most is spent in
+// steps of train.batch / train.accumulation images. InvalidArgument if hosts have different numbers
+// of ranks.
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, int64_t images, TrainingWorld* world);
+// All ranks: the plan that `earlier` of rank 0 holds, or its error; else MakePlan's.
+StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
+                                   const LoadedConfig& loaded, int64_t images,
+                                   TrainingWorld* world);
+
+// The fields that make a run of `config` train as `choice` says, as for --set.
+std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
+                                    const RunConfig& config);
+// "6 of 9 hosts, linear8, 8 local steps, overlapped: 5.1 times one host (predicted); dense in every
+// step it would be 0.15 times"
+std::string InWords(const HostChoice& choice, int hosts);
+
+// `loaded` with the plan's settings, and the plan itself in dist.planned.
+StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan);
+
+// The ranks that train in a world of `world_size`: those of the plan, or all if it was made for a
+// world of another size.
+RankGroup TrainingRanks(const Planned& plan, int world_size);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_PLAN_AUTO_PLAN_H_

@@ -1,0 +1,28 @@
+#include "apps/plan/run_network.h"
+
+#include <fmt/format.h>
+
+#include "core/parallel_for.h"
+
+namespace ringtail {
+
+StatusOr<NetworkFacts> NetworkOf(const TrainingWorld& world) {
+  const Topology& topology = world.topology();
+  const int hosts = topology.hosts();
+  const auto on_first = std::ssize(topology.RanksOf(0));
+  for (int host = 1; host < hosts; ++host) {
+    const auto on_this = std::ssize(topology.RanksOf(host));
+    if (on_this == on_first) continue;
+    return InvalidArgument(fmt::format(
+        "hosts with different numbers of ranks cannot be planned for: {} and {} (the host of {}); "
+        "give each as many, or set dist.plan to CONFIG",
+        on_first, on_this, world.Describe(topology.RanksOf(host).front())));
+  }
+  NetworkFacts network{
+      .links = world.network(), .hosts = hosts, .ranks_per_host = static_cast<int>(on_first)};
+  network.cores_per_host = static_cast<double>(NumComputeThreads()) * network.ranks_per_host;
+  network.cpu_seconds_per_byte = kTypicalCpuSecondsPerByte;
+  return network;
+}
+
+}  // namespace ringtail

@@ -1,0 +1,38 @@
+// HostChoice: which of the hosts of a job should train, and how.
+//
+//   host       0     1     2     3     4         seconds of a step, host 0 = 1
+//   slowness   1    1.0   1.1   1.0   5.0
+//              \______ n fastest ____/            for every n: the best choice of n hosts, all as
+//                                                 fast as the slowest of them; then the best n
+//
+// Host 0 always trains: it writes the files.
+// Cost: a search for each number of hosts. Thread-safety: a value; functions without state.
+#ifndef RINGTAIL_DIST_PLANNER_HOST_CHOICE_H_
+#define RINGTAIL_DIST_PLANNER_HOST_CHOICE_H_
+
+#include <span>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/planner/network_facts.h"
+#include "dist/planner/planner.pb.h"
+#include "dist/planner/search.h"
+
+namespace ringtail {
+
+struct HostChoice {
+  std::vector<int> hosts;  // that train, ascending
+  Prediction best;         // of them
+  Prediction one_host;     // host 0 alone
+  Prediction dense;        // all hosts, gradients added up in every step, with the default buckets
+};
+
+// `facts` are host 0's, `slowness` has a number > 0 for each of network.hosts hosts. `space.hosts`
+// does not count; the first of its batches is that of `one_host` and `dense`. Of numbers of hosts
+// within 2 % of the fastest the one that changes training least (search.h Gentlest).
+StatusOr<HostChoice> ChooseHosts(const PlannerFacts& facts, const NetworkFacts& network,
+                                 std::span<const double> slowness, const SearchSpace& space);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PLANNER_HOST_CHOICE_H_
