@@ -43,10 +43,12 @@ Status ValidatePlanned(const Planned& plan, const ConfigSource* source) {
   const auto& ranks = plan.rank();
   const bool rising = std::ranges::adjacent_find(ranks, std::greater_equal()) == ranks.end();
   if (!ranks.empty() && (ranks.Get(0) != 0 || !rising)) {
-    return check.Error("rank", "the ranks that train ascend, from 0");
+    return check.Error("rank", "rank: the ranks that train, ascending, from 0");
   }
   if (!ranks.empty() && *ranks.rbegin() < plan.world()) return OkStatus();
-  return check.Error("world", "the ranks that train are some of 0 .. world - 1, at least one");
+  return check.Error(
+      "world",
+      "world: greater than the last of the ranks that train, of which there is at least one");
 }
 
 // What AUTO chooses must not be there before it has chosen.
