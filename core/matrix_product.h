@@ -23,6 +23,15 @@ enum class Operand { kAsIs, kTransposed };
 void MultiplyMatrices(float alpha, Operand op_a, const MatrixView& a, Operand op_b,
                       const MatrixView& b, float beta, const MatrixView& c);
 
+// The same where the result is known to be symmetric, as x x^T, and as the product of two symmetric
+// matrices that commute: computes what lies below the diagonal and in the blocks on it, and mirrors
+// it, so c is symmetric to the last bit. Only that part of c has to be there for `beta`.
+// Cost: about 5/8 of the operations above for 256 rows, less for more.
+void MultiplyToSymmetric(float alpha, const MatrixView& a, Operand op_b, const MatrixView& b,
+                         float beta, const MatrixView& c);
+// For x^T x.
+void MultiplyTransposedToSymmetric(const MatrixView& x, const MatrixView& c);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_CORE_MATRIX_PRODUCT_H_

@@ -20,6 +20,11 @@ void Multiply(const MatrixView& a, const MatrixView& b, const MatrixView& c) {
   MultiplyMatrices(1, Operand::kAsIs, a, Operand::kAsIs, b, 0, c);
 }
 
+// c = a b of polynomials of the same symmetric matrix.
+void MultiplyPolynomials(const MatrixView& a, const MatrixView& b, const MatrixView& c) {
+  MultiplyToSymmetric(1, a, Operand::kAsIs, b, 0, c);
+}
+
 void Scale(float factor, int64_t n, float* x) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) x[i] *= factor;
@@ -28,7 +33,7 @@ void Scale(float factor, int64_t n, float* x) {
 // p = a + b gram + c gram^2
 void Polynomial(const MatrixView& gram, const MatrixView& p) {
   std::copy_n(gram.data, gram.rows * gram.cols, p.data);
-  MultiplyMatrices(kC, Operand::kAsIs, gram, Operand::kAsIs, gram, kB, p);
+  MultiplyToSymmetric(kC, gram, Operand::kAsIs, gram, kB, p);
   for (int64_t i = 0; i < p.rows; ++i) p.data[i * p.cols + i] += kA;
 }
 
@@ -54,17 +59,17 @@ void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scr
   const bool wide = rows <= cols;  // else the same with transposes
 
   if (wide) {
-    MultiplyMatrices(1, Operand::kAsIs, start, Operand::kTransposed, start, 0, gram);
+    MultiplyToSymmetric(1, start, Operand::kTransposed, start, 0, gram);
   } else {
-    MultiplyMatrices(1, Operand::kTransposed, start, Operand::kAsIs, start, 0, gram);
+    MultiplyTransposedToSymmetric(start, gram);
   }
   Polynomial(gram, q);
   std::copy_n(q.data, k * k, p.data);
   for (int round = 1; round < kRounds; ++round) {
-    Multiply(p, gram, spare);
-    Multiply(spare, p, gram);
+    MultiplyPolynomials(p, gram, spare);
+    MultiplyPolynomials(spare, p, gram);
     Polynomial(gram, p);
-    Multiply(p, q, spare);
+    MultiplyPolynomials(p, q, spare);
     std::swap(q, spare);
   }
   wide ? Multiply(q, start, end) : Multiply(start, q, end);
