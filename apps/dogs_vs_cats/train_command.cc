@@ -7,13 +7,13 @@
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
+#include "apps/dogs_vs_cats/follow_plan.h"
 #include "apps/dogs_vs_cats/introduction.h"
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/dogs_vs_cats/progress_display.h"
 #include "apps/dogs_vs_cats/resume.h"
 #include "apps/dogs_vs_cats/world_flags.h"
 #include "apps/exit_code.h"
-#include "apps/plan/auto_plan.h"
 #include "apps/plan/run_advice.h"
 #include "apps/print.h"
 #include "apps/trainer/checkpoint/numerics.h"
@@ -119,41 +119,6 @@ void Advise(const Generation& generation) {
   }
 }
 
-// The plan that a run began with, where rank 0 reaches it.
-StatusOr<std::optional<Planned>> PlanOfRun(const Job& job) {
-  const DistConfig& own = job.loaded.config.dist();
-  if (own.has_planned() || !job.head) {
-    return own.has_planned() ? std::optional(own.planned()) : std::nullopt;
-  }
-  RT_ASSIGN_OR_RETURN(const LoadedConfig begun,
-                      ParseRunConfig(job.head->config_text, job.head->path, {}));
-  const DistConfig& dist = begun.config.dist();
-  if (dist.has_planned()) return std::optional(dist.planned());
-  LogWarning("dist.plan: AUTO chooses at the first step only; this run continues as it began");
-  return std::optional(Planned());
-}
-
-// dist.plan: AUTO. All ranks: chooses, or takes what was chosen when the run began; from then on the
-// ranks that were chosen train. Returns the config to train with, where it is another.
-StatusOr<std::optional<LoadedConfig>> FollowPlan(const Job& job, const TrainingData& data,
-                                                 WorldSession* session) {
-  TrainingWorld* const everyone = session->everyone();
-  std::optional<LoadedConfig> planned;
-  if (job.loaded.config.dist().plan() != DistConfig::AUTO || everyone->alone()) return planned;
-  StatusOr<std::optional<Planned>> begun = std::optional<Planned>();
-  if (everyone->leads()) begun = PlanOfRun(job);
-  RT_ASSIGN_OR_RETURN(const Planned plan,
-                      EarlierOrNewPlan(begun, job.loaded, std::ssize(data.split.train), everyone));
-  if (plan.rank_size() == 0) return planned;
-  RT_ASSIGN_OR_RETURN(planned, WithPlan(job.loaded, plan));
-  if (everyone->leads()) Print("plan: {}\n", plan.why());
-  const RankGroup group = TrainingRanks(plan, everyone->size());
-  if (group.size() < everyone->size()) {
-    RT_RETURN_IF_ERROR(session->TrainOnly(group, planned->config.dist()));
-  }
-  return planned;
-}
-
 StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession* session) {
   TrainingWorld* const everyone = session->everyone();
   std::unique_ptr<RunDirectory> directory;
@@ -165,7 +130,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
   RT_ASSIGN_OR_RETURN(const TrainingData data,
                       TrainingData::Open(job.loaded.config.data(), everyone,
                                          everyone->leads() ? directory->BadImagesPath() : ""));
-  RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned, FollowPlan(job, data, session));
+  RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
+                      FollowPlan(job.loaded, job.head, std::ssize(data.split.train), session));
   const LoadedConfig& loaded = planned ? *planned : job.loaded;
   if (!session->trains()) return session->EndWith(kExitSuccess);
   TrainingWorld* const world = session->world();
@@ -257,6 +223,10 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   RT_ASSIGN_OR_RETURN(job.loaded, LoadConfig(flags.config, job.head, config_of_run));
   if (job.loaded.config.data().path().empty()) {
     return InvalidArgument("no images are named; give --data DIR or set data.path");
+  }
+  if (job.loaded.config.dist().plan() == DistConfig::AUTO && flags.world.local_batch > 0) {
+    return InvalidArgument(
+        "--plan auto chooses the images of each rank: leave out --local-batch, or let it be auto");
   }
   // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());

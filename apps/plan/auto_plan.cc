@@ -16,6 +16,8 @@
 namespace ringtail {
 namespace {
 
+constexpr int kBatches = 3;  // measured: the largest part of a step, a half and a quarter of it
+
 // "{ scheme { linear8 { } } }", empty for dense.
 std::string CompressionOf(const Choice& choice, const PlannerFacts& facts) {
   for (const SchemeFacts& scheme : facts.scheme()) {
@@ -30,6 +32,7 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, TrainingWorld
   return MeasureFacts(loaded,
                       {.largest_batch = PartBatch(loaded.config),
                        .image_size = TrainingImageSizes(loaded.config).front(),
+                       .fractions = kBatches,
                        .schemes = ShownSchemes(),
                        .set_up = [world](int64_t batch, const std::function<Status()>& create) {
                          return SetUpInTurn(world, batch, create);

@@ -97,6 +97,12 @@ TEST_F(PlannedRanksTest, WhatAPlanChoosesMustNotBeSet) {
   EXPECT_THAT(result.err, HasSubstr("leave out dist.local and dist.compression"));
 }
 
+TEST_F(PlannedRanksTest, APlanChoosesTheBatchOfEveryRank) {
+  const ProcessResult result = Train("run", 1, {"dist.plan=AUTO"}, {"--local-batch", "4"});
+  EXPECT_EQ(result.exit_code, kExitUsage);
+  EXPECT_THAT(result.err, HasSubstr("leave out --local-batch"));
+}
+
 TEST_F(PlannedRanksTest, APlanNamesRanksInOrder) {
   for (const char* planned : {"{rank: [1, 2] world: 3}", "{rank: [0, 2, 1] world: 3}",
                               "{rank: [0, 3] world: 3}", "{world: 3}"}) {

@@ -1,0 +1,30 @@
+// dist.plan: AUTO in `train`: a run that begins is planned, a run that continues keeps its plan.
+//
+//   plan of    the config that all ranks were given (a checkpoint's), or
+//              the checkpoint that rank 0 resumes from, where --config names another file, or
+//              a new one, if nothing has been trained yet                       apps/plan/auto_plan.h
+//
+// Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_DOGS_VS_CATS_FOLLOW_PLAN_H_
+#define RINGTAIL_APPS_DOGS_VS_CATS_FOLLOW_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "apps/config/run_config.h"
+#include "apps/trainer/checkpoint/resume_point.h"
+#include "apps/world_session.h"
+#include "core/status.h"
+
+namespace ringtail {
+
+// All ranks, before training; `head` of rank 0 counts. Returns the config to train with, none if
+// that is `loaded`. From then on only the ranks of the plan train (WorldSession::TrainOnly); rank 0
+// prints it. Errors: those of MakePlan.
+StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
+                                                 const std::optional<ResumeHead>& head,
+                                                 int64_t images, WorldSession* session);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_DOGS_VS_CATS_FOLLOW_PLAN_H_
