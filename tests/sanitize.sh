@@ -23,10 +23,9 @@ case "${1:-}" in
     ;;
   thread)
     preset=tsan
-    tests='^(core|data|dist)/'
+    tests='^(core|data|dist)/|^apps/trainer/local/round_exchange_test'
     essential='^core/(.+/)?(mutex|trace|metrics|logging|stop_signal)_test|^data/(.+/)?(loader|worker_pool|image_cache)_test'
     essential+='|^dist/(gradients|liveness|transport)/|^dist/collectives/(executor|allreduce)_test|^dist/communicator_test'
-    essential+='|^apps/trainer/local/round_exchange_test'
     libraries=(ringtail_core ringtail_data ringtail_dist)
     export OMP_NUM_THREADS=1
     ;;
