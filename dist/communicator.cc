@@ -48,7 +48,7 @@ std::span<std::byte> BytesOf(std::string* text) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Communicator>> Communicator::Create(Transport* transport,
-                                                             Topology topology,
+                                                             const Topology& topology,
                                                              const Options& options) {
   return CreateOver(RankGroup::World(transport->world_size()), transport, topology, options);
 }

@@ -58,7 +58,8 @@ class Communicator {
 
   // Over the whole world. InvalidArgument for an algorithm or table that does not exist.
   // `transport` must outlive the communicator; `topology` has as many ranks as it.
-  static StatusOr<std::unique_ptr<Communicator>> Create(Transport* transport, Topology topology,
+  static StatusOr<std::unique_ptr<Communicator>> Create(Transport* transport,
+                                                        const Topology& topology,
                                                         const Options& options);
 
   // Over each of `groups`, which may overlap: null where this rank is not a member. All ranks of
