@@ -88,6 +88,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
     if (!options.trace.empty()) StartTrace(/*rank=*/0);
     return session;
   }
+  if (identity.source == "Open MPI") SetJobLauncher("mpirun");
   const milliseconds join_timeout = Milliseconds(config.dist().join_timeout_s());
   RT_ASSIGN_OR_RETURN(std::string token, ReadJobToken(options.token_file, ProcessEnvironment));
   RT_ASSIGN_OR_RETURN(

@@ -29,18 +29,24 @@ std::atomic<int> stop_signal{0};
 std::atomic<int> forwarded_to{-1};  // a pipe to rt-signals
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait for a lock");
 
+struct Received {
+  int signal = 0;
+  pid_t sender = 0;  // 0: the kernel, as for the terminal's Ctrl-C
+};
+
 // A library may have started threads before main() (OpenBLAS does), which do not block our signals.
 // They do not compute for us, so that a handler may run there; it passes the signal on.
-void PassOn(int signal) {
+void PassOn(int signal, siginfo_t* info, void* /*context*/) {
   const int error = errno;
-  const auto byte = static_cast<unsigned char>(signal);
-  (void)!write(forwarded_to.load(), &byte, 1);
+  const Received received{.signal = signal, .sender = info->si_pid};
+  (void)!write(forwarded_to.load(), &received, sizeof(received));  // whole: shorter than PIPE_BUF
   errno = error;
 }
 
 struct Notice {
   Mutex mutex;
   std::string text RT_GUARDED_BY(mutex);
+  std::string launcher RT_GUARDED_BY(mutex);
 };
 
 Notice& TheNotice() {
@@ -48,15 +54,26 @@ Notice& TheNotice() {
   return *notice;
 }
 
+// After the signal's name. A job that its launcher ends has often lost a rank, without which no step
+// is finished; and mpirun sends SIGKILL soon.
+std::string Sentence(const Received& received, const std::string& text,
+                     const std::string& launcher) {
+  if (launcher.empty() || received.signal != SIGTERM || received.sender != getppid()) {
+    return ": " + text;
+  }
+  return " from " + launcher + ", which ends the job: another rank has ended, or " + launcher +
+         " was told to stop";
+}
+
 // Formatted as a log line, but not written through the log, which may be blocked by its reader:
 // this thread must be free to receive a second signal.
-void SayNotice(int signal) {
+void SayNotice(const Received& received) {
   std::string line;
   {
     Notice& notice = TheNotice();
     MutexLock lock(&notice.mutex);
     if (notice.text.empty()) return;
-    line = SignalName(signal) + ": " + notice.text + "\n";
+    line = SignalName(received.signal) + Sentence(received, notice.text, notice.launcher) + "\n";
   }
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -69,15 +86,15 @@ void SayNotice(int signal) {
   if (poll(&writable, 1, 0) > 0) (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
-void OnSignal(int signal, StopRule* rule) {
-  switch (rule->Next(signal, std::chrono::steady_clock::now())) {
+void OnSignal(const Received& received, StopRule* rule) {
+  switch (rule->Next(received.signal, std::chrono::steady_clock::now())) {
     case StopRule::Meaning::kStop:
-      stop_signal.store(signal);
-      return SayNotice(signal);
+      stop_signal.store(received.signal);
+      return SayNotice(received);
     case StopRule::Meaning::kNothingNew:
       return;
     case StopRule::Meaning::kEndNow:
-      _exit(kExitBase + signal);  // files are whole at any moment (core/storage/file.h)
+      _exit(kExitBase + received.signal);  // files are whole at any moment (core/storage/file.h)
   }
 }
 
@@ -89,10 +106,14 @@ void TakeSignals(int signals, int forwarded) {
     poll(sources.data(), sources.size(), -1);
     signalfd_siginfo info = {};
     while (read(signals, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-      OnSignal(static_cast<int>(info.ssi_signo), &rule);
+      OnSignal(
+          {.signal = static_cast<int>(info.ssi_signo), .sender = static_cast<pid_t>(info.ssi_pid)},
+          &rule);
     }
-    unsigned char byte = 0;
-    while (read(forwarded, &byte, 1) == 1) OnSignal(byte, &rule);
+    Received received;
+    while (read(forwarded, &received, sizeof(received)) == static_cast<ssize_t>(sizeof(received))) {
+      OnSignal(received, &rule);
+    }
   }
 }
 
@@ -118,8 +139,8 @@ void ReceiveStopSignals() {
   }
   RT_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0, "pthread_sigmask failed");
   struct sigaction action = {};
-  action.sa_handler = PassOn;
-  action.sa_flags = SA_RESTART;
+  action.sa_sigaction = PassOn;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
   action.sa_mask = set;
   for (const int signal : kStopSignals) {
     if (sigismember(&set, signal) == 1) sigaction(signal, &action, nullptr);
@@ -147,6 +168,12 @@ void SetStopNotice(std::string text) {
   Notice& notice = TheNotice();
   MutexLock lock(&notice.mutex);
   notice.text = std::move(text);
+}
+
+void SetJobLauncher(std::string name) {
+  Notice& notice = TheNotice();
+  MutexLock lock(&notice.mutex);
+  notice.launcher = std::move(name);
 }
 
 std::chrono::steady_clock::time_point NextLookForStop(

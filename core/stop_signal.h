@@ -43,6 +43,11 @@ Status CheckNotStopped();
 // The sentence that the first signal prints at once on standard error; empty (the default): none.
 void SetStopNotice(std::string text);
 
+// The program that has started this rank and ends all ranks by SIGTERM when one has died: "mpirun".
+// Where SIGTERM comes from this process's parent, the notice then says so instead. (Of mpirun's
+// ranks behind a shell that does not exec them, the parent is the shell.)
+void SetJobLauncher(std::string name);
+
 // The earlier of `deadline` and the next poll of StopSignal.
 std::chrono::steady_clock::time_point NextLookForStop(
     std::chrono::steady_clock::time_point deadline);

@@ -13,6 +13,7 @@
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
+#include "tests/testing/mpirun.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -131,6 +132,23 @@ TEST_F(StopSignalsTest, TakesEffectWhileItWaitsForOtherRanks) {
     EXPECT_EQ(result.exit_code, 128 + SIGTERM) << result.err;
     EXPECT_THAT(result.err, HasSubstr("stopped by SIGTERM"));
   }
+}
+
+// No step ends without rank 1: rank 0 must not promise one. (Over gRPC it knows of the death first.)
+TEST_F(StopSignalsTest, MpirunsSigtermAfterADeathIsSaidToBeThat) {
+  const auto train =
+      Train("bereft", {"dist.transport=MPI", "train.epochs=100000", "train.log_every_steps=1"});
+  const std::string script = fmt::format(
+      "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then "
+      "  (until [ -s {} ]; do sleep 0.1; done; kill -KILL $$) & "
+      "fi; exec \"$@\"",
+      Path("bereft/metrics.jsonl"));
+  std::vector<std::string> rank = {"sh", "-c", script, "sh"};
+  rank.insert(rank.end(), train.begin(), train.end());
+  const ProcessResult result = RunMpirun(2, rank);
+  EXPECT_EQ(result.exit_code, 128 + SIGKILL) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("SIGTERM from mpirun, which ends the job: another rank"));
+  EXPECT_THAT(result.err, Not(HasSubstr("after this step")));
 }
 
 // So the launcher need not kill ranks that wait for one that failed early.

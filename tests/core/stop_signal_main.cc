@@ -1,9 +1,9 @@
 // A program that tests tell to stop:
 //
-//   core_stop_signal_main [early]
+//   core_stop_signal_main [early | launched]
 //
 // Prints "ready TID" (with "early": of a thread started before ReceiveStopSignals), "told N" once
-// it is told to stop, and the signals that each of its threads blocks; runs until it is killed.
+// it is told to stop (with "launched": its parent is mpirun), and the signals that each of its threads blocks; runs until it is killed.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,9 +36,9 @@ void PrintMasks() {
   }
 }
 
-int Main(bool early) {
+int Main(const std::string& how) {
   std::atomic<pid_t> tid = 0;
-  if (early) {
+  if (how == "early") {
     std::thread([&] {
       tid = static_cast<pid_t>(syscall(SYS_gettid));
       Pause();
@@ -47,6 +47,7 @@ int Main(bool early) {
   }
   ReceiveStopSignals();
   SetStopNotice("stopping");
+  if (how == "launched") SetJobLauncher("mpirun");
   std::thread(Pause).detach();
   std::printf("ready %d\n", tid.load());
   std::fflush(stdout);
@@ -62,4 +63,4 @@ int Main(bool early) {
 }  // namespace
 }  // namespace ringtail
 
-int main(int count, char** /*arguments*/) { return ringtail::Main(count > 1); }
+int main(int count, char** arguments) { return ringtail::Main(count > 1 ? arguments[1] : ""); }

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "tests/testing/process.h"
 
@@ -106,6 +107,27 @@ TEST_F(StopSignalTest, EveryThreadBlocksTheSignals) {
     for (const int signal : kAll) EXPECT_NE(blocked >> (signal - 1) & 1, 0U) << *line;
   }
   EXPECT_GE(threads, 3);  // main, rt-signals, and one started later
+}
+
+// mpirun ends all ranks when one has died; SIGUSR1 it passes on, and others may send SIGTERM, too.
+TEST_F(StopSignalTest, TheLaunchersSigtermIsToldFromOthers) {
+  const std::string from_parent =
+      "SIGTERM from mpirun, which ends the job: another rank has ended, or mpirun was told to stop";
+  const std::tuple<bool, int, std::string> cases[] = {{false, SIGTERM, "SIGTERM: stopping"},
+                                                      {true, SIGTERM, from_parent},
+                                                      {true, SIGUSR1, "SIGUSR1: stopping"}};
+  for (const auto& [by_parent, signal, said] : cases) {
+    ChildProcess child({kProgram, "launched"});
+    ASSERT_TRUE(child.ReadLine());
+    if (by_parent) {
+      child.Signal(signal);
+    } else {
+      RunProcess({"sh", "-c", "kill -TERM " + std::to_string(child.pid())});
+    }
+    EXPECT_EQ(Told(&child), signal);
+    child.Signal(SIGKILL);
+    EXPECT_THAT(child.Wait().err, testing::EndsWith(said + "\n"));
+  }
 }
 
 // Like a library's thread started before main().
