@@ -7,10 +7,9 @@
 #include <atomic>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "core/storage/file.h"
-#include "dist/transport/in_process.h"
+#include "tests/apps/trainer/thread_world.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -21,21 +20,6 @@ using testing::HasSubstr;
 
 // More than two pieces, and not a whole number of pieces.
 constexpr int64_t kValues = 5 * PartExchange::kPieceBytes / 8 + 7;
-
-void OnRanks(int size, const std::function<void(TrainingWorld*)>& run) {
-  const auto transports = MakeInProcessWorld(size);
-  std::vector<std::jthread> threads;
-  threads.reserve(size);
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto world = TrainingWorld::Create(
-          {.transport = transports[rank].get(), .topology = Topology::Blocks(size, 1)},
-          DistConfig());
-      ASSERT_TRUE(world.ok()) << world.status().message();
-      run(world->get());
-    });
-  }
-}
 
 std::vector<float> OwnOf(int rank) {
   std::vector<float> own(kValues);
@@ -58,7 +42,7 @@ class PartExchangeTest : public testing::TestWithParam<std::vector<int>> {
     return world->leads() ? &*directory_ : nullptr;
   }
   void Save(int size, int64_t step) {
-    OnRanks(size, [&](TrainingWorld* world) {
+    OnTrainingRanks(size, [&](TrainingWorld* world) {
       auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
       ASSERT_TRUE(exchange.ok()) << exchange.status().message();
       EXPECT_EQ((*exchange)->blind(), GetParam());
@@ -87,7 +71,7 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
   const std::pair<int, int> worlds[] = {{1, 0}, {3, 0}, {3, 2}, {4, 0}, {4, 1}, {6, 0}, {6, 5}};
   for (const auto& [ranks, reads] : worlds) {
     const int size = ranks, source = reads;
-    OnRanks(size, [&](TrainingWorld* world) {
+    OnTrainingRanks(size, [&](TrainingWorld* world) {
       const int rank = world->rank();
       std::vector<int> taken;
       const PartReader reader{
@@ -111,7 +95,7 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
 // Something else has taken the place of the folder: no rank can write, all know it, the world goes
 // on.
 TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
-  OnRanks(4, [&](TrainingWorld* world) {
+  OnTrainingRanks(4, [&](TrainingWorld* world) {
     auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
     ASSERT_TRUE(exchange.ok());
     ASSERT_TRUE(world->Barrier().ok());
@@ -132,7 +116,7 @@ TEST_P(PartExchangeTest, AWriteThatFailsIsToldToAll) {
 // The folder is renamed meanwhile (core/storage/run_lock.h): rank 0 follows it, and so do the
 // parts.
 TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
-  OnRanks(4, [&](TrainingWorld* world) {
+  OnTrainingRanks(4, [&](TrainingWorld* world) {
     auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
     ASSERT_TRUE(exchange.ok());
     ASSERT_TRUE(world->Barrier().ok());
@@ -154,7 +138,7 @@ TEST_P(PartExchangeTest, PartsFollowTheFolderOfTheRun) {
 TEST_P(PartExchangeTest, NoPartGetsIntoTheFolderOfAnotherRun) {
   constexpr int kMover = 1;
   std::atomic<bool> saving = false;
-  OnRanks(4, [&](TrainingWorld* world) {
+  OnTrainingRanks(4, [&](TrainingWorld* world) {
     const int rank = world->rank();
     const SeesFile sees = [&, rank](const std::string& path) {
       const bool found = Sees(rank)(path);
@@ -186,7 +170,7 @@ TEST_P(PartExchangeTest, NoPartGetsIntoTheFolderOfAnotherRun) {
 
 // Rank 0 has lost its folder: no rank writes, and all know it.
 TEST_P(PartExchangeTest, WithoutAFolderNothingIsWritten) {
-  OnRanks(3, [&](TrainingWorld* world) {
+  OnTrainingRanks(3, [&](TrainingWorld* world) {
     auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
     ASSERT_TRUE(exchange.ok());
     const std::vector<float> own = OwnOf(world->rank());
@@ -206,7 +190,7 @@ TEST_P(PartExchangeTest, APartThatHasChangedMeanwhileIsNamed) {
   std::string bytes = *ReadFileText(part, 1 << 24);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   ASSERT_TRUE(WriteFileAtomic(part, bytes).ok());
-  OnRanks(4, [&](TrainingWorld* world) {
+  OnTrainingRanks(4, [&](TrainingWorld* world) {
     const PartReader reader{.needs = [](int to, int from, int) { return from == to; },
                             .take = [](const SafetensorsFile&, int, int) { return OkStatus(); }};
     const SavedParts saved = world->leads() ? PartsOf(checkpoint) : SavedParts();

@@ -8,12 +8,11 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
-#include <thread>
 
 #include "apps/trainer/checkpoint/numerics.h"
 #include "core/parallel_for.h"
 #include "dist/collectives/plan.h"
-#include "dist/transport/in_process.h"
+#include "tests/apps/trainer/thread_world.h"
 
 namespace ringtail {
 namespace {
@@ -30,28 +29,19 @@ std::vector<StatusOr<BatchDivision>> Divide(const std::vector<BatchRequest>& req
                                             const TrainConfig& train, const Speeds& measured = {},
                                             const SavedBatches& saved = {}) {
   const auto size = static_cast<int>(requests.size());
-  const auto transports = MakeInProcessWorld(size);
   std::vector<StatusOr<BatchDivision>> results(requests.size(), Internal("it has not come so far"));
-  std::vector<std::thread> threads;
-  threads.reserve(requests.size());
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto world =
-          TrainingWorld::Create(
-              {.transport = transports[rank].get(), .topology = Topology::Blocks(size, 1)}, {})
-              .value();
-      const auto measure = [&](int64_t /*batch*/) -> StatusOr<double> {
-        if (measured.empty()) return Internal("nothing was to be measured");
-        return measured[rank];
-      };
-      // The others may not reach the folder of the run.
-      SavedBatches known{.source_rank = saved.source_rank};
-      if (rank == saved.source_rank) known = saved;
-      results[rank] = DivideBatch(requests[rank], train, known, measure, world.get());
-      if (!results[rank].ok()) world->Abort(results[rank].status());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  OnTrainingRanks(size, [&](TrainingWorld* world) {
+    const int rank = world->rank();
+    const auto measure = [&](int64_t /*batch*/) -> StatusOr<double> {
+      if (measured.empty()) return Internal("nothing was to be measured");
+      return measured[rank];
+    };
+    // The others may not reach the folder of the run.
+    SavedBatches known{.source_rank = saved.source_rank};
+    if (rank == saved.source_rank) known = saved;
+    results[rank] = DivideBatch(requests[rank], train, known, measure, world);
+    if (!results[rank].ok()) world->Abort(results[rank].status());
+  });
   return results;
 }
 

@@ -5,33 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "dist/transport/in_process.h"
+#include "tests/apps/trainer/thread_world.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kRanks = 3;
-
-// Calls `body` for each rank of a world, each on a thread of its own.
-template <typename Body>
-void InAWorld(const Body& body) {
-  const auto transports = MakeInProcessWorld(kRanks);
-  // Protobuf makes a default text at its first use, under a lock that the race detector cannot see.
-  ASSERT_EQ(DistConfig().algorithm(), "auto");
-  std::vector<std::jthread> threads;
-  threads.reserve(kRanks);
-  for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto world = TrainingWorld::Create(
-          {.transport = transports[rank].get(), .topology = Topology::Blocks(kRanks, 1)},
-          DistConfig());
-      ASSERT_TRUE(world.ok()) << world.status().message();
-      body(world->get());
-    });
-  }
-}
 
 std::unique_ptr<ParameterArena> Model() {
   return *ParameterArena::Create(
@@ -48,7 +27,7 @@ void Add(float step, ParameterArena* model) {
 // Every rank moves by its own number in each of its steps, two a round.
 TEST(RoundExchange, OverlapsWithTheNextRound) {
   constexpr int kRounds = 20;
-  InAWorld([](TrainingWorld* world) {
+  OnTrainingRanks(kRanks, [](TrainingWorld* world) {
     const auto model = Model();
     const auto round = *LocalRound::Create(model.get(), {}, /*overlapped=*/true);
     RoundExchange exchange(world, round.get(), DistConfig());
@@ -76,7 +55,7 @@ TEST(RoundExchange, CompressedDifferencesKeepWhatTheyLeaveOut) {
   config.mutable_scheme()->mutable_top_k()->set_density(0.1);
   config.set_min_elements(0);
   config.set_fall_back(false);
-  InAWorld([&](TrainingWorld* world) {
+  OnTrainingRanks(kRanks, [&](TrainingWorld* world) {
     const auto model = Model();
     const auto round = *LocalRound::Create(model.get(), {}, /*overlapped=*/false);
     RoundExchange exchange(world, round.get(), DistConfig());

@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <thread>
 
 #include "core/config/text_config.h"
-#include "dist/transport/in_process.h"
+#include "tests/apps/trainer/thread_world.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -32,27 +31,17 @@ std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
 
 // The description by rank 0 of two ranks on a slow network.
 std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
-  const auto transports = MakeInProcessWorld(2);
   const LinkModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
   std::string description;
-  std::vector<std::jthread> threads;
-  threads.reserve(2);
-  for (int rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto world =
-          TrainingWorld::Create({.transport = transports[rank].get(),
-                                 .topology = Topology::Blocks(2, 1),
-                                 .network = {.within_host = slow, .between_hosts = slow}},
-                                DistConfig());
-      ASSERT_TRUE(world.ok()) << world.status().message();
-      const auto arena = TwoLayersOfOneShape();
-      const auto compression =
-          GradientCompression::Create(world->get(), arena.get(), config, {}, {});
-      ASSERT_TRUE(compression.ok()) << compression.status().message();
-      if (rank == 0) description = (*compression)->description();
-    });
-  }
-  threads.clear();  // joins
+  OnTrainingRanks(2,
+                  [&](TrainingWorld* world) {
+                    const auto arena = TwoLayersOfOneShape();
+                    const auto compression =
+                        GradientCompression::Create(world, arena.get(), config, {}, {});
+                    ASSERT_TRUE(compression.ok()) << compression.status().message();
+                    if (world->leads()) description = (*compression)->description();
+                  },
+                  {.within_host = slow, .between_hosts = slow});
   return description;
 }
 
@@ -74,32 +63,23 @@ TEST(GradientCompression, KnowsWhatItsPartsWillTake) {
   const TempDir dir;
   const RunLock lock = RunLock::Acquire(dir.File("run")).value();
   const CheckpointDirectory directory = CheckpointDirectory::Open(lock).value();
-  const auto transports = MakeInProcessWorld(kRanks);
-  std::vector<std::jthread> threads;
-  threads.reserve(kRanks);
-  for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto world = TrainingWorld::Create(
-          {.transport = transports[rank].get(), .topology = Topology::Blocks(kRanks, 1)},
-          DistConfig());
-      ASSERT_TRUE(world.ok()) << world.status().message();
-      const auto arena = TwoLayersOfOneShape();
-      const CheckpointDirectory* const own = rank == 0 ? &directory : nullptr;
-      const auto compression = GradientCompression::Create(
-          world->get(), arena.get(), Config("scheme { one_bit {} } fall_back: false route: GATHER"),
-          {.directory = own}, {});
-      ASSERT_TRUE(compression.ok()) << compression.status().message();
-      const auto written = (*compression)->WriteParts(1, own);
-      ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
-      const std::vector<int64_t>& known = (*compression)->part_bytes();
-      ASSERT_EQ(known.size(), kRanks);
-      for (int part = 0; part < kRanks; ++part) {
-        EXPECT_GT(known[part], 0);
-        EXPECT_GE(written->parts->ranks[part].bytes, known[part]);
-        EXPECT_LT(written->parts->ranks[part].bytes, known[part] + kMostHeader);
-      }
-    });
-  }
+  OnTrainingRanks(kRanks, [&](TrainingWorld* world) {
+    const auto arena = TwoLayersOfOneShape();
+    const CheckpointDirectory* const own = world->leads() ? &directory : nullptr;
+    const auto compression = GradientCompression::Create(
+        world, arena.get(), Config("scheme { one_bit {} } fall_back: false route: GATHER"),
+        {.directory = own}, {});
+    ASSERT_TRUE(compression.ok()) << compression.status().message();
+    const auto written = (*compression)->WriteParts(1, own);
+    ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
+    const std::vector<int64_t>& known = (*compression)->part_bytes();
+    ASSERT_EQ(known.size(), kRanks);
+    for (int part = 0; part < kRanks; ++part) {
+      EXPECT_GT(known[part], 0);
+      EXPECT_GE(written->parts->ranks[part].bytes, known[part]);
+      EXPECT_LT(written->parts->ranks[part].bytes, known[part] + kMostHeader);
+    }
+  });
 }
 
 // A world of one rank that compresses.
