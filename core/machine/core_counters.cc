@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "core/machine/processor_time.h"
 #include "core/machine/thread_budget.h"
@@ -105,6 +107,17 @@ double OtherWork::CoresBusy() const {
     if (cores_.contains(core)) ticks += user + nice + system + irq + softirq + steal;
   }
   return ticks * tick;
+}
+
+HeldByQuota::HeldByQuota(std::string cgroup_root)
+    : root_(std::move(cgroup_root)), limited_(std::isfinite(CgroupQuotaCores(root_))) {
+  Seconds();
+}
+
+double HeldByQuota::Seconds() {
+  if (!limited_) return 0;
+  const double now = CgroupHeldSeconds(root_);
+  return std::max(0.0, now - std::exchange(before_, now));
 }
 
 }  // namespace ringtail

@@ -1,7 +1,7 @@
 // The kernel's counters of this process's use of its cores (proc(5): /proc/PID/task/TID/schedstat,
-// /proc/stat). Each call returns the change since the previous one.
+// /proc/stat; cpu.stat of its control groups). Each call returns the change since the previous one.
 // Thread-safety: none. Errors: unreadable counters count as zero. Cost: 1 us per compute thread;
-// OtherWork: 20 to 50 us.
+// OtherWork: 20 to 50 us; HeldByQuota: nothing without a quota.
 #ifndef RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
 #define RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
 
@@ -45,6 +45,19 @@ class OtherWork {
   double CoresBusy() const;  // since boot, including time that the hypervisor took
 
   std::set<int> cores_;
+  double before_ = 0;
+};
+
+// The time in which the CPU quota of this process's control group has kept its threads from
+// running, summed over the cores; 0 without a quota.
+class HeldByQuota {
+ public:
+  explicit HeldByQuota(std::string cgroup_root);  // as for CgroupQuotaCores
+  double Seconds();
+
+ private:
+  const std::string root_;
+  const bool limited_;
   double before_ = 0;
 };
 

@@ -17,16 +17,26 @@ void CoreSharing::Update(const Use& use) {
   window_.elapsed += use.elapsed;
   window_.delay += use.delay;
   window_.others += use.others;
+  window_.held += use.held;
   if (window_.elapsed < kNoticeAfter) return;
   const Use whole = std::exchange(window_, {});
   const double share = whole.others / (whole.elapsed * cores_);
   const bool slower = whole.delay > kDelayed * whole.elapsed;
   if (told_ || share < kNoticeShare || !slower) return;
   told_ = true;
-  notice_ = fmt::format(
-      "the cores are shared: {:.0f} % of their time went to other programs in the last {:.0f} s; "
-      "training is slower for it, but nothing else is wrong",
-      100 * share, whole.elapsed);
+  notice_ = Reason(whole) + "; training is slower for it, but nothing else is wrong";
+}
+
+std::string CoreSharing::Reason(const Use& whole) const {
+  if (whole.held > kDelayed * whole.elapsed) {
+    return fmt::format(
+        "this process may use {:.3g} cores (CPU quota of its control group), which has stopped its "
+        "threads for {:.1f} s, summed over the cores, in the last {:.0f} s",
+        quota_, whole.held, whole.elapsed);
+  }
+  return fmt::format(
+      "the cores are shared: {:.0f} % of their time went to other programs in the last {:.0f} s",
+      100 * whole.others / (whole.elapsed * cores_), whole.elapsed);
 }
 
 std::optional<std::string> CoreSharing::Notice() { return std::exchange(notice_, {}); }

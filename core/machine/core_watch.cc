@@ -21,7 +21,8 @@ CoreWatch::CoreWatch(std::function<void(const std::string&)> tell, const std::st
     : tell_(std::move(tell)),
       team_(NumComputeThreads()),
       quota_binds_(CgroupQuotaCores(cgroup_root) < team_),
-      sharing_(AffinityCores()) {
+      held_(cgroup_root),
+      sharing_(AffinityCores(), CgroupQuotaCores(cgroup_root)) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -59,6 +60,7 @@ void CoreWatch::Run() {
       looked_fully = now;
       delays_.FindThreads();
       use.others = others_.Seconds();
+      use.held = held_.Seconds();
     }
     sharing_.Update(use);
     SetShortSpin(quota_binds_ || sharing_.delayed());

@@ -30,7 +30,7 @@ namespace ringtail {
 
 class CoreWatch {
  public:
-  // `tell` is called with a notice about shared cores, at most once, on the watch's thread; it may
+  // `tell` is called with a notice about shared cores or a quota, at most once, on the watch's thread; it may
   // be empty. `cgroup_root`: as for CgroupQuotaCores.
   explicit CoreWatch(std::function<void(const std::string& notice)> tell = {},
                      const std::string& cgroup_root = "");
@@ -50,6 +50,7 @@ class CoreWatch {
   // Used by thread_ only.
   RunDelays delays_;
   OtherWork others_;
+  HeldByQuota held_;
   CoreSharing sharing_;
   std::unique_ptr<ShortSpin> short_spin_;
 

@@ -67,6 +67,17 @@ double CgroupQuotaCores(const std::string& root) {
   return tightest;
 }
 
+double CgroupHeldSeconds(const std::string& root) {
+  double longest = 0;
+  ForEachCgroup(root, "cpu", [&](CgroupVersion version, const std::string& folder) {
+    const bool v2 = version == CgroupVersion::kV2;
+    const auto held =
+        ReadCgroupField(folder + "/cpu.stat", v2 ? "throttled_usec" : "throttled_time");
+    longest = std::max(longest, held.value_or(0) / (v2 ? 1e6 : 1e9));
+  });
+  return longest;
+}
+
 int UsableCores(const std::string& root) {
   const int affinity = AffinityCores();
   const double quota = CgroupQuotaCores(root);

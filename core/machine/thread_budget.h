@@ -25,6 +25,10 @@ int AffinityCores();
 // prepended to /proc/self/cgroup and /sys/fs/cgroup, for tests.
 double CgroupQuotaCores(const std::string& root = "");
 
+// Seconds, summed over the cores, in which the quota has kept threads of the group from running
+// since the group was made; of the group where that is longest. 0 without a quota.
+double CgroupHeldSeconds(const std::string& root = "");
+
 // min(AffinityCores, quota rounded up), at least 1.
 int UsableCores(const std::string& root = "");
 

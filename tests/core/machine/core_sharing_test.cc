@@ -1,17 +1,23 @@
 #include "core/machine/core_sharing.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace ringtail {
 namespace {
 
+using testing::StartsWith;
+
 constexpr double kInterval = 0.05;
 
-// `seconds` of equal intervals; delays and other work as fractions of the time (of one core).
-void Live(CoreSharing* sharing, double seconds, double delayed, double others) {
+// `seconds` of equal intervals; delays, other work and what a quota takes as fractions of the time
+// (of one core).
+void Live(CoreSharing* sharing, double seconds, double delayed, double others, double held = 0) {
   for (double t = 0; t < seconds; t += kInterval) {
-    sharing->Update(
-        {.elapsed = kInterval, .delay = delayed * kInterval, .others = others * kInterval});
+    sharing->Update({.elapsed = kInterval,
+                     .delay = delayed * kInterval,
+                     .others = others * kInterval,
+                     .held = held * kInterval});
   }
 }
 
@@ -65,6 +71,24 @@ TEST(CoreSharing, ReportsOtherProgramsOnce) {
   EXPECT_NE(notice->find("31 %"), std::string::npos) << *notice;
   Live(&sharing, 60, 0.3, 0.62);
   EXPECT_FALSE(sharing.Notice());
+}
+
+// In a container with 1.5 of a host's 8 cores, others work on the rest, which it could not use.
+TEST(CoreSharing, NamesAQuotaThatHoldsThreads) {
+  CoreSharing sharing(8, 1.5);
+  Live(&sharing, CoreSharing::kNoticeAfter + 1, 0.3, 4, 0.5);
+  const auto notice = sharing.Notice();
+  ASSERT_TRUE(notice);
+  EXPECT_THAT(*notice, StartsWith("this process may use 1.5 cores (CPU quota of its control group)"
+                                  ", which has stopped its threads for 5.0 s"));
+}
+
+TEST(CoreSharing, AQuotaThatHoldsNoThreadIsNotTheReason) {
+  CoreSharing sharing(8, 4);
+  Live(&sharing, CoreSharing::kNoticeAfter + 1, 0.3, 4, 0.01);
+  const auto notice = sharing.Notice();
+  ASSERT_TRUE(notice);
+  EXPECT_THAT(*notice, StartsWith("the cores are shared: 50 %"));
 }
 
 }  // namespace

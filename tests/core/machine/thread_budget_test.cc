@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/machine/core_counters.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -85,6 +86,30 @@ TEST_F(CgroupTest, InvalidContentIsNoQuota) {
     Write("/sys/fs/cgroup/g/cpu.max", text);
     EXPECT_TRUE(std::isinf(Quota())) << text;
   }
+}
+
+TEST_F(CgroupTest, TheLongestTimeThatAQuotaHasHeldThreads) {
+  Write("/proc/self/cgroup", "5:cpu,cpuacct:/old\n0::/a/b\n");
+  EXPECT_EQ(CgroupHeldSeconds(root()), 0);
+  Write("/sys/fs/cgroup/a/b/cpu.stat",
+        "usage_usec 9000000\nnr_throttled 4\nthrottled_usec 250000\n");
+  EXPECT_EQ(CgroupHeldSeconds(root()), 0.25);
+  Write("/sys/fs/cgroup/a/cpu.stat", "usage_usec 9000000\nthrottled_usec 1500000\n");
+  EXPECT_EQ(CgroupHeldSeconds(root()), 1.5);
+  Write("/sys/fs/cgroup/cpu,cpuacct/old/cpu.stat", "nr_periods 9\nthrottled_time 3000000000\n");
+  EXPECT_EQ(CgroupHeldSeconds(root()), 3);
+}
+
+TEST_F(CgroupTest, HeldByQuotaCountsFromWhereItBegan) {
+  Write("/proc/self/cgroup", "0::/\n");
+  Write("/sys/fs/cgroup/cpu.stat", "throttled_usec 5000000\n");
+  HeldByQuota without(root());
+  Write("/sys/fs/cgroup/cpu.max", "150000 100000\n");
+  HeldByQuota held(root());
+  Write("/sys/fs/cgroup/cpu.stat", "throttled_usec 7000000\n");
+  EXPECT_EQ(held.Seconds(), 2);
+  EXPECT_EQ(held.Seconds(), 0);
+  EXPECT_EQ(without.Seconds(), 0);
 }
 
 TEST_F(CgroupTest, UsableCoresRoundAQuotaUp) {
