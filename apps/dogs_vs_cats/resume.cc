@@ -46,10 +46,12 @@ StatusOr<std::optional<ResumeHead>> FindResumeHead(const ResumeFlags& flags,
   return std::optional<ResumeHead>(std::move(head));
 }
 
-StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::string& output) {
-  RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, NamesFile(flags)
-                                                 ? LoadCheckpoint(flags.from)
-                                                 : LoadNewestCheckpoint(FolderOf(flags, output)));
+StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::string& output,
+                                      const std::function<void()>& on_piece) {
+  RT_ASSIGN_OR_RETURN(
+      Checkpoint checkpoint,
+      NamesFile(flags) ? LoadCheckpoint(flags.from, CheckParts::kYes, on_piece)
+                       : LoadNewestCheckpoint(FolderOf(flags, output), CheckParts::kYes, on_piece));
   return ReadResumePoint(std::move(checkpoint));
 }
 

@@ -2,6 +2,7 @@
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_RESUME_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -33,8 +34,9 @@ StatusOr<std::optional<ResumeHead>> FindResumeHead(const ResumeFlags& flags,
 
 // On rank 0, once the world stands: all of it, proven, with every part. An older checkpoint than
 // FindResumeHead's if tensors or parts of that are damaged: config, threads and algorithms are then
-// still those of the newest.
-StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::string& output);
+// still those of the newest. `on_piece` is called after each MiB of a part.
+StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::string& output,
+                                      const std::function<void()>& on_piece = {});
 
 // With --resume: the path of the config that the run has left in its folder, if there is one.
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);

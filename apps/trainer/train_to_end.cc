@@ -16,15 +16,17 @@ StatusOr<ResumePoint> LastAgreedPoint(const Generation& generation,
                                       const std::string& agreed_path) {
   RunDirectory* const directory = generation.run->options.directory;
   if (directory == nullptr) return NotFound("this run has no folder");
+  const auto tick = [progress = generation.world->progress()] { progress->Tick(); };
   if (!agreed_path.empty()) {
     RT_RETURN_IF_ERROR(directory->Folder().status());  // follows a folder that was renamed
     const std::filesystem::path folder = directory->checkpoints().folder();
-    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(folder / agreed_path));
+    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint,
+                        LoadCheckpoint(folder / agreed_path, CheckParts::kYes, tick));
     return ReadResumePoint(std::move(checkpoint));
   }
   // A run that continues from what was written after a loss has no agreed checkpoint of its own
   // yet: then an older one, but none of another course that went further.
-  auto newest = LoadNewestCheckpoint(directory->path());
+  auto newest = LoadNewestCheckpoint(directory->path(), CheckParts::kYes, tick);
   if (newest.ok() && newest->agreed_ranks() >= 1 && newest->step <= generation.step()) {
     return ReadResumePoint(*std::move(newest));
   }

@@ -141,7 +141,8 @@ StatusOr<CheckpointHead> ReadCheckpointHead(const std::string& path) {
   return HeadOf(std::move(metadata), path);
 }
 
-StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts check) {
+StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts check,
+                                    const std::function<void()>& on_piece) {
   RT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
   if (!file.proven_intact()) {
     return InvalidArgument("'" + path +
@@ -157,7 +158,8 @@ StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts check) {
   }
   for (int rank = 0;
        check == CheckParts::kYes && checkpoint.parts && rank < checkpoint.parts->world(); ++rank) {
-    RT_RETURN_IF_ERROR(CheckPart(checkpoint.PartPath(rank), checkpoint.parts->ranks[rank]));
+    RT_RETURN_IF_ERROR(
+        CheckPart(checkpoint.PartPath(rank), checkpoint.parts->ranks[rank], on_piece));
   }
   return checkpoint;
 }
@@ -175,9 +177,10 @@ StatusOr<CheckpointHead> FindNewestCheckpoint(const std::string& run_folder) {
   return Newest<CheckpointHead>(run_folder, ReadCheckpointHead, [](const std::string&) {});
 }
 
-StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder, CheckParts parts) {
+StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder, CheckParts parts,
+                                          const std::function<void()>& on_piece) {
   return Newest<Checkpoint>(
-      run_folder, [parts](const std::string& path) { return LoadCheckpoint(path, parts); },
+      run_folder, [&](const std::string& path) { return LoadCheckpoint(path, parts, on_piece); },
       LogWarning);
 }
 

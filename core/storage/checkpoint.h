@@ -30,6 +30,7 @@
 #define RINGTAIL_CORE_STORAGE_CHECKPOINT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -77,14 +78,16 @@ StatusOr<CheckpointHead> FindNewestCheckpoint(const std::string& run_folder);
 enum class CheckParts { kYes, kNo };
 
 // Reads one checkpoint. DataLoss if it or one of its parts is damaged, InvalidArgument if it is not
-// a checkpoint of Ringtail.
-StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts parts = CheckParts::kYes);
+// a checkpoint of Ringtail. `on_piece`: as CheckPart's; parts of many ranks take minutes.
+StatusOr<Checkpoint> LoadCheckpoint(const std::string& path, CheckParts parts = CheckParts::kYes,
+                                    const std::function<void()>& on_piece = {});
 
 // The newest intact checkpoint of a run; needs no lock. Logs a warning for each newer one
 // that it refused. NotFound if the run has no checkpoint, DataLoss (with the reasons) if none is
 // intact.
 StatusOr<Checkpoint> LoadNewestCheckpoint(const std::string& run_folder,
-                                          CheckParts parts = CheckParts::kYes);
+                                          CheckParts parts = CheckParts::kYes,
+                                          const std::function<void()>& on_piece = {});
 
 // The path of a run's best checkpoint, if there is one.
 std::string BestCheckpointPath(const std::string& run_folder);

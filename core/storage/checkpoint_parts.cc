@@ -124,7 +124,8 @@ Status FindPart(const std::string& path, const CheckpointPart& part) {
                               info.st_size, part.bytes));
 }
 
-Status CheckPart(const std::string& path, const CheckpointPart& part) {
+Status CheckPart(const std::string& path, const CheckpointPart& part,
+                 const std::function<void()>& on_piece) {
   const auto file = FileDescriptor::Open(path, O_RDONLY | O_NONBLOCK);
   if (!file.ok()) return CannotRead(path, file.status());
   std::vector<std::byte> piece(kPieceBytes);
@@ -133,6 +134,7 @@ Status CheckPart(const std::string& path, const CheckpointPart& part) {
     RT_ASSIGN_OR_RETURN(const size_t got, file->Read(piece));
     has.bytes += static_cast<int64_t>(got);
     has.crc = Crc32c(std::span(piece).first(got), has.crc);
+    if (on_piece) on_piece();
     if (got < piece.size()) break;
   }
   return has == part ? OkStatus() : Damaged(path, part, has);

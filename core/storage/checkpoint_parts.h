@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +61,9 @@ StatusOr<CheckpointParts> ParsePartsText(std::string_view text);
 
 // Checks that a part of this size exists.
 Status FindPart(const std::string& path, const CheckpointPart& part);
-// Checks every byte.
-Status CheckPart(const std::string& path, const CheckpointPart& part);
+// Checks every byte; calls `on_piece` after each MiB, for those who watch whether the reader moves.
+Status CheckPart(const std::string& path, const CheckpointPart& part,
+                 const std::function<void()>& on_piece = {});
 StatusOr<SafetensorsFile> ReadPart(const std::string& path, const CheckpointPart& part);
 // The same for bytes from elsewhere; `path` is for messages.
 StatusOr<SafetensorsFile> ParsePart(std::vector<std::byte> bytes, const std::string& path,

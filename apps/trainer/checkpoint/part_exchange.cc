@@ -279,6 +279,7 @@ Status ReadParts(TrainingWorld* world, const SavedParts& saved, int source_rank,
     if (sees && reader.needs(world->rank(), from, saved_world)) {
       RT_ASSIGN_OR_RETURN(const SafetensorsFile file, ReadPart(path(from), part));
       RT_RETURN_IF_ERROR(reader.take(file, from, saved_world).Annotate(path(from)));
+      world->progress()->Tick();  // there may be many
     }
     for (int to = 0; to < world->size(); ++to) {
       if (seeing[to] != 0 || !reader.needs(to, from, saved_world)) continue;

@@ -116,6 +116,17 @@ TEST_F(CheckpointPartsTest, EveryByteOfAPartCounts) {
   }
 }
 
+// Those who watch the reader see it move, however many parts there are.
+TEST_F(CheckpointPartsTest, AReaderTellsOfEveryPart) {
+  Save(1);
+  int pieces = 0;
+  const auto count = [&] { ++pieces; };
+  EXPECT_TRUE(LoadCheckpoint(directory_->Path(1), CheckParts::kYes, count).ok());
+  EXPECT_EQ(pieces, kRanks);  // each of less than a MiB
+  EXPECT_TRUE(LoadNewestCheckpoint(run_, CheckParts::kYes, count).ok());
+  EXPECT_EQ(pieces, 2 * kRanks);
+}
+
 TEST_F(CheckpointPartsTest, AreDeletedWithTheirCheckpoint) {
   for (const int64_t step : {1, 2, 3}) Save(step);
   EXPECT_THAT(*directory_->Steps(), ElementsAre(2, 3));

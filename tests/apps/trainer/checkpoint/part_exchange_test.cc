@@ -74,11 +74,15 @@ TEST_P(PartExchangeTest, EachRankFindsWhatItNeedsInAnyWorld) {
     OnTrainingRanks(size, [&](TrainingWorld* world) {
       const int rank = world->rank();
       std::vector<int> taken;
+      uint64_t moved = 0;
       const PartReader reader{
           .needs = [&](int to, int from, int) { return from % size == to; },
           .take = [&](const SafetensorsFile& part, int from, int saved_world) -> Status {
             EXPECT_EQ(saved_world, kSaved);
             EXPECT_TRUE(std::ranges::equal(part.F32("own", {kValues}).value(), OwnOf(from)));
+            const uint64_t now = world->progress()->Read().counter;
+            EXPECT_TRUE(taken.empty() || now > moved) << "a rank that reads is not one that hangs";
+            moved = now;
             taken.push_back(from);
             return OkStatus();
           }};
