@@ -11,14 +11,8 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
-#include "core/storage/safetensors_writer.h"
 
 namespace ringtail {
-namespace {
-
-constexpr char kInMemory[] = "the state in memory";  // in place of a path
-
-}  // namespace
 
 Status RunKeeper::Begin(const ResumePoint& point) {
   saved_step_ = point.empty() ? -1 : point.progress.step;
@@ -201,17 +195,6 @@ ResumePoint RunKeeper::Point(int agreed_ranks) const {
   point.written_after = failure_;
   update_->Describe(&point);
   return point;
-}
-
-StatusOr<ResumePoint> RunKeeper::Snapshot() const {
-  RT_ASSIGN_OR_RETURN(const SafetensorsImage image,
-                      SerializeSafetensors(Tensors(true), Metadata(generation_->world->size())));
-  std::vector<std::byte> bytes;
-  for (const std::span<const std::byte> piece : image.Pieces()) {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-  }
-  RT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Parse(std::move(bytes), kInMemory));
-  return ReadResumePoint({.step = generation_->step(), .path = kInMemory, .file = std::move(file)});
 }
 
 std::map<std::string, std::string> RunKeeper::Metadata(int agreed_ranks) const {

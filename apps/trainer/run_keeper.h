@@ -55,10 +55,6 @@ class RunKeeper {
   // metrics.jsonl lacks of the last step.
   void SaveInto(RunDirectory* directory);
 
-  // What a checkpoint of this moment would hold, without a file. Of several ranks without what each
-  // has of its own.
-  StatusOr<ResumePoint> Snapshot() const;
-
   const StateAgreement& agreement() const { return agreement_; }
   int64_t saved_step() const { return saved_step_; }
   int64_t offered_step() const { return offered_step_; }

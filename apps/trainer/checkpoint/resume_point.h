@@ -2,7 +2,7 @@
 // here and nowhere else; this file's source has every name of the metadata but those that any
 // trained network has (model_file.h).
 //
-//   checkpoint on disk, or a snapshot in memory   --ReadResumePoint-->   ResumePoint
+//   checkpoint on disk                            --ReadResumePoint-->   ResumePoint
 //   Trainer::Create(run, point, world)            restores weights, optimizer state, progress;
 //                                                 divides the batch; continues with compression
 //   RunKeeper                                     --MetadataOf-->        the next checkpoint

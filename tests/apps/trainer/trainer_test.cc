@@ -165,34 +165,6 @@ TEST(TrainerTest, OtherFilesBehindTheSameNamesAreRefused) {
   EXPECT_TRUE(TrainTiny(other, folder.path(), true).ok());
 }
 
-// A snapshot in memory holds what a file does: another run continues from it to the same bits.
-TEST(TrainerTest, ASnapshotInMemoryGoesOnToTheBitsOfARunLeftAlone) {
-  const TempDir whole, stopped;
-  const LoadedConfig loaded = TinyConfig({"optim.adamw={}"});
-  ASSERT_TRUE(TrainTiny(loaded, whole.path()).ok());
-  SetStopSignalForTest(0);
-  TrainingWorld world;
-  const TrainingData data = TrainingData::Open(loaded.config.data(), &world).value();
-  const auto directory = RunDirectory::Open(stopped.path()).value();
-  StepHook hook([](int64_t step) {
-    if (step == 7) SetStopSignalForTest(SIGTERM);
-  });
-  const TrainingRunOptions options{
-      .loaded = &loaded, .data = &data, .directory = directory.get(), .observer = &hook};
-  TrainingRun first = TrainingRun::Create(options).value();
-  auto trainer = Trainer::Create(&first, {}, &world).value();
-  ASSERT_EQ(TrainToEnd(&trainer).value().kind, Kind::kStopped);
-  ResumePoint point = trainer->keeper()->Snapshot().value();
-  EXPECT_EQ(point.progress.step, 7);
-  SetStopSignalForTest(0);
-  std::filesystem::remove_all(stopped.File("checkpoints"));
-
-  TrainingRun second = TrainingRun::Create(options).value();
-  trainer = Trainer::Create(&second, std::move(point), &world).value();
-  ASSERT_EQ(TrainToEnd(&trainer).value().kind, Kind::kFinished);
-  EXPECT_EQ(ReadTensors(Final(whole)), ReadTensors(Final(stopped)));
-}
-
 // All of them go after the first step: whatever the policy allows, that is no training.
 TEST(TrainerTest, NoImagesAtAllEndTheRun) {
   const TempDir folder, images;
