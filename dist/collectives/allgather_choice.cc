@@ -49,6 +49,7 @@ const AllgatherAlgorithm& CheaperAllgather(const Topology& topology, int64_t cou
   const NetworkModel links = PerElement(known ? network : kTypical, element_bytes);
   const auto price = [&](const AllgatherAlgorithm& algorithm) {
     std::vector<Plan> plans;
+    plans.reserve(topology.world());
     for (int rank = 0; rank < topology.world(); ++rank) {
       plans.push_back(algorithm.plan(rank, topology.world(), count));
     }

@@ -23,6 +23,7 @@ StatusOr<std::vector<bool>> CarryOver::Orphaned(Communicator* ranks, Slice slice
   }
   RT_RETURN_IF_ERROR(ranks->AllReduce(std::span(squares)));
   std::vector<bool> orphaned;
+  orphaned.reserve(squares.size());
   for (const double square : squares) orphaned.push_back(square > 0);
   return orphaned;
 }

@@ -145,6 +145,7 @@ bool ProgressMonitor::StopTookTooLong() {
 
 void ProgressMonitor::WatchStragglers() {
   std::vector<uint64_t> compute_us;
+  compute_us.reserve(transport_->world_size());
   for (int rank = 0; rank < transport_->world_size(); ++rank) {
     compute_us.push_back(judge_.compute_us(rank));
   }

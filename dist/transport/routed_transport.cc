@@ -85,7 +85,7 @@ RoutedTransport::~RoutedTransport() {
 Status RoutedTransport::Connect(TransportListener* wire, std::chrono::milliseconds limit) {
   MakeSharedMemory();
   RT_ASSIGN_OR_RETURN(wire_, wire->Connect(peers_, this));
-  const Status agreed = Agree(std::chrono::steady_clock::now() + limit);
+  Status agreed = Agree(std::chrono::steady_clock::now() + limit);
   neighbours_.clear();
   if (shared_ != nullptr) shared_->CloseSegment();
   return agreed;

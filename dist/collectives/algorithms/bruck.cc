@@ -58,6 +58,7 @@ Plan BruckAllgather(int rank, std::span<const int64_t> ends) {
 Plan BruckAllgather(int rank, int world, int64_t count) {
   CheckPlanArguments(rank, world, count);
   std::vector<int64_t> ends;
+  ends.reserve(world);
   for (int part = 0; part < world; ++part) ends.push_back(EvenPart(count, world, part).end());
   return BruckAllgather(rank, ends);
 }

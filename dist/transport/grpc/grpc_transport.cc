@@ -26,6 +26,7 @@ bool NeedsUrgentStream(const PeerTable& peers, int peer) { return !peers.OnOneHo
 
 std::vector<int> StreamsByPeer(const PeerTable& peers) {
   std::vector<int> streams;
+  streams.reserve(peers.world_size());
   for (int peer = 0; peer < peers.world_size(); ++peer) {
     streams.push_back(peer == peers.rank ? 0 : NeedsUrgentStream(peers, peer) ? 2 : 1);
   }
