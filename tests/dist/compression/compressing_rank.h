@@ -7,19 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
-#include "core/config/text_config.h"
 #include "dist/compression/compressed_reducer.h"
 #include "dist/compression/scheme_choice.h"
 #include "tests/dist/test_world.h"
+#include "tests/testing/parse_config.h"
 
 namespace ringtail {
 
 inline CompressionConfig Compression(const std::string& text) {
-  CompressionConfig config;
-  const Status parsed = ParseTextConfig(text, "test", &config, nullptr);
-  RT_CHECK(parsed.ok(), parsed.message());
-  return config;
+  return ParseConfig<CompressionConfig>(text);
 }
 
 // A layer of each kind, in two buckets.

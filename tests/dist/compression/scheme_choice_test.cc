@@ -5,20 +5,15 @@
 
 #include <cmath>
 
-#include "core/check.h"
 #include "dist/compression/layer_costs.h"
+#include "tests/testing/parse_config.h"
 
 namespace ringtail {
 namespace {
 
 using testing::HasSubstr;
 
-CompressionConfig Config(const std::string& text) {
-  CompressionConfig config;
-  const Status parsed = ParseTextConfig(text, "test", &config, nullptr);
-  RT_CHECK(parsed.ok(), parsed.message());
-  return config;
-}
+CompressionConfig Config(const std::string& text) { return ParseConfig<CompressionConfig>(text); }
 
 TEST(MatchesPattern, StarsMatchAnything) {
   EXPECT_TRUE(MatchesPattern("layer4.0.conv1.weight", "layer4.*"));

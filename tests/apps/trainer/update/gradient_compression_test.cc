@@ -6,8 +6,8 @@
 
 #include <limits>
 
-#include "core/config/text_config.h"
 #include "tests/apps/trainer/thread_world.h"
+#include "tests/testing/parse_config.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -15,12 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-CompressionConfig Config(const std::string& text) {
-  CompressionConfig config;
-  const Status parsed = ParseTextConfig(text, "test", &config, nullptr);
-  RT_CHECK(parsed.ok(), parsed.message());
-  return config;
-}
+CompressionConfig Config(const std::string& text) { return ParseConfig<CompressionConfig>(text); }
 
 std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
   return std::move(*ParameterArena::Create(
