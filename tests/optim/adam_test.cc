@@ -4,16 +4,15 @@
 
 #include <cmath>
 
+#include "tests/optim/reference_run.h"
 #include "tests/optim/test_arena.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kSteps = 5;
-constexpr double kGradScale = 0.25, kBeta1 = 0.8, kBeta2 = 0.95;
+constexpr double kFirstRate = 0.1, kBeta1 = 0.8, kBeta2 = 0.95;
 constexpr double kTolerance = 5e-6;  // a few roundings of f32 on numbers around 1
-
-double Rate(int64_t step) { return 0.1 / static_cast<double>(1 + step); }  // a rate that changes
 
 struct Case {
   const char* name;
@@ -26,27 +25,11 @@ class AdamReferenceTest : public testing::TestWithParam<Case> {};
 
 TEST_P(AdamReferenceTest, FollowsTheFormulaInDoublePrecision) {
   const Case& c = GetParam();
-  const auto arena = MakeTestArena();
-  const auto optimizer = MakeOptimizer(c.config, arena.get());
-  std::vector<std::vector<ReferenceWeight>> references;
-  for (const Parameter& p : arena->parameters()) {
-    auto& reference = references.emplace_back();
-    for (const float w : p.value()) reference.push_back({w});
-  }
-  for (int64_t step = 0; step < kSteps; ++step) {
-    DrawGradients(step, arena.get());
-    optimizer->Step(step, Rate(step), kGradScale);
-    for (size_t k = 0; k < references.size(); ++k) {
-      const Parameter& p = arena->parameters()[k];
-      const bool decays = p.spec.kind != ParameterKind::kVector;
-      for (int64_t i = 0; i < p.elements; ++i) {
-        references[k][i].AdamStep(kGradScale * p.grad()[i], step, Rate(step), kBeta1, kBeta2,
-                                  c.epsilon, decays ? c.coupled : 0, decays ? c.decoupled : 0);
-        ASSERT_NEAR(p.value()[i], references[k][i].weight, kTolerance)
-            << p.spec.name << "[" << i << "] after step " << step;
-      }
-    }
-  }
+  ExpectFollowsReference(
+      c.config, kFirstRate, kTolerance, [&](const ReferenceStep& s, ReferenceTensor* tensor) {
+        tensor->AdamStep(s.parameter.grad(), s.grad_scale, s.step, s.rate, kBeta1, kBeta2,
+                         c.epsilon, s.is_vector() ? 0 : c.coupled, s.is_vector() ? 0 : c.decoupled);
+      });
 }
 
 // A large epsilon shows whether it is outside the corrected square root.

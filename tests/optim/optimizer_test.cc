@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/parallel_for.h"
+#include "tests/optim/bad_config.h"
 #include "tests/optim/test_arena.h"
 
 namespace ringtail {
@@ -152,19 +153,9 @@ TEST(OptimizerTest, UsesSgdByDefault) {
   EXPECT_THAT(MakeOptimizer("", arena.get())->Describe(), HasSubstr("SGD"));
 }
 
-struct BadConfig {
-  const char* text;  // starts at line 2
-  const char* place;
-  const char* complaint;
-};
-
 class OptimizerValidationTest : public testing::TestWithParam<BadConfig> {};
 
-TEST_P(OptimizerValidationTest, PointsAtTheField) {
-  const std::string message = ValidationMessage(GetParam().text);
-  EXPECT_THAT(message, HasSubstr(std::string("run.textproto:") + GetParam().place));
-  EXPECT_THAT(message, HasSubstr(GetParam().complaint));
-}
+TEST_P(OptimizerValidationTest, PointsAtTheField) { ExpectRefused(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, OptimizerValidationTest,

@@ -1,5 +1,5 @@
-// An optimizer beside its formula in double precision, for rules that use whole tensors (lars,
-// lamb, muon): a few steps over the test arena, with new gradients in each step and a falling rate.
+// An optimizer beside its formula in double precision: a few steps over the test arena, with new
+// gradients in each step and a falling rate.
 #ifndef RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
 #define RINGTAIL_TESTS_OPTIM_REFERENCE_RUN_H_
 

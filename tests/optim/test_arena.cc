@@ -10,6 +10,7 @@
 #include "optim/schedule.h"
 #include "optim/schedule_validation.h"
 #include "tests/optim/double_matrix.h"
+#include "tests/testing/parse_config.h"
 
 namespace ringtail {
 namespace {
@@ -46,12 +47,7 @@ void DrawGradients(int64_t step, ParameterArena* arena) {
 
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-OptimConfig ParseOptim(const std::string& text) {
-  OptimConfig config;
-  const Status status = ParseTextConfig(text, "optim.textproto", &config, nullptr);
-  RT_CHECK(status.ok(), status.ToString());
-  return config;
-}
+OptimConfig ParseOptim(const std::string& text) { return ParseConfig<OptimConfig>(text); }
 
 std::unique_ptr<Optimizer> MakeOptimizer(const std::string& text, ParameterArena* arena) {
   return *Optimizer::Create(ParseOptim(text), arena);
@@ -70,28 +66,33 @@ std::string ValidationMessage(const std::string& text) {
   return schedule.ok() ? "" : schedule.ToString();
 }
 
-void ReferenceWeight::SgdStep(double g, double rate, double momentum, bool nesterov, double coupled,
-                              double decoupled) {
-  g += coupled * weight;
-  first = momentum * first + g;
-  const double update = nesterov ? g + momentum * first : first;
-  weight -= rate * decoupled * weight;
-  weight -= rate * update;
-}
-
-void ReferenceWeight::AdamStep(double g, int64_t step, double rate, double beta1, double beta2,
-                               double epsilon, double coupled, double decoupled) {
-  g += coupled * weight;
-  first = beta1 * first + (1 - beta1) * g;
-  second = beta2 * second + (1 - beta2) * g * g;
-  const double first_hat = first / (1 - std::pow(beta1, step + 1));
-  const double second_hat = second / (1 - std::pow(beta2, step + 1));
-  weight -= rate * decoupled * weight;
-  weight -= rate * first_hat / (std::sqrt(second_hat) + epsilon);
-}
-
 ReferenceTensor::ReferenceTensor(std::span<const float> values)
     : weight(values.begin(), values.end()), first(values.size()), second(values.size()) {}
+
+void ReferenceTensor::SgdStep(std::span<const float> grad, double grad_scale, double rate,
+                              double momentum, bool nesterov, double coupled, double decoupled) {
+  for (size_t i = 0; i < weight.size(); ++i) {
+    const double g = grad_scale * grad[i] + coupled * weight[i];
+    first[i] = momentum * first[i] + g;
+    const double update = nesterov ? g + momentum * first[i] : first[i];
+    weight[i] -= rate * decoupled * weight[i];
+    weight[i] -= rate * update;
+  }
+}
+
+void ReferenceTensor::AdamStep(std::span<const float> grad, double grad_scale, int64_t step,
+                               double rate, double beta1, double beta2, double epsilon,
+                               double coupled, double decoupled) {
+  for (size_t i = 0; i < weight.size(); ++i) {
+    const double g = grad_scale * grad[i] + coupled * weight[i];
+    first[i] = beta1 * first[i] + (1 - beta1) * g;
+    second[i] = beta2 * second[i] + (1 - beta2) * g * g;
+    const double first_hat = first[i] / (1 - std::pow(beta1, step + 1));
+    const double second_hat = second[i] / (1 - std::pow(beta2, step + 1));
+    weight[i] -= rate * decoupled * weight[i];
+    weight[i] -= rate * first_hat / (std::sqrt(second_hat) + epsilon);
+  }
+}
 
 void ReferenceTensor::LarsStep(std::span<const float> grad, double grad_scale, double rate,
                                double momentum, double trust, double epsilon, double decay,

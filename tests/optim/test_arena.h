@@ -33,19 +33,14 @@ std::unique_ptr<Optimizer> MakeOptimizer(const std::string& text, ParameterArena
 // run.textproto; empty if both accept it.
 std::string ValidationMessage(const std::string& text);
 
-// One weight under a rule in double precision, one line per formula of the papers.
-struct ReferenceWeight {
-  double weight, first = 0, second = 0;
-  void SgdStep(double g, double rate, double momentum, bool nesterov, double coupled,
-               double decoupled);
-  void AdamStep(double g, int64_t step, double rate, double beta1, double beta2, double epsilon,
-                double coupled, double decoupled);
-};
-
-// One parameter in double precision, under rules that use its norms. `adapts`: false sets the ratio
-// to 1.
+// One parameter in double precision, one line per formula of the papers. `adapts`: false sets the
+// ratio to 1.
 struct ReferenceTensor {
   explicit ReferenceTensor(std::span<const float> values);
+  void SgdStep(std::span<const float> grad, double grad_scale, double rate, double momentum,
+               bool nesterov, double coupled, double decoupled);
+  void AdamStep(std::span<const float> grad, double grad_scale, int64_t step, double rate,
+                double beta1, double beta2, double epsilon, double coupled, double decoupled);
   void LarsStep(std::span<const float> grad, double grad_scale, double rate, double momentum,
                 double trust, double epsilon, double decay, bool adapts);
   void LambStep(std::span<const float> grad, double grad_scale, int64_t step, double rate,
