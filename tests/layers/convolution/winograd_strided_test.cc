@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "core/aligned_buffer.h"
@@ -9,7 +10,7 @@
 #include "layers/convolution/winograd/winograd_strided_data.h"
 #include "layers/convolution/winograd/winograd_strided_weights.h"
 #include "layers/kernels/winograd/winograd_multiply.h"
-#include "tests/layers/layer_runner.h"
+#include "tests/layers/convolution/defined_convolution.h"
 
 namespace ringtail {
 namespace {
@@ -29,60 +30,24 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 // Channels are multiples of 16, whatever the instruction set.
 class WinogradStridedTest : public testing::TestWithParam<Case> {
  protected:
-  WinogradStridedTest() {
-    const Case& c = GetParam();
+  WinogradStridedTest()
+      : problem_(ProblemOf(GetParam())), truth_(problem_.src, problem_.dst, problem_.window) {}
+
+  static WinogradStridedProblem ProblemOf(const Case& c) {
+    WinogradStridedProblem problem;
     const int64_t lanes = RT_KERNEL(WinogradLanes)();
-    problem_.window = {.KH = 3,
-                       .KW = 3,
-                       .SH = 2,
-                       .SW = 2,
-                       .PT = c.pad_top,
-                       .PL = c.pad_left,
-                       .PB = c.pad_bottom,
-                       .PR = c.pad_right};
-    problem_.src = {c.N, c.C, c.H, c.W, lanes};
-    problem_.dst = {c.N, c.K, (c.H + c.pad_top + c.pad_bottom - 3) / 2 + 1,
-                    (c.W + c.pad_left + c.pad_right - 3) / 2 + 1, lanes};
-    src_ = RandomPlain({1, problem_.src.elements()}, 1, -1, 2);
-    diff_dst_ = RandomPlain({1, problem_.dst.elements()}, 2, -1, 1);
-    weight_ = RandomPlain({1, c.K * c.C * 9}, 3, -1, 1);
-    bias_ = RandomPlain({1, c.K}, 4, -1, 1);
-  }
-
-  static int64_t At(const BlobDesc& d, int64_t n, int64_t c, int64_t y, int64_t x) {
-    return ((n * d.channel_blocks() + c / d.block) * d.plane() + y * d.W + x) * d.block +
-           c % d.block;
-  }
-
-  // Calls fn(src offset, weight offset, dst offset) for every product in the definition.
-  template <typename Fn>
-  void ForEachProduct(const Fn& fn) const {
-    const BlobDesc &s = problem_.src, &d = problem_.dst;
-    const Window& w = problem_.window;
-    for (int64_t n = 0; n < d.N; ++n)
-      for (int64_t k = 0; k < d.C; ++k)
-        for (int64_t c = 0; c < s.C; ++c)
-          for (int64_t tap = 0; tap < 9; ++tap)
-            for (int64_t y = 0; y < d.H; ++y) {
-              const int64_t sy = 2 * y + tap / 3 - w.PT;
-              if (sy < 0 || sy >= s.H) continue;
-              const int64_t src_row = At(s, n, c, sy, 0), dst_row = At(d, n, k, y, 0);
-              for (int64_t x = 0; x < d.W; ++x) {
-                const int64_t sx = 2 * x + tap % 3 - w.PL;
-                if (sx < 0 || sx >= s.W) continue;
-                fn(src_row + sx * s.block, (k * s.C + c) * 9 + tap, dst_row + x * d.block);
-              }
-            }
-  }
-
-  static double RelativeError(const std::vector<float>& actual,
-                              const std::vector<double>& expected) {
-    double error = 0, norm = 0;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      error += (actual[i] - expected[i]) * (actual[i] - expected[i]);
-      norm += expected[i] * expected[i];
-    }
-    return std::sqrt(error / norm);
+    problem.window = {.KH = 3,
+                      .KW = 3,
+                      .SH = 2,
+                      .SW = 2,
+                      .PT = c.pad_top,
+                      .PL = c.pad_left,
+                      .PB = c.pad_bottom,
+                      .PR = c.pad_right};
+    problem.src = {c.N, c.C, c.H, c.W, lanes};
+    problem.dst = {c.N, c.K, (c.H + c.pad_top + c.pad_bottom - 3) / 2 + 1,
+                   (c.W + c.pad_left + c.pad_right - 3) / 2 + 1, lanes};
+    return problem;
   }
 
   std::vector<float> RunData(WinogradStridedData::Direction direction, int threads) const {
@@ -92,8 +57,9 @@ class WinogradStridedTest : public testing::TestWithParam<Case> {
     const WinogradStridedData data(problem_, direction, threads);
     AlignedBuffer scratch(data.scratch_bytes());
     std::vector<float> out((forward ? problem_.dst : problem_.src).elements(), NAN);
-    data.Run(forward ? src_.data() : diff_dst_.data(), weight_.data(),
-             forward ? bias_.data() : nullptr, -INFINITY, INFINITY, out.data(), scratch.data());
+    data.Run(forward ? truth_.src.data() : truth_.diff_dst.data(), truth_.weight.data(),
+             forward ? truth_.bias.data() : nullptr, -INFINITY, INFINITY, out.data(),
+             scratch.data());
     SetNumComputeThreads(before);
     return out;
   }
@@ -104,63 +70,43 @@ class WinogradStridedTest : public testing::TestWithParam<Case> {
     SetNumComputeThreads(threads);
     const WinogradStridedWeights weights(problem_, threads);
     AlignedBuffer scratch(weights.scratch_bytes());
-    std::vector<float> out(weight_.size() + bias_.size(), NAN);
-    weights.Run(src_.data(), diff_dst_.data(), out.data(), out.data() + weight_.size(),
-                scratch.data());
+    std::vector<float> out(truth_.weight.size() + truth_.bias.size(), NAN);
+    weights.Run(truth_.src.data(), truth_.diff_dst.data(), out.data(),
+                out.data() + truth_.weight.size(), scratch.data());
     SetNumComputeThreads(before);
     return out;
   }
 
   WinogradStridedProblem problem_;
-  std::vector<float> src_, diff_dst_, weight_, bias_;
+  DefinedConvolution truth_;
 };
 
 TEST_P(WinogradStridedTest, Forward) {
-  std::vector<double> expected(problem_.dst.elements());
-  ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
-    expected[d] += static_cast<double>(src_[s]) * weight_[w];
-  });
-  const BlobDesc& d = problem_.dst;
-  for (int64_t n = 0; n < d.N; ++n)
-    for (int64_t k = 0; k < d.C; ++k)
-      for (int64_t p = 0; p < d.plane(); ++p) expected[At(d, n, k, p / d.W, p % d.W)] += bias_[k];
-  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kForward, 1), expected),
+  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kForward, 1), truth_.Forward()),
             kTolerance);
 }
 
 TEST_P(WinogradStridedTest, BackwardData) {
-  std::vector<double> expected(problem_.src.elements());
-  ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
-    expected[s] += static_cast<double>(diff_dst_[d]) * weight_[w];
-  });
-  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kBackwardData, 1), expected),
+  EXPECT_LT(RelativeError(RunData(WinogradStridedData::Direction::kBackwardData, 1),
+                          truth_.BackwardData()),
             kTolerance);
 }
 
 TEST_P(WinogradStridedTest, BackwardWeights) {
-  std::vector<double> expected(weight_.size());
-  ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
-    expected[w] += static_cast<double>(src_[s]) * diff_dst_[d];
-  });
   const std::vector<float> actual = RunWeights(1);
-  const auto bias = actual.begin() + static_cast<int64_t>(weight_.size());
-  EXPECT_LT(RelativeError({actual.begin(), bias}, expected), kTolerance);
-  std::vector<double> expected_bias(problem_.dst.C);
-  const BlobDesc& d = problem_.dst;
-  for (int64_t n = 0; n < d.N; ++n)
-    for (int64_t k = 0; k < d.C; ++k)
-      for (int64_t p = 0; p < d.plane(); ++p)
-        expected_bias[k] += diff_dst_[At(d, n, k, p / d.W, p % d.W)];
-  EXPECT_LT(RelativeError({bias, actual.end()}, expected_bias), kTolerance);
+  const auto weights = std::span(actual).first(truth_.weight.size());
+  EXPECT_LT(RelativeError(weights, truth_.BackwardWeights()), kTolerance);
+  const auto bias = std::span(actual).subspan(weights.size());
+  EXPECT_LT(RelativeError(bias, truth_.BackwardBias()), kTolerance);
 }
 
 // Wherever direct convolution would show a NaN, Winograd does.
 TEST_P(WinogradStridedTest, NanDoesNotHide) {
-  const size_t poisoned = src_.size() / 2;
-  src_[poisoned] = NAN;
+  const size_t poisoned = truth_.src.size() / 2;
+  truth_.src[poisoned] = NAN;
   const std::vector<float> dst = RunData(WinogradStridedData::Direction::kForward, 2);
   const std::vector<float> gradient = RunWeights(2);
-  ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
+  truth_.ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
     if (s != static_cast<int64_t>(poisoned)) return;
     EXPECT_TRUE(std::isnan(dst[d])) << d;
     EXPECT_TRUE(std::isnan(gradient[w])) << w;
