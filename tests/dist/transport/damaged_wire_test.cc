@@ -22,36 +22,15 @@
 #include "core/storage/file.h"
 #include "dist/communicator.h"
 #include "dist/liveness/progress_monitor.h"
-#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/membership/certificates.h"
 #include "tests/dist/test_world.h"
-#include "tests/dist/transport/wire_proxy.h"
+#include "tests/dist/transport/proxied_world.h"
 
 namespace ringtail {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-// Rank 1 dials rank 0 through `proxy`. The addresses differ: payloads have checksums.
-struct ProxiedWorld {
-  explicit ProxiedWorld(const TransportOptions& options) {
-    std::array<std::unique_ptr<TransportListener>, 2> listeners;
-    for (const int rank : {0, 1}) {
-      const std::string address = fmt::format("127.0.0.{}:0", rank + 1);
-      listeners[rank] = std::move(*ListenGrpc(address, options));
-    }
-    proxy = std::make_unique<WireProxy>("127.0.0.3", listeners[0]->address());
-    const std::string one = listeners[1]->address();
-    const std::array<std::string, 2> zero{listeners[0]->address(), proxy->address()};
-    OnEveryRank(2, [&](int rank) {
-      ranks[rank] =
-          std::move(*listeners[rank]->Connect({.rank = rank, .addresses = {zero[rank], one}}));
-    });
-  }
-  std::unique_ptr<WireProxy> proxy;
-  std::array<std::unique_ptr<Transport>, 2> ranks;
-};
 
 // What both ranks come to.
 struct Outcome {

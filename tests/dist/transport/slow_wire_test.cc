@@ -1,14 +1,12 @@
 // Two ranks exchange megabytes over a wire that carries one in a second. That takes several times
 // as long as a rank may be silent, and both are healthy.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "dist/communicator.h"
 #include "dist/liveness/progress_monitor.h"
-#include "dist/transport/grpc/grpc_listener.h"
 #include "tests/dist/test_world.h"
-#include "tests/dist/transport/wire_proxy.h"
+#include "tests/dist/transport/proxied_world.h"
 
 namespace ringtail {
 namespace {
@@ -17,25 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr int64_t kBytesPerSecond = 1 << 20;
 
-// Rank 1 dials rank 0 through a slow proxy.
-struct SlowWorld {
-  SlowWorld() {
-    const TransportOptions options{.over_network = true};
-    std::array<std::unique_ptr<TransportListener>, 2> listeners;
-    for (const int rank : {0, 1}) {
-      listeners[rank] = std::move(*ListenGrpc(fmt::format("127.0.0.{}:0", rank + 1), options));
-    }
-    proxy = std::make_unique<WireProxy>("127.0.0.3", listeners[0]->address());
-    proxy->Slow(kBytesPerSecond);
-    const std::string one = listeners[1]->address();
-    const std::array<std::string, 2> zero{listeners[0]->address(), proxy->address()};
-    OnEveryRank(2, [&](int rank) {
-      ranks[rank] =
-          std::move(*listeners[rank]->Connect({.rank = rank, .addresses = {zero[rank], one}}));
-    });
-  }
-  std::unique_ptr<WireProxy> proxy;
-  std::array<std::unique_ptr<Transport>, 2> ranks;
+struct SlowWorld : ProxiedWorld {
+  SlowWorld() : ProxiedWorld({.over_network = true}) { proxy->Slow(kBytesPerSecond); }
 };
 
 constexpr MessageLabel kBulk{.tag = {.collective = 1}};
