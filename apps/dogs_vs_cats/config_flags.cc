@@ -11,6 +11,7 @@
 #include "core/machine/thread_budget.h"
 #include "core/machine/thread_limit.h"
 #include "core/parallel_for.h"
+#include "data/config_check.h"
 
 namespace ringtail {
 namespace {
@@ -50,6 +51,14 @@ void AddThreadsFlag(CLI::App* app, ConfigFlags* flags, const std::string& otherw
                   fmt::format("Compute threads (default: train.threads, if that is set, else {})",
                               otherwise))
       ->check(CLI::Range(1, 4096));
+}
+
+void AddStepFlags(CLI::App* app, StepFlags* flags) {
+  constexpr int64_t kMostImages = 1 << 20;
+  app->add_option("--batch", flags->batch, "Images per step (default: the config's)")
+      ->check(CLI::Range(int64_t{1}, kMostImages));
+  app->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
+      ->check(CLI::Range(kMinImageSize, kMaxImageSize));
 }
 
 StatusOr<ComputeThreads> UseThreads(const ConfigFlags& flags, const RunConfig& config,

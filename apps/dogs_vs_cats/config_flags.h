@@ -1,7 +1,8 @@
-// The flags that all verbs with a config share: --config, --set, --threads.
+// The flags that verbs with a config share: --config, --set, --threads, --batch, --image-size.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead
 void AddSetFlag(CLI::App* app, ConfigFlags* flags);
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
                     const std::string& otherwise = "the cores that the process may use");
+
+// One training step: --batch, --image-size.
+struct StepFlags {
+  int64_t batch = 0, image_size = 0;  // 0: the config's
+};
+void AddStepFlags(CLI::App* app, StepFlags* flags);
 
 struct ComputeThreads {
   std::string words;                 // "2 cores: 2 compute, 2 input (shared)"

@@ -22,7 +22,7 @@ constexpr double kMega = 1e6, kBytesPerMib = 1 << 20;
 
 struct SummaryFlags {
   ConfigFlags config;
-  int64_t batch = 0, image_size = 0;  // 0: the config's
+  StepFlags step;
   bool json = false;
 };
 
@@ -88,17 +88,18 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
 }
 
 StatusOr<int> RunSummary(SummaryFlags flags) {
-  if (flags.image_size > 0) flags.config.SetNumber("data.image_size", flags.image_size);
+  if (flags.step.image_size > 0) flags.config.SetNumber("data.image_size", flags.step.image_size);
   RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
                       LoadRunConfig(flags.config.config, flags.config.set));
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
   RT_ASSIGN_OR_RETURN(
       const auto net,
-      Net::Create(model.get(), {.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config),
-                                .image_size = TrainingImageSizes(loaded.config).front(),
-                                .training = true,
-                                .plan_only = true,
-                                .algorithms = &ProgramAlgorithms()}));
+      Net::Create(model.get(),
+                  {.batch = flags.step.batch > 0 ? flags.step.batch : PartBatch(loaded.config),
+                   .image_size = TrainingImageSizes(loaded.config).front(),
+                   .training = true,
+                   .plan_only = true,
+                   .algorithms = &ProgramAlgorithms()}));
   if (flags.json) {
     std::cout << Json(loaded, *net) << '\n';
   } else {
@@ -115,11 +116,7 @@ void AddSummaryCommand(CLI::App* app, Command* chosen) {
       "summary", "Show a network: shapes, parameters, FLOPs and memory per layer");
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
-  constexpr int64_t kMost = 1 << 20;
-  verb->add_option("--batch", flags->batch, "Images per step (default: the config's)")
-      ->check(CLI::Range(int64_t{1}, kMost));
-  verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
-      ->check(CLI::Range(int64_t{1}, kMost));
+  AddStepFlags(verb, &flags->step);
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunSummary(*flags); }; });
 }

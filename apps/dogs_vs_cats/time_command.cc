@@ -12,14 +12,13 @@
 #include "apps/print.h"
 #include "apps/version.h"
 #include "core/parallel_for.h"
-#include "data/config_check.h"
 
 namespace ringtail {
 namespace {
 
 struct TimeFlags {
   ConfigFlags config;
-  int64_t batch = 0, image_size = 0;  // 0: the config's
+  StepFlags step;
   int64_t iterations = 10;
   bool json = false;
 };
@@ -77,12 +76,12 @@ void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const 
 }
 
 StatusOr<int> RunTime(TimeFlags flags) {
-  if (flags.image_size > 0) flags.config.SetNumber("data.image_size", flags.image_size);
+  if (flags.step.image_size > 0) flags.config.SetNumber("data.image_size", flags.step.image_size);
   RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
                       LoadRunConfig(flags.config.config, flags.config.set));
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   TimingOptions options;
-  options.batch = flags.batch > 0 ? flags.batch : PartBatch(loaded.config);
+  options.batch = flags.step.batch > 0 ? flags.step.batch : PartBatch(loaded.config);
   options.image_size = loaded.config.data().image_size();
   options.iterations = flags.iterations;
   RT_ASSIGN_OR_RETURN(const NetTiming timing, TimeNet(loaded, options));
@@ -103,13 +102,10 @@ void AddTimeCommand(CLI::App* app, Command* chosen) {
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
-  constexpr int64_t kMost = 1 << 20;
-  verb->add_option("--batch", flags->batch, "Images per step (default: the config's)")
-      ->check(CLI::Range(int64_t{1}, kMost));
-  verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's)")
-      ->check(CLI::Range(kMinImageSize, kMaxImageSize));
+  AddStepFlags(verb, &flags->step);
+  constexpr int64_t kMostIterations = 1 << 20;
   verb->add_option("--iterations", flags->iterations, "Timed steps")
-      ->check(CLI::Range(int64_t{1}, kMost))
+      ->check(CLI::Range(int64_t{1}, kMostIterations))
       ->capture_default_str();
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunTime(*flags); }; });
