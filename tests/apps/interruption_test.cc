@@ -5,15 +5,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "core/random.h"
 #include "core/storage/checkpoint.h"
 #include "tests/apps/program.h"
+#include "tests/apps/signalled_program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -41,19 +40,10 @@ class InterruptionTest : public testing::Test {
                        "--set", "train.checkpoint_every_steps=1"});
   }
 
-  // Starts the run and signals it some time after it has printed `lines` lines.
-  ProcessResult Interrupt(const std::string& run, int signal, Rng* rng) const {
+  // At a random moment.
+  static ProcessResult Interrupt(const std::string& run, int signal, Rng* rng) {
     constexpr int kMostSteps = 6, kMostMicroseconds = 20000;
-    ChildProcess child(Train(run));
-    const uint64_t steps = rng->Below(kMostSteps);
-    for (uint64_t seen = 0; seen < steps;) {
-      const auto line = child.ReadLine();
-      if (!line) break;
-      seen += line->find(" step ") != std::string::npos ? 1 : 0;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(rng->Below(kMostMicroseconds)));
-    child.Signal(signal);
-    return child.Wait();
+    return SignalAtRandom(Train(run), signal, kMostSteps, kMostMicroseconds, rng);
   }
 
   void ExpectTheBitsOfTheRunLeftAlone(const std::string& run) const {
@@ -99,11 +89,7 @@ TEST_F(InterruptionTest, StoppedAtRandomMoments) {
 // A later one ends it at once: tests/core/stop_signal_test.cc.
 TEST_F(InterruptionTest, TwoSignalsTogetherCountAsOne) {
   ChildProcess child(Train("twice"));
-  while (true) {
-    const auto line = child.ReadLine();
-    ASSERT_TRUE(line);
-    if (line->find(" step ") != std::string::npos) break;
-  }
+  ASSERT_TRUE(WaitForSteps(&child, 1));
   child.SignalTogether({SIGTERM, SIGINT});
   const ProcessResult result = child.Wait();
   EXPECT_EQ(result.exit_code, 128 + SIGINT) << result.err;
@@ -113,11 +99,7 @@ TEST_F(InterruptionTest, TwoSignalsTogetherCountAsOne) {
 
 TEST_F(InterruptionTest, ASecondRunInTheSameFolderIsRefused) {
   ChildProcess first(Train("shared"));
-  while (true) {
-    const auto line = first.ReadLine();
-    ASSERT_TRUE(line);
-    if (line->find(" step ") != std::string::npos) break;
-  }
+  ASSERT_TRUE(WaitForSteps(&first, 1));
   const std::string holder = fmt::format("process {} ", first.pid());
   first.Signal(SIGSTOP);
   const ProcessResult second = RunProcess(Train("shared"));

@@ -13,6 +13,7 @@
 #include "core/storage/checkpoint.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
+#include "tests/apps/signalled_program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -181,11 +182,7 @@ TEST_P(ResumedTest, EndsWithTheBitsOfTheRunLeftAlone) {
 TEST_P(ResumedTest, AfterASignalTheBitsAreThose) {
   RunJob("alone", 2, GetParam());
   ChildProcess child(Launch(2, Train("stopped", GetParam())));
-  while (true) {
-    const auto line = child.ReadLine();
-    ASSERT_TRUE(line);
-    if (line->find(" step ") != std::string::npos) break;
-  }
+  ASSERT_TRUE(WaitForSteps(&child, 1));
   child.Signal(SIGTERM);
   const ProcessResult stopped = child.Wait();
   if (stopped.exit_code != 0) {  // it may have come to its end

@@ -16,6 +16,7 @@
 #include "dist/collectives/algorithms.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
+#include "tests/apps/signalled_program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -231,11 +232,7 @@ TEST_F(SeveralRanksTest, TheSameBitsInEveryRun) {
 TEST_F(SeveralRanksTest, AnyWorldResumesAnyCheckpoint) {
   RunJob("one", 1, 8);
   ChildProcess job(Launch(4, Train("moved", 2, {"--set", "train.log_every_steps=1"})));
-  for (int steps = 0; steps < 12;) {
-    const auto line = job.ReadLine();
-    ASSERT_TRUE(line);
-    steps += line->find(" step ") != std::string::npos ? 1 : 0;
-  }
+  ASSERT_TRUE(WaitForSteps(&job, 12));
   job.Signal(SIGTERM);
   const ProcessResult stopped = job.Wait();
   EXPECT_EQ(stopped.exit_code, 143) << stopped.err;

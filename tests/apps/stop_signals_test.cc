@@ -12,6 +12,7 @@
 #include "apps/launch/job.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
+#include "tests/apps/signalled_program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/mpirun.h"
 #include "tests/testing/temp_dir.h"
@@ -85,11 +86,7 @@ TEST_F(StopSignalsTest, OneRankAnswersTheFirstOneAtOnce) {
     std::vector<std::string> train =
         Train(fmt::format("told{}", ranks), {"train.log_every_steps=1", "train.epochs=100000"});
     ChildProcess child(ranks == 1 ? train : Launch(ranks, train));
-    while (true) {
-      const auto line = child.ReadLine();
-      ASSERT_TRUE(line);
-      if (line->find(" step ") != std::string::npos) break;
-    }
+    ASSERT_TRUE(WaitForSteps(&child, 1));
     child.Signal(SIGHUP);
     const ProcessResult result = child.Wait();
     EXPECT_EQ(result.exit_code, 128 + SIGHUP) << result.err;

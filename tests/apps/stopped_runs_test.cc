@@ -8,15 +8,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 #include "apps/synthesize/synthesize.h"
 #include "core/random.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
+#include "tests/apps/signalled_program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -72,16 +71,7 @@ class StoppedRunsTest : public testing::Test {
   // a file.
   static ProcessResult Stop(int ranks, const std::string& run, int signal, Rng* rng) {
     constexpr int kMostMicroseconds = 150'000, kMostSteps = 5;
-    ChildProcess child(Train(ranks, run));
-    const uint64_t steps = rng->Below(kMostSteps);
-    for (uint64_t seen = 0; seen < steps;) {
-      const auto line = child.ReadLine();
-      if (!line) break;
-      seen += line->find(" step ") != std::string::npos ? 1 : 0;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(rng->Below(kMostMicroseconds)));
-    child.Signal(signal);
-    return child.Wait();
+    return SignalAtRandom(Train(ranks, run), signal, kMostSteps, kMostMicroseconds, rng);
   }
 
   // Before a program has done anything, a signal ends it as it does any other.
