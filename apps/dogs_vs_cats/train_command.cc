@@ -105,7 +105,7 @@ StatusOr<ResumePoint> PointOfRankZero(const ResumeFlags& flags, const Job& job,
                                       TrainingWorld* world) {
   if (!world->leads() || !job.head) return ResumePoint();
   const ScopedPhase reading(world->progress(), Phase::kCheckpoint);  // files of any size
-  return LoadResumePoint(flags, job.output);
+  return LoadResumePoint(flags, job.output, [world] { world->progress()->Tick(); });
 }
 
 // A prediction that fails is no reason not to train.
