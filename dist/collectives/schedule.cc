@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/check.h"
@@ -12,6 +13,16 @@
 
 namespace ringtail {
 namespace {
+
+// The peers that a round sends to and receives from.
+struct Exchange {
+  std::set<int> sends_to;
+  std::map<int, int> last_received;  // by peer: the operation that receives its last segment
+
+  bool mutual() const {
+    return std::ranges::any_of(sends_to, [this](int peer) { return last_received.contains(peer); });
+  }
+};
 
 // All that passes between two ranks in one direction.
 struct Conversation {
@@ -38,6 +49,7 @@ class Builder {
   std::vector<ScheduledOperation> Cut(const Step& step, int round);
   void AddReceives(std::vector<std::vector<ScheduledOperation>> steps, bool by_segment);
   void Add(ScheduledOperation operation);
+  std::vector<int> WaitsOf(const ScheduledOperation& operation);
 
   const int rank_;
   const Collective& collective_;
@@ -45,6 +57,7 @@ class Builder {
   ElementHistory history_;
   std::map<Key, Conversation> conversations_;
   std::vector<ScheduledOperation> operations_;
+  Exchange before_, now_;  // of the last round that sent something, and of this one
 };
 
 Direction DirectionOf(StepKind kind) {
@@ -117,6 +130,8 @@ void Builder::AddRound(const Round& round, int number) {
     }
   }
   AddReceives(std::move(receives), SameOrDisjoint(ranges));
+  if (!now_.sends_to.empty()) before_ = std::move(now_);
+  now_ = {};
 }
 
 // by_segment: the first segments of all steps before the second ones. So what comes from several
@@ -137,11 +152,30 @@ void Builder::AddReceives(std::vector<std::vector<ScheduledOperation>> steps, bo
   }
 }
 
+// Ascending, each once.
+std::vector<int> Builder::WaitsOf(const ScheduledOperation& operation) {
+  const int index = static_cast<int>(operations_.size());
+  if (operation.kind != StepKind::kSend) return history_.Write(index, operation.range);
+  std::vector<int> waits_for = history_.Read(index, operation.range);
+  const bool goes_on = !before_.mutual() || before_.sends_to.contains(operation.peer);
+  // An all-to-all has its messages under way at once: each block is a message of its own.
+  if (goes_on || !collective_.in_place) return waits_for;
+  for (const auto& [peer, last] : before_.last_received) waits_for.push_back(last);
+  std::ranges::sort(waits_for);
+  const auto twice = std::ranges::unique(waits_for);
+  waits_for.erase(twice.begin(), twice.end());
+  return waits_for;
+}
+
 void Builder::Add(ScheduledOperation operation) {
   const int index = static_cast<int>(operations_.size());
   const bool send = operation.kind == StepKind::kSend;
-  const std::vector<int> waits_for =
-      send ? history_.Read(index, operation.range) : history_.Write(index, operation.range);
+  const std::vector<int> waits_for = WaitsOf(operation);
+  if (send) {
+    now_.sends_to.insert(operation.peer);
+  } else {
+    now_.last_received[operation.peer] = index;
+  }
   operation.waits_for = static_cast<int>(waits_for.size());
   for (const int earlier : waits_for) {
     operations_[earlier].followers.push_back(index);
