@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/machine/processor_time.h"
 #include "core/stopwatch.h"
 #include "dist/collectives/element_type.h"
 #include "dist/collectives/rank_group.h"
@@ -59,6 +60,17 @@ Plan PassAround(const Measurement& what, int rank) {
   return WithPeers(std::move(plan), what.group.ranks());
 }
 
+// What a repetition costs.
+struct Measured {
+  double seconds = 0;      // of the slowest rank in the shortest one
+  double cpu_seconds = 0;  // of a rank of the group, mean over ranks and repetitions
+};
+
+struct MeasuredLink {
+  LinkModel link;
+  double cpu_seconds_per_byte = 0;
+};
+
 // So few pieces that memory is small in any group, and no member receives the piece that it sends.
 int PiecesForOneRound(const RankGroup& group) {
   int pieces = 2;
@@ -77,9 +89,9 @@ class Probe {
  private:
   // Latency and seconds per byte of the links between the ranks of `group`, at the same time on
   // every host's group.
-  StatusOr<LinkModel> MeasureLinks(const RankGroup& group);
-  // The shortest repetition, each as long as on the slowest rank of the world. The same on all.
-  StatusOr<double> Measure(const Measurement& what);
+  StatusOr<MeasuredLink> MeasureLinks(const RankGroup& group);
+  // The same on all ranks.
+  StatusOr<Measured> Measure(const Measurement& what);
   StatusOr<double> MeasureAdding();
   StatusOr<std::vector<double>> OfAllRanks(std::span<const double> own);
 
@@ -97,43 +109,55 @@ StatusOr<std::vector<double>> Probe::OfAllRanks(std::span<const double> own) {
   return all;
 }
 
-StatusOr<double> Probe::Measure(const Measurement& what) {
+StatusOr<Measured> Probe::Measure(const Measurement& what) {
   std::vector<float> array(what.elements());
   const Schedule schedule(PassAround(what, ranks_->rank()), ranks_->rank(),
                           {.name = "probe", .count = what.elements()});
-  std::array<double, kRepetitions> own{};
+  const bool takes_part = !schedule.operations().empty();
+  std::array<double, kRepetitions + 2> own{};  // seconds; processor seconds; whether it takes part
   for (int i = -kWarmups; i < kRepetitions; ++i) {
     RT_RETURN_IF_ERROR(ranks_->Barrier());
+    const double cpu_before = ProcessSeconds();
     const Stopwatch stopwatch;
     RT_RETURN_IF_ERROR(executor_.Run(schedule, next_plan_++, std::span(array)));
-    if (i >= 0 && !schedule.operations().empty()) own[i] = stopwatch.Seconds();
+    if (i < 0 || !takes_part) continue;
+    own[i] = stopwatch.Seconds();
+    own[kRepetitions] += (ProcessSeconds() - cpu_before) / kRepetitions;
+    own[kRepetitions + 1] = 1;
   }
   RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks(own));
-  double shortest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kRepetitions; ++i) {
-    double slowest = 0;
-    for (size_t k = i; k < all.size(); k += kRepetitions) slowest = std::max(slowest, all[k]);
-    shortest = std::min(shortest, slowest);
+  Measured measured{.seconds = std::numeric_limits<double>::infinity()};
+  std::array<double, own.size()> slowest{}, sum{};
+  for (size_t k = 0; k < all.size(); ++k) {
+    slowest[k % own.size()] = std::max(slowest[k % own.size()], all[k]);
+    sum[k % own.size()] += all[k];
   }
-  return shortest;
+  measured.seconds = *std::min_element(slowest.begin(), slowest.begin() + kRepetitions);
+  measured.cpu_seconds = sum[kRepetitions] / std::max(1.0, sum[kRepetitions + 1]);
+  return measured;
 }
 
-StatusOr<LinkModel> Probe::MeasureLinks(const RankGroup& group) {
+StatusOr<MeasuredLink> Probe::MeasureLinks(const RankGroup& group) {
   // As many pieces as members: each round sends what the previous one has brought.
   const int members = group.size();
   const int pieces = PiecesForOneRound(group);
   RT_ASSIGN_OR_RETURN(
-      const double chain,
+      const Measured chain,
       Measure(
           {.group = group, .bytes = kElementBytes, .pieces = members, .rounds = kLatencyRounds}));
-  RT_ASSIGN_OR_RETURN(const double few,
+  RT_ASSIGN_OR_RETURN(const Measured few,
                       Measure({.group = group, .bytes = kShortBytes, .pieces = pieces}));
-  RT_ASSIGN_OR_RETURN(const double many,
+  RT_ASSIGN_OR_RETURN(const Measured many,
                       Measure({.group = group, .bytes = kLongBytes, .pieces = pieces}));
-  // Noise can make the shorter message the slower one; then latency is left in.
-  const double per_byte = many > few ? (many - few) / static_cast<double>(kLongBytes - kShortBytes)
-                                     : many / static_cast<double>(kLongBytes);
-  return LinkModel{.latency_s = chain / kLatencyRounds, .seconds_per_byte = per_byte};
+  // Noise can make the shorter message the slower one; then what does not depend on bytes is left in.
+  const auto per_byte = [](double few_seconds, double many_seconds) {
+    return many_seconds > few_seconds
+               ? (many_seconds - few_seconds) / static_cast<double>(kLongBytes - kShortBytes)
+               : many_seconds / static_cast<double>(kLongBytes);
+  };
+  return MeasuredLink{.link = {.latency_s = chain.seconds / kLatencyRounds,
+                               .seconds_per_byte = per_byte(few.seconds, many.seconds)},
+                      .cpu_seconds_per_byte = per_byte(few.cpu_seconds, many.cpu_seconds)};
 }
 
 StatusOr<double> Probe::MeasureAdding() {
@@ -161,11 +185,15 @@ StatusOr<NetworkModel> Probe::Run() {
   NetworkModel network;
   if (pairs) {
     const RankGroup own(topology_.RanksOf(topology_.host_of_rank[ranks_->rank()]));
-    RT_ASSIGN_OR_RETURN(network.within_host, MeasureLinks(own));
-    network.between_hosts = network.within_host;
+    RT_ASSIGN_OR_RETURN(const MeasuredLink within, MeasureLinks(own));
+    network = {.within_host = within.link,
+               .between_hosts = within.link,
+               .cpu_seconds_per_byte = within.cpu_seconds_per_byte};
   }
   if (leaders.size() > 1) {
-    RT_ASSIGN_OR_RETURN(network.between_hosts, MeasureLinks(RankGroup(leaders)));
+    RT_ASSIGN_OR_RETURN(const MeasuredLink between, MeasureLinks(RankGroup(leaders)));
+    network.between_hosts = between.link;
+    network.cpu_seconds_per_byte = between.cpu_seconds_per_byte;
     if (!pairs) network.within_host = network.between_hosts;
   }
   RT_ASSIGN_OR_RETURN(const double adding, MeasureAdding());

@@ -20,6 +20,7 @@
 namespace ringtail {
 namespace {
 
+constexpr double kGiga = 1e9;
 constexpr double kGraceSeconds = 5;  // for the other ranks to end after one has failed
 
 std::string TransportName(const AllreduceBenchmarkOptions& options) {
@@ -35,6 +36,10 @@ std::string DescribeWorld(const Topology& topology, const AllreduceBenchmarkOpti
                                  share_memory ? " and shared memory" : "");
   if (share_hosts) text += "; on a host: " + DescribeLink(network.within_host);
   if (topology.hosts() > 1) text += "; between hosts: " + DescribeLink(network.between_hosts);
+  if (network.cpu_seconds_per_byte > 0) {
+    text +=
+        fmt::format(", {:.3g} ns of a processor per byte", network.cpu_seconds_per_byte * kGiga);
+  }
   return text;
 }
 

@@ -21,4 +21,14 @@ NetworkFacts NetworkFacts::Of(const PlannerFacts& facts) {
           .cpu_seconds_per_byte = cluster.cpu_seconds_per_byte()};
 }
 
+NetworkFacts NetworkFacts::Probed(const NetworkModel& links, int hosts, int ranks_per_host,
+                                  double cores_per_host) {
+  return {.links = links,
+          .hosts = hosts,
+          .ranks_per_host = ranks_per_host,
+          .cores_per_host = cores_per_host,
+          .cpu_seconds_per_byte = links.cpu_seconds_per_byte > 0 ? links.cpu_seconds_per_byte
+                                                                 : kTypicalCpuSecondsPerByte};
+}
+
 }  // namespace ringtail

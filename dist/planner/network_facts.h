@@ -15,7 +15,7 @@
 
 namespace ringtail {
 
-// bench_allreduce over gRPC at 1 Gbit/s (Zen 5, network namespaces): README.md.
+// Where nothing was probed. bench_allreduce over gRPC at 1 Gbit/s (Zen 5, network namespaces): README.md.
 inline constexpr double kTypicalCpuSecondsPerByte = 1.24e-9;
 
 struct NetworkFacts {
@@ -28,6 +28,9 @@ struct NetworkFacts {
 
   // `facts` must be checked (facts_file.h).
   static NetworkFacts Of(const PlannerFacts& facts);
+  // Of a world whose links were probed (dist/probe.h). `cores_per_host`: as in `facts` (cores).
+  static NetworkFacts Probed(const NetworkModel& links, int hosts, int ranks_per_host,
+                             double cores_per_host);
 
   double cores_per_rank() const { return cores_per_host / ranks_per_host; }
   Topology TopologyOf(int hosts_used) const {
