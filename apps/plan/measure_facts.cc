@@ -11,6 +11,7 @@
 #include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/dogs_vs_cats/random_batch.h"
+#include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"
 #include "core/random.h"
@@ -179,13 +180,17 @@ std::vector<std::string> MeasureFactsOptions::AllSchemes() {
   return names;
 }
 
+double CoresOfThisRank() {
+  return std::min(static_cast<double>(NumComputeThreads()), CgroupQuotaCores());
+}
+
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                                     const MeasureFactsOptions& options) {
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded));
   model->Initialize(loaded.config.train().seed());
   PlannerFacts facts;
   facts.set_net(loaded.config.net().name());
-  facts.set_cores(NumComputeThreads());
+  facts.set_cores(CoresOfThisRank());
   ParameterArena& arena = model->arena();
   facts.set_buffer_elements(static_cast<int64_t>(arena.buffer_values().size()));
   for (const Parameter& parameter : arena.parameters()) {

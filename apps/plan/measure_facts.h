@@ -34,6 +34,9 @@ struct MeasureFactsOptions {
   static std::vector<std::string> AllSchemes();
 };
 
+// What this rank computes with: its compute threads, or its quota of the processor if that is less.
+double CoresOfThisRank();
+
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded, const MeasureFactsOptions& options);
 
 }  // namespace ringtail

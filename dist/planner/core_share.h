@@ -1,10 +1,11 @@
 // CoreShare: what is left of the cores for backward while gradients are coded and sent.
 //
-// A rank has C cores and as many compute threads; communication would use c <= C cores if it were
-// alone. The scheduler gives every thread that wants to run the same share, so communication, which
-// counts as m = max(1, c) threads, gets at least C m / (C + m) cores if it wants them:
+// A rank has C cores and n = max(1, C) compute threads (C < 1: a quota of the processor);
+// communication would use c <= C cores if it were alone. The scheduler gives every thread that wants
+// to run the same share, so communication, which counts as m = max(1, c) threads, gets at least
+// C m / (n + m) cores if it wants them:
 //
-//   g = min(c, C m / (C + m))       compute runs at (C - g) / C of its speed, communication at g / c
+//   g = min(c, C m / (n + m))       compute runs at (C - g) / C of its speed, communication at g / c
 //
 //      C = 1, coding (c = 1)    both at one half
 //      C = 8, coding            compute at 0.89, coding at 0.89
@@ -29,8 +30,8 @@ struct CoreShare {
 // `cores` > 0; 0 <= `wanted` <= `cores`.
 inline CoreShare ShareCores(double cores, double wanted) {
   if (wanted <= 0) return {};
-  const double threads = std::max(1.0, wanted);
-  const double granted = std::min(wanted, cores * threads / (cores + threads));
+  const double compute = std::max(1.0, cores), threads = std::max(1.0, wanted);
+  const double granted = std::min(wanted, cores * threads / (compute + threads));
   return {.compute = (cores - granted) / cores, .communication = granted / wanted};
 }
 

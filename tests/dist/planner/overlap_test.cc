@@ -23,6 +23,9 @@ TEST(CoreShareTest, CommunicationGetsWhatAThreadMoreWouldGet) {
   EXPECT_DOUBLE_EQ(ShareCores(2, 0.6).communication, 1);
   EXPECT_DOUBLE_EQ(ShareCores(8, 1).compute, 1 - 8.0 / 9 / 8);
   EXPECT_DOUBLE_EQ(ShareCores(8, 0).compute, 1);
+  // A quarter of a core has one compute thread all the same.
+  EXPECT_DOUBLE_EQ(ShareCores(0.25, 0.25).compute, 0.5);
+  EXPECT_DOUBLE_EQ(ShareCores(0.25, 0.1).communication, 1);
 }
 
 // All cores are busy, and none gets more than it asks for.
