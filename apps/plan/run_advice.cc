@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "apps/plan/measure_facts.h"
@@ -62,12 +63,14 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                    Describe(choice.best.choice), rate));
 }
 
-StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation) {
+StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
+                                               PredictPeriod* predict) {
   const RunConfig& config = generation.config();
   const bool decided =
       config.dist().has_planned() ||
       (UsesLocalRounds(config.dist()) && config.dist().local().period_rule() != LocalConfig::FIXED);
-  if (generation.world->topology().hosts() < 2 || decided) return std::optional<std::string>();
+  const bool asked = predict != nullptr || !decided;
+  if (generation.world->topology().hosts() < 2 || !asked) return std::optional<std::string>();
   const ScopedPhase measuring(generation.world->progress(), Phase::kSetUp);
   RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*generation.world));
   const int64_t parts = config.train().accumulation();
@@ -78,9 +81,18 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation) {
                     .image_size = generation.plan.PhaseAt(0).image_size,
                     .steps = kSteps,
                     .fractions = 1,
-                    .schemes = ShownSchemes()}));
-  return AdviseOn(facts, network,
-                  ChoiceOf(config, facts, network, generation.division.own.global_batch),
+                    .schemes = decided ? std::vector<std::string>() : ShownSchemes()}));
+  const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
+  if (predict != nullptr) {
+    auto simulator = std::make_shared<StepSimulator>(facts, network);
+    *predict = [simulator, choice = current, rounds_overlap = current.overlap](int period) mutable {
+      choice.period = period;
+      choice.overlap = rounds_overlap && period > 1;
+      return simulator->Simulate(choice);
+    };
+  }
+  if (decided) return std::optional<std::string>();
+  return AdviseOn(facts, network, current,
                   ShownSpace(config.train().batch(), std::ssize(generation.data().split.train)));
 }
 

@@ -10,6 +10,7 @@
 #ifndef RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
 #define RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,7 @@
 #include "dist/planner/choice.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/planner.pb.h"
+#include "dist/planner/prediction.h"
 #include "dist/planner/search.h"
 
 namespace ringtail {
@@ -25,10 +27,14 @@ namespace ringtail {
 // Another way has to be faster by this factor to be worth a sentence.
 inline constexpr double kWorthSaying = 1.3;
 
+// What is predicted of the run as it is set, with rounds of so many local steps.
+using PredictPeriod = std::function<StatusOr<Prediction>(int period)>;
+
 // One sentence; nothing if there is nothing to say, if there is only one host, or if the run finds
 // its period by itself (dist.local.period_rule) or follows a plan. Cost: a few steps of this rank's
-// batch.
-StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation);
+// batch. `predict`, if given, is set if there are several hosts (prediction_report.h).
+StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
+                                               PredictPeriod* predict = nullptr);
 
 // The same from known facts: `current` as the run is set, `space` what a plan would choose from.
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,

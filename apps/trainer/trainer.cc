@@ -149,6 +149,7 @@ Status Trainer::TrainStep() {
   for (const Metrics& round : result.rounds) keeper_.Record(round);
   if (generation_.observer() != nullptr) {
     generation_.observer()->OnStep(result.metrics, generation_.plan);
+    for (const Metrics& round : result.rounds) generation_.observer()->OnRound(round);
   }
   HearOfStepsLeftOut(result);
   return OkStatus();

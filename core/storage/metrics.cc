@@ -19,9 +19,11 @@ const char* NameOf(Metrics::Kind kind) {
     case Metrics::Kind::kEvaluation:
       return "evaluation";
     case Metrics::Kind::kRound:
+      return "round";
+    case Metrics::Kind::kPrediction:
       break;
   }
-  return "round";
+  return "prediction";
 }
 
 void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
@@ -35,9 +37,20 @@ void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
   (*json)["decode_ms"] = rank.decode_ms;
 }
 
+std::string PredictionJson(const Metrics& m) {
+  nlohmann::ordered_json json = {
+      {"kind", NameOf(m.kind)}, {"step", m.step}, {"steps", m.compared_steps}};
+  for (const PredictedTerm& term : m.terms) {
+    json["terms"][term.name] = {{"predicted_ms", term.predicted_ms},
+                                {"measured_ms", term.measured_ms}};
+  }
+  return json.dump();
+}
+
 }  // namespace
 
 std::string MetricsJson(const Metrics& m) {
+  if (m.kind == Metrics::Kind::kPrediction) return PredictionJson(m);
   nlohmann::ordered_json json;  // writes non-finite numbers as null
   json["kind"] = NameOf(m.kind);
   json["step"] = m.step;

@@ -14,6 +14,12 @@
 // writing rank for each step, and for each round of steps a line of kind "round" with those of the
 // world, the time, and what the exchange took. Such a line has `local_steps` and `cosine`, too.
 //
+// What was predicted of a run before its first step, beside what was measured since, is one line of
+// its own, in milliseconds per step (apps/plan/prediction_report.h):
+//
+//   {"kind":"prediction","step":55,"steps":50,
+//    "terms":{"forward":{"predicted_ms":19.1,"measured_ms":17.9}, ...}}
+//
 // Otherwise every line has every key; values that are unknown, not applicable or not finite are
 // null. Durability: a line is one write(), so that a killed process loses no line; a power cut may
 // lose the last lines or tear one. Opening the file to resume repairs it
@@ -48,8 +54,14 @@ struct RankMetrics {
   double decode_ms = 0;
 };
 
+// A part of the mean step, as predicted and as it was.
+struct PredictedTerm {
+  std::string name;
+  double predicted_ms = kNoMetric, measured_ms = kNoMetric;
+};
+
 struct Metrics {
-  enum class Kind { kStep, kEvaluation, kRound };
+  enum class Kind { kStep, kEvaluation, kRound, kPrediction };
   Kind kind = Kind::kStep;
   int64_t step = 0;             // optimizer steps done
   double epoch = kNoMetric;     // passes over the training images, a real number
@@ -64,6 +76,9 @@ struct Metrics {
   double step_ms = kNoMetric;
   RankMetrics own;                 // of the writing rank
   std::vector<RankMetrics> ranks;  // of every rank; empty if there is only one
+  // Of a prediction: its terms, and of how many steps the measured ones are means.
+  std::vector<PredictedTerm> terms;
+  int64_t compared_steps = 0;
 };
 
 // One line without its newline.

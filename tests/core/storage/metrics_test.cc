@@ -107,6 +107,18 @@ TEST(MetricsJson, UnknownAndNonFiniteValuesAreNull) {
   EXPECT_EQ(line["comm_bytes"], 0);
 }
 
+TEST(MetricsJson, APredictionHasItsTermsInTheirOrder) {
+  Metrics metrics;
+  metrics.kind = Metrics::Kind::kPrediction;
+  metrics.step = 55;
+  metrics.compared_steps = 50;
+  metrics.terms = {{.name = "forward", .predicted_ms = 2, .measured_ms = 2.5},
+                   {.name = "data", .predicted_ms = 0, .measured_ms = kNoMetric}};
+  EXPECT_EQ(MetricsJson(metrics), R"({"kind":"prediction","step":55,"steps":50,"terms":{)"
+                                  R"("forward":{"predicted_ms":2.0,"measured_ms":2.5},)"
+                                  R"("data":{"predicted_ms":0.0,"measured_ms":null}}})");
+}
+
 TEST(MetricsJson, NumbersReadBackTheSame) {
   Metrics metrics;
   metrics.loss = 0.1 + 0.2;

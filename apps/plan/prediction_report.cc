@@ -1,0 +1,129 @@
+#include "apps/plan/prediction_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <utility>
+
+#include "core/counted.h"
+#include "core/logging.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3, kPercent = 100;
+
+}  // namespace
+
+void PredictionReport::Expect(PredictPeriod predict) {
+  predict_ = std::move(predict);
+  prediction_.reset();
+  steps_ = image_size_ = 0;
+  summing_ = false;
+}
+
+// Sums begin anew.
+void PredictionReport::Predict(int period) {
+  auto predicted = predict_(period);
+  if (!predicted.ok()) {
+    predict_ = nullptr;
+    return;
+  }
+  prediction_ = *predicted;
+  summing_ = false;
+}
+
+void PredictionReport::OnStep(const Metrics& step, const TrainingPlan& plan) {
+  next_->OnStep(step, plan);
+  if (!predict_) return;
+  const int64_t image_size = plan.PhaseAt(step.step - 1).image_size;
+  if (image_size_ == 0) image_size_ = image_size;
+  if (image_size != image_size_) {
+    predict_ = nullptr;
+    return;
+  }
+  ++steps_;
+  if (summing_) {
+    ++sums_.steps;
+    sums_.data += step.own.data_wait_ms;
+    sums_.forward += step.own.forward_ms;
+    sums_.backward += step.own.backward_ms;
+    sums_.exchange += step.own.exposed_comm_ms;
+    sums_.whole += step.step_ms;
+  }
+  // Ranks that take steps of their own say nothing of the others.
+  if (!step.ranks.empty()) AtBoundary(step.step, 1);
+}
+
+// An overlapped round is heard of at the end of the next one: what it left exposed lies there, too.
+void PredictionReport::OnRound(const Metrics& round) {
+  next_->OnRound(round);
+  if (!predict_) return;
+  if (summing_) sums_.exchange += round.own.exposed_comm_ms;
+  AtBoundary(round.step, static_cast<int>(round.local_steps));
+}
+
+void PredictionReport::OnBatchGrowth(const std::string& description) {
+  next_->OnBatchGrowth(description);
+  if (steps_ > 0) predict_ = nullptr;
+}
+
+void PredictionReport::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
+  next_->OnEvaluation(evaluation, best_so_far);
+}
+
+// After steps that were exchanged together.
+void PredictionReport::AtBoundary(int64_t step, int period) {
+  if (!prediction_ || prediction_->choice.period != period) Predict(period);
+  if (!prediction_ || !predict_) return;
+  if (!summing_ && steps_ >= kWarmUpSteps) {
+    summing_ = true;
+    sums_ = {};
+  }
+  if (sums_.steps < kComparedSteps) return;
+  Metrics metrics;
+  metrics.kind = Metrics::Kind::kPrediction;
+  metrics.step = step;
+  metrics.compared_steps = sums_.steps;
+  metrics.terms = Terms();
+  predict_ = nullptr;
+  LogInfo(DescribeComparison(metrics.compared_steps, metrics.terms));
+  record_(metrics);
+}
+
+std::vector<PredictedTerm> PredictionReport::Terms() const {
+  const PredictedSeconds& s = prediction_->seconds;
+  const double predicted = kMsPerSecond / prediction_->choice.period;
+  const double measured = 1 / static_cast<double>(sums_.steps);
+  const double rest = sums_.whole - sums_.data - sums_.forward - sums_.backward - sums_.exchange;
+  return {{"data", s.data_wait * predicted, sums_.data * measured},
+          {"forward", s.forward * predicted, sums_.forward * measured},
+          {"backward", (s.backward + s.contention) * predicted, sums_.backward * measured},
+          {"exposed exchange", (s.wire + s.coding) * predicted, sums_.exchange * measured},
+          {"update", (s.update + s.merge + s.roll_call) * predicted, rest * measured},
+          {"step", s.sum() * predicted, sums_.whole * measured}};
+}
+
+std::string DescribeComparison(int64_t steps, const std::vector<PredictedTerm>& terms) {
+  const PredictedTerm& step = terms.back();
+  std::vector<std::string> words, far_off;
+  for (const PredictedTerm& term : terms) {
+    if (&term == &step) break;
+    words.push_back(fmt::format("{} {:.1f} ({:.1f} predicted)", term.name, term.measured_ms,
+                                term.predicted_ms));
+    const double more = (term.measured_ms - term.predicted_ms) / step.measured_ms;
+    if (std::fabs(more) > PredictionReport::kFarOff) {
+      far_off.push_back(fmt::format("{} takes {:.0f} % of the step {} than predicted", term.name,
+                                    std::fabs(more) * kPercent, more > 0 ? "longer" : "less"));
+    }
+  }
+  const std::string verdict = far_off.empty() ? "no term is off by more than 10 % of the step"
+                                              : fmt::format("{}", fmt::join(far_off, ", "));
+  return fmt::format("{} took {:.1f} ms each, {:.1f} predicted ({:+.0f} %): {}; {}",
+                     Counted(steps, "step"), step.measured_ms, step.predicted_ms,
+                     (step.predicted_ms / step.measured_ms - 1) * kPercent, fmt::join(words, ", "),
+                     verdict);
+}
+
+}  // namespace ringtail
