@@ -34,6 +34,8 @@ struct PlanFlags {
   double cores = 0, latency_us = -1, cpu_s_per_gb = -1;
   int ranks_per_host = 0, most_period = 8;
   std::vector<std::string> schemes;  // empty: all of the facts
+  std::vector<int> periods;
+  bool dedicated_cores = false;
   bool json = false;
 };
 
@@ -113,11 +115,13 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
   constexpr int64_t kKib = 1024;
   SearchSpace space = DefaultSpace(facts, network, batch, flags.most_period);
   if (!flags.schemes.empty()) space.schemes = flags.schemes;
-  StepSimulator simulator(facts, network);
+  StepSimulator simulator(facts, network, {.shares_cores = !flags.dedicated_cores});
   RT_ASSIGN_OR_RETURN(
       const PlanAnswer answer,
-      AnswerPlan(&simulator, space,
-                 {.bytes = dist.bucket_kib() * kKib, .end_bytes = dist.end_bucket_kib() * kKib}));
+      AnswerPlan(&simulator, {.space = space,
+                              .buckets = {.bytes = dist.bucket_kib() * kKib,
+                                          .end_bytes = dist.end_bucket_kib() * kKib},
+                              .periods = flags.periods}));
   if (flags.json) {
     std::cout << PlanJson(facts, network, answer) << '\n';
   } else {
@@ -189,6 +193,13 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--schemes", flags->schemes,
                    "Try only these, such as dense,linear8 (default: dense and all of the facts)")
       ->delimiter(',');
+  verb->add_option("--periods", flags->periods,
+                   "Predict these numbers of local steps for every scheme, too, such as 1,4,16")
+      ->check(CLI::Range(1, 1024))
+      ->delimiter(',');
+  verb->add_flag(
+      "--dedicated-cores", flags->dedicated_cores,
+      "As if communication took no time of the cores that compute, to see what it costs");
   AddClusterFlags(verb, flags.get());
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPlan(*flags); }; });

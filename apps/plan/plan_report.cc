@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/counted.h"
 #include "dist/planner/advice.h"
@@ -78,14 +79,25 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
 
 }  // namespace
 
-StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const SearchSpace& space,
-                                const BucketOptions& buckets) {
+StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& question) {
   PlanAnswer answer;
-  RT_ASSIGN_OR_RETURN(answer.found, Search(simulator, space));
-  RT_ASSIGN_OR_RETURN(answer.dense,
-                      simulator->Simulate({.hosts = simulator->network().hosts,
-                                           .global_batch = space.global_batches.front(),
-                                           .buckets = buckets}));
+  RT_ASSIGN_OR_RETURN(answer.found, Search(simulator, question.space));
+  Choice choice{.hosts = simulator->network().hosts,
+                .global_batch = question.space.global_batches.front(),
+                .buckets = question.buckets};
+  RT_ASSIGN_OR_RETURN(answer.dense, simulator->Simulate(choice));
+  for (const std::string& scheme : question.space.schemes) {
+    for (const int period : question.periods) {
+      for (const bool overlap : {false, true}) {
+        if (overlap && period == 1) continue;
+        choice.scheme = scheme;
+        choice.period = period;
+        choice.overlap = overlap;
+        RT_ASSIGN_OR_RETURN(const Prediction prediction, simulator->Simulate(choice));
+        answer.asked.push_back(prediction);
+      }
+    }
+  }
   return answer;
 }
 
@@ -97,6 +109,8 @@ std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
   text += Row("one host alone", answer.found.one_host, answer);
   if (answer.dense.choice.hosts > 1)
     text += Row(Describe(answer.dense.choice), answer.dense, answer);
+  if (!answer.asked.empty()) text += "\nas asked\n";
+  for (const Prediction& p : answer.asked) text += Row(Describe(p.choice), p, answer);
   text += "\nthe best\n";
   for (const Prediction& p : answer.found.best) text += Row(Describe(p.choice), p, answer);
   const auto slower = SlowerThanOne(answer.dense, answer.found.one_host);
@@ -129,8 +143,11 @@ std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
       {"warning", slower.value_or("")},
       {"simulated", answer.found.simulated},
       {"pruned", answer.found.pruned}};
-  json["best"] = nlohmann::ordered_json::array();
-  for (const Prediction& p : answer.found.best) json["best"].push_back(Json(p, answer));
+  for (const auto& [name, predictions] :
+       {std::pair("asked", &answer.asked), std::pair("best", &answer.found.best)}) {
+    json[name] = nlohmann::ordered_json::array();
+    for (const Prediction& p : *predictions) json[name].push_back(Json(p, answer));
+  }
   return json.dump(1);
 }
 

@@ -4,6 +4,7 @@
 #define RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
 
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "dist/planner/network_facts.h"
@@ -16,11 +17,17 @@ namespace ringtail {
 struct PlanAnswer {
   Prediction dense;  // on all hosts, in every step, with the config's buckets
   SearchResult found;
+  std::vector<Prediction> asked;  // every scheme with every period that was asked for
 };
 
-// Both predictions are of `network.hosts` hosts.
-StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const SearchSpace& space,
-                                const BucketOptions& buckets);
+struct PlanQuestion {
+  SearchSpace space;
+  BucketOptions buckets;     // the config's
+  std::vector<int> periods;  // to be predicted whether they are good or not
+};
+
+// Dense and asked predictions are of `network.hosts` hosts and the first of the space's batches.
+StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& question);
 
 std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
                       const PlanAnswer& answer);

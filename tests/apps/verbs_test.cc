@@ -311,13 +311,24 @@ TEST_F(VerbsTest, TimeReportsTheKeysOfTheContract) {
 TEST_F(VerbsTest, PlanMeasuresAndAnswersFromFacts) {
   const ProcessResult measured = RunDogsVsCats(
       {"plan", "--config", Path("tiny.textproto"), "--measure", "--threads", "1", "--save",
-       Path("facts.textproto"), "--hosts", "4", "--rate", "1mbit", "--json"});
+       Path("facts.textproto"), "--hosts", "4", "--rate", "1mbit", "--periods", "1,4", "--json"});
   ASSERT_EQ(measured.exit_code, 0) << measured.err;
   const auto slow = nlohmann::json::parse(measured.out);
   EXPECT_EQ(slow["hosts"], 4);
   EXPECT_LT(slow["dense"]["speed_up"], 1);
   EXPECT_THAT(slow["warning"].get<std::string>(), HasSubstr("times one host alone"));
   EXPECT_GE(slow["best"][0]["speed_up"], 1);
+  ASSERT_GE(slow["asked"].size(), 3);  // of the first scheme: every step, blocking, overlapped
+  EXPECT_EQ(slow["asked"][0]["round_s"], slow["dense"]["round_s"]);
+  EXPECT_EQ(slow["asked"][2]["period"], 4);
+  EXPECT_TRUE(slow["asked"][2]["overlap"].get<bool>());
+
+  const ProcessResult dedicated = RunDogsVsCats(
+      {"plan", "--config", Path("tiny.textproto"), "--from", Path("facts.textproto"),
+       "--dedicated-cores", "--cpu-s-per-gb", "1000", "--schemes", "dense", "--json"});
+  ASSERT_EQ(dedicated.exit_code, 0) << dedicated.err;
+  EXPECT_NEAR(nlohmann::json::parse(dedicated.out)["dense"]["seconds"]["contention"].get<double>(),
+              0, 1e-12);
 
   const ProcessResult asked =
       RunDogsVsCats({"plan", "--config", Path("tiny.textproto"), "--from", Path("facts.textproto"),
