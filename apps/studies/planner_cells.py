@@ -1,0 +1,277 @@
+#!/usr/bin/python3
+"""How right the planner is (dist/planner/): predictions written down first, then measured in slow motion, cell by cell.
+
+A cell is a network, a number of ranks, links (with the cores of a host), a scheme and H, the steps between two exchanges;
+H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in the time of tests/cluster/dilated.sh, which
+measures; divide by its factor for that of the hosts.
+
+  1. facts      `dogs_vs_cats plan --measure` on two ranks that compute at the same time, for each network; the probe of
+                bench_allreduce under the limits of a cell, for each number of ranks and links
+  2. predict    `plan --from` with and without --dedicated-cores: predictions.json, never written again
+  3. measure    a file for each cell, written when it is done; the same command continues with those that are missing
+  4. print      median and 90 % error, by term and without the term of shared cores; regret of the planner's choice
+
+  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--predict-only | --print-only]
+
+IMAGES: drawn ones will do (dogs_vs_cats synthesize --images 2200). Needs what dilated.sh needs, and a quiet machine. A cell that
+dilated.sh refuses, because this machine cannot carry the links, or that the run does not finish, is written down as such.
+"""
+import argparse
+import datetime
+import hashlib
+import itertools
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+
+import study
+
+NETS = {'lenet': 'lenet.textproto', 'default': 'dogs_vs_cats.textproto', 'resnet18': 'resnet18.textproto'}
+RANKS = (2, 4, 8)
+LINKS = (('10gbit', 8), ('1gbit', 8), ('1gbit', 1), ('100mbit', 1))  # of a host, and its cores
+SCHEMES = {'dense': None, 'linear8': 'linear8={}', 'top_k 0.1%': 'top_k.density=0.001', 'hylo': 'hylo={}'}  # names of plan
+PERIODS = (1, 4, 16)
+BATCH, HERE = 32, 2  # images of a rank and step; cores of the machine that dilated.sh divides
+WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 5, 2, 2
+START_S = 6  # of a run, until its first step
+WIRE = 0.949  # apps/plan/link_rate.h: what plan --rate takes off
+VALIDATION = ['data.split.validation.first=1050', 'data.split.validation.last=1065']
+IMAGES = ['data.split.train.first=0', 'data.split.train.last=1023']  # of each class
+SAME = VALIDATION + IMAGES + ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64', 'train.accumulation=1',
+                              f'train.batch={BATCH}', 'train.evaluate_every_epochs=1000', 'dist.hang_timeout_s=60']
+TERMS = ('forward', 'backward', 'exchange', 'update')
+
+
+def name_of(cell):
+    return '{net}-{ranks}-{rate}-{cores}-{scheme}-{period}'.format(**cell).replace(' ', '_').replace('%', '')
+
+
+def all_cells():
+    for net, ranks, (rate, cores), scheme, period in itertools.product(NETS, RANKS, LINKS, SCHEMES, PERIODS):
+        yield {'net': net, 'ranks': ranks, 'rate': rate, 'cores': cores, 'scheme': scheme, 'period': period}
+
+
+def steps_of(cell):
+    if cell['period'] == 1:
+        return WARM_UP_STEPS + STEPS
+    return cell['period'] * (WARM_UP_ROUNDS + ROUNDS)
+
+
+def dilated(args, cell, command, more=()):
+    """Its standard output and standard error; None if it failed or was refused."""
+    program = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(cell['ranks']), '-k', str(cell['cores']), '-r',
+               cell['rate'], '--programs', args.programs, *more, '--', *command]
+    done = subprocess.run(program, capture_output=True, text=True)
+    return (done.stdout, done.stderr) if done.returncode == 0 else (None, done.stdout + done.stderr)
+
+
+def write(path, value):
+    with open(path + '.part', 'w', encoding='utf-8') as file:
+        json.dump(value, file, indent=1)
+    os.rename(path + '.part', path)
+
+
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+# ---- what is known before ----
+
+def measure_facts(args, net):
+    """The path of the facts of one core while the other computes, too."""
+    path = os.path.join(args.out, f'facts-{net}.textproto')
+    if not os.path.exists(path):
+        plan = ' '.join([os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--measure', '--threads', '1', '--image-size', '64',
+                         '--part-batch', str(BATCH), '--config', os.path.join(study.ROOT, 'configs', NETS[net]), '--save',
+                         f'{path}.$RANK'])
+        out, text = dilated(args, {'ranks': HERE, 'cores': 1, 'rate': 'none'}, ['sh', '-c', f'exec {plan}'])
+        if out is None:
+            raise SystemExit(f'measuring {net} failed:\n{text}')
+        os.rename(path + '.0', path)
+    return path
+
+
+def probe(args, ranks, rate, cores):
+    """The links between so many ranks, as a run finds them at its start."""
+    path = os.path.join(args.out, f'links-{ranks}-{rate}-{cores}.json')
+    if not os.path.exists(path):
+        out, text = dilated(args, {'ranks': ranks, 'cores': cores, 'rate': rate},
+                            ['bench_allreduce', '--insecure', '--algorithm', 'ring', '--bytes', '4B', '--seconds', '0',
+                             '--report-lines'])
+        found = re.search(r'between hosts: latency ([\d.e+]+) us.*, ([\d.e+-]+) ns of a processor', text)
+        ideal = re.search(r'"ideal_ms":([\d.e+-]+)', text)
+        links = {'refused': text[-2000:]}
+        if out is not None:
+            links = {'latency_us': float(found[1]), 'cpu_s_per_gb': float(found[2]),
+                     'bytes_per_s': 8 * (ranks - 1) / ranks / (float(ideal[1]) / 1000)}
+        write(path, links)
+    return read(path)
+
+
+def predict_world(args, net, ranks, rate, cores, links):
+    """Predictions of all schemes and H, by (scheme, H), with the term of shared cores and without."""
+    share = min(cores, HERE / ranks)  # of a core, as dilated.sh divides them
+    command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[net]),
+               '--from', measure_facts(args, net), '--hosts', str(ranks), '--cores', str(share), '--batch', str(BATCH * ranks),
+               '--latency-us', str(links['latency_us']), '--cpu-s-per-gb', str(links['cpu_s_per_gb']),
+               '--rate', f'{links["bytes_per_s"] * 8 / WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
+               '--periods', ','.join(map(str, PERIODS)), '--json']
+    predictions = {}
+    for key, flags in (('predicted', []), ('dedicated', ['--dedicated-cores'])):
+        answer = json.loads(subprocess.run(command + flags, capture_output=True, text=True, check=True).stdout)
+        for row in answer['asked']:
+            if row['overlap'] == (row['period'] > 1):
+                predictions.setdefault((row['scheme'], row['period']), {})[key] = terms_of(row)
+    return predictions
+
+
+def terms_of(row):
+    """Seconds per step of a prediction, as a run measures them."""
+    s, steps = row['seconds'], row['period']
+    terms = {'forward': s['forward'], 'backward': s['backward'] + s['contention'], 'exchange': s['wire'] + s['coding'],
+             'update': s['update'] + s['merge'] + s['roll_call'], 'step': row['round_s']}
+    return {name: seconds / steps for name, seconds in terms.items()}
+
+
+def predict(args):
+    """Of all cells that take less than --most-seconds, a fixed choice of --cells."""
+    cells = []
+    for net, ranks, (rate, cores) in itertools.product(NETS, RANKS, LINKS):
+        links = probe(args, ranks, rate, cores)
+        if 'refused' in links:
+            print(f'{ranks} hosts of {cores} cores at {rate}: this machine cannot carry the links', flush=True)
+            continue
+        predictions = predict_world(args, net, ranks, rate, cores, links)
+        for scheme, period in itertools.product(SCHEMES, PERIODS):
+            cell = {'net': net, 'ranks': ranks, 'rate': rate, 'cores': cores, 'scheme': scheme, 'period': period}
+            cell.update(predictions[scheme, period])
+            if START_S + steps_of(cell) * cell['predicted']['step'] <= args.most_seconds:
+                cells.append(cell)
+    order = sorted(cells, key=lambda cell: hashlib.sha256(name_of(cell).encode()).hexdigest())
+    version = subprocess.run(['git', '-C', study.ROOT, 'describe', '--always', '--dirty'], capture_output=True, text=True)
+    return {'written': datetime.datetime.now().isoformat(timespec='seconds'), 'version': version.stdout.strip(),
+            'cells': order[:args.cells]}
+
+
+# ---- what is measured ----
+
+def overrides_of(args, cell):
+    images = 2 * 1024
+    overrides = SAME + [f'train.epochs={steps_of(cell) * BATCH * cell["ranks"] / images:.9f}']
+    where = 'dist.'
+    if cell['period'] > 1:
+        where = 'dist.local.'
+        overrides += [f'dist.local.period={cell["period"]}', 'dist.local.overlap=true']
+    if SCHEMES[cell['scheme']]:
+        overrides.append(f'{where}compression.scheme.{SCHEMES[cell["scheme"]]}')
+    return overrides + args.set
+
+
+def measure(args, cell):
+    with tempfile.TemporaryDirectory() as folder:
+        output = os.path.join(folder, 'run')
+        command = ['dogs_vs_cats', 'train', '--config', os.path.join(study.ROOT, 'configs', NETS[cell['net']]), '--data', args.data,
+                   '--output', output] + study.sets(overrides_of(args, cell))
+        out, text = dilated(args, cell, command, ['--json', '--warm-up', '1'])
+        if out is None:
+            return {'failed': text[-2000:]}
+        with open(os.path.join(output, 'metrics.jsonl'), encoding='utf-8') as file:
+            lines = [json.loads(line) for line in file]
+        return {'measured': measured_terms(cell, lines), 'busy_by_others': json.loads(out)['busy_by_others']}
+
+
+def measured_terms(cell, lines):
+    """Seconds per step: medians of steps; of rounds, all their time over all their steps."""
+    steps = [line for line in lines if line['kind'] == 'step'][WARM_UP_STEPS:]
+    terms = {name: statistics.median(line[f'{name}_ms'] for line in steps) / 1e3 for name in ('forward', 'backward')}
+    if cell['period'] == 1:
+        terms['exchange'] = statistics.median(line['exposed_comm_ms'] for line in steps) / 1e3
+        step = statistics.median(line['step_ms'] for line in steps) / 1e3
+    else:
+        rounds = [line for line in lines if line['kind'] == 'round'][1:-1]  # the last travels alone, after the last step
+        local = sum(line['local_steps'] for line in rounds)
+        terms['exchange'] = sum(line['exposed_comm_ms'] for line in rounds) / 1e3 / local
+        step = sum(line['step_ms'] for line in rounds) / 1e3 / local
+    return {**terms, 'update': step - sum(terms.values()), 'step': step}
+
+
+# ---- what is printed ----
+
+def share_of(values, fraction):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+
+
+def print_errors(cells):
+    def line(name, errors):
+        print(f'| {name} | {study.percent(statistics.median(errors))} | {study.percent(share_of(errors, 0.9))} |')
+
+    def errors(key, term):
+        return [abs(cell[key][term] - cell['measured'][term]) / cell['measured']['step'] for cell in cells]
+
+    print(f'\n{len(cells)} cells; errors as a share of the measured step\n\n| term | median | 90 % |\n|---|---|---|')
+    for term in ('step',) + TERMS:
+        line(term, errors('predicted', term))
+    line('step, without shared cores', errors('dedicated', 'step'))
+    print('\n| | step: median | 90 % | cells |\n|---|---|---|---|')
+    for key in ('net', 'ranks', 'rate', 'scheme', 'period'):
+        for value in dict.fromkeys(cell[key] for cell in cells):
+            some = [abs(c['predicted']['step'] / c['measured']['step'] - 1) for c in cells if c[key] == value]
+            print(f'| {key} {value} | {study.percent(statistics.median(some))} | {study.percent(share_of(some, 0.9))} | {len(some)} |')
+
+
+def print_regret(cells):
+    """Of what is measured of a network, ranks and links: the planner's choice against the best."""
+    print('\n| network, ranks, links | chosen | best | regret |\n|---|---|---|---|')
+    worlds = dict.fromkeys((cell['net'], cell['ranks'], cell['rate'], cell['cores']) for cell in cells)
+    for world in worlds:
+        here = [cell for cell in cells if (cell['net'], cell['ranks'], cell['rate'], cell['cores']) == world]
+        if len(here) < 2:
+            continue
+        chosen = min(here, key=lambda cell: cell['predicted']['step'])
+        best = min(here, key=lambda cell: cell['measured']['step'])
+        regret = chosen['measured']['step'] / best['measured']['step'] - 1
+        print(f'| {", ".join(map(str, world))} | {chosen["scheme"]}, H {chosen["period"]} | {best["scheme"]}, H {best["period"]} | '
+              f'{study.percent(regret)} |')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    study.add_arguments(parser)
+    parser.add_argument('--out', default='runs/planner_cells')
+    parser.add_argument('--cells', type=int, default=120, help='as many of all cells as this, the same in every run')
+    parser.add_argument('--most-seconds', type=float, default=40, help='predicted, of a cell')
+    parser.add_argument('--only', default='', help='measure only cells whose name matches this regular expression')
+    parser.add_argument('--predict-only', action='store_true')
+    parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
+    args = parser.parse_args()
+    args.out, args.data, args.programs = map(os.path.abspath, (args.out, args.data, args.programs))
+    os.makedirs(args.out, exist_ok=True)
+    registered = os.path.join(args.out, 'predictions.json')
+    if not os.path.exists(registered):
+        write(registered, predict(args))
+    predictions = read(registered)
+    print(f'{len(predictions["cells"])} cells predicted at {predictions["written"]} by {predictions["version"]}', flush=True)
+    if args.predict_only:
+        return
+    done = []
+    for cell in predictions['cells']:
+        path = os.path.join(args.out, f'cell-{name_of(cell)}.json')
+        if not os.path.exists(path) and not args.print_only and re.search(args.only, name_of(cell)):
+            result = measure(args, cell)
+            write(path, result)
+            measured = result.get('measured', {'step': float('nan')})['step']
+            print(f'{name_of(cell)}: {cell["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)
+        if os.path.exists(path) and 'measured' in read(path):
+            done.append({**cell, **read(path)})
+    if done:
+        print_errors(done)
+        print_regret(done)
+
+
+if __name__ == '__main__':
+    main()
