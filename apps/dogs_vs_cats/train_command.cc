@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
@@ -14,6 +15,7 @@
 #include "apps/dogs_vs_cats/resume.h"
 #include "apps/dogs_vs_cats/world_flags.h"
 #include "apps/exit_code.h"
+#include "apps/plan/prediction_report.h"
 #include "apps/plan/run_advice.h"
 #include "apps/print.h"
 #include "apps/trainer/checkpoint/numerics.h"
@@ -109,8 +111,10 @@ StatusOr<ResumePoint> PointOfRankZero(const ResumeFlags& flags, const Job& job,
 }
 
 // A prediction that fails is no reason not to train.
-void Advise(const Generation& generation) {
-  const auto advice = AdviseRun(generation);
+void Advise(const Generation& generation, PredictionReport* report) {
+  PredictPeriod predict;
+  const auto advice = AdviseRun(generation, &predict);
+  if (predict) report->Expect(std::move(predict));
   if (!advice.ok()) {
     LogWarning(fmt::format("whether several hosts are faster than one could not be predicted: {}",
                            advice.status().message()));
@@ -137,11 +141,12 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
   TrainingWorld* const world = session->world();
   const RunConfig& config = loaded.config;
   ProgressDisplay progress(stdout, config.train().log_every_steps());
+  PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
   RT_ASSIGN_OR_RETURN(TrainingRun run,
                       TrainingRun::Create({.loaded = &loaded,
                                            .data = &data,
                                            .directory = directory.get(),
-                                           .observer = world->leads() ? &progress : nullptr,
+                                           .observer = world->leads() ? &report : nullptr,
                                            .batch = {.local = flags.world.local_batch,
                                                      .by_speed = flags.world.balance}}));
   const bool resumes = !point.empty();
@@ -151,7 +156,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
-    if (!resumes) Advise(trainer->generation());
+    if (!resumes) Advise(trainer->generation(), &report);
   }
   if (resumes) {
     WarnOfOtherNumerics(saved);

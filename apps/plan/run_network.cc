@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/parallel_for.h"
+#include "apps/plan/measure_facts.h"
 
 namespace ringtail {
 
@@ -18,11 +18,9 @@ StatusOr<NetworkFacts> NetworkOf(const TrainingWorld& world) {
         "give each as many, or set dist.plan to CONFIG",
         on_first, on_this, world.Describe(topology.RanksOf(host).front())));
   }
-  NetworkFacts network{
-      .links = world.network(), .hosts = hosts, .ranks_per_host = static_cast<int>(on_first)};
-  network.cores_per_host = static_cast<double>(NumComputeThreads()) * network.ranks_per_host;
-  network.cpu_seconds_per_byte = kTypicalCpuSecondsPerByte;
-  return network;
+  const auto ranks_per_host = static_cast<int>(on_first);
+  return NetworkFacts::Probed(world.network(), hosts, ranks_per_host,
+                              CoresOfThisRank() * ranks_per_host);
 }
 
 }  // namespace ringtail
