@@ -92,6 +92,7 @@ std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte) 
   const LoadedConfig loaded = TinyConfig({"dist.plan=AUTO", "train.batch=4"});
   std::vector<StatusOr<Planned>> plans(ranks, Planned());
   std::vector<std::thread> threads;
+  threads.reserve(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       const LinkModel link{.latency_s = 1e-5, .seconds_per_byte = seconds_per_byte};

@@ -63,6 +63,7 @@ std::vector<double> Rates(const std::vector<Prediction>& all) {
     rate = std::max(rate, p.images_per_s());
   }
   std::vector<double> rates;
+  rates.reserve(fastest.size());
   for (const auto& [choice, rate] : fastest) rates.push_back(rate);
   std::ranges::sort(rates, std::greater<>());
   return rates;
