@@ -5,8 +5,8 @@
 //              a new one, if nothing has been trained yet                       apps/plan/auto_plan.h
 //
 // Thread-safety: the trainer thread.
-#ifndef RINGTAIL_APPS_DOGS_VS_CATS_FOLLOW_PLAN_H_
-#define RINGTAIL_APPS_DOGS_VS_CATS_FOLLOW_PLAN_H_
+#ifndef RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_
+#define RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_
 
 #include <cstdint>
 #include <optional>
@@ -27,4 +27,4 @@ StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_DOGS_VS_CATS_FOLLOW_PLAN_H_
+#endif  // RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_

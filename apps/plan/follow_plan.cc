@@ -1,4 +1,4 @@
-#include "apps/dogs_vs_cats/follow_plan.h"
+#include "apps/plan/follow_plan.h"
 
 #include "apps/plan/auto_plan.h"
 #include "apps/print.h"
