@@ -162,8 +162,7 @@ std::vector<int> Builder::WaitsOf(const ScheduledOperation& operation) {
   if (goes_on || !collective_.in_place) return waits_for;
   for (const auto& [peer, last] : before_.last_received) waits_for.push_back(last);
   std::ranges::sort(waits_for);
-  const auto twice = std::ranges::unique(waits_for);
-  waits_for.erase(twice.begin(), twice.end());
+  waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
   return waits_for;
 }
 

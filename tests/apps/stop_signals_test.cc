@@ -101,9 +101,10 @@ TEST_F(StopSignalsTest, OneRankAnswersTheFirstOneAtOnce) {
 // Measuring takes seconds, but the signal takes effect at once; and the run can be started again.
 TEST_F(StopSignalsTest, TakesEffectBetweenTwoMeasurementsOfTheFirstStep) {
   setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
-  ChildProcess child(DogsVsCats({"train", "--config", RT_SOURCE_DIR "/configs/resnet18.textproto",
-                                 "--data", TinyImages(), "--output", Path("measuring"), "--set",
-                                 "train.batch=32", "--set", "data.image_size=128"}));
+  const std::string config = RT_SOURCE_DIR "/configs/resnet18.textproto";
+  ChildProcess child(
+      DogsVsCats({"train", "--config", config, "--data", TinyImages(), "--output",
+                  Path("measuring"), "--set", "train.batch=32", "--set", "data.image_size=128"}));
   // The introduction; its line about the images is the last before the network is set up.
   WaitForThread(child.pid(), "rt-signals");
   while (!std::filesystem::exists(Path("measuring/config.textproto"))) {
@@ -150,9 +151,17 @@ TEST_F(StopSignalsTest, MpirunsSigtermAfterADeathIsSaidToBeThat) {
 
 // So the launcher need not kill ranks that wait for one that failed early.
 TEST_F(StopSignalsTest, RanksThatWaitForOneThatFailedEndByTheLaunchersFirstSignal) {
-  std::vector<std::string> job = {
-      RT_BINARY_DIR "/bin/ringtail_launch",   "-n", "3", "--timeout-kill", "2", "--", "sh", "-c",
-      "[ $RANK = 1 ] && exit 5; exec \"$@\"", "sh"};
+  const std::string launcher = RT_BINARY_DIR "/bin/ringtail_launch";
+  std::vector<std::string> job = {launcher,
+                                  "-n",
+                                  "3",
+                                  "--timeout-kill",
+                                  "2",
+                                  "--",
+                                  "sh",
+                                  "-c",
+                                  "[ $RANK = 1 ] && exit 5; exec \"$@\"",
+                                  "sh"};
   const auto train = Train("waiting", {"dist.join_timeout_s=3600"});
   job.insert(job.end(), train.begin(), train.end());
   const ProcessResult result = RunProcess(job);
