@@ -44,6 +44,17 @@ const char* RuleName(BatchScalingConfig::Rule rule) {
   return "";
 }
 
+// Of an average that spans as many images as with the reference.
+double ScaledDecay(const OptimConfig& config, const BatchSizes& sizes, int64_t reference) {
+  if (config.batch_scaling().rule() == BatchScalingConfig::NONE) return config.ema_decay();
+  const auto step = static_cast<double>(sizes.step > 0 ? sizes.step : sizes.global);
+  return std::pow(config.ema_decay(), step / static_cast<double>(reference));
+}
+
+std::string DescribeDecay(double before, double after) {
+  return before == after ? "" : fmt::format(", ema_decay {:.6g} -> {:.6g}", before, after);
+}
+
 // "warm-up 5 epochs = 195 steps from 0.1"
 std::string DescribeWarmup(const OptimConfig& config, const BatchSizes& sizes) {
   const WarmupConfig& warmup = config.warmup();
@@ -115,14 +126,18 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   if (factor > 1 && !config.warmup().has_start_fraction()) {
     scaled.config.mutable_warmup()->set_start_fraction(1 / factor);
   }
+  if (config.ema_decay() > 0) {
+    scaled.config.set_ema_decay(ScaledDecay(config, sizes, reference));
+  }
   warn(WarnIfNothingScales(config, reference, sizes.global));
   warn(WarnOfFewSteps(reference, sizes));
   warn(StretchWarmup(sizes, scaled.config.mutable_warmup()));
   if (sizes.global != reference) {
     scaled.summary =
-        fmt::format("learning rate {:.6g} at batch {} -> {:.6g} at batch {} ({}), {}",
+        fmt::format("learning rate {:.6g} at batch {} -> {:.6g} at batch {} ({}), {}{}",
                     config.learning_rate(), reference, scaled.config.learning_rate(), sizes.global,
-                    RuleName(rule), DescribeWarmup(scaled.config, sizes));
+                    RuleName(rule), DescribeWarmup(scaled.config, sizes),
+                    DescribeDecay(config.ema_decay(), scaled.config.ema_decay()));
   }
   return scaled;
 }

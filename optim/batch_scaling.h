@@ -1,5 +1,5 @@
 // Adapts a recipe to a large batch: the config states the batch that its learning rate was found
-// with; the rate, the warm-up and the warnings follow from the run's batch.
+// with; the rate, the warm-up, the average over time and the warnings follow from the run's batch.
 //
 //   k = global batch / reference batch
 //                        one step of a batch k times larger replaces k small steps, so ...
@@ -12,6 +12,9 @@
 //              |      /               begins with the rate of the small batch and ends with that of
 //          lr  |_____/                the large one (Goyal et al. 2017, section 2.2).
 //              0    warm-up
+//
+// An average over time (ema_decay) keeps spanning as many images: decay^k (Busbridge et al. 2023, "How
+// to Scale Your EMA", definition 1.2).
 //
 // Ringtail's rules keep the rate outside the velocity, so that a change of the rate needs no
 // momentum correction: tests/optim/momentum_correction_test.cc.
@@ -34,13 +37,14 @@ inline constexpr int64_t kFewStepsPerEpoch = 10;
 
 struct BatchSizes {
   int64_t rank = 0;             // train.batch: the reference, unless the config states another
-  int64_t global = 0;           // over all ranks
+  int64_t global = 0;           // of an update: over all ranks
+  int64_t step = 0;             // over all ranks, where an update is of fewer; 0: `global`
   int64_t steps_per_epoch = 0;  // with the global batch
   double epochs = 0;            // of the run; 0: unknown
 };
 
 struct ScaledOptim {
-  OptimConfig config;   // for the run: learning_rate and warmup are those of its batch
+  OptimConfig config;   // for the run: learning_rate, warmup and ema_decay are those of its batch
   std::string summary;  // the change and its reason, for people; empty without a change
   std::vector<std::string> warnings;
 };

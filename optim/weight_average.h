@@ -18,6 +18,7 @@ namespace ringtail {
 class WeightAverage {
  public:
   WeightAverage(double decay, ParameterArena* arena);  // starts as a copy of the arena's values
+  void set_decay(double decay) { decay_ = decay; }
   // After the optimizer's step; not while swapped. `steps`: made since the last update, of which
   // `step` is the last; the average moves as if the value had been the same after each of them.
   void Update(int64_t step, int64_t steps = 1);

@@ -66,8 +66,10 @@ StatusOr<std::unique_ptr<EmulatedJob>> EmulatedJob::Create(const LoadedConfig* l
       UsesLocalRounds(config.dist()) && config.dist().local().rate_batch() == LocalConfig::OWN;
   ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = batch,
                                                     .global = scales_to_own ? batch : global_batch,
+                                                    .step = global_batch,
                                                     .steps_per_epoch = per_epoch,
                                                     .epochs = config.train().epochs()});
+  if (run.state.average() != nullptr) run.state.average()->set_decay(optim.config.ema_decay());
   TrainingPlan plan(
       config, per_epoch,
       {.optim = optim.config, .images_per_batch = global_batch, .most_batches = most_batches});

@@ -7,6 +7,7 @@
 
 #include "apps/trainer/division/rank_speed.h"
 #include "dist/config_check.h"
+#include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
@@ -48,8 +49,10 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
                       MostBatches(config.optim(), global_batch, std::ssize(data.split.train)));
   ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
                                                     .global = BatchOfAnUpdate(config, division),
+                                                    .step = global_batch,
                                                     .steps_per_epoch = batches_per_epoch,
                                                     .epochs = config.train().epochs()});
+  if (run->state.average() != nullptr) run->state.average()->set_decay(optim.config.ema_decay());
   TrainingPlan plan(
       config, batches_per_epoch,
       {.optim = optim.config, .images_per_batch = global_batch, .most_batches = most_batches});

@@ -44,6 +44,24 @@ TEST(BatchScalingTest, SquareRootKeepsTheNoise) {
             "learning rate 0.1 at batch 256 -> 0.2 at batch 1024 (square root), no warm-up");
 }
 
+// 0.995^4: four batches of the reference in a step.
+TEST(BatchScalingTest, AveragesSpanAsManyImages) {
+  const ScaledOptim scaled =
+      Scale("ema_decay: 0.995 batch_scaling { rule: SQUARE_ROOT reference_batch: 256 }", 1024);
+  EXPECT_NEAR(scaled.config.ema_decay(), 0.995 * 0.995 * 0.995 * 0.995, kTolerance);
+  EXPECT_THAT(scaled.summary, HasSubstr(", ema_decay 0.995 -> 0.98015"));
+  EXPECT_EQ(Scale("ema_decay: 0.995", 1024).config.ema_decay(), 0.995) << "nothing scales";
+}
+
+// Ranks that take steps of their own: the rate fits a rank's 32 images, a step is of 256.
+TEST(BatchScalingTest, AveragesFollowTheStepsOfAllRanks) {
+  const OptimConfig config =
+      ParseOptim("ema_decay: 0.99 batch_scaling { rule: LINEAR reference_batch: 128 }");
+  const ScaledOptim scaled = ScaleToBatch(
+      config, {.rank = 32, .global = 32, .step = 256, .steps_per_epoch = 39, .epochs = 1});
+  EXPECT_NEAR(scaled.config.ema_decay(), 0.99 * 0.99, kTolerance);
+}
+
 TEST(BatchScalingTest, ASmallerBatchHasASmallerRate) {
   const ScaledOptim scaled =
       Scale("warmup { epochs: 1 } batch_scaling { rule: LINEAR reference_batch: 256 }", 64);
