@@ -19,7 +19,7 @@ namespace {
 
 struct EmulateFlags {
   ConfigFlags config;
-  std::string script, data, out;
+  std::string script, data, out, network;
   std::vector<std::string> script_set;
   bool json = false;
 };
@@ -56,7 +56,7 @@ StatusOr<int> RunEmulate(EmulateFlags flags) {
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
-  const auto result = Emulate(loaded, data, script);
+  const auto result = Emulate(loaded, data, script, flags.network);
   if (!result.ok() && StopSignal() != 0) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(result.status()));
   if (!flags.out.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.out, result->lines));
@@ -91,6 +91,9 @@ void AddEmulateCommand(CLI::App* app, Command* chosen) {
   verb->add_option(
           "--out", flags->out,
           "Write a JSON object per step, round, evaluation and event; - is standard output")
+      ->type_name("FILE");
+  verb->add_option("--network", flags->network,
+                   "Write the trained network, for evaluate and predict")
       ->type_name("FILE");
   verb->add_flag("--json", flags->json, "Print the summary as JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunEmulate(*flags); }; });

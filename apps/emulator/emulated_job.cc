@@ -25,18 +25,8 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
   }
   if (dist.compression().has_scheme() || dist.compression().rule_size() > 0) {
     return loaded.source.Error("dist.compression",
-                               "an emulation does not compress; leave compression away");
-  }
-  if (!UsesLocalRounds(dist)) return OkStatus();
-  const LocalConfig& local = dist.local();
-  if (local.compression().has_scheme() || local.compression().rule_size() > 0) {
-    return loaded.source.Error("dist.local.compression",
-                               "an emulation does not compress; leave compression away");
-  }
-  if (local.start_epoch() > 0) {
-    return loaded.source.Error("dist.local.start_epoch",
-                               "an emulation does the same from the first step to the last; leave "
-                               "start_epoch away");
+                               "an emulation compresses what rounds change (dist.local), not "
+                               "gradients; leave compression away");
   }
   return OkStatus();
 }
@@ -97,8 +87,7 @@ Status EmulatedJob::Prepare() {
   RT_ASSIGN_OR_RETURN(const std::span<const LayerInfo> layers, net_.Layers(rows.count));
   sizes_ = SizesOfExchange(*arena(), layers, config().dist());
   if (script_.has_compute()) return OkStatus();
-  RT_ASSIGN_OR_RETURN(*script_.mutable_compute(),
-                      MeasureCompute(&net_, rows, config().optim(), arena()));
+  RT_ASSIGN_OR_RETURN(*script_.mutable_compute(), MeasureCompute(&net_, rows, config(), arena()));
   return OkStatus();
 }
 
@@ -135,6 +124,10 @@ int64_t EmulatedJob::EndOfPass(int worker, int64_t step, ElementRange rows, doub
 
 int64_t EmulatedJob::EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const {
   return speed_.EndOf(worker, step, begin_ns, compute().update_ms() * kSecondsPerMs);
+}
+
+int64_t EmulatedJob::EndOfWork(int worker, int64_t step, double seconds) const {
+  return speed_.EndOf(worker, step, queue_.now_ns(), seconds);
 }
 
 StatusOr<const std::vector<ExchangeItem>*> EmulatedJob::ItemsOf(const std::vector<int>& workers) {

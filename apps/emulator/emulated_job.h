@@ -75,9 +75,13 @@ class EmulatedJob {
   // that begins at `begin_ns` ends.
   int64_t EndOfPass(int worker, int64_t step, ElementRange rows, double fraction = 1) const;
   int64_t EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const;
+  // When other work at this step, begun now, ends.
+  int64_t EndOfWork(int worker, int64_t step, double seconds) const;
   const ComputeScript& compute() const { return script_.compute(); }
 
-  // What `workers` exchange; made once for each group.
+  // What is exchanged, by whomever.
+  const ExchangeSizes& sizes() const { return sizes_; }
+  // What `workers` exchange in a step; made once for each group.
   StatusOr<const std::vector<ExchangeItem>*> ItemsOf(const std::vector<int>& workers);
 
   // After `step` steps, with the weights of the model's arena (averaged ones if the run keeps them):

@@ -5,10 +5,14 @@
 #include <memory>
 
 #include "apps/emulator/rules/local_rounds_rule.h"
+#include "apps/emulator/rules/post_local_rule.h"
 #include "apps/emulator/rules/synchronous_rule.h"
+#include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/local/local_period.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
 #include "dist/config_check.h"
+#include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
@@ -66,14 +70,30 @@ class ScriptedEvents {
 };
 
 StatusOr<std::unique_ptr<EmulatedRule>> MakeRule(EmulatedJob* job) {
-  if (UsesLocalRounds(job->config().dist())) return LocalRoundsRule::Create(job);
-  return std::unique_ptr<EmulatedRule>(std::make_unique<SynchronousRule>(job));
+  if (!UsesLocalRounds(job->config().dist())) {
+    return std::unique_ptr<EmulatedRule>(std::make_unique<SynchronousRule>(job));
+  }
+  const LocalPeriod period(job->config().dist().local(), job->optim(), &job->plan());
+  if (period.first_step() > 0) {
+    return std::unique_ptr<EmulatedRule>(std::make_unique<PostLocalRule>(job, period.first_step()));
+  }
+  return LocalRoundsRule::Create(job, {.workers = job->FirstWorkers()});
+}
+
+// Averaged weights, if the run keeps them.
+Status WriteNetwork(const std::string& path, EmulatedJob* job, const TrainingData& data) {
+  WeightAverage* const average = job->state()->average();
+  if (average != nullptr) average->Swap();
+  Status status = WriteModelFile(path, *job->arena(),
+                                 ModelMetadata(job->config(), data.dataset->class_names()));
+  if (average != nullptr) average->Swap();
+  return status;
 }
 
 }  // namespace
 
 StatusOr<EmulationResult> Emulate(const LoadedConfig& loaded, const TrainingData& data,
-                                  const EmulationScript& script) {
+                                  const EmulationScript& script, const std::string& network) {
   const Stopwatch watch;
   RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
   RT_ASSIGN_OR_RETURN(const std::unique_ptr<EmulatedRule> rule, MakeRule(job.get()));
@@ -91,6 +111,7 @@ StatusOr<EmulationResult> Emulate(const LoadedConfig& loaded, const TrainingData
   EmulationSummary& summary = job->log()->summary();
   summary.virtual_s = Seconds(queue->now_ns());
   summary.sent_bytes = job->network()->sent_bytes();
+  if (!network.empty()) RT_RETURN_IF_ERROR(WriteNetwork(network, job.get(), data));
   const std::span<const float> weights = job->arena()->values();
   return EmulationResult{.lines = job->log()->text(),
                          .summary = summary,

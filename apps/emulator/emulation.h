@@ -31,8 +31,9 @@ struct EmulationResult {
   double real_s = 0;  // of all
 };
 
+// `network`: the trained network is written there, as a run's final.safetensors; empty: nowhere.
 StatusOr<EmulationResult> Emulate(const LoadedConfig& loaded, const TrainingData& data,
-                                  const EmulationScript& script);
+                                  const EmulationScript& script, const std::string& network = "");
 
 }  // namespace ringtail
 

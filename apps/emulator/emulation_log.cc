@@ -22,9 +22,9 @@ Json LineOf(const char* kind, int64_t now_ns) {
 // From |sum of D_i|^2 = sum of |D_i|^2 + the products of all pairs.
 std::optional<double> MeanCosine(const RoundEnd& round) {
   const auto n = static_cast<double>(round.workers);
-  if (round.workers < 2 || round.squares == 0) return std::nullopt;
-  const double products = n * n * round.change_squares - round.squares;
-  return products / ((n - 1) * round.squares);
+  const double norms = round.norms * round.norms - round.squares;  // over pairs, twice
+  if (round.workers < 2 || norms <= 0) return std::nullopt;
+  return (n * n * round.change_squares - round.squares) / norms;
 }
 
 void EmulationLog::AddStep(int64_t now_ns, const WorkerStep& step) {

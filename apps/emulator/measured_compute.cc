@@ -4,9 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "apps/emulator/clock/coded_layers.h"
+#include "apps/trainer/local/local_round.h"
+#include "apps/trainer/local/round_report.h"
 #include "core/aligned_buffer.h"
 #include "core/median.h"
 #include "core/stopwatch.h"
+#include "dist/compression/scheme_choice.h"
+#include "dist/config_check.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {
@@ -21,11 +26,8 @@ AlignedBuffer Copy(std::span<const float> block) {
   return copy;
 }
 
-}  // namespace
-
-StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const OptimConfig& optim,
-                                       ParameterArena* arena) {
-  AlignedBuffer values = Copy(arena->values()), statistics = Copy(arena->buffer_values());
+Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
+                    ParameterArena* arena, ComputeScript* compute) {
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(optim, arena));
   std::vector<double> pass_ms, update_ms;
   for (int i = 0; i < kWarmUps + kPasses; ++i) {
@@ -37,10 +39,40 @@ StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const 
     pass_ms.push_back(pass);
     update_ms.push_back(watch.Seconds() * kMsPerSecond);
   }
-  arena->SwapValues(&values, &statistics);
+  compute->set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
+  compute->set_update_ms(Median(update_ms));
+  return OkStatus();
+}
+
+Status MeasureRound(const LocalConfig& config, ParameterArena* arena, ComputeScript* compute) {
+  RT_ASSIGN_OR_RETURN(const auto round,
+                      LocalRound::Create(arena, RuleOf(config), config.overlap()));
+  std::vector<double> round_ms;
+  for (int i = 0; i < kWarmUps + kPasses; ++i) {
+    const Stopwatch watch;
+    round->Take(1);
+    round->Merge(i, 1, 1);
+    if (i >= kWarmUps) round_ms.push_back(watch.Seconds() * kMsPerSecond);
+  }
+  compute->set_round_ms(Median(round_ms));
+  if (!CompressesAnything(config.compression())) return OkStatus();
+  const LayerCoding coding = MeasureCodedLayers(config.compression(), arena->parameters());
+  compute->set_encode_ms(coding.encode_seconds * kMsPerSecond);
+  compute->set_decode_ms(coding.decode_seconds * kMsPerSecond);
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const RunConfig& config,
+                                       ParameterArena* arena) {
+  AlignedBuffer values = Copy(arena->values()), statistics = Copy(arena->buffer_values());
   ComputeScript compute;
-  compute.set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
-  compute.set_update_ms(Median(update_ms));
+  RT_RETURN_IF_ERROR(MeasureSteps(net, rows, config.optim(), arena, &compute));
+  if (UsesLocalRounds(config.dist())) {
+    RT_RETURN_IF_ERROR(MeasureRound(config.dist().local(), arena, &compute));
+  }
+  arena->SwapValues(&values, &statistics);
   return compute;
 }
 

@@ -3,17 +3,17 @@
 #ifndef RINGTAIL_APPS_EMULATOR_MEASURED_COMPUTE_H_
 #define RINGTAIL_APPS_EMULATOR_MEASURED_COMPUTE_H_
 
+#include "apps/config/run_config.h"
 #include "apps/emulator/script.pb.h"
 #include "apps/emulator/shared_net.h"
 #include "core/parameter.h"
 #include "core/status.h"
-#include "optim/optim.pb.h"
 
 namespace ringtail {
 
 // Medians over a few passes of `rows` of the first batch, and as many updates: ms_per_image and
-// update_ms.
-StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const OptimConfig& optim,
+// update_ms; with local rounds also round_ms, encode_ms and decode_ms.
+StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const RunConfig& config,
                                        ParameterArena* arena);
 
 }  // namespace ringtail

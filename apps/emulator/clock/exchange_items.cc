@@ -80,8 +80,13 @@ StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(const ExchangeSizes& sizes,
 }
 
 ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network) {
+  return GatherItem(workers, sizeof(RankStep), network);
+}
+
+ExchangeItem GatherItem(const std::vector<int>& workers, int64_t bytes,
+                        const VirtualNetwork& network) {
   const auto world = static_cast<int>(workers.size());
-  const int64_t floats = world * static_cast<int64_t>(sizeof(RankStep)) / kElementBytes;
+  const int64_t floats = world * bytes / kElementBytes;
   const AllgatherAlgorithm& algorithm = CheaperAllgather(
       network.TopologyOf(workers), floats, static_cast<size_t>(kElementBytes), network.model());
   Plans plans;

@@ -1,9 +1,8 @@
-// ExchangeItems: what workers exchange in a step or round, in this order, as plans of the algorithms
-// that real ranks would choose (dist/collectives/selector.h).
+// ExchangeItems: what workers exchange in a step, in this order, as plans of the algorithms that
+// real ranks would choose (dist/collectives/selector.h). round_items.h has those of rounds.
 //
 //   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
 //   ready    f     f           as backward ends      1                   after the update
-//   round   [sums][statistics][bucket 0][bucket 1]..[bucket n]          all ready at the boundary
 //
 // `ready`: the fraction of forward and backward after which an item may begin, by the FLOPs of the
 // layers: forward takes a third, backward the rest, from the last layer to the first.
@@ -27,6 +26,7 @@ namespace ringtail {
 struct ExchangeItem {
   std::shared_ptr<const Plans> plans;
   double ready = 0;
+  double coding_s = 0;  // a member encodes and decodes so long before it begins the item
 };
 
 // What is exchanged does not depend on who exchanges it.
@@ -46,6 +46,9 @@ StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(const ExchangeSizes& sizes,
                                                     const DistConfig& config);
 // What every member of a step tells the others at its end.
 ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network);
+// An allgather of so many bytes of each; a multiple of kElementBytes.
+ExchangeItem GatherItem(const std::vector<int>& workers, int64_t bytes,
+                        const VirtualNetwork& network);
 
 }  // namespace ringtail
 

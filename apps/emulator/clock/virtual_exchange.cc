@@ -6,9 +6,15 @@
 namespace ringtail {
 
 VirtualExchange::VirtualExchange(VirtualNetwork* network, const std::vector<ExchangeItem>& items,
-                                 const std::vector<int>& workers, Ended ended)
-    : ended_(std::move(ended)), members_(workers.size()) {
+                                 const std::vector<int>& workers, Ended ended,
+                                 EndOfCoding end_of_coding)
+    : network_(network),
+      workers_(workers),
+      ended_(std::move(ended)),
+      end_of_coding_(std::move(end_of_coding)),
+      members_(workers.size()) {
   for (size_t item = 0; item < items.size(); ++item) {
+    coding_s_.push_back(items[item].coding_s);
     runs_.push_back(
         network->Run(items[item].plans, workers, [this, item = static_cast<int>(item)](int member) {
           ++members_[static_cast<size_t>(member)].ended;
@@ -27,7 +33,14 @@ void VirtualExchange::Ready(int member, int item) {
 void VirtualExchange::EnterNext(int member) {
   Member& m = members_[static_cast<size_t>(member)];
   if (m.entered > m.ended || m.entered >= m.ready) return;
-  runs_[static_cast<size_t>(m.entered++)]->Enter(member);
+  const auto item = static_cast<size_t>(m.entered++);
+  if (coding_s_[item] == 0) return runs_[item]->Enter(member);
+  const int worker = workers_[static_cast<size_t>(member)];
+  network_->queue()->Schedule(end_of_coding_(worker, coding_s_[item]), worker,
+                              [run = runs_[item], member] {
+                                run->Enter(member);
+                                return OkStatus();
+                              });
 }
 
 void VirtualExchange::Cancel() {

@@ -23,8 +23,10 @@ class VirtualExchange {
  public:
   // Called when item `item` has ended at a member.
   using Ended = std::function<Status(int member, int item)>;
+  // When coding of so many seconds ends that `worker` begins now. Only items with coding need it.
+  using EndOfCoding = std::function<int64_t(int worker, double seconds)>;
   VirtualExchange(VirtualNetwork* network, const std::vector<ExchangeItem>& items,
-                  const std::vector<int>& workers, Ended ended);
+                  const std::vector<int>& workers, Ended ended, EndOfCoding end_of_coding = {});
   ~VirtualExchange() { Cancel(); }
   VirtualExchange(const VirtualExchange&) = delete;
   VirtualExchange& operator=(const VirtualExchange&) = delete;
@@ -40,8 +42,12 @@ class VirtualExchange {
   };
   void EnterNext(int member);
 
+  VirtualNetwork* const network_;
+  const std::vector<int> workers_;
   const Ended ended_;
+  const EndOfCoding end_of_coding_;
   std::vector<Member> members_;
+  std::vector<double> coding_s_;                // by item
   std::vector<std::shared_ptr<PlanRun>> runs_;  // by item
 };
 

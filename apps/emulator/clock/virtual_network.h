@@ -55,6 +55,7 @@ class VirtualNetwork {
   // Of these workers as ranks 0, 1, ...
   Topology TopologyOf(const std::vector<int>& workers) const;
   const NetworkModel& model() const { return model_; }
+  EventQueue* queue() const { return queue_; }
   int64_t sent_bytes() const { return sent_bytes_; }  // by all workers
 
  private:

@@ -3,27 +3,46 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "apps/trainer/local/round_report.h"
 #include "core/stopwatch.h"
+#include "dist/compression/scheme_choice.h"
+#include "optim/weight_average.h"
 
 namespace ringtail {
+namespace {
 
-StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job) {
-  std::unique_ptr<LocalRoundsRule> rule(new LocalRoundsRule(job));
-  for (const int worker : job->FirstWorkers()) {
-    RT_ASSIGN_OR_RETURN(rule->seats_[worker], rule->NewSeat());
+constexpr double kMsPerSecond = 1e3;
+
+}  // namespace
+
+StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job,
+                                                                const Start& start) {
+  std::unique_ptr<LocalRoundsRule> rule(new LocalRoundsRule(job, start));
+  for (const int worker : start.workers) {
+    RT_ASSIGN_OR_RETURN(Seat seat, rule->NewSeat());
+    seat.step = start.step;
+    seat.idle_since_ns = job->queue()->now_ns();
+    seat.worker->CopyState(job->state()->optimizer());
+    rule->seats_[worker] = std::move(seat);
   }
   return std::unique_ptr<EmulatedRule>(std::move(rule));
 }
 
-LocalRoundsRule::LocalRoundsRule(EmulatedJob* job)
+LocalRoundsRule::LocalRoundsRule(EmulatedJob* job, const Start& start)
     : job_(job),
       outer_(RuleOf(job->config().dist().local())),
       delay_(job->config().dist().local().overlap() ? 1 : 0),
       period_(job->config().dist().local(), job->optim(), &job->plan()),
-      present_(job->FirstWorkers()) {}
+      begins_({start.step}),
+      present_(start.workers),
+      joining_(start.joining) {
+  if (CompressesAnything(job->config().dist().local().compression())) {
+    compression_ = std::make_unique<RoundCompression>(job);
+  }
+}
 
 // With the common weights, which are in the model's arena.
 StatusOr<LocalRoundsRule::Seat> LocalRoundsRule::NewSeat() {
@@ -44,7 +63,9 @@ Status LocalRoundsRule::Begin() {
   for (int64_t round = 0; round <= delay_; ++round) {
     RT_RETURN_IF_ERROR(FixRound(round, {}));
   }
-  for (const int worker : present_) RT_RETURN_IF_ERROR(BeginStep(worker));
+  for (const int worker : present_) {
+    if (!job_->is_dead(worker)) RT_RETURN_IF_ERROR(BeginStep(worker));
+  }
   return OkStatus();
 }
 
@@ -61,15 +82,31 @@ Status LocalRoundsRule::FixRound(int64_t number, std::vector<int> newcomers) {
   return BeginExchange(number);
 }
 
+RoundOfItems LocalRoundsRule::Describe(int64_t number) const {
+  return {.round = number, .epoch = job_->plan().EpochAt(FirstStep(number))};
+}
+
+StatusOr<std::vector<ExchangeItem>> LocalRoundsRule::ItemsOf(int64_t number) const {
+  const std::vector<int>& members = rounds_.at(number).members;
+  CodedLayers layers;
+  if (compression_ != nullptr) layers = compression_->LayersOf(members);
+  return ItemsOfRound(job_->sizes(), job_->arena()->parameters(), members, *job_->network(),
+                      job_->config().dist(), compression_ != nullptr ? &layers : nullptr,
+                      Describe(number));
+}
+
 // Of those that have not taken their change yet, and again of those that have.
 Status LocalRoundsRule::BeginExchange(int64_t number) {
   Round& round = rounds_[number];
-  RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem>* const items, job_->ItemsOf(round.members));
-  const auto last = static_cast<int>(items->size()) - 1;
+  RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem> items, ItemsOf(number));
+  const auto last = static_cast<int>(items.size()) - 1;
   round.exchange = std::make_unique<VirtualExchange>(
-      job_->network(), *items, round.members,
+      job_->network(), items, round.members,
       [this, number, last, members = round.members](int member, int item) {
         return item < last ? OkStatus() : OnArrived(number, members[static_cast<size_t>(member)]);
+      },
+      [this, step = FirstStep(number)](int worker, double seconds) {
+        return job_->EndOfWork(worker, step, seconds);
       });
   for (size_t member = 0; member < round.members.size(); ++member) {
     const auto seat = seats_.find(round.members[member]);
@@ -123,6 +160,9 @@ Status LocalRoundsRule::FinishStep(int worker, const LossResult& loss) {
   longest_ns = std::max(longest_ns, now_ns - seat.begin_ns);
   seat.idle_since_ns = now_ns;
   seat.images += static_cast<double>(loss.count);
+  seat.expected += static_cast<double>(job_->plan().growth_run().images_per_batch *
+                                       job_->plan().BatchesOf(seat.step - 1)) /
+                   static_cast<double>(rounds_[seat.round].members.size());
   return seat.step < EndStep(seat.round) ? BeginStep(worker) : Advance(worker);
 }
 
@@ -139,7 +179,20 @@ Status LocalRoundsRule::Advance(int worker) {
   seat.waits = !merged;
   if (!merged || last || finished_) return OkStatus();
   ++seat.round;
-  return BeginStep(worker);
+  return BeginRound(worker);
+}
+
+// After the work that the end of the round before was.
+Status LocalRoundsRule::BeginRound(int worker) {
+  const double work_ms = present_.size() > 1 || !outer_.averages() ? job_->compute().round_ms() : 0;
+  if (work_ms == 0) return BeginStep(worker);
+  Seat& seat = seats_[worker];
+  const int64_t end_ns = job_->EndOfWork(worker, seat.step, work_ms / kMsPerSecond);
+  seat.idle_since_ns += end_ns - job_->queue()->now_ns();  // it has not waited meanwhile
+  job_->queue()->Schedule(end_ns, worker, [this, worker] {
+    return job_->is_dead(worker) ? OkStatus() : BeginStep(worker);
+  });
+  return OkStatus();
 }
 
 Status LocalRoundsRule::Take(int worker) {
@@ -153,11 +206,15 @@ Status LocalRoundsRule::Take(int worker) {
     std::ranges::copy(seat.worker->arena()->buffer_values(),
                       seat.local->common_statistics().begin());
   } else {
-    round.squares += seat.local->Take(seat.images);
+    const double weight = seat.expected > 0 ? seat.images / seat.expected : 0;
+    const double squares = seat.local->Take(weight);
+    round.weights += weight;
+    round.squares += squares;
+    round.norms += std::sqrt(squares);
   }
   job_->real()->exchange += watch.Seconds();
   round.images += seat.images;
-  seat.images = 0;
+  seat.images = seat.expected = 0;
   round.last_taken_ns = job_->queue()->now_ns();
   const auto member = std::ranges::find(round.members, worker) - round.members.begin();
   round.exchange->Ready(static_cast<int>(member), round.exchange->items() - 1);
@@ -168,13 +225,29 @@ Status LocalRoundsRule::Take(int worker) {
 Status LocalRoundsRule::Sum(int64_t number) {
   Round& round = rounds_[number];
   round.summed = true;
-  if (!round.alone) {
-    const Stopwatch watch;
-    sum_.Clear();
-    for (const int worker : round.members) sum_.Add(seats_[worker].local.get());
-    job_->real()->exchange += watch.Seconds();
+  if (!round.alone) RT_RETURN_IF_ERROR(AddUp(number));
+  // The common weights are still those before this round, as the workers have them now.
+  if (delay_ > 0 && EndStep(number) < job_->plan().total_steps()) {
+    RT_RETURN_IF_ERROR(Judge(number));
   }
   return FixRound(number + delay_ + 1, std::exchange(joining_, {}));
+}
+
+Status LocalRoundsRule::AddUp(int64_t number) {
+  const Stopwatch watch;
+  const Round& round = rounds_[number];
+  std::vector<RoundCompression::Member> members;
+  for (const int worker : round.members) members.push_back({worker, seats_[worker].local.get()});
+  const bool compresses = compression_ != nullptr && members.size() > 1;
+  if (compresses) RT_RETURN_IF_ERROR(compression_->Reduce(Describe(number), members));
+  sum_.Clear();
+  for (const RoundCompression::Member& member : members) {
+    sum_.AddStatistics(member.local);
+    // Compressed, every member has the sum already.
+    if (!compresses || member.local == members[0].local) sum_.AddDifferences(member.local);
+  }
+  job_->real()->exchange += watch.Seconds();
+  return OkStatus();
 }
 
 Status LocalRoundsRule::OnArrived(int64_t number, int worker) {
@@ -206,7 +279,8 @@ StatusOr<bool> LocalRoundsRule::HasMerged(int worker, int64_t number) {
     const Stopwatch watch;
     sum_.CopyTo(seat.local.get());
     const int64_t last_step = EndStep(number) - 1;
-    round.change_squares = seat.local->Merge(number, round.images, job_->RateOf(last_step));
+    const double weights = round.weights > 0 ? round.weights : 1;
+    round.change_squares = seat.local->Merge(number, weights, job_->RateOf(last_step));
     job_->real()->exchange += watch.Seconds();
   }
   seat.merged = number;
@@ -235,6 +309,7 @@ Status LocalRoundsRule::EndRound(int64_t number) {
                      .workers = std::ssize(round.members),
                      .images = round.images,
                      .squares = round.squares,
+                     .norms = round.norms,
                      .change_squares = round.change_squares,
                      .exchange_ns = round.last_arrived_ns - round.last_taken_ns};
   job_->log()->AddRound(now_ns, end);
@@ -242,9 +317,8 @@ Status LocalRoundsRule::EndRound(int64_t number) {
                                          .exchange_seconds = Seconds(end.exchange_ns),
                                          .cosine = MeanCosine(end).value_or(1)});
   job_->log()->summary().steps = step;
-  KeepCommon(*source, number);
-  RT_RETURN_IF_ERROR(job_->EvaluateIfDue(FirstStep(number), step));
-  finished_ = job_->IsEnd(step);
+  KeepCommon(*source);
+  if (delay_ == 0 || step >= job_->plan().total_steps()) RT_RETURN_IF_ERROR(Judge(number));
   if (finished_) return OkStatus();
   job_->net()->Forget(step);
   RT_RETURN_IF_ERROR(SeatNewcomers(number + delay_ + 1, *source));
@@ -252,75 +326,20 @@ Status LocalRoundsRule::EndRound(int64_t number) {
   return OkStatus();
 }
 
-// The common weights to the model's arena, and into the average over time.
-void LocalRoundsRule::KeepCommon(int source, int64_t number) {
+// The common weights to the model's arena.
+void LocalRoundsRule::KeepCommon(int source) {
   LocalRound* const local = seats_[source].local.get();
   std::ranges::copy(local->common_weights(), job_->arena()->values().begin());
   std::ranges::copy(local->common_statistics(), job_->arena()->buffer_values().begin());
+}
+
+// What is done with the common weights when the steps of a round have ended.
+Status LocalRoundsRule::Judge(int64_t number) {
+  const int64_t begin = FirstStep(number), end = EndStep(number);
   WeightAverage* const average = job_->state()->average();
-  if (average == nullptr) return;
-  average->Update(EndStep(number) - 1, EndStep(number) - FirstStep(number));
-}
-
-// `number`: the round that they begin with. In an overlapped run they miss a change of their own in
-// the round that is under way, but need its result.
-Status LocalRoundsRule::SeatNewcomers(int64_t number, int source) {
-  const auto round = rounds_.find(number);
-  if (round == rounds_.end()) return OkStatus();
-  for (const int worker : round->second.newcomers) {
-    if (job_->is_dead(worker)) continue;
-    RT_ASSIGN_OR_RETURN(Seat seat, NewSeat());
-    seat.step = FirstStep(number);
-    seat.round = number;
-    seat.merged = seat.arrived = number - 1 - delay_;
-    seat.taken = number - 1;
-    seat.idle_since_ns = job_->queue()->now_ns();
-    const auto to = seat.local->state(), from = seats_[source].local->state();
-    for (size_t i = 0; i < to.size(); ++i) {
-      std::ranges::copy(from[i].values, to[i].values.begin());
-    }
-    if (delay_ > 0) {
-      seat.local->Take(0);
-      rounds_[number - 1].listeners.push_back(worker);
-    }
-    seats_[worker] = std::move(seat);
-    RT_RETURN_IF_ERROR(BeginStep(worker));
-  }
-  return OkStatus();
-}
-
-Status LocalRoundsRule::OnJoin(int worker) {
-  joining_.push_back(worker);
-  return OkStatus();
-}
-
-// A round may have waited for this worker alone to merge.
-Status LocalRoundsRule::OnDeath(int /*worker*/) {
-  std::vector<int64_t> numbers;
-  for (const auto& [number, round] : rounds_) numbers.push_back(number);
-  for (const int64_t number : numbers) {
-    if (rounds_.contains(number)) RT_RETURN_IF_ERROR(EndRoundIfMerged(number));
-  }
-  return OkStatus();
-}
-
-Status LocalRoundsRule::OnNotice(int worker) {
-  std::erase(joining_, worker);
-  std::erase(present_, worker);
-  if (present_.empty()) return FailedPrecondition("no worker is left");
-  const auto seat = seats_.find(worker);
-  std::vector<int64_t> begun_again;
-  for (auto& [number, round] : rounds_) {
-    const bool taken = seat != seats_.end() && seat->second.taken >= number;
-    if (taken || std::erase(round.members, worker) == 0) continue;
-    std::erase(round.newcomers, worker);
-    begun_again.push_back(number);
-  }
-  for (const int64_t number : begun_again) {
-    RT_RETURN_IF_ERROR(BeginExchange(number));
-    const Round& round = rounds_[number];
-    if (round.taken == round.members.size() && !round.summed) RT_RETURN_IF_ERROR(Sum(number));
-  }
+  if (average != nullptr) average->Update(end - 1, end - begin);
+  RT_RETURN_IF_ERROR(job_->EvaluateIfDue(begin, end));
+  finished_ = job_->IsEnd(end);
   return OkStatus();
 }
 

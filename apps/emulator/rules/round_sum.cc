@@ -1,6 +1,7 @@
 #include "apps/emulator/rules/round_sum.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/kernels/add.h"
 #include "core/parallel_for.h"
@@ -22,22 +23,20 @@ void AddTo(std::span<const float> from, std::span<float> to) {
   });
 }
 
+void Add(std::span<const float> from, bool more, AlignedBuffer* sum) {
+  if (more) return AddTo(from, sum->floats());
+  if (sum->size_bytes() != from.size_bytes()) *sum = AlignedBuffer(from.size_bytes());
+  Copy(from, sum->floats());
+}
+
 }  // namespace
 
-void RoundSum::Add(LocalRound* taken) {
-  const std::span<const float> differences = taken->differences()->grads();
-  const std::span<const float> statistics = taken->statistics();
-  if (workers_++ > 0) {
-    AddTo(differences, differences_.floats());
-    AddTo(statistics, statistics_.floats());
-    return;
-  }
-  if (differences_.size_bytes() != differences.size_bytes()) {
-    differences_ = AlignedBuffer(differences.size_bytes());
-    statistics_ = AlignedBuffer(statistics.size_bytes());
-  }
-  Copy(differences, differences_.floats());
-  Copy(statistics, statistics_.floats());
+void RoundSum::AddDifferences(LocalRound* taken) {
+  Add(taken->differences()->grads(), std::exchange(differences_added_, true), &differences_);
+}
+
+void RoundSum::AddStatistics(LocalRound* taken) {
+  Add(taken->statistics(), std::exchange(statistics_added_, true), &statistics_);
 }
 
 void RoundSum::CopyTo(LocalRound* taken) const {

@@ -3,8 +3,6 @@
 #ifndef RINGTAIL_APPS_EMULATOR_RULES_ROUND_SUM_H_
 #define RINGTAIL_APPS_EMULATOR_RULES_ROUND_SUM_H_
 
-#include <cstdint>
-
 #include "apps/trainer/local/local_round.h"
 #include "core/aligned_buffer.h"
 
@@ -12,15 +10,16 @@ namespace ringtail {
 
 class RoundSum {
  public:
-  void Clear() { workers_ = 0; }
+  void Clear() { differences_added_ = statistics_added_ = false; }
   // The workers in the same order in every run.
-  void Add(LocalRound* taken);
+  void AddDifferences(LocalRound* taken);
+  void AddStatistics(LocalRound* taken);
   // In place of what the worker offered.
   void CopyTo(LocalRound* taken) const;
 
  private:
   AlignedBuffer differences_, statistics_;
-  int64_t workers_ = 0;
+  bool differences_added_ = false, statistics_added_ = false;
 };
 
 }  // namespace ringtail

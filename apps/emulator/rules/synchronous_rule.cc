@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/stopwatch.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
 
-SynchronousRule::SynchronousRule(EmulatedJob* job)
-    : job_(job), sum_(job->arena()), workers_(job->FirstWorkers()) {}
+SynchronousRule::SynchronousRule(EmulatedJob* job, int64_t end, Next next)
+    : job_(job),
+      end_(end),
+      next_(std::move(next)),
+      sum_(job->arena()),
+      workers_(job->FirstWorkers()) {}
 
 int64_t SynchronousRule::StateBytes() const {
   int64_t bytes = 0;
@@ -144,7 +149,10 @@ Status SynchronousRule::EndStep() {
   finished_ = job_->IsEnd(step_);
   if (finished_) return OkStatus();
   job_->net()->Forget(step_);
-  return BeginStep();
+  if (step_ != end_) return BeginStep();
+  ++attempt_;
+  exchange_.reset();
+  return next_();
 }
 
 }  // namespace ringtail

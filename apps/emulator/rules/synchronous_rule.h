@@ -13,6 +13,7 @@
 #ifndef RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_
 #define RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,7 +26,9 @@ namespace ringtail {
 
 class SynchronousRule : public EmulatedRule {
  public:
-  explicit SynchronousRule(EmulatedJob* job);
+  // After `end` steps, unless the run is over then, `next` takes over: the state is the job's.
+  using Next = std::function<Status()>;
+  explicit SynchronousRule(EmulatedJob* job, int64_t end = kNever, Next next = {});
 
   Status Begin() override { return BeginStep(); }
   Status OnDeath(int /*worker*/) override { return OkStatus(); }
@@ -33,8 +36,12 @@ class SynchronousRule : public EmulatedRule {
   Status OnJoin(int worker) override;
   int64_t StateBytes() const override;
   bool finished() const override { return finished_; }
+  // Of the next step, and those that would join it.
+  const std::vector<int>& workers() const { return workers_; }
+  const std::vector<int>& joining() const { return joining_; }
 
  private:
+  static constexpr int64_t kNever = -1;
   struct Member {
     int worker = 0;
     ElementRange rows;
@@ -51,6 +58,8 @@ class SynchronousRule : public EmulatedRule {
   bool Update();
 
   EmulatedJob* const job_;
+  const int64_t end_;
+  const Next next_;
   GradientSum sum_;
   std::vector<int> workers_, joining_;
   std::vector<Member> members_;  // of this step

@@ -29,6 +29,13 @@ StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(const OptimConfig
   return worker;
 }
 
+void VirtualWorker::CopyState(Optimizer* from) {
+  const auto own = optimizer_->state(), other = from->state();
+  for (size_t i = 0; i < own.size(); ++i) {
+    std::ranges::copy(other[i].values, own[i].values.begin());
+  }
+}
+
 bool VirtualWorker::Update(const LossResult& loss, int64_t step, double learning_rate,
                            double clip_norm) {
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));

@@ -29,6 +29,9 @@ class VirtualWorker {
   // Own weights; the model's while this worker is in place.
   ParameterArena* arena() { return own_.get(); }
 
+  // The optimizer's state, of an optimizer of the same rule.
+  void CopyState(Optimizer* from);
+
   // In place, after its gradients have been computed: makes them new weights. False if a loss or
   // gradient is not finite; the weights are unchanged then.
   bool Update(const LossResult& loss, int64_t step, double learning_rate, double clip_norm);

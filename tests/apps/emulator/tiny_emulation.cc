@@ -21,7 +21,8 @@ EmulationScript TinyScript(const std::string& text) {
 }
 
 StatusOr<EmulationResult> EmulateTiny(const std::string& text,
-                                      const std::vector<std::string>& overrides) {
+                                      const std::vector<std::string>& overrides,
+                                      const std::string& network) {
   SetStopSignalForTest(0);
   const EmulationScript script = TinyScript(text);
   std::vector<std::string> all = {fmt::format("train.batch={}", kGlobalBatch / script.workers())};
@@ -29,7 +30,7 @@ StatusOr<EmulationResult> EmulateTiny(const std::string& text,
   const LoadedConfig loaded = TinyConfig(all);
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
-  return Emulate(loaded, data, script);
+  return Emulate(loaded, data, script, network);
 }
 
 std::vector<nlohmann::json> LinesOf(const EmulationResult& result, const std::string& kind) {

@@ -13,8 +13,10 @@
 namespace ringtail {
 
 // Adapts the config of the tiny run to `workers` workers: a global batch of 8 images.
+// `network`: Emulate.
 StatusOr<EmulationResult> EmulateTiny(const std::string& script,
-                                      const std::vector<std::string>& overrides = {});
+                                      const std::vector<std::string>& overrides = {},
+                                      const std::string& network = "");
 EmulationScript TinyScript(const std::string& text);
 
 // The lines of a kind.

@@ -13,7 +13,10 @@ namespace {
 using testing::HasSubstr;
 using Overrides = std::vector<std::string>;
 
-const std::string kFixed = "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 } ";
+std::string Compute(const std::string& more) {
+  return "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 " + more + " } ";
+}
+const std::string kFixed = Compute("");
 const std::string kFreeWire =
     "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
 constexpr int64_t kSteps = 4 * kTinyStepsPerEpoch;
@@ -161,16 +164,77 @@ TEST(LocalRoundsRuleTest, ALossThatIsNotFiniteEndsTheRun) {
   EXPECT_THAT(result.summary.not_finite, HasSubstr(" of worker "));
 }
 
-TEST(LocalRoundsRuleTest, WhatCannotBeEmulatedIsRefused) {
-  EXPECT_THAT(EmulateTiny("workers: 2", Rounds(2, Form::kBlocking, {"dist.local.start_epoch=1"}))
-                  .status()
-                  .message(),
-              HasSubstr("leave start_epoch away"));
-  EXPECT_THAT(EmulateTiny("workers: 2",
-                          Rounds(2, Form::kBlocking, {"dist.local.compression.scheme.linear8={}"}))
-                  .status()
-                  .message(),
-              HasSubstr("does not compress"));
+Overrides Coded(const std::string& scheme) {
+  return {"dist.local.compression.scheme." + scheme, "dist.local.compression.min_elements=100",
+          "dist.local.compression.fall_back=false"};
+}
+
+TEST(LocalRoundsRuleTest, CodedRoundsHaveTheSameBytesWhateverTheLoadersThreads) {
+  const std::string script = Compute("encode_ms: 3 decode_ms: 1") + "workers: 4";
+  for (const char* scheme : {"qsgd.levels=7", "top_k.density=0.05"}) {
+    Overrides one = Rounds(3, Form::kOverlapped, Coded(scheme)), three = one;
+    one.emplace_back("data.workers=1");
+    three.emplace_back("data.workers=3");
+    const EmulationResult first = EmulateTiny(script, one).value();
+    const EmulationResult second = EmulateTiny(script, three).value();
+    EXPECT_EQ(first.lines, second.lines);
+    EXPECT_EQ(first.weights, second.weights);
+    const EmulationResult plain = EmulateTiny(script, Rounds(3, Form::kOverlapped)).value();
+    EXPECT_LT(first.summary.sent_bytes, plain.summary.sent_bytes);
+    EXPECT_GT(LargestDifference(first.weights, plain.weights), 0);
+  }
+}
+
+// Workers encode, send, and decode one after the other.
+TEST(LocalRoundsRuleTest, CodingTakesVirtualTime) {
+  Overrides coded = Rounds(5, Form::kBlocking, Coded("linear8={}"));
+  coded.insert(coded.end(), {"train.epochs=1", "dist.local.compression.route=GATHER"});
+  const std::string script = kFreeWire + "workers: 4 ";
+  const double free_s = EmulateTiny(script + kFixed, coded)->summary.virtual_s;
+  const double coded_s =
+      EmulateTiny(script + Compute("encode_ms: 30 decode_ms: 10"), coded)->summary.virtual_s;
+  EXPECT_NEAR(coded_s - free_s, 0.03 + 4 * 0.01, 1e-3);
+  const double merged_s =
+      EmulateTiny(script + Compute("round_ms: 30"), Rounds(1, Form::kBlocking, {"train.epochs=1"}))
+          ->summary.virtual_s;
+  EXPECT_NEAR(merged_s, kTinyStepsPerEpoch * 0.008 + (kTinyStepsPerEpoch - 1) * 0.03, 1e-3);
+}
+
+// Those that stay keep what they have not sent; the run goes on in every case.
+TEST(LocalRoundsRuleTest, WorkersOfCodedRoundsDieAndJoin) {
+  for (const Form form : kForms) {
+    for (int ms = 5; ms < 60; ms += 11) {
+      const std::string script =
+          kFixed + fmt::format(
+                       "workers: 3 join {{ at_s: 0.02 }} kill {{ worker: 1 at_s: {} "
+                       "noticed_after_s: 0.004 }}",
+                       ms * 1e-3);
+      const auto result =
+          EmulateTiny(script, Rounds(2, form,
+                                     {"train.batch=4", "dist.local.compression.scheme.two_bit={}",
+                                      "dist.local.compression.min_elements=100",
+                                      "dist.local.compression.fall_back=false"}));
+      ASSERT_TRUE(result.ok()) << ms << result.status().message();
+      EXPECT_LT(LinesOf(*result, "evaluation").back()["loss"], 2);
+    }
+  }
+}
+
+// A death before, at, and after the change from steps to rounds.
+TEST(LocalRoundsRuleTest, ADeathAroundTheFirstRoundStopsNoOther) {
+  for (const Form form : kForms) {
+    for (int ms = 20; ms < 80; ms += 6) {
+      const std::string script =
+          kFixed + fmt::format(
+                       "workers: 2 join {{ at_s: 0.03 }} kill {{ worker: 1 at_s: {} "
+                       "noticed_after_s: 0.004 }}",
+                       ms * 1e-3);
+      const auto result =
+          EmulateTiny(script, Rounds(2, form, {"dist.local.start_epoch=1", "train.epochs=2"}));
+      ASSERT_TRUE(result.ok()) << ms << result.status().message();
+      EXPECT_EQ(result->summary.steps, 2 * kTinyStepsPerEpoch) << ms;
+    }
+  }
 }
 
 }  // namespace

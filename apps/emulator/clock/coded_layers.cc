@@ -1,0 +1,69 @@
+#include "apps/emulator/clock/coded_layers.h"
+
+#include <utility>
+
+#include "dist/compression/scheme_choice.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kSecondsPerMs = 1e-3;
+
+// A difference is one sample, however many images have made it.
+std::vector<LayerScheme> SchemesOf(const CompressionConfig& config,
+                                   std::span<const Parameter> parameters) {
+  return ChooseSchemes(config, parameters, /*samples=*/1);
+}
+
+}  // namespace
+
+std::vector<CompressedLayer> CodedLayers::Take() && {
+  std::vector<CompressedLayer> layers;
+  for (size_t i = 0; i < schemes.size(); ++i) {
+    layers.push_back(
+        {.scheme = std::move(schemes[i]), .sharded = routes[i] == LayerRoute::kSharded});
+  }
+  return layers;
+}
+
+CodedLayers ChooseCodedLayers(const CompressionConfig& config,
+                              std::span<const Parameter> parameters, const ComputeScript& compute,
+                              const Topology& topology, const NetworkModel& network) {
+  CodedLayers layers{.schemes = SchemesOf(config, parameters)};
+  double coded = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!layers.schemes[i].dense()) coded += static_cast<double>(parameters[i].elements);
+  }
+  const double seconds_per_byte = SecondsPerByte(network, topology);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    LayerScheme& scheme = layers.schemes[i];
+    LayerCoding coding;
+    LayerRoute route = LayerRoute::kDense;
+    if (!scheme.dense()) {
+      const double share = static_cast<double>(parameters[i].elements) / coded * kSecondsPerMs;
+      coding = {.encode_seconds = share * compute.encode_ms(),
+                .decode_seconds = share * compute.decode_ms()};
+      route = ChooseRoute(config, scheme,
+                          CostsOf(scheme, GradientShapeOf(parameters[i].spec), coding,
+                                  topology.world(), seconds_per_byte));
+    }
+    if (route == LayerRoute::kDense) scheme = LayerScheme();
+    layers.routes.push_back(route);
+    layers.coding.push_back(coding);
+  }
+  return layers;
+}
+
+LayerCoding MeasureCodedLayers(const CompressionConfig& config,
+                               std::span<const Parameter> parameters) {
+  LayerCoding sum;
+  const std::vector<LayerScheme> schemes = SchemesOf(config, parameters);
+  for (size_t i = 0; i < schemes.size(); ++i) {
+    const LayerCoding coding = MeasureCoding(schemes[i], GradientShapeOf(parameters[i].spec));
+    sum.encode_seconds += coding.encode_seconds;
+    sum.decode_seconds += coding.decode_seconds;
+  }
+  return sum;
+}
+
+}  // namespace ringtail
