@@ -21,8 +21,13 @@ struct EmulateFlags {
   ConfigFlags config;
   std::string script, data, out, network;
   std::vector<std::string> script_set;
-  bool json = false;
+  bool json = false, measure = false;
 };
+
+// As a script has it.
+void PrintCompute(const ComputeScript& compute) {
+  Print("compute {{ {} }}\n", compute.ShortDebugString());
+}
 
 void PrintSummary(const EmulationResult& result) {
   const EmulationSummary& summary = result.summary;
@@ -33,9 +38,7 @@ void PrintSummary(const EmulationResult& result) {
         all > 0 ? 100 * summary.compute_s / all : 0, static_cast<double>(summary.sent_bytes) / 1e6);
   Print("validation {:.2f} %, best {:.2f} % at {:.3f} virtual s\n", 100 * summary.accuracy,
         100 * summary.best_accuracy, summary.best_accuracy_s);
-  Print("compute {{ fixed_ms: {} ms_per_image: {:.4f} update_ms: {:.4f} jitter: {} }}\n",
-        result.compute.fixed_ms(), result.compute.ms_per_image(), result.compute.update_ms(),
-        result.compute.jitter());
+  PrintCompute(result.compute);
   Print(
       "took {:.1f} s: forward {:.1f}, backward {:.1f}, updates {:.1f}, exchanges {:.1f}, "
       "evaluations {:.1f}\n",
@@ -56,6 +59,11 @@ StatusOr<int> RunEmulate(EmulateFlags flags) {
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
+  if (flags.measure) {
+    RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
+    PrintCompute(job->compute());
+    return kExitSuccess;
+  }
   const auto result = Emulate(loaded, data, script, flags.network);
   if (!result.ok() && StopSignal() != 0) return kExitSignalBase + StopSignal();
   RT_RETURN_IF_ERROR(Status(result.status()));
@@ -95,6 +103,8 @@ void AddEmulateCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--network", flags->network,
                    "Write the trained network, for evaluate and predict")
       ->type_name("FILE");
+  verb->add_flag("--measure", flags->measure,
+                 "Only measure what a step costs here, and print it as a script has it");
   verb->add_flag("--json", flags->json, "Print the summary as JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunEmulate(*flags); }; });
 }

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Real ranks beside the emulator: the same config, images and network, in numbers and in time.
+
+    tests/cluster/emulated.py --data ~/dogs-vs-cats/train [--cases rounds,overlapped] [-n 4] [-r 1gbit]
+
+    dilated.sh -n 4 -k 1 -r none: emulate --measure   what a step costs on a capped core beside three others
+    dilated.sh -n 4 -k 1 -r 1gbit: train              four real ranks, in slow motion
+    emulate, compute and network as those             four virtual workers
+
+Each case prints: the largest difference of a step's loss, of an evaluation's accuracy and of a weight of the final network, relative
+to the largest; images/s of both after warm-up, and by term what a step takes. Numbers of an uncompressed case differ by rounding,
+which training multiplies: what is equal is tests/apps/emulator/real_ranks_test.cc's subject. Images/s more than --tolerance apart
+end it with exit status 1.
+
+Needs what dilated.sh needs (root, cgroups, a quiet machine). A case takes less than a minute.
+"""
+import argparse
+import array
+import json
+import pathlib
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CONFIG = ROOT / 'configs/dogs_vs_cats.textproto'
+SHARE_OF_DATA = 1448 / 1514  # of the link's rate: dilated.py
+WARM_UP = 6  # steps
+ROUNDS = ['dist.local.period=3', 'dist.local.outer_momentum=0.3']
+CASES = {
+    'synchronous': [],
+    'rounds': ROUNDS + ['dist.local.overlap=false'],
+    'overlapped': ROUNDS,
+    'linear8': ROUNDS + ['dist.local.compression.scheme.linear8={}', 'dist.local.compression.fall_back=false',
+                         'dist.local.compression.route=SHARDED'],
+    'post_local': ROUNDS + ['dist.local.start_epoch=1'],
+}
+
+
+def run(program):
+    done = subprocess.run([str(word) for word in program], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f'{" ".join(map(str, program))}\nended with {done.returncode}:\n{done.stdout}{done.stderr}')
+    return done.stdout, done.stderr
+
+
+def lines_of(path):
+    return [json.loads(line) for line in pathlib.Path(path).read_text(encoding='utf-8').splitlines()]
+
+
+def tensors_of(path):
+    """By name; all are f32."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack('<Q', data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop('__metadata__', None)
+    return {name: array.array('f', data[8 + size + entry['data_offsets'][0]:8 + size + entry['data_offsets'][1]])
+            for name, entry in header.items()}
+
+
+def arguments(args, case):
+    epochs = args.steps / (args.images // (args.batch * args.ranks))
+    overrides = ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64', f'train.batch={args.batch}',
+                 'train.accumulation=1', f'train.epochs={epochs}', 'train.evaluate_every_epochs=1e6',
+                 'train.checkpoint_every_steps=1000000', 'data.split.train.first=0', f'data.split.train.last={args.images // 2 - 1}',
+                 f'data.split.validation.first={args.images // 2}', f'data.split.validation.last={args.images // 2 + 99}'] + CASES[case]
+    return ['--config', CONFIG, '--data', args.data] + [word for field in overrides + args.set for word in ('--set', field)]
+
+
+def dilated(args, rate, program):
+    return run([HERE / 'dilated.sh', '-n', args.ranks, '-k', 1, '-r', rate, '--warm-up', WARM_UP, '--programs', args.programs,
+                '--json', '--', *program])
+
+
+def measure(args, case, factor):
+    """What a step costs on a host's core, as a script; measured on capped cores, all ranks at once."""
+    _, said = dilated(args, 'none', ['dogs_vs_cats', 'emulate', '--measure', '--threads', 1, '--script-set', f'workers={args.ranks}',
+                                     *arguments(args, case)])
+    fields = {}
+    for line in said.splitlines():
+        if line.startswith('compute {'):
+            words = line.replace('{', ' ').replace('}', ' ').split()[1:]
+            fields = {name.rstrip(':'): float(value) / factor for name, value in zip(words[::2], words[1::2])}
+    if not fields:
+        raise SystemExit(f'emulate --measure does not say what a step costs:\n{said}')
+    return fields
+
+
+def emulate(args, case, compute, folder):
+    script = [f'workers={args.ranks}', f'between_hosts.mbit_per_s={args.mbit * SHARE_OF_DATA}',
+              f'between_hosts.cpu_ns_per_byte={args.cpu_ns_per_byte}'] + [
+        f'compute.{name}={value}' for name, value in compute.items()]
+    run([args.programs / 'dogs_vs_cats', 'emulate', '--threads', 1, '--out', folder / 'emulated.jsonl', '--network',
+         folder / 'emulated', *arguments(args, case), *[word for field in script for word in ('--script-set', field)]])
+    return lines_of(folder / 'emulated.jsonl')
+
+
+def losses(steps):
+    """By step: the mean of the workers, weighted by their images."""
+    by_step = {}
+    for step in steps:
+        by_step.setdefault(step['step'], []).append(step)
+    return {number: sum(step['loss'] * step['batch'] for step in same) / sum(step['batch'] for step in same)
+            for number, same in by_step.items()}
+
+
+def speed(args, ends):
+    """Images/s between the first and the last of [(step, seconds)]."""
+    (first, begin), (last, end) = ends[0], ends[-1]
+    return (last - first) * args.batch * args.ranks / (end - begin)
+
+
+def compare_numbers(case, real, emulated, folder):
+    # A real rank's lines are its own in rounds, and of all ranks in synchronous steps.
+    own = [line for line in emulated if line['kind'] == 'step' and (case == 'synchronous' or line['worker'] == 0)]
+    ours, theirs = losses(own), losses([line for line in real if line['kind'] == 'step'])
+    same = [abs(ours[step] - loss) for step, loss in theirs.items() if step in ours]
+    accuracy = [[line['accuracy'] for line in lines if line['kind'] == 'evaluation'][-1] for lines in (real, emulated)]
+    weights, of_emulation = tensors_of(folder / 'real/final.safetensors'), tensors_of(folder / 'emulated')
+    apart = max(max((abs(a - b) for a, b in zip(values, of_emulation[name])), default=0) / max(map(abs, values))
+                for name, values in weights.items() if any(values))
+    print(f'  losses of {len(same)} steps: at most {max(same):.2g} apart; accuracy {accuracy[0]:.4f}, emulated {accuracy[1]:.4f}; '
+          f'weights at most {apart:.2g} of a tensor\'s largest apart')
+
+
+def compare_times(args, case, measured, emulated, compute):
+    """Whether images/s agree. The virtual time of a synchronous step's end, or of a round's."""
+    kind = 'round' if any(line['kind'] == 'round' for line in emulated) else 'step'
+    ends = sorted({(line['step'], line['virtual_s']) for line in emulated
+                   if line['kind'] == kind and (kind == 'round' or line['worker'] == 0) and line['step'] >= WARM_UP})
+    ours = speed(args, ends)
+    print(f'  images/s: {measured["images_per_s"]:.1f} measured, {ours:.1f} emulated: {100 * (ours / measured["images_per_s"] - 1):+.1f} %')
+    own = [line for line in emulated if line['kind'] == 'step' and line['worker'] == 0 and line['step'] > WARM_UP]
+    print(f'  forward and backward of a step: {measured["forward_ms"] + measured["backward_ms"]:.1f} ms measured, '
+          f'{compute["ms_per_image"] * args.batch:.1f} emulated; with the update {statistics.mean(s["compute_ms"] for s in own):.1f}; '
+          f'waiting {statistics.mean(s["blocked_ms"] for s in own):.1f} a step')
+    exchanges = [line['exchange_ms'] for line in emulated if line['kind'] == 'round']
+    if exchanges:
+        print(f'  an exchange: {statistics.median(exchanges):.1f} ms emulated; rank 0 waited {measured["exposed_share"]:.1%} of the time')
+    elif case == 'synchronous':
+        print(f'  exposed communication: {measured["exposed_comm_ms"]:.1f} ms measured')
+    return abs(ours / measured['images_per_s'] - 1) <= args.tolerance
+
+
+def compare(args, case):
+    with tempfile.TemporaryDirectory(prefix='ringtail-emulated-') as name:
+        folder = pathlib.Path(name)
+        emulate(args, case, {'ms_per_image': 1}, folder)  # measures convolution algorithms, without a cap
+        text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', *arguments(args, case)])
+        measured = json.loads(text)
+        compute = measure(args, case, measured['dilation'])
+        emulated = emulate(args, case, compute, folder)
+        print(f'{case}: ' + ', '.join(f'{key} {value:.4g}' for key, value in compute.items()))
+        compare_numbers(case, lines_of(folder / 'real/metrics.jsonl'), emulated, folder)
+        return compare_times(args, case, measured, emulated, compute)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--data', required=True, help='folder with images (Kaggle names)')
+    parser.add_argument('--cases', default=','.join(CASES))
+    parser.add_argument('-n', '--ranks', type=int, default=4, help='hosts of one core')
+    parser.add_argument('-r', '--rate', default='1gbit', help='100mbit or 1gbit, as for dilated.sh')
+    parser.add_argument('--batch', type=int, default=32, help='of a rank')
+    parser.add_argument('--steps', type=int, default=36)
+    parser.add_argument('--images', type=int, default=1536, help='to train on')
+    parser.add_argument('--cpu-ns-per-byte', type=float, default=1.24, help='of sending: dist/planner/README.md')
+    parser.add_argument('--tolerance', type=float, default=0.05)
+    parser.add_argument('--set', action='append', default=[], help='more overrides; repeatable')
+    parser.add_argument('--programs', type=pathlib.Path, default=ROOT / 'build/release/bin')
+    args = parser.parse_args()
+    args.mbit = float(args.rate[:-4]) * {'m': 1, 'g': 1000}[args.rate[-4]]
+    return 0 if all([compare(args, case) for case in args.cases.split(',')]) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
