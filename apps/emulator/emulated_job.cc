@@ -80,7 +80,8 @@ EmulatedJob::EmulatedJob(const LoadedConfig* loaded, const TrainingData* data,
       plan_(std::move(plan)),
       net_(&loaded->config, data, &plan_, run_.state.model()),
       speed_(SpeedOf(script)),
-      network_(NetworkOf(script), script.workers_per_host(), &queue_) {}
+      network_(NetworkOf(script), script.workers_per_host(), &queue_,
+               script.between_hosts().cpu_ns_per_byte()) {}
 
 Status EmulatedJob::Prepare() {
   RT_ASSIGN_OR_RETURN(const ElementRange rows, RowsOf(0, FirstWorkers().size()));
@@ -119,7 +120,16 @@ double EmulatedJob::RateOf(int64_t step) const {
 int64_t EmulatedJob::EndOfPass(int worker, int64_t step, ElementRange rows, double fraction) const {
   const double images = static_cast<double>(rows.count) * plan_.WorkOf(step);
   const double ms = compute().fixed_ms() + compute().ms_per_image() * images;
-  return speed_.EndOf(worker, step, queue_.now_ns(), fraction * ms * kSecondsPerMs);
+  const auto missing = missing_ns_.find(worker);
+  const double missing_s = missing == missing_ns_.end() ? 0 : Seconds(missing->second);
+  return speed_.EndOf(worker, step, queue_.now_ns(), fraction * (ms * kSecondsPerMs + missing_s));
+}
+
+int64_t EmulatedJob::BeginPass(int worker, int64_t step, ElementRange rows) {
+  missing_ns_[worker] = network_.TakeMissingNs(worker);
+  const int64_t end_ns = EndOfPass(worker, step, rows);
+  network_.Computes(worker, end_ns);
+  return end_ns;
 }
 
 int64_t EmulatedJob::EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const {

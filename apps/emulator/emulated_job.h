@@ -71,8 +71,10 @@ class EmulatedJob {
   StatusOr<ElementRange> RowsOf(size_t member, size_t members) const;
   double RateOf(int64_t step) const;
 
-  // When forward and backward of `rows` images, begun now, have come to `fraction`; when an update
-  // that begins at `begin_ns` ends.
+  // Forward and backward of `rows` images begin: when they end. What the worker has sent while it
+  // computed the pass before has made that one longer, and is added here.
+  int64_t BeginPass(int worker, int64_t step, ElementRange rows);
+  // When a pass that begins now has come to `fraction`; when an update that begins at `begin_ns` ends.
   int64_t EndOfPass(int worker, int64_t step, ElementRange rows, double fraction = 1) const;
   int64_t EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const;
   // When other work at this step, begun now, ends.
@@ -108,6 +110,7 @@ class EmulatedJob {
   EmulationLog log_;
   RealTimes real_;
   std::set<int> dead_;
+  std::map<int, int64_t> missing_ns_;  // processor time, by worker: of the pass that has begun
   ExchangeSizes sizes_;
   std::map<std::vector<int>, std::vector<ExchangeItem>> items_;
 };

@@ -9,6 +9,7 @@
 #include "apps/emulator/rules/synchronous_rule.h"
 #include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/local/local_period.h"
+#include "apps/trainer/local/round_report.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
 #include "dist/config_check.h"
@@ -69,8 +70,16 @@ class ScriptedEvents {
   EmulatedRule* const rule_;
 };
 
+// A mean of one changes nothing: every step is an update of its own, as in LocalUpdate.
+bool TakesRounds(const EmulatedJob& job) {
+  if (!UsesLocalRounds(job.config().dist())) return false;
+  const EmulationScript& script = job.script();
+  return script.workers() + script.join_size() > 1 ||
+         !RuleOf(job.config().dist().local()).averages();
+}
+
 StatusOr<std::unique_ptr<EmulatedRule>> MakeRule(EmulatedJob* job) {
-  if (!UsesLocalRounds(job->config().dist())) {
+  if (!TakesRounds(*job)) {
     return std::unique_ptr<EmulatedRule>(std::make_unique<SynchronousRule>(job));
   }
   const LocalPeriod period(job->config().dist().local(), job->optim(), &job->plan());

@@ -20,6 +20,7 @@ constexpr double kMostSeconds = 1e9, kMostMs = 1e9;
 Status CheckLink(const LinkScript& link, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.PositiveUpTo("mbit_per_s", link.mbit_per_s(), 1e9));
   RT_RETURN_IF_ERROR(check.Between("latency_us", link.latency_us(), 0, 1e9));
+  RT_RETURN_IF_ERROR(check.Between("cpu_ns_per_byte", link.cpu_ns_per_byte(), 0, 1e9));
   return check.PositiveUpTo("add_gb_per_s", link.add_gb_per_s(), 1e9);
 }
 

@@ -19,8 +19,12 @@ T* At(std::vector<T>* list, int index) {
 
 }  // namespace
 
-VirtualNetwork::VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue)
-    : model_(model), workers_per_host_(workers_per_host), queue_(queue) {
+VirtualNetwork::VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue,
+                               double cpu_ns_per_byte)
+    : model_(model),
+      workers_per_host_(workers_per_host),
+      cpu_ns_per_byte_(cpu_ns_per_byte),
+      queue_(queue) {
   RT_CHECK(workers_per_host >= 1, "a host has at least one worker");
 }
 
@@ -40,7 +44,19 @@ VirtualNetwork::Passage VirtualNetwork::Leave(int from, int to, double bytes) {
   passage.end_ns = passage.begin_ns + Nanoseconds(bytes * Link(from, to).seconds_per_byte);
   port->out_free_ns = passage.end_ns;
   sent_bytes_ += static_cast<int64_t>(bytes);
+  Computing* const computing = At(&computing_, from);
+  if (HostOf(from) != HostOf(to) && queue_->now_ns() < computing->until_ns) {
+    computing->missing_ns += static_cast<int64_t>(bytes * cpu_ns_per_byte_);
+  }
   return passage;
+}
+
+void VirtualNetwork::Computes(int worker, int64_t until_ns) {
+  At(&computing_, worker)->until_ns = until_ns;
+}
+
+int64_t VirtualNetwork::TakeMissingNs(int worker) {
+  return std::exchange(At(&computing_, worker)->missing_ns, 0);
 }
 
 int64_t VirtualNetwork::Arrive(int from, int to, double bytes, int64_t not_before_ns) {

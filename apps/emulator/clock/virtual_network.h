@@ -42,8 +42,10 @@ class PlanRun {
 
 class VirtualNetwork {
  public:
-  // Worker w is on host w / workers_per_host. `queue` must outlive the network.
-  VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue);
+  // Worker w is on host w / workers_per_host. `cpu_ns_per_byte`: of messages between hosts. `queue`
+  // must outlive the network.
+  VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue,
+                 double cpu_ns_per_byte = 0);
 
   // `arrived` runs when `to` has the message. From a worker to itself it takes no time.
   void Send(int from, int to, int64_t bytes, EventQueue::Action arrived);
@@ -51,6 +53,11 @@ class VirtualNetwork {
   using Finished = std::function<Status(int member)>;
   std::shared_ptr<PlanRun> Run(std::shared_ptr<const Plans> plans, std::vector<int> workers,
                                Finished finished);
+
+  // The worker computes until then: the processor time of what it sends meanwhile is missing there.
+  void Computes(int worker, int64_t until_ns);
+  // The processor time that was missing since the last call.
+  int64_t TakeMissingNs(int worker);
 
   // Of these workers as ranks 0, 1, ...
   Topology TopologyOf(const std::vector<int>& workers) const;
@@ -62,6 +69,9 @@ class VirtualNetwork {
   friend class PlanRunOnNetwork;
   struct Port {
     int64_t out_free_ns = 0, in_free_ns = 0;  // when the messages before have passed
+  };
+  struct Computing {
+    int64_t until_ns = 0, missing_ns = 0;
   };
   struct Passage {
     int64_t begin_ns = 0, end_ns = 0;
@@ -78,9 +88,11 @@ class VirtualNetwork {
 
   const NetworkModel model_;
   const int workers_per_host_;
+  const double cpu_ns_per_byte_;
   EventQueue* const queue_;
   std::vector<Port> worker_ports_, host_ports_;
   std::vector<int64_t> adding_until_ns_;  // by worker
+  std::vector<Computing> computing_;      // by worker
   int64_t sent_bytes_ = 0;
 };
 

@@ -73,7 +73,7 @@ Status SynchronousRule::BeginExchange() {
       [this](int member, int item) { return OnItemEnded(member, item); });
   for (size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
-    member.pass_end_ns = job_->EndOfPass(member.worker, step_, member.rows);
+    member.pass_end_ns = job_->BeginPass(member.worker, step_, member.rows);
     for (size_t i = 0; i < items->size(); ++i) {
       ScheduleReady(static_cast<int>(m), static_cast<int>(i),
                     job_->EndOfPass(member.worker, step_, member.rows, (*items)[i].ready));

@@ -53,11 +53,14 @@ TEST(LocalRoundsRuleTest, TheSameBytesWhateverTheLoadersThreads) {
 
 // Plain averaging touches nothing, whatever the length of a round.
 TEST(LocalRoundsRuleTest, OneWorkerHasTheBitsOfATrainer) {
-  const Overrides plain = {"train.batch=8", "optim.ema_decay=0"};
+  const Overrides plain = {"train.batch=8"};
   const std::vector<float> alone = TrainedWeights(plain);
   for (const Form form : kForms) {
     for (const int64_t period : {1, 7}) {
-      EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", Rounds(period, form, plain))->weights, alone);
+      const Overrides rounds = Rounds(period, form, plain);
+      EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", rounds)->weights, alone);
+      // Another that never comes.
+      EXPECT_EQ(EmulateTiny(kFixed + "workers: 1 join { at_s: 1e6 }", rounds)->weights, alone);
     }
   }
 }
@@ -198,6 +201,22 @@ TEST(LocalRoundsRuleTest, CodingTakesVirtualTime) {
       EmulateTiny(script + Compute("round_ms: 30"), Rounds(1, Form::kBlocking, {"train.epochs=1"}))
           ->summary.virtual_s;
   EXPECT_NEAR(merged_s, kTinyStepsPerEpoch * 0.008 + (kTinyStepsPerEpoch - 1) * 0.03, 1e-3);
+}
+
+// What a worker sends behind its steps takes processor time from them; what it waits for does not.
+TEST(LocalRoundsRuleTest, SendingSlowsStepsDown) {
+  const auto seconds = [](Form form, const std::string& cost) {
+    const std::string script =
+        kFixed + "workers: 4 between_hosts { mbit_per_s: 1e6 latency_us: 0 " + cost + " }";
+    return EmulateTiny(script, Rounds(5, form, {"train.phase="}))->summary;
+  };
+  const std::string cost = "cpu_ns_per_byte: 1000";
+  EXPECT_NEAR(seconds(Form::kBlocking, cost).virtual_s, seconds(Form::kBlocking, "").virtual_s,
+              1e-6);
+  const EmulationSummary slow = seconds(Form::kOverlapped, cost);
+  // Of the last two rounds, one is not sent behind a step, and the other's cost would have come after it.
+  const double bytes = static_cast<double>(slow.sent_bytes) / 4 * 3 / 4;  // 3 of 4 rounds, by each
+  EXPECT_NEAR(slow.virtual_s - seconds(Form::kOverlapped, "").virtual_s, bytes * 1e-6, 1e-3);
 }
 
 // Those that stay keep what they have not sent; the run goes on in every case.
