@@ -219,7 +219,7 @@ TEST(LocalRoundsRuleTest, SendingSlowsStepsDown) {
   EXPECT_NEAR(slow.virtual_s - seconds(Form::kOverlapped, "").virtual_s, bytes * 1e-6, 1e-3);
 }
 
-// Those that stay keep what they have not sent; the run goes on in every case.
+// Those that stay keep what they have not sent; the run continues in every case.
 TEST(LocalRoundsRuleTest, WorkersOfCodedRoundsDieAndJoin) {
   for (const Form form : kForms) {
     for (int ms = 5; ms < 60; ms += 11) {
