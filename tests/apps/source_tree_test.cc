@@ -204,7 +204,8 @@ TEST(SchemasTest, DocumentEveryNumber) {
   int numbers = 0;
   for (const char* schema :
        {"layers/net.proto", "optim/optim.proto", "data/data.proto", "dist/dist.proto",
-        "dist/compression/compression.proto", "apps/run.proto", "apps/emulator/script.proto"}) {
+        "dist/compression/compression.proto", "dist/parameter_server/parameter_server.proto",
+        "apps/run.proto", "apps/emulator/script.proto"}) {
     std::istringstream text(ReadSource(schema));
     std::string above;
     for (std::string line; std::getline(text, line); above = line) {
