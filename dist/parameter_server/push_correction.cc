@@ -1,0 +1,147 @@
+#include "dist/parameter_server/push_correction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+#include "dist/parameter_server/compensation.h"
+
+namespace ringtail {
+namespace {
+
+using Form = Compensation::Form;
+
+// Parts of this many elements stay in the first cache.
+constexpr int64_t kPart = 2048;
+// Of the running mean of steps: about the last ten updates.
+constexpr double kStepDecay = 0.9;
+
+double MeanChange(std::span<const float> before, std::span<const float> after) {
+  double sum = 0;
+  for (size_t i = 0; i < before.size(); ++i) sum += std::abs(after[i] - before[i]);
+  return before.empty() ? 0 : sum / static_cast<double>(before.size());
+}
+
+}  // namespace
+
+PushCorrection::PushCorrection(const AsynchronousRule& rule, int64_t elements, int versions,
+                               VersionRing::Format format)
+    : rule_(rule),
+      elements_(elements),
+      limit_(rule.compensation.limit > 0 ? rule.compensation.limit
+                                         : std::numeric_limits<double>::infinity()),
+      versions_(elements, versions, format) {
+  if (rule.compares()) then_.resize(std::min(kPart, elements));
+  if (rule.compares() || rule.compensation.form == Form::kDana) corrected_.resize(elements);
+  if (rule.compensation.form == Form::kDana) velocity_sum_.resize(elements);
+}
+
+void PushCorrection::OnPull(int worker, int64_t version, std::span<const float> weights) {
+  if (!rule_.compares()) return;
+  versions_.Keep(version, weights);
+  pulls_[worker].push_back(version);
+}
+
+void PushCorrection::CopyForWorker(std::span<const float> weights, std::span<float> out) const {
+  if (rule_.compensation.form == Form::kDana) {
+    LookAhead(weights, velocity_sum_, learning_rate_ * rule_.compensation.decay, out);
+  } else {
+    std::ranges::copy(weights, out.begin());
+  }
+}
+
+bool PushCorrection::Compares(int64_t staleness, double epoch) const {
+  if (!rule_.compares() || staleness == 0) return false;
+  return rule_.compensation.form == Form::kNone || epoch >= rule_.compensation.start_epoch;
+}
+
+bool PushCorrection::CanCorrect(const GradientPush& push, int64_t version, double epoch) const {
+  return !Compares(version - push.base_version, epoch) || versions_.Has(push.base_version);
+}
+
+std::span<const float> PushCorrection::Correct(const GradientPush& push, int64_t version,
+                                               double epoch, std::span<const float> weights) {
+  if (rule_.compensation.form == Form::kDana) return AddVelocity(push);
+  if (rule_.compensation.form == Form::kAdaptive) {
+    std::vector<float>& squares = mean_squares_[push.worker];
+    squares.resize(elements_);
+    UpdateMeanSquares(push.gradient, push.images, rule_.compensation.decay, squares);
+  }
+  if (!Compares(version - push.base_version, epoch)) return push.gradient;
+  for (int64_t begin = 0; begin < elements_; begin += kPart) CorrectPart(push, begin, weights);
+  return corrected_;
+}
+
+void PushCorrection::CorrectPart(const GradientPush& push, int64_t begin,
+                                 std::span<const float> weights) {
+  const int64_t size = std::min(kPart, elements_ - begin);
+  const std::span<float> then(then_.data(), size);
+  versions_.Read(push.base_version, begin, then);
+  const std::span<const float> gradient = push.gradient.subspan(begin, size);
+  const std::span<float> out = std::span(corrected_).subspan(begin, size);
+  const WeightsOfPush both{.then = then, .now = weights.subspan(begin, size)};
+  switch (rule_.compensation.form) {
+    case Form::kConstant:
+      CompensateDelay(gradient, push.images, both, rule_.compensation.strength, limit_, out);
+      return;
+    case Form::kAdaptive: {
+      const auto squares = std::span<const float>(mean_squares_.at(push.worker));
+      CompensateDelayAdaptively(gradient, push.images, both, squares.subspan(begin, size),
+                                rule_.compensation.strength, limit_, out);
+      return;
+    }
+    case Form::kNone:
+    case Form::kDana:
+      break;
+  }
+  if (mean_step_ > 0) {
+    WeighByGap(gradient, both, mean_step_, out);
+  } else {
+    std::ranges::copy(gradient, out.begin());  // no update has changed anything
+  }
+}
+
+std::span<const float> PushCorrection::AddVelocity(const GradientPush& push) {
+  std::vector<float>& velocity = velocities_[push.worker];
+  velocity.resize(elements_);
+  AddToVelocity(push.gradient, push.images, rule_.compensation.decay, velocity, velocity_sum_,
+                corrected_);
+  return corrected_;
+}
+
+void PushCorrection::OnPush(int worker, int64_t base_version) {
+  const auto at = pulls_.find(worker);
+  if (at == pulls_.end()) return;
+  std::erase_if(at->second, [&](int64_t version) {
+    if (version > base_version) return false;
+    versions_.Release(version);
+    return true;
+  });
+}
+
+void PushCorrection::BeforeUpdate(std::span<const float> weights) {
+  if (rule_.weight.form != StalenessWeight::Form::kGapAware) return;
+  before_.assign(weights.begin(), weights.end());
+}
+
+void PushCorrection::AfterUpdate(std::span<const float> weights, double learning_rate) {
+  learning_rate_ = learning_rate;
+  if (rule_.weight.form != StalenessWeight::Form::kGapAware) return;
+  ++updates_;
+  // (The mean of all as long as these are fewer than the running mean would remember.)
+  const double decay = std::min(kStepDecay, 1 - 1 / static_cast<double>(updates_));
+  mean_step_ = decay * mean_step_ + (1 - decay) * MeanChange(before_, weights);
+}
+
+void PushCorrection::Remove(int worker) {
+  OnPush(worker, std::numeric_limits<int64_t>::max());
+  pulls_.erase(worker);
+  mean_squares_.erase(worker);
+  const auto at = velocities_.find(worker);
+  if (at == velocities_.end()) return;
+  for (int64_t i = 0; i < elements_; ++i) velocity_sum_[i] -= at->second[i];
+  velocities_.erase(at);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,164 @@
+#include "dist/parameter_server/server_shard.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/check.h"
+#include "core/sum_of_squares.h"
+
+namespace ringtail {
+
+const char* RefusalReasonName(RefusalReason reason) {
+  switch (reason) {
+    case RefusalReason::kNone:
+      return "none";
+    case RefusalReason::kUnknownWorker:
+      return "unknown worker";
+    case RefusalReason::kFutureVersion:
+      return "version of the future";
+    case RefusalReason::kNotFinite:
+      return "not finite";
+    case RefusalReason::kTooOld:
+      return "too old";
+    case RefusalReason::kVersionGone:
+      return "version gone";
+  }
+  return "unknown";
+}
+
+ServerShard::ServerShard(const ShardOptions& options, std::span<const float> weights,
+                         std::span<float> gradients, ApplyUpdate apply)
+    : options_(options),
+      weights_(weights),
+      apply_(std::move(apply)),
+      clocks_(options.rule.admission.bound, options.rule.grouping.backups),
+      group_(options.rule.grouping, gradients),
+      correction_(options.rule, static_cast<int64_t>(weights.size()), options.versions,
+                  options.format),
+      version_(options.first_version),
+      images_(options.first_images) {
+  RT_CHECK(weights.size() == gradients.size() && options.images_per_epoch > 0,
+           "a gradient for every weight, and epochs that have images");
+}
+
+void ServerShard::Join(int worker) { clocks_.Join(worker); }
+
+void ServerShard::Remove(int worker) {
+  clocks_.Remove(worker);
+  group_.Remove(worker);
+  correction_.Remove(worker);
+  waiting_.erase(worker);
+  UpdateIfFull();
+}
+
+PushResult ServerShard::Push(const GradientPush& push) {
+  PushResult result{.reason = Judge(push), .version = version_};
+  if (result.reason != RefusalReason::kUnknownWorker &&
+      result.reason != RefusalReason::kFutureVersion) {
+    result.staleness = version_ - push.base_version;
+  }
+  if (result.reason != RefusalReason::kNone) {
+    OnRefused(push, result.reason);
+    result.version = version_;
+    return result;
+  }
+  const double weight = options_.rule.weight.Of(result.staleness, version_);
+  const std::span<const float> gradient = correction_.Correct(push, version_, Epoch(), weights_);
+  group_.Add(push.worker, gradient, weight, push.images);
+  correction_.OnPush(push.worker, push.base_version);
+  staleness_.Add(result.staleness);
+  clocks_.Tick(push.worker);
+  result.outcome = UpdateIfFull() ? PushOutcome::kApplied : PushOutcome::kAccumulated;
+  result.version = version_;
+  return result;
+}
+
+RefusalReason ServerShard::Judge(const GradientPush& push) const {
+  if (!clocks_.Has(push.worker)) return RefusalReason::kUnknownWorker;
+  if (push.base_version > version_) return RefusalReason::kFutureVersion;
+  RT_CHECK(push.gradient.size() == weights_.size() && push.base_version >= 0,
+           "a gradient for every weight");
+  // (In double no square of a float overflows, so the sum is finite if all elements are.)
+  if (!push.finite || !std::isfinite(SumOfSquares(push.gradient))) {
+    return RefusalReason::kNotFinite;
+  }
+  const int64_t discard_after = options_.rule.admission.discard_after;
+  if (discard_after > 0 && version_ - push.base_version >= discard_after) {
+    return RefusalReason::kTooOld;
+  }
+  if (!correction_.CanCorrect(push, version_, Epoch())) return RefusalReason::kVersionGone;
+  return RefusalReason::kNone;
+}
+
+void ServerShard::OnRefused(const GradientPush& push, RefusalReason reason) {
+  ++refused_[static_cast<size_t>(reason)];
+  if (reason == RefusalReason::kUnknownWorker) return;
+  if (reason != RefusalReason::kFutureVersion) {
+    correction_.OnPush(push.worker, push.base_version);
+  }
+  if (reason == RefusalReason::kTooOld) {
+    clocks_.CatchUp(push.worker);
+  } else {
+    clocks_.Tick(push.worker);
+  }
+  if (reason != RefusalReason::kNotFinite) return;
+  group_.AddNothing(push.worker);
+  UpdateIfFull();
+}
+
+std::optional<PullReply> ServerShard::Pull(int worker, std::span<float> out) {
+  RT_CHECK(out.size() == weights_.size(), "room for every weight");
+  if (!clocks_.MayStart(worker)) {
+    waiting_.insert(worker);
+    return std::nullopt;
+  }
+  waiting_.erase(worker);
+  correction_.OnPull(worker, version_, weights_);
+  correction_.CopyForWorker(weights_, out);
+  return PullReply{.version = version_, .images = images_};
+}
+
+std::vector<int> ServerShard::TakeReleased() {
+  std::vector<int> released;
+  for (const int worker : waiting_) {
+    if (clocks_.MayStart(worker)) released.push_back(worker);
+  }
+  for (const int worker : released) waiting_.erase(worker);
+  return released;
+}
+
+bool ServerShard::Finish() {
+  if (group_.pushes() == 0) return false;
+  Update();
+  return true;
+}
+
+double ServerShard::Epoch() const {
+  return static_cast<double>(images_) / static_cast<double>(options_.images_per_epoch);
+}
+
+// A group all of whose pushes were refused is over, too, and changes nothing.
+bool ServerShard::UpdateIfFull() {
+  if (!group_.Full(clocks_.size())) return false;
+  if (group_.pushes() == 0) {
+    group_.Close();
+    return false;
+  }
+  Update();
+  return true;
+}
+
+void ServerShard::Update() {
+  const ShardUpdate update{.version = version_,
+                           .images_before = images_,
+                           .images = group_.images(),
+                           .pushes = group_.pushes()};
+  group_.Close();
+  correction_.BeforeUpdate(weights_);
+  const double learning_rate = apply_(update);
+  correction_.AfterUpdate(weights_, learning_rate);
+  images_ += update.images;
+  ++version_;
+}
+
+}  // namespace ringtail
