@@ -135,7 +135,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
                       TrainingData::Open(job.loaded.config.data(), everyone,
                                          everyone->leads() ? directory->BadImagesPath() : ""));
   RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
-                      FollowPlan(job.loaded, job.head, std::ssize(data.split.train), session));
+                      FollowPlan(job.loaded, job.head, session));
   const LoadedConfig& loaded = planned ? *planned : job.loaded;
   if (!session->trains()) return session->EndWith(kExitSuccess);
   TrainingWorld* const world = session->world();

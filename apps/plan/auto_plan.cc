@@ -33,7 +33,7 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, TrainingWorld
                       {.largest_batch = PartBatch(loaded.config),
                        .image_size = TrainingImageSizes(loaded.config).front(),
                        .fractions = kBatches,
-                       .schemes = ShownSchemes(),
+                       .schemes = ShownSchemes(loaded.config.net().name()),
                        .set_up = [world](int64_t batch, const std::function<Status()>& create) {
                          return SetUpInTurn(world, batch, create);
                        }});
@@ -104,8 +104,7 @@ std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts
   }
   const std::string compression = CompressionOf(how, facts);
   if (how.period > 1) {
-    settings.insert(settings.end(), {"dist.local.period_rule=AUTO",
-                                     fmt::format("dist.local.period={}", kMostShownPeriod),
+    settings.insert(settings.end(), {fmt::format("dist.local.period={}", how.period),
                                      fmt::format("dist.local.overlap={}", how.overlap)});
   }
   if (!compression.empty()) {
@@ -130,25 +129,25 @@ std::string InWords(const HostChoice& choice, int hosts) {
   return words;
 }
 
-StatusOr<Planned> MakePlan(const LoadedConfig& loaded, int64_t images, TrainingWorld* world) {
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world) {
   RT_ASSIGN_OR_RETURN(const PlannerFacts facts, MeasureTogether(loaded, world));
   RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
   const auto choose = [&]() -> StatusOr<Planned> {
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
-    RT_ASSIGN_OR_RETURN(const HostChoice choice,
-                        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()),
-                                    ShownSpace(loaded.config.train().batch(), images)));
+    RT_ASSIGN_OR_RETURN(
+        const HostChoice choice,
+        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()),
+                    ShownSpace(loaded.config.net().name(), loaded.config.train().batch())));
     return PlanOf(choice, facts, loaded.config, *world);
   };
   return SharePlan(world->leads() ? choose() : Planned(), world);
 }
 
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
-                                   const LoadedConfig& loaded, int64_t images,
-                                   TrainingWorld* world) {
+                                   const LoadedConfig& loaded, TrainingWorld* world) {
   const bool is_new = earlier.ok() && !earlier->has_value();
   RT_ASSIGN_OR_RETURN(const auto all_new, world->ShareNumbers({is_new}, /*source_rank=*/0));
-  if (all_new.at(0) != 0) return MakePlan(loaded, images, world);
+  if (all_new.at(0) != 0) return MakePlan(loaded, world);
   if (!earlier.ok()) return SharePlan(Status(earlier.status()), world);
   return SharePlan(earlier->value_or(Planned()), world);
 }

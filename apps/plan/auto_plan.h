@@ -26,14 +26,13 @@
 
 namespace ringtail {
 
-// All ranks; the same on all. `images`: to train on. Cost: some seconds, of which most is spent in
+// All ranks; the same on all. Cost: some seconds, of which most is spent in
 // steps of train.batch / train.accumulation images. InvalidArgument if hosts have different numbers
 // of ranks.
-StatusOr<Planned> MakePlan(const LoadedConfig& loaded, int64_t images, TrainingWorld* world);
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world);
 // All ranks: the plan that `earlier` of rank 0 holds, or its error; else MakePlan's.
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
-                                   const LoadedConfig& loaded, int64_t images,
-                                   TrainingWorld* world);
+                                   const LoadedConfig& loaded, TrainingWorld* world);
 
 // The fields that make a run of `config` train as `choice` says, as for --set.
 std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,

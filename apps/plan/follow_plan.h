@@ -8,7 +8,6 @@
 #ifndef RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_
 #define RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_
 
-#include <cstdint>
 #include <optional>
 
 #include "apps/config/run_config.h"
@@ -23,7 +22,7 @@ namespace ringtail {
 // prints it. Errors: those of MakePlan.
 StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
                                                  const std::optional<ResumeHead>& head,
-                                                 int64_t images, WorldSession* session);
+                                                 WorldSession* session);
 
 }  // namespace ringtail
 

@@ -35,14 +35,15 @@ struct NamedScheme {
   const char* name;
   const char* compression;
 };
-constexpr NamedScheme kSchemes[] = {{"bf16", "scheme { bf16 {} }"},
-                                    {"linear8", "scheme { linear8 {} }"},
-                                    {"qsgd4", "scheme { qsgd { levels: 7 } }"},
-                                    {"two_bit", "scheme { two_bit {} }"},
-                                    {"top_k 1%", "scheme { top_k {} }"},
-                                    {"top_k 0.1%", "scheme { top_k { density: 0.001 } }"},
-                                    {"power_sgd", "scheme { power_sgd {} }"},
-                                    {"hylo", "scheme { hylo {} }"}};
+constexpr NamedScheme kSchemes[] = {
+    {"bf16", "scheme { bf16 {} }"},
+    {"linear8", "scheme { linear8 {} }"},
+    {"qsgd4", "scheme { qsgd { levels: 7 } }"},
+    {"two_bit", "scheme { two_bit {} }"},
+    {"top_k 1%", "scheme { top_k {} }"},
+    {"top_k 0.1%", "scheme { top_k { density: 0.001 values: BF16 } }"},
+    {"power_sgd", "scheme { power_sgd {} }"},
+    {"hylo", "scheme { hylo {} }"}};
 
 ParameterFacts::Kind KindOf(ParameterKind kind) {
   switch (kind) {

@@ -76,12 +76,13 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
   const int64_t parts = config.train().accumulation();
   RT_ASSIGN_OR_RETURN(
       const PlannerFacts facts,
-      MeasureFacts(*generation.run->options.loaded,
-                   {.largest_batch = std::max<int64_t>(generation.division.own.batch / parts, 1),
-                    .image_size = generation.plan.PhaseAt(0).image_size,
-                    .steps = kSteps,
-                    .fractions = 1,
-                    .schemes = decided ? std::vector<std::string>() : ShownSchemes()}));
+      MeasureFacts(
+          *generation.run->options.loaded,
+          {.largest_batch = std::max<int64_t>(generation.division.own.batch / parts, 1),
+           .image_size = generation.plan.PhaseAt(0).image_size,
+           .steps = kSteps,
+           .fractions = 1,
+           .schemes = decided ? std::vector<std::string>() : ShownSchemes(config.net().name())}));
   const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
   if (predict != nullptr) {
     auto simulator = std::make_shared<StepSimulator>(facts, network);
@@ -92,8 +93,7 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
     };
   }
   if (decided) return std::optional<std::string>();
-  return AdviseOn(facts, network, current,
-                  ShownSpace(config.train().batch(), std::ssize(generation.data().split.train)));
+  return AdviseOn(facts, network, current, ShownSpace(config.net().name(), config.train().batch()));
 }
 
 }  // namespace ringtail

@@ -1,22 +1,22 @@
 #include "dist/planner/shown_choices.h"
 
+#include <utility>
+
 namespace ringtail {
 namespace {
 
-constexpr char kLinear8[] = "linear8";
-constexpr int64_t kLargerBatch = 2;
-constexpr int64_t kFewestSteps = 30;  // of an epoch, for the larger batch
+constexpr char kDefaultNet[] = "dogs_vs_cats";  // configs/dogs_vs_cats.textproto
 
 }  // namespace
 
-std::vector<std::string> ShownSchemes() { return {kLinear8}; }
+std::vector<std::string> ShownSchemes(std::string_view net) {
+  if (net == kDefaultNet) return {"linear8", "hylo", "top_k 0.1%"};
+  return {"linear8"};
+}
 
-SearchSpace ShownSpace(int64_t batch, int64_t images) {
-  SearchSpace space{.global_batches = {batch}, .schemes = {kDenseScheme, kLinear8}};
-  if (images >= kFewestSteps * kLargerBatch * batch) {
-    space.global_batches.push_back(kLargerBatch * batch);
-  }
-  for (int period = 2; period <= kMostShownPeriod; period *= 2) space.periods.push_back(period);
+SearchSpace ShownSpace(std::string_view net, int64_t batch) {
+  SearchSpace space{.global_batches = {batch}};
+  for (std::string& scheme : ShownSchemes(net)) space.schemes.push_back(std::move(scheme));
   return space;
 }
 

@@ -53,11 +53,11 @@ TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
                                     .period = 4,
                                     .overlap = true},
                          .ranks = 8};
-  EXPECT_THAT(SettingsOf(local, Facts(), Config()),
-              ElementsAre("train.batch=32", "train.accumulation=1",
-                          "optim.batch_scaling.reference_batch=256", "dist.local.period_rule=AUTO",
-                          "dist.local.period=8", "dist.local.overlap=true",
-                          "dist.local.compression={ scheme { linear8 { } } }"));
+  EXPECT_THAT(
+      SettingsOf(local, Facts(), Config()),
+      ElementsAre("train.batch=32", "train.accumulation=1",
+                  "optim.batch_scaling.reference_batch=256", "dist.local.period=4",
+                  "dist.local.overlap=true", "dist.local.compression={ scheme { linear8 { } } }"));
 }
 
 TEST(WithPlanTest, TheConfigOfTheRunHoldsSettingsAndPlan) {
@@ -101,7 +101,7 @@ std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte) 
                                  .topology = Topology::Blocks(ranks, 1),
                                  .network = {.within_host = link, .between_hosts = link}},
                                 loaded.config.dist());
-      plans[rank] = MakePlan(loaded, 40, world->get());
+      plans[rank] = MakePlan(loaded, world->get());
     });
   }
   for (std::thread& thread : threads) thread.join();
