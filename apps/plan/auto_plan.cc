@@ -122,8 +122,9 @@ std::string InWords(const HostChoice& choice, int hosts) {
                               : fmt::format("of {} hosts: {}", hosts, Describe(best.choice));
   std::string words = fmt::format("{}, {} images in a step: predicted {:.2g} times one host", how,
                                   best.choice.global_batch, best.images_per_s() / one_host);
-  if (best.choice.period > 1 || best.choice.hosts < hosts) {
-    words += fmt::format("; dense in every step on all of them: {:.2g} times",
+  const bool as_dense = best.choice.period == 1 && best.choice.scheme == kDenseScheme;
+  if (!as_dense || best.choice.hosts < hosts) {
+    words += fmt::format("; dense on all of them it would be {:.2g} times",
                          choice.dense.images_per_s() / one_host);
   }
   return words;
