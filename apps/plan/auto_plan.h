@@ -37,8 +37,8 @@ StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earli
 // The fields that make a run of `config` train as `choice` says, as for --set.
 std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
                                     const RunConfig& config);
-// "6 of 9 hosts, linear8, 8 local steps, overlapped: 5.1 times one host (predicted); dense in every
-// step it would be 0.15 times"
+// "of 9 hosts: 6 hosts, linear8, every step, 256 images in a step: predicted 5.1 times one host; dense
+// on all of them it would be 0.15 times"
 std::string InWords(const HostChoice& choice, int hosts);
 
 // `loaded` with the plan's settings, and the plan itself in dist.planned.

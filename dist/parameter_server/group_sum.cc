@@ -8,6 +8,17 @@
 #include "core/kernels/add.h"
 
 namespace ringtail {
+namespace {
+
+// sum += factor gradient
+void AddMultiple(float factor, std::span<const float> gradient, std::span<float> sum) {
+  const float* const g = gradient.data();
+  float* const s = sum.data();
+#pragma omp simd
+  for (size_t i = 0; i < sum.size(); ++i) s[i] += factor * g[i];
+}
+
+}  // namespace
 
 GroupSum::GroupSum(const Grouping& grouping, std::span<float> sum)
     : grouping_(grouping), sum_(sum) {}
@@ -54,16 +65,8 @@ void GroupSum::AddToSum(std::span<const float> gradient, double weight) {
     }
     return;
   }
-  const auto factor = static_cast<float>(weight);
-  const float* g = gradient.data();
-  float* sum = sum_.data();
-  if (first) {
-#pragma omp simd
-    for (size_t i = 0; i < sum_.size(); ++i) sum[i] = factor * g[i];
-  } else {
-#pragma omp simd
-    for (size_t i = 0; i < sum_.size(); ++i) sum[i] += factor * g[i];
-  }
+  if (first) std::ranges::fill(sum_, 0.0F);
+  AddMultiple(static_cast<float>(weight), gradient, sum_);
 }
 
 }  // namespace ringtail

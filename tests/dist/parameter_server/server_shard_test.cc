@@ -29,6 +29,7 @@ std::vector<float> RandomGradient(uint64_t number, size_t size) {
 
 std::vector<uint32_t> Bits(const std::vector<float>& values) {
   std::vector<uint32_t> bits;
+  bits.reserve(values.size());
   for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
   return bits;
 }
