@@ -1,5 +1,6 @@
 #include "dist/parameter_server/rule_choice.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -166,7 +167,8 @@ TEST(RuleChoiceTest, RefusesWithThePlaceOfTheField) {
     const Status status = ValidateAsynchronous(Parse(text), nullptr);
     ASSERT_FALSE(status.ok()) << text;
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), StartsWith("dist.asynchronous." + field + ": " + field)) << text;
+    EXPECT_THAT(status.message(), StartsWith(fmt::format("dist.asynchronous.{0}: {0}", field)))
+        << text;
   }
   const Status two = ValidateAsynchronous(Parse("rule: SOFT_SYNC pushes: 2 splits: 3"), nullptr);
   EXPECT_THAT(two.message(), HasSubstr("only one of pushes, splits and backups"));
