@@ -111,17 +111,13 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
   NetworkFacts network = NetworkFacts::Of(facts);
   network.hosts = hosts;
   const int64_t batch = flags.batch > 0 ? flags.batch : loaded.config.train().batch();
-  const DistConfig& dist = loaded.config.dist();
-  constexpr int64_t kKib = 1024;
   SearchSpace space = DefaultSpace(facts, network, batch, flags.most_period);
   if (!flags.schemes.empty()) space.schemes = flags.schemes;
   StepSimulator simulator(facts, network, {.shares_cores = !flags.dedicated_cores});
-  RT_ASSIGN_OR_RETURN(
-      const PlanAnswer answer,
-      AnswerPlan(&simulator, {.space = space,
-                              .buckets = {.bytes = dist.bucket_kib() * kKib,
-                                          .end_bytes = dist.end_bucket_kib() * kKib},
-                              .periods = flags.periods}));
+  RT_ASSIGN_OR_RETURN(const PlanAnswer answer, AnswerPlan(&simulator, {.facts = &facts,
+                                                                       .config = &loaded.config,
+                                                                       .space = space,
+                                                                       .periods = flags.periods}));
   if (flags.json) {
     std::cout << PlanJson(facts, network, answer) << '\n';
   } else {

@@ -251,7 +251,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (StopSignal() != 0) {
     if (const auto stopped = Stopped(exit_code.status(), session->world())) return *stopped;
   }
-  if (session->world()->alone()) return exit_code;
+  if (session->everyone()->alone()) return exit_code;
   return session->Fail(exit_code.status());
 }
 

@@ -1,31 +1,21 @@
 #include "apps/plan/auto_plan.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/text_format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "apps/plan/choice_settings.h"
 #include "apps/plan/measure_facts.h"
 #include "apps/plan/run_network.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "core/config/text_config.h"
-#include "core/round.h"
 #include "dist/planner/shown_choices.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int kBatches = 3;  // measured: the largest part of a step, a half and a quarter of it
-
-// "{ scheme { linear8 { } } }", empty for dense.
-std::string CompressionOf(const Choice& choice, const PlannerFacts& facts) {
-  for (const SchemeFacts& scheme : facts.scheme()) {
-    if (scheme.name() != choice.scheme) continue;
-    return fmt::format("{{ {} }}", scheme.compression().ShortDebugString());
-  }
-  return "";
-}
 
 StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, TrainingWorld* world) {
   const ScopedPhase measuring(world->progress(), Phase::kSetUp);
@@ -89,31 +79,6 @@ StatusOr<Planned> SharePlan(StatusOr<Planned> plan, TrainingWorld* world) {
 
 }  // namespace
 
-std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
-                                    const RunConfig& config) {
-  const Choice& how = choice.choice;
-  const int64_t batch = CeilDivide(how.global_batch, static_cast<int64_t>(choice.ranks));
-  std::vector<std::string> settings = {
-      fmt::format("train.batch={}", batch),
-      fmt::format("train.accumulation={}", CeilDivide(batch, PartBatch(config)))};
-  // The rate was found with the batch that the config states.
-  const BatchScalingConfig& scaling = config.optim().batch_scaling();
-  if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {
-    settings.push_back(
-        fmt::format("optim.batch_scaling.reference_batch={}", config.train().batch()));
-  }
-  const std::string compression = CompressionOf(how, facts);
-  if (how.period > 1) {
-    settings.insert(settings.end(), {fmt::format("dist.local.period={}", how.period),
-                                     fmt::format("dist.local.overlap={}", how.overlap)});
-  }
-  if (!compression.empty()) {
-    settings.push_back(
-        fmt::format("dist.{}compression={}", how.period > 1 ? "local." : "", compression));
-  }
-  return settings;
-}
-
 std::string InWords(const HostChoice& choice, int hosts) {
   const Prediction& best = choice.best;
   const double one_host = choice.one_host.images_per_s();
@@ -135,10 +100,9 @@ StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world) {
   RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
   const auto choose = [&]() -> StatusOr<Planned> {
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
-    RT_ASSIGN_OR_RETURN(
-        const HostChoice choice,
-        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()),
-                    ShownSpace(loaded.config.net().name(), loaded.config.train().batch())));
+    RT_ASSIGN_OR_RETURN(const HostChoice choice,
+                        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()),
+                                    SpaceOf(loaded.config)));
     return PlanOf(choice, facts, loaded.config, *world);
   };
   return SharePlan(world->leads() ? choose() : Planned(), world);

@@ -12,10 +12,8 @@
 #ifndef RINGTAIL_APPS_PLAN_AUTO_PLAN_H_
 #define RINGTAIL_APPS_PLAN_AUTO_PLAN_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "apps/config/run_config.h"
 #include "apps/trainer/training_world.h"
@@ -26,17 +24,13 @@
 
 namespace ringtail {
 
-// All ranks; the same on all. Cost: some seconds, of which most is spent in
-// steps of train.batch / train.accumulation images. InvalidArgument if hosts have different numbers
-// of ranks.
+// All ranks; the same on all. Cost: some seconds, of which most is spent in steps of train.batch /
+// train.accumulation images. InvalidArgument if hosts have different numbers of ranks.
 StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world);
 // All ranks: the plan that `earlier` of rank 0 holds, or its error; else MakePlan's.
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
                                    const LoadedConfig& loaded, TrainingWorld* world);
 
-// The fields that make a run of `config` train as `choice` says, as for --set.
-std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
-                                    const RunConfig& config);
 // "of 9 hosts: 6 hosts, linear8, every step, 256 images in a step: predicted 5.1 times one host; dense
 // on all of them it would be 0.15 times"
 std::string InWords(const HostChoice& choice, int hosts);

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/plan/choice_settings.h"
 #include "core/counted.h"
+#include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/advice.h"
 
 namespace ringtail {
@@ -82,9 +84,10 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
 StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& question) {
   PlanAnswer answer;
   RT_ASSIGN_OR_RETURN(answer.found, Search(simulator, question.space));
+  answer.settings = SettingsOf(answer.found.recommended, *question.facts, *question.config);
   Choice choice{.hosts = simulator->network().hosts,
                 .global_batch = question.space.global_batches.front(),
-                .buckets = question.buckets};
+                .buckets = BucketsOf(question.config->dist())};
   RT_ASSIGN_OR_RETURN(answer.dense, simulator->Simulate(choice));
   for (const std::string& scheme : question.space.schemes) {
     for (const int period : question.periods) {
@@ -119,10 +122,7 @@ std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
   text +=
       fmt::format("recommended: {}{}: {:.2f} times one host; {}\n  {}\n", Describe(best.choice),
                   BucketText(best.choice), Gain(best, answer), Reason(best), CriticalPath(best));
-  for (const std::string& line :
-       ConfigLines(best.choice, facts, static_cast<int64_t>(best.ranks))) {
-    text += "  " + line + "\n";
-  }
+  for (const std::string& field : answer.settings) text += fmt::format("  --set '{}'\n", field);
   return text;
 }
 
@@ -130,19 +130,18 @@ std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
                      const PlanAnswer& answer) {
   const Prediction& best = answer.found.recommended;
   const auto slower = SlowerThanOne(answer.dense, answer.found.one_host);
-  nlohmann::ordered_json json = {
-      {"net", facts.net()},
-      {"hosts", network.hosts},
-      {"ranks_per_host", network.ranks_per_host},
-      {"cores_per_host", network.cores_per_host},
-      {"measured_cores", facts.cores()},
-      {"one_host", Json(answer.found.one_host, answer)},
-      {"dense", Json(answer.dense, answer)},
-      {"recommended", Json(best, answer)},
-      {"config", ConfigLines(best.choice, facts, static_cast<int64_t>(best.ranks))},
-      {"warning", slower.value_or("")},
-      {"simulated", answer.found.simulated},
-      {"pruned", answer.found.pruned}};
+  nlohmann::ordered_json json = {{"net", facts.net()},
+                                 {"hosts", network.hosts},
+                                 {"ranks_per_host", network.ranks_per_host},
+                                 {"cores_per_host", network.cores_per_host},
+                                 {"measured_cores", facts.cores()},
+                                 {"one_host", Json(answer.found.one_host, answer)},
+                                 {"dense", Json(answer.dense, answer)},
+                                 {"recommended", Json(best, answer)},
+                                 {"config", answer.settings},
+                                 {"warning", slower.value_or("")},
+                                 {"simulated", answer.found.simulated},
+                                 {"pruned", answer.found.pruned}};
   for (const auto& [name, predictions] :
        {std::pair("asked", &answer.asked), std::pair("best", &answer.found.best)}) {
     json[name] = nlohmann::ordered_json::array();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/run.pb.h"
 #include "core/status.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/planner.pb.h"
@@ -17,16 +18,19 @@ namespace ringtail {
 struct PlanAnswer {
   Prediction dense;  // on all hosts, in every step, with the config's buckets
   SearchResult found;
-  std::vector<Prediction> asked;  // every scheme with every period that was asked for
+  std::vector<Prediction> asked;      // every scheme with every period that was asked for
+  std::vector<std::string> settings;  // for what is recommended (choice_settings.h)
 };
 
 struct PlanQuestion {
+  const PlannerFacts* facts = nullptr;  // the simulator's
+  const RunConfig* config = nullptr;
   SearchSpace space;
-  BucketOptions buckets;     // the config's
   std::vector<int> periods;  // to be predicted whether they are good or not
 };
 
-// Dense and asked predictions are of `network.hosts` hosts and the first of the space's batches.
+// Dense and asked predictions are of all hosts, with the first of the space's
+// batches and the config's buckets.
 StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& question);
 
 std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "apps/plan/choice_settings.h"
 #include "apps/plan/measure_facts.h"
 #include "apps/plan/run_network.h"
 #include "dist/compression/scheme_choice.h"
@@ -18,7 +19,6 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kKib = 1024;
 constexpr int64_t kSteps = 3;  // that are measured
 
 // The scheme of the config: the first that MeasureFacts has measured, if the config has one.
@@ -33,7 +33,7 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   const DistConfig& dist = config.dist();
   Choice choice{.hosts = network.hosts, .global_batch = global_batch};
   choice.algorithm = dist.algorithm();
-  choice.buckets = {.bytes = dist.bucket_kib() * kKib, .end_bytes = dist.end_bucket_kib() * kKib};
+  choice.buckets = BucketsOf(dist);
   choice.scheme = SchemeOf(dist, facts);
   if (UsesLocalRounds(dist)) {
     choice.period = dist.local().period();
@@ -93,7 +93,7 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
     };
   }
   if (decided) return std::optional<std::string>();
-  return AdviseOn(facts, network, current, ShownSpace(config.net().name(), config.train().batch()));
+  return AdviseOn(facts, network, current, SpaceOf(config));
 }
 
 }  // namespace ringtail

@@ -126,8 +126,13 @@ Status TrainingWorld::Together(const std::function<Status()>& call) {
   return monitor_ != nullptr ? monitor_->Explain(status) : status;
 }
 
-void TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
-  if (monitor_ != nullptr) monitor_->RecordStep(own_seconds, step_seconds);
+Status TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
+  if (monitor_ == nullptr) return OkStatus();
+  monitor_->RecordStep(own_seconds, step_seconds);
+  if (!alone()) return OkStatus();
+  Status living = monitor_->Check();
+  lost_ = !living.ok();
+  return living;
 }
 
 Status TrainingWorld::ShareState(TrainingState* state, int source_rank) {

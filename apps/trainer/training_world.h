@@ -119,8 +119,9 @@ class TrainingWorld {
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
   Status WaitForGradients();
   Progress* progress() { return monitor_ != nullptr ? &monitor_->progress() : &unwatched_; }
-  // What a step took, without and with waiting for others.
-  void RecordStep(double own_seconds, double step_seconds);
+  // What a step took, without and with waiting for others. A rank that trains alone, while others
+  // are idle, hears here that one of them is lost.
+  Status RecordStep(double own_seconds, double step_seconds);
   int64_t sent_bytes() const;  // so far
 
  private:

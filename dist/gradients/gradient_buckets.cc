@@ -23,6 +23,11 @@ size_t FirstOfLastBucket(std::span<const Parameter> parameters, int64_t end_byte
 
 }  // namespace
 
+BucketOptions BucketsOf(const DistConfig& config) {
+  constexpr int64_t kKib = 1024;
+  return {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib};
+}
+
 std::vector<GradientBucket> MakeGradientBuckets(std::span<const Parameter> parameters,
                                                 const BucketOptions& options) {
   RT_CHECK(options.bytes > 0 && options.end_bytes > 0, "bucket sizes are positive");

@@ -19,13 +19,16 @@
 
 #include "core/parameter.h"
 #include "dist/collectives/plan.h"
+#include "dist/dist.pb.h"
 
 namespace ringtail {
 
 struct BucketOptions {
   int64_t bytes = int64_t{8} << 20;      // a bucket is closed once it has at least this many
   int64_t end_bytes = int64_t{1} << 20;  // the same for the first; an upper bound for the last
+  bool operator==(const BucketOptions&) const = default;
 };
+BucketOptions BucketsOf(const DistConfig& config);
 
 struct GradientBucket {
   ElementRange range;     // of the gradient block, gaps included

@@ -68,6 +68,11 @@ Status ProgressMonitor::Explain(const Status& error) {
   return verdict_ && !verdict_->culprits.empty() ? verdict_->status : error;
 }
 
+Status ProgressMonitor::Check() const {
+  MutexLock lock(&mutex_);
+  return verdict_ ? verdict_->status : Status();
+}
+
 bool ProgressMonitor::cut_off() const {
   MutexLock lock(&mutex_);
   return verdict_ && verdict_->cut_off;

@@ -80,6 +80,9 @@ class ProgressMonitor {
   // `error`.
   Status Explain(const Status& error) RT_EXCLUDES(mutex_);
 
+  // OK while the world lives. A thread that exchanges nothing hears of its end here.
+  Status Check() const RT_EXCLUDES(mutex_);
+
   // Whether this rank has found itself cut off from all others (of two or more). They may continue
   // without it, or be restarted: it must not write what they share.
   bool cut_off() const RT_EXCLUDES(mutex_);

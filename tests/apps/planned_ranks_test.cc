@@ -1,4 +1,5 @@
 // Runs that follow a plan (dist.plan: AUTO), as people start them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 
 #include "apps/exit_code.h"
 #include "core/config/text_config.h"
+#include "core/storage/checkpoint.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
@@ -60,6 +62,30 @@ TEST_F(PlannedRanksTest, IdleRanksEndAsTheOthersDo) {
       Train("nan", 3, {"dist.plan=AUTO", kTwoOfThree, "optim.learning_rate=1e30"});
   EXPECT_EQ(result.exit_code, kExitNotFinite) << result.out << result.err;
   EXPECT_THAT(result.err, Not(HasSubstr("rank 1 exited with 0")));
+}
+
+// Nothing that a lone trainer does would ask for it: the monitor tells.
+TEST_F(PlannedRanksTest, ALoneTrainerHearsThatAnIdleRankIsLost) {
+  const std::string config = Path("lone.textproto");
+  std::ofstream(config) << PrintTextConfig(
+      TinyConfig({"train.batch=4", "train.epochs=100000", "dist.plan=AUTO",
+                  "dist.planned={rank: [0] world: 2}"})
+          .config);
+  const std::string until_it_trains = fmt::format(
+      "[ $RANK = 0 ] || (until [ -s {}/metrics.jsonl ]; do sleep 0.05; done; kill -9 $$) & "
+      "exec \"$@\"",
+      Path("lone"));
+  std::vector<std::string> rank = {"sh", "-c", until_it_trains, "sh"};
+  for (const std::string& word : DogsVsCats(
+           {"train", "--config", config, "--data", TinyImages(), "--output", Path("lone")})) {
+    rank.push_back(word);
+  }
+  const ProcessResult result = RunProcess(Launch(2, rank));
+  EXPECT_THAT(result.err, HasSubstr("lost rank 1")) << result.out;
+  EXPECT_THAT(result.err, HasSubstr(fmt::format("rank 0: exited with {}", kExitLostPeer)));
+  const auto newest = LoadNewestCheckpoint(Path("lone"));
+  ASSERT_TRUE(newest.ok()) << newest.status().message();
+  EXPECT_GE(newest->step, 1);
 }
 
 // The line that says what was chosen.

@@ -334,8 +334,9 @@ TEST_F(VerbsTest, PlanMeasuresAndAnswersFromFacts) {
       RunDogsVsCats({"plan", "--config", Path("tiny.textproto"), "--from", Path("facts.textproto"),
                      "--hosts", "1024", "--cores", "32", "--rate", "10gbit", "--batch", "65536"});
   ASSERT_EQ(asked.exit_code, 0) << asked.err;
-  for (const char* said : {"tiny: 1024 hosts of 32 cores", "one host alone", "1024 hosts, dense",
-                           "taken to be 32 times as fast", "recommended: ", "train.batch: "}) {
+  for (const char* said :
+       {"tiny: 1024 hosts of 32 cores", "one host alone", "1024 hosts, dense",
+        "taken to be 32 times as fast", "recommended: ", "--set 'train.batch="}) {
     EXPECT_THAT(asked.out, HasSubstr(said));
   }
   const ProcessResult several = RunDogsVsCats({"plan", "--config", Path("tiny.textproto"), "--from",

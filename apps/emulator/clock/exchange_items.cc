@@ -10,7 +10,6 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kKib = 1024;
 constexpr int64_t kSums = 3;  // doubles: loss, right answers, images
 
 // The index of the layer that the parameter belongs to: "<layer>.weight"; the last if it is none's.
@@ -47,9 +46,7 @@ ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const Layer
                               const DistConfig& config) {
   ExchangeSizes sizes;
   sizes.statistics = std::ssize(arena.buffer_values());
-  sizes.buckets = MakeGradientBuckets(
-      arena.parameters(),
-      {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib});
+  sizes.buckets = MakeGradientBuckets(arena.parameters(), BucketsOf(config));
   const std::vector<double> by_layer = ReadyFractions(layers, &sizes.forward);
   size_t parameter = 0;
   for (const GradientBucket& bucket : sizes.buckets) {

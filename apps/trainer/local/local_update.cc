@@ -163,7 +163,7 @@ StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
   result.metrics.images_per_s = static_cast<double>(generation_->division.own.global_batch *
                                                     generation_->plan.BatchesOf(step() - 1)) /
                                 seconds;
-  world_->RecordStep(seconds - exposed, seconds);
+  RT_RETURN_IF_ERROR(world_->RecordStep(seconds - exposed, seconds));
   return result;
 }
 

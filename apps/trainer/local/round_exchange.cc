@@ -3,18 +3,10 @@
 #include <type_traits>
 
 namespace ringtail {
-namespace {
-
-constexpr int64_t kKib = 1024;
-
-}  // namespace
-
 RoundExchange::RoundExchange(TrainingWorld* world, LocalRound* round, const DistConfig& config)
     : world_(world),
       round_(round),
-      buckets_(MakeGradientBuckets(
-          round->differences()->parameters(),
-          {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib})),
+      buckets_(MakeGradientBuckets(round->differences()->parameters(), BucketsOf(config))),
       ranks_(world->size()) {}
 
 void RoundExchange::Compress(GradientCompression* compression) {

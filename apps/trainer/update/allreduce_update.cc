@@ -136,8 +136,7 @@ Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
   metrics->noise_scale = noise_scale_.Images().value_or(kNoMetric);
   // Everything that took time counts, except waiting for other ranks.
   const double seconds = since_last_step_.Restart();
-  world_->RecordStep(seconds - exchange_.times().exposed_seconds, seconds);
-  return OkStatus();
+  return world_->RecordStep(seconds - exchange_.times().exposed_seconds, seconds);
 }
 
 // Compressed gradients have noise of their own.

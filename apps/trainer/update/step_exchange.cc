@@ -1,20 +1,12 @@
 #include "apps/trainer/update/step_exchange.h"
 
 namespace ringtail {
-namespace {
-
-constexpr int64_t kKib = 1024;
-
-}  // namespace
-
 StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
                            const DistConfig& config)
     : world_(world),
       arena_(arena),
       weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)),
-      buckets_(MakeGradientBuckets(
-          arena->parameters(),
-          {.bytes = config.bucket_kib() * kKib, .end_bytes = config.end_bucket_kib() * kKib})) {
+      buckets_(MakeGradientBuckets(arena->parameters(), BucketsOf(config))) {
   ReduceWith(&dense_);
 }
 

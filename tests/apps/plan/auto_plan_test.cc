@@ -1,4 +1,4 @@
-// dist.plan: AUTO: what a choice sets, and a plan that is made by ranks together.
+// dist.plan: AUTO: a plan that is made by ranks together, and followed.
 #include "apps/plan/auto_plan.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/config/text_config.h"
-#include "dist/planner/facts_file.h"
 #include "dist/transport/in_process.h"
 #include "tests/apps/tiny_run.h"
 
@@ -20,45 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-PlannerFacts Facts() {
-  return ParseFacts(R"(
-      cores: 1
-      parameter { name: "w" dimension: 10 dimension: 20 kind: LINEAR_WEIGHT }
-      step { batch: 32 forward_s: 0.02 backward_s: 0.04 finish_s: 0.04 }
-      scheme { name: "linear8" compression { scheme { linear8 {} } } encode_s: 1e-3 decode_s: 1e-3 })",
-                    "facts")
-      .value();
-}
-
-RunConfig Config() {
-  RunConfig config;
-  config.mutable_train()->set_batch(256);
-  config.mutable_train()->set_accumulation(4);
-  config.mutable_optim()->mutable_batch_scaling()->set_rule(BatchScalingConfig::SQUARE_ROOT);
-  return config;
-}
-
-TEST(SettingsOfTest, StepsOfAllRanks) {
-  const Prediction dense{.choice = {.hosts = 4, .global_batch = 512}, .ranks = 4};
-  EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
-              ElementsAre("train.batch=128", "train.accumulation=2",
-                          "optim.batch_scaling.reference_batch=256"));
-}
-
-TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
-  const Prediction local{.choice = {.hosts = 8,
-                                    .global_batch = 250,
-                                    .scheme = "linear8",
-                                    .period = 4,
-                                    .overlap = true},
-                         .ranks = 8};
-  EXPECT_THAT(
-      SettingsOf(local, Facts(), Config()),
-      ElementsAre("train.batch=32", "train.accumulation=1",
-                  "optim.batch_scaling.reference_batch=256", "dist.local.period=4",
-                  "dist.local.overlap=true", "dist.local.compression={ scheme { linear8 { } } }"));
-}
 
 TEST(WithPlanTest, TheConfigOfTheRunHoldsSettingsAndPlan) {
   Planned plan;

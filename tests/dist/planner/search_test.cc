@@ -146,24 +146,5 @@ TEST(AdviceTest, SaysNothingWhereNothingIsToBeGained) {
                    .has_value());
 }
 
-TEST(AdviceTest, NamesTheFieldsToSet) {
-  Rng rng(RngKey(17).With(kTestStream));
-  const PlannerFacts facts = RandomFacts(&rng);
-  const Choice choice{
-      .hosts = 4, .global_batch = 64, .scheme = "linear8", .period = 8, .overlap = true};
-  EXPECT_THAT(ConfigLines(choice, facts, 4),
-              testing::ElementsAre("train.batch: 16", "train.accumulation: 1",
-                                   "dist.local { period: 8 overlap: true compression { scheme { "
-                                   "linear8 { } } fall_back: false } }"));
-  const Choice each_step{.hosts = 2,
-                         .global_batch = 64,
-                         .algorithm = "ring",
-                         .buckets = {.bytes = 1 << 20, .end_bytes = 1 << 18}};
-  EXPECT_THAT(
-      ConfigLines(each_step, facts, 2),
-      testing::ElementsAre("train.batch: 32", "train.accumulation: 2", "dist.algorithm: \"ring\"",
-                           "dist.bucket_kib: 1024", "dist.end_bucket_kib: 256"));
-}
-
 }  // namespace
 }  // namespace ringtail

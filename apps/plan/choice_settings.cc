@@ -1,0 +1,75 @@
+#include "apps/plan/choice_settings.h"
+
+#include <fmt/format.h>
+
+#include "core/round.h"
+#include "dist/gradients/gradient_buckets.h"
+#include "dist/planner/shown_choices.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kKib = 1024;
+
+using Settings = std::vector<std::string>;
+
+void AddBatch(const Prediction& choice, const PlannerFacts& facts, const RunConfig& config,
+              Settings* settings) {
+  const int64_t batch = CeilDivide(choice.choice.global_batch, static_cast<int64_t>(choice.ranks));
+  const int64_t largest = facts.step(facts.step_size() - 1).batch();
+  settings->push_back(fmt::format("train.batch={}", batch));
+  settings->push_back(fmt::format("train.accumulation={}", CeilDivide(batch, largest)));
+  // The rate was found with the batch that the config states.
+  const BatchScalingConfig& scaling = config.optim().batch_scaling();
+  if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {
+    settings->push_back(
+        fmt::format("optim.batch_scaling.reference_batch={}", config.train().batch()));
+  }
+}
+
+void AddAllreduce(const Choice& choice, const DistConfig& config, Settings* settings) {
+  if (choice.algorithm != config.algorithm()) {
+    settings->push_back(fmt::format("dist.algorithm=\"{}\"", choice.algorithm));
+  }
+  const BucketOptions buckets = BucketsOf(config);
+  if (choice.buckets.bytes != buckets.bytes) {
+    settings->push_back(fmt::format("dist.bucket_kib={}", choice.buckets.bytes / kKib));
+  }
+  if (choice.buckets.end_bytes != buckets.end_bytes) {
+    settings->push_back(fmt::format("dist.end_bucket_kib={}", choice.buckets.end_bytes / kKib));
+  }
+}
+
+void AddCompression(const Choice& choice, const PlannerFacts& facts, Settings* settings) {
+  for (const SchemeFacts& scheme : facts.scheme()) {
+    if (scheme.name() != choice.scheme) continue;
+    settings->push_back(fmt::format("dist.{}compression={{ {} }}",
+                                    choice.period > 1 ? "local." : "",
+                                    scheme.compression().ShortDebugString()));
+  }
+}
+
+}  // namespace
+
+SearchSpace SpaceOf(const RunConfig& config) {
+  SearchSpace space = ShownSpace(config.net().name(), config.train().batch());
+  space.buckets = {BucketsOf(config.dist())};
+  space.algorithms = {config.dist().algorithm()};
+  return space;
+}
+
+Settings SettingsOf(const Prediction& choice, const PlannerFacts& facts, const RunConfig& config) {
+  Settings settings;
+  AddBatch(choice, facts, config, &settings);
+  if (choice.ranks <= 1) return settings;
+  const Choice& how = choice.choice;
+  AddAllreduce(how, config.dist(), &settings);
+  if (how.period > 1) {
+    settings.push_back(fmt::format("dist.local.period={}", how.period));
+    settings.push_back(fmt::format("dist.local.overlap={}", how.overlap));
+  }
+  AddCompression(how, facts, &settings);
+  return settings;
+}
+
+}  // namespace ringtail

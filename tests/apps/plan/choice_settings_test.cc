@@ -1,0 +1,92 @@
+// The fields that make a run train as a choice says.
+#include "apps/plan/choice_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dist/planner/facts_file.h"
+
+namespace ringtail {
+namespace {
+
+using testing::ElementsAre;
+
+PlannerFacts Facts() {
+  return ParseFacts(R"(
+      cores: 1
+      parameter { name: "w" dimension: 10 dimension: 20 kind: LINEAR_WEIGHT }
+      step { batch: 64 forward_s: 0.02 backward_s: 0.04 finish_s: 0.04 }
+      scheme { name: "linear8" compression { scheme { linear8 {} } } encode_s: 1e-3 decode_s: 1e-3 })",
+                    "facts")
+      .value();
+}
+
+RunConfig Config() {
+  RunConfig config;
+  config.mutable_train()->set_batch(256);
+  config.mutable_train()->set_accumulation(4);
+  config.mutable_optim()->mutable_batch_scaling()->set_rule(BatchScalingConfig::SQUARE_ROOT);
+  return config;
+}
+
+TEST(SettingsOfTest, StepsOfAllRanks) {
+  const Prediction dense{.choice = {.hosts = 4, .global_batch = 512}, .ranks = 4};
+  EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
+              ElementsAre("train.batch=128", "train.accumulation=2",
+                          "optim.batch_scaling.reference_batch=256"));
+}
+
+TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
+  const Prediction local{.choice = {.hosts = 8,
+                                    .global_batch = 250,
+                                    .scheme = "linear8",
+                                    .period = 4,
+                                    .overlap = true},
+                         .ranks = 8};
+  EXPECT_THAT(
+      SettingsOf(local, Facts(), Config()),
+      ElementsAre("train.batch=32", "train.accumulation=1",
+                  "optim.batch_scaling.reference_batch=256", "dist.local.period=4",
+                  "dist.local.overlap=true", "dist.local.compression={ scheme { linear8 { } } }"));
+}
+
+TEST(SettingsOfTest, AlgorithmAndBucketsWhereTheConfigHasOthers) {
+  const Prediction choice{.choice = {.hosts = 2,
+                                     .global_batch = 64,
+                                     .algorithm = "ring",
+                                     .buckets = {.bytes = 1 << 20, .end_bytes = 1 << 18}},
+                          .ranks = 2};
+  RunConfig config = Config();
+  EXPECT_THAT(SettingsOf(choice, Facts(), config),
+              ElementsAre("train.batch=32", "train.accumulation=1",
+                          "optim.batch_scaling.reference_batch=256", "dist.algorithm=\"ring\"",
+                          "dist.bucket_kib=1024", "dist.end_bucket_kib=256"));
+  config.mutable_dist()->set_algorithm("ring");
+  config.mutable_dist()->set_bucket_kib(1024);
+  config.mutable_dist()->set_end_bucket_kib(256);
+  EXPECT_THAT(SettingsOf(choice, Facts(), config),
+              ElementsAre("train.batch=32", "train.accumulation=1",
+                          "optim.batch_scaling.reference_batch=256"));
+}
+
+TEST(SettingsOfTest, OneRankTakesTheBatchAndExchangesNothing) {
+  const Prediction one{.choice = {.global_batch = 256, .scheme = "linear8"}, .ranks = 1};
+  RunConfig config = Config();
+  config.mutable_optim()->mutable_batch_scaling()->set_reference_batch(128);
+  EXPECT_THAT(SettingsOf(one, Facts(), config),
+              ElementsAre("train.batch=256", "train.accumulation=4"));
+}
+
+TEST(SpaceOfTest, HasBatchBucketsAndAlgorithmOfTheConfig) {
+  RunConfig config = Config();
+  config.mutable_dist()->set_algorithm("ring");
+  config.mutable_dist()->set_bucket_kib(1);
+  const SearchSpace space = SpaceOf(config);
+  EXPECT_THAT(space.global_batches, ElementsAre(256));
+  EXPECT_THAT(space.algorithms, ElementsAre("ring"));
+  ASSERT_EQ(space.buckets.size(), 1);
+  EXPECT_EQ(space.buckets[0].bytes, 1024);
+}
+
+}  // namespace
+}  // namespace ringtail
