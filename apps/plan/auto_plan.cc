@@ -17,12 +17,15 @@ namespace {
 
 constexpr int kBatches = 3;  // measured: the largest part of a step, a half and a quarter of it
 
-StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, TrainingWorld* world) {
+StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, const TrainingData* data,
+                                       TrainingWorld* world) {
   const ScopedPhase measuring(world->progress(), Phase::kSetUp);
   return MeasureFacts(loaded,
                       {.largest_batch = PartBatch(loaded.config),
                        .image_size = TrainingImageSizes(loaded.config).front(),
                        .fractions = kBatches,
+                       .data = data,
+                       .ranks_here = RanksHere(*world),
                        .schemes = ShownSchemes(loaded.config.net().name()),
                        .set_up = [world](int64_t batch, const std::function<Status()>& create) {
                          return SetUpInTurn(world, batch, create);
@@ -95,8 +98,9 @@ std::string InWords(const HostChoice& choice, int hosts) {
   return words;
 }
 
-StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world) {
-  RT_ASSIGN_OR_RETURN(const PlannerFacts facts, MeasureTogether(loaded, world));
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
+                           TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(const PlannerFacts facts, MeasureTogether(loaded, data, world));
   RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
   const auto choose = [&]() -> StatusOr<Planned> {
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
@@ -109,10 +113,11 @@ StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world) {
 }
 
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
-                                   const LoadedConfig& loaded, TrainingWorld* world) {
+                                   const LoadedConfig& loaded, const TrainingData* data,
+                                   TrainingWorld* world) {
   const bool is_new = earlier.ok() && !earlier->has_value();
   RT_ASSIGN_OR_RETURN(const auto all_new, world->ShareNumbers({is_new}, /*source_rank=*/0));
-  if (all_new.at(0) != 0) return MakePlan(loaded, world);
+  if (all_new.at(0) != 0) return MakePlan(loaded, data, world);
   if (!earlier.ok()) return SharePlan(Status(earlier.status()), world);
   return SharePlan(earlier->value_or(Planned()), world);
 }

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "apps/config/run_config.h"
+#include "apps/trainer/training_data.h"
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "dist/collectives/rank_group.h"
@@ -26,10 +27,13 @@ namespace ringtail {
 
 // All ranks; the same on all. Cost: some seconds, of which most is spent in steps of train.batch /
 // train.accumulation images. InvalidArgument if hosts have different numbers of ranks.
-StatusOr<Planned> MakePlan(const LoadedConfig& loaded, TrainingWorld* world);
+// `data`: as for MeasureFacts.
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
+                           TrainingWorld* world);
 // All ranks: the plan that `earlier` of rank 0 holds, or its error; else MakePlan's.
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
-                                   const LoadedConfig& loaded, TrainingWorld* world);
+                                   const LoadedConfig& loaded, const TrainingData* data,
+                                   TrainingWorld* world);
 
 // "of 9 hosts: 6 hosts, linear8, every step, 256 images in a step: predicted 5.1 times one host; dense
 // on all of them it would be 0.15 times"

@@ -24,13 +24,13 @@ StatusOr<std::optional<Planned>> PlanOfRun(const LoadedConfig& loaded,
 
 StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
                                                  const std::optional<ResumeHead>& head,
-                                                 WorldSession* session) {
+                                                 const TrainingData& data, WorldSession* session) {
   TrainingWorld* const everyone = session->everyone();
   std::optional<LoadedConfig> planned;
   if (loaded.config.dist().plan() != DistConfig::AUTO || everyone->alone()) return planned;
   StatusOr<std::optional<Planned>> begun = std::optional<Planned>();
   if (everyone->leads()) begun = PlanOfRun(loaded, head);
-  RT_ASSIGN_OR_RETURN(const Planned plan, EarlierOrNewPlan(begun, loaded, everyone));
+  RT_ASSIGN_OR_RETURN(const Planned plan, EarlierOrNewPlan(begun, loaded, &data, everyone));
   if (plan.rank_size() == 0) return planned;
   RT_ASSIGN_OR_RETURN(planned, WithPlan(loaded, plan));
   if (everyone->leads()) Print("plan: {}\n", plan.why());

@@ -12,6 +12,7 @@
 
 #include "apps/config/run_config.h"
 #include "apps/trainer/checkpoint/resume_point.h"
+#include "apps/trainer/training_data.h"
 #include "apps/world_session.h"
 #include "core/status.h"
 
@@ -22,7 +23,7 @@ namespace ringtail {
 // prints it. Errors: those of MakePlan.
 StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
                                                  const std::optional<ResumeHead>& head,
-                                                 WorldSession* session);
+                                                 const TrainingData& data, WorldSession* session);
 
 }  // namespace ringtail
 

@@ -11,6 +11,7 @@
 #include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/dogs_vs_cats/random_batch.h"
+#include "apps/plan/measure_loading.h"
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"
@@ -210,6 +211,12 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(const double update, MeasureUpdate(loaded, &arena, options.steps));
   facts.set_update_s(update);
   facts.set_merge_s(MeasureMerge(&arena, options.steps));
+  if (options.data != nullptr) {
+    RT_ASSIGN_OR_RETURN(
+        const double loading,
+        MeasureLoading(loaded.config, *options.data, options.image_size, options.ranks_here));
+    facts.set_load_cpu_s(loading);
+  }
   RT_RETURN_IF_ERROR(
       MeasureSchemes(OwnCompression(loaded.config.dist()), options.schemes, arena, &facts));
   return facts;

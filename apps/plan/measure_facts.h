@@ -1,7 +1,7 @@
 // Measures what the planner needs to know of this machine (dist/planner/planner.proto): the timetable
 // of backward, by parameter and batch; the optimizer; and what each compression scheme costs.
 //
-// Images are random and in memory, so data_wait_s stays 0; the network is not measured either, and
+// Steps are measured with random images in memory, so data_wait_s stays 0; the network is not measured either, and
 // `cluster` is left to the caller.
 // Cost: some seconds, of which most is spent in steps of the largest batch; and the measurement of
 // convolutions that this machine has never seen. Thread-safety: the trainer thread only. Errors:
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/config/run_config.h"
+#include "apps/trainer/training_data.h"
 #include "core/status.h"
 #include "dist/planner/planner.pb.h"
 
@@ -25,6 +26,9 @@ struct MeasureFactsOptions {
   int64_t image_size = 64;
   int64_t steps = 5;  // timed per batch; medians count
   int fractions = 4;  // batches measured: the largest, a half, a quarter and so on
+  // Whose images are loaded to see what that costs; null: load_cpu_s stays 0.
+  const TrainingData* data = nullptr;
+  int ranks_here = 1;  // on this host
   // Names of kSchemes, beside the config's own; every one of them by default.
   std::vector<std::string> schemes = AllSchemes();
   // Creates a net for batches of `batch` images by calling `create`; ranks that measure together have

@@ -82,6 +82,8 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
            .image_size = generation.plan.PhaseAt(0).image_size,
            .steps = kSteps,
            .fractions = 1,
+           .data = generation.run->options.data,
+           .ranks_here = RanksHere(*generation.world),
            .schemes = decided ? std::vector<std::string>() : ShownSchemes(config.net().name())}));
   const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
   if (predict != nullptr) {

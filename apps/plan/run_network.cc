@@ -1,5 +1,8 @@
 #include "apps/plan/run_network.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "apps/plan/measure_facts.h"
@@ -21,6 +24,11 @@ StatusOr<NetworkFacts> NetworkOf(const TrainingWorld& world) {
   const auto ranks_per_host = static_cast<int>(on_first);
   return NetworkFacts::Probed(world.network(), hosts, ranks_per_host,
                               CoresOfThisRank() * ranks_per_host);
+}
+
+int RanksHere(const TrainingWorld& world) {
+  const std::vector<int>& hosts = world.topology().host_of_rank;
+  return static_cast<int>(std::ranges::count(hosts, hosts[world.rank()]));
 }
 
 }  // namespace ringtail

@@ -13,6 +13,9 @@ namespace ringtail {
 // to have as many compute threads as this one.
 StatusOr<NetworkFacts> NetworkOf(const TrainingWorld& world);
 
+// The ranks on this rank's host.
+int RanksHere(const TrainingWorld& world);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_APPS_PLAN_RUN_NETWORK_H_

@@ -15,7 +15,7 @@ namespace {
 constexpr double kMostSeconds = 1e6, kMostCores = 4096, kMostElements = int64_t{1} << 31;
 constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3;
 constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
-constexpr double kMostBatch = 1 << 20;
+constexpr double kMostBatch = 1 << 20, kMostLoading = 1e3;
 
 Status CheckLength(const FieldCheck& check, std::string_view field, int length, int least,
                    int most) {
@@ -92,6 +92,7 @@ Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
   RT_RETURN_IF_ERROR(check.Between("update_s", facts.update_s(), 0, kMostSeconds));
   RT_RETURN_IF_ERROR(check.Between("merge_s", facts.merge_s(), 0, kMostSeconds));
   RT_RETURN_IF_ERROR(check.Between("data_wait_s", facts.data_wait_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.Between("load_cpu_s", facts.load_cpu_s(), 0, kMostLoading));
   RT_RETURN_IF_ERROR(check.Between("buffer_elements", static_cast<double>(facts.buffer_elements()),
                                    0, kMostElements));
   RT_RETURN_IF_ERROR(CheckLength(check, "parameter", facts.parameter_size(), 1, kMostParameters));

@@ -69,8 +69,7 @@ StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
   OwnStep own{.times =
                   timetable_.TimesAt(static_cast<double>(CeilDivide(choice.global_batch, ranks)))};
   own.before_backward = own.times.forward + own.times.earlier_backward;
-  own.alone =
-      timetable_.data_wait() + own.before_backward + own.times.backward + timetable_.update();
+  own.alone = timetable_.data_wait() + own.before_backward + own.times.backward + own.times.update;
   return own;
 }
 
@@ -158,7 +157,7 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
       .seconds = {.data_wait = steps * timetable_.data_wait(),
                   .forward = steps * own.times.forward,
                   .backward = steps * (own.times.earlier_backward + own.times.backward),
-                  .update = steps * timetable_.update()},
+                  .update = steps * own.times.update},
       .images = steps * static_cast<double>(choice.global_batch),
       .ranks = static_cast<double>(ranks)};
   if (ranks == 1) return prediction;

@@ -33,7 +33,9 @@ ComputeTimes Between(const ComputeTimes& a, const ComputeTimes& b, double t) {
 
 ComputeTimes Scaled(ComputeTimes times, double factor) {
   times.forward *= factor;
+  times.earlier_backward *= factor;
   times.backward *= factor;
+  times.update *= factor;
   for (double& ready : times.ready) ready *= factor;
   return times;
 }
@@ -46,6 +48,7 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   update_ = facts.update_s() * scale;
   merge_ = facts.merge_s() * scale;
   data_wait_ = facts.data_wait_s() * scale;
+  load_ = facts.load_cpu_s() / cores;
   for (const StepFacts& step : facts.step()) {
     ComputeTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
     times.ready.assign(step.finish_s().begin(), step.finish_s().end());
@@ -55,6 +58,13 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
 }
 
 ComputeTimes StepTimetable::TimesAt(double batch) const {
+  ComputeTimes times = OfComputing(batch);
+  times.update = update_;
+  const double computing = times.forward + times.earlier_backward + times.backward + times.update;
+  return Scaled(std::move(times), 1 + load_ * batch / computing);
+}
+
+ComputeTimes StepTimetable::OfComputing(double batch) const {
   RT_CHECK(batch > 0, "a step has images");
   const double parts = std::ceil(batch / measured_.back().batch);
   const double part = std::min(batch / parts, measured_.back().batch);

@@ -25,6 +25,7 @@ struct ComputeTimes {
   double earlier_backward = 0;  // of all parts but the last
   double backward = 0;          // of the last part
   std::vector<double> ready;    // since the last part's backward began, for each parameter
+  double update = 0;            // of the optimizer
 };
 
 class StepTimetable {
@@ -32,9 +33,9 @@ class StepTimetable {
   // Of checked facts (facts_file.h), for a rank that computes with `cores`.
   StepTimetable(const PlannerFacts& facts, double cores);
 
-  // `batch` > 0: images of a rank in a step.
+  // `batch` > 0: images of a rank in a step. Loading their successors on the same cores makes
+  // everything longer by the same factor.
   ComputeTimes TimesAt(double batch) const;
-  double update() const { return update_; }
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
 
@@ -44,7 +45,9 @@ class StepTimetable {
     ComputeTimes times;
   };
   std::vector<Measured> measured_;  // by ascending batch
-  double update_ = 0, merge_ = 0, data_wait_ = 0;
+  ComputeTimes OfComputing(double batch) const;
+
+  double update_ = 0, merge_ = 0, data_wait_ = 0, load_ = 0;
 };
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.

@@ -61,7 +61,7 @@ std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte) 
                                  .topology = Topology::Blocks(ranks, 1),
                                  .network = {.within_host = link, .between_hosts = link}},
                                 loaded.config.dist());
-      plans[rank] = MakePlan(loaded, world->get());
+      plans[rank] = MakePlan(loaded, /*data=*/nullptr, world->get());
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -67,7 +67,21 @@ TEST(StepTimetableTest, BeyondTheLargestTheStepHasParts) {
 TEST(StepTimetableTest, ScalesWithCores) {
   const StepTimetable table(TwoBatches(), 8);
   EXPECT_DOUBLE_EQ(table.TimesAt(10).forward, 0.25);
-  EXPECT_DOUBLE_EQ(table.update(), 0.125);
+  EXPECT_DOUBLE_EQ(table.TimesAt(1).update, 0.125);
+}
+
+TEST(StepTimetableTest, LoadingTakesItsShareOfEverything) {
+  PlannerFacts facts = TwoBatches();
+  const ComputeTimes before = StepTimetable(facts, 2).TimesAt(20);
+  facts.set_load_cpu_s(0.05);
+  const ComputeTimes times = StepTimetable(facts, 2).TimesAt(20);
+  const double computing = before.forward + before.backward + before.update;
+  const double factor = (computing + 20 * 0.05 / 2) / computing;
+  EXPECT_DOUBLE_EQ(times.forward, factor * before.forward);
+  EXPECT_DOUBLE_EQ(times.backward, factor * before.backward);
+  EXPECT_DOUBLE_EQ(times.update, factor * before.update);
+  EXPECT_DOUBLE_EQ(times.ready.back(), factor * before.ready.back());
+  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2000).TimesAt(20).update, factor * before.update / 1000);
 }
 
 TEST(StepTimetableTest, RisesWithTheBatch) {
