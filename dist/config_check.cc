@@ -5,6 +5,7 @@
 
 #include "core/config/field_check.h"
 #include "dist/compression/scheme_choice.h"
+#include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
 namespace {
@@ -51,6 +52,32 @@ Status ValidatePlanned(const Planned& plan, const ConfigSource* source) {
       "world: greater than the last of the ranks that train, of which there is at least one");
 }
 
+// One way in which the ranks train together.
+Status ValidateServers(const DistConfig& dist, const ConfigSource* source) {
+  RT_RETURN_IF_ERROR(ValidateAsynchronous(dist.asynchronous(), source));
+  if (!UsesServers(dist.asynchronous())) return OkStatus();
+  const FieldCheck check(source, "dist.asynchronous");
+  if (UsesLocalRounds(dist)) {
+    return check.Error("rule",
+                       "ranks take local steps or push to servers: leave out dist.local or "
+                       "dist.asynchronous");
+  }
+  if (dist.plan() == DistConfig::AUTO) {
+    return check.Error("rule",
+                       "AUTO chooses how the ranks train together: leave out "
+                       "dist.asynchronous, or set dist.plan to CONFIG");
+  }
+  if (CompressesAnything(dist.compression())) {
+    return check.Error("rule",
+                       "dist.compression is for gradients that all ranks exchange: leave it "
+                       "out, or dist.asynchronous");
+  }
+  if (!dist.sync_batch_norm()) return OkStatus();
+  return check.Error("rule",
+                     "ranks that do not wait for one another cannot share the statistics of "
+                     "every step: set dist.sync_batch_norm to false");
+}
+
 // What AUTO chooses must not be there before it has chosen.
 Status ValidatePlan(const DistConfig& dist, const ConfigSource* source) {
   const FieldCheck check(source, "dist");
@@ -79,6 +106,7 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) 
   RT_RETURN_IF_ERROR(
       check.Between("hang_timeout_s", config.hang_timeout_s(), kShortestS, kLongestS));
   RT_RETURN_IF_ERROR(ValidateLocal(config, source));
+  RT_RETURN_IF_ERROR(ValidateServers(config, source));
   RT_RETURN_IF_ERROR(ValidatePlan(config, source));
   return ValidateCompression(config.compression(), source);
 }

@@ -38,6 +38,12 @@ void PrintSummary(const EmulationResult& result) {
         all > 0 ? 100 * summary.compute_s / all : 0, static_cast<double>(summary.sent_bytes) / 1e6);
   Print("validation {:.2f} %, best {:.2f} % at {:.3f} virtual s\n", 100 * summary.accuracy,
         100 * summary.best_accuracy, summary.best_accuracy_s);
+  if (const StalenessStatistics& late = summary.staleness; late.count() > 0) {
+    Print(
+        "gradients were {:.1f} updates late in the mean, 95 % at most {}, all at most {}; {} "
+        "thrown away\n",
+        late.Mean(), late.Quantile(0.95), late.max(), summary.discarded);
+  }
   PrintCompute(result.compute);
   Print(
       "took {:.1f} s: forward {:.1f}, backward {:.1f}, updates {:.1f}, exchanges {:.1f}, "

@@ -24,6 +24,7 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "data/layouts/folder_listing.h"
+#include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
 namespace {
@@ -135,7 +136,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
                       TrainingData::Open(job.loaded.config.data(), everyone,
                                          everyone->leads() ? directory->BadImagesPath() : ""));
   RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
-                      FollowPlan(job.loaded, job.head, session));
+                      FollowPlan(job.loaded, job.head, data, session));
   const LoadedConfig& loaded = planned ? *planned : job.loaded;
   if (!session->trains()) return session->EndWith(kExitSuccess);
   TrainingWorld* const world = session->world();
@@ -232,6 +233,11 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (job.loaded.config.dist().plan() == DistConfig::AUTO && flags.world.local_batch > 0) {
     return InvalidArgument(
         "--plan auto chooses the images of each rank: leave out --local-batch, or let it be auto");
+  }
+  if (UsesServers(job.loaded.config.dist().asynchronous())) {
+    return InvalidArgument(
+        "dist.asynchronous: servers and workers exist in `dogs_vs_cats emulate` only, not between "
+        "machines; leave dist.asynchronous out to train");
   }
   // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());

@@ -9,6 +9,7 @@
 #include "apps/trainer/evaluation.h"
 #include "core/stopwatch.h"
 #include "dist/config_check.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "optim/batch_growth.h"
 #include "optim/weight_average.h"
 
@@ -23,15 +24,19 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
                                "an emulation computes one worker after the other, so batch norm "
                                "cannot see all of them; leave sync_batch_norm away");
   }
-  if (dist.compression().has_scheme() || dist.compression().rule_size() > 0) {
-    return loaded.source.Error("dist.compression",
-                               "an emulation compresses what rounds change (dist.local), not "
-                               "gradients; leave compression away");
-  }
   return OkStatus();
 }
 
 constexpr double kSecondsPerMs = 1e-3;
+
+// Of all workers in a step; with servers, of one update.
+int64_t ImagesPerStep(const RunConfig& config, const EmulationScript& script) {
+  const AsynchronousConfig& servers = config.dist().asynchronous();
+  if (!UsesServers(servers)) return config.train().batch() * script.workers();
+  const Grouping grouping = RuleOf(servers).grouping;
+  return config.train().batch() * grouping.gradients_per_push *
+         grouping.PushesPerUpdate(script.workers());
+}
 
 }  // namespace
 
@@ -40,7 +45,7 @@ StatusOr<std::unique_ptr<EmulatedJob>> EmulatedJob::Create(const LoadedConfig* l
                                                            const EmulationScript& script) {
   RT_RETURN_IF_ERROR(CheckConfig(*loaded, script));
   const RunConfig& config = loaded->config;
-  const int64_t batch = config.train().batch(), global_batch = batch * script.workers();
+  const int64_t batch = config.train().batch(), global_batch = ImagesPerStep(config, script);
   const int64_t images = std::ssize(data->split.train);
   if (images < global_batch) {
     return InvalidArgument(fmt::format(
@@ -51,6 +56,11 @@ StatusOr<std::unique_ptr<EmulatedJob>> EmulatedJob::Create(const LoadedConfig* l
   RT_ASSIGN_OR_RETURN(TrainingRun run, TrainingRun::Create({.loaded = loaded, .data = data}));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,
                       MostBatches(config.optim(), global_batch, images));
+  if (most_batches > 1 && UsesServers(config.dist().asynchronous())) {
+    return loaded->source.Error("optim.batch_growth",
+                                "servers make an update of what arrives: the "
+                                "batch cannot grow; leave batch_growth away");
+  }
   const int64_t per_epoch = images / global_batch;
   const bool scales_to_own =
       UsesLocalRounds(config.dist()) && config.dist().local().rate_batch() == LocalConfig::OWN;
@@ -84,11 +94,16 @@ EmulatedJob::EmulatedJob(const LoadedConfig* loaded, const TrainingData* data,
                script.between_hosts().cpu_ns_per_byte()) {}
 
 Status EmulatedJob::Prepare() {
-  RT_ASSIGN_OR_RETURN(const ElementRange rows, RowsOf(0, FirstWorkers().size()));
+  ElementRange rows{.count = config().train().batch()};
+  if (!UsesServers(config().dist().asynchronous())) {
+    RT_ASSIGN_OR_RETURN(rows, RowsOf(0, FirstWorkers().size()));
+  }
   RT_ASSIGN_OR_RETURN(const std::span<const LayerInfo> layers, net_.Layers(rows.count));
   sizes_ = SizesOfExchange(*arena(), layers, config().dist());
   if (script_.has_compute()) return OkStatus();
-  RT_ASSIGN_OR_RETURN(*script_.mutable_compute(), MeasureCompute(&net_, rows, config(), arena()));
+  RT_ASSIGN_OR_RETURN(
+      *script_.mutable_compute(),
+      MeasureCompute(&net_, rows, config(), arena(), plan_.growth_run().images_per_batch));
   return OkStatus();
 }
 
@@ -144,7 +159,8 @@ StatusOr<const std::vector<ExchangeItem>*> EmulatedJob::ItemsOf(const std::vecto
   const auto found = items_.find(workers);
   if (found != items_.end()) return &found->second;
   RT_ASSIGN_OR_RETURN(std::vector<ExchangeItem> items,
-                      ItemsOfExchange(sizes_, workers, network_, config().dist()));
+                      ItemsOfExchange(sizes_, run_.state.model()->arena().parameters(), workers,
+                                      network_, config().dist(), /*layers=*/nullptr, {}));
   return &(items_[workers] = std::move(items));
 }
 

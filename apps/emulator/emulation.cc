@@ -6,6 +6,7 @@
 
 #include "apps/emulator/rules/local_rounds_rule.h"
 #include "apps/emulator/rules/post_local_rule.h"
+#include "apps/emulator/rules/server_rule.h"
 #include "apps/emulator/rules/synchronous_rule.h"
 #include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/local/local_period.h"
@@ -13,6 +14,7 @@
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
 #include "dist/config_check.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
@@ -79,6 +81,7 @@ bool TakesRounds(const EmulatedJob& job) {
 }
 
 StatusOr<std::unique_ptr<EmulatedRule>> MakeRule(EmulatedJob* job) {
+  if (UsesServers(job->config().dist().asynchronous())) return ServerRule::Create(job);
   if (!TakesRounds(*job)) {
     return std::unique_ptr<EmulatedRule>(std::make_unique<SynchronousRule>(job));
   }

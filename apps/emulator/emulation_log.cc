@@ -60,6 +60,19 @@ void EmulationLog::AddRound(int64_t now_ns, const RoundEnd& round) {
   text_ += line.dump() + '\n';
 }
 
+void EmulationLog::AddUpdate(int64_t now_ns, const ServerUpdate& update) {
+  Json line = LineOf("update", now_ns);
+  line["version"] = update.version;
+  line["pushes"] = update.pushes;
+  line["images"] = update.images;
+  line["staleness_mean"] =
+      static_cast<double>(update.staleness) / static_cast<double>(update.pushes);
+  line["staleness_max"] = update.most;
+  line["learning_rate"] = update.learning_rate;
+  line["discarded"] = summary_.discarded;
+  text_ += line.dump() + '\n';
+}
+
 void EmulationLog::AddEvaluation(int64_t now_ns, int64_t step, double epoch,
                                  const EvaluationResult& result) {
   Json line = LineOf("evaluation", now_ns);
@@ -94,6 +107,13 @@ std::string SummaryJson(const EmulationSummary& summary) {
                {"accuracy", summary.accuracy},
                {"best_accuracy", summary.best_accuracy},
                {"best_accuracy_s", summary.best_accuracy_s}};
+  if (summary.staleness.count() > 0) {
+    json["staleness"] = {{"mean", summary.staleness.Mean()},
+                         {"p95", summary.staleness.Quantile(0.95)},
+                         {"max", summary.staleness.max()},
+                         {"histogram", summary.staleness.histogram()}};
+    json["discarded"] = summary.discarded;
+  }
   json["not_finite"] = nullptr;
   if (!summary.not_finite.empty()) json["not_finite"] = summary.not_finite;
   return json.dump(1);

@@ -5,6 +5,8 @@
 //    "learning_rate":0.25,"batch":8,"compute_ms":25.7,"blocked_ms":3.1}
 //   {"kind":"round","virtual_s":0.43,"round":1,"step":16,"workers":8,"images":1024,
 //    "difference_norm":0.8,"change_norm":0.5,"cosine":0.31,"exchange_ms":17.9}
+//   {"kind":"update","virtual_s":0.43,"version":17,"pushes":1,"images":8,"staleness_mean":3,
+//    "staleness_max":3,"learning_rate":0.1,"discarded":0}
 //   {"kind":"evaluation","virtual_s":3.9,"step":156,"epoch":1,"loss":0.5,"accuracy":0.75}
 //   {"kind":"event","virtual_s":10,"worker":3,"event":"dies"}
 //
@@ -22,6 +24,7 @@
 #include <string_view>
 
 #include "apps/trainer/evaluation.h"
+#include "dist/parameter_server/staleness_statistics.h"
 #include "layers/net/net.h"
 
 namespace ringtail {
@@ -47,6 +50,14 @@ struct RoundEnd {
 // is no pair, or nothing has changed.
 std::optional<double> MeanCosine(const RoundEnd& round);
 
+// Of the server that holds the first parameters.
+struct ServerUpdate {
+  int64_t version = 0;  // after it
+  int64_t pushes = 0, images = 0;
+  int64_t staleness = 0, most = 0;  // sum over its pushes; the largest
+  double learning_rate = 0;
+};
+
 // Of a whole run; virtual times.
 struct EmulationSummary {
   double virtual_s = 0;
@@ -56,7 +67,9 @@ struct EmulationSummary {
   int64_t sent_bytes = 0;               // by all workers
   double loss = 0, accuracy = 0;        // of the last evaluation
   double best_accuracy = 0, best_accuracy_s = 0;
-  std::string not_finite;  // where training ended early; empty: it did not
+  StalenessStatistics staleness;  // of pushes to server 0; empty without servers
+  int64_t discarded = 0;          // pushes that no server took
+  std::string not_finite;         // where training ended early; empty: it did not
 
   double images_per_s() const {
     return virtual_s > 0 ? static_cast<double>(images) / virtual_s : 0;
@@ -67,6 +80,7 @@ class EmulationLog {
  public:
   void AddStep(int64_t now_ns, const WorkerStep& step);
   void AddRound(int64_t now_ns, const RoundEnd& round);
+  void AddUpdate(int64_t now_ns, const ServerUpdate& update);
   void AddEvaluation(int64_t now_ns, int64_t step, double epoch, const EvaluationResult& result);
   void AddEvent(int64_t now_ns, int worker, std::string_view what);
 

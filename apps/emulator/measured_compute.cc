@@ -55,22 +55,29 @@ Status MeasureRound(const LocalConfig& config, ParameterArena* arena, ComputeScr
     if (i >= kWarmUps) round_ms.push_back(watch.Seconds() * kMsPerSecond);
   }
   compute->set_round_ms(Median(round_ms));
-  if (!CompressesAnything(config.compression())) return OkStatus();
-  const LayerCoding coding = MeasureCodedLayers(config.compression(), arena->parameters());
+  return OkStatus();
+}
+
+void AddCoding(const CodedKind& kind, const ParameterArena& arena, ComputeScript* compute) {
+  if (!CompressesAnything(kind.config)) return;
+  const LayerCoding coding = MeasureCodedLayers(kind, arena.parameters());
   compute->set_encode_ms(coding.encode_seconds * kMsPerSecond);
   compute->set_decode_ms(coding.decode_seconds * kMsPerSecond);
-  return OkStatus();
 }
 
 }  // namespace
 
 StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const RunConfig& config,
-                                       ParameterArena* arena) {
+                                       ParameterArena* arena, int64_t images) {
   AlignedBuffer values = Copy(arena->values()), statistics = Copy(arena->buffer_values());
   ComputeScript compute;
   RT_RETURN_IF_ERROR(MeasureSteps(net, rows, config.optim(), arena, &compute));
   if (UsesLocalRounds(config.dist())) {
     RT_RETURN_IF_ERROR(MeasureRound(config.dist().local(), arena, &compute));
+    AddCoding({.config = config.dist().local().compression()}, *arena, &compute);
+  } else {
+    AddCoding({.config = config.dist().compression(), .samples = static_cast<double>(images)},
+              *arena, &compute);
   }
   arena->SwapValues(&values, &statistics);
   return compute;

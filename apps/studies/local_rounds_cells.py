@@ -15,6 +15,13 @@ OPTIMIZERS = {
     'sgd': ['optim.sgd.momentum=0.9', 'optim.sgd.nesterov=true', 'optim.learning_rate=0.1',
             'optim.batch_scaling.rule=LINEAR', 'optim.batch_scaling.reference_batch=64'],
 }
+# Gradients in every step, as dist.plan: AUTO may choose.
+GRADIENT_CODINGS = {'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'],
+                    'top_k_01': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
+                    'top_k_01_2': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16', 'min_elements=1000',
+                                   'rule={max_elements: 9999 scheme { top_k { density: 0.02 values: BF16 } } }'],
+                    'top_k_001_2': ['scheme.top_k.density=0.0001', 'scheme.top_k.values=BF16', 'min_elements=1000',
+                                    'rule={max_elements: 9999 scheme { top_k { density: 0.02 values: BF16 } } }']}
 CODINGS = {'f32': None, 'linear8': 'linear8={}', 'qsgd4': 'qsgd.levels=7', 'top_k_1': 'top_k.density=0.01'}
 
 
@@ -39,6 +46,7 @@ class Cell:
     rate_batch: str = 'OWN'
     overlapped: bool = False
     coding: str = 'f32'
+    gradients: str = 'f32'  # coding of dense steps
     batch: int = 0  # of a rank; 0: GLOBAL_BATCH / ranks
     full: bool = False
     epochs: float = 12
@@ -47,7 +55,7 @@ class Cell:
     @property
     def name(self):
         name = f'{self.optimizer}-{self.ranks}-{self.steps}-{self.outer}-{self.rate_batch}-{self.seed}'.replace(':', '_')
-        for shown, text in ((self.overlapped, 'overlapped'), (self.coding != 'f32', self.coding), (self.batch, f'batch{self.batch}'),
+        for shown, text in ((self.overlapped, 'overlapped'), (self.coding != 'f32', self.coding), (self.gradients != 'f32', f'gradients_{self.gradients}'), (self.batch, f'batch{self.batch}'),
                             (self.full, 'full')):
             name += f'-{text}' if shown else ''
         return name if self.epochs == (16 if self.full else 12) else f'{name}-epochs{self.epochs:g}'
@@ -65,9 +73,8 @@ class Cell:
                       f'dist.local.overlap={str(self.overlapped).lower()}']
             if CODINGS[self.coding]:
                 rounds += [f'dist.local.compression.scheme.{CODINGS[self.coding]}', 'dist.local.compression.fall_back=false']
-        # The full recipe is the config's own, and its rates are those of its batch.
-        optimizer = OPTIMIZERS[self.optimizer] if not self.full or self.optimizer != 'muon' else []
-        return (FULL if self.full else SHORT) + rounds + optimizer + [
+        rounds += [f'dist.compression.{field}' for field in GRADIENT_CODINGS[self.gradients]]
+        return (FULL if self.full else SHORT) + rounds + OPTIMIZERS[self.optimizer] + [
             f'train.batch={self.rank_batch}', f'train.accumulation={max(1, self.rank_batch // PART)}', f'train.epochs={self.epochs:g}',
             f'train.evaluate_every_epochs={1 if self.full else self.epochs:g}', f'train.seed={self.seed}']
 
@@ -106,11 +113,15 @@ def product(**choices):
         yield Cell(**dict(zip(choices, values)))
 
 
-# What trains the full recipe; batch and accumulation of `alone` and `untouched` are the default config's.
+# What trains the full recipe, whose rate is that of 256 images; batch and accumulation of `alone` and `untouched` are the default config's.
 MODES = {
     'alone': Cell(ranks=1, batch=256),
     'untouched': Cell(ranks=8, batch=256),
     'dense32': Cell(ranks=8, batch=32),
+    'top_k32': Cell(ranks=8, batch=32, gradients='top_k_01_2'),
+    'top_k64': Cell(ranks=8, batch=64, gradients='top_k_01_2'),
+    'sparser32': Cell(ranks=8, batch=32, gradients='top_k_001_2'),
+    'hylo32': Cell(ranks=8, batch=32, gradients='hylo'),
     'rounds4': Cell(ranks=8, batch=32, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
     'rounds8': Cell(ranks=8, batch=32, steps='8', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
     'rounds4-64': Cell(ranks=8, batch=64, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),

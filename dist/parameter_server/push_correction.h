@@ -34,6 +34,7 @@ struct GradientPush {
   std::span<const float> gradient;  // sums over the images, of the shard's size
   // What the worker says of the gradient of all shards, so that all refuse it or none.
   bool finite = true;
+  double norm = 0;  // of the mean gradient, for ShardUpdate::mean_norm
 };
 
 class PushCorrection {

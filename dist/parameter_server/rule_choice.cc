@@ -53,6 +53,7 @@ Status CheckRanges(const Config& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.NotNegative("limit", config.limit()));
   RT_RETURN_IF_ERROR(check.NotNegative("start_epoch", config.start_epoch()));
   RT_RETURN_IF_ERROR(check.FractionBelowOne("decay", config.decay()));
+  RT_RETURN_IF_ERROR(check.Between("servers", config.servers(), 0, kMostWorkers));
   return check.Between("versions", config.versions(), 1, kMostVersions);
 }
 

@@ -65,6 +65,7 @@ PushResult ServerShard::Push(const GradientPush& push) {
   const double weight = options_.rule.weight.Of(result.staleness, version_);
   const std::span<const float> gradient = correction_.Correct(push, version_, Epoch(), weights_);
   group_.Add(push.worker, gradient, weight, push.images);
+  norms_ += push.norm;
   correction_.OnPush(push.worker, push.base_version);
   staleness_.Add(result.staleness);
   clocks_.Tick(push.worker);
@@ -152,7 +153,8 @@ void ServerShard::Update() {
   const ShardUpdate update{.version = version_,
                            .images_before = images_,
                            .images = group_.images(),
-                           .pushes = group_.pushes()};
+                           .pushes = group_.pushes(),
+                           .mean_norm = std::exchange(norms_, 0) / group_.pushes()};
   group_.Close();
   correction_.BeforeUpdate(weights_);
   const double learning_rate = apply_(update);

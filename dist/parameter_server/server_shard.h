@@ -61,6 +61,7 @@ struct ShardUpdate {
   int64_t images_before = 0;  // of all updates before it: what the learning rate follows
   int64_t images = 0;         // whose gradients are in the sum
   int pushes = 0;
+  double mean_norm = 0;  // over its pushes, of the gradient of all shards: at least the sum's
   double scale() const { return 1 / static_cast<double>(images); }  // makes the sum a mean
 };
 using ApplyUpdate = std::function<double(const ShardUpdate& update)>;
@@ -132,6 +133,7 @@ class ServerShard {
   StalenessStatistics staleness_;
   std::array<int64_t, kRefusalReasons> refused_{};
   std::set<int> waiting_;
+  double norms_ = 0;  // of the pushes of the group
   int64_t version_, images_;
 };
 

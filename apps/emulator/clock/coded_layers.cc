@@ -9,12 +9,6 @@ namespace {
 
 constexpr double kSecondsPerMs = 1e-3;
 
-// A difference is one sample, however many images have made it.
-std::vector<LayerScheme> SchemesOf(const CompressionConfig& config,
-                                   std::span<const Parameter> parameters) {
-  return ChooseSchemes(config, parameters, /*samples=*/1);
-}
-
 }  // namespace
 
 std::vector<CompressedLayer> CodedLayers::Take() && {
@@ -26,10 +20,10 @@ std::vector<CompressedLayer> CodedLayers::Take() && {
   return layers;
 }
 
-CodedLayers ChooseCodedLayers(const CompressionConfig& config,
-                              std::span<const Parameter> parameters, const ComputeScript& compute,
-                              const Topology& topology, const NetworkModel& network) {
-  CodedLayers layers{.schemes = SchemesOf(config, parameters)};
+CodedLayers ChooseCodedLayers(const CodedKind& kind, std::span<const Parameter> parameters,
+                              const ComputeScript& compute, const Topology& topology,
+                              const NetworkModel& network) {
+  CodedLayers layers{.schemes = ChooseSchemes(kind.config, parameters, kind.samples)};
   double coded = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!layers.schemes[i].dense()) coded += static_cast<double>(parameters[i].elements);
@@ -43,7 +37,7 @@ CodedLayers ChooseCodedLayers(const CompressionConfig& config,
       const double share = static_cast<double>(parameters[i].elements) / coded * kSecondsPerMs;
       coding = {.encode_seconds = share * compute.encode_ms(),
                 .decode_seconds = share * compute.decode_ms()};
-      route = ChooseRoute(config, scheme,
+      route = ChooseRoute(kind.config, scheme,
                           CostsOf(scheme, GradientShapeOf(parameters[i].spec), coding,
                                   topology.world(), seconds_per_byte));
     }
@@ -54,10 +48,9 @@ CodedLayers ChooseCodedLayers(const CompressionConfig& config,
   return layers;
 }
 
-LayerCoding MeasureCodedLayers(const CompressionConfig& config,
-                               std::span<const Parameter> parameters) {
+LayerCoding MeasureCodedLayers(const CodedKind& kind, std::span<const Parameter> parameters) {
   LayerCoding sum;
-  const std::vector<LayerScheme> schemes = SchemesOf(config, parameters);
+  const std::vector<LayerScheme> schemes = ChooseSchemes(kind.config, parameters, kind.samples);
   for (size_t i = 0; i < schemes.size(); ++i) {
     const LayerCoding coding = MeasureCoding(schemes[i], GradientShapeOf(parameters[i].spec));
     sum.encode_seconds += coding.encode_seconds;

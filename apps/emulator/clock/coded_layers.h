@@ -1,5 +1,5 @@
-// CodedLayers: how each layer's difference travels at the end of a round (dist.local.compression),
-// as GradientCompression (apps/trainer/update/gradient_compression.h) decides it for real ranks.
+// CodedLayers: how each layer travels, its gradient in a step (dist.compression) or its difference at
+// the end of a round (dist.local.compression), as GradientCompression (apps/trainer/update/gradient_compression.h) decides it for real ranks.
 //
 //   scheme of a layer ──> what each route costs on the virtual network ──> its route
 //   coding seconds    ──┘  (the script's, in proportion to the layers' elements)
@@ -31,14 +31,20 @@ struct CodedLayers {
   std::vector<CompressedLayer> Take() &&;
 };
 
+// What is compressed, and of how many samples it is a sum: images of all workers in a step. A
+// difference is one sample, however many images have made it.
+struct CodedKind {
+  CompressionConfig config;
+  double samples = 1;
+};
+
 // `topology`: of the workers that exchange.
-CodedLayers ChooseCodedLayers(const CompressionConfig& config,
-                              std::span<const Parameter> parameters, const ComputeScript& compute,
-                              const Topology& topology, const NetworkModel& network);
+CodedLayers ChooseCodedLayers(const CodedKind& kind, std::span<const Parameter> parameters,
+                              const ComputeScript& compute, const Topology& topology,
+                              const NetworkModel& network);
 
 // What a script that does not say has for encode_ms and decode_ms. Takes some times as long.
-LayerCoding MeasureCodedLayers(const CompressionConfig& config,
-                               std::span<const Parameter> parameters);
+LayerCoding MeasureCodedLayers(const CodedKind& kind, std::span<const Parameter> parameters);
 
 }  // namespace ringtail
 

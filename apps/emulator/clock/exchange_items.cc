@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "apps/emulator/clock/item_list.h"
 #include "apps/trainer/update/roll_call.h"
 #include "dist/collectives/allgather_choice.h"
-#include "dist/collectives/selector.h"
 
 namespace ringtail {
 namespace {
@@ -56,24 +56,16 @@ ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const Layer
   return sizes;
 }
 
-StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(const ExchangeSizes& sizes,
-                                                    const std::vector<int>& workers,
-                                                    const VirtualNetwork& network,
-                                                    const DistConfig& config) {
-  const Topology topology = network.TopologyOf(workers);
-  RT_ASSIGN_OR_RETURN(AlgorithmSelector selector,
-                      AlgorithmSelector::Create(config.algorithm(), topology, network.model()));
-  std::vector<ExchangeItem> items;
-  const auto add = [&](int64_t floats, double ready) {
-    const AllreduceAlgorithm& algorithm = *selector.Select(floats * kElementBytes).algorithm;
-    items.push_back({std::make_shared<const Plans>(AllPlans(algorithm, topology, floats)), ready});
-  };
-  add(kSums * static_cast<int64_t>(sizeof(double)) / kElementBytes, sizes.forward);
-  if (sizes.statistics > 0) add(sizes.statistics, sizes.forward);
-  for (size_t i = 0; i < sizes.buckets.size(); ++i) {
-    add(sizes.buckets[i].range.count, sizes.ready[i]);
-  }
-  return items;
+StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(
+    const ExchangeSizes& sizes, std::span<const Parameter> parameters,
+    const std::vector<int>& workers, const VirtualNetwork& network, const DistConfig& config,
+    const CodedLayers* layers, const ExchangeTime& step) {
+  RT_ASSIGN_OR_RETURN(ItemList items, ItemList::Create(workers, network, config.algorithm()));
+  items.set_ready(sizes.forward);
+  items.AllReduce(kSums * static_cast<int64_t>(sizeof(double)) / kElementBytes);
+  if (sizes.statistics > 0) items.AllReduce(sizes.statistics);
+  AddBuckets(sizes, parameters, config.compression(), layers, step, &items);
+  return items.Finish();
 }
 
 ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network) {

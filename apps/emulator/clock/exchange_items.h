@@ -1,7 +1,7 @@
 // ExchangeItems: what workers exchange in a step, in this order, as plans of the algorithms that
 // real ranks would choose (dist/collectives/selector.h). round_items.h has those of rounds.
 //
-//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
+//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]       buckets: item_list.h
 //   ready    f     f           as backward ends      1                   after the update
 //
 // `ready`: the fraction of forward and backward after which an item may begin, by the FLOPs of the
@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "apps/emulator/clock/coded_layers.h"
 #include "apps/emulator/clock/virtual_network.h"
 #include "core/parameter.h"
 #include "core/status.h"
@@ -39,11 +40,18 @@ struct ExchangeSizes {
 ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const LayerInfo> layers,
                               const DistConfig& config);
 
-// By `workers`. InvalidArgument for an algorithm that does not exist.
-StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(const ExchangeSizes& sizes,
-                                                    const std::vector<int>& workers,
-                                                    const VirtualNetwork& network,
-                                                    const DistConfig& config);
+// When an exchange is: what compression depends on.
+struct ExchangeTime {
+  int64_t step = 0;  // or round, of the run
+  double epoch = 0;
+};
+
+// By `workers`. `layers`: null if nothing is compressed. InvalidArgument for an algorithm that does
+// not exist.
+StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(
+    const ExchangeSizes& sizes, std::span<const Parameter> parameters,
+    const std::vector<int>& workers, const VirtualNetwork& network, const DistConfig& config,
+    const CodedLayers* layers, const ExchangeTime& step);
 // What every member of a step tells the others at its end.
 ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network);
 // An allgather of so many bytes of each; a multiple of kElementBytes.

@@ -3,18 +3,11 @@
 //
 //   [RankRound of all][statistics][bucket 0][bucket 1] .. [bucket n]
 //
-//   a bucket    allreduce of its range; or, if a layer of it is coded (CompressedReducer):
-//               [guarded: allreduce of its range]
-//               pack, allreduce of dense layers and sketches, allreduce of sketches' second round
-//               encode, allgather, decode                                        gathered layers
-//               encode, all-to-all, add up and encode, allgather, decode         sharded layers
-//
-// Bytes are those that real ranks send. Thread-safety: functions without state. Cost: makes the
+// Buckets: item_list.h. Bytes are those that real ranks send. Thread-safety: functions without state. Cost: makes the
 // plans of all members.
 #ifndef RINGTAIL_APPS_EMULATOR_CLOCK_ROUND_ITEMS_H_
 #define RINGTAIL_APPS_EMULATOR_CLOCK_ROUND_ITEMS_H_
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -27,17 +20,12 @@
 
 namespace ringtail {
 
-struct RoundOfItems {
-  int64_t round = 0;  // of the run
-  double epoch = 0;   // at its first step
-};
-
 // By `workers`. `layers` is null if nothing is compressed. InvalidArgument for an algorithm that does
-// not exist.
+// not exist. `round`: its number, and the epoch of its first step.
 StatusOr<std::vector<ExchangeItem>> ItemsOfRound(
     const ExchangeSizes& sizes, std::span<const Parameter> parameters,
     const std::vector<int>& workers, const VirtualNetwork& network, const DistConfig& config,
-    const CodedLayers* layers, const RoundOfItems& round);
+    const CodedLayers* layers, const ExchangeTime& round);
 
 }  // namespace ringtail
 

@@ -28,9 +28,16 @@ void GradientSum::Begin(size_t workers) {
   if (workers > 1 && sum_.size_bytes() != bytes) sum_ = AlignedBuffer(bytes);
 }
 
-void GradientSum::BeginWorker() { Undo(); }
+void GradientSum::BeginWorker(ParameterArena* own) {
+  own_ = own;
+  Undo();
+}
 
 void GradientSum::OnReady(const Parameter& parameter) {
+  if (own_ != nullptr) {
+    std::ranges::copy(parameter.grad(), own_->grads().begin() + parameter.offset);
+    return;
+  }
   if (workers_ == 1) return;
   const std::span<float> sum = sum_.floats().subspan(static_cast<size_t>(parameter.offset),
                                                      static_cast<size_t>(parameter.elements));

@@ -24,8 +24,9 @@ class GradientSum : public GradientListener {
   explicit GradientSum(ParameterArena* arena) : arena_(arena) {}
 
   void Begin(size_t workers);
-  // Before a worker computes: the statistics are those before the step.
-  void BeginWorker();
+  // Before a worker computes: the statistics are those before the step. With `own` its gradients are
+  // kept there, and not added up.
+  void BeginWorker(ParameterArena* own = nullptr);
   void OnLoss(const LossResult& /*loss*/) override {}
   void OnReady(const Parameter& parameter) override;
   // After it has computed; `weight`: its share of the images.
@@ -38,6 +39,7 @@ class GradientSum : public GradientListener {
   AlignedBuffer sum_;
   std::vector<float> statistics_before_, statistics_;
   size_t workers_ = 0, done_ = 0;
+  ParameterArena* own_ = nullptr;
 };
 
 }  // namespace ringtail

@@ -40,7 +40,8 @@ LocalRoundsRule::LocalRoundsRule(EmulatedJob* job, const Start& start)
       present_(start.workers),
       joining_(start.joining) {
   if (CompressesAnything(job->config().dist().local().compression())) {
-    compression_ = std::make_unique<RoundCompression>(job);
+    compression_ = std::make_unique<WorkerCompression>(
+        job, CodedKind{.config = job->config().dist().local().compression()});
   }
 }
 
@@ -82,8 +83,8 @@ Status LocalRoundsRule::FixRound(int64_t number, std::vector<int> newcomers) {
   return BeginExchange(number);
 }
 
-RoundOfItems LocalRoundsRule::Describe(int64_t number) const {
-  return {.round = number, .epoch = job_->plan().EpochAt(FirstStep(number))};
+ExchangeTime LocalRoundsRule::TimeOf(int64_t number) const {
+  return {.step = number, .epoch = job_->plan().EpochAt(FirstStep(number))};
 }
 
 StatusOr<std::vector<ExchangeItem>> LocalRoundsRule::ItemsOf(int64_t number) const {
@@ -92,7 +93,7 @@ StatusOr<std::vector<ExchangeItem>> LocalRoundsRule::ItemsOf(int64_t number) con
   if (compression_ != nullptr) layers = compression_->LayersOf(members);
   return ItemsOfRound(job_->sizes(), job_->arena()->parameters(), members, *job_->network(),
                       job_->config().dist(), compression_ != nullptr ? &layers : nullptr,
-                      Describe(number));
+                      TimeOf(number));
 }
 
 // Of those that have not taken their change yet, and again of those that have.
@@ -237,15 +238,18 @@ Status LocalRoundsRule::Sum(int64_t number) {
 Status LocalRoundsRule::AddUp(int64_t number) {
   const Stopwatch watch;
   const Round& round = rounds_[number];
-  std::vector<RoundCompression::Member> members;
-  for (const int worker : round.members) members.push_back({worker, seats_[worker].local.get()});
+  std::vector<WorkerCompression::Member> members;
+  for (const int worker : round.members) {
+    members.push_back({worker, seats_[worker].local->differences()});
+  }
   const bool compresses = compression_ != nullptr && members.size() > 1;
-  if (compresses) RT_RETURN_IF_ERROR(compression_->Reduce(Describe(number), members));
+  if (compresses) RT_RETURN_IF_ERROR(compression_->Reduce(TimeOf(number), members));
   sum_.Clear();
-  for (const RoundCompression::Member& member : members) {
-    sum_.AddStatistics(member.local);
+  for (const int worker : round.members) {
+    LocalRound* const local = seats_[worker].local.get();
+    sum_.AddStatistics(local);
     // Compressed, every member has the sum already.
-    if (!compresses || member.local == members[0].local) sum_.AddDifferences(member.local);
+    if (!compresses || worker == round.members[0]) sum_.AddDifferences(local);
   }
   job_->real()->exchange += watch.Seconds();
   return OkStatus();

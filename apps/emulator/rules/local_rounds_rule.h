@@ -34,9 +34,9 @@
 #include "apps/emulator/clock/virtual_exchange.h"
 #include "apps/emulator/emulated_job.h"
 #include "apps/emulator/rules/emulated_rule.h"
-#include "apps/emulator/rules/round_compression.h"
 #include "apps/emulator/rules/round_sum.h"
 #include "apps/emulator/rules/virtual_worker.h"
+#include "apps/emulator/rules/worker_compression.h"
 #include "apps/trainer/local/local_period.h"
 #include "apps/trainer/local/local_round.h"
 
@@ -95,7 +95,7 @@ class LocalRoundsRule : public EmulatedRule {
   Status FixRound(int64_t round, std::vector<int> newcomers);
   Status BeginExchange(int64_t round);
   StatusOr<std::vector<ExchangeItem>> ItemsOf(int64_t round) const;
-  RoundOfItems Describe(int64_t round) const;
+  ExchangeTime TimeOf(int64_t round) const;
 
   Status BeginStep(int worker);
   Status FinishStep(int worker, const LossResult& loss);
@@ -118,7 +118,7 @@ class LocalRoundsRule : public EmulatedRule {
   const OuterRule outer_;
   const int64_t delay_;  // rounds between a boundary and the merge of its sum
   LocalPeriod period_;
-  std::unique_ptr<RoundCompression> compression_;  // null: none
+  std::unique_ptr<WorkerCompression> compression_;  // null: none
   std::vector<int64_t> begins_;  // first steps of the rounds that are fixed, and the next
   RoundSum sum_;
   std::map<int, Seat> seats_;

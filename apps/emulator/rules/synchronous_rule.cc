@@ -7,16 +7,33 @@
 #include <utility>
 
 #include "core/stopwatch.h"
+#include "dist/compression/scheme_choice.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
+namespace {
+
+// Room for gradients of the model's layout.
+StatusOr<std::unique_ptr<ParameterArena>> ArenaLike(const ParameterArena& model) {
+  std::vector<ParameterSpec> specs;
+  for (const Parameter& parameter : model.parameters()) specs.push_back(parameter.spec);
+  return ParameterArena::Create(std::move(specs), {});
+}
+
+}  // namespace
 
 SynchronousRule::SynchronousRule(EmulatedJob* job, int64_t end, Next next)
     : job_(job),
       end_(end),
       next_(std::move(next)),
       sum_(job->arena()),
-      workers_(job->FirstWorkers()) {}
+      workers_(job->FirstWorkers()) {
+  const CompressionConfig& config = job->config().dist().compression();
+  if (!CompressesAnything(config)) return;
+  const auto images = static_cast<double>(job->plan().growth_run().images_per_batch);
+  compression_ =
+      std::make_unique<WorkerCompression>(job, CodedKind{.config = config, .samples = images});
+}
 
 int64_t SynchronousRule::StateBytes() const {
   int64_t bytes = 0;
@@ -56,27 +73,57 @@ Status SynchronousRule::BeginStep() {
 Status SynchronousRule::ComputeGradients() {
   const auto batch = static_cast<double>(job_->plan().growth_run().images_per_batch);
   sum_.Begin(members_.size());
-  for (Member& member : members_) {
-    sum_.BeginWorker();
+  const bool compresses = compression_ != nullptr && members_.size() > 1;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    Member& member = members_[i];
+    if (compresses && gradients_.size() == i) {
+      RT_ASSIGN_OR_RETURN(gradients_.emplace_back(), ArenaLike(*job_->arena()));
+    }
+    member.gradients = compresses ? gradients_[i].get() : nullptr;
+    sum_.BeginWorker(member.gradients);
     RT_ASSIGN_OR_RETURN(member.loss, job_->net()->Compute(step_, member.rows, &sum_));
     sum_.EndWorker(static_cast<double>(member.rows.count) / batch);
   }
   return OkStatus();
 }
 
+ExchangeTime SynchronousRule::Now() const {
+  return {.step = step_, .epoch = job_->plan().EpochAt(step_)};
+}
+
+StatusOr<std::vector<ExchangeItem>> SynchronousRule::ItemsOf() const {
+  if (compression_ == nullptr) {
+    RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem>* const items, job_->ItemsOf(workers_));
+    return *items;
+  }
+  const CodedLayers layers = compression_->LayersOf(workers_);
+  return ItemsOfExchange(job_->sizes(), job_->arena()->parameters(), workers_, *job_->network(),
+                         job_->config().dist(), &layers, Now());
+}
+
+// When all have offered theirs: what is lost with a worker before has changed no residual.
+Status SynchronousRule::ReduceCompressed() {
+  std::vector<WorkerCompression::Member> members;
+  for (const Member& member : members_) members.push_back({member.worker, member.gradients});
+  RT_RETURN_IF_ERROR(compression_->Reduce(Now(), members));
+  std::ranges::copy(members[0].arena->grads(), job_->arena()->grads().begin());
+  return OkStatus();
+}
+
 Status SynchronousRule::BeginExchange() {
-  RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem>* const items, job_->ItemsOf(workers_));
-  std::vector<ExchangeItem> all = *items;
+  RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem> items, ItemsOf());
+  std::vector<ExchangeItem> all = items;
   all.push_back(RollCallItem(workers_, *job_->network()));
   exchange_ = std::make_unique<VirtualExchange>(
       job_->network(), all, workers_,
-      [this](int member, int item) { return OnItemEnded(member, item); });
+      [this](int member, int item) { return OnItemEnded(member, item); },
+      [this](int worker, double seconds) { return job_->EndOfWork(worker, step_, seconds); });
   for (size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
     member.pass_end_ns = job_->BeginPass(member.worker, step_, member.rows);
-    for (size_t i = 0; i < items->size(); ++i) {
+    for (size_t i = 0; i < items.size(); ++i) {
       ScheduleReady(static_cast<int>(m), static_cast<int>(i),
-                    job_->EndOfPass(member.worker, step_, member.rows, (*items)[i].ready));
+                    job_->EndOfPass(member.worker, step_, member.rows, items[i].ready));
     }
   }
   return OkStatus();
@@ -109,8 +156,9 @@ Status SynchronousRule::OnItemEnded(int member, int item) {
 }
 
 // False if a loss or gradient is not finite.
-bool SynchronousRule::Update() {
+StatusOr<bool> SynchronousRule::Update() {
   const Stopwatch watch;
+  if (members_[0].gradients != nullptr) RT_RETURN_IF_ERROR(ReduceCompressed());
   LossResult loss;
   for (const Member& member : members_) {
     loss.loss_sum += member.loss.loss_sum;
@@ -128,7 +176,8 @@ bool SynchronousRule::Update() {
 
 Status SynchronousRule::EndStep() {
   const int64_t now_ns = job_->queue()->now_ns();
-  if (!Update()) {
+  RT_ASSIGN_OR_RETURN(const bool finite, Update());
+  if (!finite) {
     job_->log()->summary().not_finite = fmt::format("the loss or gradient of step {}", step_ + 1);
     finished_ = true;
     return OkStatus();

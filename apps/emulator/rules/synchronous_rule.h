@@ -5,6 +5,7 @@
 //   its wire            [sums][0][ 1 ][ 2 ]                      next step
 //   worker 1   |forward    |backward            |update|roll call|
 //
+// Gradients travel through dist.compression, if there is any, with residuals for each worker.
 // One set of weights serves all. Gradients are added up in the order of the workers, which equals a
 // real allreduce to rounding (its plan has an order of its own). A worker that dies holds the others
 // up until they notice; then the step is computed again without it, with its rows divided among the
@@ -21,6 +22,7 @@
 #include "apps/emulator/emulated_job.h"
 #include "apps/emulator/rules/emulated_rule.h"
 #include "apps/emulator/rules/gradient_sum.h"
+#include "apps/emulator/rules/worker_compression.h"
 
 namespace ringtail {
 
@@ -47,15 +49,19 @@ class SynchronousRule : public EmulatedRule {
     ElementRange rows;
     LossResult loss;
     int64_t pass_end_ns = 0, update_ns = 0;
+    ParameterArena* gradients = nullptr;  // its own; null: added up
   };
 
   Status BeginStep();
   Status ComputeGradients();
+  StatusOr<std::vector<ExchangeItem>> ItemsOf() const;
+  ExchangeTime Now() const;
+  Status ReduceCompressed();
   Status BeginExchange();
   void ScheduleReady(int member, int item, int64_t time_ns);
   Status OnItemEnded(int member, int item);
   Status EndStep();
-  bool Update();
+  StatusOr<bool> Update();
 
   EmulatedJob* const job_;
   const int64_t end_;
@@ -64,7 +70,9 @@ class SynchronousRule : public EmulatedRule {
   std::vector<int> workers_, joining_;
   std::vector<Member> members_;  // of this step
   std::unique_ptr<VirtualExchange> exchange_;
-  int64_t step_ = 0;     // steps done
+  std::unique_ptr<WorkerCompression> compression_;          // null: none
+  std::vector<std::unique_ptr<ParameterArena>> gradients_;  // by member, if compressed
+  int64_t step_ = 0;                                        // steps done
   int64_t attempt_ = 0;  // of any step: events of earlier ones no longer count
   int64_t begin_ns_ = 0;
   size_t ended_ = 0;  // members that have ended the step

@@ -1,4 +1,4 @@
-#include "apps/emulator/rules/round_compression.h"
+#include "apps/emulator/rules/worker_compression.h"
 
 #include <algorithm>
 #include <string>
@@ -21,14 +21,14 @@ void CopyResiduals(const CompressedReducer& from, CompressedReducer* to) {
 
 }  // namespace
 
-CodedLayers RoundCompression::LayersOf(const std::vector<int>& workers) const {
+CodedLayers WorkerCompression::LayersOf(const std::vector<int>& workers) const {
   const VirtualNetwork& network = *job_->network();
-  return ChooseCodedLayers(job_->config().dist().local().compression(), job_->arena()->parameters(),
-                           job_->compute(), network.TopologyOf(workers), network.model());
+  return ChooseCodedLayers(kind_, job_->arena()->parameters(), job_->compute(),
+                           network.TopologyOf(workers), network.model());
 }
 
-// Keeps the ranks if they are those of the round before.
-Status RoundCompression::Seat(std::span<const Member> members) {
+// Keeps the ranks if they are those of the last time.
+Status WorkerCompression::Seat(std::span<const Member> members) {
   const auto same = [](const Member& member, const Rank& rank) {
     return member.worker == rank.worker;
   };
@@ -47,11 +47,10 @@ Status RoundCompression::Seat(std::span<const Member> members) {
         rank.communicator,
         Communicator::Create(rank.transport.get(), job_->network()->TopologyOf(workers),
                              {.algorithm = dist.algorithm(), .network = job_->network()->model()}));
-    CompressedReducer::Options options =
-        ReducerOptions(dist.local().compression(), r, world, /*samples=*/1);
+    CompressedReducer::Options options = ReducerOptions(kind_.config, r, world, kind_.samples);
     options.seed = job_->config().train().seed();
-    rank.reducer = std::make_unique<CompressedReducer>(
-        members[i].local->differences(), job_->sizes().buckets, LayersOf(workers).Take(), options);
+    rank.reducer = std::make_unique<CompressedReducer>(members[i].arena, job_->sizes().buckets,
+                                                       LayersOf(workers).Take(), options);
     const auto before = std::ranges::find(ranks_, rank.worker, &Rank::worker);
     if (before != ranks_.end()) CopyResiduals(*before->reducer, rank.reducer.get());
   }
@@ -59,22 +58,22 @@ Status RoundCompression::Seat(std::span<const Member> members) {
   return OkStatus();
 }
 
-Status RoundCompression::ReduceOwn(const RoundOfItems& round, const Rank& rank,
-                                   LocalRound* local) const {
-  rank.reducer->BeginStep(round.round, round.epoch);
-  const std::span<float> differences = local->differences()->grads();
+Status WorkerCompression::ReduceOwn(const ExchangeTime& time, const Rank& rank,
+                                    ParameterArena* arena) const {
+  rank.reducer->BeginStep(time.step, time.epoch);
+  const std::span<float> gradients = arena->grads();
   const std::vector<GradientBucket>& buckets = job_->sizes().buckets;
   for (size_t b = 0; b < buckets.size(); ++b) {
     const ElementRange& range = buckets[b].range;
     RT_RETURN_IF_ERROR(rank.reducer->Reduce(
         rank.communicator.get(), b,
-        differences.subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.count))));
+        gradients.subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.count))));
   }
   rank.reducer->EndStep();
   return OkStatus();
 }
 
-Status RoundCompression::Reduce(const RoundOfItems& round, std::span<const Member> members) {
+Status WorkerCompression::Reduce(const ExchangeTime& time, std::span<const Member> members) {
   RT_RETURN_IF_ERROR(Seat(members));
   std::vector<Status> results(members.size(), OkStatus());
   int64_t sent = 0;
@@ -83,8 +82,8 @@ Status RoundCompression::Reduce(const RoundOfItems& round, std::span<const Membe
     std::vector<std::jthread> threads;
     threads.reserve(members.size());
     for (size_t i = 0; i < members.size(); ++i) {
-      threads.emplace_back([this, &round, &members, &results, i] {
-        results[i] = ReduceOwn(round, ranks_[i], members[i].local);
+      threads.emplace_back([this, &time, &members, &results, i] {
+        results[i] = ReduceOwn(time, ranks_[i], members[i].arena);
         if (!results[i].ok()) ranks_[i].communicator->Abort(results[i]);
       });
     }

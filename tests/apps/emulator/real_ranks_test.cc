@@ -124,24 +124,41 @@ TEST_F(RealRanksTest, TheDefaultRecipe) {
 }
 
 // Coding makes small differences large: with two ranks there are none.
-TEST_F(RealRanksTest, Compressed) {
-  for (const char* scheme :
-       {"linear8", "qsgd.levels=7", "two_bit", "top_k.density=0.05", "power_sgd.rank=2"}) {
-    for (const char* route : {"GATHER", "SHARDED"}) {
+constexpr const char* kSchemes[] = {"linear8", "qsgd.levels=7", "two_bit", "top_k.density=0.05",
+                                    "power_sgd.rank=2"};
+constexpr const char* kRoutes[] = {"GATHER", "SHARDED"};
+
+// With the fields of `where`, such as "dist.compression".
+Overrides Compressed(const std::string& where, const std::string& scheme, const char* route) {
+  const std::string field = where + ".scheme." + scheme;
+  return {field.find('=') == std::string::npos ? field + "={}" : field, where + ".min_elements=100",
+          where + ".fall_back=false", fmt::format("{}.route={}", where, route)};
+}
+
+TEST_F(RealRanksTest, CompressedRounds) {
+  for (const char* scheme : kSchemes) {
+    for (const char* route : kRoutes) {
       Overrides rounds = kOverlapped;
-      const std::string text = scheme;
-      const std::string field = "dist.local.compression.scheme." + text;
-      rounds.push_back(text.find('=') == std::string::npos ? field + "={}" : field);
-      rounds.insert(rounds.end(), {"dist.local.compression.min_elements=100",
-                                   "dist.local.compression.fall_back=false",
-                                   fmt::format("dist.local.compression.route={}", route)});
-      SCOPED_TRACE(text + " " + route);
+      for (std::string& field : Compressed("dist.local.compression", scheme, route)) {
+        rounds.push_back(std::move(field));
+      }
+      SCOPED_TRACE(fmt::format("{} {}", scheme, route));
       const Runs runs = Train(2, rounds);
       ExpectNear(runs, 1e-4);
       int64_t bytes = 0;  // both ranks send as many
       for (const nlohmann::json& round : runs.real_rounds)
         bytes += round["comm_bytes"].get<int64_t>();
       EXPECT_EQ(runs.emulated_bytes, 2 * bytes);
+      std::filesystem::remove_all(Path("real"));
+    }
+  }
+}
+
+TEST_F(RealRanksTest, CompressedGradients) {
+  for (const char* scheme : kSchemes) {
+    for (const char* route : kRoutes) {
+      SCOPED_TRACE(fmt::format("{} {}", scheme, route));
+      ExpectNear(Train(2, Compressed("dist.compression", scheme, route)), 1e-4);
       std::filesystem::remove_all(Path("real"));
     }
   }

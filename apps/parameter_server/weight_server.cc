@@ -1,0 +1,84 @@
+#include "apps/parameter_server/weight_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "optim/gradient_norm.h"
+
+namespace ringtail {
+namespace {
+
+std::vector<ParameterSpec> SpecsOf(std::span<const Parameter> parameters,
+                                   const std::vector<size_t>& chosen) {
+  std::vector<ParameterSpec> specs;
+  specs.reserve(chosen.size());
+  for (const size_t i : chosen) specs.push_back(parameters[i].spec);
+  return specs;
+}
+
+std::vector<ParameterSpec> SpecsOf(std::span<const Parameter> parameters) {
+  std::vector<ParameterSpec> specs;
+  specs.reserve(parameters.size());
+  for (const Parameter& p : parameters) specs.push_back(p.spec);
+  return specs;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<WeightServer>> WeightServer::Create(const WeightServerOptions& options,
+                                                             const ParameterArena& model) {
+  RT_ASSIGN_OR_RETURN(
+      std::unique_ptr<ParameterArena> arena,
+      ParameterArena::Create(
+          SpecsOf(model.parameters(), options.parameters),
+          options.has_statistics ? SpecsOf(model.buffers()) : std::vector<ParameterSpec>()));
+  RT_ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer,
+                      Optimizer::Create(options.optim, arena.get()));
+  std::unique_ptr<WeightServer> server(
+      new WeightServer(options, std::move(arena), std::move(optimizer)));
+  for (size_t i = 0; i < options.parameters.size(); ++i) {
+    const Parameter& whole = model.parameters()[options.parameters[i]];
+    const Parameter& own = server->arena_->parameters()[i];
+    server->pieces_.push_back({whole.offset, own.offset, own.elements});
+  }
+  server->Gather(model.values(), server->arena_->values());
+  if (options.has_statistics) {
+    std::ranges::copy(model.buffer_values(), server->arena_->buffer_values().begin());
+  }
+  if (options.optim.ema_decay() > 0) {
+    server->average_.emplace(options.optim.ema_decay(), server->arena_.get());
+  }
+  return server;
+}
+
+WeightServer::WeightServer(const WeightServerOptions& options,
+                           std::unique_ptr<ParameterArena> arena,
+                           std::unique_ptr<Optimizer> optimizer)
+    : options_(options), arena_(std::move(arena)), optimizer_(std::move(optimizer)) {
+  shard_.emplace(options.shard, arena_->values(), arena_->grads(),
+                 [this](const ShardUpdate& update) { return Apply(update); });
+}
+
+double WeightServer::Apply(const ShardUpdate& update) {
+  const int64_t step = options_.step(update.images_before);
+  rate_ = options_.rate(update.images_before);
+  const double norm = options_.alone ? GradientNorm(*arena_, update.scale()) : update.mean_norm;
+  optimizer_->Step(update.version, rate_,
+                   update.scale() * ClipFactor(norm, options_.optim.clip_norm()));
+  if (average_) average_->Update(step);
+  return rate_;
+}
+
+void WeightServer::Gather(std::span<const float> model, std::span<float> own) const {
+  for (const Piece& piece : pieces_) {
+    std::copy_n(model.begin() + piece.model_offset, piece.elements, own.begin() + piece.own_offset);
+  }
+}
+
+void WeightServer::Scatter(std::span<const float> own, std::span<float> model) const {
+  for (const Piece& piece : pieces_) {
+    std::copy_n(own.begin() + piece.own_offset, piece.elements, model.begin() + piece.model_offset);
+  }
+}
+
+}  // namespace ringtail

@@ -1,0 +1,85 @@
+// WeightServer: the parameters that one server holds, and what makes new ones of them.
+//
+//   shard()       the rule: which gradients make an update        dist/parameter_server/server_shard.h
+//   arena()       weights, and the sum of an update's gradients; running statistics on server 0
+//   optimizer     of these parameters alone                       optim/
+//   average()     of the weights over time, if the run keeps it
+//
+// Parameters are whole, so that every optimizer finds what it needs of each in one place. The norm
+// by which gradients are clipped is that of all servers: one that is alone takes that of the
+// update; several take the mean of what the pushes of the update had, which is as large or larger.
+// The weights start as those of the model.
+// Thread-safety: none. Memory: four blocks of its parameters with an optimizer of one state block and an
+// average, beside what the shard keeps.
+#ifndef RINGTAIL_APPS_PARAMETER_SERVER_WEIGHT_SERVER_H_
+#define RINGTAIL_APPS_PARAMETER_SERVER_WEIGHT_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/parameter.h"
+#include "core/status.h"
+#include "dist/parameter_server/server_shard.h"
+#include "optim/optim.pb.h"
+#include "optim/optimizer.h"
+#include "optim/weight_average.h"
+
+namespace ringtail {
+
+struct WeightServerOptions {
+  OptimConfig optim;
+  ShardOptions shard;
+  std::vector<size_t> parameters;  // of the model, ascending
+  bool alone = true;               // there is no other server
+  bool has_statistics = true;      // of the whole model
+  // The learning rate once so many images have been applied, and the step that they are.
+  std::function<double(int64_t images)> rate;
+  std::function<int64_t(int64_t images)> step;
+};
+
+class WeightServer {
+ public:
+  // `model` is needed for this call only.
+  static StatusOr<std::unique_ptr<WeightServer>> Create(const WeightServerOptions& options,
+                                                        const ParameterArena& model);
+  WeightServer(const WeightServer&) = delete;
+  WeightServer& operator=(const WeightServer&) = delete;
+
+  ServerShard* shard() { return &*shard_; }
+  const ServerShard& shard() const { return *shard_; }
+  ParameterArena* arena() { return arena_.get(); }
+  WeightAverage* average() { return average_ ? &*average_ : nullptr; }
+  int64_t elements() const { return std::ssize(arena_->values()); }
+  int64_t bytes() const { return arena_->num_parameters() * static_cast<int64_t>(sizeof(float)); }
+  double rate() const { return rate_; }  // of the last update
+
+  // Between a block of the model's layout and one of this server's.
+  void Gather(std::span<const float> model, std::span<float> own) const;
+  void Scatter(std::span<const float> own, std::span<float> model) const;
+
+ private:
+  // Parameters that follow each other in both layouts.
+  struct Piece {
+    int64_t model_offset = 0, own_offset = 0, elements = 0;
+  };
+  WeightServer(const WeightServerOptions& options, std::unique_ptr<ParameterArena> arena,
+               std::unique_ptr<Optimizer> optimizer);
+  double Apply(const ShardUpdate& update);
+
+  const WeightServerOptions options_;
+  const std::unique_ptr<ParameterArena> arena_;
+  const std::unique_ptr<Optimizer> optimizer_;
+  std::optional<WeightAverage> average_;
+  std::vector<Piece> pieces_;
+  std::optional<ServerShard> shard_;
+  double rate_ = 0;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_PARAMETER_SERVER_WEIGHT_SERVER_H_
