@@ -5,6 +5,7 @@
 #include "core/round.h"
 #include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/shown_choices.h"
+#include "dist/planner/step_timetable.h"
 
 namespace ringtail {
 namespace {
@@ -16,9 +17,9 @@ using Settings = std::vector<std::string>;
 void AddBatch(const Prediction& choice, const PlannerFacts& facts, const RunConfig& config,
               Settings* settings) {
   const int64_t batch = CeilDivide(choice.choice.global_batch, static_cast<int64_t>(choice.ranks));
-  const int64_t largest = facts.step(facts.step_size() - 1).batch();
+  const StepTimetable timetable(facts, facts.cores());
   settings->push_back(fmt::format("train.batch={}", batch));
-  settings->push_back(fmt::format("train.accumulation={}", CeilDivide(batch, largest)));
+  settings->push_back(fmt::format("train.accumulation={}", timetable.PartsOf(batch)));
   // The rate was found with the batch that the config states.
   const BatchScalingConfig& scaling = config.optim().batch_scaling();
   if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {

@@ -22,7 +22,7 @@ namespace ringtail {
 // (dist/planner/shown_choices.h), with the batch, the buckets and the algorithm of the config.
 SearchSpace SpaceOf(const RunConfig& config);
 
-// Of a run of `config`. A rank computes at most the largest batch of `facts` at once. The learning
+// Of a run of `config`. A rank computes its images in as many parts as are fastest. The learning
 // rate stays what the config's batch gives.
 std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
                                     const RunConfig& config);

@@ -66,8 +66,7 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
   const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
   // Of the rank with the most images.
-  OwnStep own{.times =
-                  timetable_.TimesAt(static_cast<double>(CeilDivide(choice.global_batch, ranks)))};
+  OwnStep own{.times = timetable_.TimesAt(CeilDivide(choice.global_batch, ranks))};
   own.before_backward = own.times.forward + own.times.earlier_backward;
   own.alone = timetable_.data_wait() + own.before_backward + own.times.backward + own.times.update;
   return own;

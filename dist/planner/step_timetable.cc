@@ -9,6 +9,8 @@
 namespace ringtail {
 namespace {
 
+// More parts hide less of the exchange behind backward: they have to be faster by this.
+constexpr double kWorthParts = 0.97;
 constexpr int64_t kAlignedElements = 16;  // 64 bytes, as in the arena
 
 ParameterKind KindOf(ParameterFacts::Kind kind) {
@@ -57,16 +59,30 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   }
 }
 
-ComputeTimes StepTimetable::TimesAt(double batch) const {
-  ComputeTimes times = OfComputing(batch);
-  times.update = update_;
-  const double computing = times.forward + times.earlier_backward + times.backward + times.update;
-  return Scaled(std::move(times), 1 + load_ * batch / computing);
+int64_t StepTimetable::PartsOf(int64_t batch) const {
+  RT_CHECK(batch > 0, "a step has images");
+  const auto largest = static_cast<int64_t>(measured_.back().batch);
+  const auto smallest = static_cast<int64_t>(measured_.front().batch);
+  const auto seconds = [&](int64_t parts) {
+    const ComputeTimes times = OfParts(static_cast<double>(batch), parts);
+    return times.forward + times.earlier_backward + times.backward;
+  };
+  int64_t best = CeilDivide(batch, largest);
+  for (int64_t parts = best + 1; parts * smallest <= batch; ++parts) {
+    if (batch % parts == 0 && seconds(parts) < kWorthParts * seconds(best)) best = parts;
+  }
+  return best;
 }
 
-ComputeTimes StepTimetable::OfComputing(double batch) const {
-  RT_CHECK(batch > 0, "a step has images");
-  const double parts = std::ceil(batch / measured_.back().batch);
+ComputeTimes StepTimetable::TimesAt(int64_t batch) const {
+  ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
+  times.update = update_;
+  const double computing = times.forward + times.earlier_backward + times.backward + times.update;
+  return Scaled(std::move(times), 1 + load_ * static_cast<double>(batch) / computing);
+}
+
+ComputeTimes StepTimetable::OfParts(double batch, int64_t count) const {
+  const auto parts = static_cast<double>(count);
   const double part = std::min(batch / parts, measured_.back().batch);
   ComputeTimes times;
   const auto above = std::ranges::lower_bound(measured_, part, {}, &Measured::batch);

@@ -33,9 +33,12 @@ class StepTimetable {
   // Of checked facts (facts_file.h), for a rank that computes with `cores`.
   StepTimetable(const PlannerFacts& facts, double cores);
 
-  // `batch` > 0: images of a rank in a step. Loading their successors on the same cores makes
+  // In how many equal parts a rank computes `batch` images fastest: at least so many that each is no
+  // larger than what was measured. What fits into the caches decides.
+  int64_t PartsOf(int64_t batch) const;
+  // `batch` > 0: images of a rank in a step, in these parts. Loading their successors on the same cores makes
   // everything longer by the same factor.
-  ComputeTimes TimesAt(double batch) const;
+  ComputeTimes TimesAt(int64_t batch) const;
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
 
@@ -45,7 +48,7 @@ class StepTimetable {
     ComputeTimes times;
   };
   std::vector<Measured> measured_;  // by ascending batch
-  ComputeTimes OfComputing(double batch) const;
+  ComputeTimes OfParts(double batch, int64_t parts) const;
 
   double update_ = 0, merge_ = 0, data_wait_ = 0, load_ = 0;
 };

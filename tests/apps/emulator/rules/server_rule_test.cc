@@ -139,7 +139,7 @@ TEST(ServerRuleTest, GradientsThatAreTooOldAreComputedAgain) {
   EXPECT_EQ(applied, kImages);
 }
 
-// Every image is used once, whoever dies and joins.
+// Every image is used once, even if workers die and join.
 TEST(ServerRuleTest, WorkersDieAndJoin) {
   for (const char* rule : {"ASYNCHRONOUS", "SYNCHRONOUS", "STALE_SYNC", "DANA"}) {
     for (const int at_ms : {1, 9, 30, 33, 36}) {
