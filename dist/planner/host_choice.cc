@@ -16,6 +16,7 @@ void Multiply(double factor, google::protobuf::RepeatedField<double>* seconds) {
 PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   facts.set_update_s(facts.update_s() * factor);
   facts.set_merge_s(facts.merge_s() * factor);
+  facts.set_load_cpu_s(facts.load_cpu_s() * factor);
   for (StepFacts& step : *facts.mutable_step()) {
     step.set_forward_s(step.forward_s() * factor);
     step.set_backward_s(step.backward_s() * factor);
@@ -51,6 +52,7 @@ StatusOr<HostChoice> ChooseHosts(const PlannerFacts& facts, const NetworkFacts& 
     StepSimulator simulator(SlowedDown(facts, slowest), network);
     SearchSpace of_n = space;
     of_n.hosts = {n};
+    if (n == 1) of_n.global_batches.resize(1);
     RT_ASSIGN_OR_RETURN(SearchResult found, Search(&simulator, of_n));
     if (n == 1) choice.one_host = found.one_host;
     by_number.push_back(std::move(found.recommended));

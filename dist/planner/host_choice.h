@@ -28,7 +28,8 @@ struct HostChoice {
 };
 
 // `facts` are host 0's, `slowness` has a number > 0 for each of network.hosts hosts. `space.hosts`
-// does not count; the first of its batches is that of `one_host` and `dense`. Of numbers of hosts
+// does not count; the first of its batches is that of `one_host`, of `dense` and of any choice of one
+// host. Of numbers of hosts
 // within 2 % of the fastest the one that changes training least (search.h Gentlest).
 StatusOr<HostChoice> ChooseHosts(const PlannerFacts& facts, const NetworkFacts& network,
                                  std::span<const double> slowness, const SearchSpace& space);

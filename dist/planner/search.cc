@@ -15,7 +15,7 @@ constexpr double kAsFast = 0.98;
 
 auto Gentleness(const Prediction& p) {
   return std::tuple(p.choice.period, p.choice.overlap, p.choice.scheme != kDenseScheme,
-                    p.choice.hosts);
+                    p.choice.global_batch, p.choice.hosts);
 }
 
 // Buckets and algorithm change nothing but the time.
@@ -128,14 +128,13 @@ StatusOr<SearchResult> Search(StepSimulator* simulator, const SearchSpace& space
   const int ranks_per_host = simulator->network().ranks_per_host;
   SearchResult result;
   Candidates candidates(space.keep);
-  for (const int64_t batch : space.global_batches) {
-    if (batch < ranks_per_host) continue;
-    RT_ASSIGN_OR_RETURN(const Prediction alone, simulator->Simulate({.global_batch = batch}));
-    if (result.simulated++ == 0) result.one_host = alone;
-    candidates.Add(alone);
-  }
-  if (result.simulated == 0)
+  const int64_t batch = space.global_batches.front();
+  if (batch < ranks_per_host) {
     return InvalidArgument("the batch is smaller than the ranks of a host");
+  }
+  RT_ASSIGN_OR_RETURN(result.one_host, simulator->Simulate({.global_batch = batch}));
+  result.simulated = 1;
+  candidates.Add(result.one_host);
   for (const Choice& choice : ChoicesOf(space, ranks_per_host)) {
     RT_ASSIGN_OR_RETURN(const double least, simulator->LeastSeconds(choice));
     const double images = static_cast<double>(choice.global_batch) * choice.period;

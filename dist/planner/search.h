@@ -21,7 +21,8 @@
 
 namespace ringtail {
 
-// All combinations, except those that make no difference: one host of one rank has one choice.
+// All combinations, except those that make no difference; one host of one rank has one choice, the
+// first of the batches.
 struct SearchSpace {
   std::vector<int> hosts;
   std::vector<int64_t> global_batches;
@@ -53,7 +54,7 @@ struct SearchResult {
 StatusOr<SearchResult> Search(StepSimulator* simulator, const SearchSpace& space);
 
 // Of the predictions within 2 % of the fastest the one that changes training least: fewest local
-// steps, then not overlapped, dense, fewest hosts; then the fastest. `predictions` is not empty.
+// steps, then not overlapped, dense, the smallest batch, fewest hosts; then the fastest. `predictions` is not empty.
 const Prediction& Gentlest(std::span<const Prediction> predictions);
 
 }  // namespace ringtail

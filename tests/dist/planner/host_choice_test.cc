@@ -31,10 +31,11 @@ PlannerFacts OnlyComputes() {
 }
 
 HostChoice Choose(const PlannerFacts& facts, int hosts, double bytes_per_s,
-                  const std::vector<double>& slowness) {
+                  const std::vector<double>& slowness,
+                  const std::vector<int64_t>& batches = {400}) {
   const LinkModel link{.latency_s = 1e-6, .seconds_per_byte = 1 / bytes_per_s};
   const NetworkFacts network{.links = {.within_host = link, .between_hosts = link}, .hosts = hosts};
-  return ChooseHosts(facts, network, slowness, {.global_batches = {400}}).value();
+  return ChooseHosts(facts, network, slowness, {.global_batches = batches}).value();
 }
 
 TEST(HostChoiceTest, AllThatAreAlikeTrain) {
@@ -55,6 +56,18 @@ TEST(HostChoiceTest, AHostThatWouldSlowTheOthersDownIsLeftOut) {
 // It still makes four hosts faster than three: 100 images in 1.2 x 100 ms against 133 ms.
 TEST(HostChoiceTest, AHostThatIsALittleSlowerHelps) {
   EXPECT_THAT(Choose(OnlyComputes(), 4, 1e9, {1, 1.2, 1, 1}).hosts, ElementsAre(0, 1, 2, 3));
+}
+
+// An update of 100 ms: 400 images take 0.5 s on one host, 0.2 on four; 800 take 0.3 on four.
+TEST(HostChoiceTest, ALargerBatchIsForSeveralHosts) {
+  PlannerFacts facts = OnlyComputes();
+  EXPECT_EQ(Choose(facts, 4, 1e9, {1, 1, 1, 1}, {400, 800}).best.choice.global_batch, 400);
+  facts.set_update_s(0.1);
+  const HostChoice choice = Choose(facts, 4, 1e9, {1, 1, 1, 1}, {400, 800});
+  EXPECT_EQ(choice.best.choice.global_batch, 800);
+  EXPECT_NEAR(choice.one_host.images_per_s(), 800, 1);
+  EXPECT_NEAR(choice.best.images_per_s(), 800 / 0.3, 10);
+  EXPECT_EQ(Choose(facts, 2, 1, {1, 1}, {400, 800}).best.choice.global_batch, 400);
 }
 
 // Host 0 writes the files, so it trains though the other one is twice as fast.

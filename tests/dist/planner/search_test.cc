@@ -34,8 +34,8 @@ std::vector<Prediction> Everything(StepSimulator* simulator, const SearchSpace& 
   const auto add = [&](const Choice& choice) {
     all.push_back(simulator->Simulate(choice).value());
   };
+  add({.global_batch = space.global_batches.front()});
   for (const int64_t batch : space.global_batches) {
-    add({.global_batch = batch});
     for (const int hosts : space.hosts) {
       for (const std::string& scheme : space.schemes) {
         for (const BucketOptions& buckets : space.buckets) {
