@@ -42,9 +42,9 @@ constexpr NamedScheme kSchemes[] = {
     {"qsgd4", "scheme { qsgd { levels: 7 } }"},
     {"two_bit", "scheme { two_bit {} }"},
     {"top_k 1%", "scheme { top_k {} }"},
-    {"top_k 0.1%",  // 2 % of small layers, which else would be most of what travels
+    {"top_k 0.1%",  // but small layers, which would else be most of what travels, in 8 bits
      "scheme { top_k { density: 0.001 values: BF16 } } min_elements: 1000 "
-     "rule { max_elements: 9999 scheme { top_k { density: 0.02 values: BF16 } } }"},
+     "rule { max_elements: 9999 scheme { linear8 {} } }"},
     {"power_sgd", "scheme { power_sgd {} }"},
     {"hylo", "scheme { hylo {} }"}};
 

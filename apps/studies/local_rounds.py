@@ -14,6 +14,7 @@ file in --out, written when it is done; the same command continues with the cell
   overlap  rounds that travel while the next is computed, and rounds that are waited for
   batch    32 .. 256 images a rank, 8 ranks, dense and rounds
   coding   differences of 32, 8 and 4 bits, and the largest 1 %
+  gradients  codecs in every step, 8 ranks, 32 or 64 images a rank: what a plan may choose
   outer    rate and momentum of the outer optimizer
   period   H x ranks x optimizer, global batch 64, the plain mean
 

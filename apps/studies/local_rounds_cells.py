@@ -15,8 +15,25 @@ OPTIMIZERS = {
     'sgd': ['optim.sgd.momentum=0.9', 'optim.sgd.nesterov=true', 'optim.learning_rate=0.1',
             'optim.batch_scaling.rule=LINEAR', 'optim.batch_scaling.reference_batch=64'],
 }
+
+
+def top_k(density, small='linear8 {}'):
+    """The largest of large layers; small ones, which would else be most of what travels, in 8 bits."""
+    return [f'scheme.top_k.density={density}', 'scheme.top_k.values=BF16', 'min_elements=1000',
+            f'rule={{max_elements: 9999 scheme {{ {small} }} }}']
+
+
 # Gradients in every step, as dist.plan: AUTO may choose.
-GRADIENT_CODINGS = {'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'],
+GRADIENT_CODINGS = {
+    'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_03': top_k(0.003),
+    'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
+    'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
+    'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'),
+}
+CODINGS = {'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01),
+                    'top_k_03': top_k(0.003), 'top_k_01': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
+                    'top_k_01_2': top_k(0.001), 'top_k_001_2': top_k(0.0001)}
+CODINGS = {'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'],
                     'top_k_01': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
                     'top_k_01_2': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16', 'min_elements=1000',
                                    'rule={max_elements: 9999 scheme { top_k { density: 0.02 values: BF16 } } }'],
@@ -55,7 +72,8 @@ class Cell:
     @property
     def name(self):
         name = f'{self.optimizer}-{self.ranks}-{self.steps}-{self.outer}-{self.rate_batch}-{self.seed}'.replace(':', '_')
-        for shown, text in ((self.overlapped, 'overlapped'), (self.coding != 'f32', self.coding), (self.gradients != 'f32', f'gradients_{self.gradients}'), (self.batch, f'batch{self.batch}'),
+        for shown, text in ((self.overlapped, 'overlapped'), (self.coding != 'f32', self.coding),
+                            (self.gradients != 'f32', f'gradients_{self.gradients}'), (self.batch, f'batch{self.batch}'),
                             (self.full, 'full')):
             name += f'-{text}' if shown else ''
         return name if self.epochs == (16 if self.full else 12) else f'{name}-epochs{self.epochs:g}'
@@ -103,7 +121,7 @@ FULL_EVALUATION = 2500 / 10000 * 128**2 / 64**2 * 2  # of both mirror images, in
 def with_dense(cells):
     """The dense cell of the same ranks, batch and optimizer before the others."""
     cells = list(cells)
-    dense = [dataclasses.replace(cell, steps='dense', outer=MEAN, rate_batch='ALL_RANKS', overlapped=False, coding='f32')
+    dense = [dataclasses.replace(cell, steps='dense', outer=MEAN, rate_batch='ALL_RANKS', overlapped=False, coding='f32', gradients='f32')
              for cell in cells]
     return list(dict.fromkeys(dense + cells))
 
@@ -118,9 +136,10 @@ MODES = {
     'alone': Cell(ranks=1, batch=256),
     'untouched': Cell(ranks=8, batch=256),
     'dense32': Cell(ranks=8, batch=32),
-    'top_k32': Cell(ranks=8, batch=32, gradients='top_k_01_2'),
-    'top_k64': Cell(ranks=8, batch=64, gradients='top_k_01_2'),
-    'sparser32': Cell(ranks=8, batch=32, gradients='top_k_001_2'),
+    'dense64': Cell(ranks=8, batch=64),
+    'top_k32': Cell(ranks=8, batch=32, gradients='top_k_01'),
+    'top_k64': Cell(ranks=8, batch=64, gradients='top_k_01'),
+    'sparser32': Cell(ranks=8, batch=32, gradients='top_k_003'),
     'hylo32': Cell(ranks=8, batch=32, gradients='hylo'),
     'rounds4': Cell(ranks=8, batch=32, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
     'rounds8': Cell(ranks=8, batch=32, steps='8', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
@@ -136,6 +155,7 @@ TABLES = {
     'overlap': with_dense(product(steps=['4', '8', '16'], overlapped=[False, True])),
     'batch': with_dense(product(steps=['4', '8'], batch=[32, 64, 128, 256], overlapped=[True])),
     'coding': with_dense(product(steps=['4', '8'], overlapped=[True], coding=list(CODINGS))),
+    'gradients': with_dense(product(batch=[32, 64], gradients=list(GRADIENT_CODINGS)[1:])),
     'outer': with_dense(product(steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
     'period': with_dense(product(ranks=[8, 4, 2], optimizer=['muon', 'sgd'], steps=LENGTHS)),
 }

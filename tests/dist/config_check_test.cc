@@ -1,0 +1,47 @@
+// Which ways for ranks to train together exclude each other.
+#include "dist/config_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/config/text_config.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+
+std::string ErrorOf(const std::string& text) {
+  DistConfig config;
+  EXPECT_TRUE(ParseTextConfig(text, "test", &config, nullptr).ok()) << text;
+  return std::string(ValidateDistConfig(config, nullptr).message());
+}
+
+TEST(DistConfigCheckTest, ServersByThemselvesAreFine) {
+  EXPECT_EQ(ErrorOf("asynchronous { rule: ASYNCHRONOUS }"), "");
+  EXPECT_EQ(ErrorOf("asynchronous { rule: STALE_SYNC bound: 5 servers: 2 overlap: false }"), "");
+}
+
+TEST(DistConfigCheckTest, OneWayToTrainTogether) {
+  const std::string servers = "asynchronous { rule: ASYNCHRONOUS } ";
+  EXPECT_THAT(ErrorOf(servers + "local { period: 4 }"),
+              HasSubstr("leave out dist.local or dist.asynchronous"));
+  EXPECT_THAT(ErrorOf(servers + "plan: AUTO"), HasSubstr("set dist.plan to CONFIG"));
+  EXPECT_THAT(ErrorOf(servers + "compression { scheme { linear8 {} } }"),
+              HasSubstr("dist.compression is for gradients that all ranks exchange"));
+  EXPECT_THAT(ErrorOf(servers + "sync_batch_norm: true"),
+              HasSubstr("set dist.sync_batch_norm to false"));
+  // Without a rule the rest of the message changes nothing.
+  EXPECT_EQ(ErrorOf("asynchronous { servers: 2 } local { period: 4 }"), "");
+}
+
+TEST(DistConfigCheckTest, PlacesAreNamed) {
+  EXPECT_THAT(ErrorOf("asynchronous { rule: STALE_SYNC bound: -2 }"), HasSubstr("bound"));
+  EXPECT_THAT(ErrorOf("asynchronous { rule: ASYNCHRONOUS servers: 5000 }"), HasSubstr("servers"));
+  EXPECT_THAT(ErrorOf("local { period: 4 } plan: AUTO"), HasSubstr("leave out dist.local"));
+}
+
+}  // namespace
+}  // namespace ringtail
