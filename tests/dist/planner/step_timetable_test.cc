@@ -119,6 +119,7 @@ TEST(StepTimetableTest, ParametersLieAsInAnArena) {
   const PlannerFacts facts = TwoBatches();
   const std::vector<Parameter> parameters = ParametersOf(facts);
   std::vector<ParameterSpec> specs;
+  specs.reserve(parameters.size());
   for (const Parameter& p : parameters) {
     specs.push_back({.name = std::to_string(specs.size()), .shape = p.spec.shape});
   }
