@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/parameter_specs.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
@@ -13,13 +14,6 @@ std::vector<ParameterSpec> SpecsOf(std::span<const Parameter> parameters,
   std::vector<ParameterSpec> specs;
   specs.reserve(chosen.size());
   for (const size_t i : chosen) specs.push_back(parameters[i].spec);
-  return specs;
-}
-
-std::vector<ParameterSpec> SpecsOf(std::span<const Parameter> parameters) {
-  std::vector<ParameterSpec> specs;
-  specs.reserve(parameters.size());
-  for (const Parameter& p : parameters) specs.push_back(p.spec);
   return specs;
 }
 

@@ -1,6 +1,6 @@
 // WeightServer: the parameters that one server holds, and what makes new ones of them.
 //
-//   shard()       the rule: which gradients make an update        dist/parameter_server/server_shard.h
+//   shard()       the rule: which gradients make an update     dist/parameter_server/server_shard.h
 //   arena()       weights, and the sum of an update's gradients; running statistics on server 0
 //   optimizer     of these parameters alone                       optim/
 //   average()     of the weights over time, if the run keeps it
@@ -9,8 +9,8 @@
 // by which gradients are clipped is that of all servers: one that is alone takes that of the
 // update; several take the mean of what the pushes of the update had, which is as large or larger.
 // The weights start as those of the model.
-// Thread-safety: none. Memory: four blocks of its parameters with an optimizer of one state block and an
-// average, beside what the shard keeps.
+// Thread-safety: none. Memory: four blocks of its parameters with an optimizer of one state block
+// and an average, beside what the shard keeps.
 #ifndef RINGTAIL_APPS_PARAMETER_SERVER_WEIGHT_SERVER_H_
 #define RINGTAIL_APPS_PARAMETER_SERVER_WEIGHT_SERVER_H_
 

@@ -1,8 +1,8 @@
-// Measures what the planner needs to know of this machine (dist/planner/planner.proto): the timetable
-// of backward, by parameter and batch; the optimizer; and what each compression scheme costs.
+// Measures what the planner needs to know of this machine (dist/planner/planner.proto): backward's
+// timetable, by parameter and batch; the optimizer; and what each compression scheme costs.
 //
-// Steps are measured with random images in memory, so data_wait_s stays 0; the network is not measured either, and
-// `cluster` is left to the caller.
+// Steps are measured with random images in memory, so data_wait_s stays 0; the network is not
+// measured either, and `cluster` is left to the caller.
 // Cost: some seconds, of which most is spent in steps of the largest batch; and the measurement of
 // convolutions that this machine has never seen. Thread-safety: the trainer thread only. Errors:
 // those of the config and the net.

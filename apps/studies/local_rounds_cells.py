@@ -30,15 +30,7 @@ GRADIENT_CODINGS = {
     'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'),
 }
-CODINGS = {'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01),
-                    'top_k_03': top_k(0.003), 'top_k_01': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
-                    'top_k_01_2': top_k(0.001), 'top_k_001_2': top_k(0.0001)}
-CODINGS = {'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'],
-                    'top_k_01': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
-                    'top_k_01_2': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16', 'min_elements=1000',
-                                   'rule={max_elements: 9999 scheme { top_k { density: 0.02 values: BF16 } } }'],
-                    'top_k_001_2': ['scheme.top_k.density=0.0001', 'scheme.top_k.values=BF16', 'min_elements=1000',
-                                    'rule={max_elements: 9999 scheme { top_k { density: 0.02 values: BF16 } } }']}
+# Of the changes that rounds exchange.
 CODINGS = {'f32': None, 'linear8': 'linear8={}', 'qsgd4': 'qsgd.levels=7', 'top_k_1': 'top_k.density=0.01'}
 
 

@@ -54,7 +54,8 @@ struct SearchResult {
 StatusOr<SearchResult> Search(StepSimulator* simulator, const SearchSpace& space);
 
 // Of the predictions within 2 % of the fastest the one that changes training least: fewest local
-// steps, then not overlapped, dense, the smallest batch, fewest hosts; then the fastest. `predictions` is not empty.
+// steps, then not overlapped, dense, the smallest batch, fewest hosts; then the fastest.
+// `predictions` is not empty.
 const Prediction& Gentlest(std::span<const Prediction> predictions);
 
 }  // namespace ringtail

@@ -36,8 +36,8 @@ class StepTimetable {
   // In how many equal parts a rank computes `batch` images fastest: at least so many that each is no
   // larger than what was measured. What fits into the caches decides.
   int64_t PartsOf(int64_t batch) const;
-  // `batch` > 0: images of a rank in a step, in these parts. Loading their successors on the same cores makes
-  // everything longer by the same factor.
+  // `batch` > 0: images of a rank in a step, in these parts. Loading their successors on the same
+  // cores makes everything longer by the same factor.
   ComputeTimes TimesAt(int64_t batch) const;
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }

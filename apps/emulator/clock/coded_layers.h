@@ -1,5 +1,6 @@
-// CodedLayers: how each layer travels, its gradient in a step (dist.compression) or its difference at
-// the end of a round (dist.local.compression), as GradientCompression (apps/trainer/update/gradient_compression.h) decides it for real ranks.
+// CodedLayers: how each layer travels, its gradient in a step (dist.compression) or its difference
+// at the end of a round (dist.local.compression), as GradientCompression
+// (apps/trainer/update/gradient_compression.h) decides it for real ranks.
 //
 //   scheme of a layer ──> what each route costs on the virtual network ──> its route
 //   coding seconds    ──┘  (the script's, in proportion to the layers' elements)

@@ -1,9 +1,10 @@
 // ExchangeItems: what workers exchange in a step, in this order, as plans of the algorithms that
 // real ranks would choose (dist/collectives/selector.h). round_items.h has those of rounds.
 //
-//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]       buckets: item_list.h
+//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
 //   ready    f     f           as backward ends      1                   after the update
 //
+// Buckets: item_list.h.
 // `ready`: the fraction of forward and backward after which an item may begin, by the FLOPs of the
 // layers: forward takes a third, backward the rest, from the last layer to the first.
 // Thread-safety: functions without state. Cost: makes the plans of all members.

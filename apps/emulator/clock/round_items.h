@@ -3,8 +3,8 @@
 //
 //   [RankRound of all][statistics][bucket 0][bucket 1] .. [bucket n]
 //
-// Buckets: item_list.h. Bytes are those that real ranks send. Thread-safety: functions without state. Cost: makes the
-// plans of all members.
+// Buckets: item_list.h. Bytes are those that real ranks send. Thread-safety: functions without
+// state. Cost: makes the plans of all members.
 #ifndef RINGTAIL_APPS_EMULATOR_CLOCK_ROUND_ITEMS_H_
 #define RINGTAIL_APPS_EMULATOR_CLOCK_ROUND_ITEMS_H_
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kernels/add.h"
+#include "core/add_to.h"
 #include "core/parallel_for.h"
 
 namespace ringtail {
@@ -14,12 +14,6 @@ constexpr int64_t kGrain = 1 << 16;  // floats per thread at least
 void Copy(std::span<const float> from, std::span<float> to) {
   ParallelFor(std::ssize(from), kGrain, [&](int64_t begin, int64_t end) {
     std::copy(from.begin() + begin, from.begin() + end, to.begin() + begin);
-  });
-}
-
-void AddTo(std::span<const float> from, std::span<float> to) {
-  ParallelFor(std::ssize(from), kGrain, [&](int64_t begin, int64_t end) {
-    RT_KERNEL(AddFloats)(from.data() + begin, end - begin, to.data() + begin);
   });
 }
 

@@ -4,21 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "core/parallel_for.h"
+#include "core/add_to.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
 namespace {
-
-constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
-
-void AddTo(std::span<const float> from, std::span<float> to) {
-  const float* const f = from.data();
-  float* const t = to.data();
-  ParallelFor(std::ssize(to), kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) t[i] += f[i];
-  });
-}
 
 // Of the ticket's images, in the arena's gradients.
 StatusOr<LossResult> ComputeSum(EmulatedJob* job, const Ticket& ticket) {

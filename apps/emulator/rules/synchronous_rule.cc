@@ -6,21 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "core/parameter_specs.h"
 #include "core/stopwatch.h"
 #include "dist/compression/scheme_choice.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
-namespace {
-
-// Room for gradients of the model's layout.
-StatusOr<std::unique_ptr<ParameterArena>> ArenaLike(const ParameterArena& model) {
-  std::vector<ParameterSpec> specs;
-  for (const Parameter& parameter : model.parameters()) specs.push_back(parameter.spec);
-  return ParameterArena::Create(std::move(specs), {});
-}
-
-}  // namespace
 
 SynchronousRule::SynchronousRule(EmulatedJob* job, int64_t end, Next next)
     : job_(job),
@@ -77,7 +68,8 @@ Status SynchronousRule::ComputeGradients() {
   for (size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (compresses && gradients_.size() == i) {
-      RT_ASSIGN_OR_RETURN(gradients_.emplace_back(), ArenaLike(*job_->arena()));
+      RT_ASSIGN_OR_RETURN(gradients_.emplace_back(),
+                          ParameterArena::Create(SpecsOf(job_->arena()->parameters()), {}));
     }
     member.gradients = compresses ? gradients_[i].get() : nullptr;
     sum_.BeginWorker(member.gradients);

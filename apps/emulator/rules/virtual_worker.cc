@@ -5,18 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/parameter_specs.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
-namespace {
-
-std::vector<ParameterSpec> SpecsOf(std::span<const Parameter> parameters) {
-  std::vector<ParameterSpec> specs;
-  for (const Parameter& parameter : parameters) specs.push_back(parameter.spec);
-  return specs;
-}
-
-}  // namespace
 
 StatusOr<std::unique_ptr<VirtualWorker>> VirtualWorker::Create(const OptimConfig& optim,
                                                                ParameterArena* model) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/parallel_for.h"
+#include "core/parameter_specs.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
@@ -31,13 +32,6 @@ void Follow(std::span<const float> common, std::span<const float> taken, std::sp
   float* const o = own.data();
   const float *const c = common.data(), *const t = taken.data();
   ForEachElement(common, [=](int64_t i) { o[i] += c[i] - t[i]; });
-}
-
-std::vector<ParameterSpec> SpecsOf(std::span<const Parameter> parameters) {
-  std::vector<ParameterSpec> specs;
-  specs.reserve(parameters.size());
-  for (const Parameter& p : parameters) specs.push_back(p.spec);
-  return specs;
 }
 
 double SquaredNorm(const ParameterArena& arena, double scale) {

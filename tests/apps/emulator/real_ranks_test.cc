@@ -18,7 +18,6 @@
 namespace ringtail {
 namespace {
 
-using Overrides = std::vector<std::string>;
 using Tensors = std::map<std::string, std::vector<float>>;
 
 constexpr int kGlobalBatch = 8;

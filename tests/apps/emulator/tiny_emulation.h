@@ -12,10 +12,16 @@
 
 namespace ringtail {
 
+using Overrides = std::vector<std::string>;
+
+// Parts of scripts: workers of one speed; a network that costs nothing.
+inline const std::string kFixed = "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 } ";
+inline const std::string kFreeWire =
+    "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
+
 // Adapts the config of the tiny run to `workers` workers: a global batch of 8 images.
 // `network`: Emulate.
-StatusOr<EmulationResult> EmulateTiny(const std::string& script,
-                                      const std::vector<std::string>& overrides = {},
+StatusOr<EmulationResult> EmulateTiny(const std::string& script, const Overrides& overrides = {},
                                       const std::string& network = "");
 EmulationScript TinyScript(const std::string& text);
 
@@ -24,7 +30,7 @@ std::vector<nlohmann::json> LinesOf(const EmulationResult& result, const std::st
 // The largest difference between two weights, over the largest weight.
 double LargestDifference(const std::vector<float>& a, const std::vector<float>& b);
 // The weights of a real run of one process, in the arena's layout.
-std::vector<float> TrainedWeights(const std::vector<std::string>& overrides);
+std::vector<float> TrainedWeights(const Overrides& overrides);
 
 }  // namespace ringtail
 

@@ -11,14 +11,10 @@ namespace ringtail {
 namespace {
 
 using testing::HasSubstr;
-using Overrides = std::vector<std::string>;
 
 std::string Compute(const std::string& more) {
   return "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 " + more + " } ";
 }
-const std::string kFixed = Compute("");
-const std::string kFreeWire =
-    "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
 constexpr int64_t kSteps = 4 * kTinyStepsPerEpoch;
 
 enum class Form { kBlocking, kOverlapped };

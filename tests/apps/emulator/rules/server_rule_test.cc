@@ -13,12 +13,8 @@ namespace ringtail {
 namespace {
 
 using testing::HasSubstr;
-using Overrides = std::vector<std::string>;
 
-const std::string kFixed = "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 2 } ";
 const std::string kVaried = "compute { fixed_ms: 4 ms_per_image: 1 update_ms: 0 jitter: 0.2 } ";
-const std::string kFreeWire =
-    "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
 constexpr int64_t kImages = 4 * kTinyStepsPerEpoch * 8;  // of the run
 
 // A batch of 2 images for each worker, an update for each of them unless `more` says otherwise.
