@@ -32,7 +32,11 @@ import study
 NETS = {'lenet': 'lenet.textproto', 'default': 'dogs_vs_cats.textproto', 'resnet18': 'resnet18.textproto'}
 RANKS = (2, 4, 8)
 LINKS = (('10gbit', 8), ('1gbit', 8), ('1gbit', 1), ('100mbit', 1))  # of a host, and its cores
-SCHEMES = {'dense': None, 'linear8': 'linear8={}', 'top_k 0.1%': 'top_k.density=0.001', 'hylo': 'hylo={}'}  # names of plan
+SCHEMES = {  # names of plan, and what it means by them (apps/plan/measure_facts.cc)
+    'dense': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'],
+    'top_k 0.1%': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16', 'min_elements=1000',
+                   'rule={max_elements: 9999 scheme { linear8 {} } }'],
+}
 PERIODS = (1, 4, 16)
 BATCH, HERE = 32, 2  # images of a rank and step; cores of the machine that dilated.sh divides
 WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 5, 2, 2
@@ -166,9 +170,7 @@ def overrides_of(args, cell):
     if cell['period'] > 1:
         where = 'dist.local.'
         overrides += [f'dist.local.period={cell["period"]}', 'dist.local.overlap=true']
-    if SCHEMES[cell['scheme']]:
-        overrides.append(f'{where}compression.scheme.{SCHEMES[cell["scheme"]]}')
-    return overrides + args.set
+    return overrides + [f'{where}compression.{field}' for field in SCHEMES[cell['scheme']]] + args.set
 
 
 def measure(args, cell):
