@@ -12,6 +12,7 @@
 
 #include "apps/trainer/checkpoint/metadata_text.h"
 #include "core/check.h"
+#include "core/storage/crc32c.h"
 #include "core/trace.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/transport/in_process.h"
@@ -140,11 +141,27 @@ Status TrainingWorld::ShareState(TrainingState* state, int source_rank) {
   return Together([&]() -> Status {
     const std::span<TrainingProgress> progress(&state->progress, 1);
     RT_RETURN_IF_ERROR(trainer_->Broadcast(std::as_writable_bytes(progress), source_rank));
-    for (const std::span<float> block : state->Blocks()) {
-      RT_RETURN_IF_ERROR(trainer_->Broadcast(block, source_rank));
+    const std::vector<std::span<float>> blocks = state->Blocks();
+    RT_ASSIGN_OR_RETURN(const std::vector<bool> same, SameEverywhere(blocks));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      if (!same[i]) RT_RETURN_IF_ERROR(trainer_->Broadcast(blocks[i], source_rank));
     }
     return OkStatus();
   });
+}
+
+StatusOr<std::vector<bool>> TrainingWorld::SameEverywhere(
+    std::span<const std::span<float>> blocks) {
+  const size_t count = blocks.size();
+  std::vector<uint32_t> checksums(count * size());  // by rank
+  const std::span<uint32_t> own(&checksums[count * rank()], count);
+  for (size_t i = 0; i < count; ++i) own[i] = Crc32c(std::as_bytes(blocks[i]));
+  RT_RETURN_IF_ERROR(trainer_->AllGather(std::as_writable_bytes(std::span(checksums))));
+  std::vector<bool> same(count, true);
+  for (size_t i = 0; i < checksums.size(); ++i) {
+    if (checksums[i] != own[i % count]) same[i % count] = false;
+  }
+  return same;
 }
 
 StatusOr<std::string> TrainingWorld::ShareText(std::string text, int source_rank) {

@@ -77,7 +77,8 @@ class TrainingWorld {
   std::map<int64_t, std::string> SelectedAllreduces() const;
   Status KeepAllreduces(const std::map<int64_t, std::string>& selected, int source_rank);
 
-  // Replaces all that `state` holds by what it holds on `source_rank`.
+  // Replaces all that `state` holds by what it holds on `source_rank`. What has the same checksums
+  // everywhere already, as in ranks that begin a run, does not travel.
   Status ShareState(TrainingState* state, int source_rank);
   // What `source_rank` gives, on every rank. By default that is the rank that leads.
   StatusOr<std::string> ShareText(std::string text, int source_rank = 0);
@@ -133,6 +134,8 @@ class TrainingWorld {
                                                              ChannelAllocator* channels);
   // Does what all ranks do together; remembers if the world is over.
   Status Together(const std::function<Status()>& call);
+  // For each block, whether it has one checksum on all ranks.
+  StatusOr<std::vector<bool>> SameEverywhere(std::span<const std::span<float>> blocks);
 
   bool lost_ = false;
   Culprit culprit_ = Culprit::kNone;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/apps/tiny_run.h"
+#include "tests/apps/trainer/thread_world.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -65,6 +66,40 @@ TEST(TrainingStateTest, NamesTheWeightThatIsNotFinite) {
   const Parameter* p = state.model()->arena().FindBuffer("bn1.running_var");
   p->value().back() = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(state.CheckFinite().message(), testing::HasSubstr("bn1.running_var"));
+}
+
+// Ranks 0 and 1 hold the same, rank 2 has other weights; then rank 1 has gone on.
+TEST(ShareStateTest, OnlyWhatDiffersTravels) {
+  const LoadedConfig loaded = TinyConfig({"optim.ema_decay=0.9"});
+  OnTrainingRanks(3, [&](TrainingWorld* world) {
+    TrainingState state = State(loaded, world->rank() == 2 ? 2 : 1);
+    const StateChecksums source = State(loaded, 1).Checksums();
+    const int64_t all = [&] {
+      int64_t bytes = 0;
+      for (const std::span<float> block : state.Blocks()) {
+        bytes += static_cast<int64_t>(block.size_bytes());
+      }
+      return bytes;
+    }();
+    ASSERT_TRUE(world->ShareState(&state, /*source_rank=*/0).ok());
+    EXPECT_EQ(state.Checksums(), source);
+    const int64_t first = world->sent_bytes();
+    ASSERT_TRUE(world->ShareState(&state, 0).ok());
+    const int64_t same = world->sent_bytes() - first;
+    EXPECT_LT(same, all / 10);  // checksums and progress
+    if (world->rank() == 0) {
+      EXPECT_GT(first, same);
+    }
+
+    if (world->rank() == 1) FillEverything(&state);
+    ASSERT_TRUE(world->ShareState(&state, 1).ok());
+    TrainingState filled = State(loaded, 1);
+    FillEverything(&filled);
+    EXPECT_EQ(state.Checksums(), filled.Checksums());
+    if (world->rank() == 1) {
+      EXPECT_GE(world->sent_bytes() - first - same, all);
+    }
+  });
 }
 
 }  // namespace
