@@ -15,7 +15,6 @@
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/compression/scheme_choice.h"
@@ -71,7 +70,15 @@ class Samples {
   std::vector<std::vector<double>> samples_;
 };
 
-StatusOr<StepFacts> MeasureStep(Model* model, int64_t batch, const MeasureFactsOptions& options) {
+struct MeasuredStep {
+  StepFacts facts;
+  double update_s = 0;
+};
+
+// Whole steps, each with its update: what one part leaves in the caches, or has driven out of them,
+// is what the next one finds in a run.
+StatusOr<MeasuredStep> MeasureStep(Model* model, Optimizer* optimizer, int64_t batch,
+                                   const MeasureFactsOptions& options) {
   std::unique_ptr<Net> net;
   const auto create = [&]() -> Status {
     RT_ASSIGN_OR_RETURN(net,
@@ -84,7 +91,8 @@ StatusOr<StepFacts> MeasureStep(Model* model, int64_t batch, const MeasureFactsO
   RT_RETURN_IF_ERROR(options.set_up ? options.set_up(batch, create) : create());
   const RandomBatch images(*model, batch, options.image_size);
   const size_t parameters = model->arena().parameters().size();
-  Samples samples(parameters + 2);
+  const size_t forwards = parameters, backwards = forwards + 1, updates = backwards + 1;
+  Samples samples(updates + 1);
   for (int64_t i = -kWarmUpSteps; i < options.steps; ++i) {
     Stopwatch watch;
     net->Forward(images.view(), {.step = static_cast<uint64_t>(i + kWarmUpSteps)});
@@ -92,22 +100,26 @@ StatusOr<StepFacts> MeasureStep(Model* model, int64_t batch, const MeasureFactsO
     size_t next = 0;
     std::vector<double> finished(parameters);
     net->Backward([&](const Parameter&) { finished[next++] = watch.Seconds(); });
-    const double backward = watch.Seconds();
+    const double backward = watch.Restart();
+    optimizer->Step(i + kWarmUpSteps, kLearningRate, 1 / static_cast<double>(batch));
+    const double update = watch.Seconds();
     if (i < 0) continue;
     for (size_t p = 0; p < parameters; ++p) samples.Add(p, finished[p]);
-    samples.Add(parameters, forward);
-    samples.Add(parameters + 1, backward);
+    samples.Add(forwards, forward);
+    samples.Add(backwards, backward);
+    samples.Add(updates, update);
   }
-  StepFacts step;
+  MeasuredStep measured{.update_s = samples.median(updates)};
+  StepFacts& step = measured.facts;
   step.set_batch(batch);
-  step.set_forward_s(samples.median(parameters));
-  step.set_backward_s(samples.median(parameters + 1));
+  step.set_forward_s(samples.median(forwards));
+  step.set_backward_s(samples.median(backwards));
   double before = 0;  // medians of several measurements need not be in order
   for (size_t p = 0; p < parameters; ++p) {
     before = std::clamp(samples.median(p), before, step.backward_s());
     step.add_finish_s(before);
   }
-  return step;
+  return measured;
 }
 
 template <typename Run>
@@ -119,16 +131,6 @@ double MedianSeconds(int64_t runs, const Run& run) {
     if (i >= 0) seconds.push_back(watch.Seconds());
   }
   return Median(std::move(seconds));
-}
-
-// With gradients of random numbers: those of a fresh network are zero wherever a block begins as the
-// identity, and rules have less to do for zeros.
-StatusOr<double> MeasureUpdate(const LoadedConfig& loaded, ParameterArena* arena, int64_t runs) {
-  Rng rng(RngKey(loaded.config.train().seed()).With("plan"));
-  for (float& gradient : arena->grads()) gradient = rng.Uniform(-1, 1);
-  RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), arena));
-  int64_t step = 0;
-  return MedianSeconds(runs, [&] { optimizer->Step(step++, kLearningRate, 1); });
 }
 
 // Of the weights that are already there, as if their gradients were differences.
@@ -203,15 +205,17 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     known->set_kind(KindOf(parameter.spec.kind));
     for (const int64_t dimension : parameter.spec.shape) known->add_dimension(dimension);
   }
+  RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), &arena));
   int64_t before = 0;
   for (int shift = options.fractions - 1; shift >= 0; --shift) {
     const int64_t batch = options.largest_batch >> shift;
     if (batch <= before) continue;
-    RT_ASSIGN_OR_RETURN(*facts.add_step(), MeasureStep(model.get(), batch, options));
+    RT_ASSIGN_OR_RETURN(MeasuredStep step,
+                        MeasureStep(model.get(), optimizer.get(), batch, options));
+    *facts.add_step() = std::move(step.facts);
+    facts.set_update_s(step.update_s);  // of the largest batch at last
     before = batch;
   }
-  RT_ASSIGN_OR_RETURN(const double update, MeasureUpdate(loaded, &arena, options.steps));
-  facts.set_update_s(update);
   facts.set_merge_s(MeasureMerge(&arena, options.steps));
   if (options.data != nullptr) {
     RT_ASSIGN_OR_RETURN(
