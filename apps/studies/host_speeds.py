@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""How much faster several hosts train the default recipe than one, by `train --plan auto`, in slow motion (tests/cluster/dilated.sh).
+
+A cell is a number of hosts, their cores, their links and an image size; its file in --out is written when it is done, and the same
+command continues with the cells that are missing. One host is k times one core alone (`-n 1 -k 1 -r none`), which is more than k cores
+of a host reach. Each run trains 256 images a step, 10 steps an epoch; the first epoch reads the images and does not count.
+
+  apps/studies/host_speeds.py --data ~/dogs-vs-cats/train                  the points of the recipe, and its epochs together
+  apps/studies/host_speeds.py --data ... --grid                            64 pixels (the hardest) for 36 kinds of hosts and links
+
+  recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as configs/dogs_vs_cats.textproto has them
+"""
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+
+import study
+
+RECIPE = {64: 6, 96: 6, 128: 4}  # epochs by image size
+POINTS = [(2, 8, '1gbit'), (4, 8, '1gbit'), (8, 8, '1gbit'), (8, 8, '100mbit')]
+GRID = [(hosts, cores, rate) for rate in ('10gbit', '1gbit', '100mbit') for cores in (8, 4, 1) for hosts in (2, 4, 8, 16)]
+BATCH, STEPS_PER_EPOCH, EPOCHS = 256, 10, 3
+IMAGES = BATCH * STEPS_PER_EPOCH
+VALIDATION = 16  # of each class, read once at the end
+
+
+def run(args, hosts, cores, rate, pixels, more):
+    """The report of dilated.sh and what train said of its plan, or why there is none."""
+    last = IMAGES // 2 - 1
+    overrides = [f'data.image_size={pixels}', 'train.phase=', f'train.evaluation_image_size={pixels}', 'train.evaluate_flipped=false',
+                 f'train.epochs={EPOCHS}', f'train.evaluate_every_epochs={EPOCHS}', 'data.split.train.first=0',
+                 f'data.split.train.last={last}', f'data.split.validation.first={last + 1}',
+                 f'data.split.validation.last={last + VALIDATION}'] + args.set
+    with tempfile.TemporaryDirectory() as folder:
+        command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
+                   str(STEPS_PER_EPOCH), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--data',
+                   os.path.abspath(args.data), '--output', os.path.join(folder, 'run'), *more, *study.sets(overrides)]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        return {'failed': done.stderr[-2000:]}
+    plan = [line.split('plan: ', 1)[1] for line in done.stderr.splitlines() if 'plan: ' in line]
+    return {**json.loads(done.stdout), 'plan': plan[:1]}
+
+
+def cell(args, hosts, cores, rate, pixels):
+    name = f'{hosts}-{cores}-{rate}-{pixels}'
+    path = os.path.join(args.out, name + '.json')
+    if not os.path.exists(path):
+        if args.print_only:
+            return None
+        result = run(args, hosts, cores, rate, pixels, ['--plan', 'auto'] if hosts > 1 else [])
+        with open(path + '.part', 'w', encoding='utf-8') as file:
+            json.dump(result, file, indent=1)
+        os.rename(path + '.part', path)
+        print(f'{name}: {result.get("images_per_s", "failed")} images/s, {"".join(result.get("plan", []))}', flush=True)
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+def one_core(args, pixels):
+    found = cell(args, 1, 1, 'none', pixels)
+    return found and found['images_per_s']
+
+
+def times_one_host(args, hosts, cores, rate, pixels):
+    """None: not measured, or this machine cannot carry it."""
+    alone, found = one_core(args, pixels), cell(args, hosts, cores, rate, pixels)
+    if not alone or not found or 'failed' in found:
+        return None
+    return found['images_per_s'] / (cores * alone)
+
+
+def print_points(args):
+    print('\n| hosts | cores | links | ' + ' | '.join(f'{pixels} pixels' for pixels in RECIPE) + ' | recipe |\n|---|---|---|---|---|---|---|')
+    for hosts, cores, rate in POINTS:
+        times = {pixels: times_one_host(args, hosts, cores, rate, pixels) for pixels in RECIPE}
+        recipe = ''
+        if all(times.values()):
+            alone = {pixels: epochs / one_core(args, pixels) for pixels, epochs in RECIPE.items()}
+            recipe = f'**{sum(alone.values()) / sum(alone[pixels] / times[pixels] for pixels in RECIPE):.2f}**'
+        shown = ' | '.join(f'{value:.2f}' if value else '' for value in times.values())
+        print(f'| {hosts} | {cores} | {rate} | {shown} | {recipe} |')
+
+
+def print_grid(args):
+    print('\n| hosts | cores | links | times one host | plan |\n|---|---|---|---|---|')
+    for hosts, cores, rate in GRID:
+        times, found = times_one_host(args, hosts, cores, rate, 64), cell(args, hosts, cores, rate, 64)
+        print(f'| {hosts} | {cores} | {rate} | {f"{times:.2f}" if times else "not carried here"} | '
+              f'{"".join((found or {}).get("plan", []))} |')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    study.add_arguments(parser)
+    parser.add_argument('--out', default='runs/host_speeds')
+    parser.add_argument('--grid', action='store_true')
+    parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
+    args = parser.parse_args()
+    os.makedirs(args.out, exist_ok=True)
+    print_grid(args) if args.grid else print_points(args)
+
+
+if __name__ == '__main__':
+    main()
