@@ -35,10 +35,10 @@ void ParallelFor(int64_t count, int64_t grain, const Fn& fn) {
   internal::ParallelForRanges(count, grain, call, std::addressof(fn));
 }
 
-// Calls fn(i, thread) once for each i in [0, count): a thread that is free takes the next one, which
-// balances work of unequal size. Which thread that is, below NumComputeThreads(), differs from run to
-// run: it may choose working memory, but no result. All threads enter the loop even if there is a
-// single index, so that a library that `fn` calls stays on its thread (core/matrix_product.h).
+// Calls fn(i, thread) once for each i in [0, count): a thread that is free takes the next one. Which
+// that is, below NumComputeThreads(), differs from run to run: it may choose working memory, but no
+// result. All threads enter the loop even if there is a single index, so that a library that `fn`
+// calls stays on its thread (core/matrix_product.h).
 template <typename Fn>
 void ParallelForEach(int64_t count, const Fn& fn) {
   std::atomic<int64_t> next = 0;

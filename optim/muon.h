@@ -15,12 +15,12 @@
 // ||w|| / ||O|| where a norm is 0); Jordan et al. and Liu et al. 2025 (arXiv 2502.16982) use fixed
 // factors of the shape instead, which suit nets whose weights all start and stay at one norm.
 // Biases and batch norm follow w = w (1 - lr wd) - lr u.
-// State: v ("momentum"). Cost: 44 bytes per weight and optim/orthogonalize.h's operations. A matrix is
-// one thread's work, unless it is so large a part of all work that the others would wait for it: then
-// all threads share it. Memory: for each thread two copies of the largest parameter and 4 k^2 floats.
-// O can be prepared (prepared_step.h): v and w change in the step alone. With the half-width ResNet-18
-// of Dogs-vs-Cats a step costs as much as forward and backward of some 15 images: for batches of a few
-// hundred and more.
+// State: v ("momentum"). Cost: 40 bytes per weight and optim/orthogonalize.h's operations. A matrix
+// is one thread's work, unless it is so large a part of all work that the others would wait for it:
+// then all threads share it. Memory: for each thread two copies of the largest parameter and 4 k^2
+// floats; where O is prepared (prepared_step.h) one copy of all parameters. With the half-width
+// ResNet-18 of Dogs-vs-Cats a step costs as much as forward and backward of some 15 images: for
+// batches of a few hundred and more.
 #ifndef RINGTAIL_OPTIM_MUON_H_
 #define RINGTAIL_OPTIM_MUON_H_
 
@@ -47,8 +47,8 @@ class Muon : public Optimizer {
   std::string Describe() const override;
 
  private:
-  // What a matrix is orthogonalised with, kept between steps because fresh memory in every step costs
-  // time.
+  // What a matrix is orthogonalised with, kept between steps because fresh memory in every step
+  // costs time.
   struct Scratch {
     std::vector<float> update, direction;
   };

@@ -46,8 +46,8 @@ class Optimizer {
   virtual void Step(int64_t step, double learning_rate, double grad_scale) = 0;
 
   // A rule whose step computes much for each parameter can do so for some of them before the
-  // gradients of the others are known (prepared_step.h). By parameter, how much that is in comparison;
-  // empty: this rule prepares nothing.
+  // gradients of the others are known (prepared_step.h). By parameter, how much that is in
+  // comparison; empty: this rule prepares nothing.
   virtual std::vector<double> PreparableWork() const { return {}; }
   // Of parameters whose gradients are final, each at most once. Changes neither weights nor state.
   virtual void Prepare(std::span<const size_t> /*parameters*/, PreparedStep* /*prepared*/) {}

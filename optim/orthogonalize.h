@@ -16,7 +16,8 @@
 //   A = x x^T;   five times:  P = a + b A + c A^2,  Q = P Q,  A = P A P;   result = Q x
 //
 // Each of these products is a stage, and each stage has parts that several threads can share
-// (core/matrix_product.h): one matrix is one thread's work, or several matrices that of all threads.
+// (core/matrix_product.h): one matrix is one thread's work, or several matrices that of all
+// threads.
 // The bits are the same.
 //
 // Thread-safety: Run of different parts of one stage on any threads, inside a ParallelFor; the rest
@@ -58,8 +59,8 @@ class Orthogonalization {
   AlignedBuffer squares_;  // A, P, and Q of this round and of the one before
 };
 
-// All threads share the parts of all `matrices`, which have been started. Thread-safety: the trainer
-// thread. Cost: a fork and join of the team for each stage.
+// All threads share the parts of all `matrices`, which have been started. Thread-safety: the
+// trainer thread. Cost: a fork and join of the team for each stage.
 void RunTogether(std::span<const Orthogonalization> matrices);
 
 }  // namespace ringtail

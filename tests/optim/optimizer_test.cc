@@ -123,8 +123,8 @@ TEST_P(EveryRuleTest, AppliesGradScaleAsIfGradientsWereScaled) {
   EXPECT_EQ(Copy(arena->values()), Copy(scaled_arena->values()));
 }
 
-// Whatever is prepared, in whichever order and by however many threads: nothing but the step changes
-// weights and state, and then to the bits of a step without preparation.
+// Whatever is prepared, in whichever order and by however many threads: nothing but the step
+// changes weights and state, and then to the bits of a step without preparation.
 TEST_P(EveryRuleTest, APreparedStepHasTheSameBits) {
   const int threads = NumComputeThreads();
   const auto plain = MakeTestArena();

@@ -121,8 +121,8 @@ TEST(OrthogonalizeTest, NanPropagates) {
   EXPECT_THAT(Orthogonalized(3, x), testing::Contains(testing::IsNan()));
 }
 
-// Of matrices of several sizes, with one that is all zeros, also after other ones: whatever is shared
-// by whichever threads, the bits are those of one thread.
+// Of matrices of several sizes, with one that is all zeros, also after other ones: whatever is
+// shared by whichever threads, the bits are those of one thread.
 TEST(OrthogonalizeTest, SeveralMatricesTogetherHaveTheBitsOfEachAlone) {
   constexpr Shape2 kShapes[] = {{70, 600}, {130, 130}, {1030, 20}, {3, 4}};
   const int threads = NumComputeThreads();
