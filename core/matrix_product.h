@@ -1,10 +1,19 @@
-// c = alpha op(a) op(b) + beta c for dense row-major f32 matrices, on oneDNN's sgemm.
+// c = alpha op(a) op(b) + beta c for dense row-major f32 matrices, on oneDNN's sgemm, in parts that
+// several threads may compute at the same time:
 //
+//   slices of 512 along c's longer side      strips of 64 rows of a c that is known to be symmetric
+//       c  [  0  |  1  |  2  | 3 ]               c  [0]
+//                                                   [1 1]       computed up to the diagonal,
+//                                                   [2 2 2]     and mirrored
+//
+// Parts depend on c's shape alone and write different elements, so the bits are the same whichever
+// threads compute them.
 // A library target of its own (ringtail_matrix_product in CMakeLists.txt): folders that multiply
 // matrices link it and do not see oneDNN, which is otherwise confined to layers/.
 // Thread-safety: any thread; unlike oneDNN's primitives, sgemm keeps no state between calls. Called
 // from inside a ParallelFor it runs on that thread alone. Bits: the same for any number of threads
-// only when called that way. Cost: 2 rows cols depth operations.
+// only when called that way. Cost: 2 rows cols depth operations; about 5/8 of that for 256 rows of
+// a symmetric c, less for more.
 #ifndef RINGTAIL_CORE_MATRIX_PRODUCT_H_
 #define RINGTAIL_CORE_MATRIX_PRODUCT_H_
 
@@ -19,18 +28,26 @@ struct MatrixView {
 
 enum class Operand { kAsIs, kTransposed };
 
-// op(a): (c.rows, depth), op(b): (depth, c.cols). `c` overlaps neither.
-void MultiplyMatrices(float alpha, Operand op_a, const MatrixView& a, Operand op_b,
-                      const MatrixView& b, float beta, const MatrixView& c);
+struct MatrixProduct {
+  MatrixView a, b;  // op(a): (c.rows, depth), op(b): (depth, c.cols)
+  MatrixView c;     // overlaps neither
+  Operand op_a = Operand::kAsIs, op_b = Operand::kAsIs;
+  float alpha = 1, beta = 0;
+  // c is known to be symmetric, as x x^T, and as the product of two symmetric matrices that
+  // commute: what lies above the blocks on the diagonal is mirrored, so that c is symmetric to the
+  // last bit. Only the part below has to be there for `beta`.
+  bool symmetric = false;
+};
 
-// The same where the result is known to be symmetric, as x x^T, and as the product of two symmetric
-// matrices that commute: computes what lies below the diagonal and in the blocks on it, and mirrors
-// it, so c is symmetric to the last bit. Only that part of c has to be there for `beta`.
-// Cost: about 5/8 of the operations above for 256 rows, less for more.
-void MultiplyToSymmetric(float alpha, const MatrixView& a, Operand op_b, const MatrixView& b,
-                         float beta, const MatrixView& c);
-// For x^T x.
-void MultiplyTransposedToSymmetric(const MatrixView& x, const MatrixView& c);
+int64_t NumParts(const MatrixProduct& product);
+void MultiplyPart(const MatrixProduct& product, int64_t part);
+void Multiply(const MatrixProduct& product);  // all parts, one after the other
+
+// The rows [begin, end) of a strip of a symmetric c. The strip itself is columns [0, end) of them.
+struct StripRows {
+  int64_t begin, end;
+};
+StripRows RowsOfStrip(const MatrixProduct& product, int64_t part);
 
 }  // namespace ringtail
 

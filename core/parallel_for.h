@@ -10,6 +10,7 @@
 #ifndef RINGTAIL_CORE_PARALLEL_FOR_H_
 #define RINGTAIL_CORE_PARALLEL_FOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -32,6 +33,18 @@ void ParallelFor(int64_t count, int64_t grain, const Fn& fn) {
     (*static_cast<const Fn*>(object))(begin, end);
   };
   internal::ParallelForRanges(count, grain, call, std::addressof(fn));
+}
+
+// Calls fn(i, thread) once for each i in [0, count): a thread that is free takes the next one. Which
+// that is, below NumComputeThreads(), differs from run to run: it may choose working memory, but no
+// result. All threads enter the loop even if there is a single index, so that a library that `fn`
+// calls stays on its thread (core/matrix_product.h).
+template <typename Fn>
+void ParallelForEach(int64_t count, const Fn& fn) {
+  std::atomic<int64_t> next = 0;
+  ParallelFor(NumComputeThreads(), 1, [&](int64_t thread, int64_t) {
+    for (int64_t i = next++; i < count; i = next++) fn(i, thread);
+  });
 }
 
 }  // namespace ringtail

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -26,6 +25,16 @@ double Work(const Parameter& p) {
   return rows * cols * std::min(rows, cols);
 }
 
+// u of v as it was before the step.
+void Nesterov(float grad_scale, float momentum, int64_t n, const float* __restrict grad,
+              const float* __restrict velocity, float* __restrict update) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = grad_scale * grad[i];
+    update[i] = g + momentum * (momentum * velocity[i] + g);
+  }
+}
+
 // The coefficients for one parameter; names as in the header's formula.
 struct Coefficients {
   float grad_scale, momentum;
@@ -33,22 +42,20 @@ struct Coefficients {
   float rate;  // lr, and for weights trust ||w|| / ||O||
 };
 
-// v and u in one pass.
-void Nesterov(const Coefficients& c, int64_t n, const float* __restrict grad,
-              float* __restrict velocity, float* __restrict update) {
+// v and w.
+void Move(const Coefficients& c, int64_t n, const float* __restrict grad,
+          const float* __restrict direction, float* __restrict velocity, float* __restrict weight) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
-    const float g = c.grad_scale * grad[i];
-    const float v = c.momentum * velocity[i] + g;
-    velocity[i] = v;
-    update[i] = g + c.momentum * v;
+    velocity[i] = c.momentum * velocity[i] + c.grad_scale * grad[i];
+    weight[i] = c.keep * weight[i] - c.rate * direction[i];
   }
 }
 
-void Move(const Coefficients& c, int64_t n, const float* __restrict update,
-          float* __restrict weight) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) weight[i] = c.keep * weight[i] - c.rate * update[i];
+// As many elements of `scratch`, which only grows.
+std::span<float> Part(std::vector<float>* scratch, int64_t elements) {
+  scratch->resize(std::max<size_t>(scratch->size(), elements));
+  return std::span(*scratch).first(elements);
 }
 
 }  // namespace
@@ -65,45 +72,113 @@ Muon::Muon(const MuonConfig& config, Decay decay, ParameterArena* arena)
       arena_(arena),
       velocity_(arena->values().size_bytes()) {
   const auto parameters = arena->parameters();
+  for (const Parameter& p : parameters) work_.push_back(Work(p));
   most_work_first_.resize(parameters.size());
   std::iota(most_work_first_.begin(), most_work_first_.end(), size_t{0});
-  std::ranges::stable_sort(most_work_first_, std::greater<>(),
-                           [&](size_t p) { return Work(parameters[p]); });
+  std::ranges::stable_sort(most_work_first_, std::greater<>(), [&](size_t p) { return work_[p]; });
 }
 
-void Muon::UpdateParameter(size_t parameter, double learning_rate, double grad_scale,
-                           Scratch* scratch) {
+std::vector<double> Muon::PreparableWork() const { return work_; }
+
+// Each of those that are not shared is at most half of a thread's part of all work, so that threads
+// end at about the same time.
+size_t Muon::NumShared(std::span<const size_t> parameters) const {
+  double all = 0;
+  for (const size_t p : parameters) all += work_[p];
+  const double most = all / (2.0 * NumComputeThreads());
+  return std::ranges::find_if(parameters, [&](size_t p) { return work_[p] <= most; }) -
+         parameters.begin();
+}
+
+std::span<const float> Muon::StartDirection(size_t parameter, double grad_scale, const Place& place,
+                                            size_t index) {
+  const Parameter& p = arena_->parameters()[parameter];
+  Scratch& scratch = scratch_[index];
+  const std::span<float> update = Part(&scratch.update, p.elements);
+  Nesterov(static_cast<float>(grad_scale), static_cast<float>(config_.momentum()), p.elements,
+           p.grad().data(), velocity_.floats().data() + p.offset, update.data());
+  if (!IsMatrix(p)) return update;
+  std::span<float> direction = place(parameter);
+  if (direction.empty()) direction = Part(&scratch.direction, p.elements);
+  const int64_t rows = p.spec.shape[0];
+  orthogonalizations_[index].Start(rows, p.elements / rows, update.data(), direction.data());
+  return direction;
+}
+
+void Muon::ComputeDirections(std::span<const size_t> parameters, double grad_scale,
+                             const Place& place, const Use& use) {
+  const auto threads = static_cast<size_t>(NumComputeThreads());
+  scratch_.resize(threads);
+  orthogonalizations_.resize(threads);
+  const size_t shared = NumShared(parameters);
+  for (size_t first = 0; first < shared; first += threads) {
+    const auto group = parameters.subspan(first, std::min(threads, shared - first));
+    std::vector<std::span<const float>> directions(group.size());
+    ParallelForEach(std::ssize(group), [&](int64_t i, int64_t /*thread*/) {
+      directions[i] = StartDirection(group[i], grad_scale, place, i);
+    });
+    RunTogether(std::span(orthogonalizations_).first(group.size()));
+    ParallelForEach(std::ssize(group),
+                    [&](int64_t i, int64_t /*thread*/) { use(group[i], directions[i]); });
+  }
+  const auto single = parameters.subspan(shared);
+  ParallelForEach(std::ssize(single), [&](int64_t i, int64_t thread) {
+    const size_t parameter = single[i];
+    const std::span<const float> direction = StartDirection(parameter, grad_scale, place, thread);
+    if (IsMatrix(arena_->parameters()[parameter])) orthogonalizations_[thread].RunAll();
+    use(parameter, direction);
+  });
+}
+
+void Muon::MoveParameter(size_t parameter, double learning_rate, double grad_scale,
+                         std::span<const float> direction) {
   const Parameter& p = arena_->parameters()[parameter];
   const std::span<float> weight = p.value();
-  scratch->update.resize(std::max<size_t>(scratch->update.size(), p.elements));
-  const std::span<float> update = std::span(scratch->update).first(p.elements);
   Coefficients c{.grad_scale = static_cast<float>(grad_scale),
                  .momentum = static_cast<float>(config_.momentum()),
                  .keep = static_cast<float>(1 - learning_rate * decay_.Of(parameter)),
                  .rate = static_cast<float>(learning_rate)};
-  Nesterov(c, p.elements, p.grad().data(), velocity_.floats().data() + p.offset, update.data());
   if (IsMatrix(p)) {
-    const int64_t rows = p.spec.shape[0];
-    Orthogonalize(rows, p.elements / rows, update.data(), &scratch->products);
     const double weight_norm = std::sqrt(SumOfSquares(weight));
-    const double update_norm = std::sqrt(SumOfSquares(update));
-    if (weight_norm > 0 && update_norm > 0) {
-      c.rate = static_cast<float>(learning_rate * config_.trust() * weight_norm / update_norm);
+    const double direction_norm = std::sqrt(SumOfSquares(direction));
+    if (weight_norm > 0 && direction_norm > 0) {
+      c.rate = static_cast<float>(learning_rate * config_.trust() * weight_norm / direction_norm);
     }
   }
-  Move(c, p.elements, update.data(), weight.data());
+  Move(c, p.elements, p.grad().data(), direction.data(), velocity_.floats().data() + p.offset,
+       weight.data());
 }
 
-void Muon::Step(int64_t /*step*/, double learning_rate, double grad_scale) {
-  const int threads = NumComputeThreads();
-  scratch_.resize(threads);
-  std::atomic<size_t> next =
-      0;  // each free thread takes the next parameter; parameters are independent
-  ParallelFor(threads, 1, [&](int64_t thread, int64_t) {
-    for (size_t i = next++; i < most_work_first_.size(); i = next++) {
-      UpdateParameter(most_work_first_[i], learning_rate, grad_scale, &scratch_[thread]);
-    }
-  });
+void Muon::Prepare(std::span<const size_t> parameters, PreparedStep* prepared) {
+  std::vector<size_t> matrices;
+  for (const size_t p : parameters) {
+    if (work_[p] > 0) matrices.push_back(p);
+  }
+  std::ranges::stable_sort(matrices, std::greater<>(), [&](size_t p) { return work_[p]; });
+  std::vector<std::span<float>> places(work_.size());
+  for (const size_t p : matrices) places[p] = prepared->Add(*arena_, p);
+  ComputeDirections(
+      matrices, prepared->grad_scale(), [&](size_t p) { return places[p]; }, [](auto&&...) {});
+}
+
+void Muon::Step(int64_t step, double learning_rate, double grad_scale) {
+  PreparedStep nothing;
+  nothing.Begin(grad_scale);
+  StepPrepared(step, learning_rate, &nothing);
+}
+
+void Muon::StepPrepared(int64_t /*step*/, double learning_rate, PreparedStep* prepared) {
+  const double grad_scale = prepared->grad_scale();
+  const auto move = [&](size_t parameter, std::span<const float> direction) {
+    MoveParameter(parameter, learning_rate, grad_scale, direction);
+  };
+  std::vector<size_t> known, rest;
+  for (const size_t p : most_work_first_) (prepared->Of(p).empty() ? rest : known).push_back(p);
+  ComputeDirections(
+      rest, grad_scale, [](size_t) { return std::span<float>(); }, move);
+  ParallelForEach(std::ssize(known),
+                  [&](int64_t i, int64_t /*thread*/) { move(known[i], prepared->Of(known[i])); });
+  prepared->Begin(grad_scale);
 }
 
 std::vector<Optimizer::StateBlock> Muon::state() { return {{"momentum", velocity_.floats()}}; }

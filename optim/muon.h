@@ -15,17 +15,21 @@
 // ||w|| / ||O|| where a norm is 0); Jordan et al. and Liu et al. 2025 (arXiv 2502.16982) use fixed
 // factors of the shape instead, which suit nets whose weights all start and stay at one norm.
 // Biases and batch norm follow w = w (1 - lr wd) - lr u.
-// State: v ("momentum"). Cost: 40 bytes per weight and optim/orthogonalize.h's operations, one
-// parameter per thread, which holds two copies of the largest parameter and 4 k^2 floats. With the
-// half-width ResNet-18 of Dogs-vs-Cats this costs as much as forward and backward of some 15
-// images: for batches of a few hundred and more.
+// State: v ("momentum"). Cost: 40 bytes per weight and optim/orthogonalize.h's operations. A matrix
+// is one thread's work, unless it is so large a part of all work that the others would wait for it:
+// then all threads share it. Memory: for each thread two copies of the largest parameter and 4 k^2
+// floats; where O is prepared (prepared_step.h) one copy of all parameters. With the half-width
+// ResNet-18 of Dogs-vs-Cats a step costs as much as forward and backward of some 15 images: for
+// batches of a few hundred and more.
 #ifndef RINGTAIL_OPTIM_MUON_H_
 #define RINGTAIL_OPTIM_MUON_H_
 
+#include <functional>
 #include <vector>
 
 #include "optim/decay.h"
 #include "optim/optimizer.h"
+#include "optim/orthogonalize.h"
 
 namespace ringtail {
 
@@ -36,21 +40,42 @@ class Muon : public Optimizer {
   Muon(const MuonConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
 
   void Step(int64_t step, double learning_rate, double grad_scale) override;
+  std::vector<double> PreparableWork() const override;
+  void Prepare(std::span<const size_t> parameters, PreparedStep* prepared) override;
+  void StepPrepared(int64_t step, double learning_rate, PreparedStep* prepared) override;
   std::vector<StateBlock> state() override;
   std::string Describe() const override;
 
  private:
-  // A thread's working memory, kept between steps because fresh memory in every step costs time.
+  // What a matrix is orthogonalised with, kept between steps because fresh memory in every step
+  // costs time.
   struct Scratch {
-    std::vector<float> update, products;
+    std::vector<float> update, direction;
   };
-  void UpdateParameter(size_t parameter, double learning_rate, double grad_scale, Scratch* scratch);
+  // Where the direction of a parameter goes; empty: it is used at once.
+  using Place = std::function<std::span<float>(size_t parameter)>;
+  // Is given each direction, on several threads.
+  using Use = std::function<void(size_t parameter, std::span<const float> direction)>;
+
+  // `parameters`: with the most work first.
+  void ComputeDirections(std::span<const size_t> parameters, double grad_scale, const Place& place,
+                         const Use& use);
+  // How many of them all threads share, one after the other.
+  size_t NumShared(std::span<const size_t> parameters) const;
+  // u, and for a matrix everything up to the products, which `index`'s orthogonalisation runs.
+  std::span<const float> StartDirection(size_t parameter, double grad_scale, const Place& place,
+                                        size_t index);
+  void MoveParameter(size_t parameter, double learning_rate, double grad_scale,
+                     std::span<const float> direction);
+
   MuonConfig config_;
   Decay decay_;
   ParameterArena* arena_;
   AlignedBuffer velocity_;
+  std::vector<double> work_;             // by parameter
   std::vector<size_t> most_work_first_;  // indices of parameters
-  std::vector<Scratch> scratch_;         // one per thread
+  std::vector<Scratch> scratch_;         // one per thread, as are
+  std::vector<Orthogonalization> orthogonalizations_;
 };
 
 }  // namespace ringtail

@@ -59,6 +59,10 @@ StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config
   return optimizer;
 }
 
+void Optimizer::StepPrepared(int64_t step, double learning_rate, PreparedStep* prepared) {
+  Step(step, learning_rate, prepared->grad_scale());
+}
+
 bool Optimizer::AdaptsToBatch(const OptimConfig& config) {
   switch (config.rule_case()) {
     case OptimConfig::kSgd:

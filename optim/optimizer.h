@@ -20,6 +20,7 @@
 #include "core/parameter.h"
 #include "core/status.h"
 #include "optim/optim.pb.h"
+#include "optim/prepared_step.h"
 
 namespace ringtail {
 
@@ -43,6 +44,16 @@ class Optimizer {
 
   // step: 0, 1, 2, ... (bias correction of Adam uses step + 1).
   virtual void Step(int64_t step, double learning_rate, double grad_scale) = 0;
+
+  // A rule whose step computes much for each parameter can do so for some of them before the
+  // gradients of the others are known (prepared_step.h). By parameter, how much that is in
+  // comparison; empty: this rule prepares nothing.
+  virtual std::vector<double> PreparableWork() const { return {}; }
+  // Of parameters whose gradients are final, each at most once. Changes neither weights nor state.
+  virtual void Prepare(std::span<const size_t> /*parameters*/, PreparedStep* /*prepared*/) {}
+  // Step with the grad_scale of `prepared`, and with the same bits. Forgets what was prepared.
+  virtual void StepPrepared(int64_t step, double learning_rate, PreparedStep* prepared);
+
   virtual std::vector<StateBlock> state() = 0;
   virtual std::string Describe() const = 0;  // "SGD momentum=0.9 nesterov weight_decay=0.0005"
 };

@@ -2,78 +2,138 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
-#include <utility>
+#include <functional>
+#include <vector>
 
-#include "core/matrix_product.h"
+#include "core/parallel_for.h"
 #include "core/sum_of_squares.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int kRounds = 5;
 constexpr double kSmallest = 0x1p-100;
 constexpr float kA = 3.4445F, kB = -4.7750F, kC = 2.0315F;
+constexpr int kGram = 0, kFirstPolynomial = 1, kLast = Orthogonalization::kStages - 1;
+constexpr int kStagesOfRound = 4;
 
-// c = a b
-void Multiply(const MatrixView& a, const MatrixView& b, const MatrixView& c) {
-  MultiplyMatrices(1, Operand::kAsIs, a, Operand::kAsIs, b, 0, c);
-}
-
-// c = a b of polynomials of the same symmetric matrix.
-void MultiplyPolynomials(const MatrixView& a, const MatrixView& b, const MatrixView& c) {
-  MultiplyToSymmetric(1, a, Operand::kAsIs, b, 0, c);
-}
+enum StageOfRound { kPolynomialTimesGram, kNextGram, kNextPolynomial, kCombine };
 
 void Scale(float factor, int64_t n, float* x) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) x[i] *= factor;
 }
 
-// p = a + b gram + c gram^2
-void Polynomial(const MatrixView& gram, const MatrixView& p) {
-  std::copy_n(gram.data, gram.rows * gram.cols, p.data);
-  MultiplyToSymmetric(kC, gram, Operand::kAsIs, gram, kB, p);
-  for (int64_t i = 0; i < p.rows; ++i) p.data[i * p.cols + i] += kA;
+// c = a b of polynomials of the same symmetric matrix.
+MatrixProduct OfPolynomials(const MatrixView& a, const MatrixView& b, const MatrixView& c) {
+  return {.a = a, .b = b, .c = c, .symmetric = true};
+}
+
+// p = c gram^2 + b p: the polynomial, if b gram is added before and a after.
+MatrixProduct Polynomial(const MatrixView& gram, const MatrixView& p) {
+  return {.a = gram, .b = gram, .c = p, .alpha = kC, .beta = kB, .symmetric = true};
+}
+
+bool IsPolynomial(int stage) {
+  if (stage < 2 || stage == kLast) return stage == kFirstPolynomial;
+  return (stage - 2) % kStagesOfRound == kNextPolynomial;
+}
+
+void RunPolynomial(const MatrixProduct& product, int64_t part) {
+  const MatrixView &gram = product.a, &p = product.c;
+  const StripRows rows = RowsOfStrip(product, part);
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    std::copy_n(gram.data + row * gram.cols, rows.end, p.data + row * p.cols);
+  }
+  MultiplyPart(product, part);
+  for (int64_t i = rows.begin; i < rows.end; ++i) p.data[i * p.cols + i] += kA;
 }
 
 }  // namespace
 
-void Orthogonalize(int64_t rows, int64_t cols, float* x, std::vector<float>* scratch) {
+void Orthogonalization::Start(int64_t rows, int64_t cols, float* x, float* result) {
   const int64_t size = rows * cols, k = std::min(rows, cols);
+  x_ = {x, rows, cols};
+  result_ = {result, rows, cols};
   const double norm = std::sqrt(SumOfSquares(std::span(x, size)));
   // Too small to normalise, as the decayed momentum of a layer without gradient: return zeros. (NaN
   // compares false and propagates.)
-  if (norm < kSmallest) {
-    std::fill_n(x, size, 0.0F);
+  zero_ = norm < kSmallest;
+  if (zero_) {
+    std::fill_n(result, size, 0.0F);
     return;
   }
   Scale(static_cast<float>(1 / norm), size, x);
+  const size_t bytes = 4 * k * k * sizeof(float);
+  if (squares_.size_bytes() < bytes) squares_ = AlignedBuffer(bytes);
+}
 
-  scratch->resize(std::max<size_t>(scratch->size(), size + 4 * k * k));
-  float* free = scratch->data();
-  const auto square = [&] { return MatrixView{std::exchange(free, free + k * k), k, k}; };
-  const MatrixView gram = square(), p = square();
-  MatrixView q = square(), spare = square();
-  const MatrixView start{x, rows, cols}, end{free, rows, cols};
-  const bool wide = rows <= cols;  // else the same with transposes
+MatrixView Orthogonalization::Square(int64_t i) const {
+  const int64_t k = std::min(x_.rows, x_.cols);
+  return {squares_.floats().data() + i * k * k, k, k};
+}
 
-  if (wide) {
-    MultiplyToSymmetric(1, start, Operand::kTransposed, start, 0, gram);
-  } else {
-    MultiplyTransposedToSymmetric(start, gram);
+// Round r, from 1 on, makes q(r) from q(r - 1); P A is kept in its place before.
+MatrixProduct Orthogonalization::Stage(int stage) const {
+  const MatrixView gram = Square(0), p = Square(1);
+  const bool wide = x_.rows <= x_.cols;  // else the same with transposes
+  if (stage == kGram) {
+    return {.a = x_,
+            .b = x_,
+            .c = gram,
+            .op_a = wide ? Operand::kAsIs : Operand::kTransposed,
+            .op_b = wide ? Operand::kTransposed : Operand::kAsIs,
+            .symmetric = true};
   }
-  Polynomial(gram, q);
-  std::copy_n(q.data, k * k, p.data);
-  for (int round = 1; round < kRounds; ++round) {
-    MultiplyPolynomials(p, gram, spare);
-    MultiplyPolynomials(spare, p, gram);
-    Polynomial(gram, p);
-    MultiplyPolynomials(p, q, spare);
-    std::swap(q, spare);
+  if (stage == kFirstPolynomial) return Polynomial(gram, q(0));
+  if (stage == kLast) {
+    const MatrixView last = q(kRounds - 1);
+    return {.a = wide ? last : x_, .b = wide ? x_ : last, .c = result_};
   }
-  wide ? Multiply(q, start, end) : Multiply(start, q, end);
-  std::copy_n(end.data, size, x);
+  const int round = 1 + (stage - 2) / kStagesOfRound;
+  const MatrixView before = round == 1 ? q(0) : p;  // the polynomial of the round before
+  switch (static_cast<StageOfRound>((stage - 2) % kStagesOfRound)) {
+    case kPolynomialTimesGram:
+      return OfPolynomials(before, gram, q(round));
+    case kNextGram:
+      return OfPolynomials(q(round), before, gram);
+    case kNextPolynomial:
+      return Polynomial(gram, p);
+    case kCombine:
+      break;
+  }
+  return OfPolynomials(p, q(round - 1), q(round));
+}
+
+int64_t Orthogonalization::parts(int stage) const { return zero_ ? 0 : NumParts(Stage(stage)); }
+
+void Orthogonalization::Run(int stage, int64_t part) const {
+  const MatrixProduct product = Stage(stage);
+  IsPolynomial(stage) ? RunPolynomial(product, part) : MultiplyPart(product, part);
+}
+
+void Orthogonalization::RunAll() const {
+  for (int stage = 0; stage < kStages; ++stage) {
+    for (int64_t part = 0; part < parts(stage); ++part) Run(stage, part);
+  }
+}
+
+void RunTogether(std::span<const Orthogonalization> matrices) {
+  struct Unit {
+    const Orthogonalization* matrix;
+    int64_t part;
+  };
+  std::vector<Unit> units;
+  for (int stage = 0; stage < Orthogonalization::kStages; ++stage) {
+    units.clear();
+    for (const Orthogonalization& matrix : matrices) {
+      for (int64_t part = 0; part < matrix.parts(stage); ++part) units.push_back({&matrix, part});
+    }
+    // The lower a strip, the longer it is: the longest first.
+    std::ranges::stable_sort(units, std::greater<>(), &Unit::part);
+    ParallelForEach(std::ssize(units), [&](int64_t i, int64_t /*thread*/) {
+      units[i].matrix->Run(stage, units[i].part);
+    });
+  }
 }
 
 }  // namespace ringtail

@@ -99,7 +99,8 @@ Status EmulatedJob::Prepare() {
     RT_ASSIGN_OR_RETURN(rows, RowsOf(0, FirstWorkers().size()));
   }
   RT_ASSIGN_OR_RETURN(const std::span<const LayerInfo> layers, net_.Layers(rows.count));
-  sizes_ = SizesOfExchange(*arena(), layers, config().dist());
+  sizes_ =
+      SizesOfExchange(*arena(), layers, config().dist(), run_.state.optimizer()->PreparableWork());
   if (script_.has_compute()) return OkStatus();
   RT_ASSIGN_OR_RETURN(
       *script_.mutable_compute(),
@@ -148,11 +149,16 @@ int64_t EmulatedJob::BeginPass(int worker, int64_t step, ElementRange rows) {
 }
 
 int64_t EmulatedJob::EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const {
-  return speed_.EndOf(worker, step, begin_ns, compute().update_ms() * kSecondsPerMs);
+  return EndOfWorkFrom(begin_ns, worker, step, compute().update_ms() * kSecondsPerMs);
 }
 
 int64_t EmulatedJob::EndOfWork(int worker, int64_t step, double seconds) const {
-  return speed_.EndOf(worker, step, queue_.now_ns(), seconds);
+  return EndOfWorkFrom(queue_.now_ns(), worker, step, seconds);
+}
+
+int64_t EmulatedJob::EndOfWorkFrom(int64_t begin_ns, int worker, int64_t step,
+                                   double seconds) const {
+  return speed_.EndOf(worker, step, begin_ns, seconds);
 }
 
 StatusOr<const std::vector<ExchangeItem>*> EmulatedJob::ItemsOf(const std::vector<int>& workers) {

@@ -79,6 +79,7 @@ class EmulatedJob {
   int64_t EndOfUpdate(int worker, int64_t step, int64_t begin_ns) const;
   // When other work at this step, begun now, ends.
   int64_t EndOfWork(int worker, int64_t step, double seconds) const;
+  int64_t EndOfWorkFrom(int64_t begin_ns, int worker, int64_t step, double seconds) const;
   const ComputeScript& compute() const { return script_.compute(); }
 
   // What is exchanged, by whomever.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "apps/emulator/clock/coded_layers.h"
+#include "apps/plan/measure_update.h"
 #include "apps/trainer/local/local_round.h"
 #include "apps/trainer/local/round_report.h"
 #include "core/aligned_buffer.h"
@@ -41,6 +43,13 @@ Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
   }
   compute->set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
   compute->set_update_ms(Median(update_ms));
+  const MeasuredUpdate update{.learning_rate = optim.learning_rate(),
+                              .grad_scale = 1.0 / static_cast<double>(rows.count),
+                              .update_s = compute->update_ms() / kMsPerSecond,
+                              .first_step = kWarmUps + kPasses,
+                              .runs = kPasses};
+  const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get());
+  compute->set_prepare_ms(std::accumulate(seconds.begin(), seconds.end(), 0.0) * kMsPerSecond);
   return OkStatus();
 }
 

@@ -12,8 +12,8 @@
 namespace ringtail {
 
 // Medians over a few passes of `rows` of the first batch, and as many updates: ms_per_image and
-// update_ms; with local rounds round_ms; with compression encode_ms and decode_ms. `images`: of all
-// workers in a step.
+// update_ms, prepare_ms; with local rounds round_ms; with compression encode_ms and decode_ms.
+// `images`: of all workers in a step.
 StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const RunConfig& config,
                                        ParameterArena* arena, int64_t images);
 

@@ -28,6 +28,7 @@ Status CheckCompute(const ComputeScript& compute, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Between("fixed_ms", compute.fixed_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("ms_per_image", compute.ms_per_image(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("update_ms", compute.update_ms(), 0, kMostMs));
+  RT_RETURN_IF_ERROR(check.Between("prepare_ms", compute.prepare_ms(), 0, compute.update_ms()));
   RT_RETURN_IF_ERROR(check.Between("round_ms", compute.round_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("encode_ms", compute.encode_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("decode_ms", compute.decode_ms(), 0, kMostMs));

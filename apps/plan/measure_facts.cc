@@ -12,6 +12,7 @@
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/dogs_vs_cats/random_batch.h"
 #include "apps/plan/measure_loading.h"
+#include "apps/plan/measure_update.h"
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"
@@ -215,6 +216,14 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
     before = batch;
+  }
+  const MeasuredUpdate update{.learning_rate = kLearningRate,
+                              .grad_scale = 1 / static_cast<double>(options.largest_batch),
+                              .update_s = facts.update_s(),
+                              .first_step = kWarmUpSteps + options.steps,
+                              .runs = options.steps};
+  for (const double seconds : MeasurePreparation(loaded.config.optim(), update, optimizer.get())) {
+    facts.add_prepare_s(seconds);
   }
   facts.set_merge_s(MeasureMerge(&arena, options.steps));
   if (options.data != nullptr) {

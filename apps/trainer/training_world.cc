@@ -220,6 +220,11 @@ Status TrainingWorld::WaitForGradients() {
   return Together([&] { return gradient_thread_->Wait(); });
 }
 
+Status TrainingWorld::WaitForGradients(int64_t job) {
+  const ScopedSpan span("wait for gradients", "step");
+  return Together([&] { return gradient_thread_->WaitFor(job); });
+}
+
 void TrainingWorld::Abort(const Status& cause) { trainer_->Abort(cause); }
 
 int64_t TrainingWorld::sent_bytes() const {

@@ -118,7 +118,8 @@ class TrainingWorld {
 
   // Adds up gradients beside the trainer thread; null if alone.
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
-  Status WaitForGradients();
+  Status WaitForGradients();  // for all that its thread was given
+  Status WaitForGradients(int64_t job);
   Progress* progress() { return monitor_ != nullptr ? &monitor_->progress() : &unwatched_; }
   // What a step took, without and with waiting for others. A rank that trains alone, while others
   // are idle, hears here that one of them is lost.

@@ -19,19 +19,35 @@ CommunicationThread::~CommunicationThread() {
   thread_.join();
 }
 
-void CommunicationThread::Submit(Job job) {
+int64_t CommunicationThread::Submit(Job job) {
   MutexLock lock(&mutex_);
-  if (!status_.ok()) return;
+  ++submitted_;
+  if (!status_.ok()) return submitted_;
   jobs_.push_back(std::move(job));
   changed_.NotifyAll();
+  return submitted_;
+}
+
+Status CommunicationThread::WaitFor(int64_t job) {
+  const Stopwatch stopwatch;
+  MutexLock lock(&mutex_);
+  while (status_.ok() && done_ < job) changed_.Wait(&mutex_);
+  times_.exposed_seconds += stopwatch.Seconds();
+  return status_;
 }
 
 Status CommunicationThread::Wait() {
-  const Stopwatch stopwatch;
+  int64_t last = 0;
+  {
+    MutexLock lock(&mutex_);
+    last = submitted_;
+  }
+  return WaitFor(last);
+}
+
+bool CommunicationThread::idle() {
   MutexLock lock(&mutex_);
-  while (!jobs_.empty()) changed_.Wait(&mutex_);
-  times_.exposed_seconds += stopwatch.Seconds();
-  return status_;
+  return jobs_.empty();
 }
 
 ExchangeTimes CommunicationThread::TakeTimes() {
@@ -55,11 +71,12 @@ void CommunicationThread::Run() {
     MutexLock lock(&mutex_);
     times_.busy_seconds += stopwatch.Seconds();
     jobs_.pop_front();
+    ++done_;
     if (!status.ok()) {
       status_ = status;
       jobs_.clear();
     }
-    if (jobs_.empty()) changed_.NotifyAll();
+    changed_.NotifyAll();
   }
 }
 

@@ -4,6 +4,7 @@
 //   rt-comm                     Submit ->[ bucket 0 ][ bucket 1 ][ bucket 2 ]^
 //                                         hidden behind backward      exposed
 //
+// A thread that has something to do with the first results waits for these alone (WaitFor).
 // Jobs run in the order in which they were submitted, which must be the same on every rank. After
 // the first error no further job starts, and every Wait returns that error.
 // Between Wait and the next Submit the thread is idle, and the trainer thread may use the
@@ -25,7 +26,7 @@ namespace ringtail {
 
 struct ExchangeTimes {
   double busy_seconds = 0;     // in jobs
-  double exposed_seconds = 0;  // in Wait: not hidden by computation
+  double exposed_seconds = 0;  // in Wait and WaitFor: not hidden by computation
   double hidden_seconds() const { return busy_seconds - exposed_seconds; }
 };
 
@@ -38,9 +39,14 @@ class CommunicationThread {
   CommunicationThread(const CommunicationThread&) = delete;
   CommunicationThread& operator=(const CommunicationThread&) = delete;
 
-  void Submit(Job job) RT_EXCLUDES(mutex_);
-  // Returns when all jobs are done, or one has failed.
+  // The number of the job, for WaitFor.
+  int64_t Submit(Job job) RT_EXCLUDES(mutex_);
+  // Returns when this job and those before it are done, or one has failed.
+  Status WaitFor(int64_t job) RT_EXCLUDES(mutex_);
+  // The same for all jobs.
   Status Wait() RT_EXCLUDES(mutex_);
+  // Whether no job is left.
+  bool idle() RT_EXCLUDES(mutex_);
   // Times since the last call. Call it after Wait.
   ExchangeTimes TakeTimes() RT_EXCLUDES(mutex_);
 
@@ -53,6 +59,7 @@ class CommunicationThread {
   Mutex mutex_;
   ConditionVariable changed_;
   std::deque<Job> jobs_ RT_GUARDED_BY(mutex_);  // the first is running, unless the thread is idle
+  int64_t submitted_ RT_GUARDED_BY(mutex_) = 0, done_ RT_GUARDED_BY(mutex_) = 0;  // numbers of jobs
   Status status_ RT_GUARDED_BY(mutex_);
   ExchangeTimes times_ RT_GUARDED_BY(mutex_);
   bool ending_ RT_GUARDED_BY(mutex_) = false;

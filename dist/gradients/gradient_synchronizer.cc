@@ -8,7 +8,7 @@ void GradientSynchronizer::OnReady(const Parameter& parameter) {
   RT_CHECK(&parameter == &arena_->parameters()[ready_], "backward follows the arena's order");
   ++ready_;
   if (++ready_in_bucket_ < buckets_[bucket_].parameters) return;
-  thread_->Submit([this, bucket = bucket_](Communicator* ranks) {
+  jobs_[bucket_] = thread_->Submit([this, bucket = bucket_](Communicator* ranks) {
     const ElementRange& range = buckets_[bucket].range;
     return reducer_->Reduce(ranks, bucket, arena_->grads().subspan(range.offset, range.count));
   });

@@ -16,6 +16,7 @@ constexpr double kMostSeconds = 1e6, kMostCores = 4096, kMostElements = int64_t{
 constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3;
 constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
 constexpr double kMostBatch = 1 << 20, kMostLoading = 1e3;
+constexpr double kRounding = 1 + 1e-9;  // of a sum
 
 Status CheckLength(const FieldCheck& check, std::string_view field, int length, int least,
                    int most) {
@@ -100,6 +101,16 @@ Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
   return CheckLength(check, "scheme", facts.scheme_size(), 0, kMostSchemes);
 }
 
+Status CheckPreparation(const FieldCheck& check, const PlannerFacts& facts) {
+  if (facts.prepare_s().empty()) return OkStatus();
+  RT_RETURN_IF_ERROR(CheckTimes(check, "prepare_s", facts.prepare_s(), facts.parameter_size()));
+  double sum = 0;
+  for (const double seconds : facts.prepare_s()) sum += seconds;
+  if (sum <= facts.update_s() * kRounding) return OkStatus();
+  return check.Error("prepare_s", fmt::format("prepare_s adds up to {}; update_s is only {}", sum,
+                                              facts.update_s()));
+}
+
 Status CheckScheme(const FieldCheck& check, const SchemeFacts& scheme, int parameters,
                    std::set<std::string>* names) {
   if (scheme.name().empty() || !names->insert(scheme.name()).second) {
@@ -118,6 +129,7 @@ Status CheckFacts(const PlannerFacts& facts, const ConfigSource* source) {
   RT_RETURN_IF_ERROR(CheckStrings(facts, source, ""));
   const FieldCheck check(source, "");
   RT_RETURN_IF_ERROR(CheckMachine(check, facts));
+  RT_RETURN_IF_ERROR(CheckPreparation(check, facts));
   for (int i = 0; i < facts.parameter_size(); ++i) {
     const FieldCheck within = check.Within(fmt::format("parameter[{}]", i));
     RT_RETURN_IF_ERROR(CheckParameter(within, facts.parameter(i)));

@@ -15,6 +15,7 @@ void Multiply(double factor, google::protobuf::RepeatedField<double>* seconds) {
 // What a machine that takes `factor` times as long would have measured.
 PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   facts.set_update_s(facts.update_s() * factor);
+  Multiply(factor, facts.mutable_prepare_s());
   facts.set_merge_s(facts.merge_s() * factor);
   facts.set_load_cpu_s(facts.load_cpu_s() * factor);
   for (StepFacts& step : *facts.mutable_step()) {

@@ -13,24 +13,26 @@ namespace {
 class Fluid {
  public:
   Fluid(double compute_seconds, double cores, std::span<const CommunicationJob> jobs)
-      : compute_seconds_(compute_seconds), cores_(cores), jobs_(jobs) {
+      : compute_seconds_(compute_seconds), cores_(cores), jobs_(jobs), possible_(compute_seconds) {
     BeginWork();
   }
 
   OverlapTimes Run() {
     while (computed_ < compute_seconds_ || job_ < jobs_.size()) Advance();
-    times_.end = std::max(now_, times_.compute_end);
+    times_.end = now_;
+    times_.unlocked = computed_ - compute_seconds_;
     return times_;
   }
 
  private:
-  bool computing() const { return computed_ < compute_seconds_; }
+  bool computing() const { return computed_ < possible_; }
   bool communicating() const { return job_ < jobs_.size() && jobs_[job_].ready <= computed_; }
   const CommunicationWork& work() const { return jobs_[job_].work[piece_]; }
 
   // To the next piece, over jobs without any.
   void BeginWork() {
     while (job_ < jobs_.size() && piece_ == jobs_[job_].work.size()) {
+      possible_ += jobs_[job_].unlocks;
       ++job_;
       piece_ = 0;
     }
@@ -42,8 +44,9 @@ class Fluid {
     RT_CHECK(sends || computing(), "a job is ready when the computation ends");
     CoreShare share;
     if (sends && computing()) share = ShareCores(cores_, work().cores);
-    // Until the computation ends or, if it waits for that, the next job is ready.
-    double goal = compute_seconds_;
+    // Until the computation ends, or what was unlocked until now; or, if it waits for that, the
+    // next job is ready.
+    double goal = computed_ < compute_seconds_ ? compute_seconds_ : possible_;
     if (!sends && job_ < jobs_.size()) goal = jobs_[job_].ready;
     constexpr double kNever = std::numeric_limits<double>::infinity();
     const double compute_time =
@@ -66,12 +69,14 @@ class Fluid {
   }
 
   void MoveComputation(double to) {
-    computed_ = std::min(to, compute_seconds_);
-    if (!computing()) times_.compute_end = now_;
+    const bool before = computed_ < compute_seconds_;
+    computed_ = std::min(to, possible_);
+    if (before && computed_ >= compute_seconds_) times_.compute_end = now_;
   }
 
   const double compute_seconds_, cores_;
   const std::span<const CommunicationJob> jobs_;
+  double possible_;  // seconds of computation: with what is unlocked
   OverlapTimes times_;
   double now_ = 0, computed_ = 0, left_ = 0;
   size_t job_ = 0, piece_ = 0;

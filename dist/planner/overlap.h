@@ -1,14 +1,15 @@
 // Overlap: a rank's computation and its communication thread beside each other, as a fluid: both
 // progress at rates that change only where one of them begins or ends something.
 //
-//   compute   |=========.......=====================|           . slowed: cores are shared
-//   rt-comm          r0>[ job 0 ][ job 1 ]     r2>[ job 2 ]
-//                                               exposed |---|
+//   compute   |=========.......=================|..0..|..1..|     . slowed: cores are shared
+//   rt-comm          r0>[ job 0 ][ job 1 ]   r2>[       job 2       ]
+//                                                    exposed |------|
 //
 // Jobs run one after another, in their order; job k begins when the computation has reached its
 // `ready` and job k-1 is over. A job is a list of pieces of work: coding on the thread itself, or a
-// collective, which uses cores as well (core_share.h).
-// Between the bounds  max(compute, jobs) <= end <= compute + jobs.
+// collective, which uses cores as well (core_share.h). What a job `unlocks`, as an optimizer's work
+// on gradients that have arrived, is computed after everything else, while later jobs run.
+// Between the bounds  max(compute, jobs) <= end <= compute + jobs, where nothing is unlocked.
 // Cost: a few operations per piece and ready time. Thread-safety: a pure function.
 #ifndef RINGTAIL_DIST_PLANNER_OVERLAP_H_
 #define RINGTAIL_DIST_PLANNER_OVERLAP_H_
@@ -34,6 +35,7 @@ struct CommunicationWork {
 struct CommunicationJob {
   double ready = 0;  // seconds of computation that come before, in any order of jobs
   std::vector<CommunicationWork> work;
+  double unlocks = 0;  // seconds of computation that become possible when the job is over
 
   void Add(const CommunicationWork& next) {
     if (next.seconds > 0) work.push_back(next);
@@ -43,8 +45,13 @@ struct CommunicationJob {
 
 struct OverlapTimes {
   double compute_end = 0;  // at least the seconds of computation: the difference is contention
-  double end = 0;          // of both
-  double exposed_wire = 0, exposed_coding = 0;  // together end - compute_end
+  double end = 0;          // of this and of the jobs
+  double exposed_wire = 0, exposed_coding = 0;
+  double unlocked = 0;  // seconds of unlocked computation that were done by `end`
+  // Seconds that pass beside both: what sharing cores has cost.
+  double contention(double compute_seconds) const {
+    return end - exposed_wire - exposed_coding - unlocked - compute_seconds;
+  }
 };
 
 OverlapTimes Overlap(double compute_seconds, double cores, std::span<const CommunicationJob> jobs);

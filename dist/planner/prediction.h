@@ -16,7 +16,8 @@ namespace ringtail {
 
 struct PredictedSeconds {
   double data_wait = 0;
-  double forward = 0, backward = 0, update = 0;
+  double forward = 0, backward = 0;
+  double update = 0;      // all of it, also what is computed while communication is under way
   double contention = 0;  // by which communication slows computation on shared cores
   double coding = 0;      // encoding and decoding, as far as exposed
   double wire = 0;        // collectives, as far as exposed

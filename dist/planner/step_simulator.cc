@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/round.h"
 
@@ -121,13 +122,17 @@ CommunicationJob StepSimulator::Statistics(CollectivePrices* prices, double* sen
 
 void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                                  Prediction* prediction) const {
+  size_t next = 0;  // parameter
   for (size_t i = 0; i < jobs.buckets.size(); ++i) {
     jobs.buckets[i].ready = std::min(own.times.ready[jobs.last_parameter[i]], own.times.backward);
+    for (; next <= jobs.last_parameter[i] && !own.times.prepare.empty(); ++next) {
+      jobs.buckets[i].unlocks += own.times.prepare[next];
+    }
   }
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   const OverlapTimes overlap = Overlap(own.times.backward, network_.cores_per_rank(), jobs.buckets);
   PredictedSeconds& seconds = prediction->seconds;
-  seconds.contention = overlap.compute_end - own.times.backward;
+  seconds.contention = overlap.contention(own.times.backward);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
 }
@@ -140,7 +145,7 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
   }
   const OverlapTimes overlap = Overlap(compute, network_.cores_per_rank(), jobs.buckets);
   PredictedSeconds& seconds = prediction->seconds;
-  seconds.contention = overlap.compute_end - compute;
+  seconds.contention = overlap.contention(compute);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
   seconds.merge = timetable_.merge();
@@ -188,9 +193,10 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
   const double exchange = found->second;
   if (choice.period > 1 && !choice.overlap) return compute + exchange;
   if (choice.overlap) return std::max(compute, exchange);
-  // Of a step, only backward hides the exchange.
-  const OwnStep own = OwnStepOf(choice);
-  return compute + std::max(0.0, exchange - own.times.backward);
+  // Of a step, backward hides the exchange, and what can be prepared of the update.
+  const ComputeTimes times = OwnStepOf(choice).times;
+  const double prepared = std::accumulate(times.prepare.begin(), times.prepare.end(), 0.0);
+  return compute + std::max(0.0, exchange - times.backward - prepared);
 }
 
 StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {

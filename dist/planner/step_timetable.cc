@@ -39,6 +39,7 @@ ComputeTimes Scaled(ComputeTimes times, double factor) {
   times.backward *= factor;
   times.update *= factor;
   for (double& ready : times.ready) ready *= factor;
+  for (double& prepare : times.prepare) prepare *= factor;
   return times;
 }
 
@@ -48,6 +49,7 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   RT_CHECK(cores > 0 && facts.step_size() > 0, "a timetable needs cores and measured steps");
   const double scale = facts.cores() / cores;
   update_ = facts.update_s() * scale;
+  for (const double seconds : facts.prepare_s()) prepare_.push_back(seconds * scale);
   merge_ = facts.merge_s() * scale;
   data_wait_ = facts.data_wait_s() * scale;
   load_ = facts.load_cpu_s() / cores;
@@ -77,6 +79,7 @@ int64_t StepTimetable::PartsOf(int64_t batch) const {
 ComputeTimes StepTimetable::TimesAt(int64_t batch) const {
   ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
   times.update = update_;
+  times.prepare = prepare_;
   const double computing = times.forward + times.earlier_backward + times.backward + times.update;
   return Scaled(std::move(times), 1 + load_ * static_cast<double>(batch) / computing);
 }

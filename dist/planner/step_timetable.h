@@ -26,6 +26,8 @@ struct ComputeTimes {
   double backward = 0;          // of the last part
   std::vector<double> ready;    // since the last part's backward began, for each parameter
   double update = 0;            // of the optimizer
+  // Of that, for each parameter, what needs nothing but its summed gradient; empty: nothing.
+  std::vector<double> prepare;
 };
 
 class StepTimetable {
@@ -50,6 +52,7 @@ class StepTimetable {
   std::vector<Measured> measured_;  // by ascending batch
   ComputeTimes OfParts(double batch, int64_t parts) const;
 
+  std::vector<double> prepare_;  // by parameter, or empty
   double update_ = 0, merge_ = 0, data_wait_ = 0, load_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,13 +55,24 @@ TEST_P(SymmetricProductTest, RowsTimesRows) {
   std::vector<float> x = RandomMatrix(k_ * n_, 1);
   const std::vector<float> old = c_;
   const MatrixView view{x.data(), k_, n_};
-  MultiplyToSymmetric(0.5F, view, Operand::kTransposed, view, -2, {c_.data(), k_, k_});
+  Multiply({.a = view,
+            .b = view,
+            .c = {c_.data(), k_, k_},
+            .op_b = Operand::kTransposed,
+            .alpha = 0.5F,
+            .beta = -2,
+            .symmetric = true});
   ExpectGram(x, n_, 1, 0.5, old, -2);
 }
 
 TEST_P(SymmetricProductTest, ColumnsTimesColumns) {
   std::vector<float> x = RandomMatrix(k_ * n_, 1);
-  MultiplyTransposedToSymmetric({x.data(), n_, k_}, {c_.data(), k_, k_});
+  const MatrixView view{x.data(), n_, k_};
+  Multiply({.a = view,
+            .b = view,
+            .c = {c_.data(), k_, k_},
+            .op_a = Operand::kTransposed,
+            .symmetric = true});
   ExpectGram(x, 1, k_, 1, {}, 0);
 }
 
@@ -68,12 +80,67 @@ TEST_P(SymmetricProductTest, ColumnsTimesColumns) {
 TEST_P(SymmetricProductTest, TheSquareOfASymmetricMatrix) {
   std::vector<float> x = RandomMatrix(k_ * n_, 1), a(k_ * k_), whole(k_ * k_);
   const MatrixView view{x.data(), k_, n_}, symmetric{a.data(), k_, k_};
-  MultiplyToSymmetric(1.0F / static_cast<float>(n_), view, Operand::kTransposed, view, 0,
-                      symmetric);
-  MultiplyToSymmetric(1, symmetric, Operand::kAsIs, symmetric, 0, {c_.data(), k_, k_});
-  MultiplyMatrices(1, Operand::kAsIs, symmetric, Operand::kAsIs, symmetric, 0,
-                   {whole.data(), k_, k_});
+  Multiply({.a = view,
+            .b = view,
+            .c = symmetric,
+            .op_b = Operand::kTransposed,
+            .alpha = 1.0F / static_cast<float>(n_),
+            .symmetric = true});
+  Multiply({.a = symmetric, .b = symmetric, .c = {c_.data(), k_, k_}, .symmetric = true});
+  Multiply({.a = symmetric, .b = symmetric, .c = {whole.data(), k_, k_}});
   for (int64_t i = 0; i < k_ * k_; ++i) EXPECT_NEAR(c_[i], whole[i], 1e-4) << i;
+}
+
+// Strips that are computed in the opposite order have the same bits: none needs another.
+TEST_P(SymmetricProductTest, StripsDoNotDependOnOneAnother) {
+  std::vector<float> x = RandomMatrix(k_ * n_, 1);
+  const std::vector<float> old = c_;
+  const MatrixView view{x.data(), k_, n_};
+  const MatrixProduct product{.a = view,
+                              .b = view,
+                              .c = {c_.data(), k_, k_},
+                              .op_b = Operand::kTransposed,
+                              .beta = 3,
+                              .symmetric = true};
+  Multiply(product);
+  const std::vector<float> forwards = std::exchange(c_, old);
+  MatrixProduct again = product;
+  again.c.data = c_.data();
+  for (int64_t part = NumParts(again); part-- > 0;) MultiplyPart(again, part);
+  EXPECT_EQ(c_, forwards);
+}
+
+// Slices along either side of c, also of transposed operands.
+TEST(MatrixProductTest, SlicesCoverTheProduct) {
+  constexpr int64_t kDepth = 3;
+  for (const auto& [rows, cols, parts] :
+       {std::tuple(5, 1100, 3), std::tuple(513, 2, 2), std::tuple(512, 512, 1)}) {
+    std::vector<float> a = RandomMatrix(rows * kDepth, 1), b = RandomMatrix(kDepth * cols, 2);
+    for (const bool transposed : {false, true}) {
+      std::vector<float> c(rows * cols);
+      MatrixProduct product{.a = {a.data(), rows, kDepth},
+                            .b = {b.data(), kDepth, cols},
+                            .c = {c.data(), rows, cols}};
+      if (transposed) {
+        std::swap(product.a.rows, product.a.cols);
+        std::swap(product.b.rows, product.b.cols);
+        product.op_a = product.op_b = Operand::kTransposed;
+      }
+      EXPECT_EQ(NumParts(product), parts);
+      Multiply(product);
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < cols; ++j) {
+          double sum = 0;
+          for (int64_t d = 0; d < kDepth; ++d) {
+            const float left = transposed ? a[d * rows + i] : a[i * kDepth + d];
+            const float right = transposed ? b[j * kDepth + d] : b[d * cols + j];
+            sum += static_cast<double>(left) * right;
+          }
+          ASSERT_NEAR(c[i * cols + j], sum, 1e-6) << i << ", " << j;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

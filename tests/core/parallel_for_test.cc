@@ -56,6 +56,23 @@ TEST_F(ParallelForTest, UsesAllThreadsWhenThereIsEnoughToDo) {
   EXPECT_EQ(Ranges(1000, 400).size(), 2u);
 }
 
+TEST_F(ParallelForTest, EveryIndexIsTakenOnceByAThreadThatThereIs) {
+  for (const int threads : {1, 2, 5}) {
+    SetNumComputeThreads(threads);
+    for (const int64_t count : {0, 1, 3, 100}) {
+      std::mutex mutex;
+      std::vector<int> taken(count);
+      ParallelForEach(count, [&](int64_t i, int64_t thread) {
+        const std::lock_guard lock(mutex);
+        ++taken[i];
+        EXPECT_GE(thread, 0);
+        EXPECT_LT(thread, threads);
+      });
+      EXPECT_EQ(taken, std::vector<int>(count, 1)) << threads << " threads";
+    }
+  }
+}
+
 TEST_F(ParallelForTest, RangesAreAFunctionOfTheArguments) {
   SetNumComputeThreads(3);
   const std::vector<Range> expected = {{0, 4}, {4, 7}, {7, 10}};

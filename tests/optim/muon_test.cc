@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "tests/optim/reference_run.h"
 #include "tests/optim/test_arena.h"
@@ -70,6 +71,26 @@ TEST(MuonTest, ATensorOfZerosMovesByTheRate) {
   MakeOptimizer("muon {}", arena.get())->Step(0, 0.5, 1);
   EXPECT_LT(p.value()[0], -0.5 * 0.68);
   EXPECT_GT(p.value()[0], -0.5 * 1.21);
+}
+
+// Vectors have nothing worth it; of matrices the work grows with all three dimensions.
+TEST(MuonTest, PreparesMatrices) {
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer("muon {}", arena.get());
+  const std::vector<double> work = optimizer->PreparableWork();
+  PreparedStep prepared;
+  prepared.Begin(1);
+  std::vector<size_t> all(work.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  optimizer->Prepare(all, &prepared);
+  for (const size_t p : all) {
+    const Parameter& parameter = arena->parameters()[p];
+    const bool matrix = parameter.spec.kind != ParameterKind::kVector;
+    EXPECT_EQ(work[p] > 0, matrix) << parameter.spec.name;
+    EXPECT_EQ(prepared.Of(p).size(), matrix ? parameter.elements : 0) << parameter.spec.name;
+  }
+  prepared.Begin(1);
+  for (const size_t p : all) EXPECT_TRUE(prepared.Of(p).empty());
 }
 
 TEST(MuonTest, DescribesItself) {

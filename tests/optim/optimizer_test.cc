@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/parallel_for.h"
@@ -37,6 +38,12 @@ void RunSteps(Optimizer* optimizer, ParameterArena* arena, int64_t from, int64_t
     DrawGradients(step, arena);
     optimizer->Step(step, 0.05, 0.5);
   }
+}
+
+std::vector<std::vector<float>> CopyState(Optimizer* optimizer) {
+  std::vector<std::vector<float>> copies;
+  for (const auto& block : optimizer->state()) copies.push_back(Copy(block.values));
+  return copies;
 }
 
 class EveryRuleTest : public testing::TestWithParam<const char*> {};
@@ -114,6 +121,57 @@ TEST_P(EveryRuleTest, AppliesGradScaleAsIfGradientsWereScaled) {
   MakeOptimizer(GetParam(), arena.get())->Step(0, 0.05, 0.25);
   MakeOptimizer(GetParam(), scaled_arena.get())->Step(0, 0.05, 1);
   EXPECT_EQ(Copy(arena->values()), Copy(scaled_arena->values()));
+}
+
+// Whatever is prepared, in whichever order and by however many threads: nothing but the step
+// changes weights and state, and then to the bits of a step without preparation.
+TEST_P(EveryRuleTest, APreparedStepHasTheSameBits) {
+  const int threads = NumComputeThreads();
+  const auto plain = MakeTestArena();
+  const auto plain_optimizer = MakeOptimizer(GetParam(), plain.get());
+  RunSteps(plain_optimizer.get(), plain.get(), 0, kSteps);
+  const size_t parameters = plain->parameters().size();
+  for (const int n : {1, 3}) {
+    SetNumComputeThreads(n);
+    const auto arena = MakeTestArena();
+    const auto optimizer = MakeOptimizer(GetParam(), arena.get());
+    PreparedStep prepared;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      const std::vector<float> weights = Copy(arena->values());
+      const std::vector<std::vector<float>> state = CopyState(optimizer.get());
+      // Of a step that is left out: other gradients and another scale.
+      DrawGradients(step + kSteps, arena.get());
+      prepared.Begin(0.25);
+      for (size_t p = 0; p < parameters; ++p) optimizer->Prepare(std::array{p}, &prepared);
+      DrawGradients(step, arena.get());
+      prepared.Begin(0.5);
+      for (size_t p = parameters; p-- > static_cast<size_t>(step % 2);) {
+        optimizer->Prepare(std::array{p}, &prepared);
+      }
+      EXPECT_EQ(Copy(arena->values()), weights);
+      EXPECT_EQ(CopyState(optimizer.get()), state);
+      optimizer->StepPrepared(step, 0.05, &prepared);
+    }
+    EXPECT_EQ(Copy(arena->values()), Copy(plain->values())) << n << " threads";
+    EXPECT_EQ(CopyState(optimizer.get()), CopyState(plain_optimizer.get())) << n << " threads";
+  }
+  SetNumComputeThreads(threads);
+}
+
+// What a step prepared is no part of the next one.
+TEST_P(EveryRuleTest, AStepForgetsWhatWasPrepared) {
+  const auto plain = MakeTestArena(), arena = MakeTestArena();
+  const auto plain_optimizer = MakeOptimizer(GetParam(), plain.get());
+  const auto optimizer = MakeOptimizer(GetParam(), arena.get());
+  RunSteps(plain_optimizer.get(), plain.get(), 0, 2);
+  PreparedStep prepared;
+  prepared.Begin(0.5);
+  DrawGradients(0, arena.get());
+  optimizer->Prepare(std::array<size_t, 1>{0}, &prepared);
+  optimizer->StepPrepared(0, 0.05, &prepared);
+  DrawGradients(1, arena.get());
+  optimizer->StepPrepared(1, 0.05, &prepared);
+  EXPECT_EQ(Copy(arena->values()), Copy(plain->values()));
 }
 
 // A parameter whose gradient has been zero so far, and a run that starts in the middle, use the

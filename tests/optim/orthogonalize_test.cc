@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/parallel_for.h"
 #include "core/random.h"
 #include "tests/optim/double_matrix.h"
 
@@ -21,9 +22,11 @@ std::vector<float> Drawn(int64_t n) {
 }
 
 std::vector<float> Orthogonalized(int64_t rows, std::vector<float> x) {
-  std::vector<float> scratch;
-  Orthogonalize(rows, static_cast<int64_t>(x.size()) / rows, x.data(), &scratch);
-  return x;
+  std::vector<float> result(x.size());
+  Orthogonalization matrix;
+  matrix.Start(rows, static_cast<int64_t>(x.size()) / rows, x.data(), result.data());
+  matrix.RunAll();
+  return result;
 }
 
 struct Shape2 {
@@ -118,12 +121,30 @@ TEST(OrthogonalizeTest, NanPropagates) {
   EXPECT_THAT(Orthogonalized(3, x), testing::Contains(testing::IsNan()));
 }
 
-TEST(OrthogonalizeTest, ReusedScratchHasNoEffect) {
-  std::vector<float> scratch(100000, 1e30F), fresh;
-  std::vector<float> a = Drawn(60), b = a;
-  Orthogonalize(6, 10, a.data(), &scratch);
-  Orthogonalize(6, 10, b.data(), &fresh);
-  EXPECT_EQ(a, b);
+// Of matrices of several sizes, with one that is all zeros, also after other ones: whatever is
+// shared by whichever threads, the bits are those of one thread.
+TEST(OrthogonalizeTest, SeveralMatricesTogetherHaveTheBitsOfEachAlone) {
+  constexpr Shape2 kShapes[] = {{70, 600}, {130, 130}, {1030, 20}, {3, 4}};
+  const int threads = NumComputeThreads();
+  std::vector<Orthogonalization> matrices(std::size(kShapes));
+  for (const int n : {1, 2, 5}) {
+    SetNumComputeThreads(n);
+    std::vector<std::vector<float>> inputs, results;
+    for (const auto& [rows, cols] : kShapes) {
+      inputs.push_back(rows == 3 ? std::vector<float>(rows * cols) : Drawn(rows * cols));
+      results.emplace_back(rows * cols, 7.0F);
+    }
+    const auto before = inputs;
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      matrices[i].Start(kShapes[i].rows, kShapes[i].cols, inputs[i].data(), results[i].data());
+    }
+    RunTogether(matrices);
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      EXPECT_EQ(results[i], Orthogonalized(kShapes[i].rows, before[i])) << n << " threads, " << i;
+    }
+    std::ranges::rotate(matrices, matrices.begin() + 1);  // each has another size the next time
+  }
+  SetNumComputeThreads(threads);
 }
 
 }  // namespace

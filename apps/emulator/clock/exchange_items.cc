@@ -1,5 +1,6 @@
 #include "apps/emulator/clock/exchange_items.h"
 
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -43,13 +44,17 @@ std::vector<double> ReadyFractions(std::span<const LayerInfo> layers, double* fo
 }  // namespace
 
 ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const LayerInfo> layers,
-                              const DistConfig& config) {
+                              const DistConfig& config, std::span<const double> work) {
   ExchangeSizes sizes;
   sizes.statistics = std::ssize(arena.buffer_values());
   sizes.buckets = MakeGradientBuckets(arena.parameters(), BucketsOf(config));
   const std::vector<double> by_layer = ReadyFractions(layers, &sizes.forward);
+  const double all = std::accumulate(work.begin(), work.end(), 0.0);
   size_t parameter = 0;
   for (const GradientBucket& bucket : sizes.buckets) {
+    double part = 0;
+    for (size_t i = 0; i < bucket.parameters && all > 0; ++i) part += work[parameter + i] / all;
+    sizes.prepares.push_back(part);
     parameter += bucket.parameters;
     sizes.ready.push_back(by_layer[LayerOf(arena.parameters()[parameter - 1], layers)]);
   }

@@ -3,6 +3,7 @@
 //
 //   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
 //   ready    f     f           as backward ends      1                   after the update
+//   prepares                       part 0    part 1
 //
 // Buckets: item_list.h.
 // `ready`: the fraction of forward and backward after which an item may begin, by the FLOPs of the
@@ -29,17 +30,21 @@ struct ExchangeItem {
   std::shared_ptr<const Plans> plans;
   double ready = 0;
   double coding_s = 0;  // a member encodes and decodes so long before it begins the item
+  // Of what can be prepared of the update, the part for which this item's end is enough.
+  double prepares = 0;
 };
 
 // What is exchanged does not depend on who exchanges it.
 struct ExchangeSizes {
   int64_t statistics = 0;  // floats
   std::vector<GradientBucket> buckets;
-  std::vector<double> ready;  // by bucket
-  double forward = 0;         // the fraction that forward takes
+  std::vector<double> ready;     // by bucket
+  std::vector<double> prepares;  // by bucket: ExchangeItem's
+  double forward = 0;            // the fraction that forward takes
 };
+// `work`: Optimizer::PreparableWork.
 ExchangeSizes SizesOfExchange(const ParameterArena& arena, std::span<const LayerInfo> layers,
-                              const DistConfig& config);
+                              const DistConfig& config, std::span<const double> work);
 
 // When an exchange is: what compression depends on.
 struct ExchangeTime {

@@ -117,9 +117,9 @@ void ItemList::AddBucket(const GradientBucket& bucket, size_t first,
   coded.AppendTo(this);
 }
 
-std::vector<ExchangeItem> ItemList::Finish() {
-  if (coding_s_ > 0) Add(Plans(static_cast<size_t>(world())));  // nothing is sent after it
-  return std::move(items_);
+void ItemList::EndBucket(double prepares) {
+  if (coding_s_ > 0) Add(Plans(static_cast<size_t>(world())));  // decoded, and nothing is sent
+  items_.back().prepares = prepares;
 }
 
 void ItemList::Add(Plans plans) {
@@ -142,12 +142,12 @@ void AddBuckets(const ExchangeSizes& sizes, std::span<const Parameter> parameter
     const GradientBucket& bucket = sizes.buckets[b];
     const size_t first = std::exchange(next, next + bucket.parameters);
     items->set_ready(sizes.ready[b]);
-    if (!codes || !IsCoded(*layers, first, bucket.parameters)) {
-      items->AllReduce(bucket.range.count);
-      continue;
+    const bool coded = codes && IsCoded(*layers, first, bucket.parameters);
+    if (!coded || guard.Guards(time.step, b)) items->AllReduce(bucket.range.count);
+    if (coded) {
+      items->AddBucket(bucket, first, parameters, *layers, time.epoch - config.dense_epochs());
     }
-    if (guard.Guards(time.step, b)) items->AllReduce(bucket.range.count);
-    items->AddBucket(bucket, first, parameters, *layers, time.epoch - config.dense_epochs());
+    items->EndBucket(sizes.prepares[b]);
   }
 }
 

@@ -45,7 +45,9 @@ class ItemList {
   void AddBucket(const GradientBucket& bucket, size_t first, std::span<const Parameter> parameters,
                  const CodedLayers& layers, double epoch);
 
-  std::vector<ExchangeItem> Finish();
+  // The items since the last one's are those of a bucket. `prepares`: ExchangeItem's.
+  void EndBucket(double prepares);
+  std::vector<ExchangeItem> Finish() { return std::move(items_); }
 
  private:
   ItemList(const std::vector<int>& workers, const VirtualNetwork& network,

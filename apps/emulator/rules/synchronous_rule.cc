@@ -12,6 +12,11 @@
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
+namespace {
+
+constexpr double kSecondsPerMs = 1e-3;
+
+}  // namespace
 
 SynchronousRule::SynchronousRule(EmulatedJob* job, int64_t end, Next next)
     : job_(job),
@@ -104,6 +109,13 @@ Status SynchronousRule::ReduceCompressed() {
 
 Status SynchronousRule::BeginExchange() {
   RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem> items, ItemsOf());
+  // As in AllreduceUpdate, whose factor of clipping is not known before all gradients are.
+  const bool prepares = members_.size() > 1 && job_->optim().clip_norm() == 0;
+  prepares_s_.clear();
+  for (const ExchangeItem& item : items) {
+    prepares_s_.push_back(prepares ? item.prepares * job_->compute().prepare_ms() * kSecondsPerMs
+                                   : 0);
+  }
   std::vector<ExchangeItem> all = items;
   all.push_back(RollCallItem(workers_, *job_->network()));
   exchange_ = std::make_unique<VirtualExchange>(
@@ -113,6 +125,7 @@ Status SynchronousRule::BeginExchange() {
   for (size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
     member.pass_end_ns = job_->BeginPass(member.worker, step_, member.rows);
+    member.update_left_s = job_->compute().update_ms() * kSecondsPerMs;
     for (size_t i = 0; i < items.size(); ++i) {
       ScheduleReady(static_cast<int>(m), static_cast<int>(i),
                     job_->EndOfPass(member.worker, step_, member.rows, items[i].ready));
@@ -129,18 +142,27 @@ void SynchronousRule::ScheduleReady(int member, int item, int64_t time_ns) {
   });
 }
 
+// Work on the update, after what the worker computes until then.
+void SynchronousRule::Update(Member* member, double seconds) const {
+  const int64_t begin_ns =
+      std::max({job_->queue()->now_ns(), member->pass_end_ns, member->prepared_ns});
+  member->prepared_ns = job_->EndOfWorkFrom(begin_ns, member->worker, step_, seconds);
+  member->update_ns += member->prepared_ns - begin_ns;
+  member->update_left_s -= seconds;
+}
+
 Status SynchronousRule::OnItemEnded(int member, int item) {
   Member& m = members_[static_cast<size_t>(member)];
   const int roll_call = exchange_->items() - 1;
-  const int64_t now_ns = job_->queue()->now_ns();
-  if (item + 1 == roll_call) {
-    const int64_t begin_ns = std::max(now_ns, m.pass_end_ns);
-    const int64_t end_ns = job_->EndOfUpdate(m.worker, step_, begin_ns);
-    m.update_ns = end_ns - begin_ns;
-    ScheduleReady(member, roll_call, end_ns);
-  } else if (item == roll_call && ++ended_ == members_.size()) {
+  if (item + 1 < roll_call) {
+    const double prepares_s = prepares_s_[static_cast<size_t>(item)];
+    if (prepares_s > 0) Update(&m, prepares_s);
+  } else if (item + 1 == roll_call) {
+    Update(&m, m.update_left_s);
+    ScheduleReady(member, roll_call, m.prepared_ns);
+  } else if (++ended_ == members_.size()) {
     // Not from within the exchange, which the next step replaces.
-    job_->queue()->Schedule(now_ns, m.worker, [this, attempt = attempt_] {
+    job_->queue()->Schedule(job_->queue()->now_ns(), m.worker, [this, attempt = attempt_] {
       return attempt == attempt_ ? EndStep() : OkStatus();
     });
   }
@@ -148,7 +170,7 @@ Status SynchronousRule::OnItemEnded(int member, int item) {
 }
 
 // False if a loss or gradient is not finite.
-StatusOr<bool> SynchronousRule::Update() {
+StatusOr<bool> SynchronousRule::UpdateWeights() {
   const Stopwatch watch;
   if (members_[0].gradients != nullptr) RT_RETURN_IF_ERROR(ReduceCompressed());
   LossResult loss;
@@ -168,7 +190,7 @@ StatusOr<bool> SynchronousRule::Update() {
 
 Status SynchronousRule::EndStep() {
   const int64_t now_ns = job_->queue()->now_ns();
-  RT_ASSIGN_OR_RETURN(const bool finite, Update());
+  RT_ASSIGN_OR_RETURN(const bool finite, UpdateWeights());
   if (!finite) {
     job_->log()->summary().not_finite = fmt::format("the loss or gradient of step {}", step_ + 1);
     finished_ = true;

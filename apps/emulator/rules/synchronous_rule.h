@@ -1,8 +1,8 @@
 // SynchronousRule: every step all workers add up their gradients and make the same update, as
 // AllreduceUpdate (apps/trainer/update/allreduce_update.h) does among real ranks.
 //
-//   worker 0   |forward|backward      |update|.........roll call|
-//   its wire            [sums][0][ 1 ][ 2 ]                      next step
+//   worker 0   |forward|backward   |prepare 0, 1|.|update|..roll call|
+//   its wire            [sums][ 0 ][   1   ][   2   ]                 next step
 //   worker 1   |forward    |backward            |update|roll call|
 //
 // Gradients travel through dist.compression, if there is any, with residuals for each worker.
@@ -48,7 +48,10 @@ class SynchronousRule : public EmulatedRule {
     int worker = 0;
     ElementRange rows;
     LossResult loss;
-    int64_t pass_end_ns = 0, update_ns = 0;
+    int64_t pass_end_ns = 0;
+    int64_t prepared_ns = 0;  // when what was prepared of the update until now will be done
+    int64_t update_ns = 0;    // that took
+    double update_left_s = 0;
     ParameterArena* gradients = nullptr;  // its own; null: added up
   };
 
@@ -60,8 +63,9 @@ class SynchronousRule : public EmulatedRule {
   Status BeginExchange();
   void ScheduleReady(int member, int item, int64_t time_ns);
   Status OnItemEnded(int member, int item);
+  void Update(Member* member, double seconds) const;
   Status EndStep();
-  StatusOr<bool> Update();
+  StatusOr<bool> UpdateWeights();
 
   EmulatedJob* const job_;
   const int64_t end_;
@@ -70,6 +74,7 @@ class SynchronousRule : public EmulatedRule {
   std::vector<int> workers_, joining_;
   std::vector<Member> members_;  // of this step
   std::unique_ptr<VirtualExchange> exchange_;
+  std::vector<double> prepares_s_;                          // by item
   std::unique_ptr<WorkerCompression> compression_;          // null: none
   std::vector<std::unique_ptr<ParameterArena>> gradients_;  // by member, if compressed
   int64_t step_ = 0;                                        // steps done

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/logging.h"
+#include "core/trace.h"
 #include "optim/batch_growth.h"
 #include "optim/gradient_norm.h"
 #include "optim/weight_average.h"
@@ -13,6 +14,12 @@ namespace ringtail {
 namespace {
 
 constexpr double kMsPerSecond = 1e3;
+
+// The factor of clipping is not known before all gradients are. Alone there is nothing to wait for.
+bool Prepares(const Generation& generation) {
+  return !generation.world->alone() && generation.optim.config.clip_norm() == 0 &&
+         !generation.state().optimizer()->PreparableWork().empty();
+}
 
 }  // namespace
 
@@ -29,7 +36,8 @@ AllreduceUpdate::AllreduceUpdate(const Generation* generation)
       exchange_(world_, &generation->arena(), generation->division.own,
                 generation->config().dist()),
       lost_images_(generation->config().data().path()),
-      roll_call_(world_) {}
+      roll_call_(world_),
+      prepares_(Prepares(*generation)) {}
 
 Status AllreduceUpdate::CreateCompression(const ResumePoint& point) {
   const RunConfig& config = generation_->config();
@@ -65,12 +73,13 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   TrainingState& state = generation_->state();
   const int64_t step = generation_->step(), batches = plan.BatchesOf(step);
   LossResult loss = own.loss;
-  RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
+  RT_RETURN_IF_ERROR(exchange_.WaitForLoss(&loss));
+  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
+  RT_RETURN_IF_ERROR(ExchangeAndPrepare(mean));
   world_->progress()->Enter(Phase::kUpdate);
   RT_RETURN_IF_ERROR(
       lost_images_.Check(generation_->division.own.global_batch * batches, loss.count));
 
-  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   const double norm = GradientNorm(generation_->arena(), mean);
   if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) {
     Undo();
@@ -79,7 +88,11 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   }
   const OptimConfig& optim = generation_->optim.config;
   const double rate = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(step), batches);
-  state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
+  if (prepares_) {
+    state.optimizer()->StepPrepared(step, rate, &prepared_);
+  } else {
+    state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
+  }
   if (state.average() != nullptr) state.average()->Update(step);
   state.progress.skipped_in_a_row = 0;
   ++state.progress.step;
@@ -95,6 +108,18 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   result.metrics.images_per_s = static_cast<double>(loss.count) / since_begin_.Seconds();
   RT_RETURN_IF_ERROR(HoldRollCall(own, loss, norm, &result.metrics));
   return result;
+}
+
+// What the optimizer needs of gradients that are there is computed while the cores would wait for
+// others. Whether the step is made is decided when all are there; until then it changes nothing.
+Status AllreduceUpdate::ExchangeAndPrepare(double mean) {
+  if (!prepares_) return exchange_.Finish(nullptr);
+  prepared_.Begin(mean);
+  return exchange_.Finish([&](std::span<const size_t> parameters) {
+    const ScopedSpan span("prepare update", "step");
+    world_->progress()->Enter(Phase::kUpdate);
+    generation_->state().optimizer()->Prepare(parameters, &prepared_);
+  });
 }
 
 // Batch norm has mixed a step's batch into its running statistics before the step is whole.

@@ -5,6 +5,8 @@
 //   gradients -> sum over ranks (StepExchange, compressed or not) -> mean -> clip -> optimizer step
 //             -> averaged weights -> roll call -> noise scale
 //
+// While the last gradients travel, the optimizer prepares what it needs of the first
+// (optim/prepared_step.h).
 // A loss or gradient that is not finite never reaches the weights: all ranks see it in the sums and
 // leave the step out. Every step ends at a synchronized point.
 // Thread-safety: the trainer thread; StepExchange uses the communication thread meanwhile.
@@ -23,6 +25,7 @@
 #include "apps/trainer/update/update_path.h"
 #include "core/stopwatch.h"
 #include "optim/noise_scale.h"
+#include "optim/prepared_step.h"
 
 namespace ringtail {
 
@@ -49,6 +52,8 @@ class AllreduceUpdate : public UpdatePath {
  private:
   explicit AllreduceUpdate(const Generation* generation);
   Status CreateCompression(const ResumePoint& point);
+  // `mean`: one over the images of the step.
+  Status ExchangeAndPrepare(double mean);
   RankMetrics OwnMetrics(const OwnStep& own);
   Status HoldRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
                       Metrics* metrics);
@@ -61,6 +66,8 @@ class AllreduceUpdate : public UpdatePath {
   std::unique_ptr<GradientCompression> compression_;  // null: none
   LostImages lost_images_;
   RollCall roll_call_;
+  const bool prepares_;                   // the same on every rank
+  PreparedStep prepared_;                 // unused otherwise
   NoiseScale noise_scale_;                // the same on every rank
   std::vector<float> statistics_before_;  // running statistics to go back to; empty between steps
   Stopwatch since_begin_;                 // of the step

@@ -1,5 +1,7 @@
 #include "apps/trainer/update/step_exchange.h"
 
+#include <numeric>
+
 namespace ringtail {
 StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
                            const DistConfig& config)
@@ -32,7 +34,7 @@ void StepExchange::OnLoss(const LossResult& loss) {
   own_count_ = sums_[2];
   dense_.BeginStep(measures_noise_);
   sent_before_ = world_->sent_bytes();
-  world_->gradient_thread()->Submit(
+  sums_job_ = world_->gradient_thread()->Submit(
       [this](Communicator* ranks) { return ranks->AllReduce(std::span<double>(sums_)); });
   if (arena_->buffers().empty()) return;
   world_->gradient_thread()->Submit([this](Communicator* ranks) {
@@ -47,18 +49,38 @@ void StepExchange::OnReady(const Parameter& parameter) {
   if (!world_->alone()) synchronizer_->OnReady(parameter);
 }
 
-Status StepExchange::Finish(LossResult* loss) {
+Status StepExchange::WaitForLoss(LossResult* loss) {
+  if (world_->alone()) return OkStatus();
+  RT_RETURN_IF_ERROR(world_->WaitForGradients(sums_job_));
+  *loss = {.loss_sum = sums_[0],
+           .correct = static_cast<int64_t>(sums_[1]),
+           .count = static_cast<int64_t>(sums_[2])};
+  return OkStatus();
+}
+
+Status StepExchange::Finish(const OnSummed& on_summed) {
   if (world_->alone()) {
     if (reducer_ == &dense_) return OkStatus();
     return world_->Run(
         [&](Communicator* ranks) { return ReduceBuckets(ranks, *arena_, buckets_, reducer_); });
   }
+  if (on_summed) RT_RETURN_IF_ERROR(HandOut(on_summed));
   RT_RETURN_IF_ERROR(world_->WaitForGradients());
   times_ = world_->gradient_thread()->TakeTimes();
   sent_bytes_ = world_->sent_bytes() - sent_before_;
-  *loss = {.loss_sum = sums_[0],
-           .correct = static_cast<int64_t>(sums_[1]),
-           .count = static_cast<int64_t>(sums_[2])};
+  return OkStatus();
+}
+
+Status StepExchange::HandOut(const OnSummed& on_summed) {
+  size_t next = 0;
+  for (size_t bucket = 0; bucket + 1 < buckets_.size(); ++bucket) {
+    RT_RETURN_IF_ERROR(world_->WaitForGradients(synchronizer_->job(bucket)));
+    if (world_->gradient_thread()->idle()) return OkStatus();
+    std::vector<size_t> parameters(buckets_[bucket].parameters);
+    std::iota(parameters.begin(), parameters.end(), next);
+    next += parameters.size();
+    on_summed(parameters);
+  }
   return OkStatus();
 }
 

@@ -1,7 +1,8 @@
 // StepExchange: what the ranks tell each other while a step is computed.
 //
-//   trainer thread    forward |OnLoss|  backward  OnReady OnReady ..  |Finish| optimizer
-//   rt-comm                      [sums][statistics][ bucket 0 ][ bucket 1 ][ 2 ]
+//   trainer thread    forward |OnLoss|  backward  OnReady OnReady .. |WaitForLoss|Finish| optimizer
+//   rt-comm                      [sums][statistics][ bucket 0 ][ bucket 1 ][ bucket 2 ]
+//                                                                bucket 0 |OnSummed|
 //
 //   sums          loss, right answers and samples: a batch that is smaller on one rank counts less
 //   statistics    batch norm's running statistics: the mean over the ranks by batch size, in every
@@ -9,11 +10,13 @@
 //   buckets       gradients: sums over all samples of the world; what this rank's own were like is
 //                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
+// What waits for the last buckets may do something with the first ones meanwhile (OnSummed).
 // In a world of one nothing is exchanged. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -44,9 +47,13 @@ class StepExchange : public GradientListener {
   void OnLoss(const LossResult& loss) override;
   void OnReady(const Parameter& parameter) override;
 
-  // Until everything has arrived: `loss` is the world's then, as are gradients and statistics. An
-  // error leaves them undefined.
-  Status Finish(LossResult* loss);
+  // Until the sums have arrived: `loss` is the world's then.
+  Status WaitForLoss(LossResult* loss);
+  // Is given parameters, as indices in the arena, whose gradients are the world's already.
+  using OnSummed = std::function<void(std::span<const size_t> parameters)>;
+  // Until everything has arrived: gradients and statistics are the world's then. An error leaves
+  // them undefined. `on_summed`, which may be null, is called as long as others have to come.
+  Status Finish(const OnSummed& on_summed);
   ExchangeTimes times() const { return times_; }      // of the last step
   int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
   bool measured_noise() const { return measures_noise_; }
@@ -56,6 +63,7 @@ class StepExchange : public GradientListener {
 
  private:
   void ReduceWith(BucketReducer* reducer);
+  Status HandOut(const OnSummed& on_summed);
 
   TrainingWorld* const world_;
   ParameterArena* const arena_;
@@ -65,6 +73,7 @@ class StepExchange : public GradientListener {
   BucketReducer* reducer_ = &dense_;
   std::optional<GradientSynchronizer> synchronizer_;  // none if this rank is alone
   std::array<double, 3> sums_{};                      // loss, correct, count
+  int64_t sums_job_ = 0;                              // of the communication thread
   bool measures_noise_ = false;
   double own_count_ = 0;
   ExchangeTimes times_;

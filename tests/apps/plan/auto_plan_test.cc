@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
+#include "apps/plan/measure_update.h"
 #include "core/config/text_config.h"
 #include "dist/transport/in_process.h"
 #include "tests/apps/tiny_run.h"
@@ -44,6 +46,35 @@ TEST(TrainingRanksTest, AllOfAWorldThatWasNotPlannedFor) {
   plan.set_world(3);
   EXPECT_THAT(TrainingRanks(plan, 3).ranks(), ElementsAre(0, 2));
   EXPECT_THAT(TrainingRanks(plan, 2).ranks(), ElementsAre(0, 1));
+}
+
+// In proportion to the rule's work, and never more than the whole update.
+TEST(MeasurePreparationTest, IsAPartOfTheUpdate) {
+  const auto arena =
+      ParameterArena::Create(
+          {{.name = "a.weight", .shape = {8, 4}, .kind = ParameterKind::kLinearWeight},
+           {.name = "a.bias", .shape = {8}},
+           {.name = "b.weight", .shape = {8, 8}, .kind = ParameterKind::kLinearWeight}},
+          {})
+          .value();
+  std::ranges::fill(arena->values(), 1.0F);
+  std::ranges::fill(arena->grads(), 1.0F);
+  const auto measure = [&](const std::string& text, double update_s) {
+    OptimConfig config;
+    EXPECT_TRUE(ParseTextConfig(text, "optim", &config, nullptr).ok());
+    const auto optimizer = Optimizer::Create(config, arena.get()).value();
+    return MeasurePreparation(config, {.update_s = update_s}, optimizer.get());
+  };
+  constexpr double kLong = 1e3;  // seconds, beside which a step of this size takes none
+  const std::vector<double> seconds = measure("muon {}", kLong);
+  ASSERT_EQ(seconds.size(), 3U);
+  EXPECT_EQ(seconds[1], 0);
+  EXPECT_DOUBLE_EQ(seconds[2], 4 * seconds[0]);  // 8 x 8 x 8 and 8 x 4 x 4 operations
+  EXPECT_LE(seconds[0] + seconds[2], kLong);
+  EXPECT_GT(seconds[0] + seconds[2], 0.9 * kLong);
+  EXPECT_THAT(measure("muon {}", 0), Each(0.0));  // it cannot be shorter than nothing
+  EXPECT_THAT(measure("muon {} clip_norm: 1", kLong), IsEmpty());
+  EXPECT_THAT(measure("sgd {}", kLong), IsEmpty());
 }
 
 // Each rank on a host of its own, between which a byte takes `seconds_per_byte`.

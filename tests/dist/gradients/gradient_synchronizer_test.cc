@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "dist/gradients/dense_reducer.h"
 #include "tests/dist/test_world.h"
 
@@ -61,7 +63,13 @@ TEST_P(GradientSynchronizerTest, EveryRankHasTheSumsAfterEachStep) {
       ASSERT_GT(self.buckets.size(), 3U);
       for (int step = 0; step < 5; ++step) {
         self.Backward(step);
-        ASSERT_TRUE(self.thread.Wait().ok());
+        // Odd steps wait for one bucket after the other.
+        for (size_t bucket = 0; step % 2 == 1 && bucket < self.buckets.size(); ++bucket) {
+          ASSERT_TRUE(self.thread.WaitFor(self.synchronizer.job(bucket)).ok());
+        }
+        if (step % 2 == 0) {
+          ASSERT_TRUE(self.thread.Wait().ok());
+        }
         for (const Parameter& p : self.arena->parameters()) {
           const std::span<float> grad = p.grad();
           for (size_t i = 0; i < grad.size(); ++i) {
@@ -118,6 +126,30 @@ TEST(CommunicationThreadTest, JobsRunInOrderAndNoneAfterTheFirstError) {
   });
   EXPECT_EQ(thread.Wait().message(), "the third");
   EXPECT_EQ(ran.size(), 4U);
+}
+
+TEST(CommunicationThreadTest, AWaitForTheFirstJobsIsNotOneForTheOthers) {
+  const World world = MakeTcpWorld(1);
+  const auto communicator =
+      std::move(*Communicator::Create(world[0].get(), Topology::Blocks(1, 1), {}));
+  CommunicationThread thread(communicator.get());
+  std::promise<void> used;
+  int result = 0;
+  const int64_t first = thread.Submit([&](Communicator*) {
+    result = 7;
+    return OkStatus();
+  });
+  thread.Submit([&](Communicator*) {
+    used.get_future().wait();
+    return OkStatus();
+  });
+  EXPECT_TRUE(thread.WaitFor(first).ok());
+  EXPECT_EQ(result, 7);
+  EXPECT_FALSE(thread.idle());
+  used.set_value();
+  EXPECT_TRUE(thread.Wait().ok());
+  EXPECT_TRUE(thread.idle());
+  EXPECT_TRUE(thread.WaitFor(first).ok());
 }
 
 }  // namespace

@@ -45,6 +45,17 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
   const std::vector<Hostile> hostile = {
       {"cores", [](auto* f) { f->set_cores(0); }},
       {"cores", [&](auto* f) { f->set_cores(kNan); }},
+      {"prepare_s", [](auto* f) { f->add_prepare_s(0); }},
+      {"prepare_s[0]",
+       [](auto* f) {
+         f->clear_prepare_s();
+         for (int i = 0; i < f->parameter_size(); ++i) f->add_prepare_s(-1e-9);
+       }},
+      {"update_s is only",
+       [](auto* f) {
+         f->clear_prepare_s();
+         for (int i = 0; i < f->parameter_size(); ++i) f->add_prepare_s(f->update_s() + 1);
+       }},
       {"update_s", [](auto* f) { f->set_update_s(-1e-9); }},
       {"merge_s", [&](auto* f) { f->set_merge_s(kInfinity); }},
       {"data_wait_s", [](auto* f) { f->set_data_wait_s(2e6); }},

@@ -64,6 +64,34 @@ TEST(OverlapTest, TwoBucketsAsWorkedByHand) {
   EXPECT_NEAR(times.end, 7.5, kClose);
 }
 
+// One core, computation until 2 s. Job 0 is over at 1 s and unlocks 1 s; job 1 then sends until
+// 5 s. What is unlocked runs from 2 to 3 s, and for 2 s the core is idle. What the last job unlocks
+// comes later.
+TEST(OverlapTest, UnlockedWorkFillsTheWait) {
+  std::vector<CommunicationJob> jobs = {Job(0, {CommunicationWork::Collective(1, 0, 1)}),
+                                        Job(0, {CommunicationWork::Collective(4, 0, 1)})};
+  jobs[0].unlocks = 1;
+  jobs[1].unlocks = 7;
+  OverlapTimes times = Overlap(2, 1, jobs);
+  EXPECT_NEAR(times.compute_end, 2, kClose);
+  EXPECT_NEAR(times.end, 5, kClose);
+  EXPECT_NEAR(times.unlocked, 1, kClose);
+  EXPECT_NEAR(times.exposed_wire, 2, kClose);
+  EXPECT_NEAR(times.contention(2), 0, kClose);
+  // More than fits: the rest is left, and nothing waits.
+  jobs[0].unlocks = 10;
+  times = Overlap(2, 1, jobs);
+  EXPECT_NEAR(times.end, 5, kClose);
+  EXPECT_NEAR(times.unlocked, 3, kClose);
+  EXPECT_NEAR(times.exposed_wire, 0, kClose);
+  // Coding takes half of the core from it, and is itself half as fast.
+  jobs[1].work = {CommunicationWork::Coding(2, 1)};
+  times = Overlap(1, 1, jobs);
+  EXPECT_NEAR(times.end, 5, kClose);
+  EXPECT_NEAR(times.unlocked, 2, kClose);
+  EXPECT_NEAR(times.contention(1), 2, kClose);
+}
+
 // One core: coding and computation have half of it each, so 1 s of coding ends 2 s after it began,
 // in which 1 s was computed.
 TEST(OverlapTest, OnOneCoreCodingAndComputationTakeEqualShares) {
@@ -89,6 +117,7 @@ TEST(OverlapTest, JobsKeepTheirOrderWhateverTheirReadyTimes) {
 }
 
 // max(compute, jobs) <= end <= compute + jobs, and the exposed parts make up the difference.
+// Unlocked work is done in what was waiting before, and no one has to wait for it.
 TEST(OverlapTest, StaysBetweenItsBounds) {
   Rng rng(RngKey(2).With(kTestStream));
   for (int trial = 0; trial < 10'000; ++trial) {
@@ -110,6 +139,13 @@ TEST(OverlapTest, StaysBetweenItsBounds) {
     ASSERT_LE(times.end, compute + sum + slack);
     ASSERT_GE(times.compute_end, compute - slack);
     ASSERT_NEAR(times.end - times.compute_end, times.exposed_wire + times.exposed_coding, slack);
+    double unlocks = 0;
+    for (CommunicationJob& job : jobs) unlocks += job.unlocks = rng.Uniform();
+    const OverlapTimes more = Overlap(compute, cores, jobs);
+    ASSERT_GE(more.end, times.end - slack);
+    ASSERT_LE(more.end - more.unlocked, times.end + slack);
+    ASSERT_LE(more.unlocked, unlocks + slack);
+    ASSERT_GE(more.contention(compute), -slack);
   }
 }
 

@@ -32,6 +32,11 @@ PlannerFacts RandomFacts(Rng* rng) {
   facts.set_buffer_elements(static_cast<int64_t>(rng->Below(1000)));
   const int parameters = 2 + static_cast<int>(rng->Below(8));
   for (int i = 0; i < parameters; ++i) AddParameter(i, rng, &facts);
+  if (rng->Below(2) == 0) {
+    for (int i = 0; i < parameters; ++i) {
+      facts.add_prepare_s(rng->Uniform() * facts.update_s() / parameters);
+    }
+  }
   const double forward = rng->Uniform(1e-4F, 1e-3F), backward = rng->Uniform(2e-4F, 2e-3F);
   std::vector<double> shares(parameters);
   for (double& share : shares) share = rng->Uniform();

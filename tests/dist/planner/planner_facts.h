@@ -11,7 +11,8 @@
 namespace ringtail {
 
 // 2 to 9 parameters of up to 80,000 elements, batches of 4 and 16 images, one core, a scheme
-// "linear8"; one rank on each of 8 hosts. The timetable rises with the batch.
+// "linear8"; one rank on each of 8 hosts. The timetable rises with the batch. In half of them some
+// of the update can be prepared.
 PlannerFacts RandomFacts(Rng* rng);
 
 // A random network of `hosts` hosts with `cores` each, as fast as Ethernet is.

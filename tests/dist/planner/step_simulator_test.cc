@@ -182,6 +182,32 @@ TEST(StepSimulatorTest, OnGigabitEthernetMoreHostsAreSlower) {
   EXPECT_NEAR(hidden.images_per_s() / alone, 5.8, 0.05);
 }
 
+// Worked by hand: one core computes 2 s and updates for 3, of which it can prepare 2 of the first
+// parameter, whose bucket travels from 1 s on for 1 s; the second one's from 2 s on, for 4 s.
+TEST(StepSimulatorTest, TheUpdateIsPreparedWhileTheLastBucketTravels) {
+  PlannerFacts facts;
+  facts.set_cores(1);
+  facts.set_update_s(3);
+  for (const int64_t elements : {1'600, 6'400}) facts.add_parameter()->add_dimension(elements);
+  StepFacts* const step = facts.add_step();
+  step->set_batch(1);
+  step->set_forward_s(0.25);
+  step->set_backward_s(2);
+  step->add_finish_s(1);
+  step->add_finish_s(2);
+  NetworkFacts network{.hosts = 2, .cores_per_host = 1};
+  network.links.between_hosts.seconds_per_byte = 1.0 / 6'400;  // two ranks send all of a bucket
+  const Choice choice{
+      .hosts = 2, .global_batch = 2, .algorithm = "ring", .buckets = {.bytes = 1, .end_bytes = 1}};
+  const double before = StepSimulator(facts, network).Simulate(choice)->seconds.sum();
+  facts.add_prepare_s(2);
+  facts.add_prepare_s(1);
+  const Prediction prepared = StepSimulator(facts, network).Simulate(choice).value();
+  EXPECT_NEAR(before - prepared.seconds.sum(), 2, 1e-9);
+  EXPECT_EQ(prepared.seconds.update, 3);
+  EXPECT_NEAR(prepared.seconds.wire, 2, 1e-9);
+}
+
 TEST(StepSimulatorTest, TheTermOfSharedCoresCanBeLeftOut) {
   Rng rng(RngKey(11).With(kTestStream));
   const PlannerFacts facts = RandomFacts(&rng);

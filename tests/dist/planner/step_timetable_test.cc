@@ -48,6 +48,19 @@ TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
   EXPECT_DOUBLE_EQ(times.ready[1], times.backward);
 }
 
+// What can be prepared is divided by the cores, as the update that it belongs to.
+TEST(StepTimetableTest, PreparationIsAPartOfTheUpdate) {
+  PlannerFacts facts = TwoBatches();
+  EXPECT_TRUE(StepTimetable(facts, 2).TimesAt(10).prepare.empty());
+  facts.add_prepare_s(0.3);
+  facts.add_prepare_s(0);
+  const ComputeTimes times = StepTimetable(facts, 4).TimesAt(10);
+  EXPECT_DOUBLE_EQ(times.update, 0.25);
+  ASSERT_EQ(times.prepare.size(), 2U);
+  EXPECT_DOUBLE_EQ(times.prepare[0], 0.15);
+  EXPECT_EQ(times.prepare[1], 0);
+}
+
 TEST(StepTimetableTest, ASmallBatchIsNeverMoreEfficient) {
   PlannerFacts facts = TwoBatches();
   facts.mutable_step(1)->set_backward_s(20);  // a line that would be below zero at 5

@@ -103,6 +103,30 @@ TEST(SynchronousRuleTest, BackwardHidesAnExchangeThatIsShorter) {
   EXPECT_GT(StepEnd(wire, 1), StepEnd(free, 1));
 }
 
+// On a slow wire the update is prepared of what has arrived, while the last bucket travels: it ends
+// sooner by at most prepare_ms. Weights are the same.
+TEST(SynchronousRuleTest, PreparationFillsTheWait) {
+  const std::string script = "workers: 2 between_hosts { mbit_per_s: 1 } ";
+  const std::vector<std::string> muon = {"optim.muon={}", "optim.clip_norm=0",
+                                         "dist.end_bucket_kib=1", "train.epochs=0.2"};
+  const auto step = [&](const std::string& compute, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), muon.begin(), muon.end());
+    return EmulateTiny(script + "compute { fixed_ms: 4 " + compute + " } ", more).value();
+  };
+  const EmulationResult whole = step("update_ms: 4"), prepared = step("update_ms: 4 prepare_ms: 3");
+  const double sooner = StepEnd(whole, 1) - StepEnd(prepared, 1);
+  EXPECT_GT(sooner, 0.002);
+  EXPECT_LT(sooner, 0.003);  // conv1 is in the last bucket
+  EXPECT_EQ(whole.weights, prepared.weights);
+  const nlohmann::json before = LinesOf(whole, "step")[0], after = LinesOf(prepared, "step")[0];
+  EXPECT_NEAR(after["compute_ms"], before["compute_ms"].get<double>(), 1e-3);
+  EXPECT_NEAR(before["blocked_ms"].get<double>() - after["blocked_ms"].get<double>(), 1e3 * sooner,
+              1e-3);
+  // With clipping, or alone, nothing is prepared.
+  EXPECT_EQ(StepEnd(step("update_ms: 4 prepare_ms: 3", {"optim.clip_norm=1"}), 1),
+            StepEnd(step("update_ms: 4", {"optim.clip_norm=1"}), 1));
+}
+
 TEST(SynchronousRuleTest, AWorkerThatDiesHoldsTheOthersUpUntilItIsMissed) {
   const std::string script = kFixed + "workers: 4 ";
   const EmulationResult whole = EmulateTiny(script).value();
