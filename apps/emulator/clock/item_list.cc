@@ -14,11 +14,13 @@ namespace {
 // A bucket of which a layer is coded.
 class CodedBucket {
  public:
-  CodedBucket(const CodedLayers& layers, int world, double epoch)
-      : layers_(layers), world_(world), epoch_(epoch) {}
+  // `epoch`: since compression began.
+  CodedBucket(const CodedLayers& layers, int world, int64_t step, double epoch)
+      : layers_(layers), world_(world), step_(step), epoch_(epoch) {}
 
   void Add(size_t i, const Parameter& parameter) {
     const LayerScheme& scheme = layers_.schemes[i];
+    if (!scheme.IsDue(step_, i)) return;
     const LayerCoding& coding = layers_.coding[i];
     const EncodeContext context{.shape = GradientShapeOf(parameter.spec), .epoch = epoch_};
     switch (layers_.routes[i]) {
@@ -69,7 +71,8 @@ class CodedBucket {
 
   const CodedLayers& layers_;
   const int world_;
-  const double epoch_;                              // since compression began
+  const int64_t step_;
+  const double epoch_;
   int64_t summed_[2] = {0, 0};                      // floats, by round
   double sketching_ = 0;                            // seconds
   int64_t gathered_block_ = 0, sharded_block_ = 0;  // bytes of a worker
@@ -111,8 +114,8 @@ void ItemList::AllToAll(int64_t block_bytes) {
 
 void ItemList::AddBucket(const GradientBucket& bucket, size_t first,
                          std::span<const Parameter> parameters, const CodedLayers& layers,
-                         double epoch) {
-  CodedBucket coded(layers, world(), epoch);
+                         const ExchangeTime& time) {
+  CodedBucket coded(layers, world(), time.step, time.epoch);
   for (size_t i = first; i < first + bucket.parameters; ++i) coded.Add(i, parameters[i]);
   coded.AppendTo(this);
 }
@@ -147,7 +150,8 @@ void AddBuckets(const ExchangeSizes& sizes, std::span<const Parameter> parameter
       continue;
     }
     if (guard.Guards(time.step, b)) items->AllReduce(bucket.range.count);
-    items->AddBucket(bucket, first, parameters, *layers, time.epoch - config.dense_epochs());
+    items->AddBucket(bucket, first, parameters, *layers,
+                     {.step = time.step, .epoch = time.epoch - config.dense_epochs()});
   }
 }
 

@@ -41,9 +41,9 @@ class ItemList {
   void AllReduce(int64_t floats);
   void AllGather(int64_t bytes_of_each);
   void AllToAll(int64_t block_bytes);
-  // The parameters of the bucket are [first, first + bucket.parameters).
+  // `time`: its epoch since compression began. The parameters of the bucket are [first, first + bucket.parameters).
   void AddBucket(const GradientBucket& bucket, size_t first, std::span<const Parameter> parameters,
-                 const CodedLayers& layers, double epoch);
+                 const CodedLayers& layers, const ExchangeTime& time);
 
   std::vector<ExchangeItem> Finish();
 

@@ -53,7 +53,7 @@ void AllreduceUpdate::BeginStep() {
   const int64_t step = generation_->step();
   const std::span<const float> statistics = generation_->arena().buffer_values();
   statistics_before_.assign(statistics.begin(), statistics.end());
-  exchange_.BeginStep(NoiseScale::Measures(step));
+  exchange_.BeginStep(step, NoiseScale::Measures(step));
   if (compression_ != nullptr) {
     const TrainingPlan& plan = generation_->plan;
     compression_->BeginStep(step, plan.EpochAt(step), plan.BatchesOf(step));
@@ -66,6 +66,7 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   const int64_t step = generation_->step(), batches = plan.BatchesOf(step);
   LossResult loss = own.loss;
   RT_RETURN_IF_ERROR(exchange_.Finish(&loss));
+  if (!exchange_.takes_statistics()) RestoreStatistics();
   world_->progress()->Enter(Phase::kUpdate);
   RT_RETURN_IF_ERROR(
       lost_images_.Check(generation_->division.own.global_batch * batches, loss.count));
@@ -99,9 +100,12 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
 
 // Batch norm has mixed a step's batch into its running statistics before the step is whole.
 void AllreduceUpdate::Undo() {
-  std::copy(statistics_before_.begin(), statistics_before_.end(),
-            generation_->arena().buffer_values().begin());
+  RestoreStatistics();
   statistics_before_.clear();
+}
+
+void AllreduceUpdate::RestoreStatistics() {
+  std::ranges::copy(statistics_before_, generation_->arena().buffer_values().begin());
 }
 
 // Of the step that has just been counted.

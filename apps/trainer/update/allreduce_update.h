@@ -48,6 +48,7 @@ class AllreduceUpdate : public UpdatePath {
 
  private:
   explicit AllreduceUpdate(const Generation* generation);
+  void RestoreStatistics();
   Status CreateCompression(const ResumePoint& point);
   RankMetrics OwnMetrics(const OwnStep& own);
   Status HoldRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
