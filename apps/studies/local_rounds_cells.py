@@ -23,12 +23,20 @@ def top_k(density, small='linear8 {}'):
             f'rule={{max_elements: 9999 scheme {{ {small} }} }}']
 
 
+def in_turns(density, every, statistics=8, values='LEVELS4'):
+    """Large layers in 15 bits an element that travels; the others, vectors too, in 8 bits but not in every step."""
+    return [f'scheme.top_k.density={density}', f'scheme.top_k.values={values}', 'min_elements=1', 'route=SHARDED',
+            f'rule={{max_elements: 9999 scheme {{ linear8 {{}} }} every_steps: {every}}}, '
+            f'{{kind: VECTOR scheme {{ linear8 {{}} }} every_steps: {every}}}', f'statistics_every_steps={statistics}']
+
+
 # Gradients in every step, as dist.plan: AUTO may choose.
 GRADIENT_CODINGS = {
     'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_03': top_k(0.003),
     'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
     'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
-    'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'),
+    'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
+    'turns_01_4': in_turns(0.001, 4), 'turns_007_16': in_turns(0.0007, 16), 'turns_003_4': in_turns(0.0003, 4),
 }
 # Of the changes that rounds exchange.
 CODINGS = {'f32': None, 'linear8': 'linear8={}', 'qsgd4': 'qsgd.levels=7', 'top_k_1': 'top_k.density=0.01'}
@@ -131,6 +139,8 @@ MODES = {
     'dense64': Cell(ranks=8, batch=64),
     'top_k32': Cell(ranks=8, batch=32, gradients='top_k_01'),
     'top_k64': Cell(ranks=8, batch=64, gradients='top_k_01'),
+    'turns32': Cell(ranks=8, batch=32, gradients='turns_01_4'),
+    'thousandth32': Cell(ranks=8, batch=32, gradients='turns_007_16'),
     'sparser32': Cell(ranks=8, batch=32, gradients='top_k_003'),
     'hylo32': Cell(ranks=8, batch=32, gradients='hylo'),
     'rounds4': Cell(ranks=8, batch=32, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),

@@ -54,17 +54,26 @@ void CompressedReducer::BeginStep(int64_t step, double epoch, int64_t batches) {
   batches_ = static_cast<double>(batches);
 }
 
-void CompressedReducer::SetContexts(Bucket* bucket) const {
-  const auto set = [&](auto& gradients) {
-    for (auto& gradient : gradients) {
-      gradient.context.step = static_cast<uint64_t>(step_);
-      gradient.context.epoch = std::max(epoch_ - options_.dense_epochs, 0.0);
-      gradient.context.batches = batches_;
+void WaitInMemory(const SummedGradient& g) { g.memory->Add(g.gradient); }
+void WaitInMemory(const CodedGradient& g) { g.memory->Wait(g.gradient); }
+
+template <typename Gradient>
+std::span<Gradient> CompressedReducer::TakeDue(std::span<const Gradient> from,
+                                               std::vector<Gradient>* due) const {
+  due->clear();
+  for (const Gradient& gradient : from) {
+    if (!IsDue(gradient.context.parameter)) {
+      WaitInMemory(gradient);
+      std::ranges::fill(gradient.gradient, 0.0F);
+      continue;
     }
-  };
-  set(bucket->summed);
-  set(bucket->gathered);
-  set(bucket->sharded);
+    EncodeContext& context = due->emplace_back(gradient).context;
+    context.step = static_cast<uint64_t>(step_);
+    context.epoch = std::max(epoch_ - options_.dense_epochs, 0.0);
+    // A payload has the batches of all the steps that it speaks for.
+    context.batches = batches_ * static_cast<double>(layers_[context.parameter].scheme.every_steps);
+  }
+  return *due;
 }
 
 Status CompressedReducer::Reduce(Communicator* ranks, size_t index, std::span<float> gradients) {
@@ -84,16 +93,17 @@ Status CompressedReducer::Reduce(Communicator* ranks, size_t index, std::span<fl
 
 Status CompressedReducer::ReduceCompressed(Communicator* ranks, size_t index,
                                            std::span<float> gradients) {
-  Bucket& bucket = buckets_[index];
-  SetContexts(&bucket);
+  const Bucket& bucket = buckets_[index];
   std::vector<float> dense;
   if (guard_.Guards(step_, index)) {
     dense.assign(gradients.begin(), gradients.end());
     RT_RETURN_IF_ERROR(ranks->AllReduce(std::span(dense)));
   }
-  RT_RETURN_IF_ERROR(sums_.Run(ranks, bucket.summed));
-  if (!bucket.gathered.empty()) RT_RETURN_IF_ERROR(payloads_.Gather(ranks, bucket.gathered));
-  if (!bucket.sharded.empty()) RT_RETURN_IF_ERROR(payloads_.Sharded(ranks, bucket.sharded));
+  RT_RETURN_IF_ERROR(sums_.Run(ranks, TakeDue<SummedGradient>(bucket.summed, &due_sums_)));
+  const auto gathered = TakeDue<CodedGradient>(bucket.gathered, &due_payloads_);
+  if (!gathered.empty()) RT_RETURN_IF_ERROR(payloads_.Gather(ranks, gathered));
+  const auto sharded = TakeDue<CodedGradient>(bucket.sharded, &due_payloads_);
+  if (!sharded.empty()) RT_RETURN_IF_ERROR(payloads_.Sharded(ranks, sharded));
   if (!dense.empty()) Compare(bucket, dense);
   return OkStatus();
 }
@@ -101,7 +111,7 @@ Status CompressedReducer::ReduceCompressed(Communicator* ranks, size_t index,
 void CompressedReducer::Compare(const Bucket& bucket, std::span<const float> dense) {
   for (const size_t i : bucket.parameters) {
     const LayerScheme& scheme = layers_[i].scheme;
-    if (scheme.dense()) continue;
+    if (scheme.dense() || !IsDue(i)) continue;
     const Parameter& p = arena_->parameters()[i];
     const std::span<const float> residual =
         scheme.memory != MemoryKind::kNone ? memories_.residual(i) : std::span<float>();

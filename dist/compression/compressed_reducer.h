@@ -76,7 +76,11 @@ class CompressedReducer : public BucketReducer {
   };
 
   void Place(size_t parameter, Bucket* bucket);
-  void SetContexts(Bucket* bucket) const;
+  // Those of `from` that are due in this step, with its context. The others go into their memory,
+  // and become zero.
+  template <typename Gradient>
+  std::span<Gradient> TakeDue(std::span<const Gradient> from, std::vector<Gradient>* due) const;
+  bool IsDue(size_t parameter) const { return layers_[parameter].scheme.IsDue(step_, parameter); }
   // Of a bucket with compressed layers, after warm-up.
   Status ReduceCompressed(Communicator* ranks, size_t index, std::span<float> gradients);
   void Compare(const Bucket& bucket, std::span<const float> dense);
@@ -88,6 +92,8 @@ class CompressedReducer : public BucketReducer {
   CarryOver carry_over_;
   DirectionGuard guard_;
   std::vector<Bucket> buckets_;
+  std::vector<SummedGradient> due_sums_;  // of this bucket and step
+  std::vector<CodedGradient> due_payloads_;
   SummedExchange sums_;
   PayloadExchange payloads_;
   std::atomic<bool> in_step_{false};

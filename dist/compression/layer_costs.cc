@@ -98,11 +98,11 @@ int64_t ReceivedBytes(LayerRoute route, const LayerScheme& scheme, const Gradien
     case LayerRoute::kDense:
       return AllReducedBytes(shape.elements(), world);
     case LayerRoute::kGathered:
-      return GatheredBytes(*scheme.codec, AfterWarmUp(shape), world);
+      return GatheredBytes(*scheme.codec, AfterWarmUp(shape), world) / scheme.every_steps;
     case LayerRoute::kSharded:
-      return ShardedBytes(*scheme.codec, AfterWarmUp(shape), world);
+      return ShardedBytes(*scheme.codec, AfterWarmUp(shape), world) / scheme.every_steps;
     case LayerRoute::kSketched:
-      return AllReducedBytes(scheme.sketch->TotalFloats(), world);
+      return AllReducedBytes(scheme.sketch->TotalFloats(), world) / scheme.every_steps;
   }
   RT_CHECK(false, "every route has a number of bytes");
 }
@@ -115,7 +115,8 @@ LayerCoding MeasureCoding(const LayerScheme& scheme, const GradientShape& shape)
 
 LayerCosts CostsOf(const LayerScheme& scheme, const GradientShape& shape, const LayerCoding& coding,
                    int world, double seconds_per_byte) {
-  const double n = world, encode = coding.encode_seconds, decode = coding.decode_seconds;
+  const double n = world, every = static_cast<double>(scheme.every_steps);
+  const double encode = coding.encode_seconds / every, decode = coding.decode_seconds / every;
   const auto receive = [&](LayerRoute route) {
     return static_cast<double>(ReceivedBytes(route, scheme, shape, world)) * seconds_per_byte;
   };

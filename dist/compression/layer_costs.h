@@ -8,6 +8,7 @@
 //   sharded   2 (N - 1) / N payload      (1 + 1 / N) encode + 2 decode
 //   sketched  2 (N - 1) / N sketch       encode + decode
 //
+// all of it less often where a layer waits for several steps (LayerScheme::every_steps).
 // Receiving takes beta seconds per byte, those of the slowest link of the world. Latencies are left
 // out: they belong to a bucket, whatever is in it. (payload_exchange.h; ring allreduce and
 // allgather.)
@@ -26,7 +27,8 @@
 
 namespace ringtail {
 
-// Bytes that each rank receives in a step, once warm-up is over. The scheme must allow the route.
+// Bytes that each rank receives in a step, once warm-up is over; a mean, where a layer is not sent in
+// every step. The scheme must allow the route.
 int64_t ReceivedBytes(LayerRoute route, const LayerScheme& scheme, const GradientShape& shape,
                       int world);
 

@@ -9,6 +9,7 @@
 #ifndef RINGTAIL_DIST_COMPRESSION_LAYER_SCHEME_H_
 #define RINGTAIL_DIST_COMPRESSION_LAYER_SCHEME_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -24,7 +25,13 @@ struct LayerScheme {
   std::unique_ptr<Codec> codec;
   std::unique_ptr<Sketch> sketch;
   MemoryKind memory = MemoryKind::kNone;
+  // The gradients of so many steps travel together, and wait in the memory until then.
+  int64_t every_steps = 1;
 
+  // Layers take turns, by their index among the parameters.
+  bool IsDue(int64_t step, size_t parameter) const {
+    return (step + static_cast<int64_t>(parameter)) % every_steps == 0;
+  }
   bool dense() const { return codec == nullptr && sketch == nullptr; }
   // Whether its payloads may be exchanged in parts (exchange/payload_exchange.h): the codec takes
   // any part of the gradient, and so does the memory (momentum belongs to whole gradients).

@@ -12,23 +12,54 @@ namespace {
 
 using Kind = CompressionScheme::KindCase;
 
+constexpr int kMostSteps = 1000;
+
 CompressionRule::LayerKind KindOf(const ParameterSpec& spec) {
-  return spec.kind == ParameterKind::kLinearWeight ? CompressionRule::LINEAR
-                                                   : CompressionRule::CONVOLUTION;
+  switch (spec.kind) {
+    case ParameterKind::kVector:
+      return CompressionRule::VECTOR;
+    case ParameterKind::kLinearWeight:
+      return CompressionRule::LINEAR;
+    case ParameterKind::kConvolutionWeight:
+      break;
+  }
+  return CompressionRule::CONVOLUTION;
 }
 
+// Only a rule of their kind fits vectors.
 bool Fits(const CompressionRule& rule, const Parameter& p) {
-  return (!rule.has_name() || MatchesPattern(p.spec.name, rule.name())) &&
+  return (rule.kind() == CompressionRule::VECTOR) == (p.spec.kind == ParameterKind::kVector) &&
+         (!rule.has_name() || MatchesPattern(p.spec.name, rule.name())) &&
          (!rule.has_kind() || rule.kind() == KindOf(p.spec)) &&
          (!rule.has_min_elements() || p.elements >= rule.min_elements()) &&
          (!rule.has_max_elements() || p.elements <= rule.max_elements());
 }
 
-const CompressionScheme& ConfiguredScheme(const CompressionConfig& config, const Parameter& p) {
+struct ConfiguredScheme {
+  const CompressionScheme& scheme;
+  int64_t every_steps = 1;
+};
+
+ConfiguredScheme FindScheme(const CompressionConfig& config, const Parameter& p) {
   static const CompressionScheme dense;
-  if (p.spec.kind == ParameterKind::kVector || p.elements < config.min_elements()) return dense;
+  const bool vector = p.spec.kind == ParameterKind::kVector;
+  if (!vector && p.elements < config.min_elements()) return {dense};
   const auto rule = std::ranges::find_if(config.rule(), [&](const auto& r) { return Fits(r, p); });
-  return rule != config.rule().end() ? rule->scheme() : config.scheme();
+  if (rule != config.rule().end()) return {rule->scheme(), rule->every_steps()};
+  return {vector ? dense : config.scheme()};
+}
+
+LayerScheme MakeScheme(const CompressionConfig& config, const Parameter& p, double samples) {
+  const auto& [scheme, every_steps] = FindScheme(config, p);
+  const GradientShape shape = GradientShapeOf(p.spec);
+  if (!IsWorthwhile(scheme, shape)) return {};
+  LayerScheme layer = MakeLayerScheme(scheme, shape, {.samples = samples}, config.error_feedback());
+  layer.every_steps = every_steps;
+  // What waits needs a memory, also where nothing is left out.
+  if (every_steps > 1 && layer.memory == MemoryKind::kNone) {
+    layer.memory = MemoryKind::kErrorFeedback;
+  }
+  return layer;
 }
 
 template <typename Visit>
@@ -37,12 +68,20 @@ void ForEachScheme(const CompressionConfig& config, const Visit& visit) {
   for (const CompressionRule& rule : config.rule()) visit(rule.scheme());
 }
 
-Status CheckRule(const CompressionRule& rule, const ConfigSource* source, const std::string& path) {
+Status CheckRule(const CompressionRule& rule, bool error_feedback, const ConfigSource* source,
+                 const std::string& path) {
   const FieldCheck check(source, path);
   if (!rule.has_scheme()) return check.Error("scheme", "a rule needs a scheme; dense {} is one");
   if (rule.min_elements() < 0) return check.Error("min_elements", "min_elements is below 0");
   if (rule.has_max_elements() && rule.max_elements() < rule.min_elements()) {
     return check.Error("max_elements", "max_elements is below min_elements: no layer fits");
+  }
+  RT_RETURN_IF_ERROR(check.Between("every_steps", rule.every_steps(), 1, kMostSteps));
+  if (rule.every_steps() > 1 && rule.scheme().kind_case() == Kind::kDense) {
+    return check.Error("every_steps", "what travels uncompressed cannot wait; bf16 {} can");
+  }
+  if (rule.every_steps() > 1 && !error_feedback) {
+    return check.Error("every_steps", "gradients wait in the residual: error_feedback is false");
   }
   return CheckScheme(rule.scheme(), check.Within("scheme"));
 }
@@ -75,13 +114,16 @@ Status ValidateCompression(const CompressionConfig& config, const ConfigSource* 
   const FieldCheck check(source, path);
   RT_RETURN_IF_ERROR(CheckScheme(config.scheme(), check.Within("scheme")));
   for (int i = 0; i < config.rule_size(); ++i) {
-    RT_RETURN_IF_ERROR(CheckRule(config.rule(i), source, fmt::format("{}.rule[{}]", path, i)));
+    RT_RETURN_IF_ERROR(CheckRule(config.rule(i), config.error_feedback(), source,
+                                 fmt::format("{}.rule[{}]", path, i)));
   }
   RT_RETURN_IF_ERROR(CheckOneMomentum(config, source, path));
   RT_RETURN_IF_ERROR(check.NotNegative("min_elements", static_cast<double>(config.min_elements())));
   RT_RETURN_IF_ERROR(check.NotNegative("dense_epochs", config.dense_epochs()));
   RT_RETURN_IF_ERROR(check.NotNegative("guard_every_steps", config.guard_every_steps()));
   RT_RETURN_IF_ERROR(check.Between("guard_min_cosine", config.guard_min_cosine(), -1, 1));
+  RT_RETURN_IF_ERROR(
+      check.Between("statistics_every_steps", config.statistics_every_steps(), 1, kMostSteps));
   if (FindDgc(config) != nullptr && config.dense_epochs() > 0) {
     return check.Error("dense_epochs",
                        "dgc has a warm-up of its own, from a quarter of the gradient down; leave "
@@ -120,6 +162,10 @@ bool CompressesAnything(const CompressionConfig& config) {
   return any;
 }
 
+bool TakesStatistics(const CompressionConfig& config, int64_t step) {
+  return step % config.statistics_every_steps() == 0;
+}
+
 const DgcScheme* FindDgc(const CompressionConfig& config) {
   const DgcScheme* found = nullptr;
   ForEachScheme(config, [&](const CompressionScheme& s) {
@@ -132,12 +178,7 @@ std::vector<LayerScheme> ChooseSchemes(const CompressionConfig& config,
                                        std::span<const Parameter> parameters, double samples) {
   std::vector<LayerScheme> layers;
   for (const Parameter& p : parameters) {
-    const CompressionScheme& scheme = ConfiguredScheme(config, p);
-    const GradientShape shape = GradientShapeOf(p.spec);
-    layers.push_back(
-        IsWorthwhile(scheme, shape)
-            ? MakeLayerScheme(scheme, shape, {.samples = samples}, config.error_feedback())
-            : LayerScheme());
+    layers.push_back(MakeScheme(config, p, samples));
   }
   return layers;
 }

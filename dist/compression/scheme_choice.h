@@ -30,6 +30,9 @@ bool CompressesAnything(const CompressionConfig& config);
 // The scheme that keeps the momentum in place of the optimizer; null if there is none.
 const DgcScheme* FindDgc(const CompressionConfig& config);
 
+// Whether running statistics take in the batch of the step that `step` others come before.
+bool TakesStatistics(const CompressionConfig& config, int64_t step);
+
 // The scheme of each parameter. `samples`: images in a step of one batch, on all ranks. The config
 // is valid.
 std::vector<LayerScheme> ChooseSchemes(const CompressionConfig& config,

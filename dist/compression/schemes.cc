@@ -39,6 +39,10 @@ ValueFormat FormatOf(SparseValues::Format values) {
       return ValueFormat::kHalf;
     case SparseValues::BF16:
       return ValueFormat::kBfloat16;
+    case SparseValues::LEVELS4:
+      return ValueFormat::kLevels4;
+    case SparseValues::LEVELS8:
+      return ValueFormat::kLevels8;
     case SparseValues::F32:
       break;
   }
@@ -136,7 +140,9 @@ const std::vector<Scheme>& Table() {
        }},
       {.kind = Message::kTopK,
        .memory = MemoryKind::kErrorFeedback,
-       .presets = {{"top_k", "", "the largest 1 %"}},
+       .presets = {{"top_k", "", "the largest 1 %"},
+                   {"top_k_thousandth", "density: 0.001 values: LEVELS4",
+                    "the largest 0.1 % in 15 bits each, of which 12 say where"}},
        .check =
            [](const Message& scheme, const FieldCheck& check) {
              return check.PositiveFraction("density", scheme.top_k().density());

@@ -27,7 +27,10 @@ class BucketJob {
     const GradientShape shape = GradientShapeOf(parameter.spec);
     const LayerScheme& layer = scheme_.layers[i];
     const LayerRoute route = RouteOf(scheme_, shape, i, world_);
-    const LayerCoding& coding = scheme_.coding[i];
+    // Means over the steps that a layer waits for.
+    const auto every = static_cast<double>(layer.every_steps);
+    const LayerCoding coding = {.encode_seconds = scheme_.coding[i].encode_seconds / every,
+                                .decode_seconds = scheme_.coding[i].decode_seconds / every};
     coded_ |= !layer.dense() && route != LayerRoute::kDense;
     const double others = world_.ranks - 1;
     switch (route) {
@@ -37,7 +40,7 @@ class BucketJob {
       case LayerRoute::kSketched:
         sketching_ += coding.encode_seconds + coding.decode_seconds;
         for (int round = 0; round < layer.sketch->rounds(); ++round) {
-          summed_[round] += layer.sketch->Floats(round);
+          summed_[round] += layer.sketch->Floats(round) / layer.every_steps;
         }
         break;
       case LayerRoute::kGathered: {
@@ -159,7 +162,9 @@ double LeastExchangeSeconds(std::span<const Parameter> parameters, const Planned
     const LayerRoute route = RouteOf(scheme, shape, i, world);
     const auto bytes = static_cast<double>(ReceivedBytes(route, layer, shape, world.ranks));
     seconds += bytes * crossing * world.seconds_per_byte;
-    if (route != LayerRoute::kDense) seconds += scheme.coding[i].encode_seconds;
+    if (route != LayerRoute::kDense) {
+      seconds += scheme.coding[i].encode_seconds / static_cast<double>(layer.every_steps);
+    }
   }
   return seconds;
 }

@@ -108,9 +108,13 @@ double StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) c
 }
 
 // What travels before the buckets: loss, counts and running statistics.
-CommunicationJob StepSimulator::Statistics(CollectivePrices* prices, double* sent_bytes) const {
+CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrices* prices,
+                                           double* sent_bytes) const {
   CommunicationJob job;
-  for (const int64_t elements : {kLossElements, buffer_elements_}) {
+  const CompressionConfig& compression = schemes_.find(choice.scheme)->second.config;
+  // A mean over the steps that statistics wait for.
+  const int64_t buffers = buffer_elements_ / compression.statistics_every_steps();
+  for (const int64_t elements : {kLossElements, buffers}) {
     const CollectivePrice& price = prices->Allreduce(elements);
     const auto bytes = static_cast<double>(price.sent_bytes);
     *sent_bytes += bytes;
@@ -171,7 +175,7 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   prediction.communication = jobs->seconds();
   prediction.seconds.roll_call = RollCall(choice, prices);
   if (choice.period == 1 && !choice.overlap) {
-    CommunicationJob statistics = Statistics(prices, &prediction.sent_bytes);
+    CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
     prediction.communication += statistics.seconds();
     SimulateStep(own, *jobs, std::move(statistics), &prediction);
   } else {

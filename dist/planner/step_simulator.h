@@ -65,7 +65,8 @@ class StepSimulator {
   StatusOr<const ExchangeJobs*> JobsOf(const Choice& choice);
   ExchangeWorld WorldOf(const Choice& choice) const;
   double RollCall(const Choice& choice, CollectivePrices* prices) const;
-  CommunicationJob Statistics(CollectivePrices* prices, double* sent_bytes) const;
+  CommunicationJob Statistics(const Choice& choice, CollectivePrices* prices,
+                              double* sent_bytes) const;
   void SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                     Prediction* prediction) const;
   void SimulateRound(const OwnStep& own, ExchangeJobs jobs, Prediction* prediction) const;

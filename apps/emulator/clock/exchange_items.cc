@@ -7,6 +7,7 @@
 #include "apps/emulator/clock/item_list.h"
 #include "apps/trainer/update/roll_call.h"
 #include "dist/collectives/allgather_choice.h"
+#include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
 namespace {
@@ -68,7 +69,8 @@ StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(
   RT_ASSIGN_OR_RETURN(ItemList items, ItemList::Create(workers, network, config.algorithm()));
   items.set_ready(sizes.forward);
   items.AllReduce(kSums * static_cast<int64_t>(sizeof(double)) / kElementBytes);
-  if (sizes.statistics > 0) items.AllReduce(sizes.statistics);
+  if (sizes.statistics > 0 && TakesStatistics(config.compression(), step.step))
+    items.AllReduce(sizes.statistics);
   AddBuckets(sizes, parameters, config.compression(), layers, step, &items);
   return items.Finish();
 }

@@ -14,11 +14,13 @@ namespace {
 // A bucket of which a layer is coded.
 class CodedBucket {
  public:
-  CodedBucket(const CodedLayers& layers, int world, double epoch)
-      : layers_(layers), world_(world), epoch_(epoch) {}
+  // `epoch`: since compression began.
+  CodedBucket(const CodedLayers& layers, int world, int64_t step, double epoch)
+      : layers_(layers), world_(world), step_(step), epoch_(epoch) {}
 
   void Add(size_t i, const Parameter& parameter) {
     const LayerScheme& scheme = layers_.schemes[i];
+    if (!scheme.IsDue(step_, i)) return;
     const LayerCoding& coding = layers_.coding[i];
     const EncodeContext context{.shape = GradientShapeOf(parameter.spec), .epoch = epoch_};
     switch (layers_.routes[i]) {
@@ -69,7 +71,8 @@ class CodedBucket {
 
   const CodedLayers& layers_;
   const int world_;
-  const double epoch_;                              // since compression began
+  const int64_t step_;
+  const double epoch_;
   int64_t summed_[2] = {0, 0};                      // floats, by round
   double sketching_ = 0;                            // seconds
   int64_t gathered_block_ = 0, sharded_block_ = 0;  // bytes of a worker
@@ -111,14 +114,15 @@ void ItemList::AllToAll(int64_t block_bytes) {
 
 void ItemList::AddBucket(const GradientBucket& bucket, size_t first,
                          std::span<const Parameter> parameters, const CodedLayers& layers,
-                         double epoch) {
-  CodedBucket coded(layers, world(), epoch);
+                         const ExchangeTime& time) {
+  CodedBucket coded(layers, world(), time.step, time.epoch);
   for (size_t i = first; i < first + bucket.parameters; ++i) coded.Add(i, parameters[i]);
   coded.AppendTo(this);
 }
 
 void ItemList::EndBucket(double prepares) {
-  if (coding_s_ > 0) Add(Plans(static_cast<size_t>(world())));  // decoded, and nothing is sent
+  // What is decoded at last, or takes no turn in this step, sends nothing.
+  if (coding_s_ > 0 || items_.size() == first_) Add(Plans(static_cast<size_t>(world())));
   items_.back().prepares = prepares;
 }
 
@@ -145,7 +149,8 @@ void AddBuckets(const ExchangeSizes& sizes, std::span<const Parameter> parameter
     const bool coded = codes && IsCoded(*layers, first, bucket.parameters);
     if (!coded || guard.Guards(time.step, b)) items->AllReduce(bucket.range.count);
     if (coded) {
-      items->AddBucket(bucket, first, parameters, *layers, time.epoch - config.dense_epochs());
+      items->AddBucket(bucket, first, parameters, *layers,
+                       {.step = time.step, .epoch = time.epoch - config.dense_epochs()});
     }
     items->EndBucket(sizes.prepares[b]);
   }

@@ -34,18 +34,22 @@ class ItemList {
 
   int world() const { return topology_.world(); }
 
-  // Of the items that are added from now on.
-  void set_ready(double ready) { ready_ = ready; }
+  // Of the items that are added from now on, which may be those of a bucket.
+  void set_ready(double ready) {
+    ready_ = ready;
+    first_ = items_.size();
+  }
   // Delays the next one.
   void Code(double seconds) { coding_s_ += seconds; }
   void AllReduce(int64_t floats);
   void AllGather(int64_t bytes_of_each);
   void AllToAll(int64_t block_bytes);
-  // The parameters of the bucket are [first, first + bucket.parameters).
+  // `time`: its epoch since compression began. The parameters of the bucket are [first, first + bucket.parameters).
   void AddBucket(const GradientBucket& bucket, size_t first, std::span<const Parameter> parameters,
-                 const CodedLayers& layers, double epoch);
+                 const CodedLayers& layers, const ExchangeTime& time);
 
-  // The items since the last one's are those of a bucket. `prepares`: ExchangeItem's.
+  // The items since set_ready are those of a bucket; there is at least one, though it may send nothing.
+  // `prepares`: ExchangeItem's.
   void EndBucket(double prepares);
   std::vector<ExchangeItem> Finish() { return std::move(items_); }
 
@@ -65,6 +69,7 @@ class ItemList {
   AlgorithmSelector selector_;
   std::vector<ExchangeItem> items_;
   double coding_s_ = 0, ready_ = 0;
+  size_t first_ = 0;  // item of the bucket
 };
 
 // The buckets of an exchange, coded or not: those of `sizes`, ready when it says.

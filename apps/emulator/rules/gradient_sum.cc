@@ -6,8 +6,9 @@
 
 namespace ringtail {
 
-void GradientSum::Begin(size_t workers) {
+void GradientSum::Begin(size_t workers, bool takes_statistics) {
   workers_ = workers;
+  takes_statistics_ = takes_statistics || workers == 1;
   done_ = 0;
   const std::span<const float> statistics = arena_->buffer_values();
   statistics_before_.assign(statistics.begin(), statistics.end());
@@ -35,7 +36,8 @@ void GradientSum::OnReady(const Parameter& parameter) {
 
 void GradientSum::EndWorker(double weight) {
   ++done_;
-  if (workers_ == 1) return;
+  if (!takes_statistics_) Undo();
+  if (workers_ == 1 || !takes_statistics_) return;
   const std::span<float> own = arena_->buffer_values();
   for (size_t i = 0; i < own.size(); ++i) statistics_[i] += static_cast<float>(weight * own[i]);
   if (done_ == workers_) std::ranges::copy(statistics_, own.begin());

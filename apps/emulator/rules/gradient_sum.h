@@ -23,7 +23,9 @@ class GradientSum : public GradientListener {
  public:
   explicit GradientSum(ParameterArena* arena) : arena_(arena) {}
 
-  void Begin(size_t workers);
+  // `takes_statistics`: whether the statistics are to take in this step's batches; of one worker they
+  // always do.
+  void Begin(size_t workers, bool takes_statistics);
   // Before a worker computes: the statistics are those before the step. With `own` its gradients are
   // kept there, and not added up.
   void BeginWorker(ParameterArena* own = nullptr);
@@ -39,6 +41,7 @@ class GradientSum : public GradientListener {
   AlignedBuffer sum_;
   std::vector<float> statistics_before_, statistics_;
   size_t workers_ = 0, done_ = 0;
+  bool takes_statistics_ = true;
   ParameterArena* own_ = nullptr;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/parameter_specs.h"
@@ -68,7 +69,7 @@ Status SynchronousRule::BeginStep() {
 
 Status SynchronousRule::ComputeGradients() {
   const auto batch = static_cast<double>(job_->plan().growth_run().images_per_batch);
-  sum_.Begin(members_.size());
+  sum_.Begin(members_.size(), TakesStatistics(job_->config().dist().compression(), step_));
   const bool compresses = compression_ != nullptr && members_.size() > 1;
   for (size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
@@ -89,13 +90,15 @@ ExchangeTime SynchronousRule::Now() const {
 }
 
 StatusOr<std::vector<ExchangeItem>> SynchronousRule::ItemsOf() const {
-  if (compression_ == nullptr) {
+  const DistConfig& dist = job_->config().dist();
+  std::optional<CodedLayers> layers;
+  if (compression_ != nullptr) layers = compression_->LayersOf(workers_);
+  if (!layers.has_value() && dist.compression().statistics_every_steps() == 1) {
     RT_ASSIGN_OR_RETURN(const std::vector<ExchangeItem>* const items, job_->ItemsOf(workers_));
-    return *items;
+    return *items;  // the same in every step
   }
-  const CodedLayers layers = compression_->LayersOf(workers_);
   return ItemsOfExchange(job_->sizes(), job_->arena()->parameters(), workers_, *job_->network(),
-                         job_->config().dist(), &layers, Now());
+                         dist, layers.has_value() ? &*layers : nullptr, Now());
 }
 
 // When all have offered theirs: what is lost with a worker before has changed no residual.

@@ -61,7 +61,7 @@ void AllreduceUpdate::BeginStep() {
   const int64_t step = generation_->step();
   const std::span<const float> statistics = generation_->arena().buffer_values();
   statistics_before_.assign(statistics.begin(), statistics.end());
-  exchange_.BeginStep(NoiseScale::Measures(step));
+  exchange_.BeginStep(step, NoiseScale::Measures(step));
   if (compression_ != nullptr) {
     const TrainingPlan& plan = generation_->plan;
     compression_->BeginStep(step, plan.EpochAt(step), plan.BatchesOf(step));
@@ -76,6 +76,7 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   RT_RETURN_IF_ERROR(exchange_.WaitForLoss(&loss));
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   RT_RETURN_IF_ERROR(ExchangeAndPrepare(mean));
+  if (!exchange_.takes_statistics()) RestoreStatistics();
   world_->progress()->Enter(Phase::kUpdate);
   RT_RETURN_IF_ERROR(
       lost_images_.Check(generation_->division.own.global_batch * batches, loss.count));
@@ -124,9 +125,12 @@ Status AllreduceUpdate::ExchangeAndPrepare(double mean) {
 
 // Batch norm has mixed a step's batch into its running statistics before the step is whole.
 void AllreduceUpdate::Undo() {
-  std::copy(statistics_before_.begin(), statistics_before_.end(),
-            generation_->arena().buffer_values().begin());
+  RestoreStatistics();
   statistics_before_.clear();
+}
+
+void AllreduceUpdate::RestoreStatistics() {
+  std::ranges::copy(statistics_before_, generation_->arena().buffer_values().begin());
 }
 
 // Of the step that has just been counted.

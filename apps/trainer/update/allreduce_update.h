@@ -51,6 +51,7 @@ class AllreduceUpdate : public UpdatePath {
 
  private:
   explicit AllreduceUpdate(const Generation* generation);
+  void RestoreStatistics();
   Status CreateCompression(const ResumePoint& point);
   // `mean`: one over the images of the step.
   Status ExchangeAndPrepare(double mean);

@@ -104,11 +104,12 @@ std::string GradientCompression::RoutesOf(std::span<const LayerScheme> schemes,
 
 // Layers of the same shape and scheme cost the same.
 std::string GradientCompression::ChooseRoutes(std::span<const LayerScheme> schemes) const {
-  std::map<std::tuple<std::string, int64_t, int64_t>, LayerRoute> known;
+  std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, LayerRoute> known;
   std::string routes;
   for (size_t i = 0; i < schemes.size(); ++i) {
     const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
-    const std::tuple key{DescriptionOf(schemes[i]), shape.rows, shape.columns};
+    const std::tuple key{DescriptionOf(schemes[i]), schemes[i].every_steps, shape.rows,
+                         shape.columns};
     auto found = known.find(key);
     if (found == known.end()) found = known.emplace(key, ChooseRoute(schemes[i], shape)).first;
     routes += LetterOf(found->second);

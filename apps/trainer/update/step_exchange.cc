@@ -2,12 +2,15 @@
 
 #include <numeric>
 
+#include "dist/compression/scheme_choice.h"
+
 namespace ringtail {
 StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
                            const DistConfig& config)
     : world_(world),
       arena_(arena),
       weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)),
+      compression_(config.compression()),
       buckets_(MakeGradientBuckets(arena->parameters(), BucketsOf(config))) {
   ReduceWith(&dense_);
 }
@@ -27,6 +30,11 @@ double StepExchange::gradient_squares() const {
   return own_count_ > 0 ? dense_.own_squares() / own_count_ : 0;
 }
 
+void StepExchange::BeginStep(int64_t step, bool measures_noise) {
+  measures_noise_ = measures_noise;
+  takes_statistics_ = world_->alone() || TakesStatistics(compression_, step);
+}
+
 void StepExchange::OnLoss(const LossResult& loss) {
   world_->progress()->Enter(Phase::kBackward);
   if (world_->alone()) return;
@@ -36,7 +44,7 @@ void StepExchange::OnLoss(const LossResult& loss) {
   sent_before_ = world_->sent_bytes();
   sums_job_ = world_->gradient_thread()->Submit(
       [this](Communicator* ranks) { return ranks->AllReduce(std::span<double>(sums_)); });
-  if (arena_->buffers().empty()) return;
+  if (arena_->buffers().empty() || !takes_statistics_) return;
   world_->gradient_thread()->Submit([this](Communicator* ranks) {
     const std::span<float> statistics = arena_->buffer_values();
     for (float& value : statistics) value = static_cast<float>(weight_ * value);

@@ -5,8 +5,10 @@
 //                                                                bucket 0 |OnSummed|
 //
 //   sums          loss, right answers and samples: a batch that is smaller on one rank counts less
-//   statistics    batch norm's running statistics: the mean over the ranks by batch size, in every
-//                 step, so that all ranks have the same bits whenever a checkpoint is written
+//   statistics    batch norm's running statistics: the mean over the ranks by batch size, so that all
+//                 ranks have the same bits whenever a checkpoint is written; in every step, or in
+//                 some (dist.compression.statistics_every_steps): the caller then drops what the
+//                 batches of the others have changed
 //   buckets       gradients: sums over all samples of the world; what this rank's own were like is
 //                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
@@ -42,8 +44,8 @@ class StepExchange : public GradientListener {
   // From now on; null: gradients travel uncompressed. It must outlive the steps.
   void Compress(GradientCompression* compression);
 
-  // `measures_noise`: whether gradient_squares is wanted of this step.
-  void BeginStep(bool measures_noise) { measures_noise_ = measures_noise; }
+  // `step`: steps done before. `measures_noise`: whether gradient_squares is wanted of this step.
+  void BeginStep(int64_t step, bool measures_noise);
   void OnLoss(const LossResult& loss) override;
   void OnReady(const Parameter& parameter) override;
 
@@ -56,6 +58,8 @@ class StepExchange : public GradientListener {
   Status Finish(const OnSummed& on_summed);
   ExchangeTimes times() const { return times_; }      // of the last step
   int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
+  // Whether the running statistics are to take in the batch of this step; alone, always.
+  bool takes_statistics() const { return takes_statistics_; }
   bool measured_noise() const { return measures_noise_; }
   // b |g|^2, where g is this rank's own mean gradient over its b samples of the last step; 0 if it
   // was not measured.
@@ -68,13 +72,14 @@ class StepExchange : public GradientListener {
   TrainingWorld* const world_;
   ParameterArena* const arena_;
   const double weight_;  // of this rank's statistics
+  const CompressionConfig compression_;
   const std::vector<GradientBucket> buckets_;
   DenseReducer dense_;
   BucketReducer* reducer_ = &dense_;
   std::optional<GradientSynchronizer> synchronizer_;  // none if this rank is alone
   std::array<double, 3> sums_{};                      // loss, correct, count
   int64_t sums_job_ = 0;                              // of the communication thread
-  bool measures_noise_ = false;
+  bool measures_noise_ = false, takes_statistics_ = true;
   double own_count_ = 0;
   ExchangeTimes times_;
   int64_t sent_bytes_ = 0, sent_before_ = 0;

@@ -42,7 +42,7 @@ class Codec {
   // Payload size in bytes; independent of context.rank, .step and .parameter.
   virtual int64_t PayloadBytes(const EncodeContext& context) const = 0;
 
-  // Payloads, wherever they are written or read, start at a multiple of 8 bytes. `gradient`,
+  // Payloads, wherever they are written or read, start at a multiple of 4 bytes. `gradient`,
   // `residual` and `sum` have context.shape.elements().
 
   // Writes all bytes of `payload`, which has PayloadBytes(context).

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "dist/compression/codecs/largest.h"
 #include "dist/compression/codecs/magnitude.h"
@@ -16,7 +15,6 @@ namespace {
 constexpr int64_t kSmall = 1 << 14;  // fewer elements: a sample of 1% says too little
 constexpr int64_t kSampledPart = 100;
 constexpr int kTries = 10;
-constexpr int64_t kCountBytes = 4;
 
 uint32_t Scaled(uint32_t magnitude, float factor) {
   return Magnitude(std::bit_cast<float>(magnitude) * factor);
@@ -73,11 +71,13 @@ DgcCodec::Target DgcCodec::TargetOf(const EncodeContext& context) const {
 }
 
 SparseLayout DgcCodec::LayoutOf(const EncodeContext& context) const {
-  return {.capacity = TargetOf(context).most, .format = options_.values};
+  return {.elements = context.shape.elements(),
+          .capacity = TargetOf(context).most,
+          .format = options_.values};
 }
 
 int64_t DgcCodec::PayloadBytes(const EncodeContext& context) const {
-  return kCountBytes + LayoutOf(context).bytes();
+  return LayoutOf(context).bytes();
 }
 
 void DgcCodec::Encode(const EncodeContext& context, std::span<const float> gradient,
@@ -85,42 +85,20 @@ void DgcCodec::Encode(const EncodeContext& context, std::span<const float> gradi
   // Codecs have no state, and the threads that encode live long: they reuse their scratch memory.
   static thread_local std::vector<int32_t> places;
   FindPlaces(gradient, TargetOf(context), &places);
-  const auto count = static_cast<int32_t>(places.size());
-  std::memcpy(payload.data(), &count, kCountBytes);
-  WriteEntries(LayoutOf(context), gradient, places, payload.subspan(kCountBytes));
-}
-
-StatusOr<DgcCodec::Entries> DgcCodec::Open(const EncodeContext& context,
-                                           std::span<const std::byte> payload) const {
-  const Target target = TargetOf(context);
-  if (static_cast<int64_t>(payload.size()) != PayloadBytes(context)) {
-    return DataLoss(
-        fmt::format("a DGC payload has {} bytes, not {}", payload.size(), PayloadBytes(context)));
-  }
-  int32_t count;
-  std::memcpy(&count, payload.data(), kCountBytes);
-  if (count < target.least || count > target.most) {
-    return DataLoss(fmt::format("a DGC payload has {} entries, not {} to {}", count, target.least,
-                                target.most));
-  }
-  const Entries entries{.count = count, .bytes = payload.subspan(kCountBytes)};
-  RT_RETURN_IF_ERROR(
-      CheckEntries(LayoutOf(context), count, context.shape.elements(), entries.bytes));
-  return entries;
+  WriteEntries(LayoutOf(context), gradient, places, payload);
 }
 
 Status DgcCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
                            float scale, std::span<float> sum) const {
-  RT_ASSIGN_OR_RETURN(const Entries entries, Open(context, payload));
-  AddEntries(LayoutOf(context), entries.count, entries.bytes, scale, sum);
-  return OkStatus();
+  return AddEntries(LayoutOf(context), payload, scale, sum);
 }
 
 void DgcCodec::ForEachSent(const EncodeContext& context, std::span<const std::byte> payload,
                            const VisitSent& visit) const {
-  const StatusOr<Entries> entries = Open(context, payload);
-  RT_CHECK(entries.ok(), entries.status().ToString());
-  ForEachEntry(LayoutOf(context), entries->count, entries->bytes, visit);
+  static thread_local SparseEntries entries;
+  const Status read = ReadEntries(LayoutOf(context), payload, &entries);
+  RT_CHECK(read.ok(), read.ToString());
+  for (size_t i = 0; i < entries.places.size(); ++i) visit(entries.places[i], entries.values[i]);
 }
 
 }  // namespace ringtail

@@ -4,131 +4,120 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <vector>
 
 #include "core/check.h"
-#include "dist/compression/kernels/cast.h"
+#include "dist/compression/codecs/bit_stream.h"
+#include "dist/compression/codecs/magnitude.h"
+#include "dist/compression/codecs/payload.h"
 
 namespace ringtail {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied byte by byte");
+// The bits of all upper parts, if lower parts have `low_bits`.
+int64_t UpperBits(const SparseLayout& layout, int low_bits) {
+  return layout.capacity + ((layout.elements - 1) >> low_bits);
+}
 
-// Values start at a multiple of 4 bytes, since payloads start at one of 8 (codec.h).
-void WriteValues(ValueFormat format, std::span<const float> values, std::byte* to) {
-  const int64_t n = std::ssize(values);
-  auto* const halves = reinterpret_cast<uint16_t*>(to);
-  switch (format) {
-    case ValueFormat::kFloat:
-      if (n > 0) std::memcpy(to, values.data(), values.size_bytes());
-      break;
-    case ValueFormat::kHalf:
-      RT_KERNEL(ToFp16)(values.data(), n, 1, halves);
-      break;
-    case ValueFormat::kBfloat16:
-      RT_KERNEL(ToBf16)(values.data(), n, halves);
-      break;
+// Upper parts are the ones of a bit field: entry i with the upper part u is bit u + i.
+void WritePlaces(const SparseLayout& layout, std::span<const int32_t> places,
+                 std::span<std::byte> upper, std::span<std::byte> lower) {
+  const int low_bits = layout.low_bits();
+  const uint32_t mask = (uint32_t{1} << low_bits) - 1;
+  BitWriter low(lower);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto place = static_cast<uint32_t>(places[i]);
+    const size_t bit = (place >> low_bits) + i;
+    upper[bit / 8] |= std::byte{1} << bit % 8;
+    low.Append(place & mask, low_bits);
   }
 }
 
-int32_t PlaceOf(const SparseLayout& layout, int64_t entry, std::span<const std::byte> from) {
-  RT_CHECK(entry < layout.capacity, "an entry lies within the capacity");
-  int32_t place;
-  std::memcpy(&place, &from[4 * entry], sizeof(place));
-  return place;
-}
-
-// The values of the first `count` entries, as float32; valid until this thread's next call.
-std::span<const float> ReadValues(const SparseLayout& layout, int64_t count,
-                                  std::span<const std::byte> from) {
-  static thread_local std::vector<float> values;
-  values.assign(count, 0.0F);
-  const std::span<const std::byte> tail = from.subspan(4 * layout.capacity);
-  const auto* const halves = reinterpret_cast<const uint16_t*>(tail.data());
-  switch (layout.format) {
-    case ValueFormat::kFloat:
-      if (count > 0) std::memcpy(values.data(), tail.data(), sizeof(float) * count);
-      break;
-    case ValueFormat::kHalf:
-      RT_KERNEL(AddFp16)(halves, count, 1, values.data());
-      break;
-    case ValueFormat::kBfloat16:
-      RT_KERNEL(AddBf16)(halves, count, 1, values.data());
-      break;
+Status ReadPlaces(const SparseLayout& layout, std::span<const std::byte> upper,
+                  std::span<const std::byte> lower, std::vector<int32_t>* places) {
+  const int low_bits = layout.low_bits();
+  BitReader low(lower);
+  places->clear();
+  int64_t before = -1;
+  for (int64_t byte = 0; byte < std::ssize(upper); ++byte) {
+    for (uint32_t bits = std::to_integer<uint32_t>(upper[byte]); bits != 0; bits &= bits - 1) {
+      const int64_t i = std::ssize(*places);
+      if (i == layout.capacity) {
+        return DataLoss(fmt::format("a sparse gradient has more than {} entries", i));
+      }
+      const int64_t high = 8 * byte + std::countr_zero(bits) - i;
+      const int64_t place = (high << low_bits) + low.Take(low_bits);
+      if (place <= before || place >= layout.elements) {
+        return DataLoss(
+            fmt::format("entry {} of a sparse gradient is for place {} of {}, after "
+                        "one for place {}",
+                        i, place, layout.elements, before));
+      }
+      places->push_back(static_cast<int32_t>(place));
+      before = place;
+    }
   }
-  return values;
-}
-
-bool AllZero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+  if (ClearFrom(lower, std::ssize(*places) * low_bits)) return OkStatus();
+  return DataLoss(fmt::format("a sparse gradient of {} entries has more places", places->size()));
 }
 
 }  // namespace
 
-const char* ValueFormatName(ValueFormat format) {
-  switch (format) {
-    case ValueFormat::kFloat:
-      return "f32";
-    case ValueFormat::kHalf:
-      return "f16";
-    case ValueFormat::kBfloat16:
-      return "bf16";
-  }
-  RT_CHECK(false, "every format has a name");
+int SparseLayout::low_bits() const {
+  if (capacity == 0) return 0;
+  const auto bits = [&](int b) { return capacity * b + UpperBits(*this, b); };
+  int best = 0;
+  while (bits(best + 1) < bits(best)) ++best;  // convex in b
+  return best;
 }
+
+int64_t SparseLayout::value_bytes() const { return SparseValueBytes(format, capacity); }
+
+int64_t SparseLayout::upper_bytes() const {
+  return capacity == 0 ? 0 : BytesOfBits(UpperBits(*this, low_bits()));
+}
+
+int64_t SparseLayout::lower_bytes() const { return BytesOfBits(capacity * low_bits()); }
 
 void WriteEntries(const SparseLayout& layout, std::span<const float> a,
                   std::span<const int32_t> places, std::span<std::byte> to) {
-  const auto count = static_cast<int64_t>(places.size());
-  RT_CHECK(count <= layout.capacity, "entries fit the capacity");
-  RT_CHECK(static_cast<int64_t>(to.size()) == layout.bytes(), "the bytes of all entries");
-  if (layout.capacity == 0) return;
+  RT_CHECK(std::ssize(places) <= layout.capacity, "entries fit the capacity");
+  RT_CHECK(std::ssize(to) == layout.bytes(), "the bytes of all entries");
   // Codecs have no state, and the threads that encode live long: they reuse their scratch memory.
-  static thread_local std::vector<float> values;
-  values.clear();
-  for (const int32_t place : places) values.push_back(a[place]);
-  const std::span<std::byte> head = to.first(4 * layout.capacity), tail = to.subspan(head.size());
-  if (count > 0) std::memcpy(head.data(), places.data(), places.size_bytes());
-  std::ranges::fill(head.subspan(4 * count), std::byte{0});
-  WriteValues(layout.format, values, tail.data());
-  std::ranges::fill(tail.subspan(layout.value_bytes() * count), std::byte{0});
+  static thread_local SparseEntries sent;
+  const uint32_t least = LeastSent(layout.format, a, places);
+  sent.places.clear();
+  sent.values.clear();
+  for (const int32_t place : places) {
+    if (Magnitude(a[place]) < least) continue;
+    sent.places.push_back(place);
+    sent.values.push_back(a[place]);
+  }
+  std::ranges::fill(to, std::byte{0});
+  WriteValues(layout.format, sent.values, to.first(layout.value_bytes()));
+  WritePlaces(layout, sent.places, to.subspan(layout.value_bytes(), layout.upper_bytes()),
+              to.last(layout.lower_bytes()));
 }
 
-Status CheckEntries(const SparseLayout& layout, int64_t count, int64_t elements,
-                    std::span<const std::byte> from) {
-  RT_CHECK(count >= 0 && count <= layout.capacity, "entries fit the capacity");
-  RT_CHECK(static_cast<int64_t>(from.size()) == layout.bytes(), "the bytes of all entries");
-  int64_t before = -1;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t place = PlaceOf(layout, i, from);
-    if (place <= before || place >= elements) {
-      return DataLoss(
-          fmt::format("entry {} of a compressed gradient is for place {} of {}, after "
-                      "one for place {}",
-                      i, place, elements, before));
-    }
-    before = place;
-  }
-  const auto places = from.first(4 * layout.capacity), values = from.subspan(places.size());
-  if (!AllZero(places.subspan(4 * count)) ||
-      !AllZero(values.subspan(layout.value_bytes() * count))) {
+Status ReadEntries(const SparseLayout& layout, std::span<const std::byte> from,
+                   SparseEntries* entries) {
+  if (std::ssize(from) != layout.bytes()) {
     return DataLoss(
-        fmt::format("a compressed gradient says that it has {} entries, and has more", count));
+        fmt::format("a sparse gradient has {} bytes, not {}", from.size(), layout.bytes()));
+  }
+  RT_RETURN_IF_ERROR(ReadPlaces(layout, from.subspan(layout.value_bytes(), layout.upper_bytes()),
+                                from.last(layout.lower_bytes()), &entries->places));
+  entries->values.resize(entries->places.size());
+  return ReadValues(layout.format, from.first(layout.value_bytes()), entries->values);
+}
+
+Status AddEntries(const SparseLayout& layout, std::span<const std::byte> from, float scale,
+                  std::span<float> sum) {
+  static thread_local SparseEntries entries;
+  RT_RETURN_IF_ERROR(ReadEntries(layout, from, &entries));
+  for (size_t i = 0; i < entries.places.size(); ++i) {
+    sum[entries.places[i]] += scale * entries.values[i];
   }
   return OkStatus();
-}
-
-void ForEachEntry(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
-                  const std::function<void(int64_t place, float value)>& visit) {
-  const std::span<const float> values = ReadValues(layout, count, from);
-  for (int64_t i = 0; i < count; ++i) visit(PlaceOf(layout, i, from), values[i]);
-}
-
-void AddEntries(const SparseLayout& layout, int64_t count, std::span<const std::byte> from,
-                float scale, std::span<float> sum) {
-  const std::span<const float> values = ReadValues(layout, count, from);
-  for (int64_t i = 0; i < count; ++i) sum[PlaceOf(layout, i, from)] += scale * values[i];
 }
 
 }  // namespace ringtail

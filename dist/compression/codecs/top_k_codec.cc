@@ -18,7 +18,9 @@ std::string TopKCodec::Describe() const {
 }
 
 SparseLayout TopKCodec::LayoutOf(const GradientShape& shape) const {
-  return {.capacity = ShareOf(options_.density, shape.elements()), .format = options_.values};
+  return {.elements = shape.elements(),
+          .capacity = ShareOf(options_.density, shape.elements()),
+          .format = options_.values};
 }
 
 int64_t TopKCodec::PayloadBytes(const EncodeContext& context) const {
@@ -35,14 +37,7 @@ void TopKCodec::Encode(const EncodeContext& context, std::span<const float> grad
 
 Status TopKCodec::DecodeAdd(const EncodeContext& context, std::span<const std::byte> payload,
                             float scale, std::span<float> sum) const {
-  const SparseLayout layout = LayoutOf(context.shape);
-  if (static_cast<int64_t>(payload.size()) != layout.bytes()) {
-    return DataLoss(
-        fmt::format("a top-k payload has {} bytes, not {}", payload.size(), layout.bytes()));
-  }
-  RT_RETURN_IF_ERROR(CheckEntries(layout, layout.capacity, context.shape.elements(), payload));
-  AddEntries(layout, layout.capacity, payload, scale, sum);
-  return OkStatus();
+  return AddEntries(LayoutOf(context.shape), payload, scale, sum);
 }
 
 }  // namespace ringtail

@@ -10,7 +10,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kAlignment = 8;
+constexpr int64_t kAlignment = 4;
 
 int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -102,7 +102,7 @@ int64_t ShardedBytes(const Codec& codec, const EncodeContext& context, int world
 
 // Only grows: nothing is allocated after the first step.
 std::span<std::byte> PayloadExchange::Buffer(size_t bytes) {
-  const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+  const size_t words = (bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t);
   if (buffer_.size() < words) buffer_.resize(words);
   return std::as_writable_bytes(std::span(buffer_)).first(bytes);
 }

@@ -84,7 +84,7 @@ class PayloadExchange {
   Status AddUpOwnParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
   Status DecodeSums(std::span<const CodedGradient> gradients, const Blocks& blocks);
 
-  std::vector<uint64_t> buffer_;  // starts at a multiple of 8 bytes
+  std::vector<uint32_t> buffer_;  // payloads start at a multiple of 4 bytes
   std::vector<int64_t> offsets_;
   std::vector<std::span<const std::byte>> payloads_;
   CodingTimes times_;

@@ -39,6 +39,7 @@ class ErrorFeedback : public CodecMemory, public SketchMemory {
 
   void Encode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
               int64_t offset, std::span<std::byte> payload) override;
+  void Wait(std::span<const float> gradient) override { Add(gradient); }
   // Returns the residual, which is now what there is to send.
   std::span<const float> Add(std::span<const float> gradient) override;
   // The residual becomes what is left of it.

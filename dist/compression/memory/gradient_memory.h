@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/check.h"
 #include "dist/compression/codecs/codec.h"
 
 namespace ringtail {
@@ -35,6 +36,8 @@ class CodecMemory {
   virtual void Encode(const Codec& codec, const EncodeContext& context,
                       std::span<const float> gradient, int64_t offset,
                       std::span<std::byte> payload) = 0;
+  // The whole layer's gradient is to be sent in a later step.
+  virtual void Wait(std::span<const float> gradient) = 0;
 };
 
 class SketchMemory {
@@ -53,6 +56,9 @@ class NoMemory : public CodecMemory, public SketchMemory {
   void Encode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
               int64_t /*offset*/, std::span<std::byte> payload) override {
     codec.Encode(context, gradient, payload);
+  }
+  void Wait(std::span<const float> /*gradient*/) override {
+    RT_CHECK(false, "what waits has a memory");
   }
   std::span<const float> Add(std::span<const float> gradient) override { return gradient; }
   void Sent(std::span<const float> /*decoded*/, float /*scale*/) override {}

@@ -57,6 +57,8 @@ class MomentumMemory : public CodecMemory {
   void Encode(const Codec& codec, const EncodeContext& context, std::span<const float> gradient,
               int64_t offset, std::span<std::byte> payload) override;
 
+  void Wait(std::span<const float> gradient) override { Add(gradient); }
+
   // The two steps of a gradient that is sent whole, for example that of a bias or a batch norm,
   // whose momentum then continues as usual: residual() is what to send after Add.
   void Add(std::span<const float> gradient);

@@ -153,6 +153,18 @@ TEST_F(RealRanksTest, CompressedRounds) {
   }
 }
 
+// Layers that take turns, and running statistics of every other step.
+TEST_F(RealRanksTest, GradientsThatWait) {
+  Overrides fields =
+      Compressed("dist.compression", "top_k={ density: 0.05 values: LEVELS4 }", "SHARDED");
+  fields.insert(
+      fields.end(),
+      {"dist.compression.min_elements=1", "dist.compression.statistics_every_steps=2",
+       "dist.compression.rule={ max_elements: 500 scheme { linear8 {} } every_steps: 3 }, "
+       "{ kind: VECTOR scheme { linear8 {} } every_steps: 2 }"});
+  ExpectNear(Train(2, fields), 1e-4);
+}
+
 TEST_F(RealRanksTest, CompressedGradients) {
   for (const char* scheme : kSchemes) {
     for (const char* route : kRoutes) {

@@ -43,7 +43,8 @@ std::vector<Case> Cases() {
           {"random_k", "random_k { density: 0.1 }"},
           {"power_sgd", "power_sgd { rank: 1 }"},
           {"important_filters", "important_filters { theta: 300 }"},
-          {"hylo", "hylo { convolution { theta: 300 } }"}};
+          {"hylo", "hylo { convolution { theta: 300 } }"},
+          {"top_k_levels4", "top_k { density: 0.05 values: LEVELS4 }"}};
 }
 
 // Without momentum, which no sum accounts for.
@@ -135,6 +136,42 @@ const auto kName = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(All, SchemeTest, testing::ValuesIn(Cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Dgc, SchemeTest, testing::ValuesIn(DgcCases()), kName);
 INSTANTIATE_TEST_SUITE_P(All, KeepingSchemeTest, testing::ValuesIn(KeepingCases()), kName);
+
+// Whatever the scheme and the memory; biases and batch norms, too.
+TEST(CompressedReducer, WhatWaitsArrivesLater) {
+  for (const char* scheme : {"linear8 {}", "bf16 {}", "qsgd {}", "top_k { density: 0.05 }",
+                             "random_k {}", "dgc { warm_up: false momentum: 0 }"}) {
+    const std::string rule = fmt::format("scheme {{ {} }} every_steps: 3 }}", scheme);
+    const std::string config =
+        fmt::format("min_elements: 0 rule {{ {} rule {{ kind: VECTOR {}", rule, rule);
+    for (const bool shard : {false, true}) {
+      EXPECT_LT(Train(3, config, shard).Missing(), 1e-5) << scheme << ", sharded " << shard;
+    }
+  }
+}
+
+// Parameter i in steps whose number and i add up to a multiple of 3; zeros in the others.
+TEST(CompressedReducer, LayersThatWaitTakeTurns) {
+  const World world = MakeSharedMemoryWorld(2);
+  OnEveryRank(2, [&](int rank) {
+    CompressingRank self(world[rank].get(),
+                         "min_elements: 0 rule { scheme { linear8 {} } every_steps: 3 }", true);
+    const std::span<const Parameter> parameters = self.arena->parameters();
+    for (int step = 0; step < kSteps; ++step) {
+      ASSERT_TRUE(self.Step(step).ok());
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const bool vector = parameters[i].spec.kind == ParameterKind::kVector;
+        const bool due = vector || (static_cast<size_t>(step) + i) % 3 == 0;
+        const auto sum = parameters[i].grad();
+        EXPECT_EQ(std::ranges::any_of(sum, [](float g) { return g != 0; }), due)
+            << parameters[i].spec.name << ", step " << step;
+      }
+      for (const DirectionReading& reading : self.reducer->TakeReadings()) {
+        EXPECT_EQ((static_cast<size_t>(step) + reading.parameter) % 3, 0) << "it is waiting";
+      }
+    }
+  });
+}
 
 TEST(CompressedReducer, SmallLayersAndVectorsTravelDense) {
   const World world = MakeSharedMemoryWorld(2);

@@ -1,11 +1,13 @@
 #include "dist/compression/scheme_choice.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "dist/compression/layer_costs.h"
+#include "dist/compression/schemes.h"
 #include "tests/testing/parse_config.h"
 
 namespace ringtail {
@@ -55,6 +57,10 @@ TEST(ValidateCompression, NamesTheFieldThatIsOutOfRange) {
       {"scheme { hylo { convolution { theta: 0 } } }", "hylo.convolution.theta"},
       {"rule { kind: LINEAR }", "dist.compression.rule[0].scheme"},
       {"rule { min_elements: 5 max_elements: 4 scheme { dense {} } }", "no layer fits"},
+      {"rule { scheme { linear8 {} } every_steps: 0 }", "rule[0].every_steps"},
+      {"rule { scheme { dense {} } every_steps: 2 }", "uncompressed cannot wait"},
+      {"error_feedback: false rule { scheme { linear8 {} } every_steps: 2 }", "in the residual"},
+      {"statistics_every_steps: 0", "statistics_every_steps"},
       {"min_elements: -1", "min_elements"},
       {"guard_min_cosine: 2", "guard_min_cosine"},
       {"guard_every_steps: -1", "guard_every_steps"}};
@@ -73,6 +79,48 @@ TEST(ValidateCompression, DefaultsOfEverySchemeAreValid) {
     EXPECT_EQ(CompressesAnything(config), kinds->field(i)->name() != "dense");
   }
   EXPECT_FALSE(CompressesAnything(CompressionConfig()));
+}
+
+// Whatever min_elements says; rules of other kinds, and the scheme for all, leave them dense.
+TEST(ChooseSchemes, OnlyARuleOfTheirKindFitsVectors) {
+  const auto arena = std::move(*ParameterArena::Create(
+      {{.name = "w", .shape = {100, 100}, .kind = ParameterKind::kLinearWeight},
+       {.name = "b", .shape = {100}}},
+      {}));
+  const auto names_of = [&](const std::string& text) {
+    std::vector<std::string> names;
+    for (const LayerScheme& layer : ChooseSchemes(Config(text), arena->parameters(), 1)) {
+      names.push_back(fmt::format("{} {}", layer.name, layer.every_steps));
+    }
+    return names;
+  };
+  EXPECT_THAT(names_of("scheme { bf16 {} } rule { name: \"*\" scheme { linear8 {} } }"),
+              testing::ElementsAre("linear8 1", "dense 1"));
+  EXPECT_THAT(
+      names_of("scheme { bf16 {} } rule { kind: VECTOR scheme { linear8 {} } every_steps: 4 }"),
+      testing::ElementsAre("bf16 1", "linear8 4"));
+}
+
+TEST(ChooseSchemes, WhatWaitsHasAMemory) {
+  const auto arena = std::move(*ParameterArena::Create(
+      {{.name = "w", .shape = {100, 100}, .kind = ParameterKind::kLinearWeight}}, {}));
+  const auto memory_of = [&](const std::string& rule) {
+    return ChooseSchemes(Config("rule { " + rule + " }"), arena->parameters(), 1)[0].memory;
+  };
+  EXPECT_EQ(memory_of("scheme { bf16 {} }"), MemoryKind::kNone);
+  EXPECT_EQ(memory_of("scheme { bf16 {} } every_steps: 2"), MemoryKind::kErrorFeedback);
+}
+
+TEST(LayerCosts, AreMeansOverTheStepsThatALayerWaits) {
+  const GradientShape shape{.rows = 100, .columns = 100};
+  LayerScheme scheme = MakeLayerScheme(Config("scheme { linear8 {} }").scheme(), shape);
+  const LayerCoding coding{.encode_seconds = 1, .decode_seconds = 2};
+  const LayerCosts every = CostsOf(scheme, shape, coding, 4, 1e-3);
+  scheme.every_steps = 4;
+  const LayerCosts fourth = CostsOf(scheme, shape, coding, 4, 1e-3);
+  EXPECT_NEAR(fourth.gathered, every.gathered / 4, 1e-3);
+  EXPECT_NEAR(fourth.sharded, every.sharded / 4, 1e-3);
+  EXPECT_EQ(fourth.dense, every.dense);
 }
 
 TEST(ChooseSchemes, SparseValuesHaveTheFormatOfTheConfig) {
@@ -105,7 +153,7 @@ TEST(LayerCosts, FollowTheFormulas) {
   const LayerCoding coding{.encode_seconds = 3, .decode_seconds = 5};
   const LayerCosts costs = CostsOf(scheme, kShape, coding, 4, 1e-6);
   // A bit per element, and 8 bytes per 512 elements: of the whole, and of a quarter.
-  constexpr double kPayload = 125'000 + 8 * 1954, kQuarter = 31'250 + 8 * 489 + 6;  // aligned
+  constexpr double kPayload = 125'000 + 8 * 1954, kQuarter = 31'250 + 8 * 489 + 2;  // aligned
   EXPECT_DOUBLE_EQ(costs.dense, 1.5 * 4e6 * 1e-6);
   EXPECT_DOUBLE_EQ(costs.gathered, 3 * kPayload * 1e-6 + 3 + 4 * 5);
   EXPECT_DOUBLE_EQ(costs.sharded, 6 * kQuarter * 1e-6 + 1.25 * 3 + 2 * 5);
@@ -126,7 +174,8 @@ TEST(LayerCosts, OnlyPossibleRoutesHaveACost) {
   EXPECT_TRUE(std::isinf(costs("power_sgd {}").gathered));
   EXPECT_DOUBLE_EQ(costs("power_sgd { rank: 2 }").sketched, 1.5 * 4 * 2 * 2000);
   // Long after its warm-up, which sends more.
-  EXPECT_DOUBLE_EQ(costs("dgc {}").gathered, 3 * (4 + 8 * 1300 + 4));
+  // Values, upper parts of 1300 + 1953 bits, lower parts of 9 bits each; aligned.
+  EXPECT_DOUBLE_EQ(costs("dgc {}").gathered, 3 * (4 * 1300 + 407 + 1463 + 2));
 }
 
 TEST(LayerCosts, CodingPaysOnSlowNetworksOnly) {
