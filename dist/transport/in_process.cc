@@ -86,6 +86,11 @@ class Hub {
     return members_[rank].ended;
   }
 
+  Status CauseAt(int rank, int peer) RT_EXCLUDES(mutex_) {
+    MutexLock lock(&mutex_);
+    return CauseAtLocked(rank, peer);
+  }
+
   void TolerateLosses(int rank, std::shared_ptr<PeerLossObserver> observer) RT_EXCLUDES(mutex_) {
     MutexLock lock(&mutex_);
     RT_CHECK(!members_[rank].tolerant, "a transport becomes tolerant once");
@@ -148,7 +153,7 @@ class Hub {
   }
 
   // Why `rank` cannot exchange anything with `peer`; OK: it can.
-  Status CauseAt(int rank, int peer) const RT_REQUIRES(mutex_) {
+  Status CauseAtLocked(int rank, int peer) const RT_REQUIRES(mutex_) {
     const Member& member = members_[rank];
     if (!member.ended.ok()) return member.ended;
     const auto lost = member.lost.find(peer);
@@ -161,7 +166,7 @@ class Hub {
     if (members_[operation.peer].left) {
       FailLocked(operation.rank, operation.peer, HasLeft(operation.peer));
     }
-    if (const Status cause = CauseAt(operation.rank, operation.peer); !cause.ok()) {
+    if (const Status cause = CauseAtLocked(operation.rank, operation.peer); !cause.ok()) {
       operation.Complete(cause);
       return {};
     }
@@ -184,7 +189,7 @@ class Hub {
     const Status cause =
         match.Annotate(DescribeOperation(to.direction, to.peer, to.label.tag, to.bytes));
     FailLocked(to.rank, to.peer, cause);
-    from.Complete(CauseAt(from.rank, from.peer));
+    from.Complete(CauseAtLocked(from.rank, from.peer));
     return {};
   }
 
@@ -288,6 +293,7 @@ class InProcessTransport : public Transport {
     hub_->TolerateLosses(rank_, std::move(observer));
     return {};
   }
+  Status CauseWith(int peer) const override { return hub_->CauseAt(rank_, peer); }
   void LosePeer(int peer, const Status& cause) override { hub_->GiveUp(rank_, peer, cause); }
 
  private:

@@ -50,6 +50,7 @@ class RoutedTransport : public Transport, private TransportObserver {
   Traffic TrafficWith(int peer) const override {
     return Shares(peer) ? messages_.at(peer)->traffic() : wire_->traffic(peer);
   }
+  Status CauseWith(int peer) const override { return wire_->LossOf(peer); }
   void LosePeer(int peer, const Status& cause) override { wire_->GiveUp(peer, cause); }
   bool Shares(int peer) const { return shared_ != nullptr && shared_->Carries(peer); }
   void CheckLoss(int peer, const Status& status) {

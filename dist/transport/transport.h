@@ -47,7 +47,7 @@
 //
 // A lost peer does not come back. Each rank is tolerant for itself: a peer that is not yet so ends
 // with the first loss, and is then lost, too. Ranks that agree on when they begin, by a Barrier
-// after which nothing needs all, lose nobody else.
+// after which nothing needs all, lose no other rank.
 //
 // Thread-safety: any thread. Destruction: once all operations have completed; a peer that still
 // waits for this rank then gets Unavailable.
@@ -173,6 +173,12 @@ class Transport {
   // From now on a lost peer does not end this rank's part in the world. Once; `observer` may be
   // null. Unimplemented, and nothing has changed, if this transport cannot.
   virtual Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer);
+  // Why nothing can be exchanged with the peer any more: it is lost, or this rank's part has ended.
+  // OK: it can.
+  Status LossOf(int peer) const {
+    CheckPeer(peer);
+    return CauseWith(peer);
+  }
   // The peer is lost with `cause`: it has been found dead, or breaks the rules. If it still hears
   // anything, it is told, and ends. In a transport that does not tolerate losses: Abort.
   void GiveUp(int peer, const Status& cause) {
@@ -187,7 +193,8 @@ class Transport {
   virtual void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                             CompletionTarget done) = 0;
   virtual Traffic TrafficWith(int peer) const = 0;
-  // GiveUp, for a peer that exists.
+  // LossOf and GiveUp, for a peer that exists.
+  virtual Status CauseWith(int /*peer*/) const { return EndCause(); }
   virtual void LosePeer(int peer, const Status& cause);
 
   void CheckPeer(int peer) const;

@@ -63,6 +63,7 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                     CompletionTarget done) override;
   Traffic TrafficWith(int peer) const override { return messages_[peer]->traffic(); }
+  Status CauseWith(int peer) const override { return peer_endings_[peer]->cause(); }
   void LosePeer(int peer, const Status& cause) override;
   PeerMessages* MessagesOf(const GrpcStream& stream) const {
     return (stream.urgent ? urgent_ : messages_)[stream.peer].get();

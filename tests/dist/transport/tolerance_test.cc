@@ -7,6 +7,7 @@
 
 #include "core/mutex.h"
 #include "tests/dist/test_world.h"
+#include "tests/dist/transport/proxied_world.h"
 
 namespace ringtail {
 namespace {
@@ -100,8 +101,10 @@ TEST_P(ToleranceTest, ARankThatAbortsIsLostByItself) {
     ASSERT_THAT(told, ElementsAre(Key(2)));
     EXPECT_EQ(told.at(2).message(), "rank 2 stopped: the disk is gone");
     EXPECT_TRUE(world_[rank]->EndCause().ok());
+    EXPECT_EQ(world_[rank]->LossOf(2).message(), "rank 2 stopped: the disk is gone");
     ExpectLost(rank, 2, "rank 2 stopped: the disk is gone");
   }
+  EXPECT_TRUE(world_[0]->LossOf(1).ok());
   EXPECT_EQ(world_[2]->EndCause().message(), "the disk is gone");
   EXPECT_THAT(losses_[2]->all(), IsEmpty());
 
@@ -237,6 +240,28 @@ TEST_P(ToleranceTest, ARankMayBeTheLast) {
   EXPECT_EQ(losses_[0]->Await(3).size(), 3);
   EXPECT_TRUE(world_[0]->EndCause().ok());
   for (int peer = 1; peer < 4; ++peer) ExpectLost(0, peer, "rank " + std::to_string(peer));
+}
+
+// Each says of the other what the other says of it: were a rank told, both would end.
+TEST(ToleranceOverACutWireTest, BothLoseTheOtherAndNeitherEnds) {
+  ProxiedWorld world({});
+  std::vector<std::shared_ptr<Losses>> losses;
+  for (const auto& rank : world.ranks) {
+    losses.push_back(std::make_shared<Losses>());
+    ASSERT_TRUE(rank->TolerateLosses(losses.back()).ok());
+  }
+  CompletionQueue queue;
+  std::vector<std::byte> memory(10);
+  world.ranks[1]->Receive(0, Label(2), memory, {&queue, 0});
+  world.proxy->Begin(WireProxy::kToListener, [](std::vector<std::byte>*) { return false; });
+  const std::vector<std::byte> message(10);
+  world.ranks[1]->Send(0, Label(1), message, {&queue, 1});
+  EXPECT_THAT(Await(&queue, 2)[0].message(), HasSubstr("lost rank 0"));
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(losses[rank]->Await(1).at(1 - rank).message(),
+                HasSubstr("lost rank " + std::to_string(1 - rank)));
+    EXPECT_TRUE(world.ranks[rank]->EndCause().ok());
+  }
 }
 
 TEST(ToleranceOverMpiTest, IsRefusedAndChangesNothing) {
