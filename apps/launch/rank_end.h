@@ -16,7 +16,7 @@
 // In a job that outlives its losses (--no-kill) rank 0 decides, and these rules come first:
 //
 //   a. Rank 0 exited with 0: the job has succeeded; the verdict names the ranks that were lost.
-//   b. Rank 0 failed for a reason of its own: it is to blame, whoever failed before.
+//   b. Rank 0 failed for a reason of its own: it is to blame, whichever rank failed before.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_LAUNCH_RANK_END_H_
 #define RINGTAIL_APPS_LAUNCH_RANK_END_H_
