@@ -3,9 +3,9 @@
 //
 // All ranks must come to the same answer, so one decides: rank 0, whose loss ends the job.
 //
-//   rank 0      gives up whoever is silent, out of reach or hangs (liveness_judge.h);
+//   rank 0      gives up who is silent, out of reach or hangs (liveness_judge.h);
 //               of two others that have lost each other though both live, the higher one
-//   the others  give up whoever rank 0 has lost, as its heartbeats say; say whom they have lost or
+//   the others  give up those that rank 0 has lost, as its heartbeats say; say whom they have lost or
 //               cannot reach; end when they have lost rank 0, or it has lost them, or they hang
 //
 //       0 ---- 1       the cable between 1 and 2 is cut: both say that they have lost the other.
