@@ -171,7 +171,16 @@ Status WorldSession::FinishTimeline() {
   return trace_->Finish(trace_path_, everyone_->Describe(everyone_->rank()));
 }
 
+// Who has finished is not to end as one that lost a peer, whatever happens to the others now.
+StatusOr<int> WorldSession::EndWithoutTheLost(int exit_code) {
+  RT_RETURN_IF_ERROR(monitor_->Stop());
+  const Status timeline = FinishTimeline();
+  if (!timeline.ok()) LogWarning(timeline.Annotate("no timeline").message());
+  return exit_code;
+}
+
 StatusOr<int> WorldSession::EndWith(int exit_code) {
+  if (world()->tolerant()) return EndWithoutTheLost(exit_code);
   RT_ASSIGN_OR_RETURN(const auto codes, everyone_->ShareNumbers({exit_code}, /*source_rank=*/0));
   RT_RETURN_IF_ERROR(everyone_->Barrier());
   RT_RETURN_IF_ERROR(FinishTimeline());

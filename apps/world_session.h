@@ -66,7 +66,8 @@ class WorldSession {
   std::string Describe(int64_t gradient_bytes) const;
 
   // Waits until all ranks have finished and no longer need this one. Writes the timeline. Returns
-  // the exit code of rank 0: those that train have the same, the others need it.
+  // the exit code of rank 0: those that train have the same, the others need it. In a world that
+  // outlives its losses it waits for those that are left, and returns `exit_code`.
   StatusOr<int> EndWith(int exit_code);
   // Tells the others why this rank ends, and returns its exit code: kExitLostPeer if the cause is
   // another rank, kExitFailure if this one is cut off from all.
@@ -75,6 +76,7 @@ class WorldSession {
  private:
   WorldSession() = default;
   Status FinishTimeline();
+  StatusOr<int> EndWithoutTheLost(int exit_code);
 
   std::string source_;
   JoinedWorld joined_;

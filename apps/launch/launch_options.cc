@@ -29,7 +29,8 @@ line of its output is printed behind its rank.
 
 SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU go to all ranks; a second SIGINT, SIGTERM or
 SIGHUP, more than a second after the first, kills them.
-The exit code is that of the first rank that failed by itself (128 + signal if it was killed).
+The exit code is that of the first rank that failed by itself (128 + signal if it was killed); with
+--no-kill it is 0 if rank 0 ended with 0.
 
   ringtail_launch -n 4 -- dogs_vs_cats train --data images --output runs/four
   ringtail_launch --hosts node1:2,node2:2 -- dogs_vs_cats train --insecure ...)";
@@ -57,6 +58,10 @@ void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
                   "before SIGKILL")
       ->check(CLI::Range(0.0, kMaxTimeoutS))
       ->capture_default_str();
+  app->add_flag(
+      "--no-kill", options->no_kill,
+      "Ranks that fail, but for rank 0, do not end the others: for training that outlives "
+      "them (dist.asynchronous)");
   app->add_flag("--no-bind", flags->no_bind, "Do not bind each rank to its share of the cores");
   app->add_option("--output-dir", options->output_dir,
                   "Also write the output of rank N to rank-N.txt in this folder");

@@ -18,6 +18,7 @@ struct LaunchOptions {
   bool over_ssh = false;         // with --hosts or --hostfile
   std::vector<std::string> ssh;  // the command before the host's name
   int port = 0;                  // of rank 0; 0: a free one
+  bool no_kill = false;          // a rank other than 0 that fails does not end the job
   double timeout_kill_s = 10;    // for the other ranks to end after one has failed
   bool bind = true;              // each rank to its part of the host's cores
   std::string output_dir;        // for a file per rank; empty: none

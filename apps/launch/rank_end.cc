@@ -139,6 +139,24 @@ RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
   return Blame(ends, lost, kExitLostPeer, "was the first to lose a peer; no rank failed by itself");
 }
 
+RankVerdict JudgeByRankZero(std::span<const RankEnd> ends, std::span<const int> asked) {
+  const RankEnd& zero = ends[0];
+  if (!zero.good()) {
+    const bool own = !zero.lost_peer() && !zero.ended_by_launcher && !EndedAsAsked(zero, asked);
+    if (!own || StoppedTogether(ends) != 0) return Judge(ends, asked);
+    return Blame(ends, 0, ExitCodeOfEnd(zero),
+                 DescribeEnd(zero) + ": without rank 0 the job ends" + MemoryHint(zero));
+  }
+  std::vector<int> lost;
+  for (size_t rank = 1; rank < ends.size(); ++rank) {
+    if (!ends[rank].good()) lost.push_back(static_cast<int>(rank));
+  }
+  if (lost.empty()) return {};
+  return {0, -1,
+          fmt::format("the job has succeeded without rank{} {}", lost.size() == 1 ? "" : "s",
+                      FormatNumbers(lost))};
+}
+
 std::string EndTable(std::span<const RankEnd> ends) {
   std::map<std::string, std::vector<int>> ranks_by_end;
   for (size_t rank = 0; rank < ends.size(); ++rank) {

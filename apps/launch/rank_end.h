@@ -12,6 +12,11 @@
 //      error.
 //   3. The launcher had to end a rank: it hung or was stopped.
 //   4. Otherwise the cause is unknown: the verdict names the first rank that lost a peer.
+//
+// In a job that outlives its losses (--no-kill) rank 0 decides, and these rules come first:
+//
+//   a. Rank 0 exited with 0: the job has succeeded; the verdict names the ranks that were lost.
+//   b. Rank 0 failed for a reason of its own: it is to blame, whichever rank failed before.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_LAUNCH_RANK_END_H_
 #define RINGTAIL_APPS_LAUNCH_RANK_END_H_
@@ -49,6 +54,9 @@ struct RankVerdict {
 
 // `asked`: the signals that the user sent to the ranks through the launcher, in order.
 RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked);
+
+// The same for a job that outlives its losses.
+RankVerdict JudgeByRankZero(std::span<const RankEnd> ends, std::span<const int> asked);
 
 // Whether the rank ended by one of these signals, or with its exit code.
 bool EndedAsAsked(const RankEnd& end, std::span<const int> asked);

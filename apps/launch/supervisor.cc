@@ -212,12 +212,19 @@ void Supervisor::OnRankEnd(int rank) {
   end.order = ++ended_;
   end.ended_by_launcher = phase_ >= Phase::kTerminating;
   --running_;
-  if (end.good() || phase_ != Phase::kRunning) return;
-  if (running_ > 0 && !EndedAsAsked(end, asked_)) {
-    Say(fmt::format("{} {}; the other ranks get {:g} s to end by themselves",
-                    NameOfRank(ends_, rank), DescribeEnd(end), options_.timeout_kill_s));
+  const bool job_is_done = options_.no_kill && rank == 0;
+  if (phase_ != Phase::kRunning || (end.good() && !job_is_done)) return;
+  if (!end.good() && !EndedAsAsked(end, asked_)) {
+    if (options_.no_kill && rank != 0) return SayFailure(rank, "the other ranks continue");
+    SayFailure(rank, fmt::format("the other ranks get {:g} s to end by themselves",
+                                 options_.timeout_kill_s));
   }
   EnterPhase(Phase::kGrace, timeout_kill_);
+}
+
+void Supervisor::SayFailure(int rank, const std::string& consequence) {
+  if (running_ == 0) return;
+  Say(fmt::format("{} {}; {}", NameOfRank(ends_, rank), DescribeEnd(ends_[rank]), consequence));
 }
 
 void Supervisor::OnDeadline() {
@@ -286,7 +293,7 @@ void Supervisor::FailToStart(const std::string& why) {
 void Supervisor::Say(const std::string& message) { output_.Say(options_.own_name, message); }
 
 int Supervisor::FinishAndReport() {
-  RankVerdict verdict = Judge(ends_, asked_);
+  RankVerdict verdict = options_.no_kill ? JudgeByRankZero(ends_, asked_) : Judge(ends_, asked_);
   if (start_failure_) {
     verdict = {kExitFailure, -1, *start_failure_};
     for (Host& host : hosts_) host.agent.reset();  // ends the ranks that were started

@@ -8,6 +8,9 @@
 // The other ranks get a period of grace because they detect the failure by themselves, report it,
 // and exit with 75. rank_end.h finds the first cause.
 //
+// With --no-kill only the end of rank 0 leads to that, also a good one: ranks that are still there
+// when the job is done are stopped or hang.
+//
 // A program that uses Supervisor calls RunOwnVerb first thing in main, because agents are processes
 // of the same program. Thread-safety: none; for processes with one thread.
 #ifndef RINGTAIL_APPS_LAUNCH_SUPERVISOR_H_
@@ -62,6 +65,7 @@ class Supervisor {
   void OnHostEnd(Host* host, const std::string& why);
   void OnExited(int rank, const RankExited& exited);
   void OnRankEnd(int rank);
+  void SayFailure(int rank, const std::string& consequence);
   void OnSignals();
   void OnDeadline();
 

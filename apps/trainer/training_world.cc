@@ -12,6 +12,7 @@
 
 #include "apps/trainer/checkpoint/metadata_text.h"
 #include "core/check.h"
+#include "core/logging.h"
 #include "core/storage/crc32c.h"
 #include "core/trace.h"
 #include "dist/compression/layer_costs.h"
@@ -48,6 +49,7 @@ TrainingWorld::TrainingWorld() : own_transport_(std::move(MakeInProcessWorld(1).
       Communicator::Create(own_transport_.get(), Topology::Blocks(1, 1), Communicator::Options());
   RT_CHECK(self.ok(), self.status().message());
   trainer_ = *std::move(self);
+  peers_.transport = own_transport_.get();
 }
 
 TrainingWorld::TrainingWorld(const Peers& peers)
@@ -223,6 +225,23 @@ Status TrainingWorld::WaitForGradients() {
 Status TrainingWorld::WaitForGradients(int64_t job) {
   const ScopedSpan span("wait for gradients", "step");
   return Together([&] { return gradient_thread_->WaitFor(job); });
+}
+
+Status TrainingWorld::TolerateLosses(std::shared_ptr<PeerLossObserver> observer) {
+  if (alone()) return OkStatus();
+  const Status tolerant = monitor_ != nullptr
+                              ? monitor_->TolerateLosses(std::move(observer))
+                              : peers_.transport->TolerateLosses(std::move(observer));
+  if (!tolerant.ok() && tolerant.code() != StatusCode::kUnimplemented) return tolerant;
+  tolerant_ = tolerant.ok();
+  if (!tolerant_ && leads()) LogWarning("a rank that is lost ends the job: " + tolerant.message());
+  return Barrier();
+}
+
+Status TrainingWorld::OnFailure(int peer, const Status& error) {
+  if (tolerant_ && peer != 0 && peers_.transport->EndCause().ok()) return OkStatus();
+  lost_ = true;
+  return monitor_ != nullptr ? monitor_->Explain(error) : error;
 }
 
 void TrainingWorld::Abort(const Status& cause) { trainer_->Abort(cause); }

@@ -72,6 +72,11 @@ class TrainingWorld {
   // How gradients of so many bytes are added up, and why.
   std::string DescribeAlgorithm(int64_t gradient_bytes);
 
+  // For messages beside collectives, each kind on a channel of its own. All ranks take channels in
+  // the same order.
+  Transport* transport() { return peers_.transport; }
+  Channel NextChannel() { return channels_.Next(); }
+
   // The allreduce algorithms that were selected so far, by bytes; those of `source_rank` are kept
   // from now on (dist/collectives/selector.h).
   std::map<int64_t, std::string> SelectedAllreduces() const;
@@ -101,6 +106,17 @@ class TrainingWorld {
   }
   StatusOr<std::vector<std::string>> GatherText(const std::string& text);
   Status Barrier();
+
+  // All ranks, once nothing needs all of them any more, which is when the last of them calls: a rank
+  // that is lost, unless it is rank 0, is not the end of the others from now on. They are told of it
+  // (`observer`, which may be null, of ranks of the transport). Collectives are over: they would
+  // end with the first loss. A transport that cannot outlive a rank says so once, and all stays as
+  // it was; tolerant() tells.
+  Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer);
+  bool tolerant() const { return tolerant_; }
+  // An operation with `peer` has failed. OK: only that peer is lost, and this rank continues;
+  // otherwise why its own part in the world is over.
+  Status OnFailure(int peer, const Status& error);
 
   // Tells the others why this rank ends.
   void Abort(const Status& cause);
@@ -138,7 +154,7 @@ class TrainingWorld {
   // For each block, whether it has one checksum on all ranks.
   StatusOr<std::vector<bool>> SameEverywhere(std::span<const std::span<float>> blocks);
 
-  bool lost_ = false;
+  bool lost_ = false, tolerant_ = false;
   Culprit culprit_ = Culprit::kNone;
   std::set<int> wrong_ranks_;
   NetworkModel network_;

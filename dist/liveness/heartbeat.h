@@ -15,7 +15,8 @@
 //
 // Each rank counts its own beats, and tells of every other the latest that it knows of, from that
 // rank or from a third: to hear one rank is to hear of all ranks that it hears. It is a count and
-// not a time, so that news which has been under way for long does not look new.
+// not a time, so that news which has been under way for long does not look new. Of a rank that the
+// sender has lost, and continues without, it says kLostBeat (loss_judge.h).
 //
 // Little-endian. Times are by the sender's clock and lengths of time, so that the ranks' clocks
 // need not agree. Thread-safety: functions without state.
@@ -31,6 +32,8 @@
 #include "dist/liveness/progress.h"
 
 namespace ringtail {
+
+inline constexpr uint32_t kLostBeat = UINT32_MAX;
 
 struct Heartbeat {
   uint64_t sequence = 0;  // 0, 1, ... between two ranks in one direction, on one lane

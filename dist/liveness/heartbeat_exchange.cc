@@ -52,7 +52,7 @@ void HeartbeatExchange::Send(HeartbeatLane lane, Heartbeat heartbeat) {
   for (int peer = 0; peer < transport_->world_size(); ++peer) {
     const size_t index = IndexOf(peer, lane);
     Link& link = links_[index];
-    if (peer == transport_->rank() || link.sending || link.told_last) continue;
+    if (peer == transport_->rank() || link.sending || link.told_last || link.lost) continue;
     if (lane == HeartbeatLane::kData) {
       const uint64_t before = std::exchange(link.data_sent, transport_->traffic(peer).sent);
       if (before != link.data_sent && !heartbeat.last) continue;
@@ -75,8 +75,11 @@ bool HeartbeatExchange::Next(Event* event, Deadline deadline) {
     (received ? link.receiving : link.sending) = false;
     event->peer = PeerOf(index);
     event->lane = LaneOf(index);
-    event->world = completion.status;
-    if (!completion.status.ok()) return true;
+    event->lost = completion.status;
+    if (!completion.status.ok()) {
+      link.lost = true;
+      return true;
+    }
     if (!received && Done()) return false;
     if (!received) continue;
     event->heartbeat = Take(&link);
@@ -105,8 +108,8 @@ std::vector<int> HeartbeatExchange::Open() const {
   for (size_t index = 0; index < links_.size(); ++index) {
     const Link& link = links_[index];
     const int peer = PeerOf(index);
-    if (peer == transport_->rank() || (link.told_last && link.heard_last && !link.sending))
-      continue;
+    const bool done = link.lost || (link.told_last && link.heard_last && !link.sending);
+    if (peer == transport_->rank() || done) continue;
     if (open.empty() || open.back() != peer) open.push_back(peer);
   }
   return open;

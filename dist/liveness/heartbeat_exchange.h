@@ -12,6 +12,8 @@
 //     rank 0   beat 0   beat 1   beat 2, last ............ waits for rank 1's last
 //     rank 1        beat 0   beat 1   beat 2   beat 3, last     both have all: Done
 //
+// A peer whose messages fail is lost, and gets and is expected to send nothing more.
+//
 // Messages: FirstCollective of the lane's channel + sequence as collective, which nothing else has.
 // Thread-safety: one thread; Interrupt from any.
 #ifndef RINGTAIL_DIST_LIVENESS_HEARTBEAT_EXCHANGE_H_
@@ -46,7 +48,7 @@ class HeartbeatExchange {
   struct Event {
     int peer = -1;
     HeartbeatLane lane = HeartbeatLane::kUrgent;
-    Status world;  // how it has ended; then there is no heartbeat
+    Status lost;  // why nothing comes from this peer, or goes to it, any more; no heartbeat then
     // The peer's next one; DataLoss for what is none.
     StatusOr<Heartbeat> heartbeat = Status(StatusCode::kInternal, "no heartbeat");
   };
@@ -54,8 +56,12 @@ class HeartbeatExchange {
   bool Next(Event* event, Deadline deadline);
   void Interrupt();
 
-  // The last heartbeat has been sent to and has come from every peer.
+  // The last heartbeat has been sent to and has come from every peer that is not lost.
   bool Done() const;
+  bool Lost(int peer) const {
+    return links_[IndexOf(peer, HeartbeatLane::kUrgent)].lost ||
+           links_[IndexOf(peer, HeartbeatLane::kData)].lost;
+  }
   // The peers with which it is not done.
   std::vector<int> Open() const;
 
@@ -66,6 +72,7 @@ class HeartbeatExchange {
     uint64_t data_sent = 0;  // Traffic::sent at the last call of Send
     bool sending = false, receiving = false;
     bool told_last = false, heard_last = false;
+    bool lost = false;
   };
 
   // A link's index: kHeartbeatLanes for each rank; those of this rank are not used.

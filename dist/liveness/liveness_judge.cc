@@ -72,14 +72,16 @@ Heartbeat LivenessJudge::OnOwnProgress(const Progress::State& state,
   own.told.compute_us = medians.compute_us;
   own.told.moved = moved;
   own.told.beats.clear();
-  for (const Rank& rank : ranks_) own.told.beats.push_back(rank.beat);
+  for (const Rank& rank : ranks_) {
+    own.told.beats.push_back(rank.lost || rank.complaint ? kLostBeat : rank.beat);
+  }
   own.heard = awake_;
   return own.told;
 }
 
 void LivenessJudge::KnowBeat(int rank, uint32_t beat) {
   Rank& of = ranks_[rank];
-  if (beat <= of.beat) return;
+  if (beat == kLostBeat || beat <= of.beat) return;
   if (of.beat == 0) of.arrived = awake_;  // until now nothing could come
   of.beat = beat;
   of.heard = awake_;
@@ -87,7 +89,8 @@ void LivenessJudge::KnowBeat(int rank, uint32_t beat) {
 
 Status LivenessJudge::OnHeartbeat(int peer, const Heartbeat& heartbeat) {
   Rank& rank = ranks_[peer];
-  if (heartbeat.beats.size() != ranks_.size() || heartbeat.beats[peer] == 0) {
+  if (heartbeat.beats.size() != ranks_.size() || heartbeat.beats[peer] == 0 ||
+      heartbeat.beats[peer] == kLostBeat) {
     return DataLoss(fmt::format("{} tells of {} ranks, not {}, or not of itself", describe_(peer),
                                 heartbeat.beats.size(), ranks_.size()));
   }
@@ -138,7 +141,7 @@ LivenessJudge::Duration LivenessJudge::StallLimit(const Heartbeat& told) const {
 
 bool LivenessJudge::Stalled(int rank, Duration slack) const {
   const Heartbeat& told = ranks_[rank].told;
-  return !told.last && told.phase != Phase::kExchange &&
+  return !told.last && !ranks_[rank].lost && !WaitsForOthers(told.phase) &&
          milliseconds(told.unchanged_ms) >= StallLimit(told) - slack;
 }
 
@@ -190,21 +193,42 @@ std::optional<Verdict> LivenessJudge::Judge() const {
 
   Verdict verdict;
   std::vector<std::string> sentences;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    if (Silent(rank, slack)) {
-      sentences.push_back(DescribeSilent(rank));
-    } else if (Stalled(rank, slack)) {
-      sentences.push_back(DescribeStalled(rank));
-    } else if (OutOfReach(rank)) {
-      sentences.push_back(DescribeOutOfReach(rank));
-    } else {
-      continue;
-    }
-    verdict.culprits.push_back(rank);
+  for (const Accusation& accusation : Accuse(slack)) {
+    sentences.push_back(accusation.status.message());
+    verdict.culprits.push_back(accusation.rank);
   }
   verdict.status = {any_lost ? StatusCode::kUnavailable : StatusCode::kDeadlineExceeded,
                     Join(sentences)};
   return verdict;
+}
+
+std::vector<Accusation> LivenessJudge::Accuse(Duration slack) const {
+  std::vector<Accusation> accusations;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (Silent(rank, slack)) {
+      accusations.push_back({.rank = rank,
+                             .kind = Accusation::Kind::kSilent,
+                             .status = {StatusCode::kUnavailable, DescribeSilent(rank)}});
+    } else if (Stalled(rank, slack)) {
+      accusations.push_back({.rank = rank,
+                             .kind = Accusation::Kind::kHangs,
+                             .status = {StatusCode::kDeadlineExceeded, DescribeStalled(rank)}});
+    } else if (OutOfReach(rank)) {
+      accusations.push_back({.rank = rank,
+                             .kind = Accusation::Kind::kOutOfReach,
+                             .status = {StatusCode::kUnavailable, DescribeOutOfReach(rank)}});
+    }
+  }
+  return accusations;
+}
+
+std::optional<Verdict> LivenessJudge::CutOffVerdict() const {
+  for (const Accusation& accusation : Accuse()) {
+    if (accusation.kind == Accusation::Kind::kHangs || !HearsNoOther()) continue;
+    const std::optional<Verdict> paused = PauseVerdict();
+    return paused ? paused : CutOff();
+  }
+  return {};
 }
 
 // If there are at least two others.

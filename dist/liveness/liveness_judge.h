@@ -63,6 +63,15 @@ struct LivenessLimits {
 // "rank 3 (node7, pid 4711)"
 using RankDescriber = std::function<std::string(int rank)>;
 
+// Of a rank that has reached a limit.
+struct Accusation {
+  enum class Kind { kSilent, kHangs, kOutOfReach };
+
+  int rank = 0;
+  Kind kind = Kind::kSilent;
+  Status status;  // names it
+};
+
 struct Verdict {
   Status status;              // names the culprits
   std::vector<int> culprits;  // none: another rank ended the world
@@ -89,6 +98,32 @@ class LivenessJudge {
   void OnArrival(int peer) { ranks_[peer].heard = ranks_[peer].arrived = awake_; }
 
   std::optional<Verdict> Judge() const;
+
+  // ---- of a world that outlives its losses: for LossJudge
+  // Nothing is expected of this rank any more, and this rank says so.
+  void OnLost(int rank) { ranks_[rank].lost = true; }
+  bool IsLost(int rank) const { return ranks_[rank].lost; }
+  bool HasEnded(int rank) const { return ranks_[rank].told.last; }  // in good order
+  // This rank says the same of one that it has not lost: let others decide.
+  void Complain(int rank, bool complain) { ranks_[rank].complaint = complain; }
+  // Whether it says so of `about`.
+  bool SaysLost(int rank, int about) const {
+    const std::vector<uint32_t>& beats = ranks_[rank].told.beats;
+    return !beats.empty() && beats[about] == kLostBeat;
+  }
+  std::vector<Accusation> Accuse() const { return Accuse(Duration::zero()); }
+  // If this rank hears none of two or more others, for as long as it takes.
+  std::optional<Verdict> CutOffVerdict() const;
+  // If this rank had been stopped.
+  std::optional<Verdict> PauseVerdict() const;
+  int rank() const { return rank_; }
+  int world_size() const { return static_cast<int>(ranks_.size()); }
+  const LivenessLimits& limits() const { return limits_; }
+  std::string Describe(int rank) const { return describe_(rank); }
+  std::chrono::steady_clock::duration awake() const { return awake_; }
+  std::chrono::steady_clock::duration heard(int rank) const { return ranks_[rank].heard; }
+
+  // ---- about this rank, and about the end
   // Why the others have ended the world, if it was for this rank: it was stopped, or hangs.
   std::optional<Verdict> OwnFault() const;
   // These ranks have not ended their heartbeats within `waited`.
@@ -105,11 +140,15 @@ class LivenessJudge {
     Heartbeat told;               // the latest
     uint32_t beat = 0;            // the latest of its own that is known from anybody; 0: none
     Duration heard{}, arrived{};  // awake_ at that time
+    bool lost = false, complaint = false;
   };
 
   // Heartbeats come at intervals: what was cut at one moment was heard at several.
   Duration Slack() const { return limits_.interval * 3 / 2; }
-  bool Expected(int rank) const { return rank != rank_ && !ranks_[rank].told.last; }
+  bool Expected(int rank) const {
+    return rank != rank_ && !ranks_[rank].told.last && !ranks_[rank].lost;
+  }
+  std::vector<Accusation> Accuse(Duration slack) const;
   bool Quiet(int rank, Duration limit) const;
   bool Silent(int rank, Duration slack) const;
   bool OutOfReach(int rank) const;
@@ -122,7 +161,6 @@ class LivenessJudge {
   std::string DescribeStalled(int rank) const;
   bool HearsNoOther() const;
   Verdict CutOff() const;
-  std::optional<Verdict> PauseVerdict() const;  // if this rank had been stopped
 
   const int rank_;
   const LivenessLimits limits_;

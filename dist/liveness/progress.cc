@@ -20,6 +20,8 @@ std::string_view PhaseName(Phase phase) {
       return "evaluation";
     case Phase::kCheckpoint:
       return "checkpoint";
+    case Phase::kBlocked:
+      return "blocked";
   }
   return "unknown";
 }

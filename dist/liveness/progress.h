@@ -9,7 +9,7 @@
 // that, also while the training thread hangs. So what the other ranks are told is a counter that
 // only work moves: each of these calls adds one to it.
 //
-// kExchange is for whatever waits for other ranks. A rank that waits is never to blame for not
+// kExchange and kBlocked are for whatever waits for other ranks. A rank that waits is never to blame for not
 // moving, so that everything else has to be left outside of it; and a wait for others that is not
 // inside of it makes the waiting rank look like the one that hangs.
 //
@@ -33,8 +33,14 @@ enum class Phase : uint8_t {
   kUpdate,
   kEvaluation,
   kCheckpoint,
+  kBlocked,  // waits for a bound of asynchronous training, or for a server's answer
 };
-inline constexpr Phase kLastPhase = Phase::kCheckpoint;
+inline constexpr Phase kLastPhase = Phase::kBlocked;
+
+// A rank that waits for others is not to blame for not moving.
+inline bool WaitsForOthers(Phase phase) {
+  return phase == Phase::kExchange || phase == Phase::kBlocked;
+}
 
 std::string_view PhaseName(Phase phase);  // "backward"
 

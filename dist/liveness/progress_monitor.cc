@@ -59,6 +59,15 @@ Status ProgressMonitor::Stop() {
   return verdict_ ? verdict_->status : Status();
 }
 
+// The flag first: until the transport is tolerant, too, the first loss ends it anyway.
+Status ProgressMonitor::TolerateLosses(std::shared_ptr<PeerLossObserver> observer) {
+  inbox_ = std::make_shared<LossInbox>(std::move(observer));
+  tolerant_ = true;
+  Status status = transport_->TolerateLosses(inbox_);
+  if (!status.ok()) tolerant_ = false;
+  return status;
+}
+
 Status ProgressMonitor::Explain(const Status& error) {
   MutexLock lock(&mutex_);
   const Deadline deadline = Clock::now() + kExplainLimit;
@@ -93,21 +102,67 @@ bool ProgressMonitor::RunOnce() {
   const bool last = stopping_;
   Heartbeat own = judge_.OnOwnProgress(progress_.Read(), step_times_.Get(), moved);
   own.last = last;
-  if (last && !stop_deadline_) stop_deadline_ = now + options_.stop_timeout;
+  if (last) LimitStop(now);
   if (last || now >= next_beat_) {
     exchange_.Send(HeartbeatLane::kUrgent, own);
     if (last || beats_++ % kIntervalsPerDataBeat == 0) exchange_.Send(HeartbeatLane::kData, own);
     next_beat_ = now + options_.limits.interval;
   }
   moved_ = judge_.moved();
-  if (exchange_.Done()) return false;
+  if (exchange_.Done() && LossesAreJudged()) return false;
   if (!TakeEvents(now + options_.limits.interval / kWakesPerInterval)) return false;
+  if (!(tolerant_ ? JudgeLosses() : Judge())) return false;
+  return !StopTookTooLong();
+}
+
+bool ProgressMonitor::Judge() {
   if (transport_->rank() == 0) WatchStragglers();
-  if (const std::optional<Verdict> verdict = judge_.Judge()) {
-    End(*verdict);
+  const std::optional<Verdict> verdict = judge_.Judge();
+  if (verdict) End(*verdict);
+  return !verdict;
+}
+
+bool ProgressMonitor::JudgeLosses() {
+  for (const auto& [peer, cause] : inbox_->Take()) {
+    if (!OnLost(peer, cause)) return false;
+  }
+  // Otherwise the inbox has it soon.
+  if (const Status end = transport_->EndCause(); !end.ok() && !LossesAreJudged()) {
+    End({.status = end, .culprits = {}});
     return false;
   }
-  return !StopTookTooLong();
+  const LossVerdict verdict = losses_.Judge();
+  if (verdict.end) {
+    End(*verdict.end);
+    return false;
+  }
+  for (const auto& [rank, cause] : verdict.lost) {
+    transport_->GiveUp(rank, cause);
+    if (!OnLost(rank, cause)) return false;
+  }
+  return true;
+}
+
+bool ProgressMonitor::LossesAreJudged() const {
+  for (int peer = 0; peer < transport_->world_size(); ++peer) {
+    if (peer != transport_->rank() && exchange_.Lost(peer) && !judge_.IsLost(peer)) return false;
+  }
+  return true;
+}
+
+// False if that is the end.
+bool ProgressMonitor::OnLost(int peer, const Status& cause) {
+  if (judge_.IsLost(peer)) return true;
+  const std::optional<Verdict> end = losses_.OnLost(peer, cause);
+  if (end) {
+    End(*end);
+    return false;
+  }
+  next_beat_ = Deadline();  // the others are told at once
+  if (transport_->rank() == 0 && !judge_.HasEnded(peer)) {
+    options_.on_notice(fmt::format("{}; the others continue without it", cause.message()));
+  }
+  return true;
 }
 
 // What has come since the last look is told to the judge. Returns what this rank has moved so far.
@@ -127,24 +182,36 @@ bool ProgressMonitor::TakeEvents(Deadline until) {
   HeartbeatExchange::Event event;
   for (; exchange_.Next(&event, until); until = Deadline()) {
     judge_.Wake(Clock::now());  // if this process was stopped, then most likely while it waited
-    if (!event.world.ok()) {
-      End(judge_.OwnFault().value_or(Verdict{.status = event.world, .culprits = {}}));
+    if (!event.lost.ok()) {
+      if (tolerant_ && transport_->EndCause().ok()) continue;  // the inbox has it, or will
+      End(judge_.OwnFault().value_or(Verdict{.status = event.lost, .culprits = {}}));
       return false;
     }
     Status status = event.heartbeat.status().Annotate(
         fmt::format("{} sent a heartbeat that cannot be read", options_.describe(event.peer)));
     if (status.ok()) status = judge_.OnHeartbeat(event.peer, *event.heartbeat);
-    if (!status.ok()) {
-      End({.status = status, .culprits = {event.peer}});
-      return false;
+    if (status.ok()) continue;
+    if (tolerant_) {
+      transport_->GiveUp(event.peer, status);
+      if (!OnLost(event.peer, status)) return false;
+      continue;
     }
+    End({.status = status, .culprits = {event.peer}});
+    return false;
   }
   return true;
 }
 
+// In a tolerant world the others may have much to do yet.
+void ProgressMonitor::LimitStop(Deadline now) {
+  if (stop_deadline_ && (!tolerant_ || moved_ == moved_at_stop_)) return;
+  moved_at_stop_ = moved_;
+  stop_deadline_ = now + StopLimit();
+}
+
 bool ProgressMonitor::StopTookTooLong() {
   if (!stop_deadline_ || Clock::now() < *stop_deadline_ || exchange_.Done()) return false;
-  End(judge_.NotEnded(exchange_.Open(), options_.stop_timeout));
+  End(judge_.NotEnded(exchange_.Open(), StopLimit()));
   return true;
 }
 

@@ -12,6 +12,13 @@
 // completes with the sentence that names the culprits. Rank 0 also says which rank is slow
 // (straggler_watch.h).
 //
+// After TolerateLosses, only the culprits are lost (loss_judge.h), and the others continue:
+//
+//   RT_RETURN_IF_ERROR(monitor.TolerateLosses(observer));                when nothing needs all
+//   rank 2 dies, is stopped, hangs    observer->OnPeerLost(2, cause) on all that are left
+//   rank 2, if it wakes up again      ends; on_end: "rank 2, this process, was stopped for 12.0 s"
+//   rank 0 is lost                    the end of all
+//
 // Threads: one, "rt-liveness", wakes four times in an interval. Thread-safety: RecordStep, Stop and
 // Explain from one thread, progress() as it says, moved from any.
 // Cost: 64 bytes and 4 for each rank, to and from every rank in each interval; half as much on top
@@ -22,6 +29,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -31,6 +39,8 @@
 #include "core/status.h"
 #include "dist/liveness/heartbeat_exchange.h"
 #include "dist/liveness/liveness_judge.h"
+#include "dist/liveness/loss_inbox.h"
+#include "dist/liveness/loss_judge.h"
 #include "dist/liveness/progress.h"
 #include "dist/liveness/step_times.h"
 #include "dist/liveness/straggler_watch.h"
@@ -40,7 +50,8 @@ namespace ringtail {
 
 struct MonitorOptions {
   LivenessLimits limits;
-  // How long Stop waits for the others to stop, too.
+  // How long Stop waits for the others to stop, too. In a world that tolerates losses it waits for
+  // as long as anything moves, and then for limits.long_phase.
   std::chrono::milliseconds stop_timeout{30'000};
   // How long a rank must be slow before it is reported.
   std::chrono::milliseconds slow_for = StragglerWatch::kLasting;
@@ -71,6 +82,10 @@ class ProgressMonitor {
   // with the delay of a heartbeat.
   uint64_t moved() const { return moved_; }
 
+  // From now on the loss of a rank is not the end, unless it is rank 0's. Transport::TolerateLosses
+  // tells `observer`, of rank 0 too, and says what it returns. From the thread of Stop.
+  Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer);
+
   // Once this rank has finished: says so, and waits until all have said so. Afterwards nothing is
   // pending on the transport. An error says how the world has ended instead.
   Status Stop();
@@ -92,7 +107,15 @@ class ProgressMonitor {
   // False once the monitor has finished.
   bool RunOnce() RT_EXCLUDES(mutex_);
   bool TakeEvents(Deadline until) RT_EXCLUDES(mutex_);
+  std::chrono::milliseconds StopLimit() const {
+    return tolerant_ ? options_.limits.long_phase : options_.stop_timeout;
+  }
+  void LimitStop(Deadline now);
   bool StopTookTooLong();
+  bool OnLost(int peer, const Status& cause) RT_EXCLUDES(mutex_);
+  bool Judge() RT_EXCLUDES(mutex_);
+  bool JudgeLosses() RT_EXCLUDES(mutex_);
+  bool LossesAreJudged() const;
   uint64_t WatchTraffic();
   void WatchStragglers();
   void End(const Verdict& verdict) RT_EXCLUDES(mutex_);
@@ -108,12 +131,16 @@ class ProgressMonitor {
   std::vector<uint64_t> arrived_;  // Traffic::arrived, by rank, when the monitor looked last
   HeartbeatExchange exchange_;
   LivenessJudge judge_;
+  LossJudge losses_{&judge_};
   StragglerWatch stragglers_;
   Deadline next_beat_;
   uint64_t beats_ = 0;
   std::optional<Deadline> stop_deadline_;  // none: not stopping
+  uint64_t moved_at_stop_ = 0;             // moved_, when stop_deadline_ was set
 
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> tolerant_{false};
+  std::shared_ptr<LossInbox> inbox_;  // set before tolerant_
   mutable Mutex mutex_;
   ConditionVariable finished_changed_;
   bool finished_ RT_GUARDED_BY(mutex_) = false;  // thread_ has finished

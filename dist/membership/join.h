@@ -32,7 +32,7 @@
 
 namespace ringtail {
 
-inline constexpr int kJoinProtocolVersion = 4;  // of messages and frames between ranks
+inline constexpr int kJoinProtocolVersion = 5;  // of messages and frames between ranks
 std::string BuildVersion();                     // "0.1.0": of this library
 
 struct JoinOptions {

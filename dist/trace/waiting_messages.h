@@ -27,6 +27,10 @@ class WaitingMessages {
 
   Status Send(int peer, std::span<const std::byte> bytes);
   Status Receive(int peer, std::span<std::byte> bytes);
+  // Whether only this peer is lost, and this rank continues (Transport::TolerateLosses).
+  bool Lost(int peer) const {
+    return transport_->EndCause().ok() && !transport_->LossOf(peer).ok();
+  }
 
  private:
   Status Wait();

@@ -40,7 +40,8 @@ StatusOr<int64_t> WorldTrace::OriginOfRankZero() {
     return origin;
   }
   for (int rank = 1; rank < messages_->world_size(); ++rank) {
-    RT_RETURN_IF_ERROR(messages_->Send(rank, bytes));
+    const Status sent = messages_->Send(rank, bytes);
+    if (!sent.ok() && !messages_->Lost(rank)) return sent;
   }
   return origin;
 }
@@ -58,11 +59,13 @@ Status WorldTrace::Finish(const std::string& path, std::string_view process_name
 
   RankTrace all = std::move(own);
   for (int rank = 1; rank < messages_->world_size(); ++rank) {
-    RT_ASSIGN_OR_RETURN(const RankTrace other, ReceiveRankTrace(messages_.get(), rank));
+    const StatusOr<RankTrace> other = ReceiveRankTrace(messages_.get(), rank);
+    if (!other.ok() && messages_->Lost(rank)) continue;
+    if (!other.ok()) return other.status();
     all.recorded.events += ",\n";
-    all.recorded.events += other.recorded.events;
-    all.recorded.dropped_spans += other.recorded.dropped_spans;
-    all.clock_error_ns = std::max(all.clock_error_ns, other.clock_error_ns);
+    all.recorded.events += other->recorded.events;
+    all.recorded.dropped_spans += other->recorded.dropped_spans;
+    all.clock_error_ns = std::max(all.clock_error_ns, other->clock_error_ns);
   }
   const std::string other_data =
       fmt::format("\"dropped_spans\":{},\"clock_error_us\":{:.3f}", all.recorded.dropped_spans,

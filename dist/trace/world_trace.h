@@ -10,7 +10,9 @@
 // it parses nothing. In the file, "otherData" says how many spans had no room, and by how
 // much clocks may still differ ("clock_error_us"; half of the shortest round trip).
 //
-// Both are collectives: every rank calls them, when nothing else has to be quick. State: that of
+// Both are collectives: every rank calls them, when nothing else has to be quick. In a world that
+// outlives its losses, those that are left call Finish: what is lost with a rank is not in the file.
+// State: that of
 // core/trace.h, one trace per process. Thread-safety: one thread.
 #ifndef RINGTAIL_DIST_TRACE_WORLD_TRACE_H_
 #define RINGTAIL_DIST_TRACE_WORLD_TRACE_H_

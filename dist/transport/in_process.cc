@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -42,12 +43,13 @@ class Hub {
       : world_size_(world_size),
         arrived_(static_cast<size_t>(world_size) * world_size),
         data_(arrived_.size()),
-        ended_(world_size) {}
+        members_(world_size) {}
 
   int world_size() const { return world_size_; }
 
-  void Post(const Operation& operation) RT_EXCLUDES(mutex_) {
+  void Post(const Operation& operation) {
     const std::optional<Operation> partner = FindPartner(operation);
+    TellLosses();
     if (!partner) return;
     const bool send = operation.direction == Direction::kSend;
     const Operation& from = send ? operation : *partner;
@@ -72,25 +74,75 @@ class Hub {
   }
 
   void End(int rank, const Status& cause) RT_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(&mutex_);
+      EndLocked(rank, cause, AbortSeenByPeer(rank, cause));
+    }
+    TellLosses();
+  }
+
+  Status EndCause(int rank) RT_EXCLUDES(mutex_) {
     MutexLock lock(&mutex_);
-    EndLocked(rank, cause);
+    return members_[rank].ended;
+  }
+
+  Status CauseAt(int rank, int peer) RT_EXCLUDES(mutex_) {
+    MutexLock lock(&mutex_);
+    return CauseAtLocked(rank, peer);
+  }
+
+  void TolerateLosses(int rank, std::shared_ptr<PeerLossObserver> observer) RT_EXCLUDES(mutex_) {
+    MutexLock lock(&mutex_);
+    RT_CHECK(!members_[rank].tolerant, "a transport becomes tolerant once");
+    members_[rank].tolerant = true;
+    members_[rank].observer = std::move(observer);
+  }
+
+  void GiveUp(int rank, int peer, const Status& cause) RT_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(&mutex_);
+      const Status given_up = GivenUpBy(rank, cause);
+      if (members_[rank].tolerant) {
+        LoseLocked(rank, peer, cause);
+        EndLocked(peer, given_up, AbortSeenByPeer(peer, given_up));
+      } else {
+        EndLocked(rank, cause, AbortSeenByPeer(rank, cause));
+      }
+    }
+    TellLosses();
   }
 
   // Waits for `rank` end in vain.
   void Leave(int rank) RT_EXCLUDES(mutex_) {
-    MutexLock lock(&mutex_);
-    left_.insert(rank);
-    for (const auto& [key, operation] : waiting_) {
-      RT_CHECK(operation.rank != rank, "a transport is destroyed after its last operation");
+    {
+      MutexLock lock(&mutex_);
+      members_[rank].left = true;
+      for (const auto& [key, operation] : waiting_) {
+        RT_CHECK(operation.rank != rank, "a transport is destroyed after its last operation");
+      }
+      std::set<int> waiting;
+      for (const auto& [key, operation] : waiting_) {
+        if (operation.peer == rank) waiting.insert(operation.rank);
+      }
+      for (const int other : waiting) FailLocked(other, rank, HasLeft(rank));
     }
-    for (const auto& [key, operation] : waiting_) {
-      if (operation.peer != rank) continue;
-      EndLocked(operation.rank, HasLeft(rank));  // and with it the whole world
-      return;
-    }
+    TellLosses();
   }
 
  private:
+  struct Member {
+    Status ended;
+    bool left = false;
+    bool tolerant = false;
+    std::shared_ptr<PeerLossObserver> observer;
+    std::map<int, Status> lost;  // peers
+  };
+  struct Loss {
+    std::shared_ptr<PeerLossObserver> observer;  // to be told
+    int peer = 0;
+    Status cause;
+  };
+
   size_t WayOf(int from, int to) const { return static_cast<size_t>(from) * world_size_ + to; }
 
   // Sender, receiver, and which message.
@@ -100,12 +152,22 @@ class Hub {
     return {StatusCode::kUnavailable, fmt::format("rank {} has left the world", rank)};
   }
 
+  // Why `rank` cannot exchange anything with `peer`; OK: it can.
+  Status CauseAtLocked(int rank, int peer) const RT_REQUIRES(mutex_) {
+    const Member& member = members_[rank];
+    if (!member.ended.ok()) return member.ended;
+    const auto lost = member.lost.find(peer);
+    return lost == member.lost.end() ? Status() : lost->second;
+  }
+
   // The operation that `operation` meets; nothing if it has to wait, or has failed.
   std::optional<Operation> FindPartner(const Operation& operation) RT_EXCLUDES(mutex_) {
     MutexLock lock(&mutex_);
-    if (left_.contains(operation.peer)) EndLocked(operation.rank, HasLeft(operation.peer));
-    if (!ended_[operation.rank].ok()) {
-      operation.Complete(ended_[operation.rank]);
+    if (members_[operation.peer].left) {
+      FailLocked(operation.rank, operation.peer, HasLeft(operation.peer));
+    }
+    if (const Status cause = CauseAtLocked(operation.rank, operation.peer); !cause.ok()) {
+      operation.Complete(cause);
       return {};
     }
     const Key key{operation.from(), operation.to(), operation.label.tag};
@@ -124,25 +186,71 @@ class Hub {
     if (match.ok()) return partner;
     // As on a wire, the receiver notices it.
     to.Complete(match);
-    EndLocked(to.rank,
-              match.Annotate(DescribeOperation(to.direction, to.peer, to.label.tag, to.bytes)));
-    from.Complete(ended_[from.rank]);
+    const Status cause =
+        match.Annotate(DescribeOperation(to.direction, to.peer, to.label.tag, to.bytes));
+    FailLocked(to.rank, to.peer, cause);
+    from.Complete(CauseAtLocked(from.rank, from.peer));
     return {};
   }
 
-  void EndLocked(int rank, const Status& cause) RT_REQUIRES(mutex_) {
+  // `rank` finds that `peer` has left, or breaks the rules.
+  void FailLocked(int rank, int peer, const Status& cause) RT_REQUIRES(mutex_) {
+    if (!members_[rank].tolerant) return EndLocked(rank, cause, AbortSeenByPeer(rank, cause));
+    LoseLocked(rank, peer, cause);
+    if (members_[peer].left) return;
+    const Status given_up = GivenUpBy(rank, cause);
+    EndLocked(peer, given_up, AbortSeenByPeer(peer, given_up));
+  }
+
+  // Others that are not tolerant end, too, and pass on what they have been told.
+  void EndLocked(int rank, const Status& cause, const Status& seen_by_peers) RT_REQUIRES(mutex_) {
+    if (!members_[rank].ended.ok()) return;
+    members_[rank].ended = cause;
+    Complete([rank](const Operation& operation) { return operation.rank == rank; }, cause);
     for (int other = 0; other < world_size_; ++other) {
-      if (ended_[other].ok()) ended_[other] = other == rank ? cause : AbortSeenByPeer(rank, cause);
+      if (members_[other].tolerant) {
+        if (other != rank) LoseLocked(other, rank, seen_by_peers);
+      } else {
+        EndLocked(other, seen_by_peers, seen_by_peers);
+      }
     }
-    for (const auto& [key, operation] : waiting_) operation.Complete(ended_[operation.rank]);
-    waiting_.clear();
+  }
+
+  void LoseLocked(int rank, int peer, const Status& cause) RT_REQUIRES(mutex_) {
+    Member& member = members_[rank];
+    if (!member.ended.ok() || !member.lost.emplace(peer, cause).second) return;
+    Complete([=](const Operation& one) { return one.rank == rank && one.peer == peer; }, cause);
+    if (member.observer != nullptr) losses_.push_back({member.observer, peer, cause});
+  }
+
+  template <typename Which>
+  void Complete(const Which& which, const Status& cause) RT_REQUIRES(mutex_) {
+    std::erase_if(waiting_, [&](const auto& entry) {
+      if (!which(entry.second)) return false;
+      entry.second.Complete(cause);
+      return true;
+    });
+  }
+
+  // Calls the observers of what has been lost, without the lock.
+  void TellLosses() RT_EXCLUDES(mutex_) {
+    for (;;) {
+      Loss loss;
+      {
+        MutexLock lock(&mutex_);
+        if (losses_.empty()) return;
+        loss = std::move(losses_.front());
+        losses_.pop_front();
+      }
+      loss.observer->OnPeerLost(loss.peer, loss.cause);
+    }
   }
 
   const int world_size_;
   std::vector<std::atomic<uint64_t>> arrived_, data_;  // messages, by WayOf
   Mutex mutex_;
-  std::vector<Status> ended_ RT_GUARDED_BY(mutex_);  // by rank
-  std::set<int> left_ RT_GUARDED_BY(mutex_);
+  std::vector<Member> members_ RT_GUARDED_BY(mutex_);  // by rank
+  std::deque<Loss> losses_ RT_GUARDED_BY(mutex_);      // whose observers are to be told
   std::map<Key, Operation> waiting_ RT_GUARDED_BY(mutex_);
 };
 
@@ -180,6 +288,13 @@ class InProcessTransport : public Transport {
   Traffic TrafficWith(int peer) const override { return hub_->TrafficOf(rank_, peer); }
 
   void Abort(const Status& cause) override { hub_->End(rank_, cause); }
+  Status EndCause() const override { return hub_->EndCause(rank_); }
+  Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer) override {
+    hub_->TolerateLosses(rank_, std::move(observer));
+    return {};
+  }
+  Status CauseWith(int peer) const override { return hub_->CauseAt(rank_, peer); }
+  void LosePeer(int peer, const Status& cause) override { hub_->GiveUp(rank_, peer, cause); }
 
  private:
   const std::shared_ptr<Hub> hub_;

@@ -3,8 +3,9 @@
 // The memory of a Send is referred to by everything that still has to write it, gRPC included, for
 // any length of time. So a SendOperation is shared, and completes with its last reference.
 //
-// Ending: whether, and why, this rank's part in the world has ended. Shared with the operations,
-// whose completions tell it. Thread-safety: Ending any thread; operations as said in
+// Ending: whether, and why, this rank's part in the world has ended, or what it has to do with one
+// peer (which ends with the world at the latest). Shared with the operations, whose completions
+// tell it. Thread-safety: Ending any thread; operations as said in
 // peer_messages.h.
 #ifndef RINGTAIL_DIST_TRANSPORT_OPERATION_H_
 #define RINGTAIL_DIST_TRANSPORT_OPERATION_H_
@@ -22,19 +23,27 @@ namespace ringtail {
 
 class Ending {
  public:
+  // `world`: of which this is a part; none: this is the world's.
+  explicit Ending(std::shared_ptr<const Ending> world = nullptr) : world_(std::move(world)) {}
+
   // True for the first; the first cause stays.
   bool Set(const Status& cause) RT_EXCLUDES(mutex_) {
+    if (world_ != nullptr && !world_->cause().ok()) return false;
     MutexLock lock(&mutex_);
     if (!cause_.ok()) return false;
     cause_ = cause;
     return true;
   }
   Status cause() const RT_EXCLUDES(mutex_) {  // OK: not ended
-    MutexLock lock(&mutex_);
-    return cause_;
+    {
+      MutexLock lock(&mutex_);
+      if (!cause_.ok()) return cause_;
+    }
+    return world_ != nullptr ? world_->cause() : Status();
   }
 
  private:
+  const std::shared_ptr<const Ending> world_;
   mutable Mutex mutex_;
   Status cause_ RT_GUARDED_BY(mutex_);
 };
@@ -47,8 +56,8 @@ struct SendOperation {
   std::shared_ptr<Ending> ending;
 
   SendOperation(int to, const MessageLabel& as, std::span<const std::byte> memory,
-                CompletionTarget target, std::shared_ptr<Ending> world)
-      : peer(to), label(as), bytes(memory), done(target), ending(std::move(world)) {}
+                CompletionTarget target, std::shared_ptr<Ending> of_peer)
+      : peer(to), label(as), bytes(memory), done(target), ending(std::move(of_peer)) {}
   SendOperation(const SendOperation&) = delete;
   SendOperation& operator=(const SendOperation&) = delete;
   ~SendOperation() {

@@ -30,6 +30,10 @@ class RoutedTransport : public Transport, private TransportObserver {
   int rank() const override { return peers_.rank; }
   int world_size() const override { return peers_.world_size(); }
   void Abort(const Status& cause) override { wire_->Abort(cause); }
+  Status EndCause() const override { return wire_->EndCause(); }
+  Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer) override {
+    return wire_->TolerateLosses(std::move(observer));
+  }
 
  private:
   // What a rank of this host and this one have told each other.
@@ -46,12 +50,15 @@ class RoutedTransport : public Transport, private TransportObserver {
   Traffic TrafficWith(int peer) const override {
     return Shares(peer) ? messages_.at(peer)->traffic() : wire_->traffic(peer);
   }
+  Status CauseWith(int peer) const override { return wire_->LossOf(peer); }
+  void LosePeer(int peer, const Status& cause) override { wire_->GiveUp(peer, cause); }
   bool Shares(int peer) const { return shared_ != nullptr && shared_->Carries(peer); }
-  void AbortIfLost(const Status& status) {
-    if (!status.ok()) Abort(status);
+  void CheckLoss(int peer, const Status& status) {
+    if (!status.ok()) LosePeer(peer, status);
   }
 
   void OnPeerLeft(int peer) override RT_EXCLUDES(mutex_);
+  void OnPeerLost(int peer, const Status& cause) override;
   void OnEnd(const Status& cause) override;
 
   void MakeSharedMemory();
@@ -65,9 +72,11 @@ class RoutedTransport : public Transport, private TransportObserver {
 
   const PeerTable peers_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
-  std::map<int, std::unique_ptr<PeerMessages>> messages_;  // of the ranks of this host
-  std::shared_ptr<SharedMemory> shared_;                   // none: this rank cannot make any
-  std::map<int, Neighbour> neighbours_;                    // until all have agreed
+  // Of the ranks of this host.
+  std::map<int, std::shared_ptr<Ending>> peer_endings_;
+  std::map<int, std::unique_ptr<PeerMessages>> messages_;
+  std::shared_ptr<SharedMemory> shared_;  // none: this rank cannot make any
+  std::map<int, Neighbour> neighbours_;   // until all have agreed
   std::unique_ptr<Transport> wire_;
 
   Mutex mutex_;
@@ -96,11 +105,12 @@ void RoutedTransport::MakeSharedMemory() {
   for (int peer = 0; peer < world_size(); ++peer) {
     if (!peers_.SharesMemory(peer)) continue;
     neighbours_[peer];
-    messages_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, ending_);
+    peer_endings_[peer] = std::make_shared<Ending>(ending_);
+    messages_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, peer_endings_[peer]);
     neighbours.emplace(peer, messages_[peer].get());
   }
-  auto shared =
-      SharedMemory::Create(neighbours, [this](int, const Status& status) { wire_->Abort(status); });
+  auto shared = SharedMemory::Create(
+      neighbours, [this](int peer, const Status& status) { LosePeer(peer, status); });
   if (shared.ok()) {
     shared_ = *std::move(shared);
   } else {
@@ -130,7 +140,7 @@ void RoutedTransport::Start(int peer, PeerMemory memory) {
     shared_->Start(peer, std::move(memory));
     left = left_.contains(peer);
   }
-  if (left) AbortIfLost(shared_->OnPeerLeft(peer));
+  if (left) CheckLoss(peer, shared_->OnPeerLeft(peer));
 }
 
 void RoutedTransport::Map(int peer, Neighbour* neighbour) {
@@ -187,8 +197,8 @@ void RoutedTransport::StartSend(int peer, const MessageLabel& label,
                                 std::span<const std::byte> bytes, CompletionTarget done) {
   if (shared_ != nullptr) done.queue->UseHelper(shared_);
   if (!Shares(peer)) return wire_->Send(peer, label, bytes, done);
-  AbortIfLost(
-      messages_.at(peer)->Send(std::make_shared<SendOperation>(peer, label, bytes, done, ending_)));
+  CheckLoss(peer, messages_.at(peer)->Send(std::make_shared<SendOperation>(
+                      peer, label, bytes, done, peer_endings_.at(peer))));
   shared_->Pump(peer);
 }
 
@@ -196,8 +206,8 @@ void RoutedTransport::StartReceive(int peer, const MessageLabel& label, ReceiveB
                                    CompletionTarget done) {
   if (shared_ != nullptr) done.queue->UseHelper(shared_);
   if (!Shares(peer)) return wire_->Receive(peer, label, buffer, done);
-  AbortIfLost(
-      messages_.at(peer)->Receive({.peer = peer, .label = label, .buffer = buffer, .done = done}));
+  CheckLoss(peer, messages_.at(peer)->Receive(
+                      {.peer = peer, .label = label, .buffer = buffer, .done = done}));
   shared_->Pump(peer);
 }
 
@@ -209,7 +219,14 @@ void RoutedTransport::OnPeerLeft(int peer) {
     left_.insert(peer);
     if (!Shares(peer)) return;  // Start looks again
   }
-  AbortIfLost(shared_->OnPeerLeft(peer));
+  CheckLoss(peer, shared_->OnPeerLeft(peer));
+}
+
+void RoutedTransport::OnPeerLost(int peer, const Status& cause) {
+  const auto ending = peer_endings_.find(peer);
+  if (ending == peer_endings_.end() || !ending->second->Set(cause)) return;
+  if (Shares(peer)) shared_->StopFrames(peer);
+  messages_.at(peer)->End({});
 }
 
 // What is in the peers' rings stays there to be read.

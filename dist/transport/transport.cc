@@ -11,6 +11,12 @@ void Transport::CheckPeer(int peer) const {
            fmt::format("rank {} of {} has no peer {}", rank(), world_size(), peer));
 }
 
+Status Transport::TolerateLosses(std::shared_ptr<PeerLossObserver> /*observer*/) {
+  return {StatusCode::kUnimplemented, "this transport ends with the first rank that is lost"};
+}
+
+void Transport::LosePeer(int /*peer*/, const Status& cause) { Abort(cause); }
+
 std::string DescribeOperation(Direction direction, int peer, const MessageTag& tag, size_t bytes) {
   const bool send = direction == Direction::kSend;
   return fmt::format("{} {} bytes {} rank {} (collective {}, step {}, segment {})",
@@ -35,6 +41,10 @@ Status CheckMatch(const MessageLabel& sent, size_t sent_bytes, const MessageLabe
 
 Status AbortSeenByPeer(int rank, const Status& cause) {
   return cause.Annotate(fmt::format("rank {} stopped", rank));
+}
+
+Status GivenUpBy(int rank, const Status& cause) {
+  return cause.Annotate(fmt::format("rank {} has given up this rank", rank));
 }
 
 }  // namespace ringtail

@@ -36,6 +36,19 @@
 //   "receiving 4096 bytes from rank 2 (collective 7, step 0, segment 3): <cause>"
 // A world does not recover from an error: to continue, create a new world.
 //
+// Tolerance. A rank that can continue without some of the others says so (TolerateLosses). From
+// then on a peer is lost by itself:
+//
+//   rank 2 dies, aborts, sends nonsense,      operations with rank 2, pending or new, complete with
+//   leaves while this rank waits for it, or   that cause; all others continue; OnPeerLost, once
+//   this rank gives it up (GiveUp)
+//   Abort of this rank                        the end of its part in the world, as ever
+//   a peer gives this rank up                 the same: "rank 0 has given up this rank: <cause>"
+//
+// A lost peer does not come back. Each rank is tolerant for itself: a peer that is not yet so ends
+// with the first loss, and is then lost, too. Ranks that agree on when they begin, by a Barrier
+// after which nothing needs all, lose no other rank.
+//
 // Thread-safety: any thread. Destruction: once all operations have completed; a peer that still
 // waits for this rank then gets Unavailable.
 #ifndef RINGTAIL_DIST_TRANSPORT_TRANSPORT_H_
@@ -45,6 +58,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,6 +132,16 @@ struct Traffic {
   uint64_t sent = 0, received = 0;  // of data
 };
 
+// Told of each peer that a tolerant transport loses.
+class PeerLossObserver {
+ public:
+  virtual ~PeerLossObserver() = default;
+  // Once for each, on any thread, without a lock of the transport held, and not once the transport
+  // has ended. What was pending with the peer completes at about the same time: a Send when the
+  // wire has let go of its memory.
+  virtual void OnPeerLost(int peer, const Status& cause) = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -143,6 +167,24 @@ class Transport {
 
   // Ends this rank's part in the world with `cause`, and tells the peers. The first cause stays.
   virtual void Abort(const Status& cause) = 0;
+  // That cause; OK while this rank takes part.
+  virtual Status EndCause() const = 0;
+
+  // From now on a lost peer does not end this rank's part in the world. Once; `observer` may be
+  // null. Unimplemented, and nothing has changed, if this transport cannot.
+  virtual Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer);
+  // Why nothing can be exchanged with the peer any more: it is lost, or this rank's part has ended.
+  // OK: it can.
+  Status LossOf(int peer) const {
+    CheckPeer(peer);
+    return CauseWith(peer);
+  }
+  // The peer is lost with `cause`: it has been found dead, or breaks the rules. If it still hears
+  // anything, it is told, and ends. In a transport that does not tolerate losses: Abort.
+  void GiveUp(int peer, const Status& cause) {
+    CheckPeer(peer);
+    LosePeer(peer, cause);
+  }
 
  private:
   // Send, Receive and traffic, for a peer that exists.
@@ -151,6 +193,9 @@ class Transport {
   virtual void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                             CompletionTarget done) = 0;
   virtual Traffic TrafficWith(int peer) const = 0;
+  // LossOf and GiveUp, for a peer that exists.
+  virtual Status CauseWith(int /*peer*/) const { return EndCause(); }
+  virtual void LosePeer(int peer, const Status& cause);
 
   void CheckPeer(int peer) const;
 };
@@ -174,6 +219,8 @@ Status CheckMatch(const MessageLabel& sent, size_t sent_bytes, const MessageLabe
 
 // The cause of an abort as the peers of `rank` see it: "rank 2 stopped: <cause>".
 Status AbortSeenByPeer(int rank, const Status& cause);
+// Why the world ends for a peer that `rank` has given up.
+Status GivenUpBy(int rank, const Status& cause);
 
 }  // namespace ringtail
 

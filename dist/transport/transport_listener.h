@@ -76,6 +76,8 @@ class TransportObserver {
   virtual ~TransportObserver() = default;
   // The peer has left in peace: it sends nothing more.
   virtual void OnPeerLeft(int peer) = 0;
+  // The peer is lost by itself (Transport::TolerateLosses). Once for each.
+  virtual void OnPeerLost(int peer, const Status& cause) = 0;
   // This rank's part in the world has ended, with the transport's first error or its destruction.
   // Once.
   virtual void OnEnd(const Status& cause) = 0;

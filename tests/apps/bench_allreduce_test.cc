@@ -89,6 +89,7 @@ class WrongAdder : public Transport {
   }
   Traffic TrafficWith(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override { transport_->Abort(cause); }
+  Status EndCause() const override { return transport_->EndCause(); }
 
  private:
   static constexpr size_t kLong = 10000;

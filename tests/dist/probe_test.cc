@@ -82,6 +82,7 @@ class SlowBetweenHosts : public Transport {
   }
   Traffic TrafficWith(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override { transport_->Abort(cause); }
+  Status EndCause() const override { return transport_->EndCause(); }
 
  private:
   const std::unique_ptr<Transport> transport_;

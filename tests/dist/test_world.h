@@ -32,6 +32,8 @@ World MakeTwoHostWorld(int world_size);  // even ranks share memory, odd ranks s
 
 // All of them; the same tests hold for each.
 std::vector<WorldKind> AllWorldKinds();
+// Those whose ranks can outlive one another.
+std::vector<WorldKind> TolerantWorldKinds();
 
 // Long enough for any load; only a hang takes as long.
 Deadline TestDeadline();

@@ -1,4 +1,4 @@
-// The payloads of kHello and kAbort frames (dist/transport/transport.proto), made and read.
+// The payloads of kHello, kAbort and kGiveUp frames (dist/transport/transport.proto), made and read.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_CONTROL_PAYLOAD_H_
 #define RINGTAIL_DIST_TRANSPORT_FRAMES_CONTROL_PAYLOAD_H_
@@ -30,8 +30,8 @@ std::string AbortPayload(const Status& cause);
 // The cause; DataLoss if the payload does not have one.
 Status ParseAbort(const std::string& payload);
 
-// The payload that `header` announces, checked against its checksum. `header` is of kind kHello or
-// kAbort, so that the payload is small.
+// The payload that `header` announces, checked against its checksum. `header` is of kind kHello,
+// kAbort or kGiveUp, so that the payload is small.
 StatusOr<std::string> ReadControlPayload(const FrameHeader& header, ByteCursor* bytes);
 
 }  // namespace ringtail

@@ -19,6 +19,7 @@ uint32_t MaxPayload(FrameKind kind) {
       return UINT32_MAX;
     case FrameKind::kHello:
     case FrameKind::kAbort:
+    case FrameKind::kGiveUp:
       return kMaxControlPayloadBytes;
     default:
       return 0;

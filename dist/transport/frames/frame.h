@@ -45,8 +45,9 @@ enum class FrameKind : uint8_t {
   kCredit = 5,   // early bytes have been taken; as many more may come
   kGoodbye = 6,  // the rank leaves in peace
   kAbort = 7,    // the rank stops; payload TransportAbort
+  kGiveUp = 8,   // the rank has given this one up, which has to end; payload TransportAbort
 };
-inline constexpr uint8_t kLastFrameKind = 7;
+inline constexpr uint8_t kLastFrameKind = 8;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kData;
@@ -61,7 +62,7 @@ struct FrameHeader {
 };
 
 inline constexpr size_t kFrameHeaderBytes = 64;
-// Payloads of kHello and kAbort; kinds but these and kData have none.
+// Payloads of kHello, kAbort and kGiveUp; kinds but these and kData have none.
 inline constexpr uint32_t kMaxControlPayloadBytes = 4096;
 
 std::array<std::byte, kFrameHeaderBytes> EncodeHeader(const FrameHeader& header);

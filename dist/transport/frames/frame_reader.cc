@@ -26,7 +26,10 @@ StatusOr<FrameHeader> FrameReader::Next(ByteCursor* bytes) {
   }
   // A rank's last word counts wherever it stands: frames that it had numbered before may never have
   // been written.
-  if (header->kind == FrameKind::kAbort || header->kind == FrameKind::kGoodbye) return header;
+  if (header->kind == FrameKind::kAbort || header->kind == FrameKind::kGiveUp ||
+      header->kind == FrameKind::kGoodbye) {
+    return header;
+  }
   const uint16_t due = next_number_++;
   if (header->number == due) return header;
   return ProtocolError(peer_,

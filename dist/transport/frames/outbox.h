@@ -28,7 +28,7 @@ inline constexpr uint64_t kMessageCost = 256;
 // A frame that is to be written.
 struct OutgoingFrame {
   FrameHeader header;
-  std::string control_payload;            // of kHello and kAbort
+  std::string control_payload;            // of kHello, kAbort, kGiveUp
   std::span<const std::byte> payload;     // of kData: a part of the operation's memory
   std::shared_ptr<SendOperation> memory;  // to be kept while `payload` is referred to
 };

@@ -41,10 +41,10 @@ PeerMessages::PeerState PeerMessages::peer_state() const {
   return peer_state_;
 }
 
-// OK if it has stopped: the thread that read its kAbort is about to end the transport with the
+// OK if it has stopped: the thread that read its last word is about to end the transport with the
 // peer's own cause, which must not lose against this one.
 Status PeerMessages::PeerHasLeft() const {
-  if (peer_state_ == PeerState::kStopped) return {};
+  if (peer_state_ != PeerState::kLeft) return {};
   return {StatusCode::kUnavailable, fmt::format("rank {} has left the world", peer_)};
 }
 
@@ -164,7 +164,9 @@ Status PeerMessages::OnFrame(const FrameHeader& header, ByteCursor* bytes) {
   if (!IsUrgent(header.label.tag)) ++arrived_;
   if (header.kind == FrameKind::kData && IsData(header.label.tag)) ++data_received_;
   if (header.kind == FrameKind::kData) return OnData(header, bytes);
-  if (header.kind == FrameKind::kAbort) return OnStop(header, bytes);
+  if (header.kind == FrameKind::kAbort || header.kind == FrameKind::kGiveUp) {
+    return OnStop(header, bytes);
+  }
   if (header.payload_bytes > 0) return Violation("a hello in the middle", header);
   MutexLock lock(&mutex_);
   if (!ended_) return OnControl(header);
@@ -207,7 +209,7 @@ Status PeerMessages::OnRequest(const FrameHeader& header) {
 Status PeerMessages::OnStop(const FrameHeader& header, ByteCursor* bytes) {
   RT_ASSIGN_OR_RETURN(const std::string payload, ReadControlPayload(header, bytes));
   MutexLock lock(&mutex_);
-  peer_state_ = PeerState::kStopped;
+  peer_state_ = header.kind == FrameKind::kAbort ? PeerState::kStopped : PeerState::kGaveThisRankUp;
   return ParseAbort(payload);
 }
 

@@ -26,7 +26,8 @@
 //   Send ──> Outbox ──> TakeFrames ─── wire ───> FrameReader ──> OnFrames ──> Receive
 //
 // Thread-safety: any thread, but OnFrames only one at a time, and TakeFrames only one at a time.
-// Errors: every Status that is not OK means that the world has to end; the caller sees to that.
+// Errors: every Status that is not OK means that the world has to end, or that this peer is lost;
+// the caller sees to that.
 #ifndef RINGTAIL_DIST_TRANSPORT_FRAMES_PEER_MESSAGES_H_
 #define RINGTAIL_DIST_TRANSPORT_FRAMES_PEER_MESSAGES_H_
 
@@ -50,6 +51,7 @@ namespace ringtail {
 
 class PeerMessages {
  public:
+  // `ending`: of what this rank has to do with the peer.
   PeerMessages(int peer, uint32_t generation, std::shared_ptr<Ending> ending);
 
   // From now on payloads have no checksum, in either direction: they do not leave the host.
@@ -77,7 +79,7 @@ class PeerMessages {
   Traffic traffic() const;
 
   // What the peer has last said about itself.
-  enum class PeerState { kHere, kLeft, kStopped };
+  enum class PeerState { kHere, kLeft, kStopped, kGaveThisRankUp };
   PeerState peer_state() const RT_EXCLUDES(mutex_);
 
  private:

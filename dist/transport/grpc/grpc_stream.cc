@@ -113,6 +113,15 @@ void GrpcStream::Cancel() {
   TryCancel();
 }
 
+void GrpcStream::CancelAfter(std::chrono::milliseconds limit) {
+  MutexLock lock(&limit_mutex_);
+  if (std::exchange(limited_, true)) return;
+  limit_.Set(queue_, std::chrono::system_clock::now() + limit,
+             NewGrpcTag([self = shared_from_this()](bool expired) {
+               if (expired) self->Cancel();
+             }));
+}
+
 void GrpcStream::Pump() {
   {
     MutexLock lock(&mutex_);
@@ -226,7 +235,13 @@ void GrpcStream::Deliver() {
   observer_->OnMessage(this, &cursor);
 }
 
-void GrpcStream::End() { observer_->OnEnd(this, Reason()); }
+void GrpcStream::End() {
+  {
+    MutexLock lock(&limit_mutex_);
+    if (std::exchange(limited_, true)) limit_.Cancel();
+  }
+  observer_->OnEnd(this, Reason());
+}
 
 // ---- the end that dials -------------------------------------------------------------------------
 

@@ -81,6 +81,8 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   void CloseAfterWriting() RT_EXCLUDES(mutex_);
   // Ends the stream at once, whatever is under way.
   void Cancel() RT_EXCLUDES(mutex_);
+  // Does so after `limit`, if it has not ended by then. Once.
+  void CancelAfter(std::chrono::milliseconds limit) RT_EXCLUDES(limit_mutex_);
 
   // The observer's own notes. It is called by one thread at a time for each stream.
   int peer = -1;
@@ -98,7 +100,8 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   void OnRead(bool ok) RT_EXCLUDES(mutex_);
   void OnWritten(bool ok) RT_EXCLUDES(mutex_);
   void OnClosed(bool ok) RT_EXCLUDES(mutex_);
-  void End() RT_EXCLUDES(mutex_);  // the peer's direction has ended, and why is known
+  // The peer's direction has ended, and why is known.
+  void End() RT_EXCLUDES(mutex_, limit_mutex_);
 
   virtual void StartRead(grpc::ByteBuffer* message, void* tag) = 0;
   virtual void StartWrite(const grpc::ByteBuffer& message, void* tag) = 0;
@@ -119,7 +122,10 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   void Deliver();
 
   Observer* const observer_;
-  grpc::ByteBuffer incoming_;  // of the read under way
+  Mutex limit_mutex_;  // the alarm may be set, and cancelled, by different threads
+  grpc::Alarm limit_ RT_GUARDED_BY(limit_mutex_);
+  bool limited_ RT_GUARDED_BY(limit_mutex_) = false;  // or ended: it is not set any more
+  grpc::ByteBuffer incoming_;                         // of the read under way
 
   // Used by the thread that has set writing_.
   size_t write_bytes_ = kWriteBytes / 16;  // of data in the next message

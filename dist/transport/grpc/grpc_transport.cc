@@ -40,19 +40,21 @@ GrpcTransport::GrpcTransport(std::unique_ptr<GrpcServer> server, const PeerTable
     : peers_(peers),
       observer_(observer),
       server_(std::move(server)),
+      peer_endings_(peers.addresses.size()),
       messages_(peers.addresses.size()),
       urgent_(peers.addresses.size()),
       streams_(StreamsByPeer(peers)) {
   for (int peer = 0; peer < world_size(); ++peer) {
     if (peer == rank()) continue;
-    messages_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, ending_);
+    peer_endings_[peer] = std::make_shared<Ending>(ending_);
+    messages_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, peer_endings_[peer]);
     if (peers_.OnOneHost(peer)) {
       messages_[peer]->SkipChecksums();
     } else {
       messages_[peer]->LendForNetwork();
     }
     if (NeedsUrgentStream(peers_, peer)) {
-      urgent_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, ending_);
+      urgent_[peer] = std::make_unique<PeerMessages>(peer, peers_.generation, peer_endings_[peer]);
     }
   }
 }
@@ -200,8 +202,8 @@ void GrpcTransport::StartSend(int peer, const MessageLabel& label, std::span<con
                               CompletionTarget done) {
   const Status status =
       MessagesFor(peer, label.tag)
-          ->Send(std::make_shared<SendOperation>(peer, label, bytes, done, ending_));
-  if (!status.ok()) Abort(status);
+          ->Send(std::make_shared<SendOperation>(peer, label, bytes, done, peer_endings_[peer]));
+  if (!status.ok()) LosePeer(peer, status);
   Pump(peer, UsesUrgentStream(peer, label.tag));
 }
 
@@ -210,7 +212,7 @@ void GrpcTransport::StartReceive(int peer, const MessageLabel& label, ReceiveBuf
   const Status status =
       MessagesFor(peer, label.tag)
           ->Receive({.peer = peer, .label = label, .buffer = buffer, .done = done});
-  if (!status.ok()) Abort(status);
+  if (!status.ok()) LosePeer(peer, status);
   Pump(peer, UsesUrgentStream(peer, label.tag));
 }
 
@@ -220,10 +222,7 @@ void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
   if (!stream->greeted && !Greet(stream, bytes)) return;
   PeerMessages& messages = *MessagesOf(*stream);
   const Status status = messages.OnFrames(bytes);
-  // What a peer has told us is passed on unchanged: the rank that it comes from is in it.
-  if (!status.ok()) {
-    End(status, StopWasTold(stream->peer) ? status : AbortSeenByPeer(rank(), status));
-  }
+  if (!status.ok()) OnFramesFailed(stream->peer, status);
   if (messages.peer_state() == PeerMessages::PeerState::kLeft) {
     if (observer_ != nullptr) observer_->OnPeerLeft(stream->peer);
     stream->CloseAfterWriting();
@@ -231,10 +230,17 @@ void GrpcTransport::OnMessage(GrpcStream* stream, ByteCursor* bytes) {
   stream->Pump();
 }
 
-bool GrpcTransport::StopWasTold(int peer) const {
-  constexpr auto kStopped = PeerMessages::PeerState::kStopped;
-  return messages_[peer]->peer_state() == kStopped ||
-         (urgent_[peer] != nullptr && urgent_[peer]->peer_state() == kStopped);
+bool GrpcTransport::HasSaid(int peer, PeerMessages::PeerState state) const {
+  return messages_[peer]->peer_state() == state ||
+         (urgent_[peer] != nullptr && urgent_[peer]->peer_state() == state);
+}
+
+void GrpcTransport::OnFramesFailed(int peer, const Status& status) {
+  if (HasSaid(peer, PeerMessages::PeerState::kGaveThisRankUp)) return Abort(status);
+  if (tolerant_) return LosePeer(peer, status);
+  // What a peer has told us is passed on unchanged: the rank that it comes from is in it.
+  const bool told = HasSaid(peer, PeerMessages::PeerState::kStopped);
+  End(status, told ? status : AbortSeenByPeer(rank(), status));
 }
 
 void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {
@@ -245,13 +251,57 @@ void GrpcTransport::OnEnd(GrpcStream* stream, const std::string& reason) {
                        peers_.addresses[stream->peer], rank(), reason)});
     return;
   }
-  const bool told = StopWasTold(stream->peer);
+  const bool told = HasSaid(stream->peer, PeerMessages::PeerState::kStopped) ||
+                    HasSaid(stream->peer, PeerMessages::PeerState::kGaveThisRankUp);
   if (!told && MessagesOf(*stream)->peer_state() == PeerMessages::PeerState::kHere) {
-    Abort({StatusCode::kUnavailable,
-           fmt::format("lost rank {} ({}): {}", stream->peer, peers_.addresses[stream->peer],
-                       reason.empty() ? "the connection broke" : reason)});
+    const Status lost(
+        StatusCode::kUnavailable,
+        fmt::format("lost rank {} ({}): {}", stream->peer, peers_.addresses[stream->peer],
+                    reason.empty() ? "the connection broke" : reason));
+    if (tolerant_) {
+      Lose(stream->peer, lost, /*reachable=*/false);
+    } else {
+      Abort(lost);
+    }
   }
   streams_.OnEnd();
+}
+
+// ---- losing a peer ------------------------------------------------------------------------------
+
+Status GrpcTransport::TolerateLosses(std::shared_ptr<PeerLossObserver> observer) {
+  RT_CHECK(!tolerant_, "a transport becomes tolerant once");
+  loss_observer_ = std::move(observer);
+  tolerant_ = true;
+  return {};
+}
+
+void GrpcTransport::LosePeer(int peer, const Status& cause) {
+  if (tolerant_) return Lose(peer, cause, /*reachable=*/true);
+  Abort(cause);
+}
+
+// A peer that can be reached is told, and has a while to read it. If only the connection to it is
+// broken, it is not: it says of us what we say of it, and both would end.
+void GrpcTransport::Lose(int peer, const Status& cause, bool reachable) {
+  if (!peer_endings_[peer]->Set(cause)) return;
+  const OutgoingFrame last =
+      ControlFrame(FrameKind::kGiveUp, peers_.generation, AbortPayload(GivenUpBy(rank(), cause)));
+  for (const auto* const lane : {&urgent_, &messages_}) {
+    if ((*lane)[peer] != nullptr) (*lane)[peer]->End(last);
+  }
+  for (const bool urgent : {true, false}) {
+    const auto stream = streams_.Find(peer, urgent);
+    if (stream == nullptr) continue;
+    if (reachable) {
+      stream->CloseAfterWriting();
+      stream->CancelAfter(kClosingLimit);
+    } else {
+      stream->Cancel();
+    }
+  }
+  if (observer_ != nullptr) observer_->OnPeerLost(peer, cause);
+  if (loss_observer_ != nullptr && ending_->cause().ok()) loss_observer_->OnPeerLost(peer, cause);
 }
 
 // ---- ending -------------------------------------------------------------------------------------

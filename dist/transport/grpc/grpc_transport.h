@@ -11,11 +11,13 @@
 //
 // Life: Connect dials and accepts until every pair has greeted each other (greeter.h); EndWith,
 // once, completes all operations, says the last word on every stream, and starts a thread that
-// closes what the peers have read, or what they do not read in time. Thread-safety: any thread;
+// closes what the peers have read, or what they do not read in time. Lose does the same for one
+// peer, in a transport that tolerates losses. Thread-safety: any thread;
 // streams call OnMessage and OnEnd on "rt-grpc".
 #ifndef RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_
 #define RINGTAIL_DIST_TRANSPORT_GRPC_GRPC_TRANSPORT_H_
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -48,6 +50,8 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   int rank() const override { return peers_.rank; }
   int world_size() const override { return peers_.world_size(); }
   void Abort(const Status& cause) override { End(cause, AbortSeenByPeer(rank(), cause)); }
+  Status EndCause() const override { return ending_->cause(); }
+  Status TolerateLosses(std::shared_ptr<PeerLossObserver> observer) override;
 
   void OnMessage(GrpcStream* stream, ByteCursor* bytes) override;
   void OnEnd(GrpcStream* stream, const std::string& reason) override;
@@ -59,6 +63,8 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   void StartReceive(int peer, const MessageLabel& label, ReceiveBuffer buffer,
                     CompletionTarget done) override;
   Traffic TrafficWith(int peer) const override { return messages_[peer]->traffic(); }
+  Status CauseWith(int peer) const override { return peer_endings_[peer]->cause(); }
+  void LosePeer(int peer, const Status& cause) override;
   PeerMessages* MessagesOf(const GrpcStream& stream) const {
     return (stream.urgent ? urgent_ : messages_)[stream.peer].get();
   }
@@ -80,7 +86,10 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   std::string DescribeMissing() const;
 
   // ---- ending
-  bool StopWasTold(int peer) const;  // by the peer, on any of its streams
+  // What the peer has said on any of its streams.
+  bool HasSaid(int peer, PeerMessages::PeerState state) const;
+  void OnFramesFailed(int peer, const Status& status);
+  void Lose(int peer, const Status& cause, bool reachable);
   void End(const Status& cause, const Status& seen_by_peers);
   void EndWith(const Status& cause, const OutgoingFrame& last) RT_EXCLUDES(mutex_);
   void Close(std::chrono::milliseconds limit);  // body of closer_
@@ -90,6 +99,9 @@ class GrpcTransport : public Transport, public GrpcStream::Observer {
   TransportObserver* const observer_;
   const std::unique_ptr<GrpcServer> server_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  std::vector<std::shared_ptr<Ending>> peer_endings_;  // by rank
+  std::atomic<bool> tolerant_ = false;
+  std::shared_ptr<PeerLossObserver> loss_observer_;  // set before tolerant_
   // By rank; none for this one, urgent ones only where there is a stream for them.
   std::vector<std::unique_ptr<PeerMessages>> messages_, urgent_;
   StreamTable streams_;

@@ -31,6 +31,7 @@ class MpiTransport : public Transport {
   int world_size() const override { return engine_->peers().world_size(); }
 
   void Abort(const Status& cause) override { engine_->End(cause, AbortSeenByPeer(rank(), cause)); }
+  Status EndCause() const override { return engine_->ending()->cause(); }
 
  private:
   void StartSend(int peer, const MessageLabel& label, std::span<const std::byte> bytes,

@@ -18,7 +18,8 @@
 //   --enable-recovery  silent for dist.hang_timeout_s                                 75 of ranks
 //
 // MPI says nothing to us of a dead peer: what is sent to it is lost, and no receive fails. So no rank
-// can name it at once, as over gRPC, where the kernel reports a broken connection.
+// can name it at once, as over gRPC, where the kernel reports a broken connection; and mpirun ends the
+// job. So a world over MPI does not outlive a rank (Transport::TolerateLosses: Unimplemented).
 // MPI_Init waits for all ranks without a limit of its own; after connect_timeout we give up, and the
 // process has to end. Leaving waits for the other ranks, MpiLimits::leave at most. MPI begins once in
 // the life of a process, so there is one world over it.

@@ -144,7 +144,7 @@ StatusOr<bool> SharedMemory::ReadAll(int peer, Link* link) {
 }
 
 bool SharedMemory::Pull(int peer, Link* link) {
-  if (!link->started || link->broken || frames_stopped_ || !link->reading.TryTake()) return false;
+  if (!link->started || link->broken || link->stopped || !link->reading.TryTake()) return false;
   const StatusOr<bool> any = ReadAll(peer, link);
   if (!any.ok()) link->broken = true;
   link->reading.GiveBack();
@@ -156,7 +156,7 @@ Status SharedMemory::OnPeerLeft(int peer) {
   Link& link = *links_.at(peer);
   link.reading.Take();
   Status status;
-  if (!link.broken && !frames_stopped_) {
+  if (!link.broken && !link.stopped) {
     const StatusOr<bool> any = ReadAll(peer, &link);
     if (!any.ok()) status = any.status();
   }
@@ -283,10 +283,14 @@ bool SharedMemory::Help(uint32_t moment, Deadline deadline) {
   return true;
 }
 
+void SharedMemory::StopFrames(int peer) {
+  Link& link = *links_.at(peer);
+  Pull(peer, &link);
+  if (!link.stopped.exchange(true)) link.writing.Take();  // and never gives it back
+}
+
 void SharedMemory::StopFrames() {
-  for (const auto& [peer, link] : links_) Pull(peer, link.get());
-  frames_stopped_ = true;
-  for (const auto& [peer, link] : links_) link->writing.Take();  // and never gives it back
+  for (const auto& [peer, link] : links_) StopFrames(peer);
 }
 
 void SharedMemory::Stop() {

@@ -59,7 +59,7 @@ struct PeerMemory {
 
 class SharedMemory : public CompletionHelper {
  public:
-  // Told of errors that end the world. Called on any thread, without a lock held.
+  // Told of errors that end the world, or lose the peer. Called on any thread, without a lock held.
   using OnError = std::function<void(int peer, const Status& status)>;
 
   // `messages` by peer: those of the same host. They must outlive Stop.
@@ -80,8 +80,9 @@ class SharedMemory : public CompletionHelper {
   void Pump(int peer);
   // The peer has left: reads what is still in its ring, and tells its messages.
   Status OnPeerLeft(int peer);
-  // Reads what is in all rings once more; nothing is written or read any more. Returns when no
-  // thread writes.
+  // Reads what is in the peer's ring, or in all, once more; nothing is written or read there any
+  // more. Returns when no thread writes.
+  void StopFrames(int peer);
   void StopFrames();
   // Ends the thread; no thread is in this object any more.
   void Stop() RT_EXCLUDES(mutex_);
@@ -114,6 +115,7 @@ class SharedMemory : public CompletionHelper {
     std::atomic<bool> starting = false;
     std::atomic<bool> started = false;  // what follows stays as it is
     std::atomic<bool> broken = false;   // the peer has written nonsense
+    std::atomic<bool> stopped = false;  // StopFrames
     SharedMapping our_slot;
     PeerMemory peer_memory;
     Doorbell* bell = nullptr;  // the peer's
@@ -142,7 +144,7 @@ class SharedMemory : public CompletionHelper {
   Doorbell* bell_ = nullptr;
   std::map<int, std::unique_ptr<Link>> links_;  // by peer; the map itself does not change
   int looks_ = 0;                               // of a thread in Help, before it sleeps
-  std::atomic<bool> frames_stopped_ = false, stopped_ = false;
+  std::atomic<bool> stopped_ = false;
   std::thread thread_;
 
   mutable Mutex mutex_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <array>
+
 #include "tests/apps/launch/launched.h"
 
 namespace ringtail {
@@ -100,6 +102,56 @@ TEST(FailuresTest, IfAllLoseAPeerNoneIsBlamed) {
   const ProcessResult result = RunProcess(Launch({"-n", "2"}, {"exit=75"}));
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_THAT(result.err, HasSubstr("was the first to lose a peer; no rank failed by itself"));
+}
+
+TEST(FailuresTest, WithNoKillTheOthersContinue) {
+  const TempDir dir;
+  const std::string fifos = MakeFifos(dir, 3);
+  // Ranks 0 and 2 see the end of rank 1, and then do their work.
+  const ProcessResult result =
+      RunProcess(Launch({"-n", "3", "--no-kill"}, {"1:hold=" + fifos, "1:raise=9", "lose=" + fifos,
+                                                   "say=continues", "exit=0"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(LinesOf(0, result.out), testing::ElementsAre("continues"));
+  EXPECT_THAT(LinesOf(2, result.out), testing::ElementsAre("continues"));
+  EXPECT_THAT(result.err, HasSubstr("rank 1: ended by SIGKILL"));
+  EXPECT_THAT(result.err, HasSubstr("ringtail_launch: the job has succeeded without rank 1"));
+  EXPECT_THAT(result.err, Not(HasSubstr("to end by themselves")));
+}
+
+// Rank 1 is dead before rank 0 asks for its end, so the sentence comes while rank 0 runs.
+TEST(FailuresTest, WithNoKillALossIsSaidAtOnce) {
+  ChildProcess launcher(Launch({"-n", "2", "--no-kill"}, {"1:pid", "1:pause", "0:pid", "wait"}));
+  std::array<int, 2> pids{};
+  for (int i = 0; i < 2; ++i) {
+    int rank = 0, pid = 0;
+    const auto line = launcher.ReadLine();
+    ASSERT_EQ(std::sscanf(line.value_or("").c_str(), "[%d] pid %d", &rank, &pid), 2);
+    pids.at(rank) = pid;
+  }
+  kill(pids[1], SIGKILL);
+  ASSERT_TRUE(EndsSoon(pids[1]));
+  kill(pids[0], SIGTERM);
+  const ProcessResult result = launcher.Wait();
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_THAT(result.err,
+              HasSubstr(fmt::format("ringtail_launch: rank 1 (localhost, process {}) ended by "
+                                    "SIGKILL; the other ranks continue",
+                                    pids[1])));
+  EXPECT_THAT(result.err, HasSubstr("exited with 143 (SIGTERM): without rank 0 the job ends"));
+}
+
+TEST(FailuresTest, WithNoKillTheEndOfRankZeroIsTheEnd) {
+  ProcessResult result =
+      RunProcess(Launch({"-n", "3", "--no-kill", "--timeout-kill", "0.1"}, {"0:exit=5", "wait"}));
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_THAT(result.err, HasSubstr("exited with 5: without rank 0 the job ends"));
+  EXPECT_THAT(LinesOf(1, result.out), testing::ElementsAre("got 15"));
+  // Also a good one: who is left is stopped.
+  result = RunProcess(Launch({"-n", "3", "--no-kill", "--timeout-kill", "0.1"},
+                             {"1:raise=19", "1:pause", "exit=0"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the job has succeeded without rank 1"));
 }
 
 TEST(FailuresTest, AProgramThatIsNotThere) {

@@ -60,6 +60,32 @@ TEST(RankEndTest, FindsTheFirstTrueCause) {
   }
 }
 
+TEST(RankEndTest, RankZeroDecidesInAJobThatOutlivesItsLosses) {
+  const Case cases[] = {
+      {{Exit(0, 1), Exit(0, 2)}, {}, 0, -1},
+      {{Exit(0, 3), Die(SIGKILL, 1), Exit(0, 2)}, {}, 0, -1},
+      {{Exit(0, 2), Exit(75, 1)}, {}, 0, -1},
+      {{Exit(0, 1), ByLauncher(Die(SIGKILL, 2))}, {}, 0, -1},  // it was stopped
+      {{Exit(0, 2), {.kind = Kind::kHostLost, .order = 1}}, {}, 0, -1},
+      {{Exit(3, 2), Die(SIGKILL, 1), Exit(75, 3)}, {}, 3, 0},
+      {{Die(SIGSEGV, 1), Exit(75, 2)}, {}, 139, 0},
+      {{Exit(76, 1), Exit(75, 2)}, {}, 76, 0},
+      {{Exit(75, 2), Die(SIGKILL, 1)}, {}, 137, 1},
+      {{ByLauncher(Die(SIGKILL, 2)), Exit(75, 1)}, {}, 137, 0},
+      {{Exit(143, 1), Exit(143, 2)}, {SIGTERM}, 143, -1},
+      {{Exit(143, 1), Exit(143, 2)}, {}, 143, -1},
+  };
+  for (const Case& one : cases) {
+    const RankVerdict verdict = JudgeByRankZero(one.ends, one.asked);
+    EXPECT_EQ(verdict.exit_code, one.exit_code) << EndTable(one.ends) << verdict.text;
+    EXPECT_EQ(verdict.culprit, one.culprit) << EndTable(one.ends) << verdict.text;
+  }
+  EXPECT_EQ(JudgeByRankZero(cases[0].ends, {}).text, "");
+  EXPECT_EQ(JudgeByRankZero(cases[1].ends, {}).text, "the job has succeeded without rank 1");
+  EXPECT_THAT(JudgeByRankZero(cases[6].ends, {}).text,
+              HasSubstr("ended by SIGSEGV: without rank 0 the job ends"));
+}
+
 TEST(RankEndTest, SpeaksOfMemoryWhenTheKernelMayHaveKilled) {
   RankEnd killed = Die(SIGKILL, 1);
   killed.peak_kib = 300 * 1024;

@@ -128,7 +128,7 @@ std::string RefusalOf(size_t at, unsigned char value) {
 
 TEST(Heartbeat, WhatNoRankSendsIsRefused) {
   EXPECT_EQ(RefusalOf(0, 'X'), "it begins with 32485458");
-  EXPECT_EQ(RefusalOf(4, 8), "phase 8");
+  EXPECT_EQ(RefusalOf(4, 9), "phase 9");
   EXPECT_EQ(RefusalOf(5, 2), "unknown flags");
   EXPECT_EQ(RefusalOf(7, 1), "unknown flags");
   for (const size_t time : {32, 40, 48}) EXPECT_THAT(RefusalOf(time + 7, 1), HasSubstr("years"));

@@ -194,7 +194,7 @@ void Tell(HeartbeatExchange* peer, Heartbeat heartbeat, int times) {
       peer->Send(lane, heartbeat);
     }
     ASSERT_TRUE(peer->Next(&event, TestDeadline()));
-    ASSERT_TRUE(event.heartbeat.ok()) << event.world.ToString();
+    ASSERT_TRUE(event.heartbeat.ok()) << event.lost.ToString();
   }
 }
 
@@ -216,7 +216,7 @@ TEST_P(ProgressMonitorTest, WhoWaitsForAYearIsNotBlamed) {
         peer.Send(HeartbeatLane::kUrgent, waiting);
         peer.Send(HeartbeatLane::kData, waiting);
         peer.Next(&event, std::chrono::steady_clock::now() + 20ms);
-        if (!event.world.ok()) return;
+        if (!event.lost.ok()) return;
       }
     });
     EXPECT_TRUE(monitor.Stop().ok());

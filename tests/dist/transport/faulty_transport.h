@@ -42,6 +42,7 @@ class FaultyTransport : public Transport {
                     CompletionTarget done) override;
   Traffic TrafficWith(int peer) const override { return transport_->traffic(peer); }
   void Abort(const Status& cause) override;
+  Status EndCause() const override { return transport_->EndCause(); }
 
  private:
   using Clock = std::chrono::steady_clock;
