@@ -45,11 +45,6 @@ constexpr NamedScheme kSchemes[] = {
     {"top_k 0.1%",  // but small layers, which would else be most of what travels, in 8 bits
      "scheme { top_k { density: 0.001 values: BF16 } } min_elements: 1000 "
      "rule { max_elements: 9999 scheme { linear8 {} } }"},
-    {"top_k 0.1%, in turns",  // the others in 8 bits, the sum of 4 steps at once
-     "scheme { top_k { density: 0.001 values: LEVELS4 } } min_elements: 1 statistics_every_steps: "
-     "8 "
-     "rule { max_elements: 9999 scheme { linear8 {} } every_steps: 4 } "
-     "rule { kind: VECTOR scheme { linear8 {} } every_steps: 4 }"},
     {"power_sgd", "scheme { power_sgd {} }"},
     {"hylo", "scheme { hylo {} }"}};
 
