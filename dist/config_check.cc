@@ -67,11 +67,6 @@ Status ValidateServers(const DistConfig& dist, const ConfigSource* source) {
                        "AUTO chooses how the ranks train together: leave out "
                        "dist.asynchronous, or set dist.plan to CONFIG");
   }
-  if (CompressesAnything(dist.compression())) {
-    return check.Error("rule",
-                       "dist.compression is for gradients that all ranks exchange: leave it "
-                       "out, or dist.asynchronous");
-  }
   if (!dist.sync_batch_norm()) return OkStatus();
   return check.Error("rule",
                      "ranks that do not wait for one another cannot share the statistics of "

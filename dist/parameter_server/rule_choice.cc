@@ -54,6 +54,7 @@ Status CheckRanges(const Config& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.NotNegative("start_epoch", config.start_epoch()));
   RT_RETURN_IF_ERROR(check.FractionBelowOne("decay", config.decay()));
   RT_RETURN_IF_ERROR(check.Between("servers", config.servers(), 0, kMostWorkers));
+  RT_RETURN_IF_ERROR(check.Between("key_versions", config.key_versions(), 1, kMostUpdates));
   return check.Between("versions", config.versions(), 1, kMostVersions);
 }
 
@@ -98,6 +99,11 @@ Status CheckUse(const Config& config, const AsynchronousRule& rule, const FieldC
   return check.Error("weight_rate", rated ? "weight_rate: this weight needs k > 0"
                                           : "weight_rate is for weight: EXPONENTIAL and "
                                             "ADAPTIVE_DELAY; leave it out");
+}
+
+Status CheckPull(const Config& config, const FieldCheck& check) {
+  if (!config.has_key_versions() || config.pull() == Config::DELTA) return OkStatus();
+  return check.Error("key_versions", "key_versions is for pull: DELTA; leave it out");
 }
 
 Status CheckRule(const Config& config, const AsynchronousRule& rule, const FieldCheck& check) {
@@ -151,6 +157,7 @@ Status ValidateAsynchronous(const AsynchronousConfig& config, const ConfigSource
                             const std::string& path) {
   const FieldCheck check(source, path);
   RT_RETURN_IF_ERROR(CheckRanges(config, check));
+  RT_RETURN_IF_ERROR(CheckPull(config, check));
   if (!UsesServers(config)) return OkStatus();
   return CheckRule(config, RuleOf(config), check);
 }

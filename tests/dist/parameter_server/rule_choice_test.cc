@@ -130,8 +130,8 @@ TEST(RuleChoiceTest, ValidConfigs) {
        {"", "rule: SYNCHRONOUS", "rule: ASYNCHRONOUS", "rule: SOFT_SYNC splits: 30",
         "rule: STALE_SYNC bound: 0", "rule: ADA_DELAY weight_rate: 0.1", "rule: DC_CONSTANT",
         "rule: DC_ADAPTIVE decay: 0 limit: 0", "rule: RINGMASTER discard_after: 1",
-        "rule: GAP_AWARE versions_in_bf16: true", "rule: DANA",
-        "rule: BACKUP_WORKERS backups: 3"}) {
+        "rule: GAP_AWARE versions_in_bf16: true", "rule: DANA", "rule: BACKUP_WORKERS backups: 3",
+        "rule: ASYNCHRONOUS pull: BF16", "rule: ASYNCHRONOUS pull: DELTA key_versions: 64"}) {
     const Status status = ValidateAsynchronous(Parse(text), nullptr);
     EXPECT_TRUE(status.ok()) << text << ": " << status.ToString();
   }
@@ -151,6 +151,8 @@ TEST(RuleChoiceTest, RefusesWithThePlaceOfTheField) {
       {"start_epoch: -0.5", "start_epoch"},
       {"decay: 1", "decay"},
       {"versions: 0", "versions"},
+      {"pull: DELTA key_versions: 0", "key_versions"},
+      {"pull: BF16 key_versions: 64", "key_versions"},
       {"rule: SYNCHRONOUS bound: 1", "bound"},
       {"rule: SYNCHRONOUS backups: 1", "discard_after"},
       {"rule: RINGMASTER", "discard_after"},
