@@ -55,10 +55,11 @@ WeightServer::WeightServer(const WeightServerOptions& options,
 
 double WeightServer::Apply(const ShardUpdate& update) {
   const int64_t step = options_.step(update.images_before);
-  rate_ = options_.rate(update.images_before);
-  const double norm = options_.alone ? GradientNorm(*arena_, update.scale()) : update.mean_norm;
-  optimizer_->Step(update.version, rate_,
-                   update.scale() * ClipFactor(norm, options_.optim.clip_norm()));
+  rate_ = options_.rate(update.images_before) * update.usual_weight;
+  const double scale = update.scale() / update.usual_weight;
+  const double norm =
+      options_.alone ? GradientNorm(*arena_, scale) : update.mean_norm / update.usual_weight;
+  optimizer_->Step(update.version, rate_, scale * ClipFactor(norm, options_.optim.clip_norm()));
   if (average_) average_->Update(step);
   return rate_;
 }

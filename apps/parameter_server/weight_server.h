@@ -8,6 +8,9 @@
 // Parameters are whole, so that every optimizer finds what it needs of each in one place. The norm
 // by which gradients are clipped is that of all servers: one that is alone takes that of the
 // update; several take the mean of what the pushes of the update had, which is as large or larger.
+// Gradients count less the later they are. What they usually count is a factor of the learning rate,
+// and the gradient has the rest: the step of SGD is the same either way, but weight decay and steps
+// whose length does not depend on the gradient's (Muon, LARS, LAMB, Adam) shrink only with the rate.
 // The weights start as those of the model.
 // Thread-safety: none. Memory: four blocks of its parameters with an optimizer of one state block
 // and an average, beside what the shard keeps.

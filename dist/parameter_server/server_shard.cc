@@ -1,5 +1,6 @@
 #include "dist/parameter_server/server_shard.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -7,6 +8,12 @@
 #include "core/sum_of_squares.h"
 
 namespace ringtail {
+namespace {
+
+// The usual weight is that of about so many updates.
+constexpr double kUsualUpdates = 100;
+
+}  // namespace
 
 const char* RefusalReasonName(RefusalReason reason) {
   switch (reason) {
@@ -65,7 +72,8 @@ PushResult ServerShard::Push(const GradientPush& push) {
   const double weight = options_.rule.weight.Of(result.staleness, version_);
   const std::span<const float> gradient = correction_.Correct(push, version_, Epoch(), weights_);
   group_.Add(push.worker, gradient, weight, push.images);
-  norms_ += push.norm;
+  norms_ += weight * push.norm;
+  image_weights_ += weight * static_cast<double>(push.images);
   correction_.OnPush(push.worker, push.base_version);
   staleness_.Add(result.staleness);
   clocks_.Tick(push.worker);
@@ -150,11 +158,16 @@ bool ServerShard::UpdateIfFull() {
 }
 
 void ServerShard::Update() {
+  const double weight = std::exchange(image_weights_, 0) / static_cast<double>(group_.images());
+  ++updates_;
+  usual_weight_ +=
+      (weight - usual_weight_) / std::min(kUsualUpdates, static_cast<double>(updates_));
   const ShardUpdate update{.version = version_,
                            .images_before = images_,
                            .images = group_.images(),
                            .pushes = group_.pushes(),
-                           .mean_norm = std::exchange(norms_, 0) / group_.pushes()};
+                           .mean_norm = std::exchange(norms_, 0) / group_.pushes(),
+                           .usual_weight = usual_weight_};
   group_.Close();
   correction_.BeforeUpdate(weights_);
   const double learning_rate = apply_(update);

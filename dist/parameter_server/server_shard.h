@@ -61,7 +61,12 @@ struct ShardUpdate {
   int64_t images_before = 0;  // of all updates before it: what the learning rate follows
   int64_t images = 0;         // whose gradients are in the sum
   int pushes = 0;
-  double mean_norm = 0;  // over its pushes, of the gradient of all shards: at least the sum's
+  // Over its pushes, of the weighted gradient of all shards: at least the sum's.
+  double mean_norm = 0;
+  // What an image's gradient has counted lately (StalenessWeight), a running mean: the rate's part of
+  // it, so that weight decay and steps of a fixed length (Muon, LARS) shrink as the gradients do.
+  // Exactly 1 if all weights are.
+  double usual_weight = 1;
   double scale() const { return 1 / static_cast<double>(images); }  // makes the sum a mean
 };
 using ApplyUpdate = std::function<double(const ShardUpdate& update)>;
@@ -133,8 +138,9 @@ class ServerShard {
   StalenessStatistics staleness_;
   std::array<int64_t, kRefusalReasons> refused_{};
   std::set<int> waiting_;
-  double norms_ = 0;  // of the pushes of the group
-  int64_t version_, images_;
+  double norms_ = 0, image_weights_ = 0;  // sums over the pushes, and over the images, of the group
+  double usual_weight_ = 1;
+  int64_t version_, images_, updates_ = 0;
 };
 
 }  // namespace ringtail
