@@ -3,8 +3,6 @@
 #include "dist/parameter_server/momentum_correction.h"
 
 namespace ringtail {
-namespace {
-
 double MomentumOf(const OptimConfig& optim) {
   switch (optim.rule_case()) {
     case OptimConfig::kLars:
@@ -17,12 +15,14 @@ double MomentumOf(const OptimConfig& optim) {
     case OptimConfig::kAdam:
     case OptimConfig::kAdamw:
     case OptimConfig::kLamb:
-      return 1;  // always some
+      return 1;
   }
   return 1;
 }
 
-}  // namespace
+bool StepsHaveTheirOwnLength(const OptimConfig& optim) {
+  return optim.rule_case() != OptimConfig::kSgd && optim.rule_case() != OptimConfig::RULE_NOT_SET;
+}
 
 OptimConfig ServerOptimizer(const OptimConfig& optim, const AsynchronousConfig& config,
                             const AsynchronousRule& rule, int workers) {

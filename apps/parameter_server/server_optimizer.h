@@ -21,6 +21,13 @@ namespace ringtail {
 OptimConfig ServerOptimizer(const OptimConfig& optim, const AsynchronousConfig& config,
                             const AsynchronousRule& rule, int workers);
 
+// 1 for Adam and LAMB, which always have some.
+double MomentumOf(const OptimConfig& optim);
+
+// Whether a smaller gradient moves the weights as far: LARS, LAMB, Muon, Adam. Then what late
+// gradients count must be the learning rate's.
+bool StepsHaveTheirOwnLength(const OptimConfig& optim);
+
 // InvalidArgument if both the rule and the optimizer have momentum.
 Status CheckServerOptimizer(const AsynchronousRule& rule, const OptimConfig& optim);
 

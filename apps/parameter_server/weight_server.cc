@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/parameter_server/server_optimizer.h"
 #include "core/parameter_specs.h"
 #include "optim/gradient_norm.h"
 
@@ -55,10 +56,10 @@ WeightServer::WeightServer(const WeightServerOptions& options,
 
 double WeightServer::Apply(const ShardUpdate& update) {
   const int64_t step = options_.step(update.images_before);
-  rate_ = options_.rate(update.images_before) * update.usual_weight;
-  const double scale = update.scale() / update.usual_weight;
-  const double norm =
-      options_.alone ? GradientNorm(*arena_, scale) : update.mean_norm / update.usual_weight;
+  const double usual = StepsHaveTheirOwnLength(options_.optim) ? update.usual_weight : 1;
+  const double scale = update.scale() / usual;
+  const double norm = options_.alone ? GradientNorm(*arena_, scale) : update.mean_norm / usual;
+  rate_ = options_.rate(update.images_before) * usual;
   optimizer_->Step(update.version, rate_, scale * ClipFactor(norm, options_.optim.clip_norm()));
   if (average_) average_->Update(step);
   return rate_;

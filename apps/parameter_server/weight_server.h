@@ -8,9 +8,9 @@
 // Parameters are whole, so that every optimizer finds what it needs of each in one place. The norm
 // by which gradients are clipped is that of all servers: one that is alone takes that of the
 // update; several take the mean of what the pushes of the update had, which is as large or larger.
-// Gradients count less the later they are. What they usually count is a factor of the learning rate,
-// and the gradient has the rest: the step of SGD is the same either way, but weight decay and steps
-// whose length does not depend on the gradient's (Muon, LARS, LAMB, Adam) shrink only with the rate.
+// Gradients count less the later they are. Where steps have a length of their own (Muon, LARS, LAMB,
+// Adam), what they usually count is a factor of the learning rate instead, and the gradient has the
+// rest; with SGD a smaller gradient is a smaller step, and weight decay keeps its rate.
 // The weights start as those of the model.
 // Thread-safety: none. Memory: four blocks of its parameters with an optimizer of one state block
 // and an average, beside what the shard keeps.
@@ -57,6 +57,7 @@ class WeightServer {
   const ServerShard& shard() const { return *shard_; }
   ParameterArena* arena() { return arena_.get(); }
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
+  std::span<const size_t> parameters() const { return options_.parameters; }
   int64_t elements() const { return std::ssize(arena_->values()); }
   int64_t bytes() const { return arena_->num_parameters() * static_cast<int64_t>(sizeof(float)); }
   double rate() const { return rate_; }  // of the last update

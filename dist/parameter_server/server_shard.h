@@ -63,9 +63,8 @@ struct ShardUpdate {
   int pushes = 0;
   // Over its pushes, of the weighted gradient of all shards: at least the sum's.
   double mean_norm = 0;
-  // What an image's gradient has counted lately (StalenessWeight), a running mean: the rate's part of
-  // it, so that weight decay and steps of a fixed length (Muon, LARS) shrink as the gradients do.
-  // Exactly 1 if all weights are.
+  // What an image's gradient has counted lately (StalenessWeight), a running mean: of the rate, where
+  // a smaller gradient would be the same step (Muon, LARS). Exactly 1 if all weights are.
   double usual_weight = 1;
   double scale() const { return 1 / static_cast<double>(images); }  // makes the sum a mean
 };
