@@ -79,6 +79,7 @@ StatusOr<int> RunEmulate(EmulateFlags flags) {
   } else {
     PrintSummary(*result);
   }
+  if (!result->summary.diverges.empty()) LogWarning(result->summary.diverges);
   if (result->summary.not_finite.empty()) return kExitSuccess;
   LogError("not finite: " + result->summary.not_finite);
   return kExitNotFinite;

@@ -53,6 +53,7 @@ class EmulatedJob {
   const EmulationScript& script() const { return script_; }
   const OptimConfig& optim() const { return optim_.config; }  // for the batch of a step
   const TrainingPlan& plan() const { return plan_; }
+  int64_t classes() const { return std::ssize(data_->dataset->class_names()); }
   ParameterArena* arena() { return &run_.state.model()->arena(); }
   TrainingState* state() { return &run_.state; }
   SharedNet* net() { return &net_; }

@@ -113,6 +113,8 @@ std::string SummaryJson(const EmulationSummary& summary) {
                          {"max", summary.staleness.max()},
                          {"histogram", summary.staleness.histogram()}};
     json["discarded"] = summary.discarded;
+    json["diverges"] = nullptr;
+    if (!summary.diverges.empty()) json["diverges"] = summary.diverges;
   }
   json["not_finite"] = nullptr;
   if (!summary.not_finite.empty()) json["not_finite"] = summary.not_finite;

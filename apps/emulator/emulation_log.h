@@ -69,6 +69,7 @@ struct EmulationSummary {
   double best_accuracy = 0, best_accuracy_s = 0;
   StalenessStatistics staleness;  // of pushes to server 0; empty without servers
   int64_t discarded = 0;          // pushes that no server took
+  std::string diverges;           // when, and what to change; empty: it does not
   std::string not_finite;         // where training ended early; empty: it did not
 
   double images_per_s() const {

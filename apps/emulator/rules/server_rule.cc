@@ -3,19 +3,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "apps/parameter_server/server_optimizer.h"
 #include "core/stopwatch.h"
+#include "dist/compression/scheme_choice.h"
 #include "dist/parameter_server/rule_choice.h"
-#include "dist/parameter_server/shard_map.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int64_t kRequestBytes = 64;
 constexpr double kSecondsPerMs = 1e-3;
-constexpr int kMostNotFiniteInARow = 10;
+// The loss that DivergenceGuard watches is the mean of so many pushes, and of 1/4 of an epoch.
+constexpr int64_t kWatchedPushes = 32, kWatchesOfEpoch = 4;
 
 }  // namespace
 
@@ -24,147 +26,67 @@ StatusOr<std::unique_ptr<EmulatedRule>> ServerRule::Create(EmulatedJob* job) {
   const AsynchronousRule rule = RuleOf(config);
   RT_RETURN_IF_ERROR(CheckServerOptimizer(rule, job->optim()));
   std::unique_ptr<ServerRule> made(new ServerRule(job, rule));
-  RT_RETURN_IF_ERROR(
-      made->CreateServers(ServerOptimizer(job->optim(), config, rule, job->script().workers())));
-  for (const int worker : job->FirstWorkers()) made->AddWorker(worker);
+  RT_RETURN_IF_ERROR(made->CreateServers());
+  for (const int worker : job->FirstWorkers()) RT_RETURN_IF_ERROR(made->AddWorker(worker));
   return std::unique_ptr<EmulatedRule>(std::move(made));
 }
 
 ServerRule::ServerRule(EmulatedJob* job, const AsynchronousRule& rule)
     : job_(job),
       rule_(rule),
+      optim_(ServerOptimizer(job->optim(), job->config().dist().asynchronous(), rule,
+                             job->script().workers())),
       overlap_(job->config().dist().asynchronous().overlap() && !rule.synchronous()),
+      compresses_(CompressesAnything(job->config().dist().compression())),
       images_per_step_(job->plan().growth_run().images_per_batch),
       images_per_push_(job->config().train().batch() * rule.grouping.gradients_per_push),
       tickets_(job->plan().batches_per_epoch() * images_per_step_,
-               job->plan().total_steps() * images_per_step_) {}
-
-Status ServerRule::CreateServers(const OptimConfig& optim) {
-  const AsynchronousConfig& config = job_->config().dist().asynchronous();
-  const int asked = config.servers() > 0 ? config.servers() : job_->script().workers();
-  std::vector<int64_t> bytes;
-  for (const Parameter& parameter : job_->arena()->parameters()) {
-    bytes.push_back(parameter.elements * static_cast<int64_t>(sizeof(float)));
-  }
-  const ShardMap map =
-      DivideIntoShards(bytes, std::min<int>(asked, static_cast<int>(bytes.size())));
-  int64_t all_bytes = 0;
-  for (const int64_t each : bytes) all_bytes += each;
-  const double own_rate = optim.learning_rate() / job_->optim().learning_rate();
-  const auto step = [this](int64_t images) {
-    return std::min(images / images_per_step_, job_->plan().total_steps() - 1);
-  };
-  for (size_t i = 0; i < map.parameters.size(); ++i) {
-    WeightServerOptions options{
-        .optim = optim,
-        .shard = {.rule = rule_,
-                  .images_per_epoch = job_->plan().batches_per_epoch() * images_per_step_,
-                  .versions = config.versions(),
-                  .format = config.versions_in_bf16() ? VersionRing::Format::kBf16
-                                                      : VersionRing::Format::kFloat},
-        .parameters = map.parameters[i],
-        .alone = map.parameters.size() == 1,
-        .has_statistics = i == 0,
-        .rate = [this, step,
-                 own_rate](int64_t images) { return own_rate * job_->RateOf(step(images)); },
-        .step = step};
-    Server server{.update_s = job_->compute().update_ms() * kSecondsPerMs *
-                              static_cast<double>(map.bytes[i]) / static_cast<double>(all_bytes)};
-    RT_ASSIGN_OR_RETURN(server.weights, WeightServer::Create(options, *job_->arena()));
-    servers_.push_back(std::move(server));
-  }
-  return OkStatus();
-}
-
-void ServerRule::AddWorker(int worker) {
-  const ParameterArena& model = *job_->arena();
-  Seat& seat = seats_[worker];
-  seat.weights = AlignedBuffer(model.values().size_bytes());
-  seat.statistics = AlignedBuffer(model.buffer_values().size_bytes());
-  std::ranges::copy(servers_[0].weights->arena()->buffer_values(),
-                    seat.statistics.floats().begin());
-  seat.versions.resize(servers_.size());
-  seat.idle_since_ns = job_->queue()->now_ns();
-  for (Server& server : servers_) server.weights->shard()->Join(worker);
-}
+               job->plan().total_steps() * images_per_step_),
+      guard_({.images = static_cast<double>(
+                  std::max(kWatchedPushes * images_per_push_,
+                           job->plan().batches_per_epoch() * images_per_step_ / kWatchesOfEpoch)),
+              .chance = std::log(static_cast<double>(job->classes()))}) {}
 
 Status ServerRule::Begin() {
   for (auto& [worker, seat] : seats_) RT_RETURN_IF_ERROR(RequestPull(worker));
   return OkStatus();
 }
 
-Status ServerRule::OnJoin(int worker) {
-  if (finished_) return OkStatus();
-  AddWorker(worker);
-  return RequestPull(worker);
-}
-
-// Its tickets go back, and no one waits for it any more.
-Status ServerRule::OnNotice(int worker) {
-  if (seats_.erase(worker) == 0) return OkStatus();
-  if (seats_.empty()) return FailedPrecondition("no worker is left");
-  idle_.erase(worker);
-  statistics_.erase(worker);
-  tickets_.Remove(worker);
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    servers_[i].weights->shard()->Remove(worker);
-    RT_RETURN_IF_ERROR(Release(i));
-  }
-  LogUpdate();
-  RT_RETURN_IF_ERROR(EvaluateIfDue());
-  return Wake();
-}
-
-Status ServerRule::Serve(size_t server, std::function<Status()> action) {
-  servers_[server].waiting.push_back(std::move(action));
-  return servers_[server].busy ? OkStatus() : ServeNext(server);
-}
-
-// An update keeps the server busy.
-Status ServerRule::ServeNext(size_t server) {
-  Server& s = servers_[server];
-  while (!s.waiting.empty() && !finished_) {
-    const auto action = std::move(s.waiting.front());
-    s.waiting.pop_front();
-    const int64_t version = s.weights->shard()->version();
-    s.busy = true;
-    RT_RETURN_IF_ERROR(action());
-    s.busy = false;
-    if (s.weights->shard()->version() == version || s.update_s == 0) continue;
-    s.busy = true;
-    const auto host = static_cast<int>(server);
-    job_->queue()->Schedule(job_->EndOfWork(host, version, s.update_s), host, [this, server] {
-      servers_[server].busy = false;
-      return ServeNext(server);
-    });
-    return OkStatus();
-  }
-  return OkStatus();
-}
-
 Status ServerRule::RequestPull(int worker) {
   seats_[worker].missing = servers_.size();
   for (size_t i = 0; i < servers_.size(); ++i) {
-    job_->network()->Send(worker, static_cast<int>(i), kRequestBytes, [this, i, worker] {
-      return Serve(i, [this, i, worker] { return AnswerPull(i, worker); });
-    });
+    job_->network()->Send(worker, static_cast<int>(i), kRequestBytes,
+                          [this, i, worker] { return ServePull(i, worker); });
   }
   return OkStatus();
 }
 
+Status ServerRule::ServePull(size_t server, int worker) {
+  return servers_[server].queue->Serve([this, server, worker]() -> StatusOr<double> {
+    RT_RETURN_IF_ERROR(AnswerPull(server, worker));
+    return 0;
+  });
+}
+
 Status ServerRule::AnswerPull(size_t server, int worker) {
-  if (!Counts(worker)) return OkStatus();
+  if (finished_ || !Counts(worker)) return OkStatus();
   Seat& seat = seats_[worker];
   WeightServer* const weights = servers_[server].weights.get();
-  AlignedBuffer part(weights->arena()->values().size_bytes());
+  const size_t size = weights->arena()->values().size_bytes();
+  AlignedBuffer part(size), pulled(size);
   const auto reply = weights->shard()->Pull(worker, part.floats());
   if (!reply) return OkStatus();  // until Release
-  weights->Scatter(part.floats(), seat.weights.floats());
+  PullDecoder& decoder = seat.pulls[server];
+  const std::span<const std::byte> payload =
+      servers_[server].pulls.Encode(part.floats(), reply->version, decoder.key());
+  const auto bytes = static_cast<int64_t>(payload.size());
+  RT_RETURN_IF_ERROR(decoder.Decode(payload, pulled.floats()));
+  weights->Scatter(pulled.floats(), seat.weights.floats());
   seat.versions[server] = reply->version;
   if (server == 0 && rule_.synchronous()) {
     std::ranges::copy(weights->arena()->buffer_values(), seat.statistics.floats().begin());
   }
-  job_->network()->Send(static_cast<int>(server), worker, weights->bytes(),
+  job_->network()->Send(static_cast<int>(server), worker, bytes,
                         [this, worker] { return OnPulled(worker); });
   return OkStatus();
 }
@@ -198,51 +120,64 @@ Status ServerRule::Compute(int worker, const Ticket& ticket) {
   for (const Server& server : servers_) servers.push_back(server.weights.get());
   RT_ASSIGN_OR_RETURN(const std::shared_ptr<ServerPush> push,
                       ComputePush(job_, ticket, servers,
-                                  {.weights = &seat.weights, .statistics = &seat.statistics}));
+                                  {.weights = &seat.weights,
+                                   .statistics = &seat.statistics,
+                                   .compression = seat.compression.get()}));
   push->versions = seat.versions;
   seat.pulled = false;
   seat.computing = true;
   const int64_t begin_ns = job_->queue()->now_ns();
   const int64_t end_ns = job_->BeginPass(worker, step, {.offset = 0, .count = ticket.rows});
-  job_->queue()->Schedule(end_ns, worker, [this, worker, push, begin_ns] {
-    if (!Counts(worker)) return OkStatus();
-    Seat& own = seats_[worker];
-    const int64_t now_ns = job_->queue()->now_ns();
-    job_->log()->AddStep(now_ns,
-                         {.worker = worker,
-                          .step = ++own.steps,
-                          .epoch = job_->plan().EpochAt(push->ticket.first / images_per_step_),
-                          .learning_rate = servers_[0].weights->rate(),
-                          .loss = push->loss,
-                          .compute_ns = now_ns - begin_ns,
-                          .blocked_ns = begin_ns - own.idle_since_ns});
-    own.idle_since_ns = now_ns;
-    own.computing = false;
-    return SendPush(worker, push);
+  const double encode_s = compresses_ ? job_->compute().encode_ms() * kSecondsPerMs : 0;
+  job_->queue()->Schedule(end_ns, worker, [this, worker, push, begin_ns, step, encode_s] {
+    if (encode_s == 0) return OnComputed(worker, push, begin_ns);
+    job_->queue()->Schedule(
+        job_->EndOfWork(worker, step, encode_s), worker,
+        [this, worker, push, begin_ns] { return OnComputed(worker, push, begin_ns); });
+    return OkStatus();
   });
   return overlap_ ? RequestPull(worker) : OkStatus();
+}
+
+Status ServerRule::OnComputed(int worker, const std::shared_ptr<ServerPush>& push,
+                              int64_t begin_ns) {
+  if (!Counts(worker)) return OkStatus();
+  Seat& seat = seats_[worker];
+  const int64_t now_ns = job_->queue()->now_ns();
+  job_->log()->AddStep(now_ns,
+                       {.worker = worker,
+                        .step = ++seat.steps,
+                        .epoch = job_->plan().EpochAt(push->ticket.first / images_per_step_),
+                        .learning_rate = servers_[0].weights->rate(),
+                        .loss = push->loss,
+                        .compute_ns = now_ns - begin_ns,
+                        .blocked_ns = begin_ns - seat.idle_since_ns});
+  seat.idle_since_ns = now_ns;
+  seat.computing = false;
+  return SendPush(worker, push);
 }
 
 Status ServerRule::SendPush(int worker, const std::shared_ptr<ServerPush>& push) {
   ++seats_[worker].under_way;
   for (size_t i = 0; i < servers_.size(); ++i) {
-    job_->network()->Send(
-        worker, static_cast<int>(i), servers_[i].weights->bytes(), [this, i, worker, push] {
-          return Serve(i, [this, i, worker, push] { return Deliver(i, worker, push); });
-        });
+    job_->network()->Send(worker, static_cast<int>(i), push->bytes[i], [this, i, worker, push] {
+      return servers_[i].queue->Serve([this, i, worker, push] { return Deliver(i, worker, push); });
+    });
   }
   return overlap_ ? StartIfReady(worker) : RequestPull(worker);
 }
 
 // What still arrives of a worker that was removed must not count: others have its images.
-Status ServerRule::Deliver(size_t server, int worker, const std::shared_ptr<ServerPush>& push) {
-  if (!tickets_.Holds(worker, push->ticket)) return OkStatus();
+StatusOr<double> ServerRule::Deliver(size_t server, int worker,
+                                     const std::shared_ptr<ServerPush>& push) {
+  if (finished_ || !tickets_.Holds(worker, push->ticket)) return 0;
   const Stopwatch watch;
   WeightServer* const weights = servers_[server].weights.get();
   if (server == 0 && push->finite) {
     statistics_[worker] = push->statistics;
     MeanStatistics();
   }
+  const int64_t version = weights->shard()->version();
   const PushResult result = weights->shard()->Push({.worker = worker,
                                                     .base_version = push->versions[server],
                                                     .images = push->ticket.rows,
@@ -252,6 +187,7 @@ Status ServerRule::Deliver(size_t server, int worker, const std::shared_ptr<Serv
   push->gradients[server] = AlignedBuffer();
   job_->real()->update += watch.Seconds();
   ++push->delivered;
+  if (server == 0) push->staleness = result.staleness;
   if (result.outcome == PushOutcome::kRefused) {
     ++push->refused;
   } else if (server == 0) {
@@ -259,7 +195,9 @@ Status ServerRule::Deliver(size_t server, int worker, const std::shared_ptr<Serv
     LogUpdate();
   }
   RT_RETURN_IF_ERROR(Release(server));
-  return push->delivered == servers_.size() ? OnDelivered(worker, *push) : OkStatus();
+  if (push->delivered == servers_.size()) RT_RETURN_IF_ERROR(OnDelivered(worker, *push));
+  const Server& s = servers_[server];
+  return s.decode_s + (result.version == version ? 0 : s.update_s);
 }
 
 // Its images come again if no server has taken them.
@@ -270,20 +208,25 @@ Status ServerRule::OnDelivered(int worker, const ServerPush& push) {
   } else {
     tickets_.Use(worker, push.ticket);
   }
-  not_finite_in_a_row_ = push.finite ? 0 : not_finite_in_a_row_ + 1;
-  if (not_finite_in_a_row_ > kMostNotFiniteInARow) {
-    job_->log()->summary().not_finite =
-        fmt::format("{} gradients in a row, up to image {}", not_finite_in_a_row_,
-                    servers_[0].weights->shard()->images());
-    finished_ = true;
-    return OkStatus();
-  }
+  Watch(push);
+  if (finished_) return OkStatus();
   if (seats_.contains(worker)) --seats_[worker].under_way;
   if (tickets_.finished()) return End();
   RT_RETURN_IF_ERROR(EvaluateIfDue());
   if (finished_) return OkStatus();
   RT_RETURN_IF_ERROR(Wake());
   return StartIfReady(worker);
+}
+
+void ServerRule::Watch(const ServerPush& push) {
+  EmulationSummary& summary = job_->log()->summary();
+  const DivergenceGuard::Verdict verdict =
+      guard_.Add(push.loss.loss_sum, push.loss.count, push.staleness, push.finite);
+  if (verdict == DivergenceGuard::Verdict::kFine) return;
+  const std::string what =
+      fmt::format("{}; {}", guard_.report(), AdviceAgainstDivergence(rule_, MomentumOf(optim_)));
+  finished_ = verdict == DivergenceGuard::Verdict::kNotFinite;
+  (finished_ ? summary.not_finite : summary.diverges) = what;
 }
 
 void ServerRule::LogPush(const PushResult& result, int64_t images) {
@@ -317,8 +260,7 @@ void ServerRule::MeanStatistics() {
 // Workers that were told to wait.
 Status ServerRule::Release(size_t server) {
   for (const int worker : servers_[server].weights->shard()->TakeReleased()) {
-    RT_RETURN_IF_ERROR(
-        Serve(server, [this, server, worker] { return AnswerPull(server, worker); }));
+    RT_RETURN_IF_ERROR(ServePull(server, worker));
   }
   return OkStatus();
 }

@@ -160,6 +160,74 @@ TEST(ServerRuleTest, WorkersDieAndJoin) {
   }
 }
 
+// Every codec's error feedback and bytes; one that leaves nothing out changes no bit.
+TEST(ServerRuleTest, PushesTravelThroughCodecs) {
+  const std::string script = kFixed + kFreeWire + "workers: 3";
+  const auto emulate = [&](const Overrides& more) {
+    Overrides overrides = Rule("ASYNCHRONOUS", {"dist.asynchronous.servers=2"});
+    overrides.insert(overrides.end(),
+                     {"dist.compression.min_elements=1", "dist.compression.fall_back=false"});
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return EmulateTiny(script, overrides).value();
+  };
+  const EmulationResult dense = emulate({});
+  for (const char* scheme : {"linear8", "top_k", "hylo", "power_sgd"}) {
+    const EmulationResult coded = emulate({fmt::format("dist.compression.scheme.{}={{}}", scheme)});
+    EXPECT_LT(coded.summary.sent_bytes, dense.summary.sent_bytes) << scheme;
+    EXPECT_NE(coded.weights, dense.weights) << scheme;
+    EXPECT_LT(LargestDifference(coded.weights, dense.weights), 0.7) << scheme;
+    EXPECT_EQ(coded.summary.images, kImages) << scheme;
+  }
+  EXPECT_EQ(emulate({"dist.compression.scheme.top_k.density=1"}).weights, dense.weights);
+  EXPECT_EQ(
+      emulate({"dist.compression.scheme.top_k.density=0.01", "dist.compression.dense_epochs=99"})
+          .summary.sent_bytes,
+      dense.summary.sent_bytes);
+}
+
+TEST(ServerRuleTest, CodingTakesTime) {
+  const std::string compute = "compute { fixed_ms: 4 encode_ms: 3 decode_ms: 2 } workers: 1 ";
+  const auto seconds = [&](const Overrides& more) {
+    Overrides overrides = Rule("ASYNCHRONOUS", {"train.batch=8", "dist.asynchronous.overlap=false",
+                                                "dist.compression.fall_back=false"});
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return EmulateTiny(compute + kFreeWire, overrides)->summary.virtual_s;
+  };
+  const double steps = kImages / 8;
+  EXPECT_NEAR(seconds({}), steps * 4e-3, 1e-5);
+  EXPECT_NEAR(seconds({"dist.compression.scheme.linear8={}"}), steps * 9e-3, 2.1e-3);
+}
+
+// Differences to a key that is new in every version are zero.
+TEST(ServerRuleTest, PullsInFewerBytes) {
+  const std::string script = kFixed + kFreeWire + "workers: 3";
+  const auto emulate = [&](const Overrides& more) {
+    return EmulateTiny(script, Rule("ASYNCHRONOUS", more)).value();
+  };
+  const EmulationResult floats = emulate({});
+  const EmulationResult halves = emulate({"dist.asynchronous.pull=BF16"});
+  const EmulationResult bytes = emulate({"dist.asynchronous.pull=DELTA"});
+  EXPECT_LT(halves.summary.sent_bytes, 0.8 * floats.summary.sent_bytes);
+  EXPECT_LT(bytes.summary.sent_bytes, 0.9 * halves.summary.sent_bytes);
+  EXPECT_NE(halves.weights, floats.weights);
+  EXPECT_LT(LargestDifference(halves.weights, floats.weights), 0.1);
+  EXPECT_LT(LargestDifference(bytes.weights, floats.weights), 0.1);
+  const EmulationResult keys =
+      emulate({"dist.asynchronous.pull=DELTA", "dist.asynchronous.key_versions=1"});
+  EXPECT_EQ(keys.weights, floats.weights);
+}
+
+TEST(ServerRuleTest, ARunThatDivergesSaysWhatToChange) {
+  const EmulationResult result =
+      EmulateTiny(kFixed + "workers: 4",
+                  Rule("ASYNCHRONOUS", {"dist.asynchronous.as_published=true", "optim.clip_norm=0",
+                                        "optim.learning_rate=20"}))
+          .value();
+  EXPECT_THAT(result.summary.diverges, HasSubstr("chance has 0.693"));
+  EXPECT_THAT(result.summary.diverges, HasSubstr("dist.asynchronous.weight: INVERSE"));
+  EXPECT_EQ(EmulateTiny(kFixed + "workers: 4", Rule("ASYNCHRONOUS"))->summary.diverges, "");
+}
+
 TEST(ServerRuleTest, ARunThatDivergesEnds) {
   const EmulationResult result =
       EmulateTiny(kFixed + "workers: 4", Rule("ASYNCHRONOUS", {"optim.learning_rate=1e30"}))
