@@ -27,6 +27,7 @@ struct Slot {
   std::vector<int32_t> labels;
   std::vector<int64_t> samples;
   int64_t epoch = 0, step_in_epoch = 0;
+  int64_t rows = 0;           // of the batch that it holds
   int64_t rows_left = 0;      // guarded by the loader's mutex
   std::vector<BadImage> bad;  // guarded by the loader's mutex
 };
@@ -62,6 +63,7 @@ class PrefetchingLoader : public DataLoader {
                                                : (count + global_batch - 1) / global_batch;
   }
 
+  void Request(int64_t epoch, int64_t first, int64_t rows) override;
   StatusOr<LoadedBatch> Next() override;
   void Seek(int64_t epoch, int64_t step_in_epoch) override;
 
@@ -73,9 +75,16 @@ class PrefetchingLoader : public DataLoader {
   CacheStatistics cache_statistics() const override { return source_.cache_statistics(); }
 
  private:
+  // Rows of an epoch's order.
+  struct Place {
+    int64_t epoch = 0, first = 0, rows = 0;
+  };
+
   bool endless() const { return options_.mode == LoaderMode::kTrain; }
+  bool HasNext() const;
+  Place TakeNext();
   void FillFreeSlots();
-  void ChooseSamples(Slot* slot);
+  void ChooseSamples(const Place& place, Slot* slot);
   void StartRows(Slot* slot);
   void LoadRow(Slot* slot, int64_t row, int worker);
   double WaitFor(Slot* slot);
@@ -91,7 +100,9 @@ class PrefetchingLoader : public DataLoader {
 
   // Used by the consumer's thread only.
   int64_t next_epoch_ = 0, next_step_ = 0;  // of the next batch to start
-  std::vector<int64_t> order_;              // of epoch `order_epoch_`: positions in indices_
+  bool on_request_ = false;
+  std::deque<Place> requested_;  // not started yet
+  std::vector<int64_t> order_;   // of epoch `order_epoch_`: positions in indices_
   int64_t order_epoch_ = -1;
   std::deque<std::unique_ptr<Slot>> free_, in_flight_;  // in_flight_: in the order of delivery
   std::unique_ptr<Slot> delivered_;                     // the consumer's current batch
@@ -102,47 +113,65 @@ class PrefetchingLoader : public DataLoader {
   WorkerPool pool_;  // last: its threads use the members above
 };
 
-// The rank's rows of the batch (next_epoch_, next_step_): sample -1 beyond the end of the list.
-void PrefetchingLoader::ChooseSamples(Slot* slot) {
-  if (endless() && order_epoch_ != next_epoch_) {
-    order_ = EpochPermutation(options_.seed, next_epoch_, static_cast<int64_t>(indices_.size()));
-    order_epoch_ = next_epoch_;
+// Sample -1 beyond the end of the list.
+void PrefetchingLoader::ChooseSamples(const Place& place, Slot* slot) {
+  if (endless() && order_epoch_ != place.epoch) {
+    order_ = EpochPermutation(options_.seed, place.epoch, static_cast<int64_t>(indices_.size()));
+    order_epoch_ = place.epoch;
   }
-  const int64_t first = next_step_ * options_.global_batch + options_.first_row;
-  for (int64_t row = 0; row < options_.batch; ++row) {
-    const int64_t position = first + row;
+  for (int64_t row = 0; row < place.rows; ++row) {
+    const int64_t position = place.first + row;
     const bool exists = position < static_cast<int64_t>(indices_.size());
     const int64_t sample = exists ? indices_[endless() ? order_[position] : position] : -1;
     slot->samples[row] = sample;
     slot->labels[row] = exists ? dataset_->samples()[sample].label : -1;
   }
-  slot->epoch = next_epoch_;
-  slot->step_in_epoch = next_step_;
+  slot->epoch = place.epoch;
+  slot->step_in_epoch = place.first / options_.global_batch;
+  slot->rows = place.rows;
+}
+
+bool PrefetchingLoader::HasNext() const {
+  if (on_request_) return !requested_.empty();
+  return endless() || next_step_ < steps_per_epoch();
+}
+
+// What was asked for, or the rank's rows of the next batch.
+PrefetchingLoader::Place PrefetchingLoader::TakeNext() {
+  if (on_request_) {
+    const Place place = requested_.front();
+    requested_.pop_front();
+    return place;
+  }
+  const Place place{.epoch = next_epoch_,
+                    .first = next_step_ * options_.global_batch + options_.first_row,
+                    .rows = options_.batch};
+  ++next_step_;
+  if (endless() && next_step_ == steps_per_epoch()) {
+    ++next_epoch_;
+    next_step_ = 0;
+  }
+  return place;
 }
 
 void PrefetchingLoader::StartRows(Slot* slot) {
   {
     MutexLock lock(&mutex_);
-    slot->rows_left = options_.batch;
+    slot->rows_left = slot->rows;
     slot->bad.clear();
   }
-  for (int64_t row = 0; row < options_.batch; ++row) {
+  for (int64_t row = 0; row < slot->rows; ++row) {
     pool_.Submit([this, slot, row](int worker) { LoadRow(slot, row, worker); });
   }
 }
 
 void PrefetchingLoader::FillFreeSlots() {
-  while (!free_.empty() && (endless() || next_step_ < steps_per_epoch())) {
+  while (!free_.empty() && HasNext()) {
     std::unique_ptr<Slot> slot = std::move(free_.front());
     free_.pop_front();
-    ChooseSamples(slot.get());
+    ChooseSamples(TakeNext(), slot.get());
     StartRows(slot.get());
     in_flight_.push_back(std::move(slot));
-    ++next_step_;
-    if (endless() && next_step_ == steps_per_epoch()) {
-      ++next_epoch_;
-      next_step_ = 0;
-    }
   }
 }
 
@@ -189,10 +218,20 @@ Status PrefetchingLoader::TakeBadImages(Slot* slot) {
   return CheckBadImages(bad_images(), static_cast<int64_t>(indices_.size()), bad_images_config_);
 }
 
+void PrefetchingLoader::Request(int64_t epoch, int64_t first, int64_t rows) {
+  RT_CHECK(endless() && epoch >= 0 && first >= 0 && rows >= 1 && rows <= options_.batch &&
+               first + rows <= std::ssize(indices_),
+           "a loader is asked for images of an epoch, at most a batch");
+  on_request_ = true;
+  requested_.push_back({.epoch = epoch, .first = first, .rows = rows});
+  FillFreeSlots();
+}
+
 StatusOr<LoadedBatch> PrefetchingLoader::Next() {
   if (delivered_ != nullptr) free_.push_back(std::move(delivered_));
   FillFreeSlots();
   LoadedBatch batch;
+  RT_CHECK(!on_request_ || !in_flight_.empty(), "a batch that was asked for");
   if (in_flight_.empty()) {  // the end of an evaluation
     batch.step_in_epoch = next_step_;
     return batch;
@@ -202,8 +241,8 @@ StatusOr<LoadedBatch> PrefetchingLoader::Next() {
   batch.wait_seconds = WaitFor(delivered_.get());
   RT_RETURN_IF_ERROR(TakeBadImages(delivered_.get()));
   batch.images = delivered_->pixels.floats().data();
-  batch.labels = delivered_->labels;
-  batch.samples = delivered_->samples;
+  batch.labels = std::span(delivered_->labels).first(delivered_->rows);
+  batch.samples = std::span(delivered_->samples).first(delivered_->rows);
   batch.epoch = delivered_->epoch;
   batch.step_in_epoch = delivered_->step_in_epoch;
   return batch;
@@ -215,6 +254,7 @@ void PrefetchingLoader::Seek(int64_t epoch, int64_t step_in_epoch) {
   if (delivered_ != nullptr) free_.push_back(std::move(delivered_));
   for (std::unique_ptr<Slot>& slot : in_flight_) free_.push_back(std::move(slot));
   in_flight_.clear();
+  requested_.clear();
   // A step after the last one of its epoch belongs to the next epoch.
   const int64_t steps = endless() ? steps_per_epoch() : step_in_epoch + 1;
   next_epoch_ = epoch + step_in_epoch / steps;

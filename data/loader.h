@@ -13,7 +13,7 @@
 // keeps its row, with label -1 and zero pixels, and is reported once (training nets ignore such
 // rows in the loss). Before a run, ScanImages (data/scan.h) finds all bad images, so that every
 // rank leaves out the same ones. Decoding starts with the first Next(), so that an earlier Seek
-// costs nothing. Bad images count only once Next() has returned their batch, so that the same batch
+// costs nothing. Who does not know before which rows come next, asks for each batch (Request). Bad images count only once Next() has returned their batch, so that the same batch
 // stops the run whatever was read ahead.
 // Thread-safety: one consumer thread. The loader's own threads are named "rt-loader"
 // (data/worker_pool.h).
@@ -53,10 +53,14 @@ class DataLoader {
   virtual ~DataLoader() = default;
 
   virtual int64_t steps_per_epoch() const = 0;
+  // kTrain: from the first call on, the batches that were asked for come in this order, and no
+  // others: `rows` images (at most a batch), from position `first` of the epoch's order on. All must
+  // be there. One is read ahead while it waits.
+  virtual void Request(int64_t epoch, int64_t first, int64_t rows) = 0;
   // The next batch. kEvaluate: empty `labels` after the last one. An error if too many images are
   // bad or, under the policy FAIL, if one is.
   virtual StatusOr<LoadedBatch> Next() = 0;
-  // Makes the next Next() return this batch. Drops batches in flight.
+  // Makes the next Next() return this batch. Drops batches in flight, and requests.
   virtual void Seek(int64_t epoch, int64_t step_in_epoch) = 0;
   virtual std::vector<BadImage> bad_images() const = 0;  // so far, by sample
   virtual CacheStatistics cache_statistics() const = 0;  // data/image_cache.h

@@ -9,6 +9,7 @@
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 #include "optim/batch_growth.h"
 #include "optim/schedule.h"
@@ -42,8 +43,10 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
   RT_ASSIGN_OR_RETURN(const double flops, FlopsPerImage(loaded, model));
   Print("{}; {}\n", VersionLine(), threads);
   if (!session.world().alone()) {
-    Print("{}; batch {} in total\n", session.Describe(model->arena().grads().size_bytes()),
-          generation.division.own.global_batch);
+    const bool servers = UsesServers(loaded.config.dist().asynchronous());
+    Print("{}; batch {} {}\n", session.Describe(model->arena().grads().size_bytes()),
+          servers ? plan.growth_run().images_per_batch : generation.division.own.global_batch,
+          servers ? "in an update" : "in total");
   }
   Print("{}; {}\n", data.dataset->Describe(), data.Counts());
   Print("{}: {} parameters, {:.0f} MFLOP per image of {} pixels; {}, {}; {}\n",

@@ -66,12 +66,18 @@ ProgressDisplay::~ProgressDisplay() { Finish(); }
 void ProgressDisplay::Add(const Metrics& step, const TrainingPlan& plan) {
   const double keep = terminal_ ? 1 - 1 / kShownSteps : 1;
   const double seconds = step.step_ms / kMsPerSecond;
-  steps_ = steps_ * keep + 1;
-  loss_sum_ = loss_sum_ * keep + step.loss;
-  accuracy_sum_ = accuracy_sum_ * keep + step.accuracy;
-  images_ = images_ * keep + step.images_per_s * seconds;
+  // What servers have done since the line before may be more than a step, or nothing.
+  const bool update = step.kind == Metrics::Kind::kUpdate;
+  const double share = update ? static_cast<double>(step.batch) /
+                                    static_cast<double>(plan.growth_run().images_per_batch)
+                              : 1;
   seconds_ = seconds_ * keep + seconds;
-  work_ = work_ * keep + plan.WorkOf(step.step - 1);
+  if (share == 0) return;
+  steps_ = steps_ * keep + share;
+  loss_sum_ = loss_sum_ * keep + share * step.loss;
+  accuracy_sum_ = accuracy_sum_ * keep + share * step.accuracy;
+  images_ = images_ * keep + step.images_per_s * seconds;
+  work_ = work_ * keep + share * plan.WorkOf(step.step - 1);
   if (step.ranks.empty()) return;
   hidden_ms_ = hidden_ms_ * keep + step.own.hidden_comm_ms;
   exposed_ms_ = exposed_ms_ * keep + step.own.exposed_comm_ms;
@@ -97,13 +103,16 @@ void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
   Add(step, plan);
   const bool last = step.step == plan.total_steps();
   if (terminal_) {
+    if (steps_ == 0) return;
     if (!last && bar_shown_ && since_drawn_.Seconds() < kRedrawSeconds) return;
     since_drawn_.Restart();
     PrintTo(out_, "{}{}", kClearLine,
             ProgressBarLine(View(step, plan), TerminalWidth(fileno(out_)) - 1));
     bar_shown_ = true;
   } else {
-    if (!last && step.step % log_every_steps_ != 0) return;
+    const bool passed = step.step / log_every_steps_ > printed_step_ / log_every_steps_;
+    if (steps_ == 0 || (!last && !passed)) return;
+    printed_step_ = step.step;
     PrintTo(out_, "{}\n", ProgressPlainLine(View(step, plan)));
     steps_ = loss_sum_ = accuracy_sum_ = images_ = seconds_ = work_ = hidden_ms_ = exposed_ms_ = 0;
   }

@@ -56,6 +56,7 @@ class ProgressDisplay : public TrainingObserver {
   FILE* const out_;
   const bool terminal_;
   const int log_every_steps_;
+  int64_t printed_step_ = 0;  // in a file: of the last line
   bool bar_shown_ = false;
   Stopwatch since_drawn_;
   double steps_ = 0, loss_sum_ = 0, accuracy_sum_ = 0, images_ = 0, seconds_ = 0;

@@ -13,6 +13,8 @@
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
+#include "apps/trainer/asynchronous/server_report.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 
 namespace ringtail {
@@ -85,6 +87,8 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
       (totals.forward_flops + totals.backward_flops) / batch / kMega,
       static_cast<double>(net.memory_bytes()) / kBytesPerMib,
       static_cast<double>(totals.parameters) * sizeof(float) / kBytesPerMib);
+  const AsynchronousConfig& servers = loaded.config.dist().asynchronous();
+  if (UsesServers(servers)) Print("several ranks: {}\n", DescribeRule(servers));
 }
 
 StatusOr<int> RunSummary(SummaryFlags flags) {

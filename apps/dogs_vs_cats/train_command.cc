@@ -157,7 +157,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
-    if (!resumes) Advise(trainer->generation(), &report);
+    if (!resumes && !UsesServers(config.dist().asynchronous()))
+      Advise(trainer->generation(), &report);
   }
   if (resumes) {
     WarnOfOtherNumerics(saved);
@@ -233,11 +234,6 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (job.loaded.config.dist().plan() == DistConfig::AUTO && flags.world.local_batch > 0) {
     return InvalidArgument(
         "--plan auto chooses the images of each rank: leave out --local-batch, or let it be auto");
-  }
-  if (UsesServers(job.loaded.config.dist().asynchronous())) {
-    return InvalidArgument(
-        "dist.asynchronous: servers and workers exist in `dogs_vs_cats emulate` only, not between "
-        "machines; leave dist.asynchronous out to train");
   }
   // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());

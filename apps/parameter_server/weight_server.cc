@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/parameter_server/server_optimizer.h"
+#include "core/check.h"
 #include "core/parameter_specs.h"
 #include "optim/gradient_norm.h"
 
@@ -30,12 +31,8 @@ StatusOr<std::unique_ptr<WeightServer>> WeightServer::Create(const WeightServerO
   RT_ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer,
                       Optimizer::Create(options.optim, arena.get()));
   std::unique_ptr<WeightServer> server(
-      new WeightServer(options, std::move(arena), std::move(optimizer)));
-  for (size_t i = 0; i < options.parameters.size(); ++i) {
-    const Parameter& whole = model.parameters()[options.parameters[i]];
-    const Parameter& own = server->arena_->parameters()[i];
-    server->pieces_.push_back({whole.offset, own.offset, own.elements});
-  }
+      new WeightServer(options, ShardLayout(model.parameters(), options.parameters),
+                       std::move(arena), std::move(optimizer)));
   server->Gather(model.values(), server->arena_->values());
   if (options.has_statistics) {
     std::ranges::copy(model.buffer_values(), server->arena_->buffer_values().begin());
@@ -46,10 +43,14 @@ StatusOr<std::unique_ptr<WeightServer>> WeightServer::Create(const WeightServerO
   return server;
 }
 
-WeightServer::WeightServer(const WeightServerOptions& options,
+WeightServer::WeightServer(const WeightServerOptions& options, ShardLayout layout,
                            std::unique_ptr<ParameterArena> arena,
                            std::unique_ptr<Optimizer> optimizer)
-    : options_(options), arena_(std::move(arena)), optimizer_(std::move(optimizer)) {
+    : options_(options),
+      layout_(std::move(layout)),
+      arena_(std::move(arena)),
+      optimizer_(std::move(optimizer)) {
+  RT_CHECK(layout_.elements() == elements(), "a shard lies as its arena does");
   shard_.emplace(options.shard, arena_->values(), arena_->grads(),
                  [this](const ShardUpdate& update) { return Apply(update); });
 }
@@ -63,18 +64,6 @@ double WeightServer::Apply(const ShardUpdate& update) {
   optimizer_->Step(update.version, rate_, scale * ClipFactor(norm, options_.optim.clip_norm()));
   if (average_) average_->Update(step);
   return rate_;
-}
-
-void WeightServer::Gather(std::span<const float> model, std::span<float> own) const {
-  for (const Piece& piece : pieces_) {
-    std::copy_n(model.begin() + piece.model_offset, piece.elements, own.begin() + piece.own_offset);
-  }
-}
-
-void WeightServer::Scatter(std::span<const float> own, std::span<float> model) const {
-  for (const Piece& piece : pieces_) {
-    std::copy_n(own.begin() + piece.own_offset, piece.elements, model.begin() + piece.model_offset);
-  }
 }
 
 }  // namespace ringtail

@@ -24,7 +24,7 @@
 #include <span>
 #include <vector>
 
-#include "core/aligned_buffer.h"
+#include "apps/parameter_server/shard_layout.h"
 #include "core/parameter.h"
 #include "core/status.h"
 #include "dist/parameter_server/server_shard.h"
@@ -61,25 +61,27 @@ class WeightServer {
   int64_t elements() const { return std::ssize(arena_->values()); }
   int64_t bytes() const { return arena_->num_parameters() * static_cast<int64_t>(sizeof(float)); }
   double rate() const { return rate_; }  // of the last update
+  Optimizer* optimizer() { return optimizer_.get(); }
 
   // Between a block of the model's layout and one of this server's.
-  void Gather(std::span<const float> model, std::span<float> own) const;
-  void Scatter(std::span<const float> own, std::span<float> model) const;
+  const ShardLayout& layout() const { return layout_; }
+  void Gather(std::span<const float> model, std::span<float> own) const {
+    layout_.Gather(model, own);
+  }
+  void Scatter(std::span<const float> own, std::span<float> model) const {
+    layout_.Scatter(own, model);
+  }
 
  private:
-  // Parameters that follow each other in both layouts.
-  struct Piece {
-    int64_t model_offset = 0, own_offset = 0, elements = 0;
-  };
-  WeightServer(const WeightServerOptions& options, std::unique_ptr<ParameterArena> arena,
-               std::unique_ptr<Optimizer> optimizer);
+  WeightServer(const WeightServerOptions& options, ShardLayout layout,
+               std::unique_ptr<ParameterArena> arena, std::unique_ptr<Optimizer> optimizer);
   double Apply(const ShardUpdate& update);
 
   const WeightServerOptions options_;
+  const ShardLayout layout_;
   const std::unique_ptr<ParameterArena> arena_;
   const std::unique_ptr<Optimizer> optimizer_;
   std::optional<WeightAverage> average_;
-  std::vector<Piece> pieces_;
   std::optional<ServerShard> shard_;
   double rate_ = 0;
 };

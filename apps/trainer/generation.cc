@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/trainer/asynchronous/worker_division.h"
 #include "apps/trainer/division/rank_speed.h"
 #include "dist/config_check.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
@@ -21,12 +23,29 @@ StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data
                   images, global_batch));
 }
 
+// How the ranks divide what they compute with, and the images of a step.
+StatusOr<WorkerDivision> Divide(TrainingRun* run, const ResumePoint& point, TrainingWorld* world) {
+  const RunConfig& config = run->config();
+  const SavedBatches saved{.batches = point.division, .source_rank = point.source_rank};
+  const MeasureSpeed measure = [&](int64_t images) {
+    return MeasureRankSpeed(*run->options.loaded, images, world);
+  };
+  if (UsesServers(config.dist().asynchronous())) {
+    return DivideAmongWorkers(run->options.batch, config, saved, measure, world);
+  }
+  WorkerDivision division;
+  RT_ASSIGN_OR_RETURN(division.batches,
+                      DivideBatch(run->options.batch, config.train(), saved, measure, world));
+  division.images_per_step = division.batches.own.global_batch;
+  return division;
+}
+
 // Images over which an update takes its mean, as the learning rate has to fit.
-int64_t BatchOfAnUpdate(const RunConfig& config, const BatchDivision& division) {
+int64_t BatchOfAnUpdate(const RunConfig& config, const WorkerDivision& division) {
   const bool own =
       UsesLocalRounds(config.dist()) && config.dist().local().rate_batch() == LocalConfig::OWN;
-  const auto ranks = std::max<int64_t>(std::ssize(division.all.batches), 1);
-  return own ? std::max<int64_t>(division.own.global_batch / ranks, 1) : division.own.global_batch;
+  const auto ranks = std::max<int64_t>(std::ssize(division.batches.all.batches), 1);
+  return own ? std::max<int64_t>(division.images_per_step / ranks, 1) : division.images_per_step;
 }
 
 }  // namespace
@@ -36,17 +55,16 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
   const RunConfig& config = run->config();
   const TrainingData& data = *run->options.data;
   RT_RETURN_IF_ERROR(world->Agree("the list of images", fmt::format("{:016x}", data.fingerprint)));
-  RT_ASSIGN_OR_RETURN(
-      BatchDivision division,
-      DivideBatch(
-          run->options.batch, config.train(),
-          {.batches = point.division, .source_rank = point.source_rank},
-          [&](int64_t images) { return MeasureRankSpeed(*run->options.loaded, images, world); },
-          world));
-  const int64_t global_batch = division.own.global_batch;
+  RT_ASSIGN_OR_RETURN(WorkerDivision division, Divide(run, point, world));
+  const int64_t global_batch = division.images_per_step;
   RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(global_batch, data));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,
                       MostBatches(config.optim(), global_batch, std::ssize(data.split.train)));
+  if (most_batches > 1 && UsesServers(config.dist().asynchronous())) {
+    return run->options.loaded->source.Error("optim.batch_growth",
+                                             "servers make an update of what arrives: the batch "
+                                             "cannot grow; leave batch_growth away");
+  }
   ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
                                                     .global = BatchOfAnUpdate(config, division),
                                                     .step = global_batch,
@@ -58,7 +76,7 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
       {.optim = optim.config, .images_per_batch = global_batch, .most_batches = most_batches});
   return Generation{.run = run,
                     .world = world,
-                    .division = std::move(division),
+                    .division = std::move(division.batches),
                     .optim = std::move(optim),
                     .plan = std::move(plan)};
 }

@@ -33,7 +33,7 @@ struct Generation {
 
   TrainingRun* run;
   TrainingWorld* world;
-  BatchDivision division;  // before the batch grows
+  BatchDivision division;  // before the batch grows; with servers, of a gradient of each worker
   ScaledOptim optim;       // for the batch of all ranks
   TrainingPlan plan;
 };

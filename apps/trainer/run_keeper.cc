@@ -60,12 +60,17 @@ void RunKeeper::Record(const Metrics& metrics) {
   if (directory_ != nullptr) directory_->Record(metrics);
 }
 
+bool RunKeeper::KeepsAlone() const {
+  return generation_->world->alone() || (update_ != nullptr && update_->leader_keeps());
+}
+
 Status RunKeeper::Evaluate() {
+  if (KeepsAlone() && !generation_->world->leads()) return OkStatus();
   TrainingProgress& progress = generation_->progress();
   const Stopwatch watch;
   bool best = false;
   if (!generation_->data().split.validation.empty()) {
-    const auto result = EvaluateTogether(*generation_);
+    const auto result = KeepsAlone() ? EvaluateAlone(*generation_) : EvaluateTogether(*generation_);
     if (result.status().code() == StatusCode::kCancelled) return OkStatus();
     RT_RETURN_IF_ERROR(Status(result.status()));
     best = result->accuracy() > progress.best_accuracy;
@@ -89,7 +94,7 @@ Status RunKeeper::Evaluate() {
 
 // A difference leaves its mark in the run's folder, whatever becomes of this process.
 Status RunKeeper::Compare() {
-  if (generation_->world->alone()) return OkStatus();  // spares the checksums
+  if (KeepsAlone()) return OkStatus();  // spares the checksums
   StateChecksums own = generation_->state().Checksums();
   own.optimizer = update_->Checksum(own.optimizer);
   Status status = agreement_.Check(own);
@@ -112,7 +117,7 @@ Status RunKeeper::SaveCheckpoint(bool best) {
     RT_ASSIGN_OR_RETURN(
         written, update_->WriteParts(directory_ != nullptr ? &directory_->checkpoints() : nullptr));
   }
-  KeepCheckpoint(best, generation_->world->size(), written);
+  KeepCheckpoint(best, KeepsAlone() ? 1 : generation_->world->size(), written);
   return OkStatus();
 }
 
@@ -152,7 +157,8 @@ Status RunKeeper::SaveFinal() {
   Status status = WriteFinalNetwork(
       directory_,
       [&](const std::string& path) {
-        return WriteModelFile(path, generation_->arena(), Metadata(generation_->world->size()));
+        return WriteModelFile(path, generation_->arena(),
+                              Metadata(KeepsAlone() ? 1 : generation_->world->size()));
       },
       options);
   if (average != nullptr) average->Swap();
@@ -165,7 +171,7 @@ void RunKeeper::SaveAfterFailure(const Status& cause) {
   update_->Undo();
   const int64_t step = generation_->step();
   if (step > 0 && saved_step_ != step) {
-    KeepCheckpoint(/*best=*/false, generation_->world->alone() ? 1 : 0,
+    KeepCheckpoint(/*best=*/false, KeepsAlone() ? 1 : 0,
                    {.status = generation_->state().CheckFinite(), .parts = std::nullopt});
   }
 }

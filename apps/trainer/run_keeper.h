@@ -4,6 +4,7 @@
 // No file is written of a state that the ranks have not compared and found to be the same
 // (state_agreement.h). The exception is a checkpoint after a failure, which says so: other ranks
 // cannot be asked any more (agreed_ranks 0, or 1 alone).
+// Where rank 0 alone holds the state (UpdatePath::leader_keeps), it does all of it by itself.
 // A checkpoint that cannot be written is a warning; final.safetensors must be written.
 // Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_RUN_KEEPER_H_
@@ -61,6 +62,8 @@ class RunKeeper {
   const std::string& agreed_path() const { return agreed_path_; }
 
  private:
+  // Whether no other rank takes part.
+  bool KeepsAlone() const;
   ResumePoint Point(int agreed_ranks) const;
   std::map<std::string, std::string> Metadata(int agreed_ranks) const;
   std::vector<TensorView> Tensors(bool with_update) const;

@@ -71,7 +71,9 @@ Status Trainer::KeepAllreduces() {
 
 StatusOr<TrainingOutcome> Trainer::Train() {
   RT_RETURN_IF_ERROR(Begin());
-  return TrainSteps();
+  auto outcome = TrainSteps();
+  if (outcome.ok()) update_->End();
+  return outcome;
 }
 
 StatusOr<TrainingOutcome> Trainer::TrainSteps() {
@@ -137,22 +139,29 @@ Status Trainer::TrainStep() {
   const Stopwatch watch;
   const ScopedSpan span("step", "step");
   generation_.world->progress()->BeginStep(step() + 1);
-  update_->BeginStep();
-  RT_ASSIGN_OR_RETURN(const OwnStep own, gradients_.Compute(update_->listener()));
+  RT_ASSIGN_OR_RETURN(const StepWork work, update_->BeginStep());
+  OwnStep own;
+  if (work.kind != StepWork::Kind::kNothing) {
+    RT_ASSIGN_OR_RETURN(own, gradients_.Compute(work, update_->listener()));
+  }
   RT_ASSIGN_OR_RETURN(StepResult result, update_->FinishStep(own));
   if (!result.counted) return LeaveStepOut();
   if (update_->synchronized() && generation_.plan.ComparisonIsDue(synchronized_step_, step())) {
     RT_RETURN_IF_ERROR(keeper_.Compare());
   }
   result.metrics.step_ms = watch.Seconds() * kMsPerSecond;
-  keeper_.Record(result.metrics);
-  for (const Metrics& round : result.rounds) keeper_.Record(round);
-  if (generation_.observer() != nullptr) {
-    generation_.observer()->OnStep(result.metrics, generation_.plan);
-    for (const Metrics& round : result.rounds) generation_.observer()->OnRound(round);
-  }
+  Tell(result);
   HearOfStepsLeftOut(result);
   return OkStatus();
+}
+
+void Trainer::Tell(const StepResult& result) {
+  if (result.silent) return;
+  keeper_.Record(result.metrics);
+  for (const Metrics& round : result.rounds) keeper_.Record(round);
+  if (generation_.observer() == nullptr) return;
+  generation_.observer()->OnStep(result.metrics, generation_.plan);
+  for (const Metrics& round : result.rounds) generation_.observer()->OnRound(round);
 }
 
 // Of ranks that take steps of their own.

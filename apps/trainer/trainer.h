@@ -57,6 +57,7 @@ class Trainer {
   Status EnterStep();
   Status TrainStep();
   Status LeaveStepOut();
+  void Tell(const StepResult& result);
   void HearOfStepsLeftOut(const StepResult& result);
   bool IsFinished() const;
   int64_t step() const { return generation_.step(); }

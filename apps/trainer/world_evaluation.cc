@@ -5,16 +5,21 @@
 namespace ringtail {
 namespace {
 
-StatusOr<EvaluationResult> EvaluateShare(const Generation& generation) {
+// With averaged weights if the run keeps them.
+StatusOr<EvaluationResult> Evaluate(const Generation& generation, const std::vector<int64_t>& share,
+                                    bool stop_on_signal) {
+  const ScopedPhase evaluation(generation.world->progress(), Phase::kEvaluation);
   const TrainingData& data = generation.data();
-  const std::vector<int64_t> share = EvaluationShare(generation);
+  WeightAverage* const average = generation.state().average();
   EvaluationOptions options = EvaluationOptionsOf(
       generation.config(), generation.plan.PhaseAt(generation.step() - 1).image_size);
-  options.stop_on_signal = generation.world->alone();
-  RT_ASSIGN_OR_RETURN(const ImageLogits logits,
-                      ComputeLogits(generation.state().model(), *data.dataset, share,
-                                    generation.config().data(), options));
-  return Score(logits, *data.dataset, share);
+  options.stop_on_signal = stop_on_signal;
+  if (average != nullptr) average->Swap();
+  const auto logits = ComputeLogits(generation.state().model(), *data.dataset, share,
+                                    generation.config().data(), options);
+  if (average != nullptr) average->Swap();
+  RT_RETURN_IF_ERROR(Status(logits.status()));
+  return Score(*logits, *data.dataset, share);
 }
 
 }  // namespace
@@ -28,12 +33,12 @@ std::vector<int64_t> EvaluationShare(const Generation& generation) {
   return {before(share.first_row), before(share.first_row + share.batch)};
 }
 
+StatusOr<EvaluationResult> EvaluateAlone(const Generation& generation) {
+  return Evaluate(generation, generation.data().split.validation, /*stop_on_signal=*/true);
+}
+
 StatusOr<EvaluationResult> EvaluateTogether(const Generation& generation) {
-  const ScopedPhase evaluation(generation.world->progress(), Phase::kEvaluation);
-  WeightAverage* const average = generation.state().average();
-  if (average != nullptr) average->Swap();
-  const auto own = EvaluateShare(generation);
-  if (average != nullptr) average->Swap();
+  const auto own = Evaluate(generation, EvaluationShare(generation), generation.world->alone());
   RT_RETURN_IF_ERROR(Status(own.status()));
   std::array<double, 3> sums{own->loss_sum, static_cast<double>(own->correct),
                              static_cast<double>(own->images)};

@@ -19,6 +19,8 @@ std::vector<int64_t> EvaluationShare(const Generation& generation);
 // All ranks. The result over all images, with averaged weights if the run keeps them. Cancelled
 // once a stop signal came (alone; several ranks finish first).
 StatusOr<EvaluationResult> EvaluateTogether(const Generation& generation);
+// This rank alone, all images; otherwise the same. Cancelled once a stop signal came.
+StatusOr<EvaluationResult> EvaluateAlone(const Generation& generation);
 
 }  // namespace ringtail
 

@@ -20,6 +20,8 @@ const char* NameOf(Metrics::Kind kind) {
       return "evaluation";
     case Metrics::Kind::kRound:
       return "round";
+    case Metrics::Kind::kUpdate:
+      return "update";
     case Metrics::Kind::kPrediction:
       break;
   }
@@ -35,6 +37,16 @@ void AddRank(const RankMetrics& rank, nlohmann::ordered_json* json) {
   (*json)["comm_bytes"] = rank.comm_bytes;
   (*json)["encode_ms"] = rank.encode_ms;
   (*json)["decode_ms"] = rank.decode_ms;
+}
+
+void AddServers(const ServerMetrics& servers, nlohmann::ordered_json* json) {
+  (*json)["version"] = servers.version;
+  (*json)["staleness_mean"] = servers.staleness;
+  (*json)["staleness_p95"] = servers.staleness_p95;
+  (*json)["staleness_max"] = servers.most_stale;
+  (*json)["blocked_ms"] = servers.blocked_ms;
+  (*json)["discarded"] = servers.discarded;
+  (*json)["refused"] = servers.refused;
 }
 
 std::string PredictionJson(const Metrics& m) {
@@ -64,6 +76,7 @@ std::string MetricsJson(const Metrics& m) {
     json["local_steps"] = m.local_steps;
     json["cosine"] = m.cosine;
   }
+  if (m.kind == Metrics::Kind::kUpdate) AddServers(m.servers, &json);
   json["noise_scale"] = m.noise_scale;
   json["images_per_s"] = m.images_per_s;
   json["step_ms"] = m.step_ms;

@@ -14,6 +14,11 @@
 // writing rank for each step, and for each round of steps a line of kind "round" with those of the
 // world, the time, and what the exchange took. Such a line has `local_steps` and `cosine`, too.
 //
+// Ranks that do not wait for one another (dist.asynchronous) write a line of kind "update" in place
+// of "step" after each gradient of the writing rank: loss, accuracy, images and speed of all ranks
+// since the line before, and ServerMetrics as `version`, `staleness_mean`, `staleness_p95`,
+// `staleness_max`, `blocked_ms`, `discarded` and `refused`.
+//
 // What was predicted of a run before its first step, beside what was measured since, is one line of
 // its own, in milliseconds per step (apps/plan/prediction_report.h):
 //
@@ -54,6 +59,16 @@ struct RankMetrics {
   double decode_ms = 0;
 };
 
+// What servers have done since the line before (dist.asynchronous).
+struct ServerMetrics {
+  int64_t version = 0;           // updates so far
+  double staleness = kNoMetric;  // updates that a gradient was late: mean, 95 %, most
+  int64_t staleness_p95 = 0, most_stale = 0;
+  double blocked_ms = kNoMetric;  // the writing rank has waited for servers
+  int64_t discarded = 0;          // gradients that were too old
+  int64_t refused = 0;            // gradients that were not finite
+};
+
 // A part of the mean step, as predicted and as it was.
 struct PredictedTerm {
   std::string name;
@@ -61,7 +76,7 @@ struct PredictedTerm {
 };
 
 struct Metrics {
-  enum class Kind { kStep, kEvaluation, kRound, kPrediction };
+  enum class Kind { kStep, kEvaluation, kRound, kUpdate, kPrediction };
   Kind kind = Kind::kStep;
   int64_t step = 0;             // optimizer steps done
   double epoch = kNoMetric;     // passes over the training images, a real number
@@ -74,6 +89,7 @@ struct Metrics {
   double noise_scale = kNoMetric;  // images (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;
+  ServerMetrics servers;           // of an update
   RankMetrics own;                 // of the writing rank
   std::vector<RankMetrics> ranks;  // of every rank; empty if there is only one
   // Of a prediction: its terms, and of how many steps the measured ones are means.

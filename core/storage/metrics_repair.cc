@@ -26,7 +26,8 @@ constexpr size_t kMaxLineBytes = size_t{1} << 24;  // a line of 50,000 ranks; lo
 // A line torn by a lost block contains control characters or has no end.
 std::optional<int64_t> StepOfOurLine(std::string_view line) {
   constexpr std::string_view kStarts[] = {
-      R"({"kind":"step","step":)", R"({"kind":"evaluation","step":)", R"({"kind":"round","step":)"};
+      R"({"kind":"step","step":)", R"({"kind":"evaluation","step":)", R"({"kind":"round","step":)",
+      R"({"kind":"update","step":)"};
   for (const std::string_view start : kStarts) {
     if (!line.starts_with(start) || !line.ends_with('}')) continue;
     const char* const begin = line.data() + start.size();

@@ -114,6 +114,7 @@ class ServerShard {
   // none.
   bool Finish();
 
+  size_t elements() const { return weights_.size(); }
   int64_t version() const { return version_; }
   int64_t images() const { return images_; }  // applied
   const ClockTable& clocks() const { return clocks_; }

@@ -44,6 +44,11 @@ StatusOr<Tickets> Tickets::Restore(int64_t rows_per_epoch, int64_t total_rows, i
   return tickets;
 }
 
+void Tickets::LimitTo(int64_t end) {
+  RT_CHECK(end >= next_ && end <= total_rows_, "rows that were not handed out yet");
+  end_ = end;
+}
+
 std::optional<Ticket> Tickets::Take(int worker, int64_t most) {
   RT_CHECK(most > 0, "a ticket has rows");
   Ticket ticket;
@@ -54,9 +59,9 @@ std::optional<Ticket> Tickets::Take(int worker, int64_t most) {
     back_.erase(lowest);
     if (rest.rows > 0) back_[rest.first] = rest.rows;
   } else {
-    if (next_ == total_rows_) return std::nullopt;
+    if (next_ == end_) return std::nullopt;
     const int64_t left = rows_per_epoch_ - next_ % rows_per_epoch_;
-    ticket = {next_, std::min({most, left, total_rows_ - next_})};
+    ticket = {next_, std::min({most, left, end_ - next_})};
     next_ = ticket.end();
   }
   held_[ticket.first] = {.worker = worker, .rows = ticket.rows};

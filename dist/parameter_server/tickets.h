@@ -41,6 +41,8 @@ class Tickets {
   static StatusOr<Tickets> Restore(int64_t rows_per_epoch, int64_t total_rows, int64_t next,
                                    const std::vector<Ticket>& unused);
 
+  // From now on no row from `end` on is handed out; at first all of the run are.
+  void LimitTo(int64_t end);
   // 1 to `most` rows; nullopt if all that are left are under way: some may come back until
   // finished().
   std::optional<Ticket> Take(int worker, int64_t most);
@@ -52,7 +54,8 @@ class Tickets {
   void Remove(int worker);
 
   bool finished() const { return UsedUpTo() == total_rows_; }
-  int64_t UsedUpTo() const;  // all rows before it are used
+  bool idle() const { return held_.empty(); }  // none is under way
+  int64_t UsedUpTo() const;                    // all rows before it are used
   // For Restore; those under way count as not used.
   int64_t next() const { return next_; }
   std::vector<Ticket> Unused() const;
@@ -65,6 +68,7 @@ class Tickets {
   void PutBack(Ticket ticket);
 
   int64_t rows_per_epoch_, total_rows_;
+  int64_t end_ = total_rows_;
   int64_t next_ = 0;                 // never handed out from here on
   std::map<int64_t, Held> held_;     // by first row
   std::map<int64_t, int64_t> back_;  // rows by first row; neighbours of an epoch are joined

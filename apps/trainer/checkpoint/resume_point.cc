@@ -32,6 +32,7 @@ constexpr char kIsaKey[] = "instruction_set";
 constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 constexpr char kAllreducesKey[] = "allreduce_algorithms";
 constexpr char kLocalKey[] = "local_rounds";  // LocalProgress: "12,1,4,0,3,0.5,0.1"
+constexpr char kServersKey[] = "servers";     // ServerProgress
 constexpr char kWrittenAfterKey[] = "written_after";
 
 constexpr int64_t kMostThreads = 4096;  // as --threads
@@ -197,6 +198,9 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumeHead* poin
   auto local = ParseLocal(TextOf(metadata, kLocalKey));
   RT_RETURN_IF_ERROR(local.status().Annotate(path));
   point->local = *local;
+  auto servers = ParseServerProgress(TextOf(metadata, kServersKey));
+  RT_RETURN_IF_ERROR(servers.status().Annotate(path));
+  point->servers = *std::move(servers);
   if (!metadata.contains(kRoutesKey)) return OkStatus();
   auto compression = ParseRoutes(TextOf(metadata, kRoutesKey));
   RT_RETURN_IF_ERROR(compression.status().Annotate(path));
@@ -244,6 +248,7 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
   if (const LocalProgress& l = point.local; l.rounds > 0 || l.offers > 0) {
     metadata[kLocalKey] = LocalText(l);
   }
+  if (!point.servers.empty()) metadata[kServersKey] = ServerProgressText(point.servers);
   if (point.compression.world > 0) metadata[kRoutesKey] = RoutesText(point.compression);
   metadata[kAgreedRanksKey] = std::to_string(point.agreed_ranks);
   if (!point.written_after.empty()) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "apps/run.pb.h"
+#include "apps/trainer/asynchronous/server_progress.h"
 #include "apps/trainer/checkpoint/data_identity.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/checkpoint/part_exchange.h"
@@ -59,6 +60,7 @@ struct ResumeHead {
   Numerics numerics;
   std::string algorithms;                     // of convolutions (numerics.h); empty: none
   std::map<int64_t, std::string> allreduces;  // that the ranks selected, by bytes
+  ServerProgress servers;                     // of an asynchronous run; empty: none
   LocalProgress local;                        // rounds 0 and no offer: none
   SavedRoutes compression;                    // how each gradient travelled; world 0: uncompressed
   int64_t agreed_ranks = -1;                  // Checkpoint::agreed_ranks

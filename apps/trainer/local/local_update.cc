@@ -129,12 +129,13 @@ std::vector<TensorView> LocalUpdate::OwnTensors() const {
   return tensors;
 }
 
-void LocalUpdate::BeginStep() {
+StatusOr<StepWork> LocalUpdate::BeginStep() {
   if (dense_ != nullptr) return dense_->BeginStep();
   since_step_.Restart();
   if (synchronized_) BeginRound();
   const std::span<const float> statistics = generation_->arena().buffer_values();
   statistics_before_.assign(statistics.begin(), statistics.end());
+  return StepWork();
 }
 
 void LocalUpdate::BeginRound() {

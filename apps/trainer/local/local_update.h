@@ -33,6 +33,7 @@
 #include "apps/trainer/local/round_exchange.h"
 #include "apps/trainer/update/gradient_compression.h"
 #include "apps/trainer/update/lost_images.h"
+#include "apps/trainer/update/progress_listener.h"
 #include "apps/trainer/update/update_path.h"
 #include "core/stopwatch.h"
 
@@ -44,7 +45,7 @@ class LocalUpdate : public UpdatePath {
   static StatusOr<std::unique_ptr<UpdatePath>> Create(const Generation* generation,
                                                       const ResumePoint& point);
 
-  void BeginStep() override;
+  StatusOr<StepWork> BeginStep() override;
   GradientListener* listener() override;
   StatusOr<StepResult> FinishStep(const OwnStep& own) override;
   void Undo() override;
@@ -60,17 +61,6 @@ class LocalUpdate : public UpdatePath {
   uint32_t Checksum(uint32_t optimizer) const override;
 
  private:
-  // Says where the computation is, so that a slow step is not taken for a hang.
-  class ProgressListener : public GradientListener {
-   public:
-    explicit ProgressListener(Progress* progress) : progress_(progress) {}
-    void OnLoss(const LossResult& /*loss*/) override { progress_->Enter(Phase::kBackward); }
-    void OnReady(const Parameter& /*parameter*/) override { progress_->Tick(); }
-
-   private:
-    Progress* const progress_;
-  };
-
   explicit LocalUpdate(const Generation* generation);
   Status CreateRounds(const ResumePoint& point);
   Status Restore(const ResumePoint& point);

@@ -56,7 +56,7 @@ Status AllreduceUpdate::CreateCompression(const ResumePoint& point) {
   return OkStatus();
 }
 
-void AllreduceUpdate::BeginStep() {
+StatusOr<StepWork> AllreduceUpdate::BeginStep() {
   since_begin_.Restart();
   const int64_t step = generation_->step();
   const std::span<const float> statistics = generation_->arena().buffer_values();
@@ -66,6 +66,7 @@ void AllreduceUpdate::BeginStep() {
     const TrainingPlan& plan = generation_->plan;
     compression_->BeginStep(step, plan.EpochAt(step), plan.BatchesOf(step));
   }
+  return StepWork();
 }
 
 StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {

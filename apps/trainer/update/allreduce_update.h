@@ -34,7 +34,7 @@ class AllreduceUpdate : public UpdatePath {
   static StatusOr<std::unique_ptr<UpdatePath>> Create(const Generation* generation,
                                                       const ResumePoint& point);
 
-  void BeginStep() override;
+  StatusOr<StepWork> BeginStep() override;
   GradientListener* listener() override { return &exchange_; }
   StatusOr<StepResult> FinishStep(const OwnStep& own) override;
   void Undo() override;

@@ -8,6 +8,7 @@
 #include "apps/trainer/set_up_in_turn.h"
 #include "apps/trainer/world_evaluation.h"
 #include "core/check.h"
+#include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
 
@@ -29,9 +30,16 @@ Status StepGradients::PreparePhases() {
   return SetUpInTurn(world, generation_->division.own.batch, set_up);
 }
 
+// Where tickets say which rows are whose, only the number of them is planned.
+BatchShare StepGradients::PlannedShare() const {
+  const BatchShare& share = generation_->division.own;
+  if (!UsesServers(generation_->config().dist().asynchronous())) return share;
+  return {.batch = share.batch, .global_batch = share.batch};
+}
+
 StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(int64_t image_size) {
   const RunConfig& config = generation_->config();
-  const BatchShare& share = generation_->division.own;
+  const BatchShare share = PlannedShare();
   const bool together = config.dist().sync_batch_norm() && !generation_->world->alone();
   return GradientPass::Create(generation_->state().model(),
                               {.batch = share.batch,
@@ -45,15 +53,34 @@ StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(int64_t image_
 }
 
 Status StepGradients::EnterPhase() {
-  const int64_t step = generation_->step();
+  return UsesServers(generation_->config().dist().asynchronous())
+             ? OkStatus()  // a ticket says which
+             : EnterPhaseOf(generation_->step());
+}
+
+Status StepGradients::EnterPhaseOf(int64_t step) {
   const int64_t image_size = generation_->plan.PhaseAt(step).image_size;
   if (pass_ && pass_->options().image_size == image_size) return OkStatus();
+  if (tickets_ && tickets_->image_size() == image_size) return OkStatus();
   const ScopedPhase set_up(generation_->world->progress(), Phase::kSetUp);
   pass_.reset();  // before the new ones take their memory
   loader_.reset();
+  tickets_.reset();
   RT_ASSIGN_OR_RETURN(pass_, CreatePass(image_size));
+  RT_ASSIGN_OR_RETURN(loader_, CreateLoader(image_size));
+  if (UsesServers(generation_->config().dist().asynchronous())) {
+    tickets_ = std::make_unique<TicketGradients>(generation_, std::move(pass_), std::move(loader_));
+    return OkStatus();
+  }
+  RT_CHECK(loader_->steps_per_epoch() == generation_->plan.batches_per_epoch(),
+           "loader and plan disagree about the batches of an epoch");
+  SeekTo(step);
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<DataLoader>> StepGradients::CreateLoader(int64_t image_size) const {
   const RunConfig& config = generation_->config();
-  const BatchShare& share = generation_->division.own;
+  const BatchShare share = PlannedShare();
   LoaderOptions options;
   options.mode = LoaderMode::kTrain;
   options.batch = share.batch;
@@ -62,12 +89,7 @@ Status StepGradients::EnterPhase() {
   options.first_row = share.first_row;
   options.global_batch = share.global_batch;
   const TrainingData& data = generation_->data();
-  RT_ASSIGN_OR_RETURN(
-      loader_, DataLoader::Create(data.dataset.get(), data.split.train, config.data(), options));
-  RT_CHECK(loader_->steps_per_epoch() == generation_->plan.batches_per_epoch(),
-           "loader and plan disagree about the batches of an epoch");
-  SeekTo(step);
-  return OkStatus();
+  return DataLoader::Create(data.dataset.get(), data.split.train, config.data(), options);
 }
 
 // The loader's next batch is the first of this step.
@@ -77,7 +99,14 @@ void StepGradients::SeekTo(int64_t step) {
   loader_->Seek(batch / per_epoch, batch % per_epoch);
 }
 
-StatusOr<OwnStep> StepGradients::Compute(GradientListener* listener) {
+StatusOr<OwnStep> StepGradients::Compute(const StepWork& work, GradientListener* listener) {
+  if (work.kind != StepWork::Kind::kTicket) return ComputePlanned(listener);
+  const int64_t images_per_step = generation_->plan.growth_run().images_per_batch;
+  RT_RETURN_IF_ERROR(EnterPhaseOf(work.ticket.first / images_per_step));
+  return tickets_->Compute(work, listener);
+}
+
+StatusOr<OwnStep> StepGradients::ComputePlanned(GradientListener* listener) {
   Progress* const progress = generation_->world->progress();
   const int64_t step = generation_->step(), batches = generation_->plan.BatchesOf(step);
   OwnStep own;

@@ -2,7 +2,8 @@
 // gone forward and backward by a net for the image size of the phase.
 //
 //   EnterPhase    net and loader for the image size of the next step
-//   Compute       batch 0 | batch 1 | ... -> sums over this rank's samples, gradients in the arena
+//   Compute       batch 0 | batch 1 | ... -> sums over this rank's samples, gradients in the arena;
+//                 of the step's rows, or of those of a ticket (ticket_gradients.h)
 //
 // Which images a step takes is a function of (seed, step): it does not depend on earlier calls.
 // Thread-safety: the trainer thread. Memory: one net and the loader's batches.
@@ -15,7 +16,9 @@
 
 #include "apps/trainer/generation.h"
 #include "apps/trainer/update/gradient_pass.h"
-#include "apps/trainer/update/update_path.h"
+#include "apps/trainer/update/own_step.h"
+#include "apps/trainer/update/step_work.h"
+#include "apps/trainer/update/ticket_gradients.h"
 #include "apps/trainer/world_sum.h"
 #include "core/status.h"
 #include "data/loader.h"
@@ -35,20 +38,26 @@ class StepGradients {
   // No effect if they are there. Cancelled if a signal came while it measured (alone).
   Status EnterPhase();
   // `listener` may be null.
-  StatusOr<OwnStep> Compute(GradientListener* listener);
+  StatusOr<OwnStep> Compute(const StepWork& work, GradientListener* listener);
   // All ranks, after a step with a loss or gradient that is not finite. Loads its batches once more
   // and says where it began, and on which rank.
   StatusOr<std::string> WhereNotFinite();
 
  private:
+  Status EnterPhaseOf(int64_t step);
+  BatchShare PlannedShare() const;
   StatusOr<std::unique_ptr<GradientPass>> CreatePass(int64_t image_size);
+  StatusOr<std::unique_ptr<DataLoader>> CreateLoader(int64_t image_size) const;
+  StatusOr<OwnStep> ComputePlanned(GradientListener* listener);
   StatusOr<std::string> WhereNotFiniteHere();
   void SeekTo(int64_t step);
 
   const Generation* const generation_;
   WorldSum sum_;
-  std::unique_ptr<GradientPass> pass_;  // of the current phase
+  // Of the current phase.
+  std::unique_ptr<GradientPass> pass_;
   std::unique_ptr<DataLoader> loader_;
+  std::unique_ptr<TicketGradients> tickets_;  // has both, where servers give out rows
 };
 
 }  // namespace ringtail

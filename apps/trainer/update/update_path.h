@@ -2,6 +2,7 @@
 //
 //   Trainer                          UpdatePath                      the other ranks
 //   BeginStep       ---------------> nothing of the step is computed yet
+//                   <-- StepWork:    the rows of the plan, or others (asynchronous/)
 //   forward, backward  OnLoss, OnReady --> may send what is final    <------------->
 //   FinishStep      ---------------> exchanges, decides, updates     <------------->
 //                   <-- StepResult:  the step counts, or it does not
@@ -23,7 +24,6 @@
 #define RINGTAIL_APPS_TRAINER_UPDATE_UPDATE_PATH_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,21 +32,13 @@
 #include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/generation.h"
 #include "apps/trainer/update/gradient_pass.h"
+#include "apps/trainer/update/own_step.h"
+#include "apps/trainer/update/step_work.h"
 #include "core/status.h"
 #include "core/storage/metrics.h"
 #include "core/storage/safetensors.h"
 
 namespace ringtail {
-
-// What this rank has computed of a step. The gradients are in the arena.
-struct OwnStep {
-  LossResult loss;  // sums over this rank's samples
-  PassTimes times;
-  double wait_seconds = 0;  // for images
-  // For a loss or gradient that is not finite: where it began in this rank's rows, empty if not
-  // there. Loads the images of the step again.
-  std::function<StatusOr<std::string>()> find_not_finite;
-};
 
 struct StepResult {
   // The same on all ranks. False: a loss or gradient was not finite, and the state is as before.
@@ -57,6 +49,7 @@ struct StepResult {
   // such steps there were since the last synchronized point; the same on all ranks.
   std::string not_finite;
   int64_t left_out = 0;
+  bool silent = false;  // there is nothing to say of it: no line of metrics
 };
 
 class UpdatePath {
@@ -67,7 +60,9 @@ class UpdatePath {
                                                       const ResumePoint& point);
   virtual ~UpdatePath() = default;
 
-  virtual void BeginStep() = 0;
+  // What this rank computes next. If it is nothing, FinishStep is called at once, and reaches a
+  // synchronized point.
+  virtual StatusOr<StepWork> BeginStep() = 0;
   // Told of losses and gradients while they are computed.
   virtual GradientListener* listener() = 0;
   virtual StatusOr<StepResult> FinishStep(const OwnStep& own) = 0;
@@ -77,6 +72,11 @@ class UpdatePath {
 
   // Whether all ranks hold the same state now; the same answer on all ranks.
   virtual bool synchronized() const = 0;
+  // Whether that is so on rank 0 alone, which evaluates and saves: the others have nothing to
+  // compare, and are at a synchronized point at the end of the run only.
+  virtual bool leader_keeps() const { return false; }
+  // The run is over on this rank: nothing follows.
+  virtual void End() {}
   // At a synchronized point: the signal that all ranks stop for; 0: none.
   virtual int stop_signal() const = 0;
   // A sentence for the next run, at the end of this one; empty: none.

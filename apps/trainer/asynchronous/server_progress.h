@@ -1,0 +1,35 @@
+// ServerProgress: how far the servers of a run have come, at a synchronized point; a part of every
+// checkpoint of an asynchronous run.
+//
+//   "1200 38400 40960 0 32 4096 8"     version 1200, 38,400 images applied; rows before 40,960 were
+//                                      handed out, but not used are 0..31 and 4096..4103
+//
+// Thread-safety: a value. Errors: DataLoss if a text is none.
+#ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SERVER_PROGRESS_H_
+#define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SERVER_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/parameter_server/tickets.h"
+
+namespace ringtail {
+
+struct ServerProgress {
+  int64_t version = 0, images = 0;
+  int64_t next = 0;            // rows before it were handed out
+  std::vector<Ticket> unused;  // of these
+  bool empty() const { return next == 0; }
+};
+
+std::vector<int64_t> NumbersOf(const ServerProgress& progress);
+StatusOr<ServerProgress> ServerProgressOf(const std::vector<int64_t>& numbers);
+
+std::string ServerProgressText(const ServerProgress& progress);
+StatusOr<ServerProgress> ParseServerProgress(const std::string& text);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SERVER_PROGRESS_H_

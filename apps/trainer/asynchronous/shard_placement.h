@@ -1,0 +1,40 @@
+// ShardPlacement: which rank serves which parameters, the same on all ranks, and by which channels.
+//
+//   3 ranks, servers: 0      shard 0 on rank 0   shard 1 on rank 1   shard 2 on rank 2
+//   3 ranks, servers: 1      shard 0 on rank 0, all parameters
+//
+// Every rank is a worker, too. The first shard has the tickets and the running statistics.
+// Thread-safety: immutable once made.
+#ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SHARD_PLACEMENT_H_
+#define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SHARD_PLACEMENT_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "apps/parameter_server/shard_layout.h"
+#include "apps/run.pb.h"
+#include "apps/trainer/training_world.h"
+#include "core/parameter.h"
+#include "dist/channel.h"
+#include "dist/parameter_server/push_coding.h"
+
+namespace ringtail {
+
+struct PlacedShard {
+  int rank = 0;
+  std::vector<size_t> parameters;  // of the model, ascending
+  ShardLayout layout;
+  Channel requests, replies;
+  std::shared_ptr<const PushCoding> coding;  // of gradients; null: they travel as floats
+};
+
+// All ranks: takes two channels for each shard. `layers`: the schemes of all parameters, which must
+// outlive the result; empty: all gradients travel as floats.
+std::vector<PlacedShard> PlaceShards(const RunConfig& config, const ParameterArena& model,
+                                     std::span<const CompressedLayer> layers, TrainingWorld* world);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SHARD_PLACEMENT_H_

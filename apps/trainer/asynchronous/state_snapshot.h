@@ -1,0 +1,31 @@
+// StateSnapshot: the state of a run as its servers send it to worker 0, which puts it together.
+//
+//   kState of shard s   weights | optimizer blocks, one after the other | average     its layout
+//   of the first        ... | running statistics | their average
+//
+// A block of the optimizer that the run's does not have (or the other way round: a server may keep no
+// momentum, server_optimizer.h) is left out. Thread-safety: the trainer thread.
+#ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_STATE_SNAPSHOT_H_
+#define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_STATE_SNAPSHOT_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/trainer/asynchronous/shard_placement.h"
+#include "apps/trainer/checkpoint/training_state.h"
+
+namespace ringtail {
+
+// The size of what a shard sends; `blocks`: of its optimizer.
+size_t SnapshotBytes(const PlacedShard& shard, bool first, size_t blocks,
+                     const TrainingState& state);
+
+// `sent` has that size.
+void PutSnapshot(const PlacedShard& shard, bool first, const std::vector<std::string>& blocks,
+                 std::span<const float> sent, TrainingState* state);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_STATE_SNAPSHOT_H_

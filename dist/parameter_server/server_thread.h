@@ -1,0 +1,104 @@
+// ServerThread: serves one shard to the workers of a world, those of other ranks over a transport.
+//
+//   worker 1 --header--> Receive posted ahead --> checked --> what it announces is received
+//   worker 2 --header--> Receive posted ahead         |
+//   own worker ---------------------------------------+-----> ShardService --> replies
+//            a function call                            one after the other
+//
+// There is one Receive for each worker, of the header of its next request; the rest is received into
+// memory of the size that the service allows. A worker whose Receive fails is lost: no one waits
+// for it any more, and its tickets are back. One that sends what it cannot have been asked for is
+// given up.
+// Who serves decides who computes: a push of the own worker is applied on its thread, others on
+// "rt-ps". Both use as many compute threads, so the bits are the same.
+//
+// Threads: one, "rt-ps". Thread-safety: any thread. Memory: a gradient for each push under way.
+// Errors: a worker that is lost is told to Options::lost. Destruction waits until all workers have
+// left or are lost, up to a time limit, and ends this rank's part of the world after that.
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_SERVER_THREAD_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_SERVER_THREAD_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "dist/channel.h"
+#include "dist/parameter_server/buffer_pool.h"
+#include "dist/parameter_server/message_parts.h"
+#include "dist/parameter_server/shard_service.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+class ServerThread {
+ public:
+  struct Options {
+    std::vector<int> workers;  // their ranks; this one may be among them
+    Channel requests, replies;
+    int compute_threads = 1;
+    std::chrono::milliseconds leave_timeout{30'000};
+    // What the own worker is answered; any thread.
+    std::function<void(ServerReply reply)> own;
+    // Worker `rank` is lost; on rt-ps. May be null.
+    std::function<void(int rank, const Status& cause)> lost;
+  };
+  // Workers have joined `service`. Both pointers must outlive it.
+  ServerThread(Transport* transport, ShardService* service, Options options);
+  ~ServerThread();
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
+
+  // Of the own worker; Check allows it.
+  void Request(const ServerRequest& request) RT_EXCLUDES(mutex_);
+  // While no request is served. Replies, if there are any, are sent.
+  using Call = std::function<std::vector<ServerReply>(ShardService* service)>;
+  void Run(const Call& call) RT_EXCLUDES(mutex_);
+
+ private:
+  struct Worker {
+    uint64_t next = 0;  // number of its next request
+    EncodedMessage header = {};
+    ServerRequest request;
+    int missing = 0;  // parts that are still to come
+    bool there = true;
+  };
+  struct Operation {
+    int worker = 0;
+    bool is_header = false;
+    std::shared_ptr<OutgoingMessage> sent;  // null: received
+  };
+
+  void Loop() RT_EXCLUDES(mutex_);
+  bool Ended() RT_EXCLUDES(mutex_);
+  void Take(const Completion& completion) RT_EXCLUDES(mutex_);
+  CompletionTarget Start(Operation operation) RT_REQUIRES(mutex_);
+  void ReceiveHeader(int rank) RT_REQUIRES(mutex_);
+  void OnHeader(int rank) RT_REQUIRES(mutex_);
+  SharedBuffer ReceivePart(int rank, MessagePart part, size_t bytes) RT_REQUIRES(mutex_);
+  void Serve(int rank) RT_REQUIRES(mutex_);
+  void Send(std::vector<ServerReply> replies) RT_REQUIRES(mutex_);
+  void Lose(int rank, const Status& cause) RT_REQUIRES(mutex_);
+
+  Transport* const transport_;
+  const Options options_;
+  BufferPool pool_;
+  CompletionQueue queue_;
+  Mutex mutex_;
+  ConditionVariable ended_changed_;
+  ShardService* const service_;                          // used with the mutex held
+  std::map<int, Worker> workers_ RT_GUARDED_BY(mutex_);  // by rank, but for the own
+  std::map<uint64_t, Operation> operations_ RT_GUARDED_BY(mutex_);
+  uint64_t next_operation_ RT_GUARDED_BY(mutex_) = 1;
+  bool ending_ RT_GUARDED_BY(mutex_) = false, ended_ RT_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_SERVER_THREAD_H_

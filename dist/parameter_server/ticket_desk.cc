@@ -1,0 +1,104 @@
+#include "dist/parameter_server/ticket_desk.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace ringtail {
+
+void TicketDesk::Join(int worker, int64_t most) {
+  RT_CHECK(most > 0 && !Has(worker), "a worker joins once, for tickets that have rows");
+  most_[worker] = most;
+}
+
+void TicketDesk::Remove(int worker) {
+  most_.erase(worker);
+  tickets_.Remove(worker);
+  std::erase_if(questions_, [&](const Question& asked) { return asked.worker == worker; });
+}
+
+void TicketDesk::Open(int64_t end) {
+  end_ = end;
+  tickets_.LimitTo(end);
+  signal_ = stopped_by_ = 0;
+}
+
+void TicketDesk::Ask(int worker, uint64_t number, int signal) {
+  RT_CHECK(Has(worker), "a worker that is there");
+  if (signal_ == 0 && signal != 0) {
+    signal_ = signal;
+    stopped_by_ = worker;
+  }
+  questions_.push_back({worker, number});
+}
+
+bool TicketDesk::Use(int worker, const Ticket& ticket) {
+  if (!tickets_.Holds(worker, ticket)) return false;
+  tickets_.Use(worker, ticket);
+  return true;
+}
+
+bool TicketDesk::GiveBack(int worker, const Ticket& ticket) {
+  if (!tickets_.Holds(worker, ticket)) return false;
+  tickets_.GiveBack(worker, ticket);
+  return true;
+}
+
+bool TicketDesk::RoundIsOver() const {
+  return signal_ != 0 ? tickets_.idle() : tickets_.UsedUpTo() >= end_;
+}
+
+bool TicketDesk::EveryWorkerAsks() const {
+  return std::ranges::all_of(most_, [&](const auto& worker) {
+    return std::ranges::find(questions_, worker.first, &Question::worker) != questions_.end();
+  });
+}
+
+// Whether there was a ticket.
+bool TicketDesk::AnswerOne(std::deque<Question>::iterator question, std::vector<Answer>* answers) {
+  const auto [worker, number] = *question;
+  const std::optional<Ticket> ticket = tickets_.Take(worker, most_.at(worker));
+  if (!ticket) return false;
+  answers->push_back({.worker = worker, .number = number, .ticket = ticket});
+  questions_.erase(question);
+  return true;
+}
+
+bool TicketDesk::AnswerOneOfEach(std::vector<Answer>* answers) {
+  for (const auto& [worker, most] : most_) {
+    if (!AnswerOne(std::ranges::find(questions_, worker, &Question::worker), answers)) return false;
+  }
+  return true;
+}
+
+// Those of the keeper; once closed, all.
+void TicketDesk::EndQuestions(std::vector<Answer>* answers) {
+  std::erase_if(questions_, [&](const Question& asked) {
+    if (!closed_ && asked.worker != kKeeper) return false;
+    answers->push_back({.worker = asked.worker,
+                        .number = asked.number,
+                        .closed = closed_,
+                        .signal = signal_,
+                        .stopped_by = stopped_by_});
+    return true;
+  });
+}
+
+std::vector<TicketDesk::Answer> TicketDesk::TakeAnswers() {
+  std::vector<Answer> answers;
+  if (closed_ || RoundIsOver()) {
+    EndQuestions(&answers);
+    return answers;
+  }
+  if (signal_ != 0) return answers;
+  if (in_turn_) {
+    while (!questions_.empty() && EveryWorkerAsks() && AnswerOneOfEach(&answers)) {
+    }
+  } else {
+    while (!questions_.empty() && AnswerOne(questions_.begin(), &answers)) {
+    }
+  }
+  return answers;
+}
+
+}  // namespace ringtail
