@@ -109,10 +109,8 @@ std::vector<ServerReply> ShardService::Handle(const ServerRequest& request) {
       break;
     }
     case MessageKind::kAway:
-      // (One that waits is ahead of the others in any case.)
-      if (!waiting_.contains(request.worker) && away_.insert(request.worker).second) {
-        options_.shard->Remove(request.worker);
-      }
+      CancelPull(request.worker, &replies);
+      if (away_.insert(request.worker).second) options_.shard->Remove(request.worker);
       break;
     default:
       return Leave(request.worker);
@@ -231,13 +229,18 @@ void ShardService::Answer(std::vector<ServerReply>* replies) {
   }
 }
 
-// A pull that waits is answered, without weights: its worker receives it before it ends.
+// A pull that waits is answered without weights: its worker receives every answer.
+void ShardService::CancelPull(int worker, std::vector<ServerReply>* replies) {
+  const auto at = waiting_.find(worker);
+  if (at == waiting_.end()) return;
+  replies->push_back(
+      {.worker = worker, .number = at->second.number, .message = {.kind = MessageKind::kEnd}});
+  waiting_.erase(at);
+}
+
 std::vector<ServerReply> ShardService::Leave(int worker) {
   std::vector<ServerReply> replies;
-  if (const auto at = waiting_.find(worker); at != waiting_.end()) {
-    replies.push_back(
-        {.worker = worker, .number = at->second.number, .message = {.kind = MessageKind::kEnd}});
-  }
+  CancelPull(worker, &replies);
   for (ServerReply& reply : Remove(worker)) replies.push_back(std::move(reply));
   return replies;
 }

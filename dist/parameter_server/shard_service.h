@@ -101,6 +101,7 @@ class ShardService {
     std::vector<int64_t> pushes;  // by worker, that it is to have
   };
   std::vector<ServerReply> Leave(int worker);
+  void CancelPull(int worker, std::vector<ServerReply>* replies);
   void Push(const ServerRequest& request, std::vector<ServerReply>* replies);
   std::span<const float> GradientOf(const ServerRequest& request, bool* whole);
   void Pull(int worker, const WaitingPull& pull, std::vector<ServerReply>* replies);

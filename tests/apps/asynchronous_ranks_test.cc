@@ -98,7 +98,7 @@ TEST_F(AsynchronousRanksTest, EveryImageIsUsedOnceByEachRule) {
   for (const char* rule : {"ASYNCHRONOUS", "SOFT_SYNC", "STALE_SYNC", "DC_ADAPTIVE"}) {
     RunJob(rule, 4, Rule(rule));
     EXPECT_EQ(ImagesOf(rule), kImages) << rule;
-    const auto& last = Updates(rule).back();
+    const nlohmann::json last = Updates(rule).back();
     EXPECT_EQ(last["epoch"], 4) << rule;
     EXPECT_EQ(last["refused"], 0) << rule;
   }

@@ -59,6 +59,7 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   round_ = std::make_unique<WorkerRound>(
       world_, link_.get(), &shards_, &generation_->arena(),
       WorkerRound::Options{.overlap = config.overlap() && !RuleOf(config).synchronous(),
+                           .bounded = IsBounded(),
                            .pull = config.pull(),
                            .memories = memories_ ? &*memories_ : nullptr});
   if (served_ != nullptr) {
@@ -227,12 +228,13 @@ Status ServerUpdate::TakeSnapshot() {
 void ServerUpdate::OpenRound() {
   round_end_ = NextRoundEnd();
   served_->Open(round_end_ * images_per_step_);
+  if (IsBounded() && begun_) round_->GoAway();
+}
+
+// Where all wait for all in every update, all have as many tickets.
+bool ServerUpdate::IsBounded() const {
   const AsynchronousRule rule = RuleOf(generation_->config().dist().asynchronous());
-  const bool bounded = rule.admission.bound != Admission::kUnbounded;
-  if (bounded && rule.grouping.by != Grouping::By::kAllWorkers && round_begin_ > 0 &&
-      !world_->alone()) {
-    round_->GoAway();
-  }
+  return rule.admission.bound != Admission::kUnbounded && !rule.synchronous() && !world_->alone();
 }
 
 // The step and the best accuracy say, as for worker 0, whether the run has finished.

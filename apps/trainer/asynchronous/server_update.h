@@ -79,6 +79,7 @@ class ServerUpdate : public UpdatePath {
   Status EndRound(StepResult* result);
   Status TakeSnapshot();
   void OpenRound();
+  bool IsBounded() const;
   // The others.
   Status EndRun(StepResult* result);
   void TellWhatStopped(StepResult* result);

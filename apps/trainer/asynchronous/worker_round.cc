@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "core/stopwatch.h"
 #include "core/trace.h"
@@ -13,6 +14,9 @@ namespace {
 // Heartbeats name a rank that hangs long before.
 constexpr std::chrono::minutes kStallTimeout{10};
 constexpr int kTicketsAhead = 2;
+// A worker without a ticket holds those that may only be so far ahead of it for no longer.
+constexpr std::chrono::milliseconds kPatience{10};
+constexpr uint64_t kNoPull = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
 
@@ -25,6 +29,7 @@ WorkerRound::WorkerRound(TrainingWorld* world, WorkerLink* link,
       model_(model),
       options_(options),
       pulled_(shards->size()),
+      pull_numbers_(shards->size(), kNoPull),
       versions_(shards->size()) {
   if (options.pull == AsynchronousConfig::F32) return;
   for (const PlacedShard& shard : *shards) {
@@ -42,6 +47,7 @@ void WorkerRound::Pull() {
   missing_ = shards_->size();
   for (size_t i = 0; i < shards_->size(); ++i) {
     const int64_t key = decoders_.empty() ? kNoKey : decoders_[i].key();
+    pull_numbers_[i] = link_->next_number(i);  // before it is sent: the own server answers at once
     link_->Send(i, {.kind = MessageKind::kPull, .version = key + 1});
   }
 }
@@ -50,18 +56,26 @@ StatusOr<StepWork> WorkerRound::Next(int signal) {
   if (!begun_) {
     begun_ = true;
     for (int i = 0; i < kTicketsAhead; ++i) Ask(signal);
-    if (!has_pulled_) Pull();
   }
-  RT_RETURN_IF_ERROR(WaitUntil([this] {
-    const bool may_compute = !tickets_.empty() && Pulled() && under_way_ <= 1;
-    return may_compute || (over_ && asked_ == 0 && tickets_.empty() && under_way_ == 0);
-  }));
+  const auto has_work = [this] { return !tickets_.empty() || IsOver(); };
+  if (options_.bounded) {
+    RT_ASSIGN_OR_RETURN(const bool soon, Wait(has_work, kPatience));
+    if (!soon) GoAway();
+  }
+  RT_RETURN_IF_ERROR(WaitUntil(has_work));
+  if (!tickets_.empty() && !has_pulled_) Pull();
+  RT_RETURN_IF_ERROR(
+      WaitUntil([this] { return tickets_.empty() ? IsOver() : Pulled() && under_way_ <= 1; }));
   if (tickets_.empty()) return StepWork{.kind = StepWork::Kind::kNothing};
   RT_RETURN_IF_ERROR(Install());
   if (options_.overlap) Pull();
   StepWork work{.kind = StepWork::Kind::kTicket, .ticket = tickets_.front()};
   if (tickets_.size() > 1) work.next = tickets_[1];
   return work;
+}
+
+bool WorkerRound::IsOver() const {
+  return over_ && asked_ == 0 && tickets_.empty() && under_way_ == 0;
 }
 
 // The weights that were pulled become the model's.
@@ -144,6 +158,7 @@ void WorkerRound::OnReply(WorkerLink::Reply reply) {
       return;
     case MessageKind::kRoundOver:
     case MessageKind::kEnd:
+      if (reply.number == pull_numbers_[reply.server]) return;  // a pull that is not needed
       --asked_;
       over_ = true;
       end_ = message;
@@ -155,6 +170,7 @@ void WorkerRound::OnReply(WorkerLink::Reply reply) {
     case MessageKind::kJudged:
       return OnJudged(reply);
     default:
+      if (!has_pulled_ || reply.number != pull_numbers_[reply.server]) return;
       if (reply.server == 0) images_ = std::max(images_, message.first);
       --missing_;
       pulled_[reply.server] = std::move(reply);
@@ -181,30 +197,36 @@ void WorkerRound::OnJudged(const WorkerLink::Reply& reply) {
 }
 
 Status WorkerRound::WaitUntil(const std::function<bool()>& reached) {
-  const Stopwatch watch;
-  const ScopedSpan span("wait for servers", "server");
-  const ScopedPhase blocked(world_->progress(), Phase::kBlocked);
-  const Status status = WaitForReplies(reached);
-  blocked_seconds_ += watch.Seconds();
-  if (status.ok()) return status;
-  // Without its servers a worker cannot continue, nor can the run.
-  if (world_->transport()->EndCause().ok()) world_->Abort(status);
+  RT_ASSIGN_OR_RETURN(const bool done, Wait(reached, kStallTimeout));
+  if (done) return OkStatus();
+  const Status status(StatusCode::kDeadlineExceeded, "no server has answered for 10 minutes");
+  world_->Abort(status);
   return world_->OnFailure(0, status);
 }
 
-// Takes what is there in any case.
-Status WorkerRound::WaitForReplies(const std::function<bool()>& reached) {
+// False if it is not reached within `limit`.
+StatusOr<bool> WorkerRound::Wait(const std::function<bool()>& reached,
+                                 std::chrono::milliseconds limit) {
+  const Stopwatch watch;
+  const ScopedSpan span("wait for servers", "server");
+  const ScopedPhase blocked(world_->progress(), Phase::kBlocked);
+  const auto result = TakeReplies(reached, limit);
+  blocked_seconds_ += watch.Seconds();
+  if (result.ok()) return result;
+  // Without its servers a worker cannot continue, nor can the run.
+  if (world_->transport()->EndCause().ok()) world_->Abort(result.status());
+  return world_->OnFailure(0, result.status());
+}
+
+// Takes what is there in any case; the limit is for the time from one reply to the next.
+StatusOr<bool> WorkerRound::TakeReplies(const std::function<bool()>& reached,
+                                        std::chrono::milliseconds limit) {
   while (true) {
     const auto now = std::chrono::steady_clock::now();
     const bool done = reached();
-    RT_ASSIGN_OR_RETURN(auto reply, link_->Next(done ? now : now + kStallTimeout));
-    if (reply) {
-      OnReply(*std::move(reply));
-    } else if (done) {
-      return OkStatus();
-    } else {
-      return Status(StatusCode::kDeadlineExceeded, "no server has answered for 10 minutes");
-    }
+    RT_ASSIGN_OR_RETURN(auto reply, link_->Next(done ? now : now + limit));
+    if (!reply) return done;
+    OnReply(*std::move(reply));
   }
 }
 
@@ -225,7 +247,9 @@ StatusOr<std::vector<SharedBuffer>> WorkerRound::TakeSnapshot(std::span<const in
   return std::exchange(states_, {});
 }
 
+// What it has pulled, or waits for, is not needed.
 void WorkerRound::GoAway() {
+  has_pulled_ = false;
   for (size_t i = 0; i < shards_->size(); ++i) link_->Send(i, {.kind = MessageKind::kAway});
 }
 

@@ -17,6 +17,7 @@
 #ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_WORKER_ROUND_H_
 #define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_WORKER_ROUND_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -44,6 +45,7 @@ class WorkerRound {
  public:
   struct Options {
     bool overlap = false;  // the next weights are pulled while a gradient is computed
+    bool bounded = false;  // others wait for a worker that falls behind
     AsynchronousConfig::Pull pull = AsynchronousConfig::F32;
     const LayerMemories* memories = nullptr;  // of coded gradients
   };
@@ -62,7 +64,8 @@ class WorkerRound {
   // Worker 0, after a round that is over: what each server has, once it has had `pushes` of the
   // workers; by shard.
   StatusOr<std::vector<SharedBuffer>> TakeSnapshot(std::span<const int64_t> pushes);
-  // This worker computes nothing for a while: who may be only so far ahead does not wait for it.
+  // This worker computes nothing for a while: who may be only so far ahead does not wait for it. So
+  // does one that waits for a ticket.
   void GoAway();
   // Nothing follows.
   void Leave();
@@ -85,8 +88,10 @@ class WorkerRound {
   SharedBuffer Code(const PlacedShard& shard, bool finite);
   void OnReply(WorkerLink::Reply reply);
   void OnJudged(const WorkerLink::Reply& reply);
+  bool IsOver() const;
   Status WaitUntil(const std::function<bool()>& reached);
-  Status WaitForReplies(const std::function<bool()>& reached);
+  StatusOr<bool> Wait(const std::function<bool()>& reached, std::chrono::milliseconds limit);
+  StatusOr<bool> TakeReplies(const std::function<bool()>& reached, std::chrono::milliseconds limit);
   bool Pulled() const { return has_pulled_ && missing_ == 0; }
 
   TrainingWorld* const world_;
@@ -104,6 +109,7 @@ class WorkerRound {
   std::vector<WorkerLink::Reply> pulled_;  // by shard
   size_t missing_ = 0;                     // of them
   bool has_pulled_ = false;                // they are, or will be, of use
+  std::vector<uint64_t> pull_numbers_;     // of the last pull, by shard
   std::vector<int64_t> versions_;          // by shard, of the weights in the model
   std::map<std::pair<size_t, uint64_t>, std::shared_ptr<Pushed>> judging_;  // by shard and number
   int under_way_ = 0;                                                       // pushes

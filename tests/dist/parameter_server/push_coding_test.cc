@@ -59,7 +59,7 @@ class PushCodingTest : public testing::Test {
 };
 
 TEST_F(PushCodingTest, WhatIsLeftOutIsSentLater) {
-  for (const char* scheme : {"linear8 {}", "two_bit {}", "top_k {}", "one_bit {}", "bf16 {}"}) {
+  for (const char* scheme : {"two_bit {}", "top_k {}", "one_bit {}"}) {
     const auto layers = Layers(scheme).value();
     const LayerMemories memories(model_.get(), layers, {.rank = 1});
     const PushCoding coding = Coding(layers);

@@ -229,8 +229,12 @@ TEST(ShardServiceAwayTest, OneThatIsAwayHoldsNoOther) {
   service->Handle({.worker = kA, .message = {.kind = MessageKind::kAway}});
   for (int64_t clock = 0; clock < 20; ++clock) EXPECT_TRUE(step(kB, clock)) << clock;
   EXPECT_TRUE(step(kA, 0));
-  for (int64_t clock = 20; clock < 24; ++clock) EXPECT_TRUE(step(kB, clock)) << clock;
-  EXPECT_FALSE(step(kB, 24)) << "three steps ahead, at most";
+  for (int64_t clock = 20; clock < 25; ++clock) EXPECT_TRUE(step(kB, clock)) << clock;
+  EXPECT_FALSE(step(kB, 25)) << "three steps ahead, at most";
+  const auto cancelled =
+      service->Handle({.worker = kB, .number = 8, .message = {.kind = MessageKind::kAway}});
+  ASSERT_THAT(cancelled, SizeIs(1));
+  EXPECT_EQ(cancelled[0].weights, nullptr) << "its pull is answered, and not needed";
 }
 
 }  // namespace
