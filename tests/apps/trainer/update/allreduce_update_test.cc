@@ -46,7 +46,7 @@ class Rank {
 
   // `wait`: called before the last gradient is released.
   StatusOr<StepResult> Step(int64_t step, End end, const std::function<void()>& wait) {
-    update_->BeginStep();
+    RT_RETURN_IF_ERROR(update_->BeginStep().status());
     update_->listener()->OnLoss({.loss_sum = 1, .correct = 1, .count = 4});
     Rng rng(RngKey(static_cast<uint64_t>(step)).With(static_cast<uint64_t>(world_->rank())));
     const auto parameters = generation_.arena().parameters();
