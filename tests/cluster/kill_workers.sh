@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 
-RANKS, PATIENCE_S, EPOCHS = 4, 120, 8
+RANKS, PATIENCE_S, EPOCHS = 4, 120, 100
 work, trials, seed, rule = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 random.seed(seed)
 
@@ -94,7 +94,7 @@ def trial(number):
         wrong.append(f"no one names rank {victim}")
     lines = updates(metrics) if status == 0 else []
     accepted = sum(line["batch"] or 0 for line in lines)
-    if status == 0 and lines[-1]["epoch"] != EPOCHS:
+    if status == 0 and lines[-1]["epoch"] < EPOCHS - 1:
         wrong.append(f"the run ended at epoch {lines[-1]['epoch']}")
     print(f"{number} of {trials}: rank {victim} killed; {accepted} images accepted; longest pause "
           f"{longest:.3f} s; {'; '.join(wrong) or 'right'}", flush=True)
