@@ -3,89 +3,30 @@
 
 Cells train a small residual network (asynchronous.textproto) on 32 pixels of real images, cat and dog 0 .. 2499, and validate on
 2500 .. 4999. Each cell is a file in --out, written when it is done; the same command continues with the cells that are missing,
-and prints all as tables.
+and prints all as tables. apps/studies/asynchronous.md has results.
 
-  apps/studies/asynchronous.py --data ~/dogs-vs-cats/train --seeds 1,2,3
+  apps/studies/asynchronous.py --data ~/dogs-vs-cats/train --dry-run                # tables, cells, CPU minutes
+  apps/studies/asynchronous.py --data ~/dogs-vs-cats/train --seeds 1,2,3            # all tables, the most important first
   apps/studies/asynchronous.py --data ... --tables staleness --seeds 1
 
-  soft_sync   n-softsync with 30 workers (Zhang et al. 2016): accuracy by n, each gradient by 1 or by 1 / tau
-  staleness   how late gradients are in these cells, beside theory: n updates in the mean
-  workers     rules by workers, as published
-  safe        the same with what a config gets unless it says as_published
-  late        compensation from the start and from half of the run on
+  soft_sync    n-softsync with 30 workers (Zhang et al. 2016): accuracy by n, each gradient by 1 or by 1 / tau
+  staleness    how late gradients are in these cells, beside theory: n updates in the mean
+  workers      rules by workers, as published
+  straggler    one of 8 workers at 20 %, from the start and from the middle, all in the same virtual time
+  optimizers   Muon, LARS and SGD on servers
+  compression  pushes through codecs, and pulls of fewer bytes
+  late         compensation from the start and from half of the run on
+  safe         rules by workers, with what a config gets unless it says as_published
 """
 import argparse
 import dataclasses
 
+import asynchronous_cells as plan
 import cells
 
-IMAGES = 5000
-SPLIT = ['data.split.train.first=0', 'data.split.train.last=2499', 'data.split.validation.first=2500', 'data.split.validation.last=4999']
-WORKERS = [1, 4, 8, 16, 32]
-SPLITS = [1, 2, 5, 15, 30]
-SOFT_WORKERS, SOFT_BATCH, BATCH = 30, 4, 16
-# A worker's step takes 16 ms on average and varies as on a machine that others use, too; the wire costs nothing.
-SCRIPT = ['compute.ms_per_image=1', 'compute.jitter=0.2', 'between_hosts.mbit_per_s=1e6', 'between_hosts.latency_us=0']
-NO_MOMENTUM = ['optim.sgd.momentum=0']
-RULES = {
-    'synchronous': ['rule=SYNCHRONOUS'],
-    'asynchronous': ['rule=ASYNCHRONOUS'],
-    'DC constant': ['rule=DC_CONSTANT'],
-    'DC adaptive': ['rule=DC_ADAPTIVE'],
-    'stale synchronous 3': ['rule=STALE_SYNC', 'bound=3'],
-    'Ringmaster': ['rule=RINGMASTER', 'discard_after=8'],
-    'DANA': ['rule=DANA'],
-}
 
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    label: str
-    workers: int
-    batch: int
-    fields: tuple          # of dist.asynchronous
-    overrides: tuple = ()  # of the rest of the config
-    seed: int = 1
-
-    @property
-    def name(self):
-        kept = ''.join(c if c.isalnum() else '_' for c in self.label)
-        return f'{kept}-{self.workers}-{self.seed}'
-
-    def command(self, args):
-        fields = [f'dist.asynchronous.{field}' for field in ('servers=1', 'overlap=false') + self.fields]
-        overrides = SPLIT + [f'train.batch={self.batch}', 'train.evaluate_every_epochs=5', f'train.seed={self.seed}']
-        return cells.emulate(args, 'apps/studies/asynchronous.textproto', overrides + fields + list(self.overrides),
-                             SCRIPT + [f'workers={self.workers}'])
-
-
-def soft_sync():
-    for weight in ('ONE', 'INVERSE'):
-        for n in SPLITS:
-            yield Cell(f'softsync {n} {weight}', SOFT_WORKERS, SOFT_BATCH,
-                       ('rule=SOFT_SYNC', 'as_published=true', f'splits={n}', f'weight={weight}'))
-
-
-def by_workers(published):
-    for label, fields in RULES.items():
-        overrides = tuple(NO_MOMENTUM) if label == 'DANA' else ()
-        if label == 'synchronous':  # the batch grows with the workers, and the rate with it
-            overrides += ('optim.batch_scaling.rule=LINEAR', f'optim.batch_scaling.reference_batch={BATCH}')
-        for workers in WORKERS:
-            yield Cell(f'{label} {"published" if published else "safe"}', workers, BATCH,
-                       (*fields, f'as_published={str(published).lower()}'), overrides)
-
-
-def late():
-    for form in ('CONSTANT', 'ADAPTIVE'):
-        for epoch in (0, 10):
-            for workers in (8, 32):
-                yield Cell(f'DC {form} from epoch {epoch}', workers, BATCH,
-                           (f'rule=DC_{form}', 'as_published=true', f'start_epoch={epoch}'))
-
-
-TABLES = {'soft_sync': list(soft_sync()), 'staleness': list(soft_sync()), 'workers': list(by_workers(True)),
-          'safe': list(by_workers(False)), 'late': list(late())}
+def command_of(args, cell):
+    return cells.emulate(args, 'apps/studies/asynchronous.textproto', cell.config(), cell.events())
 
 
 def results_of(args, cell, seeds):
@@ -95,7 +36,7 @@ def results_of(args, cell, seeds):
 def print_accuracies(args, group, seeds):
     """A row for each label, a column for each number of workers."""
     columns = sorted({cell.workers for cell in group})
-    print('| | ' + ' | '.join(f'{n} workers' for n in columns) + ' |\n|---|' + '---|' * len(columns))
+    print('| | ' + ' | '.join(f'{n} worker{"s" * (n > 1)}' for n in columns) + ' |\n|---|' + '---|' * len(columns))
     for label in dict.fromkeys(cell.label for cell in group):
         row = [cells.text_of([result for cell in group if (cell.label, cell.workers) == (label, n)
                               for result in results_of(args, cell, seeds)]) for n in columns]
@@ -116,20 +57,38 @@ def print_staleness(args, group, seeds):
               f'| {100 * within:.2f} % |')
 
 
+def print_runs(args, group, seeds):
+    """A row for each cell: times and bytes are virtual, of the first seed that is there."""
+    print('| | workers | accuracy | virtual s | images/s | MB sent by a worker |\n|---|---|---|---|---|---|')
+    for cell in group:
+        results = results_of(args, cell, seeds)
+        first = next((result for result in results if result), None)
+        if first is None:
+            continue
+        print(f'| {cell.label} | {cell.workers} | {cells.text_of(results)} | {first["virtual_s"]:.1f} | {first["images_per_s"]:.0f} '
+              f'| {first["sent_bytes"] / cell.workers / 1e6:.1f} |')
+
+
+PRINT = {'staleness': print_staleness, 'straggler': print_runs, 'compression': print_runs}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cells.add_arguments(parser, out='runs/asynchronous')
-    parser.add_argument('--tables', default=','.join(TABLES), help='in this order')
+    parser.add_argument('--tables', default=','.join(plan.TABLES), help='in this order')
+    parser.add_argument('--dry-run', action='store_true', help='only say what there is to do')
     args = parser.parse_args()
     tables, seeds = args.tables.split(','), [int(seed) for seed in args.seeds.split(',')]
     for name in tables:
-        if name not in TABLES:
-            parser.error(f'{name}: tables are {", ".join(TABLES)}')
-    group = [dataclasses.replace(cell, seed=seed) for name in tables for seed in seeds for cell in TABLES[name]]
-    cells.make_all(args, [(cell.name, cell.command(args), dataclasses.asdict(cell)) for cell in group])
+        if name not in plan.TABLES:
+            parser.error(f'{name}: tables are {", ".join(plan.TABLES)}')
+    seeded = {name: [dataclasses.replace(cell, seed=seed) for seed in seeds for cell in plan.TABLES[name]] for name in tables}
+    if args.dry_run:
+        return cells.print_estimates(args, seeded)
+    cells.make_all(args, [(cell.name, command_of(args, cell), dataclasses.asdict(cell)) for group in seeded.values() for cell in group])
     for name in tables:
         print(f'\n{name}\n')
-        (print_staleness if name == 'staleness' else print_accuracies)(args, TABLES[name], seeds)
+        PRINT.get(name, print_accuracies)(args, plan.TABLES[name], seeds)
 
 
 if __name__ == '__main__':

@@ -71,6 +71,24 @@ def make_all(args, cells):
             raise
 
 
+def print_estimates(args, tables):
+    """What there is to do: `tables` are names and cells, with a name and an estimate in seconds() that measured cells correct."""
+    known = [(cell, read(args, cell.name)) for group in tables.values() for cell in group]
+    ratios = [result['cpu_s'] / cell.seconds() for cell, result in known if result and result.get('cpu_s')]
+    scale = statistics.median(ratios) if ratios else 1
+    print(f'{len(ratios)} cells are measured: {scale:.2f} times the estimates')
+    counted, everything = set(), 0
+    for name, group in tables.items():
+        left = [cell for cell in dict.fromkeys(group) if cell not in counted and read(args, cell.name) is None]
+        counted.update(left)
+        minutes = scale * sum(cell.seconds() for cell in left) / 60
+        everything += minutes
+        print(f'\n{name}: {len(group)} cells, {len(left)} to do beside the tables above, {minutes:.0f} CPU minutes')
+        for cell in left:
+            print(f'  {scale * cell.seconds() / 60:6.1f}  {cell.name}')
+    print(f'\nin all {everything:.0f} CPU minutes, {everything / args.jobs / args.threads / 60:.1f} hours')
+
+
 def text_of(results):
     """Mean accuracy, and what it varies by."""
     results = [result for result in results if result]

@@ -23,7 +23,6 @@ every second round would be lost, so there is no field that leaves it out, and n
 """
 import argparse
 import dataclasses
-import statistics
 
 import cells
 import local_rounds_cells as plan
@@ -68,24 +67,6 @@ def print_table(args, name, group):
         print('| ' + ' | '.join([str(getattr(cell, field)) for field in fields] + [cells.text_of(results), sent]) + ' |')
 
 
-def print_estimates(args, tables):
-    """From COSTS, scaled by what measured cells took."""
-    known = [(cell, read(args, cell)) for group in tables.values() for cell in group]
-    ratios = [result['cpu_s'] / cell.seconds() for cell, result in known if result and result.get('cpu_s')]
-    scale = statistics.median(ratios) if ratios else 1
-    print(f'{len(ratios)} cells are measured: {scale:.2f} times the costs of local_rounds_cells.py')
-    counted, everything = set(), 0
-    for name, group in tables.items():
-        left = [cell for cell in dict.fromkeys(group) if cell not in counted and read(args, cell) is None]
-        counted.update(left)
-        minutes = scale * sum(cell.seconds() for cell in left) / 60
-        everything += minutes
-        print(f'\n{name}: {len(group)} cells, {len(left)} to do beside the tables above, {minutes:.0f} CPU minutes')
-        for cell in left:
-            print(f'  {scale * cell.seconds() / 60:6.1f}  {cell.name}')
-    print(f'\nin all {everything:.0f} CPU minutes, {everything / args.jobs / args.threads / 60:.1f} hours')
-
-
 def tables_of(args):
     seeds = [int(seed) for seed in args.seeds.split(',')]
 
@@ -114,7 +95,7 @@ def main():
         parser.error(f'{unknown[0]}: tables are {", ".join(plan.TABLES)}, modes {", ".join(plan.MODES)}')
     tables = tables_of(args)
     if args.dry_run:
-        return print_estimates(args, tables)
+        return cells.print_estimates(args, tables)
     cells.make_all(args, [(cell.name, command_of(args, cell), dataclasses.asdict(cell)) for group in tables.values() for cell in group])
     for name, group in tables.items():
         print_table(args, name, group)
