@@ -129,10 +129,11 @@ TEST_F(PlannedRanksTest, APlanChoosesTheBatchOfEveryRank) {
   EXPECT_THAT(result.err, HasSubstr("leave out --local-batch"));
 }
 
-TEST_F(PlannedRanksTest, ServersAreForTheEmulator) {
-  const ProcessResult result = Train("run", 1, {"dist.asynchronous.rule=ASYNCHRONOUS"});
+TEST_F(PlannedRanksTest, APlanChoosesNoServers) {
+  const ProcessResult result =
+      Train("run", 1, {"dist.plan=AUTO", "dist.asynchronous.rule=ASYNCHRONOUS"});
   EXPECT_EQ(result.exit_code, kExitUsage);
-  EXPECT_THAT(result.err, HasSubstr("`dogs_vs_cats emulate` only"));
+  EXPECT_THAT(result.err, HasSubstr("dist.asynchronous"));
 }
 
 TEST_F(PlannedRanksTest, APlanNamesRanksInOrder) {

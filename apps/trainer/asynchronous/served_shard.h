@@ -24,8 +24,8 @@
 #include "apps/trainer/asynchronous/shard_placement.h"
 #include "apps/trainer/generation.h"
 #include "core/status.h"
-#include "dist/parameter_server/server_thread.h"
-#include "dist/parameter_server/shard_service.h"
+#include "dist/parameter_server/wire/server_thread.h"
+#include "dist/parameter_server/wire/shard_service.h"
 
 namespace ringtail {
 

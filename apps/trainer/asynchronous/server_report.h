@@ -8,7 +8,7 @@
 
 #include "core/storage/metrics.h"
 #include "dist/parameter_server/parameter_server.pb.h"
-#include "dist/parameter_server/update_counts.h"
+#include "dist/parameter_server/wire/update_counts.h"
 
 namespace ringtail {
 

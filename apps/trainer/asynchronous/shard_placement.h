@@ -18,7 +18,7 @@
 #include "apps/trainer/training_world.h"
 #include "core/parameter.h"
 #include "dist/channel.h"
-#include "dist/parameter_server/push_coding.h"
+#include "dist/parameter_server/wire/push_coding.h"
 
 namespace ringtail {
 

@@ -35,9 +35,9 @@
 #include "core/parameter.h"
 #include "core/status.h"
 #include "dist/compression/memory/layer_memories.h"
-#include "dist/parameter_server/buffer_pool.h"
 #include "dist/parameter_server/pull_coding.h"
-#include "dist/parameter_server/worker_link.h"
+#include "dist/parameter_server/wire/buffer_pool.h"
+#include "dist/parameter_server/wire/worker_link.h"
 
 namespace ringtail {
 

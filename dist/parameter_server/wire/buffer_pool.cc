@@ -1,4 +1,4 @@
-#include "dist/parameter_server/buffer_pool.h"
+#include "dist/parameter_server/wire/buffer_pool.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "dist/parameter_server/shard_service.h"
+#include "dist/parameter_server/wire/shard_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "dist/parameter_server/presets.h"
-#include "tests/dist/parameter_server/served_weights.h"
+#include "tests/dist/parameter_server/wire/served_weights.h"
 
 namespace ringtail {
 namespace {

@@ -6,8 +6,8 @@
 // Weights and gradients travel in blocks of a few sizes, several times a second; memory that is
 // taken from the system each time would be cleared each time.
 // Thread-safety: any thread. Memory: the most blocks that were ever in use at once, by size.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_BUFFER_POOL_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_BUFFER_POOL_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_BUFFER_POOL_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_BUFFER_POOL_H_
 
 #include <cstddef>
 #include <map>
@@ -37,4 +37,4 @@ class BufferPool {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_BUFFER_POOL_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_BUFFER_POOL_H_

@@ -5,8 +5,8 @@
 //   step 2   running statistics        left out unless it says so
 //
 // Thread-safety: functions without state; an OutgoingMessage is kept until its last part is sent.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_MESSAGE_PARTS_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_MESSAGE_PARTS_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_MESSAGE_PARTS_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_MESSAGE_PARTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <span>
 
 #include "dist/channel.h"
-#include "dist/parameter_server/buffer_pool.h"
-#include "dist/parameter_server/messages.h"
+#include "dist/parameter_server/wire/buffer_pool.h"
+#include "dist/parameter_server/wire/messages.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {
@@ -57,4 +57,4 @@ inline void SendParts(Transport* transport, int peer, Channel channel, uint64_t 
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_MESSAGE_PARTS_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_MESSAGE_PARTS_H_

@@ -1,7 +1,7 @@
 // UpdateCounts: what has happened on a server since it was asked last, for metrics.
 // Thread-safety: a value.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_UPDATE_COUNTS_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_UPDATE_COUNTS_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_UPDATE_COUNTS_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_UPDATE_COUNTS_H_
 
 #include <cstdint>
 
@@ -21,4 +21,4 @@ struct UpdateCounts {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_UPDATE_COUNTS_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_UPDATE_COUNTS_H_

@@ -1,4 +1,4 @@
-#include "dist/parameter_server/worker_link.h"
+#include "dist/parameter_server/wire/worker_link.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "dist/parameter_server/shard_service.h"
+#include "dist/parameter_server/wire/shard_service.h"
 
 namespace ringtail {
 

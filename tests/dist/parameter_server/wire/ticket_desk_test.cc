@@ -1,4 +1,4 @@
-#include "dist/parameter_server/ticket_desk.h"
+#include "dist/parameter_server/wire/ticket_desk.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -6,8 +6,8 @@
 //   A dies           mean (4, 0)      once another one sends
 //
 // Thread-safety: none. Memory: a block for each worker. Cost of Put: a pass over all blocks.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WORKER_STATISTICS_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_WORKER_STATISTICS_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_STATISTICS_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_STATISTICS_H_
 
 #include <map>
 #include <span>
@@ -31,4 +31,4 @@ class WorkerStatistics {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WORKER_STATISTICS_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_STATISTICS_H_

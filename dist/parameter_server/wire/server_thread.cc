@@ -1,4 +1,4 @@
-#include "dist/parameter_server/server_thread.h"
+#include "dist/parameter_server/wire/server_thread.h"
 
 #include <fmt/format.h>
 

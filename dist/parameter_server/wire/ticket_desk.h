@@ -15,8 +15,8 @@
 // A worker that is told to stop says so when it asks (`signal`, not 0): no more rows are handed out,
 // and the round is over once the tickets under way are used or back.
 // Thread-safety: none. Cost: that of Tickets, and a look at each worker if in turn.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_TICKET_DESK_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_TICKET_DESK_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_TICKET_DESK_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_TICKET_DESK_H_
 
 #include <cstdint>
 #include <deque>
@@ -84,4 +84,4 @@ class TicketDesk {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_TICKET_DESK_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_TICKET_DESK_H_

@@ -1,4 +1,4 @@
-#include "dist/parameter_server/shard_service.h"
+#include "dist/parameter_server/wire/shard_service.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "dist/parameter_server/message_parts.h"
+#include "dist/parameter_server/wire/message_parts.h"
 
 namespace ringtail {
 namespace {

@@ -1,4 +1,4 @@
-#include "dist/parameter_server/push_coding.h"
+#include "dist/parameter_server/wire/push_coding.h"
 
 #include <fmt/format.h>
 

@@ -15,8 +15,8 @@
 //
 // Errors: DataLoss if a request is not what this server can have been sent; nothing has changed
 // then, and its worker is to be removed. Thread-safety: none. Cost: that of ServerShard.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_SHARD_SERVICE_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_SHARD_SERVICE_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SHARD_SERVICE_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SHARD_SERVICE_H_
 
 #include <cstdint>
 #include <functional>
@@ -27,14 +27,14 @@
 
 #include "core/aligned_buffer.h"
 #include "core/status.h"
-#include "dist/parameter_server/buffer_pool.h"
-#include "dist/parameter_server/messages.h"
 #include "dist/parameter_server/pull_coding.h"
-#include "dist/parameter_server/push_coding.h"
 #include "dist/parameter_server/server_shard.h"
-#include "dist/parameter_server/ticket_desk.h"
-#include "dist/parameter_server/update_counts.h"
-#include "dist/parameter_server/worker_statistics.h"
+#include "dist/parameter_server/wire/buffer_pool.h"
+#include "dist/parameter_server/wire/messages.h"
+#include "dist/parameter_server/wire/push_coding.h"
+#include "dist/parameter_server/wire/ticket_desk.h"
+#include "dist/parameter_server/wire/update_counts.h"
+#include "dist/parameter_server/wire/worker_statistics.h"
 
 namespace ringtail {
 
@@ -132,4 +132,4 @@ class ShardService {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_SHARD_SERVICE_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SHARD_SERVICE_H_

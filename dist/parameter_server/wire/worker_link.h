@@ -10,8 +10,8 @@
 // Errors: those of the transport, final: every later call of Next returns the first. DataLoss, which
 // ends this rank's part of the world, if a server sends what it was not asked for.
 // Thread-safety: one thread, but for own_replies(). Destruction waits until what was sent has left.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WORKER_LINK_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_WORKER_LINK_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_LINK_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_LINK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,9 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "dist/channel.h"
-#include "dist/parameter_server/buffer_pool.h"
-#include "dist/parameter_server/message_parts.h"
-#include "dist/parameter_server/server_thread.h"
+#include "dist/parameter_server/wire/buffer_pool.h"
+#include "dist/parameter_server/wire/message_parts.h"
+#include "dist/parameter_server/wire/server_thread.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {
@@ -100,4 +100,4 @@ class WorkerLink {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WORKER_LINK_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_LINK_H_

@@ -25,8 +25,8 @@
 // Requests of a worker are numbered from 0 for each server; a server takes them in this order.
 // Whatever comes from outside is checked: DecodeMessage the bytes, ShardService what they mean.
 // Thread-safety: functions without state. Errors: DataLoss that says which field is wrong.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_MESSAGES_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_MESSAGES_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_MESSAGES_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_MESSAGES_H_
 
 #include <array>
 #include <cstddef>
@@ -79,4 +79,4 @@ StatusOr<ServerMessage> DecodeMessage(std::span<const std::byte, kServerMessageB
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_MESSAGES_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_MESSAGES_H_

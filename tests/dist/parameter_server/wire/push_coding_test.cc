@@ -1,4 +1,4 @@
-#include "dist/parameter_server/push_coding.h"
+#include "dist/parameter_server/wire/push_coding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "dist/parameter_server/worker_statistics.h"
+#include "dist/parameter_server/wire/worker_statistics.h"
 
 #include <algorithm>
 

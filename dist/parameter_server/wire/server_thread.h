@@ -15,8 +15,8 @@
 // Threads: one, "rt-ps". Thread-safety: any thread. Memory: a gradient for each push under way.
 // Errors: a worker that is lost is told to Options::lost. Destruction waits until all workers have
 // left or are lost, up to a time limit, and ends this rank's part of the world after that.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_SERVER_THREAD_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_SERVER_THREAD_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SERVER_THREAD_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SERVER_THREAD_H_
 
 #include <chrono>
 #include <cstdint>
@@ -29,9 +29,9 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "dist/channel.h"
-#include "dist/parameter_server/buffer_pool.h"
-#include "dist/parameter_server/message_parts.h"
-#include "dist/parameter_server/shard_service.h"
+#include "dist/parameter_server/wire/buffer_pool.h"
+#include "dist/parameter_server/wire/message_parts.h"
+#include "dist/parameter_server/wire/shard_service.h"
 #include "dist/transport/transport.h"
 
 namespace ringtail {
@@ -101,4 +101,4 @@ class ServerThread {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_SERVER_THREAD_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SERVER_THREAD_H_

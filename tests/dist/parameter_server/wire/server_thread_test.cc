@@ -1,5 +1,5 @@
 // Servers and workers over every kind of transport.
-#include "dist/parameter_server/server_thread.h"
+#include "dist/parameter_server/wire/server_thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dist/parameter_server/presets.h"
-#include "dist/parameter_server/worker_link.h"
-#include "tests/dist/parameter_server/served_weights.h"
+#include "dist/parameter_server/wire/worker_link.h"
+#include "tests/dist/parameter_server/wire/served_weights.h"
 #include "tests/dist/test_world.h"
 
 namespace ringtail {

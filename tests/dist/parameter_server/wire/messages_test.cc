@@ -1,4 +1,4 @@
-#include "dist/parameter_server/messages.h"
+#include "dist/parameter_server/wire/messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 // number of the push).
 // Errors of Decode: DataLoss if a payload is none, and the gradient is then undefined.
 // Thread-safety: const, but for the memories. Cost: that of the codecs.
-#ifndef RINGTAIL_DIST_PARAMETER_SERVER_PUSH_CODING_H_
-#define RINGTAIL_DIST_PARAMETER_SERVER_PUSH_CODING_H_
+#ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_PUSH_CODING_H_
+#define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_PUSH_CODING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -65,4 +65,4 @@ class PushCoding {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_DIST_PARAMETER_SERVER_PUSH_CODING_H_
+#endif  // RINGTAIL_DIST_PARAMETER_SERVER_WIRE_PUSH_CODING_H_
