@@ -142,7 +142,8 @@ TEST(OrthogonalizeTest, SeveralMatricesTogetherHaveTheBitsOfEachAlone) {
     for (size_t i = 0; i < matrices.size(); ++i) {
       EXPECT_EQ(results[i], Orthogonalized(kShapes[i].rows, before[i])) << n << " threads, " << i;
     }
-    std::ranges::rotate(matrices, matrices.begin() + 1);  // each has another size the next time
+    std::rotate(matrices.begin(), matrices.begin() + 1,
+                matrices.end());  // each has another size the next time
   }
   SetNumComputeThreads(threads);
 }

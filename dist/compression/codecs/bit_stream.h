@@ -60,7 +60,7 @@ class BitReader {
 inline bool ClearFrom(std::span<const std::byte> bytes, int64_t begin) {
   const std::span<const std::byte> rest = bytes.subspan(static_cast<size_t>(begin / 8));
   if (rest.empty()) return true;
-  return rest[0] >> begin % 8 == std::byte{0} &&
+  return (rest[0] >> begin % 8) == std::byte{0} &&
          std::ranges::all_of(rest.subspan(1), [](std::byte b) { return b == std::byte{0}; });
 }
 
