@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "apps/parameter_server/server_optimizer.h"
@@ -139,8 +140,8 @@ std::vector<std::string> ServedShard::block_names() {
 
 void ServedShard::Start(std::function<void(ServerReply)> own) {
   TrainingWorld* const world = generation_->world;
-  std::vector<int> workers;
-  for (int rank = 0; rank < world->size(); ++rank) workers.push_back(rank);
+  std::vector<int> workers(static_cast<size_t>(world->size()));
+  std::iota(workers.begin(), workers.end(), 0);
   const auto lost = [world](int rank, const Status& cause) {
     if (!world->leads() || !world->transport()->EndCause().ok()) return;
     LogWarning(fmt::format("{} is lost; its images come again: {}", world->Describe(rank),

@@ -210,7 +210,7 @@ StatusOr<bool> WorkerRound::Wait(const std::function<bool()>& reached,
   const Stopwatch watch;
   const ScopedSpan span("wait for servers", "server");
   const ScopedPhase blocked(world_->progress(), Phase::kBlocked);
-  const auto result = TakeReplies(reached, limit);
+  auto result = TakeReplies(reached, limit);
   blocked_seconds_ += watch.Seconds();
   if (result.ok()) return result;
   // Without its servers a worker cannot continue, nor can the run.

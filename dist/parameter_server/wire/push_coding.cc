@@ -33,7 +33,7 @@ StatusOr<std::vector<CompressedLayer>> PushLayers(const CompressionConfig& confi
 }
 
 PushCoding::PushCoding(std::span<const CompressedLayer> layers, std::span<const Parameter> model,
-                       std::vector<Place> places, uint64_t seed) {
+                       const std::vector<Place>& places, uint64_t seed) {
   for (const Place& place : places) {
     const Parameter& parameter = model[place.parameter];
     Piece piece{.codec = layers[place.parameter].scheme.codec.get(), .place = place};
@@ -46,7 +46,7 @@ PushCoding::PushCoding(std::span<const CompressedLayer> layers, std::span<const 
                       ? static_cast<size_t>(piece.codec->PayloadBytes(piece.context))
                       : piece.elements * sizeof(float);
     bytes_ += RoundUp(piece.bytes, kAlignBytes);
-    pieces_.push_back(std::move(piece));
+    pieces_.push_back(piece);
   }
 }
 

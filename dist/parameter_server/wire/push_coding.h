@@ -41,7 +41,7 @@ class PushCoding {
   };
   // `layers` and `model` are of all parameters, and must outlive it.
   PushCoding(std::span<const CompressedLayer> layers, std::span<const Parameter> model,
-             std::vector<Place> places, uint64_t seed);
+             const std::vector<Place>& places, uint64_t seed);
 
   size_t bytes() const { return bytes_; }
   void Encode(int worker, int64_t push, std::span<const float> model, const LayerMemories& memories,

@@ -186,7 +186,7 @@ void ShardService::Pull(int worker, const WaitingPull& pull, std::vector<ServerR
                                 .version = pulled->version,
                                 .first = pulled->images,
                                 .bytes = weights->size_bytes()},
-                    .weights = std::move(weights)};
+                    .weights = weights};
   if (options_.shares_statistics && statistics_bytes() > 0) {
     reply.message.statistics = true;
     reply.statistics = pool_.Take(statistics_bytes());

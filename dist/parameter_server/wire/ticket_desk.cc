@@ -55,7 +55,8 @@ bool TicketDesk::EveryWorkerAsks() const {
 }
 
 // Whether there was a ticket.
-bool TicketDesk::AnswerOne(std::deque<Question>::iterator question, std::vector<Answer>* answers) {
+bool TicketDesk::AnswerOne(const std::deque<Question>::iterator& question,
+                           std::vector<Answer>* answers) {
   const auto [worker, number] = *question;
   const std::optional<Ticket> ticket = tickets_.Take(worker, most_.at(worker));
   if (!ticket) return false;

@@ -70,7 +70,7 @@ class TicketDesk {
   bool RoundIsOver() const;
   void EndQuestions(std::vector<Answer>* answers);
   bool EveryWorkerAsks() const;
-  bool AnswerOne(std::deque<Question>::iterator question, std::vector<Answer>* answers);
+  bool AnswerOne(const std::deque<Question>::iterator& question, std::vector<Answer>* answers);
   bool AnswerOneOfEach(std::vector<Answer>* answers);
 
   Tickets tickets_;

@@ -78,6 +78,7 @@ class Rank {
  private:
   static std::vector<WorkerLink::Server> Servers(int ranks, bool statistics) {
     std::vector<WorkerLink::Server> servers;
+    servers.reserve(static_cast<size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
       servers.push_back({.rank = rank,
                          .requests = Channel(100 + 2 * rank),
