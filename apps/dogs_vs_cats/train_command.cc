@@ -235,12 +235,6 @@ StatusOr<int> RunTrain(TrainFlags flags) {
     return InvalidArgument(
         "--plan auto chooses the images of each rank: leave out --local-batch, or let it be auto");
   }
-  // Several servers with weights pulled ahead can wait for each other for ever (one job of ten).
-  if (UsesServers(job.loaded.config.dist().asynchronous())) {
-    return InvalidArgument(
-        "dist.asynchronous: servers and workers exist in `dogs_vs_cats emulate` only, not between "
-        "machines; leave dist.asynchronous out to train");
-  }
   // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());
   if (job.head) KeepThreads(*job.head, job.loaded.config, identity, &flags.config);

@@ -136,12 +136,6 @@ TEST_F(PlannedRanksTest, APlanChoosesNoServers) {
   EXPECT_THAT(result.err, HasSubstr("dist.asynchronous"));
 }
 
-TEST_F(PlannedRanksTest, ServersAreForTheEmulator) {
-  const ProcessResult result = Train("run", 1, {"dist.asynchronous.rule=ASYNCHRONOUS"});
-  EXPECT_EQ(result.exit_code, kExitUsage);
-  EXPECT_THAT(result.err, HasSubstr("`dogs_vs_cats emulate` only"));
-}
-
 TEST_F(PlannedRanksTest, APlanNamesRanksInOrder) {
   for (const char* planned : {"{rank: [1, 2] world: 3}", "{rank: [0, 2, 1] world: 3}",
                               "{rank: [0, 3] world: 3}", "{world: 3}"}) {

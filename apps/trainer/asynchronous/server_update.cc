@@ -119,6 +119,7 @@ void ServerUpdate::End() {
         {.kind = MessageKind::kEnd, .first = progress.step, .norm = progress.best_accuracy});
   }
   round_->Leave();
+  link_->Finish();
   served_.reset();
   link_.reset();
 }

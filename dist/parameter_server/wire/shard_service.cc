@@ -229,7 +229,7 @@ void ShardService::Answer(std::vector<ServerReply>* replies) {
   }
 }
 
-// A pull that waits is answered without weights: its worker receives every answer.
+// A pull that waits is answered without weights: its worker receives every answer (kLeave, too).
 void ShardService::CancelPull(int worker, std::vector<ServerReply>* replies) {
   const auto at = waiting_.find(worker);
   if (at == waiting_.end()) return;
@@ -241,6 +241,14 @@ void ShardService::CancelPull(int worker, std::vector<ServerReply>* replies) {
 std::vector<ServerReply> ShardService::Leave(int worker) {
   std::vector<ServerReply> replies;
   CancelPull(worker, &replies);
+  const auto end = [&](uint64_t number) {
+    replies.push_back(
+        {.worker = worker, .number = number, .message = {.kind = MessageKind::kEnd}});
+  };
+  if (options_.desk != nullptr) std::ranges::for_each(options_.desk->Withdraw(worker), end);
+  for (const Snapshot& asked : snapshots_) {
+    if (asked.worker == worker) end(asked.number);
+  }
   for (ServerReply& reply : Remove(worker)) replies.push_back(std::move(reply));
   return replies;
 }

@@ -14,7 +14,16 @@ void TicketDesk::Join(int worker, int64_t most) {
 void TicketDesk::Remove(int worker) {
   most_.erase(worker);
   tickets_.Remove(worker);
-  std::erase_if(questions_, [&](const Question& asked) { return asked.worker == worker; });
+  Withdraw(worker);
+}
+
+std::vector<uint64_t> TicketDesk::Withdraw(int worker) {
+  std::vector<uint64_t> numbers;
+  std::erase_if(questions_, [&](const Question& asked) {
+    if (asked.worker == worker) numbers.push_back(asked.number);
+    return asked.worker == worker;
+  });
+  return numbers;
 }
 
 void TicketDesk::Open(int64_t end) {

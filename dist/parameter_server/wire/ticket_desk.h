@@ -36,6 +36,8 @@ class TicketDesk {
   // `most` rows in each of its tickets.
   void Join(int worker, int64_t most);
   void Remove(int worker);  // its tickets are back, its questions gone
+  // Its questions, by number, of which none is answered any more.
+  std::vector<uint64_t> Withdraw(int worker);
   bool Has(int worker) const { return most_.contains(worker); }
   // Rows before `end` may be handed out; the signal is forgotten.
   void Open(int64_t end);

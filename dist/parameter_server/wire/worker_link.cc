@@ -11,19 +11,22 @@ namespace ringtail {
 namespace {
 
 constexpr uint64_t kOwnReply = 0;  // a completion that says that the inbox has one
-constexpr std::chrono::seconds kLeaveTimeout{30};
+// Heartbeats name a server that hangs long before.
+constexpr std::chrono::minutes kLeaveTimeout{10};
 
 }  // namespace
 
 WorkerLink::WorkerLink(Transport* transport, std::vector<Server> servers)
     : transport_(transport), servers_(std::move(servers)), next_(servers_.size()) {}
 
-WorkerLink::~WorkerLink() {
+WorkerLink::~WorkerLink() { Finish(); }
+
+void WorkerLink::Finish() {
   const Deadline deadline = std::chrono::steady_clock::now() + kLeaveTimeout;
   while (!operations_.empty()) {
     Completion completion;
     if (queue_.Next(&completion, deadline)) {
-      operations_.erase(completion.id);
+      static_cast<void>(Take(completion));  // begins to receive the parts of an answer
       continue;
     }
     transport_->Abort(Status(StatusCode::kDeadlineExceeded,

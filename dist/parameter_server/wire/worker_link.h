@@ -9,7 +9,7 @@
 // The server on this rank is called directly.
 // Errors: those of the transport, final: every later call of Next returns the first. DataLoss, which
 // ends this rank's part of the world, if a server sends what it was not asked for.
-// Thread-safety: one thread, but for own_replies(). Destruction waits until what was sent has left.
+// Thread-safety: one thread, but for own_replies(). Destruction ends as Finish does.
 #ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_LINK_H_
 #define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_WORKER_LINK_H_
 
@@ -65,6 +65,10 @@ class WorkerLink {
                 SharedBuffer statistics = nullptr);
   // nullopt: there is none by the deadline.
   StatusOr<std::optional<Reply>> Next(Deadline deadline);
+  // After kLeave to all servers: waits until what was sent has left and every answer is here, unread.
+  // A server ends once its answers have been received: so before the server of this rank ends, which
+  // waits for the workers of other ranks as theirs wait for this one.
+  void Finish();
 
  private:
   struct Awaited {

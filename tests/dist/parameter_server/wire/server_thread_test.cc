@@ -71,7 +71,14 @@ class Rank {
     for (int server = 0; server < transport_->world_size(); ++server) {
       link_.Send(server, {.kind = MessageKind::kLeave});
     }
+    link_.Finish();
     thread_.reset();
+  }
+  // Weights that it will not look at.
+  void PullAhead() {
+    for (int server = 0; server < transport_->world_size(); ++server) {
+      link_.Send(server, {.kind = MessageKind::kPull});
+    }
   }
   const ServedWeights& served() const { return served_; }
 
@@ -144,6 +151,17 @@ TEST_P(ServerThreadTest, ThreeRanksServeAndWork) {
       EXPECT_TRUE(AllAre(rank.served().weights(), 1 - updates));
     });
   }
+}
+
+// Weights that are under way when their worker leaves hold neither its server nor those of others.
+TEST_P(ServerThreadTest, RanksThatHavePulledAheadLeave) {
+  const World world = GetParam().make(kRanks);
+  OnEveryRank(kRanks, [&](int r) {
+    Rank rank(world[r].get(), PublishedRule(AsynchronousConfig::ASYNCHRONOUS), kRows);
+    for (int i = 0; i < 10; ++i) rank.PullAhead();
+    rank.Leave();
+    EXPECT_EQ(rank.served().version(), 0);
+  });
 }
 
 // A worker that says what it was not asked for ends its server's part of the world, with a reason.

@@ -176,11 +176,20 @@ TEST_F(SynchronousServiceTest, WhoLeavesIsAnsweredFirst) {
   Ask(kB);
   Push(kA, PushOf(0, 0, {0, 4}), {4, 0});
   EXPECT_THAT(Pull(kA, 9), IsEmpty());
+  const ServerMessage ask{.kind = MessageKind::kAsk};
+  EXPECT_THAT(service_->Handle({.worker = kA, .number = 10, .message = ask}), IsEmpty());
+  const ServerMessage snapshot{.kind = MessageKind::kSnapshot, .bytes = 2 * sizeof(int64_t)};
+  const auto pushes = std::make_shared<AlignedBuffer>(2 * sizeof(int64_t));
+  const std::vector<int64_t> more_than_there_are = {9, 9};
+  std::memcpy(pushes->data(), more_than_there_are.data(), pushes->size_bytes());
+  EXPECT_THAT(service_->Handle({kA, 11, snapshot, pushes, nullptr}), IsEmpty());
   const auto replies =
-      service_->Handle({.worker = kA, .number = 10, .message = {.kind = MessageKind::kLeave}});
-  ASSERT_THAT(replies, SizeIs(1));
-  EXPECT_EQ(replies[0].number, 9U);
-  EXPECT_EQ(replies[0].weights, nullptr);
+      service_->Handle({.worker = kA, .number = 12, .message = {.kind = MessageKind::kLeave}});
+  ASSERT_THAT(replies, SizeIs(3));
+  for (size_t i = 0; i < replies.size(); ++i) {
+    EXPECT_EQ(replies[i].number, 9 + i);
+    EXPECT_EQ(replies[i].message.kind, MessageKind::kEnd);
+  }
 }
 
 // A snapshot has every push that it is to have, whenever it is asked for.
