@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace ringtail {
@@ -11,8 +12,16 @@ namespace {
 
 // Of the loss of chance.
 constexpr double kLearnt = 0.9, kWorse = 1.5;
+constexpr int64_t kWatchedPushes = 32, kWatchesOfEpoch = 4;
 
 }  // namespace
+
+DivergenceGuardOptions WatchLoss(int64_t images_per_push, int64_t images_per_epoch,
+                                 int64_t classes) {
+  return {.images = static_cast<double>(
+              std::max(kWatchedPushes * images_per_push, images_per_epoch / kWatchesOfEpoch)),
+          .chance = std::log(static_cast<double>(classes))};
+}
 
 DivergenceGuard::Verdict DivergenceGuard::Add(double loss_sum, int64_t images, int64_t staleness,
                                               bool finite) {

@@ -31,12 +31,15 @@ struct DivergenceGuardOptions {
   int most_not_finite = 10;  // in a row
 };
 
+// The loss is the mean of 32 pushes, and of 1/4 of an epoch, at least.
+DivergenceGuardOptions WatchLoss(int64_t images_per_push, int64_t images_per_epoch, int64_t classes);
+
 class DivergenceGuard {
  public:
   enum class Verdict { kFine, kDiverges, kNotFinite };
   explicit DivergenceGuard(const DivergenceGuardOptions& options) : options_(options) {}
 
-  // Of one push: the sum of its images' losses, and how late it was. What it has found, once:
+  // Of one push, or of some: the sum of the images' losses, and how late it was. What it has found, once:
   // kFine again after that.
   Verdict Add(double loss_sum, int64_t images, int64_t staleness, bool finite);
   // In words, of the last verdict that was not kFine: "the training loss was 0.412 and is 0.731, ..".

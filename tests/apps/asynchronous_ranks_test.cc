@@ -155,7 +155,29 @@ TEST_F(AsynchronousRanksTest, TheOthersFinishWithoutAWorker) {
   }
 }
 
-// A server takes its part of the weights with it: the job ends, and can be resumed.
+// A server that is lost: the copy of its weights takes its place, and no image is lost or used twice.
+TEST_F(AsynchronousRanksTest, AReplicaTakesThePlaceOfALostServer) {
+  for (const char* rule : {"ASYNCHRONOUS", "SYNCHRONOUS", "DC_ADAPTIVE"}) {
+    for (const char* fault : {"kill", "stop"}) {
+      const ProcessResult result = RunWithFault(
+          Rule(rule, {"dist.asynchronous.replicas=1", "optim.clip_norm=0"}), fault, 1, 9);
+      EXPECT_EQ(result.exit_code, 0) << rule << fault << result.out << result.err;
+      EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1 ("), HasSubstr("from its copy")));
+      EXPECT_EQ(EpochOf("run"), 4) << rule << fault;
+      EXPECT_EQ(ImagesOf("run"), std::string(rule) == "SYNCHRONOUS" ? 4 * 6 * 6 : kImages)
+          << "each is used once";
+      std::filesystem::remove_all(Path("run"));
+    }
+  }
+}
+
+TEST_F(AsynchronousRanksTest, AReplicaChangesNoBits) {
+  RunJob("plain", 3, Rule("SYNCHRONOUS", {"optim.clip_norm=0"}));
+  RunJob("copied", 3, Rule("SYNCHRONOUS", {"optim.clip_norm=0", "dist.asynchronous.replicas=1"}));
+  EXPECT_EQ(Final("copied"), Final("plain"));
+}
+
+// A server without a replica takes its part of the weights with it: the job ends, and can be resumed.
 TEST_F(AsynchronousRanksTest, ALostServerEndsTheJob) {
   const ProcessResult result = RunWithFault(Rule("ASYNCHRONOUS"), "kill", 1, 45);
   EXPECT_NE(result.exit_code, 0);

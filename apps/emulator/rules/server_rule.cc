@@ -10,14 +10,13 @@
 #include "core/stopwatch.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/parameter_server/rule_choice.h"
+#include "dist/parameter_server/wire/messages.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int64_t kRequestBytes = 64;
+constexpr auto kRequestBytes = static_cast<int64_t>(kServerMessageBytes);
 constexpr double kSecondsPerMs = 1e-3;
-// The loss that DivergenceGuard watches is the mean of so many pushes, and of 1/4 of an epoch.
-constexpr int64_t kWatchedPushes = 32, kWatchesOfEpoch = 4;
 
 }  // namespace
 
@@ -42,10 +41,8 @@ ServerRule::ServerRule(EmulatedJob* job, const AsynchronousRule& rule)
       images_per_push_(job->config().train().batch() * rule.grouping.gradients_per_push),
       tickets_(job->plan().batches_per_epoch() * images_per_step_,
                job->plan().total_steps() * images_per_step_),
-      guard_({.images = static_cast<double>(
-                  std::max(kWatchedPushes * images_per_push_,
-                           job->plan().batches_per_epoch() * images_per_step_ / kWatchesOfEpoch)),
-              .chance = std::log(static_cast<double>(job->classes()))}) {}
+      guard_(WatchLoss(images_per_push_, job->plan().batches_per_epoch() * images_per_step_,
+                       job->classes())) {}
 
 Status ServerRule::Begin() {
   for (auto& [worker, seat] : seats_) RT_RETURN_IF_ERROR(RequestPull(worker));

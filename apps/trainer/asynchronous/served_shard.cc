@@ -35,7 +35,7 @@ StatusOr<std::unique_ptr<ServedShard>> ServedShard::Create(const Generation* gen
                                                            const std::vector<PlacedShard>& placed,
                                                            size_t index,
                                                            const ServerProgress& from) {
-  std::unique_ptr<ServedShard> shard(new ServedShard(generation, placed[index]));
+  std::unique_ptr<ServedShard> shard(new ServedShard(generation, placed[index], index));
   const AsynchronousRule rule = RuleOf(generation->config().dist().asynchronous());
   const bool first = index == 0;
   RT_RETURN_IF_ERROR(shard->CreateWeights(placed.size(), first, from));
@@ -138,24 +138,55 @@ std::vector<std::string> ServedShard::block_names() {
   return names;
 }
 
-void ServedShard::Start(std::function<void(ServerReply)> own) {
+ServerThread::Options ServedShard::ThreadOptions(std::function<void(ServerReply)> own) const {
   TrainingWorld* const world = generation_->world;
   std::vector<int> workers(static_cast<size_t>(world->size()));
   std::iota(workers.begin(), workers.end(), 0);
-  const auto lost = [world](int rank, const Status& cause) {
+  return {.workers = std::move(workers),
+          .requests = placed_.requests,
+          .replies = placed_.replies,
+          .compute_threads = NumComputeThreads(),
+          .leave_timeout = kLeaveTimeout,
+          .own = std::move(own)};
+}
+
+void ServedShard::Start(std::function<void(ServerReply)> own) {
+  TrainingWorld* const world = generation_->world;
+  ServerThread::Options options = ThreadOptions(std::move(own));
+  options.lost = [world](int rank, const Status& cause) {
     if (!world->leads() || !world->transport()->EndCause().ok()) return;
     LogWarning(fmt::format("{} is lost; its images come again: {}", world->Describe(rank),
                            cause.message()));
   };
-  thread_ =
-      std::make_unique<ServerThread>(world->transport(), &*service_,
-                                     ServerThread::Options{.workers = workers,
-                                                           .requests = placed_.requests,
-                                                           .replies = placed_.replies,
-                                                           .compute_threads = NumComputeThreads(),
-                                                           .leave_timeout = kLeaveTimeout,
-                                                           .own = std::move(own),
-                                                           .lost = lost});
+  if (const auto& replica = placed_.replica) {
+    options.feed = {.rank = replica->rank,
+                    .forwards = replica->forwards,
+                    .acknowledgements = replica->acknowledgements};
+    options.replica_lost = [world, rank = replica->rank](const Status& cause) {
+      if (!world->transport()->EndCause().ok()) return;
+      LogWarning(fmt::format("{} is lost, which had the copy of this rank's weights; there is none "
+                             "any more: {}",
+                             world->Describe(rank), cause.message()));
+    };
+  }
+  thread_ = std::make_unique<ServerThread>(world->transport(), &*service_, std::move(options));
+}
+
+void ServedShard::StartReplica(std::function<void(ServerReply)> own) {
+  TrainingWorld* const world = generation_->world;
+  ServerThread::Options options = ThreadOptions(std::move(own));
+  const PlacedShard::Replica& replica = *placed_.replica;
+  options.requests = replica.requests;
+  options.replies = replica.replies;
+  options.follows = {.rank = placed_.rank,
+                     .forwards = replica.forwards,
+                     .acknowledgements = replica.acknowledgements};
+  options.took_over = [world, rank = placed_.rank](const Status& cause) {
+    LogWarning(fmt::format("{} is lost; this rank serves its weights from its copy, with every "
+                           "update that a worker has heard of: {}",
+                           world->Describe(rank), cause.message()));
+  };
+  thread_ = std::make_unique<ServerThread>(world->transport(), &*service_, std::move(options));
 }
 
 void ServedShard::Open(int64_t end) {

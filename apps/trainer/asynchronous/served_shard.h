@@ -4,6 +4,8 @@
 //   WeightServer <- ServerShard <- ShardService <- ServerThread <- workers
 //                                  TicketDesk, WorkerStatistics       the first server
 //
+// A replica of a shard is the same, of another rank's (PlacedShard::Replica).
+//
 // Its part of the run's state comes from the model (Create), and goes back there in a snapshot, which
 // worker 0 asks for (state_snapshot.h).
 // Thread-safety: the trainer thread. Errors: those of WeightServer; InvalidArgument if `from` is not
@@ -36,9 +38,11 @@ class ServedShard {
                                                        const std::vector<PlacedShard>& placed,
                                                        size_t index, const ServerProgress& from);
 
-  // From now on requests are served. `own`: ServerThread::Options::own.
+  // From now on requests are served, or the server's are followed. `own`: ServerThread::Options::own.
   void Start(std::function<void(ServerReply)> own);
+  void StartReplica(std::function<void(ServerReply)> own);
   ServerThread* thread() { return thread_.get(); }
+  size_t index() const { return index_; }  // of the shard
 
   // The first server: rows before `end` may be handed out; how far it has come; which pushes it has
   // had (ShardService::Pushes); that the run is over (ShardService::Close).
@@ -52,16 +56,18 @@ class ServedShard {
   std::vector<std::string> block_names();
 
  private:
-  ServedShard(const Generation* generation, const PlacedShard& placed)
-      : generation_(generation), placed_(placed) {}
+  ServedShard(const Generation* generation, const PlacedShard& placed, size_t index)
+      : generation_(generation), placed_(placed), index_(index) {}
   template <typename Read>
   auto Look(const Read& read);
+  ServerThread::Options ThreadOptions(std::function<void(ServerReply)> own) const;
   Status CreateWeights(size_t servers, bool first, const ServerProgress& from);
   void ImportState();
   std::vector<std::span<const float>> State();
 
   const Generation* const generation_;
   const PlacedShard placed_;
+  const size_t index_;
   std::unique_ptr<WeightServer> weights_;
   std::optional<TicketDesk> desk_;
   std::optional<WorkerStatistics> statistics_;

@@ -55,6 +55,7 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   if (own < shards_.size()) {
     RT_ASSIGN_OR_RETURN(served_, ServedShard::Create(generation_, shards_, own, progress_));
   }
+  RT_RETURN_IF_ERROR(CreateReplicas());
   link_ = std::make_unique<WorkerLink>(world_->transport(), Servers());
   round_ = std::make_unique<WorkerRound>(
       world_, link_.get(), &shards_, &generation_->arena(),
@@ -62,17 +63,43 @@ Status ServerUpdate::Start(const ResumePoint& point) {
                            .bounded = IsBounded(),
                            .pull = config.pull(),
                            .memories = memories_ ? &*memories_ : nullptr});
-  if (served_ != nullptr) {
-    served_->Start(link_->own_replies());
-    link_->SetOwn(own, served_->thread());
-  }
+  StartServing(own);
   started_ = true;
   round_begin_ = generation_->step();
   KeepState();
   if (!world_->leads()) return OkStatus();
+  const TrainingPlan& plan = generation_->plan;
+  const int64_t per_push = generation_->division.own.batch * RuleOf(config).grouping.gradients_per_push;
+  guard_.emplace(WatchLoss(per_push, plan.batches_per_epoch() * images_per_step_,
+                           std::ssize(generation_->run->options.data->dataset->class_names())));
   LogInfo(DescribeServers(config, static_cast<int>(shards_.size()), world_->size()));
   OpenRound();
   return OkStatus();
+}
+
+Status ServerUpdate::CreateReplicas() {
+  if (generation_->config().dist().asynchronous().replicas() > 0 && shards_.size() < 2) {
+    return InvalidArgument(
+        "dist.asynchronous.replicas: 1 is for at least two servers, since the first one, whose rank "
+        "keeps the run, has no replica; more ranks, dist.asynchronous.servers, or replicas: 0");
+  }
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (!shards_[i].replica || shards_[i].replica->rank != world_->rank()) continue;
+    RT_ASSIGN_OR_RETURN(auto replica, ServedShard::Create(generation_, shards_, i, progress_));
+    replicas_.push_back(std::move(replica));
+  }
+  return OkStatus();
+}
+
+void ServerUpdate::StartServing(size_t own) {
+  if (served_ != nullptr) {
+    served_->Start(link_->own_replies(own));
+    link_->SetOwn(own, served_->thread());
+  }
+  for (const std::unique_ptr<ServedShard>& replica : replicas_) {
+    replica->StartReplica(link_->own_replies(replica->index()));
+    link_->SetOwnReplica(replica->index(), replica->thread());
+  }
 }
 
 // Pushes by dist.compression; what a scheme leaves out is in the next push.
@@ -103,6 +130,10 @@ std::vector<WorkerLink::Server> ServerUpdate::Servers() const {
              first && shares_statistics ? generation_->arena().buffer_values().size_bytes() : 0,
          .coded = config.pull() != AsynchronousConfig::F32,
          .state_bytes = SnapshotBytes(shard, first, blocks, generation_->state())});
+    if (!shard.replica) continue;
+    servers.back().replica = {.rank = shard.replica->rank,
+                              .requests = shard.replica->requests,
+                              .replies = shard.replica->replies};
   }
   return servers;
 }
@@ -121,6 +152,7 @@ void ServerUpdate::End() {
   round_->Leave();
   link_->Finish();
   served_.reset();
+  replicas_.clear();
   link_.reset();
 }
 
@@ -188,8 +220,12 @@ Status ServerUpdate::LeaveOut(const OwnStep& own) {
 void ServerUpdate::Measure(const OwnStep& own, StepResult* result) {
   const double blocked = round_->TakeBlockedSeconds();
   const RankMetrics rank = result->metrics.own;
-  result->metrics = world_->leads() ? MetricsOfUpdates(served_->TakeCounts(), since_line_.Restart())
-                                    : Metrics{.kind = Metrics::Kind::kUpdate};
+  result->metrics = {.kind = Metrics::Kind::kUpdate};
+  if (world_->leads()) {
+    const UpdateCounts counts = served_->TakeCounts();
+    result->metrics = MetricsOfUpdates(counts, since_line_.Restart());
+    Watch(counts);
+  }
   result->metrics.own = rank;
   result->metrics.servers.blocked_ms = blocked * kMsPerSecond;
   result->silent = result->metrics.batch == 0 && own.loss.count == 0;
@@ -197,6 +233,18 @@ void ServerUpdate::Measure(const OwnStep& own, StepResult* result) {
   result->metrics.step = std::max<int64_t>(step, 1);
   result->metrics.epoch = generation_->plan.EpochAt(step);
   if (world_->leads()) result->metrics.learning_rate = served_->rate();
+}
+
+// (Gradients that are not finite: LeaveOut.)
+void ServerUpdate::Watch(const UpdateCounts& counts) {
+  if (counts.rows == 0) return;
+  const auto staleness = std::lround(counts.staleness.Mean());
+  if (guard_->Add(counts.loss_sum, counts.rows, staleness, true) == DivergenceGuard::Verdict::kFine) {
+    return;
+  }
+  LogWarning(fmt::format("{}; {}", guard_->report(),
+                         AdviceAgainstDivergence(RuleOf(generation_->config().dist().asynchronous()),
+                                                 MomentumOf(generation_->optim.config))));
 }
 
 Status ServerUpdate::EndRound(StepResult* result) {

@@ -17,7 +17,8 @@
 // run that was never stopped.
 // From the first step on nothing needs all ranks: one that is lost, unless it serves, is not the end
 // of the others.
-// A gradient that is not finite is refused; with train.on_nan: STOP its worker ends the round.
+// A gradient that is not finite is refused; with train.on_nan: STOP its worker ends the round. Worker
+// 0 says when the loss becomes that of chance, or far worse, and what to change.
 // Thread-safety: the trainer thread. Memory: beside the shard, a copy of the weights, those that
 // travel, and gradients that travel.
 #ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SERVER_UPDATE_H_
@@ -29,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/parameter_server/divergence_guard.h"
 #include "apps/trainer/asynchronous/served_shard.h"
 #include "apps/trainer/asynchronous/shard_placement.h"
 #include "apps/trainer/asynchronous/worker_round.h"
@@ -70,10 +72,13 @@ class ServerUpdate : public UpdatePath {
   Status Start(const ResumePoint& point);
   Status ChooseCoding();
   std::vector<WorkerLink::Server> Servers() const;
+  Status CreateReplicas();
+  void StartServing(size_t own);
   Status Push(const OwnStep& own, StepResult* result);
   Status LeaveOut(const OwnStep& own);
   int Signal() const;
   void Measure(const OwnStep& own, StepResult* result);
+  void Watch(const UpdateCounts& counts);
 
   // Worker 0.
   Status EndRound(StepResult* result);
@@ -95,7 +100,8 @@ class ServerUpdate : public UpdatePath {
   std::optional<LayerMemories> memories_;
   std::vector<PlacedShard> shards_;
   std::unique_ptr<WorkerLink> link_;
-  std::unique_ptr<ServedShard> served_;  // null: this rank serves none
+  std::unique_ptr<ServedShard> served_;                // null: this rank serves none
+  std::vector<std::unique_ptr<ServedShard>> replicas_;  // of shards of other ranks
   std::unique_ptr<WorkerRound> round_;
 
   StepWork work_;
@@ -111,7 +117,8 @@ class ServerUpdate : public UpdatePath {
   bool must_stop_ = false;              // for that
   bool begun_ = false, ended_ = false;  // the first step has, and the last
   int agreed_signal_ = 0;
-  bool started_ = false;  // servers know this worker
+  std::optional<DivergenceGuard> guard_;  // of worker 0
+  bool started_ = false;                  // servers know this worker
   Stopwatch since_step_, since_line_;
 };
 

@@ -43,6 +43,15 @@ std::vector<PlacedShard> PlaceShards(const RunConfig& config, const ParameterAre
                       .layout = ShardLayout(model.parameters(), map.parameters[i]),
                       .requests = requests,
                       .replies = replies});
+    if (i > 0 && config.dist().asynchronous().replicas() > 0) {
+      const Channel forwards = world->NextChannel(), acknowledgements = world->NextChannel();
+      const Channel asked = world->NextChannel(), answered = world->NextChannel();
+      shards.back().replica = {.rank = static_cast<int>(i + 1) % world->size(),
+                               .forwards = forwards,
+                               .acknowledgements = acknowledgements,
+                               .requests = asked,
+                               .replies = answered};
+    }
     shards.back().coding = CodingOf(shards.back(), model, layers, config.train().seed());
   }
   return shards;

@@ -253,8 +253,6 @@ void WorkerRound::GoAway() {
   for (size_t i = 0; i < shards_->size(); ++i) link_->Send(i, {.kind = MessageKind::kAway});
 }
 
-void WorkerRound::Leave() {
-  for (size_t i = 0; i < shards_->size(); ++i) link_->Send(i, {.kind = MessageKind::kLeave});
-}
+void WorkerRound::Leave() { link_->Leave(); }
 
 }  // namespace ringtail

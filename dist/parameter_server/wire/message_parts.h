@@ -1,6 +1,6 @@
 // What one message of messages.h is on a transport: up to three of its messages, under one number.
 //
-//   step 0   the header, 64 bytes
+//   step 0   the header, 68 bytes
 //   step 1   what it announces         left out if it announces nothing
 //   step 2   running statistics        left out unless it says so
 //

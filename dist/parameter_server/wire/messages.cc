@@ -11,15 +11,15 @@ namespace ringtail {
 namespace {
 
 constexpr uint32_t kMagic = 0x53505452;  // bytes 'R' 'T' 'P' 'S'
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 constexpr uint8_t kFinite = 1, kApplied = 2, kStatistics = 4;
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 
 bool IsKind(uint8_t kind) {
   return (kind >= static_cast<uint8_t>(MessageKind::kPull) &&
-          kind <= static_cast<uint8_t>(MessageKind::kLeave)) ||
+          kind <= static_cast<uint8_t>(MessageKind::kLost)) ||
          (kind >= static_cast<uint8_t>(MessageKind::kWeights) &&
-          kind <= static_cast<uint8_t>(MessageKind::kState));
+          kind <= static_cast<uint8_t>(MessageKind::kHave));
 }
 
 Status CheckNumbers(const ServerMessage& message) {
@@ -54,7 +54,8 @@ EncodedMessage EncodeMessage(const ServerMessage& message) {
       .Put(message.correct)
       .Put(std::bit_cast<uint64_t>(message.loss_sum))
       .Put(std::bit_cast<uint64_t>(message.norm))
-      .Put(message.bytes);
+      .Put(message.bytes)
+      .Put(message.worker);
   return bytes;
 }
 
@@ -86,6 +87,7 @@ StatusOr<ServerMessage> DecodeMessage(std::span<const std::byte, kServerMessageB
   message.loss_sum = std::bit_cast<double>(record.Get<uint64_t>());
   message.norm = std::bit_cast<double>(record.Get<uint64_t>());
   message.bytes = record.Get<uint64_t>();
+  message.worker = record.Get<int32_t>();
   RT_RETURN_IF_ERROR(CheckNumbers(message));
   return message;
 }

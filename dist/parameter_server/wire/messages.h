@@ -1,4 +1,4 @@
-// ServerMessage: what workers and servers tell each other. A header of 64 bytes, then the bytes that
+// ServerMessage: what workers and servers tell each other. A header of 68 bytes, then the bytes that
 // it announces, then running statistics if it says so: three messages of the transport under one
 // collective, with step 0, 1 and 2.
 //
@@ -11,8 +11,12 @@
 //   kAway      it does not compute for a while
 //   kLeave     nothing follows
 //
-//   byte 0     4     5      6       7           8     16      24    32   36      40       48   56
-//   "RTPS" version kind  flags  reason/signal clock version first rows correct loss_sum norm bytes
+//   server -> replica: each of these requests, with its worker; and        replica -> server
+//   kLost      this worker is lost                                         kHave   up to this one
+//   kLeave     of worker -1: the server has ended
+//
+//   byte 0     4     5      6       7           8     16      24    32   36      40       48   56    64
+//   "RTPS" version kind  flags  reason/signal clock version first rows correct loss_sum norm bytes worker
 //
 //   field     kPush               kJudged           kWeights, kState   kAsk     kTicket  kRoundOver, kEnd
 //   clock     its pushes before   staleness         clock              .        .        .
@@ -37,7 +41,7 @@
 
 namespace ringtail {
 
-inline constexpr size_t kServerMessageBytes = 64;
+inline constexpr size_t kServerMessageBytes = 68;
 
 enum class MessageKind : uint8_t {
   kPull = 1,
@@ -47,12 +51,14 @@ enum class MessageKind : uint8_t {
   kSnapshot,
   kAway,
   kLeave,
+  kLost,
   kWeights = 16,
   kJudged,
   kTicket,
   kRoundOver,
   kEnd,
   kState,
+  kHave,
 };
 // Whether a request is answered.
 inline bool IsAnswered(MessageKind kind) {
@@ -70,6 +76,7 @@ struct ServerMessage {
   int32_t rows = 0, correct = 0;
   double loss_sum = 0, norm = 0;  // of the worker's images; norm: of the mean gradient
   uint64_t bytes = 0;             // of what follows, without the statistics
+  int32_t worker = 0;             // of a request that a server has had, to its replica; else 0
   bool operator==(const ServerMessage&) const = default;
 };
 

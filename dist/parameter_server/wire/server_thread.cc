@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
@@ -21,6 +22,7 @@ ServerThread::ServerThread(Transport* transport, ShardService* service, Options 
     : transport_(transport), options_(std::move(options)), service_(service) {
   {
     MutexLock lock(&mutex_);
+    ConnectReplica();
     for (const int rank : options_.workers) {
       if (rank == transport_->rank()) continue;
       workers_[rank].request.worker = rank;
@@ -28,6 +30,31 @@ ServerThread::ServerThread(Transport* transport, ShardService* service, Options 
     }
   }
   thread_ = std::thread([this] { Loop(); });
+}
+
+void ServerThread::ConnectReplica() {
+  const StartOperation start = [this](Done done)
+                                   RT_REQUIRES(mutex_) { return Start(std::move(done)); };
+  if (options_.feed) {
+    feed_.emplace(transport_,
+                  ReplicaFeed::Options{
+                      .replica = *options_.feed,
+                      .start = start,
+                      .send = [this](std::vector<ServerReply> replies)
+                                  RT_REQUIRES(mutex_) { Send(std::move(replies)); },
+                      .lost =
+                          [this](const Status& cause) {
+                            if (options_.replica_lost) options_.replica_lost(cause);
+                          }});
+  }
+  if (!options_.follows) return;
+  follower_.emplace(
+      transport_, service_,
+      ReplicaFollower::Options{.server = *options_.follows,
+                               .start = start,
+                               .on_dead = [this](const Status& cause)
+                                              RT_REQUIRES(mutex_) { TakeOver(cause); }});
+  follower_->Start();
 }
 
 ServerThread::~ServerThread() {
@@ -49,9 +76,14 @@ ServerThread::~ServerThread() {
 
 void ServerThread::Request(const ServerRequest& request) {
   MutexLock lock(&mutex_);
+  if (Follows()) {
+    if (request.message.kind == MessageKind::kLeave) return gone_.push_back(request.worker);
+    own_requests_.push_back(request);
+    return GiveUpServer(request.worker);
+  }
   const Status fits = service_->Check(request.worker, request.message);
   RT_CHECK(fits.ok(), fits.message());
-  Send(service_->Handle(request));
+  Handle(request);
 }
 
 void ServerThread::Run(const Call& call) {
@@ -73,41 +105,43 @@ void ServerThread::Loop() {
 // All workers have left, and no memory is in use.
 bool ServerThread::Ended() {
   MutexLock lock(&mutex_);
+  const bool alone = std::ranges::none_of(workers_, [](const auto& w) { return w.second.there; });
+  if (ending_ && alone && feed_ && !std::exchange(feed_ended_, true)) feed_->End();
   ended_ = ending_ && operations_.empty();
   if (ended_) ended_changed_.NotifyAll();
   return ended_;
 }
 
-CompletionTarget ServerThread::Start(Operation operation) {
+CompletionTarget ServerThread::Start(Done done) {
   const uint64_t id = next_operation_++;
-  operations_[id] = std::move(operation);
+  operations_[id] = std::move(done);
   return {.queue = &queue_, .id = id};
-}
-
-void ServerThread::ReceiveHeader(int rank) {
-  Worker& worker = workers_[rank];
-  transport_->Receive(rank, LabelOf(options_.requests, worker.next, MessagePart::kHeader),
-                      std::span<std::byte>(worker.header),
-                      Start({.worker = rank, .is_header = true}));
 }
 
 void ServerThread::Take(const Completion& completion) {
   MutexLock lock(&mutex_);
   const auto at = operations_.find(completion.id);
   RT_CHECK(at != operations_.end(), "an operation that was started");
-  const Operation operation = std::move(at->second);
+  const Done done = std::move(at->second);
   operations_.erase(at);
-  Worker& worker = workers_[operation.worker];
-  if (!completion.status.ok()) return Lose(operation.worker, completion.status);
-  if (operation.sent != nullptr || !worker.there) return;
-  if (operation.is_header) return OnHeader(operation.worker);
-  if (--worker.missing == 0) Serve(operation.worker);
+  done(completion.status);
+}
+
+void ServerThread::ReceiveHeader(int rank) {
+  Worker& worker = workers_[rank];
+  transport_->Receive(rank, LabelOf(options_.requests, worker.next, MessagePart::kHeader),
+                      std::span<std::byte>(worker.header),
+                      Start([this, rank](const Status& status) RT_REQUIRES(mutex_) {
+                        if (!status.ok()) return Lose(rank, status);
+                        if (workers_[rank].there) OnHeader(rank);
+                      }));
 }
 
 void ServerThread::OnHeader(int rank) {
   Worker& worker = workers_[rank];
   const auto message = DecodeMessage(worker.header);
   Status status = message.status();
+  if (status.ok() && Follows()) return OnQuestion(rank, message->kind);
   if (status.ok()) status = service_->Check(rank, *message);
   if (!status.ok()) return transport_->GiveUp(rank, status);
   worker.request.number = worker.next++;
@@ -126,19 +160,32 @@ void ServerThread::OnHeader(int rank) {
 SharedBuffer ServerThread::ReceivePart(int rank, MessagePart part, size_t bytes) {
   SharedBuffer buffer = pool_.Take(bytes);
   transport_->Receive(rank, LabelOf(options_.requests, workers_[rank].request.number, part),
-                      AllBytes(buffer), Start({.worker = rank}));
+                      AllBytes(buffer),
+                      Start([this, rank](const Status& status) RT_REQUIRES(mutex_) {
+                        if (!status.ok()) return Lose(rank, status);
+                        Worker& worker = workers_[rank];
+                        if (worker.there && --worker.missing == 0) Serve(rank);
+                      }));
   return buffer;
 }
 
 void ServerThread::Serve(int rank) {
   const ScopedSpan span("serve", "server");
   Worker& worker = workers_[rank];
-  std::vector<ServerReply> replies = service_->Handle(worker.request);
+  Handle(worker.request);
   worker.request.gradient.reset();
   worker.request.statistics.reset();
-  Send(std::move(replies));
   worker.there = worker.request.message.kind != MessageKind::kLeave;
   if (worker.there) ReceiveHeader(rank);
+}
+
+void ServerThread::Handle(const ServerRequest& request) {
+  std::vector<ServerReply> replies = service_->Handle(request);
+  if (feed_) {
+    feed_->Forward(request, std::move(replies));
+  } else {
+    Send(std::move(replies));
+  }
 }
 
 void ServerThread::Send(std::vector<ServerReply> replies) {
@@ -147,24 +194,58 @@ void ServerThread::Send(std::vector<ServerReply> replies) {
       options_.own(std::move(reply));
       continue;
     }
-    if (!workers_[reply.worker].there) continue;
+    const int rank = reply.worker;
+    if (workers_[rank].lost) continue;
     const auto message = std::make_shared<OutgoingMessage>(
         OutgoingMessage{.header = EncodeMessage(reply.message),
                         .bytes = std::move(reply.weights),
                         .statistics = std::move(reply.statistics)});
+    const auto sent = [this, rank, message](const Status& status) RT_REQUIRES(mutex_) {
+      if (!status.ok()) Lose(rank, status);
+    };
     std::vector<CompletionTarget> done;
-    for (size_t part = 0; part < PartsOf(*message); ++part) {
-      done.push_back(Start({.worker = reply.worker, .sent = message}));
-    }
-    SendParts(transport_, reply.worker, options_.replies, reply.number, *message, done);
+    for (size_t part = 0; part < PartsOf(*message); ++part) done.push_back(Start(sent));
+    SendParts(transport_, rank, options_.replies, reply.number, *message, done);
   }
 }
 
 void ServerThread::Lose(int rank, const Status& cause) {
   Worker& worker = workers_[rank];
+  worker.lost = true;
   if (!std::exchange(worker.there, false)) return;
-  Send(service_->Remove(rank));
+  if (Follows()) {
+    gone_.push_back(rank);
+  } else {
+    Handle({.worker = rank, .message = {.kind = MessageKind::kLost}});
+  }
   if (options_.lost) options_.lost(rank, cause);
+}
+
+// A worker asks the replica in place of its server. (That it leaves it says to both.)
+void ServerThread::OnQuestion(int rank, MessageKind kind) {
+  if (kind == MessageKind::kLeave) {
+    workers_[rank].there = false;
+    return gone_.push_back(rank);
+  }
+  asking_.push_back(rank);
+  GiveUpServer(rank);
+}
+
+void ServerThread::GiveUpServer(int worker) {
+  follower_->GiveUp(Status(StatusCode::kUnavailable,
+                           fmt::format("worker {} has lost the server on this rank", worker)));
+}
+
+// The server is dead. What it had acknowledged is here.
+void ServerThread::TakeOver(const Status& cause) {
+  if (!transport_->EndCause().ok()) return;
+  if (options_.took_over) options_.took_over(cause);
+  service_->TakeOver();
+  for (const int rank : std::exchange(gone_, {})) Send(service_->Remove(rank));
+  for (const int rank : std::exchange(asking_, {})) OnHeader(rank);
+  for (const ServerRequest& request : std::exchange(own_requests_, {})) {
+    Send(service_->Handle(request));
+  }
 }
 
 }  // namespace ringtail

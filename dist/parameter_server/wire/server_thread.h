@@ -12,6 +12,12 @@
 // Who serves decides who computes: a push of the own worker is applied on its thread, others on
 // "rt-ps". Both use as many compute threads, so the bits are the same.
 //
+// With a replica (Options::feed) an answer is sent once the replica has what it answers. The thread
+// of a replica (Options::follows) does what its server has done, and serves workers itself once that
+// is dead. A worker that asks a replica has lost the server, perhaps alone: the replica gives the
+// server up then, before it answers, so that there is one server at most; what that one has still
+// done was acknowledged to nobody.
+//
 // Threads: one, "rt-ps". Thread-safety: any thread. Memory: a gradient for each push under way.
 // Errors: a worker that is lost is told to Options::lost. Destruction waits until all workers have
 // left or are lost, up to a time limit, and ends this rank's part of the world after that.
@@ -23,6 +29,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -31,6 +38,8 @@
 #include "dist/channel.h"
 #include "dist/parameter_server/wire/buffer_pool.h"
 #include "dist/parameter_server/wire/message_parts.h"
+#include "dist/parameter_server/wire/replica_feed.h"
+#include "dist/parameter_server/wire/replica_follower.h"
 #include "dist/parameter_server/wire/shard_service.h"
 #include "dist/transport/transport.h"
 
@@ -47,6 +56,10 @@ class ServerThread {
     std::function<void(ServerReply reply)> own;
     // Worker `rank` is lost; on rt-ps. May be null.
     std::function<void(int rank, const Status& cause)> lost;
+    std::optional<ReplicaPeer> feed;     // this server's replica
+    std::optional<ReplicaPeer> follows;  // this is the replica of that server
+    // The replica is lost; its server is dead, and this is the server now; on rt-ps. May be null.
+    std::function<void(const Status& cause)> replica_lost, took_over;
   };
   // Workers have joined `service`. Both pointers must outlive it.
   ServerThread(Transport* transport, ShardService* service, Options options);
@@ -66,24 +79,28 @@ class ServerThread {
     EncodedMessage header = {};
     ServerRequest request;
     int missing = 0;  // parts that are still to come
-    bool there = true;
+    bool there = true, lost = false;  // it has not left; it has not said so
   };
-  struct Operation {
-    int worker = 0;
-    bool is_header = false;
-    std::shared_ptr<OutgoingMessage> sent;  // null: received
-  };
+  // With the mutex held.
+  using Done = std::function<void(const Status& status)>;
 
   void Loop() RT_EXCLUDES(mutex_);
   bool Ended() RT_EXCLUDES(mutex_);
   void Take(const Completion& completion) RT_EXCLUDES(mutex_);
-  CompletionTarget Start(Operation operation) RT_REQUIRES(mutex_);
+  CompletionTarget Start(Done done) RT_REQUIRES(mutex_);
   void ReceiveHeader(int rank) RT_REQUIRES(mutex_);
   void OnHeader(int rank) RT_REQUIRES(mutex_);
   SharedBuffer ReceivePart(int rank, MessagePart part, size_t bytes) RT_REQUIRES(mutex_);
   void Serve(int rank) RT_REQUIRES(mutex_);
+  void Handle(const ServerRequest& request) RT_REQUIRES(mutex_);
   void Send(std::vector<ServerReply> replies) RT_REQUIRES(mutex_);
   void Lose(int rank, const Status& cause) RT_REQUIRES(mutex_);
+
+  void ConnectReplica() RT_REQUIRES(mutex_);
+  bool Follows() const RT_REQUIRES(mutex_) { return follower_ && follower_->follows(); }
+  void OnQuestion(int rank, MessageKind kind) RT_REQUIRES(mutex_);
+  void GiveUpServer(int worker) RT_REQUIRES(mutex_);
+  void TakeOver(const Status& cause) RT_REQUIRES(mutex_);
 
   Transport* const transport_;
   const Options options_;
@@ -93,7 +110,13 @@ class ServerThread {
   ConditionVariable ended_changed_;
   ShardService* const service_;                          // used with the mutex held
   std::map<int, Worker> workers_ RT_GUARDED_BY(mutex_);  // by rank, but for the own
-  std::map<uint64_t, Operation> operations_ RT_GUARDED_BY(mutex_);
+  std::map<uint64_t, Done> operations_ RT_GUARDED_BY(mutex_);
+  std::optional<ReplicaFeed> feed_ RT_GUARDED_BY(mutex_);
+  bool feed_ended_ RT_GUARDED_BY(mutex_) = false;
+  std::optional<ReplicaFollower> follower_ RT_GUARDED_BY(mutex_);
+  // Of a replica: who is to be removed, and which requests answered, once it is the server.
+  std::vector<int> gone_ RT_GUARDED_BY(mutex_), asking_ RT_GUARDED_BY(mutex_);
+  std::vector<ServerRequest> own_requests_ RT_GUARDED_BY(mutex_);
   uint64_t next_operation_ RT_GUARDED_BY(mutex_) = 1;
   bool ending_ RT_GUARDED_BY(mutex_) = false, ended_ RT_GUARDED_BY(mutex_) = false;
   std::thread thread_;

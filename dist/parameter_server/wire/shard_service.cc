@@ -13,6 +13,8 @@ namespace ringtail {
 namespace {
 
 constexpr size_t kMostWorkers = 4096;
+// A worker has at most two pushes without an answer.
+constexpr size_t kJudgementsKept = 4;
 
 Status Unexpected(int worker, const char* what) {
   return DataLoss(fmt::format("worker {} has sent {}", worker, what));
@@ -42,7 +44,9 @@ Status ShardService::Check(int worker, const ServerMessage& message) const {
     case MessageKind::kPush:
       return CheckPush(worker, message);
     case MessageKind::kPull:
-      if (waiting_.contains(worker)) return Unexpected(worker, "a pull while one waits");
+      if (const auto at = waiting_.find(worker); at != waiting_.end() && !at->second.asked_again) {
+        return Unexpected(worker, "a pull while one waits");
+      }
       break;
     case MessageKind::kAsk:
     case MessageKind::kReturn:
@@ -70,6 +74,7 @@ Status ShardService::CheckPush(int worker, const ServerMessage& message) const {
   if (message.bytes != push_bytes() || message.statistics != (statistics_bytes() > 0)) {
     return Unexpected(worker, "a gradient of another size");
   }
+  if (JudgementOf(worker, message.clock) != nullptr) return OkStatus();
   if (message.clock != pushes_.at(worker)) {
     return Unexpected(worker, "its pushes in another order");
   }
@@ -77,6 +82,14 @@ Status ShardService::CheckPush(int worker, const ServerMessage& message) const {
   const Ticket ticket{message.first, message.rows};
   if (options_.desk == nullptr || options_.desk->Holds(worker, ticket)) return OkStatus();
   return Unexpected(worker, "a gradient of images that it was not given");
+}
+
+// Of a push that it has had already; null: it has not, or too long ago.
+const ShardService::Judgement* ShardService::JudgementOf(int worker, int64_t clock) const {
+  const auto kept = judged_.find(worker);
+  if (kept == judged_.end()) return nullptr;
+  const auto at = std::ranges::find(kept->second, clock, &Judgement::clock);
+  return at != kept->second.end() ? &*at : nullptr;
 }
 
 std::vector<ServerReply> ShardService::Handle(const ServerRequest& request) {
@@ -108,6 +121,8 @@ std::vector<ServerReply> ShardService::Handle(const ServerRequest& request) {
       snapshots_.push_back(std::move(snapshot));
       break;
     }
+    case MessageKind::kLost:
+      return Remove(request.worker);
     case MessageKind::kAway:
       CancelPull(request.worker, &replies);
       if (away_.insert(request.worker).second) options_.shard->Remove(request.worker);
@@ -130,6 +145,11 @@ void ShardService::Follow(std::vector<ServerReply>* replies) {
 void ShardService::Push(const ServerRequest& request, std::vector<ServerReply>* replies) {
   const ServerMessage& message = request.message;
   const Ticket ticket{message.first, message.rows};
+  if (const Judgement* before = JudgementOf(request.worker, message.clock)) {
+    replies->push_back(
+        {.worker = request.worker, .number = request.number, .message = before->message});
+    return;
+  }
   ++pushes_[request.worker];
   if (options_.statistics != nullptr && message.finite) {
     options_.statistics->Put(request.worker, request.statistics->floats());
@@ -153,6 +173,9 @@ void ShardService::Push(const ServerRequest& request, std::vector<ServerReply>* 
                                   .clock = result.staleness,
                                   .version = result.version,
                                   .first = options_.shard->images()}});
+  std::deque<Judgement>& kept = judged_[request.worker];
+  kept.push_back({.clock = message.clock, .message = replies->back().message});
+  if (kept.size() > kJudgementsKept) kept.pop_front();
 }
 
 // What its bytes say; `whole`: whether they are a gradient.
@@ -208,8 +231,18 @@ void ShardService::Release(std::vector<ServerReply>* replies) {
   for (const int worker : options_.shard->TakeReleased()) {
     const auto at = waiting_.find(worker);
     RT_CHECK(at != waiting_.end(), "who waits has asked");
-    Pull(worker, WaitingPull(at->second), replies);
+    const WaitingPull pull = at->second;
+    if (pull.asked_again) {
+      waiting_.erase(at);
+    } else {
+      Pull(worker, pull, replies);
+    }
   }
+}
+
+void ShardService::TakeOver() {
+  for (auto& [worker, pull] : waiting_) pull.asked_again = true;
+  snapshots_.clear();
 }
 
 void ShardService::Answer(std::vector<ServerReply>* replies) {
@@ -233,8 +266,10 @@ void ShardService::Answer(std::vector<ServerReply>* replies) {
 void ShardService::CancelPull(int worker, std::vector<ServerReply>* replies) {
   const auto at = waiting_.find(worker);
   if (at == waiting_.end()) return;
-  replies->push_back(
-      {.worker = worker, .number = at->second.number, .message = {.kind = MessageKind::kEnd}});
+  if (!at->second.asked_again) {
+    replies->push_back(
+        {.worker = worker, .number = at->second.number, .message = {.kind = MessageKind::kEnd}});
+  }
   waiting_.erase(at);
 }
 
@@ -258,6 +293,7 @@ std::vector<ServerReply> ShardService::Remove(int worker) {
   if (options_.desk != nullptr) options_.desk->Remove(worker);
   if (options_.statistics != nullptr) options_.statistics->Remove(worker);
   pushes_.erase(worker);
+  judged_.erase(worker);
   waiting_.erase(worker);
   away_.erase(worker);
   std::erase_if(snapshots_, [&](const Snapshot& asked) { return asked.worker == worker; });

@@ -9,6 +9,10 @@
 //   worker C   lost               Remove -> what others waited for
 //   worker 0   kSnapshot          Handle -> kState, once it has all pushes that the first server had
 //
+// A replica's service is told the same in the same order, and what it says goes nowhere: so it has
+// the same bits. Once its server is dead (TakeOver) workers ask again whatever was not answered, and
+// are answered; a push that it has had already is judged as it was (`clock` says which).
+//
 // Accepted is used: a push that the first server takes uses its ticket at once, whatever becomes of
 // its worker. One that it refuses leaves the ticket with the worker, which returns it once it knows
 // what the other servers say (kReturn): its rows come again if all of them have refused.
@@ -19,6 +23,7 @@
 #define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_SHARD_SERVICE_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -74,6 +79,8 @@ class ShardService {
   std::vector<ServerReply> Handle(const ServerRequest& request);
   // The worker is lost, or has left.
   std::vector<ServerReply> Remove(int worker);
+  // The service was a replica's, and is the server's now.
+  void TakeOver();
   // The next round of tickets.
   std::vector<ServerReply> Open(int64_t end);
   // There is no further one. `last`: kEnd, but for the signal.
@@ -93,7 +100,12 @@ class ShardService {
  private:
   struct WaitingPull {
     uint64_t number = 0;
-    int64_t key = kNoKey;  // that the worker has (pull_coding.h)
+    int64_t key = kNoKey;      // that the worker has (pull_coding.h)
+    bool asked_again = false;  // of the server that is dead: its worker asks again
+  };
+  struct Judgement {
+    int64_t clock = 0;  // of the push
+    ServerMessage message;
   };
   struct Snapshot {
     int worker = 0;
@@ -112,6 +124,7 @@ class ShardService {
   void Count(const ServerMessage& push, const PushResult& result);
 
   Status CheckPush(int worker, const ServerMessage& message) const;
+  const Judgement* JudgementOf(int worker, int64_t clock) const;
   void TakeSnapshots(std::vector<ServerReply>* replies);
   bool HasAll(const Snapshot& snapshot) const;
   void KeepStatistics();
@@ -125,6 +138,7 @@ class ShardService {
   int64_t statistics_version_ = -1;
   ServerMessage last_{.kind = MessageKind::kEnd};
   std::map<int, int64_t> pushes_;       // by worker
+  std::map<int, std::deque<Judgement>> judged_;  // by worker, of its last pushes
   std::map<int, WaitingPull> waiting_;  // by worker
   SharedBuffer decoded_;
   UpdateCounts counts_;

@@ -17,7 +17,12 @@ constexpr std::chrono::minutes kLeaveTimeout{10};
 }  // namespace
 
 WorkerLink::WorkerLink(Transport* transport, std::vector<Server> servers)
-    : transport_(transport), servers_(std::move(servers)), next_(servers_.size()) {}
+    : transport_(transport),
+      servers_(std::move(servers)),
+      next_(servers_.size()),
+      next_wire_(servers_.size()),
+      unanswered_(servers_.size()),
+      away_(servers_.size()) {}
 
 WorkerLink::~WorkerLink() { Finish(); }
 
@@ -37,39 +42,71 @@ void WorkerLink::Finish() {
   }
 }
 
-std::function<void(ServerReply)> WorkerLink::own_replies() {
-  return [this](ServerReply reply) {
+std::function<void(ServerReply)> WorkerLink::own_replies(size_t server) {
+  return [this, server](ServerReply reply) {
     MutexLock lock(&mutex_);
-    inbox_.push_back(std::move(reply));
+    inbox_.push_back({.server = server,
+                      .number = reply.number,
+                      .message = reply.message,
+                      .weights = std::move(reply.weights),
+                      .statistics = std::move(reply.statistics)});
     queue_.Put({kOwnReply, OkStatus()});
   };
 }
 
 uint64_t WorkerLink::Send(size_t server, ServerMessage message, SharedBuffer gradient,
                           SharedBuffer statistics) {
-  const Server& to = servers_[server];
   const uint64_t number = next_[server]++;
   message.bytes = gradient != nullptr ? gradient->size_bytes() : 0;
   message.statistics = statistics != nullptr;
+  const Question question{message, std::move(gradient), std::move(statistics)};
+  const bool may_die = servers_[server].replica && servers_[server].rank != transport_->rank();
+  if (may_die && IsAnswered(message.kind)) unanswered_[server][number] = question;
+  away_[server] = message.kind == MessageKind::kAway ||
+                  (away_[server] && message.kind != MessageKind::kPull);
+  SendNow(server, number, question);
+  return number;
+}
+
+void WorkerLink::SendNow(size_t server, uint64_t number, const Question& question) {
+  const Server& to = servers_[server];
   if (to.rank == transport_->rank()) {
     own_.at(server)->Request({.worker = to.rank,
                               .number = number,
-                              .message = message,
-                              .gradient = std::move(gradient),
-                              .statistics = std::move(statistics)});
-    return number;
+                              .message = question.message,
+                              .gradient = question.gradient,
+                              .statistics = question.statistics});
+    return;
   }
-  if (IsAnswered(message.kind)) ReceiveHeader(server, number);
-  const auto outgoing =
-      std::make_shared<OutgoingMessage>(OutgoingMessage{.header = EncodeMessage(message),
-                                                        .bytes = std::move(gradient),
-                                                        .statistics = std::move(statistics)});
+  const uint64_t wire_number = next_wire_[server]++;
+  if (IsAnswered(question.message.kind)) ReceiveHeader(server, number, wire_number);
+  const auto outgoing = std::make_shared<OutgoingMessage>(
+      OutgoingMessage{.header = EncodeMessage(question.message),
+                      .bytes = question.gradient,
+                      .statistics = question.statistics});
   std::vector<CompletionTarget> done;
   for (size_t part = 0; part < PartsOf(*outgoing); ++part) {
-    done.push_back(Start({.sent = outgoing}));
+    done.push_back(Start({.server = server, .rank = to.rank, .sent = outgoing}));
   }
-  SendParts(transport_, to.rank, to.requests, number, *outgoing, done);
-  return number;
+  SendParts(transport_, to.rank, to.requests, wire_number, *outgoing, done);
+}
+
+void WorkerLink::Leave() {
+  leaving_ = true;
+  const ServerMessage leave{.kind = MessageKind::kLeave};
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    Send(i, leave);
+    const auto& replica = servers_[i].replica;
+    if (!replica) continue;
+    if (own_replicas_.contains(i)) {
+      own_replicas_.at(i)->Request({.worker = transport_->rank(), .message = leave});
+      continue;
+    }
+    const auto outgoing =
+        std::make_shared<OutgoingMessage>(OutgoingMessage{.header = EncodeMessage(leave)});
+    const CompletionTarget done = Start({.server = i, .rank = replica->rank, .sent = outgoing});
+    SendParts(transport_, replica->rank, replica->requests, 0, *outgoing, std::span(&done, 1));
+  }
 }
 
 CompletionTarget WorkerLink::Start(Operation operation) {
@@ -78,12 +115,38 @@ CompletionTarget WorkerLink::Start(Operation operation) {
   return {.queue = &queue_, .id = id};
 }
 
-void WorkerLink::ReceiveHeader(size_t server, uint64_t number) {
-  const auto awaited =
-      std::make_shared<Awaited>(Awaited{.reply = {.server = server, .number = number}});
+void WorkerLink::ReceiveHeader(size_t server, uint64_t number, uint64_t wire_number) {
+  const auto awaited = std::make_shared<Awaited>(
+      Awaited{.reply = {.server = server, .number = number}, .wire_number = wire_number});
   transport_->Receive(
-      servers_[server].rank, LabelOf(servers_[server].replies, number, MessagePart::kHeader),
-      std::span<std::byte>(awaited->header), Start({.awaited = awaited, .is_header = true}));
+      servers_[server].rank, LabelOf(servers_[server].replies, wire_number, MessagePart::kHeader),
+      std::span<std::byte>(awaited->header),
+      Start({.server = server, .rank = servers_[server].rank, .awaited = awaited, .is_header = true}));
+}
+
+// The server is dead. What it has not answered is asked again.
+Status WorkerLink::OnFailure(const Operation& operation, const Status& cause) {
+  const size_t server = operation.server;
+  if (leaving_ || !servers_[server].replica || !transport_->EndCause().ok()) return cause;
+  UseReplica(server);
+  if (away_[server]) SendNow(server, next_[server]++, {.message = {.kind = MessageKind::kAway}});
+  for (auto& [number, question] : unanswered_[server]) {
+    if (question.message.kind == MessageKind::kPull) question.message.version = 0;  // without a key
+    SendNow(server, number, question);
+  }
+  unanswered_[server].clear();
+  return OkStatus();
+}
+
+void WorkerLink::UseReplica(size_t server) {
+  Server& to = servers_[server];
+  to.rank = to.replica->rank;
+  to.requests = to.replica->requests;
+  to.replies = to.replica->replies;
+  to.replica.reset();
+  next_wire_[server] = 0;
+  own_.erase(server);
+  if (own_replicas_.contains(server)) own_[server] = own_replicas_.at(server);
 }
 
 StatusOr<std::optional<WorkerLink::Reply>> WorkerLink::Next(Deadline deadline) {
@@ -103,11 +166,21 @@ StatusOr<std::optional<WorkerLink::Reply>> WorkerLink::Take(const Completion& co
   RT_CHECK(at != operations_.end(), "an operation that was started");
   const Operation operation = std::move(at->second);
   operations_.erase(at);
-  RT_RETURN_IF_ERROR(Status(completion.status));
+  // Of a server that was replaced: what it has answered, too, is asked again.
+  if (operation.rank != servers_[operation.server].rank && !leaving_) return std::optional<Reply>();
+  if (!completion.status.ok()) {
+    RT_RETURN_IF_ERROR(OnFailure(operation, completion.status));
+    return std::optional<Reply>();
+  }
   if (operation.sent != nullptr) return std::optional<Reply>();
   if (operation.is_header) return OnHeader(operation.awaited);
   if (--operation.awaited->missing > 0) return std::optional<Reply>();
-  return std::optional<Reply>(std::move(operation.awaited->reply));
+  return Answered(std::move(operation.awaited->reply));
+}
+
+std::optional<WorkerLink::Reply> WorkerLink::Answered(Reply reply) {
+  unanswered_[reply.server].erase(reply.number);
+  return reply;
 }
 
 StatusOr<std::optional<WorkerLink::Reply>> WorkerLink::OnHeader(
@@ -135,7 +208,7 @@ StatusOr<std::optional<WorkerLink::Reply>> WorkerLink::OnHeader(
   Reply& reply = awaited->reply;
   reply.message = *decoded;
   awaited->missing = (decoded->bytes > 0 ? 1 : 0) + (decoded->statistics ? 1 : 0);
-  if (awaited->missing == 0) return std::optional<Reply>(std::move(reply));
+  if (awaited->missing == 0) return Answered(std::move(reply));
   if (decoded->bytes > 0) {
     reply.weights = ReceivePart(awaited, MessagePart::kBytes, decoded->bytes);
   }
@@ -149,22 +222,17 @@ SharedBuffer WorkerLink::ReceivePart(const std::shared_ptr<Awaited>& awaited, Me
                                      size_t bytes) {
   const Server& server = servers_[awaited->reply.server];
   SharedBuffer buffer = pool_.Take(bytes);
-  transport_->Receive(server.rank, LabelOf(server.replies, awaited->reply.number, part),
-                      AllBytes(buffer), Start({.awaited = awaited}));
+  transport_->Receive(
+      server.rank, LabelOf(server.replies, awaited->wire_number, part), AllBytes(buffer),
+      Start({.server = awaited->reply.server, .rank = server.rank, .awaited = awaited}));
   return buffer;
 }
 
 std::optional<WorkerLink::Reply> WorkerLink::TakeOwn() {
   MutexLock lock(&mutex_);
-  ServerReply reply = std::move(inbox_.front());
+  Reply reply = std::move(inbox_.front());
   inbox_.pop_front();
-  size_t server = 0;
-  while (servers_[server].rank != transport_->rank()) ++server;
-  return Reply{.server = server,
-               .number = reply.number,
-               .message = reply.message,
-               .weights = std::move(reply.weights),
-               .statistics = std::move(reply.statistics)};
+  return reply;
 }
 
 }  // namespace ringtail

@@ -24,14 +24,16 @@ const ServerMessage kPush{.kind = MessageKind::kPush,
                           .correct = 31,
                           .loss_sum = 12.5,
                           .norm = 0.1,
-                          .bytes = 1 << 30};
+                          .bytes = 1 << 30,
+                          .worker = 5};
 
 TEST(MessagesTest, AreReadAsTheyWereWritten) {
   EXPECT_EQ(DecodeMessage(EncodeMessage(kPush)).value(), kPush);
   for (const MessageKind kind :
        {MessageKind::kPull, MessageKind::kAsk, MessageKind::kReturn, MessageKind::kLeave,
         MessageKind::kWeights, MessageKind::kJudged, MessageKind::kTicket, MessageKind::kRoundOver,
-        MessageKind::kEnd, MessageKind::kState, MessageKind::kSnapshot, MessageKind::kAway}) {
+        MessageKind::kEnd, MessageKind::kState, MessageKind::kSnapshot, MessageKind::kAway,
+        MessageKind::kLost, MessageKind::kHave}) {
     EXPECT_EQ(DecodeMessage(EncodeMessage({.kind = kind}))->kind, kind);
   }
 }
@@ -40,7 +42,7 @@ TEST(MessagesTest, LieAsDrawn) {
   const EncodedMessage bytes = EncodeMessage(kPush);
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 4), "RTPS");
   const auto at = [&](size_t i) { return static_cast<int>(bytes[i]); };
-  EXPECT_EQ(at(4), 1);
+  EXPECT_EQ(at(4), 2);
   EXPECT_EQ(at(5), 2);
   EXPECT_EQ(at(6), 2 | 4);  // applied, with statistics, not finite
   EXPECT_EQ(at(7), 3);
@@ -50,6 +52,7 @@ TEST(MessagesTest, LieAsDrawn) {
   EXPECT_EQ(at(32), 32);
   EXPECT_EQ(at(36), 31);
   EXPECT_EQ(at(59), 1 << 6);  // 2^30
+  EXPECT_EQ(at(64), 5);
 }
 
 TEST(MessagesTest, WhatIsWrongIsSaid) {
@@ -68,8 +71,8 @@ TEST(MessagesTest, WhatIsWrongIsSaid) {
   bytes = EncodeMessage(kPush);
   bytes[6] = std::byte{8};
   EXPECT_THAT(DecodeMessage(bytes).status().message(), HasSubstr("flags 8"));
-  bytes[4] = std::byte{2};
-  EXPECT_THAT(DecodeMessage(bytes).status().message(), HasSubstr("version 2"));
+  bytes[4] = std::byte{1};
+  EXPECT_THAT(DecodeMessage(bytes).status().message(), HasSubstr("version 1 "));
   bytes[0] = std::byte{0};
   EXPECT_THAT(DecodeMessage(bytes).status().message(), HasSubstr("begins with"));
 }

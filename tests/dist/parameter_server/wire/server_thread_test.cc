@@ -37,7 +37,7 @@ class Rank {
         link_(transport, Servers(transport->world_size(), rule.synchronous())) {
     ServerThread::Options options{.requests = Channel(100 + 2 * transport->rank()),
                                   .replies = Channel(101 + 2 * transport->rank()),
-                                  .own = link_.own_replies()};
+                                  .own = link_.own_replies(transport->rank())};
     for (int worker = 0; worker < transport->world_size(); ++worker) {
       served_.service()->Join(worker, kRows);
       options.workers.push_back(worker);
@@ -68,9 +68,7 @@ class Rank {
     }
   }
   void Leave() {
-    for (int server = 0; server < transport_->world_size(); ++server) {
-      link_.Send(server, {.kind = MessageKind::kLeave});
-    }
+    link_.Leave();
     link_.Finish();
     thread_.reset();
   }
@@ -158,7 +156,7 @@ TEST_P(ServerThreadTest, RanksThatHavePulledAheadLeave) {
   const World world = GetParam().make(kRanks);
   OnEveryRank(kRanks, [&](int r) {
     Rank rank(world[r].get(), PublishedRule(AsynchronousConfig::ASYNCHRONOUS), kRows);
-    for (int i = 0; i < 10; ++i) rank.PullAhead();
+    for (int i = 0; i < 3; ++i) rank.PullAhead();
     rank.Leave();
     EXPECT_EQ(rank.served().version(), 0);
   });
