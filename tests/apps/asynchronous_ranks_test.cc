@@ -157,17 +157,16 @@ TEST_F(AsynchronousRanksTest, TheOthersFinishWithoutAWorker) {
 
 // A server that is lost: the copy of its weights takes its place, and no image is lost or used twice.
 TEST_F(AsynchronousRanksTest, AReplicaTakesThePlaceOfALostServer) {
-  for (const char* rule : {"ASYNCHRONOUS", "SYNCHRONOUS", "DC_ADAPTIVE"}) {
-    for (const char* fault : {"kill", "stop"}) {
-      const ProcessResult result = RunWithFault(
-          Rule(rule, {"dist.asynchronous.replicas=1", "optim.clip_norm=0"}), fault, 1, 9);
-      EXPECT_EQ(result.exit_code, 0) << rule << fault << result.out << result.err;
-      EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1 ("), HasSubstr("from its copy")));
-      EXPECT_EQ(EpochOf("run"), 4) << rule << fault;
-      EXPECT_EQ(ImagesOf("run"), std::string(rule) == "SYNCHRONOUS" ? 4 * 6 * 6 : kImages)
-          << "each is used once";
-      std::filesystem::remove_all(Path("run"));
-    }
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"ASYNCHRONOUS", "stop"}, {"SYNCHRONOUS", "kill"}, {"DC_ADAPTIVE", "kill"}};
+  for (const auto& [rule, fault] : cases) {
+    const ProcessResult result = RunWithFault(
+        Rule(rule, {"dist.asynchronous.replicas=1", "optim.clip_norm=0"}), fault, 1, 9);
+    EXPECT_EQ(result.exit_code, 0) << rule << fault << result.out << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1 ("), HasSubstr("from its copy")));
+    EXPECT_EQ(EpochOf("run"), 4) << rule << fault;
+    EXPECT_EQ(ImagesOf("run"), rule == "SYNCHRONOUS" ? 4 * 6 * 6 : kImages) << "each is used once";
+    std::filesystem::remove_all(Path("run"));
   }
 }
 

@@ -5,7 +5,10 @@
 namespace ringtail {
 
 void ReplicaFeed::Forward(const ServerRequest& request, std::vector<ServerReply> replies) {
-  if (!there_) return options_.send(std::move(replies));
+  if (!there_) {
+    if (transport_->EndCause().ok()) options_.send(std::move(replies));
+    return;
+  }
   const uint64_t number = next_;
   held_.push_back({.replies = std::move(replies)});
   ServerMessage message = request.message;
@@ -54,6 +57,8 @@ void ReplicaFeed::Release() {
 
 void ReplicaFeed::Lose(const Status& cause) {
   if (!std::exchange(there_, false)) return;
+  // Not the replica's end, but that of this rank: the replica answers from now on.
+  if (!transport_->EndCause().ok()) return;
   for (Held& held : held_) held.acknowledged = true;
   Release();
   options_.lost(cause);

@@ -82,7 +82,8 @@ void ServerThread::Request(const ServerRequest& request) {
     return GiveUpServer(request.worker);
   }
   const Status fits = service_->Check(request.worker, request.message);
-  RT_CHECK(fits.ok(), fits.message());
+  RT_CHECK(fits.ok() || took_over_, fits.message());
+  if (!fits.ok()) return Refuse(request.worker, fits);
   Handle(request);
 }
 
@@ -143,7 +144,7 @@ void ServerThread::OnHeader(int rank) {
   Status status = message.status();
   if (status.ok() && Follows()) return OnQuestion(rank, message->kind);
   if (status.ok()) status = service_->Check(rank, *message);
-  if (!status.ok()) return transport_->GiveUp(rank, status);
+  if (!status.ok()) return Refuse(rank, status);
   worker.request.number = worker.next++;
   worker.request.message = *message;
   worker.missing = (message->bytes > 0 ? 1 : 0) + (message->statistics ? 1 : 0);
@@ -213,6 +214,8 @@ void ServerThread::Lose(int rank, const Status& cause) {
   Worker& worker = workers_[rank];
   worker.lost = true;
   if (!std::exchange(worker.there, false)) return;
+  // This rank's part has ended: the replica is not to take it for its worker's.
+  if (!transport_->EndCause().ok()) return;
   if (Follows()) {
     gone_.push_back(rank);
   } else {
@@ -221,11 +224,24 @@ void ServerThread::Lose(int rank, const Status& cause) {
   if (options_.lost) options_.lost(rank, cause);
 }
 
+// A copy that is too old, because the way from its server was cut before, is the replica's fault.
+void ServerThread::Refuse(int rank, const Status& cause) {
+  if (!took_over_) return transport_->GiveUp(rank, cause);
+  transport_->Abort(DataLoss(fmt::format(
+      "this rank's copy of a dead server's weights lacks updates that worker {} has heard of ({}); "
+      "resume from the last checkpoint",
+      rank, cause.message())));
+}
+
 // A worker asks the replica in place of its server. (That it leaves it says to both.)
 void ServerThread::OnQuestion(int rank, MessageKind kind) {
   if (kind == MessageKind::kLeave) {
     workers_[rank].there = false;
     return gone_.push_back(rank);
+  }
+  if (!service_->Has(rank)) {
+    return transport_->GiveUp(rank, Status(StatusCode::kUnavailable,
+                                           "the server of a replica has lost this worker"));
   }
   asking_.push_back(rank);
   GiveUpServer(rank);
@@ -233,17 +249,20 @@ void ServerThread::OnQuestion(int rank, MessageKind kind) {
 
 void ServerThread::GiveUpServer(int worker) {
   follower_->GiveUp(Status(StatusCode::kUnavailable,
-                           fmt::format("worker {} has lost the server on this rank", worker)));
+                           fmt::format("worker {} has lost its server there", worker)));
 }
 
 // The server is dead. What it had acknowledged is here.
 void ServerThread::TakeOver(const Status& cause) {
   if (!transport_->EndCause().ok()) return;
   if (options_.took_over) options_.took_over(cause);
+  took_over_ = true;
   service_->TakeOver();
   for (const int rank : std::exchange(gone_, {})) Send(service_->Remove(rank));
   for (const int rank : std::exchange(asking_, {})) OnHeader(rank);
   for (const ServerRequest& request : std::exchange(own_requests_, {})) {
+    const Status fits = service_->Check(request.worker, request.message);
+    if (!fits.ok()) return Refuse(request.worker, fits);
     Send(service_->Handle(request));
   }
 }

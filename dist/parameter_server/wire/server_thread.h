@@ -100,6 +100,7 @@ class ServerThread {
   bool Follows() const RT_REQUIRES(mutex_) { return follower_ && follower_->follows(); }
   void OnQuestion(int rank, MessageKind kind) RT_REQUIRES(mutex_);
   void GiveUpServer(int worker) RT_REQUIRES(mutex_);
+  void Refuse(int rank, const Status& cause) RT_REQUIRES(mutex_);
   void TakeOver(const Status& cause) RT_REQUIRES(mutex_);
 
   Transport* const transport_;
@@ -112,7 +113,7 @@ class ServerThread {
   std::map<int, Worker> workers_ RT_GUARDED_BY(mutex_);  // by rank, but for the own
   std::map<uint64_t, Done> operations_ RT_GUARDED_BY(mutex_);
   std::optional<ReplicaFeed> feed_ RT_GUARDED_BY(mutex_);
-  bool feed_ended_ RT_GUARDED_BY(mutex_) = false;
+  bool feed_ended_ RT_GUARDED_BY(mutex_) = false, took_over_ RT_GUARDED_BY(mutex_) = false;
   std::optional<ReplicaFollower> follower_ RT_GUARDED_BY(mutex_);
   // Of a replica: who is to be removed, and which requests answered, once it is the server.
   std::vector<int> gone_ RT_GUARDED_BY(mutex_), asking_ RT_GUARDED_BY(mutex_);

@@ -73,6 +73,7 @@ class ShardService {
   explicit ShardService(const Options& options);
 
   void Join(int worker, int64_t rows_of_a_ticket);
+  bool Has(int worker) const { return pushes_.contains(worker); }
   // Whether a request with this header can be one of `worker`, before what it announces is received.
   Status Check(int worker, const ServerMessage& message) const;
   // Of one that Check allows.

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Four ranks of this machine train asynchronously with one server (rank 0), and one of the others is
-# killed (SIGKILL) at a random moment.
+# Four ranks of this machine train asynchronously, and one of those after rank 0 is killed (SIGKILL) at
+# a random moment.
 #
-#   tests/cluster/kill_workers.sh [TRIALS [SEED [RULE]]]      100 trials, some seconds each
+#   tests/cluster/kill_asynchronous.sh workers [TRIALS [SEED [RULE]]]   rank 0 alone serves
+#   tests/cluster/kill_asynchronous.sh servers [TRIALS [SEED [RULE]]]   all serve, with replicas
 #
-# Prints a line per trial: the killed rank, and how long the longest pause between two steps of rank
-# 0 was afterwards; then minimum, median and maximum. Exit status 1 if a trial violates a rule:
+# 100 trials, some seconds each. Prints a line per trial: the killed rank, and how long the longest
+# pause between two steps of rank 0 was afterwards; then minimum, median and maximum. Exit status 1 if
+# a trial violates a rule:
 #
-#   the job ends with 0, says which rank was lost, and every row of the run was accepted once
+#   the job ends with 0, says which rank was lost, and every row of the run was accepted once;
+#   of a server, that its replica serves its weights
 #
 # Needs python3, and no root.
 set -euo pipefail
@@ -16,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build/release/bin/dogs_vs_cats synthesize --out "$work/images" --images 400 --seed 1 >/dev/null
 
-python3 - "$work" "${1:-100}" "${2:-1}" "${3:-ASYNCHRONOUS}" <<'PYTHON'
+python3 - "$work" "${1:?workers or servers}" "${2:-100}" "${3:-1}" "${4:-ASYNCHRONOUS}" <<'PYTHON'
 import json
 import os
 import random
@@ -28,7 +31,8 @@ import sys
 import time
 
 RANKS, PATIENCE_S, EPOCHS = 4, 120, 100
-work, trials, seed, rule = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+work, whom, trials, seed, rule = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+SETTINGS = {"workers": ["dist.asynchronous.servers=1"], "servers": ["dist.asynchronous.replicas=1"]}[whom]
 random.seed(seed)
 
 
@@ -73,7 +77,7 @@ def trial(number):
              "build/release/bin/dogs_vs_cats", "train", "--threads", "1",
              "--config", "tests/cluster/small.textproto", "--data", work + "/images",
              "--output", f"{work}/run{number}", "--set", f"train.epochs={EPOCHS}",
-             "--set", f"dist.asynchronous.rule={rule}", "--set", "dist.asynchronous.servers=1"],
+             "--set", f"dist.asynchronous.rule={rule}", *[word for s in SETTINGS for word in ("--set", s)]],
             stdout=said, stderr=said)
     try:
         deadline = time.monotonic() + PATIENCE_S
@@ -92,6 +96,8 @@ def trial(number):
         wrong.append(f"the launcher ended with {status}")
     if f"rank {victim} (" not in said:
         wrong.append(f"no one names rank {victim}")
+    if whom == "servers" and "from its copy" not in said:
+        wrong.append("no replica says that it serves")
     lines = updates(metrics) if status == 0 else []
     accepted = sum(line["batch"] or 0 for line in lines)
     if status == 0 and lines[-1]["epoch"] < EPOCHS - 1:
