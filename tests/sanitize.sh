@@ -18,7 +18,7 @@ case "${1:-}" in
     tests='^(core|layers|optim|data|dist|apps)/'
     essential='^core/|^layers/(.+/)?(memory_plan|net_memory|net_memory_step|expand)_test|^data/|^apps/malformed_config_test'
     essential+='|^dist/(compression|transport)/|^dist/membership/(.+/)?(host_list|roster|rank_environment|job_token)_test'
-    essential+='|^apps/launch/(parts|host_slots)_test|^dist/planner/facts_file_test'
+    essential+='|^apps/launch/(parts|host_slots)_test|^dist/planner/facts_file_test|^dist/parameter_server/wire/'
     libraries=(programs)
     ;;
   thread)
@@ -26,6 +26,7 @@ case "${1:-}" in
     tests='^(core|data|dist)/|^apps/trainer/local/round_exchange_test'
     essential='^core/(.+/)?(mutex|trace|metrics|logging|stop_signal)_test|^data/(.+/)?(loader|worker_pool|image_cache)_test'
     essential+='|^dist/(gradients|liveness|transport)/|^dist/collectives/(executor|allreduce)_test|^dist/communicator_test'
+    essential+='|^dist/parameter_server/wire/(server_thread|replica)_test'
     libraries=(ringtail_core ringtail_data ringtail_dist)
     export OMP_NUM_THREADS=1
     ;;

@@ -30,7 +30,7 @@ import subprocess
 import sys
 import time
 
-RANKS, PATIENCE_S, EPOCHS = 4, 120, 100
+RANKS, PATIENCE_S, EPOCHS = 4, 120, 40
 work, whom, trials, seed, rule = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 SETTINGS = {"workers": ["dist.asynchronous.servers=1"], "servers": ["dist.asynchronous.replicas=1"]}[whom]
 random.seed(seed)
