@@ -108,6 +108,18 @@ TEST_F(AsynchronousRanksTest, EveryImageIsUsedOnceByEachRule) {
   }
 }
 
+// The first two of four ranks serve, and do not compute.
+TEST_F(AsynchronousRanksTest, ServersMayHaveRanksOfTheirOwn) {
+  const Sets dedicated = {"dist.asynchronous.dedicated=true", "dist.asynchronous.servers=2",
+                          "optim.clip_norm=0"};
+  RunJob("two", 2, Rule("SYNCHRONOUS", {"optim.clip_norm=0"}));
+  RunJob("own_ranks", 4, Rule("SYNCHRONOUS", dedicated));
+  EXPECT_EQ(Final("own_ranks"), Final("two"));
+  RunJob("asynchronous", 4, Rule("ASYNCHRONOUS", dedicated));
+  EXPECT_EQ(ImagesOf("asynchronous"), kImages);
+  EXPECT_EQ(EpochOf("asynchronous"), 4);
+}
+
 // Where the rule is deterministic the rest of a run has the bits of one that was never stopped;
 // elsewhere, and with another number of ranks, it ends after as many images.
 TEST_F(AsynchronousRanksTest, ResumesFromAnyCheckpoint) {

@@ -74,7 +74,9 @@ Status ServedShard::CreateWeights(size_t servers, bool first, const ServerProgre
   const TrainingPlan& plan = generation_->plan;
   const OptimConfig& optim = generation_->optim.config;
   const int64_t images_per_step = plan.growth_run().images_per_batch;
-  const OptimConfig own = ServerOptimizer(optim, config, rule, generation_->world->size());
+  const auto workers = static_cast<int>(
+      std::ranges::count_if(generation_->division.all.batches, [](int64_t batch) { return batch > 0; }));
+  const OptimConfig own = ServerOptimizer(optim, config, rule, workers);
   const double own_rate = own.learning_rate() / optim.learning_rate();
   const auto step = [&plan, images_per_step](int64_t images) {
     return std::min(images / images_per_step, plan.total_steps() - 1);
@@ -225,6 +227,10 @@ std::vector<int64_t> ServedShard::Pushes() {
 
 UpdateCounts ServedShard::TakeCounts() {
   return Look([](ShardService* service) { return service->TakeCounts(); });
+}
+
+bool ServedShard::HasWorkers() {
+  return Look([this](ShardService*) { return desk_->Computes(); });
 }
 
 double ServedShard::rate() {

@@ -51,7 +51,8 @@ class ServedShard {
   std::vector<int64_t> Pushes();
   void Close(const ServerMessage& last);
   UpdateCounts TakeCounts();
-  double rate();  // of the last update
+  double rate();      // of the last update
+  bool HasWorkers();  // the first server: somebody computes
   // The names of the optimizer's blocks in a snapshot.
   std::vector<std::string> block_names();
 

@@ -24,7 +24,8 @@ std::string DescribeRule(const AsynchronousConfig& config) {
 }
 
 std::string DescribeServers(const AsynchronousConfig& config, int servers, int workers) {
-  return fmt::format("{} for {}: {}", Counted(servers, "server"), Counted(workers, "worker"),
+  return fmt::format("{}{} for {}: {}", Counted(servers, "server"),
+                     config.dedicated() ? " on ranks of their own" : "", Counted(workers, "worker"),
                      DescribeRule(config));
 }
 

@@ -61,6 +61,7 @@ Status ServerUpdate::Start(const ResumePoint& point) {
       world_, link_.get(), &shards_, &generation_->arena(),
       WorkerRound::Options{.overlap = config.overlap() && !RuleOf(config).synchronous(),
                            .bounded = IsBounded(),
+                           .computes = Computes(),
                            .pull = config.pull(),
                            .memories = memories_ ? &*memories_ : nullptr});
   StartServing(own);
@@ -72,7 +73,9 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   const int64_t per_push = generation_->division.own.batch * RuleOf(config).grouping.gradients_per_push;
   guard_.emplace(WatchLoss(per_push, plan.batches_per_epoch() * images_per_step_,
                            std::ssize(generation_->run->options.data->dataset->class_names())));
-  LogInfo(DescribeServers(config, static_cast<int>(shards_.size()), world_->size()));
+  const auto workers = static_cast<int>(std::ranges::count_if(
+      generation_->division.all.batches, [](int64_t batch) { return batch > 0; }));
+  LogInfo(DescribeServers(config, static_cast<int>(shards_.size()), workers));
   OpenRound();
   return OkStatus();
 }
@@ -174,6 +177,8 @@ StatusOr<StepResult> ServerUpdate::FinishStep(const OwnStep& own) {
   StepResult result{.counted = true};
   if (work_.kind == StepWork::Kind::kTicket) {
     RT_RETURN_IF_ERROR(Push(own, &result));
+  } else if (!round_->over()) {
+    RT_RETURN_IF_ERROR(Look());
   } else if (world_->leads()) {
     RT_RETURN_IF_ERROR(EndRound(&result));
   } else {
@@ -201,6 +206,21 @@ Status ServerUpdate::Push(const OwnStep& own, StepResult* result) {
                          .backward_ms = own.times.backward_seconds * kMsPerSecond};
   const double seconds = since_step_.Seconds();
   return world_->RecordStep(seconds, seconds);
+}
+
+// A rank that only serves: nothing is over.
+Status ServerUpdate::Look() {
+  if (!world_->leads()) return OkStatus();
+  generation_->progress().step = std::clamp(served_->progress().images / images_per_step_,
+                                            generation_->step(), round_end_ - 1);
+  if (served_->HasWorkers()) return OkStatus();
+  const Status status(StatusCode::kUnavailable, "no rank that computes is left");
+  world_->Abort(status);
+  return status;
+}
+
+bool ServerUpdate::Computes() const {
+  return generation_->division.all.batches[static_cast<size_t>(world_->rank())] > 0;
 }
 
 Status ServerUpdate::LeaveOut(const OwnStep& own) {
@@ -277,7 +297,7 @@ Status ServerUpdate::TakeSnapshot() {
 void ServerUpdate::OpenRound() {
   round_end_ = NextRoundEnd();
   served_->Open(round_end_ * images_per_step_);
-  if (IsBounded() && begun_) round_->GoAway();
+  if (IsBounded() && begun_ && Computes()) round_->GoAway();
 }
 
 // Where all wait for all in every update, all have as many tickets.

@@ -50,6 +50,7 @@ class ServerUpdate : public UpdatePath {
 
   StatusOr<StepWork> BeginStep() override;
   GradientListener* listener() override { return &listener_; }
+  // Of a rank that only serves: what the others have done in a second, or the end of a round.
   StatusOr<StepResult> FinishStep(const OwnStep& own) override;
   void Undo() override;
 
@@ -88,6 +89,8 @@ class ServerUpdate : public UpdatePath {
   // The others.
   Status EndRun(StepResult* result);
   void TellWhatStopped(StepResult* result);
+  Status Look();
+  bool Computes() const;
   int64_t NextRoundEnd() const;
   void KeepState();
 

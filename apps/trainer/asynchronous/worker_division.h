@@ -4,6 +4,8 @@
 //   ASYNCHRONOUS  4 workers, train.batch 16     tickets of 16, each an update: 16
 //   SOFT_SYNC     splits: 2                     tickets of 16, an update of 2 pushes: 32
 //
+//   dedicated: true, servers: 1                 rank 0 serves, and has no batch; 3 workers
+//
 // What the plan calls a step is an update at the start of the run, and stays as many images in
 // any world, as rates, phases and evaluations follow images. Where an update is of all workers,
 // their batches divide it (division/batch_division.h); elsewhere a worker has train.batch, or
@@ -18,13 +20,18 @@
 #include "apps/trainer/division/batch_division.h"
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
+#include "dist/parameter_server/parameter_server.pb.h"
 
 namespace ringtail {
 
 struct WorkerDivision {
-  BatchDivision batches;        // of one gradient
+  BatchDivision batches;        // of one gradient; 0 in `all` for a rank that only serves
   int64_t images_per_step = 0;  // of an update at the start of the run
 };
+
+// Ranks that serve and do not compute: the first so many. InvalidArgument if none is left, or if it
+// is not said how many serve.
+StatusOr<int> DedicatedServers(const AsynchronousConfig& config, int ranks);
 
 // All ranks. `config` uses servers; `saved` is what CheckpointDivision made.
 StatusOr<WorkerDivision> DivideAmongWorkers(const BatchRequest& request, const RunConfig& config,

@@ -16,6 +16,7 @@ constexpr std::chrono::minutes kStallTimeout{10};
 constexpr int kTicketsAhead = 2;
 // A worker without a ticket holds those that may only be so far ahead of it for no longer.
 constexpr std::chrono::milliseconds kPatience{10};
+constexpr std::chrono::seconds kWatch{1};
 constexpr uint64_t kNoPull = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
@@ -55,8 +56,9 @@ void WorkerRound::Pull() {
 StatusOr<StepWork> WorkerRound::Next(int signal) {
   if (!begun_) {
     begun_ = true;
-    for (int i = 0; i < kTicketsAhead; ++i) Ask(signal);
+    for (int i = 0; i < (options_.computes ? kTicketsAhead : 1); ++i) Ask(signal);
   }
+  if (!options_.computes) return Watch(signal);
   const auto has_work = [this] { return !tickets_.empty() || IsOver(); };
   if (options_.bounded) {
     RT_ASSIGN_OR_RETURN(const bool soon, Wait(has_work, kPatience));
@@ -72,6 +74,12 @@ StatusOr<StepWork> WorkerRound::Next(int signal) {
   StepWork work{.kind = StepWork::Kind::kTicket, .ticket = tickets_.front()};
   if (tickets_.size() > 1) work.next = tickets_[1];
   return work;
+}
+
+StatusOr<StepWork> WorkerRound::Watch(int signal) {
+  if (signal != 0 && !std::exchange(told_signal_, true)) Ask(signal);
+  RT_RETURN_IF_ERROR(Wait([this] { return IsOver(); }, kWatch).status());
+  return StepWork{.kind = StepWork::Kind::kNothing};
 }
 
 bool WorkerRound::IsOver() const {
@@ -231,7 +239,7 @@ StatusOr<bool> WorkerRound::TakeReplies(const std::function<bool()>& reached,
 }
 
 void WorkerRound::Restart() {
-  begun_ = over_ = false;
+  begun_ = over_ = told_signal_ = false;
   if (Pulled()) has_pulled_ = false;
 }
 

@@ -46,6 +46,7 @@ class WorkerRound {
   struct Options {
     bool overlap = false;  // the next weights are pulled while a gradient is computed
     bool bounded = false;  // others wait for a worker that falls behind
+    bool computes = true;  // or it serves alone, and only hears what the others do
     AsynchronousConfig::Pull pull = AsynchronousConfig::F32;
     const LayerMemories* memories = nullptr;  // of coded gradients
   };
@@ -53,7 +54,8 @@ class WorkerRound {
   WorkerRound(TrainingWorld* world, WorkerLink* link, const std::vector<PlacedShard>* shards,
               ParameterArena* model, const Options& options);
 
-  // The weights are in the model, and this is to be computed with them; nothing: the round is over.
+  // The weights are in the model, and this is to be computed with them; nothing: the round is over, or,
+  // of a rank that does not compute, a second has passed.
   // `signal`: told to the servers, if this process is to stop (0: it is not).
   StatusOr<StepWork> Next(int signal);
   // The gradient of the work that Next has returned last is in the model. `finite`: it, and the loss,
@@ -72,7 +74,8 @@ class WorkerRound {
 
   int64_t images() const { return images_; }  // applied, as the first server has said last
   int64_t version() const { return version_; }
-  // Once Next has had nothing: why.
+  bool over() const { return IsOver(); }
+  // Once it is over: why.
   const ServerMessage& end() const { return end_; }
   double TakeBlockedSeconds() { return std::exchange(blocked_seconds_, 0); }
 
@@ -83,6 +86,7 @@ class WorkerRound {
     bool refused_by_first = false;
   };
   void Ask(int signal);
+  StatusOr<StepWork> Watch(int signal);
   void Pull();
   Status Install();
   SharedBuffer Code(const PlacedShard& shard, bool finite);
@@ -105,6 +109,7 @@ class WorkerRound {
   std::deque<Ticket> tickets_;  // the first is computed, or comes next
   int asked_ = 0;               // questions that wait for an answer
   bool begun_ = false, over_ = false;
+  bool told_signal_ = false;    // of a rank that does not compute
   ServerMessage end_;
   std::vector<WorkerLink::Reply> pulled_;  // by shard
   size_t missing_ = 0;                     // of them

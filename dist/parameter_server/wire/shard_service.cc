@@ -32,7 +32,7 @@ size_t ShardService::statistics_bytes() const {
 }
 
 void ShardService::Join(int worker, int64_t rows_of_a_ticket) {
-  options_.shard->Join(worker);
+  if (rows_of_a_ticket > 0) options_.shard->Join(worker);
   if (options_.desk != nullptr) options_.desk->Join(worker, rows_of_a_ticket);
   pushes_[worker] = 0;
 }

@@ -72,6 +72,7 @@ class ShardService {
   // All pointers of `options` must outlive it.
   explicit ShardService(const Options& options);
 
+  // 0 rows: it computes nothing, and asks only how far the others are.
   void Join(int worker, int64_t rows_of_a_ticket);
   bool Has(int worker) const { return pushes_.contains(worker); }
   // Whether a request with this header can be one of `worker`, before what it announces is received.

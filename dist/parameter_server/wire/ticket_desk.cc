@@ -7,7 +7,7 @@
 namespace ringtail {
 
 void TicketDesk::Join(int worker, int64_t most) {
-  RT_CHECK(most > 0 && !Has(worker), "a worker joins once, for tickets that have rows");
+  RT_CHECK(most >= 0 && !Has(worker), "a worker joins once");
   most_[worker] = most;
 }
 
@@ -57,9 +57,14 @@ bool TicketDesk::RoundIsOver() const {
   return signal_ != 0 ? tickets_.idle() : tickets_.UsedUpTo() >= end_;
 }
 
+bool TicketDesk::Computes() const {
+  return std::ranges::any_of(most_, [](const auto& worker) { return worker.second > 0; });
+}
+
 bool TicketDesk::EveryWorkerAsks() const {
   return std::ranges::all_of(most_, [&](const auto& worker) {
-    return std::ranges::find(questions_, worker.first, &Question::worker) != questions_.end();
+    return worker.second == 0 ||
+           std::ranges::find(questions_, worker.first, &Question::worker) != questions_.end();
   });
 }
 
@@ -76,6 +81,7 @@ bool TicketDesk::AnswerOne(const std::deque<Question>::iterator& question,
 
 bool TicketDesk::AnswerOneOfEach(std::vector<Answer>* answers) {
   for (const auto& [worker, most] : most_) {
+    if (most == 0) continue;
     if (!AnswerOne(std::ranges::find(questions_, worker, &Question::worker), answers)) return false;
   }
   return true;
@@ -102,10 +108,13 @@ std::vector<TicketDesk::Answer> TicketDesk::TakeAnswers() {
   }
   if (signal_ != 0) return answers;
   if (in_turn_) {
-    while (!questions_.empty() && EveryWorkerAsks() && AnswerOneOfEach(&answers)) {
+    while (Computes() && EveryWorkerAsks() && AnswerOneOfEach(&answers)) {
     }
   } else {
-    while (!questions_.empty() && AnswerOne(questions_.begin(), &answers)) {
+    const auto computes = [this](const Question& asked) { return most_.at(asked.worker) > 0; };
+    auto next = std::ranges::find_if(questions_, computes);
+    while (next != questions_.end() && AnswerOne(next, &answers)) {
+      next = std::ranges::find_if(questions_, computes);
     }
   }
   return answers;

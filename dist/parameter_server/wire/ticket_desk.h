@@ -33,12 +33,13 @@ class TicketDesk {
  public:
   TicketDesk(Tickets tickets, bool in_turn) : tickets_(std::move(tickets)), in_turn_(in_turn) {}
 
-  // `most` rows in each of its tickets.
+  // `most` rows in each of its tickets; 0: it only hears that a round is over, or all is.
   void Join(int worker, int64_t most);
   void Remove(int worker);  // its tickets are back, its questions gone
   // Its questions, by number, of which none is answered any more.
   std::vector<uint64_t> Withdraw(int worker);
   bool Has(int worker) const { return most_.contains(worker); }
+  bool Computes() const;  // anyone that is there
   // Rows before `end` may be handed out; the signal is forgotten.
   void Open(int64_t end);
   void Close() { closed_ = true; }

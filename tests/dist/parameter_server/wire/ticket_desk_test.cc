@@ -36,7 +36,9 @@ TEST(TicketDeskTest, AsDrawn) {
   TicketDesk desk(Tickets(100, 200), /*in_turn=*/false);
   desk.Join(kA, 8);
   desk.Join(kB, 8);
+  desk.Join(9, 0);
   desk.Open(16);
+  desk.Ask(9, 0, 0);  // computes nothing
   desk.Ask(kA, 0, 0);
   desk.Ask(kB, 0, 0);
   EXPECT_THAT(Answers(&desk), ElementsAre("0: 0..7", "1: 8..15"));
@@ -51,13 +53,14 @@ TEST(TicketDeskTest, AsDrawn) {
   EXPECT_THAT(Answers(&desk), ElementsAre("1: 16..23"));
   desk.Ask(kB, 2, 0);
   desk.Close();
-  EXPECT_THAT(Answers(&desk), ElementsAre("1: end 0"));
+  EXPECT_THAT(Answers(&desk), ElementsAre("9: end 0", "1: end 0"));
   desk.Ask(kA, 2, 0);
   EXPECT_THAT(Answers(&desk), ElementsAre("0: end 0"));
 }
 
 TEST(TicketDeskTest, InTurnTheLowestWorkerFirst) {
   TicketDesk desk(Tickets(100, 200), /*in_turn=*/true);
+  desk.Join(9, 0);  // computes nothing, and is not waited for
   for (const int worker : {kA, kB, kC}) desk.Join(worker, worker + 1);
   desk.Open(12);
   desk.Ask(kC, 0, 0);
