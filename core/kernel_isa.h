@@ -12,7 +12,7 @@
 // Rules: plain loops over pointers with `#pragma omp simd`, or Vec (layers/kernels/vec.h) where the
 // compiler does not keep a product's sums in registers, or the compiler's intrinsics; no inline
 // function of the standard library, and no header but <cstdint>, <cmath>, <immintrin.h>, the
-// kernels' own, and those that say "for kernels" (core/philox_rounds.h, core/bfloat16.h): all their functions are
+// kernels' own, and those that say "for kernels" (core/philox_rounds.h): all their functions are
 // static and always inlined. Otherwise the linker could pick an AVX-512 version of a shared inline
 // function for a machine that has none (tests/layers/kernel_coverage_test.cc looks at the objects).
 // Kernels do not start threads: the caller splits the work with core/parallel_for.h.

@@ -1,4 +1,3 @@
-#include "core/bfloat16.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "dist/compression/kernels/cast.h"
 
-#include "core/bfloat16.h"
+#include "core/kernels/bfloat16.h"
 #include "dist/compression/kernels/float_bits.h"
 
 namespace ringtail::RT_KERNEL_ISA {
