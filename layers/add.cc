@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/counted.h"
+#include "layers/element_types/blob_elements.h"
 #include "layers/kernels/activation.h"
 #include "layers/kernels/arithmetic.h"
 #include "layers/parallel_blobs.h"
@@ -15,7 +16,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // floats that stay in the cache while they are copied
+constexpr int64_t kPiece = 4096;  // elements that stay in the cache while they are copied
 
 }  // namespace
 
@@ -34,7 +35,6 @@ StatusOr<ShapeInfo> AddLayer::InferShape(std::span<const BlobDesc> src) {
 bool AddLayer::FuseActivation(Activation activation) { return FuseOnce(activation, &activation_); }
 
 StatusOr<LayerPlan> AddLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
   src_.assign(args.src.begin(), args.src.end());
   const bool convert = std::any_of(
       src_.begin(), src_.end(), [&](const BlobDesc& desc) { return !SameLayout(desc, src_[0]); });
@@ -46,37 +46,49 @@ StatusOr<LayerPlan> AddLayer::Setup(const SetupArgs& args) {
 }
 
 void AddLayer::Forward(const ForwardArgs& args) {
-  const auto add = RT_KERNEL(AddClamped);
+  ForElementOf(src_[0].type, [&](auto element) { ForwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void AddLayer::ForwardOn(const ForwardArgs& args) {
+  const auto add = RT_KERNEL(AddClamped<Element>);
   auto* converted = reinterpret_cast<float*>(args.scratch);
-  const float* sum = args.src[0];
+  const Element* sum = ElementsOf<Element>(args.src[0]);
+  auto* dst = ElementsOf<Element>(args.dst);
   for (size_t i = 1; i < src_.size(); ++i) {
-    const float* term = args.src[i];
+    const Element* term = ElementsOf<Element>(args.src[i]);
     if (!SameLayout(src_[i], src_[0])) {
-      Relayout(src_[i], term, src_[0], converted);
-      term = converted;
+      Relayout(src_[i], args.src[i], src_[0], converted);
+      term = ElementsOf<Element>(converted);
     }
     const Activation activation = i + 1 == src_.size() ? activation_ : Activation::kNone;
     ForEachElementRange(src_[0], [&](int64_t begin, int64_t end) {
       add(sum + begin, term + begin, end - begin, LowerBound(activation), UpperBound(activation),
-          args.dst + begin);
+          dst + begin);
     });
-    sum = args.dst;
+    sum = dst;
   }
 }
 
 void AddLayer::Backward(const BackwardArgs& args) {
-  const auto mask = RT_KERNEL(ClampGradient);
+  ForElementOf(src_[0].type, [&](auto element) { BackwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void AddLayer::BackwardOn(const BackwardArgs& args) {
+  const auto mask = RT_KERNEL(ClampGradient<Element>);
   ForEachElementRange(src_[0], [&](int64_t range_begin, int64_t range_end) {
     for (int64_t begin = range_begin; begin < range_end; begin += kPiece) {
       const int64_t n = std::min(kPiece, range_end - begin);
-      float* diff = args.diff_dst + begin;
+      Element* diff = ElementsOf<Element>(args.diff_dst) + begin;
       if (activation_ != Activation::kNone) {
-        mask(args.dst + begin, diff, n, LowerBound(activation_), UpperBound(activation_), diff);
+        mask(ElementsOf<Element>(args.dst) + begin, diff, n, LowerBound(activation_),
+             UpperBound(activation_), diff);
       }
       for (size_t i = 0; i < src_.size(); ++i) {
         float* copy = args.diff_src[i];
         if (copy == nullptr || copy == args.diff_dst || !SameLayout(src_[i], src_[0])) continue;
-        std::memcpy(copy + begin, diff, n * sizeof(float));
+        std::memcpy(ElementsOf<Element>(copy) + begin, diff, n * sizeof(Element));
       }
     }
   });

@@ -22,12 +22,19 @@ class AddLayer : public Layer {
 
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
   bool FuseActivation(Activation activation) override;
+  bool RunsOn(std::span<const BlobType> src, BlobType dst) const override {
+    return AllAre(src, dst);
+  }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
   std::string Implementation() const override;
 
  private:
+  template <typename Element>
+  void ForwardOn(const ForwardArgs& args);
+  template <typename Element>
+  void BackwardOn(const BackwardArgs& args);
   Activation activation_ = Activation::kNone;
   std::vector<BlobDesc> src_;
 };

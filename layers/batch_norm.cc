@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "layers/element_types/blob_elements.h"
 #include "layers/kernels/batch_norm.h"
 #include "layers/parallel_blobs.h"
 #include "layers/scratch_layout.h"
@@ -65,7 +66,6 @@ bool BatchNormLayer::FuseActivation(Activation activation) {
 }
 
 StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
   view_ = BestView(args.src[0]);
   if (args.training && view_.N * view_.plane() == 1) {
     return InvalidArgument(fmt::format(
@@ -94,6 +94,12 @@ StatusOr<LayerPlan> BatchNormLayer::Setup(const SetupArgs& args) {
 }
 
 void BatchNormLayer::Forward(const ForwardArgs& args) {
+  ForElementOf(view_.type, [&](auto element) { ForwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void BatchNormLayer::ForwardOn(const ForwardArgs& args) {
+  const Element* src = ElementsOf<Element>(args.src[0]);
   const Work work = MakeWork(args.state, args.scratch);
   if (!args.step->training) {
     UseRunningStatistics(work);
@@ -101,45 +107,55 @@ void BatchNormLayer::Forward(const ForwardArgs& args) {
   }
   const BlobMoments own = {{view_.plane()}, work.first, work.second};
   const BlobMoments& moments = args.fusion.src_moments ? args.fusion.src_moments : own;
-  const auto take = RT_KERNEL(BatchNormMoments);
+  const auto take = RT_KERNEL(BatchNormMoments<Element>);
   const auto sum = [&](int64_t n, int64_t b) {
     if (args.fusion.src_moments) return;
     const int64_t at = own.At(view_, n, 0, b);
-    take(args.src[0] + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
+    take(src + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
   };
   InTwoPasses(
       args.step->ranks, sum, [&](int64_t b) { AddMoments(work, moments, b); },
       [&] { return SumMoments(work, args.step->ranks); },
       [&](double M, int64_t b) { UseBatchStatistics(work, M, b); },
-      [&](int64_t n, int64_t b) { Apply(args, n, b); });
+      [&](int64_t n, int64_t b) { Apply<Element>(args, n, b); });
 }
 
 // The statistics are in the state: only the map is applied.
 void BatchNormLayer::Recompute(const ForwardArgs& args) {
-  SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {},
-                [&](int64_t n, int64_t b) { Apply(args, n, b); });
+  ForElementOf(view_.type, [&](auto element) {
+    SumCombineMap([](int64_t, int64_t) {}, [](int64_t) {},
+                  [&](int64_t n, int64_t b) { Apply<decltype(element)>(args, n, b); });
+  });
 }
 
 void BatchNormLayer::Backward(const BackwardArgs& args) {
+  ForElementOf(view_.type, [&](auto element) { BackwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void BatchNormLayer::BackwardOn(const BackwardArgs& args) {
+  const Element* src = ElementsOf<Element>(args.src[0]);
+  const Element* diff_dst = ElementsOf<Element>(args.diff_dst);
+  auto* diff_src = ElementsOf<Element>(args.diff_src[0]);
   RT_CHECK(args.step->training, "batch norm's backward belongs to a forward with batch statistics");
   const Work work = MakeWork(args.state, args.scratch);
   const int64_t plane = view_.plane(), block = view_.block;
   const ChannelAffine affine = DstAffine(args.state);
   const BlobGradientSums own = {{plane}, work.first, work.second};
   const BlobGradientSums& sums = args.fusion.diff_dst_sums ? args.fusion.diff_dst_sums : own;
-  const auto add = RT_KERNEL(BatchNormGradientSums);
-  const auto gradient = RT_KERNEL(BatchNormGradient);
+  const auto add = RT_KERNEL(BatchNormGradientSums<Element>);
+  const auto gradient = RT_KERNEL(BatchNormGradient<Element>);
   const auto sum = [&](int64_t n, int64_t b) {
     if (args.fusion.diff_dst_sums) return;
     const int64_t offset = Offset(n, b), at = own.At(view_, n, 0, b);
-    add(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-        own.g + at, own.gx + at);
+    add(src + offset, diff_dst + offset, plane, block, affine.From(b * block), own.g + at,
+        own.gx + at);
   };
   const auto map = [&](int64_t n, int64_t b) {
-    if (args.diff_src[0] == nullptr) return;
+    if (diff_src == nullptr) return;
     const int64_t offset = Offset(n, b);
-    gradient(args.src[0] + offset, args.diff_dst + offset, plane, block, affine.From(b * block),
-             work.slope + b * block, work.offset + b * block, args.diff_src[0] + offset);
+    gradient(src + offset, diff_dst + offset, plane, block, affine.From(b * block),
+             work.slope + b * block, work.offset + b * block, diff_src + offset);
   };
   InTwoPasses(
       args.step->ranks, sum, [&](int64_t b) { AddGradientSums(work, sums, b); },
@@ -183,7 +199,7 @@ ChannelGradient BatchNormLayer::DiffSrcMap(const float* src, const std::byte* st
           .offset = Channels(state, kOffset)};
 }
 
-// The offset of sample n and channel block `block`, in floats.
+// The offset of sample n and channel block `block`, in elements.
 int64_t BatchNormLayer::Offset(int64_t n, int64_t block) const {
   return (n * view_.channel_blocks() + block) * view_.plane() * view_.block;
 }
@@ -317,11 +333,13 @@ void BatchNormLayer::SetAffine(const Work& work, int64_t channel_block) const {
   }
 }
 
+template <typename Element>
 void BatchNormLayer::Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const {
   if (args.dst == nullptr) return;
   const int64_t offset = Offset(n, channel_block);
-  RT_KERNEL(BatchNormApply, args.src[0] + offset, view_.plane(), view_.block,
-            DstAffine(args.state).From(channel_block * view_.block), args.dst + offset);
+  RT_KERNEL(BatchNormApply<Element>, ElementsOf<Element>(args.src[0]) + offset, view_.plane(),
+            view_.block, DstAffine(args.state).From(channel_block * view_.block),
+            ElementsOf<Element>(args.dst) + offset);
 }
 
 // sums (N, parts, C) -> totals (C), and from them the gradients of the parameters.

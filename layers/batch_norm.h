@@ -38,6 +38,9 @@ class BatchNormLayer : public Layer, public FusedNormalization {
 
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
   bool FuseActivation(Activation activation) override;
+  bool RunsOn(std::span<const BlobType> src, BlobType dst) const override {
+    return AllAre(src, dst);
+  }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
@@ -64,7 +67,12 @@ class BatchNormLayer : public Layer, public FusedNormalization {
   double SumGradients(const Work& work, RankSum* ranks) const;
   void SetGradientMap(const Work& work, double count, int64_t channel_block) const;
   void AddGradientSums(const Work& work, const BlobGradientSums& sums, int64_t channel_block) const;
+  template <typename Element>
   void Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const;
+  template <typename Element>
+  void ForwardOn(const ForwardArgs& args);
+  template <typename Element>
+  void BackwardOn(const BackwardArgs& args);
   template <typename Sum, typename Combine, typename Map>
   void SumCombineMap(const Sum& sum, const Combine& combine, const Map& map) const;
   template <typename Sum, typename Total, typename Exchange, typename Finish, typename Map>

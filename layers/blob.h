@@ -21,8 +21,8 @@
 
 namespace ringtail {
 
-// How an element is stored. Memory is planned for all of them; layers compute on kF32 alone, and
-// check it (RequireF32 in layers/shape_check.h).
+// How an element is stored; all arithmetic is on floats (core/kernels/bfloat16.h). Blobs travel as float*
+// whatever their type is: who reads one as its BlobDesc says goes through layers/element_types/blob_elements.h.
 enum class BlobType { kF32, kBf16 };
 
 constexpr int64_t BytesPerElement(BlobType type) {
@@ -35,6 +35,10 @@ constexpr int64_t BytesPerElement(BlobType type) {
   CheckFailed(__FILE__, __LINE__, "", "no such element type");
 }
 
+constexpr const char* BlobTypeName(BlobType type) {
+  return type == BlobType::kF32 ? "f32" : "bf16";
+}
+
 struct BlobDesc {
   int64_t N = 0, C = 0, H = 1, W = 1;
   int64_t block = 1;
@@ -45,6 +49,11 @@ struct BlobDesc {
   // With padding channels.
   int64_t elements() const { return N * channel_blocks() * block * H * W; }
   int64_t bytes() const { return elements() * BytesPerElement(type); }
+  BlobDesc As(BlobType other) const {  // the same shape and layout
+    BlobDesc desc = *this;
+    desc.type = other;
+    return desc;
+  }
   bool SameShape(const BlobDesc& o) const { return N == o.N && C == o.C && H == o.H && W == o.W; }
   bool operator==(const BlobDesc&) const = default;
   std::string ShapeString() const;  // "32x64x16x16"; "32x10" when H = W = 1

@@ -11,11 +11,10 @@ StatusOr<ShapeInfo> FlattenLayer::InferShape(std::span<const BlobDesc> src) {
 }
 
 StatusOr<LayerPlan> FlattenLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
   src_ = plain_ = args.src[0];
   plain_.block = 1;
   const bool same_order = src_.block == 1 || (src_.plane() == 1 && src_.C % src_.block == 0);
-  return LayerPlan{.dst = {.N = src_.N, .C = src_.C * src_.plane()},
+  return LayerPlan{.dst = {.N = src_.N, .C = src_.C * src_.plane(), .type = src_.type},
                    .forward_in_place = same_order,
                    .backward_in_place = same_order};
 }

@@ -58,7 +58,8 @@ struct ShapeInfo {
 };
 
 struct SetupArgs {
-  std::span<const BlobDesc> src;  // with layouts
+  std::span<const BlobDesc> src;  // with layouts and types
+  BlobType dst_type = BlobType::kF32;
   // As requested, in that order; valid while the layer lives.
   std::span<const Parameter* const> parameters;
   bool training = true;  // false: Backward will never be called
@@ -74,8 +75,8 @@ struct SetupArgs {
 // What Setup decides. Bytes are for one step; the net shares memory between layers where lifetimes
 // allow.
 struct LayerPlan {
-  // With the layout that the layer writes; diff_dst comes in the same layout, diff_src[i] is wanted
-  // in the layout of src[i].
+  // With the layout that the layer writes and the type that it was asked for; diff_dst comes in the
+  // same layout and type, diff_src[i] is wanted in those of src[i].
   BlobDesc dst;
   size_t state_bytes = 0;  // written by Forward, read by the matching Backward (masks, statistics)
   size_t scratch_bytes = 0;  // during one call only
@@ -87,6 +88,7 @@ struct LayerPlan {
   FusionPlan fusion;               // optional: layers/fusion.h
 };
 
+// Blobs are float* here, and hold what their type says (layers/element_types/blob_elements.h).
 struct ForwardArgs {
   std::span<const float* const> src;
   float* dst = nullptr;
@@ -123,6 +125,12 @@ class Layer {
   // activation's own layer.
   virtual bool FuseActivation(Activation) { return false; }
 
+  // Whether the layer computes on blobs of these types; on f32 alone every layer does. Where it does
+  // not, a ThroughF32Layer stands before it (layers/element_types/through_f32_layer.h).
+  virtual bool RunsOn(std::span<const BlobType> src, BlobType dst) const {
+    return dst == BlobType::kF32 && AllAre(src, BlobType::kF32);
+  }
+
   virtual StatusOr<LayerPlan> Setup(const SetupArgs& args) = 0;
   virtual void Forward(const ForwardArgs& args) = 0;
   virtual void Backward(const BackwardArgs& args) = 0;
@@ -145,6 +153,13 @@ class Layer {
   Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
+
+  static bool AllAre(std::span<const BlobType> types, BlobType type) {
+    for (const BlobType t : types) {
+      if (t != type) return false;
+    }
+    return true;
+  }
 
   // For InferShape to check its config with.
   FieldCheck fields() { return FieldCheck(&failed_field_); }

@@ -7,6 +7,7 @@
 
 #include "core/parallel_for.h"
 #include "core/round.h"
+#include "layers/element_types/blob_elements.h"
 #include "layers/kernels/lrn.h"
 #include "layers/relayout.h"
 #include "layers/scratch_layout.h"
@@ -35,7 +36,6 @@ StatusOr<ShapeInfo> LrnLayer::InferShape(std::span<const BlobDesc> src) {
 }
 
 StatusOr<LayerPlan> LrnLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
   desc_ = args.src[0];
   parts_ = NumComputeThreads();
   ScratchLayout scratch;
@@ -78,33 +78,50 @@ void LrnLayer::ForEachTile(std::byte* scratch, const Run& run) const {
 }
 
 void LrnLayer::Forward(const ForwardArgs& args) {
-  const LrnShape shape = Shape();
-  const int64_t edge = shape.half * kLrnTile, tile = tile_elements();
   // The padding channels are written when dst is not src; the tiles cover the real ones alone.
   if (args.dst != args.src[0]) ZeroPaddingChannels(desc_, args.dst);
+  ForElementOf(desc_.type, [&](auto element) { ForwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void LrnLayer::ForwardOn(const ForwardArgs& args) {
+  const LrnShape shape = Shape();
+  const int64_t edge = shape.half * kLrnTile, tile = tile_elements();
+  const Element* from = ElementsOf<Element>(args.src[0]);
+  Element* to = ElementsOf<Element>(args.dst);
   ForEachTile(args.scratch, [&](float* tiles, int64_t offset, int64_t positions) {
     float *src = tiles + edge, *dst = src + tile;
-    RT_KERNEL(LoadLrnTile, args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions,
+    RT_KERNEL(LoadLrnTile<Element>, from + offset, desc_.C, desc_.block, desc_.plane(), positions,
               src);
     RT_KERNEL(LrnForwardTile, shape, src, dst);
-    RT_KERNEL(StoreLrnTile, dst, desc_.C, desc_.block, desc_.plane(), positions, args.dst + offset);
+    RT_KERNEL(StoreLrnTile<Element>, dst, desc_.C, desc_.block, desc_.plane(), positions,
+              to + offset);
   });
 }
 
 void LrnLayer::Backward(const BackwardArgs& args) {
-  float* diff_src = args.diff_src[0];
-  if (diff_src == nullptr) return;
+  if (args.diff_src[0] == nullptr) return;
+  if (args.diff_src[0] != args.diff_dst) ZeroPaddingChannels(desc_, args.diff_src[0]);
+  ForElementOf(desc_.type, [&](auto element) { BackwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void LrnLayer::BackwardOn(const BackwardArgs& args) {
   const LrnShape shape = Shape();
   const int64_t edge = shape.half * kLrnTile, tile = tile_elements();
-  if (diff_src != args.diff_dst) ZeroPaddingChannels(desc_, diff_src);
+  const Element *from = ElementsOf<Element>(args.src[0]),
+                *diff_dst = ElementsOf<Element>(args.diff_dst);
+  Element* diff_src = ElementsOf<Element>(args.diff_src[0]);
   ForEachTile(args.scratch, [&](float* tiles, int64_t offset, int64_t positions) {
     float *src = tiles + edge, *ratio = src + tile, *diff = ratio + tile;
-    RT_KERNEL(LoadLrnTile, args.src[0] + offset, desc_.C, desc_.block, desc_.plane(), positions,
-              src);
-    RT_KERNEL(LoadLrnTile, args.diff_dst + offset, desc_.C, desc_.block, desc_.plane(), positions,
-              diff);
+    const auto load = [&](const Element* blob, float* rows) {
+      RT_KERNEL(LoadLrnTile<Element>, blob + offset, desc_.C, desc_.block, desc_.plane(), positions,
+                rows);
+    };
+    load(from, src);
+    load(diff_dst, diff);
     RT_KERNEL(LrnBackwardTile, shape, src, ratio, diff);
-    RT_KERNEL(StoreLrnTile, diff, desc_.C, desc_.block, desc_.plane(), positions,
+    RT_KERNEL(StoreLrnTile<Element>, diff, desc_.C, desc_.block, desc_.plane(), positions,
               diff_src + offset);
   });
 }

@@ -24,11 +24,18 @@ class LrnLayer : public Layer {
  public:
   explicit LrnLayer(const LrnConfig& config);
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
+  bool RunsOn(std::span<const BlobType> src, BlobType dst) const override {
+    return AllAre(src, dst);
+  }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
 
  private:
+  template <typename Element>
+  void ForwardOn(const ForwardArgs& args);
+  template <typename Element>
+  void BackwardOn(const BackwardArgs& args);
   // Calls run(tiles, offset, positions) for every tile of the blob, in parallel; `tiles` is scratch
   // for the caller's three tiles, whose rows outside the channels are zero.
   template <typename Run>

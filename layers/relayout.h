@@ -1,7 +1,7 @@
 // Copies of blobs from one layout to another (layers/blob.h), in parallel, and their padding
 // channels. Thread-safety: the trainer thread. Cost of a copy: one read and one write of the blob,
 // near the speed of memory between plain and blocked; between blocks of 8 and 16 a simple loop (no
-// net mixes them). Errors: none; blobs are f32.
+// net mixes them). Errors: none. Any type, the same on both sides.
 #ifndef RINGTAIL_LAYERS_RELAYOUT_H_
 #define RINGTAIL_LAYERS_RELAYOUT_H_
 

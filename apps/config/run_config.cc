@@ -15,6 +15,7 @@
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "layers/net/graph.h"
+#include "layers/net/precision.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "optim/schedule_validation.h"
@@ -127,6 +128,7 @@ StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool al
   const RunConfig& config = loaded.config;
   RT_ASSIGN_OR_RETURN(auto model, Model::Create(config.net(), TrainingImageSizes(config).front(),
                                                 &loaded.source, "net", allocate));
+  model->set_blob_type(BlobTypeOf(config.train().precision()));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));

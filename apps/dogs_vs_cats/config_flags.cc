@@ -44,6 +44,17 @@ void AddSetFlag(CLI::App* app, ConfigFlags* flags) {
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  // (Options are read in the order of their definition: this one adds to what --set has given.)
+  app->add_option_function<std::string>(
+         "--precision",
+         [flags](const std::string& precision) {
+           flags->set.push_back(precision == "bf16" ? "train.precision=BFLOAT16"
+                                                    : "train.precision=FLOAT32");
+         },
+         "f32 or bf16: what activations are stored in and convolutions compute in (default: "
+         "train.precision)")
+      ->type_name("PRECISION")
+      ->check(CLI::IsMember({"f32", "bf16"}));
 }
 
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags, const std::string& otherwise) {

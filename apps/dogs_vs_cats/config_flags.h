@@ -1,4 +1,5 @@
-// The flags that verbs with a config share: --config, --set, --threads, --batch, --image-size.
+// The flags that verbs with a config share: --config, --set, --precision, --threads, --batch,
+// --image-size.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_
 #define RINGTAIL_APPS_DOGS_VS_CATS_CONFIG_FLAGS_H_
 
@@ -30,7 +31,7 @@ struct ConfigFlags {
 // For --help: `instead` says what this verb tries before it uses the built-in config, `otherwise`
 // the number of threads without --threads and train.threads.
 void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead = "");
-void AddSetFlag(CLI::App* app, ConfigFlags* flags);
+void AddSetFlag(CLI::App* app, ConfigFlags* flags);  // and --precision, short for one of its fields
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags,
                     const std::string& otherwise = "the cores that the process may use");
 

@@ -11,6 +11,7 @@
 #include "core/logging.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
+#include "layers/net/precision.h"
 #include "optim/batch_growth.h"
 #include "optim/schedule.h"
 
@@ -28,6 +29,20 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
   return flops;
+}
+
+// What the training net computes in, once its algorithms are chosen. Empty in f32.
+StatusOr<std::string> PrecisionOf(const Generation& generation) {
+  const RunConfig& config = generation.config();
+  Model* model = generation.state().model();
+  if (model->blob_type() == BlobType::kF32) return std::string();
+  RT_ASSIGN_OR_RETURN(
+      const auto net,
+      Net::Create(model, {.batch = generation.division.own.batch / config.train().accumulation(),
+                          .image_size = TrainingImageSizes(config).front(),
+                          .plan_only = true,
+                          .algorithms = &ProgramAlgorithms()}));
+  return DescribePrecision(net->layers());
 }
 
 }  // namespace
@@ -53,6 +68,8 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
         loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
         TrainingImageSizes(loaded.config).front(), generation.state().optimizer()->Describe(),
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
+  RT_ASSIGN_OR_RETURN(const std::string precision, PrecisionOf(generation));
+  if (!precision.empty()) Print("{}\n", precision);
   if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);
   if (!optim.summary.empty()) Print("{}\n", optim.summary);
   for (const std::string& warning : optim.warnings) LogWarning(warning);

@@ -10,6 +10,7 @@
 #include "core/median.h"
 #include "core/stopwatch.h"
 #include "layers/net/net.h"
+#include "layers/net/precision.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {
@@ -28,6 +29,7 @@ class StepTimer {
     auto timer = std::make_unique<StepTimer>();
     RT_ASSIGN_OR_RETURN(timer->model_, Model::Create(loaded.config.net(), options.image_size,
                                                      &loaded.source, "net"));
+    timer->model_->set_blob_type(BlobTypeOf(loaded.config.train().precision()));
     timer->model_->Initialize(loaded.config.train().seed());
     RT_ASSIGN_OR_RETURN(timer->optimizer_,
                         Optimizer::Create(loaded.config.optim(), &timer->model_->arena()));
@@ -128,6 +130,7 @@ StatusOr<NetTiming> TimeNet(const LoadedConfig& loaded, const TimingOptions& opt
     flops += info.forward_flops + info.backward_flops;
   }
   timing.gflop_per_s = GflopPerSecond(flops, median);
+  timing.precision = DescribePrecision(timer->net().layers());
   timing.layers =
       LayerTimings(timer->net(), timer->TimeLayers(std::min(options.iterations, kLayerSteps)));
   return timing;

@@ -8,6 +8,7 @@
 #define RINGTAIL_APPS_DOGS_VS_CATS_NET_TIMING_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "apps/config/run_config.h"
@@ -37,6 +38,7 @@ struct NetTiming {
   double peak_memory_mib = 0;     // of the process
   double planned_memory_mib = 0;  // activations, gradients of activations, state, scratch
   int64_t parameters = 0;
+  std::string precision;  // a sentence (DescribePrecision)
   std::vector<LayerTiming> layers;
 };
 

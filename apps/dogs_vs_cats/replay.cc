@@ -13,6 +13,7 @@
 #include "core/aligned_buffer.h"
 #include "core/storage/safetensors_writer.h"
 #include "layers/net/net.h"
+#include "layers/net/precision.h"
 #include "optim/gradient_norm.h"
 #include "optim/optimizer.h"
 
@@ -116,6 +117,7 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
   TurnDropoutOff(config.mutable_layer());
   RT_ASSIGN_OR_RETURN(const auto model,
                       Model::Create(config, batch.image_size, &loaded.source, "net"));
+  model->set_blob_type(BlobTypeOf(loaded.config.train().precision()));
   RT_RETURN_IF_ERROR(CheckBatch(batch, *model, options.batch));
   RT_ASSIGN_OR_RETURN(const auto net,
                       AdviseOnMemory(Net::Create(model.get(), {.batch = batch.size,

@@ -16,6 +16,7 @@
 #include "apps/trainer/asynchronous/server_report.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
+#include "layers/net/precision.h"
 
 namespace ringtail {
 namespace {
@@ -59,6 +60,8 @@ std::string Json(const LoadedConfig& loaded, const Net& net) {
     json["layers"].push_back({{"name", layer.name},
                               {"kind", layer.kind},
                               {"shape", {layer.dst.N, layer.dst.C, layer.dst.H, layer.dst.W}},
+                              {"type", BlobTypeName(layer.dst.type)},
+                              {"through_f32", layer.through_f32},
                               {"parameters", layer.parameters},
                               {"forward_flops_per_image", layer.forward_flops / batch},
                               {"backward_flops_per_image", layer.backward_flops / batch},
@@ -72,12 +75,14 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
   const auto batch = static_cast<double>(net.options().batch);
   Print("{}: images of {} pixels, memory for a batch of {}\n\n", loaded.config.net().name(),
         net.options().image_size, net.options().batch);
-  Print("{:<32} {:<28} {:>16} {:>12} {:>10} {:>10}\n", "layer", "kind", "output", "parameters",
-        "MFLOP", "MiB");
+  Print("{:<32} {:<28} {:>16} {:<5} {:>12} {:>10} {:>10}\n", "layer", "kind", "output", "type",
+        "parameters", "MFLOP", "MiB");
   for (const LayerInfo& layer : net.layers()) {
-    Print("{:<32} {:<28} {:>16} {:>12} {:>10.2f} {:>10.1f}\n", layer.name, layer.kind,
-          layer.dst.ShapeString(), layer.parameters, layer.forward_flops / batch / kMega,
-          static_cast<double>(layer.memory_bytes) / kBytesPerMib);
+    Print("{:<32} {:<28} {:>16} {:<5} {:>12} {:>10.2f} {:>10.1f}{}\n", layer.name, layer.kind,
+          layer.dst.ShapeString(), BlobTypeName(layer.dst.type), layer.parameters,
+          layer.forward_flops / batch / kMega,
+          static_cast<double>(layer.memory_bytes) / kBytesPerMib,
+          layer.through_f32 ? "  through f32" : "");
   }
   const Totals totals = Sum(net);
   Print(
@@ -87,6 +92,7 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
       (totals.forward_flops + totals.backward_flops) / batch / kMega,
       static_cast<double>(net.memory_bytes()) / kBytesPerMib,
       static_cast<double>(totals.parameters) * sizeof(float) / kBytesPerMib);
+  Print("{}\n", DescribePrecision(net.layers()));
   const AsynchronousConfig& servers = loaded.config.dist().asynchronous();
   if (UsesServers(servers)) Print("several ranks: {}\n", DescribeRule(servers));
 }

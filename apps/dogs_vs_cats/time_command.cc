@@ -29,6 +29,7 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
                                  {"batch", options.batch},
                                  {"image_size", options.image_size},
                                  {"threads", NumComputeThreads()},
+                                 {"precision", Precision_Name(loaded.config.train().precision())},
                                  {"iterations", options.iterations},
                                  {"step_ms", timing.step_ms},
                                  {"fastest_step_ms", timing.fastest_step_ms},
@@ -43,6 +44,7 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
     json["layers"].push_back(
         {{"name", layer.info.name},
          {"kind", layer.info.kind},
+         {"type", BlobTypeName(layer.info.dst.type)},
          {"implementation", layer.info.implementation},
          {"forward_ms", layer.forward_ms},
          {"backward_ms", layer.backward_ms},
@@ -56,8 +58,9 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
 }
 
 void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const NetTiming& timing) {
-  Print("{}\n{}: batch {} of {} pixels, {} threads\n\n", VersionLine(), loaded.config.net().name(),
-        options.batch, options.image_size, NumComputeThreads());
+  Print("{}\n{}: batch {} of {} pixels, {} threads\n{}\n\n", VersionLine(),
+        loaded.config.net().name(), options.batch, options.image_size, NumComputeThreads(),
+        timing.precision);
   Print("{:<32} {:<28} {:>9} {:>9} {:>8} {:>8} {:>6}  {}\n", "layer", "kind", "fwd ms", "bwd ms",
         "GFLOP/s", "GFLOP/s", "share", "implementation");
   for (const LayerTiming& layer : timing.layers) {

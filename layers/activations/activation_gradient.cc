@@ -1,5 +1,6 @@
 #include "layers/activations/activation_gradient.h"
 
+#include "layers/element_types/blob_elements.h"
 #include "layers/kernels/activation.h"
 #include "layers/parallel_blobs.h"
 
@@ -9,9 +10,14 @@ void ApplyActivationGradient(Activation activation, const BlobDesc& desc, const 
                              float* diff) {
   if (activation == Activation::kNone) return;
   const float low = LowerBound(activation), high = UpperBound(activation);
-  const auto mask = RT_KERNEL(ClampGradient);
-  ForEachElementRange(desc, [&](int64_t begin, int64_t end) {
-    mask(dst + begin, diff + begin, end - begin, low, high, diff + begin);
+  ForElementOf(desc.type, [&](auto element) {
+    using Element = decltype(element);
+    const auto mask = RT_KERNEL(ClampGradient<Element>);
+    const Element* y = ElementsOf<Element>(dst);
+    Element* d = ElementsOf<Element>(diff);
+    ForEachElementRange(desc, [&](int64_t begin, int64_t end) {
+      mask(y + begin, d + begin, end - begin, low, high, d + begin);
+    });
   });
 }
 

@@ -17,12 +17,12 @@ ClampLayer::ClampLayer(Activation activation)
     : low_(LowerBound(activation)), high_(UpperBound(activation)) {}
 
 void ClampLayer::Map(const float* src, int64_t n, float* dst) const {
-  RT_KERNEL(Clamp, src, n, low_, high_, dst);
+  RT_KERNEL(Clamp<float>, src, n, low_, high_, dst);
 }
 
 void ClampLayer::MapGradient(const float* dst, const float* diff_dst, int64_t n,
                              float* diff_src) const {
-  RT_KERNEL(ClampGradient, dst, diff_dst, n, low_, high_, diff_src);
+  RT_KERNEL(ClampGradient<float>, dst, diff_dst, n, low_, high_, diff_src);
 }
 
 Status LeakyReluLayer::CheckConfig() { return fields().FractionBelowOne("slope", config_.slope()); }

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "core/kernels/bfloat16.h"
 #include "layers/layer.h"
 
 namespace ringtail {
@@ -15,6 +16,9 @@ namespace ringtail {
 class ElementwiseLayer : public Layer {
  public:
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
+  bool RunsOn(std::span<const BlobType> src, BlobType dst) const override {
+    return AllAre(src, dst);
+  }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
@@ -29,6 +33,9 @@ class ElementwiseLayer : public Layer {
   virtual bool ZeroToZero() const { return true; }  // f(0) = 0: padding channels stay zero
 
  private:
+  // A piece at a time becomes floats and back, in the first-level cache.
+  void ForwardBf16(const Bfloat16* src, Bfloat16* dst) const;
+  void BackwardBf16(const Bfloat16* dst, const Bfloat16* diff_dst, Bfloat16* diff_src) const;
   BlobDesc desc_;
 };
 

@@ -33,6 +33,12 @@ std::unique_ptr<ConvolutionAlgorithm> Take(ConvolutionCandidates* candidates,
   return nullptr;
 }
 
+// "16"; "16 bf16".
+std::string Layout(const BlobDesc& desc) {
+  const std::string block = std::to_string(desc.block);
+  return desc.type == BlobType::kF32 ? block : block + " " + BlobTypeName(desc.type);
+}
+
 }  // namespace
 
 const char* DirectionName(Direction direction) {
@@ -55,8 +61,8 @@ std::string ChoiceKey(const ConvolutionProblem& p, Direction direction) {
       "{}, {}, {} threads; {} {}:{} to {}:{}, window {}x{}, stride {} {}, padding {} {} {} {}, "
       "dilation {} {}, groups {}{}{}{}{}{}",
       CpuModel(), KernelIsaName(SelectedKernelIsa()), NumComputeThreads(), DirectionName(direction),
-      p.src.ShapeString(), p.src.block, p.dst.ShapeString(), p.dst.block, w.KH, w.KW, w.SH, w.SW,
-      w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "",
+      p.src.ShapeString(), Layout(p.src), p.dst.ShapeString(), Layout(p.dst), w.KH, w.KW, w.SH,
+      w.SW, w.PT, w.PL, w.PB, w.PR, w.DH, w.DW, p.groups, p.bias ? ", bias" : "",
       p.activation != Activation::kNone ? ", activation" : "",
       p.src_is_affine ? ", affine src" : "",
       p.dst_is_normalized && (direction == Direction::kForward || direction == Direction::kBackward)

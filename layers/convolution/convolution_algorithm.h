@@ -10,7 +10,8 @@
 //
 // Blobs have the layouts of the problem's descriptors; padding channels are zero on the way in and
 // written as zero (where inputs are finite). Parameters are plain: (OC, IC/groups, KH, KW) and
-// (OC). All are f32.
+// (OC), f32. Blobs are float* and hold what their descriptors say (layers/element_types/blob_elements.h): sums are
+// f32 in any case, and a bf16 blob is rounded once.
 // Thread-safety: the trainer thread only; Run starts threads itself.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_CONVOLUTION_ALGORITHM_H_
@@ -37,7 +38,7 @@ constexpr bool WritesDiffSrc(ConvolutionDirection direction) {
 struct ConvolutionProblem {
   Window window;
   int64_t groups = 1;
-  BlobDesc src, dst;  // with layouts
+  BlobDesc src, dst;  // with layouts and types; a dst in bf16 allows bf16 operands of products
   bool bias = false;
   Activation activation = Activation::kNone;  // fused; the caller applies its gradient to diff_dst
   bool training = true;
@@ -75,7 +76,8 @@ class ConvolutionAlgorithm {
   virtual std::string name() const = 0;  // "winograd 4x4", "jit:avx512_core": shown, and in caches
   virtual std::string description() const { return name(); }  // shown only
   virtual size_t scratch_bytes() const = 0;
-  // Whether it can apply a map to src while it loads it: the same bits as from the mapped src.
+  // Whether it can apply a map to src while it loads it: the same bits as from the mapped src, if
+  // that is f32 (a bf16 blob would have been rounded).
   virtual bool takes_affine() const { return false; }
   virtual bool takes_gradient_map() const { return false; }  // the same for diff_dst
   virtual bool adds_to_diff_src() const { return false; }

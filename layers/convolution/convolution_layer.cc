@@ -71,7 +71,6 @@ bool ConvolutionLayer::FuseActivation(Activation activation) {
 }
 
 StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
-  RequireF32(args.src);
   weight_ = args.parameters[0];
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
   problem_.src = args.src[0];
@@ -80,6 +79,7 @@ StatusOr<LayerPlan> ConvolutionLayer::Setup(const SetupArgs& args) try {
   problem_.diff_src_is_sum = args.fusion.diff_src_is_sum;
   problem_.dst_is_normalized =
       args.fusion.dst_is_normalized && problem_.activation == Activation::kNone;
+  problem_.dst.type = args.dst_type;
   problem_.dst.block = OutputBlock(problem_);
   AlgorithmChoices forgotten(/*path=*/"", /*versions=*/"");
   ChooseAlgorithms(args, args.algorithms != nullptr ? args.algorithms : &forgotten);

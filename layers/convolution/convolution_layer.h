@@ -30,6 +30,7 @@ class ConvolutionLayer : public Layer {
 
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
   bool FuseActivation(Activation activation) override;
+  bool RunsOn(std::span<const BlobType>, BlobType) const override { return true; }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;

@@ -5,7 +5,8 @@
 #include <chrono>
 #include <limits>
 
-#include "core/kernels/add.h"
+#include "layers/element_types/blob_elements.h"
+#include "layers/element_types/widen.h"
 #include "layers/kernels/batch_norm.h"
 #include "layers/parallel_blobs.h"
 
@@ -15,56 +16,78 @@ namespace {
 constexpr int kRounds = 4;
 constexpr int64_t kLargestBlock = 16;
 
-// The least time of fn(offset) for the offsets of all channel blocks of the blob.
 template <typename Function>
-double LeastSeconds(const BlobDesc& desc, const Function& fn) {
+double LeastSeconds(const Function& fn) {
   using Clock = std::chrono::steady_clock;
-  const int64_t block_floats = desc.plane() * desc.block;
   double least = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kRounds; ++round) {
     const auto begin = Clock::now();
-    ForEachChannelBlock(desc, [&](int64_t i) { fn(i * block_floats); });
+    fn();
     least = std::min(least, std::chrono::duration<double>(Clock::now() - begin).count());
   }
   return least;
+}
+
+// The least time of fn(offset) for the offsets of all channel blocks of the blob.
+template <typename Function>
+double LeastSecondsOfBlocks(const BlobDesc& desc, const Function& fn) {
+  const int64_t block_elements = desc.plane() * desc.block;
+  return LeastSeconds(
+      [&] { ForEachChannelBlock(desc, [&](int64_t i) { fn(i * block_elements); }); });
 }
 
 }  // namespace
 
 NeighbourCosts::NeighbourCosts(const ConvolutionProblem& p, ConvolutionDirection direction,
                                ProblemMemory* memory) {
-  using Direction = ConvolutionDirection;
+  ForElementOf(p.src.type,
+               [&](auto element) { MeasureSrc<decltype(element)>(p, direction, memory); });
+  ForElementOf(p.dst.type,
+               [&](auto element) { MeasureDst<decltype(element)>(p, direction, memory); });
+  if (p.diff_src_is_sum && WritesDiffSrc(direction)) {
+    add_diff_src_ = LeastSeconds([&] { AddBlob(p.src, memory->src(), memory->more_src()); });
+  }
+}
+
+template <typename Element>
+void NeighbourCosts::MeasureSrc(const ConvolutionProblem& p, ConvolutionDirection direction,
+                                ProblemMemory* memory) {
   const ChannelAffine affine = memory->affine();
-  float *src = memory->src(), *dst = memory->dst(), *diff_src = memory->more_src();
-  const int64_t src_plane = p.src.plane(), dst_plane = p.dst.plane();
-  if (p.src_is_affine && direction != Direction::kBackwardData) {
-    write_src_ = LeastSeconds(p.src, [&](int64_t at) {
-      RT_KERNEL(BatchNormApply, src + at, src_plane, p.src.block, affine, src + at);
-    });
-  }
-  if (p.dst_is_normalized && direction == Direction::kForward) {
-    take_moments_ = LeastSeconds(p.dst, [&](int64_t at) {
-      std::array<double, kLargestBlock> mean, m2;
-      RT_KERNEL(BatchNormMoments, dst + at, dst_plane, p.dst.block, mean.data(), m2.data());
-    });
-  }
-  if (p.dst_is_normalized && direction == Direction::kBackward) {
-    const float* zeros = affine.bias;
-    write_diff_dst_ = LeastSeconds(p.dst, [&](int64_t at) {
-      RT_KERNEL(BatchNormGradient, dst + at, dst + at, dst_plane, p.dst.block, affine, zeros, zeros,
-                dst + at);
+  auto* src = ElementsOf<Element>(memory->src());
+  const int64_t plane = p.src.plane(), block = p.src.block;
+  if (p.src_is_affine && direction != ConvolutionDirection::kBackwardData) {
+    write_src_ = LeastSecondsOfBlocks(p.src, [&](int64_t at) {
+      RT_KERNEL(BatchNormApply<Element>, src + at, plane, block, affine, src + at);
     });
   }
   if (p.src_is_affine && WritesDiffSrc(direction)) {
-    take_sums_ = LeastSeconds(p.src, [&](int64_t at) {
+    const auto* diff_src = ElementsOf<Element>(memory->more_src());
+    take_sums_ = LeastSecondsOfBlocks(p.src, [&](int64_t at) {
       std::array<double, kLargestBlock> g, gx;
-      RT_KERNEL(BatchNormGradientSums, src + at, diff_src + at, src_plane, p.src.block, affine,
+      RT_KERNEL(BatchNormGradientSums<Element>, src + at, diff_src + at, plane, block, affine,
                 g.data(), gx.data());
     });
   }
-  if (p.diff_src_is_sum && WritesDiffSrc(direction)) {
-    add_diff_src_ = LeastSeconds(p.src, [&](int64_t at) {
-      RT_KERNEL(AddFloats, src + at, src_plane * p.src.block, diff_src + at);
+}
+
+template <typename Element>
+void NeighbourCosts::MeasureDst(const ConvolutionProblem& p, ConvolutionDirection direction,
+                                ProblemMemory* memory) {
+  if (!p.dst_is_normalized) return;
+  const ChannelAffine affine = memory->affine();
+  auto* dst = ElementsOf<Element>(memory->dst());
+  const int64_t plane = p.dst.plane(), block = p.dst.block;
+  if (direction == ConvolutionDirection::kForward) {
+    take_moments_ = LeastSecondsOfBlocks(p.dst, [&](int64_t at) {
+      std::array<double, kLargestBlock> mean, m2;
+      RT_KERNEL(BatchNormMoments<Element>, dst + at, plane, block, mean.data(), m2.data());
+    });
+  }
+  if (direction == ConvolutionDirection::kBackward) {
+    const float* zeros = affine.bias;
+    write_diff_dst_ = LeastSecondsOfBlocks(p.dst, [&](int64_t at) {
+      RT_KERNEL(BatchNormGradient<Element>, dst + at, dst + at, plane, block, affine, zeros, zeros,
+                dst + at);
     });
   }
 }

@@ -19,6 +19,13 @@ class NeighbourCosts {
   double SecondsLeftBy(const ConvolutionAlgorithm& candidate) const;
 
  private:
+  // Element: of src, of dst.
+  template <typename Element>
+  void MeasureSrc(const ConvolutionProblem& problem, ConvolutionDirection direction,
+                  ProblemMemory* memory);
+  template <typename Element>
+  void MeasureDst(const ConvolutionProblem& problem, ConvolutionDirection direction,
+                  ProblemMemory* memory);
   double write_src_ = 0, take_moments_ = 0, write_diff_dst_ = 0, take_sums_ = 0, add_diff_src_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "layers/convolution/onednn_convolution.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "layers/onednn/dnnl_util.h"
@@ -11,6 +13,7 @@ using Memory = dnnl::memory;
 using Port = DnnlPort;
 using Tensors = ConvolutionTensors;
 constexpr auto kF32 = Memory::data_type::f32;
+constexpr auto kBf16 = Memory::data_type::bf16;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 // A problem in oneDNN's words: everything that the three primitive descriptors need.
@@ -18,12 +21,14 @@ struct Dims {
   Memory::dims weight, bias, stride, dilation, padding_begin, padding_end;
   Activation activation;
   bool training;
+  Memory::data_type operands;
 
-  Memory::desc Weights(bool plain) const {
+  Memory::desc PlainWeights() const {
     using Tag = Memory::format_tag;
-    const Tag tag = weight.size() == 5 ? Tag::goihw : Tag::oihw;
-    return {weight, kF32, plain ? tag : Tag::any};
+    return {weight, kF32, weight.size() == 5 ? Tag::goihw : Tag::oihw};
   }
+  Memory::desc Weights() const { return {weight, operands, Memory::format_tag::any}; }
+  Memory::desc DiffWeights() const { return {weight, kF32, Memory::format_tag::any}; }
   Memory::desc Bias() const {
     return bias.empty() ? Memory::desc() : Memory::desc(bias, kF32, Memory::format_tag::x);
   }
@@ -38,7 +43,8 @@ Dims MakeDims(const ConvolutionProblem& p) {
             .padding_begin = {w.PT, w.PL},
             .padding_end = {w.PB, w.PR},
             .activation = p.activation,
-            .training = p.training};
+            .training = p.training,
+            .operands = p.dst.type == BlobType::kBf16 ? kBf16 : kF32};
   if (p.groups > 1) dims.weight.insert(dims.weight.begin(), p.groups);
   if (p.bias) dims.bias = {p.dst.C};
   return dims;
@@ -51,15 +57,15 @@ using WeightsDesc = dnnl::convolution_backward_weights::primitive_desc;
 ForwardDesc DescribeForward(const Dims& d, const Memory::desc& src, const Memory::desc& dst) {
   const auto kind =
       d.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  return {{kind, kDirect, src, d.Weights(false), d.Bias(), dst, d.stride, d.dilation,
-           d.padding_begin, d.padding_end},
+  return {{kind, kDirect, src, d.Weights(), d.Bias(), dst, d.stride, d.dilation, d.padding_begin,
+           d.padding_end},
           UserScratchpadWith(d.activation),
           DnnlEngine()};
 }
 
 DataDesc DescribeBackwardData(const Dims& d, const Memory::desc& diff_src,
                               const Memory::desc& diff_dst, const ForwardDesc& forward) {
-  return {{kDirect, diff_src, d.Weights(false), diff_dst, d.stride, d.dilation, d.padding_begin,
+  return {{kDirect, diff_src, d.Weights(), diff_dst, d.stride, d.dilation, d.padding_begin,
            d.padding_end},
           UserScratchpad(),
           DnnlEngine(),
@@ -68,8 +74,8 @@ DataDesc DescribeBackwardData(const Dims& d, const Memory::desc& diff_src,
 
 WeightsDesc DescribeBackwardWeights(const Dims& d, const Memory::desc& src,
                                     const Memory::desc& diff_dst, const ForwardDesc& forward) {
-  return {{kDirect, src, d.Weights(false), d.Bias(), diff_dst, d.stride, d.dilation,
-           d.padding_begin, d.padding_end},
+  return {{kDirect, src, d.DiffWeights(), d.Bias(), diff_dst, d.stride, d.dilation, d.padding_begin,
+           d.padding_end},
           UserScratchpad(),
           DnnlEngine(),
           forward};
@@ -110,6 +116,11 @@ class OneDnnConvolution : public ConvolutionAlgorithm {
         {argument, tensor, Port(Port::Direction::kOut, caller, primitive, &scratch_)});
   }
   void set_primitive(dnnl::primitive primitive) { primitive_ = std::move(primitive); }
+
+  // In the name, where oneDNN's does not say it.
+  void MarkBf16() {
+    if (name_.find("bf16") == std::string::npos) name_ += ":bf16";
+  }
 
   std::string name() const override { return name_; }
   size_t scratch_bytes() const override { return scratch_.bytes(); }
@@ -158,50 +169,71 @@ ForwardDesc Hint(const ConvolutionProblem& problem, const Dims& dims) {
   return DescribeForward(dims, AnyLayout(problem.src), AnyLayout(problem.dst));
 }
 
-std::unique_ptr<ConvolutionAlgorithm> CreateForward(const ConvolutionProblem& p) {
-  const Dims dims = MakeDims(p);
-  const ForwardDesc desc = FastForward(p, dims);
+std::unique_ptr<OneDnnConvolution> CreateForward(const ConvolutionProblem& p,
+                                                 const ConvolutionProblem& product) {
+  const Dims dims = MakeDims(product);
+  const ForwardDesc desc = FastForward(product, dims);
   auto forward = std::make_unique<OneDnnConvolution>(desc);
   forward->set_primitive(dnnl::convolution_forward(desc));
   forward->Read(DNNL_ARG_SRC, &Tensors::src, ToDnnl(p.src), desc.src_desc());
-  forward->Read(DNNL_ARG_WEIGHTS, &Tensors::weight, dims.Weights(true), desc.weights_desc());
+  forward->Read(DNNL_ARG_WEIGHTS, &Tensors::weight, dims.PlainWeights(), desc.weights_desc());
   if (p.bias) forward->Read(DNNL_ARG_BIAS, &Tensors::bias, dims.Bias(), dims.Bias());
   forward->Write(DNNL_ARG_DST, &Tensors::dst, ToDnnl(p.dst), desc.dst_desc());
   return forward;
 }
 
-std::unique_ptr<ConvolutionAlgorithm> CreateBackwardData(const ConvolutionProblem& p) {
-  const Dims dims = MakeDims(p);
-  const ForwardDesc hint = Hint(p, dims);
+std::unique_ptr<OneDnnConvolution> CreateBackwardData(const ConvolutionProblem& p,
+                                                      const ConvolutionProblem& product) {
+  const Dims dims = MakeDims(product);
+  const ForwardDesc hint = Hint(product, dims);
   const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
     return DescribeBackwardData(dims, src, dst, hint);
   };
-  const DataDesc desc =
-      CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src), AnyLayout(p.dst));
+  const DataDesc desc = CreateFast(describe, ToDnnl(product.src), ToDnnl(product.dst),
+                                   AnyLayout(product.src), AnyLayout(product.dst));
   auto data = std::make_unique<OneDnnConvolution>(desc);
   data->set_primitive(dnnl::convolution_backward_data(desc));
   data->Read(DNNL_ARG_DIFF_DST, &Tensors::diff_dst, ToDnnl(p.dst), desc.diff_dst_desc());
-  data->Read(DNNL_ARG_WEIGHTS, &Tensors::weight, dims.Weights(true), desc.weights_desc());
+  data->Read(DNNL_ARG_WEIGHTS, &Tensors::weight, dims.PlainWeights(), desc.weights_desc());
   data->Write(DNNL_ARG_DIFF_SRC, &Tensors::diff_src, ToDnnl(p.src), desc.diff_src_desc());
   return data;
 }
 
-std::unique_ptr<ConvolutionAlgorithm> CreateBackwardWeights(const ConvolutionProblem& p) {
-  const Dims dims = MakeDims(p);
-  const ForwardDesc hint = Hint(p, dims);
+std::unique_ptr<OneDnnConvolution> CreateBackwardWeights(const ConvolutionProblem& p,
+                                                         const ConvolutionProblem& product) {
+  const Dims dims = MakeDims(product);
+  const ForwardDesc hint = Hint(product, dims);
   const auto describe = [&](const Memory::desc& src, const Memory::desc& dst) {
     return DescribeBackwardWeights(dims, src, dst, hint);
   };
-  const WeightsDesc desc =
-      CreateFast(describe, ToDnnl(p.src), ToDnnl(p.dst), AnyLayout(p.src), AnyLayout(p.dst));
+  const WeightsDesc desc = CreateFast(describe, ToDnnl(product.src), ToDnnl(product.dst),
+                                      AnyLayout(product.src), AnyLayout(product.dst));
   auto weights = std::make_unique<OneDnnConvolution>(desc);
   weights->set_primitive(dnnl::convolution_backward_weights(desc));
   weights->Read(DNNL_ARG_SRC, &Tensors::src, ToDnnl(p.src), desc.src_desc());
   weights->Read(DNNL_ARG_DIFF_DST, &Tensors::diff_dst, ToDnnl(p.dst), desc.diff_dst_desc());
-  weights->Write(DNNL_ARG_DIFF_WEIGHTS, &Tensors::diff_weight, dims.Weights(true),
+  weights->Write(DNNL_ARG_DIFF_WEIGHTS, &Tensors::diff_weight, dims.PlainWeights(),
                  desc.diff_weights_desc());
   if (p.bias) weights->Write(DNNL_ARG_DIFF_BIAS, &Tensors::diff_bias, dims.Bias(), dims.Bias());
   return weights;
+}
+
+// `p` by a primitive for `product`, which is the same on blobs of the types that the primitive
+// computes on.
+std::unique_ptr<OneDnnConvolution> Create(const ConvolutionProblem& p,
+                                          const ConvolutionProblem& product,
+                                          ConvolutionDirection direction) {
+  switch (direction) {
+    case ConvolutionDirection::kForward:
+      return CreateForward(p, product);
+    case ConvolutionDirection::kBackwardData:
+      return CreateBackwardData(p, product);
+    case ConvolutionDirection::kBackwardWeights:
+      return CreateBackwardWeights(p, product);
+    case ConvolutionDirection::kBackward:
+      break;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -214,16 +246,19 @@ OneDnnOutput OneDnnOutputOf(const ConvolutionProblem& problem) {
 
 std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionProblem& problem,
                                                               ConvolutionDirection direction) {
-  switch (direction) {
-    case ConvolutionDirection::kForward:
-      return CreateForward(problem);
-    case ConvolutionDirection::kBackwardData:
-      return CreateBackwardData(problem);
-    case ConvolutionDirection::kBackwardWeights:
-      return CreateBackwardWeights(problem);
-    case ConvolutionDirection::kBackward:
-      break;
-  }
+  return Create(problem, problem, direction);
+}
+
+std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnBf16Convolution(
+    const ConvolutionProblem& problem, ConvolutionDirection direction) try {
+  ConvolutionProblem product = problem;
+  product.src.type = product.dst.type = BlobType::kBf16;
+  auto algorithm = Create(problem, product, direction);
+  if (algorithm == nullptr || !IsFastImplementation(algorithm->name())) return nullptr;
+  algorithm->MarkBf16();
+  return algorithm;
+} catch (const dnnl::error& error) {
+  if (error.status != dnnl_unimplemented) throw;
   return nullptr;
 }
 

@@ -1,7 +1,8 @@
 // Convolution by oneDNN's direct kernels (Georganas et al. 2018): every window, stride, dilation
 // and number of groups. Where oneDNN is slow in the layouts that the net has, it works in those
 // that it prefers, on copies in scratch. Weights are reordered into its blocked layout in every
-// call: they change every step, so keeping them would save nothing.
+// call: they change every step, so keeping them would save nothing. With bf16 operands that reorder
+// rounds them, too; gradients of weights and biases are f32.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_ONEDNN_CONVOLUTION_H_
 
@@ -20,8 +21,13 @@ struct OneDnnOutput {
 };
 OneDnnOutput OneDnnOutputOf(const ConvolutionProblem& problem);
 
+// On f32 blobs.
 std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionProblem& problem,
                                                               ConvolutionDirection direction);
+// On bf16 operands, into which an f32 src is rounded. Null where oneDNN has no kernel for them: they
+// need AVX-512, and are slower than f32 without AVX512-BF16 or AMX.
+std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnBf16Convolution(const ConvolutionProblem& problem,
+                                                                  ConvolutionDirection direction);
 
 }  // namespace ringtail
 

@@ -4,10 +4,16 @@
 
 namespace ringtail::RT_KERNEL_ISA {
 
-void AddClamped(const float* a, const float* b, int64_t n, float low, float high, float* dst) {
+template <typename Element>
+void AddClamped(const Element* a, const Element* b, int64_t n, float low, float high,
+                Element* dst) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) dst[i] = Clamped(a[i] + b[i], low, high);
+  for (int64_t i = 0; i < n; ++i) {
+    dst[i] = NarrowTo<Element>(Clamped(Widen(a[i]) + Widen(b[i]), low, high));
+  }
 }
+template void AddClamped(const float*, const float*, int64_t, float, float, float*);
+template void AddClamped(const Bfloat16*, const Bfloat16*, int64_t, float, float, Bfloat16*);
 
 void Multiply(const float* a, const float* b, int64_t n, float* dst) {
 #pragma omp simd

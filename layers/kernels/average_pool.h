@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/kernel_isa.h"
+#include "core/kernels/bfloat16.h"
 
 namespace ringtail {
 
@@ -20,12 +21,15 @@ struct AveragePoolGeometry {
   const PoolSpan *rows, *columns;  // OH, OW
 };
 
-// dst = sum over the window / (row count * column count)
-RT_DECLARE_KERNEL(void AveragePoolForward(const float* src, const AveragePoolGeometry& g,
-                                          int64_t block, float* dst))
+// dst = sum over the window / (row count * column count). Element: float or Bfloat16; sums are
+// floats, except where windows of a gradient overlap: these are rounded after each addition.
+RT_DECLARE_KERNEL(template <typename Element> void AveragePoolForward(const Element* src,
+                                                                      const AveragePoolGeometry& g,
+                                                                      int64_t block, Element* dst))
 // diff_src = sum over the windows with the element of diff_dst / (row count * column count)
-RT_DECLARE_KERNEL(void AveragePoolBackward(const float* diff_dst, const AveragePoolGeometry& g,
-                                           int64_t block, float* diff_src))
+RT_DECLARE_KERNEL(template <typename Element>
+                  void AveragePoolBackward(const Element* diff_dst, const AveragePoolGeometry& g,
+                                           int64_t block, Element* diff_src))
 
 }  // namespace ringtail
 

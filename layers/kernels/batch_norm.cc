@@ -11,6 +11,9 @@ namespace {
 constexpr int64_t kPiece = kBatchNormPiece;
 constexpr int kSumLanes = 64;
 constexpr int kMapLanes = kBatchNormLanes;
+// Of maps: what fills a register of Elements, or the compiler would use half of one.
+template <typename Element>
+constexpr int kStepLanes = kMapLanes * sizeof(float) / sizeof(Element);
 
 template <int kBlock, int kLanes>
 void Spread(const float* channels, float* lanes) {
@@ -33,25 +36,25 @@ void Fold(const float* lanes, double* total) {
   }
 }
 
-template <int kBlock>
-void PieceMean(const float* src, int64_t n, float* mean) {
+template <int kBlock, typename Element>
+void PieceMean(const Element* src, int64_t n, float* mean) {
   float sum[kSumLanes] = {};
   int64_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes) {
 #pragma omp simd
-    for (int l = 0; l < kSumLanes; ++l) sum[l] += src[i + l];
+    for (int l = 0; l < kSumLanes; ++l) sum[l] += Widen(src[i + l]);
   }
   const int64_t rest = n - i;
 #pragma omp simd
-  for (int64_t l = 0; l < rest; ++l) sum[l] += src[i + l];
+  for (int64_t l = 0; l < rest; ++l) sum[l] += Widen(src[i + l]);
   double total[kBlock] = {};
   Fold<kBlock, kSumLanes>(sum, total);
   for (int c = 0; c < kBlock; ++c) mean[c] = static_cast<float>(total[c] * kBlock / n);
 }
 
 // sum_d = sum(x - mean), sum_dd = sum((x - mean)^2).
-template <int kBlock>
-void PieceDeviations(const float* src, int64_t n, const float* mean, double* sum_d,
+template <int kBlock, typename Element>
+void PieceDeviations(const Element* src, int64_t n, const float* mean, double* sum_d,
                      double* sum_dd) {
   float m[kSumLanes], d1[kSumLanes] = {}, d2[kSumLanes] = {};
   Spread<kBlock, kSumLanes>(mean, m);
@@ -59,7 +62,7 @@ void PieceDeviations(const float* src, int64_t n, const float* mean, double* sum
   for (; i + kSumLanes <= n; i += kSumLanes) {
 #pragma omp simd
     for (int l = 0; l < kSumLanes; ++l) {
-      const float d = src[i + l] - m[l];
+      const float d = Widen(src[i + l]) - m[l];
       d1[l] += d;
       d2[l] += d * d;
     }
@@ -67,7 +70,7 @@ void PieceDeviations(const float* src, int64_t n, const float* mean, double* sum
   const int64_t rest = n - i;
 #pragma omp simd
   for (int64_t l = 0; l < rest; ++l) {
-    const float d = src[i + l] - m[l];
+    const float d = Widen(src[i + l]) - m[l];
     d1[l] += d;
     d2[l] += d * d;
   }
@@ -75,8 +78,8 @@ void PieceDeviations(const float* src, int64_t n, const float* mean, double* sum
   Fold<kBlock, kSumLanes>(d2, sum_dd);
 }
 
-template <int kBlock>
-void Moments(const float* src, int64_t n, double* mean, double* m2) {
+template <int kBlock, typename Element>
+void Moments(const Element* src, int64_t n, double* mean, double* m2) {
   for (int c = 0; c < kBlock; ++c) mean[c] = m2[c] = 0;
   for (int64_t begin = 0; begin < n; begin += kPiece) {
     const int64_t floats = begin + kPiece < n ? kPiece : n - begin;
@@ -96,27 +99,28 @@ void Moments(const float* src, int64_t n, double* mean, double* m2) {
   }
 }
 
-template <int kBlock>
-void Apply(const float* src, int64_t n, const ChannelAffine& affine, float* dst) {
-  float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes];
-  Spread<kBlock, kMapLanes>(affine.mean, mean);
-  Spread<kBlock, kMapLanes>(affine.scale, scale);
-  Spread<kBlock, kMapLanes>(affine.bias, bias);
+template <int kBlock, typename Element>
+void Apply(const Element* src, int64_t n, const ChannelAffine& affine, Element* dst) {
+  float mean[kStepLanes<Element>], scale[kStepLanes<Element>], bias[kStepLanes<Element>];
+  Spread<kBlock, kStepLanes<Element>>(affine.mean, mean);
+  Spread<kBlock, kStepLanes<Element>>(affine.scale, scale);
+  Spread<kBlock, kStepLanes<Element>>(affine.bias, bias);
   const float low = affine.low, high = affine.high;
   const auto y = [&](float x, int l) {
     return Clamped((x - mean[l]) * scale[l] + bias[l], low, high);
   };
   int64_t i = 0;
-  for (; i + kMapLanes <= n; i += kMapLanes) {
+  for (; i + kStepLanes<Element> <= n; i += kStepLanes<Element>) {
 #pragma omp simd
-    for (int l = 0; l < kMapLanes; ++l) dst[i + l] = y(src[i + l], l);
+    for (int l = 0; l < kStepLanes<Element>; ++l)
+      dst[i + l] = NarrowTo<Element>(y(Widen(src[i + l]), l));
   }
-  for (int l = 0; i < n; ++i, ++l) dst[i] = y(src[i], l);
+  for (int l = 0; i < n; ++i, ++l) dst[i] = NarrowTo<Element>(y(Widen(src[i]), l));
 }
 
-template <int kBlock>
-void GradientSums(const float* src, const float* diff_dst, int64_t n, const ChannelAffine& affine,
-                  double* sum_g, double* sum_gx) {
+template <int kBlock, typename Element>
+void GradientSums(const Element* src, const Element* diff_dst, int64_t n,
+                  const ChannelAffine& affine, double* sum_g, double* sum_gx) {
   float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes];
   Spread<kBlock, kMapLanes>(affine.mean, mean);
   Spread<kBlock, kMapLanes>(affine.scale, scale);
@@ -136,23 +140,24 @@ void GradientSums(const float* src, const float* diff_dst, int64_t n, const Chan
     int64_t i = begin;
     for (; i + kMapLanes <= end; i += kMapLanes) {
 #pragma omp simd
-      for (int l = 0; l < kMapLanes; ++l) add(src[i + l], diff_dst[i + l], l);
+      for (int l = 0; l < kMapLanes; ++l) add(Widen(src[i + l]), Widen(diff_dst[i + l]), l);
     }
-    for (int l = 0; i < end; ++i, ++l) add(src[i], diff_dst[i], l);
+    for (int l = 0; i < end; ++i, ++l) add(Widen(src[i]), Widen(diff_dst[i]), l);
     Fold<kBlock, kMapLanes>(s, sum_g);
     Fold<kBlock, kMapLanes>(sx, sum_gx);
   }
 }
 
-template <int kBlock>
-void Gradient(const float* src, const float* diff_dst, int64_t n, const ChannelAffine& affine,
-              const float* slopes, const float* offsets, float* diff_src) {
-  float mean[kMapLanes], scale[kMapLanes], bias[kMapLanes], slope[kMapLanes], offset[kMapLanes];
-  Spread<kBlock, kMapLanes>(affine.mean, mean);
-  Spread<kBlock, kMapLanes>(affine.scale, scale);
-  Spread<kBlock, kMapLanes>(affine.bias, bias);
-  Spread<kBlock, kMapLanes>(slopes, slope);
-  Spread<kBlock, kMapLanes>(offsets, offset);
+template <int kBlock, typename Element>
+void Gradient(const Element* src, const Element* diff_dst, int64_t n, const ChannelAffine& affine,
+              const float* slopes, const float* offsets, Element* diff_src) {
+  float mean[kStepLanes<Element>], scale[kStepLanes<Element>], bias[kStepLanes<Element>],
+      slope[kStepLanes<Element>], offset[kStepLanes<Element>];
+  Spread<kBlock, kStepLanes<Element>>(affine.mean, mean);
+  Spread<kBlock, kStepLanes<Element>>(affine.scale, scale);
+  Spread<kBlock, kStepLanes<Element>>(affine.bias, bias);
+  Spread<kBlock, kStepLanes<Element>>(slopes, slope);
+  Spread<kBlock, kStepLanes<Element>>(offsets, offset);
   const float low = affine.low, high = affine.high;
   const auto gradient = [&](float x, float diff, int l) {
     const float centred = x - mean[l];
@@ -161,45 +166,65 @@ void Gradient(const float* src, const float* diff_dst, int64_t n, const ChannelA
     return scale[l] * g + (slope[l] * centred + offset[l]);
   };
   int64_t i = 0;
-  for (; i + kMapLanes <= n; i += kMapLanes) {
+  for (; i + kStepLanes<Element> <= n; i += kStepLanes<Element>) {
 #pragma omp simd
-    for (int l = 0; l < kMapLanes; ++l) {
-      diff_src[i + l] = gradient(src[i + l], diff_dst[i + l], l);
+    for (int l = 0; l < kStepLanes<Element>; ++l) {
+      diff_src[i + l] = NarrowTo<Element>(gradient(Widen(src[i + l]), Widen(diff_dst[i + l]), l));
     }
   }
-  for (int l = 0; i < n; ++i, ++l) diff_src[i] = gradient(src[i], diff_dst[i], l);
+  for (int l = 0; i < n; ++i, ++l) {
+    diff_src[i] = NarrowTo<Element>(gradient(Widen(src[i]), Widen(diff_dst[i]), l));
+  }
 }
 
 }  // namespace
 
-void BatchNormMoments(const float* src, int64_t pixels, int64_t block, double* mean, double* m2) {
+template <typename Element>
+void BatchNormMoments(const Element* src, int64_t pixels, int64_t block, double* mean, double* m2) {
   if (block == 16) return Moments<16>(src, pixels * 16, mean, m2);
   if (block == 8) return Moments<8>(src, pixels * 8, mean, m2);
   Moments<1>(src, pixels, mean, m2);
 }
 
-void BatchNormApply(const float* src, int64_t pixels, int64_t block, const ChannelAffine& affine,
-                    float* dst) {
+template <typename Element>
+void BatchNormApply(const Element* src, int64_t pixels, int64_t block, const ChannelAffine& affine,
+                    Element* dst) {
   if (block == 16) return Apply<16>(src, pixels * 16, affine, dst);
   if (block == 8) return Apply<8>(src, pixels * 8, affine, dst);
   Apply<1>(src, pixels, affine, dst);
 }
 
-void BatchNormGradientSums(const float* src, const float* diff_dst, int64_t pixels, int64_t block,
-                           const ChannelAffine& affine, double* sum_g, double* sum_gx) {
+template <typename Element>
+void BatchNormGradientSums(const Element* src, const Element* diff_dst, int64_t pixels,
+                           int64_t block, const ChannelAffine& affine, double* sum_g,
+                           double* sum_gx) {
   if (block == 16) return GradientSums<16>(src, diff_dst, pixels * 16, affine, sum_g, sum_gx);
   if (block == 8) return GradientSums<8>(src, diff_dst, pixels * 8, affine, sum_g, sum_gx);
   GradientSums<1>(src, diff_dst, pixels, affine, sum_g, sum_gx);
 }
 
-void BatchNormGradient(const float* src, const float* diff_dst, int64_t pixels, int64_t block,
+template <typename Element>
+void BatchNormGradient(const Element* src, const Element* diff_dst, int64_t pixels, int64_t block,
                        const ChannelAffine& affine, const float* slope, const float* offset,
-                       float* diff_src) {
+                       Element* diff_src) {
   if (block == 16) {
     return Gradient<16>(src, diff_dst, pixels * 16, affine, slope, offset, diff_src);
   }
   if (block == 8) return Gradient<8>(src, diff_dst, pixels * 8, affine, slope, offset, diff_src);
   Gradient<1>(src, diff_dst, pixels, affine, slope, offset, diff_src);
 }
+
+template void BatchNormMoments(const float*, int64_t, int64_t, double*, double*);
+template void BatchNormApply(const float*, int64_t, int64_t, const ChannelAffine&, float*);
+template void BatchNormGradientSums(const float*, const float*, int64_t, int64_t,
+                                    const ChannelAffine&, double*, double*);
+template void BatchNormGradient(const float*, const float*, int64_t, int64_t, const ChannelAffine&,
+                                const float*, const float*, float*);
+template void BatchNormMoments(const Bfloat16*, int64_t, int64_t, double*, double*);
+template void BatchNormApply(const Bfloat16*, int64_t, int64_t, const ChannelAffine&, Bfloat16*);
+template void BatchNormGradientSums(const Bfloat16*, const Bfloat16*, int64_t, int64_t,
+                                    const ChannelAffine&, double*, double*);
+template void BatchNormGradient(const Bfloat16*, const Bfloat16*, int64_t, int64_t,
+                                const ChannelAffine&, const float*, const float*, Bfloat16*);
 
 }  // namespace ringtail::RT_KERNEL_ISA

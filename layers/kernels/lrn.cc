@@ -68,23 +68,30 @@ void LrnBackwardTile(const LrnShape& shape, const float* src, float* ratio, floa
   }
 }
 
-void LoadLrnTile(const float* data, int64_t channels, int64_t block, int64_t plane,
+template <typename Element>
+void LoadLrnTile(const Element* data, int64_t channels, int64_t block, int64_t plane,
                  int64_t positions, float* tile) {
   for (int64_t c = 0; c < channels; ++c) {
-    const float* src = data + c / block * plane * block + c % block;
+    const Element* src = data + c / block * plane * block + c % block;
     float* row = tile + c * kLrnTile;
-    for (int64_t t = 0; t < positions; ++t) row[t] = src[t * block];
+    for (int64_t t = 0; t < positions; ++t) row[t] = Widen(src[t * block]);
     for (int64_t t = positions; t < kLrnTile; ++t) row[t] = 0;
   }
 }
 
+template <typename Element>
 void StoreLrnTile(const float* tile, int64_t channels, int64_t block, int64_t plane,
-                  int64_t positions, float* data) {
+                  int64_t positions, Element* data) {
   for (int64_t c = 0; c < channels; ++c) {
-    float* dst = data + c / block * plane * block + c % block;
+    Element* dst = data + c / block * plane * block + c % block;
     const float* row = tile + c * kLrnTile;
-    for (int64_t t = 0; t < positions; ++t) dst[t * block] = row[t];
+    for (int64_t t = 0; t < positions; ++t) dst[t * block] = NarrowTo<Element>(row[t]);
   }
 }
+
+template void LoadLrnTile(const float*, int64_t, int64_t, int64_t, int64_t, float*);
+template void StoreLrnTile(const float*, int64_t, int64_t, int64_t, int64_t, float*);
+template void LoadLrnTile(const Bfloat16*, int64_t, int64_t, int64_t, int64_t, float*);
+template void StoreLrnTile(const float*, int64_t, int64_t, int64_t, int64_t, Bfloat16*);
 
 }  // namespace ringtail::RT_KERNEL_ISA

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "core/kernel_isa.h"
+#include "core/kernels/bfloat16.h"
 
 namespace ringtail {
 
@@ -36,11 +37,13 @@ RT_DECLARE_KERNEL(void LrnBackwardTile(const LrnShape& shape, const float* src, 
 
 // Between a blob (channels in blocks; `plane` positions; `data` at the tile's first position) and
 // the rows of a tile; `positions` (1 to 16) of them are there, the rest of a row reads as zero and
-// is not written.
-RT_DECLARE_KERNEL(void LoadLrnTile(const float* data, int64_t channels, int64_t block,
+// is not written. Element: float or Bfloat16.
+RT_DECLARE_KERNEL(template <typename Element>
+                  void LoadLrnTile(const Element* data, int64_t channels, int64_t block,
                                    int64_t plane, int64_t positions, float* tile))
-RT_DECLARE_KERNEL(void StoreLrnTile(const float* tile, int64_t channels, int64_t block,
-                                    int64_t plane, int64_t positions, float* data))
+RT_DECLARE_KERNEL(template <typename Element> void StoreLrnTile(const float* tile, int64_t channels,
+                                                                int64_t block, int64_t plane,
+                                                                int64_t positions, Element* data))
 
 }  // namespace ringtail
 

@@ -1,5 +1,7 @@
 #include "layers/kernels/max_pool.h"
 
+#include "layers/kernels/block_elements.h"
+
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
@@ -20,43 +22,42 @@ Taps TapsOf(int64_t window, int64_t stride, int64_t padding, int64_t kernel, int
 
 bool AllInside(const Taps& taps, int64_t kernel) { return taps.begin == 0 && taps.end == kernel; }
 
-template <int kBlock, int kKernel, typename Winner>
-void ForwardPixel(const float* src, const MaxPoolGeometry& g, const Taps& rows, const Taps& columns,
-                  float* dst, Winner* winner) {
+template <int kBlock, int kKernel, typename Element, typename Winner>
+void ForwardPixel(const Element* src, const MaxPoolGeometry& g, const Taps& rows,
+                  const Taps& columns, Element* dst, Winner* winner) {
   constexpr bool kInside = kKernel != kAnyKernel;
   const int64_t KW = kInside ? kKernel : g.KW;
   const int64_t row_begin = kInside ? 0 : rows.begin, row_end = kInside ? kKernel : rows.end;
   const int64_t begin = kInside ? 0 : columns.begin, end = kInside ? kKernel : columns.end;
-  const float* window = src + (rows.first * g.W + columns.first) * kBlock;
+  const Element* window = src + (rows.first * g.W + columns.first) * kBlock;
   float best[kBlock];
   int32_t best_tap[kBlock];
-  for (int c = 0; c < kBlock; ++c) {
-    best[c] = window[(row_begin * g.W + begin) * kBlock + c];
-    best_tap[c] = static_cast<int32_t>(row_begin * KW + begin);
-  }
+  LoadBlock<kBlock>(window + (row_begin * g.W + begin) * kBlock, best);
+  for (int c = 0; c < kBlock; ++c) best_tap[c] = static_cast<int32_t>(row_begin * KW + begin);
 #pragma GCC unroll 3
   for (int64_t kh = row_begin; kh < row_end; ++kh) {
 #pragma GCC unroll 3
     for (int64_t kw = begin; kw < end; ++kw) {
-      const float* x = window + (kh * g.W + kw) * kBlock;
+      const Element* x = window + (kh * g.W + kw) * kBlock;
       const auto tap = static_cast<int32_t>(kh * KW + kw);
+      float value[kBlock];
+      LoadBlock<kBlock>(x, value);
 #pragma omp simd
       for (int c = 0; c < kBlock; ++c) {
-        const bool better = (x[c] > best[c]) | (x[c] != x[c]);
-        best[c] = better ? x[c] : best[c];
+        const bool better = (value[c] > best[c]) | (value[c] != value[c]);
+        best[c] = better ? value[c] : best[c];
         best_tap[c] = better ? tap : best_tap[c];
       }
     }
   }
-#pragma omp simd
-  for (int c = 0; c < kBlock; ++c) dst[c] = best[c];
+  StoreBlock<kBlock>(best, dst);
   if (winner == nullptr) return;
 #pragma omp simd
   for (int c = 0; c < kBlock; ++c) winner[c] = static_cast<Winner>(best_tap[c]);
 }
 
-template <int kBlock, int kKernel, typename Winner>
-void Forward(const float* src, const MaxPoolGeometry& g, float* dst, Winner* winner) {
+template <int kBlock, int kKernel, typename Element, typename Winner>
+void Forward(const Element* src, const MaxPoolGeometry& g, Element* dst, Winner* winner) {
   for (int64_t oh = 0; oh < g.OH; ++oh) {
     const Taps rows = TapsOf(oh, g.SH, g.PT, g.KH, g.H);
     for (int64_t ow = 0; ow < g.OW; ++ow) {
@@ -72,34 +73,36 @@ void Forward(const float* src, const MaxPoolGeometry& g, float* dst, Winner* win
   }
 }
 
-template <int kBlock, int kKernel>
-void BackwardPixel(const float* diff_dst, const int32_t* winner, const MaxPoolGeometry& g,
-                   const Taps& rows, const Taps& columns, float* diff_src) {
+template <int kBlock, int kKernel, typename Element>
+void BackwardPixel(const Element* diff_dst, const int32_t* winner, const MaxPoolGeometry& g,
+                   const Taps& rows, const Taps& columns, Element* diff_src) {
   constexpr bool kInside = kKernel != kAnyKernel;
   const int64_t KW = kInside ? kKernel : g.KW;
   const int64_t row_begin = kInside ? 0 : rows.begin, row_end = kInside ? kKernel : rows.end;
   const int64_t begin = kInside ? 0 : columns.begin, end = kInside ? kKernel : columns.end;
-  float* window = diff_src + (rows.first * g.W + columns.first) * kBlock;
+  float diff[kBlock];
+  LoadBlock<kBlock>(diff_dst, diff);
+  Element* window = diff_src + (rows.first * g.W + columns.first) * kBlock;
 #pragma GCC unroll 3
   for (int64_t kh = row_begin; kh < row_end; ++kh) {
 #pragma GCC unroll 3
     for (int64_t kw = begin; kw < end; ++kw) {
       const auto tap = static_cast<int32_t>(kh * KW + kw);
-      float* x = window + (kh * g.W + kw) * kBlock;
+      Element* x = window + (kh * g.W + kw) * kBlock;
+      float sum[kBlock];
+      LoadBlock<kBlock>(x, sum);
 #pragma omp simd
-      for (int c = 0; c < kBlock; ++c) {
-        const float diff = diff_dst[c];
-        x[c] += winner[c] == tap ? diff : 0;
-      }
+      for (int c = 0; c < kBlock; ++c) sum[c] += winner[c] == tap ? diff[c] : 0;
+      StoreBlock<kBlock>(sum, x);
     }
   }
 }
 
 // A row of windows. Winners are widened a strip ahead:
 // pixel by pixel the narrow vectors would wait for the wide ones.
-template <int kBlock, int kKernel, typename Winner>
-void BackwardRow(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
-                 const Taps& rows, float* diff_src) {
+template <int kBlock, int kKernel, typename Element, typename Winner>
+void BackwardRow(const Element* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+                 const Taps& rows, Element* diff_src) {
   constexpr int64_t kStrip = 16;  // pixels
   int32_t wide[kStrip * kBlock];
   for (int64_t strip = 0; strip < g.OW; strip += kStrip) {
@@ -109,7 +112,7 @@ void BackwardRow(const float* diff_dst, const Winner* winner, const MaxPoolGeome
     for (int64_t i = 0; i < (end - strip) * kBlock; ++i) wide[i] = narrow[i];
     for (int64_t ow = strip; ow < end; ++ow) {
       const Taps columns = TapsOf(ow, g.SW, g.PL, g.KW, g.W);
-      const float* diff = diff_dst + ow * kBlock;
+      const Element* diff = diff_dst + ow * kBlock;
       const int32_t* won_by = wide + (ow - strip) * kBlock;
       if (kKernel != kAnyKernel && AllInside(rows, kKernel) && AllInside(columns, kKernel)) {
         BackwardPixel<kBlock, kKernel>(diff, won_by, g, rows, columns, diff_src);
@@ -121,14 +124,14 @@ void BackwardRow(const float* diff_dst, const Winner* winner, const MaxPoolGeome
 }
 
 // Zeroes the image row by row just ahead of the windows, so that the row is still in the cache.
-template <int kBlock, int kKernel, typename Winner>
-void Backward(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
-              float* diff_src) {
-  int64_t zeroed = 0;  // floats
+template <int kBlock, int kKernel, typename Element, typename Winner>
+void Backward(const Element* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+              Element* diff_src) {
+  int64_t zeroed = 0;  // elements
   const auto zero_until = [&](int64_t row) {
     const int64_t end = row * g.W * kBlock;
 #pragma omp simd
-    for (int64_t i = zeroed; i < end; ++i) diff_src[i] = 0;
+    for (int64_t i = zeroed; i < end; ++i) diff_src[i] = Element{};
     zeroed = end > zeroed ? end : zeroed;
   };
   for (int64_t oh = 0; oh < g.OH; ++oh) {
@@ -140,32 +143,32 @@ void Backward(const float* diff_dst, const Winner* winner, const MaxPoolGeometry
   zero_until(g.H);
 }
 
-template <int kBlock, typename Winner>
-void ForwardAnyKernel(const float* src, const MaxPoolGeometry& g, float* dst, Winner* winner) {
+template <int kBlock, typename Element, typename Winner>
+void ForwardAnyKernel(const Element* src, const MaxPoolGeometry& g, Element* dst, Winner* winner) {
   if (g.KH == 2 && g.KW == 2) return Forward<kBlock, 2>(src, g, dst, winner);
   if (g.KH == 3 && g.KW == 3) return Forward<kBlock, 3>(src, g, dst, winner);
   Forward<kBlock, kAnyKernel>(src, g, dst, winner);
 }
 
-template <int kBlock, typename Winner>
-void BackwardAnyKernel(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
-                       float* diff_src) {
+template <int kBlock, typename Element, typename Winner>
+void BackwardAnyKernel(const Element* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+                       Element* diff_src) {
   if (g.KH == 2 && g.KW == 2) return Backward<kBlock, 2>(diff_dst, winner, g, diff_src);
   if (g.KH == 3 && g.KW == 3) return Backward<kBlock, 3>(diff_dst, winner, g, diff_src);
   Backward<kBlock, kAnyKernel>(diff_dst, winner, g, diff_src);
 }
 
-template <typename Winner>
-void ForwardAnyBlock(const float* src, const MaxPoolGeometry& g, int64_t block, float* dst,
+template <typename Element, typename Winner>
+void ForwardAnyBlock(const Element* src, const MaxPoolGeometry& g, int64_t block, Element* dst,
                      Winner* winner) {
   if (block == 16) return ForwardAnyKernel<16>(src, g, dst, winner);
   if (block == 8) return ForwardAnyKernel<8>(src, g, dst, winner);
   ForwardAnyKernel<1>(src, g, dst, winner);
 }
 
-template <typename Winner>
-void BackwardAnyBlock(const float* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
-                      int64_t block, float* diff_src) {
+template <typename Element, typename Winner>
+void BackwardAnyBlock(const Element* diff_dst, const Winner* winner, const MaxPoolGeometry& g,
+                      int64_t block, Element* diff_src) {
   if (block == 16) return BackwardAnyKernel<16>(diff_dst, winner, g, diff_src);
   if (block == 8) return BackwardAnyKernel<8>(diff_dst, winner, g, diff_src);
   BackwardAnyKernel<1>(diff_dst, winner, g, diff_src);
@@ -173,24 +176,42 @@ void BackwardAnyBlock(const float* diff_dst, const Winner* winner, const MaxPool
 
 }  // namespace
 
-void MaxPoolForward(const float* src, const MaxPoolGeometry& g, int64_t block, float* dst,
+template <typename Element>
+void MaxPoolForward(const Element* src, const MaxPoolGeometry& g, int64_t block, Element* dst,
                     uint8_t* winner) {
   ForwardAnyBlock(src, g, block, dst, winner);
 }
 
-void MaxPoolForwardWide(const float* src, const MaxPoolGeometry& g, int64_t block, float* dst,
+template <typename Element>
+void MaxPoolForwardWide(const Element* src, const MaxPoolGeometry& g, int64_t block, Element* dst,
                         int32_t* winner) {
   ForwardAnyBlock(src, g, block, dst, winner);
 }
 
-void MaxPoolBackward(const float* diff_dst, const uint8_t* winner, const MaxPoolGeometry& g,
-                     int64_t block, float* diff_src) {
+template <typename Element>
+void MaxPoolBackward(const Element* diff_dst, const uint8_t* winner, const MaxPoolGeometry& g,
+                     int64_t block, Element* diff_src) {
   BackwardAnyBlock(diff_dst, winner, g, block, diff_src);
 }
 
-void MaxPoolBackwardWide(const float* diff_dst, const int32_t* winner, const MaxPoolGeometry& g,
-                         int64_t block, float* diff_src) {
+template <typename Element>
+void MaxPoolBackwardWide(const Element* diff_dst, const int32_t* winner, const MaxPoolGeometry& g,
+                         int64_t block, Element* diff_src) {
   BackwardAnyBlock(diff_dst, winner, g, block, diff_src);
 }
+
+template void MaxPoolForward(const float*, const MaxPoolGeometry&, int64_t, float*, uint8_t*);
+template void MaxPoolForwardWide(const float*, const MaxPoolGeometry&, int64_t, float*, int32_t*);
+template void MaxPoolBackward(const float*, const uint8_t*, const MaxPoolGeometry&, int64_t,
+                              float*);
+template void MaxPoolBackwardWide(const float*, const int32_t*, const MaxPoolGeometry&, int64_t,
+                                  float*);
+template void MaxPoolForward(const Bfloat16*, const MaxPoolGeometry&, int64_t, Bfloat16*, uint8_t*);
+template void MaxPoolForwardWide(const Bfloat16*, const MaxPoolGeometry&, int64_t, Bfloat16*,
+                                 int32_t*);
+template void MaxPoolBackward(const Bfloat16*, const uint8_t*, const MaxPoolGeometry&, int64_t,
+                              Bfloat16*);
+template void MaxPoolBackwardWide(const Bfloat16*, const int32_t*, const MaxPoolGeometry&, int64_t,
+                                  Bfloat16*);
 
 }  // namespace ringtail::RT_KERNEL_ISA

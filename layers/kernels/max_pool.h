@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/kernel_isa.h"
+#include "core/kernels/bfloat16.h"
 
 namespace ringtail {
 
@@ -17,16 +18,21 @@ struct MaxPoolGeometry {
 
 // dst = maximum of each window; winner = kh * KW + kw of the first maximum (not written if null).
 // A NaN in a window is its maximum. The 8-bit form is for KH * KW <= 256.
-RT_DECLARE_KERNEL(void MaxPoolForward(const float* src, const MaxPoolGeometry& g, int64_t block,
-                                      float* dst, uint8_t* winner))
-RT_DECLARE_KERNEL(void MaxPoolForwardWide(const float* src, const MaxPoolGeometry& g, int64_t block,
-                                          float* dst, int32_t* winner))
-// diff_src = sum of diff_dst over the windows that an element won, 0 elsewhere.
-RT_DECLARE_KERNEL(void MaxPoolBackward(const float* diff_dst, const uint8_t* winner,
-                                       const MaxPoolGeometry& g, int64_t block, float* diff_src))
-RT_DECLARE_KERNEL(void MaxPoolBackwardWide(const float* diff_dst, const int32_t* winner,
+RT_DECLARE_KERNEL(template <typename Element>
+                  void MaxPoolForward(const Element* src, const MaxPoolGeometry& g, int64_t block,
+                                      Element* dst, uint8_t* winner))
+RT_DECLARE_KERNEL(template <typename Element>
+                  void MaxPoolForwardWide(const Element* src, const MaxPoolGeometry& g,
+                                          int64_t block, Element* dst, int32_t* winner))
+// diff_src = sum of diff_dst over the windows that an element won, 0 elsewhere; rounded after each
+// addition, where Element is Bfloat16.
+RT_DECLARE_KERNEL(template <typename Element>
+                  void MaxPoolBackward(const Element* diff_dst, const uint8_t* winner,
+                                       const MaxPoolGeometry& g, int64_t block, Element* diff_src))
+RT_DECLARE_KERNEL(template <typename Element>
+                  void MaxPoolBackwardWide(const Element* diff_dst, const int32_t* winner,
                                            const MaxPoolGeometry& g, int64_t block,
-                                           float* diff_src))
+                                           Element* diff_src))
 
 }  // namespace ringtail
 

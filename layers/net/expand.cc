@@ -147,7 +147,10 @@ class Expander {
                         ? ExpandResidualStage(stage, channels, fields_)
                         : ExpandInvertedResidualStage(stage, channels, fields_);
     RT_RETURN_IF_ERROR(expanded.status());
-    for (const LayerConfig& layer : *expanded) RT_RETURN_IF_ERROR(AddPrimitive(layer, origin));
+    for (LayerConfig& layer : *expanded) {
+      if (stage.has_precision()) layer.set_precision(stage.precision());
+      RT_RETURN_IF_ERROR(AddPrimitive(layer, origin));
+    }
     return Alias(stage.name());
   }
 
@@ -170,8 +173,10 @@ class Expander {
       }
       alias_[previous] = last_;
       for (int j = 0; j < repeat.layer_size(); ++j) {
+        LayerConfig inner = repeat.layer(j);
+        if (layer.has_precision() && !inner.has_precision()) inner.set_precision(layer.precision());
         RT_RETURN_IF_ERROR(
-            Add(repeat.layer(j), prefix, fmt::format("{}.repeat.layer[{}]", origin, j), depth + 1));
+            Add(inner, prefix, fmt::format("{}.repeat.layer[{}]", origin, j), depth + 1));
         origin_ = origin;
       }
     }

@@ -37,6 +37,10 @@ class Model {
   ParameterArena& arena() const;
   bool is_allocated() const { return arena_ != nullptr; }
   const Graph& graph() const { return *graph_; }
+  // What nets of this model store activations in, as far as layers and logits allow (DstTypes in
+  // layers/net/precision.h). f32 until it is set; before the first Net is made.
+  void set_blob_type(BlobType type) { blob_type_ = type; }
+  BlobType blob_type() const { return blob_type_; }
   int64_t input_channels() const { return input_channels_; }
   int64_t num_classes() const { return num_classes_; }  // columns of the logits
   // Parameters and buffers of graph node i, in the layer's order.
@@ -53,6 +57,7 @@ class Model {
   std::vector<Start> starts_;
   std::vector<std::vector<const Parameter*>> by_node_;
   int64_t input_channels_ = 0, num_classes_ = 0;
+  BlobType blob_type_ = BlobType::kF32;
 };
 
 // Infers the shapes of all nodes for a batch; layers[i] is node i's. Fails with the node's name;

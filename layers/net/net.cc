@@ -1,27 +1,18 @@
 #include "layers/net/net_impl.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <utility>
 
 #include "core/check.h"
-#include "core/kernels/add.h"
+#include "layers/element_types/widen.h"
 #include "layers/net/graph.h"
-#include "layers/parallel_blobs.h"
-#include "layers/shape_check.h"
 
 namespace ringtail {
 namespace {
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-void Accumulate(const BlobDesc& desc, const float* from, float* to) {
-  RequireF32(std::array{desc});
-  const auto add = RT_KERNEL(AddFloats);
-  ForEachElementRange(
-      desc, [&](int64_t begin, int64_t end) { add(from + begin, end - begin, to + begin); });
 }
 
 }  // namespace
@@ -69,19 +60,32 @@ void Net::Impl::BackwardNode(int i) {
   for (size_t j = 0; j < node.add_to.size(); ++j) {
     if (node.add_to[j] == nullptr) continue;
     const int input = model->graph().nodes()[i].inputs[j];
-    Accumulate(nodes[input].dst_desc, node.diff_src[j], node.add_to[j]);
+    AddBlob(nodes[input].dst_desc, node.diff_src[j], node.add_to[j]);
   }
   if (timer) timer(i, true, Now() - start);
 }
 
-// dst of node i right after its Forward; a deferred one is written to `spare`.
+// dst of node i right after its Forward, as floats; one that is deferred or bf16 is written to
+// `spare`.
 std::span<const float> Net::Impl::Dst(int i, AlignedBuffer* spare) {
   const ReadyNode& node = nodes[i];
-  RequireF32(std::array{node.dst_desc});
-  if (node.dst != nullptr) return {node.dst, static_cast<size_t>(node.dst_desc.elements())};
-  *spare = AlignedBuffer(node.dst_desc.bytes());
-  Recompute(i, spare->floats().data());
-  return spare->floats();
+  const float* dst = node.dst;
+  AlignedBuffer deferred;
+  if (dst == nullptr) {
+    deferred = AlignedBuffer(node.dst_desc.bytes());
+    Recompute(i, deferred.floats().data());
+    dst = deferred.floats().data();
+  }
+  const auto elements = static_cast<size_t>(node.dst_desc.elements());
+  if (node.dst_desc.type == BlobType::kBf16) {
+    *spare = AlignedBuffer(elements * sizeof(float));
+    WidenBlob(node.dst_desc, dst, spare->floats().data());
+  } else if (node.dst == nullptr) {
+    *spare = std::move(deferred);
+  } else {
+    return {dst, elements};
+  }
+  return spare->floats().first(elements);
 }
 
 LossResult Net::Impl::Loss() {

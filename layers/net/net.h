@@ -68,6 +68,8 @@ struct LayerInfo {
   std::string name, kind, implementation;  // kind: the config's field, "+relu" where fused
   std::vector<AlgorithmTimings> timings;
   BlobDesc dst;
+  bool through_f32 =
+      false;  // computes on f32 copies of bf16 blobs (layers/element_types/through_f32_layer.h)
   int64_t parameters = 0;     // elements
   double forward_flops = 0;   // per batch
   double backward_flops = 0;  // per batch: twice forward, or once where diff_src is not needed

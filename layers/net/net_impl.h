@@ -50,7 +50,7 @@ struct Net::Impl {
   // net_setup.cc
   Status Build();
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
-  Status SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape,
+  Status SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape, BlobType dst_type,
                     std::span<std::unique_ptr<Layer>> layers, std::vector<NodeNeeds>* needs);
   FusionOffer OfferFusion(int i, std::span<const NodeNeeds> needs,
                           std::span<const std::unique_ptr<Layer>> layers) const;

@@ -7,6 +7,7 @@
 #include "core/machine/memory_limit.h"
 #include "layers/net/graph.h"
 #include "layers/net/net_impl.h"
+#include "layers/net/precision.h"
 
 namespace ringtail {
 namespace {
@@ -88,11 +89,14 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   RT_ASSIGN_OR_RETURN(const std::vector<ShapeInfo> shapes,
                       InferShapes(graph, images, layers, &failed));
 
+  const std::vector<BlobType> types = DstTypes(graph, model->blob_type());
+  const std::vector<bool> through_f32 = PutThroughF32(graph, types, layers);
   std::vector<NodeNeeds> needs;
   Status status;
   for (int i = 0; i < graph.size() && status.ok(); ++i) {
-    status = SetUpLayer(i, images, shapes[i], layers, &needs)
+    status = SetUpLayer(i, images, shapes[i], types[i], layers, &needs)
                  .Annotate(fmt::format("layer '{}'", graph.nodes()[i].name));
+    if (status.ok()) infos.back().through_f32 = through_f32[i];
   }
   if (options.algorithms != nullptr) options.algorithms->Save();  // even after an error, or a stop
   RT_RETURN_IF_ERROR(Status(status));
@@ -101,7 +105,7 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
 
 // Layer i, after those in `needs`, to which its own are added.
 Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape,
-                             std::span<std::unique_ptr<Layer>> layers,
+                             BlobType dst_type, std::span<std::unique_ptr<Layer>> layers,
                              std::vector<NodeNeeds>* needs) {
   const Node& node = model->graph().nodes()[i];
   std::vector<BlobDesc> src;
@@ -117,6 +121,7 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
   RT_ASSIGN_OR_RETURN(
       const LayerPlan plan,
       layers[i]->Setup({.src = src,
+                        .dst_type = dst_type,
                         .parameters = model->parameters(i),
                         .training = options.training,
                         .allocate = !options.plan_only,
@@ -125,6 +130,7 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
                         .measure = options.measure && !options.plan_only,
                         .fusion = OfferFusion(i, *needs, layers)}));
   RT_CHECK(plan.dst.SameShape(shape.dst), "Setup must keep the shape that InferShape promised");
+  RT_CHECK(plan.dst.type == dst_type, "Setup must keep the type that it was asked for");
 
   LayerInfo info = DescribeLayer(node, *layers[i], shape, plan, src);
   info.backward_flops = learns ? info.forward_flops * (needs_diff_src[0] ? 2 : 1) : 0;

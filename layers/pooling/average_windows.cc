@@ -1,5 +1,6 @@
 #include "layers/pooling/average_windows.h"
 
+#include "layers/element_types/blob_elements.h"
 #include "layers/parallel_blobs.h"
 #include "layers/shape_check.h"
 
@@ -17,7 +18,6 @@ StatusOr<ShapeInfo> AverageWindowsLayer::InferShape(std::span<const BlobDesc> sr
 }
 
 StatusOr<LayerPlan> AverageWindowsLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
   src_ = args.src[0];
   BlobDesc dst = src_;
   dst.H = static_cast<int64_t>(rows_.size());
@@ -37,20 +37,29 @@ AveragePoolGeometry AverageWindowsLayer::Geometry() const {
 
 void AverageWindowsLayer::Forward(const ForwardArgs& args) {
   const AveragePoolGeometry g = Geometry();
-  const auto kernel = RT_KERNEL(AveragePoolForward);
-  const int64_t src_floats = src_.plane() * src_.block, dst_floats = g.OH * g.OW * src_.block;
-  ForEachChannelBlock(src_, [&](int64_t i) {
-    kernel(args.src[0] + i * src_floats, g, src_.block, args.dst + i * dst_floats);
+  const int64_t src_size = src_.plane() * src_.block, dst_size = g.OH * g.OW * src_.block;
+  ForElementOf(src_.type, [&](auto element) {
+    using Element = decltype(element);
+    const auto kernel = RT_KERNEL(AveragePoolForward<Element>);
+    const Element* src = ElementsOf<Element>(args.src[0]);
+    Element* dst = ElementsOf<Element>(args.dst);
+    ForEachChannelBlock(
+        src_, [&](int64_t i) { kernel(src + i * src_size, g, src_.block, dst + i * dst_size); });
   });
 }
 
 void AverageWindowsLayer::Backward(const BackwardArgs& args) {
   if (args.diff_src[0] == nullptr) return;
   const AveragePoolGeometry g = Geometry();
-  const auto kernel = RT_KERNEL(AveragePoolBackward);
-  const int64_t src_floats = src_.plane() * src_.block, dst_floats = g.OH * g.OW * src_.block;
-  ForEachChannelBlock(src_, [&](int64_t i) {
-    kernel(args.diff_dst + i * dst_floats, g, src_.block, args.diff_src[0] + i * src_floats);
+  const int64_t src_size = src_.plane() * src_.block, dst_size = g.OH * g.OW * src_.block;
+  ForElementOf(src_.type, [&](auto element) {
+    using Element = decltype(element);
+    const auto kernel = RT_KERNEL(AveragePoolBackward<Element>);
+    const Element* diff_dst = ElementsOf<Element>(args.diff_dst);
+    Element* diff_src = ElementsOf<Element>(args.diff_src[0]);
+    ForEachChannelBlock(src_, [&](int64_t i) {
+      kernel(diff_dst + i * dst_size, g, src_.block, diff_src + i * src_size);
+    });
   });
 }
 

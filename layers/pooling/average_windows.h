@@ -18,6 +18,9 @@ namespace ringtail {
 class AverageWindowsLayer : public Layer {
  public:
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
+  bool RunsOn(std::span<const BlobType> src, BlobType dst) const override {
+    return AllAre(src, dst);
+  }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;

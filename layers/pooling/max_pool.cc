@@ -1,5 +1,6 @@
 #include "layers/pooling/max_pool.h"
 
+#include "layers/element_types/blob_elements.h"
 #include "layers/parallel_blobs.h"
 #include "layers/pooling/pool_window.h"
 #include "layers/shape_check.h"
@@ -12,8 +13,8 @@ constexpr int64_t kByteTaps = 256;  // taps that one byte can tell apart
 // Calls fn(offset in src, offset in dst) for every channel block of every sample, in parallel.
 template <typename Function>
 void ForEachPlane(const BlobDesc& src, const BlobDesc& dst, const Function& fn) {
-  const int64_t src_floats = src.plane() * src.block, dst_floats = dst.plane() * dst.block;
-  ForEachChannelBlock(src, [&](int64_t i) { fn(i * src_floats, i * dst_floats); });
+  const int64_t src_size = src.plane() * src.block, dst_size = dst.plane() * dst.block;
+  ForEachChannelBlock(src, [&](int64_t i) { fn(i * src_size, i * dst_size); });
 }
 
 }  // namespace
@@ -40,7 +41,6 @@ StatusOr<ShapeInfo> MaxPoolLayer::InferShape(std::span<const BlobDesc> src) {
 bool MaxPoolLayer::wide() const { return geometry_.KH * geometry_.KW > kByteTaps; }
 
 StatusOr<LayerPlan> MaxPoolLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
   src_ = dst_ = args.src[0];
   dst_.H = geometry_.OH;
   dst_.W = geometry_.OW;
@@ -50,38 +50,44 @@ StatusOr<LayerPlan> MaxPoolLayer::Setup(const SetupArgs& args) {
 }
 
 void MaxPoolLayer::Forward(const ForwardArgs& args) {
+  ForElementOf(src_.type, [&](auto element) { ForwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void MaxPoolLayer::ForwardOn(const ForwardArgs& args) {
+  const Element* from = ElementsOf<Element>(args.src[0]);
+  Element* to = ElementsOf<Element>(args.dst);
   const bool keep = training_ && args.step->training;
-  if (wide()) {
-    const auto kernel = RT_KERNEL(MaxPoolForwardWide);
-    auto* winner = reinterpret_cast<int32_t*>(args.state);
+  const auto run = [&](auto kernel, auto* winner) {
     ForEachPlane(src_, dst_, [&](int64_t src, int64_t dst) {
-      kernel(args.src[0] + src, geometry_, src_.block, args.dst + dst,
-             keep ? winner + dst : nullptr);
+      kernel(from + src, geometry_, src_.block, to + dst, keep ? winner + dst : nullptr);
     });
-    return;
+  };
+  if (wide()) {
+    return run(RT_KERNEL(MaxPoolForwardWide<Element>), reinterpret_cast<int32_t*>(args.state));
   }
-  const auto kernel = RT_KERNEL(MaxPoolForward);
-  auto* winner = reinterpret_cast<uint8_t*>(args.state);
-  ForEachPlane(src_, dst_, [&](int64_t src, int64_t dst) {
-    kernel(args.src[0] + src, geometry_, src_.block, args.dst + dst, keep ? winner + dst : nullptr);
-  });
+  run(RT_KERNEL(MaxPoolForward<Element>), reinterpret_cast<uint8_t*>(args.state));
 }
 
 void MaxPoolLayer::Backward(const BackwardArgs& args) {
   if (args.diff_src[0] == nullptr) return;
-  if (wide()) {
-    const auto kernel = RT_KERNEL(MaxPoolBackwardWide);
-    const auto* winner = reinterpret_cast<const int32_t*>(args.state);
+  ForElementOf(src_.type, [&](auto element) { BackwardOn<decltype(element)>(args); });
+}
+
+template <typename Element>
+void MaxPoolLayer::BackwardOn(const BackwardArgs& args) {
+  const Element* from = ElementsOf<Element>(args.diff_dst);
+  Element* to = ElementsOf<Element>(args.diff_src[0]);
+  const auto run = [&](auto kernel, const auto* winner) {
     ForEachPlane(src_, dst_, [&](int64_t src, int64_t dst) {
-      kernel(args.diff_dst + dst, winner + dst, geometry_, src_.block, args.diff_src[0] + src);
+      kernel(from + dst, winner + dst, geometry_, src_.block, to + src);
     });
-    return;
+  };
+  if (wide()) {
+    return run(RT_KERNEL(MaxPoolBackwardWide<Element>),
+               reinterpret_cast<const int32_t*>(args.state));
   }
-  const auto kernel = RT_KERNEL(MaxPoolBackward);
-  const auto* winner = reinterpret_cast<const uint8_t*>(args.state);
-  ForEachPlane(src_, dst_, [&](int64_t src, int64_t dst) {
-    kernel(args.diff_dst + dst, winner + dst, geometry_, src_.block, args.diff_src[0] + src);
-  });
+  run(RT_KERNEL(MaxPoolBackward<Element>), reinterpret_cast<const uint8_t*>(args.state));
 }
 
 std::string MaxPoolLayer::Implementation() const { return KernelImplementation(); }

@@ -22,12 +22,19 @@ class MaxPoolLayer : public Layer {
   explicit MaxPoolLayer(const PoolConfig& config);
 
   StatusOr<ShapeInfo> InferShape(std::span<const BlobDesc> src) override;
+  bool RunsOn(std::span<const BlobType> src, BlobType dst) const override {
+    return AllAre(src, dst);
+  }
   StatusOr<LayerPlan> Setup(const SetupArgs& args) override;
   void Forward(const ForwardArgs& args) override;
   void Backward(const BackwardArgs& args) override;
   std::string Implementation() const override;
 
  private:
+  template <typename Element>
+  void ForwardOn(const ForwardArgs& args);
+  template <typename Element>
+  void BackwardOn(const BackwardArgs& args);
   bool wide() const;  // a tap's number does not fit into a byte
 
   const PoolConfig config_;

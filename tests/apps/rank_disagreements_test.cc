@@ -73,6 +73,9 @@ std::vector<Case> ConfigCases() {
           "accumulation", [](RunConfig* c) { c->mutable_train()->set_accumulation(2); },
           "train.accumulation", "1", "2"),
       Config(
+          "precision", [](RunConfig* c) { c->mutable_train()->set_precision(BFLOAT16); },
+          "train.precision", "FLOAT32", "BFLOAT16"),
+      Config(
           "seed", [](RunConfig* c) { c->mutable_train()->set_seed(2); }, "train.seed", "1", "2"),
       Config(
           "epochs", [](RunConfig* c) { c->mutable_train()->set_epochs(5); }, "train.epochs", "4",
@@ -260,7 +263,7 @@ TEST_P(RankDisagreement, IsRefusedBeforeTheFirstStepByBoth) {
 INSTANTIATE_TEST_SUITE_P(All, RankDisagreement, testing::ValuesIn(AllCases()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(RankDisagreements, AreTwentyOne) { EXPECT_EQ(AllCases().size(), 21U); }
+TEST(RankDisagreements, AreTwentyTwo) { EXPECT_EQ(AllCases().size(), 22U); }
 
 }  // namespace
 }  // namespace ringtail

@@ -171,7 +171,7 @@ TEST_P(BatchNormNeighboursTest, DeferredItDoesNotReadWhatOthersHave) {
   EXPECT_EQ(defers.statistics(), writes.statistics());
   for (int64_t i = 0; i < d_.N * d_.channel_blocks(); ++i) {
     float* plane = src_.floats() + i * d_.plane() * d_.block;
-    RT_KERNEL(BatchNormApply, plane, d_.plane(), d_.block,
+    RT_KERNEL(BatchNormApply<float>, plane, d_.plane(), d_.block,
               defers.affine().From(i % d_.channel_blocks() * d_.block), plane);
   }
   EXPECT_EQ(CopyToPlain(d_, src_.floats()), CopyToPlain(d_, dst.floats()));
@@ -195,8 +195,8 @@ TEST_P(BatchNormNeighboursTest, TheMapIsTheGradientThatItWrites) {
       const int64_t at = i * d_.plane() * d_.block, c = i % d_.channel_blocks() * d_.block;
       const ChannelGradient g = maps.gradient(src_.floats()).From(c);
       ASSERT_EQ(g.src, src_.floats());
-      RT_KERNEL(BatchNormGradient, g.src + at, mapped.floats() + at, d_.plane(), d_.block, g.affine,
-                g.slope, g.offset, mapped.floats() + at);
+      RT_KERNEL(BatchNormGradient<float>, g.src + at, mapped.floats() + at, d_.plane(), d_.block,
+                g.affine, g.slope, g.offset, mapped.floats() + at);
     }
     EXPECT_TRUE(std::equal(mapped.floats(), mapped.floats() + d_.elements(), diff_src.floats()));
   }

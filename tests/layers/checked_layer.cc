@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/random.h"
+#include "layers/element_types/through_f32_layer.h"
 
 namespace ringtail {
 namespace {
@@ -48,6 +49,11 @@ Status CheckedLayer::Create(const LayerCase& layer_case, const std::vector<BlobD
   RT_ASSIGN_OR_RETURN(layer_, CreateLayer(problem_.config, kLayerKey));
   if (layer_case.fused != Activation::kNone && !layer_->FuseActivation(layer_case.fused)) {
     return FailedPrecondition("the layer does not fuse the activation");
+  }
+  std::vector<BlobType> types;
+  for (const BlobDesc& desc : src) types.push_back(desc.type);
+  if (!layer_->RunsOn(types, options.dst_type)) {
+    layer_ = std::make_unique<ThroughF32Layer>(std::move(layer_));
   }
   runner_ = std::make_unique<LayerRunner>(layer_.get(), src, options);
   RT_RETURN_IF_ERROR(runner_->status());

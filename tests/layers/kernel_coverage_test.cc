@@ -20,6 +20,7 @@ namespace {
 // instruction set (TESTS_PER_ISA in tests/CMakeLists.txt), or selects them itself.
 const std::map<std::string, std::string> kTestOfKernels = {
     {"core/kernels/add.h", "core/add_test"},
+    {"core/kernels/bfloat16.h", "core/bfloat16_test"},
     {"dist/compression/kernels/bit_planes.h", "dist/compression/codecs/codecs_test"},
     {"dist/compression/kernels/cast.h", "dist/compression/codecs/codecs_test"},
     {"dist/compression/kernels/levels.h", "dist/compression/codecs/codecs_test"},
@@ -30,6 +31,7 @@ const std::map<std::string, std::string> kTestOfKernels = {
     {"layers/kernels/arithmetic.h", "layers/kernels_test"},
     {"layers/kernels/average_pool.h", "layers/kernels_test"},
     {"layers/kernels/batch_norm.h", "layers/kernels_test"},
+    {"layers/kernels/bf16_products.h", "layers/convolution/bf16_convolution_test"},
     {"layers/kernels/depthwise.h", "layers/convolution/depthwise_convolution_test"},
     {"layers/kernels/dropout.h", "layers/dropout_test"},
     {"layers/kernels/highway_gate.h", "layers/highway_gate_test"},

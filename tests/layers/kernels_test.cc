@@ -72,11 +72,11 @@ TEST_P(KernelsTest, Activations) {
       ExpectNear(actual, expected, 1e-6F, what);
     };
     check(
-        "Clamp", [&](float* out) { RT_KERNEL(Clamp, x.data(), n, 0, 6, out); },
+        "Clamp", [&](float* out) { RT_KERNEL(Clamp<float>, x.data(), n, 0, 6, out); },
         [](float v, float) { return std::clamp(v, 0.0F, 6.0F); });
     check(
         "ClampGradient",
-        [&](float* out) { RT_KERNEL(ClampGradient, x.data(), diff.data(), n, 0, 6, out); },
+        [&](float* out) { RT_KERNEL(ClampGradient<float>, x.data(), diff.data(), n, 0, 6, out); },
         [](float v, float d) { return v > 0 && v < 6 ? d : 0; });
     check(
         "LeakyRelu", [&](float* out) { RT_KERNEL(LeakyRelu, x.data(), n, 0.1F, out); },
@@ -99,7 +99,7 @@ TEST_P(KernelsTest, Arithmetic) {
   for (const int64_t n : kSizes) {
     const Floats a = Random(n, 1), b = Random(n, 2), diff = Random(n, 3);
     Floats clamped(n), product(n), diff_a(n), diff_b(n);
-    RT_KERNEL(AddClamped, a.data(), b.data(), n, -1, 2, clamped.data());
+    RT_KERNEL(AddClamped<float>, a.data(), b.data(), n, -1, 2, clamped.data());
     RT_KERNEL(Multiply, a.data(), b.data(), n, product.data());
     RT_KERNEL(MultiplyGradient, a.data(), b.data(), diff.data(), n, diff_a.data(), diff_b.data());
     for (int64_t i = 0; i < n; ++i) {
@@ -120,9 +120,11 @@ TEST_P(KernelsTest, Relayout) {
         for (int64_t c = 0; c < channels; ++c) {
           for (int64_t p = 0; p < plane; ++p) expected[p * block + c] = planes[c * plane + p];
         }
-        RT_KERNEL(InterleaveChannels, planes.data(), plane, channels, block, interleaved.data());
+        RT_KERNEL(InterleaveChannels<float>, planes.data(), plane, channels, block,
+                  interleaved.data());
         ASSERT_EQ(interleaved, expected) << channels << " of " << block << " channels";
-        RT_KERNEL(DeinterleaveChannels, interleaved.data(), plane, channels, block, back.data());
+        RT_KERNEL(DeinterleaveChannels<float>, interleaved.data(), plane, channels, block,
+                  back.data());
         ASSERT_EQ(back, planes) << channels << " of " << block << " channels";
       }
     }
@@ -154,12 +156,13 @@ TEST_P(KernelsTest, BatchNorm) {
       }
       std::vector<double> actual_mean(block), actual_m2(block), actual_g(block), actual_gx(block);
       Floats dst(n), diff_src(n);
-      RT_KERNEL(BatchNormMoments, src.data(), pixels, block, actual_mean.data(), actual_m2.data());
-      RT_KERNEL(BatchNormApply, src.data(), pixels, block, affine, dst.data());
-      RT_KERNEL(BatchNormGradientSums, src.data(), diff.data(), pixels, block, affine,
+      RT_KERNEL(BatchNormMoments<float>, src.data(), pixels, block, actual_mean.data(),
+                actual_m2.data());
+      RT_KERNEL(BatchNormApply<float>, src.data(), pixels, block, affine, dst.data());
+      RT_KERNEL(BatchNormGradientSums<float>, src.data(), diff.data(), pixels, block, affine,
                 actual_g.data(), actual_gx.data());
-      RT_KERNEL(BatchNormGradient, src.data(), diff.data(), pixels, block, affine, slope.data(),
-                offset.data(), diff_src.data());
+      RT_KERNEL(BatchNormGradient<float>, src.data(), diff.data(), pixels, block, affine,
+                slope.data(), offset.data(), diff_src.data());
       ExpectNear(dst, naive_dst, 1e-5F, "dst");
       ExpectNear(diff_src, naive_diff_src, 1e-5F, "diff_src");
       for (int64_t c = 0; c < block; ++c) {
@@ -194,17 +197,18 @@ TEST_P(KernelsTest, MaxPool) {
     std::vector<uint8_t> winner(dst_floats);
     std::vector<int32_t> wide_winner(dst_floats);
     Floats dst(dst_floats), wide_dst(dst_floats), plain_dst(dst_floats), diff_src(src_floats, NAN);
-    RT_KERNEL(MaxPoolForward, src.data(), g, block, dst.data(), winner.data());
-    RT_KERNEL(MaxPoolForward, src.data(), g, block, plain_dst.data(), nullptr);
-    RT_KERNEL(MaxPoolForwardWide, src.data(), g, block, wide_dst.data(), wide_winner.data());
+    RT_KERNEL(MaxPoolForward<float>, src.data(), g, block, dst.data(), winner.data());
+    RT_KERNEL(MaxPoolForward<float>, src.data(), g, block, plain_dst.data(), nullptr);
+    RT_KERNEL(MaxPoolForwardWide<float>, src.data(), g, block, wide_dst.data(), wide_winner.data());
     EXPECT_EQ(dst, naive_dst);
     EXPECT_EQ(plain_dst, naive_dst);
     EXPECT_EQ(wide_dst, naive_dst);
     EXPECT_TRUE(std::ranges::equal(winner, wide_winner));
-    RT_KERNEL(MaxPoolBackward, diff_dst.data(), winner.data(), g, block, diff_src.data());
+    RT_KERNEL(MaxPoolBackward<float>, diff_dst.data(), winner.data(), g, block, diff_src.data());
     ExpectNear(diff_src, naive_diff_src, 1e-6F, "diff_src");
     std::ranges::fill(diff_src, NAN);
-    RT_KERNEL(MaxPoolBackwardWide, diff_dst.data(), wide_winner.data(), g, block, diff_src.data());
+    RT_KERNEL(MaxPoolBackwardWide<float>, diff_dst.data(), wide_winner.data(), g, block,
+              diff_src.data());
     ExpectNear(diff_src, naive_diff_src, 1e-6F, "diff_src, wide");
   }
 }
@@ -231,8 +235,8 @@ TEST_P(KernelsTest, AveragePool) {
       }
     }
     Floats dst(dst_floats), diff_src(src_floats, NAN);
-    RT_KERNEL(AveragePoolForward, src.data(), g, block, dst.data());
-    RT_KERNEL(AveragePoolBackward, diff_dst.data(), g, block, diff_src.data());
+    RT_KERNEL(AveragePoolForward<float>, src.data(), g, block, dst.data());
+    RT_KERNEL(AveragePoolBackward<float>, diff_dst.data(), g, block, diff_src.data());
     ExpectNear(dst, naive_dst, 1e-5F, "dst");
     ExpectNear(diff_src, naive_diff_src, 1e-6F, "diff_src");
   }

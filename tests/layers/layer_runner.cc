@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/random.h"
+#include "layers/element_types/blob_elements.h"
 #include "layers/net/initializer.h"
 #include "tests/layers/test_algorithms.h"
 
@@ -27,6 +28,10 @@ void ForEachElement(const BlobDesc& d, int64_t channels, const Function& fn) {
       }
     }
   }
+}
+
+float ValueAt(const BlobDesc& desc, const float* blob, int64_t i) {
+  return desc.type == BlobType::kBf16 ? Widen(ElementsOf<Bfloat16>(blob)[i]) : blob[i];
 }
 
 }  // namespace
@@ -74,10 +79,12 @@ Status LayerRunner::Setup(Layer* layer) {
   const auto needs = std::make_unique<bool[]>(src_descs_.size());
   std::copy(options_.needs_diff_src.begin(), options_.needs_diff_src.end(), needs.get());
   RT_ASSIGN_OR_RETURN(plan_, layer->Setup({.src = src_descs_,
+                                           .dst_type = options_.dst_type,
                                            .parameters = parameters_,
                                            .training = options_.training,
                                            .needs_diff_src = {needs.get(), src_descs_.size()},
                                            .algorithms = TestAlgorithms()}));
+  if (plan_.dst.type != options_.dst_type) problems_ += "Setup chose another type of dst\n";
   if (!plan_.dst.SameShape(info_.dst)) problems_ += "Setup and InferShape disagree on the shape\n";
   for (const BlobDesc& desc : src_descs_) {
     src_.emplace_back(desc.bytes());
@@ -171,7 +178,7 @@ void LayerRunner::CheckMemory(const char* when) {
 void LayerRunner::CheckPadding(const BlobDesc& desc, const float* data, const std::string& what) {
   bool zero = true;
   ForEachElement(desc, desc.channel_blocks() * desc.block, [&](int64_t c, int64_t, int64_t i) {
-    if (c >= desc.C && data[i] != 0) zero = false;
+    if (c >= desc.C && ValueAt(desc, data, i) != 0) zero = false;
   });
   if (!zero) problems_ += fmt::format("padding channels of {} are not zero\n", what);
 }
@@ -180,13 +187,20 @@ int64_t PlainElements(const BlobDesc& desc) { return desc.N * desc.C * desc.plan
 
 void CopyToLayout(std::span<const float> plain, const BlobDesc& desc, float* blob) {
   RT_CHECK(static_cast<int64_t>(plain.size()) == PlainElements(desc), desc.ShapeString());
-  std::fill(blob, blob + desc.elements(), 0.0F);
-  ForEachElement(desc, desc.C, [&](int64_t, int64_t from, int64_t to) { blob[to] = plain[from]; });
+  std::memset(blob, 0, desc.bytes());
+  ForEachElement(desc, desc.C, [&](int64_t, int64_t from, int64_t to) {
+    if (desc.type == BlobType::kBf16) {
+      ElementsOf<Bfloat16>(blob)[to] = Narrow(plain[from]);
+    } else {
+      blob[to] = plain[from];
+    }
+  });
 }
 
 std::vector<float> CopyToPlain(const BlobDesc& desc, const float* blob) {
   std::vector<float> plain(PlainElements(desc));
-  ForEachElement(desc, desc.C, [&](int64_t, int64_t to, int64_t from) { plain[to] = blob[from]; });
+  ForEachElement(desc, desc.C,
+                 [&](int64_t, int64_t to, int64_t from) { plain[to] = ValueAt(desc, blob, from); });
   return plain;
 }
 

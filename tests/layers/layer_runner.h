@@ -47,6 +47,7 @@ struct LayerRunnerOptions {
   bool in_place = true;                   // share memory wherever the plan allows it
   std::vector<char> needs_diff_src = {};  // per src; empty: all
   uint64_t seed = 1;                      // of the parameters' start and of the step
+  BlobType dst_type = BlobType::kF32;     // the types of src are their descriptors'
 };
 
 class LayerRunner {
@@ -63,7 +64,7 @@ class LayerRunner {
     return *parameters_[i];
   }  // in the order of the request
 
-  // One call each; blobs are plain NCHW without padding. Backward belongs to the last Forward, and
+  // One call each; blobs are plain NCHW without padding, in f32. Backward belongs to the last Forward, and
   // may be called once for each. diff_src of an input that needs none is empty.
   std::vector<float> Forward(const std::vector<std::vector<float>>& src);
   std::vector<std::vector<float>> Backward(const std::vector<float>& diff_dst);
@@ -92,7 +93,8 @@ class LayerRunner {
   std::string problems_;
 };
 
-// Between plain NCHW and a layout, slowly and obviously (not with the code under test).
+// Between plain NCHW in f32 and a layout and type, slowly and obviously (not with the code under
+// test, except for the rounding of one number).
 void CopyToLayout(std::span<const float> plain, const BlobDesc& desc, float* blob);
 std::vector<float> CopyToPlain(const BlobDesc& desc, const float* blob);
 int64_t PlainElements(const BlobDesc& desc);

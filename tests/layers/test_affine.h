@@ -26,7 +26,7 @@ class TestAffine {
   void Apply(const BlobDesc& desc, float* blob) const {
     for (int64_t i = 0; i < desc.N * desc.channel_blocks(); ++i) {
       float* plane = blob + i * desc.plane() * desc.block;
-      RT_KERNEL(BatchNormApply, plane, desc.plane(), desc.block,
+      RT_KERNEL(BatchNormApply<float>, plane, desc.plane(), desc.block,
                 affine().From(i % desc.channel_blocks() * desc.block), plane);
     }
   }

@@ -33,7 +33,7 @@ class TestGradient {
     for (int64_t i = 0; i < desc_.N * desc_.channel_blocks(); ++i) {
       const int64_t plane = i * desc_.plane() * desc_.block;
       const ChannelGradient map = gradient().From(i % desc_.channel_blocks() * desc_.block);
-      RT_KERNEL(BatchNormGradient, map.src + plane, blob + plane, desc_.plane(), desc_.block,
+      RT_KERNEL(BatchNormGradient<float>, map.src + plane, blob + plane, desc_.plane(), desc_.block,
                 map.affine, map.slope, map.offset, blob + plane);
     }
   }

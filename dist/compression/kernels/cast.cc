@@ -1,5 +1,6 @@
 #include "dist/compression/kernels/cast.h"
 
+#include "core/kernels/bfloat16.h"
 #include "dist/compression/kernels/float_bits.h"
 
 namespace ringtail::RT_KERNEL_ISA {
@@ -40,19 +41,12 @@ inline float FromFp16(uint16_t half) {
 
 void ToBf16(const float* src, int64_t n, uint16_t* dst) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    const auto bits = static_cast<uint32_t>(BitsOf(src[i]));
-    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    const bool nan = MagnitudeBits(src[i]) > kInfinity;
-    dst[i] = static_cast<uint16_t>(nan ? bits >> 16 | 0x40 : rounded);
-  }
+  for (int64_t i = 0; i < n; ++i) dst[i] = Narrow(src[i]).bits;
 }
 
 void AddBf16(const uint16_t* src, int64_t n, float scale, float* sum) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    sum[i] += scale * FloatOf(static_cast<int32_t>(static_cast<uint32_t>(src[i]) << 16));
-  }
+  for (int64_t i = 0; i < n; ++i) sum[i] += scale * Widen(Bfloat16{src[i]});
 }
 
 void ToFp16(const float* src, int64_t n, float factor, uint16_t* dst) {

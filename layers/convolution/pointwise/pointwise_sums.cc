@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/round.h"
+#include "layers/kernels/bf16_products.h"
 #include "layers/kernels/pointwise.h"
 
 namespace ringtail {
@@ -78,6 +79,21 @@ void PointwiseSums::Add(const RunViews& views, int64_t slot, int64_t tile, bool 
              .sum = sums + (slot * tiles() + tile) * TileFloats(),
              .sum_stride = columns_.tile,
              .accumulate = !first});
+}
+
+void PointwiseSums::AddBf16(const Bf16Run& run, int64_t slot, int64_t tile, bool first,
+                            float* sums) const {
+  const int64_t row = RowOf(tile), column = ColumnOf(tile);
+  RT_KERNEL(MultiplyBf16Gradient, {.rows = columns_are_src_ ? run.diff_dst : run.src,
+                                   .rows_block_stride = run.block_size,
+                                   .row_channels = rows_.Channels(row),
+                                   .columns = columns_are_src_ ? run.src : run.diff_dst,
+                                   .columns_block_stride = run.block_size,
+                                   .column_blocks = columns_.Channels(column) / columns_.blob.block,
+                                   .pairs = run.block_size / (2 * kBf16ProductLanes),
+                                   .sum = sums + (slot * tiles() + tile) * TileFloats(),
+                                   .sum_stride = columns_.tile,
+                                   .accumulate = !first});
 }
 
 void PointwiseSums::Write(int64_t tile, float* sums, float* diff_weight) const {

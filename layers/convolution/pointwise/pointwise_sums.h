@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "core/kernels/bfloat16.h"
 #include "core/round.h"
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_view.h"
@@ -31,6 +32,7 @@ class PointwiseSums {
   PixelBlocks SrcBlocks(const PixelPieces::Run& run, int64_t tile) const;
   PixelBlocks DstBlocks(const PixelPieces::Run& run, int64_t tile) const;
   int64_t SrcTileChannels() const { return (columns_are_src_ ? columns_ : rows_).tile; }
+  int64_t DstTileChannels() const { return (columns_are_src_ ? rows_ : columns_).tile; }
 
   // One run's part of a tile. `first`: of this slot and tile, which it overwrites.
   struct RunViews {
@@ -39,6 +41,13 @@ class PointwiseSums {
     PixelView fetch_src = {}, fetch_dst = {};  // of the next run, what is to come from memory
   };
   void Add(const RunViews& views, int64_t slot, int64_t tile, bool first, float* sums) const;
+  // The same from a run's blocks of SrcBlocks and DstBlocks in bf16, interleaved
+  // (kernels/bf16_products.h), each of block_size numbers.
+  struct Bf16Run {
+    const Bfloat16 *src, *diff_dst;
+    int64_t block_size;
+  };
+  void AddBf16(const Bf16Run& run, int64_t slot, int64_t tile, bool first, float* sums) const;
   // Adds up the slots of a tile and writes it where it belongs.
   void Write(int64_t tile, float* sums, float* diff_weight) const;
 

@@ -164,7 +164,7 @@ void WinogradData::TransformPanel(const Call& call, int64_t panel, float* u) con
 
 void WinogradData::TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
                                   float* v) const {
-  RT_KERNEL(WinogradInput, tile_, input_, call.src + block * input_.H * input_.W * lanes_,
+  RT_KERNEL(WinogradInput, tile_, input_, WinogradPlane(input_, call.src, block, lanes_),
             call.affine.From(block * lanes_), first, last, v + block * v_tiles_ * lanes_,
             SliceOfV());
 }
@@ -188,7 +188,7 @@ void WinogradData::MultiplyPanel(const Call& call, int64_t panel, const float* u
         .low = call.low,
         .high = call.high};
     RT_KERNEL(WinogradOutput, tile_, output_, m + i * m_tiles_ * lanes_, SliceOfM(), first, last,
-              epilogue, call.dst + block * output_.H * output_.W * lanes_);
+              epilogue, WinogradPlane(output_, call.dst, block, lanes_));
   }
 }
 

@@ -21,7 +21,8 @@ WinogradGrid WinogradProblem::Grid(const BlobDesc& at, int64_t pad_top, int64_t 
           .pad_left = pad_left,
           .tiles_y = CeilDivide(of.H, tile),
           .tiles_x = CeilDivide(of.W, tile),
-          .sample_stride = at.channel_blocks() * at.plane() * at.block};
+          .sample_stride = at.channel_blocks() * at.plane() * at.block,
+          .bf16 = at.type == BlobType::kBf16};
 }
 
 }  // namespace ringtail

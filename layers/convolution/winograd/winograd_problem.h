@@ -5,9 +5,17 @@
 #include <cstdint>
 
 #include "layers/convolution/convolution_algorithm.h"
+#include "layers/element_types/blob_elements.h"
 #include "layers/kernels/winograd/winograd_transform.h"
 
 namespace ringtail {
+
+// A channel block of the blob that the grid's planes belong to. `Blob`: float or const float.
+template <typename Blob>
+Blob* WinogradPlane(const WinogradGrid& grid, Blob* blob, int64_t block, int64_t lanes) {
+  return ElementAt(grid.bf16 ? BlobType::kBf16 : BlobType::kF32, blob,
+                   block * grid.H * grid.W * lanes);
+}
 
 struct WinogradProblem : ConvolutionProblem {
   int tile = 4;  // m of F(m x m, 3 x 3): 2 or 4

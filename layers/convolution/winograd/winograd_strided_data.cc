@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/winograd/winograd_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd/winograd_multiply.h"
 
@@ -111,7 +112,7 @@ void WinogradStridedData::RunPanel(const Call& call, int64_t panel, const float*
 
 void WinogradStridedData::TransformInput(const Call& call, int64_t block, int64_t first,
                                          int64_t last, float* v) const {
-  const float* plane = call.src + block * input_.H * input_.W * lanes_;
+  const float* plane = WinogradPlane(input_, call.src, block, lanes_);
   float* to = v + block * group_ * lanes_;
   for (int64_t tile = first; tile < last; tile += group_, to += GroupOfV()) {
     const int64_t end = std::min(last, tile + group_);
@@ -159,7 +160,7 @@ void WinogradStridedData::TransformOutput(const Call& call, int64_t panel, const
   for (int64_t i = 0; i < PanelBlocks(panel); ++i) {
     const int64_t block = panel * kPanelBlocks + i;
     const float* from = m + i * m_tiles_ * lanes_;
-    float* plane = call.dst + block * output_.H * output_.W * lanes_;
+    float* plane = WinogradPlane(output_, call.dst, block, lanes_);
     const WinogradEpilogue epilogue = {
         .bias = call.bias != nullptr ? call.bias + block * lanes_ : nullptr,
         .low = call.low,

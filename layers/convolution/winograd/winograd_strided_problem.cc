@@ -18,7 +18,8 @@ WinogradGrid Grid(const BlobDesc& at, int64_t pad_top, int64_t pad_left, int64_t
           .pad_left = pad_left,
           .tiles_y = tiles_y,
           .tiles_x = tiles_x,
-          .sample_stride = at.channel_blocks() * at.plane() * at.block};
+          .sample_stride = at.channel_blocks() * at.plane() * at.block,
+          .bf16 = at.type == BlobType::kBf16};
 }
 
 }  // namespace

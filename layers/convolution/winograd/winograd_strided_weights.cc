@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/winograd/winograd_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/kernels/winograd/winograd_filter.h"
 #include "layers/kernels/winograd/winograd_multiply.h"
@@ -82,15 +83,14 @@ void WinogradStridedWeights::Transform(const float* src, const float* diff_dst, 
   // One after the other: a block of src is more work than one of diff_dst.
   ParallelFor(channel_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      RT_KERNEL(WinogradStridedInput, input_, src + c * input_.H * input_.W * lanes_, first, last,
+      RT_KERNEL(WinogradStridedInput, input_, WinogradPlane(input_, src, c, lanes_), first, last,
                 buffers.v + c * offset, SliceOfV(), PhaseOfV());
     }
   });
   ParallelFor(output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
-      RT_KERNEL(WinogradStridedGradient, gradient_,
-                diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
-                buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
+      RT_KERNEL(WinogradStridedGradient, gradient_, WinogradPlane(gradient_, diff_dst, k, lanes_),
+                first, last, buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
     }
   });
 }

@@ -95,14 +95,13 @@ void WinogradWeights::Transform(const float* src, const ChannelAffine& affine,
   ParallelFor(channel_blocks_ + output_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i < channel_blocks_) {
-        RT_KERNEL(WinogradInput, tile_, input_, src + i * input_.H * input_.W * lanes_,
+        RT_KERNEL(WinogradInput, tile_, input_, WinogradPlane(input_, src, i, lanes_),
                   affine.From(i * lanes_), first, last, buffers.v + i * offset, SliceOfV());
         continue;
       }
       const int64_t k = i - channel_blocks_;
-      RT_KERNEL(WinogradGradient, tile_, gradient_,
-                diff_dst + k * gradient_.H * gradient_.W * lanes_, first, last,
-                buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
+      RT_KERNEL(WinogradGradient, tile_, gradient_, WinogradPlane(gradient_, diff_dst, k, lanes_),
+                first, last, buffers.z + k * offset, SliceOfZ(), buffers.bias + k * lanes_);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/vec_affine.h"
+#include "layers/kernels/vec_bfloat16.h"
 #include "layers/kernels/winograd/winograd_matrices.h"
 #include "layers/kernels/winograd/winograd_slices.h"
 #include "layers/kernels/winograd/winograd_strided_matrices.h"
@@ -44,9 +45,9 @@ void AddLanes(Vec values, double* sums) {
 // Into slices, which lie where `place` says (winograd_slices.h), of pixels as `map` gives them.
 // Transform reads overlapping tiles (an Input) or disjoint ones (a Gradient), whose pixels are then
 // summed, too. Place comes by value, so that the compiler sees that no store can change it.
-template <int kTile, typename Transform, typename Map, typename Place>
-void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int64_t first,
-              int64_t last, float* slices, Place place, double* sums) {
+template <int kTile, typename Transform, typename Element, typename Map, typename Place>
+void PlaneToSlices(const WinogradGrid& grid, const Element* plane, const Map& map, int64_t first,
+                   int64_t last, float* slices, Place place, double* sums) {
   constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
   constexpr int kOverlap = kIn - kTile;
   constexpr bool kSums = kOverlap == 0;
@@ -55,7 +56,7 @@ void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int6
   ForEachStrip<kStripTiles>(
       grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
         const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
-        const float* image = plane + sample * grid.sample_stride;
+        const Element* image = plane + sample * grid.sample_stride;
         const int64_t width = count * kTile + kOverlap;
         Vec sum = {};
         for (int64_t x = 0; x < width; ++x) {
@@ -88,10 +89,20 @@ void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int6
       });
 }
 
+template <int kTile, typename Transform, typename Map, typename Place>
+void ToSlices(const WinogradGrid& grid, const float* plane, const Map& map, int64_t first,
+              int64_t last, float* slices, Place place, double* sums) {
+  if (grid.bf16) {
+    const auto* bf16 = reinterpret_cast<const Bfloat16*>(plane);
+    return PlaneToSlices<kTile, Transform>(grid, bf16, map, first, last, slices, place, sums);
+  }
+  PlaneToSlices<kTile, Transform>(grid, plane, map, first, last, slices, place, sums);
+}
+
 // The tiles that Transform gives are disjoint.
-template <typename Transform, typename Place>
-void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t first, int64_t last,
-                const WinogradEpilogue& epilogue, float* plane) {
+template <typename Transform, typename Element, typename Place>
+void SlicesToPlane(const WinogradGrid& grid, const float* m, Place place, int64_t first,
+                   int64_t last, const WinogradEpilogue& epilogue, Element* plane) {
   constexpr int kTile = Transform::kOut;
   constexpr bool kPadded = kTile == 8;  // only tiles of diff_src may begin outside the plane
   constexpr int kIn = Transform::kIn;
@@ -100,7 +111,7 @@ void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t f
   ForEachStrip<StripTiles(kTile)>(
       grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
         const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
-        float* image = plane + sample * grid.sample_stride;
+        Element* image = plane + sample * grid.sample_stride;
         for (int64_t t = 0; t < count; ++t) {
           const float* src = m + (done + t) * kLanes;
           Vec columns[kTile][kIn];
@@ -118,13 +129,23 @@ void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t f
           for (int64_t i = kPadded ? Max(0, -y0) : 0; i < rows; ++i) {
             Vec out[kTile];
             Transform::Apply(columns[i], out);
-            float* dst = image + ((y0 + i) * grid.W + x) * kLanes;
+            Element* dst = image + ((y0 + i) * grid.W + x) * kLanes;
             for (int64_t j = kPadded ? Max(0, -x) : 0; j < width; ++j) {
               Store(dst + j * kLanes, Clamped(out[j] + bias, low, high));
             }
           }
         }
       });
+}
+
+template <typename Transform, typename Place>
+void FromSlices(const WinogradGrid& grid, const float* m, Place place, int64_t first, int64_t last,
+                const WinogradEpilogue& epilogue, float* plane) {
+  if (grid.bf16) {
+    auto* bf16 = reinterpret_cast<Bfloat16*>(plane);
+    return SlicesToPlane<Transform>(grid, m, place, first, last, epilogue, bf16);
+  }
+  SlicesToPlane<Transform>(grid, m, place, first, last, epilogue, plane);
 }
 
 template <int kTile>

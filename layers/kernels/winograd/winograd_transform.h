@@ -19,7 +19,9 @@ namespace ringtail {
 // Tile number t = (sample * tiles_y + ty) * tiles_x + tx.
 struct WinogradGrid {
   int64_t H, W, pad_top, pad_left, tiles_y, tiles_x;
-  int64_t sample_stride;  // floats from a channel block of one sample to that of the next
+  int64_t sample_stride;  // elements from a channel block of one sample to that of the next
+  bool bf16 =
+      false;  // the plane holds Bfloat16 (core/kernels/bfloat16.h), though it comes as float*
 };
 
 // The bias that is added to each output, and the bounds that it is clamped to.

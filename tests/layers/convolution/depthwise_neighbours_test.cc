@@ -60,8 +60,8 @@ TEST_P(DepthwiseNeighboursTest, TakesTheMomentsOfDst) {
     CopyToLayout(actual.blob, p.dst, dst.floats());
     Doubles mean(actual.mean.size()), m2(mean);  // (sample, channel), as one part is a plane
     for (size_t c = 0; c < mean.size(); c += p.dst.block) {
-      RT_KERNEL(BatchNormMoments, dst.floats() + c * p.dst.plane(), p.dst.plane(), p.dst.block,
-                &mean[c], &m2[c]);
+      RT_KERNEL(BatchNormMoments<float>, dst.floats() + c * p.dst.plane(), p.dst.plane(),
+                p.dst.block, &mean[c], &m2[c]);
     }
     EXPECT_EQ(actual.mean, mean);
     EXPECT_EQ(actual.m2, m2);
@@ -78,8 +78,9 @@ void ExpectBatchNormsSums(const BlobDesc& d, const std::vector<float>& plain_src
   Doubles g(result.g.size()), gx(g);  // (sample, channel), as one part is a plane
   for (size_t c = 0; c < g.size(); c += d.block) {
     const auto channel = static_cast<int64_t>(c) % (d.channel_blocks() * d.block);
-    RT_KERNEL(BatchNormGradientSums, src.floats() + c * d.plane(), diff.floats() + c * d.plane(),
-              d.plane(), d.block, affine.affine().From(channel), &g[c], &gx[c]);
+    RT_KERNEL(BatchNormGradientSums<float>, src.floats() + c * d.plane(),
+              diff.floats() + c * d.plane(), d.plane(), d.block, affine.affine().From(channel),
+              &g[c], &gx[c]);
   }
   EXPECT_EQ(result.g, g);
   EXPECT_EQ(result.gx, gx);

@@ -1,0 +1,60 @@
+#include "layers/net/precision.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/counted.h"
+#include "layers/element_types/through_f32_layer.h"
+#include "layers/net/graph.h"
+#include "layers/net/net.h"
+
+namespace ringtail {
+
+std::vector<BlobType> DstTypes(const Graph& graph, BlobType wanted) {
+  std::vector<BlobType> types;
+  for (const Node& node : graph.nodes()) {
+    const LayerConfig& config = *node.config;
+    types.push_back(config.has_precision() ? BlobTypeOf(config.precision()) : wanted);
+  }
+  types[graph.logits()] = types.back() = BlobType::kF32;
+  return types;
+}
+
+std::vector<bool> PutThroughF32(const Graph& graph, std::span<const BlobType> dst_types,
+                                std::span<std::unique_ptr<Layer>> layers) {
+  std::vector<bool> through;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    std::vector<BlobType> src;
+    for (const int input : graph.nodes()[i].inputs) {
+      src.push_back(input == kImagesInput ? BlobType::kF32 : dst_types[input]);
+    }
+    through.push_back(!layers[i]->RunsOn(src, dst_types[i]));
+    if (through[i]) layers[i] = std::make_unique<ThroughF32Layer>(std::move(layers[i]));
+  }
+  return through;
+}
+
+std::string DescribePrecision(std::span<const LayerInfo> layers) {
+  const auto is_bf16 = [](const LayerInfo& layer) { return layer.dst.type == BlobType::kBf16; };
+  const auto count = [&](auto predicate) { return std::ranges::count_if(layers, predicate); };
+  const int64_t blobs = count(is_bf16);
+  if (blobs == 0) return "precision: float32";
+  const auto convolves = [&](const LayerInfo& layer) {
+    return layer.kind.starts_with("convolution") && is_bf16(layer);
+  };
+  const int64_t convolutions = count(convolves);
+  const int64_t with_products = count([&](const LayerInfo& layer) {
+    return convolves(layer) && layer.implementation.find("bf16") != std::string::npos;
+  });
+  const std::string stored =
+      fmt::format("precision: bfloat16 outputs of {} of {}; float32 weights, statistics and sums",
+                  blobs, Counted(std::ssize(layers), "layer"));
+  if (with_products == 0) return stored + "; all products in float32: for memory, not for speed";
+  return fmt::format("{}; bfloat16 products in {} of {}", stored, with_products,
+                     Counted(convolutions, "convolution"));
+}
+
+}  // namespace ringtail

@@ -1,0 +1,38 @@
+// Which type each blob of a net has: the one that the run asks for, except where a layer has a
+// `precision` of its own; images, logits and the loss are f32.
+// Thread-safety: pure functions.
+#ifndef RINGTAIL_LAYERS_NET_PRECISION_H_
+#define RINGTAIL_LAYERS_NET_PRECISION_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layers/blob.h"
+#include "layers/layer.h"
+#include "layers/net.pb.h"
+
+namespace ringtail {
+
+class Graph;
+struct LayerInfo;
+
+constexpr BlobType BlobTypeOf(Precision precision) {
+  return precision == BFLOAT16 ? BlobType::kBf16 : BlobType::kF32;
+}
+
+// Of the dst of each node.
+std::vector<BlobType> DstTypes(const Graph& graph, BlobType wanted);
+
+// `layers`, those of the graph's nodes, each behind a ThroughF32Layer where it does not run on the
+// types around it; returns which ones are.
+std::vector<bool> PutThroughF32(const Graph& graph, std::span<const BlobType> dst_types,
+                                std::span<std::unique_ptr<Layer>> layers);
+
+// One sentence for people: which precision a net with these layers has, and on what it computes.
+std::string DescribePrecision(std::span<const LayerInfo> layers);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_NET_PRECISION_H_
