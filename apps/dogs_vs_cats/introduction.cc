@@ -1,6 +1,7 @@
 #include "apps/dogs_vs_cats/introduction.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
@@ -12,6 +13,7 @@
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 #include "optim/batch_growth.h"
+#include "optim/loaded_weights.h"
 #include "optim/schedule.h"
 
 namespace ringtail {
@@ -28,6 +30,24 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
   return flops;
+}
+
+// What a warm start has taken, what is frozen, and whether the rate suits both.
+void PrintFineTuning(const Generation& generation) {
+  const TrainingRun& run = *generation.run;
+  const TrainConfig& train = generation.config().train();
+  const ParameterArena& arena = generation.arena();
+  if (!run.start_report.empty()) Print("{}\n", run.start_report);
+  if (arena.num_fixed() > 0) {
+    const std::string until =
+        train.freeze_epochs() > 0 ? " for " + Counted(train.freeze_epochs(), "epoch") : "";
+    Print("frozen{}: {} of {} parameters ({})\n", until, arena.num_fixed(), arena.num_parameters(),
+          fmt::join(train.freeze(), ", "));
+  }
+  const bool body_stays = arena.num_fixed() > 0 && train.freeze_epochs() == 0;
+  if (train.weights().empty() || body_stays) return;
+  const std::string warning = WarnOfErasing(generation.optim.config);
+  if (!warning.empty()) LogWarning(warning);
 }
 
 }  // namespace
@@ -53,6 +73,7 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
         loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
         TrainingImageSizes(loaded.config).front(), generation.state().optimizer()->Describe(),
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
+  PrintFineTuning(generation);
   if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);
   if (!optim.summary.empty()) Print("{}\n", optim.summary);
   for (const std::string& warning : optim.warnings) LogWarning(warning);
