@@ -25,17 +25,14 @@ Status CheckSizes(const std::vector<ParameterSpec>& specs) {
   return {};
 }
 
-// Places `specs` one after the other; returns the size of the block in floats.
-int64_t Place(std::vector<ParameterSpec> specs, bool is_buffer, const ParameterArena* arena,
+// Places `specs` one after the other from `offset` on; returns the end in floats.
+int64_t Place(std::vector<ParameterSpec> specs, const Parameter& like, int64_t offset,
               std::vector<Parameter>* out) {
-  int64_t offset = 0;
   for (ParameterSpec& spec : specs) {
-    Parameter p;
+    Parameter p = like;
     p.elements = NumElements(spec.shape);
     p.spec = std::move(spec);
     p.offset = offset;
-    p.is_buffer = is_buffer;
-    p.arena = arena;
     offset += (p.elements + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
     out->push_back(std::move(p));
   }
@@ -68,21 +65,22 @@ std::string ShapeString(const Shape& shape) {
 }
 
 std::span<float> Parameter::value() const {
-  const AlignedBuffer& block = is_buffer ? arena->buffer_values_ : arena->values_;
+  const AlignedBuffer& block = is_fixed    ? arena->fixed_values_
+                               : is_buffer ? arena->buffer_values_
+                                           : arena->values_;
   return block.floats().subspan(offset, elements);
 }
 
 std::span<float> Parameter::grad() const {
-  RT_CHECK(!is_buffer, "a buffer has no gradient");
+  RT_CHECK(!is_buffer && !is_fixed, "a buffer has no gradient, nor has what is fixed");
   return arena->grads_.floats().subspan(offset, elements);
 }
 
 StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
-    std::vector<ParameterSpec> parameters, std::vector<ParameterSpec> buffers) {
-  RT_RETURN_IF_ERROR(CheckSizes(parameters));
-  RT_RETURN_IF_ERROR(CheckSizes(buffers));
+    std::vector<ParameterSpec> parameters, std::vector<ParameterSpec> buffers, FixedSpecs fixed) {
   std::unordered_set<std::string_view> names;
-  for (const auto* list : {&parameters, &buffers}) {
+  for (const auto* list : {&parameters, &buffers, &fixed.parameters, &fixed.buffers}) {
+    RT_RETURN_IF_ERROR(CheckSizes(*list));
     for (const ParameterSpec& spec : *list) {
       if (!names.insert(spec.name).second) {
         return InvalidArgument("parameter '" + spec.name +
@@ -91,12 +89,21 @@ StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     }
   }
   std::unique_ptr<ParameterArena> arena(new ParameterArena);
+  for (const ParameterSpec& spec : fixed.parameters) arena->num_fixed_ += NumElements(spec.shape);
+  arena->num_parameters_ = arena->num_fixed_;
   for (const ParameterSpec& spec : parameters) arena->num_parameters_ += NumElements(spec.shape);
-  const int64_t size = Place(std::move(parameters), false, arena.get(), &arena->parameters_);
-  const int64_t buffer_size = Place(std::move(buffers), true, arena.get(), &arena->buffers_);
+  const Parameter of_arena{.arena = arena.get()};
+  Parameter buffer = of_arena, fixed_parameter = of_arena, fixed_buffer = of_arena;
+  buffer.is_buffer = fixed_buffer.is_buffer = true;
+  fixed_parameter.is_fixed = fixed_buffer.is_fixed = true;
+  const int64_t size = Place(std::move(parameters), of_arena, 0, &arena->parameters_);
+  const int64_t buffer_size = Place(std::move(buffers), buffer, 0, &arena->buffers_);
+  int64_t fixed_size = Place(std::move(fixed.parameters), fixed_parameter, 0, &arena->fixed_);
+  fixed_size = Place(std::move(fixed.buffers), fixed_buffer, fixed_size, &arena->fixed_);
   arena->values_ = AlignedBuffer(size * sizeof(float));
   arena->grads_ = AlignedBuffer(size * sizeof(float));
   arena->buffer_values_ = AlignedBuffer(buffer_size * sizeof(float));
+  arena->fixed_values_ = AlignedBuffer(fixed_size * sizeof(float));
   return arena;
 }
 

@@ -5,7 +5,9 @@
 // gradient bucket is a range of the block and can be sent while backward continues. Everything is
 // plain row-major, PyTorch's shapes: convolution (OC, IC/groups, KH, KW), linear (OC, IC), vectors
 // (C). Every parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's
-// running statistics) have no gradient and a block of their own.
+// running statistics) have no gradient and a block of their own. What is fixed (weights and running
+// statistics of frozen layers) is in neither: a third block, which nothing updates, averages or
+// exchanges.
 // Thread-safety: none; the trainer thread owns it.
 #ifndef RINGTAIL_CORE_PARAMETER_H_
 #define RINGTAIL_CORE_PARAMETER_H_
@@ -35,6 +37,12 @@ struct ParameterSpec {
   std::string name;  // "<layer>.weight"
   Shape shape;
   ParameterKind kind = ParameterKind::kVector;
+  // Layer groups between it and the loss: 0 for the last layer with weights (layers/net/depth.h).
+  int depth = 0;
+};
+
+struct FixedSpecs {
+  std::vector<ParameterSpec> parameters, buffers;
 };
 
 // A view of one parameter (or buffer) inside its arena. Valid as long as the arena lives.
@@ -44,32 +52,38 @@ struct Parameter {
   int64_t offset = 0;  // in floats from the start of the block
   int64_t elements = 0;
   bool is_buffer = false;
+  bool is_fixed = false;
   const ParameterArena* arena = nullptr;
 
   std::span<float> value() const;  // looked up at each call: SwapValues changes it
-  std::span<float> grad() const;   // parameters only
+  std::span<float> grad() const;   // of parameters that are not fixed
 };
 
 class ParameterArena {
  public:
-  // Names must be unique over both lists (InvalidArgument) and a list may have at most 2^38
+  // Names must be unique over all lists (InvalidArgument) and a list may have at most 2^38
   // elements (1 TiB, else ResourceExhausted; whether the machine has the memory is for
   // core/machine/memory_limit.h to check). Values start at zero.
   static StatusOr<std::unique_ptr<ParameterArena>> Create(std::vector<ParameterSpec> parameters,
-                                                          std::vector<ParameterSpec> buffers);
+                                                          std::vector<ParameterSpec> buffers,
+                                                          FixedSpecs fixed = {});
 
   ParameterArena(const ParameterArena&) = delete;  // parameters point to their arena
   ParameterArena& operator=(const ParameterArena&) = delete;
 
   std::span<const Parameter> parameters() const { return parameters_; }
   std::span<const Parameter> buffers() const { return buffers_; }
+  std::span<const Parameter> fixed() const { return fixed_; }   // parameters, then buffers
   const Parameter* FindParameter(std::string_view name) const;  // null if there is none
   const Parameter* FindBuffer(std::string_view name) const;
 
   std::span<float> values() const { return values_.floats(); }  // whole block, with gaps
   std::span<float> grads() const { return grads_.floats(); }
   std::span<float> buffer_values() const { return buffer_values_.floats(); }
-  int64_t num_parameters() const { return num_parameters_; }  // elements without gaps and buffers
+  std::span<float> fixed_values() const { return fixed_values_.floats(); }
+  // Elements without gaps and buffers, and how many of them are fixed.
+  int64_t num_parameters() const { return num_parameters_; }
+  int64_t num_fixed() const { return num_fixed_; }
 
   // Exchanges the weights and buffers with others of the same size, to evaluate averaged weights.
   void SwapValues(AlignedBuffer* values, AlignedBuffer* buffer_values);
@@ -79,9 +93,9 @@ class ParameterArena {
  private:
   ParameterArena() = default;
   friend struct Parameter;
-  std::vector<Parameter> parameters_, buffers_;
-  AlignedBuffer values_, grads_, buffer_values_;
-  int64_t num_parameters_ = 0;
+  std::vector<Parameter> parameters_, buffers_, fixed_;
+  AlignedBuffer values_, grads_, buffer_values_, fixed_values_;
+  int64_t num_parameters_ = 0, num_fixed_ = 0;
 };
 
 }  // namespace ringtail

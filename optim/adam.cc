@@ -64,18 +64,21 @@ void Adam::Step(int64_t step, double learning_rate, double grad_scale) {
       .one_minus_beta1 = static_cast<float>(1 - beta1),
       .beta2 = static_cast<float>(beta2),
       .one_minus_beta2 = static_cast<float>(1 - beta2),
-      .rate = static_cast<float>(learning_rate / (1 - std::pow(beta1, t))),
+      .rate = 0,
       .root_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
       .epsilon = static_cast<float>(config_.epsilon())};
+  const double correction = 1 - std::pow(beta1, t);
   const float* grads = arena_->grads().data();
   float* weights = arena_->values().data();
   float* first = first_moment_.floats().data();
   float* second = second_moment_.floats().data();
   WalkParameters(*arena_, [&](const ParameterPart& part) {
     const double decay = decay_.Of(part.parameter);
+    const double rate = decay_.Rate(part.parameter, learning_rate);
     Coefficients c = common;
+    c.rate = static_cast<float>(rate / correction);
     if (kind_ == DecayKind::kDecoupled) {
-      c.keep = static_cast<float>(1 - learning_rate * decay);
+      c.keep = static_cast<float>(1 - rate * decay);
     } else {
       c.decay = static_cast<float>(decay);
     }

@@ -120,7 +120,7 @@ void Lamb::Step(int64_t step, double learning_rate, double grad_scale) {
                        .update = DirectionSquares(c, n, first + b, second + b, weights + b)};
   });
   WalkParameters(*arena_, [&](const ParameterPart& part) {
-    const double rate = learning_rate * Ratio(squares[part.parameter]);
+    const double rate = decay_.Rate(part.parameter, learning_rate) * Ratio(squares[part.parameter]);
     const int64_t b = part.begin;
     UpdateWeights(coefficients_of(part.parameter), static_cast<float>(rate), part.end - b,
                   first + b, second + b, weights + b);

@@ -71,7 +71,7 @@ void Lars::Step(int64_t /*step*/, double learning_rate, double grad_scale) {
     const Coefficients c{.gradient = static_cast<float>(ratio * grad_scale),
                          .decay = static_cast<float>(ratio * decay_.Of(part.parameter)),
                          .momentum = static_cast<float>(config_.momentum()),
-                         .rate = static_cast<float>(learning_rate)};
+                         .rate = static_cast<float>(decay_.Rate(part.parameter, learning_rate))};
     const int64_t b = part.begin;
     Update(c, part.end - b, grads + b, velocity + b, weights + b);
   });

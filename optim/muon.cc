@@ -134,15 +134,16 @@ void Muon::MoveParameter(size_t parameter, double learning_rate, double grad_sca
                          std::span<const float> direction) {
   const Parameter& p = arena_->parameters()[parameter];
   const std::span<float> weight = p.value();
+  const double rate = decay_.Rate(parameter, learning_rate);
   Coefficients c{.grad_scale = static_cast<float>(grad_scale),
                  .momentum = static_cast<float>(config_.momentum()),
-                 .keep = static_cast<float>(1 - learning_rate * decay_.Of(parameter)),
-                 .rate = static_cast<float>(learning_rate)};
+                 .keep = static_cast<float>(1 - rate * decay_.Of(parameter)),
+                 .rate = static_cast<float>(rate)};
   if (IsMatrix(p)) {
     const double weight_norm = std::sqrt(SumOfSquares(weight));
     const double direction_norm = std::sqrt(SumOfSquares(direction));
     if (weight_norm > 0 && direction_norm > 0) {
-      c.rate = static_cast<float>(learning_rate * config_.trust() * weight_norm / direction_norm);
+      c.rate = static_cast<float>(rate * config_.trust() * weight_norm / direction_norm);
     }
   }
   Move(c, p.elements, p.grad().data(), direction.data(), velocity_.floats().data() + p.offset,

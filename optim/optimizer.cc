@@ -15,6 +15,8 @@ Status ValidateCommon(const OptimConfig& config, const ConfigSource* source) {
   const FieldCheck check(source, "optim");
   RT_RETURN_IF_ERROR(check.NotNegative("weight_decay", config.weight_decay()));
   RT_RETURN_IF_ERROR(check.NotNegative("clip_norm", config.clip_norm()));
+  RT_RETURN_IF_ERROR(check.Positive("layer_decay", config.layer_decay()));
+  RT_RETURN_IF_ERROR(check.Fraction("layer_decay", config.layer_decay()));
   return check.FractionBelowOne("ema_decay", config.ema_decay());
 }
 

@@ -3,9 +3,9 @@
 // Gradients arrive as sums over samples; `grad_scale` (1 / samples, times the clip factor) makes
 // them means without an extra pass. Gradients are not changed. State (momentum ...) is kept in
 // blocks of the arena's layout, so parameter i's state has the parameter's offset. Weight decay
-// applies to kConvolutionWeight and kLinearWeight only unless decay_vectors.
-// Thread-safety: the trainer thread only.
-// Cost: one parallel pass over weights, gradients and state.
+// applies to kConvolutionWeight and kLinearWeight only unless decay_vectors. Rates fall with depth
+// by layer_decay. Thread-safety: the trainer thread only. Cost: one parallel pass over weights,
+// gradients and state.
 #ifndef RINGTAIL_OPTIM_OPTIMIZER_H_
 #define RINGTAIL_OPTIM_OPTIMIZER_H_
 

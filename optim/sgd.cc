@@ -62,12 +62,13 @@ void Sgd::Step(int64_t /*step*/, double learning_rate, double grad_scale) {
   float* velocity = velocity_.floats().data();
   WalkParameters(*arena_, [&](const ParameterPart& part) {
     const double decay = decay_.Of(part.parameter);
+    const double rate = decay_.Rate(part.parameter, learning_rate);
     const bool decoupled = config_.decoupled_decay();
     const Coefficients c{.grad_scale = static_cast<float>(grad_scale),
                          .decay = static_cast<float>(decoupled ? 0 : decay),
-                         .keep = static_cast<float>(decoupled ? 1 - learning_rate * decay : 1),
+                         .keep = static_cast<float>(decoupled ? 1 - rate * decay : 1),
                          .momentum = static_cast<float>(config_.momentum()),
-                         .rate = static_cast<float>(learning_rate)};
+                         .rate = static_cast<float>(rate)};
     const int64_t b = part.begin, n = part.end - part.begin;
     if (velocity == nullptr) {
       UpdatePlain(c, n, grads + b, weights + b);

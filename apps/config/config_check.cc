@@ -28,6 +28,8 @@ Status CheckNumbers(const TrainConfig& train, const FieldCheck& check) {
                                      kMinImageSize, kMaxImageSize));
   }
   RT_RETURN_IF_ERROR(check.Fraction("until_accuracy", train.until_accuracy()));
+  RT_RETURN_IF_ERROR(check.AtLeast("patience", train.patience(), 0));
+  RT_RETURN_IF_ERROR(check.NotNegative("freeze_epochs", train.freeze_epochs()));
   RT_RETURN_IF_ERROR(check.AtLeast("checkpoint_every_steps", train.checkpoint_every_steps(), 0));
   RT_RETURN_IF_ERROR(check.AtLeast("keep_checkpoints", train.keep_checkpoints(), 1));
   return check.AtLeast("log_every_steps", train.log_every_steps(), 1);

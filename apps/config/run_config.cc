@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "apps/config/config_check.h"
-#include "apps/config/default_config.h"
+#include "apps/config/shipped_configs.h"
 #include "core/config/config_override.h"
 #include "core/config/message_checks.h"
 #include "core/printable.h"
 #include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "layers/net/graph.h"
 #include "layers/net/precision.h"
 #include "optim/optimizer.h"
@@ -53,6 +54,27 @@ Status ValidateClippingBeforeGrowth(const RunConfig& config, const ConfigSource&
                       "0, or leave optim.batch_growth away");
 }
 
+// Where the exchange between ranks has a state of its own for each weight, what trains is fixed.
+Status ValidateFreezing(const RunConfig& config, const ConfigSource& source) {
+  const TrainConfig& train = config.train();
+  if (!train.freeze().empty() && UsesServers(config.dist().asynchronous())) {
+    return source.Error("train.freeze",
+                        "servers that hold the weights (dist.asynchronous) know no "
+                        "frozen layers; leave train.freeze out, or dist.asynchronous");
+  }
+  if (train.freeze_epochs() == 0) return OkStatus();
+  if (train.freeze().empty()) {
+    return source.Error("train.freeze_epochs",
+                        "nothing is frozen: name layers with train.freeze, or all-but-head");
+  }
+  if (UsesLocalRounds(config.dist())) {
+    return source.Error("train.freeze_epochs",
+                        "ranks that take steps of their own (dist.local) cannot unfreeze layers: "
+                        "leave freeze_epochs out, or dist.local");
+  }
+  return OkStatus();
+}
+
 Status ValidateRanges(const LoadedConfig& loaded) {
   const RunConfig& config = loaded.config;
   const ConfigSource& source = loaded.source;
@@ -68,6 +90,7 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   RT_RETURN_IF_ERROR(ValidateDistConfig(config.dist(), &source));
   RT_RETURN_IF_ERROR(ValidateMomentum(config, source));
   RT_RETURN_IF_ERROR(ValidateClippingBeforeGrowth(config, source));
+  RT_RETURN_IF_ERROR(ValidateFreezing(config, source));
   return ValidateOptimConfig(config.optim(), source);
 }
 
@@ -108,11 +131,15 @@ StatusOr<LoadedConfig> Finish(LoadedConfig loaded, std::span<const std::string> 
 
 }  // namespace
 
-StatusOr<LoadedConfig> LoadRunConfig(const std::string& path,
+StatusOr<LoadedConfig> LoadRunConfig(const std::string& config,
                                      std::span<const std::string> overrides) {
-  if (path.empty()) return ParseRunConfig(DefaultConfigText(), kDefaultConfigName, overrides);
+  RT_ASSIGN_OR_RETURN(const ConfigChoice choice,
+                      ChooseConfig(config.empty() ? std::string(kDefaultConfig) : config));
+  if (choice.shipped != nullptr) {
+    return ParseRunConfig(choice.shipped->text, ShippedFileName(*choice.shipped), overrides);
+  }
   LoadedConfig loaded;
-  const Status read = ReadTextConfig(path, &loaded.config, &loaded.source);
+  const Status read = ReadTextConfig(choice.path, &loaded.config, &loaded.source);
   if (!read.ok()) return InvalidArgument(read.message());  // a wrong path is a wrong flag
   return Finish(std::move(loaded), overrides);
 }
@@ -124,10 +151,14 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
   return Finish(std::move(loaded), overrides);
 }
 
-StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate) {
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate,
+                                             bool freeze) {
   const RunConfig& config = loaded.config;
-  RT_ASSIGN_OR_RETURN(auto model, Model::Create(config.net(), TrainingImageSizes(config).front(),
-                                                &loaded.source, "net", allocate));
+  std::vector<std::string> frozen;
+  if (freeze) frozen.assign(config.train().freeze().begin(), config.train().freeze().end());
+  RT_ASSIGN_OR_RETURN(
+      auto model, Model::Create(config.net(), TrainingImageSizes(config).front(), &loaded.source,
+                                "net", allocate, {.layers = frozen, .field = "train.freeze"}));
   model->set_blob_type(BlobTypeOf(config.train().precision()));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),

@@ -27,15 +27,18 @@ struct LoadedConfig {
   ConfigSource source;  // for later errors
 };
 
-// An empty `path` means the built-in config. `overrides`: the values of --set, in order.
-StatusOr<LoadedConfig> LoadRunConfig(const std::string& path,
+// `config`: a path or the name of a shipped config (apps/config/shipped_configs.h); empty: the
+// default one. `overrides`: the values of --set, in order.
+StatusOr<LoadedConfig> LoadRunConfig(const std::string& config,
                                      std::span<const std::string> overrides);
 // The same for a config in memory (from a checkpoint); `name` stands for the file in messages.
 StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view name,
                                       std::span<const std::string> overrides);
 
 // `allocate` false: only shapes, also for networks larger than memory (layers/net/model.h).
-StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate = true);
+// `freeze` false: everything trains, whatever train.freeze says.
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate = true,
+                                             bool freeze = true);
 
 // The sizes of training images in the order of use (one unless there are phases); not empty.
 std::vector<int64_t> TrainingImageSizes(const RunConfig& config);

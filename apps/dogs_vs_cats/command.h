@@ -24,6 +24,7 @@ using Command = std::function<StatusOr<int>()>;
   ROW(Train)                  \
   ROW(Evaluate)               \
   ROW(Predict)                \
+  ROW(Configs)                \
   ROW(Summary)                \
   ROW(Time)                   \
   ROW(Plan)                   \

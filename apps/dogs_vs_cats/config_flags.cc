@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/config/default_config.h"
+#include "apps/config/shipped_configs.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "core/machine/thread_budget.h"
@@ -31,8 +31,10 @@ void ConfigFlags::SetNumber(const std::string& field, int64_t value) {
 
 void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead) {
   app->add_option("--config", flags->config,
-                  fmt::format("Config file (default: {}configs/{})", instead, kDefaultConfigName))
-      ->type_name("FILE");
+                  fmt::format("A shipped network, e.g. resnet18 (`dogs_vs_cats configs` lists "
+                              "them), or a config file (default: {}{})",
+                              instead, kDefaultConfig))
+      ->type_name("NAME|FILE");
 }
 
 void AddSetFlag(CLI::App* app, ConfigFlags* flags) {

@@ -19,7 +19,7 @@ class App;
 namespace ringtail {
 
 struct ConfigFlags {
-  std::string config;  // path; empty: built in
+  std::string config;  // a name or path, as LoadRunConfig takes it
   std::vector<std::string> set;
   int threads = 0;  // 0: train.threads
 
@@ -28,7 +28,7 @@ struct ConfigFlags {
   void SetNumber(const std::string& field, int64_t value);
 };
 
-// For --help: `instead` says what this verb tries before it uses the built-in config, `otherwise`
+// For --help: `instead` says what this verb tries before it uses the default config, `otherwise`
 // the number of threads without --threads and train.threads.
 void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead = "");
 void AddSetFlag(CLI::App* app, ConfigFlags* flags);  // and --precision, short for one of its fields

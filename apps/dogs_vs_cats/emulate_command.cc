@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "apps/config/class_outputs.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/output_path.h"
@@ -57,14 +58,17 @@ StatusOr<int> RunEmulate(EmulateFlags flags) {
   RT_ASSIGN_OR_RETURN(flags.out, OutputPath(flags.out));
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
   RT_ASSIGN_OR_RETURN(const EmulationScript script, ReadScript(flags.script, flags.script_set));
-  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
-                      LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
   if (loaded.config.data().path().empty()) {
     return InvalidArgument("no images are named; give --data DIR or set data.path");
   }
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
+  RT_ASSIGN_OR_RETURN(const std::string outputs,
+                      FitOutputsToClasses(static_cast<int>(data.dataset->class_names().size()),
+                                          flags.config.set, &loaded.config));
+  if (!outputs.empty()) LogInfo(outputs);
   if (flags.measure) {
     RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
     PrintCompute(job->compute());

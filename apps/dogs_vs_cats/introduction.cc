@@ -1,6 +1,7 @@
 #include "apps/dogs_vs_cats/introduction.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
@@ -13,6 +14,7 @@
 #include "layers/net/net.h"
 #include "layers/net/precision.h"
 #include "optim/batch_growth.h"
+#include "optim/loaded_weights.h"
 #include "optim/schedule.h"
 
 namespace ringtail {
@@ -45,6 +47,24 @@ StatusOr<std::string> PrecisionOf(const Generation& generation) {
   return DescribePrecision(net->layers());
 }
 
+// What a warm start has taken, what is frozen, and whether the rate suits both.
+void PrintFineTuning(const Generation& generation) {
+  const TrainingRun& run = *generation.run;
+  const TrainConfig& train = generation.config().train();
+  const ParameterArena& arena = generation.arena();
+  if (!run.start_report.empty()) Print("{}\n", run.start_report);
+  if (arena.num_fixed() > 0) {
+    const std::string until =
+        train.freeze_epochs() > 0 ? " for " + Counted(train.freeze_epochs(), "epoch") : "";
+    Print("frozen{}: {} of {} parameters ({})\n", until, arena.num_fixed(), arena.num_parameters(),
+          fmt::join(train.freeze(), ", "));
+  }
+  const bool body_stays = arena.num_fixed() > 0 && train.freeze_epochs() == 0;
+  if (train.weights().empty() || body_stays) return;
+  const std::string warning = WarnOfErasing(generation.optim.config);
+  if (!warning.empty()) LogWarning(warning);
+}
+
 }  // namespace
 
 Status PrintIntroduction(const Generation& generation, const std::string& threads,
@@ -70,6 +90,7 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
   RT_ASSIGN_OR_RETURN(const std::string precision, PrecisionOf(generation));
   if (!precision.empty()) Print("{}\n", precision);
+  PrintFineTuning(generation);
   if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);
   if (!optim.summary.empty()) Print("{}\n", optim.summary);
   for (const std::string& warning : optim.warnings) LogWarning(warning);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
@@ -27,8 +29,11 @@ class StepTimer {
   static StatusOr<std::unique_ptr<StepTimer>> Create(const LoadedConfig& loaded,
                                                      const TimingOptions& options) {
     auto timer = std::make_unique<StepTimer>();
+    const auto& freeze = loaded.config.train().freeze();
+    const std::vector<std::string> frozen(freeze.begin(), freeze.end());
     RT_ASSIGN_OR_RETURN(timer->model_, Model::Create(loaded.config.net(), options.image_size,
-                                                     &loaded.source, "net"));
+                                                     &loaded.source, "net", /*allocate=*/true,
+                                                     {.layers = frozen, .field = "train.freeze"}));
     timer->model_->set_blob_type(BlobTypeOf(loaded.config.train().precision()));
     timer->model_->Initialize(loaded.config.train().seed());
     RT_ASSIGN_OR_RETURN(timer->optimizer_,

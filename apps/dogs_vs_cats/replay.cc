@@ -10,7 +10,9 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
+#include "apps/trainer/checkpoint/start_weights.h"
 #include "core/aligned_buffer.h"
+#include "core/logging.h"
 #include "core/storage/safetensors_writer.h"
 #include "layers/net/net.h"
 #include "layers/net/precision.h"
@@ -77,9 +79,10 @@ Status LoadWeights(const std::string& path, const ParameterArena& arena) {
     std::copy(values.begin(), values.end(), p.value().begin());
     return OkStatus();
   };
-  for (const Parameter& p : arena.parameters()) RT_RETURN_IF_ERROR(load(p));
-  for (const Parameter& p : arena.buffers()) {
-    if (file.Has(p.spec.name)) RT_RETURN_IF_ERROR(load(p));
+  for (const auto list : {arena.parameters(), arena.buffers(), arena.fixed()}) {
+    for (const Parameter& p : list) {
+      if (!p.is_buffer || file.Has(p.spec.name)) RT_RETURN_IF_ERROR(load(p));
+    }
   }
   return OkStatus();
 }
@@ -93,9 +96,9 @@ class Recording {
     views_.push_back(ViewF32(std::move(name), std::move(shape), copy));
   }
   void AddValues(const std::string& prefix, const ParameterArena& arena) {
-    for (const Parameter& p : arena.parameters())
-      Add(prefix + p.spec.name, p.spec.shape, p.value());
-    for (const Parameter& p : arena.buffers()) Add(prefix + p.spec.name, p.spec.shape, p.value());
+    for (const auto list : {arena.parameters(), arena.buffers(), arena.fixed()}) {
+      for (const Parameter& p : list) Add(prefix + p.spec.name, p.spec.shape, p.value());
+    }
   }
   void AddGradients(const ParameterArena& arena, double scale) {
     for (const Parameter& p : arena.parameters()) {
@@ -115,8 +118,12 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
   RT_ASSIGN_OR_RETURN(const ReplayBatch batch, ReadBatch(options.batch));
   NetConfig config = loaded.config.net();
   TurnDropoutOff(config.mutable_layer());
-  RT_ASSIGN_OR_RETURN(const auto model,
-                      Model::Create(config, batch.image_size, &loaded.source, "net"));
+  const auto& freeze = loaded.config.train().freeze();
+  const std::vector<std::string> frozen(freeze.begin(), freeze.end());
+  RT_ASSIGN_OR_RETURN(
+      const auto model,
+      Model::Create(config, batch.image_size, &loaded.source, "net",
+                    /*allocate=*/true, {.layers = frozen, .field = "train.freeze"}));
   model->set_blob_type(BlobTypeOf(loaded.config.train().precision()));
   RT_RETURN_IF_ERROR(CheckBatch(batch, *model, options.batch));
   RT_ASSIGN_OR_RETURN(const auto net,
@@ -131,6 +138,10 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
 
   Recording recording;
   model->Initialize(loaded.config.train().seed());
+  if (const std::string& start = loaded.config.train().weights(); !start.empty()) {
+    RT_ASSIGN_OR_RETURN(const std::string report, LoadStartWeights(start, {}, model.get()));
+    LogInfo(report);
+  }
   if (options.weights.empty()) {
     recording.AddValues("init.", arena);
   } else {

@@ -7,7 +7,8 @@
 // training.
 //
 //   in   batch     images f32 (N, C, S, S), already normalised; labels i32 (N)
-//        weights   every parameter by name; optionally running statistics
+//        weights   every parameter by name; optionally running statistics. Without it, the
+//                  config's initial ones: train.weights, if set, else drawn. train.freeze holds
 //   out  loss f32 (K): mean over the batch; logits f32 (N, classes) of the first step;
 //        grad.<parameter>: of the mean loss of the first step, before clipping;
 //        param.<parameter or buffer>: after the last step; without weights, init.<...>: before

@@ -22,7 +22,7 @@ struct ResumeFlags {
 };
 
 // --resume without --output continues in the run it names, by its folder or one of its checkpoints;
-// a new run is called after its `config` (a path; empty: the one that is built in).
+// a new run is called after its `config` (a name or path; empty: the default).
 std::string OutputFolder(const ResumeFlags& flags, const std::string& config);
 
 // What the run continues from, without its tensors: quick, for ranks that have to join the others
@@ -42,7 +42,7 @@ StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::strin
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);
 
 // --config; else, when resuming, the config of the run (in its checkpoint, or in its folder); else
-// the built-in one.
+// the default one.
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<ResumeHead>& head,
                                   const std::optional<std::string>& config_of_run);
 

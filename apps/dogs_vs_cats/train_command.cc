@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "apps/config/class_outputs.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/introduction.h"
@@ -21,6 +23,7 @@
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
+#include "core/check.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "data/layouts/folder_listing.h"
@@ -34,6 +37,7 @@ struct TrainFlags {
   WorldFlags world;
   ResumeFlags run;
   std::string data;
+  std::string weights, freeze;
   std::optional<double> until_accuracy;
 };
 
@@ -65,19 +69,24 @@ int ExitCodeOf(const TrainingOutcome& outcome) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
+    case TrainingOutcome::Kind::kOutOfPatience:
       return kExitSuccess;
     case TrainingOutcome::Kind::kStopped:
       return kExitSignalBase + outcome.signal;
     case TrainingOutcome::Kind::kNotFinite:
       return kExitNotFinite;
+    case TrainingOutcome::Kind::kThaws:
+      break;
   }
-  return kExitFailure;
+  RT_CHECK(false, "the run has not ended");
 }
 
 void Report(const TrainingOutcome& outcome) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
+    case TrainingOutcome::Kind::kOutOfPatience:
+    case TrainingOutcome::Kind::kThaws:
       Print("{}\n", outcome.message);
       if (!outcome.advice.empty()) Print("{}\n", outcome.advice);
       return;
@@ -124,7 +133,18 @@ void Advise(const Generation& generation, PredictionReport* report) {
   }
 }
 
-StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession* session) {
+// The network of a run that is resumed with its own config stays as it is.
+Status FitOutputs(const TrainFlags& flags, const TrainingData& data, bool tell, Job* job) {
+  if (job->head && flags.config.config.empty()) return OkStatus();
+  const auto& names = data.dataset->class_names();
+  RT_ASSIGN_OR_RETURN(
+      const std::string said,
+      FitOutputsToClasses(static_cast<int>(names.size()), flags.config.set, &job->loaded.config));
+  if (tell && !said.empty()) LogInfo(said);
+  return OkStatus();
+}
+
+StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* session) {
   TrainingWorld* const everyone = session->everyone();
   std::unique_ptr<RunDirectory> directory;
   if (everyone->leads()) {
@@ -135,12 +155,16 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
   RT_ASSIGN_OR_RETURN(const TrainingData data,
                       TrainingData::Open(job.loaded.config.data(), everyone,
                                          everyone->leads() ? directory->BadImagesPath() : ""));
+  RT_RETURN_IF_ERROR(FitOutputs(flags, data, everyone->leads(), &job));
   RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
                       FollowPlan(job.loaded, job.head, data, session));
   const LoadedConfig& loaded = planned ? *planned : job.loaded;
   if (!session->trains()) return session->EndWith(kExitSuccess);
   TrainingWorld* const world = session->world();
   const RunConfig& config = loaded.config;
+  const bool resumes = !point.empty();
+  std::string_view start;  // the others receive rank 0's state
+  if (world->leads() && !resumes) start = config.train().weights();
   ProgressDisplay progress(stdout, config.train().log_every_steps());
   PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
   RT_ASSIGN_OR_RETURN(TrainingRun run,
@@ -149,8 +173,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, const Job& job, WorldSession
                                            .directory = directory.get(),
                                            .observer = world->leads() ? &report : nullptr,
                                            .batch = {.local = flags.world.local_batch,
-                                                     .by_speed = flags.world.balance}}));
-  const bool resumes = !point.empty();
+                                                     .by_speed = flags.world.balance},
+                                           .start_weights = start}));
   const Numerics saved = point.numerics;
   const std::string from =
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);
@@ -207,6 +231,8 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   ReceiveStopSignals();
   RT_ASSIGN_OR_RETURN(flags.world.options.trace, OutputPath(flags.world.options.trace));
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
+  if (!flags.weights.empty()) flags.config.SetString("train.weights", flags.weights);
+  if (!flags.freeze.empty()) flags.config.set.push_back("train.freeze=" + flags.freeze);
   if (!flags.world.plan.empty()) {
     flags.config.set.push_back(flags.world.plan == "auto" ? "dist.plan=AUTO" : "dist.plan=CONFIG");
   }
@@ -248,7 +274,7 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   auto joined = WorldSession::Join(flags.world.options, identity, job.loaded.config);
   if (!joined.ok()) return WorldSession::FailToJoin(joined.status());
   const auto session = *std::move(joined);
-  auto exit_code = TrainInWorld(flags, job, session.get());
+  auto exit_code = TrainInWorld(flags, std::move(job), session.get());
   if (exit_code.ok()) return exit_code;
   if (StopSignal() != 0) {
     if (const auto stopped = Stopped(exit_code.status(), session->world())) return *stopped;
@@ -275,6 +301,15 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       ->type_name("FILE");
   verb->add_option("--data", flags->data, "Folder, list file or packed file with the images")
       ->type_name("PATH");
+  verb->add_option(
+          "--weights", flags->weights,
+          "Begin with the weights of a safetensors or .pth file (torchvision's, timm's), or "
+          "of another run's folder; the last layer starts anew if it has other classes")
+      ->type_name("FILE|RUN");
+  verb->add_option("--freeze", flags->freeze,
+                   "Layers that do not train: names, what names begin with (layer1,layer2), or "
+                   "all-but-head (default: train.freeze)")
+      ->type_name("LAYER,...");
   verb->add_option("--output", flags->run.output, "Folder of the run (default: runs/<config>)")
       ->type_name("DIR");
   CLI::Option* resume =

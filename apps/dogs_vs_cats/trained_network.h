@@ -17,8 +17,7 @@ struct NetworkFlags {
 };
 void AddNetworkFlags(CLI::App* app, NetworkFlags* flags);
 
-// From --checkpoint if that is a file. If it is the folder of a run: from final.safetensors, else
-// the best checkpoint, else the newest; a log line names the choice. NotFound if there is none.
+// From --checkpoint, a file or the folder of a run (apps/trainer/checkpoint/network_of_run.h).
 StatusOr<TrainedModel> ReadNetwork(const NetworkFlags& flags);
 
 }  // namespace ringtail

@@ -24,6 +24,10 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
                                "an emulation computes one worker after the other, so batch norm "
                                "cannot see all of them; leave sync_batch_norm away");
   }
+  if (loaded.config.train().freeze_epochs() > 0) {
+    return loaded.source.Error("train.freeze_epochs",
+                               "an emulation cannot unfreeze layers; leave freeze_epochs out");
+  }
   return OkStatus();
 }
 
@@ -53,7 +57,10 @@ StatusOr<std::unique_ptr<EmulatedJob>> EmulatedJob::Create(const LoadedConfig* l
         "train.batch or fewer workers",
         images, global_batch));
   }
-  RT_ASSIGN_OR_RETURN(TrainingRun run, TrainingRun::Create({.loaded = loaded, .data = data}));
+  RT_ASSIGN_OR_RETURN(
+      TrainingRun run,
+      TrainingRun::Create(
+          {.loaded = loaded, .data = data, .start_weights = config.train().weights()}));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,
                       MostBatches(config.optim(), global_batch, images));
   if (most_batches > 1 && UsesServers(config.dist().asynchronous())) {

@@ -73,7 +73,8 @@ Status RunKeeper::Evaluate() {
     const auto result = KeepsAlone() ? EvaluateAlone(*generation_) : EvaluateTogether(*generation_);
     if (result.status().code() == StatusCode::kCancelled) return OkStatus();
     RT_RETURN_IF_ERROR(Status(result.status()));
-    best = result->accuracy() > progress.best_accuracy;
+    progress.last_accuracy = result->accuracy();
+    best = progress.last_accuracy > progress.best_accuracy;
     if (best) {
       progress.best_accuracy = result->accuracy();
       progress.best_step = progress.step;

@@ -63,16 +63,45 @@ Status GoBack(const Status& cause, std::unique_ptr<Trainer>* trainer) {
   return OkStatus();
 }
 
+// Replaces the trainer by that of the generation in which all layers train.
+Status Thaw(std::unique_ptr<Trainer>* trainer) {
+  const Generation& generation = (*trainer)->generation();
+  TrainingRun* const run = generation.run;
+  TrainingWorld* const world = generation.world;
+  ResumePoint point;
+  point.in_memory = true;
+  point.progress = generation.progress();
+  point.division = generation.division.all;
+  point.allreduces = world->SelectedAllreduces();
+  if (world->leads()) {
+    LogInfo(fmt::format("from step {} on all layers train", generation.step() + 1));
+  }
+  trainer->reset();  // frees its net before the next one takes its memory
+  RT_RETURN_IF_ERROR(run->Freeze(false));
+  RT_ASSIGN_OR_RETURN(*trainer, Trainer::Create(run, std::move(point), world));
+  return OkStatus();
+}
+
+// What Train says, through the generations of what is frozen and what is not.
+StatusOr<TrainingOutcome> TrainGenerations(std::unique_ptr<Trainer>* trainer) {
+  auto outcome = (*trainer)->Train();
+  while (outcome.ok() && outcome->kind == TrainingOutcome::Kind::kThaws) {
+    RT_RETURN_IF_ERROR(Thaw(trainer));
+    outcome = (*trainer)->Train();
+  }
+  return outcome;
+}
+
 }  // namespace
 
 StatusOr<TrainingOutcome> TrainToEnd(std::unique_ptr<Trainer>* trainer) {
   TrainingWorld* const world = (*trainer)->generation().world;
-  auto outcome = (*trainer)->Train();
+  auto outcome = TrainGenerations(trainer);
   Status failure = outcome.status();
-  while (!outcome.ok() && (*trainer)->keeper()->agreement().failed()) {
+  while (!outcome.ok() && *trainer != nullptr && (*trainer)->keeper()->agreement().failed()) {
     failure = GoBack(outcome.status(), trainer);
     if (!failure.ok()) break;
-    outcome = (*trainer)->Train();
+    outcome = TrainGenerations(trainer);
     failure = outcome.status();
   }
   if (failure.ok()) return outcome;

@@ -11,6 +11,7 @@
 #include "core/stopwatch.h"
 #include "core/trace.h"
 #include "optim/batch_growth.h"
+#include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
@@ -26,15 +27,28 @@ void TellOfGrowth(const Generation& generation) {
       DescribeStage(generation.optim.config, plan.growth_run(), plan.stages(), stage));
 }
 
+// Freezes what is frozen after the point's steps: layers are unfrozen before a step, after the
+// checkpoint of the step before. All ranks.
+Status FreezeAsAt(const ResumePoint& point, const Generation& generation) {
+  if (point.in_memory || generation.config().train().freeze_epochs() == 0) return OkStatus();
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> done,
+                      generation.world->ShareNumbers({point.progress.step}, point.source_rank));
+  return generation.run->Freeze(done[0] == 0 || !generation.plan.IsThawed(done[0] - 1));
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Trainer>> Trainer::Create(TrainingRun* run, ResumePoint point,
                                                    TrainingWorld* world) {
   RT_RETURN_IF_ERROR(CheckSameRun(point, run->config(), run->options.data->Identity()));
   RT_ASSIGN_OR_RETURN(Generation generation, Generation::Create(run, point, world));
-  if (!point.empty()) {
+  RT_RETURN_IF_ERROR(FreezeAsAt(point, generation));
+  if (point.tensors) {
     RT_RETURN_IF_ERROR(run->state.Restore(*point.tensors).Annotate(point.path));
     run->state.progress = point.progress;
+  }
+  if (run->state.average() != nullptr) {
+    run->state.average()->set_decay(generation.optim.config.ema_decay());
   }
   return std::unique_ptr<Trainer>(new Trainer(std::move(generation), std::move(point)));
 }
@@ -72,7 +86,8 @@ Status Trainer::KeepAllreduces() {
 StatusOr<TrainingOutcome> Trainer::Train() {
   RT_RETURN_IF_ERROR(Begin());
   auto outcome = TrainSteps();
-  if (outcome.ok()) update_->End();
+  const bool ended = outcome.ok() && outcome->kind != TrainingOutcome::Kind::kThaws;
+  if (ended) update_->End();
   return outcome;
 }
 
@@ -88,6 +103,7 @@ StatusOr<TrainingOutcome> Trainer::TrainSteps() {
                          keeper_.saved_step());
       }
       if (IsFinished()) return Finish();
+      if (ThawsNow()) return Thaws();
     }
     const Status entered = EnterStep();
     // Told to stop while it measured: alone, as several ranks measure before the first step.
@@ -123,8 +139,9 @@ StatusOr<TrainingOutcome> Trainer::Finish() {
   RT_RETURN_IF_ERROR(keeper_.Compare());
   RT_RETURN_IF_ERROR(keeper_.SaveFinal());
   const RunDirectory* const directory = generation_.run->options.directory;
-  TrainingOutcome outcome = Finished(generation_.progress(), generation_.plan.total_steps(),
-                                     directory != nullptr ? directory->FinalPath() : "");
+  TrainingOutcome outcome =
+      Finished(KindOfEnd(), generation_.progress(), generation_.plan.total_steps(),
+               generation_.config().train(), directory != nullptr ? directory->path() : "");
   outcome.advice = update_->Advice();
   return outcome;
 }
@@ -199,9 +216,36 @@ Status Trainer::LeaveStepOut() {
   return OkStatus();
 }
 
+// What comes next does as if it had resumed from this checkpoint.
+StatusOr<TrainingOutcome> Trainer::Thaws() {
+  if (step() > 0 && keeper_.offered_step() != step()) {
+    RT_RETURN_IF_ERROR(keeper_.SaveCheckpoint(/*best=*/false));
+  }
+  return TrainingOutcome{.kind = TrainingOutcome::Kind::kThaws};
+}
+
+bool Trainer::ThawsNow() const {
+  return generation_.run->frozen && generation_.plan.IsThawed(step());
+}
+
+// The same on all ranks.
+bool Trainer::IsOutOfPatience() const {
+  const TrainingProgress& progress = generation_.progress();
+  const int64_t patience = generation_.config().train().patience();
+  return patience > 0 && progress.best_step >= 0 &&
+         generation_.plan.EvaluationsBetween(progress.best_step, progress.evaluated_step) >=
+             patience;
+}
+
+TrainingOutcome::Kind Trainer::KindOfEnd() const {
+  if (step() >= generation_.plan.total_steps()) return TrainingOutcome::Kind::kFinished;
+  return IsOutOfPatience() ? TrainingOutcome::Kind::kOutOfPatience
+                           : TrainingOutcome::Kind::kReachedAccuracy;
+}
+
 bool Trainer::IsFinished() const {
   const double until = generation_.config().train().until_accuracy();
-  return step() >= generation_.plan.total_steps() ||
+  return step() >= generation_.plan.total_steps() || IsOutOfPatience() ||
          (until > 0 && generation_.progress().best_accuracy >= until);
 }
 

@@ -39,8 +39,8 @@ class Trainer {
   static StatusOr<std::unique_ptr<Trainer>> Create(TrainingRun* run, ResumePoint point,
                                                    TrainingWorld* world);
 
-  // Once. An error only where this generation cannot continue, or its result could not be written:
-  // TrainToEnd (train_to_end.h) says what comes then.
+  // Once. kThaws: the run continues in another generation. An error only where this generation cannot
+  // continue, or its result could not be written: TrainToEnd (train_to_end.h) says what comes then.
   StatusOr<TrainingOutcome> Train();
 
   const Generation& generation() const { return generation_; }
@@ -51,6 +51,9 @@ class Trainer {
   Status Begin();
   Status KeepAllreduces();
   StatusOr<TrainingOutcome> TrainSteps();
+  bool ThawsNow() const;
+  StatusOr<TrainingOutcome> Thaws();
+  TrainingOutcome::Kind KindOfEnd() const;
   Status EvaluateIfDue(int64_t since);
   Status SaveIfDue(int64_t since, bool stopping);
   StatusOr<TrainingOutcome> Finish();
@@ -60,6 +63,7 @@ class Trainer {
   void Tell(const StepResult& result);
   void HearOfStepsLeftOut(const StepResult& result);
   bool IsFinished() const;
+  bool IsOutOfPatience() const;
   int64_t step() const { return generation_.step(); }
 
   const Generation generation_;

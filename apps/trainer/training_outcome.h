@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/run.pb.h"
 #include "apps/trainer/checkpoint/training_state.h"
 
 namespace ringtail {
@@ -14,6 +15,8 @@ struct TrainingOutcome {
   enum class Kind {
     kFinished,         // all epochs
     kReachedAccuracy,  // train.until_accuracy
+    kOutOfPatience,    // train.patience
+    kThaws,            // what was frozen trains from here on: the run continues (train_to_end.h)
     kStopped,          // by a signal; resumable
     kNotFinite,        // on_nan
   };
@@ -28,8 +31,9 @@ TrainingOutcome StoppedBy(int signal, const TrainingProgress& progress, int64_t 
                           int64_t saved_step);
 TrainingOutcome NotFinite(const std::string& where, const TrainingProgress& progress,
                           int64_t saved_step);
-TrainingOutcome Finished(const TrainingProgress& progress, int64_t total_steps,
-                         const std::string& final_path);
+// `folder`: of the run, with its final and best network; empty: this rank writes none.
+TrainingOutcome Finished(TrainingOutcome::Kind kind, const TrainingProgress& progress,
+                         int64_t total_steps, const TrainConfig& config, const std::string& folder);
 
 }  // namespace ringtail
 

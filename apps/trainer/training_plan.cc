@@ -29,6 +29,7 @@ TrainingPlan::TrainingPlan(const RunConfig& config, int64_t batches_per_epoch,
   total_steps_ = last.first_step + (2 * left + last.batches) / (2 * last.batches);
   // Less than half a step would remain for the last stage.
   if (last.first_step == total_steps_) stages_.pop_back();
+  thaw_batch_ = train.freeze_epochs() > 0 ? BatchAt(train.freeze_epochs()) : kNever;
   evaluation_interval_ = std::max<int64_t>(1, BatchAt(train.evaluate_every_epochs()));
   checkpoint_interval_ = train.checkpoint_every_steps();
   comparison_interval_ = config.dist().check_every_steps();
@@ -39,8 +40,8 @@ TrainingPlan::TrainingPlan(const RunConfig& config, int64_t batches_per_epoch,
 }
 
 int64_t TrainingPlan::BatchAt(double epoch) const {
-  constexpr double kNever = 1e15;  // a batch that no run reaches, far from overflow
-  return std::llround(std::min(epoch * static_cast<double>(batches_per_epoch()), kNever));
+  return std::llround(
+      std::min(epoch * static_cast<double>(batches_per_epoch()), static_cast<double>(kNever)));
 }
 
 const GrowthStage& TrainingPlan::StageOf(int64_t step) const {
@@ -67,6 +68,15 @@ const TrainingPlan::Phase& TrainingPlan::PhaseAt(int64_t step) const {
   const auto after = std::find_if(phases_.begin(), phases_.end(),
                                   [&](const Phase& phase) { return phase.first_batch > batch; });
   return *std::prev(after);
+}
+
+bool TrainingPlan::IsThawed(int64_t step) const { return BatchesBefore(step) >= thaw_batch_; }
+
+// The last one, at the end of the run, counts even if it comes early.
+int64_t TrainingPlan::EvaluationsBetween(int64_t since, int64_t step) const {
+  const auto passed = [&](int64_t steps) { return BatchesBefore(steps) / evaluation_interval_; };
+  const bool early = step >= total_steps_ && BatchesBefore(step) % evaluation_interval_ != 0;
+  return passed(step) - passed(since) + (early && step > since ? 1 : 0);
 }
 
 double TrainingPlan::EpochAt(int64_t step) const {

@@ -49,6 +49,10 @@ class TrainingPlan {
   size_t StageBeginningAt(int64_t step) const;
   const Phase& PhaseAt(int64_t step) const;
   double EpochAt(int64_t step) const;  // passes over the images after `step` steps
+  // Whether step `step` (0-based) trains what train.freeze names.
+  bool IsThawed(int64_t step) const;
+  // Evaluations that are due after more than `since` steps and at most `step`.
+  int64_t EvaluationsBetween(int64_t since, int64_t step) const;
   // The work of a step, and the work that remains after `step` steps, in batches of
   // data.image_size: the time of convolutions is proportional to the pixels, so a batch of larger
   // images counts more.
@@ -61,12 +65,14 @@ class TrainingPlan {
   bool ComparisonIsDue(int64_t since, int64_t step) const;  // of the ranks' states
 
  private:
+  static constexpr int64_t kNever = int64_t{1} << 50;  // a batch that no run reaches
   int64_t BatchAt(double epoch) const;
   const GrowthStage& StageOf(int64_t step) const;
   double WorkOfBatch(const Phase& phase) const;
   GrowthRun growth_run_;
   std::vector<GrowthStage> stages_;
   int64_t total_steps_;
+  int64_t thaw_batch_;           // kNever: no freeze_epochs
   int64_t evaluation_interval_;  // in batches, the others in steps
   int64_t checkpoint_interval_, comparison_interval_;
   std::vector<Phase> phases_;

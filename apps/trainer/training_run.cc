@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "apps/trainer/checkpoint/start_weights.h"
+
 namespace ringtail {
 namespace {
 
@@ -22,9 +24,30 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   const RunConfig& config = options.loaded->config;
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));
-  RT_ASSIGN_OR_RETURN(
-      auto state, TrainingState::Create(std::move(model), config.optim(), config.train().seed()));
-  return TrainingRun{.options = options, .state = std::move(state)};
+  std::string report;
+  const auto start = [&](Model* network) -> Status {
+    if (options.start_weights.empty()) return OkStatus();
+    RT_ASSIGN_OR_RETURN(report, LoadStartWeights(std::string(options.start_weights),
+                                                 options.data->dataset->class_names(), network));
+    return OkStatus();
+  };
+  RT_ASSIGN_OR_RETURN(auto state, TrainingState::Create(std::move(model), config.optim(),
+                                                        config.train().seed(), start));
+  return TrainingRun{.options = options,
+                     .start_report = std::move(report),
+                     .frozen = !config.train().freeze().empty(),
+                     .state = std::move(state)};
+}
+
+Status TrainingRun::Freeze(bool freeze) {
+  if (freeze == frozen || config().train().freeze().empty()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, freeze));
+  RT_ASSIGN_OR_RETURN(auto changed, TrainingState::Create(std::move(model), config().optim(),
+                                                          config().train().seed()));
+  changed.Adopt(state);
+  state = std::move(changed);
+  frozen = freeze;
+  return OkStatus();
 }
 
 }  // namespace ringtail

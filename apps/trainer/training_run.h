@@ -9,6 +9,9 @@
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_RUN_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_RUN_H_
 
+#include <string>
+#include <string_view>
+
 #include "apps/config/run_config.h"
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "apps/trainer/checkpoint/training_state.h"
@@ -25,11 +28,15 @@ struct TrainingRunOptions {
   RunDirectory* directory = nullptr;     // null on ranks that write no files
   TrainingObserver* observer = nullptr;  // may be null
   BatchRequest batch = {};
+  // A warm start (checkpoint/start_weights.h), for the rank whose state the others receive; empty:
+  // none.
+  std::string_view start_weights;
 };
 
 struct TrainingRun {
-  // Creates the network and initialises its weights. InvalidArgument if the images have more
-  // classes than the network.
+  // Creates the network and initialises its weights, with what train.freeze names frozen.
+  // InvalidArgument if the images have more classes than the network, or start_weights does not
+  // fit.
   static StatusOr<TrainingRun> Create(const TrainingRunOptions& options);
 
   const RunConfig& config() const { return options.loaded->config; }
@@ -38,7 +45,13 @@ struct TrainingRun {
     return options.directory != nullptr ? &options.directory->checkpoints() : nullptr;
   }
 
+  // From now on the layers of train.freeze are frozen, or are not; their weights stay. No effect if
+  // it is so.
+  Status Freeze(bool frozen);
+
   TrainingRunOptions options;
+  std::string start_report;  // what the warm start has taken; empty: there was none
+  bool frozen = false;
   TrainingState state;
 };
 

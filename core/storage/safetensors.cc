@@ -40,7 +40,11 @@ int64_t DtypeBytes(Dtype dtype) {
     case Dtype::kI32:
       return 4;
     case Dtype::kI64:
+    case Dtype::kF64:
       return 8;
+    case Dtype::kF16:
+    case Dtype::kBF16:
+      return 2;
     case Dtype::kU8:
       return 1;
   }
@@ -48,7 +52,7 @@ int64_t DtypeBytes(Dtype dtype) {
 }
 
 std::string_view DtypeName(Dtype dtype) {
-  constexpr std::string_view kNames[] = {"F32", "I32", "I64", "U8"};
+  constexpr std::string_view kNames[] = {"F32", "I32", "I64", "U8", "F64", "F16", "BF16"};
   return kNames[static_cast<int>(dtype)];
 }
 

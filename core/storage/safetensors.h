@@ -15,8 +15,8 @@
 // the header is parsed as a stream of events into its few permitted elements, and every number is
 // compared with the bytes that are really there.
 //
-// Limits: header <= 16 MiB, dtypes F32, I32, I64, U8; at most 8 dimensions; names <= 1 KiB; no
-// holes, no overlaps, no duplicate names.
+// Limits: header <= 16 MiB, dtypes F64, F32, F16, BF16, I64, I32, U8; at most 8 dimensions;
+// names <= 1 KiB; no holes, no overlaps, no duplicate names.
 // Errors: DataLoss with the file, the tensor and the reason. Writing:
 // core/storage/safetensors_writer.h.
 // Thread-safety: const after Parse. Cost: the file once in memory, one pass for the checksums.
@@ -37,7 +37,7 @@
 
 namespace ringtail {
 
-enum class Dtype { kF32, kI32, kI64, kU8 };
+enum class Dtype { kF32, kI32, kI64, kU8, kF64, kF16, kBF16 };
 int64_t DtypeBytes(Dtype dtype);
 std::string_view DtypeName(Dtype dtype);  // "F32"
 
@@ -67,12 +67,13 @@ class SafetensorsFile {
   // differ from what is expected (an empty `shape` matches every shape).
   StatusOr<std::span<const float>> F32(std::string_view name, const Shape& shape) const;
   StatusOr<std::span<const int32_t>> I32(std::string_view name, const Shape& shape) const;
+  // The bytes of one of entries(), aligned for its dtype.
+  std::span<const std::byte> Data(const Entry& entry) const;
 
  private:
   Status ParseParts();
   Status VerifyChecksums(std::string_view header_json);
   void AlignTensors();
-  std::span<const std::byte> Data(const Entry& entry) const;
   Status MissingTensor(std::string_view name) const;
   template <typename T>
   StatusOr<std::span<const T>> Elements(std::string_view name, Dtype dtype,

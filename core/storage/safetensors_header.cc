@@ -18,7 +18,8 @@ using Entry = SafetensorsFile::Entry;
 constexpr std::string_view kZeroDigits = "00000000";
 
 std::optional<Dtype> DtypeOfName(std::string_view name) {
-  for (const Dtype dtype : {Dtype::kF32, Dtype::kI32, Dtype::kI64, Dtype::kU8}) {
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kI32, Dtype::kI64, Dtype::kU8, Dtype::kF64,
+                            Dtype::kF16, Dtype::kBF16}) {
     if (DtypeName(dtype) == name) return dtype;
   }
   return std::nullopt;
@@ -143,7 +144,8 @@ bool HeaderReader::string(std::string& value) {
   const std::optional<Dtype> dtype = DtypeOfName(value);
   if (!dtype) {
     return Fail(
-        fmt::format("tensor {} has dtype {}, which is none of F32, I32, I64, U8; convert it",
+        fmt::format("tensor {} has dtype {}, which is none of F64, F32, F16, BF16, I64, I32, U8; "
+                    "convert it",
                     Quoted(name_), Quoted(value)));
   }
   entry_.dtype = *dtype;

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/machine/memory_limit.h"
 #include "layers/net.pb.h"
+#include "layers/net/depth.h"
 #include "layers/net/graph.h"
 #include "layers/net/initializer.h"
 #include "layers/shape_check.h"
@@ -34,6 +35,7 @@ struct Model::Start {
   ParameterRequest request;
   std::unique_ptr<InitializerConfig> init;  // the request's, which outlives the layer
   const Parameter* parameter = nullptr;
+  bool is_fixed = false;
 };
 
 Model::Start Model::MakeStart(const ParameterRequest& request) {
@@ -67,7 +69,7 @@ StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc&
 
 StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t image_size,
                                                const ConfigSource* source, std::string_view path,
-                                               bool allocate) {
+                                               bool allocate, const FreezeRequest& freeze) {
   const auto at = [&](const std::string& place, const Status& status) {
     if (source == nullptr) return status;
     return source->Error(place.empty() ? path : fmt::format("{}.{}", path, place),
@@ -101,7 +103,15 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
   }
   model->num_classes_ = (*shapes)[model->graph_->logits()].dst.C;
 
+  const std::vector<int> depths = DepthsOf(*model->graph_, *shapes);
+  const auto frozen = FrozenNodes(*model->graph_, *shapes, freeze.layers);
+  if (!frozen.ok()) {
+    return source == nullptr ? frozen.status()
+                             : source->Error(freeze.field, frozen.status().message());
+  }
+
   std::vector<ParameterSpec> parameters, buffers;
+  FixedSpecs fixed;
   int64_t bytes = 0;
   for (int i = model->graph_->size() - 1; i >= 0; --i) {
     for (ParameterRequest& request : (*shapes)[i].parameters) {
@@ -114,18 +124,39 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
       bytes += SaturatingProduct(NumElements(request.spec.shape), sizeof(float));
       const Status countable = CheckParameterBytes(bytes);
       if (!countable.ok()) return at(nodes[i].origin, countable);
-      (request.is_buffer ? buffers : parameters).push_back(request.spec);
+      request.spec.depth = depths[i];
+      if ((*frozen)[i]) {
+        (request.is_buffer ? fixed.buffers : fixed.parameters).push_back(request.spec);
+      } else {
+        (request.is_buffer ? buffers : parameters).push_back(request.spec);
+      }
       model->starts_.push_back(MakeStart(request));
+      model->starts_.back().is_fixed = (*frozen)[i];
     }
   }
   if (allocate) {
     const Status fits = CheckMemoryAvailable(kBlocks * bytes, "the net with its gradients");
     if (!fits.ok()) return at("", fits);
-    RT_ASSIGN_OR_RETURN(model->arena_,
-                        ParameterArena::Create(std::move(parameters), std::move(buffers)));
+    RT_ASSIGN_OR_RETURN(
+        model->arena_,
+        ParameterArena::Create(std::move(parameters), std::move(buffers), std::move(fixed)));
   }
   model->PlaceParameters(*shapes);
   return model;
+}
+
+int64_t Model::CountParameters() const {
+  int64_t count = 0;
+  for (const Start& start : starts_) {
+    if (!start.request.is_buffer) count += NumElements(start.request.spec.shape);
+  }
+  return count;
+}
+
+int Model::head() const {
+  int node = graph_->size() - 1;
+  while (node >= 0 && by_node_[node].empty()) --node;
+  return node;
 }
 
 ParameterArena& Model::arena() const {
@@ -139,17 +170,26 @@ void Model::PlaceParameters(std::span<const ShapeInfo> shapes) {
     for (const Start& start : starts_) {
       unallocated_.push_back({.spec = start.request.spec,
                               .elements = NumElements(start.request.spec.shape),
-                              .is_buffer = start.request.is_buffer});
+                              .is_buffer = start.request.is_buffer,
+                              .is_fixed = start.is_fixed});
     }
   }
   by_node_.resize(graph_->size());
-  size_t start = 0, parameter = 0, buffer = 0;
+  size_t start = 0, parameter = 0, buffer = 0, fixed_parameter = 0, fixed_buffer = 0;
+  if (is_allocated()) {  // buffers stand behind the parameters of what is fixed
+    for (const Start& s : starts_) fixed_buffer += s.is_fixed && !s.request.is_buffer ? 1 : 0;
+  }
   for (int i = graph_->size() - 1; i >= 0; --i) {
     for (size_t j = 0; j < shapes[i].parameters.size(); ++j, ++start) {
       Start& s = starts_[start];
-      s.parameter = !is_allocated()       ? &unallocated_[start]
-                    : s.request.is_buffer ? &arena_->buffers()[buffer++]
-                                          : &arena_->parameters()[parameter++];
+      if (!is_allocated()) {
+        s.parameter = &unallocated_[start];
+      } else if (s.is_fixed) {
+        s.parameter = &arena_->fixed()[s.request.is_buffer ? fixed_buffer++ : fixed_parameter++];
+      } else {
+        s.parameter =
+            s.request.is_buffer ? &arena_->buffers()[buffer++] : &arena_->parameters()[parameter++];
+      }
       by_node_[i].push_back(s.parameter);
     }
   }

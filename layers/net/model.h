@@ -4,6 +4,8 @@
 #define RINGTAIL_LAYERS_NET_MODEL_H_
 
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,12 @@ namespace ringtail {
 class NetConfig;
 class Graph;
 
+// Layers whose weights and running statistics stay as they are (layers/net/depth.h: FrozenNodes).
+struct FreezeRequest {
+  std::span<const std::string> layers;
+  std::string_view field;  // of the config, for messages: "train.freeze"
+};
+
 class Model {
  public:
   // Expands composites, checks names, inputs and shapes (for square images of `image_size`
@@ -25,10 +33,13 @@ class Model {
   // file, or at the layer, through `source` and `path`.
   // Without `allocate` the parameters have shapes, but no values, and there is no arena: for Nets
   // that are planned alone (NetOptions), however large.
+  // What `freeze` names is fixed in the arena: it has no gradient, and a Net of this model computes
+  // it as in evaluation and ends backward above it.
   static StatusOr<std::unique_ptr<Model>> Create(const NetConfig& config, int64_t image_size,
                                                  const ConfigSource* source = nullptr,
                                                  std::string_view path = "net",
-                                                 bool allocate = true);
+                                                 bool allocate = true,
+                                                 const FreezeRequest& freeze = {});
   ~Model();
 
   // Sets every parameter and buffer to its start, a function of (seed, name) alone.
@@ -42,9 +53,12 @@ class Model {
   void set_blob_type(BlobType type) { blob_type_ = type; }
   BlobType blob_type() const { return blob_type_; }
   int64_t input_channels() const { return input_channels_; }
+  int64_t CountParameters() const;  // elements, without buffers; allocated or not
   int64_t num_classes() const { return num_classes_; }  // columns of the logits
   // Parameters and buffers of graph node i, in the layer's order.
   std::span<const Parameter* const> parameters(int node) const { return by_node_[node]; }
+  int head() const;  // the last node with parameters; -1: none
+  bool IsFrozen(int node) const { return !by_node_[node].empty() && by_node_[node][0]->is_fixed; }
 
  private:
   Model();

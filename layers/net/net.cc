@@ -27,6 +27,14 @@ void Net::Impl::SetImages(const float* images) {
   }
 }
 
+void Net::Impl::BeginPass(const BatchView& batch, const StepContext& context) {
+  step = context;
+  step.labels = batch.labels;
+  frozen_step = step;
+  frozen_step.training = false;
+  SetImages(batch.images);
+}
+
 void Net::Impl::ForwardNode(int i) {
   ReadyNode& node = nodes[i];
   const double start = timer ? Now() : 0;
@@ -34,7 +42,7 @@ void Net::Impl::ForwardNode(int i) {
                        .dst = node.dst,
                        .state = node.state,
                        .scratch = node.forward_scratch,
-                       .step = &step,
+                       .step = node.frozen ? &frozen_step : &step,
                        .fusion = node.forward_fusion});
   if (timer) timer(i, false, Now() - start);
 }
@@ -111,9 +119,7 @@ LossResult Net::Forward(const BatchView& batch, StepContext step) {
   for (const int32_t label : batch.labels) {
     RT_CHECK(label >= -1 && label < net.model->num_classes(), "labels must be -1 .. classes - 1");
   }
-  net.step = step;
-  net.step.labels = batch.labels;
-  net.SetImages(batch.images);
+  net.BeginPass(batch, step);
   for (size_t i = 0; i < net.nodes.size(); ++i) net.ForwardNode(static_cast<int>(i));
   net.forward_done = true;
   return net.Loss();

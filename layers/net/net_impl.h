@@ -18,6 +18,7 @@ struct ReadyNode {
   std::unique_ptr<Layer> layer;
   BlobDesc dst_desc;
   bool learns = false;
+  bool frozen = false;            // its parameters are fixed: it runs as in evaluation
   std::vector<const float*> src;  // entries for the images change with each batch
   std::vector<const float*> backward_src;
   float* dst = nullptr;
@@ -44,7 +45,7 @@ struct Net::Impl {
   std::vector<float> logits;
   LayerTimer timer;
   // Of the last Forward, for Backward.
-  StepContext step;
+  StepContext step, frozen_step;
   bool forward_done = false;
 
   // net_setup.cc
@@ -63,6 +64,7 @@ struct Net::Impl {
   void BindNormalized(ReadyNode* normalization, int previous, const NodePlacement& place,
                       const FusionPlan& plan);
   // net.cc
+  void BeginPass(const BatchView& batch, const StepContext& context);
   void SetImages(const float* images);
   void ForwardNode(int i);
   void BackwardNode(int i);

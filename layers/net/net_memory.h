@@ -36,7 +36,7 @@ inline constexpr int64_t kNoBuffer = -1;
 struct NodeNeeds {
   std::vector<int> inputs;  // nodes, or -1: the images
   LayerPlan plan;
-  bool learns = false;  // has a backward: it or a node upstream of it has parameters
+  bool learns = false;  // has a backward: it or a node upstream of it has parameters that train
 };
 
 // Where a node's buffers lie: byte offsets into the net's block, or kNoBuffer.

@@ -29,9 +29,7 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
   // The rerun must leave no trace in the running statistics.
   const std::span<float> buffers = net.model->arena().buffer_values();
   const std::vector<float> saved(buffers.begin(), buffers.end());
-  net.step = step;
-  net.step.labels = batch.labels;
-  net.SetImages(batch.images);
+  net.BeginPass(batch, step);
   Status result = OkStatus();
   const std::vector<Node>& graph = net.model->graph().nodes();
   for (size_t i = 0; i < graph.size() && result.ok(); ++i) {
@@ -50,7 +48,7 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
   std::copy(saved.begin(), saved.end(), buffers.begin());
   for (int i = static_cast<int>(graph.size()) - 1; i >= 0 && result.ok(); --i) {
     for (const Parameter* p : net.model->parameters(i)) {
-      if (!p->is_buffer && !AllFinite(p->grad())) {
+      if (!p->is_buffer && !p->is_fixed && !AllFinite(p->grad())) {
         result = found(fmt::format("the gradient of '{}' has a NaN or infinity", p->spec.name));
       }
     }

@@ -110,7 +110,8 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
   const Node& node = model->graph().nodes()[i];
   std::vector<BlobDesc> src;
   std::unique_ptr<bool[]> needs_diff_src(new bool[node.inputs.size()]);
-  bool learns = !model->parameters(i).empty();
+  const bool frozen = model->IsFrozen(i);
+  bool learns = !model->parameters(i).empty() && !frozen;
   for (size_t j = 0; j < node.inputs.size(); ++j) {
     const int input = node.inputs[j];
     src.push_back(input == kImagesInput ? images : (*needs)[input].plan.dst);
@@ -123,7 +124,7 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
       layers[i]->Setup({.src = src,
                         .dst_type = dst_type,
                         .parameters = model->parameters(i),
-                        .training = options.training,
+                        .training = options.training && learns,
                         .allocate = !options.plan_only,
                         .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
                         .algorithms = options.algorithms,
@@ -138,7 +139,8 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
                       static_cast<int64_t>(plan.state_bytes);
   infos.push_back(std::move(info));
   needs->push_back({.inputs = node.inputs, .plan = plan, .learns = learns});
-  nodes.push_back({.layer = std::move(layers[i]), .dst_desc = plan.dst, .learns = learns});
+  nodes.push_back(
+      {.layer = std::move(layers[i]), .dst_desc = plan.dst, .learns = learns, .frozen = frozen});
   return OkStatus();
 }
 
@@ -156,9 +158,10 @@ FusionOffer Net::Impl::OfferFusion(int i, std::span<const NodeNeeds> needs,
 bool Net::Impl::IsNormalizedByOnlyConsumer(int i,
                                            std::span<const std::unique_ptr<Layer>> layers) const {
   const std::vector<Node>& graph = model->graph().nodes();
-  if (!options.training || !options.defer || graph[i].uses != 1) return false;
-  for (size_t consumer = i + 1; consumer < graph.size(); ++consumer) {
-    if (graph[consumer].inputs[0] == i) return layers[consumer]->normalization() != nullptr;
+  if (!options.training || !options.defer || graph[i].uses != 1 || model->IsFrozen(i)) return false;
+  for (int consumer = i + 1; consumer < model->graph().size(); ++consumer) {
+    if (graph[consumer].inputs[0] != i) continue;
+    return layers[consumer]->normalization() != nullptr && !model->IsFrozen(consumer);
   }
   return false;  // it is another input of its consumer
 }

@@ -1,14 +1,21 @@
+#include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
-#include "apps/config/default_config.h"
 #include "apps/config/run_config.h"
+#include "apps/config/shipped_configs.h"
 #include "core/storage/file.h"
+#include "tests/testing/temp_dir.h"
 
 namespace ringtail {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kConfigs[] = RT_SOURCE_DIR "/configs";
 
@@ -52,11 +59,30 @@ TEST(ConfigsTest, AllThatTheReadmeNamesExist) {
   }
 }
 
-TEST(ConfigsTest, TheBuiltInConfigIsDogsVsCats) {
+TEST(ConfigsTest, TheProgramHasAllOfThemAsTheyAre) {
   constexpr int64_t kMaxBytes = 1 << 20;
-  const std::string file =
-      ReadFileText(std::string(kConfigs) + "/dogs_vs_cats.textproto", kMaxBytes).value();
-  EXPECT_EQ(DefaultConfigText(), file);
+  EXPECT_EQ(ShippedConfigNames(), ConfigNames());
+  for (const ShippedConfig& config : ShippedConfigs()) {
+    const std::string path = fmt::format("{}/{}.textproto", kConfigs, config.name);
+    EXPECT_EQ(config.text, ReadFileText(path, kMaxBytes).value()) << path;
+  }
+}
+
+TEST(ConfigsTest, AWordIsAShippedConfigOrAFile) {
+  const TempDir folder;
+  const std::string file = folder.File("mine.textproto");
+  std::ofstream(file) << FindShippedConfig("lenet")->text;
+  EXPECT_EQ(LoadRunConfig("resnet18", {}).value().config.net().name(), "resnet18");
+  EXPECT_EQ(LoadRunConfig("", {}).value().config.net().name(), kDefaultConfig);
+  EXPECT_EQ(LoadRunConfig(file, {}).value().config.net().name(), "lenet");
+  const auto said = [](const std::string& word) {
+    return LoadRunConfig(word, {}).status().message();
+  };
+  EXPECT_THAT(said("resnet81"), HasSubstr("did you mean 'resnet18'?"));
+  EXPECT_THAT(said("nothing"), HasSubstr("alexnet, catdog_vgg"));
+  EXPECT_THAT(said("configs/resnet50.textproto"),
+              HasSubstr("there is no file 'configs/resnet50.textproto'; --config resnet50"));
+  EXPECT_THAT(said(folder.File("other.textproto")), Not(HasSubstr("--config")));
 }
 
 }  // namespace

@@ -57,7 +57,11 @@ StatusOr<TrainingOutcome> TrainTiny(const LoadedConfig& loaded, const std::strin
   RT_ASSIGN_OR_RETURN(
       TrainingRun run,
       TrainingRun::Create(
-          {.loaded = &loaded, .data = &data, .directory = directory.get(), .observer = hook}));
+          {.loaded = &loaded,
+           .data = &data,
+           .directory = directory.get(),
+           .observer = hook,
+           .start_weights = resume ? std::string_view() : loaded.config.train().weights()}));
   ResumePoint point;
   if (resume) {
     RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadNewestCheckpoint(output));

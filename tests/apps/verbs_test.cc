@@ -390,8 +390,7 @@ TEST_F(VerbsTest, HelpAndVersion) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + verb + " "));
     EXPECT_EQ(RunDogsVsCats({verb, "--help"}).exit_code, 0);
   }
-  EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out,
-              HasSubstr("default: configs/dogs_vs_cats.textproto (built in)"));
+  EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out, HasSubstr("default: dogs_vs_cats)"));
   EXPECT_THAT(RunDogsVsCats({"train", "--help"}).out, HasSubstr("share of the host's cores"));
   EXPECT_THAT(RunDogsVsCats({"--version"}).out, HasSubstr("ringtail "));
 }

@@ -47,7 +47,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   Ignore(TrainConfig::descriptor(),
          {"threads", "evaluation_batch", "evaluate_every_epochs", "evaluate_flipped",
           "evaluation_image_size", "until_accuracy", "checkpoint_every_steps", "keep_checkpoints",
-          "on_nan", "log_every_steps"},
+          "on_nan", "log_every_steps", "patience", "weights"},
          &differencer);
   // How ranks work together may change, as their number may; what they compute may not.
   Ignore(DistConfig::descriptor(),
@@ -61,7 +61,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   if (differencer.Compare(saved, now)) return OkStatus();
   return FailedPrecondition(fmt::format(
       "the config is not the one that the run began with ({}); change it back, or begin a new run "
-      "with another --output",
+      "with another --output (with the weights of this one: --weights and its folder)",
       OneLine(report)));
 }
 

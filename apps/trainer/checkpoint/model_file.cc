@@ -35,6 +35,7 @@ template <typename Visit>
 Status ForEachTensor(const ParameterArena& arena, const Visit& visit) {
   for (const Parameter& p : arena.parameters()) RT_RETURN_IF_ERROR(visit(p));
   for (const Parameter& p : arena.buffers()) RT_RETURN_IF_ERROR(visit(p));
+  for (const Parameter& p : arena.fixed()) RT_RETURN_IF_ERROR(visit(p));
   return OkStatus();
 }
 
@@ -65,22 +66,23 @@ StatusOr<TrainedModel> ReadModelFile(const std::string& path,
   TrainedModel trained;
   RT_ASSIGN_OR_RETURN(trained.loaded,
                       ParseRunConfig(config, fmt::format("config in {}", path), overrides));
-  RT_ASSIGN_OR_RETURN(trained.model, CreateModel(trained.loaded));
+  RT_ASSIGN_OR_RETURN(trained.model, CreateModel(trained.loaded, /*allocate=*/true,
+                                                 /*freeze=*/false));
   trained.class_names = SplitLines(class_names);
   RunConfig saved;
   RT_RETURN_IF_ERROR(ParseTextConfig(config, path, &saved, nullptr));
   trained.data_path = saved.data().path();
   ParameterArena* arena = &trained.model->arena();
-  const bool averaged = !arena->parameters().empty() &&
-                        file.Has(kAveragePrefix + arena->parameters().front().spec.name);
-  RT_RETURN_IF_ERROR(ReadWeights(file, averaged ? kAveragePrefix : "", arena));
+  RT_RETURN_IF_ERROR(ReadWeights(file, kAveragePrefix, arena));
   RT_RETURN_IF_ERROR(CheckFiniteWeights(*arena).Annotate(path));
   return trained;
 }
 
 Status ReadWeights(const SafetensorsFile& file, const std::string& prefix, ParameterArena* arena) {
   return ForEachTensor(*arena, [&](const Parameter& p) -> Status {
-    RT_ASSIGN_OR_RETURN(const auto saved, file.F32(prefix + p.spec.name, p.spec.shape));
+    const std::string preferred = prefix + p.spec.name;
+    const std::string& name = file.Has(preferred) ? preferred : p.spec.name;
+    RT_ASSIGN_OR_RETURN(const auto saved, file.F32(name, p.spec.shape));
     std::copy(saved.begin(), saved.end(), p.value().begin());
     return OkStatus();
   });

@@ -40,7 +40,8 @@ struct TrainedModel {
 StatusOr<TrainedModel> ReadModelFile(const std::string& path,
                                      std::span<const std::string> overrides);
 
-// All parameters and buffers by name; each name in the file begins with `prefix`.
+// All parameters and buffers by name, with `prefix` before it where the file has that (it has no
+// averages of layers that were frozen).
 Status ReadWeights(const SafetensorsFile& file, const std::string& prefix, ParameterArena* arena);
 Status CheckFiniteWeights(const ParameterArena& arena);
 

@@ -31,8 +31,9 @@ constexpr char kThreadsKey[] = "compute_threads";
 constexpr char kIsaKey[] = "instruction_set";
 constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 constexpr char kAllreducesKey[] = "allreduce_algorithms";
-constexpr char kLocalKey[] = "local_rounds";  // LocalProgress: "12,1,4,0,3,0.5,0.1"
-constexpr char kServersKey[] = "servers";     // ServerProgress
+constexpr char kLocalKey[] = "local_rounds";          // LocalProgress: "12,1,4,0,3,0.5,0.1"
+constexpr char kServersKey[] = "servers";             // ServerProgress
+constexpr char kLastAccuracyKey[] = "last_accuracy";  // not in older checkpoints
 constexpr char kWrittenAfterKey[] = "written_after";
 
 constexpr int64_t kMostThreads = 4096;  // as --threads
@@ -44,6 +45,7 @@ void ForEachField(Progress* progress, const Visit& visit) {
   visit("evaluated_step", &progress->evaluated_step);
   visit("best_step", &progress->best_step);
   visit("best_accuracy", &progress->best_accuracy);
+  visit(kLastAccuracyKey, &progress->last_accuracy);
   visit("skipped_steps", &progress->skipped_steps);
   visit("skipped_in_a_row", &progress->skipped_in_a_row);
 }
@@ -66,6 +68,7 @@ Status CheckPlausible(const TrainingProgress& progress) {
   RT_RETURN_IF_ERROR(between("evaluated_step", progress.evaluated_step, 0, step));
   RT_RETURN_IF_ERROR(between("best_step", progress.best_step, -1, step));
   RT_RETURN_IF_ERROR(CheckBetween("best_accuracy", progress.best_accuracy, -1, 1));
+  RT_RETURN_IF_ERROR(CheckBetween(kLastAccuracyKey, progress.last_accuracy, -1, 1));
   RT_RETURN_IF_ERROR(between("skipped_steps", progress.skipped_steps, 0, step));
   return between("skipped_in_a_row", progress.skipped_in_a_row, 0, step);
 }
@@ -76,6 +79,7 @@ StatusOr<TrainingProgress> ParseProgress(const Metadata& metadata) {
   ForEachField(&progress, [&](const char* key, auto* value) {
     if (!status.ok()) return;
     const auto found = metadata.find(key);
+    if (found == metadata.end() && key == std::string_view(kLastAccuracyKey)) return;
     if (found == metadata.end()) {
       status =
           DataLoss(fmt::format("'{}' is missing: this is no checkpoint of a training run", key));

@@ -69,8 +69,10 @@ struct ResumeHead {
 
 struct ResumePoint : ResumeHead {
   // A run that begins, or a rank that receives its state from another.
-  bool empty() const { return !tensors; }
+  bool empty() const { return !tensors && !in_memory; }
 
+  // The run continues with the state that it has (when layers are unfrozen): there are no tensors.
+  bool in_memory = false;
   int source_rank = 0;                     // whose point counts; the same on all ranks
   std::optional<SafetensorsFile> tensors;  // TrainingState's, and what compression keeps
   SavedParts parts;                        // the ranks', beside `path`

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "apps/trainer/checkpoint/model_file.h"
 #include "core/storage/crc32c.h"
@@ -31,6 +33,9 @@ std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* op
   };
   for (const Parameter& p : arena.parameters()) add(&StateChecksums::weights, "", p, p.value());
   for (const Parameter& p : arena.buffers()) add(&StateChecksums::statistics, "", p, p.value());
+  for (const Parameter& p : arena.fixed()) {
+    add(p.is_buffer ? &StateChecksums::statistics : &StateChecksums::weights, "", p, p.value());
+  }
   for (const Optimizer::StateBlock& block : optimizer->state()) {
     const std::string prefix = fmt::format("optimizer.{}.", block.name);
     for (const Parameter& p : arena.parameters()) {
@@ -50,10 +55,12 @@ std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* op
 }  // namespace
 
 StatusOr<TrainingState> TrainingState::Create(std::unique_ptr<Model> model,
-                                              const OptimConfig& config, uint64_t seed) {
+                                              const OptimConfig& config, uint64_t seed,
+                                              const Start& start) {
   TrainingState state;
   state.model_ = std::move(model);
   state.model_->Initialize(seed);
+  if (start) RT_RETURN_IF_ERROR(start(state.model_.get()));
   ParameterArena* arena = &state.model_->arena();
   RT_ASSIGN_OR_RETURN(state.optimizer_, Optimizer::Create(config, arena));
   if (config.ema_decay() > 0) {
@@ -71,8 +78,8 @@ std::vector<TensorView> TrainingState::Tensors() const {
 }
 
 std::vector<std::span<float>> TrainingState::Blocks() const {
-  std::vector<std::span<float>> blocks = {model_->arena().values(),
-                                          model_->arena().buffer_values()};
+  std::vector<std::span<float>> blocks = {model_->arena().values(), model_->arena().buffer_values(),
+                                          model_->arena().fixed_values()};
   for (const Optimizer::StateBlock& block : optimizer_->state()) blocks.push_back(block.values);
   if (average_ != nullptr) {
     blocks.push_back(average_->values());
@@ -92,8 +99,29 @@ Status TrainingState::Restore(const SafetensorsFile& file) {
   return OkStatus();
 }
 
+void TrainingState::Adopt(const TrainingState& other) {
+  std::map<std::string, std::span<const float>> known;
+  for (const StateTensor& t :
+       StateTensors(other.model_->arena(), other.optimizer_.get(), other.average_.get())) {
+    known.emplace(t.name, t.values);
+  }
+  constexpr std::string_view kAverage = kAveragePrefix;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    auto found = known.find(t.name);
+    if (found == known.end() && t.name.starts_with(kAverage)) {
+      found = known.find(t.name.substr(kAverage.size()));
+    }
+    if (found == known.end()) {
+      std::fill(t.values.begin(), t.values.end(), 0.0F);
+    } else {
+      std::copy(found->second.begin(), found->second.end(), t.values.begin());
+    }
+  }
+  progress = other.progress;
+}
+
 StateChecksums TrainingState::Checksums() const {
-  static_assert(sizeof(TrainingProgress) == 5 * sizeof(int64_t) + sizeof(double));  // no gaps
+  static_assert(sizeof(TrainingProgress) == 5 * sizeof(int64_t) + 2 * sizeof(double));  // no gaps
   StateChecksums sums;
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
     sums.*t.kind = Crc32c(std::as_bytes(t.values), sums.*t.kind);

@@ -3,6 +3,7 @@
 //   tensors    <parameter>, <buffer>        weights and running statistics, by name
 //              optimizer.<block>.<parameter>  momentum and the like
 //              average.<parameter or buffer>  averaged weights, if optim.ema_decay > 0
+//              (both not of frozen layers, which have neither)
 //   metadata   progress (resume_point.h)
 //
 // Order, crops and dropout are functions of (seed, step), so there is no random state, and a run
@@ -11,6 +12,7 @@
 #define RINGTAIL_APPS_TRAINER_CHECKPOINT_TRAINING_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,9 +36,10 @@ struct StateChecksums {
 
 class TrainingState {
  public:
-  // At step 0: weights initialised from `seed`.
+  // At step 0: weights initialised from `seed`, and changed by `start`, if that is given.
+  using Start = std::function<Status(Model*)>;
   static StatusOr<TrainingState> Create(std::unique_ptr<Model> model, const OptimConfig& config,
-                                        uint64_t seed);
+                                        uint64_t seed, const Start& start = {});
 
   Model* model() const { return model_.get(); }
   Optimizer* optimizer() const { return optimizer_.get(); }
@@ -48,6 +51,9 @@ class TrainingState {
   // All but the progress. After an error the state must be thrown away: part of it may have been
   // overwritten.
   Status Restore(const SafetensorsFile& file);
+  // Everything of a state of the same network with other layers frozen: what only this one has of
+  // the optimizer's starts at zero, and averages at the weights.
+  void Adopt(const TrainingState& other);
 
   // CRC-32C of Tensors() and of the progress.
   StateChecksums Checksums() const;

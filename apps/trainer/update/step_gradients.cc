@@ -11,23 +11,39 @@
 #include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
+namespace {
+
+// Whether layers that are frozen will train in a later generation, with nets of their own.
+bool WillThaw(const Generation& generation) {
+  return generation.run->frozen && generation.config().train().freeze_epochs() > 0;
+}
+
+}  // namespace
 
 Status StepGradients::PreparePhases() {
-  const RunConfig& config = generation_->config();
-  const std::vector<int64_t> sizes = TrainingImageSizes(config);
-  const int64_t validation = std::ssize(EvaluationShare(*generation_));
-  const auto set_up = [&]() -> Status {
-    for (const int64_t size : sizes) {
-      RT_RETURN_IF_ERROR(CreatePass(size).status());
-      RT_RETURN_IF_ERROR(CreateEvaluationNet(generation_->state().model(), validation,
-                                             EvaluationOptionsOf(config, size))
-                             .status());
-    }
-    return OkStatus();
-  };
   TrainingWorld* const world = generation_->world;
-  if (world->alone()) return sizes.size() < 2 ? OkStatus() : set_up();
-  return SetUpInTurn(world, generation_->division.own.batch, set_up);
+  const bool one_net =
+      TrainingImageSizes(generation_->config()).size() < 2 && !WillThaw(*generation_);
+  if (world->alone()) return one_net ? OkStatus() : SetUpPhases();
+  return SetUpInTurn(world, generation_->division.own.batch, [this] { return SetUpPhases(); });
+}
+
+Status StepGradients::SetUpPhases() {
+  const RunConfig& config = generation_->config();
+  const int64_t validation = std::ssize(EvaluationShare(*generation_));
+  std::unique_ptr<Model> thawed;
+  if (WillThaw(*generation_)) {
+    RT_ASSIGN_OR_RETURN(thawed, CreateModel(*generation_->run->options.loaded, /*allocate=*/true,
+                                            /*freeze=*/false));
+  }
+  for (const int64_t size : TrainingImageSizes(config)) {
+    Model* const model = generation_->state().model();
+    RT_RETURN_IF_ERROR(CreatePass(model, size).status());
+    if (thawed) RT_RETURN_IF_ERROR(CreatePass(thawed.get(), size).status());
+    RT_RETURN_IF_ERROR(
+        CreateEvaluationNet(model, validation, EvaluationOptionsOf(config, size)).status());
+  }
+  return OkStatus();
 }
 
 // Where tickets say which rows are whose, only the number of them is planned.
@@ -37,19 +53,19 @@ BatchShare StepGradients::PlannedShare() const {
   return {.batch = share.batch, .global_batch = share.batch};
 }
 
-StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(int64_t image_size) {
+StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(Model* model,
+                                                                  int64_t image_size) {
   const RunConfig& config = generation_->config();
   const BatchShare share = PlannedShare();
   const bool together = config.dist().sync_batch_norm() && !generation_->world->alone();
-  return GradientPass::Create(generation_->state().model(),
-                              {.batch = share.batch,
-                               .parts = config.train().accumulation(),
-                               .most_batches = generation_->plan.stages().back().batches,
-                               .image_size = image_size,
-                               .seed = config.train().seed(),
-                               .first_sample = share.first_row,
-                               .global_batch = share.global_batch,
-                               .ranks = together ? &sum_ : nullptr});
+  return GradientPass::Create(model, {.batch = share.batch,
+                                      .parts = config.train().accumulation(),
+                                      .most_batches = generation_->plan.stages().back().batches,
+                                      .image_size = image_size,
+                                      .seed = config.train().seed(),
+                                      .first_sample = share.first_row,
+                                      .global_batch = share.global_batch,
+                                      .ranks = together ? &sum_ : nullptr});
 }
 
 Status StepGradients::EnterPhase() {
@@ -66,7 +82,7 @@ Status StepGradients::EnterPhaseOf(int64_t step) {
   pass_.reset();  // before the new ones take their memory
   loader_.reset();
   tickets_.reset();
-  RT_ASSIGN_OR_RETURN(pass_, CreatePass(image_size));
+  RT_ASSIGN_OR_RETURN(pass_, CreatePass(generation_->state().model(), image_size));
   RT_ASSIGN_OR_RETURN(loader_, CreateLoader(image_size));
   if (UsesServers(generation_->config().dist().asynchronous())) {
     tickets_ = std::make_unique<TicketGradients>(generation_, std::move(pass_), std::move(loader_));

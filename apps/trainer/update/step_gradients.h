@@ -31,8 +31,9 @@ class StepGradients {
   explicit StepGradients(const Generation* generation)
       : generation_(generation), sum_(generation->world) {}
 
-  // All ranks, once. Sets up a net for each image size of the run, so that what is too large fails
-  // now and not hours later, and every checkpoint knows the convolution algorithms of all sizes.
+  // All ranks, once. Sets up a net for each image size of the run, and for layers that will be
+  // unfrozen, so that what is too large fails now and not hours later, and every checkpoint knows
+  // the convolution algorithms of all sizes.
   Status PreparePhases();
 
   // No effect if they are there. Cancelled if a signal came while it measured (alone).
@@ -46,7 +47,8 @@ class StepGradients {
  private:
   Status EnterPhaseOf(int64_t step);
   BatchShare PlannedShare() const;
-  StatusOr<std::unique_ptr<GradientPass>> CreatePass(int64_t image_size);
+  StatusOr<std::unique_ptr<GradientPass>> CreatePass(Model* model, int64_t image_size);
+  Status SetUpPhases();
   StatusOr<std::unique_ptr<DataLoader>> CreateLoader(int64_t image_size) const;
   StatusOr<OwnStep> ComputePlanned(GradientListener* listener);
   StatusOr<std::string> WhereNotFiniteHere();

@@ -140,9 +140,9 @@ const TensorCase kTensors[] = {
     // Dtypes.
     {R"("")", "[8]", "[0,8]", "has dtype \"\", which is none of"},
     {R"("u8")", "[8]", "[0,8]", "has dtype \"u8\", which is none of"},
-    {R"("F16")", "[4]", "[0,8]", "has dtype \"F16\", which is none of"},
-    {R"("BF16")", "[4]", "[0,8]", "has dtype \"BF16\", which is none of"},
-    {R"("F64")", "[1]", "[0,8]", "has dtype \"F64\", which is none of"},
+    {R"("I16")", "[4]", "[0,8]", "has dtype \"I16\", which is none of"},
+    {R"("F8_E5M2")", "[8]", "[0,8]", "has dtype \"F8_E5M2\", which is none of"},
+    {R"("C64")", "[1]", "[0,8]", "has dtype \"C64\", which is none of"},
     // Offsets.
     {R"("U8")", "[9]", "[0,9]", "0 to 9 are not inside the 8 bytes"},
     {R"("U8")", "[8]", "[8,0]", "8 to 0 are not inside"},

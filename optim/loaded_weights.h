@@ -1,0 +1,23 @@
+// Whether a learning rate is so high that weights which were loaded are gone before they are of
+// use.
+//
+// The measure is how far a step moves a weight tensor, as a fraction of its norm: muon and lars
+// rate * trust, lamb the rate; adam and adamw move each weight by about the rate, of weights whose
+// root mean square is near 0.03 in trained networks; sgd by the gradient times rate / (1 -
+// momentum), for which torchvision's references fine-tune at 0.01 to 0.1 in all. Of layers below
+// the head, so times layer_decay. Thread-safety: a function without state.
+#ifndef RINGTAIL_OPTIM_LOADED_WEIGHTS_H_
+#define RINGTAIL_OPTIM_LOADED_WEIGHTS_H_
+
+#include <string>
+
+#include "optim/optim.pb.h"
+
+namespace ringtail {
+
+// A sentence that says what to set; empty: the rate is low enough. `config`: after batch scaling.
+std::string WarnOfErasing(const OptimConfig& config);
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_OPTIM_LOADED_WEIGHTS_H_
