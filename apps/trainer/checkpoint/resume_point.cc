@@ -263,7 +263,7 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
 }
 
 Status CheckSameRun(const ResumePoint& point, const RunConfig& config, const DataIdentity& data) {
-  if (point.empty()) return OkStatus();
+  if (!point.tensors) return OkStatus();
   RT_RETURN_IF_ERROR(CheckResumable(point.config, config).Annotate(point.path));
   if (point.data.fingerprint != data.fingerprint) {
     return FailedPrecondition(

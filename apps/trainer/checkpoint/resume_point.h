@@ -85,7 +85,7 @@ StatusOr<ResumeHead> ReadResumeHead(const CheckpointHead& checkpoint);
 std::map<std::string, std::string> MetadataOf(const ResumePoint& point,
                                               const std::vector<std::string>& class_names);
 
-// Whether a run with this config and these images continues from `point`: OK if that is empty, else
+// Whether a run with this config and these images continues from `point`: OK without tensors, else
 // FailedPrecondition that says what differs.
 Status CheckSameRun(const ResumePoint& point, const RunConfig& config, const DataIdentity& data);
 

@@ -240,7 +240,7 @@ uint32_t GradientCompression::Checksum(uint32_t previous) const {
 
 StatusOr<GradientCompression::Saved> GradientCompression::Read(const ResumePoint& point) {
   Saved saved{.path = point.path, .routes = point.compression, .source_rank = point.source_rank};
-  if (point.empty()) return saved;
+  if (!point.tensors) return saved;
   auto state = CompressionState::Read(*point.tensors);
   RT_RETURN_IF_ERROR(state.status().Annotate(point.path));
   saved.state = *std::move(state);
