@@ -23,7 +23,9 @@ using Command = std::function<StatusOr<int>()>;
 #define RT_FOR_EACH_VERB(ROW) \
   ROW(Train)                  \
   ROW(Evaluate)               \
+  ROW(Report)                 \
   ROW(Predict)                \
+  ROW(Export)                 \
   ROW(Summary)                \
   ROW(Time)                   \
   ROW(Plan)                   \

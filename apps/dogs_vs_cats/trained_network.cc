@@ -32,14 +32,14 @@ StatusOr<std::string> NetworkOfRun(const std::string& folder) {
                   folder, kFinalName));
 }
 
+}  // namespace
+
 StatusOr<std::string> NetworkFile(const std::string& path) {
   if (!IsFolder(path)) return path;
   auto file = NetworkOfRun(path);
   if (file.ok()) LogInfo(fmt::format("the network is {}", *file));
   return file;
 }
-
-}  // namespace
 
 void AddNetworkFlags(CLI::App* app, NetworkFlags* flags) {
   AddSetFlag(app, &flags->config);

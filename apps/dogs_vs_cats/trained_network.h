@@ -17,8 +17,10 @@ struct NetworkFlags {
 };
 void AddNetworkFlags(CLI::App* app, NetworkFlags* flags);
 
-// From --checkpoint if that is a file. If it is the folder of a run: from final.safetensors, else
-// the best checkpoint, else the newest; a log line names the choice. NotFound if there is none.
+// --checkpoint if that is a file. If it is the folder of a run: final.safetensors, else the best
+// checkpoint, else the newest; a log line names the choice. NotFound if there is none.
+StatusOr<std::string> NetworkFile(const std::string& path);
+// From that file.
 StatusOr<TrainedModel> ReadNetwork(const NetworkFlags& flags);
 
 }  // namespace ringtail
