@@ -23,8 +23,10 @@ using Command = std::function<StatusOr<int>()>;
 #define RT_FOR_EACH_VERB(ROW) \
   ROW(Train)                  \
   ROW(Evaluate)               \
+  ROW(Report)                 \
   ROW(Predict)                \
   ROW(Configs)                \
+  ROW(Export)                 \
   ROW(Summary)                \
   ROW(Time)                   \
   ROW(Plan)                   \

@@ -20,12 +20,14 @@
 #include "apps/plan/prediction_report.h"
 #include "apps/plan/run_advice.h"
 #include "apps/print.h"
+#include "apps/report/write_report.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/check.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
+#include "core/stopwatch.h"
 #include "data/layouts/folder_listing.h"
 #include "dist/parameter_server/rule_choice.h"
 
@@ -39,6 +41,7 @@ struct TrainFlags {
   std::string data;
   std::string weights, freeze;
   std::optional<double> until_accuracy;
+  bool no_report = false;
 };
 
 // Threads that talk to other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC,
@@ -95,6 +98,22 @@ void Report(const TrainingOutcome& outcome) {
     case TrainingOutcome::Kind::kNotFinite:
       return LogError(outcome.message);
   }
+}
+
+// The run is complete without it.
+void ReportRun(const std::string& folder) {
+  const Stopwatch watch;
+  if (const Status status = WriteReportOfRun(folder); !status.ok()) {
+    return LogWarning(fmt::format("there is no report, `dogs_vs_cats report {}` writes it: {}",
+                                  folder, status.message()));
+  }
+  Print("report in {}/{} ({:.1f} s; it holds copies of some images)\n", folder, kReportName,
+        watch.Seconds());
+}
+
+bool IsComplete(const TrainingOutcome& outcome) {
+  return outcome.kind == TrainingOutcome::Kind::kFinished ||
+         outcome.kind == TrainingOutcome::Kind::kReachedAccuracy;
 }
 
 // What this rank knows before it joins the others.
@@ -194,7 +213,12 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   progress.Finish();
   if (outcome.ok()) {
     RT_ASSIGN_OR_RETURN(const int exit_code, session->EndWith(ExitCodeOf(*outcome)));
-    if (world->leads()) Report(*outcome);
+    if (!world->leads()) return exit_code;
+    Report(*outcome);
+    if (IsComplete(*outcome) && !flags.no_report) {
+      trainer.reset();  // frees its net: the other ranks are gone
+      ReportRun(directory->path());
+    }
     return exit_code;
   }
   const bool others_lost = world->lost() && !world->cut_off();
@@ -321,6 +345,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "Stop once validation reaches this fraction, e.g. 0.95 (default: "
                    "train.until_accuracy; 0: train to the end)")
       ->check(CLI::Range(0.0, 1.0));
+  verb->add_flag("--no-report", flags->no_report, "Write no report.html at the end");
   verb->callback([flags, resume, chosen] {
     flags->run.resume = resume->count() > 0;
     *chosen = [flags] { return RunTrain(*flags); };

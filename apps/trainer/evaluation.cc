@@ -51,14 +51,6 @@ Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& ind
   return OkStatus();
 }
 
-// -log p[label], also where p itself is too small for a double.
-double NegativeLogLikelihood(std::span<const float> logits, int64_t label) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - largest);
-  return std::log(sum) - (logits[label] - largest);
-}
-
 void MarkBad(const std::vector<int64_t>& indices, ImageLogits* logits) {
   for (size_t i = 0; i < indices.size(); ++i) {
     logits->usable[i] = std::none_of(logits->bad.begin(), logits->bad.end(),
@@ -120,6 +112,13 @@ EvaluationResult Score(const ImageLogits& logits, const Dataset& dataset,
     ++result.images;
   }
   return result;
+}
+
+double NegativeLogLikelihood(std::span<const float> logits, int64_t label) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  return std::log(sum) - (logits[label] - largest);
 }
 
 std::vector<double> Softmax(std::span<const float> logits) {

@@ -69,6 +69,8 @@ struct EvaluationResult {
 EvaluationResult Score(const ImageLogits& logits, const Dataset& dataset,
                        const std::vector<int64_t>& indices);
 
+// -log p[label], also where p itself is too small for a double.
+double NegativeLogLikelihood(std::span<const float> logits, int64_t label);
 // exp(logit_k) / sum over j of exp(logit_j)
 std::vector<double> Softmax(std::span<const float> logits);
 int64_t ArgMax(std::span<const float> values);  // the first of the largest

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -47,6 +48,12 @@ void AddServers(const ServerMetrics& servers, nlohmann::ordered_json* json) {
   (*json)["blocked_ms"] = servers.blocked_ms;
   (*json)["discarded"] = servers.discarded;
   (*json)["refused"] = servers.refused;
+}
+
+double UnixSeconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) /
+         1e3;
 }
 
 std::string PredictionJson(const Metrics& m) {
@@ -99,7 +106,9 @@ StatusOr<MetricsWriter> MetricsWriter::Open(const std::string& path, int64_t res
 }
 
 Status MetricsWriter::Write(const Metrics& metrics) {
-  const std::string line = MetricsJson(metrics) + '\n';
+  std::string line = MetricsJson(metrics);
+  line.insert(line.size() - 1, ",\"time\":" + nlohmann::json(UnixSeconds()).dump());
+  line += '\n';
   struct stat before = {};
   const bool known = fstat(file_.number(), &before) == 0;
   Status status = file_.Write(std::as_bytes(std::span(line)));

@@ -4,7 +4,7 @@
 //   {"kind":"step","step":120,"epoch":0.96,"loss":0.61,"accuracy":0.67,"learning_rate":0.05,
 //    "batch":64,"noise_scale":null,"images_per_s":1180.2,"step_ms":54.2,"data_wait_ms":0.1,
 //    "forward_ms":17.9,"backward_ms":35.0,"exposed_comm_ms":0,"hidden_comm_ms":0,"comm_bytes":0,
-//    "encode_ms":0,"decode_ms":0,"ranks":null}
+//    "encode_ms":0,"decode_ms":0,"ranks":null,"time":1764031526.123}   time: UNIX, when written
 //
 // With several ranks, `loss`, `accuracy`, `batch` and `images_per_s` are the world's, the times are
 // those of the writing rank, and `ranks` has an object with the images, times and bytes of each
@@ -97,7 +97,7 @@ struct Metrics {
   int64_t compared_steps = 0;
 };
 
-// One line without its newline.
+// One line without its time and newline.
 std::string MetricsJson(const Metrics& metrics);
 
 class MetricsWriter {

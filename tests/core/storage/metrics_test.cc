@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -117,6 +118,16 @@ TEST(MetricsJson, APredictionHasItsTermsInTheirOrder) {
   EXPECT_EQ(MetricsJson(metrics), R"({"kind":"prediction","step":55,"steps":50,"terms":{)"
                                   R"("forward":{"predicted_ms":2.0,"measured_ms":2.5},)"
                                   R"("data":{"predicted_ms":0.0,"measured_ms":null}}})");
+}
+
+TEST_F(MetricsTest, EveryLineEndsWithTheTime) {
+  const auto now = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+  const double before = std::chrono::duration<double>(now()).count();
+  Run(-1, {1});
+  const double after = std::chrono::duration<double>(now()).count();
+  const double time = json::parse(Text())["time"].get<double>();
+  EXPECT_GE(time, before - 0.001);
+  EXPECT_LE(time, after);
 }
 
 TEST(MetricsJson, NumbersReadBackTheSame) {

@@ -1,0 +1,202 @@
+#include "apps/report/write_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "apps/evaluation/evaluate_network.h"
+#include "apps/report/results_table.h"
+#include "apps/report/run_report.h"
+#include "apps/report/stored_evaluation.h"
+#include "apps/report/tensorboard_events.h"
+#include "apps/report/thumbnails.h"
+#include "apps/trainer/checkpoint/run_directory.h"
+#include "apps/version.h"
+#include "core/config/text_config.h"
+#include "core/counted.h"
+#include "core/storage/file.h"
+#include "data/split.h"
+
+namespace ringtail {
+namespace {
+
+constexpr size_t kMostMistakes = 24, kMostGuesses = 12;
+constexpr int64_t kTrainingImages = 16;
+
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+StatusOr<StoredEvaluation> Evaluate(const ReportRequest& request, const TrainedModel& trained) {
+  RT_ASSIGN_OR_RETURN(const std::string crc, FileCrc32c(request.network));
+  if (!request.changed) {
+    if (auto known = FindEvaluation(request.run_folder, crc)) return *std::move(known);
+  }
+  RT_ASSIGN_OR_RETURN(NetworkEvaluation now, EvaluateNetwork(trained, ""));
+  StoredEvaluation evaluation{.network = FileName(request.network),
+                              .network_crc32c = crc,
+                              .part = now.part,
+                              .scored = std::move(now.scored),
+                              .bad_images = std::ssize(now.bad),
+                              .images_per_s = now.images_per_s};
+  if (!request.changed) RT_RETURN_IF_ERROR(StoreEvaluation(request.run_folder, evaluation));
+  return evaluation;
+}
+
+std::string Caption(const ScoredImages& scored, int64_t i) {
+  const std::string& label = scored.class_names[scored.labels[i]];
+  const double percent = 100 * scored.confidence(i);
+  if (scored.labels[i] == scored.predicted[i]) return fmt::format("{} ({:.1f} %)", label, percent);
+  return fmt::format("{}, taken for {} ({:.1f} %)", label, scored.class_names[scored.predicted[i]],
+                     percent);
+}
+
+// Rows of `scored`: the mistakes of largest loss, or the right guesses of smallest loss.
+std::vector<int64_t> Extremes(const ScoredImages& scored, bool mistakes, size_t most) {
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < scored.images(); ++i) {
+    if ((scored.labels[i] != scored.predicted[i]) == mistakes) rows.push_back(i);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
+    return mistakes ? scored.losses[a] > scored.losses[b] : scored.losses[a] < scored.losses[b];
+  });
+  rows.resize(std::min(rows.size(), most));
+  return rows;
+}
+
+// An image that the data set does not have any more has no thumbnail.
+StatusOr<std::vector<ReportImage>> ImagesOfRows(const ScoredImages& scored,
+                                                const std::vector<int64_t>& rows,
+                                                const Dataset& dataset, const DataConfig& config) {
+  std::unordered_map<std::string, int64_t> sample_of;
+  for (size_t i = 0; i < dataset.samples().size(); ++i) {
+    sample_of[dataset.samples()[i].key] = static_cast<int64_t>(i);
+  }
+  std::vector<ReportImage> images;
+  std::vector<int64_t> samples;
+  for (const int64_t row : rows) {
+    images.push_back({.file = scored.files[row], .caption = Caption(scored, row), .jpeg = {}});
+    const auto found = sample_of.find(scored.files[row]);
+    if (found != sample_of.end()) samples.push_back(found->second);
+  }
+  RT_ASSIGN_OR_RETURN(std::vector<Thumbnail> thumbnails, ImageThumbnails(dataset, samples, config));
+  auto next = thumbnails.begin();
+  for (ReportImage& image : images) {
+    if (next == thumbnails.end() || dataset.samples()[next->sample].key != image.file) continue;
+    image.jpeg = std::move(next++->jpeg);
+  }
+  return images;
+}
+
+StatusOr<std::vector<ReportImage>> TrainingImages(const Dataset& dataset, const Split& split,
+                                                  const RunConfig& config) {
+  RT_ASSIGN_OR_RETURN(std::vector<Thumbnail> thumbnails,
+                      TrainingThumbnails(dataset, split.train, kTrainingImages,
+                                         config.train().seed(), config.data()));
+  std::vector<ReportImage> images;
+  for (Thumbnail& thumbnail : thumbnails) {
+    const Sample& sample = dataset.samples()[thumbnail.sample];
+    const std::string label = sample.label >= 0 ? dataset.class_names()[sample.label] : "no label";
+    images.push_back({.file = sample.key, .caption = label, .jpeg = std::move(thumbnail.jpeg)});
+  }
+  return images;
+}
+
+void DescribeData(const Dataset& dataset, const Split& split, const RunConfig& config,
+                  RunReport* report) {
+  report->data.emplace_back("images", dataset.Describe());
+  report->data.emplace_back("training", Counted(std::ssize(split.train), "image"));
+  report->data.emplace_back("validation", Counted(std::ssize(split.validation), "image"));
+  report->data.emplace_back("image size",
+                            fmt::format("{0} x {0} pixels", config.data().image_size()));
+  if (report->evaluation && report->evaluation->bad_images > 0) {
+    report->data.emplace_back("could not be read",
+                              Counted(report->evaluation->bad_images, "image"));
+  }
+}
+
+Status AddImages(const Dataset& dataset, const Split& split, const RunConfig& config,
+                 RunReport* report) {
+  if (report->evaluation) {
+    const ScoredImages& scored = report->evaluation->scored;
+    RT_ASSIGN_OR_RETURN(
+        report->evaluation->worst,
+        ImagesOfRows(scored, Extremes(scored, true, kMostMistakes), dataset, config.data()));
+    RT_ASSIGN_OR_RETURN(
+        report->evaluation->best,
+        ImagesOfRows(scored, Extremes(scored, false, kMostGuesses), dataset, config.data()));
+  }
+  RT_ASSIGN_OR_RETURN(report->training_images, TrainingImages(dataset, split, config));
+  return OkStatus();
+}
+
+// What needs the data set.
+Status AddData(const ReportRequest& request, const RunConfig& config, RunReport* report) {
+  const auto dataset = Dataset::Open(config.data());
+  if (!dataset.ok()) {
+    if (request.images) {
+      return dataset.status().Annotate("the images of the report (--data, or --no-images)");
+    }
+    report->data.emplace_back("images",
+                              fmt::format("not there any more: {}", config.data().path()));
+    return OkStatus();
+  }
+  // Without labels there is no split, and with ranges that leave a part empty neither.
+  const auto split = SplitDataset(config.data().split(), (*dataset)->samples());
+  const Split parts = split.ok() ? *split : Split{};
+  DescribeData(**dataset, parts, config, report);
+  return request.images ? AddImages(**dataset, parts, config, report) : OkStatus();
+}
+
+Status WriteCurves(const std::string& run_folder, const RunHistory& history) {
+  RT_RETURN_IF_ERROR(WriteFileAtomic(run_folder + "/" + kResultsName, ResultsCsv(history)));
+  return WriteEventFiles(run_folder + "/tensorboard", history);
+}
+
+}  // namespace
+
+Status WriteReport(const ReportRequest& request, const TrainedModel& trained) {
+  const RunConfig& config = trained.loaded.config;
+  RunReport report;
+  report.name = FileName(std::filesystem::absolute(request.run_folder).lexically_normal().string());
+  if (report.name.empty()) {  // "runs/first/"
+    report.name = std::filesystem::absolute(request.run_folder)
+                      .lexically_normal()
+                      .parent_path()
+                      .filename()
+                      .string();
+  }
+  RT_ASSIGN_OR_RETURN(report.history, ReadRunHistory(request.run_folder + "/metrics.jsonl"));
+  RT_RETURN_IF_ERROR(WriteCurves(request.run_folder, report.history));
+  // A run that validates on nothing has nothing to evaluate, except on other images.
+  if (request.changed || !report.history.evaluation.empty()) {
+    RT_ASSIGN_OR_RETURN(StoredEvaluation evaluation, Evaluate(request, trained));
+    report.evaluation = {.network = evaluation.network,
+                         .part = evaluation.part,
+                         .scored = std::move(evaluation.scored),
+                         .bad_images = evaluation.bad_images,
+                         .worst = {},
+                         .best = {}};
+  }
+  RT_RETURN_IF_ERROR(AddData(request, config, &report));
+  report.config = PrintTextConfig(config);
+  report.versions = VersionLine();
+  return WriteFileAtomic(request.out, RenderReport(report));
+}
+
+Status WriteReportOfRun(const std::string& run_folder) {
+  const std::string network = run_folder + "/" + kFinalName;
+  RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadModelFile(network, {}));
+  return WriteReport(
+      {.run_folder = run_folder, .network = network, .out = run_folder + "/" + kReportName},
+      trained);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,124 @@
+// What is made of a trained network for people and other programs: files of `evaluate`, a report.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "apps/evaluation/scored_images.h"
+#include "core/storage/file.h"
+#include "tests/apps/program.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class ResultsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    std::ofstream(Path("tiny.textproto")) << TinyConfigText();
+    const ProcessResult train = RunDogsVsCats({"train", "--config", Path("tiny.textproto"),
+                                               "--data", TinyImages(), "--output", Path("run")});
+    ASSERT_EQ(train.exit_code, 0) << train.err;
+    train_output_ = train.out;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static std::string Path(const std::string& name) { return folder_->File(name); }
+  static std::string Text(const std::string& path) { return ReadFileText(path, 1 << 24).value(); }
+
+  static TempDir* folder_;
+  static std::string train_output_;
+};
+TempDir* ResultsTest::folder_ = nullptr;
+std::string ResultsTest::train_output_;
+
+TEST_F(ResultsTest, EvaluateWritesRowsAndASummary) {
+  const ProcessResult result =
+      RunDogsVsCats({"evaluate", "--checkpoint", Path("run"), "--part", "all", "--csv",
+                     Path("rows.csv"), "--json", Path("summary.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("precision    recall  f1-score   support"));
+  const ScoredImages scored = ParseScoredImages(Text(Path("rows.csv"))).value();
+  EXPECT_EQ(scored.images(), 48);
+  const auto json = nlohmann::json::parse(Text(Path("summary.json")));
+  EXPECT_EQ(json["images"], 48);
+  EXPECT_EQ(json["classification_report"]["cat"]["support"], 24);
+  int64_t right = 0;
+  for (int64_t i = 0; i < 48; ++i) right += scored.labels[i] == scored.predicted[i] ? 1 : 0;
+  EXPECT_EQ(json["correct"], right);
+}
+
+TEST_F(ResultsTest, RowsOnStandardOutputStandAlone) {
+  const ProcessResult result =
+      RunDogsVsCats({"evaluate", "--checkpoint", Path("run/final.safetensors"), "--csv", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(ParseScoredImages(result.out).value().images(), 8);
+  EXPECT_THAT(result.err, HasSubstr("accuracy "));
+  const ProcessResult both = RunDogsVsCats(
+      {"evaluate", "--checkpoint", Path("run/final.safetensors"), "--csv", "-", "--json"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("both write to standard output"));
+}
+
+TEST_F(ResultsTest, TrainLeavesAReport) {
+  EXPECT_THAT(train_output_, HasSubstr("report in " + Path("run/report.html")));
+  const std::string html = Text(Path("run/report.html"));
+  for (const char* part : {"<h1>Run run</h1>", "<h2>Curves</h2>", "8 images (validation",
+                           "data:image/jpeg;base64,/9j/", "24 cat, 24 dog", "out_channels"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+  }
+  EXPECT_LE(std::ssize(html), 2'000'000);
+}
+
+TEST_F(ResultsTest, TrainLeavesItsCurvesForOtherPrograms) {
+  EXPECT_THAT(Text(Path("run/results.csv")), HasSubstr("\n4,20,"));  // the last of 4 epochs
+  for (const char* part : {"train", "validation"}) {
+    EXPECT_THAT(Text(Path("run/tensorboard/") + part + "/events.out.tfevents.0000000000.ringtail"),
+                HasSubstr("brain.Event:2"));
+  }
+}
+
+TEST_F(ResultsTest, ReportWithoutImages) {
+  const ProcessResult result = RunDogsVsCats(
+      {"report", Path("run/"), "--no-images", "--data", TinyImages(), "--out", Path("r.html")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string html = Text(Path("r.html"));
+  EXPECT_THAT(html, HasSubstr("<h1>Run run</h1>"));
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
+}
+
+// What the folder knows of its network is not computed again.
+TEST_F(ResultsTest, ReportTakesTheEvaluationOfTheRun) {
+  std::filesystem::copy(Path("run"), Path("moved"), std::filesystem::copy_options::recursive);
+  std::string rows = Text(Path("moved/evaluation.csv"));
+  const size_t at = rows.find('\n') + 1;
+  rows.replace(at, rows.find(',', at) - at, "a marked name.jpg");
+  std::ofstream(Path("moved/evaluation.csv")) << rows;
+  const ProcessResult result = RunDogsVsCats({"report", Path("moved"), "--out", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("a marked name.jpg"));
+}
+
+TEST_F(ResultsTest, ExportWritesOnnxAndSaysHowToUseIt) {
+  const ProcessResult result = RunDogsVsCats(
+      {"export", "--checkpoint", Path("run"), "--onnx", Path("net.onnx"), "--image-size", "32"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("images N x 3 x 32 x 32"));
+  EXPECT_THAT(result.out, HasSubstr("readNetFromONNX(\"" + Path("net.onnx")));
+  EXPECT_THAT(Text(Path("net.onnx")), HasSubstr("[\"cat\",\"dog\"]"));
+}
+
+TEST_F(ResultsTest, ReportNeedsARun) {
+  const ProcessResult result = RunDogsVsCats({"report", Path("nothing")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("is not a folder; give that of a run"));
+}
+
+}  // namespace
+}  // namespace ringtail
