@@ -5,10 +5,10 @@
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/dogs_vs_cats/trained_network.h"
-#include "apps/trainer/checkpoint/network_of_run.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
 #include "apps/report/write_report.h"
+#include "apps/trainer/checkpoint/network_of_run.h"
 #include "data/layouts/folder_listing.h"
 
 namespace ringtail {

@@ -32,7 +32,8 @@ struct DivergenceGuardOptions {
 };
 
 // The loss is the mean of 32 pushes, and of 1/4 of an epoch, at least.
-DivergenceGuardOptions WatchLoss(int64_t images_per_push, int64_t images_per_epoch, int64_t classes);
+DivergenceGuardOptions WatchLoss(int64_t images_per_push, int64_t images_per_epoch,
+                                 int64_t classes);
 
 class DivergenceGuard {
  public:

@@ -74,8 +74,8 @@ Status ServedShard::CreateWeights(size_t servers, bool first, const ServerProgre
   const TrainingPlan& plan = generation_->plan;
   const OptimConfig& optim = generation_->optim.config;
   const int64_t images_per_step = plan.growth_run().images_per_batch;
-  const auto workers = static_cast<int>(
-      std::ranges::count_if(generation_->division.all.batches, [](int64_t batch) { return batch > 0; }));
+  const auto workers = static_cast<int>(std::ranges::count_if(
+      generation_->division.all.batches, [](int64_t batch) { return batch > 0; }));
   const OptimConfig own = ServerOptimizer(optim, config, rule, workers);
   const double own_rate = own.learning_rate() / optim.learning_rate();
   const auto step = [&plan, images_per_step](int64_t images) {
@@ -166,9 +166,10 @@ void ServedShard::Start(std::function<void(ServerReply)> own) {
                     .acknowledgements = replica->acknowledgements};
     options.replica_lost = [world, rank = replica->rank](const Status& cause) {
       if (!world->transport()->EndCause().ok()) return;
-      LogWarning(fmt::format("{} is lost, which had the copy of this rank's weights; there is none "
-                             "any more: {}",
-                             world->Describe(rank), cause.message()));
+      LogWarning(
+          fmt::format("{} is lost, which had the copy of this rank's weights; there is none "
+                      "any more: {}",
+                      world->Describe(rank), cause.message()));
     };
   }
   thread_ = std::make_unique<ServerThread>(world->transport(), &*service_, std::move(options));
@@ -184,9 +185,10 @@ void ServedShard::StartReplica(std::function<void(ServerReply)> own) {
                      .forwards = replica.forwards,
                      .acknowledgements = replica.acknowledgements};
   options.took_over = [world, rank = placed_.rank](const Status& cause) {
-    LogWarning(fmt::format("{} is lost; this rank serves its weights from its copy, with every "
-                           "update that a worker has heard of: {}",
-                           world->Describe(rank), cause.message()));
+    LogWarning(
+        fmt::format("{} is lost; this rank serves its weights from its copy, with every "
+                    "update that a worker has heard of: {}",
+                    world->Describe(rank), cause.message()));
   };
   thread_ = std::make_unique<ServerThread>(world->transport(), &*service_, std::move(options));
 }

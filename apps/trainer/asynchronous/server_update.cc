@@ -70,7 +70,8 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   KeepState();
   if (!world_->leads()) return OkStatus();
   const TrainingPlan& plan = generation_->plan;
-  const int64_t per_push = generation_->division.own.batch * RuleOf(config).grouping.gradients_per_push;
+  const int64_t per_push =
+      generation_->division.own.batch * RuleOf(config).grouping.gradients_per_push;
   guard_.emplace(WatchLoss(per_push, plan.batches_per_epoch() * images_per_step_,
                            std::ssize(generation_->run->options.data->dataset->class_names())));
   const auto workers = static_cast<int>(std::ranges::count_if(
@@ -83,7 +84,8 @@ Status ServerUpdate::Start(const ResumePoint& point) {
 Status ServerUpdate::CreateReplicas() {
   if (generation_->config().dist().asynchronous().replicas() > 0 && shards_.size() < 2) {
     return InvalidArgument(
-        "dist.asynchronous.replicas: 1 is for at least two servers, since the first one, whose rank "
+        "dist.asynchronous.replicas: 1 is for at least two servers, since the first one, whose "
+        "rank "
         "keeps the run, has no replica; more ranks, dist.asynchronous.servers, or replicas: 0");
   }
   for (size_t i = 0; i < shards_.size(); ++i) {
@@ -259,12 +261,14 @@ void ServerUpdate::Measure(const OwnStep& own, StepResult* result) {
 void ServerUpdate::Watch(const UpdateCounts& counts) {
   if (counts.rows == 0) return;
   const auto staleness = std::lround(counts.staleness.Mean());
-  if (guard_->Add(counts.loss_sum, counts.rows, staleness, true) == DivergenceGuard::Verdict::kFine) {
+  if (guard_->Add(counts.loss_sum, counts.rows, staleness, true) ==
+      DivergenceGuard::Verdict::kFine) {
     return;
   }
-  LogWarning(fmt::format("{}; {}", guard_->report(),
-                         AdviceAgainstDivergence(RuleOf(generation_->config().dist().asynchronous()),
-                                                 MomentumOf(generation_->optim.config))));
+  LogWarning(
+      fmt::format("{}; {}", guard_->report(),
+                  AdviceAgainstDivergence(RuleOf(generation_->config().dist().asynchronous()),
+                                          MomentumOf(generation_->optim.config))));
 }
 
 Status ServerUpdate::EndRound(StepResult* result) {

@@ -103,7 +103,7 @@ class ServerUpdate : public UpdatePath {
   std::optional<LayerMemories> memories_;
   std::vector<PlacedShard> shards_;
   std::unique_ptr<WorkerLink> link_;
-  std::unique_ptr<ServedShard> served_;                // null: this rank serves none
+  std::unique_ptr<ServedShard> served_;                 // null: this rank serves none
   std::vector<std::unique_ptr<ServedShard>> replicas_;  // of shards of other ranks
   std::unique_ptr<WorkerRound> round_;
 

@@ -21,7 +21,8 @@ constexpr int64_t kFailed = -1;
 // Of the ranks from `first` on, as a checkpoint of all has them.
 RankBatches OfWorkers(RankBatches all, int first, int ranks) {
   const auto strip = [&](auto* of_ranks) {
-    if (std::ssize(*of_ranks) == ranks) of_ranks->erase(of_ranks->begin(), of_ranks->begin() + first);
+    if (std::ssize(*of_ranks) == ranks)
+      of_ranks->erase(of_ranks->begin(), of_ranks->begin() + first);
   };
   strip(&all.batches);
   strip(&all.machines);
@@ -62,10 +63,11 @@ StatusOr<BatchDivision> DivideAmong(int first, const BatchRequest& request, cons
 StatusOr<int> DedicatedServers(const AsynchronousConfig& config, int ranks) {
   if (!config.dedicated()) return 0;
   if (config.servers() > 0 && config.servers() < ranks) return config.servers();
-  return InvalidArgument(fmt::format(
-      "dist.asynchronous.dedicated: of {} the first dist.asynchronous.servers only serve, and {} is "
-      "not between 1 and {}",
-      Counted(ranks, "rank"), config.servers(), ranks - 1));
+  return InvalidArgument(
+      fmt::format("dist.asynchronous.dedicated: of {} the first dist.asynchronous.servers only "
+                  "serve, and {} is "
+                  "not between 1 and {}",
+                  Counted(ranks, "rank"), config.servers(), ranks - 1));
 }
 
 StatusOr<WorkerDivision> DivideAmongWorkers(const BatchRequest& request, const RunConfig& config,

@@ -109,7 +109,7 @@ class WorkerRound {
   std::deque<Ticket> tickets_;  // the first is computed, or comes next
   int asked_ = 0;               // questions that wait for an answer
   bool begun_ = false, over_ = false;
-  bool told_signal_ = false;    // of a rank that does not compute
+  bool told_signal_ = false;  // of a rank that does not compute
   ServerMessage end_;
   std::vector<WorkerLink::Reply> pulled_;  // by shard
   size_t missing_ = 0;                     // of them

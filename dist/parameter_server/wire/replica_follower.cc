@@ -40,8 +40,8 @@ void ReplicaFollower::OnHeader() {
 
 // What a server has had was checked there, but not by this process.
 Status ReplicaFollower::Check(const ServerMessage& message) const {
-  const bool of_a_worker =
-      message.kind != MessageKind::kLost && (message.kind != MessageKind::kLeave || message.worker >= 0);
+  const bool of_a_worker = message.kind != MessageKind::kLost &&
+                           (message.kind != MessageKind::kLeave || message.worker >= 0);
   if (of_a_worker) return service_->Check(message.worker, message);
   if (message.bytes == 0 && !message.statistics) return OkStatus();
   return DataLoss("a server forwards a request with more than it has");

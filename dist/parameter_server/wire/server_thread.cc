@@ -36,24 +36,22 @@ void ServerThread::ConnectReplica() {
   const StartOperation start = [this](Done done)
                                    RT_REQUIRES(mutex_) { return Start(std::move(done)); };
   if (options_.feed) {
-    feed_.emplace(transport_,
-                  ReplicaFeed::Options{
-                      .replica = *options_.feed,
-                      .start = start,
-                      .send = [this](std::vector<ServerReply> replies)
-                                  RT_REQUIRES(mutex_) { Send(std::move(replies)); },
-                      .lost =
-                          [this](const Status& cause) {
-                            if (options_.replica_lost) options_.replica_lost(cause);
-                          }});
+    feed_.emplace(transport_, ReplicaFeed::Options{
+                                  .replica = *options_.feed,
+                                  .start = start,
+                                  .send = [this](std::vector<ServerReply> replies)
+                                              RT_REQUIRES(mutex_) { Send(std::move(replies)); },
+                                  .lost =
+                                      [this](const Status& cause) {
+                                        if (options_.replica_lost) options_.replica_lost(cause);
+                                      }});
   }
   if (!options_.follows) return;
-  follower_.emplace(
-      transport_, service_,
-      ReplicaFollower::Options{.server = *options_.follows,
-                               .start = start,
-                               .on_dead = [this](const Status& cause)
-                                              RT_REQUIRES(mutex_) { TakeOver(cause); }});
+  follower_.emplace(transport_, service_,
+                    ReplicaFollower::Options{.server = *options_.follows,
+                                             .start = start,
+                                             .on_dead = [this](const Status& cause) RT_REQUIRES(
+                                                            mutex_) { TakeOver(cause); }});
   follower_->Start();
 }
 
@@ -240,16 +238,16 @@ void ServerThread::OnQuestion(int rank, MessageKind kind) {
     return gone_.push_back(rank);
   }
   if (!service_->Has(rank)) {
-    return transport_->GiveUp(rank, Status(StatusCode::kUnavailable,
-                                           "the server of a replica has lost this worker"));
+    return transport_->GiveUp(
+        rank, Status(StatusCode::kUnavailable, "the server of a replica has lost this worker"));
   }
   asking_.push_back(rank);
   GiveUpServer(rank);
 }
 
 void ServerThread::GiveUpServer(int worker) {
-  follower_->GiveUp(Status(StatusCode::kUnavailable,
-                           fmt::format("worker {} has lost its server there", worker)));
+  follower_->GiveUp(
+      Status(StatusCode::kUnavailable, fmt::format("worker {} has lost its server there", worker)));
 }
 
 // The server is dead. What it had acknowledged is here.

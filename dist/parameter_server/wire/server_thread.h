@@ -16,7 +16,7 @@
 // of a replica (Options::follows) does what its server has done, and serves workers itself once that
 // is dead. A worker that asks a replica has lost the server, perhaps alone: the replica gives the
 // server up then, before it answers, so that there is one server at most; what that one has still
-// done was acknowledged to nobody.
+// done was not acknowledged.
 //
 // Threads: one, "rt-ps". Thread-safety: any thread. Memory: a gradient for each push under way.
 // Errors: a worker that is lost is told to Options::lost. Destruction waits until all workers have
@@ -59,7 +59,7 @@ class ServerThread {
     std::optional<ReplicaPeer> feed;     // this server's replica
     std::optional<ReplicaPeer> follows;  // this is the replica of that server
     // The replica is lost; its server is dead, and this is the server now; on rt-ps. May be null.
-    std::function<void(const Status& cause)> replica_lost, took_over;
+    std::function<void(const Status&cause)> replica_lost, took_over;
   };
   // Workers have joined `service`. Both pointers must outlive it.
   ServerThread(Transport* transport, ShardService* service, Options options);
@@ -78,7 +78,7 @@ class ServerThread {
     uint64_t next = 0;  // number of its next request
     EncodedMessage header = {};
     ServerRequest request;
-    int missing = 0;  // parts that are still to come
+    int missing = 0;                  // parts that are still to come
     bool there = true, lost = false;  // it has not left; it has not said so
   };
   // With the mutex held.

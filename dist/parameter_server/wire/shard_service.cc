@@ -277,8 +277,7 @@ std::vector<ServerReply> ShardService::Leave(int worker) {
   std::vector<ServerReply> replies;
   CancelPull(worker, &replies);
   const auto end = [&](uint64_t number) {
-    replies.push_back(
-        {.worker = worker, .number = number, .message = {.kind = MessageKind::kEnd}});
+    replies.push_back({.worker = worker, .number = number, .message = {.kind = MessageKind::kEnd}});
   };
   if (options_.desk != nullptr) std::ranges::for_each(options_.desk->Withdraw(worker), end);
   for (const Snapshot& asked : snapshots_) {

@@ -139,9 +139,9 @@ class ShardService {
   std::vector<float> statistics_;  // the mean at the version of the shard
   int64_t statistics_version_ = -1;
   ServerMessage last_{.kind = MessageKind::kEnd};
-  std::map<int, int64_t> pushes_;       // by worker
+  std::map<int, int64_t> pushes_;                // by worker
   std::map<int, std::deque<Judgement>> judged_;  // by worker, of its last pushes
-  std::map<int, WaitingPull> waiting_;  // by worker
+  std::map<int, WaitingPull> waiting_;           // by worker
   SharedBuffer decoded_;
   UpdateCounts counts_;
 };

@@ -62,8 +62,8 @@ uint64_t WorkerLink::Send(size_t server, ServerMessage message, SharedBuffer gra
   const Question question{message, std::move(gradient), std::move(statistics)};
   const bool may_die = servers_[server].replica && servers_[server].rank != transport_->rank();
   if (may_die && IsAnswered(message.kind)) unanswered_[server][number] = question;
-  away_[server] = message.kind == MessageKind::kAway ||
-                  (away_[server] && message.kind != MessageKind::kPull);
+  away_[server] =
+      message.kind == MessageKind::kAway || (away_[server] && message.kind != MessageKind::kPull);
   SendNow(server, number, question);
   return number;
 }
@@ -80,10 +80,10 @@ void WorkerLink::SendNow(size_t server, uint64_t number, const Question& questio
   }
   const uint64_t wire_number = next_wire_[server]++;
   if (IsAnswered(question.message.kind)) ReceiveHeader(server, number, wire_number);
-  const auto outgoing = std::make_shared<OutgoingMessage>(
-      OutgoingMessage{.header = EncodeMessage(question.message),
-                      .bytes = question.gradient,
-                      .statistics = question.statistics});
+  const auto outgoing =
+      std::make_shared<OutgoingMessage>(OutgoingMessage{.header = EncodeMessage(question.message),
+                                                        .bytes = question.gradient,
+                                                        .statistics = question.statistics});
   std::vector<CompletionTarget> done;
   for (size_t part = 0; part < PartsOf(*outgoing); ++part) {
     done.push_back(Start({.server = server, .rank = to.rank, .sent = outgoing}));
@@ -118,10 +118,13 @@ CompletionTarget WorkerLink::Start(Operation operation) {
 void WorkerLink::ReceiveHeader(size_t server, uint64_t number, uint64_t wire_number) {
   const auto awaited = std::make_shared<Awaited>(
       Awaited{.reply = {.server = server, .number = number}, .wire_number = wire_number});
-  transport_->Receive(
-      servers_[server].rank, LabelOf(servers_[server].replies, wire_number, MessagePart::kHeader),
-      std::span<std::byte>(awaited->header),
-      Start({.server = server, .rank = servers_[server].rank, .awaited = awaited, .is_header = true}));
+  transport_->Receive(servers_[server].rank,
+                      LabelOf(servers_[server].replies, wire_number, MessagePart::kHeader),
+                      std::span<std::byte>(awaited->header),
+                      Start({.server = server,
+                             .rank = servers_[server].rank,
+                             .awaited = awaited,
+                             .is_header = true}));
 }
 
 // The server is dead. What it has not answered is asked again.

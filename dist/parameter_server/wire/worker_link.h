@@ -117,7 +117,7 @@ class WorkerLink {
   std::optional<Reply> TakeOwn() RT_EXCLUDES(mutex_);
 
   Transport* const transport_;
-  std::vector<Server> servers_;  // a replica takes the place of a dead one
+  std::vector<Server> servers_;      // a replica takes the place of a dead one
   std::vector<uint64_t> next_;       // request, by server
   std::vector<uint64_t> next_wire_;  // the same, as the server of today counts
   std::map<size_t, ServerThread*> own_, own_replicas_;

@@ -1,4 +1,4 @@
-// A server that dies, and the replica that goes on in its place.
+// A server that dies, and the replica that takes its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,7 +116,8 @@ class Rank {
             .replies = Channel(channel + 1),
             .own = std::move(own)};
   }
-  std::unique_ptr<ServerThread> Serve(ServedWeights* weights, const ServerThread::Options& options) {
+  std::unique_ptr<ServerThread> Serve(ServedWeights* weights,
+                                      const ServerThread::Options& options) {
     for (int worker = 0; worker < kRanks; ++worker) weights->service()->Join(worker, kRows);
     return std::make_unique<ServerThread>(transport_, weights->service(), options);
   }
@@ -153,7 +154,8 @@ class Rank {
                   .version = pulled.message.version,
                   .first = ticket.first,
                   .rows = ticket.rows},
-                 BufferOf(std::vector<float>(kWeights, push_ * images)), first ? BufferOf({1}) : nullptr);
+                 BufferOf(std::vector<float>(kWeights, push_ * images)),
+                 first ? BufferOf({1}) : nullptr);
     }
     ++pushes_;
   }
@@ -176,8 +178,8 @@ class ReplicaTest : public testing::TestWithParam<WorldKind> {
     for (const auto& transport : world) ASSERT_TRUE(transport->TolerateLosses(nullptr).ok());
     ranks_.clear();
     for (const auto& transport : world) {
-      ranks_.push_back(std::make_unique<Rank>(
-          transport.get(), PublishedRule(AsynchronousConfig::ASYNCHRONOUS)));
+      ranks_.push_back(
+          std::make_unique<Rank>(transport.get(), PublishedRule(AsynchronousConfig::ASYNCHRONOUS)));
     }
     OnEveryRank(kRanks, [&](int r) { ranks_[r]->Work(death); });
     CheckUpdates();
@@ -218,8 +220,7 @@ TEST_P(ReplicaTest, HasTheServersBits) {
 }
 
 TEST_P(ReplicaTest, NoUpdateThatAWorkerHasHeardOfIsLost) {
-  for (const Moment moment :
-       {Moment::kAsked, Moment::kPulls, Moment::kPushes, Moment::kJudged}) {
+  for (const Moment moment : {Moment::kAsked, Moment::kPulls, Moment::kPushes, Moment::kJudged}) {
     for (int64_t step = 0; step < 3; ++step) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(moment) << " step " << step);
       Run({.moment = moment, .step = step});
