@@ -199,7 +199,8 @@ TEST(FreezeTest, LessIsComputedAndKept) {
   constexpr int64_t kLarge = 64;  // activations need more than convolutions do for themselves
   const auto whole_net = MakeNet(whole.get(), true, kLarge);
   const auto frozen_net = MakeNet(frozen.get(), true, kLarge);
-  EXPECT_LT(frozen_net->memory_bytes(), whole_net->memory_bytes() / 2);
+  // (Of few layers: those of a residual block stay at the same time in any case.)
+  EXPECT_LT(frozen_net->memory_bytes() * 5, whole_net->memory_bytes() * 4);
   double backward = 0;
   for (const LayerInfo& layer : frozen_net->layers()) backward += layer.backward_flops;
   EXPECT_EQ(backward, 2.0 * 32 * kClasses * kLarge);  // the gradient of fc.weight
