@@ -35,6 +35,7 @@ StatusOr<std::vector<BlobDesc>> ShapesOf(const Model& model, int64_t image_size)
                   {.N = 1, .C = model.input_channels(), .H = image_size, .W = image_size}, layers,
                   &failed));
   std::vector<BlobDesc> blobs;
+  blobs.reserve(shapes.size());
   for (const ShapeInfo& shape : shapes) blobs.push_back(shape.dst);
   return blobs;
 }

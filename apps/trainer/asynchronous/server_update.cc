@@ -216,7 +216,7 @@ Status ServerUpdate::Look() {
   generation_->progress().step = std::clamp(served_->progress().images / images_per_step_,
                                             generation_->step(), round_end_ - 1);
   if (served_->HasWorkers()) return OkStatus();
-  const Status status(StatusCode::kUnavailable, "no rank that computes is left");
+  Status status(StatusCode::kUnavailable, "no rank that computes is left");
   world_->Abort(status);
   return status;
 }

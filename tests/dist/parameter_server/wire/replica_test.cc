@@ -101,6 +101,7 @@ class Rank {
  private:
   static std::vector<WorkerLink::Server> Servers() {
     std::vector<WorkerLink::Server> servers;
+    servers.reserve(kServers);
     for (int rank = 0; rank < kServers; ++rank) {
       servers.push_back({.rank = rank,
                          .requests = Channel(100 + 2 * rank),
