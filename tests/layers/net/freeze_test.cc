@@ -199,7 +199,7 @@ TEST(FreezeTest, LessIsComputedAndKept) {
   constexpr int64_t kLarge = 64;  // activations need more than convolutions do for themselves
   const auto whole_net = MakeNet(whole.get(), true, kLarge);
   const auto frozen_net = MakeNet(frozen.get(), true, kLarge);
-  // (Of few layers: those of a residual block stay at the same time in any case.)
+  // (Of few layers: those of a residual block stay in any case.)
   EXPECT_LT(frozen_net->memory_bytes() * 5, whole_net->memory_bytes() * 4);
   double backward = 0;
   for (const LayerInfo& layer : frozen_net->layers()) backward += layer.backward_flops;
