@@ -54,6 +54,7 @@ Status CheckRanges(const Config& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.NotNegative("start_epoch", config.start_epoch()));
   RT_RETURN_IF_ERROR(check.FractionBelowOne("decay", config.decay()));
   RT_RETURN_IF_ERROR(check.Between("servers", config.servers(), 0, kMostWorkers));
+  RT_RETURN_IF_ERROR(check.Between("replicas", config.replicas(), 0, 1));
   RT_RETURN_IF_ERROR(check.Between("key_versions", config.key_versions(), 1, kMostUpdates));
   return check.Between("versions", config.versions(), 1, kMostVersions);
 }

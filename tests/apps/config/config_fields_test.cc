@@ -137,11 +137,12 @@ TEST_F(EveryFieldTest, CanBeSet) {
   });
 }
 
-// apps/README.md: equal on all ranks, except the place of the images, threads and caches.
+// apps/README.md: equal on all ranks, except the place of the images and of weights to begin with
+// (rank 0 reads them), threads and caches.
 TEST_F(EveryFieldTest, IsSharedByAllRanksUnlessItDescribesOneRank) {
-  const std::set<std::string> own = {"data.path",      "data.layout",
-                                     "data.workers",   "data.prefetch_batches",
-                                     "data.cache_mib", "train.threads"};
+  const std::set<std::string> own = {
+      "data.path",      "data.layout",   "data.workers", "data.prefetch_batches",
+      "data.cache_mib", "train.threads", "train.weights"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     EXPECT_EQ(SharedConfigFields(config) == SharedConfigFields(changed), own.contains(name))
         << name;
@@ -157,7 +158,9 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "train.threads", "train.evaluation_batch", "train.evaluate_every_epochs",
       "train.evaluate_flipped", "train.evaluation_image_size", "train.until_accuracy",
       "train.checkpoint_every_steps", "train.keep_checkpoints", "train.on_nan",
-      "train.log_every_steps",
+      "train.log_every_steps", "train.patience",
+      // Read before the first step.
+      "train.weights",
       // Cooperation of ranks.
       "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
       "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",
