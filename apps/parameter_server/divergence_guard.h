@@ -31,7 +31,7 @@ struct DivergenceGuardOptions {
   int most_not_finite = 10;  // in a row
 };
 
-// The loss is the mean of 32 pushes, and of 1/4 of an epoch, at least.
+// Options for a run: the loss is a running mean over 32 pushes, or 1/4 of an epoch if that is more.
 DivergenceGuardOptions WatchLoss(int64_t images_per_push, int64_t images_per_epoch,
                                  int64_t classes);
 
@@ -40,8 +40,8 @@ class DivergenceGuard {
   enum class Verdict { kFine, kDiverges, kNotFinite };
   explicit DivergenceGuard(const DivergenceGuardOptions& options) : options_(options) {}
 
-  // Of one push, or of some: the sum of the images' losses, and how late it was. What it has found, once:
-  // kFine again after that.
+  // Of one push, or of several: the sum of the images' losses, and how late they were (in updates).
+  // What it has found, once: kFine again after that.
   Verdict Add(double loss_sum, int64_t images, int64_t staleness, bool finite);
   // In words, of the last verdict that was not kFine: "the training loss was 0.412 and is 0.731, ..".
   // Empty: there was none.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/parameter_server/server_optimizer.h"
+#include "apps/trainer/asynchronous/worker_division.h"
 #include "core/logging.h"
 #include "core/parallel_for.h"
 #include "dist/parameter_server/rule_choice.h"
@@ -74,9 +75,8 @@ Status ServedShard::CreateWeights(size_t servers, bool first, const ServerProgre
   const TrainingPlan& plan = generation_->plan;
   const OptimConfig& optim = generation_->optim.config;
   const int64_t images_per_step = plan.growth_run().images_per_batch;
-  const auto workers = static_cast<int>(std::ranges::count_if(
-      generation_->division.all.batches, [](int64_t batch) { return batch > 0; }));
-  const OptimConfig own = ServerOptimizer(optim, config, rule, workers);
+  const OptimConfig own =
+      ServerOptimizer(optim, config, rule, WorkersOf(generation_->division.all));
   const double own_rate = own.learning_rate() / optim.learning_rate();
   const auto step = [&plan, images_per_step](int64_t images) {
     return std::min(images / images_per_step, plan.total_steps() - 1);

@@ -74,9 +74,8 @@ Status ServerUpdate::Start(const ResumePoint& point) {
       generation_->division.own.batch * RuleOf(config).grouping.gradients_per_push;
   guard_.emplace(WatchLoss(per_push, plan.batches_per_epoch() * images_per_step_,
                            std::ssize(generation_->run->options.data->dataset->class_names())));
-  const auto workers = static_cast<int>(std::ranges::count_if(
-      generation_->division.all.batches, [](int64_t batch) { return batch > 0; }));
-  LogInfo(DescribeServers(config, static_cast<int>(shards_.size()), workers));
+  LogInfo(DescribeServers(config, static_cast<int>(shards_.size()),
+                          WorkersOf(generation_->division.all)));
   OpenRound();
   return OkStatus();
 }

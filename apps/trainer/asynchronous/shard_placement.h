@@ -5,7 +5,7 @@
 //
 //   4 ranks, servers: 3, replicas: 1      copies of shard 1 on rank 2, of shard 2 on rank 3
 //
-// Every rank is a worker, too. The first shard has the tickets and the running statistics; it has no
+// Every rank is a worker, too, unless servers are dedicated (worker_division.h). The first shard has the tickets and the running statistics; it has no
 // replica, since rank 0 keeps the run.
 // Thread-safety: immutable once made.
 #ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SHARD_PLACEMENT_H_
@@ -40,8 +40,8 @@ struct PlacedShard {
   std::shared_ptr<const PushCoding> coding;  // of gradients; null: they travel as floats
 };
 
-// All ranks: takes two channels for each shard, and four for each replica. `layers`: the schemes of all parameters, which must
-// outlive the result; empty: all gradients travel as floats.
+// All ranks: takes two channels for each shard, and four for each replica. `layers`: the schemes of
+// all parameters, which must outlive the result; empty: all gradients travel as floats.
 std::vector<PlacedShard> PlaceShards(const RunConfig& config, const ParameterArena& model,
                                      std::span<const CompressedLayer> layers, TrainingWorld* world);
 

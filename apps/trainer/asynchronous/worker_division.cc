@@ -13,7 +13,6 @@
 #include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
-
 namespace {
 
 constexpr int64_t kFailed = -1;
@@ -60,6 +59,11 @@ StatusOr<BatchDivision> DivideAmong(int first, const BatchRequest& request, cons
 
 }  // namespace
 
+int WorkersOf(const RankBatches& batches) {
+  return static_cast<int>(
+      std::ranges::count_if(batches.batches, [](int64_t batch) { return batch > 0; }));
+}
+
 StatusOr<int> DedicatedServers(const AsynchronousConfig& config, int ranks) {
   if (!config.dedicated()) return 0;
   if (config.servers() > 0 && config.servers() < ranks) return config.servers();
@@ -94,7 +98,7 @@ StatusOr<WorkerDivision> DivideAmongWorkers(const BatchRequest& request, const R
                         DivideBatch(request, config.train(), {.batches = divided}, measure, world));
   }
   const int64_t all = division.batches.own.global_batch;
-  const int workers = world->size() - dedicated;
+  const int workers = WorkersOf(division.batches.all);
   division.images_per_step = before.global_batch;
   if (of_all || before.global_batch == 0) {
     division.images_per_step = all * sums * grouping.PushesPerUpdate(workers) / workers;

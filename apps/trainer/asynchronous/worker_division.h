@@ -33,6 +33,9 @@ struct WorkerDivision {
 // is not said how many serve.
 StatusOr<int> DedicatedServers(const AsynchronousConfig& config, int ranks);
 
+// Ranks that compute.
+int WorkersOf(const RankBatches& batches);
+
 // All ranks. `config` uses servers; `saved` is what CheckpointDivision made.
 StatusOr<WorkerDivision> DivideAmongWorkers(const BatchRequest& request, const RunConfig& config,
                                             const SavedBatches& saved, const MeasureSpeed& measure,

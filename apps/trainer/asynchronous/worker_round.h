@@ -54,8 +54,8 @@ class WorkerRound {
   WorkerRound(TrainingWorld* world, WorkerLink* link, const std::vector<PlacedShard>* shards,
               ParameterArena* model, const Options& options);
 
-  // The weights are in the model, and this is to be computed with them; nothing: the round is over, or,
-  // of a rank that does not compute, a second has passed.
+  // The weights are in the model, and this is to be computed with them; nothing: the round is over,
+  // or, on a rank that does not compute, a second has passed.
   // `signal`: told to the servers, if this process is to stop (0: it is not).
   StatusOr<StepWork> Next(int signal);
   // The gradient of the work that Next has returned last is in the model. `finite`: it, and the loss,
