@@ -54,6 +54,7 @@ Status ValidateClippingBeforeGrowth(const RunConfig& config, const ConfigSource&
                       "0, or leave optim.batch_growth away");
 }
 
+// Where the exchange between ranks has a state of its own for each weight, what trains is fixed.
 Status ValidateFreezing(const RunConfig& config, const ConfigSource& source) {
   const TrainConfig& train = config.train();
   if (!train.freeze().empty() && UsesServers(config.dist().asynchronous())) {
@@ -61,10 +62,15 @@ Status ValidateFreezing(const RunConfig& config, const ConfigSource& source) {
                         "servers that hold the weights (dist.asynchronous) know no "
                         "frozen layers; leave train.freeze out, or dist.asynchronous");
   }
-  if (train.freeze_epochs() > 0) {
+  if (train.freeze_epochs() == 0) return OkStatus();
+  if (train.freeze().empty()) {
     return source.Error("train.freeze_epochs",
-                        "layers cannot be unfrozen within a run; leave it out, and train a second "
-                        "run with the weights of this one: --weights and its folder");
+                        "nothing is frozen: name layers with train.freeze, or all-but-head");
+  }
+  if (UsesLocalRounds(config.dist())) {
+    return source.Error("train.freeze_epochs",
+                        "ranks that take steps of their own (dist.local) cannot unfreeze layers: "
+                        "leave freeze_epochs out, or dist.local");
   }
   return OkStatus();
 }

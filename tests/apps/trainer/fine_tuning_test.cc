@@ -57,23 +57,41 @@ TEST(FineTuningTest, FrozenLayersStayAndHaveNoState) {
   EXPECT_EQ(read.model->arena().num_fixed(), 0);
 }
 
-TEST(FineTuningTest, LayersAreNotUnfrozenWithinARun) {
-  const auto loaded =
-      ParseRunConfig(TinyConfigText(), "tiny",
-                     std::vector<std::string>{"train.freeze=conv1", "train.freeze_epochs=1"});
-  EXPECT_THAT(loaded.status().message(), HasSubstr("layers cannot be unfrozen within a run"));
+TEST(FineTuningTest, LayersAreUnfrozenAndTrain) {
+  const TempDir folder;
+  const LoadedConfig loaded = TinyConfig(
+      {"train.freeze=all-but-head", "train.freeze_epochs=1", "train.keep_checkpoints=99"});
+  StepHook hook({});
+  ASSERT_EQ(TrainTiny(loaded, folder.path(), false, &hook).value().kind, Kind::kFinished);
+  EXPECT_EQ(hook.losses.size(), 4U * kTinyStepsPerEpoch);
+  const Tensors start = InitialWeights(loaded), end = ReadTensors(Final(folder));
+  const Tensors first = CheckpointAt(folder, kTinyStepsPerEpoch);
+  const Tensors later = CheckpointAt(folder, 2 * kTinyStepsPerEpoch);
+  for (const std::string& name : kBody) {
+    EXPECT_EQ(first.at(name), start.at(name)) << name;
+    EXPECT_NE(later.at(name), start.at(name)) << name;
+    EXPECT_NE(end.at(name), start.at(name)) << name;
+    EXPECT_TRUE(later.contains("average." + name)) << name;
+  }
+  EXPECT_TRUE(later.contains("optimizer.momentum.conv1.weight"));
 }
 
+// Before, at and after the step at which layers are unfrozen.
 TEST(FineTuningTest, AStoppedRunEndsWithTheSameBits) {
-  const std::vector<std::string> set = {"train.freeze=conv1,bn1"};
-  const TempDir whole, stopped;
+  const std::vector<std::string> set = {"train.freeze=conv1,bn1", "train.freeze_epochs=1"};
+  const TempDir whole;
   ASSERT_TRUE(TrainTiny(TinyConfig(set), whole.path()).ok());
-  StepHook hook([](int64_t step) {
-    if (step == kTinyStepsPerEpoch + 2) SetStopSignalForTest(SIGTERM);
-  });
-  ASSERT_EQ(TrainTiny(TinyConfig(set), stopped.path(), false, &hook).value().kind, Kind::kStopped);
-  ASSERT_EQ(TrainTiny(TinyConfig(set), stopped.path(), true).value().kind, Kind::kFinished);
-  EXPECT_EQ(ReadTensors(Final(stopped)), ReadTensors(Final(whole)));
+  for (const int64_t stop : {kTinyStepsPerEpoch - 1, kTinyStepsPerEpoch, kTinyStepsPerEpoch + 1,
+                             2 * kTinyStepsPerEpoch + 2}) {
+    const TempDir stopped;
+    StepHook hook([&](int64_t step) {
+      if (step == stop) SetStopSignalForTest(SIGTERM);
+    });
+    ASSERT_EQ(TrainTiny(TinyConfig(set), stopped.path(), false, &hook).value().kind,
+              Kind::kStopped);
+    ASSERT_EQ(TrainTiny(TinyConfig(set), stopped.path(), true).value().kind, Kind::kFinished);
+    EXPECT_EQ(ReadTensors(Final(stopped)), ReadTensors(Final(whole))) << stop;
+  }
 }
 
 TEST(FineTuningTest, ARunBeginsWithTheWeightsOfAnother) {
