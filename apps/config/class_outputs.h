@@ -18,7 +18,7 @@ namespace ringtail {
 
 // Changes the config, and says so: "fc: 5 outputs, one for each class (configured: 2)"; empty if
 // nothing had to change, if there are fewer than two classes, or if no such layer is found.
-// InvalidArgument if the number was set by one of `overrides` (--set) to another than `classes`.
+// A number that one of `overrides` (--set) has set stays; InvalidArgument if it is below `classes`.
 StatusOr<std::string> FitOutputsToClasses(int classes, std::span<const std::string> overrides,
                                           RunConfig* config);
 

@@ -46,9 +46,12 @@ TEST(ClassOutputsTest, TheLayerIsFoundThroughLayersThatKeepChannels) {
 TEST(ClassOutputsTest, ANumberThatWasSetMustFit) {
   RunConfig config = Parse("linear { out_features: 7 } }");
   const std::vector<std::string> set = {"net.layer[a].linear.out_features=7"};
-  EXPECT_THAT(FitOutputsToClasses(5, set, &config).status().message(),
-              HasSubstr("the images have 5 classes; leave it out, and 'a' gets as many outputs"));
-  EXPECT_EQ(FitOutputsToClasses(7, set, &config).value(), "");
+  EXPECT_THAT(FitOutputsToClasses(9, set, &config).status().message(),
+              HasSubstr("the images have 9 classes; leave it out, and 'a' gets as many outputs"));
+  for (const int classes : {7, 5}) {
+    EXPECT_EQ(FitOutputsToClasses(classes, set, &config).value(), "");
+    EXPECT_EQ(config.net().layer(0).linear().out_features(), 7);
+  }
 }
 
 TEST(ClassOutputsTest, OneClassChangesNothing) {

@@ -39,8 +39,9 @@ NetConfig Parse(const std::string& text) {
   return config;
 }
 
-StatusOr<std::unique_ptr<Model>> Create(const std::vector<std::string>& frozen) {
-  return Model::Create(Parse(kNet), kSize, nullptr, "net", /*allocate=*/true,
+StatusOr<std::unique_ptr<Model>> Create(const std::vector<std::string>& frozen,
+                                        const std::string& net = kNet) {
+  return Model::Create(Parse(net), kSize, nullptr, "net", /*allocate=*/true,
                        {.layers = frozen, .field = "freeze"});
 }
 
@@ -195,12 +196,14 @@ TEST(FreezeTest, GradientsOfTheRestMatchFiniteDifferences) {
 }
 
 TEST(FreezeTest, LessIsComputedAndKept) {
-  const auto whole = MakeModel({}), frozen = MakeModel({"all-but-head"});
-  constexpr int64_t kLarge = 64;  // activations need more than convolutions do for themselves
+  // Activations of many layers, and of many images, need more than convolutions do for themselves.
+  std::string deep = kNet;
+  deep.replace(deep.find("blocks: 1"), 9, "blocks: 9");
+  constexpr int64_t kLarge = 64;
+  const auto whole = Create({}, deep).value(), frozen = Create({"all-but-head"}, deep).value();
   const auto whole_net = MakeNet(whole.get(), true, kLarge);
   const auto frozen_net = MakeNet(frozen.get(), true, kLarge);
-  // (Of few layers: those of a residual block stay in any case.)
-  EXPECT_LT(frozen_net->memory_bytes() * 5, whole_net->memory_bytes() * 4);
+  EXPECT_LT(frozen_net->memory_bytes(), whole_net->memory_bytes() / 2);
   double backward = 0;
   for (const LayerInfo& layer : frozen_net->layers()) backward += layer.backward_flops;
   EXPECT_EQ(backward, 2.0 * 32 * kClasses * kLarge);  // the gradient of fc.weight

@@ -117,8 +117,9 @@ TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
         "class_names",      "completed_steps",        "compression_ways", "compute_threads",
         "config",           "convolution_algorithms", "data_contents",    "data_fingerprint",
         "evaluated_step",   "global_batch",           "images",           "instruction_set",
-        "local_batches",    "local_rounds",           "machines",         "ringtail_version",
-        "skipped_in_a_row", "skipped_steps",          "threads_of_ranks", "written_after"}) {
+        "last_accuracy",    "local_batches",          "local_rounds",     "machines",
+        "ringtail_version", "skipped_in_a_row",       "skipped_steps",    "threads_of_ranks",
+        "written_after"}) {
     EXPECT_EQ(keys.erase(key), 1U) << key;
   }
   EXPECT_THAT(keys, IsEmpty());
