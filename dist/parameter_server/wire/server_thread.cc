@@ -74,7 +74,7 @@ ServerThread::~ServerThread() {
 
 void ServerThread::Request(const ServerRequest& request) {
   MutexLock lock(&mutex_);
-  if (Follows()) {
+  if (IsReplica()) {
     if (request.message.kind == MessageKind::kLeave) return gone_.push_back(request.worker);
     own_requests_.push_back(request);
     return GiveUpServer(request.worker);
@@ -140,7 +140,7 @@ void ServerThread::OnHeader(int rank) {
   Worker& worker = workers_[rank];
   const auto message = DecodeMessage(worker.header);
   Status status = message.status();
-  if (status.ok() && Follows()) return OnQuestion(rank, message->kind);
+  if (status.ok() && IsReplica()) return OnQuestion(rank, message->kind);
   if (status.ok()) status = service_->Check(rank, *message);
   if (!status.ok()) return Refuse(rank, status);
   worker.request.number = worker.next++;
@@ -214,7 +214,7 @@ void ServerThread::Lose(int rank, const Status& cause) {
   if (!std::exchange(worker.there, false)) return;
   // This rank's part has ended: the replica is not to take it for its worker's.
   if (!transport_->EndCause().ok()) return;
-  if (Follows()) {
+  if (IsReplica()) {
     gone_.push_back(rank);
   } else {
     Handle({.worker = rank, .message = {.kind = MessageKind::kLost}});
