@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/check.h"
 #include "dist/parameter_server/compensation.h"
@@ -113,8 +114,12 @@ std::span<const float> PushCorrection::AddVelocity(const GradientPush& push) {
 void PushCorrection::OnPush(int worker, int64_t base_version) {
   const auto at = pulls_.find(worker);
   if (at == pulls_.end()) return;
+  // What was pulled before and not used; and this pull, but not one ahead that got the same version.
+  bool released = false;
   std::erase_if(at->second, [&](int64_t version) {
-    if (version > base_version) return false;
+    if (version > base_version || (version == base_version && std::exchange(released, true))) {
+      return false;
+    }
     versions_.Release(version);
     return true;
   });
@@ -135,7 +140,7 @@ void PushCorrection::AfterUpdate(std::span<const float> weights, double learning
 }
 
 void PushCorrection::Remove(int worker) {
-  OnPush(worker, std::numeric_limits<int64_t>::max());
+  for (const int64_t version : pulls_[worker]) versions_.Release(version);
   pulls_.erase(worker);
   mean_squares_.erase(worker);
   const auto at = velocities_.find(worker);

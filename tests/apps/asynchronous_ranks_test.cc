@@ -108,6 +108,13 @@ TEST_F(AsynchronousRanksTest, EveryImageIsUsedOnceByEachRule) {
   }
 }
 
+// Each server judges for itself how old a gradient is: what the first one throws away is used where
+// another has taken it, and the run ends all the same.
+TEST_F(AsynchronousRanksTest, WhatOneServerThrowsAwayDoesNotHoldTheRun) {
+  RunJob("discards", 4, Rule("RINGMASTER", {"dist.asynchronous.discard_after=2"}));
+  EXPECT_EQ(EpochOf("discards"), 4);
+}
+
 // The first two of four ranks serve, and do not compute.
 TEST_F(AsynchronousRanksTest, ServersMayHaveRanksOfTheirOwn) {
   const Sets dedicated = {"dist.asynchronous.dedicated=true", "dist.asynchronous.servers=2",

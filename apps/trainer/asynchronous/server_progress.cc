@@ -9,6 +9,12 @@
 
 namespace ringtail {
 
+int64_t ServerProgress::rows_used() const {
+  int64_t used = next;
+  for (const Ticket& ticket : unused) used -= ticket.rows;
+  return used;
+}
+
 std::vector<int64_t> NumbersOf(const ServerProgress& progress) {
   std::vector<int64_t> numbers = {progress.version, progress.images, progress.next};
   for (const Ticket& ticket : progress.unused) {

@@ -22,6 +22,9 @@ struct ServerProgress {
   int64_t next = 0;            // rows before it were handed out
   std::vector<Ticket> unused;  // of these
   bool empty() const { return next == 0; }
+  // Rows whose gradients were judged. `images` are fewer where the first server has thrown some away
+  // that others have taken.
+  int64_t rows_used() const;
 };
 
 std::vector<int64_t> NumbersOf(const ServerProgress& progress);

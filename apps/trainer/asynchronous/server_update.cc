@@ -274,7 +274,8 @@ Status ServerUpdate::EndRound(StepResult* result) {
   const ScopedSpan span("snapshot", "server");
   RT_RETURN_IF_ERROR(TakeSnapshot());
   TrainingProgress& progress = generation_->progress();
-  progress.step = std::min(progress_.images / images_per_step_, generation_->plan.total_steps());
+  progress.step =
+      std::min(progress_.rows_used() / images_per_step_, generation_->plan.total_steps());
   TellWhatStopped(result);
   progress.skipped_steps = std::min(progress.skipped_steps + result->left_out, progress.step);
   round_begin_ = progress.step;

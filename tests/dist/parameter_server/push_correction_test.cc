@@ -144,6 +144,19 @@ TEST(PushCorrectionTest, APushWhoseVersionIsGoneIsRefused) {
   EXPECT_EQ(story.Push(2, 1).outcome, PushOutcome::kApplied);
 }
 
+// Pulled ahead while nothing was updated: both pushes were computed with version 0.
+TEST(PushCorrectionTest, AVersionThatWasPulledTwiceIsThereForTwoPushes) {
+  ShardStory story(Constant(1));
+  story.Join(2);
+  for (const int worker : {0, 0, 1}) ASSERT_TRUE(story.Pull(worker));
+  story.Push(0, 1);
+  story.Push(1, 1);
+  EXPECT_EQ(story.weights()[0], 0.25F);  // the second: 1 + 1 * (0.5 - 1) = 0.5
+  // 2 updates late: 2 + 4 * (0.25 - 1) = -1
+  EXPECT_EQ(story.Push(0, 2).outcome, PushOutcome::kApplied);
+  EXPECT_EQ(story.weights()[0], 0.25F + 0.5F);
+}
+
 // A dead worker's version is free for others; a version is free once its push was refused, too.
 TEST(PushCorrectionTest, VersionsAreFreedByDeathsAndRefusals) {
   AsynchronousRule rule = Constant(1);
