@@ -12,7 +12,7 @@ build=(g++ cmake ninja-build ccache
        libprotobuf-dev protobuf-compiler libgrpc++-dev protobuf-compiler-grpc libssl-dev
        libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
        libgtest-dev libgmock-dev)
-tests=(clang clang-format clang-tidy libclang-rt-14-dev libomp-dev llvm strace git python3
+tests=(clang clang-format clang-tidy libclang-rt-14-dev libomp-dev lld llvm strace git python3
        openmpi-bin libopenmpi-dev)
 
 packages=("${build[@]}")

@@ -34,6 +34,6 @@ case "${1:-}" in
   *) files=("$@") ;;
 esac
 [ ${#files[@]} -gt 0 ] || exit $failed
-cmake --preset release -Wno-dev >/dev/null && ninja -C build/release --quiet ringtail_schemas || exit 1
+cmake --preset release -Wno-dev >/dev/null && ninja -C build/release --quiet ringtail_schemas ringtail_formats || exit 1
 printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/release || failed=1
 exit $failed

@@ -53,8 +53,9 @@ class AsynchronousRanksTest : public testing::Test {
   ProcessResult RunWithFault(const Sets& sets, const std::string& fault, int rank,
                              int64_t step) const {
     WriteConfig(sets);
-    return RunProcess({RT_BINARY_DIR "/bin/ringtail_launch", "-n", "3", "--no-kill",
-                       "--timeout-kill", "1", "--", RT_BINARY_DIR "/tests/apps_training_rank_main",
+    const std::string binaries = RT_BINARY_DIR;
+    return RunProcess({binaries + "/bin/ringtail_launch", "-n", "3", "--no-kill", "--timeout-kill",
+                       "1", "--", binaries + "/tests/apps_training_rank_main",
                        Path("config.textproto"), Path("run"), fault, std::to_string(rank),
                        std::to_string(step)});
   }
