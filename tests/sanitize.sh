@@ -4,8 +4,8 @@
 #   tests/sanitize.sh address                ASan with UBSan over all tests
 #   tests/sanitize.sh thread                 TSan over code with threads of our own (OpenMP's team is
 #                                            not instrumented, so TSan runs with one compute thread)
-#   tests/sanitize.sh address --essential    what continuous integration runs: parsers, codecs,
-#   tests/sanitize.sh thread --essential     transport, memory plan; threads
+#   tests/sanitize.sh address --essential    what continuous integration runs: what reads files and
+#   tests/sanitize.sh thread --essential     messages of others; threads
 #
 # Further arguments are ctest's.
 set -euo pipefail
@@ -15,19 +15,19 @@ case "${1:-}" in
   address)
     preset=asan
     tests='^(core|layers|optim|data|dist|apps)/'
-    essential='^core/(config|machine|storage/weights)/|^core/(utf8|printable|aligned_buffer|bfloat16)_test'
-    essential+='|^core/storage/(checkpoint|checkpoint_damage|checkpoint_parts|crc32c|file|safetensors|safetensors_hostile)_test'
-    essential+='|^layers/(.+/)?(memory_plan|net_memory|net_memory_step|expand)_test|^data/'
-    essential+='|^dist/(compression|transport)/|^dist/membership/(.+/)?(host_list|roster|rank_environment|job_token)_test'
-    essential+='|^apps/launch/(parts|host_slots)_test|^dist/planner/facts_file_test|^dist/parameter_server/wire/'
+    essential='^core/(config|storage/weights)/|^core/storage/(checkpoint_damage|safetensors|safetensors_hostile)_test'
+    essential+='|^data/|^dist/(compression|planner)/(.+/)?[a-z_]*(codecs?|state|facts_file)_test'
+    essential+='|^dist/transport/(frames|door)/|^dist/transport/(.+/)?(damaged_wire|shared_memory_hostile)_test'
+    essential+='|^dist/membership/(.+/)?(host_list|roster|rank_environment|job_token)_test'
+    essential+='|^dist/parameter_server/wire/(messages|shard_service)_test|^apps/launch/(parts|host_slots)_test'
     ;;
   thread)
     preset=tsan
     tests='^(core|data|dist)/|^apps/trainer/local/round_exchange_test'
     essential='^core/(.+/)?(mutex|trace|metrics|logging|stop_signal)_test|^data/(.+/)?(loader|worker_pool|image_cache)_test'
-    essential+='|^dist/(gradients|liveness)/|^dist/transport/(grpc/|mpi/|shared_memory/)?[a-z_]*(transport|memory|queue|tolerance)_test'
-    essential+='|^dist/collectives/(executor|allreduce)_test|^dist/communicator_test'
-    essential+='|^dist/parameter_server/wire/(server_thread|replica)_test'
+    essential+='|^dist/transport/(grpc/|shared_memory/)?[a-z_]*(transport|memory|queue|tolerance)_test'
+    essential+='|^dist/(liveness|gradients)/[a-z_]*(monitor|process|synchronizer)_test'
+    essential+='|^dist/collectives/executor_test|^dist/parameter_server/wire/(server_thread|replica)_test'
     export OMP_NUM_THREADS=1
     ;;
   *)
