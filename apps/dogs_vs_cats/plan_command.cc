@@ -13,6 +13,8 @@
 #include "apps/plan/measure_facts.h"
 #include "apps/plan/plan_report.h"
 #include "apps/print.h"
+#include "apps/trainer/training_data.h"
+#include "apps/trainer/training_world.h"
 #include "core/storage/file.h"
 #include "data/config_check.h"
 #include "dist/planner/facts_file.h"
@@ -28,7 +30,7 @@ struct PlanFlags {
   ConfigFlags config;
   int64_t batch = 0, part_batch = 0, image_size = 0;  // 0: the config's
   bool measure = false;
-  std::string from, save;
+  std::string from, save, data;
   // Of the cluster; where they are not given, the facts' own.
   std::string hosts, rate;
   double cores = 0, latency_us = -1, cpu_s_per_gb = -1;
@@ -41,16 +43,32 @@ struct PlanFlags {
 
 constexpr char kFooter[] = R"(
 Examples
-  dogs_vs_cats plan --measure --hosts 8 --rate 1gbit --save facts.textproto
+  dogs_vs_cats plan --measure --data IMAGES --hosts 8 --rate 1gbit --save facts.textproto
   dogs_vs_cats plan --from facts.textproto --hosts 1..32 --cores 32 --rate 10gbit
 
 Nothing is sent: facts are measured on this machine (--measure) or read (--from), everything else is
-asked. Predictions are of equal hosts, and of random images in memory. Local steps beyond
+asked. Predictions are of equal hosts. Without --data they are of random images in memory; decoding
+and augmenting real ones may take as long as a third of a step of small images. Local steps beyond
 --most-period are not tried, because they cost accuracy.)";
+
+// With the time to load images, if there are any.
+StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, const LoadedConfig& loaded,
+                                  MeasureFactsOptions options) {
+  if (flags.data.empty()) return MeasureFacts(loaded, options);
+  DataConfig config = loaded.config.data();
+  config.set_path(flags.data);
+  TrainingWorld alone;
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config, &alone));
+  options.data = &data;
+  return MeasureFacts(loaded, options);
+}
 
 StatusOr<PlannerFacts> Facts(const PlanFlags& flags, const LoadedConfig& loaded) {
   if (flags.measure == !flags.from.empty()) {
     return InvalidArgument("plan needs --measure or --from FACTS, one of them");
+  }
+  if (!flags.measure && !flags.data.empty()) {
+    return InvalidArgument("--data is for --measure; facts that are read (--from) have their own");
   }
   if (!flags.from.empty()) {
     RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(flags.from, kMostFactsBytes));
@@ -61,7 +79,7 @@ StatusOr<PlannerFacts> Facts(const PlanFlags& flags, const LoadedConfig& loaded)
   options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded.config);
   options.image_size =
       flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded.config).front();
-  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureFacts(loaded, options));
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, loaded, options));
   // Gigabit Ethernet, unless flags say otherwise.
   LinkFacts* const wire = facts.mutable_cluster()->mutable_between_hosts();
   wire->set_latency_s(150 * kMicro);
@@ -173,6 +191,8 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   AddThreadsFlag(verb, &flags->config);
   constexpr int64_t kMost = 1 << 20;
   verb->add_flag("--measure", flags->measure, "Measure the network on this machine");
+  verb->add_option("--data", flags->data,
+                   "Folder, list file or packed file with images: measure loading them, too");
   verb->add_option("--from", flags->from, "Read facts from this file");
   verb->add_option("--save", flags->save, "Write the facts to this file");
   verb->add_option("--batch", flags->batch,

@@ -5,13 +5,13 @@ A cell is a network, a number of ranks, links (with the cores of a host), a sche
 H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in the time of tests/cluster/dilated.sh, which
 measures; divide by its factor for that of the hosts.
 
-  1. facts      `dogs_vs_cats plan --measure` on two ranks that compute at the same time, for each network; the probe of
+  1. facts      `dogs_vs_cats plan --measure --data` on two ranks that compute at the same time, for each network; the probe of
                 bench_allreduce under the limits of a cell, for each number of ranks and links
   2. predict    `plan --from` with and without --dedicated-cores: predictions.json, never written again
   3. measure    a file for each cell, written when it is done; the same command continues with those that are missing
   4. print      median and 90 % error, by term and without the term of shared cores; regret of the planner's choice
 
-  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--predict-only | --print-only]
+  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--minutes 10] [--predict-only | --print-only]
 
 IMAGES: drawn ones will do (dogs_vs_cats synthesize --images 2200). Needs what dilated.sh needs, and a quiet machine. A cell that
 dilated.sh refuses, because this machine cannot carry the links, or that the run does not finish, is written down as such.
@@ -26,6 +26,7 @@ import re
 import statistics
 import subprocess
 import tempfile
+import time
 
 import study
 
@@ -90,8 +91,8 @@ def measure_facts(args, net):
     path = os.path.join(args.out, f'facts-{net}.textproto')
     if not os.path.exists(path):
         plan = ' '.join([os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--measure', '--threads', '1', '--image-size', '64',
-                         '--part-batch', str(BATCH), '--config', os.path.join(study.ROOT, 'configs', NETS[net]), '--save',
-                         f'{path}.$RANK'])
+                         '--data', args.data, *study.sets(VALIDATION + IMAGES), '--part-batch', str(BATCH), '--config',
+                         os.path.join(study.ROOT, 'configs', NETS[net]), '--save', f'{path}.$RANK'])
         out, text = dilated(args, {'ranks': HERE, 'cores': 1, 'rate': 'none'}, ['sh', '-c', f'exec {plan}'])
         if out is None:
             raise SystemExit(f'measuring {net} failed:\n{text}')
@@ -248,6 +249,7 @@ def main():
     parser.add_argument('--cells', type=int, default=120, help='as many of all cells as this, the same in every run')
     parser.add_argument('--most-seconds', type=float, default=40, help='predicted, of a cell')
     parser.add_argument('--only', default='', help='measure only cells whose name matches this regular expression')
+    parser.add_argument('--minutes', type=float, default=float('inf'), help='begin no cell after so long; the same command continues')
     parser.add_argument('--predict-only', action='store_true')
     parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
     args = parser.parse_args()
@@ -260,10 +262,10 @@ def main():
     print(f'{len(predictions["cells"])} cells predicted at {predictions["written"]} by {predictions["version"]}', flush=True)
     if args.predict_only:
         return
-    done = []
+    done, end = [], time.monotonic() + 60 * args.minutes
     for cell in predictions['cells']:
         path = os.path.join(args.out, f'cell-{name_of(cell)}.json')
-        if not os.path.exists(path) and not args.print_only and re.search(args.only, name_of(cell)):
+        if not os.path.exists(path) and not args.print_only and time.monotonic() < end and re.search(args.only, name_of(cell)):
             result = measure(args, cell)
             write(path, result)
             measured = result.get('measured', {'step': float('nan')})['step']

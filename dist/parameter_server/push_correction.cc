@@ -66,7 +66,7 @@ std::span<const float> PushCorrection::Correct(const GradientPush& push, int64_t
   if (rule_.compensation.form == Form::kDana) return AddVelocity(push);
   if (rule_.compensation.form == Form::kAdaptive) {
     std::vector<float>& squares = mean_squares_[push.worker];
-    squares.resize(elements_);
+    squares.resize(elements_);  // zeros, of a worker that has joined later
     UpdateMeanSquares(push.gradient, push.images, rule_.compensation.decay, squares);
   }
   if (!Compares(version - push.base_version, epoch)) return push.gradient;
@@ -132,11 +132,55 @@ void PushCorrection::BeforeUpdate(std::span<const float> weights) {
 
 void PushCorrection::AfterUpdate(std::span<const float> weights, double learning_rate) {
   learning_rate_ = learning_rate;
-  if (rule_.weight.form != StalenessWeight::Form::kGapAware) return;
   ++updates_;
+  if (rule_.weight.form != StalenessWeight::Form::kGapAware) return;
   // (The mean of all as long as these are fewer than the running mean would remember.)
   const double decay = std::min(kStepDecay, 1 - 1 / static_cast<double>(updates_));
   mean_step_ = decay * mean_step_ + (1 - decay) * MeanChange(before_, weights);
+}
+
+void PushCorrection::AddUpVelocities() {
+  std::ranges::fill(velocity_sum_, 0.0F);
+  for (const auto& [worker, velocity] : velocities_) {
+    for (int64_t i = 0; i < elements_; ++i) velocity_sum_[i] += velocity[i];
+  }
+}
+
+void PushCorrection::SaveMemory(std::span<float> block, RuleScalars* scalars) {
+  scalars->updates = updates_;
+  scalars->learning_rate = learning_rate_;
+  scalars->mean_step = mean_step_;
+  if (rule_.compensation.form == Form::kDana) {
+    AddUpVelocities();
+    std::ranges::copy(velocity_sum_, block.begin());
+  }
+  if (rule_.compensation.form != Form::kAdaptive) return;
+  std::ranges::fill(block, 0.0F);
+  const float share = 1 / static_cast<float>(std::max<size_t>(mean_squares_.size(), 1));
+  for (const auto& [worker, squares] : mean_squares_) {
+    for (int64_t i = 0; i < elements_; ++i) block[i] += share * squares[i];
+  }
+}
+
+void PushCorrection::RestoreMemory(std::span<const float> block, const RuleScalars& scalars,
+                                   std::span<const int> workers) {
+  updates_ = scalars.updates;
+  learning_rate_ = scalars.learning_rate;
+  mean_step_ = scalars.mean_step;
+  if (block.empty() || workers.empty()) return;
+  RT_CHECK(std::ssize(block) == elements_, "a block of the shard's size");
+  if (rule_.compensation.form == Form::kAdaptive) {
+    for (const int worker : workers) mean_squares_[worker].assign(block.begin(), block.end());
+    return;
+  }
+  if (rule_.compensation.form != Form::kDana) return;
+  const float share = 1 / static_cast<float>(workers.size());
+  for (const int worker : workers) {
+    std::vector<float>& velocity = velocities_[worker];
+    velocity.resize(elements_);
+    for (int64_t i = 0; i < elements_; ++i) velocity[i] = share * block[i];
+  }
+  AddUpVelocities();
 }
 
 void PushCorrection::Remove(int worker) {

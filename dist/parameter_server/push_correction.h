@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "dist/parameter_server/asynchronous_rule.h"
+#include "dist/parameter_server/rule_memory.h"
 #include "dist/parameter_server/version_ring.h"
 
 namespace ringtail {
@@ -60,12 +61,21 @@ class PushCorrection {
   void AfterUpdate(std::span<const float> weights, double learning_rate);
   void Remove(int worker);
 
+  // Into a block of as many elements as the shard has, or none (RuleBlockName); and of the scalars
+  // those that are its own. The sum of velocities is added up anew, here and in what is saved: kept
+  // up to date push by push it has rounding errors that a run which continues does not have.
+  void SaveMemory(std::span<float> block, RuleScalars* scalars);
+  // Before the first pull, once `workers` have joined.
+  void RestoreMemory(std::span<const float> block, const RuleScalars& scalars,
+                     std::span<const int> workers);
+
   const VersionRing& versions() const { return versions_; }
 
  private:
   bool Compares(int64_t staleness, double epoch) const;
   void CorrectPart(const GradientPush& push, int64_t begin, std::span<const float> weights);
   std::span<const float> AddVelocity(const GradientPush& push);
+  void AddUpVelocities();
 
   const AsynchronousRule rule_;
   const int64_t elements_;

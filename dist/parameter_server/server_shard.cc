@@ -136,6 +136,19 @@ std::vector<int> ServerShard::TakeReleased() {
   return released;
 }
 
+RuleScalars ServerShard::SaveMemory(std::span<float> block) {
+  RuleScalars scalars{.usual_weight = usual_weight_};
+  correction_.SaveMemory(block, &scalars);
+  scalars.updates = updates_;
+  return scalars;
+}
+
+void ServerShard::RestoreMemory(std::span<const float> block, const RuleScalars& scalars) {
+  updates_ = scalars.updates;
+  usual_weight_ = scalars.usual_weight;
+  correction_.RestoreMemory(block, scalars, clocks_.workers());
+}
+
 bool ServerShard::Finish() {
   if (group_.pushes() == 0) return false;
   Update();

@@ -110,6 +110,10 @@ class ServerShard {
   std::optional<PullReply> Pull(int worker, std::span<float> out);
   // Workers that were told to wait and need to no more, since the last call; ascending.
   std::vector<int> TakeReleased();
+  // What the rule has learnt (rule_memory.h). `block`: as large as the shard, or empty if the rule has
+  // none. Restored before the first pull, once the workers have joined.
+  RuleScalars SaveMemory(std::span<float> block);
+  void RestoreMemory(std::span<const float> block, const RuleScalars& scalars);
   // No more pushes will come: applies the incomplete group, with its own count. False: there was
   // none.
   bool Finish();

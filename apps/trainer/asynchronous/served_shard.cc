@@ -35,11 +35,14 @@ void ForEachBlock(Optimizer* model, Optimizer* own, const Visit& visit) {
 StatusOr<std::unique_ptr<ServedShard>> ServedShard::Create(const Generation* generation,
                                                            const std::vector<PlacedShard>& placed,
                                                            size_t index,
-                                                           const ServerProgress& from) {
+                                                           const ServerProgress& from,
+                                                           const RuleState& learnt) {
   std::unique_ptr<ServedShard> shard(new ServedShard(generation, placed[index], index));
   const AsynchronousRule rule = RuleOf(generation->config().dist().asynchronous());
   const bool first = index == 0;
   RT_RETURN_IF_ERROR(shard->CreateWeights(placed.size(), first, from));
+  const size_t block = learnt.block.empty() ? 0 : static_cast<size_t>(shard->weights_->elements());
+  shard->memory_.resize(block + kScalarFloats);
   if (first) {
     const TrainingPlan& plan = generation->plan;
     const int64_t images_per_step = plan.growth_run().images_per_batch;
@@ -60,12 +63,14 @@ StatusOr<std::unique_ptr<ServedShard>> ServedShard::Create(const Generation* gen
                             .statistics = first ? &*shard->statistics_ : nullptr,
                             .shares_statistics = rule.synchronous(),
                             .state = shard->State(),
+                            .before_snapshot = [own = shard.get()] { own->SaveMemory(); },
                             .coding = placed[index].coding.get(),
                             .pulls = shard->pulls_ ? &*shard->pulls_ : nullptr});
   const std::vector<int64_t>& batches = generation->division.all.batches;
   for (size_t rank = 0; rank < batches.size(); ++rank) {
     shard->service_->Join(static_cast<int>(rank), batches[rank] * rule.grouping.gradients_per_push);
   }
+  shard->ImportMemory(learnt);
   return shard;
 }
 
@@ -118,6 +123,18 @@ void ServedShard::ImportState() {
   std::copy_n(state.average()->buffers().begin(), statistics.size(), statistics.begin());
 }
 
+void ServedShard::ImportMemory(const RuleState& learnt) {
+  std::vector<float> block(memory_.size() - kScalarFloats);
+  if (!block.empty()) weights_->Gather(learnt.block, block);
+  weights_->shard()->RestoreMemory(block, learnt.scalars);
+}
+
+void ServedShard::SaveMemory() {
+  const std::span<float> memory = memory_;
+  const size_t block = memory.size() - kScalarFloats;
+  EncodeScalars(weights_->shard()->SaveMemory(memory.first(block)), memory.subspan(block));
+}
+
 // In the order of StateSnapshot.
 std::vector<std::span<const float>> ServedShard::State() {
   std::vector<std::span<const float>> state = {weights_->arena()->values()};
@@ -126,6 +143,7 @@ std::vector<std::span<const float>> ServedShard::State() {
   }
   WeightAverage* const average = weights_->average();
   if (average != nullptr) state.push_back(average->values());
+  state.emplace_back(memory_);
   if (!statistics_) return state;
   state.push_back(statistics_->mean());
   if (average != nullptr) state.push_back(average->buffers());

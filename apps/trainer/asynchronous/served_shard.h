@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "apps/parameter_server/weight_server.h"
+#include "apps/trainer/asynchronous/rule_state.h"
 #include "apps/trainer/asynchronous/server_progress.h"
 #include "apps/trainer/asynchronous/shard_placement.h"
 #include "apps/trainer/generation.h"
@@ -36,7 +37,8 @@ class ServedShard {
   // Shard `index` of `placed`. `generation` must outlive it.
   static StatusOr<std::unique_ptr<ServedShard>> Create(const Generation* generation,
                                                        const std::vector<PlacedShard>& placed,
-                                                       size_t index, const ServerProgress& from);
+                                                       size_t index, const ServerProgress& from,
+                                                       const RuleState& learnt);
 
   // From now on requests are served, or the server's are followed. `own`: ServerThread::Options::own.
   void Start(std::function<void(ServerReply)> own);
@@ -64,6 +66,8 @@ class ServedShard {
   ServerThread::Options ThreadOptions(std::function<void(ServerReply)> own) const;
   Status CreateWeights(size_t servers, bool first, const ServerProgress& from);
   void ImportState();
+  void ImportMemory(const RuleState& learnt);
+  void SaveMemory();
   std::vector<std::span<const float>> State();
 
   const Generation* const generation_;
@@ -73,6 +77,7 @@ class ServedShard {
   std::optional<TicketDesk> desk_;
   std::optional<WorkerStatistics> statistics_;
   std::optional<PullEncoder> pulls_;  // none: as floats
+  std::vector<float> memory_;         // of the rule, at the last snapshot: its block, its scalars
   std::optional<ShardService> service_;
   std::unique_ptr<ServerThread> thread_;
 };

@@ -49,11 +49,14 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   RT_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
                       world_->ShareNumbers(NumbersOf(point.servers), point.source_rank));
   RT_ASSIGN_OR_RETURN(progress_, ServerProgressOf(numbers));
+  RT_ASSIGN_OR_RETURN(learnt_,
+                      ShareRuleState(world_, point, RuleOf(config), generation_->arena()));
   RT_RETURN_IF_ERROR(ChooseCoding());
   shards_ = PlaceShards(generation_->config(), generation_->arena(), layers_, world_);
   const auto own = static_cast<size_t>(world_->rank());
   if (own < shards_.size()) {
-    RT_ASSIGN_OR_RETURN(served_, ServedShard::Create(generation_, shards_, own, progress_));
+    RT_ASSIGN_OR_RETURN(served_,
+                        ServedShard::Create(generation_, shards_, own, progress_, learnt_));
   }
   RT_RETURN_IF_ERROR(CreateReplicas());
   link_ = std::make_unique<WorkerLink>(world_->transport(), Servers());
@@ -89,7 +92,8 @@ Status ServerUpdate::CreateReplicas() {
   }
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (!shards_[i].replica || shards_[i].replica->rank != world_->rank()) continue;
-    RT_ASSIGN_OR_RETURN(auto replica, ServedShard::Create(generation_, shards_, i, progress_));
+    RT_ASSIGN_OR_RETURN(auto replica,
+                        ServedShard::Create(generation_, shards_, i, progress_, learnt_));
     replicas_.push_back(std::move(replica));
   }
   return OkStatus();
@@ -133,7 +137,7 @@ std::vector<WorkerLink::Server> ServerUpdate::Servers() const {
          .statistics_bytes =
              first && shares_statistics ? generation_->arena().buffer_values().size_bytes() : 0,
          .coded = config.pull() != AsynchronousConfig::F32,
-         .state_bytes = SnapshotBytes(shard, first, blocks, generation_->state())});
+         .state_bytes = SnapshotBytes(shard, first, blocks, generation_->state(), learnt_)});
     if (!shard.replica) continue;
     servers.back().replica = {.rank = shard.replica->rank,
                               .requests = shard.replica->requests,
@@ -198,9 +202,7 @@ Status ServerUpdate::Push(const OwnStep& own, StepResult* result) {
   if (!finite) RT_RETURN_IF_ERROR(LeaveOut(own));
   if (finite) left_out_in_a_row_ = 0;
   RT_RETURN_IF_ERROR(round_->Push(own, finite, norm, Signal()));
-  // What this rank knows of all; the last step is that of a synchronized point.
-  generation_->progress().step =
-      std::clamp(round_->images() / images_per_step_, generation_->step(), round_end_ - 1);
+  FollowStep(world_->leads() ? served_->progress().images : round_->images());
   result->metrics.own = {.batch = own.loss.count,
                          .data_wait_ms = own.wait_seconds * kMsPerSecond,
                          .forward_ms = own.times.forward_seconds * kMsPerSecond,
@@ -209,11 +211,17 @@ Status ServerUpdate::Push(const OwnStep& own, StepResult* result) {
   return world_->RecordStep(seconds, seconds);
 }
 
+// What this rank knows of all; the last step is that of a synchronized point. Worker 0 asks its own
+// server: what its last pull has said is older than the rows that its line of metrics counts.
+void ServerUpdate::FollowStep(int64_t images) {
+  generation_->progress().step =
+      std::clamp(images / images_per_step_, generation_->step(), round_end_ - 1);
+}
+
 // A rank that only serves: nothing is over.
 Status ServerUpdate::Look() {
   if (!world_->leads()) return OkStatus();
-  generation_->progress().step = std::clamp(served_->progress().images / images_per_step_,
-                                            generation_->step(), round_end_ - 1);
+  FollowStep(served_->progress().images);
   if (served_->HasWorkers()) return OkStatus();
   Status status(StatusCode::kUnavailable, "no rank that computes is left");
   world_->Abort(status);
@@ -290,9 +298,12 @@ Status ServerUpdate::TakeSnapshot() {
   RT_ASSIGN_OR_RETURN(const std::vector<SharedBuffer> states,
                       round_->TakeSnapshot(served_->Pushes()));
   const std::vector<std::string> blocks = served_->block_names();
+  std::vector<RuleScalars> scalars;
   for (size_t i = 0; i < shards_.size(); ++i) {
-    PutSnapshot(shards_[i], i == 0, blocks, states[i]->floats(), &generation_->state());
+    scalars.push_back(PutSnapshot(shards_[i], i == 0, blocks, states[i]->floats(),
+                                  &generation_->state(), &learnt_));
   }
+  learnt_.scalars = MeanOf(scalars);
   progress_ = served_->progress();
   return OkStatus();
 }
@@ -367,8 +378,13 @@ void ServerUpdate::Undo() {
   synchronized_ = true;
 }
 
+std::vector<TensorView> ServerUpdate::Tensors() const {
+  return RuleTensors(learnt_, generation_->arena());
+}
+
 void ServerUpdate::Describe(ResumePoint* point) const {
   point->servers = progress_;
+  point->server_rule = learnt_.scalars;
   point->division = CheckpointDivision(generation_->division.all, images_per_step_);
 }
 

@@ -61,7 +61,8 @@ class ServerUpdate : public UpdatePath {
   void End() override;
 
   void Describe(ResumePoint* point) const override;
-  std::vector<TensorView> Tensors() const override { return {}; }
+  // Of worker 0.
+  std::vector<TensorView> Tensors() const override;
   StatusOr<WrittenParts> WriteParts(const CheckpointDirectory* /*directory*/) override {
     return WrittenParts{};
   }
@@ -77,6 +78,7 @@ class ServerUpdate : public UpdatePath {
   void StartServing(size_t own);
   Status Push(const OwnStep& own, StepResult* result);
   Status LeaveOut(const OwnStep& own);
+  void FollowStep(int64_t images);
   int Signal() const;
   void Measure(const OwnStep& own, StepResult* result);
   void Watch(const UpdateCounts& counts);
@@ -112,6 +114,7 @@ class ServerUpdate : public UpdatePath {
   int64_t round_begin_ = 0;                  // step
   int64_t round_end_;                        // of worker 0; the others know that of the run
   ServerProgress progress_;                  // at round_begin_
+  RuleState learnt_;                         // then
   std::vector<float> weights_, statistics_;  // then
   std::vector<float> statistics_before_;     // running statistics before the step
   // Of this round, on this rank.

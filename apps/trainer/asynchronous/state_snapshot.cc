@@ -9,15 +9,19 @@
 namespace ringtail {
 
 size_t SnapshotBytes(const PlacedShard& shard, bool first, size_t blocks,
-                     const TrainingState& state) {
+                     const TrainingState& state, const RuleState& rule) {
   const size_t averages = state.average() != nullptr ? 1 : 0;
   const auto elements = static_cast<size_t>(shard.layout.elements());
   const size_t statistics = first ? state.model()->arena().buffer_values().size() : 0;
-  return (elements * (1 + blocks + averages) + statistics * (1 + averages)) * sizeof(float);
+  const size_t learnt = rule.block.empty() ? 0 : 1;
+  return (elements * (1 + blocks + averages + learnt) + kScalarFloats +
+          statistics * (1 + averages)) *
+         sizeof(float);
 }
 
-void PutSnapshot(const PlacedShard& shard, bool first, const std::vector<std::string>& blocks,
-                 std::span<const float> sent, TrainingState* state) {
+RuleScalars PutSnapshot(const PlacedShard& shard, bool first,
+                        const std::vector<std::string>& blocks, std::span<const float> sent,
+                        TrainingState* state, RuleState* rule) {
   const auto take = [&sent](size_t count) {
     const std::span<const float> block = sent.first(count);
     sent = sent.subspan(count);
@@ -34,11 +38,14 @@ void PutSnapshot(const PlacedShard& shard, bool first, const std::vector<std::st
     }
   }
   if (average != nullptr) shard.layout.Scatter(take(elements), average->values());
-  if (!first) return;
+  if (!rule->block.empty()) shard.layout.Scatter(take(elements), rule->block);
+  const RuleScalars scalars = DecodeScalars(take(kScalarFloats));
+  if (!first) return scalars;
   const std::span<float> statistics = model.buffer_values();
   std::ranges::copy(take(statistics.size()), statistics.begin());
-  if (average == nullptr) return;
+  if (average == nullptr) return scalars;
   std::ranges::copy(take(statistics.size()), average->buffers().begin());
+  return scalars;
 }
 
 }  // namespace ringtail

@@ -1,6 +1,7 @@
 // StateSnapshot: the state of a run as its servers send it to worker 0, which puts it together.
 //
-//   kState of shard s   weights | optimizer blocks, one after the other | average     its layout
+//   kState of shard s   weights | optimizer blocks, one after the other | average | the rule's block
+//                       | its scalars                                                 its layout
 //   of the first        ... | running statistics | their average
 //
 // A block of the optimizer that the run's does not have (or the other way round: a server may keep no
@@ -13,18 +14,20 @@
 #include <string>
 #include <vector>
 
+#include "apps/trainer/asynchronous/rule_state.h"
 #include "apps/trainer/asynchronous/shard_placement.h"
 #include "apps/trainer/checkpoint/training_state.h"
 
 namespace ringtail {
 
-// The size of what a shard sends; `blocks`: of its optimizer.
+// The size of what a shard sends; `blocks`: of its optimizer; `rule`: has a block, or none.
 size_t SnapshotBytes(const PlacedShard& shard, bool first, size_t blocks,
-                     const TrainingState& state);
+                     const TrainingState& state, const RuleState& rule);
 
-// `sent` has that size.
-void PutSnapshot(const PlacedShard& shard, bool first, const std::vector<std::string>& blocks,
-                 std::span<const float> sent, TrainingState* state);
+// `sent` has that size. Puts the rule's block into `rule`; its scalars, of this shard, are the result.
+RuleScalars PutSnapshot(const PlacedShard& shard, bool first,
+                        const std::vector<std::string>& blocks, std::span<const float> sent,
+                        TrainingState* state, RuleState* rule);
 
 }  // namespace ringtail
 

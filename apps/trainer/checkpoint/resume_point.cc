@@ -33,6 +33,7 @@ constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 constexpr char kAllreducesKey[] = "allreduce_algorithms";
 constexpr char kLocalKey[] = "local_rounds";          // LocalProgress: "12,1,4,0,3,0.5,0.1"
 constexpr char kServersKey[] = "servers";             // ServerProgress
+constexpr char kServerRuleKey[] = "server_rule";      // RuleScalars
 constexpr char kLastAccuracyKey[] = "last_accuracy";  // not in older checkpoints
 constexpr char kWrittenAfterKey[] = "written_after";
 
@@ -205,6 +206,9 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumeHead* poin
   auto servers = ParseServerProgress(TextOf(metadata, kServersKey));
   RT_RETURN_IF_ERROR(servers.status().Annotate(path));
   point->servers = *std::move(servers);
+  auto server_rule = ParseScalars(TextOf(metadata, kServerRuleKey));
+  RT_RETURN_IF_ERROR(server_rule.status().Annotate(path));
+  point->server_rule = *server_rule;
   if (!metadata.contains(kRoutesKey)) return OkStatus();
   auto compression = ParseRoutes(TextOf(metadata, kRoutesKey));
   RT_RETURN_IF_ERROR(compression.status().Annotate(path));
@@ -252,7 +256,10 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
   if (const LocalProgress& l = point.local; l.rounds > 0 || l.offers > 0) {
     metadata[kLocalKey] = LocalText(l);
   }
-  if (!point.servers.empty()) metadata[kServersKey] = ServerProgressText(point.servers);
+  if (!point.servers.empty()) {
+    metadata[kServersKey] = ServerProgressText(point.servers);
+    metadata[kServerRuleKey] = ScalarsText(point.server_rule);
+  }
   if (point.compression.world > 0) metadata[kRoutesKey] = RoutesText(point.compression);
   metadata[kAgreedRanksKey] = std::to_string(point.agreed_ranks);
   if (!point.written_after.empty()) {

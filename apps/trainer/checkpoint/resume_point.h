@@ -30,6 +30,7 @@
 #include "core/storage/checkpoint.h"
 #include "core/storage/safetensors.h"
 #include "dist/compression/layer_routes.h"
+#include "dist/parameter_server/rule_memory.h"
 
 namespace ringtail {
 
@@ -61,6 +62,7 @@ struct ResumeHead {
   std::string algorithms;                     // of convolutions (numerics.h); empty: none
   std::map<int64_t, std::string> allreduces;  // that the ranks selected, by bytes
   ServerProgress servers;                     // of an asynchronous run; empty: none
+  RuleScalars server_rule;                    // of its servers' rule
   LocalProgress local;                        // rounds 0 and no offer: none
   SavedRoutes compression;                    // how each gradient travelled; world 0: uncompressed
   int64_t agreed_ranks = -1;                  // Checkpoint::agreed_ranks

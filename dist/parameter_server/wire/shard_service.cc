@@ -337,6 +337,7 @@ void ShardService::TakeSnapshots(std::vector<ServerReply>* replies) {
   std::erase_if(snapshots_, [&](const Snapshot& asked) {
     if (!HasAll(asked)) return false;
     options_.shard->Finish();
+    if (options_.before_snapshot) options_.before_snapshot();
     SharedBuffer state = pool_.Take(state_bytes_);
     auto out = state->floats().begin();
     for (const std::span<const float> block : options_.state) {

@@ -66,6 +66,7 @@ class ShardService {
     bool shares_statistics = false;
     // What a snapshot has, always of the same sizes.
     std::vector<std::span<const float>> state;
+    std::function<void()> before_snapshot = nullptr;  // brings `state` up to date
     const PushCoding* coding = nullptr;  // of gradients; null: they come as floats
     PullEncoder* pulls = nullptr;        // of weights; null: they leave as floats
   };
