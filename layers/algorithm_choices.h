@@ -3,6 +3,7 @@
 //   key     "AMD EPYC, avx512, 2 threads; forward 32x64x56x56:16 to 32x64x56x56:16, window 3x3 ..."
 //   choice  "winograd 4x4", and what each candidate took
 //
+// So is the precision that a network's step is faster in (apps/trainer/decide_precision.h).
 // The last bits of a result depend on the choice. That is why it is made once: it is remembered in
 // a file of the user's cache folder, goes into every checkpoint (Used), and a resumed run keeps it
 // (KeepAll) before anything is measured. Measurements of other versions of oneDNN or of our kernels

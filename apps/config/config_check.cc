@@ -16,6 +16,16 @@ constexpr double kMaxEpochs = 1e6;
 // Parts of a batch start at a multiple of a cache line if the side is a multiple of this.
 constexpr int64_t kAccumulationSizeUnit = 4;
 
+Status CheckMeasured(const MeasuredPrecision& measured, const FieldCheck& check) {
+  if (measured.precision() == AUTO) {
+    return check.Error("precision", "precision is AUTO; what was taken is FLOAT32 or BFLOAT16");
+  }
+  RT_RETURN_IF_ERROR(check.NotNegative("float32_ms", measured.float32_ms()));
+  RT_RETURN_IF_ERROR(check.NotNegative("bfloat16_ms", measured.bfloat16_ms()));
+  RT_RETURN_IF_ERROR(check.AtLeast("images", measured.images(), 0));
+  return check.AtLeast("image_size", measured.image_size(), 0);
+}
+
 Status CheckNumbers(const TrainConfig& train, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.PositiveUpTo("epochs", train.epochs(), kMaxEpochs));
   RT_RETURN_IF_ERROR(check.Between("batch", train.batch(), 1, kMaxBatch));
@@ -31,6 +41,7 @@ Status CheckNumbers(const TrainConfig& train, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.AtLeast("patience", train.patience(), 0));
   RT_RETURN_IF_ERROR(check.NotNegative("freeze_epochs", train.freeze_epochs()));
   RT_RETURN_IF_ERROR(check.AtLeast("checkpoint_every_steps", train.checkpoint_every_steps(), 0));
+  RT_RETURN_IF_ERROR(CheckMeasured(train.measured_precision(), check.Within("measured_precision")));
   RT_RETURN_IF_ERROR(check.AtLeast("keep_checkpoints", train.keep_checkpoints(), 1));
   return check.AtLeast("log_every_steps", train.log_every_steps(), 1);
 }

@@ -17,9 +17,9 @@ using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
 // The fields that may differ between ranks.
-constexpr std::array<std::string_view, 7> kOwn = {
-    "data.path",      "data.layout",   "data.workers", "data.prefetch_batches",
-    "data.cache_mib", "train.threads", "train.weights"};
+constexpr std::array<std::string_view, 8> kOwn = {
+    "data.path",      "data.layout",   "data.workers",  "data.prefetch_batches",
+    "data.cache_mib", "train.threads", "train.weights", "train.measured_precision"};
 
 std::string Text(const Message& message) {
   std::string text;

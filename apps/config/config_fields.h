@@ -15,7 +15,8 @@ using ConfigField = std::pair<std::string, std::string>;  // "train.batch", "64"
 
 // The fields that must be equal on all ranks of a run: every field, defaults included, except those
 // that describe one rank (path and layout of the images, threads, workers, caches; weights, which
-// one rank reads). A layer is one field: "net.layer[conv1]".
+// one rank reads, and the precision that was measured, which one rank tells the others). A layer is
+// one field: "net.layer[conv1]".
 std::vector<ConfigField> SharedConfigFields(const RunConfig& config);
 
 }  // namespace ringtail

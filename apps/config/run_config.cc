@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/config/config_check.h"
+#include "apps/config/run_precision.h"
 #include "apps/config/shipped_configs.h"
 #include "core/config/config_override.h"
 #include "core/config/message_checks.h"
@@ -151,15 +152,23 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
   return Finish(std::move(loaded), overrides);
 }
 
+StatusOr<std::unique_ptr<Model>> CreateModelAt(int64_t image_size, const LoadedConfig& loaded,
+                                               bool allocate, bool freeze) {
+  const TrainConfig& train = loaded.config.train();
+  std::vector<std::string> frozen;
+  if (freeze) frozen.assign(train.freeze().begin(), train.freeze().end());
+  RT_ASSIGN_OR_RETURN(auto model, Model::Create(loaded.config.net(), image_size, &loaded.source,
+                                                "net", allocate,
+                                                {.layers = frozen, .field = "train.freeze"}));
+  model->set_blob_type(BlobTypeOf(PrecisionOf(train)));
+  return model;
+}
+
 StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate,
                                              bool freeze) {
   const RunConfig& config = loaded.config;
-  std::vector<std::string> frozen;
-  if (freeze) frozen.assign(config.train().freeze().begin(), config.train().freeze().end());
   RT_ASSIGN_OR_RETURN(
-      auto model, Model::Create(config.net(), TrainingImageSizes(config).front(), &loaded.source,
-                                "net", allocate, {.layers = frozen, .field = "train.freeze"}));
-  model->set_blob_type(BlobTypeOf(config.train().precision()));
+      auto model, CreateModelAt(TrainingImageSizes(config).front(), loaded, allocate, freeze));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));

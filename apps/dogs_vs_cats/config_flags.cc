@@ -50,13 +50,15 @@ void AddSetFlag(CLI::App* app, ConfigFlags* flags) {
   app->add_option_function<std::string>(
          "--precision",
          [flags](const std::string& precision) {
-           flags->set.push_back(precision == "bf16" ? "train.precision=BFLOAT16"
-                                                    : "train.precision=FLOAT32");
+           const char* const value = precision == "auto"   ? "AUTO"
+                                     : precision == "bf16" ? "BFLOAT16"
+                                                           : "FLOAT32";
+           flags->set.push_back(fmt::format("train.precision={}", value));
          },
-         "f32 or bf16: what activations are stored in and convolutions compute in (default: "
-         "train.precision)")
+         "f32, bf16 or auto, the faster of them as measured: what activations are stored in and "
+         "convolutions compute in (default: train.precision)")
       ->type_name("PRECISION")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->check(CLI::IsMember({"f32", "bf16", "auto"}));
 }
 
 void AddThreadsFlag(CLI::App* app, ConfigFlags* flags, const std::string& otherwise) {

@@ -11,6 +11,7 @@
 #include "apps/emulator/emulation.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
+#include "apps/trainer/decide_precision.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/storage/file.h"
@@ -69,6 +70,7 @@ StatusOr<int> RunEmulate(EmulateFlags flags) {
                       FitOutputsToClasses(static_cast<int>(data.dataset->class_names().size()),
                                           flags.config.set, &loaded.config));
   if (!outputs.empty()) LogInfo(outputs);
+  RT_RETURN_IF_ERROR(DecidePrecisionAlone(StepOfRun(loaded.config), &loaded));
   if (flags.measure) {
     RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
     PrintCompute(job->compute());

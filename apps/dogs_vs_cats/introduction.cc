@@ -6,13 +6,13 @@
 #include <cstdio>
 
 #include "apps/algorithm_choices.h"
+#include "apps/config/run_precision.h"
 #include "apps/print.h"
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
-#include "layers/net/precision.h"
 #include "optim/batch_growth.h"
 #include "optim/loaded_weights.h"
 #include "optim/schedule.h"
@@ -33,18 +33,22 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
   return flops;
 }
 
-// What the training net computes in, once its algorithms are chosen. Empty in f32.
-StatusOr<std::string> PrecisionOf(const Generation& generation) {
+// What the training net computes in, once its algorithms are chosen. Empty in f32, unless that was
+// measured.
+StatusOr<std::string> DescribePrecisionOf(const Generation& generation) {
   const RunConfig& config = generation.config();
   Model* model = generation.state().model();
-  if (model->blob_type() == BlobType::kF32) return std::string();
+  if (model->blob_type() == BlobType::kF32) {
+    return config.train().precision() == AUTO ? DescribeTakenPrecision(config.train())
+                                              : std::string();
+  }
   RT_ASSIGN_OR_RETURN(
       const auto net,
       Net::Create(model, {.batch = generation.division.own.batch / config.train().accumulation(),
                           .image_size = TrainingImageSizes(config).front(),
                           .plan_only = true,
                           .algorithms = &ProgramAlgorithms()}));
-  return DescribePrecision(net->layers());
+  return DescribeRunPrecision(config.train(), net->layers());
 }
 
 // What a warm start has taken, what is frozen, and whether the rate suits both.
@@ -88,7 +92,7 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
         loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
         TrainingImageSizes(loaded.config).front(), generation.state().optimizer()->Describe(),
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
-  RT_ASSIGN_OR_RETURN(const std::string precision, PrecisionOf(generation));
+  RT_ASSIGN_OR_RETURN(const std::string precision, DescribePrecisionOf(generation));
   if (!precision.empty()) Print("{}\n", precision);
   PrintFineTuning(generation);
   if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "apps/algorithm_choices.h"
+#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/dogs_vs_cats/random_batch.h"
 #include "core/machine/memory_limit.h"
 #include "core/median.h"
 #include "core/stopwatch.h"
 #include "layers/net/net.h"
-#include "layers/net/precision.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {
@@ -29,12 +29,7 @@ class StepTimer {
   static StatusOr<std::unique_ptr<StepTimer>> Create(const LoadedConfig& loaded,
                                                      const TimingOptions& options) {
     auto timer = std::make_unique<StepTimer>();
-    const auto& freeze = loaded.config.train().freeze();
-    const std::vector<std::string> frozen(freeze.begin(), freeze.end());
-    RT_ASSIGN_OR_RETURN(timer->model_, Model::Create(loaded.config.net(), options.image_size,
-                                                     &loaded.source, "net", /*allocate=*/true,
-                                                     {.layers = frozen, .field = "train.freeze"}));
-    timer->model_->set_blob_type(BlobTypeOf(loaded.config.train().precision()));
+    RT_ASSIGN_OR_RETURN(timer->model_, CreateModelAt(options.image_size, loaded));
     timer->model_->Initialize(loaded.config.train().seed());
     RT_ASSIGN_OR_RETURN(timer->optimizer_,
                         Optimizer::Create(loaded.config.optim(), &timer->model_->arena()));
@@ -135,7 +130,7 @@ StatusOr<NetTiming> TimeNet(const LoadedConfig& loaded, const TimingOptions& opt
     flops += info.forward_flops + info.backward_flops;
   }
   timing.gflop_per_s = GflopPerSecond(flops, median);
-  timing.precision = DescribePrecision(timer->net().layers());
+  timing.precision = DescribeRunPrecision(loaded.config.train(), timer->net().layers());
   timing.layers =
       LayerTimings(timer->net(), timer->TimeLayers(std::min(options.iterations, kLayerSteps)));
   return timing;

@@ -38,7 +38,7 @@ struct NetTiming {
   double peak_memory_mib = 0;     // of the process
   double planned_memory_mib = 0;  // activations, gradients of activations, state, scratch
   int64_t parameters = 0;
-  std::string precision;  // a sentence (DescribePrecision)
+  std::string precision;  // a sentence (DescribeRunPrecision)
   std::vector<LayerTiming> layers;
 };
 

@@ -13,6 +13,7 @@
 #include "apps/plan/measure_facts.h"
 #include "apps/plan/plan_report.h"
 #include "apps/print.h"
+#include "apps/trainer/decide_precision.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_world.h"
 #include "core/storage/file.h"
@@ -63,7 +64,8 @@ StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, const LoadedConfig& lo
   return MeasureFacts(loaded, options);
 }
 
-StatusOr<PlannerFacts> Facts(const PlanFlags& flags, const LoadedConfig& loaded) {
+// Decides what the config leaves open of what is measured.
+StatusOr<PlannerFacts> Facts(const PlanFlags& flags, LoadedConfig* loaded) {
   if (flags.measure == !flags.from.empty()) {
     return InvalidArgument("plan needs --measure or --from FACTS, one of them");
   }
@@ -74,12 +76,13 @@ StatusOr<PlannerFacts> Facts(const PlanFlags& flags, const LoadedConfig& loaded)
     RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(flags.from, kMostFactsBytes));
     return ParseFacts(text, flags.from);
   }
-  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
+  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded->config));
   MeasureFactsOptions options;
-  options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded.config);
+  options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded->config);
   options.image_size =
-      flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded.config).front();
-  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, loaded, options));
+      flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded->config).front();
+  RT_RETURN_IF_ERROR(DecidePrecisionAlone({options.largest_batch, options.image_size}, loaded));
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, *loaded, options));
   // Gigabit Ethernet, unless flags say otherwise.
   LinkFacts* const wire = facts.mutable_cluster()->mutable_between_hosts();
   wire->set_latency_s(150 * kMicro);
@@ -146,9 +149,8 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
 
 StatusOr<int> RunPlan(const PlanFlags& flags) {
   RT_ASSIGN_OR_RETURN(const Asked asked, ParseAsked(flags));
-  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
-                      LoadRunConfig(flags.config.config, flags.config.set));
-  RT_ASSIGN_OR_RETURN(PlannerFacts facts, Facts(flags, loaded));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, Facts(flags, &loaded));
   RT_RETURN_IF_ERROR(Apply(flags, asked, &facts));
   if (!flags.save.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.save, FactsText(facts)));
   const int most = facts.cluster().hosts();

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "apps/algorithm_choices.h"
+#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/memory_advice.h"
 #include "apps/trainer/checkpoint/start_weights.h"
+#include "apps/trainer/decide_precision.h"
 #include "core/aligned_buffer.h"
 #include "core/logging.h"
 #include "core/storage/safetensors_writer.h"
@@ -114,8 +116,9 @@ class Recording {
 
 }  // namespace
 
-Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
+Status Replay(LoadedConfig loaded, const ReplayOptions& options) {
   RT_ASSIGN_OR_RETURN(const ReplayBatch batch, ReadBatch(options.batch));
+  RT_RETURN_IF_ERROR(DecidePrecisionAlone({batch.size, batch.image_size}, &loaded));
   NetConfig config = loaded.config.net();
   TurnDropoutOff(config.mutable_layer());
   const auto& freeze = loaded.config.train().freeze();
@@ -124,7 +127,7 @@ Status Replay(const LoadedConfig& loaded, const ReplayOptions& options) {
       const auto model,
       Model::Create(config, batch.image_size, &loaded.source, "net",
                     /*allocate=*/true, {.layers = frozen, .field = "train.freeze"}));
-  model->set_blob_type(BlobTypeOf(loaded.config.train().precision()));
+  model->set_blob_type(BlobTypeOf(PrecisionOf(loaded.config.train())));
   RT_RETURN_IF_ERROR(CheckBatch(batch, *model, options.batch));
   RT_ASSIGN_OR_RETURN(const auto net,
                       AdviseOnMemory(Net::Create(model.get(), {.batch = batch.size,

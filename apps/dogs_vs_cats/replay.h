@@ -4,7 +4,7 @@
 // K times on the same batch: forward, backward, clipping, optimizer step at the constant rate
 // optim.learning_rate. No augmentation, no shuffling, no schedule; dropout and DropConnect are off,
 // because the random numbers of two frameworks differ; batch norm uses batch statistics, as in
-// training.
+// training. An AUTO precision is decided for this batch (apps/trainer/decide_precision.h).
 //
 //   in   batch     images f32 (N, C, S, S), already normalised; labels i32 (N)
 //        weights   every parameter by name; optionally running statistics. Without it, the
@@ -30,7 +30,7 @@ struct ReplayOptions {
   int steps = 1;
 };
 
-Status Replay(const LoadedConfig& loaded, const ReplayOptions& options);
+Status Replay(LoadedConfig loaded, const ReplayOptions& options);
 
 }  // namespace ringtail
 

@@ -1,6 +1,7 @@
 // dogs_vs_cats replay: training steps on a given batch, for comparison with other frameworks.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
@@ -19,10 +20,9 @@ struct ReplayFlags {
 StatusOr<int> RunReplay(const ReplayFlags& flags) {
   ReplayOptions options = flags.options;
   RT_ASSIGN_OR_RETURN(options.out, OutputPath(flags.options.out));
-  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
-                      LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
-  RT_RETURN_IF_ERROR(Replay(loaded, options));
+  RT_RETURN_IF_ERROR(Replay(std::move(loaded), options));
   return kExitSuccess;
 }
 

@@ -1,6 +1,7 @@
 // dogs_vs_cats summary: the layers of a network and the cost of an image. Allocates and measures
 // nothing, so that it also works for networks that this machine could not train; memory is planned
-// with the convolution algorithms that were measured on this machine before, else with oneDNN's.
+// with the convolution algorithms that were measured on this machine before, else with oneDNN's, and
+// an AUTO precision is what was measured on it before, else f32.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -9,14 +10,15 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/algorithm_choices.h"
+#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
 #include "apps/trainer/asynchronous/server_report.h"
+#include "apps/trainer/decide_precision.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
-#include "layers/net/precision.h"
 
 namespace ringtail {
 namespace {
@@ -51,6 +53,7 @@ std::string Json(const LoadedConfig& loaded, const Net& net) {
   nlohmann::ordered_json json = {{"net", loaded.config.net().name()},
                                  {"batch", net.options().batch},
                                  {"image_size", net.options().image_size},
+                                 {"precision", Precision_Name(PrecisionOf(loaded.config.train()))},
                                  {"parameters", totals.parameters},
                                  {"forward_flops_per_image", totals.forward_flops / batch},
                                  {"backward_flops_per_image", totals.backward_flops / batch},
@@ -92,20 +95,22 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
       (totals.forward_flops + totals.backward_flops) / batch / kMega,
       static_cast<double>(net.memory_bytes()) / kBytesPerMib,
       static_cast<double>(totals.parameters) * sizeof(float) / kBytesPerMib);
-  Print("{}\n", DescribePrecision(net.layers()));
+  Print("{}\n", DescribeRunPrecision(loaded.config.train(), net.layers()));
   const AsynchronousConfig& servers = loaded.config.dist().asynchronous();
   if (UsesServers(servers)) Print("several ranks: {}\n", DescribeRule(servers));
 }
 
 StatusOr<int> RunSummary(SummaryFlags flags) {
   if (flags.step.image_size > 0) flags.config.SetNumber("data.image_size", flags.step.image_size);
-  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
-                      LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
+  StepShape step = StepOfRun(loaded.config);
+  if (flags.step.batch > 0) step.images = flags.step.batch;
+  RecallPrecision(step, &loaded);
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
   RT_ASSIGN_OR_RETURN(
       const auto net,
       Net::Create(model.get(),
-                  {.batch = flags.step.batch > 0 ? flags.step.batch : PartBatch(loaded.config),
+                  {.batch = step.images,
                    .image_size = TrainingImageSizes(loaded.config).front(),
                    .training = true,
                    .plan_only = true,

@@ -4,12 +4,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/algorithm_table.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/net_timing.h"
 #include "apps/exit_code.h"
 #include "apps/print.h"
+#include "apps/trainer/decide_precision.h"
 #include "apps/version.h"
 #include "core/parallel_for.h"
 
@@ -29,7 +31,7 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
                                  {"batch", options.batch},
                                  {"image_size", options.image_size},
                                  {"threads", NumComputeThreads()},
-                                 {"precision", Precision_Name(loaded.config.train().precision())},
+                                 {"precision", Precision_Name(PrecisionOf(loaded.config.train()))},
                                  {"iterations", options.iterations},
                                  {"step_ms", timing.step_ms},
                                  {"fastest_step_ms", timing.fastest_step_ms},
@@ -39,6 +41,10 @@ std::string Json(const LoadedConfig& loaded, const TimingOptions& options,
                                  {"peak_memory_mib", timing.peak_memory_mib},
                                  {"planned_memory_mib", timing.planned_memory_mib},
                                  {"parameters", timing.parameters}};
+  if (const TrainConfig& train = loaded.config.train(); train.precision() == AUTO) {
+    json["precision_measured"] = {{"float32_ms", train.measured_precision().float32_ms()},
+                                  {"bfloat16_ms", train.measured_precision().bfloat16_ms()}};
+  }
   json["layers"] = nlohmann::ordered_json::array();
   for (const LayerTiming& layer : timing.layers) {
     json["layers"].push_back(
@@ -80,13 +86,13 @@ void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const 
 
 StatusOr<int> RunTime(TimeFlags flags) {
   if (flags.step.image_size > 0) flags.config.SetNumber("data.image_size", flags.step.image_size);
-  RT_ASSIGN_OR_RETURN(const LoadedConfig loaded,
-                      LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded.config));
   TimingOptions options;
   options.batch = flags.step.batch > 0 ? flags.step.batch : PartBatch(loaded.config);
   options.image_size = loaded.config.data().image_size();
   options.iterations = flags.iterations;
+  RT_RETURN_IF_ERROR(DecidePrecisionAlone({options.batch, options.image_size}, &loaded));
   RT_ASSIGN_OR_RETURN(const NetTiming timing, TimeNet(loaded, options));
   if (flags.json) {
     std::cout << Json(loaded, options, timing) << '\n';

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/config/class_outputs.h"
+#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/introduction.h"
@@ -22,6 +23,7 @@
 #include "apps/print.h"
 #include "apps/report/write_report.h"
 #include "apps/trainer/checkpoint/numerics.h"
+#include "apps/trainer/decide_precision.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/check.h"
@@ -163,6 +165,12 @@ Status FitOutputs(const TrainFlags& flags, const TrainingData& data, bool tell, 
   return OkStatus();
 }
 
+// AUTO: what the run was trained in, if it continues.
+Status FixPrecision(TrainingWorld* world, Job* job) {
+  if (job->head) KeepPrecision(job->head->config.train(), job->loaded.config.mutable_train());
+  return DecidePrecision(StepOfRun(job->loaded.config), world, &job->loaded);
+}
+
 StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* session) {
   TrainingWorld* const everyone = session->everyone();
   std::unique_ptr<RunDirectory> directory;
@@ -175,6 +183,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
                       TrainingData::Open(job.loaded.config.data(), everyone,
                                          everyone->leads() ? directory->BadImagesPath() : ""));
   RT_RETURN_IF_ERROR(FitOutputs(flags, data, everyone->leads(), &job));
+  RT_RETURN_IF_ERROR(FixPrecision(everyone, &job));
   RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
                       FollowPlan(job.loaded, job.head, data, session));
   const LoadedConfig& loaded = planned ? *planned : job.loaded;

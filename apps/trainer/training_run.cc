@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "apps/config/run_precision.h"
 #include "apps/trainer/checkpoint/start_weights.h"
+#include "core/check.h"
 
 namespace ringtail {
 namespace {
@@ -22,6 +24,7 @@ Status CheckClasses(const Model& model, const Dataset& dataset) {
 
 StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   const RunConfig& config = options.loaded->config;
+  RT_CHECK(!PrecisionIsOpen(config.train()), "DecidePrecision comes before the run");
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));
   std::string report;

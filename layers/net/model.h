@@ -49,7 +49,7 @@ class Model {
   bool is_allocated() const { return arena_ != nullptr; }
   const Graph& graph() const { return *graph_; }
   // What nets of this model store activations in, as far as layers and logits allow (DstTypes in
-  // layers/net/precision.h). f32 until it is set; before the first Net is made.
+  // layers/net/precision.h). Of nets made from then on; f32 until it is set.
   void set_blob_type(BlobType type) { blob_type_ = type; }
   BlobType blob_type() const { return blob_type_; }
   int64_t input_channels() const { return input_channels_; }

@@ -41,7 +41,7 @@ std::string DescribePrecision(std::span<const LayerInfo> layers) {
   const auto is_bf16 = [](const LayerInfo& layer) { return layer.dst.type == BlobType::kBf16; };
   const auto count = [&](auto predicate) { return std::ranges::count_if(layers, predicate); };
   const int64_t blobs = count(is_bf16);
-  if (blobs == 0) return "precision: float32";
+  if (blobs == 0) return "float32";
   const auto convolves = [&](const LayerInfo& layer) {
     return layer.kind.starts_with("convolution") && is_bf16(layer);
   };
@@ -50,8 +50,7 @@ std::string DescribePrecision(std::span<const LayerInfo> layers) {
     return convolves(layer) && layer.implementation.find("bf16") != std::string::npos;
   });
   const std::string stored =
-      fmt::format("precision: bfloat16 outputs of {} of {}; float32 weights, statistics and sums",
-                  blobs, Counted(std::ssize(layers), "layer"));
+      fmt::format("bfloat16 outputs of {} of {}; float32 weights, statistics and sums", blobs, Counted(std::ssize(layers), "layer"));
   if (with_products == 0) return stored + "; all products in float32: for memory, not for speed";
   return fmt::format("{}; bfloat16 products in {} of {}", stored, with_products,
                      Counted(convolutions, "convolution"));

@@ -18,6 +18,7 @@ namespace ringtail {
 class Graph;
 struct LayerInfo;
 
+// Of one that is decided: not AUTO.
 constexpr BlobType BlobTypeOf(Precision precision) {
   return precision == BFLOAT16 ? BlobType::kBf16 : BlobType::kF32;
 }
@@ -30,7 +31,7 @@ std::vector<BlobType> DstTypes(const Graph& graph, BlobType wanted);
 std::vector<bool> PutThroughF32(const Graph& graph, std::span<const BlobType> dst_types,
                                 std::span<std::unique_ptr<Layer>> layers);
 
-// One sentence for people: which precision a net with these layers has, and on what it computes.
+// For people, after "precision: ": which one a net with these layers has, and on what it computes.
 std::string DescribePrecision(std::span<const LayerInfo> layers);
 
 }  // namespace ringtail

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "apps/config/run_precision.h"
 #include "core/check.h"
 
 namespace ringtail {
@@ -37,6 +38,14 @@ std::string OneLine(std::string report) {
   return report;
 }
 
+// With the precision that was taken in place of how it was found.
+RunConfig WithTakenPrecision(RunConfig config) {
+  TrainConfig* const train = config.mutable_train();
+  if (!PrecisionIsOpen(*train)) train->set_precision(PrecisionOf(*train));
+  train->clear_measured_precision();
+  return config;
+}
+
 }  // namespace
 
 Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
@@ -58,7 +67,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   std::string report;
   differencer.ReportDifferencesToString(&report);
   differencer.set_report_ignores(false);
-  if (differencer.Compare(saved, now)) return OkStatus();
+  if (differencer.Compare(WithTakenPrecision(saved), WithTakenPrecision(now))) return OkStatus();
   return FailedPrecondition(fmt::format(
       "the config is not the one that the run began with ({}); change it back, or begin a new run "
       "with another --output (with the weights of this one: --weights and its folder)",

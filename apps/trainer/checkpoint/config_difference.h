@@ -5,7 +5,8 @@
 // These may change: where and how it runs, that is data.path and layout (the list of images and
 // labels, and the contents of the files, are compared by fingerprints), workers, prefetching,
 // caches, threads (other sums, other last bits: see numerics.h); evaluation, logging, checkpoints,
-// on_nan, until_accuracy, patience; weights, which are read when a run begins; and `epochs`, if the
+// on_nan, until_accuracy, patience; how the precision was found, but not which; weights, which are
+// read when a run begins; and `epochs`, if the
 // schedule does not depend on the end of the run (constant, step, multi_step). Thread-safety:
 // functions without state.
 #ifndef RINGTAIL_APPS_TRAINER_CHECKPOINT_CONFIG_DIFFERENCE_H_

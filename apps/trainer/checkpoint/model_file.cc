@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "apps/config/run_precision.h"
 #include "apps/version.h"
 #include "core/storage/safetensors_writer.h"
 
@@ -66,11 +67,12 @@ StatusOr<TrainedModel> ReadModelFile(const std::string& path,
   TrainedModel trained;
   RT_ASSIGN_OR_RETURN(trained.loaded,
                       ParseRunConfig(config, fmt::format("config in {}", path), overrides));
+  RunConfig saved;
+  RT_RETURN_IF_ERROR(ParseTextConfig(config, path, &saved, nullptr));
+  KeepPrecision(saved.train(), trained.loaded.config.mutable_train());
   RT_ASSIGN_OR_RETURN(trained.model, CreateModel(trained.loaded, /*allocate=*/true,
                                                  /*freeze=*/false));
   trained.class_names = SplitLines(class_names);
-  RunConfig saved;
-  RT_RETURN_IF_ERROR(ParseTextConfig(config, path, &saved, nullptr));
   trained.data_path = saved.data().path();
   ParameterArena* arena = &trained.model->arena();
   RT_RETURN_IF_ERROR(ReadWeights(file, kAveragePrefix, arena));

@@ -36,7 +36,8 @@ struct TrainedModel {
   std::vector<std::string> class_names;
   std::string data_path;  // of its training images, regardless of `overrides`
 };
-// `overrides`: --set for the config in the file (data and evaluation settings; not the net).
+// `overrides`: --set for the config in the file (data and evaluation settings; not the net). A
+// precision of AUTO is the one that the network was trained in.
 StatusOr<TrainedModel> ReadModelFile(const std::string& path,
                                      std::span<const std::string> overrides);
 

@@ -142,7 +142,11 @@ TEST_F(EveryFieldTest, CanBeSet) {
 TEST_F(EveryFieldTest, IsSharedByAllRanksUnlessItDescribesOneRank) {
   const std::set<std::string> own = {
       "data.path",      "data.layout",   "data.workers", "data.prefetch_batches",
-      "data.cache_mib", "train.threads", "train.weights"};
+      "data.cache_mib", "train.threads", "train.weights",
+      // Rank 0 tells the others.
+      "train.measured_precision.precision", "train.measured_precision.float32_ms",
+      "train.measured_precision.bfloat16_ms", "train.measured_precision.images",
+      "train.measured_precision.image_size"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     EXPECT_EQ(SharedConfigFields(config) == SharedConfigFields(changed), own.contains(name))
         << name;
@@ -161,6 +165,10 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "train.log_every_steps", "train.patience",
       // Read before the first step.
       "train.weights",
+      // How a precision was found that the config names itself.
+      "train.measured_precision.precision", "train.measured_precision.float32_ms",
+      "train.measured_precision.bfloat16_ms", "train.measured_precision.images",
+      "train.measured_precision.image_size",
       // Cooperation of ranks.
       "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
       "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",

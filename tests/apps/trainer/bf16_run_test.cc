@@ -80,6 +80,41 @@ TEST(Bf16RunTest, WhatOnePrecisionTrainsTheOtherEvaluates) {
   EXPECT_NEAR(losses[0], losses[1], 0.02 * losses[0]);
 }
 
+// `taken`: as if it had been measured.
+LoadedConfig AutoConfig(const std::string& taken) {
+  return TinyConfig({"train.precision=AUTO", "train.measured_precision.precision=" + taken});
+}
+
+TEST(Bf16RunTest, AutoTrainsWithTheBitsOfWhatItTakes) {
+  const TempDir chosen, named, f32;
+  ASSERT_TRUE(TrainTiny(AutoConfig("BFLOAT16"), chosen.path()).ok());
+  ASSERT_TRUE(TrainTiny(Bf16Config(), named.path()).ok());
+  EXPECT_EQ(ReadTensors(Final(chosen)), ReadTensors(Final(named)));
+  ASSERT_TRUE(TrainTiny(AutoConfig("FLOAT32"), f32.path()).ok());
+  EXPECT_NE(ReadTensors(Final(chosen)), ReadTensors(Final(f32)));
+}
+
+TEST(Bf16RunTest, AutoKeepsWhatItTookWhenItIsResumedAndEvaluated) {
+  const TempDir alone, stopped;
+  ASSERT_TRUE(TrainTiny(Bf16Config(), alone.path()).ok());
+  StepHook hook([](int64_t step) {
+    if (step == 7) SetStopSignalForTest(SIGTERM);
+  });
+  ASSERT_TRUE(TrainTiny(AutoConfig("BFLOAT16"), stopped.path(), false, &hook).ok());
+  const auto refused = TrainTiny(AutoConfig("FLOAT32"), stopped.path(), true);
+  EXPECT_THAT(refused.status().message(), HasSubstr("train.precision: BFLOAT16 -> FLOAT32"));
+  const LoadedConfig of_run =
+      LoadRunConfig(stopped.File("config.textproto"), {}).value();  // as --resume reads it
+  ASSERT_TRUE(TrainTiny(of_run, stopped.path(), true).ok());
+  EXPECT_EQ(ReadTensors(Final(alone)), ReadTensors(Final(stopped)));
+  const std::vector<std::string> automatic = {"train.precision=AUTO"};
+  for (const TempDir* run : {&alone, &stopped}) {
+    const auto trained = ReadModelFile(Final(*run), automatic);
+    ASSERT_TRUE(trained.ok()) << trained.status().message();
+    EXPECT_EQ(trained->model->blob_type(), BlobType::kBf16);
+  }
+}
+
 TEST(Bf16RunTest, ALearningRateOfABillionStopsTheRunAndNamesTheLayer) {
   const TempDir folder;
   const TrainingOutcome outcome =

@@ -176,9 +176,9 @@ TEST(Bf16NetTest, SaysWhichBlobsAreWhatAndWhatGoesThroughF32) {
     EXPECT_EQ(info.through_f32, has_no_kernels) << name;
   }
   EXPECT_THAT(DescribePrecision(net->layers()),
-              testing::StartsWith("precision: bfloat16 outputs of 13 of 15 layers"));
+              testing::StartsWith("bfloat16 outputs of 13 of 15 layers"));
   const auto f32 = MakeModel(BlobType::kF32);
-  EXPECT_EQ(DescribePrecision(MakeNet(f32.get())->layers()), "precision: float32");
+  EXPECT_EQ(DescribePrecision(MakeNet(f32.get())->layers()), "float32");
 }
 
 TEST(Bf16NetTest, ALayerMayHaveAPrecisionOfItsOwn) {
