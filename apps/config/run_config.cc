@@ -157,9 +157,9 @@ StatusOr<std::unique_ptr<Model>> CreateModelAt(int64_t image_size, const LoadedC
   const TrainConfig& train = loaded.config.train();
   std::vector<std::string> frozen;
   if (freeze) frozen.assign(train.freeze().begin(), train.freeze().end());
-  RT_ASSIGN_OR_RETURN(auto model, Model::Create(loaded.config.net(), image_size, &loaded.source,
-                                                "net", allocate,
-                                                {.layers = frozen, .field = "train.freeze"}));
+  RT_ASSIGN_OR_RETURN(
+      auto model, Model::Create(loaded.config.net(), image_size, &loaded.source, "net", allocate,
+                                {.layers = frozen, .field = "train.freeze"}));
   model->set_blob_type(BlobTypeOf(PrecisionOf(train)));
   return model;
 }
@@ -167,8 +167,8 @@ StatusOr<std::unique_ptr<Model>> CreateModelAt(int64_t image_size, const LoadedC
 StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate,
                                              bool freeze) {
   const RunConfig& config = loaded.config;
-  RT_ASSIGN_OR_RETURN(
-      auto model, CreateModelAt(TrainingImageSizes(config).front(), loaded, allocate, freeze));
+  RT_ASSIGN_OR_RETURN(auto model,
+                      CreateModelAt(TrainingImageSizes(config).front(), loaded, allocate, freeze));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));

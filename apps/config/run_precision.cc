@@ -12,10 +12,9 @@ std::string DescribeMeasured(const MeasuredPrecision& taken) {
   const std::string name = ShortName(taken.precision());
   if (taken.float32_ms() <= 0 || taken.bfloat16_ms() <= 0) return name + ", as the run began";
   const double gain = taken.float32_ms() / taken.bfloat16_ms();
-  const std::string of =
-      fmt::format("{:.4g} against {:.4g} ms for {} of {} pixels, forward and backward",
-                  taken.bfloat16_ms(), taken.float32_ms(), Counted(taken.images(), "image"),
-                  taken.image_size());
+  const std::string of = fmt::format(
+      "{:.4g} against {:.4g} ms for {} of {} pixels, forward and backward", taken.bfloat16_ms(),
+      taken.float32_ms(), Counted(taken.images(), "image"), taken.image_size());
   if (taken.precision() == BFLOAT16) {
     return fmt::format("{}, measured {:.2f} times as fast as f32 ({})", name, gain, of);
   }
@@ -43,7 +42,8 @@ const char* ShortName(Precision precision) { return precision == BFLOAT16 ? "bf1
 
 std::string DescribeTakenPrecision(const TrainConfig& train) {
   if (PrecisionIsOpen(train)) {
-    return "precision: f32, as long as nobody has measured what AUTO takes here (`train` and `time` "
+    return "precision: f32, as long as nobody has measured what AUTO takes here (`train` and "
+           "`time` "
            "do)";
   }
   return "precision: " + DescribeMeasured(train.measured_precision());

@@ -109,12 +109,11 @@ StatusOr<int> RunSummary(SummaryFlags flags) {
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
   RT_ASSIGN_OR_RETURN(
       const auto net,
-      Net::Create(model.get(),
-                  {.batch = step.images,
-                   .image_size = TrainingImageSizes(loaded.config).front(),
-                   .training = true,
-                   .plan_only = true,
-                   .algorithms = &ProgramAlgorithms()}));
+      Net::Create(model.get(), {.batch = step.images,
+                                .image_size = TrainingImageSizes(loaded.config).front(),
+                                .training = true,
+                                .plan_only = true,
+                                .algorithms = &ProgramAlgorithms()}));
   if (flags.json) {
     std::cout << Json(loaded, *net) << '\n';
   } else {

@@ -47,8 +47,7 @@ class StepTimer {
   Status TimeSteps(Precision precision, std::vector<double>* seconds) {
     RT_ASSIGN_OR_RETURN(const auto net, CreateNet(precision));
     RT_ASSIGN_OR_RETURN(const double warm_up, TimeStep(net.get()));
-    const auto steps =
-        static_cast<int>(std::clamp(kSecondsOfNet / warm_up, 1.0, kMostStepsOfNet));
+    const auto steps = static_cast<int>(std::clamp(kSecondsOfNet / warm_up, 1.0, kMostStepsOfNet));
     RT_RETURN_IF_ERROR(world_->Barrier());
     for (int i = 0; i < steps; ++i) {
       RT_ASSIGN_OR_RETURN(const double taken, TimeStep(net.get()));
@@ -168,16 +167,16 @@ StepShape StepOfRun(const RunConfig& config) {
   return longest;
 }
 
-StatusOr<PrecisionSeconds> MeasureBothPrecisions(const LoadedConfig& loaded,
-                                                 const StepShape& step, TrainingWorld* world) {
+StatusOr<PrecisionSeconds> MeasureBothPrecisions(const LoadedConfig& loaded, const StepShape& step,
+                                                 TrainingWorld* world) {
   const ScopedPhase measuring(world->progress(), Phase::kSetUp);
   if (world->leads()) {
-    LogInfo(fmt::format("train.precision AUTO: measures steps of {} of {} pixels in f32 and in bf16",
-                        Counted(step.images, "image"), step.image_size));
+    LogInfo(
+        fmt::format("train.precision AUTO: measures steps of {} of {} pixels in f32 and in bf16",
+                    Counted(step.images, "image"), step.image_size));
   }
-  RT_ASSIGN_OR_RETURN(const auto model,
-                      CreateModelAt(step.image_size, loaded, /*allocate=*/true,
-                                    StaysFrozen(loaded.config.train())));
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(step.image_size, loaded, /*allocate=*/true,
+                                                      StaysFrozen(loaded.config.train())));
   model->Initialize(loaded.config.train().seed());
   StepTimer timer(model.get(), step, world);
   RT_RETURN_IF_ERROR(SetUpInTurn(world, step.images, [&]() -> Status {
@@ -225,8 +224,8 @@ std::string PrecisionKey(const RunConfig& config, const StepShape& step,
   }
   return fmt::format("{}{}; precision of {} {:016x}, forward and backward, {} images of {} pixels",
                      ranks > 1 ? fmt::format("{} ranks of ", ranks) : "",
-                     fmt::join(machines, " and "), config.net().name(), RngKey(0).With(parts).bits(),
-                     step.images, step.image_size);
+                     fmt::join(machines, " and "), config.net().name(),
+                     RngKey(0).With(parts).bits(), step.images, step.image_size);
 }
 
 Status DecidePrecision(const StepShape& step, TrainingWorld* world, LoadedConfig* loaded,

@@ -45,8 +45,8 @@ using MeasurePrecisions = std::function<StatusOr<PrecisionSeconds>(
     const LoadedConfig& loaded, const StepShape& step, TrainingWorld* world)>;
 // What is said above. Cost: some two seconds, or eight steps if these take longer; and the
 // measurement of convolutions that are new, in both precisions.
-StatusOr<PrecisionSeconds> MeasureBothPrecisions(const LoadedConfig& loaded,
-                                                 const StepShape& step, TrainingWorld* world);
+StatusOr<PrecisionSeconds> MeasureBothPrecisions(const LoadedConfig& loaded, const StepShape& step,
+                                                 TrainingWorld* world);
 
 // What AUTO takes if a step takes so long.
 MeasuredPrecision TakeFaster(const PrecisionSeconds& seconds, const StepShape& step);

@@ -50,10 +50,10 @@ class Expander {
     origin_ = origin;
     RT_RETURN_IF_ERROR(CheckName("the layer's name", layer.name(), "name", fields_));
     if (layer.precision() == AUTO) {
-      return fields_.Error("precision",
-                           fmt::format("layer '{}' has the precision AUTO, which is for a whole run "
-                                       "(train.precision); give the layer FLOAT32 or BFLOAT16",
-                                       prefix + layer.name()));
+      return fields_.Error(
+          "precision", fmt::format("layer '{}' has the precision AUTO, which is for a whole run "
+                                   "(train.precision); give the layer FLOAT32 or BFLOAT16",
+                                   prefix + layer.name()));
     }
     LayerConfig copy = layer;
     copy.set_name(prefix + layer.name());

@@ -50,7 +50,8 @@ std::string DescribePrecision(std::span<const LayerInfo> layers) {
     return convolves(layer) && layer.implementation.find("bf16") != std::string::npos;
   });
   const std::string stored =
-      fmt::format("bfloat16 outputs of {} of {}; float32 weights, statistics and sums", blobs, Counted(std::ssize(layers), "layer"));
+      fmt::format("bfloat16 outputs of {} of {}; float32 weights, statistics and sums", blobs,
+                  Counted(std::ssize(layers), "layer"));
   if (with_products == 0) return stored + "; all products in float32: for memory, not for speed";
   return fmt::format("{}; bfloat16 products in {} of {}", stored, with_products,
                      Counted(convolutions, "convolution"));

@@ -37,17 +37,18 @@ class PrecisionVerbsTest : public testing::Test {
   }
   // `verb` for the tiny network, on one thread.
   std::vector<std::string> Tiny(const std::string& verb, std::vector<std::string> more) const {
-    std::vector<std::string> all = {verb, "--config", Path("tiny.textproto"), "--precision", "auto"};
+    std::vector<std::string> all = {verb, "--config", Path("tiny.textproto"), "--precision",
+                                    "auto"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
   ProcessResult Time() const {
-    return Run(Tiny("time", {"--batch", "8", "--image-size", "24", "--threads", "1",
-                             "--iterations", "2", "--json"}));
+    return Run(Tiny("time", {"--batch", "8", "--image-size", "24", "--threads", "1", "--iterations",
+                             "2", "--json"}));
   }
   ProcessResult Train(const std::string& run, std::vector<std::string> more) const {
-    std::vector<std::string> all = Tiny("train", {"--data", TinyImages(), "--output", Path(run),
-                                                  "--threads", "1", "--no-report"});
+    std::vector<std::string> all = Tiny(
+        "train", {"--data", TinyImages(), "--output", Path(run), "--threads", "1", "--no-report"});
     all.insert(all.end(), more.begin(), more.end());
     return Run(all);
   }
@@ -96,16 +97,16 @@ TEST_F(PrecisionVerbsTest, WhatOneVerbMeasuresTheOthersTake) {
   }
 }
 
-// Nor does the run that took something else.
 TEST_F(PrecisionVerbsTest, ARunKeepsWhatItTookWhateverIsMeasuredLater) {
   // Images of 24 pixels take most of the time (tiny_run.h), 8 in a step.
   ASSERT_EQ(Time().exit_code, 0);
   Remember(0.004, 0.002);
   const ProcessResult train = Train("run", {"--set", "train.epochs=3"});
   ASSERT_EQ(train.exit_code, 0) << train.err;
-  EXPECT_THAT(train.out, HasSubstr("precision: bf16, measured 2.00 times as fast as f32 (2 against 4 "
-                                   "ms for 8 images of 24 pixels, forward and backward); bfloat16 "
-                                   "outputs of"));
+  EXPECT_THAT(train.out,
+              HasSubstr("precision: bf16, measured 2.00 times as fast as f32 (2 against 4 "
+                        "ms for 8 images of 24 pixels, forward and backward); bfloat16 "
+                        "outputs of"));
   EXPECT_EQ(ConfigOf("run").precision(), AUTO);
   EXPECT_EQ(ConfigOf("run").measured_precision().precision(), BFLOAT16);
 
@@ -121,8 +122,9 @@ TEST_F(PrecisionVerbsTest, ARunKeepsWhatItTookWhateverIsMeasuredLater) {
 
   // With its config or with the one that it began with, where nothing was ever measured.
   for (const bool with_config : {true, false}) {
-    std::vector<std::string> resume = {"train", "--resume", "--output", Path("run"), "--data",
-                                       TinyImages(), "--threads", "1", "--no-report"};
+    std::vector<std::string> resume = {"train",     "--resume", "--output",
+                                       Path("run"), "--data",   TinyImages(),
+                                       "--threads", "1",        "--no-report"};
     if (with_config) {
       for (const char* flag : {"--precision", "auto", "--set", "train.epochs=3", "--config"}) {
         resume.emplace_back(flag);
@@ -140,10 +142,10 @@ TEST_F(PrecisionVerbsTest, ARunKeepsWhatItTookWhateverIsMeasuredLater) {
 TEST_F(PrecisionVerbsTest, EvaluatingTakesWhatTheRunTook) {
   ASSERT_EQ(Time().exit_code, 0);
   Remember(0.004, 0.002);
-  ASSERT_EQ(Train("run", {"--set", "train.epochs=1"}).exit_code, 0);
+  ASSERT_EQ(Train("run", {"--set", "train.epochs=3"}).exit_code, 0);
   const auto evaluate = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = {"evaluate", "--checkpoint", Path("run"), "--data", TinyImages(),
-                                    "--json"};
+    std::vector<std::string> all = {"evaluate", "--checkpoint", Path("run"),
+                                    "--data",   TinyImages(),   "--json"};
     all.insert(all.end(), more.begin(), more.end());
     const ProcessResult result = Run(all, "nothing");
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -167,7 +169,7 @@ TEST_F(PrecisionVerbsTest, RanksTakeOneTogether) {
   const MeasuredPrecision taken = ConfigOf("run").measured_precision();
   EXPECT_GT(taken.float32_ms(), 0);
   EXPECT_EQ(taken.images(), 4);
-  EXPECT_EQ(taken.image_size(), 24);
+  EXPECT_EQ(taken.image_size(), 16);
   const std::string cache = ReadFileText(Path("cache/ringtail/convolutions.json"), 1 << 24).value();
   EXPECT_THAT(cache, HasSubstr("2 ranks of "));
 }
@@ -185,10 +187,11 @@ TEST_F(PrecisionVerbsTest, PlanAndEmulateMeasureToo) {
 }
 
 TEST_F(PrecisionVerbsTest, ALayerCannotBeAutomatic) {
-  const ProcessResult result = Run({"summary", "--config", Path("tiny.textproto"), "--set",
-                                    "net.layer[conv2].precision=AUTO"});
+  const ProcessResult result = Run(
+      {"summary", "--config", Path("tiny.textproto"), "--set", "net.layer[conv2].precision=AUTO"});
   EXPECT_EQ(result.exit_code, 2) << result.out;
-  EXPECT_THAT(result.err, HasSubstr("layer 'conv2' has the precision AUTO, which is for a whole run"));
+  EXPECT_THAT(result.err,
+              HasSubstr("layer 'conv2' has the precision AUTO, which is for a whole run"));
 }
 
 }  // namespace

@@ -141,8 +141,8 @@ TEST_F(EveryFieldTest, CanBeSet) {
 // (rank 0 reads them), threads and caches.
 TEST_F(EveryFieldTest, IsSharedByAllRanksUnlessItDescribesOneRank) {
   const std::set<std::string> own = {
-      "data.path",      "data.layout",   "data.workers", "data.prefetch_batches",
-      "data.cache_mib", "train.threads", "train.weights",
+      "data.path", "data.layout", "data.workers", "data.prefetch_batches", "data.cache_mib",
+      "train.threads", "train.weights",
       // Rank 0 tells the others.
       "train.measured_precision.precision", "train.measured_precision.float32_ms",
       "train.measured_precision.bfloat16_ms", "train.measured_precision.images",

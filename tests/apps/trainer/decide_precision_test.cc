@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,15 +37,11 @@ class DecidePrecisionTest : public testing::Test {
   }
 };
 
-// The tiny run with AUTO; `name` is unknown to the cache.
-LoadedConfig AutoConfig(const std::string& layer_name, std::vector<std::string> overrides = {}) {
-  overrides.emplace_back("train.precision=AUTO");
-  overrides.emplace_back("net.layer[dropout].dropout.rate=0.25");
-  LoadedConfig loaded = TinyConfig(overrides);
-  auto* layers = loaded.config.mutable_net()->mutable_layer();
-  for (LayerConfig& layer : *layers) {
-    if (layer.name() == "fc") layer.set_name(layer_name);
-  }
+// The tiny run with AUTO. A layer of this name makes it a network of its own for the cache.
+LoadedConfig AutoConfig(const std::string& layer) {
+  LoadedConfig loaded = TinyConfig({"train.precision=AUTO"});
+  NetConfig* const net = loaded.config.mutable_net();
+  net->mutable_layer(net->layer_size() - 2)->set_name(layer);
   return loaded;
 }
 
@@ -70,13 +65,15 @@ TEST(TakeFasterTest, SaysWhatItTakesAndWhy) {
   TrainConfig train;
   train.set_precision(AUTO);
   *train.mutable_measured_precision() = TakeFaster({0.0904, 0.0712}, kStep);
-  EXPECT_EQ(DescribeTakenPrecision(train),
-            "precision: bf16, measured 1.27 times as fast as f32 (71.2 against 90.4 ms for 64 images "
-            "of 96 pixels, forward and backward)");
+  EXPECT_EQ(
+      DescribeTakenPrecision(train),
+      "precision: bf16, measured 1.27 times as fast as f32 (71.2 against 90.4 ms for 64 images "
+      "of 96 pixels, forward and backward)");
   *train.mutable_measured_precision() = TakeFaster({0.0904, 0.0895}, kStep);
-  EXPECT_EQ(DescribeTakenPrecision(train),
-            "precision: f32, since bf16 was measured 1.01 times as fast (89.5 against 90.4 ms for 64 "
-            "images of 96 pixels, forward and backward), less than 1.03 times");
+  EXPECT_EQ(
+      DescribeTakenPrecision(train),
+      "precision: f32, since bf16 was measured 1.01 times as fast (89.5 against 90.4 ms for 64 "
+      "images of 96 pixels, forward and backward), less than 1.03 times");
   train.clear_measured_precision();
   EXPECT_THAT(DescribeTakenPrecision(train), HasSubstr("nobody has measured"));
 }
@@ -170,7 +167,7 @@ TEST_F(DecidePrecisionTest, WhatWasMeasuredIsRemembered) {
   LoadedConfig loaded = AutoConfig("remembered");
   RecallPrecision(kStep, &loaded);
   EXPECT_EQ(PrecisionOf(loaded.config.train()), BFLOAT16);
-  LoadedConfig other = AutoConfig("never measured");
+  LoadedConfig other = AutoConfig("never_measured");
   RecallPrecision(kStep, &other);
   EXPECT_TRUE(PrecisionIsOpen(other.config.train()));
 }
