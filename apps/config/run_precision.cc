@@ -43,8 +43,7 @@ const char* ShortName(Precision precision) { return precision == BFLOAT16 ? "bf1
 std::string DescribeTakenPrecision(const TrainConfig& train) {
   if (PrecisionIsOpen(train)) {
     return "precision: f32, as long as nobody has measured what AUTO takes here (`train` and "
-           "`time` "
-           "do)";
+           "`time` do)";
   }
   return "precision: " + DescribeMeasured(train.measured_precision());
 }
