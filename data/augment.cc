@@ -40,7 +40,8 @@ CropRectangle DrawCrop(const AugmentConfig& config, Rng* rng, int32_t width, int
   return LargestCrop(config, width, height);
 }
 
-// One key per draw, so that draws do not depend on each other.
+// One key per draw, so that draws do not depend on each other; data/augmentation/trivial_augment.cc
+// has those from 6 on.
 enum Draw : uint64_t { kCrop = 1, kFlip, kBrightness, kContrast, kSaturation };
 
 float DrawFactor(RngKey key, Draw draw, float spread) {
@@ -61,7 +62,7 @@ Range Shrink(int32_t offset, int32_t size, int32_t denominator, int32_t shrunk_s
 }  // namespace
 
 Augmentation DrawAugmentation(const AugmentConfig& config, RngKey key, int32_t width,
-                              int32_t height) {
+                              int32_t height, int32_t image_size) {
   Augmentation augmentation;
   Rng crop_rng(key.With(kCrop));
   augmentation.crop = DrawCrop(config, &crop_rng, width, height);
@@ -69,6 +70,8 @@ Augmentation DrawAugmentation(const AugmentConfig& config, RngKey key, int32_t w
   augmentation.brightness = DrawFactor(key, kBrightness, config.brightness());
   augmentation.contrast = DrawFactor(key, kContrast, config.contrast());
   augmentation.saturation = DrawFactor(key, kSaturation, config.saturation());
+  augmentation.change = DrawPixelChange(config, key, image_size);
+  augmentation.erased = DrawErasedRectangle(config, key, image_size);
   return augmentation;
 }
 

@@ -5,7 +5,8 @@
 // an area drawn uniformly from [min_area, max_area] of the image's area, an aspect ratio drawn
 // log-uniformly, and a position. If ten draws do not fit, the largest centred crop within the
 // aspect limits (torchvision's rule). Then a flip and factors for brightness, contrast and
-// saturation, each drawn from [1 - x, 1 + x]. Evaluation: a centred square of crop_fraction of the
+// saturation, each drawn from [1 - x, 1 + x]; TrivialAugment and random erasing
+// (data/augmentation/trivial_augment.h). Evaluation: a centred square of crop_fraction of the
 // shorter side, which equals resizing the shorter side to image_size / crop_fraction and cropping
 // the centre.
 //
@@ -20,6 +21,7 @@
 #include <cstdint>
 
 #include "core/random.h"
+#include "data/augmentation/trivial_augment.h"
 #include "data/data.pb.h"
 #include "data/decoding/decode.h"
 #include "data/decoding/image_guard.h"
@@ -36,12 +38,14 @@ struct CropRectangle {
 struct Augmentation {
   CropRectangle crop;
   bool flip = false;                                   // left to right, after the crop
+  PixelChange change;                                  // then TrivialAugment's, on u8 pixels
   float brightness = 1, contrast = 1, saturation = 1;  // factors; 1: unchanged
+  ErasedRectangle erased;                              // last
 };
 
-// width, height: of the upright image.
+// width, height: of the upright image; image_size: of the result, in pixels.
 Augmentation DrawAugmentation(const AugmentConfig& config, RngKey key, int32_t width,
-                              int32_t height);
+                              int32_t height, int32_t image_size);
 // For evaluation.
 Augmentation CentreCrop(const EvaluationCropConfig& config, bool flip, int32_t width,
                         int32_t height);

@@ -55,7 +55,8 @@ Status CheckAugment(const AugmentConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Fraction("flip_probability", config.flip_probability()));
   RT_RETURN_IF_ERROR(check.Fraction("brightness", config.brightness()));
   RT_RETURN_IF_ERROR(check.Fraction("contrast", config.contrast()));
-  return check.Fraction("saturation", config.saturation());
+  RT_RETURN_IF_ERROR(check.Fraction("saturation", config.saturation()));
+  return check.Fraction("erasing", config.erasing());
 }
 
 Status CheckThreeOrNone(const FieldCheck& check, const char* field, int values) {

@@ -53,7 +53,8 @@ Augmentation ImageSource::AugmentationOf(int64_t sample, int64_t epoch,
                          .With(kAugmentStream)
                          .With(static_cast<uint64_t>(epoch))
                          .With(dataset_->samples()[sample].key);
-  return DrawAugmentation(config_.augment(), key, width, height);
+  return DrawAugmentation(config_.augment(), key, width, height,
+                          static_cast<int32_t>(options_.image_size));
 }
 
 void ImageSource::Render(const ImageView& pixels, const ImageHeader& header,

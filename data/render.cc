@@ -72,6 +72,23 @@ void JitterColours(const Augmentation& augmentation, int64_t count, float* r, fl
   }
 }
 
+void Normalize(const Normalization& normalization, int64_t count, float* dst) {
+  for (int c = 0; c < kChannels; ++c) {
+    float* plane = dst + c * count;
+    for (int64_t i = 0; i < count; ++i) {
+      plane[i] = plane[i] * normalization.scale[c] + normalization.offset[c];
+    }
+  }
+}
+
+// 0 is the mean colour.
+void Erase(const ErasedRectangle& erased, int64_t image_size, float* dst) {
+  for (int64_t row = 0; row < kChannels * erased.height; ++row) {
+    const int64_t c = row / erased.height, y = erased.y + row % erased.height;
+    std::fill_n(dst + (c * image_size + y) * image_size + erased.x, erased.width, 0.0F);
+  }
+}
+
 bool HasJitter(const Augmentation& augmentation) {
   return augmentation.brightness != 1 || augmentation.contrast != 1 || augmentation.saturation != 1;
 }
@@ -99,6 +116,8 @@ void RenderImage(const ImageView& src, const Orientation& orientation,
   cv::Mat resized = Borrow(&buffers->resized);
   cv::resize(borrowed, resized, resized.size(), 0, 0, cv::INTER_LINEAR);
   Image* upright = Upright(orientation, augmentation.flip, buffers);
+  Image* const spare = upright == &buffers->resized ? &buffers->oriented : &buffers->resized;
+  ChangePixels(augmentation.change, upright, spare);
 
   buffers->planes.resize(count * kChannels);
   cv::Mat planes[kChannels];
@@ -113,14 +132,11 @@ void RenderImage(const ImageView& src, const Orientation& orientation,
                  offset = jitter ? 0 : normalization.offset[c];
     planes[c].convertTo(plane, CV_32F, scale, offset);
   }
-  if (!jitter) return;
-  JitterColours(augmentation, count, dst, dst + count, dst + 2 * count);
-  for (int c = 0; c < kChannels; ++c) {
-    float* plane = dst + c * count;
-    for (int64_t i = 0; i < count; ++i) {
-      plane[i] = plane[i] * normalization.scale[c] + normalization.offset[c];
-    }
+  if (jitter) {
+    JitterColours(augmentation, count, dst, dst + count, dst + 2 * count);
+    Normalize(normalization, count, dst);
   }
+  Erase(augmentation.erased, image_size, dst);
 }
 
 }  // namespace ringtail

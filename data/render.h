@@ -1,7 +1,8 @@
 // The last step of loading an image: from decoded RGB pixels to a row of a batch.
 //
 //   src  rgb (h, w, 3) u8, as stored   ->   dst (3, S, S) f32, planes R G B, normalised
-//   linear interpolation to S x S -> orientation -> flip -> colour jitter -> (pixel - mean) / std
+//   linear interpolation to S x S -> orientation -> flip -> TrivialAugment's operation
+//     -> colour jitter -> (pixel - mean) / std -> 0 in the erased rectangle
 //
 // Jitter, in this order, each step clamped to 0..255 (torchvision's formulas):
 //

@@ -11,6 +11,7 @@
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
+#include "data/augmentation/trivial_augment.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 #include "optim/batch_growth.h"
@@ -92,6 +93,8 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
         loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
         TrainingImageSizes(loaded.config).front(), generation.state().optimizer()->Describe(),
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
+  const std::string augmented = DescribeAugmentations(loaded.config.data().augment());
+  if (!augmented.empty()) Print("training images: {}\n", augmented);
   RT_ASSIGN_OR_RETURN(const std::string precision, DescribePrecisionOf(generation));
   if (!precision.empty()) Print("{}\n", precision);
   PrintFineTuning(generation);

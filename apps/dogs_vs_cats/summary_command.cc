@@ -17,6 +17,7 @@
 #include "apps/print.h"
 #include "apps/trainer/asynchronous/server_report.h"
 #include "apps/trainer/decide_precision.h"
+#include "data/augmentation/trivial_augment.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 
@@ -96,6 +97,8 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
       static_cast<double>(net.memory_bytes()) / kBytesPerMib,
       static_cast<double>(totals.parameters) * sizeof(float) / kBytesPerMib);
   Print("{}\n", DescribeRunPrecision(loaded.config.train(), net.layers()));
+  const std::string augmented = DescribeAugmentations(loaded.config.data().augment());
+  if (!augmented.empty()) Print("training images: {}\n", augmented);
   const AsynchronousConfig& servers = loaded.config.dist().asynchronous();
   if (UsesServers(servers)) Print("several ranks: {}\n", DescribeRule(servers));
 }

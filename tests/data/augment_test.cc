@@ -24,7 +24,7 @@ TEST(AugmentTest, CropsLieWithinTheImageAndTheLimits) {
   double sum = 0, count = 0;
   for (const auto& [width, height] : kSizes) {
     for (uint64_t i = 0; i < 500; ++i) {
-      const CropRectangle crop = DrawAugmentation(config, Key(i), width, height).crop;
+      const CropRectangle crop = DrawAugmentation(config, Key(i), width, height, 128).crop;
       ASSERT_GE(crop.x, 0);
       ASSERT_GE(crop.y, 0);
       ASSERT_GE(crop.width, 1);
@@ -51,22 +51,28 @@ TEST(AugmentTest, WithoutAFittingDrawTakesTheLargestCentredCrop) {
   config.set_min_area(1);
   config.set_min_aspect(0.75F);
   config.set_max_aspect(1.5F);
-  EXPECT_EQ(DrawAugmentation(config, Key(1), 1000, 100).crop, (CropRectangle{425, 0, 150, 100}));
-  EXPECT_EQ(DrawAugmentation(config, Key(1), 75, 1000).crop, (CropRectangle{0, 450, 75, 100}));
+  EXPECT_EQ(DrawAugmentation(config, Key(1), 1000, 100, 128).crop,
+            (CropRectangle{425, 0, 150, 100}));
+  EXPECT_EQ(DrawAugmentation(config, Key(1), 75, 1000, 128).crop, (CropRectangle{0, 450, 75, 100}));
 }
 
 TEST(AugmentTest, DrawsDependOnTheKeyAlone) {
   const AugmentConfig config;
-  const Augmentation first = DrawAugmentation(config, Key(1), 500, 375);
-  EXPECT_EQ(DrawAugmentation(config, Key(1), 500, 375).crop, first.crop);
-  EXPECT_NE(DrawAugmentation(config, Key(2), 500, 375).crop, first.crop);
+  const Augmentation first = DrawAugmentation(config, Key(1), 500, 375, 128);
+  EXPECT_EQ(DrawAugmentation(config, Key(1), 500, 375, 128).crop, first.crop);
+  EXPECT_NE(DrawAugmentation(config, Key(2), 500, 375, 128).crop, first.crop);
   AugmentConfig jittered = config;
   jittered.set_brightness(0.4F);
-  const Augmentation other = DrawAugmentation(jittered, Key(1), 500, 375);
+  jittered.set_trivial_augment(AugmentConfig::NEAREST);
+  jittered.set_erasing(1);
+  const Augmentation other = DrawAugmentation(jittered, Key(1), 500, 375, 128);
   EXPECT_EQ(other.crop, first.crop);
   EXPECT_EQ(other.flip, first.flip);
   EXPECT_NE(other.brightness, 1);
   EXPECT_EQ(first.brightness, 1);
+  EXPECT_EQ(first.change, PixelChange());
+  EXPECT_EQ(first.erased, ErasedRectangle());
+  EXPECT_GT(other.erased.width, 0);
 }
 
 TEST(AugmentTest, GoldenAugmentations) {
@@ -81,7 +87,7 @@ TEST(AugmentTest, GoldenAugmentations) {
       {{6, 1, 375, 363}, false, 1.15338969F},     {{222, 68, 252, 293}, false, 1.35446501F},
       {{186, 17, 287, 357}, false, 0.793168664F}, {{3, 1, 466, 374}, true, 0.914626956F}};
   for (uint64_t i = 0; i < std::size(golden); ++i) {
-    const Augmentation augmentation = DrawAugmentation(config, Key(i), 500, 375);
+    const Augmentation augmentation = DrawAugmentation(config, Key(i), 500, 375, 128);
     EXPECT_EQ(augmentation.crop, golden[i].crop) << i;
     EXPECT_EQ(augmentation.flip, golden[i].flip) << i;
     EXPECT_EQ(augmentation.brightness, golden[i].brightness) << i;
@@ -93,7 +99,7 @@ TEST(AugmentTest, FlipsAsOftenAsAsked) {
   for (const float probability : {0.0F, 0.25F, 1.0F}) {
     config.set_flip_probability(probability);
     int flips = 0;
-    for (uint64_t i = 0; i < 2000; ++i) flips += DrawAugmentation(config, Key(i), 9, 9).flip;
+    for (uint64_t i = 0; i < 2000; ++i) flips += DrawAugmentation(config, Key(i), 9, 9, 128).flip;
     EXPECT_NEAR(flips, 2000 * probability, 80);
   }
 }
@@ -131,7 +137,7 @@ TEST(RegionOfCropTest, AlwaysLiesWithinTheShrunkImage) {
       const int32_t orientation = static_cast<int32_t>(i % 8) + 1;
       const ImageHeader header = Header(width, height, orientation);
       const Augmentation augmentation =
-          DrawAugmentation(config, Key(i), header.upright_width(), header.upright_height());
+          DrawAugmentation(config, Key(i), header.upright_width(), header.upright_height(), 128);
       for (const int32_t size : {8, 33, 128}) {
         const Region region = RegionOfCrop(augmentation.crop, header, size);
         const Region whole = WholeRegion(width, height, region.denominator);

@@ -106,6 +106,38 @@ TEST(LoaderTest, BitsDoNotDependOnWorkersPrefetchOrCache) {
   EXPECT_GT(cached->cache_statistics().hits, 0);
 }
 
+// Neither on how many ranks there are, nor on where a run resumes.
+TEST(LoaderTest, AugmentedBitsDoNotDependOnWorkersRanksOrSeek) {
+  const auto dataset = MakeDataset();
+  DataConfig config = Config(1);
+  const std::vector<BatchCopy> plain = Take(MakeLoader(*dataset, config).get(), 7);
+  config.mutable_augment()->set_trivial_augment(AugmentConfig::BILINEAR);
+  config.mutable_augment()->set_erasing(0.5F);
+  const std::vector<BatchCopy> expected = Take(MakeLoader(*dataset, config).get(), 7);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(expected[i].samples, plain[i].samples);
+    EXPECT_NE(expected[i].images, plain[i].images) << i;
+  }
+  config.set_workers(3);
+  config.set_cache_mib(1);
+  EXPECT_TRUE(Take(MakeLoader(*dataset, config).get(), 7) == expected);
+  const auto resumed = MakeLoader(*dataset, config);
+  resumed->Seek(0, 4);
+  EXPECT_TRUE(Copy(resumed->Next().value()) == expected[4]);
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    LoaderOptions options = Options();
+    options.batch = rank == 0 ? 3 : 1;
+    options.first_row = rank == 0 ? 0 : 3;
+    options.global_batch = kBatch;
+    const auto part = MakeLoader(*dataset, config, options);
+    for (const BatchCopy& whole : expected) {
+      const BatchCopy own = Copy(part->Next().value());
+      EXPECT_TRUE(std::equal(own.images.begin(), own.images.end(),
+                             whole.images.begin() + options.first_row * kRowFloats));
+    }
+  }
+}
+
 TEST(LoaderTest, AnEpochIsAPermutationCutIntoBatches) {
   const auto dataset = MakeDataset();
   const auto loader = MakeLoader(*dataset, Config());

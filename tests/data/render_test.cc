@@ -122,5 +122,24 @@ TEST(RenderTest, JitterFollowsItsFormulas) {
   }
 }
 
+TEST(RenderTest, OperationsFollowTheFlipAndErasedPixelsHaveTheMeanColour) {
+  Image image;
+  image.Reset(2, 2);
+  image.pixels = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  Augmentation augmentation;
+  augmentation.flip = true;
+  augmentation.change = {.operation = PixelOperation::kTranslateX, .magnitude = 1};
+  EXPECT_EQ(Render(image, 1, augmentation, 2),
+            (std::vector<float>{0, 4, 0, 10, 0, 5, 0, 11, 0, 6, 0, 12}));
+  augmentation = {};
+  augmentation.erased = {.x = 1, .y = 0, .width = 1, .height = 2};
+  const Normalization shifted = {{1, 1, 1}, {-10, -20, -30}};
+  EXPECT_EQ(Render(image, 1, augmentation, 2, shifted),
+            (std::vector<float>{-9, 0, -3, 0, -18, 0, -12, 0, -27, 0, -21, 0}));
+  augmentation.brightness = 2;  // erased after the jitter, too
+  EXPECT_EQ(Render(image, 1, augmentation, 2, shifted),
+            (std::vector<float>{-8, 0, 4, 0, -16, 0, -4, 0, -24, 0, -12, 0}));
+}
+
 }  // namespace
 }  // namespace ringtail
