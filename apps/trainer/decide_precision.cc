@@ -213,8 +213,7 @@ std::string PrecisionKey(const RunConfig& config, const StepShape& step,
                          std::vector<std::string> machines) {
   const auto ranks = std::ssize(machines);
   std::ranges::sort(machines);
-  const auto repeated = std::ranges::unique(machines);
-  machines.erase(repeated.begin(), repeated.end());
+  machines.erase(std::unique(machines.begin(), machines.end()), machines.end());
   // Whatever changes the net changes its number. (Its name is for people.)
   NetConfig net = config.net();
   net.clear_name();
