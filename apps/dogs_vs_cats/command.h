@@ -1,4 +1,4 @@
-// A verb of the program: `dogs_vs_cats <verb> flags`.
+// A verb of the program: `ringtail <verb> flags`.
 //
 // Each verb has a row in RT_FOR_EACH_VERB and a file <verb>_command.cc, which defines
 // Add<Verb>Command: it describes the verb's flags to the parser. When the verb is called, the
@@ -33,7 +33,10 @@ using Command = std::function<StatusOr<int>()>;
   ROW(Replay)                 \
   ROW(Emulate)                \
   ROW(Synthesize)             \
-  ROW(Prepare)
+  ROW(Prepare)                \
+  ROW(Help)                   \
+  ROW(Completion)             \
+  ROW(Manual)
 
 #define RT_DECLARE_VERB(Verb) void Add##Verb##Command(CLI::App* app, Command* chosen);
 RT_FOR_EACH_VERB(RT_DECLARE_VERB)

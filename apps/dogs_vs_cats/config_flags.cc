@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/config/shipped_configs.h"
+#include "apps/help/program_name.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "core/machine/thread_budget.h"
@@ -31,9 +32,9 @@ void ConfigFlags::SetNumber(const std::string& field, int64_t value) {
 
 void AddConfigFlag(CLI::App* app, ConfigFlags* flags, const std::string& instead) {
   app->add_option("--config", flags->config,
-                  fmt::format("A shipped network, e.g. resnet18 (`dogs_vs_cats configs` lists "
-                              "them), or a config file (default: {}{})",
-                              instead, kDefaultConfig))
+                  fmt::format("A shipped network, e.g. resnet18 (`{} configs` lists them), or a "
+                              "config file (default: {}{})",
+                              ProgramName(), instead, kDefaultConfig))
       ->type_name("NAME|FILE");
 }
 

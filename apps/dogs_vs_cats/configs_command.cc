@@ -8,6 +8,7 @@
 #include "apps/config/shipped_configs.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "core/config/nearest_name.h"
 
@@ -41,7 +42,7 @@ StatusOr<int> RunConfigs(const std::string& name) {
     const std::string nearest = NearestName(name, ShippedConfigNames());
     return InvalidArgument(fmt::format("there is no shipped config '{}'{}", name,
                                        nearest.empty()
-                                           ? "; `dogs_vs_cats configs` lists them"
+                                           ? fmt::format("; `{} configs` lists them", ProgramName())
                                            : fmt::format("; did you mean '{}'?", nearest)));
   }
   Print("{}", config->text);
@@ -56,6 +57,7 @@ void AddConfigsCommand(CLI::App* app, Command* chosen) {
   verb->add_option("name", *name,
                    "Print this one, e.g. to edit it: configs resnet18 > my.textproto")
       ->type_name("NAME");
+  verb->footer(Examples({"configs", "configs resnet18 > mine.textproto"}));
   verb->callback([name, chosen] { *chosen = [name] { return RunConfigs(*name); }; });
 }
 

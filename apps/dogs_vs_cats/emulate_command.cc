@@ -10,6 +10,7 @@
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/emulator/emulation.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "apps/trainer/decide_precision.h"
 #include "core/logging.h"
@@ -119,6 +120,8 @@ void AddEmulateCommand(CLI::App* app, Command* chosen) {
   verb->add_flag("--measure", flags->measure,
                  "Only measure what a step costs here, and print it as a script has it");
   verb->add_flag("--json", flags->json, "Print the summary as JSON");
+  verb->footer(Examples({"emulate --config lenet --data ~/pets --out steps.jsonl",
+                         "emulate --config lenet --data ~/pets --script slow.textproto --json"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunEmulate(*flags); }; });
 }
 

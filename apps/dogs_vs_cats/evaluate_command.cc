@@ -10,6 +10,7 @@
 #include "apps/evaluation/evaluate_network.h"
 #include "apps/evaluation/evaluation_summary.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "core/storage/file.h"
 
@@ -86,6 +87,9 @@ void AddEvaluateCommand(CLI::App* app, Command* chosen) {
                    "Write a row per image: file, label, predicted class, loss, probability of each "
                    "class; - is standard output")
       ->type_name("FILE");
+  verb->footer(Examples(
+      {"evaluate --checkpoint runs/first",
+       "evaluate --checkpoint runs/first --data ~/others --csv others.csv --json others.json"}));
   verb->callback([flags, json, chosen] {
     flags->json = json->count() > 0;
     *chosen = [flags] { return RunEvaluate(*flags); };

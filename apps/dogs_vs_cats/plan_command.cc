@@ -3,12 +3,14 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/plan/link_rate.h"
 #include "apps/plan/measure_facts.h"
 #include "apps/plan/plan_report.h"
@@ -42,15 +44,12 @@ struct PlanFlags {
   bool json = false;
 };
 
-constexpr char kFooter[] = R"(
-Examples
-  dogs_vs_cats plan --measure --data IMAGES --hosts 8 --rate 1gbit --save facts.textproto
-  dogs_vs_cats plan --from facts.textproto --hosts 1..32 --cores 32 --rate 10gbit
-
-Nothing is sent: facts are measured on this machine (--measure) or read (--from), everything else is
-asked. Predictions are of equal hosts. Without --data they are of random images in memory; decoding
-and augmenting real ones may take as long as a third of a step of small images. Local steps beyond
---most-period are not tried, because they cost accuracy.)";
+constexpr std::string_view kNotes =
+    "Nothing is sent: facts are measured on this machine (--measure) or read (--from), everything "
+    "else is\n"
+    "asked. Predictions are of equal hosts. Without --data they are of random images in memory;\n"
+    "decoding and augmenting real ones may take as long as a third of a step of small images. Local\n"
+    "steps beyond --most-period are not tried, because they cost accuracy.";
 
 // With the time to load images, if there are any.
 StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, const LoadedConfig& loaded,
@@ -187,16 +186,19 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* verb = app->add_subcommand(
       "plan", "Predict how fast several hosts would train, and say what to set");
-  verb->footer(kFooter);
+  verb->footer(Examples({"plan --measure --hosts 8 --rate 1gbit --save facts.textproto",
+                         "plan --from facts.textproto --hosts 1..32 --cores 32 --rate 10gbit"},
+                        kNotes));
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
   constexpr int64_t kMost = 1 << 20;
   verb->add_flag("--measure", flags->measure, "Measure the network on this machine");
   verb->add_option("--data", flags->data,
-                   "Folder, list file or packed file with images: measure loading them, too");
-  verb->add_option("--from", flags->from, "Read facts from this file");
-  verb->add_option("--save", flags->save, "Write the facts to this file");
+                   "Folder, list file or packed file with images: measure loading them, too")
+      ->type_name("PATH");
+  verb->add_option("--from", flags->from, "Read facts from this file")->type_name("FILE");
+  verb->add_option("--save", flags->save, "Write the facts to this file")->type_name("FILE");
   verb->add_option("--batch", flags->batch,
                    "Images per step, of all ranks together (default: the config's, as on one host)")
       ->check(CLI::Range(int64_t{1}, kMost));

@@ -9,6 +9,7 @@
 #include "apps/dogs_vs_cats/prediction_table.h"
 #include "apps/dogs_vs_cats/trained_network.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "core/counted.h"
 #include "core/logging.h"
@@ -72,6 +73,9 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
       ->type_name("FILE");
   verb->add_flag("--submission", flags->submission,
                  "Kaggle's id,label instead: the number in the name, the probability of a dog");
+  verb->footer(Examples({"predict --checkpoint runs/first --images cat.jpg ~/unsorted",
+                         "predict --checkpoint runs/first --images ~/dogs-vs-cats/test1 "
+                         "--submission --csv submission.csv"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPredict(*flags); }; });
 }
 

@@ -9,6 +9,7 @@
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
@@ -72,6 +73,7 @@ void AddPrepareCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--quality", flags->options.jpeg_quality, "JPEG quality of images made smaller")
       ->check(CLI::Range(1, kBestQuality))
       ->capture_default_str();
+  verb->footer(Examples({"prepare --data ~/pets --out pets.pack --short-side 256"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPrepare(*flags); }; });
 }
 

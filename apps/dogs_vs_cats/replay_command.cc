@@ -8,6 +8,7 @@
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/dogs_vs_cats/replay.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 
 namespace ringtail {
 namespace {
@@ -51,6 +52,8 @@ void AddReplayCommand(CLI::App* app, Command* chosen) {
                    "loss, logits, grad.<name>, param.<name>; - is standard output")
       ->type_name("FILE")
       ->required();
+  verb->footer(Examples(
+      {"replay --config lenet --batch batch.safetensors --steps 3 --out out.safetensors"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunReplay(*flags); }; });
 }
 

@@ -14,6 +14,7 @@
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "apps/trainer/asynchronous/server_report.h"
 #include "apps/trainer/decide_precision.h"
@@ -135,6 +136,8 @@ void AddSummaryCommand(CLI::App* app, Command* chosen) {
   AddSetFlag(verb, &flags->config);
   AddStepFlags(verb, &flags->step);
   verb->add_flag("--json", flags->json, "Print JSON");
+  verb->footer(Examples({"summary --config resnet50 --image-size 160",
+                         "summary --config resnet18 --set net.layer[fc].linear.out_features=10"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunSummary(*flags); }; });
 }
 

@@ -4,6 +4,7 @@
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "apps/synthesize/synthesize.h"
 
@@ -33,6 +34,7 @@ void AddSynthesizeCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--test-images", options->test_images, "Unlabelled images in test1/")
       ->capture_default_str();
   verb->add_option("--seed", options->seed, "Other seeds draw other images")->capture_default_str();
+  verb->footer(Examples({"synthesize --out drawn --images 2000"}));
   verb->callback([options, chosen] { *chosen = [options] { return RunSynthesize(*options); }; });
 }
 

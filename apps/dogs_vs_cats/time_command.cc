@@ -10,6 +10,7 @@
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/net_timing.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "apps/trainer/decide_precision.h"
 #include "apps/version.h"
@@ -117,6 +118,7 @@ void AddTimeCommand(CLI::App* app, Command* chosen) {
       ->check(CLI::Range(int64_t{1}, kMostIterations))
       ->capture_default_str();
   verb->add_flag("--json", flags->json, "Print JSON");
+  verb->footer(Examples({"time --config resnet18 --batch 32 --image-size 160"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunTime(*flags); }; });
 }
 

@@ -17,6 +17,7 @@
 #include "apps/dogs_vs_cats/resume.h"
 #include "apps/dogs_vs_cats/world_flags.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/plan/follow_plan.h"
 #include "apps/plan/prediction_report.h"
 #include "apps/plan/run_advice.h"
@@ -106,7 +107,7 @@ void Report(const TrainingOutcome& outcome) {
 void ReportRun(const std::string& folder) {
   const Stopwatch watch;
   if (const Status status = WriteReportOfRun(folder); !status.ok()) {
-    return LogWarning(fmt::format("there is no report, `dogs_vs_cats report {}` writes it: {}",
+    return LogWarning(fmt::format("there is no report, `{} report {}` writes it: {}", ProgramName(),
                                   folder, status.message()));
   }
   Print("report in {}/{} ({:.1f} s; it holds copies of some images)\n", folder, kReportName,
@@ -355,6 +356,11 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "train.until_accuracy; 0: train to the end)")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_flag("--no-report", flags->no_report, "Write no report.html at the end");
+  verb->footer(Examples({"train --data ~/pets --output runs/first",
+                         "train --data ~/pets --output runs/first --resume",
+                         "train --data ~/pets --config lenet --set train.epochs=3",
+                         "train --data ~/pets --config resnet18 --weights resnet18.pth --freeze "
+                         "all-but-head"}));
   verb->callback([flags, resume, chosen] {
     flags->run.resume = resume->count() > 0;
     *chosen = [flags] { return RunTrain(*flags); };

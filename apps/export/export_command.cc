@@ -7,6 +7,7 @@
 #include "apps/dogs_vs_cats/trained_network.h"
 #include "apps/exit_code.h"
 #include "apps/export/onnx_export.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "apps/trainer/evaluation.h"
 #include "core/storage/file.h"
@@ -53,6 +54,7 @@ void AddExportCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--image-size", flags->image_size,
                    "Pixels, square (default: the size of the run's evaluation)")
       ->check(CLI::Range(8, 1024));
+  verb->footer(Examples({"export --checkpoint runs/first --onnx first.onnx"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunExport(*flags); }; });
 }
 

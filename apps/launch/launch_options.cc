@@ -32,8 +32,9 @@ SIGHUP, more than a second after the first, kills them.
 The exit code is that of the first rank that failed by itself (128 + signal if it was killed); with
 --no-kill it is 0 if rank 0 ended with 0.
 
-  ringtail_launch -n 4 -- dogs_vs_cats train --data images --output runs/four
-  ringtail_launch --hosts node1:2,node2:2 -- dogs_vs_cats train --insecure ...)";
+Examples
+  ringtail_launch -n 4 -- ringtail train --data images --output runs/four
+  ringtail_launch --hosts node1:2,node2:2 -- ringtail train --insecure ...)";
 
 struct Flags {
   int ranks = 0;
@@ -50,6 +51,7 @@ void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
   auto* hosts =
       app->add_option("--hosts", flags->hosts, "Hosts and their slots: a:2,b:2, n[1-4]:2");
   app->add_option("--hostfile", flags->hostfile, "The same as a file, one per line: a slots=2")
+      ->type_name("FILE")
       ->excludes(hosts);
   app->add_option("--port", options->port, "Port of rank 0 (default: a free one)")
       ->check(CLI::Range(1, 65535));
@@ -64,7 +66,8 @@ void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
       "them (dist.asynchronous)");
   app->add_flag("--no-bind", flags->no_bind, "Do not bind each rank to its share of the cores");
   app->add_option("--output-dir", options->output_dir,
-                  "Also write the output of rank N to rank-N.txt in this folder");
+                  "Also write the output of rank N to rank-N.txt in this folder")
+      ->type_name("DIR");
   app->add_option(
          "--env", flags->env,
          "NAME or NAME=VALUE for ranks on other hosts (RINGTAIL_* and OMP_* are always sent)")
@@ -132,6 +135,13 @@ Status Complete(const Flags& flags, const std::vector<std::string>& environment,
   return FillEnvironment(flags, environment, options);
 }
 
+void DescribeTo(CLI::App* app, Flags* flags, LaunchOptions* options) {
+  app->formatter(std::make_shared<UsageWithProgram>());
+  app->set_version_flag("--version", fmt::format("ringtail {}", kRingtailVersion));
+  app->footer(kFooter);
+  AddFlags(app, flags, options);
+}
+
 CommandLine Refuse(const std::string& message) {
   return {std::nullopt,
           {kExitUsage, "", fmt::format("ringtail_launch: {}; see --help\n", message)}};
@@ -154,10 +164,7 @@ CommandLine ParseCommandLine(int count, const char* const* arguments,
   if (dashes != end) options.program.assign(dashes + 1, end);
   options.own_words.assign(arguments, dashes);
   CLI::App app(kAbout, "ringtail_launch");
-  app.formatter(std::make_shared<UsageWithProgram>());
-  app.set_version_flag("--version", fmt::format("ringtail {}", kRingtailVersion));
-  app.footer(kFooter);
-  AddFlags(&app, &flags, &options);
+  DescribeTo(&app, &flags, &options);
   try {
     app.parse(static_cast<int>(dashes - arguments), arguments);
   } catch (const CLI::ParseError& error) {
@@ -169,6 +176,14 @@ CommandLine ParseCommandLine(int count, const char* const* arguments,
   const Status complete = Complete(flags, environment, &options);
   if (!complete.ok()) return Refuse(complete.message());
   return {std::move(options), {}};
+}
+
+void DescribeLauncher(const std::function<void(const CLI::App&)>& describe) {
+  Flags flags;
+  LaunchOptions options;
+  CLI::App app(kAbout, "ringtail_launch");
+  DescribeTo(&app, &flags, &options);
+  describe(app);
 }
 
 }  // namespace ringtail

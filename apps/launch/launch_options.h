@@ -11,6 +11,10 @@
 #include "apps/launch/host_slots.h"
 #include "core/status.h"
 
+namespace CLI {
+class App;
+}
+
 namespace ringtail {
 
 struct LaunchOptions {
@@ -45,6 +49,8 @@ struct CommandLine {
 
 CommandLine ParseCommandLine(int count, const char* const* arguments,
                              const std::vector<std::string>& environment);
+// Calls `describe` with the parser of that command line, for its man page.
+void DescribeLauncher(const std::function<void(const CLI::App&)>& describe);
 
 }  // namespace ringtail
 

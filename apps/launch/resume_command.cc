@@ -11,8 +11,8 @@ constexpr std::string_view kHarmless = "%+,-./:=@_";  // beside letters and digi
 
 bool Trains(std::span<const std::string> program) {
   for (size_t i = 0; i + 1 < program.size(); ++i) {  // behind `env` or the like, too
-    const bool ours = std::filesystem::path(program[i]).filename() == "dogs_vs_cats";
-    if (ours && program[i + 1] == "train") return true;
+    const std::string name = std::filesystem::path(program[i]).filename();
+    if ((name == "ringtail" || name == "dogs_vs_cats") && program[i + 1] == "train") return true;
   }
   return false;
 }

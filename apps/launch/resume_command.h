@@ -14,7 +14,7 @@ namespace ringtail {
 std::string ShellWord(const std::string& word);
 
 // "ringtail_launch -n 2 -- dogs_vs_cats train --output runs/a --resume". `launcher`: the words up
-// to "--"; `program`: those after it. Empty for programs other than `dogs_vs_cats train`, which
+// to "--"; `program`: those after it. Empty for programs other than `ringtail train` (or `dogs_vs_cats train`), which
 // cannot be resumed.
 std::string ResumeCommand(std::span<const std::string> launcher,
                           std::span<const std::string> program);

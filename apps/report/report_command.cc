@@ -6,6 +6,7 @@
 #include "apps/dogs_vs_cats/output_path.h"
 #include "apps/dogs_vs_cats/trained_network.h"
 #include "apps/exit_code.h"
+#include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "apps/report/write_report.h"
 #include "apps/trainer/checkpoint/network_of_run.h"
@@ -57,6 +58,7 @@ void AddReportCommand(CLI::App* app, Command* chosen) {
                    "Labelled images to evaluate (default: the validation images of the run)")
       ->type_name("PATH");
   verb->add_flag("--no-images", flags->no_images, "Put no copies of images into the report");
+  verb->footer(Examples({"report runs/first", "report runs/first --no-images --out first.html"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunReport(*flags); }; });
 }
 

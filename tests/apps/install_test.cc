@@ -41,9 +41,28 @@ TEST(Install, ProgramsRunAnywhere) {
     const ProcessResult help = run(program + " --help");
     EXPECT_EQ(help.exit_code, 0) << program << ": " << help.err;
   }
-  const ProcessResult summary = run("dogs_vs_cats summary");
-  EXPECT_EQ(summary.exit_code, 0) << summary.err;
-  EXPECT_THAT(summary.out, HasSubstr("parameters"));
+  for (const std::string name : {"ringtail", "dogs_vs_cats"}) {
+    const ProcessResult summary = run(name + " summary");
+    EXPECT_EQ(summary.exit_code, 0) << summary.err;
+    EXPECT_THAT(summary.out, HasSubstr("parameters"));
+  }
+  EXPECT_EQ(std::filesystem::read_symlink(prefix.File("bin/ringtail")), "dogs_vs_cats");
+}
+
+TEST(Install, ManPagesAndCompletionAreWhereTheyAreLookedFor) {
+  const TempDir prefix;
+  const ProcessResult installed =
+      RunProcess({"cmake", "--install", RT_BINARY_DIR, "--prefix", prefix.path()});
+  ASSERT_EQ(installed.exit_code, 0) << installed.err;
+  for (const char* file :
+       {"share/man/man1/ringtail.1", "share/man/man1/ringtail-train.1",
+        "share/man/man1/dogs_vs_cats.1", "share/man/man1/ringtail_launch.1",
+        "share/bash-completion/completions/ringtail",
+        "share/bash-completion/completions/dogs_vs_cats",
+        "share/fish/vendor_completions.d/ringtail.fish", "share/zsh/site-functions/_ringtail",
+        "share/ringtail/schemas/optim/optim.proto"}) {
+    EXPECT_GT(std::filesystem::file_size(prefix.File(file)), 10) << file;
+  }
 }
 
 }  // namespace

@@ -355,7 +355,6 @@ TEST_F(VerbsTest, PlanRefusesFactsThatAreWrong) {
 
 TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   const std::vector<std::vector<std::string>> wrong = {
-      {},
       {"tarin"},
       {"train", "--no-such-flag"},
       {"train", "--config", Path("none.textproto"), "--data", TinyImages()},

@@ -16,6 +16,8 @@ TEST(ResumeCommand, IsTheCommandLineWithResume) {
             "ringtail_launch -n 2 -- dogs_vs_cats train --output 'runs/a b' --resume");
   EXPECT_EQ(ResumeCommand(launcher, Words{"env", "A=1", "./bin/dogs_vs_cats", "train"}),
             "ringtail_launch -n 2 -- env A=1 ./bin/dogs_vs_cats train --resume");
+  EXPECT_EQ(ResumeCommand(launcher, Words{"/usr/bin/ringtail", "train"}),
+            "ringtail_launch -n 2 -- /usr/bin/ringtail train --resume");
   for (const char* resume : {"--resume", "--resume=runs/a"}) {
     EXPECT_EQ(ResumeCommand(launcher, Words{"dogs_vs_cats", "train", resume, "--threads", "1"}),
               std::string("ringtail_launch -n 2 -- dogs_vs_cats train ") + resume + " --threads 1");
