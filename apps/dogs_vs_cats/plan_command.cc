@@ -48,7 +48,8 @@ constexpr std::string_view kNotes =
     "Nothing is sent: facts are measured on this machine (--measure) or read (--from), everything "
     "else is\n"
     "asked. Predictions are of equal hosts. Without --data they are of random images in memory;\n"
-    "decoding and augmenting real ones may take as long as a third of a step of small images. Local\n"
+    "decoding and augmenting real ones may take as long as a third of a step of small images. "
+    "Local\n"
     "steps beyond --most-period are not tried, because they cost accuracy.";
 
 // With the time to load images, if there are any.
@@ -186,9 +187,10 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* verb = app->add_subcommand(
       "plan", "Predict how fast several hosts would train, and say what to set");
-  verb->footer(Examples({"plan --measure --hosts 8 --rate 1gbit --save facts.textproto",
-                         "plan --from facts.textproto --hosts 1..32 --cores 32 --rate 10gbit"},
-                        kNotes));
+  verb->footer(
+      Examples({"plan --measure --data IMAGES --hosts 8 --rate 1gbit --save facts.textproto",
+                "plan --from facts.textproto --hosts 1..32 --cores 32 --rate 10gbit"},
+               kNotes));
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);

@@ -148,8 +148,8 @@ TEST_F(AsynchronousRanksTest, ResumesFromAnyCheckpoint) {
   resume("one", "00000007", 1, one);
   EXPECT_EQ(Final("one00000007"), Final("one"));
   // What the rule keeps of its workers is in the checkpoint.
-  const Sets dana =
-      Rule("DANA", {"train.checkpoint_every_steps=7", "optim.sgd.momentum=0", "optim.sgd.nesterov=false"});
+  const Sets dana = Rule("DANA", {"train.checkpoint_every_steps=7", "optim.sgd.momentum=0",
+                                  "optim.sgd.nesterov=false"});
   RunJob("dana", 1, dana);
   resume("dana", "00000007", 1, dana);
   EXPECT_EQ(Final("dana00000007"), Final("dana"));

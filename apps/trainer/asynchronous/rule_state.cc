@@ -34,8 +34,7 @@ StatusOr<RuleState> ShareRuleState(TrainingWorld* world, const ResumePoint& poin
   for (const Parameter& p : model.parameters()) {
     const std::string name = NameOf(state, p);
     if (!point.tensors || !point.tensors->Has(name)) continue;
-    RT_ASSIGN_OR_RETURN(const std::span<const float> saved,
-                        point.tensors->F32(name, p.spec.shape));
+    RT_ASSIGN_OR_RETURN(const std::span<const float> saved, point.tensors->F32(name, p.spec.shape));
     std::ranges::copy(saved, state.block.begin() + p.offset);
   }
   RT_RETURN_IF_ERROR(world->Run([&](Communicator* ranks) {
@@ -49,8 +48,7 @@ std::vector<TensorView> RuleTensors(const RuleState& state, const ParameterArena
   if (state.block.empty()) return tensors;
   const std::span<const float> block = state.block;
   for (const Parameter& p : model.parameters()) {
-    tensors.push_back(
-        ViewF32(NameOf(state, p), p.spec.shape, block.subspan(p.offset, p.elements)));
+    tensors.push_back(ViewF32(NameOf(state, p), p.spec.shape, block.subspan(p.offset, p.elements)));
   }
   return tensors;
 }

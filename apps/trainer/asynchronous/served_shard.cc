@@ -34,8 +34,7 @@ void ForEachBlock(Optimizer* model, Optimizer* own, const Visit& visit) {
 
 StatusOr<std::unique_ptr<ServedShard>> ServedShard::Create(const Generation* generation,
                                                            const std::vector<PlacedShard>& placed,
-                                                           size_t index,
-                                                           const ServerProgress& from,
+                                                           size_t index, const ServerProgress& from,
                                                            const RuleState& learnt) {
   std::unique_ptr<ServedShard> shard(new ServedShard(generation, placed[index], index));
   const AsynchronousRule rule = RuleOf(generation->config().dist().asynchronous());

@@ -49,8 +49,7 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   RT_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
                       world_->ShareNumbers(NumbersOf(point.servers), point.source_rank));
   RT_ASSIGN_OR_RETURN(progress_, ServerProgressOf(numbers));
-  RT_ASSIGN_OR_RETURN(learnt_,
-                      ShareRuleState(world_, point, RuleOf(config), generation_->arena()));
+  RT_ASSIGN_OR_RETURN(learnt_, ShareRuleState(world_, point, RuleOf(config), generation_->arena()));
   RT_RETURN_IF_ERROR(ChooseCoding());
   shards_ = PlaceShards(generation_->config(), generation_->arena(), layers_, world_);
   const auto own = static_cast<size_t>(world_->rank());

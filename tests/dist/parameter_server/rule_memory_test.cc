@@ -30,7 +30,7 @@ TEST(RuleMemoryTest, ScalarsKeepAllBitsAsFloatsAndAsText) {
   EncodeScalars(kOdd, encoded);
   EXPECT_EQ(DecodeScalars(encoded), kOdd);
   const auto parsed = ParseScalars(ScalarsText(kOdd));
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(*parsed, kOdd);
   EXPECT_EQ(ScalarsText({.updates = 1200, .usual_weight = 0.5, .learning_rate = 0.01}),
             "1200 0.5 0.01 0");
@@ -81,7 +81,8 @@ TEST(RuleMemoryTest, OneWorkerOfDanaContinuesWithTheSameBits) {
   other.Join(1);
   other.shard().RestoreMemory(block, scalars);
   for (int i = 0; i < 20; ++i) {
-    for (ShardStory* story : {&whole, &other}) PullAndPush(story, 0, 0.7F / (1.0F + i));
+    for (ShardStory* story : {&whole, &other})
+      PullAndPush(story, 0, 0.7F / static_cast<float>(1 + i));
     ASSERT_EQ(whole.pulled(0), other.pulled(0)) << i;
     ASSERT_EQ(whole.weights(), other.weights()) << i;
   }
