@@ -24,7 +24,7 @@ bool TakeNumber(std::string_view* text, T* number) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number);
   if (error != std::errc()) return false;
   text->remove_prefix(static_cast<size_t>(end - text->data()));
-  if (!text->empty() && text->front() == ' ') text->remove_prefix(1);
+  if (text->size() > 1 && text->front() == ' ') text->remove_prefix(1);
   return true;
 }
 

@@ -13,7 +13,7 @@
 
 #include "data/sampler.h"
 #include "data/scan.h"
-#include "tests/data/memory_dataset.h"
+#include "tests/data/small_loader.h"
 #include "tests/data/test_images.h"
 
 namespace ringtail {
@@ -22,72 +22,6 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr int64_t kImages = 23, kBatch = 4, kSize = 32;
-constexpr int64_t kRowFloats = 3 * kSize * kSize;
-
-std::unique_ptr<MemoryDataset> MakeDataset(int64_t images = kImages) {
-  auto dataset = std::make_unique<MemoryDataset>();
-  for (int64_t i = 0; i < images; ++i) {
-    const auto width = static_cast<int32_t>(60 + 7 * (i % 5)),
-               height = static_cast<int32_t>(90 - 8 * (i % 4));
-    dataset->Add(
-        "cat." + std::to_string(i) + ".jpg", static_cast<int32_t>(i % 2),
-        EncodeJpeg(DrawImage(width, height, i), {.orientation = static_cast<int32_t>(i % 9)}));
-  }
-  return dataset;
-}
-
-std::vector<int64_t> All(const Dataset& dataset) {
-  std::vector<int64_t> indices(dataset.samples().size());
-  std::iota(indices.begin(), indices.end(), 0);
-  return indices;
-}
-
-DataConfig Config(int workers = 2) {
-  DataConfig config;
-  config.set_workers(workers);
-  config.set_cache_mib(0);
-  config.mutable_bad_images()->set_max_fraction(1);
-  config.mutable_augment()->set_brightness(0.2F);
-  return config;
-}
-
-LoaderOptions Options(LoaderMode mode = LoaderMode::kTrain) {
-  LoaderOptions options;
-  options.mode = mode;
-  options.batch = kBatch;
-  options.image_size = kSize;
-  return options;
-}
-
-std::unique_ptr<DataLoader> MakeLoader(const Dataset& dataset, const DataConfig& config,
-                                       const LoaderOptions& options = Options()) {
-  return DataLoader::Create(&dataset, All(dataset), config, options).value();
-}
-
-// A batch that outlives the next Next().
-struct BatchCopy {
-  std::vector<float> images;
-  std::vector<int32_t> labels;
-  std::vector<int64_t> samples;
-  int64_t epoch, step;
-  bool operator==(const BatchCopy&) const = default;
-};
-
-BatchCopy Copy(const LoadedBatch& batch) {
-  return {{batch.images, batch.images + batch.labels.size() * kRowFloats},
-          {batch.labels.begin(), batch.labels.end()},
-          {batch.samples.begin(), batch.samples.end()},
-          batch.epoch,
-          batch.step_in_epoch};
-}
-
-std::vector<BatchCopy> Take(DataLoader* loader, int64_t batches) {
-  std::vector<BatchCopy> result;
-  for (int64_t i = 0; i < batches; ++i) result.push_back(Copy(loader->Next().value()));
-  return result;
-}
 
 TEST(LoaderTest, BitsDoNotDependOnWorkersPrefetchOrCache) {
   const auto dataset = MakeDataset();

@@ -182,7 +182,7 @@ TEST_F(BashCompletionTest, VerbsAndFlags) {
 TEST_F(BashCompletionTest, Values) {
   EXPECT_THAT(Offer({"train", "--config", "resnet1"}), ElementsAre("resnet18"));
   EXPECT_THAT(Offer({"train", "--config", "=", "resnet1"}), ElementsAre("resnet18"));
-  EXPECT_THAT(Offer({"time", "--precision", ""}), ElementsAre("bf16", "f32"));
+  EXPECT_THAT(Offer({"time", "--precision", ""}), ElementsAre("auto", "bf16", "f32"));
   EXPECT_THAT(Offer({"configs", "mob"}), ElementsAre("mobilenet_v2"));
   EXPECT_THAT(Offer({"train", "--batch-is-no-flag", "resnet1"}), Not(Contains("resnet18")));
   EXPECT_THAT(Offer({"train", "--data", "ima"}), ElementsAre("image one.jpg", "images"));
@@ -197,7 +197,7 @@ TEST_F(BashCompletionTest, Fields) {
   EXPECT_THAT(Offer({"train", "--set", "train.epo"}), ElementsAre("train.epochs="));
   EXPECT_THAT(Offer({"train", "--set", "net.la"}), ElementsAre("net.layer["));
   EXPECT_THAT(Offer({"train", "--set", "train.precision", "="}),
-              ElementsAre("BFLOAT16", "FLOAT32"));
+              ElementsAre("AUTO", "BFLOAT16", "FLOAT32"));
   EXPECT_THAT(Offer({"train", "--set", "train.precision", "=", "BF"}), ElementsAre("BFLOAT16"));
   EXPECT_THAT(Offer({"train", "--set", "train.epochs", "=", "3", "--set", "optim.adamw", "="}),
               ElementsAre("{}"));

@@ -56,7 +56,7 @@ TEST_F(ManualTest, EveryVerbHasAPageWithAllItsFlags) {
   }
   EXPECT_EQ(Page("dogs_vs_cats.1"), ".so man1/ringtail.1\n");
   EXPECT_THAT(Page("ringtail-train.1"), HasSubstr("\\fIHOST[:PORT]\\fR"));
-  EXPECT_THAT(Page("ringtail-train.1"), HasSubstr("\\fIf32|bf16\\fR"));
+  EXPECT_THAT(Page("ringtail-train.1"), HasSubstr("\\fIf32|bf16|auto\\fR"));
   const std::string launcher = Page("ringtail_launch.1");
   for (const char* flag : {"--hosts", "--hostfile", "--timeout-kill", "--no-kill", "--ssh"}) {
     EXPECT_THAT(launcher, HasSubstr(InTroff(flag)));
