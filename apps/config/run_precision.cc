@@ -42,7 +42,7 @@ const char* ShortName(Precision precision) { return precision == BFLOAT16 ? "bf1
 
 std::string DescribeTakenPrecision(const TrainConfig& train) {
   if (PrecisionIsOpen(train)) {
-    return "precision: f32, as long as nobody has measured what AUTO takes here (`train` and "
+    return "precision: f32, since AUTO has not been measured here yet (`train` and "
            "`time` do)";
   }
   return "precision: " + DescribeMeasured(train.measured_precision());

@@ -74,7 +74,7 @@ class PrecisionVerbsTest : public testing::Test {
 
 TEST_F(PrecisionVerbsTest, WhatOneVerbMeasuresTheOthersTake) {
   const ProcessResult unknown = Run(Tiny("summary", {"--batch", "8", "--image-size", "24"}));
-  EXPECT_THAT(unknown.out, HasSubstr("nobody has measured what AUTO takes here")) << unknown.err;
+  EXPECT_THAT(unknown.out, HasSubstr("AUTO has not been measured here yet")) << unknown.err;
   EXPECT_FALSE(std::filesystem::exists(Path("cache")));
 
   const ProcessResult measured = Time();

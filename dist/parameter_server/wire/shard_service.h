@@ -67,8 +67,8 @@ class ShardService {
     // What a snapshot has, always of the same sizes.
     std::vector<std::span<const float>> state;
     std::function<void()> before_snapshot = nullptr;  // brings `state` up to date
-    const PushCoding* coding = nullptr;  // of gradients; null: they come as floats
-    PullEncoder* pulls = nullptr;        // of weights; null: they leave as floats
+    const PushCoding* coding = nullptr;               // of gradients; null: they come as floats
+    PullEncoder* pulls = nullptr;                     // of weights; null: they leave as floats
   };
   // All pointers of `options` must outlive it.
   explicit ShardService(const Options& options);

@@ -75,7 +75,7 @@ TEST(TakeFasterTest, SaysWhatItTakesAndWhy) {
       "precision: f32, since bf16 was measured 1.01 times as fast (89.5 against 90.4 ms for 64 "
       "images of 96 pixels, forward and backward), less than 1.03 times");
   train.clear_measured_precision();
-  EXPECT_THAT(DescribeTakenPrecision(train), HasSubstr("nobody has measured"));
+  EXPECT_THAT(DescribeTakenPrecision(train), HasSubstr("AUTO has not been measured"));
 }
 
 TEST(KeepPrecisionTest, OnlyAnOpenAutoTakesWhatTheRunTook) {

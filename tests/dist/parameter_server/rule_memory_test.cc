@@ -1,4 +1,4 @@
-// What a rule has learnt survives a checkpoint, whoever the workers are afterwards.
+// What a rule has learnt survives a checkpoint, with as many workers as before or others.
 #include "dist/parameter_server/rule_memory.h"
 
 #include <gmock/gmock.h>
