@@ -22,7 +22,6 @@
 namespace ringtail {
 namespace {
 
-using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
