@@ -117,6 +117,13 @@ std::optional<std::string> ChildProcess::ReadLine() {
   }
 }
 
+bool ChildProcess::ReadUntilError(std::string_view text) {
+  while (result_.err.find(text) == std::string::npos) {
+    if (!ReadSome()) return false;
+  }
+  return true;
+}
+
 bool ChildProcess::WaitUntilItEnds() const {
   // Not by glibc's wrapper, whose header lacks extern "C" in glibc 2.36.
   const auto handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));

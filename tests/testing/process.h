@@ -17,6 +17,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringtail {
@@ -48,6 +49,8 @@ class ChildProcess {
 
   // The next line of standard output without its newline; nothing once the output has ended.
   std::optional<std::string> ReadLine();
+  // Reads until `text` stands in standard error; false if both outputs end without it.
+  bool ReadUntilError(std::string_view text);
 
   // Waits for the end of output and process. `result.out` includes what ReadLine returned.
   ProcessResult Wait();
