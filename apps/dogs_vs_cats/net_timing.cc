@@ -7,8 +7,8 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/config/run_precision.h"
-#include "apps/dogs_vs_cats/memory_advice.h"
-#include "apps/dogs_vs_cats/random_batch.h"
+#include "apps/memory_advice.h"
+#include "apps/random_batch.h"
 #include "core/machine/memory_limit.h"
 #include "core/median.h"
 #include "core/stopwatch.h"

@@ -10,7 +10,7 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/config/run_precision.h"
-#include "apps/dogs_vs_cats/memory_advice.h"
+#include "apps/memory_advice.h"
 #include "apps/trainer/checkpoint/start_weights.h"
 #include "apps/trainer/decide_precision.h"
 #include "core/aligned_buffer.h"

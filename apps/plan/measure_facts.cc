@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "apps/algorithm_choices.h"
-#include "apps/dogs_vs_cats/memory_advice.h"
-#include "apps/dogs_vs_cats/random_batch.h"
+#include "apps/memory_advice.h"
 #include "apps/plan/measure_loading.h"
 #include "apps/plan/measure_update.h"
+#include "apps/random_batch.h"
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"

@@ -10,8 +10,8 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/config/run_precision.h"
-#include "apps/dogs_vs_cats/memory_advice.h"
-#include "apps/dogs_vs_cats/random_batch.h"
+#include "apps/memory_advice.h"
+#include "apps/random_batch.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "core/counted.h"

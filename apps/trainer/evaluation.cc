@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "apps/algorithm_choices.h"
-#include "apps/dogs_vs_cats/memory_advice.h"
+#include "apps/memory_advice.h"
 #include "core/check.h"
 #include "core/stop_signal.h"
 

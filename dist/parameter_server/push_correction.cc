@@ -130,12 +130,12 @@ void PushCorrection::BeforeUpdate(std::span<const float> weights) {
   before_.assign(weights.begin(), weights.end());
 }
 
-void PushCorrection::AfterUpdate(std::span<const float> weights, double learning_rate) {
+void PushCorrection::AfterUpdate(std::span<const float> weights, double learning_rate,
+                                 int64_t updates) {
   learning_rate_ = learning_rate;
-  ++updates_;
   if (rule_.weight.form != StalenessWeight::Form::kGapAware) return;
   // (The mean of all as long as these are fewer than the running mean would remember.)
-  const double decay = std::min(kStepDecay, 1 - 1 / static_cast<double>(updates_));
+  const double decay = std::min(kStepDecay, 1 - 1 / static_cast<double>(updates));
   mean_step_ = decay * mean_step_ + (1 - decay) * MeanChange(before_, weights);
 }
 
@@ -147,7 +147,6 @@ void PushCorrection::AddUpVelocities() {
 }
 
 void PushCorrection::SaveMemory(std::span<float> block, RuleScalars* scalars) {
-  scalars->updates = updates_;
   scalars->learning_rate = learning_rate_;
   scalars->mean_step = mean_step_;
   if (rule_.compensation.form == Form::kDana) {
@@ -164,7 +163,6 @@ void PushCorrection::SaveMemory(std::span<float> block, RuleScalars* scalars) {
 
 void PushCorrection::RestoreMemory(std::span<const float> block, const RuleScalars& scalars,
                                    std::span<const int> workers) {
-  updates_ = scalars.updates;
   learning_rate_ = scalars.learning_rate;
   mean_step_ = scalars.mean_step;
   if (block.empty() || workers.empty()) return;

@@ -56,9 +56,10 @@ class PushCorrection {
                                  std::span<const float> weights);
   // The push is done with, whatever became of it: its version is no longer needed for this worker.
   void OnPush(int worker, int64_t base_version);
-  // Before and after the weights change; the latter with the learning rate.
+  // Before and after the weights change; the latter with the learning rate, and the count of updates
+  // with this one.
   void BeforeUpdate(std::span<const float> weights);
-  void AfterUpdate(std::span<const float> weights, double learning_rate);
+  void AfterUpdate(std::span<const float> weights, double learning_rate, int64_t updates);
   void Remove(int worker);
 
   // Into a block of as many elements as the shard has, or none (RuleBlockName); and of the scalars
@@ -86,7 +87,6 @@ class PushCorrection {
   std::vector<float> velocity_sum_, before_, corrected_, then_;
   double learning_rate_ = 0;
   double mean_step_ = 0;  // running mean of the change of a weight in an update
-  int64_t updates_ = 0;
 };
 
 }  // namespace ringtail

@@ -1,12 +1,7 @@
 #include "dist/parameter_server/rule_memory.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <bit>
-#include <charconv>
-#include <cmath>
-#include <string_view>
 
 #include "core/check.h"
 
@@ -18,15 +13,6 @@ constexpr uint64_t kPiece = (1U << kPieceBits) - 1;
 constexpr size_t kPieces = 64 / kPieceBits;
 constexpr int kFields = 4;
 static_assert(kFields * kPieces == kScalarFloats);
-
-template <typename T>
-bool TakeNumber(std::string_view* text, T* number) {
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number);
-  if (error != std::errc()) return false;
-  text->remove_prefix(static_cast<size_t>(end - text->data()));
-  if (text->size() > 1 && text->front() == ' ') text->remove_prefix(1);
-  return true;
-}
 
 }  // namespace
 
@@ -78,27 +64,6 @@ RuleScalars MeanOf(std::span<const RuleScalars> shards) {
     mean.mean_step += (shards[i].mean_step - mean.mean_step) * share;
   }
   return mean;
-}
-
-std::string ScalarsText(const RuleScalars& s) {
-  return fmt::format("{} {} {} {}", s.updates, s.usual_weight, s.learning_rate, s.mean_step);
-}
-
-StatusOr<RuleScalars> ParseScalars(const std::string& text) {
-  RuleScalars scalars;
-  if (text.empty()) return scalars;
-  std::string_view rest = text;
-  const bool whole = TakeNumber(&rest, &scalars.updates) &&
-                     TakeNumber(&rest, &scalars.usual_weight) &&
-                     TakeNumber(&rest, &scalars.learning_rate) &&
-                     TakeNumber(&rest, &scalars.mean_step) && rest.empty();
-  const auto plausible = [](double value) { return std::isfinite(value) && value >= 0; };
-  if (whole && scalars.updates >= 0 && plausible(scalars.usual_weight) &&
-      plausible(scalars.learning_rate) && plausible(scalars.mean_step)) {
-    return scalars;
-  }
-  return DataLoss(fmt::format(
-      "what the servers' rule has learnt: '{}' are not four numbers of at least 0", text));
 }
 
 }  // namespace ringtail

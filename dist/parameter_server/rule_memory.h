@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 
-#include "core/status.h"
 #include "dist/parameter_server/asynchronous_rule.h"
 
 namespace ringtail {
@@ -39,10 +38,6 @@ RuleScalars DecodeScalars(std::span<const float> encoded);
 
 // Of several shards: the means.
 RuleScalars MeanOf(std::span<const RuleScalars> shards);
-
-// "1200 0.5 0.01 0.0003", with all bits. DataLoss if a text is none.
-std::string ScalarsText(const RuleScalars& scalars);
-StatusOr<RuleScalars> ParseScalars(const std::string& text);
 
 }  // namespace ringtail
 

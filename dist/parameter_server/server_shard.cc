@@ -137,9 +137,8 @@ std::vector<int> ServerShard::TakeReleased() {
 }
 
 RuleScalars ServerShard::SaveMemory(std::span<float> block) {
-  RuleScalars scalars{.usual_weight = usual_weight_};
+  RuleScalars scalars{.updates = updates_, .usual_weight = usual_weight_};
   correction_.SaveMemory(block, &scalars);
-  scalars.updates = updates_;
   return scalars;
 }
 
@@ -184,7 +183,7 @@ void ServerShard::Update() {
   group_.Close();
   correction_.BeforeUpdate(weights_);
   const double learning_rate = apply_(update);
-  correction_.AfterUpdate(weights_, learning_rate);
+  correction_.AfterUpdate(weights_, learning_rate, updates_);
   images_ += update.images;
   ++version_;
 }

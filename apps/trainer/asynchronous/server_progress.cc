@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/trainer/checkpoint/metadata_text.h"
 
@@ -51,6 +52,31 @@ StatusOr<ServerProgress> ParseServerProgress(const std::string& text) {
     numbers.push_back(*number);
   }
   return ServerProgressOf(numbers);
+}
+
+std::string RuleScalarsText(const RuleScalars& s) {
+  return fmt::format("{} {} {} {}", s.updates, s.usual_weight, s.learning_rate, s.mean_step);
+}
+
+StatusOr<RuleScalars> ParseRuleScalars(const std::string& text) {
+  constexpr size_t kFields = 4;
+  if (text.empty()) return RuleScalars();
+  const std::vector<std::string> parts = SplitText(text, ' ');
+  const auto updates = ParseNumber<int64_t>(parts.front());
+  std::vector<double> reals;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    reals.push_back(ParseNumber<double>(parts[i]).value_or(-1));
+  }
+  const auto plausible = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (parts.size() != kFields || updates.value_or(-1) < 0 ||
+      !std::ranges::all_of(reals, plausible)) {
+    return DataLoss(fmt::format(
+        "what the servers' rule has learnt: '{}' are not four numbers of at least 0", text));
+  }
+  return RuleScalars{.updates = *updates,
+                     .usual_weight = reals[0],
+                     .learning_rate = reals[1],
+                     .mean_step = reals[2]};
 }
 
 }  // namespace ringtail

@@ -4,6 +4,8 @@
 //   "1200 38400 40960 0 32 4096 8"     version 1200, 38,400 images applied; rows before 40,960 were
 //                                      handed out, but not used are 0..31 and 4096..4103
 //
+// and what their rule has learnt (RuleScalars): "1200 0.5 0.01 0.0003", with all bits.
+//
 // Thread-safety: a value. Errors: DataLoss if a text is none.
 #ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SERVER_PROGRESS_H_
 #define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SERVER_PROGRESS_H_
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "dist/parameter_server/rule_memory.h"
 #include "dist/parameter_server/tickets.h"
 
 namespace ringtail {
@@ -32,6 +35,9 @@ StatusOr<ServerProgress> ServerProgressOf(const std::vector<int64_t>& numbers);
 
 std::string ServerProgressText(const ServerProgress& progress);
 StatusOr<ServerProgress> ParseServerProgress(const std::string& text);
+
+std::string RuleScalarsText(const RuleScalars& scalars);
+StatusOr<RuleScalars> ParseRuleScalars(const std::string& text);  // "": of older checkpoints
 
 }  // namespace ringtail
 

@@ -206,7 +206,7 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumeHead* poin
   auto servers = ParseServerProgress(TextOf(metadata, kServersKey));
   RT_RETURN_IF_ERROR(servers.status().Annotate(path));
   point->servers = *std::move(servers);
-  auto server_rule = ParseScalars(TextOf(metadata, kServerRuleKey));
+  auto server_rule = ParseRuleScalars(TextOf(metadata, kServerRuleKey));
   RT_RETURN_IF_ERROR(server_rule.status().Annotate(path));
   point->server_rule = *server_rule;
   if (!metadata.contains(kRoutesKey)) return OkStatus();
@@ -258,7 +258,7 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
   }
   if (!point.servers.empty()) {
     metadata[kServersKey] = ServerProgressText(point.servers);
-    metadata[kServerRuleKey] = ScalarsText(point.server_rule);
+    metadata[kServerRuleKey] = RuleScalarsText(point.server_rule);
   }
   if (point.compression.world > 0) metadata[kRoutesKey] = RoutesText(point.compression);
   metadata[kAgreedRanksKey] = std::to_string(point.agreed_ranks);

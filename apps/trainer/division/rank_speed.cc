@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "apps/dogs_vs_cats/random_batch.h"
+#include "apps/random_batch.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "apps/trainer/update/gradient_pass.h"
 #include "core/median.h"

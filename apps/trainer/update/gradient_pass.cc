@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/algorithm_choices.h"
-#include "apps/dogs_vs_cats/memory_advice.h"
+#include "apps/memory_advice.h"
 #include "core/check.h"
 #include "core/kernels/add.h"
 #include "core/parallel_for.h"

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 namespace ringtail {
 namespace {
 
@@ -24,6 +27,26 @@ TEST(ServerProgressTest, AsDrawn) {
 TEST(ServerProgressTest, WhatIsDamagedIsRefused) {
   for (const char* text : {"1", "1 2", "1 2 3 4", "1 2 -3", "1 2 3 x 5", "1  2 3"}) {
     EXPECT_EQ(ParseServerProgress(text).status().code(), StatusCode::kDataLoss) << text;
+  }
+}
+
+TEST(ServerProgressTest, WhatARuleHasLearntKeepsAllBits) {
+  const RuleScalars odd = {.updates = (int64_t{1} << 52) + 12345,
+                           .usual_weight = 1.0 / 3,
+                           .learning_rate = 5e-324,
+                           .mean_step = std::numeric_limits<double>::max()};
+  const auto read = ParseRuleScalars(RuleScalarsText(odd));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, odd);
+  EXPECT_EQ(RuleScalarsText({.updates = 1200, .usual_weight = 0.5, .learning_rate = 0.01}),
+            "1200 0.5 0.01 0");
+}
+
+TEST(ServerProgressTest, WhatARuleHasLearntIsRefusedIfDamaged) {
+  EXPECT_TRUE(ParseRuleScalars("").ok());  // older checkpoints
+  for (const char* text : {"1", "1 2 3", "1 2 3 4 5", "-1 1 1 1", "1 nan 1 1", "1 1 inf 1",
+                           "1 1 1 -2", "x 1 1 1", "1 1 1 1 ", "1  1 1"}) {
+    EXPECT_EQ(ParseRuleScalars(text).status().code(), StatusCode::kDataLoss) << text;
   }
 }
 

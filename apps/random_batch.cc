@@ -1,4 +1,4 @@
-#include "apps/dogs_vs_cats/random_batch.h"
+#include "apps/random_batch.h"
 
 #include "core/random.h"
 

@@ -1,6 +1,6 @@
 // A batch of random images and labels, for measurements.
-#ifndef RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
-#define RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
+#ifndef RINGTAIL_APPS_RANDOM_BATCH_H_
+#define RINGTAIL_APPS_RANDOM_BATCH_H_
 
 #include <cstdint>
 #include <vector>
@@ -25,4 +25,4 @@ class RandomBatch {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_DOGS_VS_CATS_RANDOM_BATCH_H_
+#endif  // RINGTAIL_APPS_RANDOM_BATCH_H_

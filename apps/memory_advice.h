@@ -1,7 +1,7 @@
 // Advice for nets that do not fit into memory. Net::Create reports how much is missing, but only
 // its caller knows from which flag or field the batch and the image size came.
-#ifndef RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
-#define RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
+#ifndef RINGTAIL_APPS_MEMORY_ADVICE_H_
+#define RINGTAIL_APPS_MEMORY_ADVICE_H_
 
 #include <string>
 #include <utility>
@@ -19,4 +19,4 @@ StatusOr<T> AdviseOnMemory(StatusOr<T> made, const std::string& less) {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_DOGS_VS_CATS_MEMORY_ADVICE_H_
+#endif  // RINGTAIL_APPS_MEMORY_ADVICE_H_
