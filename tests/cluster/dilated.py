@@ -13,8 +13,9 @@ those undilated units.
 
 What does not stay as it is:
   - latencies: those of this machine, not D times as long, plus the wait for the processor: a rank that has used up its share
-    waits for the rest of the period (--period-ms), as every message that it would have to pass on does. TCP's limits (200 ms
-    until it sends a lost packet again) are not dilated either;
+    waits for the rest of the period (--period-ms), as every message that it would have to pass on does. On the hosts a thread
+    that a message wakes gets a core at once, so the period is as short as the kernel allows: 4 ms for a quarter of a core, of
+    which D = 32 makes at most 0.1 ms. TCP's limits (200 ms until it sends a lost packet again) are not dilated either;
   - a core of k is 1/D of one of this machine's cores, and caches and memory are those of one machine: how well a program uses
     k cores is not measured. A rank has one compute thread where its share is less than two cores;
   - work of the kernel for the network counts for the rank during which it happens to be done.
@@ -60,7 +61,7 @@ UNITS = {'kbit': 1e3, 'mbit': 1e6, 'gbit': 1e9}
 DATA_BYTES, COUNTED_BYTES = 1448, 1514  # of a packet: TCP's data; what tbf counts
 PROBES, TOLERANCE, FIRST_PROBE_PORT = 3, 0.03, 29400
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SMALLEST_QUOTA_MS = 1  # the kernel's
+SMALLEST_QUOTA_MS = 1  # the kernel's, as is the shortest period
 SMALLEST_BURST, BURST_S = 16 << 10, 2e-3
 MOST_BUSY = 0.1  # of the cores, by other programs; the kernel's work for the network counts as theirs in part
 MOST_SECONDS = 86400  # of the fields of dist.proto
@@ -285,8 +286,8 @@ def parse():
                                                               '(default 1gbit)')
     parser.add_argument('--slow', type=slow_of, action='append', default=[], metavar='RANK:FACTOR',
                         help='this rank computes FACTOR times slower: its share of the processor is divided by it')
-    parser.add_argument('--period-ms', type=float, default=10, help='of the limit on the processor; longer where a share of it '
-                                                                    'would be less than 1 ms (default 10)')
+    parser.add_argument('--period-ms', type=float, default=1, help='of the limit on the processor; longer where a share of it '
+                                                                   'would be less than 1 ms (default: as short as that allows)')
     parser.add_argument('--warm-up', type=int, default=5, help='first steps that do not count (default 5)')
     parser.add_argument('--programs', type=pathlib.Path, default=ROOT / 'build/release/bin', help='folder of dogs_vs_cats and '
                                                                                                'bench_allreduce')
