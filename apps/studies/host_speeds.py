@@ -3,9 +3,11 @@
 
 A cell is a number of hosts, their cores, their links and an image size; its file in --out is written when it is done, and the same
 command continues with the cells that are missing. One host is k times one core alone (`-n 1 -k 1 -r none`), which is more than k cores
-of a host reach. Each run trains 256 images a step, 10 steps an epoch; the first epoch reads the images and does not count.
+of a host reach. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
+other's caches and memory what hosts that train together do here, and real hosts do not. Each run trains 256 images a step, 10 steps an epoch; the first epoch reads the images and does not count.
 
   apps/studies/host_speeds.py --data ~/dogs-vs-cats/train                  the points of the recipe, and its epochs together
+  apps/studies/host_speeds.py --data ... --apart                           and times a host beside others that train by themselves
   apps/studies/host_speeds.py --data ... --grid                            64 pixels (the hardest) for 36 kinds of hosts and links
 
   recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as configs/dogs_vs_cats.textproto has them
@@ -26,7 +28,7 @@ IMAGES = BATCH * STEPS_PER_EPOCH
 VALIDATION = 16  # of each class, read once at the end
 
 
-def run(args, hosts, cores, rate, pixels, more):
+def run(args, hosts, cores, rate, pixels, more, apart):
     """The report of dilated.sh and what train said of its plan, or why there is none."""
     last = IMAGES // 2 - 1
     overrides = [f'data.image_size={pixels}', 'train.phase=', f'train.evaluation_image_size={pixels}', 'train.evaluate_flipped=false',
@@ -35,7 +37,7 @@ def run(args, hosts, cores, rate, pixels, more):
                  f'data.split.validation.last={last + VALIDATION}'] + args.set
     with tempfile.TemporaryDirectory() as folder:
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
-                   str(STEPS_PER_EPOCH), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--data',
+                   str(STEPS_PER_EPOCH), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--data',
                    os.path.abspath(args.data), '--output', os.path.join(folder, 'run'), *more, *study.sets(overrides)]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -44,13 +46,13 @@ def run(args, hosts, cores, rate, pixels, more):
     return {**json.loads(done.stdout), 'plan': plan[:1]}
 
 
-def cell(args, hosts, cores, rate, pixels):
-    name = f'{hosts}-{cores}-{rate}-{pixels}'
+def cell(args, hosts, cores, rate, pixels, apart=False):
+    name = f'{hosts}-{cores}-{rate}-{pixels}{"-apart" if apart else ""}'
     path = os.path.join(args.out, name + '.json')
     if not os.path.exists(path):
         if args.print_only:
             return None
-        result = run(args, hosts, cores, rate, pixels, ['--plan', 'auto'] if hosts > 1 else [])
+        result = run(args, hosts, cores, rate, pixels, ['--plan', 'auto'] if hosts > 1 and not apart else [], apart)
         with open(path + '.part', 'w', encoding='utf-8') as file:
             json.dump(result, file, indent=1)
         os.rename(path + '.part', path)
@@ -59,26 +61,32 @@ def cell(args, hosts, cores, rate, pixels):
         return json.load(file)
 
 
-def one_core(args, pixels):
-    found = cell(args, 1, 1, 'none', pixels)
-    return found and found['images_per_s']
+def speed(found):
+    return found and found.get('images_per_s')
 
 
-def times_one_host(args, hosts, cores, rate, pixels):
+def one_host(args, hosts, cores, pixels, apart):
+    if apart:
+        return speed(cell(args, hosts, cores, 'none', pixels, apart=True))
+    alone = speed(cell(args, 1, 1, 'none', pixels))
+    return alone and cores * alone
+
+
+def times_one_host(args, hosts, cores, rate, pixels, apart=False):
     """None: not measured, or this machine cannot carry it."""
-    alone, found = one_core(args, pixels), cell(args, hosts, cores, rate, pixels)
-    if not alone or not found or 'failed' in found:
-        return None
-    return found['images_per_s'] / (cores * alone)
+    alone, together = one_host(args, hosts, cores, pixels, apart), speed(cell(args, hosts, cores, rate, pixels))
+    return together / alone if alone and together else None
 
 
-def print_points(args):
+def print_points(args, apart=False):
+    if apart:
+        print('\nTimes a host that trains by itself beside the others, in the same slow motion:')
     print('\n| hosts | cores | links | ' + ' | '.join(f'{pixels} pixels' for pixels in RECIPE) + ' | recipe |\n|---|---|---|---|---|---|---|')
     for hosts, cores, rate in POINTS:
-        times = {pixels: times_one_host(args, hosts, cores, rate, pixels) for pixels in RECIPE}
+        times = {pixels: times_one_host(args, hosts, cores, rate, pixels, apart) for pixels in RECIPE}
         recipe = ''
         if all(times.values()):
-            alone = {pixels: epochs / one_core(args, pixels) for pixels, epochs in RECIPE.items()}
+            alone = {pixels: epochs / one_host(args, hosts, cores, pixels, apart) for pixels, epochs in RECIPE.items()}
             recipe = f'**{sum(alone.values()) / sum(alone[pixels] / times[pixels] for pixels in RECIPE):.2f}**'
         shown = ' | '.join(f'{value:.2f}' if value else '' for value in times.values())
         print(f'| {hosts} | {cores} | {rate} | {shown} | {recipe} |')
@@ -97,10 +105,13 @@ def main():
     study.add_arguments(parser)
     parser.add_argument('--out', default='runs/host_speeds')
     parser.add_argument('--grid', action='store_true')
+    parser.add_argument('--apart', action='store_true', help='the points once more, beside hosts that train by themselves')
     parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
     print_grid(args) if args.grid else print_points(args)
+    if args.apart:
+        print_points(args, apart=True)
 
 
 if __name__ == '__main__':

@@ -17,7 +17,9 @@ What does not stay as it is:
     that a message wakes gets a core at once, so the period is as short as the kernel allows: 4 ms for a quarter of a core, of
     which D = 32 makes at most 0.1 ms. TCP's limits (200 ms until it sends a lost packet again) are not dilated either;
   - a core of k is 1/D of one of this machine's cores, and caches and memory are those of one machine: how well a program uses
-    k cores is not measured. A rank has one compute thread where its share is less than two cores;
+    k cores is not measured, and what ranks take from each other's caches slows them down here alone. --apart shows how much:
+    hosts that do not train together, in the same slow motion. A rank has one compute thread where its share is less than two
+    cores;
   - work of the kernel for the network counts for the rank during which it happens to be done.
 
 Before the program starts, Ringtail's own probe measures the links, without limits on the processor. If it does not find the
@@ -26,6 +28,7 @@ in a row, the run is refused: other load is in the way, or this machine cannot c
 
     tests/cluster/dilated.sh -n 8 -k 8 -r 1gbit -- dogs_vs_cats train --data DIR --set train.epochs=1
     tests/cluster/dilated.sh -n 8 -k 8 -r 1gbit --slow 3:2 -- dogs_vs_cats train ...    host 3 has half of its speed
+    tests/cluster/dilated.sh -n 8 -k 8 -r none --apart -- dogs_vs_cats train ...         eight hosts, each a run of its own
     tests/cluster/dilated.sh -n 4 -k 1 -r 1gbit -- python3 any_program.py               RANK, WORLD_SIZE, MASTER_ADDR, ...
 
 dogs_vs_cats train gets --insecure, --threads and an --output unless they are given; dist.hang_timeout_s and dist.join_timeout_s
@@ -61,6 +64,7 @@ UNITS = {'kbit': 1e3, 'mbit': 1e6, 'gbit': 1e9}
 DATA_BYTES, COUNTED_BYTES = 1448, 1514  # of a packet: TCP's data; what tbf counts
 PROBES, TOLERANCE, FIRST_PROBE_PORT = 3, 0.03, 29400
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+JOB = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')  # what makes a process one of several
 SMALLEST_QUOTA_MS = 1  # the kernel's, as is the shortest period
 SMALLEST_BURST, BURST_S = 16 << 10, 2e-3
 MOST_BUSY = 0.1  # of the cores, by other programs; the kernel's work for the network counts as theirs in part
@@ -137,14 +141,14 @@ def field(command, name, default):
     return default
 
 
-def training_command(command, dilation, hosts, output):
+def training_command(command, dilation, hosts, together, output):
     """Later --set count."""
     more = []
     if not given(command, '--threads'):
         more += ['--threads', dilation.threads]
     if not given(command, '--output'):
         more += ['--output', output]
-    if hosts > 1 and '--insecure' not in command and not given(command, '--tls-cert'):
+    if together and '--insecure' not in command and not given(command, '--tls-cert'):
         more += ['--insecure']
     for name, default in DILATED.items():
         more += ['--set', f'{name}={min(MOST_SECONDS, field(command, name, default) * dilation.factor):g}']
@@ -198,7 +202,11 @@ def be_rank(settings):
     if settings['bytes_per_s'] and not links_are_right(settings, rank):
         sys.exit(1)
     (pathlib.Path(settings['groups'][rank]) / 'cgroup.procs').write_text(str(os.getpid()))
-    os.execvpe(settings['command'][0], settings['command'], {**os.environ, **settings['environment']})
+    command, environment = settings['command'], {**os.environ, **settings['environment']}
+    if settings['apart']:
+        environment = {name: value for name, value in environment.items() if name not in JOB}
+        command = [word + f'-{rank}' if before == '--output' and rank > 0 else word for before, word in zip(['', *command], command)]
+    os.execvpe(command[0], command, environment)
 
 
 # ---- the report ----
@@ -286,6 +294,7 @@ def parse():
                                                               '(default 1gbit)')
     parser.add_argument('--slow', type=slow_of, action='append', default=[], metavar='RANK:FACTOR',
                         help='this rank computes FACTOR times slower: its share of the processor is divided by it')
+    parser.add_argument('--apart', action='store_true', help='dogs_vs_cats train: every rank has a run of its own; the report is of rank 0')
     parser.add_argument('--period-ms', type=float, default=1, help='of the limit on the processor; longer where a share of it '
                                                                    'would be less than 1 ms (default: as short as that allows)')
     parser.add_argument('--warm-up', type=int, default=5, help='first steps that do not count (default 5)')
@@ -301,6 +310,8 @@ def parse():
         parser.error(str(error))
     if not 1 <= args.hosts <= 200 or args.cores < 1 or args.warm_up < 0 or not 1 <= args.period_ms <= 1000:
         parser.error('at least one host (at most 200) of one core, and a period of 1 to 1000 ms')
+    if args.apart and not is_training(args.command):
+        parser.error('--apart is for dogs_vs_cats train')
     if any(rank >= args.hosts for rank in args.slow):
         parser.error('--slow names a rank that is not there')
     return args
@@ -310,12 +321,12 @@ def run(args, dilation, groups, work):
     """Exit status of the run."""
     command = args.command
     if is_training(command):
-        command = training_command(command, dilation, args.hosts, work / 'run')
+        command = training_command(command, dilation, args.hosts, args.hosts > 1 and not args.apart, work / 'run')
     if shutil.which(args.programs / command[0]):  # a name without a folder is looked for there first
         command = [str(args.programs / command[0]), *command[1:]]
     threads = {} if is_training(command) else {'OMP_NUM_THREADS': str(dilation.threads)}
     probed = args.hosts > 1 and dilation.bits_per_s is not None
-    settings = {'work': str(work), 'hosts': args.hosts, 'groups': [str(folder) for folder in groups.ranks],
+    settings = {'work': str(work), 'apart': args.apart, 'hosts': args.hosts, 'groups': [str(folder) for folder in groups.ranks],
                 'bench': str(args.programs / 'bench_allreduce'), 'bytes_per_s': dilation.bytes_per_s() if probed else None,
                 'command': command, 'environment': {'GLOO_SOCKET_IFNAME': 'eth0', **threads}}
     (work / 'settings').write_text(json.dumps(settings))
@@ -369,7 +380,7 @@ def main():
                   file=sys.stderr)
         probes = sorted(work.glob('probe?'))
         result = {'hosts': args.hosts, 'cores': args.cores, 'rate': args.rate, 'dilation': dilation.factor,
-                  'share': dilation.share, 'busy_by_others': round(busy, 2), 'slow': args.slow,
+                  'share': dilation.share, 'busy_by_others': round(busy, 2), 'slow': args.slow, 'apart': args.apart,
                   'link_mbit': dilation.bits_per_s and dilation.bits_per_s / 1e6,
                   'probe_mb_per_s': json.loads(probes[-1].read_text()) / 1e6 if probes else None,
                   'expected_mb_per_s': dilation.bytes_per_s() / 1e6 if probes else None}
