@@ -1,24 +1,20 @@
 #include "core/sum_of_squares.h"
 
 #include <array>
-#include <cstddef>
+#include <cstdint>
+
+#include "core/kernels/sum_of_squares.h"
 
 namespace ringtail {
-namespace {
-
-constexpr size_t kLanes = 16;
-
-double Square(float x) { return static_cast<double>(x) * x; }
-
-}  // namespace
 
 double SumOfSquares(std::span<const float> a) {
-  std::array<double, kLanes> lanes{};
-  size_t i = 0;
-  for (; i + kLanes <= a.size(); i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += Square(a[i + lane]);
+  std::array<double, kSumOfSquaresLanes> lanes{};
+  const int64_t whole = std::ssize(a) / kSumOfSquaresLanes * kSumOfSquaresLanes;
+  RT_KERNEL(AddSquares)(a.data(), whole, lanes.data());
+  for (int64_t i = whole; i < std::ssize(a); ++i) {
+    const double x = a[i];
+    lanes[i - whole] += x * x;
   }
-  for (size_t lane = 0; i + lane < a.size(); ++lane) lanes[lane] += Square(a[i + lane]);
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;

@@ -28,9 +28,11 @@ TEST(SumOfSquaresTest, IsDoublePrecision) {
   EXPECT_GT(SumOfSquares(std::vector<float>{1e-40F}), 0);
 }
 
-// For any vector width of the compiler: the lanes of the header, one element after the other.
+// On every instruction set: the lanes of the header, one element after the other.
 TEST(SumOfSquaresTest, AddsInTheDefinedOrder) {
   constexpr size_t kLanes = 16;
+  constexpr KernelIsa kIsas[] = {KernelIsa::kBaseline, KernelIsa::kAvx2, KernelIsa::kAvx512};
+  const KernelIsa best = SelectedKernelIsa();
   Rng random(RngKey(3).With(kTestStream));
   for (const size_t count : {1U, 15U, 16U, 17U, 1000U, 65537U}) {
     std::vector<float> values;
@@ -42,7 +44,12 @@ TEST(SumOfSquaresTest, AddsInTheDefinedOrder) {
     }
     double sum = 0;
     for (const double lane : lanes) sum += lane;
-    EXPECT_EQ(SumOfSquares(values), sum) << count;
+    for (const KernelIsa isa : kIsas) {
+      if (isa > best) continue;
+      SetKernelIsaForTest(isa);
+      EXPECT_EQ(SumOfSquares(values), sum) << count << ", " << KernelIsaName(isa);
+    }
+    SetKernelIsaForTest(best);
   }
 }
 
