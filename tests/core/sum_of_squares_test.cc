@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "core/kernel_isa.h"
 #include "core/random.h"
 
 namespace ringtail {
