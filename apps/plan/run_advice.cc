@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "apps/plan/choice_settings.h"
@@ -11,6 +12,7 @@
 #include "apps/plan/run_network.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
+#include "dist/parameter_server/rule_choice.h"
 #include "dist/planner/advice.h"
 #include "dist/planner/host_choice.h"
 #include "dist/planner/shown_choices.h"
@@ -42,15 +44,49 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   return choice;
 }
 
+// Of a rank that computes.
+int64_t BatchOf(const BatchDivision& division) {
+  return std::max<int64_t>(*std::ranges::max_element(division.all.batches), 1);
+}
+
+std::string WithBest(const std::string& advice, const Prediction& best, std::string_view flags) {
+  if (best.choice.hosts == 1) return advice + "; train on one host";
+  return fmt::format("{}; {} would make {:.4g}: {}", advice, Describe(best.choice),
+                     best.images_per_s(), flags);
+}
+
+StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& network,
+                            const SearchSpace& space) {
+  return ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), space);
+}
+
 }  // namespace
+
+StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
+                                              const NetworkFacts& network,
+                                              const ServerPrediction& now,
+                                              const SearchSpace& space) {
+  RT_ASSIGN_OR_RETURN(const HostChoice choice, BestOf(facts, network, space));
+  std::string advice = Describe(now);
+  const double one_host = choice.one_host.images_per_s();
+  if (now.images_per_s < one_host) {
+    advice += fmt::format(", {:.2g} times one host alone ({:.4g})", now.images_per_s / one_host,
+                          one_host);
+  } else if (choice.best.images_per_s() < kWorthSaying * now.images_per_s) {
+    return std::optional<std::string>();
+  }
+  return std::optional(
+      WithBest(advice, choice.best,
+               "--set dist.asynchronous.rule=NONE --plan auto, unless some hosts are "
+               "much slower than others"));
+}
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,
                                               const SearchSpace& space) {
   StepSimulator simulator(facts, network);
   RT_ASSIGN_OR_RETURN(const Prediction now, simulator.Simulate(current));
-  RT_ASSIGN_OR_RETURN(const HostChoice choice,
-                      ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), space));
+  RT_ASSIGN_OR_RETURN(const HostChoice choice, BestOf(facts, network, space));
   std::optional<std::string> advice = SlowerThanOne(now, choice.one_host);
   const double rate = choice.best.images_per_s();
   if (!advice && rate < kWorthSaying * now.images_per_s()) return advice;
@@ -58,9 +94,7 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
     advice = fmt::format("{}: predicted {:.4g} images/s, because {}", Describe(current),
                          now.images_per_s(), Reason(now));
   }
-  if (choice.best.choice.hosts == 1) return std::optional(*advice + "; train on one host");
-  return std::optional(fmt::format("{}; {} would make {:.4g}: --plan auto", *advice,
-                                   Describe(choice.best.choice), rate));
+  return std::optional(WithBest(*advice, choice.best, "--plan auto"));
 }
 
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
@@ -73,18 +107,23 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
   if (generation.world->topology().hosts() < 2 || !asked) return std::optional<std::string>();
   const ScopedPhase measuring(generation.world->progress(), Phase::kSetUp);
   RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*generation.world));
-  const int64_t parts = config.train().accumulation();
-  RT_ASSIGN_OR_RETURN(
-      const PlannerFacts facts,
-      MeasureFacts(
-          *generation.run->options.loaded,
-          {.largest_batch = std::max<int64_t>(generation.division.own.batch / parts, 1),
-           .image_size = generation.plan.PhaseAt(0).image_size,
-           .steps = kSteps,
-           .fractions = 1,
-           .data = generation.run->options.data,
-           .ranks_here = RanksHere(*generation.world),
-           .schemes = decided ? std::vector<std::string>() : ShownSchemes(config.net().name())}));
+  const int64_t parts = config.train().accumulation(), batch = BatchOf(generation.division);
+  RT_ASSIGN_OR_RETURN(const PlannerFacts facts,
+                      MeasureFacts(*generation.run->options.loaded,
+                                   {.largest_batch = std::max<int64_t>(batch / parts, 1),
+                                    .image_size = generation.plan.PhaseAt(0).image_size,
+                                    .steps = kSteps,
+                                    .fractions = 1,
+                                    .data = generation.run->options.data,
+                                    .ranks_here = RanksHere(*generation.world),
+                                    .schemes = decided ? std::vector<std::string>()
+                                                       : ShownSchemes(config.net().name())}));
+  if (UsesServers(config.dist().asynchronous())) {
+    ServerChoice choice =
+        ServerChoiceOf(config.dist().asynchronous(), network.hosts * network.ranks_per_host, batch);
+    choice.scheme = SchemeOf(config.dist(), facts);
+    return AdviseOn(facts, network, PredictServers(facts, network, choice), SpaceOf(config));
+  }
   const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
   if (predict != nullptr) {
     auto simulator = std::make_shared<StepSimulator>(facts, network);

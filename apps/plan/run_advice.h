@@ -21,6 +21,7 @@
 #include "dist/planner/planner.pb.h"
 #include "dist/planner/prediction.h"
 #include "dist/planner/search.h"
+#include "dist/planner/server_model.h"
 
 namespace ringtail {
 
@@ -32,13 +33,18 @@ using PredictPeriod = std::function<StatusOr<Prediction>(int period)>;
 
 // One sentence; nothing if there is nothing to say, if there is only one host, or if the run finds
 // its period by itself (dist.local.period_rule) or follows a plan. Cost: a few steps of this rank's
-// batch. `predict`, if given, is set if there are several hosts (prediction_report.h).
+// batch. `predict`, if given, is set if there are several hosts without servers (prediction_report.h).
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict = nullptr);
 
-// The same from known facts: `current` as the run is set, `space` what a plan would choose from.
+// The same from known facts: `current` as the run is set, `space` what a plan would choose from. Of a
+// run with servers (dist.asynchronous) nothing else is predicted.
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,
+                                              const SearchSpace& space);
+StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
+                                              const NetworkFacts& network,
+                                              const ServerPrediction& current,
                                               const SearchSpace& space);
 
 }  // namespace ringtail

@@ -5,7 +5,8 @@ A cell is a network, a number of ranks, links (with the cores of a host), a sche
 H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in the time of tests/cluster/dilated.sh, which
 measures; divide by its factor for that of the hosts.
 
-  1. facts      `dogs_vs_cats plan --measure --data` on two ranks that compute at the same time, for each network; the probe of
+  1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks, by all ranks at the same time in the slow
+                motion of the cells: they take from each other's caches and memory what they take while they train; the probe of
                 bench_allreduce under the limits of a cell, for each number of ranks and links
   2. predict    `plan --from` with and without --dedicated-cores: predictions.json, never written again
   3. measure    a file for each cell, written when it is done; the same command continues with those that are missing
@@ -86,14 +87,14 @@ def read(path):
 
 # ---- what is known before ----
 
-def measure_facts(args, net):
-    """The path of the facts of one core while the other computes, too."""
-    path = os.path.join(args.out, f'facts-{net}.textproto')
+def measure_facts(args, net, ranks):
+    """The path of the facts of a rank, of so many that measure at the same time."""
+    path = os.path.join(args.out, f'facts-{net}-{ranks}.textproto')
     if not os.path.exists(path):
         plan = ' '.join([os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--measure', '--threads', '1', '--image-size', '64',
                          '--data', args.data, *study.sets(VALIDATION + IMAGES), '--part-batch', str(BATCH), '--config',
                          os.path.join(study.ROOT, 'configs', NETS[net]), '--save', f'{path}.$RANK'])
-        out, text = dilated(args, {'ranks': HERE, 'cores': 1, 'rate': 'none'}, ['sh', '-c', f'exec {plan}'])
+        out, text = dilated(args, {'ranks': ranks, 'cores': 8, 'rate': 'none'}, ['sh', '-c', f'exec {plan}'])
         if out is None:
             raise SystemExit(f'measuring {net} failed:\n{text}')
         os.rename(path + '.0', path)
@@ -121,7 +122,7 @@ def predict_world(args, net, ranks, rate, cores, links):
     """Predictions of all schemes and H, by (scheme, H), with the term of shared cores and without."""
     share = min(cores, HERE / ranks)  # of a core, as dilated.sh divides them
     command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[net]),
-               '--from', measure_facts(args, net), '--hosts', str(ranks), '--cores', str(share), '--batch', str(BATCH * ranks),
+               '--from', measure_facts(args, net, ranks), '--hosts', str(ranks), '--cores', str(share), '--batch', str(BATCH * ranks),
                '--latency-us', str(links['latency_us']), '--cpu-s-per-gb', str(links['cpu_s_per_gb']),
                '--rate', f'{links["bytes_per_s"] * 8 / WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
                '--periods', ','.join(map(str, PERIODS)), '--json']

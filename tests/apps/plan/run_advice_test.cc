@@ -73,5 +73,28 @@ TEST(RunAdvice, OneHostIsToldNothing) {
   EXPECT_EQ(*advice, std::nullopt);
 }
 
+ServerPrediction EightServers(const NetworkFacts& network) {
+  return PredictServers(Facts(), network, {.batch = 32, .servers = 8});
+}
+
+// Eight workers push and pull 8 MB each over 5 MB/s, in 1.6 s both ways of a link together.
+TEST(RunAdvice, ServersThatAreSlowerThanOneHostAreNamed) {
+  const NetworkFacts network = Network(5e6);
+  const auto advice = AdviseOn(Facts(), network, EightServers(network), Space());
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  ASSERT_TRUE(*advice);
+  EXPECT_THAT(**advice, HasSubstr("8 workers, servers on 8 of them: predicted"));
+  EXPECT_THAT(**advice, HasSubstr("limited by the links of the servers, 0."));
+  EXPECT_THAT(**advice, HasSubstr("times one host alone"));
+  EXPECT_THAT(**advice, HasSubstr("--set dist.asynchronous.rule=NONE --plan auto"));
+}
+
+TEST(RunAdvice, NothingIfServersAreAsFastAsAnything) {
+  const NetworkFacts network = Network(1e9);
+  const auto advice = AdviseOn(Facts(), network, EightServers(network), Space());
+  ASSERT_TRUE(advice.ok()) << advice.status().message();
+  EXPECT_EQ(*advice, std::nullopt);
+}
+
 }  // namespace
 }  // namespace ringtail
