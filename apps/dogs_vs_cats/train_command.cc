@@ -32,7 +32,6 @@
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
 #include "data/layouts/folder_listing.h"
-#include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
 namespace {
@@ -210,8 +209,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
-    if (!resumes && !UsesServers(config.dist().asynchronous()))
-      Advise(trainer->generation(), &report);
+    if (!resumes) Advise(trainer->generation(), &report);
   }
   if (resumes) {
     WarnOfOtherNumerics(saved);
