@@ -24,6 +24,7 @@ enum RngStream : uint64_t {
   kSynthesizeStream = 6,
   kCompressionStream = 7,
   kEmulationStream = 8,
+  kMixStream = 9,
   kTestStream = 99,
 };
 

@@ -11,7 +11,7 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kMaxCacheMib = int64_t{16} << 20;  // 16 TiB
-constexpr double kMaxPixel = 255;
+constexpr double kMaxPixel = 255, kMaxMixAlpha = 100;
 
 Status CheckNumbers(const NumberRange& range, const FieldCheck& check) {
   if (!range.has_first()) return check.Error("", "first is missing; a range needs first and last");
@@ -42,6 +42,14 @@ Status CheckOrder(const FieldCheck& check, const char* low_name, T low, const ch
                                            low, high_name, high));
 }
 
+// Without alpha it would be off, though it is named.
+template <typename Config>
+Status CheckMix(const Config& config, const char* usual, const FieldCheck& check) {
+  if (!config.has_alpha())
+    return check.Error("", fmt::format("alpha is missing; {}, 0 is off", usual));
+  return check.Between("alpha", config.alpha(), 0, kMaxMixAlpha);
+}
+
 Status CheckAugment(const AugmentConfig& config, const FieldCheck& check) {
   constexpr double kMinAspect = 0.1, kMaxAspect = 10;
   RT_RETURN_IF_ERROR(check.PositiveFraction("min_area", config.min_area()));
@@ -56,7 +64,14 @@ Status CheckAugment(const AugmentConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Fraction("brightness", config.brightness()));
   RT_RETURN_IF_ERROR(check.Fraction("contrast", config.contrast()));
   RT_RETURN_IF_ERROR(check.Fraction("saturation", config.saturation()));
-  return check.Fraction("erasing", config.erasing());
+  RT_RETURN_IF_ERROR(check.Fraction("erasing", config.erasing()));
+  if (config.has_mixup()) {
+    RT_RETURN_IF_ERROR(CheckMix(config.mixup(), "0.2 is usual", check.Within("mixup")));
+  }
+  if (config.has_cutmix()) {
+    RT_RETURN_IF_ERROR(CheckMix(config.cutmix(), "1 is usual", check.Within("cutmix")));
+  }
+  return check.Fraction("switch_probability", config.switch_probability());
 }
 
 Status CheckThreeOrNone(const FieldCheck& check, const char* field, int values) {
@@ -97,6 +112,7 @@ Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
   RT_RETURN_IF_ERROR(check.Within("evaluation")
                          .PositiveFraction("crop_fraction", config.evaluation().crop_fraction()));
   RT_RETURN_IF_ERROR(CheckNormalization(config, check));
+  RT_RETURN_IF_ERROR(check.Fraction("class_balance", config.class_balance()));
   RT_RETURN_IF_ERROR(check.Between("workers", config.workers(), 0, 1024));
   RT_RETURN_IF_ERROR(check.Between("prefetch_batches", config.prefetch_batches(), 2, 64));
   RT_RETURN_IF_ERROR(check.Between("cache_mib", config.cache_mib(), 0, kMaxCacheMib));

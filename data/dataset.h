@@ -37,6 +37,8 @@ class Dataset {
 
   virtual const std::vector<Sample>& samples() const = 0;
   virtual const std::vector<std::string>& class_names() const = 0;  // Kaggle: cat = 0, dog = 1
+  // Folders without images beside the class folders; names as in messages.
+  virtual std::vector<std::string> empty_classes() const { return {}; }
   virtual std::string Describe() const = 0;  // "Kaggle layout, /data: 12,500 cat, 12,500 dog"
   // The encoded bytes of sample i, at most max_file_mib.
   virtual StatusOr<std::vector<std::byte>> Read(int64_t i) const = 0;

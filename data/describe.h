@@ -32,6 +32,9 @@ class IgnoredFiles {
   void AddNamed(IgnoredKind kind, const std::string& name);
   void Add(IgnoredKind kind, int64_t n = 1) { counts_[static_cast<int>(kind)] += n; }
   void Add(const IgnoredFiles& other);
+  const std::set<std::string>& names(IgnoredKind kind) const {
+    return names_[static_cast<size_t>(kind)];
+  }
   // " (1 other file, 2 images of other formats (.gif, .webp) ignored)", or "".
   std::string ToString() const;
 

@@ -27,10 +27,13 @@ class FileDataset : public Dataset {
     }
     description_ = fmt::format("{} in {}: {}{}", list.layout, EscapeName(list.root),
                                DescribeSamples(samples_, class_names_), list.ignored.ToString());
+    const std::set<std::string>& empty = list.ignored.names(IgnoredKind::kEmptyClass);
+    empty_classes_.assign(empty.begin(), empty.end());
   }
 
   const std::vector<Sample>& samples() const override { return samples_; }
   const std::vector<std::string>& class_names() const override { return class_names_; }
+  std::vector<std::string> empty_classes() const override { return empty_classes_; }
   std::string Describe() const override { return description_; }
 
   int64_t FileBytes(int64_t i) const override {
@@ -49,7 +52,7 @@ class FileDataset : public Dataset {
  private:
   std::vector<Sample> samples_;
   std::vector<std::string> paths_;
-  std::vector<std::string> class_names_;
+  std::vector<std::string> class_names_, empty_classes_;
   std::string description_;
   int64_t max_file_bytes_;
 };

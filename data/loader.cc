@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <deque>
 #include <map>
 #include <utility>
@@ -14,7 +14,9 @@
 #include "core/machine/thread_budget.h"
 #include "core/mutex.h"
 #include "core/stopwatch.h"
+#include "data/class_balance.h"
 #include "data/image_source.h"
+#include "data/row_work.h"
 #include "data/sampler.h"
 #include "data/worker_pool.h"
 
@@ -24,8 +26,11 @@ namespace {
 // One batch of the ring. Each row is written by one worker; the batch is full at `rows_left` 0.
 struct Slot {
   AlignedBuffer pixels;  // (batch, 3, S, S) f32
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels, other_labels;
+  std::vector<std::array<float, 2>> label_weights;
   std::vector<int64_t> samples;
+  std::vector<RowWork> work;      // its rows
+  std::vector<int64_t> partners;  // by `work`: the sample at its partner_position, or -1
   int64_t epoch = 0, step_in_epoch = 0;
   int64_t rows = 0;           // of the batch that it holds
   int64_t rows_left = 0;      // guarded by the loader's mutex
@@ -39,15 +44,22 @@ class PrefetchingLoader : public DataLoader {
       : dataset_(dataset),
         indices_(std::move(indices)),
         bad_images_config_(config.bad_images()),
+        augment_(options.mode == LoaderMode::kTrain ? config.augment() : AugmentConfig()),
         options_(options),
         row_floats_(kChannels * options.image_size * options.image_size),
         source_(dataset, config, options),
         buffers_(workers),
+        partner_pixels_(workers),
         pool_(workers) {
+    if (options.mode == LoaderMode::kTrain && config.class_balance() > 0) {
+      class_weights_ = ClassWeights(ClassCounts(*dataset, indices_), config.class_balance());
+    }
     for (int i = 0; i < config.prefetch_batches(); ++i) {
       auto slot = std::make_unique<Slot>();
       slot->pixels = AlignedBuffer(options.batch * row_floats_ * sizeof(float));
       slot->labels.resize(options.batch);
+      slot->other_labels.resize(options.batch);
+      slot->label_weights.resize(options.batch);
       slot->samples.resize(options.batch);
       free_.push_back(std::move(slot));
     }
@@ -85,18 +97,31 @@ class PrefetchingLoader : public DataLoader {
   Place TakeNext();
   void FillFreeSlots();
   void ChooseSamples(const Place& place, Slot* slot);
+  bool soft() const { return MixesImages(augment_) || !class_weights_.empty(); }
+  int64_t SampleAt(int64_t position) const {
+    return indices_[endless() ? order_[position] : position];
+  }
+  static void SetLabels(Slot* slot, int64_t row, const RowLabels& labels);
   void StartRows(Slot* slot);
+  void LoadRows(Slot* slot, size_t index, int worker);
   void LoadRow(Slot* slot, int64_t row, int worker);
+  void MixRows(Slot* slot, size_t index, int worker);
+  std::span<float> PixelsOf(Slot* slot, int64_t row) const {
+    return slot->pixels.floats().subspan(row * row_floats_, row_floats_);
+  }
   double WaitFor(Slot* slot);
   Status TakeBadImages(Slot* slot);
 
   const Dataset* dataset_;
   const std::vector<int64_t> indices_;
   const BadImagesConfig bad_images_config_;
+  const AugmentConfig augment_;
   const LoaderOptions options_;
   const int64_t row_floats_;
   ImageSource source_;
-  std::vector<ImageSource::Buffers> buffers_;  // one per worker
+  std::vector<float> class_weights_;                // by class; empty: all 1
+  std::vector<ImageSource::Buffers> buffers_;       // one per worker
+  std::vector<std::vector<float>> partner_pixels_;  // likewise
 
   // Used by the consumer's thread only.
   int64_t next_epoch_ = 0, next_step_ = 0;  // of the next batch to start
@@ -121,10 +146,21 @@ void PrefetchingLoader::ChooseSamples(const Place& place, Slot* slot) {
   }
   for (int64_t row = 0; row < place.rows; ++row) {
     const int64_t position = place.first + row;
-    const bool exists = position < static_cast<int64_t>(indices_.size());
-    const int64_t sample = exists ? indices_[endless() ? order_[position] : position] : -1;
+    const bool exists = position < std::ssize(indices_);
+    const int64_t sample = exists ? SampleAt(position) : -1;
     slot->samples[row] = sample;
-    slot->labels[row] = exists ? dataset_->samples()[sample].label : -1;
+    const int32_t label = exists ? dataset_->samples()[sample].label : -1;
+    SetLabels(slot, row, PlainLabels(label, class_weights_));
+  }
+  slot->work = PlanRows(augment_, static_cast<int32_t>(options_.image_size),
+                        {.seed = options_.seed,
+                         .epoch = place.epoch,
+                         .first = place.first,
+                         .rows = place.rows,
+                         .images = std::ssize(indices_)});
+  slot->partners.clear();
+  for (const RowWork& work : slot->work) {
+    slot->partners.push_back(work.partner_position < 0 ? -1 : SampleAt(work.partner_position));
   }
   slot->epoch = place.epoch;
   slot->step_in_epoch = place.first / options_.global_batch;
@@ -160,8 +196,8 @@ void PrefetchingLoader::StartRows(Slot* slot) {
     slot->rows_left = slot->rows;
     slot->bad.clear();
   }
-  for (int64_t row = 0; row < slot->rows; ++row) {
-    pool_.Submit([this, slot, row](int worker) { LoadRow(slot, row, worker); });
+  for (size_t i = 0; i < slot->work.size(); ++i) {
+    pool_.Submit([this, slot, i](int worker) { LoadRows(slot, i, worker); });
   }
 }
 
@@ -175,20 +211,59 @@ void PrefetchingLoader::FillFreeSlots() {
   }
 }
 
-// On a worker: fills one row, or zeroes it.
+void PrefetchingLoader::SetLabels(Slot* slot, int64_t row, const RowLabels& labels) {
+  slot->labels[row] = labels.label;
+  slot->other_labels[row] = labels.other_label;
+  slot->label_weights[row] = labels.weights;
+}
+
+// On a worker, as what follows: the rows of one item of the slot's work.
+void PrefetchingLoader::LoadRows(Slot* slot, size_t index, int worker) {
+  const RowWork& work = slot->work[index];
+  LoadRow(slot, work.row, worker);
+  if (work.second >= 0) LoadRow(slot, work.second, worker);
+  MixRows(slot, index, worker);
+
+  MutexLock lock(&mutex_);
+  slot->rows_left -= work.second >= 0 ? 2 : 1;
+  if (slot->rows_left == 0) row_done_.NotifyAll();
+}
+
+// Rows that were not loaded have label -1. A partner that is bad is reported by who has its row.
+void PrefetchingLoader::MixRows(Slot* slot, size_t index, int worker) {
+  const RowWork& work = slot->work[index];
+  const auto size = static_cast<int32_t>(options_.image_size);
+  const int32_t own = slot->labels[work.row];
+  if (work.mix.kind == ImageMix::Kind::kNone || own < 0) return;
+  if (work.second >= 0) {
+    const int32_t partner = slot->labels[work.second];
+    if (partner < 0) return;
+    MixPair(work.mix, size, PixelsOf(slot, work.row), PixelsOf(slot, work.second));
+    SetLabels(slot, work.row, MixLabels(work.mix, own, partner, class_weights_));
+    SetLabels(slot, work.second, MixLabels(work.mix, partner, own, class_weights_));
+    return;
+  }
+  const int64_t sample = slot->partners[index];
+  const int32_t partner = dataset_->samples()[sample].label;
+  std::vector<float>& pixels = partner_pixels_[worker];
+  pixels.resize(row_floats_);
+  if (partner < 0) return;
+  if (!source_.Load(sample, slot->epoch, &buffers_[worker], pixels.data()).ok()) return;
+  MixInto(work.mix, size, pixels, PixelsOf(slot, work.row));
+  SetLabels(slot, work.row, MixLabels(work.mix, own, partner, class_weights_));
+}
+
+// Fills one row, or zeroes it.
 void PrefetchingLoader::LoadRow(Slot* slot, int64_t row, int worker) {
-  const std::span<float> pixels = slot->pixels.floats().subspan(row * row_floats_, row_floats_);
+  const std::span<float> pixels = PixelsOf(slot, row);
   const int64_t sample = slot->samples[row];
   Status status;
   if (sample >= 0) status = source_.Load(sample, slot->epoch, &buffers_[worker], pixels.data());
   if (sample < 0 || !status.ok()) std::fill(pixels.begin(), pixels.end(), 0.0F);
-  if (!status.ok()) slot->labels[row] = -1;
-
+  if (status.ok()) return;
+  SetLabels(slot, row, PlainLabels(-1, class_weights_));
   MutexLock lock(&mutex_);
-  if (!status.ok()) {
-    slot->bad.push_back({sample, dataset_->samples()[sample].key, status.message()});
-  }
-  if (--slot->rows_left == 0) row_done_.NotifyAll();
+  slot->bad.push_back({sample, dataset_->samples()[sample].key, status.message()});
 }
 
 // Waits for all rows of `slot`; returns the seconds.
@@ -243,6 +318,10 @@ StatusOr<LoadedBatch> PrefetchingLoader::Next() {
   batch.images = delivered_->pixels.floats().data();
   batch.labels = std::span(delivered_->labels).first(delivered_->rows);
   batch.samples = std::span(delivered_->samples).first(delivered_->rows);
+  if (soft()) {
+    batch.other_labels = std::span(delivered_->other_labels).first(delivered_->rows);
+    batch.label_weights = std::span(delivered_->label_weights).first(delivered_->rows);
+  }
   batch.epoch = delivered_->epoch;
   batch.step_in_epoch = delivered_->step_in_epoch;
   return batch;

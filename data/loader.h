@@ -9,7 +9,9 @@
 // Next() frees the previous batch.
 //
 // The stream is a pure function of the config: augmentation is keyed by (seed, epoch, sample key),
-// so the number of workers, their timing and Seek change nothing. An image that cannot be used
+// so the number of workers, their timing and Seek change nothing. With mixup or cutmix, images at
+// positions 2 k and 2 k + 1 of the epoch's order are partners (data/row_work.h); a rank whose rows
+// end between two loads one of them for nothing. An image that cannot be used
 // keeps its row, with label -1 and zero pixels, and is reported once (training nets ignore such
 // rows in the loss). Before a run, ScanImages (data/scan.h) finds all bad images, so that every
 // rank leaves out the same ones. Decoding starts with the first Next(), so that an earlier Seek
@@ -20,6 +22,7 @@
 #ifndef RINGTAIL_DATA_LOADER_H_
 #define RINGTAIL_DATA_LOADER_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -36,7 +39,11 @@ namespace ringtail {
 
 struct LoadedBatch {
   const float* images = nullptr;  // (batch, 3, S, S), normalised, RGB; valid until the next Next()
-  std::span<const int32_t> labels;   // batch; -1: no sample in this row
+  std::span<const int32_t> labels;  // batch; -1: no sample in this row
+  // Empty, unless images are mixed or classes balanced. Of a mixture, `labels` has the class of the
+  // larger share, and this the other one; -1: not mixed.
+  std::span<const int32_t> other_labels;
+  std::span<const std::array<float, 2>> label_weights;  // of label and other label; empty as these
   std::span<const int64_t> samples;  // batch; index into the dataset; -1: padding
   int64_t epoch = 0, step_in_epoch = 0;
   double wait_seconds = 0;  // time that Next() waited for it

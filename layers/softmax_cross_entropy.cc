@@ -29,6 +29,25 @@ StatusOr<LayerPlan> SoftmaxCrossEntropyLayer::Setup(const SetupArgs& args) {
                    .state_bytes = static_cast<size_t>(src_.N * src_.C) * sizeof(float)};
 }
 
+namespace {
+
+// The classes of a row, each with a weight.
+struct RowTarget {
+  int32_t label = -1, other = -1;  // -1: none; of label: no sample
+  float weight = 1, other_weight = 0;
+};
+
+RowTarget TargetOf(const StepContext& step, int64_t n) {
+  if (step.soft.empty()) return {.label = step.labels[n]};
+  const auto& [weight, other_weight] = step.soft.weights[n];
+  return {.label = step.labels[n],
+          .other = step.soft.other_labels[n],
+          .weight = weight,
+          .other_weight = step.soft.other_labels[n] < 0 ? 0 : other_weight};
+}
+
+}  // namespace
+
 // With H = W = 1, element (n, c) of a blob lies at n * (channel blocks * block) + c
 // in every layout.
 void SoftmaxCrossEntropyLayer::Forward(const ForwardArgs& args) {
@@ -45,9 +64,13 @@ void SoftmaxCrossEntropyLayer::Forward(const ForwardArgs& args) {
     }
     const double logsumexp = largest + std::log(sum);
     for (int64_t c = 0; c < C; ++c) p[n * C + c] = static_cast<float>(std::exp(z[c] - logsumexp));
-    const int32_t label = args.step->labels[n];
-    args.dst[n] =
-        label < 0 ? 0 : static_cast<float>(logsumexp - (1 - s) * z[label] - s / C * total);
+    const RowTarget target = TargetOf(*args.step, n);
+    const auto loss_of = [&](int32_t label) {
+      return logsumexp - (1 - s) * z[label] - s / C * total;
+    };
+    double loss = target.label < 0 ? 0 : target.weight * loss_of(target.label);
+    if (target.label >= 0 && target.other >= 0) loss += target.other_weight * loss_of(target.other);
+    args.dst[n] = static_cast<float>(loss);
   }
 }
 
@@ -58,12 +81,15 @@ void SoftmaxCrossEntropyLayer::Backward(const BackwardArgs& args) {
   const float* p = reinterpret_cast<const float*>(args.state);
   std::fill_n(args.diff_src[0], src_.elements(), 0.0F);
   for (int64_t n = 0; n < src_.N; ++n) {
-    const int32_t label = args.step->labels[n];
-    if (label < 0) continue;
+    const RowTarget target = TargetOf(*args.step, n);
+    if (target.label < 0) continue;
+    const float all = target.weight + target.other_weight;
     float* diff = args.diff_src[0] + n * row;
     for (int64_t c = 0; c < C; ++c) {
-      diff[c] = p[n * C + c] - s / static_cast<float>(C) - (c == label ? 1 - s : 0);
+      diff[c] = all * (p[n * C + c] - s / static_cast<float>(C));
     }
+    diff[target.label] -= (1 - s) * target.weight;
+    if (target.other >= 0) diff[target.other] -= (1 - s) * target.other_weight;
   }
 }
 

@@ -4,8 +4,13 @@
 //   dst (N): loss of each row; 0 for label -1
 //          = -sum_k q_k log p_k = logsumexp(z) - (1 - s) z_label - s/C sum_k z_k
 //   diff_src = p - q for the SUM of the rows' losses (diff_dst is not read); 0 for label -1
+// With soft targets (step_context.h) a row is a label and another, with weights v and w: its loss is
+//   v loss(label) + w loss(other label), so q = v q(label) + w q(other label), and diff_src =
+//   (v + w) p - q. The smoothed one-hot vectors are mixed, as timm does; v + w is 1 unless classes
+//   have weights.
 // State: p. Computed in double per row: C is small beside everything else.
-// Source: Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7 (smoothing).
+// Source: Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7 (smoothing);
+// Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization" (soft targets).
 #ifndef RINGTAIL_LAYERS_SOFTMAX_CROSS_ENTROPY_H_
 #define RINGTAIL_LAYERS_SOFTMAX_CROSS_ENTROPY_H_
 

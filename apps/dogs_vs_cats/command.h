@@ -1,6 +1,6 @@
 // A verb of the program: `ringtail <verb> flags`.
 //
-// Each verb has a row in RT_FOR_EACH_VERB and a file <verb>_command.cc, which defines
+// Each verb has a row in RT_FOR_EACH_VERB (LrFind: `lr-find`) and a file <verb>_command.cc, which defines
 // Add<Verb>Command: it describes the verb's flags to the parser. When the verb is called, the
 // parser stores its command in `chosen`; main runs the command after parsing has succeeded. A
 // command returns the exit code, or an error that main prints.
@@ -22,6 +22,7 @@ using Command = std::function<StatusOr<int>()>;
 // In the order of --help.
 #define RT_FOR_EACH_VERB(ROW) \
   ROW(Train)                  \
+  ROW(LrFind)                 \
   ROW(Evaluate)               \
   ROW(Report)                 \
   ROW(Predict)                \

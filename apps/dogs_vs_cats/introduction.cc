@@ -8,10 +8,12 @@
 #include "apps/algorithm_choices.h"
 #include "apps/config/run_precision.h"
 #include "apps/print.h"
+#include "apps/trainer/data_warnings.h"
 #include "apps/version.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "data/augmentation/trivial_augment.h"
+#include "data/class_balance.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 #include "optim/batch_growth.h"
@@ -50,6 +52,13 @@ StatusOr<std::string> DescribePrecisionOf(const Generation& generation) {
                           .plan_only = true,
                           .algorithms = &ProgramAlgorithms()}));
   return DescribeRunPrecision(config.train(), net->layers());
+}
+
+void PrintClassWeights(const TrainingData& data, const DataConfig& config) {
+  if (config.class_balance() == 0) return;
+  Print("weights of classes in the training loss: {}\n",
+        DescribeClassWeights(data.dataset->class_names(),
+                             ClassCounts(*data.dataset, data.split.train), config.class_balance()));
 }
 
 // What a warm start has taken, what is frozen, and whether the rate suits both.
@@ -95,6 +104,7 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
   const std::string augmented = DescribeAugmentations(loaded.config.data().augment());
   if (!augmented.empty()) Print("training images: {}\n", augmented);
+  PrintClassWeights(data, loaded.config.data());
   RT_ASSIGN_OR_RETURN(const std::string precision, DescribePrecisionOf(generation));
   if (!precision.empty()) Print("{}\n", precision);
   PrintFineTuning(generation);
@@ -105,6 +115,10 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
       ReportGrowth(optim.config, plan.growth_run(), plan.stages(), plan.total_steps());
   if (!growth.summary.empty()) Print("{}\n", growth.summary);
   for (const std::string& warning : growth.warnings) LogWarning(warning);
+  for (const std::string& warning :
+       DataWarnings(data, loaded.config, plan.growth_run().images_per_batch)) {
+    LogWarning(warning);
+  }
   for (const BadImage& bad : data.bad) {
     LogWarning(fmt::format("left out: {} {}", bad.key, bad.reason));
   }

@@ -28,9 +28,9 @@ std::string Numbers(const ProgressView& view) {
                                                           view.comm_ms, view.exposed_comm_ms)
                                             : "";
   return fmt::format(
-      "epoch {:.2f}/{:g}  step {}/{}  loss {:.3f}  accuracy {:.1f} %  {:.0f}/s  {}{}", view.epoch,
-      view.total_epochs, view.step, view.total_steps, view.loss, 100 * view.accuracy,
-      view.images_per_s, comm, ClockText(view.seconds_left));
+      "epoch {:.2f}/{:g}  step {}/{}  loss {:.3f}  {}accuracy {:.1f} %  {:.0f}/s  {}{}", view.epoch,
+      view.total_epochs, view.step, view.total_steps, view.loss, view.mixed ? "mixed images: " : "",
+      100 * view.accuracy, view.images_per_s, comm, ClockText(view.seconds_left));
 }
 
 }  // namespace
@@ -56,8 +56,11 @@ std::string ProgressBarLine(const ProgressView& view, int width) {
 
 std::string ProgressPlainLine(const ProgressView& view) { return Numbers(view) + " left"; }
 
-ProgressDisplay::ProgressDisplay(FILE* out, int log_every_steps)
-    : out_(out), terminal_(isatty(fileno(out)) != 0), log_every_steps_(log_every_steps) {}
+ProgressDisplay::ProgressDisplay(FILE* out, int log_every_steps, bool mixed)
+    : out_(out),
+      terminal_(isatty(fileno(out)) != 0),
+      log_every_steps_(log_every_steps),
+      mixed_(mixed) {}
 
 ProgressDisplay::~ProgressDisplay() { Finish(); }
 
@@ -92,6 +95,7 @@ ProgressView ProgressDisplay::View(const Metrics& step, const TrainingPlan& plan
   view.total_epochs = std::round(plan.EpochAt(plan.total_steps()) * 100) / 100;
   view.loss = loss_sum_ / steps_;
   view.accuracy = accuracy_sum_ / steps_;
+  view.mixed = mixed_;
   view.images_per_s = images_ / seconds_;
   view.exposed_comm_ms = exposed_ms_ / steps_;
   view.comm_ms = (hidden_ms_ + exposed_ms_) / steps_;

@@ -5,7 +5,9 @@
 //   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
 // With several ranks also the communication time of a step: "comm 31 ms (4 not hidden)".
 // In a file or pipe: a plain line every `log_every_steps` steps. Loss, accuracy and rate are means
-// since the previous line (on a terminal: over about the last kShownSteps steps). The remaining
+// since the previous line (on a terminal: over about the last kShownSteps steps). Where images are
+// mixed (data.augment.mixup, cutmix), the accuracy of the class with the larger share, which cannot
+// reach what validation shows: it is called so. The remaining
 // time considers the image sizes and batches of later phases, but not the evaluations.
 // State: sums since the previous line. Thread-safety: one thread. Cost: a few additions per step.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_PROGRESS_DISPLAY_H_
@@ -24,6 +26,7 @@ struct ProgressView {
   double epoch = 0, total_epochs = 0;
   int64_t step = 0, total_steps = 0;
   double loss = 0, accuracy = 0, images_per_s = 0;
+  bool mixed = false;  // loss and accuracy are those of mixtures
   double seconds_left = 0;
   double comm_ms = 0, exposed_comm_ms = 0;  // 0: one rank
 };
@@ -38,7 +41,8 @@ class ProgressDisplay : public TrainingObserver {
  public:
   static constexpr double kShownSteps = 50;
 
-  ProgressDisplay(FILE* out, int log_every_steps);
+  // mixed: the training images are mixtures.
+  ProgressDisplay(FILE* out, int log_every_steps, bool mixed = false);
   ~ProgressDisplay() override;
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
@@ -56,6 +60,7 @@ class ProgressDisplay : public TrainingObserver {
   FILE* const out_;
   const bool terminal_;
   const int log_every_steps_;
+  const bool mixed_;
   int64_t printed_step_ = 0;  // in a file: of the last line
   bool bar_shown_ = false;
   Stopwatch since_drawn_;

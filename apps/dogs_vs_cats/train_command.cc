@@ -31,6 +31,7 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
+#include "data/augmentation/image_mix.h"
 #include "data/layouts/folder_listing.h"
 
 namespace ringtail {
@@ -193,7 +194,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   const bool resumes = !point.empty();
   std::string_view start;  // the others receive rank 0's state
   if (world->leads() && !resumes) start = config.train().weights();
-  ProgressDisplay progress(stdout, config.train().log_every_steps());
+  ProgressDisplay progress(stdout, config.train().log_every_steps(),
+                           MixesImages(config.data().augment()));
   PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
   RT_ASSIGN_OR_RETURN(TrainingRun run,
                       TrainingRun::Create({.loaded = &loaded,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/trainer/update/batch_view.h"
 #include "core/check.h"
 
 namespace ringtail {
@@ -10,27 +11,32 @@ namespace ringtail {
 BatchSource::BatchSource(std::unique_ptr<DataLoader> loader, int64_t image_floats)
     : loader_(std::move(loader)), image_floats_(image_floats) {}
 
-BatchView BatchSource::View(const float* images, std::span<const int32_t> labels,
-                            ElementRange rows) const {
-  RT_CHECK(rows.end() <= std::ssize(labels), "the rows must be the batch's");
-  return {images + rows.offset * image_floats_,
-          labels.subspan(static_cast<size_t>(rows.offset), static_cast<size_t>(rows.count))};
+BatchView BatchSource::Kept::view() const {
+  return {.images = images.floats().data(),
+          .labels = labels,
+          .soft = {.other_labels = other_labels, .weights = label_weights}};
+}
+
+BatchView BatchSource::View(const BatchView& batch, ElementRange rows) const {
+  RT_CHECK(rows.end() <= std::ssize(batch.labels), "the rows must be the batch's");
+  return {.images = batch.images + rows.offset * image_floats_,
+          .labels = batch.labels.subspan(static_cast<size_t>(rows.offset),
+                                         static_cast<size_t>(rows.count)),
+          .soft = batch.soft.Rows(rows.offset, rows.count)};
 }
 
 StatusOr<BatchView> BatchSource::Rows(int64_t batch, ElementRange rows) {
   const auto kept = kept_.find(batch);
   if (kept != kept_.end()) {
     kept->second.left -= rows.count;
-    if (kept->second.left > 0) {
-      return View(kept->second.images.floats().data(), kept->second.labels, rows);
-    }
+    if (kept->second.left > 0) return View(kept->second.view(), rows);
     last_ = std::move(kept->second);
     kept_.erase(kept);
-    return View(last_.images.floats().data(), last_.labels, rows);
+    return View(last_.view(), rows);
   }
   if (batch != current_) RT_RETURN_IF_ERROR(AdvanceTo(batch));
   left_ -= rows.count;
-  return View(loaded_.images, loaded_.labels, rows);
+  return View(ViewOf(loaded_), rows);
 }
 
 // Reads on as long as that is the way to `batch`, and keeps what is passed on the way.
@@ -55,6 +61,8 @@ void BatchSource::KeepCurrent() {
   if (left_ <= 0) return;
   Kept kept{.images = AlignedBuffer(loaded_.labels.size() * image_floats_ * sizeof(float)),
             .labels = {loaded_.labels.begin(), loaded_.labels.end()},
+            .other_labels = {loaded_.other_labels.begin(), loaded_.other_labels.end()},
+            .label_weights = {loaded_.label_weights.begin(), loaded_.label_weights.end()},
             .left = left_};
   std::copy_n(loaded_.images, std::ssize(loaded_.labels) * image_floats_,
               kept.images.floats().begin());

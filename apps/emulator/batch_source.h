@@ -12,6 +12,7 @@
 #ifndef RINGTAIL_APPS_EMULATOR_BATCH_SOURCE_H_
 #define RINGTAIL_APPS_EMULATOR_BATCH_SOURCE_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,13 +39,15 @@ class BatchSource {
  private:
   struct Kept {
     AlignedBuffer images;
-    std::vector<int32_t> labels;
+    std::vector<int32_t> labels, other_labels;
+    std::vector<std::array<float, 2>> label_weights;
     int64_t left = 0;  // rows that no worker has taken
+    BatchView view() const;
   };
 
   Status AdvanceTo(int64_t batch);
   void KeepCurrent();
-  BatchView View(const float* images, std::span<const int32_t> labels, ElementRange rows) const;
+  BatchView View(const BatchView& batch, ElementRange rows) const;
 
   const std::unique_ptr<DataLoader> loader_;
   const int64_t image_floats_;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "data/augmentation/image_mix.h"
+
 namespace ringtail {
 namespace {
 
@@ -87,6 +89,9 @@ std::string DescribeAugmentations(const AugmentConfig& config) {
   if (config.erasing() > 0) {
     text += fmt::format("{}random erasing of {:.3g} % of the images", text.empty() ? "" : ", ",
                         kPercent * double{config.erasing()});
+  }
+  if (const std::string mixed = DescribeMix(config); !mixed.empty()) {
+    text += (text.empty() ? "" : ", ") + mixed;
   }
   return text;
 }

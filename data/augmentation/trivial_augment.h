@@ -40,7 +40,8 @@ struct ErasedRectangle {
 };
 ErasedRectangle DrawErasedRectangle(const AugmentConfig& config, RngKey key, int32_t image_size);
 
-// "TrivialAugment (bilinear), random erasing of 25 % of the images"; empty if both are off.
+// "TrivialAugment (bilinear), random erasing of 25 % of the images, mixup (alpha 0.2)"; empty if all
+// are off.
 std::string DescribeAugmentations(const AugmentConfig& config);
 
 }  // namespace ringtail

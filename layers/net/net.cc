@@ -30,6 +30,7 @@ void Net::Impl::SetImages(const float* images) {
 void Net::Impl::BeginPass(const BatchView& batch, const StepContext& context) {
   step = context;
   step.labels = batch.labels;
+  step.soft = batch.soft;
   frozen_step = step;
   frozen_step.training = false;
   SetImages(batch.images);
@@ -112,13 +113,21 @@ LossResult Net::Impl::Loss() {
   return result;
 }
 
+void Net::Impl::CheckLabels(const BatchView& batch) const {
+  RT_CHECK(std::ssize(batch.labels) == options.batch, "one label per row of the batch");
+  RT_CHECK(batch.soft.empty() || std::ssize(batch.soft.other_labels) == options.batch,
+           "none, or one other label per row of the batch");
+  RT_CHECK(batch.soft.weights.size() == batch.soft.other_labels.size(), "two weights per row");
+  for (const auto labels : {batch.labels, batch.soft.other_labels}) {
+    for (const int32_t label : labels) {
+      RT_CHECK(label >= -1 && label < model->num_classes(), "labels must be -1 .. classes - 1");
+    }
+  }
+}
+
 LossResult Net::Forward(const BatchView& batch, StepContext step) {
   Impl& net = *impl_;
-  RT_CHECK(static_cast<int64_t>(batch.labels.size()) == net.options.batch,
-           "one label per row of the batch");
-  for (const int32_t label : batch.labels) {
-    RT_CHECK(label >= -1 && label < net.model->num_classes(), "labels must be -1 .. classes - 1");
-  }
+  net.CheckLabels(batch);
   net.BeginPass(batch, step);
   for (size_t i = 0; i < net.nodes.size(); ++i) net.ForwardNode(static_cast<int>(i));
   net.forward_done = true;

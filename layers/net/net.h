@@ -33,10 +33,11 @@ namespace ringtail {
 struct BatchView {
   const float* images = nullptr;    // N * C * H * W, 64-byte aligned
   std::span<const int32_t> labels;  // N
+  SoftTargets soft = {};            // of the same rows; other labels 0 .. num_classes - 1, or -1
 };
 
 struct LossResult {
-  double loss_sum = 0;  // over samples, smoothing included
+  double loss_sum = 0;  // over samples, smoothing and weights included
   int64_t correct = 0;  // argmax of the logits is the label
   int64_t count = 0;    // samples: rows whose label is not -1
 };

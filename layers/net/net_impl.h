@@ -64,6 +64,7 @@ struct Net::Impl {
   void BindNormalized(ReadyNode* normalization, int previous, const NodePlacement& place,
                       const FusionPlan& plan);
   // net.cc
+  void CheckLabels(const BatchView& batch) const;
   void BeginPass(const BatchView& batch, const StepContext& context);
   void SetImages(const float* images);
   void ForwardNode(int i);

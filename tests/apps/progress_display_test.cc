@@ -29,6 +29,14 @@ TEST(ProgressTest, TheBarTakesTheRemainingColumns) {
   }
 }
 
+TEST(ProgressTest, TheAccuracyOfMixedImagesIsCalledSo) {
+  ProgressView view = kView;
+  EXPECT_THAT(ProgressPlainLine(view), testing::HasSubstr("loss 0.341  accuracy 86.7 %"));
+  view.mixed = true;
+  EXPECT_THAT(ProgressPlainLine(view),
+              testing::HasSubstr("loss 0.341  mixed images: accuracy 86.7 %"));
+}
+
 TEST(ProgressTest, TheFinishedBarIsFull) {
   ProgressView view = kView;
   view.step = 30;

@@ -373,12 +373,19 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   EXPECT_THAT(RunDogsVsCats({"tarin"}).err, HasSubstr("did you mean 'train'?"));
 }
 
-// "train", ...
+// "train", "lr-find", ...
 std::vector<std::string> Verbs() {
 #define RT_VERB_NAME(Verb) #Verb,
   std::vector<std::string> verbs = {RT_FOR_EACH_VERB(RT_VERB_NAME)};
 #undef RT_VERB_NAME
-  for (std::string& verb : verbs) verb[0] = static_cast<char>(std::tolower(verb[0]));
+  for (std::string& verb : verbs) {
+    std::string spelled;
+    for (const char letter : verb) {
+      if (std::isupper(letter) != 0 && !spelled.empty()) spelled += '-';
+      spelled += static_cast<char>(std::tolower(letter));
+    }
+    verb = spelled;
+  }
   return verbs;
 }
 

@@ -47,7 +47,8 @@ GradientPass::GradientPass(Model* model, const Options& options, std::unique_ptr
 BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
   const int64_t rows = options_.batch / options_.parts;
   const int64_t row_floats = model_->input_channels() * options_.image_size * options_.image_size;
-  return {batch.images + part * rows * row_floats, batch.labels.subspan(part * rows, rows)};
+  return {batch.images + part * rows * row_floats, batch.labels.subspan(part * rows, rows),
+          batch.soft.Rows(part * rows, rows)};
 }
 
 StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/trainer/set_up_in_turn.h"
+#include "apps/trainer/update/batch_view.h"
 #include "apps/trainer/world_evaluation.h"
 #include "core/check.h"
 #include "dist/parameter_server/rule_choice.h"
@@ -131,8 +132,8 @@ StatusOr<OwnStep> StepGradients::ComputePlanned(GradientListener* listener) {
     RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
     own.wait_seconds += loaded.wait_seconds;
     progress->Enter(Phase::kForward);
-    own.loss = pass_->Run({loaded.images, loaded.labels},
-                          {.step = step, .index = index, .count = batches}, listener);
+    own.loss =
+        pass_->Run(ViewOf(loaded), {.step = step, .index = index, .count = batches}, listener);
   }
   own.times = pass_->times();
   own.find_not_finite = [this] { return WhereNotFiniteHere(); };
@@ -146,8 +147,8 @@ StatusOr<std::string> StepGradients::WhereNotFiniteHere() {
   SeekTo(step);
   for (int64_t index = 0; index < batches && found.empty(); ++index) {
     RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
-    found = pass_->DescribeNonFinite({loaded.images, loaded.labels},
-                                     {.step = step, .index = index, .count = batches});
+    found =
+        pass_->DescribeNonFinite(ViewOf(loaded), {.step = step, .index = index, .count = batches});
   }
   SeekTo(step + 1);
   return found;

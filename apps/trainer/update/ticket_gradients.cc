@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "apps/trainer/update/batch_view.h"
 #include "core/add_to.h"
 
 namespace ringtail {
@@ -63,7 +64,7 @@ StatusOr<OwnStep> TicketGradients::Compute(const StepWork& work, GradientListene
     RT_ASSIGN_OR_RETURN(GradientPass* const pass, PassOf(parts[i].rows));
     own.wait_seconds += loaded.wait_seconds;
     progress->Enter(Phase::kForward);
-    const LossResult loss = pass->Run({loaded.images, loaded.labels}, PlaceOf(parts[i]), listener);
+    const LossResult loss = pass->Run(ViewOf(loaded), PlaceOf(parts[i]), listener);
     own.loss.loss_sum += loss.loss_sum;
     own.loss.count += loss.count;
     own.loss.correct += loss.correct;
@@ -89,7 +90,7 @@ StatusOr<std::string> TicketGradients::WhereNotFinite(const Ticket& ticket) {
     RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
     if (!found.empty()) continue;
     RT_ASSIGN_OR_RETURN(GradientPass* const pass, PassOf(part.rows));
-    found = pass->DescribeNonFinite({loaded.images, loaded.labels}, PlaceOf(part));
+    found = pass->DescribeNonFinite(ViewOf(loaded), PlaceOf(part));
   }
   requested_.clear();
   for (const Ticket& next : ahead) Request(next);

@@ -92,6 +92,14 @@ TEST_F(RealRanksTest, Synchronous) { ExpectNear(Train(4, {}), 1e-4); }
 TEST_F(RealRanksTest, Blocking) { ExpectNear(Train(4, kBlocking), 1e-4); }
 TEST_F(RealRanksTest, Overlapped) { ExpectNear(Train(4, kOverlapped), 1e-4); }
 
+// Mixed images with soft labels, and weights of classes.
+TEST_F(RealRanksTest, MixedImages) {
+  Overrides rounds = kBlocking;
+  rounds.insert(rounds.end(), {"data.augment.mixup.alpha=1", "data.augment.cutmix.alpha=1",
+                               "data.class_balance=0.5"});
+  ExpectNear(Train(4, rounds), 1e-4);
+}
+
 TEST_F(RealRanksTest, SynchronousAtFirst) {
   for (Overrides rounds : {kBlocking, kOverlapped}) {
     rounds.emplace_back("dist.local.start_epoch=1.4");

@@ -93,6 +93,7 @@ TEST(TrainerTest, ResumeGivesTheBitsOfARunLeftAlone) {
   for (const std::vector<std::string>& overrides :
        {std::vector<std::string>{},
         {"optim.adamw={}", "train.accumulation=2"},
+        {"data.augment.mixup.alpha=0.2", "data.augment.cutmix.alpha=1", "data.class_balance=0.5"},
         {"optim.ema_decay=0", "optim.constant={}", "train.evaluate_every_epochs=0.4"}}) {
     const TempDir alone, stopped;
     const LoadedConfig loaded = TinyConfig(overrides);

@@ -87,6 +87,10 @@ TEST(TrivialAugmentTest, SaysWhatIsOn) {
   config.set_trivial_augment(AugmentConfig::NEAREST);
   EXPECT_EQ(DescribeAugmentations(config),
             "TrivialAugment (nearest pixels), random erasing of 25 % of the images");
+  config.mutable_mixup()->set_alpha(0.2F);
+  EXPECT_EQ(DescribeAugmentations(config),
+            "TrivialAugment (nearest pixels), random erasing of 25 % of the images, "
+            "mixup (alpha 0.2)");
 }
 
 }  // namespace
