@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that Ringtail needs; does nothing where they are all there.
 #
-#   apps/install_packages.sh           to build and run
-#   apps/install_packages.sh --tests   to run all tests, too
+#   apps/install_packages.sh             to build and run
+#   apps/install_packages.sh --tests     to run all tests, too
+#   apps/install_packages.sh --package   to make a Debian package and check it, too
 #
 # Run it as root, or as a user who may use sudo.
 set -euo pipefail
@@ -13,10 +14,14 @@ build=(g++ cmake ninja-build ccache
        libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
        libgtest-dev libgmock-dev)
 tests=(clang clang-format clang-tidy libclang-rt-14-dev libomp-dev lld llvm strace git python3
-       openmpi-bin libopenmpi-dev)
+       openmpi-bin libopenmpi-dev pkgconf binutils)
+packaging=(dpkg-dev lintian pkgconf python3)
 
 packages=("${build[@]}")
-if [ "${1:-}" = --tests ]; then packages+=("${tests[@]}"); fi
+case "${1:-}" in
+  --tests) packages+=("${tests[@]}") ;;
+  --package) packages+=("${packaging[@]}") ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/printable.h"
+#include "core/silent_log.h"
 
 namespace ringtail {
 namespace {
@@ -24,5 +25,7 @@ spdlog::logger& Logger() {
 void LogInfo(std::string_view message) { Logger().info(Printable(message)); }
 void LogWarning(std::string_view message) { Logger().warn(Printable(message)); }
 void LogError(std::string_view message) { Logger().error(Printable(message)); }
+
+void SilenceLog() { Logger().set_level(spdlog::level::off); }
 
 }  // namespace ringtail

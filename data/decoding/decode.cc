@@ -3,31 +3,21 @@
 #include <algorithm>
 #include <exception>
 #include <opencv2/core.hpp>
-#include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <string>
 #include <vector>
 
 #include "data/decoding/jpeg_decode.h"
+#include "data/decoding/opencv_settings.h"
 #include "data/decoding/png_chunks.h"
+#include "data/decoding/shrink_pixels.h"
 
 namespace ringtail {
 namespace {
 
 constexpr uint32_t kWhite = 255;
 constexpr double k16To8Bits = 1.0 / 257;  // 65535 -> 255
-
-// The loader's threads are the parallelism: OpenCV starts none of its own, and prints nothing about
-// files.
-void ConfigureOpenCvOnce() {
-  static const bool configured = [] {
-    cv::setNumThreads(1);
-    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-    return true;
-  }();
-  (void)configured;
-}
 
 void BlendOverWhite(const cv::Mat& bgra, cv::Mat* rgb) {
   rgb->create(bgra.size(), CV_8UC3);
@@ -117,6 +107,13 @@ Status DecodeAnyRegion(std::span<const std::byte> bytes, const ImageHeader& head
   return OkStatus();
 }
 
+void CheckRegion(const Region& region, int32_t width, int32_t height) {
+  const Region whole = WholeRegion(width, height, region.denominator);
+  RT_CHECK(region.x >= 0 && region.y >= 0 && region.width >= 1 && region.height >= 1 &&
+               region.x <= whole.width - region.width && region.y <= whole.height - region.height,
+           "a region lies outside of its image");
+}
+
 }  // namespace
 
 Region WholeRegion(int32_t width, int32_t height, int32_t denominator) {
@@ -125,15 +122,26 @@ Region WholeRegion(int32_t width, int32_t height, int32_t denominator) {
 
 Status DecodeRegion(std::span<const std::byte> bytes, const ImageHeader& header,
                     const Region& region, Image* dst) {
-  const Region whole = WholeRegion(header.width, header.height, region.denominator);
-  RT_CHECK(region.x >= 0 && region.y >= 0 && region.width >= 1 && region.height >= 1 &&
-               region.x <= whole.width - region.width && region.y <= whole.height - region.height,
-           "a region lies outside of its image");
+  CheckRegion(region, header.width, header.height);
   ConfigureOpenCvOnce();
   try {
     return DecodeAnyRegion(bytes, header, region, dst);
   } catch (const cv::Exception& e) {
     return DataLoss("cannot be decoded: " + e.err);
+  }
+}
+
+Status ShrinkPixels(const ImageView& pixels, const Region& region, Image* dst) {
+  CheckRegion(region, pixels.width, pixels.height);
+  ConfigureOpenCvOnce();
+  try {
+    const cv::Mat src(pixels.height, pixels.width, CV_8UC3, const_cast<uint8_t*>(pixels.pixels),
+                      pixels.row_bytes);
+    ShrinkBlocks(src, BlocksOf(region, region.denominator, pixels.width, pixels.height), region,
+                 dst);
+    return OkStatus();
+  } catch (const cv::Exception& e) {
+    return Internal("cannot be shrunk: " + e.err);
   }
 }
 

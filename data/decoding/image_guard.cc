@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "data/decoding/byte_reader.h"
+#include "data/decoding/image_size.h"
 #include "data/decoding/jpeg_header.h"
 #include "data/decoding/png_chunks.h"
 #include "data/layouts/packed_format.h"
@@ -130,6 +131,20 @@ StatusOr<ImageHeader> ParseHeader(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+Status CheckImageSize(int32_t width, int32_t height, const BadImagesConfig& limits) {
+  if (width > limits.max_side() || height > limits.max_side()) {
+    return ResourceExhausted(
+        fmt::format("is {} x {} pixels, more than data.bad_images.max_side = {}", width, height,
+                    limits.max_side()));
+  }
+  if (int64_t{width} * height > limits.max_megapixels() * kMega) {
+    return ResourceExhausted(
+        fmt::format("is {} x {} pixels, more than data.bad_images.max_megapixels = {}", width,
+                    height, limits.max_megapixels()));
+  }
+  return OkStatus();
+}
+
 StatusOr<ImageHeader> InspectImage(std::span<const std::byte> bytes,
                                    const BadImagesConfig& limits) {
   if (bytes.empty()) return DataLoss("is empty");
@@ -139,16 +154,7 @@ StatusOr<ImageHeader> InspectImage(std::span<const std::byte> bytes,
                                          limits.max_file_mib()));
   }
   RT_ASSIGN_OR_RETURN(const ImageHeader header, ParseHeader(bytes));
-  if (header.width > limits.max_side() || header.height > limits.max_side()) {
-    return ResourceExhausted(
-        fmt::format("is {} x {} pixels, more than data.bad_images.max_side = {}", header.width,
-                    header.height, limits.max_side()));
-  }
-  if (int64_t{header.width} * header.height > limits.max_megapixels() * kMega) {
-    return ResourceExhausted(
-        fmt::format("is {} x {} pixels, more than data.bad_images.max_megapixels = {}",
-                    header.width, header.height, limits.max_megapixels()));
-  }
+  RT_RETURN_IF_ERROR(CheckImageSize(header.width, header.height, limits));
   return header;
 }
 
