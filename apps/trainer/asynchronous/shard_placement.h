@@ -5,8 +5,8 @@
 //
 //   4 ranks, servers: 3, replicas: 1      copies of shard 1 on rank 2, of shard 2 on rank 3
 //
-// Every rank is a worker, too, unless servers are dedicated (worker_division.h). The first shard has the tickets and the running statistics; it has no
-// replica, since rank 0 keeps the run.
+// Every rank is a worker, too, unless servers are dedicated (worker_division.h). The first shard has
+// the tickets and the running statistics; it has no replica, since rank 0 keeps the run.
 // Thread-safety: immutable once made.
 #ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SHARD_PLACEMENT_H_
 #define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_SHARD_PLACEMENT_H_
