@@ -1,5 +1,8 @@
 // ringtail, which is called dogs_vs_cats, too: trains, evaluates and examines networks that classify images. Its verbs
 // are in command.h.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -7,7 +10,9 @@
 
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/exit_code.h"
+#include "apps/help/flag_hint.h"
 #include "apps/help/program_name.h"
+#include "apps/help/verb_flags.h"
 #include "apps/version.h"
 #include "core/config/nearest_name.h"
 #include "core/machine/thread_limit.h"
@@ -48,6 +53,14 @@ std::string Hint(const CLI::App& app, const std::string& first_word) {
   return "; did you mean '" + nearest + "'?";
 }
 
+// "train does not know '--epochs 3'; did you mean '--set train.epochs=3'?"
+std::string UnknownWords(const CLI::App& verb, const std::string& otherwise) {
+  const std::vector<std::string> words = verb.remaining();
+  const std::string hint = FlagHint(words, DescribeProgram(verb).own);
+  return fmt::format("{} does not know '{}'{}", verb.get_name(), fmt::join(words, " "),
+                     hint.empty() ? otherwise : fmt::format("; did you mean '{}'?", hint));
+}
+
 int Main(int argc, char** argv) {
   ExplainTermination(ProgramName());
   SaveAddressSpace();
@@ -71,6 +84,11 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for) {  // --help, --version
     return app.exit(asked_for);
+  } catch (const CLI::ExtrasError& error) {
+    const std::string hint = Hint(app, argv[1]);
+    const auto verbs = app.get_subcommands();  // those that were named
+    return Fail(verbs.empty() ? error.what() + hint : UnknownWords(*verbs.front(), hint),
+                kExitUsage);
   } catch (const CLI::ParseError& error) {
     return Fail(error.what() + Hint(app, argv[1]), kExitUsage);
   }

@@ -21,7 +21,7 @@ namespace {
 struct PredictFlags {
   NetworkFlags network;
   std::string csv;
-  std::vector<std::string> images;
+  std::vector<std::string> images, more_images;
   bool submission = false;
 };
 
@@ -32,13 +32,23 @@ StatusOr<std::string> Text(const PredictFlags& flags, const Dataset& dataset,
                            : PredictionCsv(dataset, logits, class_names);
 }
 
+StatusOr<std::vector<std::string>> ImagesOf(const PredictFlags& flags) {
+  std::vector<std::string> images = flags.images;
+  images.insert(images.end(), flags.more_images.begin(), flags.more_images.end());
+  if (images.empty()) {
+    return InvalidArgument("predict needs images, or folders of them: --images PATH...");
+  }
+  return images;
+}
+
 StatusOr<int> RunPredict(const PredictFlags& flags) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> images, ImagesOf(flags));
   RT_ASSIGN_OR_RETURN(const std::string csv, OutputPath(flags.csv));
   RT_ASSIGN_OR_RETURN(const TrainedModel trained, ReadNetwork(flags.network));
   const RunConfig& config = trained.loaded.config;
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.network.config, config));
   RT_ASSIGN_OR_RETURN(const auto dataset,
-                      OpenImageFiles(flags.images, config.data().bad_images().max_file_mib()));
+                      OpenImageFiles(images, config.data().bad_images().max_file_mib()));
   DataConfig data = config.data();
   data.mutable_bad_images()->set_policy(BadImagesConfig::SKIP);
   data.mutable_bad_images()->set_max_fraction(1);  // the loader logs each one
@@ -65,15 +75,14 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PredictFlags>();
   CLI::App* verb = app->add_subcommand("predict", "Say what is in images");
   AddNetworkFlags(verb, &flags->network);
-  verb->add_option("--images", flags->images, "Images, or folders of them")
-      ->type_name("PATH")
-      ->required();
+  verb->add_option("IMAGES", flags->images, "Images, or folders of them")->type_name("PATH");
+  verb->add_option("--images", flags->more_images, "The same")->type_name("PATH");
   verb->add_option("--csv", flags->csv,
                    "Write key,label,probability instead of printing a table; - is standard output")
       ->type_name("FILE");
   verb->add_flag("--submission", flags->submission,
                  "Kaggle's id,label instead: the number in the name, the probability of a dog");
-  verb->footer(Examples({"predict --checkpoint runs/first --images cat.jpg ~/unsorted",
+  verb->footer(Examples({"predict --checkpoint runs/first cat.jpg ~/unsorted",
                          "predict --checkpoint runs/first --images ~/dogs-vs-cats/test1 "
                          "--submission --csv submission.csv"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPredict(*flags); }; });
