@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "layers/convolution/depthwise_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
+#include "layers/convolution/pointwise/pointwise_bf16_data.h"
 #include "layers/convolution/pointwise/pointwise_bf16_weights.h"
 #include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/convolution/through_f32_convolution.h"
@@ -77,7 +78,9 @@ ConvolutionCandidates FindCandidates(const ConvolutionProblem& problem, Directio
   } else {
     if (problem.dst.type == BlobType::kBf16) {
       AddUnlessNull(CreateOneDnnBf16Convolution(problem, direction), &candidates);
+      AddUnlessNull(PointwiseBf16Data::Create(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Weights::Create(problem, direction), &candidates);
+      AddUnlessNull(CreateWinogradBf16(problem, direction), &candidates);
     }
     if (Algorithm onednn = CreateOneDnnConvolution(AsF32Problem(problem), direction)) {
       candidates.push_back(ThroughF32(problem, direction, std::move(onednn)));

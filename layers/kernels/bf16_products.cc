@@ -1,7 +1,9 @@
 #include "layers/kernels/bf16_products.h"
 
 #ifdef __AVX512F__
-#include <immintrin.h>
+#include "layers/kernels/bf16_dot.h"
+#include "layers/kernels/vec_affine.h"
+#include "layers/kernels/vec_bfloat16.h"
 #endif
 
 namespace ringtail::RT_KERNEL_ISA {
@@ -10,10 +12,9 @@ namespace ringtail::RT_KERNEL_ISA {
 
 namespace {
 
-#define RT_BF16_PRODUCTS __attribute__((target("avx512bf16")))
-
-constexpr int64_t kLanes = kBf16ProductLanes, kRows = kBf16ProductRows;
-constexpr int64_t kPair = 2 * kLanes;  // numbers of an interleaved pair: a register
+constexpr int64_t kRows = kBf16ProductRows;
+constexpr int64_t kPair = kBf16Pair;
+constexpr int kPixels = 12;  // at a time, with two blocks of outputs: 24 sums in registers
 
 // kRows rows of one channel block, kBlocks blocks of columns.
 template <int kBlocks>
@@ -37,10 +38,7 @@ RT_BF16_PRODUCTS void MultiplyTile(const Bf16GradientProduct& p, const Bfloat16*
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      int32_t two;
-      __builtin_memcpy(&two, rows + pair * kPair + 2 * r, sizeof(two));
-      __m512i row = _mm512_set1_epi32(two);
-      asm("" : "+v"(row));  // one broadcast for all blocks
+      const __m512i row = BroadcastPair(rows + pair * kPair + 2 * r);
 #pragma GCC unroll 3
       for (int b = 0; b < kBlocks; ++b) {
         sum[r][b] = _mm512_dpbf16_ps(sum[r][b], (__m512bh)row, column[b]);
@@ -65,9 +63,54 @@ RT_BF16_PRODUCTS void MultiplyColumns(const Bf16GradientProduct& p, int64_t bloc
   }
 }
 
+template <int kCount, int kVecs>
+RT_BF16_PRODUCTS void MultiplyPixels(const Bf16Product& p, int64_t first) {
+  __m512 sum[kCount][kVecs];
+#pragma GCC unroll 12
+  for (int row = 0; row < kCount; ++row) {
+#pragma GCC unroll 2
+    for (int x = 0; x < kVecs; ++x) sum[row][x] = _mm512_setzero_ps();
+  }
+  const Bfloat16* in = p.in + first * kLanes;
+  const Bfloat16* weight = p.weight;
+  for (int64_t block = 0; block < p.channel_blocks; ++block, in += p.in_block_stride) {
+#pragma GCC unroll 1
+    for (int lane = 0; lane < kLanes; lane += 2, weight += kVecs * kPair) {
+      AddPair(in + lane, weight, sum);
+    }
+  }
+  float* out = p.out + first * kLanes;
+#pragma GCC unroll 12
+  for (int row = 0; row < kCount; ++row) {
+#pragma GCC unroll 2
+    for (int x = 0; x < kVecs; ++x) {
+      _mm512_storeu_ps(out + x * p.out_block_stride + row * kLanes, sum[row][x]);
+    }
+  }
+}
+
+// The last pixels, fewer than kPixels.
+template <int kCount, int kVecs>
+void MultiplyRest(const Bf16Product& p, int64_t first, int64_t count) {
+  if (count == kCount) return MultiplyPixels<kCount, kVecs>(p, first);
+  if constexpr (kCount > 1) MultiplyRest<kCount - 1, kVecs>(p, first, count);
+}
+
+template <int kVecs>
+void MultiplyPanel(const Bf16Product& p) {
+  int64_t first = 0;
+  for (; first + kPixels <= p.pixels; first += kPixels) MultiplyPixels<kPixels, kVecs>(p, first);
+  if (first < p.pixels) MultiplyRest<kPixels - 1, kVecs>(p, first, p.pixels - first);
+}
+
 }  // namespace
 
 bool HasBf16Products() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+void MultiplyBf16(const Bf16Product& product) {
+  if (product.panel_blocks == 2) return MultiplyPanel<2>(product);
+  MultiplyPanel<1>(product);
+}
 
 RT_BF16_PRODUCTS void MultiplyBf16Gradient(const Bf16GradientProduct& product) {
   constexpr int kMostBlocks = 3;
@@ -80,24 +123,37 @@ RT_BF16_PRODUCTS void MultiplyBf16Gradient(const Bf16GradientProduct& product) {
 }
 
 void InterleaveBf16Pixels(const Bfloat16* from, int64_t pixels, Bfloat16* to) {
-  alignas(64) uint16_t order[kPair];
-  for (int i = 0; i < kPair; ++i) order[i] = static_cast<uint16_t>(i % 2 * kLanes + i / 2);
-  const __m512i index = _mm512_load_si512(order);
+  const __m512i index = PairIndex();
   int64_t p = 0;
   for (; p + 2 <= pixels; p += 2) {
     const __m512i two = _mm512_loadu_si512(from + p * kLanes);
-    _mm512_storeu_si512(to + p * kLanes, _mm512_permutexvar_epi16(index, two));
+    _mm512_storeu_si512(to + p * kLanes, Interleaved(index, two));
   }
   if (p == pixels) return;
   const __m512i one = _mm512_maskz_loadu_epi16(0xffff, from + p * kLanes);  // beside zeros
-  _mm512_storeu_si512(to + p * kLanes, _mm512_permutexvar_epi16(index, one));
+  _mm512_storeu_si512(to + p * kLanes, Interleaved(index, one));
+}
+
+void InterleaveMappedBf16Pixels(const Bfloat16* from, int64_t pixels, const ChannelAffine& affine,
+                                Bfloat16* to) {
+  const __m512i index = PairIndex();
+  const VecAffine map(affine);
+  for (int64_t p = 0; p < pixels; p += 2) {
+    const Vec first = map(Load(from + p * kLanes));
+    const Vec second = p + 1 < pixels ? map(Load(from + (p + 1) * kLanes)) : Vec{};
+    _mm512_storeu_si512(to + p * kLanes, Interleaved(index, RoundTwo(first, second)));
+  }
 }
 
 #else
 
 bool HasBf16Products() { return false; }
+void MultiplyBf16(const Bf16Product&) { __builtin_trap(); }
 void MultiplyBf16Gradient(const Bf16GradientProduct&) { __builtin_trap(); }
 void InterleaveBf16Pixels(const Bfloat16*, int64_t, Bfloat16*) { __builtin_trap(); }
+void InterleaveMappedBf16Pixels(const Bfloat16*, int64_t, const ChannelAffine&, Bfloat16*) {
+  __builtin_trap();
+}
 
 #endif
 

@@ -2,8 +2,8 @@
 
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"
+#include "layers/kernels/piece_sums.h"
 #include "layers/kernels/vec.h"
-#include "layers/kernels/vec_affine.h"
 #include "layers/kernels/vec_operations.h"
 
 // Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one
@@ -11,7 +11,6 @@
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
-constexpr int kPanel = 2;                           // blocks of output channels at a time
 constexpr int kPixels = kRegisters == 32 ? 14 : 6;  // divides the planes of ImageNet's nets
 
 // Half a register. A panel whose last block is at most half full multiplies no padding there, which
@@ -90,78 +89,6 @@ template <int kRows>
   }
 }
 
-// Moments of a piece, block by block of the panel, from deviations from `shift`, the value of the
-// first pixel, so that squares do not cancel where a mean is far from zero.
-struct PieceMoments {
-  Vec shift[kPanel], sum[kPanel] = {}, squares[kPanel] = {};
-  bool empty = true;
-
-  template <int kRows>
-  [[gnu::always_inline]] void Add(int x, const Vec (&out)[kRows]) {
-    if (empty) shift[x] = out[0];
-    Vec sums[2] = {sum[x]}, more[2] = {squares[x]};  // two chains
-#pragma GCC unroll 14
-    for (int row = 0; row < kRows; ++row) {
-      const Vec d = out[row] - shift[x];
-      sums[row % 2] += d;
-      more[row % 2] += d * d;
-    }
-    sum[x] = sums[0] + sums[1];
-    squares[x] = more[0] + more[1];
-  }
-
-  void Write(int blocks, int64_t pixels, double* mean, double* m2) const {
-    const double count = static_cast<double>(pixels);
-    for (int i = 0; i < blocks * kLanes; ++i) {
-      const double d = sum[i / kLanes][i % kLanes], dd = squares[i / kLanes][i % kLanes];
-      mean[i] = shift[i / kLanes][i % kLanes] + d / count;
-      const double spread = dd - d * d / count;
-      m2[i] = spread < 0 ? 0 : spread;  // NaN passes through
-    }
-  }
-};
-
-// The same for the sums of batch norm's backward. `src` lies as `out`.
-struct PieceSums {
-  VecGradientSums block[kPanel];
-
-  // `src` comes from memory, or at best from the second-level cache, while the product is computed.
-  template <int kRows>
-  [[gnu::always_inline]] static void Fetch(const PointwiseProduct& p, int vecs, const float* src) {
-    for (int x = 0; x < vecs; ++x) {
-#pragma GCC unroll 14
-      for (int row = 0; row < kRows; ++row) {
-        __builtin_prefetch(src + x * p.out_block_stride + row * kLanes);
-      }
-    }
-  }
-
-  template <int kRows>
-  [[gnu::always_inline]] void Add(const PointwiseProduct& p, int x, const float* src,
-                                  const Vec (&out)[kRows]) {
-    const ChannelAffine& map = p.sums.affine;
-    const int64_t c = x * kLanes;
-    const VecAffine affine({map.mean + c, map.scale + c, map.bias + c, map.low, map.high});
-    const float* from = src + x * p.out_block_stride;
-    VecGradientSums sums[2] = {block[x], {}};  // two chains
-#pragma GCC unroll 14
-    for (int row = 0; row < kRows; ++row) {
-      sums[row % 2].Add(affine, Load(from + row * kLanes), out[row]);
-    }
-    sums[0].Add(sums[1]);
-    block[x] = sums[0];
-  }
-
-  void Write(int blocks, double* g, double* gx) const {
-    for (int x = 0; x < blocks; ++x) {
-      for (int i = 0; i < kLanes; ++i) {
-        g[x * kLanes + i] = block[x].g[i];
-        gx[x * kLanes + i] = block[x].gx[i];
-      }
-    }
-  }
-};
-
 // The pixels that one call of Micro reads and writes.
 struct Pixels {
   const float* in;
@@ -180,7 +107,9 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
   const float* fetch = pixels.fetch;
   constexpr int kWidth = (kVecs + kHalf) * kLanes;
   Sums<kRows, kVecs, kHalf> sums;
-  if (pixels.sums != nullptr) PieceSums::Fetch<kRows>(p, kVecs + kHalf, pixels.sums_src);
+  if (pixels.sums != nullptr) {
+    PieceSums::Fetch<kRows>(pixels.sums_src, p.out_block_stride, kVecs + kHalf);
+  }
   if (p.accumulate) LoadSums(p, out, sums);
   const float* weight = p.weight;
   int64_t left = p.channels;
@@ -206,7 +135,9 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
   for (int x = 0; x < kVecs; ++x) {
     Finish(p, x, sums.whole[x], out);
     if (pixels.moments != nullptr) pixels.moments->Add(x, sums.whole[x]);
-    if (pixels.sums != nullptr) pixels.sums->Add(p, x, pixels.sums_src, sums.whole[x]);
+    if (pixels.sums != nullptr) {
+      pixels.sums->Add(p.sums.affine, x, pixels.sums_src + x * p.out_block_stride, sums.whole[x]);
+    }
   }
   if constexpr (kHalf) {
     Vec widened[kRows];
@@ -214,7 +145,9 @@ void Micro(const PointwiseProduct& p, int64_t next_weight, const Pixels& pixels)
     for (int row = 0; row < kRows; ++row) widened[row] = Widen(sums.half[row]);
     Finish(p, kVecs, widened, out);
     if (pixels.moments != nullptr) pixels.moments->Add(kVecs, widened);
-    if (pixels.sums != nullptr) pixels.sums->Add(p, kVecs, pixels.sums_src, widened);
+    if (pixels.sums != nullptr) {
+      pixels.sums->Add(p.sums.affine, kVecs, pixels.sums_src + kVecs * p.out_block_stride, widened);
+    }
   }
   if (pixels.moments != nullptr) pixels.moments->empty = false;
 }

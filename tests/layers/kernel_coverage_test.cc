@@ -43,14 +43,16 @@ const std::map<std::string, std::string> kTestOfKernels = {
     {"layers/kernels/map_pixels.h", "layers/convolution/pointwise_neighbours_test"},
     {"layers/kernels/max_pool.h", "layers/kernels_test"},
     {"layers/kernels/pointwise.h", "layers/convolution/pointwise/pointwise_convolution_test"},
+    {"layers/kernels/pointwise_bf16.h", "layers/convolution/pointwise/pointwise_bf16_test"},
     {"layers/kernels/relayout.h", "layers/kernels_test"},
+    {"layers/kernels/winograd/winograd_bf16.h", "layers/convolution/winograd_bf16_test"},
     {"layers/kernels/winograd/winograd_filter.h", "layers/convolution/winograd_test"},
     {"layers/kernels/winograd/winograd_multiply.h", "layers/convolution/winograd_test"},
     {"layers/kernels/winograd/winograd_transform.h", "layers/convolution/winograd_test"},
 };
 
 std::string Text(const std::string& path) {
-  std::ifstream file(std::string(RT_SOURCE_DIR) + "/" + path);
+  std::ifstream file(std::filesystem::path(RT_SOURCE_DIR) / path);
   EXPECT_TRUE(file.good()) << path;
   return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "layers/element_types/blob_elements.h"
 #include "layers/kernels/batch_norm.h"
 #include "tests/layers/layer_runner.h"
 
@@ -24,14 +25,18 @@ class TestAffine {
 
   // As batch norm would write it, in place.
   void Apply(const BlobDesc& desc, float* blob) const {
-    for (int64_t i = 0; i < desc.N * desc.channel_blocks(); ++i) {
-      float* plane = blob + i * desc.plane() * desc.block;
-      RT_KERNEL(BatchNormApply<float>, plane, desc.plane(), desc.block,
-                affine().From(i % desc.channel_blocks() * desc.block), plane);
-    }
+    ForElementOf(desc.type, [&](auto element) { ApplyTo<decltype(element)>(desc, blob); });
   }
 
  private:
+  template <typename Element>
+  void ApplyTo(const BlobDesc& desc, float* blob) const {
+    for (int64_t i = 0; i < desc.N * desc.channel_blocks(); ++i) {
+      Element* plane = ElementsOf<Element>(blob) + i * desc.plane() * desc.block;
+      RT_KERNEL(BatchNormApply<Element>, plane, desc.plane(), desc.block,
+                affine().From(i % desc.channel_blocks() * desc.block), plane);
+    }
+  }
   static std::vector<float> Values(const BlobDesc& desc, uint64_t seed, float low, float high) {
     const int64_t channels = desc.channel_blocks() * desc.block;
     std::vector<float> values = RandomPlain({1, channels}, seed, low, high);

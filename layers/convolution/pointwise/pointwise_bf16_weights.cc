@@ -2,6 +2,7 @@
 
 #include "core/parallel_for.h"
 #include "core/round.h"
+#include "layers/convolution/pointwise/pointwise_bf16_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/bf16_products.h"
@@ -14,19 +15,21 @@ namespace {
 constexpr int64_t kRunPixels = 256;
 constexpr int64_t kTileRows = 256, kTileColumns = 288;
 
-bool IsBf16Vector(const BlobDesc& desc) {
-  return desc.type == BlobType::kBf16 && desc.block == kBf16ProductLanes &&
-         desc.C % kBf16ProductLanes == 0;
-}
-
-// Interleaves the blocks of a run, each without gaps; returns the numbers of one block.
-int64_t Interleave(const PixelBlocks& blocks, const float* blob, Bfloat16* to) {
+// Interleaves the blocks of a run, or their map, each without gaps; returns the numbers of one block.
+int64_t Interleave(const PixelBlocks& blocks, const float* blob, const ChannelAffine& affine,
+                   Bfloat16* to) {
   const auto* from = ElementsOf<Bfloat16>(blob);
   const int64_t piece = RoundUp(blocks.run.pixels, 2) * kBf16ProductLanes;
   for (int64_t b = 0; b < blocks.blocks; ++b) {
     for (int64_t i = 0; i < blocks.run.pieces; ++i) {
-      RT_KERNEL(InterleaveBf16Pixels, from + blocks.Offset(b, i), blocks.run.pixels,
-                to + (b * blocks.run.pieces + i) * piece);
+      const Bfloat16* pixels = from + blocks.Offset(b, i);
+      Bfloat16* const pairs = to + (b * blocks.run.pieces + i) * piece;
+      if (affine.is_identity()) {
+        RT_KERNEL(InterleaveBf16Pixels, pixels, blocks.run.pixels, pairs);
+      } else {
+        RT_KERNEL(InterleaveMappedBf16Pixels, pixels, blocks.run.pixels,
+                  affine.From((blocks.first_block + b) * kBf16ProductLanes), pairs);
+      }
     }
   }
   return blocks.run.pieces * piece;
@@ -36,11 +39,9 @@ int64_t Interleave(const PixelBlocks& blocks, const float* blob, Bfloat16* to) {
 
 std::unique_ptr<ConvolutionAlgorithm> PointwiseBf16Weights::Create(const ConvolutionProblem& p,
                                                                    ConvolutionDirection direction) {
-  const Window& w = p.window;
-  const bool dense = w.KH == 1 && w.KW == 1 && w.SH == 1 && w.SW == 1 && w.PT == 0 && w.PL == 0 &&
-                     w.PB == 0 && w.PR == 0 && p.groups == 1;
-  if (direction != ConvolutionDirection::kBackwardWeights || !dense || p.bias ||
-      !IsBf16Vector(p.src) || !IsBf16Vector(p.dst) || !RT_KERNEL(HasBf16Products)()) {
+  const bool full = p.src.C % kBf16ProductLanes == 0 && p.dst.C % kBf16ProductLanes == 0;
+  if (direction != ConvolutionDirection::kBackwardWeights || p.bias || !full ||
+      !IsPointwiseBf16(p)) {
     return nullptr;
   }
   return std::make_unique<PointwiseBf16Weights>(p);
@@ -63,9 +64,9 @@ void PointwiseBf16Weights::SumTile(const ConvolutionTensors& t, int64_t slot, in
   bool first = true;
   const auto add = [&](const PixelPieces::Run& run, const PixelPieces::Run&) {
     const PixelBlocks src = sums_.SrcBlocks(run, tile), dst = sums_.DstBlocks(run, tile);
-    const int64_t block_size = Interleave(src, t.src, buffer);
+    const int64_t block_size = Interleave(src, t.src, t.src_affine, buffer);
     Bfloat16* const diff_dst = buffer + src.blocks * block_size;
-    Interleave(dst, t.diff_dst, diff_dst);
+    Interleave(dst, t.diff_dst, ChannelAffine(), diff_dst);
     sums_.AddBf16({.src = buffer, .diff_dst = diff_dst, .block_size = block_size}, slot, tile,
                   first, sums);
     first = false;

@@ -1,6 +1,7 @@
 // The gradient of the weights of a 1x1 convolution of stride 1 on bf16 blobs, from sums over pixels
 // (pointwise_sums.h) by the products of kernels/bf16_products.h: pairs of pixels of a run are
-// interleaved in the second-level cache, where they serve a whole tile of sums.
+// interleaved in the second-level cache, where they serve a whole tile of sums. A map of src (batch norm
+// before) is applied, and rounded, on the way.
 // Cost: 2 N H W IC OC FLOPs at up to nine tenths of the machine's bf16 peak.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_BF16_WEIGHTS_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_BF16_WEIGHTS_H_
@@ -28,6 +29,7 @@ class PointwiseBf16Weights : public ConvolutionAlgorithm {
   explicit PointwiseBf16Weights(const ConvolutionProblem& problem);
   std::string name() const override { return "pointwise bf16"; }
   size_t scratch_bytes() const override { return scratch_.bytes(); }
+  bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:

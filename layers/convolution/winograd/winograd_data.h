@@ -18,6 +18,9 @@
 //                   divide the panels of output channels; U exists for one panel per thread.
 // A result is one sum over channels in order, so it has the same bits either way, and for every
 // number of threads.
+//
+// Operand: what V and U are held in. Bfloat16, with bf16 blobs and m = 2 alone, has half the bytes
+// and twice the products (winograd_operands.h); sums and M are f32 either way.
 // Source: Lavin & Gray 2016, "Fast Algorithms for Convolutional Neural Networks".
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_DATA_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_DATA_H_
@@ -25,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/kernels/bfloat16.h"
 #include "layers/convolution/winograd/winograd_problem.h"
 #include "layers/kernels/winograd/winograd_filter.h"
 #include "layers/kernels/winograd/winograd_transform.h"
@@ -32,12 +36,11 @@
 
 namespace ringtail {
 
+template <typename Operand>
 class WinogradData {
  public:
-  enum class Direction { kForward, kBackwardData };
-
-  // Requires problem.IsSupported(). `threads`: what NumComputeThreads() will be at most.
-  WinogradData(const WinogradProblem& problem, Direction direction, int threads);
+  // Requires problem.IsSupported(), for Bfloat16 SupportsBf16(). `threads`: what NumComputeThreads() will be at most.
+  WinogradData(const WinogradProblem& problem, ConvolutionDirection direction, int threads);
 
   size_t scratch_bytes() const { return scratch_.bytes(); }
 
@@ -49,18 +52,22 @@ class WinogradData {
  private:
   struct Call;  // the arguments of Run
 
-  void TransformPanel(const Call& call, int64_t panel, float* u) const;
-  void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last, float* v) const;
+  void DivideWork();
+  void TransformPanel(const Call& call, int64_t panel, Operand* u) const;
+  void TransformPanels(const Call& call) const;  // all of them
+  void TransformInput(const Call& call, int64_t block, int64_t first, int64_t last,
+                      Operand* v) const;
   // Tiles [first, last) of one panel, of which v holds the first.
-  void MultiplyPanel(const Call& call, int64_t panel, const float* u, const float* v, int64_t first,
-                     int64_t last, float* m) const;
+  void MultiplyPanel(const Call& call, int64_t panel, const Operand* u, const Operand* v,
+                     int64_t first, int64_t last, float* m) const;
+  // The same of a part of M: tiles [first, last), m_tiles_ or fewer.
+  void MultiplyTiles(const Call& call, int64_t panel, const Operand* u, const Operand* v,
+                     int64_t first, int64_t last, float* m) const;
   void RunByTiles(const Call& call) const;
   void RunByPanels(const Call& call) const;
-  void RunPanel(const Call& call, int64_t panel, const float* v, int64_t first, int64_t last,
-                float* u, float* m) const;
 
   int64_t PanelBlocks(int64_t panel) const;  // 2, or 1 for the last of an odd number
-  // Floats between slices of one panel of U, of V and of M; and all slices of each.
+  // Elements between slices of one panel of U, of V and of M; and all slices of each.
   int64_t SliceOfU() const;
   int64_t SliceOfV() const;
   int64_t SliceOfM() const;
@@ -77,10 +84,14 @@ class WinogradData {
   int64_t filter_block_stride_;
   int64_t tiles_;  // in total
   bool by_panels_;
+  bool keeps_u_;               // all of it is made once; or a panel at a time, again for each V
   int64_t v_tiles_, m_tiles_;  // at a time
   ScratchLayout scratch_;
   size_t u_at_, v_at_, m_at_;  // offsets in scratch
 };
+
+extern template class WinogradData<float>;
+extern template class WinogradData<Bfloat16>;
 
 }  // namespace ringtail
 

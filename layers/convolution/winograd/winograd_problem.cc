@@ -1,6 +1,7 @@
 #include "layers/convolution/winograd/winograd_problem.h"
 
 #include "core/round.h"
+#include "layers/kernels/bf16_products.h"
 #include "layers/kernels/winograd/winograd_multiply.h"
 
 namespace ringtail {
@@ -11,6 +12,11 @@ bool WinogradProblem::IsSupported() const {
   return w.KH == 3 && w.KW == 3 && w.SH == 1 && w.SW == 1 && w.DH == 1 && w.DW == 1 && w.PT <= 2 &&
          w.PL <= 2 && w.PB <= 2 && w.PR <= 2 && groups == 1 && src.block == lanes &&
          dst.block == lanes && src.C % lanes == 0 && dst.C % lanes == 0;
+}
+
+bool WinogradProblem::SupportsBf16() const {
+  return IsSupported() && tile == 2 && src.type == BlobType::kBf16 && dst.type == BlobType::kBf16 &&
+         RT_KERNEL(HasBf16Products)();
 }
 
 WinogradGrid WinogradProblem::Grid(const BlobDesc& at, int64_t pad_top, int64_t pad_left,

@@ -23,6 +23,8 @@ struct WinogradProblem : ConvolutionProblem {
   // 3x3, stride 1, dense, one group, padding of at most 2, and activations in blocks of this
   // machine's vectors that the channels fill.
   bool IsSupported() const;
+  // And 2x2 tiles of bf16 blobs, on a machine that multiplies bf16.
+  bool SupportsBf16() const;
 
   int64_t slices() const { return (tile + 2) * (tile + 2); }
   // Tiles that cover a plane of `of`, whose rows begin `pad_top` and `pad_left` before `at`'s.

@@ -12,6 +12,7 @@
 //           they are in its cache
 // A result is one sum over tiles in order: the same bits either way, and for every number of
 // threads.
+// Operand: what V and Z are held in; Bfloat16 as in winograd_data.h, in pairs of tiles. dU is f32.
 // Source: Lavin & Gray 2016.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_WEIGHTS_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_WINOGRAD_WINOGRAD_WEIGHTS_H_
@@ -19,14 +20,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/kernels/bfloat16.h"
 #include "layers/convolution/winograd/winograd_problem.h"
 #include "layers/scratch_layout.h"
 
 namespace ringtail {
 
+template <typename Operand>
 class WinogradWeights {
  public:
-  // Requires problem.IsSupported(). `threads`: what NumComputeThreads() will be at most.
+  // Requires problem.IsSupported(), for Bfloat16 SupportsBf16(). `threads`: what NumComputeThreads() will be at most.
   WinogradWeights(const WinogradProblem& problem, int threads);
 
   size_t scratch_bytes() const { return scratch_.bytes(); }
@@ -38,7 +41,8 @@ class WinogradWeights {
  private:
   struct Buffers {
     double* bias;  // sums of diff_dst, (K)
-    float *v, *z, *du;
+    Operand *v, *z;
+    float* du;
   };
   Buffers Split(std::byte* scratch) const;
   void Transform(const float* src, const ChannelAffine& affine, const float* diff_dst,
@@ -69,6 +73,9 @@ class WinogradWeights {
   ScratchLayout scratch_;
   size_t bias_at_, v_at_, z_at_, du_at_;  // offsets in scratch
 };
+
+extern template class WinogradWeights<float>;
+extern template class WinogradWeights<Bfloat16>;
 
 }  // namespace ringtail
 

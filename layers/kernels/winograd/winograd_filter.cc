@@ -5,51 +5,13 @@
 #include "layers/kernels/winograd/winograd_matrices.h"
 #include "layers/kernels/winograd/winograd_slices.h"
 #include "layers/kernels/winograd/winograd_strided_matrices.h"
+#include "layers/kernels/winograd/winograd_taps.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 namespace {
 
-constexpr int kTaps = 9;
-
-// dst[i][j] = Transform over columns, then rows, of src[i][j].
-template <typename Transform>
-void Transform2d(const Vec* src, Vec* dst) {
-  constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
-  Vec columns[kOut][kIn];
-  for (int j = 0; j < kIn; ++j) {
-    Vec in[kIn], out[kOut];
-#pragma GCC unroll 9
-    for (int i = 0; i < kIn; ++i) in[i] = src[i * kIn + j];
-    Transform::Apply(in, out);
-#pragma GCC unroll 9
-    for (int i = 0; i < kOut; ++i) columns[i][j] = out[i];
-  }
-  for (int i = 0; i < kOut; ++i) Transform::Apply(columns[i], dst + i * kOut);
-}
-
-// taps[c * 9 + r][lane] of kLanes channels.
-void LoadTaps(const WinogradFilters& filters, const float* weight, Vec* taps) {
-  if (filters.channel_stride == kTaps) {  // a lane's channels are adjacent
-    for (int i = 0; i < kTaps; ++i) {
-      LoadTransposed(weight + i * kLanes, filters.lane_stride, taps + i * kLanes);
-    }
-    return;
-  }
-  float channel[(kTaps + 2) * kLanes];  // a transposition reads more than 9 taps of the last lane
-  for (int c = 0; c < kLanes; ++c) {
-    for (int i = 0; i < kTaps; ++i) {
-      Store(channel + i * kLanes, Load(weight + c * filters.channel_stride + i * kLanes));
-    }
-    for (int r = 0; r < kTaps; r += kLanes) {
-      Vec rows[kLanes];
-      LoadTransposed(channel + r, kTaps, rows);
-      for (int i = 0; i < kLanes && r + i < kTaps; ++i) taps[c * kTaps + r + i] = rows[i];
-    }
-  }
-}
-
 void StoreTaps(const WinogradFilters& filters, const Vec* taps, float* weight) {
-  for (int i = 0; i < kTaps; ++i) {
+  for (int i = 0; i < kFilterTaps; ++i) {
     Vec rows[kLanes];
 #pragma GCC unroll 16
     for (int l = 0; l < kLanes; ++l) rows[l] = taps[i * kLanes + l];
@@ -66,15 +28,12 @@ template <typename Matrices, typename Place>
 void Forward(const WinogradFilters& filters, const float* weight, float* u, int64_t u_stride,
              Place place) {
   constexpr int kSide = Matrices::Filter::kOut;
-  Vec taps[kTaps * kLanes];
+  Vec taps[kFilterTaps * kLanes];
   for (int64_t first = 0; first < filters.channels; first += kLanes) {
     LoadTaps(filters, weight + first * filters.channel_stride, taps);
     for (int c = 0; c < kLanes; ++c) {
-      Vec in[kTaps], out[kSide * kSide];
-      for (int r = 0; r < kTaps; ++r) {
-        in[r] = taps[c * kTaps + (filters.flipped ? kTaps - 1 - r : r)];
-      }
-      Transform2d<typename Matrices::Filter>(in, out);
+      Vec out[kSide * kSide];
+      TransformFilter<typename Matrices::Filter>(filters, taps + c * kFilterTaps, out);
       float* dst = u + (first + c) * u_stride;
 #pragma GCC unroll 9
       for (int i = 0; i < kSide; ++i) {
@@ -89,7 +48,7 @@ template <typename Matrices, typename Place>
 void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride, Place place,
               float* diff_weight) {
   constexpr int kSide = Matrices::Filter::kOut;
-  Vec taps[kTaps * kLanes];
+  Vec taps[kFilterTaps * kLanes];
   for (int64_t first = 0; first < filters.channels; first += kLanes) {
     for (int c = 0; c < kLanes; ++c) {
       const float* src = du + (first + c) * u_stride;
@@ -99,7 +58,7 @@ void Gradient(const WinogradFilters& filters, const float* du, int64_t u_stride,
 #pragma GCC unroll 9
         for (int j = 0; j < kSide; ++j) in[i * kSide + j] = Load(src + place(i, j));
       }
-      Transform2d<typename Matrices::FilterGradient>(in, taps + c * kTaps);
+      Transform2d<typename Matrices::FilterGradient>(in, taps + c * kFilterTaps);
     }
     StoreTaps(filters, taps, diff_weight + first * filters.channel_stride);
   }

@@ -7,6 +7,7 @@
 #include "layers/kernels/winograd/winograd_matrices.h"
 #include "layers/kernels/winograd/winograd_slices.h"
 #include "layers/kernels/winograd/winograd_strided_matrices.h"
+#include "layers/kernels/winograd/winograd_strips.h"
 
 // Rows of tiles are worked on in strips: every column of a strip is transformed once, although it
 // belongs to up to two tiles, into a buffer in the first-level cache; then every tile's rows.
@@ -15,32 +16,6 @@ namespace {
 
 // Tiles of kTile x kTile pixels in a strip: the buffer must fit the first-level cache.
 constexpr int StripTiles(int tile) { return tile == 8 ? 4 : 8; }
-
-// Calls work(sample, ty, tx, count, done) for the strips that tiles [first, last) consist of.
-template <int kStripTiles, typename Work>
-void ForEachStrip(const WinogradGrid& grid, int64_t first, int64_t last, const Work& work) {
-  int64_t tx = first % grid.tiles_x;
-  int64_t ty = first / grid.tiles_x % grid.tiles_y;
-  int64_t sample = first / grid.tiles_x / grid.tiles_y;
-  for (int64_t t = first; t < last;) {
-    const int64_t count = Min(Min(grid.tiles_x - tx, last - t), kStripTiles);
-    work(sample, ty, tx, count, t - first);
-    t += count;
-    tx += count;
-    if (tx < grid.tiles_x) continue;
-    tx = 0;
-    if (++ty < grid.tiles_y) continue;
-    ty = 0;
-    ++sample;
-  }
-}
-
-void AddLanes(Vec values, double* sums) {
-  float lanes[kLanes];
-  Store(lanes, values);
-#pragma omp simd
-  for (int l = 0; l < kLanes; ++l) sums[l] += lanes[l];
-}
 
 // Into slices, which lie where `place` says (winograd_slices.h), of pixels as `map` gives them.
 // Transform reads overlapping tiles (an Input) or disjoint ones (a Gradient), whose pixels are then

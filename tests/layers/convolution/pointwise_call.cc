@@ -7,7 +7,10 @@
 #include <memory>
 #include <span>
 
+#include "core/kernels/bfloat16.h"
 #include "core/parallel_for.h"
+#include "layers/convolution/pointwise/pointwise_bf16_data.h"
+#include "layers/convolution/pointwise/pointwise_bf16_weights.h"
 #include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/kernels/pointwise.h"
 #include "tests/layers/layer_runner.h"
@@ -44,6 +47,12 @@ ConvolutionProblem With(ConvolutionProblem p, const PointwiseOptions& options) {
   return p;
 }
 
+std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& p, Direction direction) {
+  if (p.src.type == BlobType::kF32) return CreatePointwise(p, direction);
+  if (direction == Direction::kBackwardWeights) return PointwiseBf16Weights::Create(p, direction);
+  return PointwiseBf16Data::Create(p, direction);
+}
+
 bool Written(Mapped mapped) {
   return mapped == Mapped::kBefore || mapped == Mapped::kBeforeUnaware;
 }
@@ -56,7 +65,7 @@ class PointwiseCall {
       : p_(With(p, options)),
         data_(data),
         options_(options),
-        algorithm_(CreatePointwise(p_, direction)),
+        algorithm_(Create(p_, direction)),
         affine_(p.src, options.low, options.high),
         gradient_(p.dst, options.low, options.high),
         scratch_(algorithm_->scratch_bytes()) {
@@ -124,6 +133,8 @@ class PointwiseCall {
   void SetDiffSrc() {
     diff_src_ = GuardedBuffer(p_.src.bytes());
     t_.diff_src = diff_src_.floats();
+    t_.add_to_diff_src = options_.add;
+    if (options_.add) CopyToLayout(data_.src, p_.src, t_.diff_src);
     if (!options_.sums) return;
     BlobGradientSums& sums = t_.diff_src_sums;
     sums.part_pixels = result_.part_pixels = algorithm_->gradient_sums_pixels();
@@ -175,12 +186,13 @@ std::ostream& operator<<(std::ostream& out, const PointwiseShape& s) {
              << static_cast<int>(s.activation);
 }
 
-ConvolutionProblem PointwiseProblem(const PointwiseShape& s) {
+ConvolutionProblem PointwiseProblem(const PointwiseShape& s, BlobType type) {
   const int64_t lanes = RT_KERNEL(PointwiseLanes)();
   ConvolutionProblem p;
   p.window.SH = p.window.SW = s.stride;
   p.src = {s.N, s.C, s.H, s.W, lanes};
   p.dst = {s.N, s.K, (s.H - 1) / s.stride + 1, (s.W - 1) / s.stride + 1, lanes};
+  p.src.type = p.dst.type = type;
   p.bias = s.bias;
   p.activation = s.activation;
   return p;
@@ -190,7 +202,12 @@ PointwiseTensors::PointwiseTensors(const ConvolutionProblem& p)
     : src(RandomPlain(p.src, 1, -1, 2)),
       diff_dst(RandomPlain(p.dst, 2)),
       weight(RandomPlain({1, p.dst.C * p.src.C}, 3)),
-      bias(RandomPlain({1, p.dst.C}, 4)) {}
+      bias(RandomPlain({1, p.dst.C}, 4)) {
+  if (p.src.type == BlobType::kF32) return;
+  for (std::vector<float>* tensor : {&src, &diff_dst, &weight, &bias}) {
+    for (float& x : *tensor) x = Widen(Narrow(x));
+  }
+}
 
 PointwiseResult RunPointwise(const ConvolutionProblem& p, const PointwiseTensors& data,
                              Direction direction, const PointwiseOptions& options) {
@@ -217,6 +234,35 @@ PointwiseTensors MappedData(const ConvolutionProblem& p, const PointwiseTensors&
     mapped.diff_dst = CopyToPlain(p.dst, diff_dst.floats());
   }
   return mapped;
+}
+
+// Against sums over what was written, in double. Deviations are taken from a part's first value, in
+// float, so that an error is small beside the largest of them.
+void ExpectMomentsOf(const ConvolutionProblem& p, const PointwiseResult& result) {
+  const BlobDesc& d = p.dst;
+  const BlobMoments moments = {{.part_pixels = result.part_pixels}};
+  ASSERT_GT(result.part_pixels, 0);
+  const int64_t parts = moments.parts(d), channels = d.channel_blocks() * d.block;
+  ASSERT_EQ(static_cast<int64_t>(result.mean.size()), d.N * parts * channels);
+  for (int64_t i = 0; i < d.N * parts * channels; ++i) {
+    const int64_t c = i % channels, part = i / channels % parts, n = i / channels / parts;
+    if (c >= d.C) {
+      ASSERT_EQ(result.mean[i], 0) << "padding channel";
+      ASSERT_EQ(result.m2[i], 0) << "padding channel";
+      continue;
+    }
+    const int64_t pixels = moments.PixelsOf(d, part);
+    const float* x = &result.dst[(n * d.C + c) * d.plane() + part * result.part_pixels];
+    const auto count = static_cast<double>(pixels);
+    double mean = x[0], m2 = 0, reach = 0;
+    for (int64_t k = 0; k < pixels; ++k) mean += (static_cast<double>(x[k]) - x[0]) / count;
+    for (int64_t k = 0; k < pixels; ++k) {
+      m2 += (x[k] - mean) * (x[k] - mean);
+      reach = std::max(reach, std::abs(static_cast<double>(x[k]) - x[0]));
+    }
+    ASSERT_NEAR(result.mean[i], mean, 3e-6 * reach + 1e-12 * std::abs(mean)) << "channel " << c;
+    ASSERT_NEAR(result.m2[i], m2, 5e-6 * count * reach * reach) << "channel " << c;
+  }
 }
 
 void ExpectSumsOf(const ConvolutionProblem& p, const PointwiseTensors& data,

@@ -25,9 +25,10 @@ struct PointwiseShape {
 };
 std::ostream& operator<<(std::ostream& out, const PointwiseShape& shape);
 
-ConvolutionProblem PointwiseProblem(const PointwiseShape& shape);
+// On bf16 blobs the algorithms are those with bf16 products.
+ConvolutionProblem PointwiseProblem(const PointwiseShape& shape, BlobType type = BlobType::kF32);
 
-// Plain tensors of a problem.
+// Plain tensors of a problem; rounded to bf16 if its blobs are bf16.
 struct PointwiseTensors {
   explicit PointwiseTensors(const ConvolutionProblem& problem);
   std::vector<float> src, diff_dst, weight, bias;
@@ -47,6 +48,7 @@ struct PointwiseOptions {
   bool moments = false;
   bool sums = false;       // of diff_src; src comes mapped on the way
   bool unaligned = false;  // dst starts within a cache line
+  bool add = false;        // to data.src, which is put into diff_src
 };
 
 struct PointwiseResult {
@@ -68,6 +70,9 @@ PointwiseTensors MappedData(const ConvolutionProblem& problem, const PointwiseTe
 // Whether the sums of diff_src are those over what was written, in double.
 void ExpectSumsOf(const ConvolutionProblem& problem, const PointwiseTensors& data,
                   const PointwiseOptions& options, const PointwiseResult& result);
+
+// Whether the moments of dst are those of what was written, in double.
+void ExpectMomentsOf(const ConvolutionProblem& problem, const PointwiseResult& result);
 
 // The sums of the definition, plain.
 std::vector<double> DefinedForward(const ConvolutionProblem& problem, const PointwiseTensors& data);

@@ -76,35 +76,6 @@ TEST_P(PointwiseNeighboursTest, BackwardDataTakesTheSumsOfDiffSrc) {
   }
 }
 
-// Against sums over what was written, in double. Deviations are taken from a part's first value, in
-// float, so that an error is small beside the largest of them.
-void ExpectMomentsOf(const ConvolutionProblem& p, const Result& result) {
-  const BlobDesc& d = p.dst;
-  const BlobMoments moments = {{.part_pixels = result.part_pixels}};
-  ASSERT_GT(result.part_pixels, 0);
-  const int64_t parts = moments.parts(d), channels = d.channel_blocks() * d.block;
-  ASSERT_EQ(static_cast<int64_t>(result.mean.size()), d.N * parts * channels);
-  for (int64_t i = 0; i < d.N * parts * channels; ++i) {
-    const int64_t c = i % channels, part = i / channels % parts, n = i / channels / parts;
-    if (c >= d.C) {
-      ASSERT_EQ(result.mean[i], 0) << "padding channel";
-      ASSERT_EQ(result.m2[i], 0) << "padding channel";
-      continue;
-    }
-    const int64_t pixels = moments.PixelsOf(d, part);
-    const float* x = &result.dst[(n * d.C + c) * d.plane() + part * result.part_pixels];
-    const auto count = static_cast<double>(pixels);
-    double mean = x[0], m2 = 0, reach = 0;
-    for (int64_t k = 0; k < pixels; ++k) mean += (static_cast<double>(x[k]) - x[0]) / count;
-    for (int64_t k = 0; k < pixels; ++k) {
-      m2 += (x[k] - mean) * (x[k] - mean);
-      reach = std::max(reach, std::abs(static_cast<double>(x[k]) - x[0]));
-    }
-    ASSERT_NEAR(result.mean[i], mean, 3e-6 * reach + 1e-12 * std::abs(mean)) << "channel " << c;
-    ASSERT_NEAR(result.m2[i], m2, 5e-6 * count * reach * reach) << "channel " << c;
-  }
-}
-
 TEST_P(PointwiseNeighboursTest, TakesTheMomentsOfDst) {
   for (const Mapped src : {Mapped::kNot, Mapped::kOnTheWay}) {
     const Result without = Run(Direction::kForward, {.src = src});

@@ -45,12 +45,12 @@ class WinogradTest : public testing::TestWithParam<Case> {
     return problem;
   }
 
-  std::vector<float> RunData(WinogradData::Direction direction, int threads,
+  std::vector<float> RunData(ConvolutionDirection direction, int threads,
                              const ChannelAffine& affine = {}) const {
-    const bool forward = direction == WinogradData::Direction::kForward;
+    const bool forward = direction == ConvolutionDirection::kForward;
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);
-    const WinogradData data(problem_, direction, threads);
+    const WinogradData<float> data(problem_, direction, threads);
     AlignedBuffer scratch(data.scratch_bytes());
     std::vector<float> out((forward ? problem_.dst : problem_.src).elements(), NAN);
     data.Run(forward ? truth_.src.data() : truth_.diff_dst.data(), affine, truth_.weight.data(),
@@ -64,7 +64,7 @@ class WinogradTest : public testing::TestWithParam<Case> {
   std::vector<float> RunWeights(int threads, const ChannelAffine& affine = {}) const {
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);
-    const WinogradWeights weights(problem_, threads);
+    const WinogradWeights<float> weights(problem_, threads);
     AlignedBuffer scratch(weights.scratch_bytes());
     std::vector<float> out(truth_.weight.size() + truth_.bias.size(), NAN);
     weights.Run(truth_.src.data(), affine, truth_.diff_dst.data(), out.data(),
@@ -81,22 +81,21 @@ class WinogradTest : public testing::TestWithParam<Case> {
 
 TEST_P(WinogradTest, MapsSrcToTheSameBits) {
   const TestAffine map(problem_.src);
-  const std::vector<float> forward = RunData(WinogradData::Direction::kForward, 1, map.affine());
+  const std::vector<float> forward = RunData(ConvolutionDirection::kForward, 1, map.affine());
   const std::vector<float> weights = RunWeights(1, map.affine());
   map.Apply(problem_.src, truth_.src.data());
-  EXPECT_EQ(RunData(WinogradData::Direction::kForward, 1), forward);
+  EXPECT_EQ(RunData(ConvolutionDirection::kForward, 1), forward);
   EXPECT_EQ(RunWeights(1), weights);
 }
 
 TEST_P(WinogradTest, Forward) {
-  EXPECT_LT(RelativeError(RunData(WinogradData::Direction::kForward, 1), truth_.Forward()),
+  EXPECT_LT(RelativeError(RunData(ConvolutionDirection::kForward, 1), truth_.Forward()),
             Tolerance());
 }
 
 TEST_P(WinogradTest, BackwardData) {
-  EXPECT_LT(
-      RelativeError(RunData(WinogradData::Direction::kBackwardData, 1), truth_.BackwardData()),
-      Tolerance());
+  EXPECT_LT(RelativeError(RunData(ConvolutionDirection::kBackwardData, 1), truth_.BackwardData()),
+            Tolerance());
 }
 
 TEST_P(WinogradTest, BackwardWeights) {
@@ -111,7 +110,7 @@ TEST_P(WinogradTest, BackwardWeights) {
 TEST_P(WinogradTest, NanDoesNotHide) {
   const size_t poisoned = truth_.src.size() / 2;
   truth_.src[poisoned] = NAN;
-  const std::vector<float> dst = RunData(WinogradData::Direction::kForward, 2);
+  const std::vector<float> dst = RunData(ConvolutionDirection::kForward, 2);
   const std::vector<float> gradient = RunWeights(2);
   truth_.ForEachProduct([&](int64_t s, int64_t w, int64_t d) {
     if (s != static_cast<int64_t>(poisoned)) return;
@@ -122,7 +121,7 @@ TEST_P(WinogradTest, NanDoesNotHide) {
 
 TEST_P(WinogradTest, TheSameBitsWithAnyNumberOfThreads) {
   for (const auto direction :
-       {WinogradData::Direction::kForward, WinogradData::Direction::kBackwardData}) {
+       {ConvolutionDirection::kForward, ConvolutionDirection::kBackwardData}) {
     const std::vector<float> one = RunData(direction, 1);
     EXPECT_EQ(RunData(direction, 2), one);
     EXPECT_EQ(RunData(direction, 5), one);
