@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "layers/convolution/depthwise_convolution.h"
+#include "layers/convolution/image/image_bf16_convolution.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/pointwise/pointwise_bf16_data.h"
 #include "layers/convolution/pointwise/pointwise_bf16_weights.h"
@@ -78,6 +79,7 @@ ConvolutionCandidates FindCandidates(const ConvolutionProblem& problem, Directio
   } else {
     if (problem.dst.type == BlobType::kBf16) {
       AddUnlessNull(CreateOneDnnBf16Convolution(problem, direction), &candidates);
+      AddUnlessNull(CreateImageBf16(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Data::Create(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Weights::Create(problem, direction), &candidates);
       AddUnlessNull(CreateWinogradBf16(problem, direction), &candidates);

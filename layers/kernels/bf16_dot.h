@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/kernels/bfloat16.h"
-#include "layers/kernels/vec.h"
+#include "layers/kernels/vec_bfloat16.h"
 
 #define RT_BF16_PRODUCTS __attribute__((target("avx512bf16")))
 
@@ -28,18 +28,19 @@ constexpr int kBf16Pair = 2 * kLanes;  // numbers in a register
   return pair;
 }
 
-// sum[row][x] += the products of one pair of channels: pixels + row * kLanes, and kVecs registers of
+// sum[row][x] += the products of one pair of channels: pixels + row * step, and kVecs registers of
 // weights.
 template <int kRows, int kVecs>
 [[gnu::always_inline]] RT_BF16_PRODUCTS static inline void AddPair(const Bfloat16* pixels,
                                                                    const Bfloat16* weight,
-                                                                   __m512 (&sum)[kRows][kVecs]) {
+                                                                   __m512 (&sum)[kRows][kVecs],
+                                                                   int64_t step = kLanes) {
   __m512bh w[kVecs];
 #pragma GCC unroll 3
   for (int x = 0; x < kVecs; ++x) w[x] = (__m512bh)_mm512_loadu_si512(weight + x * kBf16Pair);
 #pragma GCC unroll 14
   for (int row = 0; row < kRows; ++row) {
-    const __m512i pair = BroadcastPair(pixels + row * kLanes);
+    const __m512i pair = BroadcastPair(pixels + row * step);
 #pragma GCC unroll 3
     for (int x = 0; x < kVecs; ++x) {
       sum[row][x] = _mm512_dpbf16_ps(sum[row][x], (__m512bh)pair, w[x]);
@@ -69,6 +70,26 @@ template <int kRows, int kVecs>
 }
 [[gnu::always_inline]] static inline __m512i Interleaved(__m512i index, __m512i halves) {
   return _mm512_permutexvar_epi16(index, halves);
+}
+
+// Rounds the pixels of one block and stores them; sum[row] becomes what is stored.
+template <int kRows>
+[[gnu::always_inline]] static inline void RoundAndStore(Vec (&sum)[kRows], Bfloat16* to) {
+#pragma GCC unroll 7
+  for (int row = 0; row + 2 <= kRows; row += 2) {
+    const __m512i two = RoundTwo(sum[row], sum[row + 1]);
+    _mm512_storeu_si512(to + row * kLanes, two);
+    HalfBits half[2];
+    __builtin_memcpy(half, &two, sizeof(half));
+    sum[row] = reinterpret_cast<Vec>(__builtin_convertvector(half[0], VecBits) << 16);
+    sum[row + 1] = reinterpret_cast<Vec>(__builtin_convertvector(half[1], VecBits) << 16);
+  }
+  if constexpr (kRows % 2 == 1) {
+    const __m256i one = RoundOne(sum[kRows - 1]);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (kRows - 1) * kLanes), one);
+    const HalfBits half = reinterpret_cast<HalfBits>(one);
+    sum[kRows - 1] = reinterpret_cast<Vec>(__builtin_convertvector(half, VecBits) << 16);
+  }
 }
 
 }  // namespace ringtail::RT_KERNEL_ISA

@@ -113,13 +113,15 @@ void MultiplyBf16(const Bf16Product& product) {
 }
 
 RT_BF16_PRODUCTS void MultiplyBf16Gradient(const Bf16GradientProduct& product) {
-  constexpr int kMostBlocks = 3;
-  int64_t block = 0;
-  for (; block + kMostBlocks <= product.column_blocks; block += kMostBlocks) {
-    MultiplyColumns<kMostBlocks>(product, block);
+  for (int64_t block = 0; block < product.column_blocks;) {
+    // One block alone would leave the multipliers waiting for its few sums.
+    const int64_t left = product.column_blocks - block;
+    const int blocks = left == 4 || left == 2 ? 2 : left == 1 ? 1 : 3;
+    if (blocks == 3) MultiplyColumns<3>(product, block);
+    if (blocks == 2) MultiplyColumns<2>(product, block);
+    if (blocks == 1) MultiplyColumns<1>(product, block);
+    block += blocks;
   }
-  if (product.column_blocks - block == 2) MultiplyColumns<2>(product, block);
-  if (product.column_blocks - block == 1) MultiplyColumns<1>(product, block);
 }
 
 void InterleaveBf16Pixels(const Bfloat16* from, int64_t pixels, Bfloat16* to) {

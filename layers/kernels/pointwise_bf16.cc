@@ -25,26 +25,6 @@ struct Pixels {
   const Bfloat16* sums_src;
 };
 
-// Rounds the pixels of one block and stores them; sum[row] becomes what is stored.
-template <int kRows>
-[[gnu::always_inline]] inline void RoundAndStore(Vec (&sum)[kRows], Bfloat16* to) {
-#pragma GCC unroll 7
-  for (int row = 0; row + 2 <= kRows; row += 2) {
-    const __m512i two = RoundTwo(sum[row], sum[row + 1]);
-    _mm512_storeu_si512(to + row * kLanes, two);
-    HalfBits half[2];
-    __builtin_memcpy(half, &two, sizeof(half));
-    sum[row] = reinterpret_cast<Vec>(__builtin_convertvector(half[0], VecBits) << 16);
-    sum[row + 1] = reinterpret_cast<Vec>(__builtin_convertvector(half[1], VecBits) << 16);
-  }
-  if constexpr (kRows % 2 == 1) {
-    const __m256i one = RoundOne(sum[kRows - 1]);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (kRows - 1) * kLanes), one);
-    const HalfBits half = reinterpret_cast<HalfBits>(one);
-    sum[kRows - 1] = reinterpret_cast<Vec>(__builtin_convertvector(half, VecBits) << 16);
-  }
-}
-
 // Block `x` of the panel: bias, activation, what is there already; stores, and what is taken of it.
 template <int kRows>
 [[gnu::always_inline]] inline void Finish(const PointwiseBf16Product& p, int x,

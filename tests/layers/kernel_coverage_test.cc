@@ -36,6 +36,7 @@ const std::map<std::string, std::string> kTestOfKernels = {
     {"layers/kernels/depthwise.h", "layers/convolution/depthwise_convolution_test"},
     {"layers/kernels/dropout.h", "layers/dropout_test"},
     {"layers/kernels/highway_gate.h", "layers/highway_gate_test"},
+    {"layers/kernels/image_bf16.h", "layers/convolution/image/image_bf16_test"},
     {"layers/kernels/linear/linear.h", "layers/linear_test"},
     {"layers/kernels/linear/linear_few.h", "layers/linear_test"},
     {"layers/kernels/linear/linear_multiply.h", "layers/linear_test"},

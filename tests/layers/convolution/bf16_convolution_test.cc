@@ -36,6 +36,7 @@ struct Case {
   int64_t groups;
   BlobDesc src, dst;
   bool bias = false;
+  bool f32_src = false;
 };
 
 Window Square(int64_t kernel, int64_t stride, int64_t padding) {
@@ -56,6 +57,13 @@ std::vector<Case> AllCases() {
       {"stride_above_kernel", Square(1, 3, 0), 1, {2, 32, 7, 7}, {2, 32, 3, 3}},
       {"one_pixel_wide", Square(3, 2, 1), 1, {2, 16, 9, 2}, {2, 32, 5, 1}},
       {"first", Square(7, 2, 3), 1, {2, 3, 15, 15}, {2, 16, 8, 8}, true},
+      {"image", Square(7, 2, 3), 1, {2, 3, 15, 17}, {2, 48, 8, 9}, true, true},
+      {"image_large", Square(3, 1, 1), 1, {1, 3, 120, 200}, {1, 16, 120, 200}, false, true},
+      {"image_small", Square(3, 1, 1), 1, {17, 3, 4, 4}, {17, 16, 4, 4}, false, true},
+      {"image_stride_4", Square(11, 4, 2), 1, {3, 3, 31, 27}, {3, 64, 7, 6}, true, true},
+      {"image_stride_3", Square(1, 3, 0), 1, {2, 3, 7, 7}, {2, 16, 3, 3}, false, true},
+      {"image_one_channel", Square(5, 1, 0), 1, {2, 1, 12, 9}, {2, 16, 8, 5}, false, true},
+      {"image_four_channels", Square(3, 1, 1), 1, {1, 4, 6, 33}, {1, 32, 6, 33}, true, true},
       {"winograd", Square(3, 1, 1), 1, {2, 32, 9, 10}, {2, 16, 9, 10}, true},
       {"winograd_odd_tiles", Square(3, 1, 1), 1, {3, 48, 5, 13}, {3, 80, 5, 13}},
       {"winograd_panels", Square(3, 1, 0), 1, {1, 320, 4, 5}, {1, 336, 2, 3}},
@@ -83,7 +91,8 @@ class Bf16ConvolutionTest : public testing::TestWithParam<Case> {
     problem_.groups = c.groups;
     problem_.bias = c.bias;
     problem_.src = c.src, problem_.dst = c.dst;
-    problem_.src.type = problem_.dst.type = BlobType::kBf16;
+    problem_.src.type = c.f32_src ? BlobType::kF32 : BlobType::kBf16;
+    problem_.dst.type = BlobType::kBf16;
     problem_.dst.block = OutputBlock(problem_);
     if (c.src.C % problem_.dst.block == 0) problem_.src.block = problem_.dst.block;
     weights_ = {c.dst.C, c.src.C / c.groups, c.window.KH, c.window.KW};
@@ -195,16 +204,17 @@ TEST_P(Bf16ConvolutionTest, OwnProductsAreACandidateWhereTheMachineHasThem) {
   const Window& w = problem_.window;
   const bool winograd = GetParam().name.starts_with("winograd") && w.SH == 1;
   const bool pointwise = GetParam().name.starts_with("pointwise");
+  const bool image = GetParam().name.starts_with("image");
   for (const Direction direction :
        {Direction::kForward, Direction::kBackwardData, Direction::kBackwardWeights}) {
     std::vector<std::string> names;
     for (const auto& candidate : FindCandidates(problem_, direction)) {
       names.push_back(candidate->name());
     }
+    const bool data = direction == Direction::kBackwardData;
     EXPECT_EQ(std::ranges::count(names, "winograd 2x2 bf16"), winograd ? 1 : 0);
-    if (direction == Direction::kBackwardWeights) {
-      EXPECT_EQ(std::ranges::count(names, "pointwise bf16"), pointwise ? 1 : 0);
-    }
+    EXPECT_EQ(std::ranges::count(names, "pointwise bf16"), pointwise ? 1 : 0);
+    EXPECT_EQ(std::ranges::count(names, "image bf16"), image && !data ? 1 : 0);
   }
 }
 
