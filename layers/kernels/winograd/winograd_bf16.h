@@ -9,8 +9,9 @@
 //   U                             slice, [pair of channels][panel lanes][2]
 //
 // Numerics: what is rounded here (V, Z, U and dst) is rounded to nearest even, but subnormal numbers
-// become 0. Against double precision: 3.2e-3 to 4e-3 of the result's Euclidean norm, where direct
-// convolution with rounded operands has 2.4e-3.
+// become 0. Against double precision: 3.3e-3 to 4.6e-3 of the result's Euclidean norm; direct
+// convolution with rounded weights has 2.4e-3, for the gradient of weights less than 1e-6
+// (layers/convolution/README.md).
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_BF16_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_BF16_H_
 

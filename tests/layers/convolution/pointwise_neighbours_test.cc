@@ -32,7 +32,8 @@ constexpr struct {
 } kBounds[] = {{0, 1.5F}, {0, kUnbounded}, {-kUnbounded, kUnbounded}};
 
 TEST_P(PointwiseNeighboursTest, ForwardMapsSrcToTheSameBits) {
-  for (const auto& [low, high] : kBounds) {
+  for (const auto& bounds : kBounds) {
+    const float low = bounds.low, high = bounds.high;
     const auto run = [&](Mapped src, int threads) {
       return Run(Direction::kForward, {.threads = threads, .src = src, .low = low, .high = high});
     };
@@ -47,7 +48,8 @@ TEST_P(PointwiseNeighboursTest, ForwardMapsSrcToTheSameBits) {
 }
 
 TEST_P(PointwiseNeighboursTest, BackwardWeightsMapSrcToTheSameBits) {
-  for (const auto& [low, high] : kBounds) {
+  for (const auto& bounds : kBounds) {
+    const float low = bounds.low, high = bounds.high;
     const auto run = [&](Mapped src, int threads) {
       return Run(Direction::kBackwardWeights,
                  {.threads = threads, .src = src, .low = low, .high = high});

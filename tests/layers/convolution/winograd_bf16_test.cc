@@ -24,7 +24,7 @@ namespace {
 using Direction = ConvolutionDirection;
 using Floats = std::vector<float>;
 
-// Each operand is rounded by up to 2^-9, after a transform that subtracts: 3.2e-3 to 4e-3 was seen.
+// Each operand is rounded by up to 2^-9, after a transform that subtracts.
 constexpr double kTolerance = 6e-3;
 
 struct Case {
