@@ -6,7 +6,7 @@
 //   forward           sums over those pairs; takes the moments of dst (image_bf16_forward.h)
 //   backward-weights  sums over pairs of pixels of dst (image_bf16_weights.h)
 //
-// Nobody asks for the gradient of an image. Products of bf16 are summed in f32; results have the same
+// The gradient of an image is never asked for. Products of bf16 are summed in f32; results have the same
 // bits for every number of threads.
 // Cost: 2 N H W K C KH KW FLOPs, KW C rounded up to an even number (backward: to a multiple of 8).
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_IMAGE_IMAGE_BF16_CONVOLUTION_H_
