@@ -3,8 +3,8 @@
 #include "core/round.h"
 #include "layers/convolution/image/image_bf16_forward.h"
 #include "layers/convolution/image/image_bf16_weights.h"
-#include "layers/kernels/bf16_products.h"
-#include "layers/kernels/image_bf16.h"
+#include "layers/kernels/bf16/bf16_products.h"
+#include "layers/kernels/bf16/image_bf16.h"
 
 namespace ringtail {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/round.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
-#include "layers/kernels/bf16_products.h"
-#include "layers/kernels/image_bf16.h"
+#include "layers/kernels/bf16/bf16_products.h"
+#include "layers/kernels/bf16/image_bf16.h"
 
 namespace ringtail {
 namespace {

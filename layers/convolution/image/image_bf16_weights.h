@@ -2,7 +2,7 @@
 //
 //   sum[l][i][k] = sum over y, x of line[y SH + l][x SW C + i] diff_dst[k][y][x]
 //
-// over pairs of pixels x, from lines that are expanded to them (kernels/image_bf16.h) by phases of the
+// over pairs of pixels x, from lines that are expanded to them (kernels/bf16/image_bf16.h) by phases of the
 // vertical stride, so that the lines of all y follow one another. Samples are divided among slots, each
 // with sums of its own, which are added in order: slots are a function of the shape alone.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_IMAGE_IMAGE_BF16_WEIGHTS_H_
@@ -15,7 +15,7 @@
 #include "core/kernels/bfloat16.h"
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/image/image_lines.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "layers/scratch_layout.h"
 
 namespace ringtail {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/round.h"
-#include "layers/kernels/image_bf16.h"
+#include "layers/kernels/bf16/image_bf16.h"
 
 namespace ringtail {
 namespace {

@@ -1,4 +1,4 @@
-// ImageLines: the rows of images in bf16 as products over them read them (kernels/image_bf16.h), with
+// ImageLines: the rows of images in bf16 as products over them read them (kernels/bf16/image_bf16.h), with
 // zeros where the window's padding is: some rows of one sample at a time, in a cache.
 // Thread-safety: immutable.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_IMAGE_IMAGE_LINES_H_

@@ -1,5 +1,5 @@
 // The forward and the backward-data direction of a 1x1 convolution of stride 1 on bf16 blobs, with
-// products by vdpbf16ps (kernels/pointwise_bf16.h). As PointwiseData (pointwise_data.h), which see
+// products by vdpbf16ps (kernels/bf16/pointwise_bf16.h). As PointwiseData (pointwise_data.h), which see
 // for the words, but for these: weights are rounded to bf16 while they are packed; a run is summed
 // over all channels at once, in f32, and rounded once; blobs that the caches cannot hold are not
 // streamed around them. diff_src is added to before the sum is rounded.
@@ -17,7 +17,7 @@
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/pixel_pieces.h"
 #include "layers/convolution/pixel_view.h"
-#include "layers/kernels/pointwise_bf16.h"
+#include "layers/kernels/bf16/pointwise_bf16.h"
 #include "layers/scratch_layout.h"
 
 namespace ringtail {

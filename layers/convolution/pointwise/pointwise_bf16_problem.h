@@ -3,7 +3,7 @@
 #define RINGTAIL_LAYERS_CONVOLUTION_POINTWISE_POINTWISE_BF16_PROBLEM_H_
 
 #include "layers/convolution/convolution_algorithm.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 
 namespace ringtail {
 

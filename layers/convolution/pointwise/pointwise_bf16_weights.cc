@@ -5,7 +5,7 @@
 #include "layers/convolution/pointwise/pointwise_bf16_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 
 namespace ringtail {
 namespace {

@@ -1,5 +1,5 @@
 // The gradient of the weights of a 1x1 convolution of stride 1 on bf16 blobs, from sums over pixels
-// (pointwise_sums.h) by the products of kernels/bf16_products.h: pairs of pixels of a run are
+// (pointwise_sums.h) by the products of kernels/bf16/bf16_products.h: pairs of pixels of a run are
 // interleaved in the second-level cache, where they serve a whole tile of sums. A map of src (batch norm
 // before) is applied, and rounded, on the way.
 // Cost: 2 N H W IC OC FLOPs at up to nine tenths of the machine's bf16 peak.

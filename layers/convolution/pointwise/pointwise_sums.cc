@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/round.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "layers/kernels/pointwise.h"
 
 namespace ringtail {

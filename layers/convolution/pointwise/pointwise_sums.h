@@ -42,7 +42,7 @@ class PointwiseSums {
   };
   void Add(const RunViews& views, int64_t slot, int64_t tile, bool first, float* sums) const;
   // The same from a run's blocks of SrcBlocks and DstBlocks in bf16, interleaved
-  // (kernels/bf16_products.h), each of block_size numbers.
+  // (kernels/bf16/bf16_products.h), each of block_size numbers.
   struct Bf16Run {
     const Bfloat16 *src, *diff_dst;
     int64_t block_size;

@@ -8,7 +8,7 @@
 
 #include "core/kernels/bfloat16.h"
 #include "layers/element_types/blob_elements.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "layers/kernels/winograd/winograd_bf16.h"
 #include "layers/kernels/winograd/winograd_filter.h"
 #include "layers/kernels/winograd/winograd_multiply.h"

@@ -1,7 +1,7 @@
 #include "layers/convolution/winograd/winograd_problem.h"
 
 #include "core/round.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "layers/kernels/winograd/winograd_multiply.h"
 
 namespace ringtail {

@@ -1,7 +1,7 @@
 #include "layers/kernels/winograd/winograd_bf16.h"
 
 #ifdef __AVX512F__
-#include "layers/kernels/bf16_dot.h"
+#include "layers/kernels/bf16/bf16_dot.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/vec_affine.h"
 #include "layers/kernels/vec_bfloat16.h"

@@ -1,5 +1,5 @@
 // Winograd's F(2x2, 3x3) with operands of the products in bfloat16: the transforms of bf16 blobs
-// are computed in f32 and rounded once; the products, by vdpbf16ps (bf16_products.h), are summed in
+// are computed in f32 and rounded once; the products, by vdpbf16ps (bf16/bf16_products.h), are summed in
 // f32. As there, only where HasBf16Products(). Names and layouts as in winograd_transform.h, but for
 // the operands:
 //

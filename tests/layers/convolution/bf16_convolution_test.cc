@@ -11,7 +11,7 @@
 
 #include "core/aligned_buffer.h"
 #include "layers/convolution/candidates.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {

@@ -14,7 +14,7 @@
 #include "core/parallel_for.h"
 #include "layers/convolution/winograd/winograd_convolution.h"
 #include "layers/element_types/blob_elements.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "tests/layers/convolution/defined_convolution.h"
 #include "tests/layers/test_affine.h"
 

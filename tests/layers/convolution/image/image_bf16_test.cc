@@ -13,7 +13,7 @@
 #include "core/aligned_buffer.h"
 #include "core/kernels/bfloat16.h"
 #include "core/parallel_for.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {

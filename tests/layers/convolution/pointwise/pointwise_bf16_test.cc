@@ -8,7 +8,7 @@
 #include "core/kernels/bfloat16.h"
 #include "layers/convolution/pointwise/pointwise_bf16_data.h"
 #include "layers/convolution/pointwise/pointwise_bf16_weights.h"
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "tests/layers/convolution/pointwise_call.h"
 
 namespace ringtail {

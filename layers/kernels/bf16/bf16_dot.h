@@ -2,8 +2,8 @@
 // register block of a matrix product, and those that round to bfloat16. A function that uses them
 // says RT_BF16_PRODUCTS and is called only where HasBf16Products() (bf16_products.h) says yes.
 // Numerics: as bf16_products.h says. Only for layers/kernels/*.cc, where __AVX512F__ is defined.
-#ifndef RINGTAIL_LAYERS_KERNELS_BF16_DOT_H_
-#define RINGTAIL_LAYERS_KERNELS_BF16_DOT_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_BF16_BF16_DOT_H_
+#define RINGTAIL_LAYERS_KERNELS_BF16_BF16_DOT_H_
 
 #include <immintrin.h>
 
@@ -94,4 +94,4 @@ template <int kRows>
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
-#endif  // RINGTAIL_LAYERS_KERNELS_BF16_DOT_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_BF16_BF16_DOT_H_

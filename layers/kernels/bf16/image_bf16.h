@@ -5,8 +5,8 @@
 //              filter at one pixel are adjacent in it: KW * channels numbers
 //   expanded   a line for products over pixels: [block of 16 of those numbers][pair of pixels of dst]
 //              [16][2], as bf16_products.h interleaves
-#ifndef RINGTAIL_LAYERS_KERNELS_IMAGE_BF16_H_
-#define RINGTAIL_LAYERS_KERNELS_IMAGE_BF16_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_BF16_IMAGE_BF16_H_
+#define RINGTAIL_LAYERS_KERNELS_BF16_IMAGE_BF16_H_
 
 #include <cstdint>
 
@@ -57,4 +57,4 @@ RT_DECLARE_KERNEL(void AddBf16Pixels(const Bfloat16* blob, int64_t pixels, doubl
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_IMAGE_BF16_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_BF16_IMAGE_BF16_H_

@@ -3,8 +3,8 @@
 // of pixels or of channels, whichever are summed over.
 //   interleaved  [pair of pixels][lane][2]; a last pixel without a partner is beside zeros
 // Numerics: products are exact; each addition rounds to nearest even; subnormal numbers count as 0.
-#ifndef RINGTAIL_LAYERS_KERNELS_BF16_PRODUCTS_H_
-#define RINGTAIL_LAYERS_KERNELS_BF16_PRODUCTS_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_BF16_BF16_PRODUCTS_H_
+#define RINGTAIL_LAYERS_KERNELS_BF16_BF16_PRODUCTS_H_
 
 #include <cstdint>
 
@@ -54,4 +54,4 @@ RT_DECLARE_KERNEL(void InterleaveMappedBf16Pixels(const Bfloat16* from, int64_t 
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_BF16_PRODUCTS_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_BF16_BF16_PRODUCTS_H_

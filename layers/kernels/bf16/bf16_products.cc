@@ -1,7 +1,7 @@
-#include "layers/kernels/bf16_products.h"
+#include "layers/kernels/bf16/bf16_products.h"
 
 #ifdef __AVX512F__
-#include "layers/kernels/bf16_dot.h"
+#include "layers/kernels/bf16/bf16_dot.h"
 #include "layers/kernels/vec_affine.h"
 #include "layers/kernels/vec_bfloat16.h"
 #endif

@@ -1,7 +1,7 @@
-#include "layers/kernels/pointwise_bf16.h"
+#include "layers/kernels/bf16/pointwise_bf16.h"
 
 #ifdef __AVX512F__
-#include "layers/kernels/bf16_dot.h"
+#include "layers/kernels/bf16/bf16_dot.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/piece_sums.h"

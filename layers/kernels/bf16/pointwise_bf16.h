@@ -1,8 +1,8 @@
 // The matrix products of 1x1 convolutions on bf16 blobs, by vdpbf16ps: as in bf16_products.h only
 // where HasBf16Products(), with its numerics. Blobs, pieces and panels as in pointwise.h; channels
 // that only pad a block are zero and are multiplied like all others.
-#ifndef RINGTAIL_LAYERS_KERNELS_POINTWISE_BF16_H_
-#define RINGTAIL_LAYERS_KERNELS_POINTWISE_BF16_H_
+#ifndef RINGTAIL_LAYERS_KERNELS_BF16_POINTWISE_BF16_H_
+#define RINGTAIL_LAYERS_KERNELS_BF16_POINTWISE_BF16_H_
 
 #include <cstdint>
 
@@ -66,4 +66,4 @@ constexpr int64_t kPointwiseBf16Pixels = 14;
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_LAYERS_KERNELS_POINTWISE_BF16_H_
+#endif  // RINGTAIL_LAYERS_KERNELS_BF16_POINTWISE_BF16_H_
