@@ -13,8 +13,7 @@ namespace ringtail::RT_KERNEL_ISA {
 
 // Calls work(sample, ty, tx, count, done) for the strips that tiles [first, last) consist of.
 template <int kStripTiles, typename Work>
-[[gnu::always_inline]] static inline void ForEachStrip(const WinogradGrid& grid, int64_t first,
-                                                       int64_t last, const Work& work) {
+static void ForEachStrip(const WinogradGrid& grid, int64_t first, int64_t last, const Work& work) {
   int64_t tx = first % grid.tiles_x;
   int64_t ty = first / grid.tiles_x % grid.tiles_y;
   int64_t sample = first / grid.tiles_x / grid.tiles_y;
@@ -31,7 +30,7 @@ template <int kStripTiles, typename Work>
   }
 }
 
-[[gnu::always_inline]] static inline void AddLanes(Vec values, double* sums) {
+[[maybe_unused]] static void AddLanes(Vec values, double* sums) {
   float lanes[kLanes];
   Store(lanes, values);
 #pragma omp simd

@@ -1,4 +1,6 @@
 // 3x3 filters as registers, for the transforms of winograd_filter.h. Only for layers/kernels/*.cc.
+// (Transform2d is not made to be inlined: that would change which products and sums the compiler fuses,
+// and so the last bits of f32.)
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_TAPS_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_TAPS_H_
 
@@ -14,7 +16,7 @@ constexpr int kFilterTaps = 9;
 
 // dst[i][j] = Transform over columns, then rows, of src[i][j].
 template <typename Transform>
-[[gnu::always_inline]] static inline void Transform2d(const Vec* src, Vec* dst) {
+static void Transform2d(const Vec* src, Vec* dst) {
   constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
   Vec columns[kOut][kIn];
   for (int j = 0; j < kIn; ++j) {
@@ -38,7 +40,8 @@ template <typename Transform>
 }
 
 // taps[c * 9 + r][lane] of kLanes channels.
-static inline void LoadTaps(const WinogradFilters& filters, const float* weight, Vec* taps) {
+[[maybe_unused]] static void LoadTaps(const WinogradFilters& filters, const float* weight,
+                                      Vec* taps) {
   if (filters.channel_stride == kFilterTaps) {  // a lane's channels are adjacent
     for (int i = 0; i < kFilterTaps; ++i) {
       LoadTransposed(weight + i * kLanes, filters.lane_stride, taps + i * kLanes);
