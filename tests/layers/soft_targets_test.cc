@@ -26,8 +26,8 @@ struct Result {
   std::string problems;
 };
 
-Result Compute(float smoothing, const std::vector<float>& logits, const Targets& targets,
-               bool soft) {
+Result RunLayer(float smoothing, const std::vector<float>& logits, const Targets& targets,
+                bool soft) {
   SoftmaxCrossEntropyConfig config;
   config.set_label_smoothing(smoothing);
   SoftmaxCrossEntropyLayer layer(config);
@@ -64,7 +64,7 @@ TEST(SoftTargetsTest, LossAndGradientAreThoseOfDoublePrecision) {
   const Targets targets;
   const std::vector<float> logits = Logits();
   for (const float smoothing : {0.0F, 0.1F}) {
-    const Result result = Compute(smoothing, logits, targets, /*soft=*/true);
+    const Result result = RunLayer(smoothing, logits, targets, /*soft=*/true);
     EXPECT_EQ(result.problems, "");
     for (int64_t n = 0; n < kRows; ++n) {
       std::vector<double> z(logits.begin() + n * kClasses, logits.begin() + (n + 1) * kClasses);
@@ -88,8 +88,8 @@ TEST(SoftTargetsTest, OneClassOfWeightOneIsThePlainLabel) {
   targets.others.assign(kRows, -1);
   targets.weights.assign(kRows, {1, 0.5F});  // of no class: must not count
   for (const float smoothing : {0.0F, 0.1F}) {
-    const Result soft = Compute(smoothing, Logits(), targets, true);
-    const Result plain = Compute(smoothing, Logits(), targets, false);
+    const Result soft = RunLayer(smoothing, Logits(), targets, true);
+    const Result plain = RunLayer(smoothing, Logits(), targets, false);
     EXPECT_EQ(soft.loss, plain.loss);
     EXPECT_EQ(soft.gradient, plain.gradient);
   }
