@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include "core/printable.h"
-#include "core/silent_log.h"
 
 namespace ringtail {
 namespace {

@@ -13,6 +13,9 @@ void LogInfo(std::string_view message);
 void LogWarning(std::string_view message);
 void LogError(std::string_view message);
 
+// No line from now on: for a library in other programs, whose standard error is not ours.
+void SilenceLog();
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_CORE_LOGGING_H_

@@ -17,7 +17,7 @@
 
 #include "apps/library/classifier.h"
 #include "apps/version.h"
-#include "core/silent_log.h"
+#include "core/logging.h"
 #include "core/status.h"
 #include "data/decoding/image.h"
 #include "data/decoding/opencv_settings.h"

@@ -14,8 +14,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/package)
-# Which packages have the libraries that ours need; what others need for ours, and that ldconfig is to see it. (CPack's
-# own way to say this is a script that calls ldconfig, which Debian's policy does not want.)
+# Which packages have the libraries that ours need; what others need for ours, and that ldconfig is to see it, by a
+# trigger. (CPack adds scripts that call ldconfig, too.)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 configure_file(apps/package/shlibs.in package/shlibs @ONLY)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/shlibs ${CMAKE_SOURCE_DIR}/apps/package/triggers)
