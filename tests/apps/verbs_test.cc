@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "apps/dogs_vs_cats/command.h"
 #include "core/kernel_isa.h"
 #include "core/storage/file.h"
 #include "core/storage/safetensors.h"
@@ -373,28 +372,12 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   EXPECT_THAT(RunDogsVsCats({"tarin"}).err, HasSubstr("did you mean 'train'?"));
 }
 
-// "train", "lr-find", ...
-std::vector<std::string> Verbs() {
-#define RT_VERB_NAME(Verb) #Verb,
-  std::vector<std::string> verbs = {RT_FOR_EACH_VERB(RT_VERB_NAME)};
-#undef RT_VERB_NAME
-  for (std::string& verb : verbs) {
-    std::string spelled;
-    for (const char letter : verb) {
-      if (std::isupper(letter) != 0 && !spelled.empty()) spelled += '-';
-      spelled += static_cast<char>(std::tolower(letter));
-    }
-    verb = spelled;
-  }
-  return verbs;
-}
-
+// (The help of every verb: help/help_test.cc.)
 TEST_F(VerbsTest, HelpAndVersion) {
   const ProcessResult help = RunDogsVsCats({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const std::string& verb : Verbs()) {
-    EXPECT_THAT(help.out, HasSubstr("\n  " + verb + " "));
-    EXPECT_EQ(RunDogsVsCats({verb, "--help"}).exit_code, 0);
+  for (const char* verb : {"train", "lr-find", "help"}) {
+    EXPECT_THAT(help.out, HasSubstr(fmt::format("\n  {} ", verb)));
   }
   EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out, HasSubstr("default: dogs_vs_cats)"));
   EXPECT_THAT(RunDogsVsCats({"train", "--help"}).out, HasSubstr("share of the host's cores"));
