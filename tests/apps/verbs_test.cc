@@ -11,6 +11,7 @@
 #include "core/kernel_isa.h"
 #include "core/storage/file.h"
 #include "core/storage/safetensors.h"
+#include "tests/apps/help/verbs.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
@@ -372,12 +373,12 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   EXPECT_THAT(RunDogsVsCats({"tarin"}).err, HasSubstr("did you mean 'train'?"));
 }
 
-// (The help of every verb: help/help_test.cc.)
 TEST_F(VerbsTest, HelpAndVersion) {
   const ProcessResult help = RunDogsVsCats({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"train", "lr-find", "help"}) {
-    EXPECT_THAT(help.out, HasSubstr(fmt::format("\n  {} ", verb)));
+  for (const VerbHelp& verb : AllVerbs()) {
+    EXPECT_THAT(help.out, HasSubstr("\n  " + verb.name + " "));
+    EXPECT_EQ(RunDogsVsCats({verb.name, "--help"}).exit_code, 0);
   }
   EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out, HasSubstr("default: dogs_vs_cats)"));
   EXPECT_THAT(RunDogsVsCats({"train", "--help"}).out, HasSubstr("share of the host's cores"));
