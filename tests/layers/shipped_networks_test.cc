@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ShippedNetworkTest, EveryConfigIsInTheTable) {
   std::vector<std::string> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(RT_SOURCE_DIR) + "/configs")) {
+       std::filesystem::directory_iterator(std::filesystem::path(RT_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() == ".textproto") files.push_back(entry.path().stem().string());
   }
   EXPECT_THAT(files, testing::UnorderedElementsAre("lenet", "catdog_vgg", "alexnet", "vgg11_bn",
