@@ -35,5 +35,8 @@ case "${1:-}" in
 esac
 [ ${#files[@]} -gt 0 ] || exit $failed
 cmake --preset release -Wno-dev >/dev/null && ninja -C build/release --quiet ringtail_schemas ringtail_formats || exit 1
-printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/release || failed=1
+# clang cannot read the header that GCC has precompiled.
+mkdir -p build/lint
+sed 's# -Winvalid-pch -include [^ ]*/cmake_pch\.hxx##' build/release/compile_commands.json >build/lint/compile_commands.json
+printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/lint || failed=1
 exit $failed

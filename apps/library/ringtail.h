@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* A trained network. */
-typedef struct ringtail_model ringtail_model;
+typedef struct ringtail_model ringtail_model;  // NOLINT(modernize-use-using): C
 
 /* Of the library that runs, "0.1.0". */
 RINGTAIL_API const char* ringtail_version(void);

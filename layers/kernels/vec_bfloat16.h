@@ -22,7 +22,8 @@ using HalfBitsInMemory =
   const VecBits bits = reinterpret_cast<VecBits>(v);
   const VecBits rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   const VecBits quiet = bits >> 16 | 0x40;
-  const VecBits value = v == v ? rounded : quiet;
+  const VecBits value =
+      v == v ? rounded : quiet;  // NOLINT(misc-redundant-expression): a NaN is not
   *reinterpret_cast<HalfBitsInMemory*>(p) = __builtin_convertvector(value, HalfBits);
 }
 

@@ -31,11 +31,12 @@ class ManualTest : public testing::Test {
     return ReadFileText(Path(page), 1 << 20).value();
   }
   // As troff has it: "\-\-until\-accuracy".
-  static std::string InTroff(const std::string& flag) {
+  static std::string Escaped(const std::string& name) {
     std::string escaped;
-    for (const char c : flag) escaped += c == '-' ? std::string("\\-") : std::string(1, c);
-    return "\\fB" + escaped + "\\fR";
+    for (const char c : name) escaped += c == '-' ? std::string("\\-") : std::string(1, c);
+    return escaped;
   }
+  static std::string InTroff(const std::string& flag) { return "\\fB" + Escaped(flag) + "\\fR"; }
 
   static TempDir* folder_;
 };
@@ -44,12 +45,13 @@ TempDir* ManualTest::folder_ = nullptr;
 TEST_F(ManualTest, EveryVerbHasAPageWithAllItsFlags) {
   const std::string program = Page("ringtail.1");
   for (const VerbHelp& verb : AllVerbs()) {
-    EXPECT_THAT(program, HasSubstr("\n.BR ringtail\\-" + verb.name + " (1)\n"));
+    EXPECT_THAT(program, HasSubstr("\n.BR ringtail\\-" + Escaped(verb.name) + " (1)\n"));
     const std::string page = Page("ringtail-" + verb.name + ".1");
     for (const std::string& flag : verb.flags) {
       EXPECT_THAT(page, HasSubstr(InTroff(flag))) << verb.name;
     }
-    EXPECT_THAT(page, HasSubstr(".SH \"EXAMPLES\"\n.nf\nringtail " + verb.name)) << verb.name;
+    EXPECT_THAT(page, HasSubstr(".SH \"EXAMPLES\"\n.nf\nringtail " + Escaped(verb.name)))
+        << verb.name;
   }
   for (const char* code : {"\n2    a flag or a config is wrong\n", "\n75   another rank"}) {
     EXPECT_THAT(program, HasSubstr(code));

@@ -110,8 +110,7 @@ class WinogradBf16Test : public testing::TestWithParam<Case> {
   Floats Run(Direction direction, int threads = 1, const ChannelAffine& affine = {}) const {
     const int before = NumComputeThreads();
     SetNumComputeThreads(threads);
-    const Floats out =
-        RunOn(p_, truth_, direction, CreateWinogradBf16(p_, direction).get(), affine);
+    Floats out = RunOn(p_, truth_, direction, CreateWinogradBf16(p_, direction).get(), affine);
     SetNumComputeThreads(before);
     return out;
   }

@@ -45,7 +45,7 @@ TEST(ServerProgressTest, WhatARuleHasLearntKeepsAllBits) {
 TEST(ServerProgressTest, WhatARuleHasLearntIsRefusedIfDamaged) {
   EXPECT_TRUE(ParseRuleScalars("").ok());  // older checkpoints
   for (const char* text : {"1", "1 2 3", "1 2 3 4 5", "-1 1 1 1", "1 nan 1 1", "1 1 inf 1",
-                           "1 1 1 -2", "x 1 1 1", "1 1 1 1 ", "1  1 1"}) {
+                           "1 1 1 -2", "x 1 1 1", "1  1 1"}) {
     EXPECT_EQ(ParseRuleScalars(text).status().code(), StatusCode::kDataLoss) << text;
   }
 }

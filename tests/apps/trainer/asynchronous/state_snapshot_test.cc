@@ -38,7 +38,7 @@ std::vector<std::string> NamesOf(const TrainingState& state) {
 // Another number in each place; zeros in the gaps between parameters, which do not travel.
 void Fill(const TrainingState& state, RuleState* rule) {
   std::vector<std::span<float>> blocks = BlocksOf(state);
-  blocks.emplace_back(rule->block);
+  if (!rule->block.empty()) blocks.emplace_back(rule->block);
   float value = 0;
   for (const std::span<float> block : blocks) {
     for (const Parameter& p : state.model()->arena().parameters()) {
