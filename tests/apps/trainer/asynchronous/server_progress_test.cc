@@ -10,7 +10,6 @@ namespace ringtail {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(ServerProgressTest, AsDrawn) {
   const ServerProgress progress{
