@@ -4,11 +4,9 @@
 //   rank 0   38 ms forward, 71 ms backward, ...
 //   rank 1   36 ms forward, 74 ms backward, ...   SIGTERM      -> all ranks stop after this step
 //
-//   trainer thread   forward, backward | Call | update of the weights | Hear
-//   rt-comm               [buckets]     [ allgather ]
+//   trainer thread   forward, backward | update of the weights | Call, Hear
+//   rt-comm               [buckets]                             [ allgather ]
 //
-// It travels while the weights are updated: what waits for the network, or for a rank that is late,
-// does not come on top of the update.
 // Thread-safety: the trainer thread. Errors: those of the world. Cost: an allgather of 100 bytes.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_ROLL_CALL_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_ROLL_CALL_H_
