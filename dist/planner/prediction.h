@@ -22,7 +22,7 @@ struct PredictedSeconds {
   double coding = 0;      // encoding and decoding, as far as exposed
   double wire = 0;        // collectives, as far as exposed
   double merge = 0;       // the outer optimizer's
-  double roll_call = 0;   // that the update does not hide
+  double roll_call = 0;
 
   double sum() const {
     return data_wait + forward + backward + update + contention + coding + wire + merge + roll_call;

@@ -175,10 +175,6 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   prediction.communication = jobs->seconds();
   prediction.seconds.roll_call = RollCall(choice, prices);
   if (choice.period == 1 && !choice.overlap) {
-    // It travels while the rest of the update is computed.
-    prediction.communication += prediction.seconds.roll_call;
-    prediction.seconds.roll_call =
-        std::max(0.0, prediction.seconds.roll_call - prediction.seconds.update);
     CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
     prediction.communication += statistics.seconds();
     SimulateStep(own, *jobs, std::move(statistics), &prediction);

@@ -1,7 +1,7 @@
 // StepSimulator: predicts a step, or a round of local steps, of a choice, from facts alone.
 //
 //   every step     data | forward | backward, and what is prepared of the update, beside buckets
-//                  (overlap.h) | the rest of the update beside the roll call
+//                  (overlap.h) | the rest of the update | roll call
 //   rounds, H > 1  H x (data | forward | backward | update), then the exchange of all differences,
 //                  merge, roll call; overlapped: the exchange runs beside the next H steps
 //

@@ -1,8 +1,8 @@
 // ExchangeItems: what workers exchange in a step, in this order, as plans of the algorithms that
 // real ranks would choose (dist/collectives/selector.h). round_items.h has those of rounds.
 //
-//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n] [roll call]
-//   ready    f     f           as backward ends      1          when all of these are there
+//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
+//   ready    f     f           as backward ends      1                   after the update
 //   prepares                       part 0    part 1
 //
 // Buckets: item_list.h.
@@ -58,7 +58,7 @@ StatusOr<std::vector<ExchangeItem>> ItemsOfExchange(
     const ExchangeSizes& sizes, std::span<const Parameter> parameters,
     const std::vector<int>& workers, const VirtualNetwork& network, const DistConfig& config,
     const CodedLayers* layers, const ExchangeTime& step);
-// What every member of a step tells the others.
+// What every member of a step tells the others at its end.
 ExchangeItem RollCallItem(const std::vector<int>& workers, const VirtualNetwork& network);
 // An allgather of so many bytes of each; a multiple of kElementBytes.
 ExchangeItem GatherItem(const std::vector<int>& workers, int64_t bytes,

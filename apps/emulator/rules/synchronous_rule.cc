@@ -145,24 +145,10 @@ void SynchronousRule::ScheduleReady(int member, int item, int64_t time_ns) {
   });
 }
 
-// A member has ended the step once its update is done and it has heard the others.
-void SynchronousRule::ScheduleEnd(const Member& member) {
-  const int64_t end_ns = std::max(job_->queue()->now_ns(), member.prepared_ns);
-  job_->queue()->Schedule(end_ns, member.worker,
-                          [this, attempt = attempt_, worker = member.worker]() -> Status {
-                            if (attempt != attempt_ || job_->is_dead(worker)) return OkStatus();
-                            return ++ended_ < members_.size() ? OkStatus() : EndStep();
-                          });
-}
-
-// Once it has done what it computes now.
-int64_t SynchronousRule::FreeAt(const Member& member) const {
-  return std::max({job_->queue()->now_ns(), member.pass_end_ns, member.prepared_ns});
-}
-
-// Work on the update.
+// Work on the update, after what the worker computes until then.
 void SynchronousRule::Update(Member* member, double seconds) const {
-  const int64_t begin_ns = FreeAt(*member);
+  const int64_t begin_ns =
+      std::max({job_->queue()->now_ns(), member->pass_end_ns, member->prepared_ns});
   member->prepared_ns = job_->EndOfWorkFrom(begin_ns, member->worker, step_, seconds);
   member->update_ns += member->prepared_ns - begin_ns;
   member->update_left_s -= seconds;
@@ -175,10 +161,13 @@ Status SynchronousRule::OnItemEnded(int member, int item) {
     const double prepares_s = prepares_s_[static_cast<size_t>(item)];
     if (prepares_s > 0) Update(&m, prepares_s);
   } else if (item + 1 == roll_call) {
-    ScheduleReady(member, roll_call, FreeAt(m));
     Update(&m, m.update_left_s);
-  } else {
-    ScheduleEnd(m);  // not from within the exchange, which the next step replaces
+    ScheduleReady(member, roll_call, m.prepared_ns);
+  } else if (++ended_ == members_.size()) {
+    // Not from within the exchange, which the next step replaces.
+    job_->queue()->Schedule(job_->queue()->now_ns(), m.worker, [this, attempt = attempt_] {
+      return attempt == attempt_ ? EndStep() : OkStatus();
+    });
   }
   return OkStatus();
 }

@@ -1,16 +1,15 @@
 // SynchronousRule: every step all workers add up their gradients and make the same update, as
 // AllreduceUpdate (apps/trainer/update/allreduce_update.h) does among real ranks.
 //
-//   worker 0   |forward|backward   |prepare 0, 1|.|update   |..
-//   its wire            [sums][ 0 ][   1   ][   2   ][roll call]   next step
-//   worker 1   |forward    |backward               |  update  |
+//   worker 0   |forward|backward   |prepare 0, 1|.|update|..roll call|
+//   its wire            [sums][ 0 ][   1   ][   2   ]                 next step
+//   worker 1   |forward    |backward            |update|roll call|
 //
 // Gradients travel through dist.compression, if there is any, with residuals for each worker.
 // One set of weights serves all. Gradients are added up in the order of the workers, which equals a
-// real allreduce to rounding (its plan has an order of its own). A step begins for all once the last
-// worker's update is done: real ranks begin it each for itself, and wait in the exchange.
-// A worker that dies holds the others up until they notice; then the step is computed again without
-// it, with its rows divided among the others. A worker that joins takes part from the next step on.
+// real allreduce to rounding (its plan has an order of its own). A worker that dies holds the others
+// up until they notice; then the step is computed again without it, with its rows divided among the
+// others. A worker that joins takes part from the next step on.
 // Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_
 #define RINGTAIL_APPS_EMULATOR_RULES_SYNCHRONOUS_RULE_H_
@@ -63,8 +62,6 @@ class SynchronousRule : public EmulatedRule {
   Status ReduceCompressed();
   Status BeginExchange();
   void ScheduleReady(int member, int item, int64_t time_ns);
-  void ScheduleEnd(const Member& member);
-  int64_t FreeAt(const Member& member) const;
   Status OnItemEnded(int member, int item);
   void Update(Member* member, double seconds) const;
   Status EndStep();

@@ -71,6 +71,7 @@ StatusOr<StepWork> AllreduceUpdate::BeginStep() {
 
 StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   const TrainingPlan& plan = generation_->plan;
+  TrainingState& state = generation_->state();
   const int64_t step = generation_->step(), batches = plan.BatchesOf(step);
   LossResult loss = own.loss;
   RT_RETURN_IF_ERROR(exchange_.WaitForLoss(&loss));
@@ -87,14 +88,14 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
     if (compression_ != nullptr) compression_->Forget();
     return StepResult{.counted = false};
   }
-  const double rate =
-      GrownRate(generation_->optim.config, plan.growth_run(), plan.BatchesBefore(step), batches);
-  const RankMetrics own_metrics = OwnMetrics(own);
-  // (Before the update, the roll call would travel beside it: eight ranks that share two cores took
-  // 10 to 25 % longer for a step so.)
-  UpdateWeights(rate, mean, norm);
-  roll_call_.Call(own_metrics, exchange_.gradient_squares());
-  TrainingState& state = generation_->state();
+  const OptimConfig& optim = generation_->optim.config;
+  const double rate = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(step), batches);
+  if (prepares_) {
+    state.optimizer()->StepPrepared(step, rate, &prepared_);
+  } else {
+    state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
+  }
+  if (state.average() != nullptr) state.average()->Update(step);
   state.progress.skipped_in_a_row = 0;
   ++state.progress.step;
   statistics_before_.clear();
@@ -107,21 +108,8 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   result.metrics.learning_rate = rate;
   result.metrics.batch = loss.count;
   result.metrics.images_per_s = static_cast<double>(loss.count) / since_begin_.Seconds();
-  result.metrics.own = own_metrics;
-  RT_RETURN_IF_ERROR(HearRollCall(loss, norm, &result.metrics));
+  RT_RETURN_IF_ERROR(HoldRollCall(own, loss, norm, &result.metrics));
   return result;
-}
-
-void AllreduceUpdate::UpdateWeights(double rate, double mean, double gradient_norm) {
-  TrainingState& state = generation_->state();
-  const int64_t step = generation_->step();
-  if (prepares_) {
-    state.optimizer()->StepPrepared(step, rate, &prepared_);
-  } else {
-    const double clip_norm = generation_->optim.config.clip_norm();
-    state.optimizer()->Step(step, rate, mean * ClipFactor(gradient_norm, clip_norm));
-  }
-  if (state.average() != nullptr) state.average()->Update(step);
 }
 
 // What the optimizer needs of gradients that are there is computed while the cores would wait for
@@ -146,28 +134,31 @@ void AllreduceUpdate::RestoreStatistics() {
   std::ranges::copy(statistics_before_, generation_->arena().buffer_values().begin());
 }
 
-// Of the step that is about to be counted.
+// Of the step that has just been counted.
 RankMetrics AllreduceUpdate::OwnMetrics(const OwnStep& own) {
   const ExchangeTimes exchange = exchange_.times();
   const int64_t step = generation_->step();
-  RankMetrics metrics{.batch = generation_->division.own.batch * generation_->plan.BatchesOf(step),
-                      .data_wait_ms = own.wait_seconds * kMsPerSecond,
-                      .forward_ms = own.times.forward_seconds * kMsPerSecond,
-                      .backward_ms = own.times.backward_seconds * kMsPerSecond,
-                      .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
-                      .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
-                      .comm_bytes = exchange_.sent_bytes()};
+  RankMetrics metrics{
+      .batch = generation_->division.own.batch * generation_->plan.BatchesOf(step - 1),
+      .data_wait_ms = own.wait_seconds * kMsPerSecond,
+      .forward_ms = own.times.forward_seconds * kMsPerSecond,
+      .backward_ms = own.times.backward_seconds * kMsPerSecond,
+      .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
+      .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
+      .comm_bytes = exchange_.sent_bytes()};
   if (compression_ != nullptr) {
-    const CodingTimes coding = compression_->EndStep(step + 1);
+    const CodingTimes coding = compression_->EndStep(step);
     metrics.encode_ms = coding.encode_seconds * kMsPerSecond;
     metrics.decode_ms = coding.decode_seconds * kMsPerSecond;
   }
   return metrics;
 }
 
-Status AllreduceUpdate::HearRollCall(const LossResult& loss, double gradient_norm,
-                                     Metrics* metrics) {
-  RT_ASSIGN_OR_RETURN(const std::span<const RankStep> ranks, roll_call_.Hear());
+Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
+                                     double gradient_norm, Metrics* metrics) {
+  metrics->own = OwnMetrics(own);
+  RT_ASSIGN_OR_RETURN(const std::vector<RankStep> ranks,
+                      roll_call_.Hold(metrics->own, exchange_.gradient_squares()));
   if (!world_->alone()) {
     for (const RankStep& rank : ranks) metrics->ranks.push_back(rank.metrics);
   }
@@ -175,8 +166,7 @@ Status AllreduceUpdate::HearRollCall(const LossResult& loss, double gradient_nor
   metrics->noise_scale = noise_scale_.Images().value_or(kNoMetric);
   // Everything that took time counts, except waiting for other ranks.
   const double seconds = since_last_step_.Restart();
-  const double waited = exchange_.times().exposed_seconds + roll_call_.waited_seconds();
-  return world_->RecordStep(seconds - waited, seconds);
+  return world_->RecordStep(seconds - exchange_.times().exposed_seconds, seconds);
 }
 
 // Compressed gradients have noise of their own.

@@ -3,7 +3,7 @@
 // sum is this process's gradient.
 //
 //   gradients -> sum over ranks (StepExchange, compressed or not) -> mean -> clip -> optimizer step
-//             -> averaged weights, and meanwhile the roll call -> noise scale
+//             -> averaged weights -> roll call -> noise scale
 //
 // While the last gradients travel, the optimizer prepares what it needs of the first
 // (optim/prepared_step.h).
@@ -56,8 +56,8 @@ class AllreduceUpdate : public UpdatePath {
   // `mean`: one over the images of the step.
   Status ExchangeAndPrepare(double mean);
   RankMetrics OwnMetrics(const OwnStep& own);
-  void UpdateWeights(double rate, double mean, double gradient_norm);
-  Status HearRollCall(const LossResult& loss, double gradient_norm, Metrics* metrics);
+  Status HoldRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
+                      Metrics* metrics);
   void AddToNoiseScale(const LossResult& loss, double gradient_norm,
                        std::span<const RankStep> ranks);
 

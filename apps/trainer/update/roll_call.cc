@@ -1,32 +1,18 @@
 #include "apps/trainer/update/roll_call.h"
 
-#include <type_traits>
-
 #include "core/stop_signal.h"
-#include "dist/communicator.h"
 
 namespace ringtail {
 
-void RollCall::Call(const RankMetrics& own, double gradient_squares) {
-  all_.resize(world_->size());
-  all_[world_->rank()] = {
-      .stop_signal = StopSignal(), .gradient_squares = gradient_squares, .metrics = own};
-  if (world_->alone()) return;
-  world_->gradient_thread()->Submit([this](Communicator* ranks) {
-    static_assert(std::is_trivially_copyable_v<RankStep>);  // all ranks run the same build
-    return ranks->AllGather(std::as_writable_bytes(std::span(all_)));
-  });
-}
-
-StatusOr<std::span<const RankStep>> RollCall::Hear() {
-  if (!world_->alone()) {
-    RT_RETURN_IF_ERROR(world_->WaitForGradients());
-    waited_seconds_ = world_->gradient_thread()->TakeTimes().exposed_seconds;
-  }
-  for (const RankStep& rank : all_) {
+StatusOr<std::vector<RankStep>> RollCall::Hold(const RankMetrics& own, double gradient_squares) {
+  RT_ASSIGN_OR_RETURN(
+      std::vector<RankStep> all,
+      world_->Gather(RankStep{
+          .stop_signal = StopSignal(), .gradient_squares = gradient_squares, .metrics = own}));
+  for (const RankStep& rank : all) {
     if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
   }
-  return std::span<const RankStep>(all_);
+  return all;
 }
 
 int RollCall::stop_signal() const { return world_->alone() ? StopSignal() : agreed_signal_; }

@@ -1,18 +1,14 @@
-// RollCall: what all ranks tell each other in a step: how long what took, and whether one of them was
-// told to stop. Alone it is this process's word.
+// RollCall: what all ranks tell each other at the end of a step (or of several): how long what
+// took, and whether one of them was told to stop. Alone it is this process's word.
 //
 //   rank 0   38 ms forward, 71 ms backward, ...
 //   rank 1   36 ms forward, 74 ms backward, ...   SIGTERM      -> all ranks stop after this step
-//
-//   trainer thread   forward, backward | update of the weights | Call, Hear
-//   rt-comm               [buckets]                             [ allgather ]
 //
 // Thread-safety: the trainer thread. Errors: those of the world. Cost: an allgather of 100 bytes.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_ROLL_CALL_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_ROLL_CALL_H_
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "apps/trainer/training_world.h"
@@ -32,12 +28,8 @@ class RollCall {
  public:
   explicit RollCall(TrainingWorld* world) : world_(world) {}
 
-  // All ranks, while the communication thread is idle.
-  void Call(const RankMetrics& own, double gradient_squares);
-  // Until all have called. By rank; valid until the next call.
-  StatusOr<std::span<const RankStep>> Hear();
-  // How long Hear waited.
-  double waited_seconds() const { return waited_seconds_; }
+  // All ranks. By rank.
+  StatusOr<std::vector<RankStep>> Hold(const RankMetrics& own, double gradient_squares);
 
   // Several ranks: of the first roll call that heard one, and in it of the lowest rank. Alone: the
   // signal as soon as it was sent. 0: none.
@@ -45,8 +37,6 @@ class RollCall {
 
  private:
   TrainingWorld* const world_;
-  std::vector<RankStep> all_;
-  double waited_seconds_ = 0;
   int agreed_signal_ = 0;
 };
 
