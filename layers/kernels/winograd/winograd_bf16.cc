@@ -79,30 +79,13 @@ template <typename Transform, bool kPairs>
 template <typename Transform, bool kPairs, typename Map>
 void ToSlices(const WinogradGrid& grid, const Bfloat16* plane, const Map& map, int64_t first,
               int64_t last, const WinogradBf16Slices& to, double* sums) {
-  constexpr int kIn = Transform::kIn, kOverlap = kIn - kTile;
+  constexpr int kOverlap = Transform::kIn - kTile;
   constexpr bool kSums = kOverlap == 0;
   Vec columns[kSide][kStripTiles * kTile + kOverlap];
   ForEachStrip<kStripTiles>(
       grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
-        const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
-        const Bfloat16* image = plane + sample * grid.sample_stride;
-        const int64_t width = count * kTile + kOverlap;
-        Vec sum = {};
-        for (int64_t x = 0; x < width; ++x) {
-          Vec in[kIn], out[kSide];
-          const bool inside = x0 + x >= 0 && x0 + x < grid.W;
-#pragma GCC unroll 4
-          for (int i = 0; i < kIn; ++i) {
-            const int64_t y = y0 + i;
-            in[i] = inside && y >= 0 && y < grid.H
-                        ? map(Load(image + (y * grid.W + x0 + x) * kLanes))
-                        : Vec{};
-            if constexpr (kSums) sum += in[i];
-          }
-          Transform::Apply(in, out);
-#pragma GCC unroll 4
-          for (int i = 0; i < kSide; ++i) columns[i][x] = out[i];
-        }
+        const Vec sum = TransformColumns<kTile, Transform>(
+            grid, plane + sample * grid.sample_stride, map, ty, tx, count, columns);
         if constexpr (kSums) AddLanes(sum, sums);
         for (int i = 0; i < kSide; ++i) {
           TransformRow<Transform>(columns[i], done, count,

@@ -23,32 +23,14 @@ constexpr int StripTiles(int tile) { return tile == 8 ? 4 : 8; }
 template <int kTile, typename Transform, typename Element, typename Map, typename Place>
 void PlaneToSlices(const WinogradGrid& grid, const Element* plane, const Map& map, int64_t first,
                    int64_t last, float* slices, Place place, double* sums) {
-  constexpr int kIn = Transform::kIn, kOut = Transform::kOut;
-  constexpr int kOverlap = kIn - kTile;
+  constexpr int kOut = Transform::kOut, kOverlap = Transform::kIn - kTile;
   constexpr bool kSums = kOverlap == 0;
   constexpr int kStripTiles = StripTiles(kTile);
   Vec columns[kOut][kStripTiles * kTile + kOverlap];
   ForEachStrip<kStripTiles>(
       grid, first, last, [&](int64_t sample, int64_t ty, int64_t tx, int64_t count, int64_t done) {
-        const int64_t y0 = ty * kTile - grid.pad_top, x0 = tx * kTile - grid.pad_left;
-        const Element* image = plane + sample * grid.sample_stride;
-        const int64_t width = count * kTile + kOverlap;
-        Vec sum = {};
-        for (int64_t x = 0; x < width; ++x) {
-          Vec in[kIn], out[kOut];
-          const bool inside = x0 + x >= 0 && x0 + x < grid.W;
-#pragma GCC unroll 9
-          for (int i = 0; i < kIn; ++i) {
-            const int64_t y = y0 + i;
-            in[i] = inside && y >= 0 && y < grid.H
-                        ? map(Load(image + (y * grid.W + x0 + x) * kLanes))
-                        : Vec{};
-            if constexpr (kSums) sum += in[i];
-          }
-          Transform::Apply(in, out);
-#pragma GCC unroll 9
-          for (int i = 0; i < kOut; ++i) columns[i][x] = out[i];
-        }
+        const Vec sum = TransformColumns<kTile, Transform>(
+            grid, plane + sample * grid.sample_stride, map, ty, tx, count, columns);
         if constexpr (kSums) AddLanes(sum, sums);
         float* dst = slices + done * kLanes;
         for (int i = 0; i < kOut; ++i) {
