@@ -76,7 +76,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   CLI::App* verb = app->add_subcommand("predict", "Say what is in images");
   AddNetworkFlags(verb, &flags->network);
   verb->add_option("IMAGES", flags->images, "Images, or folders of them")->type_name("PATH");
-  verb->add_option("--images", flags->more_images, "The same")->type_name("PATH");
+  verb->add_option("--images", flags->more_images, "More IMAGES")->type_name("PATH");
   verb->add_option("--csv", flags->csv,
                    "Write key,label,probability instead of printing a table; - is standard output")
       ->type_name("FILE");

@@ -41,7 +41,7 @@ std::string WarnOfMissing(const std::vector<std::string>& classes) {
       classes.size() == 1 ? "it" : "them");
 }
 
-// A batch of each rank that leaves kFewStepsPerEpoch steps: a power of two.
+// A batch of each rank with which an epoch has kFewStepsPerEpoch steps or more: a power of two.
 int64_t SmallerBatch(int64_t images, int64_t ranks) {
   int64_t batch = 1;
   while (2 * batch * kFewStepsPerEpoch * ranks <= images) batch *= 2;
@@ -57,7 +57,7 @@ std::string WarnOfVeryFewSteps(int64_t images, const TrainConfig& train, int64_t
   if (batch >= train.batch()) return "";
   return fmt::format(
       "{} in batches of {} are {} an epoch, and weights change only once a step: --set "
-      "train.batch={} makes {} of it, or take more epochs (train.epochs)",
+      "train.batch={} makes {} steps, or take more epochs (train.epochs)",
       Counted(images, "training image"), global_batch, Counted(steps, "step"), batch,
       images / (batch * ranks));
 }

@@ -85,12 +85,12 @@ TEST(DataWarningsTest, VeryFewSteps) {
   EXPECT_THAT(
       Warnings({300, 240}, 256, 256),
       ElementsAre("540 training images in batches of 256 are 2 steps an epoch, and weights change "
-                  "only once a step: --set train.batch=32 makes 16 of it, or take more epochs "
+                  "only once a step: --set train.batch=32 makes 16 steps, or take more epochs "
                   "(train.epochs)"));
   EXPECT_THAT(
       Warnings({300, 240}, 256, 512),
       ElementsAre("540 training images in batches of 512 are 1 step an epoch, and weights change "
-                  "only once a step: --set train.batch=16 makes 16 of it, or take more epochs "
+                  "only once a step: --set train.batch=16 makes 16 steps, or take more epochs "
                   "(train.epochs)"));
   EXPECT_THAT(Warnings({2, 0, 1}, 1, 2), testing::SizeIs(1)) << "no batch is smaller";
 }
