@@ -1,5 +1,6 @@
 #include "core/parameter.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_set>
 
@@ -47,6 +48,18 @@ const Parameter* Find(std::span<const Parameter> list, std::string_view name) {
 }
 
 }  // namespace
+
+Shape ParameterSpec::WholeShape() const {
+  Shape whole = shape;
+  if (is_sharded()) whole[0] = shard.whole;
+  return whole;
+}
+
+std::span<const float> OwnRows(const ParameterSpec& spec, std::span<const float> whole) {
+  if (!spec.is_sharded()) return whole;
+  const int64_t own = NumElements(spec.shape), row = own / spec.shape[0];
+  return whole.subspan(spec.shard.first * row, own);
+}
 
 int64_t NumElements(const Shape& shape) {
   int64_t n = 1;
@@ -96,7 +109,11 @@ StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
   Parameter buffer = of_arena, fixed_parameter = of_arena, fixed_buffer = of_arena;
   buffer.is_buffer = fixed_buffer.is_buffer = true;
   fixed_parameter.is_fixed = fixed_buffer.is_fixed = true;
+  const auto sharded = std::stable_partition(parameters.begin(), parameters.end(),
+                                             [](const auto& spec) { return !spec.is_sharded(); });
+  arena->num_replicated_ = sharded - parameters.begin();
   const int64_t size = Place(std::move(parameters), of_arena, 0, &arena->parameters_);
+  arena->replicated_floats_ = arena->sharded().empty() ? size : arena->sharded().front().offset;
   const int64_t buffer_size = Place(std::move(buffers), buffer, 0, &arena->buffers_);
   int64_t fixed_size = Place(std::move(fixed.parameters), fixed_parameter, 0, &arena->fixed_);
   fixed_size = Place(std::move(fixed.buffers), fixed_buffer, fixed_size, &arena->fixed_);

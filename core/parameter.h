@@ -7,7 +7,11 @@
 // (C). Every parameter starts on a 64-byte boundary; the gaps stay zero. Buffers (batch norm's
 // running statistics) have no gradient and a block of their own. What is fixed (weights and running
 // statistics of frozen layers) is in neither: a third block, which nothing updates, averages or
-// exchanges.
+// exchanges. Sharded parameters, of which other processes hold the other rows, are at the end of the
+// block, in the order of backward among themselves: what all ranks hold is one range.
+//
+//   values   [ fc.weight .. conv2.weight conv1.weight | large1.weight large0.weight ]
+//              replicated()                             sharded()
 // Thread-safety: none; the trainer thread owns it.
 #ifndef RINGTAIL_CORE_PARAMETER_H_
 #define RINGTAIL_CORE_PARAMETER_H_
@@ -33,17 +37,29 @@ enum class ParameterKind {
   kVector
 };  // kVector: bias, batch norm
 
+// Which rows of a parameter a process holds, where ranks divide it among them.
+struct RowShard {
+  int64_t first = 0, whole = 0;  // rows; whole 0: it is not divided
+};
+
 struct ParameterSpec {
   std::string name;  // "<layer>.weight"
-  Shape shape;
+  Shape shape;       // of the rows that this process holds
   ParameterKind kind = ParameterKind::kVector;
   // Layer groups between it and the loss: 0 for the last layer with weights (layers/net/depth.h).
   int depth = 0;
+  RowShard shard;
+
+  bool is_sharded() const { return shard.whole > 0; }
+  Shape WholeShape() const;  // of the rows of all ranks
 };
 
 struct FixedSpecs {
   std::vector<ParameterSpec> parameters, buffers;
 };
+
+// Of `whole`, a parameter of spec.WholeShape(), the rows that this process holds.
+std::span<const float> OwnRows(const ParameterSpec& spec, std::span<const float> whole);
 
 // A view of one parameter (or buffer) inside its arena. Valid as long as the arena lives.
 class ParameterArena;
@@ -72,6 +88,10 @@ class ParameterArena {
   ParameterArena& operator=(const ParameterArena&) = delete;
 
   std::span<const Parameter> parameters() const { return parameters_; }
+  std::span<const Parameter> replicated() const { return parameters().first(num_replicated_); }
+  std::span<const Parameter> sharded() const { return parameters().subspan(num_replicated_); }
+  // Floats from the start of the block; without sharded parameters all of it.
+  int64_t replicated_floats() const { return replicated_floats_; }
   std::span<const Parameter> buffers() const { return buffers_; }
   std::span<const Parameter> fixed() const { return fixed_; }   // parameters, then buffers
   const Parameter* FindParameter(std::string_view name) const;  // null if there is none
@@ -96,6 +116,8 @@ class ParameterArena {
   std::vector<Parameter> parameters_, buffers_, fixed_;
   AlignedBuffer values_, grads_, buffer_values_, fixed_values_;
   int64_t num_parameters_ = 0, num_fixed_ = 0;
+  size_t num_replicated_ = 0;
+  int64_t replicated_floats_ = 0;
 };
 
 }  // namespace ringtail

@@ -14,6 +14,7 @@ constexpr double kLargestBucketKib = 1 << 20;  // 1 GiB
 constexpr double kShortestS = 0.1, kLongestS = 86'400;
 
 constexpr double kLongestPeriod = 100'000;
+constexpr double kMostPieces = 64;
 
 // DGC keeps the momentum of gradients; differences of weights have it already.
 Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
@@ -73,6 +74,29 @@ Status ValidateServers(const DistConfig& dist, const ConfigSource* source) {
                      "every step: set dist.sync_batch_norm to false");
 }
 
+// Ranks that hold different layers make the same step.
+Status ValidateModelParallel(const DistConfig& dist, const ConfigSource* source) {
+  const ModelParallelConfig& config = dist.model_parallel();
+  const FieldCheck check(source, "dist.model_parallel");
+  RT_RETURN_IF_ERROR(check.Between("pieces", config.pieces(), 1, kMostPieces));
+  const bool named = config.linear() == ModelParallelConfig::NAMED;
+  if (named != !config.layer().empty()) {
+    return check.Error("layer", "layer names what NAMED divides: give both, or neither");
+  }
+  if (config.linear() == ModelParallelConfig::WHOLE) return OkStatus();
+  if (UsesLocalRounds(dist) || UsesServers(dist.asynchronous())) {
+    return check.Error("linear",
+                       "ranks that hold different layers make every step together: leave out "
+                       "dist.model_parallel, or dist.local and dist.asynchronous");
+  }
+  if (dist.plan() == DistConfig::AUTO && !dist.has_planned()) {
+    return check.Error("linear",
+                       "AUTO chooses how the ranks train together: leave out dist.model_parallel, "
+                       "or set dist.plan to CONFIG");
+  }
+  return OkStatus();
+}
+
 // What AUTO chooses must not be there before it has chosen.
 Status ValidatePlan(const DistConfig& dist, const ConfigSource* source) {
   const FieldCheck check(source, "dist");
@@ -102,6 +126,7 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) 
       check.Between("hang_timeout_s", config.hang_timeout_s(), kShortestS, kLongestS));
   RT_RETURN_IF_ERROR(ValidateLocal(config, source));
   RT_RETURN_IF_ERROR(ValidateServers(config, source));
+  RT_RETURN_IF_ERROR(ValidateModelParallel(config, source));
   RT_RETURN_IF_ERROR(ValidatePlan(config, source));
   return ValidateCompression(config.compression(), source);
 }

@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "layers/layer.h"
-#include "layers/linear.h"
+#include "layers/linear/linear.h"
 
 namespace ringtail {
 

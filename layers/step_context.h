@@ -31,6 +31,8 @@ struct SoftTargets {
   }
 };
 
+class ShardExchange;  // layers/linear/shard_exchange.h
+
 struct StepContext {
   bool training = true;      // batch statistics, dropout on
   uint64_t seed = 0;         // the run's
@@ -39,6 +41,8 @@ struct StepContext {
   std::span<const int32_t> labels;  // N class indices; -1: no sample in this row
   SoftTargets soft;                 // of the same rows
   RankSum* ranks = nullptr;  // batch norm normalizes over the batch of all ranks; null: its own
+  // Of nets with sharded layers (layers/net/model.h): all ranks run the same passes. Else null.
+  ShardExchange* shards = nullptr;
 };
 
 }  // namespace ringtail

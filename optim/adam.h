@@ -21,6 +21,7 @@ namespace ringtail {
 class Adam : public Optimizer {
  public:
   static constexpr bool kAdaptsToBatch = false;
+  static constexpr bool kUpdatesElementwise = true;
   enum class DecayKind { kCoupled, kDecoupled };  // Adam, AdamW
 
   // `field`: the field of OptimConfig that holds `config`, "adam" or "adamw".

@@ -9,10 +9,9 @@
 
 namespace ringtail {
 
-double GradientNorm(const ParameterArena& arena, double grad_scale) {
+double GradientSquares(std::span<const float> grads) {
   // One partial sum per fixed-size range, added in order: the same bits for any number of threads.
   constexpr int64_t kRange = 1 << 14;
-  const std::span<const float> grads = arena.grads();
   const int64_t size = static_cast<int64_t>(grads.size());
   std::vector<double> partial((size + kRange - 1) / kRange);
   ParallelFor(static_cast<int64_t>(partial.size()), 4, [&](int64_t begin, int64_t end) {
@@ -22,7 +21,11 @@ double GradientNorm(const ParameterArena& arena, double grad_scale) {
   });
   double sum = 0;
   for (const double p : partial) sum += p;
-  return std::sqrt(sum) * grad_scale;
+  return sum;
+}
+
+double GradientNorm(const ParameterArena& arena, double grad_scale) {
+  return std::sqrt(GradientSquares(arena.grads())) * grad_scale;
 }
 
 double ClipFactor(double norm, double clip) { return clip > 0 && norm > clip ? clip / norm : 1.0; }

@@ -25,6 +25,7 @@ namespace ringtail {
 class Lamb : public Optimizer {
  public:
   static constexpr bool kAdaptsToBatch = true;
+  static constexpr bool kUpdatesElementwise = false;
   static Status Validate(const LambConfig& config, const ConfigSource* source);
   Lamb(const LambConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
 

@@ -25,6 +25,7 @@ namespace ringtail {
 class Lars : public Optimizer {
  public:
   static constexpr bool kAdaptsToBatch = true;
+  static constexpr bool kUpdatesElementwise = false;
   static Status Validate(const LarsConfig& config, const ConfigSource* source);
   Lars(const LarsConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
 

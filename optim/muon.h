@@ -36,6 +36,7 @@ namespace ringtail {
 class Muon : public Optimizer {
  public:
   static constexpr bool kAdaptsToBatch = true;
+  static constexpr bool kUpdatesElementwise = false;
   static Status Validate(const MuonConfig& config, const ConfigSource* source);
   Muon(const MuonConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
 

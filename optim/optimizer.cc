@@ -20,9 +20,29 @@ Status ValidateCommon(const OptimConfig& config, const ConfigSource* source) {
   return check.FractionBelowOne("ema_decay", config.ema_decay());
 }
 
+// Calls fn with a null pointer to the class of the configured rule.
+template <typename Function>
+bool OfRule(const OptimConfig& config, const Function& fn) {
+  switch (config.rule_case()) {
+    case OptimConfig::kSgd:
+    case OptimConfig::RULE_NOT_SET:
+      return fn(static_cast<Sgd*>(nullptr));
+    case OptimConfig::kAdam:
+    case OptimConfig::kAdamw:
+      return fn(static_cast<Adam*>(nullptr));
+    case OptimConfig::kLars:
+      return fn(static_cast<Lars*>(nullptr));
+    case OptimConfig::kLamb:
+      return fn(static_cast<Lamb*>(nullptr));
+    case OptimConfig::kMuon:
+      return fn(static_cast<Muon*>(nullptr));
+  }
+  return false;
+}
+
 }  // namespace
 
-// A new rule adds a case here and one in AdaptsToBatch; optim/README.md has the steps.
+// A new rule adds a case here and one in OfRule; optim/README.md has the steps.
 StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config,
                                                        ParameterArena* arena,
                                                        const ConfigSource* source) {
@@ -66,21 +86,11 @@ void Optimizer::StepPrepared(int64_t step, double learning_rate, PreparedStep* p
 }
 
 bool Optimizer::AdaptsToBatch(const OptimConfig& config) {
-  switch (config.rule_case()) {
-    case OptimConfig::kSgd:
-    case OptimConfig::RULE_NOT_SET:
-      return Sgd::kAdaptsToBatch;
-    case OptimConfig::kAdam:
-    case OptimConfig::kAdamw:
-      return Adam::kAdaptsToBatch;
-    case OptimConfig::kLars:
-      return Lars::kAdaptsToBatch;
-    case OptimConfig::kLamb:
-      return Lamb::kAdaptsToBatch;
-    case OptimConfig::kMuon:
-      return Muon::kAdaptsToBatch;
-  }
-  return false;
+  return OfRule(config, []<typename Rule>(Rule*) { return Rule::kAdaptsToBatch; });
+}
+
+bool Optimizer::UpdatesElementwise(const OptimConfig& config) {
+  return OfRule(config, []<typename Rule>(Rule*) { return Rule::kUpdatesElementwise; });
 }
 
 }  // namespace ringtail

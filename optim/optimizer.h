@@ -40,6 +40,9 @@ class Optimizer {
   // Whether the configured rule copes with a larger batch without batch_scaling. Every rule class
   // states this: `static constexpr bool kAdaptsToBatch`.
   static bool AdaptsToBatch(const OptimConfig& config);
+  // Whether the new value of an element depends on that element alone (but for clipping), so that a
+  // slice of a parameter is updated as it would be within the whole; each class states this, too.
+  static bool UpdatesElementwise(const OptimConfig& config);
   virtual ~Optimizer() = default;
 
   // step: 0, 1, 2, ... (bias correction of Adam uses step + 1).

@@ -20,6 +20,7 @@ namespace ringtail {
 class Sgd : public Optimizer {
  public:
   static constexpr bool kAdaptsToBatch = false;
+  static constexpr bool kUpdatesElementwise = true;
   static Status Validate(const SgdConfig& config, const ConfigSource* source);
   Sgd(const SgdConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
 

@@ -102,7 +102,7 @@ std::optional<std::pair<ParameterSpec, ParameterSpec>> FirstOfOtherShape(const M
   for (int i = model.graph().size() - 1; i >= 0; --i) {
     for (size_t j = 0; j < model.parameters(i).size(); ++j) {
       const ParameterSpec &one = model.parameters(i)[j]->spec, &two = other.parameters(i)[j]->spec;
-      if (one.shape != two.shape) return std::pair(one, two);
+      if (one.WholeShape() != two.WholeShape()) return std::pair(one, two);
     }
   }
   return std::nullopt;
@@ -118,8 +118,8 @@ Status CheckFits(const LoadedConfig& loaded, const Model& model, int64_t image_s
   return loaded.source.Error(
       field, fmt::format("for images of {} pixels '{}' would have the shape {} instead of {}; end "
                          "the convolutions with global_average_pool, or train at one size",
-                         image_size, differs->first.name, ShapeString(differs->second.shape),
-                         ShapeString(differs->first.shape)));
+                         image_size, differs->first.name, ShapeString(differs->second.WholeShape()),
+                         ShapeString(differs->first.WholeShape())));
 }
 
 StatusOr<LoadedConfig> Finish(LoadedConfig loaded, std::span<const std::string> overrides) {
@@ -153,22 +153,23 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
 }
 
 StatusOr<std::unique_ptr<Model>> CreateModelAt(int64_t image_size, const LoadedConfig& loaded,
-                                               bool allocate, bool freeze) {
+                                               bool allocate, bool freeze,
+                                               const ShardRequest& shards) {
   const TrainConfig& train = loaded.config.train();
   std::vector<std::string> frozen;
   if (freeze) frozen.assign(train.freeze().begin(), train.freeze().end());
   RT_ASSIGN_OR_RETURN(
       auto model, Model::Create(loaded.config.net(), image_size, &loaded.source, "net", allocate,
-                                {.layers = frozen, .field = "train.freeze"}));
+                                {.layers = frozen, .field = "train.freeze"}, shards));
   model->set_blob_type(BlobTypeOf(PrecisionOf(train)));
   return model;
 }
 
-StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate,
-                                             bool freeze) {
+StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate, bool freeze,
+                                             const ShardRequest& shards) {
   const RunConfig& config = loaded.config;
-  RT_ASSIGN_OR_RETURN(auto model,
-                      CreateModelAt(TrainingImageSizes(config).front(), loaded, allocate, freeze));
+  RT_ASSIGN_OR_RETURN(auto model, CreateModelAt(TrainingImageSizes(config).front(), loaded,
+                                                allocate, freeze, shards));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));

@@ -204,7 +204,9 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
                                            .observer = world->leads() ? &report : nullptr,
                                            .batch = {.local = flags.world.local_batch,
                                                      .by_speed = flags.world.balance},
-                                           .start_weights = start}));
+                                           .start_weights = start,
+                                           .rank = world->rank(),
+                                           .ranks = world->size()}));
   const Numerics saved = point.numerics;
   const std::string from =
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);

@@ -6,6 +6,7 @@
 #include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/shown_choices.h"
 #include "dist/planner/step_timetable.h"
+#include "optim/optimizer.h"
 
 namespace ringtail {
 namespace {
@@ -54,6 +55,7 @@ void AddCompression(const Choice& choice, const PlannerFacts& facts, Settings* s
 
 SearchSpace SpaceOf(const RunConfig& config) {
   SearchSpace space = ShownSpace(config.net().name(), config.train().batch());
+  space.divided = Optimizer::UpdatesElementwise(config.optim());
   space.buckets = {BucketsOf(config.dist())};
   space.algorithms = {config.dist().algorithm()};
   return space;
@@ -69,6 +71,7 @@ Settings SettingsOf(const Prediction& choice, const PlannerFacts& facts, const R
     settings.push_back(fmt::format("dist.local.period={}", how.period));
     settings.push_back(fmt::format("dist.local.overlap={}", how.overlap));
   }
+  if (how.divided) settings.push_back("dist.model_parallel.linear=AUTO");
   AddCompression(how, facts, &settings);
   return settings;
 }

@@ -35,7 +35,9 @@ StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(planned, WithPlan(loaded, plan));
   if (everyone->leads()) Print("plan: {}\n", plan.why());
   const RankGroup group = TrainingRanks(plan, everyone->size());
-  if (group.size() < everyone->size()) {
+  const bool divides =
+      planned->config.dist().model_parallel().linear() != ModelParallelConfig::WHOLE;
+  if (group.size() < everyone->size() || divides) {
     RT_RETURN_IF_ERROR(session->TrainOnly(group, planned->config.dist()));
   }
   return planned;

@@ -215,6 +215,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                         MeasureStep(model.get(), optimizer.get(), batch, options));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
+    facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }
   const MeasuredUpdate update{.learning_rate = kLearningRate,

@@ -5,7 +5,9 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/memory_advice.h"
+#include "core/aligned_buffer.h"
 #include "core/check.h"
+#include "core/round.h"
 #include "core/stop_signal.h"
 
 namespace ringtail {
@@ -18,6 +20,21 @@ void AddBad(const std::vector<BadImage>& found, std::vector<BadImage>* all) {
                      [&](const BadImage& known) { return known.sample == bad.sample; })) {
       all->push_back(bad);
     }
+  }
+}
+
+// The passes of a rank with `most_images` images that this one, with fewer, does not make itself.
+void HelpOthers(Net* net, int64_t channels, int64_t images, const EvaluationOptions& evaluation) {
+  const NetOptions& options = net->options();
+  const int64_t passes =
+      CeilDivide(evaluation.most_images, options.batch) - CeilDivide(images, options.batch);
+  if (evaluation.shards == nullptr || passes <= 0) return;
+  const std::vector<int32_t> no_labels(options.batch, -1);
+  AlignedBuffer no_images(options.batch * channels * options.image_size * options.image_size *
+                          sizeof(float));
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    net->Forward({no_images.floats().data(), no_labels},
+                 {.training = false, .shards = evaluation.shards});
   }
 }
 
@@ -37,7 +54,7 @@ Status AddView(Net* net, const Dataset& dataset, const std::vector<int64_t>& ind
     if (evaluation.stop_on_signal && StopSignal() != 0) return Cancelled("a signal asked to stop");
     RT_ASSIGN_OR_RETURN(const LoadedBatch batch, loader->Next());
     if (batch.labels.empty()) break;
-    net->Forward({batch.images, batch.labels}, {.training = false});
+    net->Forward({batch.images, batch.labels}, {.training = false, .shards = evaluation.shards});
     const std::span<const float> logits = net->logits();
     for (int64_t row = 0; row < options.batch && batch.samples[row] >= 0; ++row, ++image) {
       RT_CHECK(batch.samples[row] == indices[image], "the loader must keep the order of the list");
@@ -85,17 +102,20 @@ StatusOr<ImageLogits> ComputeLogits(Model* model, const Dataset& dataset,
                                     const std::vector<int64_t>& indices, const DataConfig& data,
                                     const EvaluationOptions& options) {
   const auto images = static_cast<int64_t>(indices.size());
-  RT_ASSIGN_OR_RETURN(const auto net, CreateEvaluationNet(model, images, options));
+  const bool together = options.shards != nullptr;
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      CreateEvaluationNet(model, together ? options.most_images : images, options));
   ImageLogits logits;
   logits.classes = model->num_classes();
   logits.values.assign(images * logits.classes, 0);
   logits.usable.assign(images, true);
-  RT_RETURN_IF_ERROR(
-      AddView(net.get(), dataset, indices, data, options, LoaderMode::kEvaluate, &logits));
-  if (options.flipped) {
-    RT_RETURN_IF_ERROR(
-        AddView(net.get(), dataset, indices, data, options, LoaderMode::kEvaluateFlipped, &logits));
-  }
+  const auto add_view = [&](LoaderMode mode) -> Status {
+    RT_RETURN_IF_ERROR(AddView(net.get(), dataset, indices, data, options, mode, &logits));
+    HelpOthers(net.get(), model->input_channels(), images, options);
+    return OkStatus();
+  };
+  RT_RETURN_IF_ERROR(add_view(LoaderMode::kEvaluate));
+  if (options.flipped) RT_RETURN_IF_ERROR(add_view(LoaderMode::kEvaluateFlipped));
   MarkBad(indices, &logits);
   return logits;
 }

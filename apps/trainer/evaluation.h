@@ -18,6 +18,7 @@
 #include "apps/config/run_config.h"
 #include "core/status.h"
 #include "data/loader.h"
+#include "layers/linear/shard_exchange.h"
 #include "layers/net/model.h"
 #include "layers/net/net.h"
 
@@ -28,6 +29,10 @@ struct EvaluationOptions {
   int64_t image_size = 128;
   bool flipped = false;
   bool stop_on_signal = true;  // false if other ranks would continue
+  // Of a model whose layers ranks divide: all of them make as many passes, as for `most_images`, the
+  // most that one of them has.
+  ShardExchange* shards = nullptr;
+  int64_t most_images = 0;
 };
 // The options that the config asks for while training images have `training_size`; without a size,
 // at the end of training.

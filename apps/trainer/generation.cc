@@ -1,8 +1,10 @@
 #include "apps/trainer/generation.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "apps/trainer/asynchronous/worker_division.h"
@@ -40,6 +42,21 @@ StatusOr<WorkerDivision> Divide(TrainingRun* run, const ResumePoint& point, Trai
   return division;
 }
 
+// Ranks that divide layers compute the same layers on the images of all.
+Status CheckEvenShares(const TrainingRun& run, const BatchDivision& division) {
+  const std::vector<int64_t>& batches = division.all.batches;
+  if (!run.shards.divides() ||
+      std::ranges::adjacent_find(batches, std::not_equal_to()) == batches.end()) {
+    return OkStatus();
+  }
+  return run.options.loaded->source.Error(
+      "dist.model_parallel.linear",
+      fmt::format("the ranks take batches of {} images; those that divide layers among them need "
+                  "as many images each: take another train.batch or number of ranks, without "
+                  "--local-batch",
+                  fmt::join(batches, ", ")));
+}
+
 // Images over which an update takes its mean, as the learning rate has to fit.
 int64_t BatchOfAnUpdate(const RunConfig& config, const WorkerDivision& division) {
   const bool own =
@@ -56,6 +73,7 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
   const TrainingData& data = *run->options.data;
   RT_RETURN_IF_ERROR(world->Agree("the list of images", fmt::format("{:016x}", data.fingerprint)));
   RT_ASSIGN_OR_RETURN(WorkerDivision division, Divide(run, point, world));
+  RT_RETURN_IF_ERROR(CheckEvenShares(*run, division.batches));
   const int64_t global_batch = division.images_per_step;
   RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(global_batch, data));
   RT_ASSIGN_OR_RETURN(const int64_t most_batches,

@@ -30,6 +30,7 @@ void RunKeeper::Keep(UpdatePath* update) {
 
 std::vector<TensorView> RunKeeper::Tensors(bool with_update) const {
   std::vector<TensorView> tensors = generation_->state().Tensors();
+  whole_.Replace(&tensors);
   if (!with_update) return tensors;
   const std::vector<TensorView> shared = update_->Tensors();
   tensors.insert(tensors.end(), shared.begin(), shared.end());
@@ -40,6 +41,10 @@ std::vector<TensorView> RunKeeper::Tensors(bool with_update) const {
 std::vector<int64_t> RunKeeper::CheckpointSizes() const {
   std::vector<int64_t> files(1);
   for (const TensorView& tensor : Tensors(true)) files[0] += std::ssize(tensor.data);
+  for (const ShardedTensor& own : generation_->state().Sharded()) {
+    const int64_t others = NumElements(own.spec->WholeShape()) - std::ssize(own.values);
+    files[0] += others * static_cast<int64_t>(sizeof(float));
+  }
   const std::vector<int64_t> parts = update_->PartBytes();
   files.insert(files.end(), parts.begin(), parts.end());
   return files;
@@ -113,14 +118,30 @@ Status RunKeeper::SaveCheckpoint(bool best) {
   offered_step_ = generation_->step();
   RT_RETURN_IF_ERROR(Compare());
   // The same on all ranks.
-  WrittenParts written{.status = generation_->state().CheckFinite(), .parts = std::nullopt};
+  WrittenParts written{.status = CheckFinite(), .parts = std::nullopt};
+  if (generation_->world->lost()) return written.status;
   if (written.status.ok()) {
     RT_ASSIGN_OR_RETURN(
         written, update_->WriteParts(directory_ != nullptr ? &directory_->checkpoints() : nullptr));
   }
+  RT_RETURN_IF_ERROR(GatherRows());
   KeepCheckpoint(best, KeepsAlone() ? 1 : generation_->world->size(), written);
+  whole_ = {};
   return OkStatus();
 }
+
+Status RunKeeper::CheckFinite() const {
+  return KeepsAlone() ? generation_->state().CheckFinite()
+                      : CheckFiniteTogether(generation_->world, generation_->state());
+}
+
+Status RunKeeper::GatherRows() {
+  if (!DividesState()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(whole_, WholeTensors::Gather(generation_->world, generation_->state()));
+  return OkStatus();
+}
+
+bool RunKeeper::DividesState() const { return !generation_->arena().sharded().empty(); }
 
 Status RunKeeper::WriteCheckpoint(int agreed_ranks, const WrittenParts& written) {
   if (!written.status.ok()) {
@@ -149,21 +170,28 @@ void RunKeeper::KeepCheckpoint(bool best, int agreed_ranks, const WrittenParts& 
 }
 
 Status RunKeeper::SaveFinal() {
-  if (directory_ == nullptr) return OkStatus();
   const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
   WeightAverage* const average = generation_->state().average();
   if (average != nullptr) average->Swap();
-  FinalNetworkOptions options;
-  options.stop = [] { return StopSignal() != 0; };
-  Status status = WriteFinalNetwork(
-      directory_,
-      [&](const std::string& path) {
-        return WriteModelFile(path, generation_->arena(),
-                              Metadata(KeepsAlone() ? 1 : generation_->world->size()));
-      },
-      options);
+  Status status = GatherRows();
+  if (status.ok() && directory_ != nullptr) status = WriteFinal();
+  whole_ = {};
   if (average != nullptr) average->Swap();
   return status;
+}
+
+Status RunKeeper::WriteFinal() {
+  FinalNetworkOptions options;
+  options.stop = [] { return StopSignal() != 0; };
+  std::vector<TensorView> tensors = ModelTensors(generation_->arena());
+  whole_.Replace(&tensors);
+  return WriteFinalNetwork(
+      directory_,
+      [&](const std::string& path) {
+        return WriteSafetensors(path, tensors,
+                                Metadata(KeepsAlone() ? 1 : generation_->world->size()));
+      },
+      options);
 }
 
 void RunKeeper::SaveAfterFailure(const Status& cause) {
@@ -171,6 +199,14 @@ void RunKeeper::SaveAfterFailure(const Status& cause) {
   if (update_ == nullptr || agreement_.failed()) return;
   update_->Undo();
   const int64_t step = generation_->step();
+  if (DividesState() && !KeepsAlone()) {
+    if (generation_->world->leads()) {
+      LogWarning(
+          "the other ranks hold a part of the weights: nothing is saved since the last "
+          "checkpoint");
+    }
+    return;
+  }
   if (step > 0 && saved_step_ != step) {
     KeepCheckpoint(/*best=*/false, KeepsAlone() ? 1 : 0,
                    {.status = generation_->state().CheckFinite(), .parts = std::nullopt});

@@ -18,6 +18,7 @@
 #include "apps/trainer/checkpoint/part_exchange.h"
 #include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/generation.h"
+#include "apps/trainer/sharding/whole_state.h"
 #include "apps/trainer/update/state_agreement.h"
 #include "apps/trainer/update/update_path.h"
 #include "core/status.h"
@@ -69,6 +70,11 @@ class RunKeeper {
   std::vector<TensorView> Tensors(bool with_update) const;
   std::vector<int64_t> CheckpointSizes() const;
   std::string PathOfAgreed(const std::string& path) const;
+  bool DividesState() const;  // whether ranks hold parts of it
+  Status CheckFinite() const;
+  // All ranks: what they divide is whole on rank 0 until whole_ is cleared.
+  Status GatherRows();
+  Status WriteFinal();
   Status WriteCheckpoint(int agreed_ranks, const WrittenParts& written);
   void KeepCheckpoint(bool best, int agreed_ranks, const WrittenParts& written);
 
@@ -81,6 +87,7 @@ class RunKeeper {
   // The last agreed checkpoint that this run has written or was resumed from; empty: none. The name
   // alone if it is in the run's own folder, which may be renamed.
   std::string agreed_path_;
+  WholeTensors whole_;           // of the state that is being written
   std::vector<Metrics> newest_;  // of the last step, and of an evaluation after it
   std::string failure_;          // why the run has failed; empty: it has not
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/trainer/sharding/whole_state.h"
 #include "core/counted.h"
 #include "core/logging.h"
 #include "core/stopwatch.h"
@@ -64,6 +65,7 @@ Status Trainer::Begin() {
   RT_RETURN_IF_ERROR(keeper_.Begin(point_));
   RT_RETURN_IF_ERROR(KeepAllreduces());
   RT_RETURN_IF_ERROR(generation_.world->ShareState(&generation_.state(), point_.source_rank));
+  RT_RETURN_IF_ERROR(generation_.run->ShareRows(generation_.world, point_));
   RT_ASSIGN_OR_RETURN(update_, UpdatePath::Create(&generation_, point_));
   point_ = {};  // frees its tensors
   keeper_.Keep(update_.get());
@@ -133,7 +135,9 @@ Status Trainer::SaveIfDue(int64_t since, bool stopping) {
 
 StatusOr<TrainingOutcome> Trainer::Finish() {
   // No later loss shows what the last update did.
-  if (const Status finite = generation_.state().CheckFinite(); !finite.ok()) {
+  const Status finite = CheckFiniteTogether(generation_.world, generation_.state());
+  if (generation_.world->lost()) return finite;
+  if (!finite.ok()) {
     return NotFinite(finite.message(), generation_.progress(), keeper_.saved_step());
   }
   RT_RETURN_IF_ERROR(keeper_.Compare());

@@ -3,10 +3,16 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "apps/config/run_precision.h"
+#include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/checkpoint/start_weights.h"
+#include "apps/trainer/sharding/whole_state.h"
 #include "core/check.h"
 
 namespace ringtail {
@@ -20,18 +26,48 @@ Status CheckClasses(const Model& model, const Dataset& dataset) {
       fmt::join(dataset.class_names(), ", "), model.num_classes()));
 }
 
+std::span<const float> ValueOf(const ParameterArena& arena, std::string_view name) {
+  for (const auto list : {arena.parameters(), arena.buffers(), arena.fixed()}) {
+    for (const Parameter& p : list) {
+      if (p.spec.name == name) return p.value();
+    }
+  }
+  RT_CHECK(false, "both networks have the same layers");
+}
+
+// Every parameter and buffer of `own` from the same network that is not divided.
+void CopyOwnRows(const ParameterArena& whole, ParameterArena* own) {
+  for (const auto list : {own->parameters(), own->buffers(), own->fixed()}) {
+    for (const Parameter& p : list) {
+      std::ranges::copy(OwnRows(p.spec, ValueOf(whole, p.spec.name)), p.value().begin());
+    }
+  }
+}
+
 }  // namespace
 
 StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   const RunConfig& config = options.loaded->config;
   RT_CHECK(!PrecisionIsOpen(config.train()), "DecidePrecision comes before the run");
-  RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded));
+  RT_ASSIGN_OR_RETURN(ShardChoice shards,
+                      ChooseShards(*options.loaded, options.rank, options.ranks));
+  RT_ASSIGN_OR_RETURN(
+      auto model, CreateModel(*options.loaded, /*allocate=*/true, /*freeze=*/true, shards.request));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));
   std::string report;
-  const auto start = [&](Model* network) -> Status {
+  const auto load = [&](Model* network) -> Status {
     if (options.start_weights.empty()) return OkStatus();
     RT_ASSIGN_OR_RETURN(report, LoadStartWeights(std::string(options.start_weights),
                                                  options.data->dataset->class_names(), network));
+    return OkStatus();
+  };
+  std::unique_ptr<Model> whole;
+  const auto start = [&](Model* network) -> Status {
+    if (!shards.divides() || options.start_weights.empty()) return load(network);
+    RT_ASSIGN_OR_RETURN(whole, CreateModel(*options.loaded));
+    whole->Initialize(config.train().seed());
+    RT_RETURN_IF_ERROR(load(whole.get()));
+    CopyOwnRows(whole->arena(), &network->arena());
     return OkStatus();
   };
   RT_ASSIGN_OR_RETURN(auto state, TrainingState::Create(std::move(model), config.optim(),
@@ -39,12 +75,34 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   return TrainingRun{.options = options,
                      .start_report = std::move(report),
                      .frozen = !config.train().freeze().empty(),
-                     .state = std::move(state)};
+                     .shards = std::move(shards),
+                     .state = std::move(state),
+                     .start_model = std::move(whole)};
+}
+
+Status TrainingRun::ShareRows(TrainingWorld* world, const ResumePoint& point) {
+  FindWhole whole;
+  if (point.tensors) {
+    whole = [&](const std::string& name, const Shape& shape) {
+      return point.tensors->F32(name, shape);
+    };
+  } else if (start_model) {
+    whole = [&](const std::string& name, const Shape&) -> StatusOr<std::span<const float>> {
+      constexpr std::string_view kAverage = kAveragePrefix;
+      if (name.starts_with("optimizer.")) return std::span<const float>();  // it begins at zero
+      const bool average = name.starts_with(kAverage);
+      return ValueOf(start_model->arena(), average ? name.substr(kAverage.size()) : name);
+    };
+  }
+  RT_RETURN_IF_ERROR(ScatterRows(world, point.source_rank, whole, &state));
+  start_model.reset();
+  return OkStatus();
 }
 
 Status TrainingRun::Freeze(bool freeze) {
   if (freeze == frozen || config().train().freeze().empty()) return OkStatus();
-  RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, freeze));
+  RT_ASSIGN_OR_RETURN(auto model,
+                      CreateModel(*options.loaded, /*allocate=*/true, freeze, shards.request));
   RT_ASSIGN_OR_RETURN(auto changed, TrainingState::Create(std::move(model), config().optim(),
                                                           config().train().seed()));
   changed.Adopt(state);

@@ -9,15 +9,19 @@
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_RUN_H_
 #define RINGTAIL_APPS_TRAINER_TRAINING_RUN_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "apps/config/run_config.h"
+#include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "apps/trainer/checkpoint/training_state.h"
 #include "apps/trainer/division/batch_division.h"
+#include "apps/trainer/sharding/shard_choice.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_observer.h"
+#include "apps/trainer/training_world.h"
 #include "core/status.h"
 
 namespace ringtail {
@@ -31,6 +35,8 @@ struct TrainingRunOptions {
   // A warm start (checkpoint/start_weights.h), for the rank whose state the others receive; empty:
   // none.
   std::string_view start_weights;
+  // Of the world, whose ranks may divide layers among them (dist.model_parallel).
+  int rank = 0, ranks = 1;
 };
 
 struct TrainingRun {
@@ -49,10 +55,17 @@ struct TrainingRun {
   // it is so.
   Status Freeze(bool frozen);
 
+  // All ranks, where they divide layers: gives each its rows of what point.source_rank has read, or
+  // has started with.
+  Status ShareRows(TrainingWorld* world, const ResumePoint& point);
+
   TrainingRunOptions options;
   std::string start_report;  // what the warm start has taken; empty: there was none
   bool frozen = false;
+  ShardChoice shards;  // the same layers on every rank
   TrainingState state;
+  // A warm start of layers that ranks divide: the whole network, until they have their rows of it.
+  std::unique_ptr<Model> start_model;
 };
 
 }  // namespace ringtail

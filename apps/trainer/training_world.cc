@@ -81,8 +81,9 @@ StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::CreateOver(const RankGro
                                                                    const Peers& peers,
                                                                    const DistConfig& config,
                                                                    ChannelAllocator* channels) {
-  // One for the trainer thread, one for the thread beside it.
-  const std::vector<RankGroup> groups(group.size() > 1 ? 2 : 1, group);
+  // One for the trainer thread, one for each thread beside it.
+  const bool divides = config.model_parallel().linear() != ModelParallelConfig::WHOLE;
+  const std::vector<RankGroup> groups(group.size() == 1 ? 1 : divides ? 3 : 2, group);
   RT_ASSIGN_OR_RETURN(auto communicators,
                       Communicator::CreateForGroups(peers.transport, peers.topology, groups,
                                                     OptionsOf(peers, config), channels));
@@ -93,8 +94,11 @@ StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::CreateOver(const RankGro
   std::unique_ptr<TrainingWorld> world(new TrainingWorld(members));
   world->trainer_ = std::move(communicators.front());
   if (world->alone()) return world;
-  world->gradients_ = std::move(communicators.back());
+  world->gradients_ = std::move(communicators[1]);
   world->gradient_thread_ = std::make_unique<CommunicationThread>(world->gradients_.get());
+  if (!divides) return world;
+  world->shards_ = std::move(communicators[2]);
+  world->shard_thread_ = std::make_unique<CommunicationThread>(world->shards_.get());
   return world;
 }
 
@@ -227,6 +231,11 @@ Status TrainingWorld::WaitForGradients(int64_t job) {
   return Together([&] { return gradient_thread_->WaitFor(job); });
 }
 
+Status TrainingWorld::WaitForShards(int64_t job) {
+  const ScopedSpan span("wait for activations", "step");
+  return Together([&] { return shard_thread_->WaitFor(job); });
+}
+
 Status TrainingWorld::TolerateLosses(std::shared_ptr<PeerLossObserver> observer) {
   if (alone()) return OkStatus();
   const Status tolerant = monitor_ != nullptr
@@ -247,7 +256,11 @@ Status TrainingWorld::OnFailure(int peer, const Status& error) {
 void TrainingWorld::Abort(const Status& cause) { trainer_->Abort(cause); }
 
 int64_t TrainingWorld::sent_bytes() const {
-  return trainer_->sent_bytes() + (gradients_ != nullptr ? gradients_->sent_bytes() : 0);
+  int64_t bytes = trainer_->sent_bytes();
+  for (const Communicator* beside : {gradients_.get(), shards_.get()}) {
+    if (beside != nullptr) bytes += beside->sent_bytes();
+  }
+  return bytes;
 }
 
 }  // namespace ringtail

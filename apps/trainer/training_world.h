@@ -9,7 +9,8 @@
 // All ranks make the same calls in the same order. The code that computes says where it is
 // (progress()), so that a rank that hangs is named and not the ranks that wait for it.
 // There are two communicators: the trainer thread's, and one whose thread adds up gradients while
-// backward continues.
+// backward continues. Where ranks divide layers among them (dist.model_parallel), a third one's
+// thread exchanges activations.
 // Errors: what Communicator says; they name rank, peer and operation, and are final: `lost()` tells
 // them from a failure of this rank's own. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_TRAINING_WORLD_H_
@@ -136,6 +137,9 @@ class TrainingWorld {
   CommunicationThread* gradient_thread() { return gradient_thread_.get(); }
   Status WaitForGradients();  // for all that its thread was given
   Status WaitForGradients(int64_t job);
+  // Exchanges activations beside the trainer thread; null if nothing is divided.
+  CommunicationThread* shard_thread() { return shard_thread_.get(); }
+  Status WaitForShards(int64_t job);
   Progress* progress() { return monitor_ != nullptr ? &monitor_->progress() : &unwatched_; }
   // What a step took, without and with waiting for others. A rank that trains alone, while others
   // are idle, hears here that one of them is lost.
@@ -168,6 +172,8 @@ class TrainingWorld {
   std::unique_ptr<Communicator> trainer_;
   std::unique_ptr<Communicator> gradients_;  // null if alone, as is the thread
   std::unique_ptr<CommunicationThread> gradient_thread_;
+  std::unique_ptr<Communicator> shards_;  // null if nothing is divided, as is the thread
+  std::unique_ptr<CommunicationThread> shard_thread_;
 };
 
 }  // namespace ringtail

@@ -1,9 +1,32 @@
 #include "apps/trainer/world_evaluation.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
+
+#include "apps/trainer/sharding/world_shards.h"
 
 namespace ringtail {
 namespace {
+
+// Validation images of the ranks with rows [first, first + count) of a batch.
+std::span<const int64_t> ShareOf(const Generation& generation, int64_t first, int64_t count) {
+  const std::vector<int64_t>& all = generation.data().split.validation;
+  const int64_t batch = generation.division.own.global_batch;
+  const int64_t begin = first * std::ssize(all) / batch;
+  const int64_t end = (first + count) * std::ssize(all) / batch;
+  return std::span(all).subspan(begin, end - begin);
+}
+
+int64_t MostValidationImages(const Generation& generation) {
+  int64_t first = 0;
+  size_t most = 0;
+  for (const int64_t batch : generation.division.all.batches) {
+    most = std::max(most, ShareOf(generation, first, batch).size());
+    first += batch;
+  }
+  return static_cast<int64_t>(most);
+}
 
 // With averaged weights if the run keeps them.
 StatusOr<EvaluationResult> Evaluate(const Generation& generation, const std::vector<int64_t>& share,
@@ -14,6 +37,11 @@ StatusOr<EvaluationResult> Evaluate(const Generation& generation, const std::vec
   EvaluationOptions options = EvaluationOptionsOf(
       generation.config(), generation.plan.PhaseAt(generation.step() - 1).image_size);
   options.stop_on_signal = stop_on_signal;
+  WorldShards shards(generation.world);
+  if (generation.run->shards.divides()) {
+    options.shards = &shards;
+    options.most_images = MostValidationImages(generation);
+  }
   if (average != nullptr) average->Swap();
   const auto logits = ComputeLogits(generation.state().model(), *data.dataset, share,
                                     generation.config().data(), options);
@@ -25,12 +53,9 @@ StatusOr<EvaluationResult> Evaluate(const Generation& generation, const std::vec
 }  // namespace
 
 std::vector<int64_t> EvaluationShare(const Generation& generation) {
-  const std::vector<int64_t>& all = generation.data().split.validation;
-  const BatchShare& share = generation.division.own;
-  const auto before = [&](int64_t row) {
-    return all.begin() + row * std::ssize(all) / share.global_batch;
-  };
-  return {before(share.first_row), before(share.first_row + share.batch)};
+  const BatchShare& own = generation.division.own;
+  const std::span<const int64_t> share = ShareOf(generation, own.first_row, own.batch);
+  return {share.begin(), share.end()};
 }
 
 StatusOr<EvaluationResult> EvaluateAlone(const Generation& generation) {

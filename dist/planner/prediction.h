@@ -1,6 +1,6 @@
 // Prediction: how long a choice takes, and why.
 //
-//   data | forward | backward ..contention.. | coding | wire | update | merge | roll call   = seconds
+//   data | forward | activations | backward ..contention.. | coding | wire | update | merge | roll call
 //                                             `-- exposed: not hidden behind computation
 //
 // Of a round: `period` steps and one exchange. Seconds of the slowest rank.
@@ -17,15 +17,17 @@ namespace ringtail {
 struct PredictedSeconds {
   double data_wait = 0;
   double forward = 0, backward = 0;
-  double update = 0;      // all of it, also what is computed while communication is under way
-  double contention = 0;  // by which communication slows computation on shared cores
-  double coding = 0;      // encoding and decoding, as far as exposed
-  double wire = 0;        // collectives, as far as exposed
-  double merge = 0;       // the outer optimizer's
+  double update = 0;       // all of it, also what is computed while communication is under way
+  double contention = 0;   // by which communication slows computation on shared cores
+  double coding = 0;       // encoding and decoding, as far as exposed
+  double wire = 0;         // collectives of gradients, as far as exposed
+  double activations = 0;  // on their way between ranks that divide layers
+  double merge = 0;        // the outer optimizer's
   double roll_call = 0;
 
   double sum() const {
-    return data_wait + forward + backward + update + contention + coding + wire + merge + roll_call;
+    return data_wait + forward + backward + update + contention + coding + wire + activations +
+           merge + roll_call;
   }
 };
 

@@ -15,13 +15,13 @@ constexpr double kAsFast = 0.98;
 
 auto Gentleness(const Prediction& p) {
   return std::tuple(p.choice.period, p.choice.overlap, p.choice.scheme != kDenseScheme,
-                    p.choice.global_batch, p.choice.hosts);
+                    p.choice.divided, p.choice.global_batch, p.choice.hosts);
 }
 
 // Buckets and algorithm change nothing but the time.
 bool TrainAlike(const Choice& a, const Choice& b) {
   return a.hosts == b.hosts && a.global_batch == b.global_batch && a.scheme == b.scheme &&
-         a.period == b.period && a.overlap == b.overlap;
+         a.period == b.period && a.overlap == b.overlap && a.divided == b.divided;
 }
 
 bool Faster(const Prediction& a, const Prediction& b) {
@@ -91,6 +91,7 @@ std::vector<Choice> ChoicesOf(const SearchSpace& space, int ranks_per_host) {
   std::erase_if(choices, [&](const Choice& choice) {
     return choice.overlap && (!space.overlap || choice.period == 1);
   });
+  if (space.divided) choices.push_back({.divided = true});
   choices = WithEach(choices, space.hosts, &Choice::hosts);
   choices = WithEach(choices, space.global_batches, &Choice::global_batch);
   std::erase_if(choices, [&](const Choice& choice) {
@@ -98,6 +99,9 @@ std::vector<Choice> ChoicesOf(const SearchSpace& space, int ranks_per_host) {
     return ranks == 1 || choice.global_batch < ranks;
   });
   choices = WithEach(choices, space.schemes, &Choice::scheme);
+  std::erase_if(choices, [](const Choice& choice) {
+    return choice.divided && choice.scheme != kDenseScheme;
+  });
   choices = WithEach(choices, space.buckets, &Choice::buckets);
   return WithEach(choices, space.algorithms, &Choice::algorithm);
 }
@@ -120,6 +124,7 @@ SearchSpace DefaultSpace(const PlannerFacts& facts, const NetworkFacts& network,
                    BucketOptions(),
                    {.bytes = 32 * kMib, .end_bytes = 4 * kMib}};
   for (int period = 2; period <= most_period; period *= 2) space.periods.push_back(period);
+  space.divided = facts.elementwise_update();
   return space;
 }
 

@@ -31,12 +31,13 @@ struct SearchSpace {
   std::vector<std::string> algorithms = {"auto"};
   std::vector<int> periods = {1};  // with H > 1 also overlapped, unless `overlap` is false
   bool overlap = true;
-  size_t keep = 10;  // >= 1
+  bool divided = false;  // also with linear layers divided, dense and in every step
+  size_t keep = 10;      // >= 1
 };
 
 // Of all schemes of the facts; `batch` images of all ranks in every step, as one machine has them;
 // up to `most_period` local steps (powers of two); 1 .. 32 hosts each, beyond that powers of two and
-// all of them.
+// all of them; linear layers divided, if the optimizer allows it.
 SearchSpace DefaultSpace(const PlannerFacts& facts, const NetworkFacts& network, int64_t batch,
                          int most_period);
 

@@ -48,6 +48,9 @@ Status StepSimulator::Check(const Choice& choice) const {
   if (choice.period < 1 || choice.buckets.bytes < 1 || choice.buckets.end_bytes < 1) {
     return InvalidArgument("the period and the sizes of buckets must be at least 1");
   }
+  if (choice.divided && (choice.scheme != kDenseScheme || choice.period > 1)) {
+    return InvalidArgument("with layers divided, the other gradients travel dense, in every step");
+  }
   if (schemes_.contains(choice.scheme)) return OkStatus();
   std::vector<std::string> names;
   for (const auto& [name, scheme] : schemes_) names.push_back(name);
@@ -65,12 +68,37 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 }
 
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
-  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
-  // Of the rank with the most images.
-  OwnStep own{.times = timetable_.TimesAt(CeilDivide(choice.global_batch, ranks))};
+  OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice))};
   own.before_backward = own.times.forward + own.times.earlier_backward;
   own.alone = timetable_.data_wait() + own.before_backward + own.times.backward + own.times.update;
   return own;
+}
+
+int64_t StepSimulator::ImagesOf(const Choice& choice) const {
+  return CeilDivide(choice.global_batch, int64_t{choice.hosts} * network_.ranks_per_host);
+}
+
+DividedLayers StepSimulator::DividedOf(const Choice& choice, CollectivePrices* prices) const {
+  if (!choice.divided) return {};
+  return DivideLayers(parameters_, ImagesOf(choice), choice.hosts * network_.ranks_per_host,
+                      prices);
+}
+
+// The gradients that are added up, when layers are divided. (They are buckets of their own in the
+// arena, too: core/parameter.h.)
+ExchangeJobs StepSimulator::JobsOfKept(const DividedLayers& divided, const Choice& choice,
+                                       CollectivePrices* prices) const {
+  std::vector<Parameter> kept;
+  int64_t offset = 0;
+  for (const size_t i : divided.kept) {
+    kept.push_back(parameters_[i]);
+    kept.back().offset = offset;
+    offset += kept.back().elements;
+  }
+  ExchangeJobs jobs =
+      MakeExchangeJobs(kept, PlannedScheme::Dense(kept), choice.buckets, WorldOf(choice), prices);
+  for (size_t& last : jobs.last_parameter) last = divided.kept[last];
+  return jobs;
 }
 
 StatusOr<CollectivePrices*> StepSimulator::PricesOf(const Choice& choice) {
@@ -88,16 +116,17 @@ StatusOr<CollectivePrices*> StepSimulator::PricesOf(const Choice& choice) {
 }
 
 StatusOr<const ExchangeJobs*> StepSimulator::JobsOf(const Choice& choice) {
-  const JobsKey key{choice.hosts, choice.algorithm, choice.scheme, choice.buckets.bytes,
-                    choice.buckets.end_bytes};
+  const JobsKey key{
+      choice.hosts,         choice.algorithm,         choice.scheme,
+      choice.buckets.bytes, choice.buckets.end_bytes, choice.divided ? ImagesOf(choice) : 0};
   auto found = jobs_.find(key);
   if (found == jobs_.end()) {
     RT_ASSIGN_OR_RETURN(CollectivePrices* const prices, PricesOf(choice));
     const PlannedScheme& scheme = schemes_.find(choice.scheme)->second;
-    found = jobs_
-                .emplace(key, MakeExchangeJobs(parameters_, scheme, choice.buckets, WorldOf(choice),
-                                               prices))
-                .first;
+    ExchangeJobs jobs = choice.divided ? JobsOfKept(DividedOf(choice, prices), choice, prices)
+                                       : MakeExchangeJobs(parameters_, scheme, choice.buckets,
+                                                          WorldOf(choice), prices);
+    found = jobs_.emplace(key, std::move(jobs)).first;
   }
   return &found->second;
 }
@@ -155,6 +184,16 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
   seconds.merge = timetable_.merge();
 }
 
+// Activations travel between forward's and backward's layers; a rank updates its slice alone.
+void StepSimulator::AddDivided(const DividedLayers& divided, Prediction* prediction) {
+  if (!divided.divides()) return;
+  const double travel = divided.forward_seconds + divided.backward_seconds;
+  prediction->sent_bytes += divided.sent_bytes;
+  prediction->communication += travel;
+  prediction->seconds.activations = travel;
+  prediction->seconds.update *= 1 - divided.share + divided.share / prediction->ranks;
+}
+
 StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
   const OwnStep own = OwnStepOf(choice);
@@ -174,6 +213,7 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   prediction.sent_bytes = jobs->sent_bytes;
   prediction.communication = jobs->seconds();
   prediction.seconds.roll_call = RollCall(choice, prices);
+  AddDivided(DividedOf(choice, prices), &prediction);
   if (choice.period == 1 && !choice.overlap) {
     CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
     prediction.communication += statistics.seconds();
@@ -187,6 +227,8 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
 StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
   const double compute = OwnStepOf(choice).alone * choice.period;
+  // At least; the update is divided, too.
+  if (choice.divided) return compute - OwnStepOf(choice).times.update;
   const std::pair key{choice.hosts, choice.scheme};
   auto found = least_.find(key);
   if (found == least_.end()) {

@@ -24,6 +24,7 @@
 #include "core/status.h"
 #include "dist/planner/choice.h"
 #include "dist/planner/collective_prices.h"
+#include "dist/planner/divided_layers.h"
 #include "dist/planner/exchange_jobs.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/prediction.h"
@@ -50,7 +51,7 @@ class StepSimulator {
 
  private:
   using PriceKey = std::pair<int, std::string>;  // hosts, algorithm
-  using JobsKey = std::tuple<int, std::string, std::string, int64_t, int64_t>;
+  using JobsKey = std::tuple<int, std::string, std::string, int64_t, int64_t, int64_t>;
 
   // Seconds of a rank in one step without any other.
   struct OwnStep {
@@ -63,6 +64,12 @@ class StepSimulator {
   OwnStep OwnStepOf(const Choice& choice) const;
   StatusOr<CollectivePrices*> PricesOf(const Choice& choice);
   StatusOr<const ExchangeJobs*> JobsOf(const Choice& choice);
+  int64_t ImagesOf(const Choice& choice) const;  // of the rank with the most
+  // Of a choice that is not divided: nothing.
+  DividedLayers DividedOf(const Choice& choice, CollectivePrices* prices) const;
+  static void AddDivided(const DividedLayers& divided, Prediction* prediction);
+  ExchangeJobs JobsOfKept(const DividedLayers& divided, const Choice& choice,
+                          CollectivePrices* prices) const;
   ExchangeWorld WorldOf(const Choice& choice) const;
   double RollCall(const Choice& choice, CollectivePrices* prices) const;
   CommunicationJob Statistics(const Choice& choice, CollectivePrices* prices,

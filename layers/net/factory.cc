@@ -11,7 +11,7 @@
 #include "layers/flatten.h"
 #include "layers/highway_gate.h"
 #include "layers/layer.h"
-#include "layers/linear.h"
+#include "layers/linear/linear.h"
 #include "layers/lrn.h"
 #include "layers/multiply.h"
 #include "layers/net.pb.h"

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/random.h"
+#include "layers/linear/sharded_linear.h"
 
 namespace ringtail {
 namespace {
@@ -28,8 +29,12 @@ std::unordered_map<std::string, int> CountUses(
 }  // namespace
 
 StatusOr<std::unique_ptr<Layer>> Node::Instantiate() const {
-  RT_ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer,
-                      CreateLayer(*config, RngKey(0).With(name).bits()));
+  std::unique_ptr<Layer> layer;
+  if (shard.is_whole()) {
+    RT_ASSIGN_OR_RETURN(layer, CreateLayer(*config, RngKey(0).With(name).bits()));
+  } else {
+    layer = std::make_unique<ShardedLinearLayer>(config->linear(), shard);
+  }
   if (fused != Activation::kNone) {
     RT_CHECK(layer->FuseActivation(fused), "a layer that fused once must fuse again");
   }

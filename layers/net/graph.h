@@ -12,6 +12,7 @@
 
 #include "core/status.h"
 #include "layers/layer.h"
+#include "layers/linear/linear_shard.h"
 #include "layers/net/expand.h"
 
 namespace ringtail {
@@ -24,6 +25,7 @@ struct Node {
   std::vector<int> inputs;              // earlier nodes or kImagesInput
   int uses = 0;                         // how often it is an input of others
   Activation fused = Activation::kNone;
+  LinearShard shard;  // of a linear layer that ranks divide
 
   // A fresh layer for this node, the activation fused.
   StatusOr<std::unique_ptr<Layer>> Instantiate() const;
@@ -36,6 +38,8 @@ class Graph {
   static StatusOr<Graph> Build(const NetConfig& config, std::string* error_origin);
 
   const std::vector<Node>& nodes() const { return nodes_; }
+  // Divides a linear layer among ranks, before its layers are made.
+  void Shard(int node, const LinearShard& shard) { nodes_[node].shard = shard; }
   int size() const { return static_cast<int>(nodes_.size()); }
   int logits() const { return nodes_.back().inputs[0]; }  // the input of the loss
 

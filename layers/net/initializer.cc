@@ -40,21 +40,23 @@ Draws SymmetricUniforms(const Bits& bits) {
   return uniforms;
 }
 
-// values[4b .. 4b + 3] are made from block b of the key's sequence.
-void FillRandom(const Distribution& distribution, RngKey key, std::span<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  const int64_t blocks = CeilDivide(count, kDrawsPerBlock);
+// Values 4b .. 4b + 3 are made from block b of the key's sequence; values[0] is value `from`.
+void FillRandom(const Distribution& distribution, RngKey key, int64_t from,
+                std::span<float> values) {
+  const int64_t to = from + static_cast<int64_t>(values.size());
+  const int64_t before = from / kDrawsPerBlock;
+  const int64_t blocks = CeilDivide(to, kDrawsPerBlock) - before;
   ParallelFor(blocks, kBlocksPerTask, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
+    for (int64_t block = before + begin; block < before + end; ++block) {
       const Bits bits = Philox4x32(
           {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0}, key.bits());
       const auto draws = distribution.shape == Distribution::Shape::kNormal
                              ? StandardNormals(bits)
                              : SymmetricUniforms(bits);
-      const int64_t first = block * kDrawsPerBlock;
-      const int64_t valid = std::min(kDrawsPerBlock, count - first);
-      for (int64_t i = 0; i < valid; ++i) {
-        values[first + i] = static_cast<float>(distribution.scale * draws[i]);
+      const int64_t first = std::max(from, block * kDrawsPerBlock);
+      const int64_t last = std::min(to, (block + 1) * kDrawsPerBlock);
+      for (int64_t i = first; i < last; ++i) {
+        values[i - from] = static_cast<float>(distribution.scale * draws[i % kDrawsPerBlock]);
       }
     }
   });
@@ -152,7 +154,9 @@ void FillInitial(const ParameterRequest& request, RngKey key, std::span<float> v
   if (distribution.shape == Distribution::Shape::kConstant) {
     std::ranges::fill(values, static_cast<float>(distribution.scale));
   } else {
-    FillRandom(distribution, key, values);
+    const ParameterSpec& spec = request.spec;
+    const int64_t row = spec.is_sharded() ? NumElements(spec.shape) / spec.shape[0] : 0;
+    FillRandom(distribution, key, spec.shard.first * row, values);
   }
 }
 

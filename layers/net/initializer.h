@@ -28,7 +28,8 @@ Status ValidateInitializer(const InitializerConfig& config, const FieldCheck& fi
 // fan that the parameter does not have (batch norm's weight has none). `fields` is the layer's.
 Status ValidateInitializer(const ParameterRequest& request, const FieldCheck& fields);
 
-// Fills `values` as `request` says. The request must be valid.
+// Fills `values` as `request` says, which must be valid. Of a sharded parameter they are its own
+// rows: the values that these have in the whole parameter.
 void FillInitial(const ParameterRequest& request, RngKey key, std::span<float> values);
 
 }  // namespace ringtail

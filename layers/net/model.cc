@@ -29,6 +29,21 @@ std::string PlaceOf(const Node& node, const std::string& field) {
                        : fmt::format("{}.{}.{}", node.origin, KindName(*node.config), field);
 }
 
+// Divides the layers that `shards` names. InvalidArgument if one is no linear layer.
+Status ShardLayers(const ShardRequest& shards, Graph* graph) {
+  if (shards.shard.is_whole()) return OkStatus();
+  for (const std::string& name : shards.layers) {
+    int node = 0;
+    while (node < graph->size() && graph->nodes()[node].name != name) ++node;
+    if (node == graph->size() || !graph->nodes()[node].config->has_linear()) {
+      return InvalidArgument(fmt::format(
+          "'{}' is no linear layer of the net; ranks divide linear layers alone", name));
+    }
+    graph->Shard(node, shards.shard);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 struct Model::Start {
@@ -69,7 +84,8 @@ StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc&
 
 StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t image_size,
                                                const ConfigSource* source, std::string_view path,
-                                               bool allocate, const FreezeRequest& freeze) {
+                                               bool allocate, const FreezeRequest& freeze,
+                                               const ShardRequest& shards) {
   const auto at = [&](const std::string& place, const Status& status) {
     if (source == nullptr) return status;
     return source->Error(place.empty() ? path : fmt::format("{}.{}", path, place),
@@ -86,6 +102,11 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
 
   std::unique_ptr<Model> model(new Model);
   model->graph_ = std::make_unique<Graph>(*std::move(graph));
+  const Status divided = ShardLayers(shards, model->graph_.get());
+  if (!divided.ok()) {
+    return source == nullptr ? divided
+                             : source->Error("dist.model_parallel.layer", divided.message());
+  }
   model->input_channels_ = config.input_channels();
   const std::vector<Node>& nodes = model->graph_->nodes();
 
@@ -125,6 +146,12 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
       const Status countable = CheckParameterBytes(bytes);
       if (!countable.ok()) return at(nodes[i].origin, countable);
       request.spec.depth = depths[i];
+      if ((*frozen)[i] && request.spec.is_sharded()) {
+        return at(nodes[i].origin,
+                  InvalidArgument(fmt::format("layer '{}' is frozen and cannot be divided among "
+                                              "ranks; leave it out of dist.model_parallel.layer",
+                                              nodes[i].name)));
+      }
       if ((*frozen)[i]) {
         (request.is_buffer ? fixed.buffers : fixed.parameters).push_back(request.spec);
       } else {
@@ -175,7 +202,7 @@ void Model::PlaceParameters(std::span<const ShapeInfo> shapes) {
     }
   }
   by_node_.resize(graph_->size());
-  size_t start = 0, parameter = 0, buffer = 0, fixed_parameter = 0, fixed_buffer = 0;
+  size_t start = 0, parameter = 0, sharded = 0, buffer = 0, fixed_parameter = 0, fixed_buffer = 0;
   if (is_allocated()) {  // buffers stand behind the parameters of what is fixed
     for (const Start& s : starts_) fixed_buffer += s.is_fixed && !s.request.is_buffer ? 1 : 0;
   }
@@ -186,6 +213,8 @@ void Model::PlaceParameters(std::span<const ShapeInfo> shapes) {
         s.parameter = &unallocated_[start];
       } else if (s.is_fixed) {
         s.parameter = &arena_->fixed()[s.request.is_buffer ? fixed_buffer++ : fixed_parameter++];
+      } else if (s.request.spec.is_sharded()) {
+        s.parameter = &arena_->sharded()[sharded++];
       } else {
         s.parameter =
             s.request.is_buffer ? &arena_->buffers()[buffer++] : &arena_->parameters()[parameter++];

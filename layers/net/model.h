@@ -13,6 +13,7 @@
 #include "core/parameter.h"
 #include "core/status.h"
 #include "layers/layer.h"
+#include "layers/linear/linear_shard.h"
 
 namespace ringtail {
 
@@ -23,6 +24,13 @@ class Graph;
 struct FreezeRequest {
   std::span<const std::string> layers;
   std::string_view field;  // of the config, for messages: "train.freeze"
+};
+
+// Linear layers of which this rank holds some outputs alone (layers/linear/README.md). `layers` are
+// linear layers that are not frozen; nets of the model then need StepContext::shards.
+struct ShardRequest {
+  LinearShard shard;  // of one rank: nothing is divided
+  std::vector<std::string> layers;
 };
 
 class Model {
@@ -39,7 +47,8 @@ class Model {
                                                  const ConfigSource* source = nullptr,
                                                  std::string_view path = "net",
                                                  bool allocate = true,
-                                                 const FreezeRequest& freeze = {});
+                                                 const FreezeRequest& freeze = {},
+                                                 const ShardRequest& shards = {});
   ~Model();
 
   // Sets every parameter and buffer to its start, a function of (seed, name) alone.

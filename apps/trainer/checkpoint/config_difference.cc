@@ -61,7 +61,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   // How ranks work together may change, as their number may; what they compute may not.
   Ignore(DistConfig::descriptor(),
          {"algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "on_disagreement",
-          "transport", "shared_memory", "join_timeout_s", "hang_timeout_s"},
+          "transport", "shared_memory", "join_timeout_s", "hang_timeout_s", "model_parallel"},
          &differencer);
   if (EndIsOpen(now.optim())) Ignore(TrainConfig::descriptor(), {"epochs"}, &differencer);
   std::string report;

@@ -49,14 +49,19 @@ std::map<std::string, std::string> ModelMetadata(const RunConfig& config,
           {kVersionKey, kRingtailVersion}};
 }
 
+std::vector<TensorView> ModelTensors(const ParameterArena& arena) {
+  std::vector<TensorView> tensors;
+  for (const auto list : {arena.parameters(), arena.buffers(), arena.fixed()}) {
+    for (const Parameter& p : list) {
+      tensors.push_back(ViewF32(p.spec.name, p.spec.shape, p.value()));
+    }
+  }
+  return tensors;
+}
+
 Status WriteModelFile(const std::string& path, const ParameterArena& arena,
                       const std::map<std::string, std::string>& metadata) {
-  std::vector<TensorView> tensors;
-  RT_RETURN_IF_ERROR(ForEachTensor(arena, [&](const Parameter& p) {
-    tensors.push_back(ViewF32(p.spec.name, p.spec.shape, p.value()));
-    return OkStatus();
-  }));
-  return WriteSafetensors(path, tensors, metadata);
+  return WriteSafetensors(path, ModelTensors(arena), metadata);
 }
 
 StatusOr<TrainedModel> ReadModelFile(const std::string& path,

@@ -15,6 +15,7 @@
 #include "core/parameter.h"
 #include "core/status.h"
 #include "core/storage/safetensors.h"
+#include "core/storage/safetensors_writer.h"
 #include "layers/net/model.h"
 
 namespace ringtail {
@@ -27,6 +28,8 @@ inline constexpr char kConfigKey[] = "config";  // the effective config, as text
 std::map<std::string, std::string> ModelMetadata(const RunConfig& config,
                                                  const std::vector<std::string>& class_names);
 
+// Views of all weights and running statistics.
+std::vector<TensorView> ModelTensors(const ParameterArena& arena);
 Status WriteModelFile(const std::string& path, const ParameterArena& arena,
                       const std::map<std::string, std::string>& metadata);
 

@@ -17,7 +17,7 @@ namespace {
 struct StateTensor {
   uint32_t StateChecksums::*kind;
   std::string name;
-  const Shape* shape;
+  const ParameterSpec* spec;
   std::span<float> values;
 };
 
@@ -26,7 +26,7 @@ std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* op
   std::vector<StateTensor> tensors;
   const auto add = [&](uint32_t StateChecksums::*kind, const std::string& prefix,
                        const Parameter& p, std::span<float> values) {
-    tensors.push_back({kind, prefix + p.spec.name, &p.spec.shape, values});
+    tensors.push_back({kind, prefix + p.spec.name, &p.spec, values});
   };
   const auto slice = [](const Parameter& p, std::span<float> block) {
     return block.subspan(p.offset, p.elements);
@@ -72,25 +72,40 @@ StatusOr<TrainingState> TrainingState::Create(std::unique_ptr<Model> model,
 std::vector<TensorView> TrainingState::Tensors() const {
   std::vector<TensorView> views;
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
-    views.push_back(ViewF32(t.name, *t.shape, t.values));
+    views.push_back(ViewF32(t.name, t.spec->shape, t.values));
   }
   return views;
 }
 
 std::vector<std::span<float>> TrainingState::Blocks() const {
-  std::vector<std::span<float>> blocks = {model_->arena().values(), model_->arena().buffer_values(),
-                                          model_->arena().fixed_values()};
-  for (const Optimizer::StateBlock& block : optimizer_->state()) blocks.push_back(block.values);
+  const ParameterArena& arena = model_->arena();
+  const auto replicated = [&](std::span<float> block) {
+    return block.first(arena.replicated_floats());
+  };
+  std::vector<std::span<float>> blocks = {replicated(arena.values()), arena.buffer_values(),
+                                          arena.fixed_values()};
+  for (const Optimizer::StateBlock& block : optimizer_->state()) {
+    blocks.push_back(replicated(block.values));
+  }
   if (average_ != nullptr) {
-    blocks.push_back(average_->values());
+    blocks.push_back(replicated(average_->values()));
     blocks.push_back(average_->buffers());
   }
   return blocks;
 }
 
+std::vector<ShardedTensor> TrainingState::Sharded() const {
+  std::vector<ShardedTensor> sharded;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    if (t.spec->is_sharded()) sharded.push_back({t.name, t.spec, t.values});
+  }
+  return sharded;
+}
+
 Status TrainingState::Restore(const SafetensorsFile& file) {
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
-    RT_ASSIGN_OR_RETURN(const std::span<const float> saved, file.F32(t.name, *t.shape));
+    RT_ASSIGN_OR_RETURN(std::span<const float> saved, file.F32(t.name, t.spec->WholeShape()));
+    saved = OwnRows(*t.spec, saved);
     if (!std::all_of(saved.begin(), saved.end(), [](float v) { return std::isfinite(v); })) {
       return DataLoss(fmt::format("'{}' has a NaN or infinity", t.name));
     }
@@ -124,7 +139,7 @@ StateChecksums TrainingState::Checksums() const {
   static_assert(sizeof(TrainingProgress) == 5 * sizeof(int64_t) + 2 * sizeof(double));  // no gaps
   StateChecksums sums;
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
-    sums.*t.kind = Crc32c(std::as_bytes(t.values), sums.*t.kind);
+    if (!t.spec->is_sharded()) sums.*t.kind = Crc32c(std::as_bytes(t.values), sums.*t.kind);
   }
   sums.progress = Crc32c(std::as_bytes(std::span(&progress, 1)));
   return sums;

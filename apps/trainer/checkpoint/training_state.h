@@ -34,6 +34,14 @@ struct StateChecksums {
   bool operator==(const StateChecksums&) const = default;
 };
 
+// The rows that this rank holds of a tensor that ranks divide among them, by its name in a
+// checkpoint.
+struct ShardedTensor {
+  std::string name;
+  const ParameterSpec* spec = nullptr;
+  std::span<float> values;
+};
+
 class TrainingState {
  public:
   // At step 0: weights initialised from `seed`, and changed by `start`, if that is given.
@@ -45,17 +53,19 @@ class TrainingState {
   Optimizer* optimizer() const { return optimizer_.get(); }
   WeightAverage* average() const { return average_.get(); }  // null: off
 
-  std::vector<TensorView> Tensors() const;  // views of the live state
-  // The same as whole blocks, gaps included, to be overwritten; of the same sizes on every rank.
+  std::vector<TensorView> Tensors() const;  // views of the live state, of own rows where divided
+  // The same as whole blocks, gaps included, to be overwritten; of the same sizes on every rank, and
+  // without what ranks divide.
   std::vector<std::span<float>> Blocks() const;
-  // All but the progress. After an error the state must be thrown away: part of it may have been
-  // overwritten.
+  std::vector<ShardedTensor> Sharded() const;  // what ranks divide; empty: nothing
+  // All but the progress; of what is divided, the own rows. After an error the state must be thrown
+  // away: part of it may have been overwritten.
   Status Restore(const SafetensorsFile& file);
   // Everything of a state of the same network with other layers frozen: what only this one has of
   // the optimizer's starts at zero, and averages at the weights.
   void Adopt(const TrainingState& other);
 
-  // CRC-32C of Tensors() and of the progress.
+  // CRC-32C of Tensors(), without what ranks divide, and of the progress.
   StateChecksums Checksums() const;
 
   // DataLoss, naming the parameter, if a weight or running statistic is a NaN or infinity.

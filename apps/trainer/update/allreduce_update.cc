@@ -62,6 +62,7 @@ StatusOr<StepWork> AllreduceUpdate::BeginStep() {
   const std::span<const float> statistics = generation_->arena().buffer_values();
   statistics_before_.assign(statistics.begin(), statistics.end());
   exchange_.BeginStep(step, NoiseScale::Measures(step));
+  if (world_->shard_thread() != nullptr) world_->shard_thread()->TakeTimes();  // of evaluations
   if (compression_ != nullptr) {
     const TrainingPlan& plan = generation_->plan;
     compression_->BeginStep(step, plan.EpochAt(step), plan.BatchesOf(step));
@@ -82,7 +83,8 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   RT_RETURN_IF_ERROR(
       lost_images_.Check(generation_->division.own.global_batch * batches, loss.count));
 
-  const double norm = GradientNorm(generation_->arena(), mean);
+  if (world_->shard_thread() != nullptr) shard_times_ = world_->shard_thread()->TakeTimes();
+  RT_ASSIGN_OR_RETURN(const double norm, NormOfMean(mean));
   if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) {
     Undo();
     if (compression_ != nullptr) compression_->Forget();
@@ -124,6 +126,16 @@ Status AllreduceUpdate::ExchangeAndPrepare(double mean) {
   });
 }
 
+// The same on all ranks, though each has the gradients of its own rows of what they divide.
+StatusOr<double> AllreduceUpdate::NormOfMean(double mean) {
+  const ParameterArena& arena = generation_->arena();
+  if (arena.sharded().empty()) return GradientNorm(arena, mean);
+  const int64_t replicated = arena.replicated_floats();
+  double divided = GradientSquares(arena.grads().subspan(replicated));
+  RT_RETURN_IF_ERROR(world_->Sum(std::span(&divided, 1)));
+  return std::sqrt(GradientSquares(arena.grads().first(replicated)) + divided) * mean;
+}
+
 // Batch norm has mixed a step's batch into its running statistics before the step is whole.
 void AllreduceUpdate::Undo() {
   RestoreStatistics();
@@ -136,7 +148,9 @@ void AllreduceUpdate::RestoreStatistics() {
 
 // Of the step that has just been counted.
 RankMetrics AllreduceUpdate::OwnMetrics(const OwnStep& own) {
-  const ExchangeTimes exchange = exchange_.times();
+  ExchangeTimes exchange = exchange_.times();
+  exchange.busy_seconds += shard_times_.busy_seconds;
+  exchange.exposed_seconds += shard_times_.exposed_seconds;
   const int64_t step = generation_->step();
   RankMetrics metrics{
       .batch = generation_->division.own.batch * generation_->plan.BatchesOf(step - 1),
@@ -166,13 +180,15 @@ Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
   metrics->noise_scale = noise_scale_.Images().value_or(kNoMetric);
   // Everything that took time counts, except waiting for other ranks.
   const double seconds = since_last_step_.Restart();
-  return world_->RecordStep(seconds - exchange_.times().exposed_seconds, seconds);
+  const double waited = exchange_.times().exposed_seconds + shard_times_.exposed_seconds;
+  return world_->RecordStep(seconds - waited, seconds);
 }
 
 // Compressed gradients have noise of their own.
 void AllreduceUpdate::AddToNoiseScale(const LossResult& loss, double gradient_norm,
                                       std::span<const RankStep> ranks) {
   if (world_->alone() || compression_ != nullptr || !exchange_.measured_noise()) return;
+  if (!generation_->arena().sharded().empty()) return;  // no rank has a gradient of its own
   NoiseScale::Step step{.ranks = world_->size(),
                         .batch = static_cast<double>(loss.count),
                         .squares = gradient_norm * gradient_norm};

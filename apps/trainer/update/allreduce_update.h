@@ -55,6 +55,7 @@ class AllreduceUpdate : public UpdatePath {
   Status CreateCompression(const ResumePoint& point);
   // `mean`: one over the images of the step.
   Status ExchangeAndPrepare(double mean);
+  StatusOr<double> NormOfMean(double mean);
   RankMetrics OwnMetrics(const OwnStep& own);
   Status HoldRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
                       Metrics* metrics);
@@ -67,6 +68,7 @@ class AllreduceUpdate : public UpdatePath {
   std::unique_ptr<GradientCompression> compression_;  // null: none
   LostImages lost_images_;
   RollCall roll_call_;
+  ExchangeTimes shard_times_;             // of the step's activations, where ranks divide layers
   const bool prepares_;                   // the same on every rank
   PreparedStep prepared_;                 // unused otherwise
   NoiseScale noise_scale_;                // the same on every rank

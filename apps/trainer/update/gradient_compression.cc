@@ -47,7 +47,7 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   if (!CompressesAnything(config) || (world->alone() && !needed_alone)) return made;
   made.reset(new GradientCompression(world, arena, config));
   std::vector<LayerScheme> schemes =
-      ChooseSchemes(config, arena->parameters(), static_cast<double>(options.global_batch));
+      ChooseSchemes(config, arena->replicated(), static_cast<double>(options.global_batch));
   const bool reads = world->rank() == saved.source_rank;
   if (reads) WarnOfLoss(saved, schemes);
   std::string decision;  // of rank 0: whether there is state to restore, and the routes

@@ -56,6 +56,7 @@ StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
   context.seed = options_.seed;
   context.step = static_cast<uint64_t>(place.step);
   context.ranks = options_.ranks;
+  context.shards = options_.shards;
   context.first_sample = place.index * options_.global_batch + options_.first_sample +
                          place.first_row + part * (options_.batch / options_.parts);
   return context;
@@ -105,6 +106,8 @@ std::string GradientPass::DescribeNonFinite(const BatchView& batch, const StepBa
     // other ranks, which may find the cause in another layer.
     StepContext context = Context(place, part);
     context.ranks = nullptr;
+    AloneShards alone(options_.shard);
+    if (context.shards != nullptr) context.shards = &alone;
     net_->Forward(Part(batch, part), context);
     net_->Backward();
     std::copy(saved.begin(), saved.end(), buffers.begin());

@@ -19,6 +19,7 @@
 
 #include "core/aligned_buffer.h"
 #include "core/status.h"
+#include "layers/linear/shard_exchange.h"
 #include "layers/net/net.h"
 
 namespace ringtail {
@@ -55,6 +56,9 @@ class GradientPass {
     int64_t first_sample = 0;  // index of row 0 in the global batch
     int64_t global_batch = 0;  // rows of all ranks; 0: there is one rank
     RankSum* ranks = nullptr;  // batch norm takes the statistics of all ranks; null: of this one
+    // Of a model whose layers ranks divide: all of them run the same passes. `shard` is its own.
+    ShardExchange* shards = nullptr;
+    LinearShard shard = {};
   };
 
   static StatusOr<std::unique_ptr<GradientPass>> Create(Model* model, const Options& options);
@@ -65,9 +69,9 @@ class GradientPass {
                  GradientListener* listener = nullptr);
   PassTimes times() const { return times_; }  // of the step so far
 
-  // After a step with a loss or gradient that is not finite, for each of its batches: one sentence
-  // that says where it began; empty if it did not begin in these rows. Running statistics are
-  // unchanged; gradients are overwritten.
+  // After a step with a loss or gradient that is not finite, for each of its batches, without the
+  // other ranks: one sentence that says where it began; empty if it did not begin in these rows.
+  // Running statistics are unchanged; gradients are overwritten.
   std::string DescribeNonFinite(const BatchView& batch, const StepBatch& place);
 
   const Options& options() const { return options_; }

@@ -11,7 +11,7 @@ StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const Ba
       arena_(arena),
       weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)),
       compression_(config.compression()),
-      buckets_(MakeGradientBuckets(arena->parameters(), BucketsOf(config))) {
+      buckets_(MakeGradientBuckets(arena->replicated(), BucketsOf(config))) {
   ReduceWith(&dense_);
 }
 
@@ -32,6 +32,7 @@ double StepExchange::gradient_squares() const {
 
 void StepExchange::BeginStep(int64_t step, bool measures_noise) {
   measures_noise_ = measures_noise;
+  sent_before_ = world_->sent_bytes();
   takes_statistics_ = world_->alone() || TakesStatistics(compression_, step);
 }
 
@@ -41,7 +42,6 @@ void StepExchange::OnLoss(const LossResult& loss) {
   sums_ = {loss.loss_sum, static_cast<double>(loss.correct), static_cast<double>(loss.count)};
   own_count_ = sums_[2];
   dense_.BeginStep(measures_noise_);
-  sent_before_ = world_->sent_bytes();
   sums_job_ = world_->gradient_thread()->Submit(
       [this](Communicator* ranks) { return ranks->AllReduce(std::span<double>(sums_)); });
   if (arena_->buffers().empty() || !takes_statistics_) return;
@@ -54,7 +54,7 @@ void StepExchange::OnLoss(const LossResult& loss) {
 
 void StepExchange::OnReady(const Parameter& parameter) {
   world_->progress()->Tick();
-  if (!world_->alone()) synchronizer_->OnReady(parameter);
+  if (!world_->alone() && !parameter.spec.is_sharded()) synchronizer_->OnReady(parameter);
 }
 
 Status StepExchange::WaitForLoss(LossResult* loss) {

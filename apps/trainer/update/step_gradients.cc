@@ -35,7 +35,7 @@ Status StepGradients::SetUpPhases() {
   std::unique_ptr<Model> thawed;
   if (WillThaw(*generation_)) {
     RT_ASSIGN_OR_RETURN(thawed, CreateModel(*generation_->run->options.loaded, /*allocate=*/true,
-                                            /*freeze=*/false));
+                                            /*freeze=*/false, generation_->run->shards.request));
   }
   for (const int64_t size : TrainingImageSizes(config)) {
     Model* const model = generation_->state().model();
@@ -59,6 +59,7 @@ StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(Model* model,
   const RunConfig& config = generation_->config();
   const BatchShare share = PlannedShare();
   const bool together = config.dist().sync_batch_norm() && !generation_->world->alone();
+  const ShardChoice& shards = generation_->run->shards;
   return GradientPass::Create(model, {.batch = share.batch,
                                       .parts = config.train().accumulation(),
                                       .most_batches = generation_->plan.stages().back().batches,
@@ -66,7 +67,9 @@ StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(Model* model,
                                       .seed = config.train().seed(),
                                       .first_sample = share.first_row,
                                       .global_batch = share.global_batch,
-                                      .ranks = together ? &sum_ : nullptr});
+                                      .ranks = together ? &sum_ : nullptr,
+                                      .shards = shards.divides() ? &shards_ : nullptr,
+                                      .shard = shards.request.shard});
 }
 
 Status StepGradients::EnterPhase() {

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "apps/trainer/generation.h"
+#include "apps/trainer/sharding/world_shards.h"
 #include "apps/trainer/update/gradient_pass.h"
 #include "apps/trainer/update/own_step.h"
 #include "apps/trainer/update/step_work.h"
@@ -29,7 +30,7 @@ class StepGradients {
  public:
   // `generation` must outlive it.
   explicit StepGradients(const Generation* generation)
-      : generation_(generation), sum_(generation->world) {}
+      : generation_(generation), sum_(generation->world), shards_(generation->world) {}
 
   // All ranks, once. Sets up a net for each image size of the run, and for layers that will be
   // unfrozen, so that what is too large fails now and not hours later, and every checkpoint knows
@@ -56,6 +57,7 @@ class StepGradients {
 
   const Generation* const generation_;
   WorldSum sum_;
+  WorldShards shards_;
   // Of the current phase.
   std::unique_ptr<GradientPass> pass_;
   std::unique_ptr<DataLoader> loader_;

@@ -23,7 +23,7 @@ bool RemembersSums(const CompressedLayer& layer) {
 LayerMemories::LayerMemories(const ParameterArena* arena, std::span<const CompressedLayer> layers,
                              const LayerMemoryOptions& options)
     : arena_(arena), options_(options) {
-  RT_CHECK(layers.size() == arena->parameters().size(), "every parameter has a scheme");
+  RT_CHECK(layers.size() == arena->replicated().size(), "every parameter has a scheme");
   RT_CHECK(options.keeps_momentum || !Uses(layers, MemoryKind::kMomentum),
            "momentum is kept for all layers or for none");
   MakeBlocks(layers);

@@ -1,7 +1,7 @@
 // Linear at sizes where it works in blocks, in parallel and past the caches, for every instruction
 // set of the machine, against the definition in double precision. (The gradient check has the small
 // ones.)
-#include "layers/linear.h"
+#include "layers/linear/linear.h"
 
 #include <gtest/gtest.h>
 

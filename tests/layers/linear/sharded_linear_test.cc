@@ -1,0 +1,190 @@
+// A linear layer that ranks divide among them computes what the whole layer computes on the samples
+// of all ranks.
+#include "layers/linear/sharded_linear.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "core/parallel_for.h"
+#include "layers/linear/linear.h"
+#include "layers/net.pb.h"
+#include "tests/layers/layer_runner.h"
+#include "tests/layers/linear/thread_shards.h"
+
+namespace ringtail {
+namespace {
+
+using testing::HasSubstr;
+using Floats = std::vector<float>;
+
+struct Case {
+  BlobDesc src;  // of one rank
+  int64_t M = 1;
+  int ranks = 2;
+  int64_t pieces = 1;
+  bool bias = true;
+  bool training = true;
+  ExchangeMoment moment = ExchangeMoment::kAtBegin;
+
+  LinearConfig config() const {
+    LinearConfig config;
+    config.set_out_features(static_cast<int>(M));
+    config.set_bias(bias);
+    config.mutable_bias_init()->mutable_normal()->set_std(0.5F);
+    return config;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.src.ShapeString() << " in blocks of " << c.src.block << " to " << c.M << ", "
+             << c.ranks << " ranks, " << c.pieces << " pieces" << (c.training ? "" : ", evaluated");
+}
+
+struct Result {
+  Floats dst, diff_src, weight, diff_weight, diff_bias;
+};
+
+Floats Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+Result RunLayer(Layer* layer, const BlobDesc& desc, const Case& c, const Floats& src,
+           const Floats& diff_dst, ShardExchange* shards) {
+  EXPECT_TRUE(layer->FuseActivation(Activation::kRelu));
+  LayerRunner runner(layer, {desc}, {.training = c.training});
+  EXPECT_TRUE(runner.status().ok()) << runner.status().message();
+  runner.step().shards = shards;
+  runner.step().training = c.training;
+  Result result;
+  result.dst = runner.Forward({src});
+  result.weight = Copy(runner.parameter(0).value());
+  if (c.training) {
+    result.diff_src = runner.Backward(diff_dst)[0];
+    result.diff_weight = Copy(runner.parameter(0).grad());
+    if (c.bias) result.diff_bias = Copy(runner.parameter(1).grad());
+  }
+  EXPECT_EQ(runner.problems(), "");
+  return result;
+}
+
+Floats Part(const Floats& all, int64_t first, int64_t count) {
+  return {all.begin() + first, all.begin() + first + count};
+}
+
+// To the rounding of sums in another order.
+void ExpectClose(const Floats& actual, const Floats& expected, const char* what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    error += std::pow(actual[i] - expected[i], 2);
+    norm += std::pow(expected[i], 2);
+  }
+  EXPECT_LE(std::sqrt(error), 1e-6 * std::sqrt(norm)) << what;
+}
+
+class ShardedLinearTest : public testing::TestWithParam<Case> {
+ protected:
+  ShardedLinearTest() : shards_(GetParam().ranks, GetParam().moment) {
+    all_.N = GetParam().src.N * GetParam().ranks;
+    src_ = RandomPlain(all_, 1);
+    diff_dst_ = RandomPlain({all_.N, GetParam().M}, 2);
+  }
+
+  std::vector<Result> RunRanks() {
+    const Case& c = GetParam();
+    std::vector<Result> results(c.ranks);
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < c.ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        SetNumComputeThreads(1);
+        ThreadShards::Rank exchange(&shards_, rank);
+        ShardedLinearLayer layer(c.config(), {.rank = rank, .ranks = c.ranks, .pieces = c.pieces});
+        const int64_t first = rank * c.src.N;
+        results[rank] = RunLayer(&layer, c.src, c, Part(src_, first * K(), c.src.N * K()),
+                            Part(diff_dst_, first * c.M, c.src.N * c.M), &exchange);
+      });
+    }
+    threads.clear();
+    return results;
+  }
+  int64_t K() const { return all_.C * all_.plane(); }
+
+  BlobDesc all_ = GetParam().src;
+  ThreadShards shards_;
+  Floats src_, diff_dst_;
+};
+
+TEST_P(ShardedLinearTest, RanksComputeWhatTheWholeLayerDoes) {
+  const Case& c = GetParam();
+  LinearLayer layer(c.config());
+  const Result whole = RunLayer(&layer, all_, c, src_, diff_dst_, nullptr);
+  const std::vector<Result> ranks = RunRanks();
+  for (int rank = 0; rank < c.ranks; ++rank) {
+    SCOPED_TRACE(rank);
+    const LinearShard shard{.rank = rank, .ranks = c.ranks};
+    const int64_t first = shard.first(c.M), count = shard.count(c.M), row = rank * c.src.N;
+    EXPECT_EQ(ranks[rank].weight, Part(whole.weight, first * K(), count * K()));
+    ExpectClose(ranks[rank].dst, Part(whole.dst, row * c.M, c.src.N * c.M), "dst");
+    if (!c.training) continue;
+    ExpectClose(ranks[rank].diff_src, Part(whole.diff_src, row * K(), c.src.N * K()), "diff_src");
+    ExpectClose(ranks[rank].diff_weight, Part(whole.diff_weight, first * K(), count * K()),
+                "diff_weight");
+    if (c.bias) {
+      ExpectClose(ranks[rank].diff_bias, Part(whole.diff_bias, first, count), "diff_bias");
+    }
+  }
+}
+
+constexpr BlobDesc kPlain{6, 40}, kBlocked{6, 19, 3, 2, 16};
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ShardedLinearTest,
+    testing::Values(
+        Case{.src = kPlain, .M = 8}, Case{.src = kPlain, .M = 8, .bias = false},
+        Case{.src = kPlain, .M = 23, .ranks = 3},
+        Case{.src = kPlain, .M = 23, .ranks = 3, .moment = ExchangeMoment::kAtWait},
+        Case{.src = kPlain, .M = 23, .ranks = 3, .pieces = 2},
+        Case{.src = kPlain, .M = 23, .ranks = 3, .pieces = 3, .moment = ExchangeMoment::kAtWait},
+        Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 6},
+        Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 6, .moment = ExchangeMoment::kAtWait},
+        Case{.src = kBlocked, .M = 4, .ranks = 4, .pieces = 2},
+        Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 4, .training = false},
+        Case{.src = kPlain, .M = 8, .training = false, .moment = ExchangeMoment::kAtWait}));
+
+TEST(ShardedLinearErrors, FewerOutputsThanRanks) {
+  ShardedLinearLayer layer(Case{.M = 3}.config(), {.rank = 0, .ranks = 4});
+  const auto info = layer.InferShape(std::vector<BlobDesc>{kPlain});
+  EXPECT_THAT(info.status().message(), HasSubstr("out_features is 3; 4 ranks"));
+  EXPECT_EQ(layer.failed_field(), "out_features");
+}
+
+TEST(ShardedLinearErrors, AnErrorOfTheWholeLayerIsItsOwn) {
+  ShardedLinearLayer layer(Case{.M = 0}.config(), {.rank = 0, .ranks = 4});
+  EXPECT_FALSE(layer.InferShape(std::vector<BlobDesc>{kPlain}).ok());
+  EXPECT_EQ(layer.failed_field(), "out_features");
+}
+
+TEST(ShardedLinearErrors, PiecesThatDoNotDivideTheBatch) {
+  ShardedLinearLayer layer(Case{.M = 8}.config(), {.rank = 0, .ranks = 2, .pieces = 4});
+  LayerRunner runner(&layer, {kPlain});
+  EXPECT_THAT(runner.status().message(), HasSubstr("6 images at once, which cannot travel in 4"));
+}
+
+// What one rank makes of its own rows and outputs, to look for what is not finite.
+TEST(AloneShards, TheOthersSendZeros) {
+  AloneShards shards({.rank = 1, .ranks = 3});
+  Floats gathered = {1, 2, 3, 4, 5, 6};
+  shards.BeginAllGather(gathered);
+  EXPECT_EQ(gathered, (Floats{0, 0, 3, 4, 0, 0}));
+  Floats blocks = {1, 2, 3, 9, 9, 9};
+  shards.BeginAllToAll(blocks);
+  EXPECT_EQ(blocks, (Floats{1, 2, 3, 0, 2, 0}));
+  Floats sums = {1, 2, 3};
+  shards.BeginReduceScatter(sums);
+  EXPECT_EQ(sums[1], 2);
+}
+
+}  // namespace
+}  // namespace ringtail
