@@ -13,6 +13,7 @@
 #include "layers/convolution/pointwise/pointwise_bf16_weights.h"
 #include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/convolution/through_f32_convolution.h"
+#include "layers/convolution/tiles/tile_convolution.h"
 #include "layers/convolution/winograd/winograd_convolution.h"
 #include "layers/convolution/winograd/winograd_strided_convolution.h"
 
@@ -79,6 +80,7 @@ ConvolutionCandidates FindCandidates(const ConvolutionProblem& problem, Directio
   } else {
     if (problem.dst.type == BlobType::kBf16) {
       AddUnlessNull(CreateOneDnnBf16Convolution(problem, direction), &candidates);
+      AddUnlessNull(TileConvolution::Create(problem, direction), &candidates);
       AddUnlessNull(CreateImageBf16(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Data::Create(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Weights::Create(problem, direction), &candidates);

@@ -1,0 +1,86 @@
+// The forward and the backward-data direction of a convolution on bf16 blobs, with products by tiles
+// (AMX; kernels/bf16/bf16_tiles.h). Any window without dilation, any stride; one group.
+//
+//   a strip of rows, or a few images      packed as planes (tile_plane.h) in the second-level cache
+//     x each pair of blocks of outputs    sums of all taps and channels, f32, 32 x 32 in registers
+//                                         bias, activation, rounded once, to the blob
+//
+// Weights are rounded to bf16 while they are packed. diff_src is added to before the sum is rounded.
+// Cost: 2 N OH OW C K KH KW FLOPs and those of the results at the ends of rows; the blobs are read and
+// written once. Bits do not depend on threads.
+// Thread-safety: as ConvolutionAlgorithm.
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_CONVOLUTION_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_CONVOLUTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/kernels/bfloat16.h"
+#include "layers/convolution/convolution_algorithm.h"
+#include "layers/convolution/tiles/tile_plane.h"
+#include "layers/scratch_layout.h"
+
+namespace ringtail {
+
+class TileConvolution : public ConvolutionAlgorithm {
+ public:
+  // Null unless the machine has tiles (has_tiles.h), and the blobs are bf16 in blocks of 16.
+  static std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& problem,
+                                                      ConvolutionDirection direction);
+
+  // `direction`: kForward or kBackwardData.
+  TileConvolution(const ConvolutionProblem& problem, ConvolutionDirection direction);
+
+  std::string name() const override { return "tiles bf16"; }
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
+  bool adds_to_diff_src() const override { return !forward_; }
+  void Run(const ConvolutionTensors& tensors) override;
+
+ private:
+  struct Range {
+    int64_t begin, end;
+  };
+  // Rows of results of one image, or all of those of several.
+  struct Strip {
+    int64_t sample, samples, row, rows;
+  };
+  // Results of one phase, with their packed weights and the places of their taps in a strip.
+  struct Phase {
+    const TileResults* results;
+    std::vector<int64_t> taps;
+    int64_t first_tile;  // of their weights
+  };
+
+  void DivideIntoStrips();
+  Strip StripOf(int64_t index) const;
+  void PackWeights(const float* weight, Bfloat16* to) const;
+  const float* PackBias(const float* bias, float* to) const;
+  void PackStrip(const Bfloat16* in, const Strip& strip, Bfloat16* to) const;
+  void PackRow(const Bfloat16* in, int64_t block, int64_t phase, int64_t row, Bfloat16* to) const;
+  void MultiplyStrip(const ConvolutionTensors& tensors, const Strip& strip, const Range& panels,
+                     const float* bias, const Bfloat16* packed, float* sums) const;
+  void FinishStrip(const ConvolutionTensors& tensors, const Strip& strip, const Phase& phase,
+                   int64_t sample, int64_t block, const float* bias, const float* sums) const;
+  int64_t ImageNumbers() const;  // of a packed image of a strip
+  int64_t SumFloats() const;     // of a block of outputs
+
+  const bool forward_;
+  const Activation activation_;
+  const BlobDesc in_, out_;
+  const Window window_;
+  const TilePlane plane_;
+  std::vector<Phase> phases_;
+  int64_t channel_blocks_;  // of 32
+  int64_t panels_;          // pairs of blocks of outputs
+  int64_t rows_ = 0, samples_ = 1, strips_ = 0;
+  int64_t threads_;
+  ScratchLayout scratch_;
+  size_t weights_ = 0, bias_ = 0, strips_at_ = 0, sums_ = 0;  // offsets in scratch
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_CONVOLUTION_H_

@@ -1,0 +1,73 @@
+// Matrix products of bfloat16 numbers by tiles (AMX: tdpbf16ps): 16 pixels x 32 channels times 32
+// channels x 16 outputs, 8,192 multiply-adds in one instruction. Only where HasBf16Tiles()
+// (layers/convolution/tiles/has_tiles.h), between BeginBf16Tiles and EndBf16Tiles of the same thread.
+//   packed pixels   [block of 32 channels][pixel][32]
+//   weight tiles    [block of 16 outputs][block of 32 channels][tap], each [pair of channels][16][2]
+// Numerics: products are exact; each addition to the f32 sum rounds to nearest even; subnormal numbers
+// count as 0. A pixel's sum depends on no other pixel.
+// Source: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter "Intel AMX".
+#ifndef RINGTAIL_LAYERS_KERNELS_BF16_BF16_TILES_H_
+#define RINGTAIL_LAYERS_KERNELS_BF16_BF16_TILES_H_
+
+#include <cstdint>
+
+#include "core/kernel_isa.h"
+#include "core/kernels/bfloat16.h"
+
+namespace ringtail {
+
+constexpr int64_t kTilePixels = 16, kTileOutputs = 16, kTileChannels = 32;
+constexpr int64_t kTileNumbers = kTileChannels * kTileOutputs;  // of weights
+
+RT_DECLARE_KERNEL(void BeginBf16Tiles())
+RT_DECLARE_KERNEL(void EndBf16Tiles())
+
+// out[block][pixel][k] = sum over taps t and channels c of in[taps[t] + pixel][c] weight[t][c][k].
+// Reads up to kTilePixels - 1 pixels beyond `pixels`, of any value, and writes as many results.
+struct Bf16TileProduct {
+  const Bfloat16* in;  // packed
+  int64_t in_block_stride;
+  int64_t channel_blocks;  // of 32
+  const int64_t* taps;     // numbers from `in`
+  int64_t tap_count;
+  const Bfloat16* weight;  // tiles of the first block of outputs
+  int out_blocks;          // 1 or 2
+  int64_t pixels;
+  float* out;  // [block][pixel][16]
+  int64_t out_block_stride;
+};
+RT_DECLARE_KERNEL(void MultiplyBf16Tiles(const Bf16TileProduct& product))
+
+// Pixels of two channel blocks of 16, `step` numbers apart, side by side: to[pixel][32]. Null
+// `second`: zeros.
+RT_DECLARE_KERNEL(void PackTilePixels(const Bfloat16* first, const Bfloat16* second, int64_t step,
+                                      int64_t pixels, Bfloat16* to))
+RT_DECLARE_KERNEL(void ZeroTilePixels(int64_t pixels, Bfloat16* to))
+
+// The tile of one block of outputs, one of channels and a tap, rounded: weight[k * k_stride +
+// c * c_stride], zero for k >= outputs or c >= channels.
+struct Bf16TileWeights {
+  const float* weight;
+  int64_t k_stride, c_stride;
+  int64_t outputs, channels;  // that are there
+  Bfloat16* to;
+};
+RT_DECLARE_KERNEL(void PackTileWeights(const Bf16TileWeights& weights))
+
+// to[row][pixel] = act(from[row][pixel] + bias (+ to[row][pixel])), rounded to nearest even.
+struct Bf16TileRows {
+  const float* from;  // [row][pixel][16]
+  int64_t from_row_stride;
+  Bfloat16* to;
+  int64_t to_row_stride, to_pixel_stride;
+  int64_t rows, columns;
+  const float* bias;  // 16, or null
+  bool add;
+  bool clamp;
+  float low, high;
+};
+RT_DECLARE_KERNEL(void FinishTileRows(const Bf16TileRows& rows))
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_KERNELS_BF16_BF16_TILES_H_
