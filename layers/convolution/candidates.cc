@@ -14,6 +14,7 @@
 #include "layers/convolution/pointwise/pointwise_convolution.h"
 #include "layers/convolution/through_f32_convolution.h"
 #include "layers/convolution/tiles/tile_convolution.h"
+#include "layers/convolution/tiles/tile_weights.h"
 #include "layers/convolution/winograd/winograd_convolution.h"
 #include "layers/convolution/winograd/winograd_strided_convolution.h"
 
@@ -81,6 +82,7 @@ ConvolutionCandidates FindCandidates(const ConvolutionProblem& problem, Directio
     if (problem.dst.type == BlobType::kBf16) {
       AddUnlessNull(CreateOneDnnBf16Convolution(problem, direction), &candidates);
       AddUnlessNull(TileConvolution::Create(problem, direction), &candidates);
+      AddUnlessNull(TileWeights::Create(problem, direction), &candidates);
       AddUnlessNull(CreateImageBf16(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Data::Create(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Weights::Create(problem, direction), &candidates);

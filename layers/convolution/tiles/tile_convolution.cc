@@ -78,7 +78,8 @@ int64_t TileConvolution::SumFloats() const {
 void TileConvolution::DivideIntoStrips() {
   const int64_t pixel_bytes =
       channel_blocks_ * plane_.phases() * kTileChannels * static_cast<int64_t>(sizeof(Bfloat16));
-  const int64_t pixels = std::max(std::min(kStripBytes / pixel_bytes, kStripPixels), plane_.Pixels(1));
+  const int64_t pixels =
+      std::max(std::min(kStripBytes / pixel_bytes, kStripPixels), plane_.Pixels(1));
   rows_ = std::clamp<int64_t>(pixels / plane_.columns - plane_.more_rows, 1, plane_.result_rows);
   const int64_t pieces = CeilDivide(plane_.result_rows, rows_);
   rows_ = CeilDivide(plane_.result_rows, pieces);
@@ -153,19 +154,14 @@ void TileConvolution::PackStrip(const Bfloat16* in, const Strip& strip, Bfloat16
 // Row `row` of a phase of one image's plane.
 void TileConvolution::PackRow(const Bfloat16* in, int64_t block, int64_t phase, int64_t row,
                               Bfloat16* to) const {
-  const int64_t y = row * plane_.stride_y + phase / plane_.phases_x - plane_.top;
-  if (y < 0 || y >= in_.H) return RT_KERNEL(ZeroTilePixels, plane_.columns, to);
-  // Column c is pixel c stride + x0.
-  const int64_t step = plane_.stride_x, x0 = phase % plane_.phases_x - plane_.left;
-  const int64_t begin = std::min(x0 < 0 ? CeilDivide(-x0, step) : 0, plane_.columns);
-  const int64_t end = std::clamp(CeilDivide(in_.W - x0, step), begin, plane_.columns);
+  const TileRow place = RowOf(plane_, in_, phase, row);
   const int64_t plane = in_.plane() * kBlock;
-  const Bfloat16* const first = in + 2 * block * plane + (y * in_.W + x0 + begin * step) * kBlock;
+  const Bfloat16* const first = in + 2 * block * plane + (place.y * in_.W + place.x) * kBlock;
   const bool has_second = 2 * block + 1 < in_.channel_blocks();
-  RT_KERNEL(ZeroTilePixels, begin, to);
-  RT_KERNEL(PackTilePixels, first, has_second ? first + plane : nullptr, step * kBlock, end - begin,
-            to + begin * kTileChannels);
-  RT_KERNEL(ZeroTilePixels, plane_.columns - end, to + end * kTileChannels);
+  RT_KERNEL(ZeroTilePixels, place.begin, to);
+  RT_KERNEL(PackTilePixels, first, has_second ? first + plane : nullptr, plane_.stride_x * kBlock,
+            place.end - place.begin, to + place.begin * kTileChannels);
+  RT_KERNEL(ZeroTilePixels, plane_.columns - place.end, to + place.end * kTileChannels);
 }
 
 void TileConvolution::MultiplyStrip(const ConvolutionTensors& t, const Strip& strip,

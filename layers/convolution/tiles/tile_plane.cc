@@ -99,6 +99,18 @@ TilePlane Join(const Plane1d& y, const Plane1d& x) {
 
 }  // namespace
 
+TileRow RowOf(const TilePlane& plane, const BlobDesc& in, int64_t phase, int64_t row) {
+  TileRow place{.y = row * plane.stride_y + phase / plane.phases_x - plane.top};
+  if (place.y < 0 || place.y >= in.H) return place;
+  // Column c is pixel c step + x0.
+  const int64_t step = plane.stride_x, x0 = phase % plane.phases_x - plane.left;
+  place.begin = std::min(x0 < 0 ? CeilDivide(-x0, step) : 0, plane.columns);
+  place.end =
+      x0 < in.W ? std::clamp(CeilDivide(in.W - x0, step), place.begin, plane.columns) : place.begin;
+  place.x = x0 + place.begin * step;
+  return place;
+}
+
 TilePlane ForwardPlane(const Window& w, const BlobDesc& dst) {
   return Join(Forward1d(w.KH, w.SH, w.PT, dst.H), Forward1d(w.KW, w.SW, w.PL, dst.W));
 }

@@ -56,6 +56,14 @@ struct TilePlane {
   int64_t Pixels(int64_t rows) const { return (rows + more_rows) * columns; }
 };
 
+// A row of a phase: pixels [begin, end) are pixels x, x + stride_x, ... of row y of the blob, the
+// others zeros. None, if the row lies outside.
+struct TileRow {
+  int64_t y = 0, x = 0;
+  int64_t begin = 0, end = 0;
+};
+TileRow RowOf(const TilePlane& plane, const BlobDesc& in, int64_t phase, int64_t row);
+
 // `window` over an input of H x W pixels, results of OH x OW.
 TilePlane ForwardPlane(const Window& window, const BlobDesc& dst);
 TilePlane BackwardPlane(const Window& window, const BlobDesc& src);

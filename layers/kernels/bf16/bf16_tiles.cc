@@ -73,11 +73,85 @@ RT_BF16_TILES void MultiplyAll(const Bf16TileProduct& p) {
   if (pixel < p.pixels) MultiplyGroup<false, kTwoOutputs>(p, pixel);
 }
 
+// Tiles 0 to 3 are sums of rows (0 or 1) x columns (0 or 1); 4 and 5 rows; 6 and 7 columns.
+template <bool kTwoRows, bool kTwoColumns>
+RT_BF16_TILES void MultiplyGradient(const Bf16TileGradient& p) {
+  float* const sums = p.sums;
+  float* const below = sums + p.sums_row_stride;
+  const int64_t right = p.sums_column_stride;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  if (p.accumulate) {
+    _tile_loadd(0, sums, kRowBytes);
+    if (kTwoColumns) _tile_loadd(1, sums + right, kRowBytes);
+    if (kTwoRows) _tile_loadd(2, below, kRowBytes);
+    if (kTwoRows && kTwoColumns) _tile_loadd(3, below + right, kRowBytes);
+  }
+  const int64_t row_bytes = p.row_stride * static_cast<int64_t>(sizeof(Bfloat16));
+  for (int64_t group = 0; group < p.groups; ++group) {
+    const Bfloat16* const rows = p.rows + group * kTileChannels;
+    const Bfloat16* const columns = p.columns + group * kTileNumbers;
+    _tile_loadd(6, columns, kRowBytes);
+    _tile_loadd(4, rows, row_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if (kTwoRows) {
+      _tile_loadd(5, rows + p.rows_block_stride, row_bytes);
+      _tile_dpbf16ps(2, 5, 6);
+    }
+    if (kTwoColumns) {
+      _tile_loadd(7, columns + p.columns_block_stride, kRowBytes);
+      _tile_dpbf16ps(1, 4, 7);
+      if (kTwoRows) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, kRowBytes);
+  if (kTwoColumns) _tile_stored(1, sums + right, kRowBytes);
+  if (kTwoRows) _tile_stored(2, below, kRowBytes);
+  if (kTwoRows && kTwoColumns) _tile_stored(3, below + right, kRowBytes);
+}
+
+// 16 pixels of 16 channels, in registers, by halving blocks (Eklundh 1972).
+[[gnu::always_inline]] static inline void Transpose16(const Bfloat16* from, int64_t row_stride,
+                                                      Bfloat16* to) {
+  __m256i a[16], b[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    a[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i * kTileOutputs));
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {  // pairs of pixels
+    b[2 * i] = _mm256_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
+    b[2 * i + 1] = _mm256_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {  // fours
+    a[4 * i + 0] = _mm256_unpacklo_epi32(b[4 * i], b[4 * i + 2]);
+    a[4 * i + 1] = _mm256_unpackhi_epi32(b[4 * i], b[4 * i + 2]);
+    a[4 * i + 2] = _mm256_unpacklo_epi32(b[4 * i + 1], b[4 * i + 3]);
+    a[4 * i + 3] = _mm256_unpackhi_epi32(b[4 * i + 1], b[4 * i + 3]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {  // eights: channels 0 .. 7 below, 8 .. 15 above
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      b[8 * i + 2 * j] = _mm256_unpacklo_epi64(a[8 * i + j], a[8 * i + j + 4]);
+      b[8 * i + 2 * j + 1] = _mm256_unpackhi_epi64(a[8 * i + j], a[8 * i + j + 4]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; ++j) {
+    const __m256i low = _mm256_permute2x128_si256(b[j], b[j + 8], 0x20);
+    const __m256i high = _mm256_permute2x128_si256(b[j], b[j + 8], 0x31);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + j * row_stride), low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (j + 8) * row_stride), high);
+  }
+}
+
 }  // namespace
 
-RT_BF16_TILES void BeginBf16Tiles() {
-  _tile_loadconfig(&kConfig);
-}
+RT_BF16_TILES void BeginBf16Tiles() { _tile_loadconfig(&kConfig); }
 
 RT_BF16_TILES void EndBf16Tiles() { _tile_release(); }
 
@@ -86,8 +160,23 @@ void MultiplyBf16Tiles(const Bf16TileProduct& product) {
   MultiplyAll<false>(product);
 }
 
+void MultiplyBf16TileGradient(const Bf16TileGradient& p) {
+  if (p.row_blocks == 2 && p.column_blocks == 2) return MultiplyGradient<true, true>(p);
+  if (p.row_blocks == 2) return MultiplyGradient<true, false>(p);
+  if (p.column_blocks == 2) return MultiplyGradient<false, true>(p);
+  MultiplyGradient<false, false>(p);
+}
+
+void TransposeTilePixels(const Bfloat16* from, int64_t pixels, int64_t row_stride, Bfloat16* to) {
+  for (int64_t pixel = 0; pixel < pixels; pixel += kTilePixels) {
+    Transpose16(from + pixel * kTileOutputs, row_stride, to + pixel);
+  }
+}
+
 #else
 
+void MultiplyBf16TileGradient(const Bf16TileGradient&) { __builtin_trap(); }
+void TransposeTilePixels(const Bfloat16*, int64_t, int64_t, Bfloat16*) { __builtin_trap(); }
 void BeginBf16Tiles() { __builtin_trap(); }
 void EndBf16Tiles() { __builtin_trap(); }
 void MultiplyBf16Tiles(const Bf16TileProduct&) { __builtin_trap(); }
@@ -104,6 +193,13 @@ void PackTilePixels(const Bfloat16* first, const Bfloat16* second, int64_t step,
     } else {
       __builtin_memset(to + kHalf, 0, kHalf * sizeof(Bfloat16));
     }
+  }
+}
+
+void CopyTilePixels(const Bfloat16* from, int64_t step, int64_t pixels, Bfloat16* to) {
+  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+    __builtin_memcpy(to + pixel * kTileOutputs, from + pixel * step,
+                     kTileOutputs * sizeof(Bfloat16));
   }
 }
 

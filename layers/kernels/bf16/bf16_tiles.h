@@ -68,6 +68,30 @@ struct Bf16TileRows {
 };
 RT_DECLARE_KERNEL(void FinishTileRows(const Bf16TileRows& rows))
 
+// Sums over pixels, for gradients of weights: sums[i][j][r][c] (+)= sum over pixels of
+// rows[i][r][pixel] columns[j][pixel][c], tiles of 16 x 16.
+//   transposed    [block of 16 channels][channel][pixel], rows row_stride numbers apart
+//   interleaved   [block of 16 channels][pair of pixels][channel][2] (bf16_products.h)
+struct Bf16TileGradient {
+  const Bfloat16* rows;  // transposed
+  int64_t rows_block_stride, row_stride;
+  const Bfloat16* columns;  // interleaved
+  int64_t columns_block_stride;
+  int row_blocks, column_blocks;  // 1 or 2
+  int64_t groups;                 // of 32 pixels
+  float* sums;
+  int64_t sums_row_stride, sums_column_stride;  // floats between tiles
+  bool accumulate;                              // or overwrite
+};
+RT_DECLARE_KERNEL(void MultiplyBf16TileGradient(const Bf16TileGradient& product))
+
+// Pixels of a channel block of 16, `step` numbers apart: to[pixel][16].
+RT_DECLARE_KERNEL(void CopyTilePixels(const Bfloat16* from, int64_t step, int64_t pixels,
+                                      Bfloat16* to))
+// from[pixel][16] to to[channel * row_stride + pixel]; `pixels` is a multiple of 16.
+RT_DECLARE_KERNEL(void TransposeTilePixels(const Bfloat16* from, int64_t pixels, int64_t row_stride,
+                                           Bfloat16* to))
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_LAYERS_KERNELS_BF16_BF16_TILES_H_

@@ -1,0 +1,239 @@
+#include "layers/convolution/tiles/tile_weights.h"
+
+#include <algorithm>
+
+#include "core/parallel_for.h"
+#include "core/round.h"
+#include "layers/convolution/tiles/has_tiles.h"
+#include "layers/convolution/work_division.h"
+#include "layers/element_types/blob_elements.h"
+#include "layers/kernels/bf16/bf16_products.h"
+#include "layers/kernels/bf16/bf16_tiles.h"
+#include "layers/kernels/bf16/image_bf16.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int64_t kBlock = kTileOutputs;   // channels of a block of the blobs
+constexpr int64_t kGroup = kTileChannels;  // pixels of a product
+constexpr int64_t kTileFloats = kBlock * kBlock;
+constexpr int64_t kMostSlots = 8;
+constexpr int64_t kMostSumBytes = 8 << 20;
+// The share of a core's second-level cache that a packed strip may take.
+constexpr int64_t kStripBytes = 1 << 20;
+constexpr int64_t kStripPixels = 2048;
+
+bool IsBlockedBf16(const BlobDesc& desc) {
+  return desc.type == BlobType::kBf16 && desc.block == kBlock;
+}
+
+bool IsOneByOne(const Window& w) { return w.KH == 1 && w.KW == 1; }
+
+}  // namespace
+
+std::unique_ptr<ConvolutionAlgorithm> TileWeights::Create(const ConvolutionProblem& p,
+                                                          ConvolutionDirection direction) {
+  if (direction != ConvolutionDirection::kBackwardWeights || p.groups != 1) return nullptr;
+  if (p.window.DH != 1 || p.window.DW != 1) return nullptr;
+  if (!IsBlockedBf16(p.src) || !IsBlockedBf16(p.dst) || !HasBf16Tiles()) return nullptr;
+  return std::make_unique<TileWeights>(p);
+}
+
+TileWeights::TileWeights(const ConvolutionProblem& problem)
+    : src_(problem.src),
+      dst_(problem.dst),
+      window_(problem.window),
+      plane_(ForwardPlane(window_, dst_)),
+      src_is_rows_(!IsOneByOne(window_) || src_.C <= dst_.C),
+      row_blocks_(src_is_rows_ ? src_.channel_blocks() : dst_.channel_blocks()),
+      column_blocks_(src_is_rows_ ? dst_.channel_blocks() : src_.channel_blocks()),
+      threads_(NumComputeThreads()) {
+  DivideIntoStrips();
+  const int64_t fit = kMostSumBytes / (SumFloats() * static_cast<int64_t>(sizeof(float)));
+  slots_ = std::clamp<int64_t>(std::min(fit, dst_.N), 1, kMostSlots);
+  shares_ = std::min(CeilDivide(threads_, slots_), CeilDivide(row_blocks_, int64_t{2}));
+  for (const TilePlaneTap& tap : plane_.results[0].taps) {
+    tap_pixels_.push_back(tap.phase * kBlock * LinePixels() + tap.row * plane_.columns +
+                          tap.column);
+  }
+  sums_ = scratch_.Add<float>(slots_ * SumFloats());
+  rows_at_ =
+      scratch_.Add<Bfloat16>(threads_ * row_blocks_ * plane_.phases() * kBlock * LinePixels());
+  columns_at_ = scratch_.Add<Bfloat16>(threads_ * column_blocks_ * kBlock * LinePixels());
+  lines_ = scratch_.Add<Bfloat16>(threads_ * kBlock * LinePixels());
+}
+
+// Whole groups of results, and as many pixels more as the last tap reaches beyond.
+int64_t TileWeights::LinePixels() const {
+  const int64_t beyond = plane_.more_rows * plane_.columns + window_.KW;
+  const int64_t pixels = RoundUp(rows_ * plane_.columns, kGroup) + RoundUp(beyond, kGroup);
+  // Rows a multiple of 4 KiB apart would share a few sets of the caches.
+  return pixels % 1024 == 0 ? pixels + kGroup : pixels;
+}
+
+void TileWeights::DivideIntoStrips() {
+  const int64_t blocks = row_blocks_ * plane_.phases() + column_blocks_;
+  const int64_t pixel_bytes = blocks * kBlock * static_cast<int64_t>(sizeof(Bfloat16));
+  const int64_t pixels =
+      std::max(std::min(kStripBytes / pixel_bytes, kStripPixels), plane_.Pixels(1));
+  rows_ = std::clamp<int64_t>(pixels / plane_.columns - plane_.more_rows, 1, dst_.H);
+  rows_ = CeilDivide(dst_.H, CeilDivide(dst_.H, rows_));
+}
+
+// [pixel][16] of a phase of src, as far as LinePixels.
+void TileWeights::PackSrc(const Bfloat16* src, const Strip& strip, int64_t block, int64_t phase,
+                          Bfloat16* line) const {
+  const int64_t columns = plane_.columns;
+  const Bfloat16* const plane =
+      src + (strip.sample * src_.channel_blocks() + block) * src_.plane() * kBlock;
+  const int64_t rows = std::min(strip.rows + plane_.more_rows, LinePixels() / columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    const TileRow place = RowOf(plane_, src_, phase, strip.row + row);
+    Bfloat16* const to = line + row * columns * kBlock;
+    std::fill_n(to, place.begin * kBlock, Bfloat16());
+    RT_KERNEL(CopyTilePixels, plane + (place.y * src_.W + place.x) * kBlock,
+              plane_.stride_x * kBlock, place.end - place.begin, to + place.begin * kBlock);
+    std::fill_n(to + place.end * kBlock, (columns - place.end) * kBlock, Bfloat16());
+  }
+  std::fill(line + rows * columns * kBlock, line + LinePixels() * kBlock, Bfloat16());
+}
+
+// [pixel][16] of diff_dst, zeros at the ends of rows and beyond.
+void TileWeights::PackDiffDst(const Bfloat16* diff_dst, const Strip& strip, int64_t block,
+                              Bfloat16* line) const {
+  const int64_t columns = plane_.columns;
+  const Bfloat16* const plane =
+      diff_dst + (strip.sample * dst_.channel_blocks() + block) * dst_.plane() * kBlock;
+  for (int64_t row = 0; row < strip.rows; ++row) {
+    Bfloat16* const to = line + row * columns * kBlock;
+    std::copy_n(plane + (strip.row + row) * dst_.W * kBlock, dst_.W * kBlock, to);
+    std::fill_n(to + dst_.W * kBlock, (columns - dst_.W) * kBlock, Bfloat16());
+  }
+  std::fill(line + strip.rows * columns * kBlock, line + LinePixels() * kBlock, Bfloat16());
+}
+
+void TileWeights::PackRows(const ConvolutionTensors& t, const Strip& strip, const Range& blocks,
+                           const Buffers& buffers) const {
+  const int64_t phases = plane_.phases(), line = LinePixels();
+  for (int64_t block = blocks.begin; block < blocks.end; ++block) {
+    for (int64_t phase = 0; phase < phases; ++phase) {
+      if (src_is_rows_) {
+        PackSrc(ElementsOf<Bfloat16>(t.src), strip, block, phase, buffers.line);
+      } else {
+        PackDiffDst(ElementsOf<Bfloat16>(t.diff_dst), strip, block, buffers.line);
+      }
+      RT_KERNEL(TransposeTilePixels, buffers.line, line, line,
+                buffers.rows + (block * phases + phase) * kBlock * line);
+    }
+  }
+}
+
+void TileWeights::PackColumns(const ConvolutionTensors& t, const Strip& strip,
+                              const Buffers& buffers) const {
+  const int64_t line = LinePixels();
+  for (int64_t block = 0; block < column_blocks_; ++block) {
+    if (src_is_rows_) {
+      PackDiffDst(ElementsOf<Bfloat16>(t.diff_dst), strip, block, buffers.line);
+    } else {
+      PackSrc(ElementsOf<Bfloat16>(t.src), strip, block, /*phase=*/0, buffers.line);
+    }
+    RT_KERNEL(InterleaveBf16Pixels, buffers.line, line, buffers.columns + block * kBlock * line);
+  }
+}
+
+// `blocks`: of rows.
+void TileWeights::AddStrip(const ConvolutionTensors& t, const Strip& strip, const Range& blocks,
+                           const Buffers& buffers, float* sums, bool first) const {
+  PackRows(t, strip, blocks, buffers);
+  PackColumns(t, strip, buffers);
+  const int64_t line = LinePixels(), block_numbers = plane_.phases() * kBlock * line;
+  for (int64_t i = blocks.begin; i < blocks.end; i += 2) {
+    for (int64_t j = 0; j < column_blocks_; j += 2) {
+      for (int64_t tap = 0; tap < taps(); ++tap) {
+        RT_KERNEL(MultiplyBf16TileGradient,
+                  {.rows = buffers.rows + i * block_numbers + tap_pixels_[tap],
+                   .rows_block_stride = block_numbers,
+                   .row_stride = line,
+                   .columns = buffers.columns + j * kBlock * line,
+                   .columns_block_stride = kBlock * line,
+                   .row_blocks = static_cast<int>(std::min<int64_t>(2, blocks.end - i)),
+                   .column_blocks = static_cast<int>(std::min<int64_t>(2, column_blocks_ - j)),
+                   .groups = CeilDivide(strip.rows * plane_.columns, kGroup),
+                   .sums = sums + ((i * column_blocks_ + j) * taps() + tap) * kTileFloats,
+                   .sums_row_stride = column_blocks_ * taps() * kTileFloats,
+                   .sums_column_stride = taps() * kTileFloats,
+                   .accumulate = !first});
+      }
+    }
+  }
+}
+
+// The sums of the slots, to (K, C, KH, KW).
+void TileWeights::AddSlots(const float* sums, float* diff_weight) const {
+  const int64_t count = taps();
+  ParallelFor(row_blocks_ * column_blocks_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t pair = begin; pair < end; ++pair) {
+      const int64_t i = pair / column_blocks_, j = pair % column_blocks_;
+      const int64_t k0 = (src_is_rows_ ? j : i) * kBlock, c0 = (src_is_rows_ ? i : j) * kBlock;
+      for (int64_t k = 0; k < std::min(kBlock, dst_.C - k0); ++k) {
+        for (int64_t c = 0; c < std::min(kBlock, src_.C - c0); ++c) {
+          const int64_t at = src_is_rows_ ? c * kBlock + k : k * kBlock + c;
+          float* const to = diff_weight + ((k0 + k) * src_.C + c0 + c) * count;
+          for (int64_t tap = 0; tap < count; ++tap) {
+            const float* from = sums + (pair * count + tap) * kTileFloats + at;
+            float sum = from[0];
+            for (int64_t slot = 1; slot < slots_; ++slot) sum += from[slot * SumFloats()];
+            to[tap] = sum;
+          }
+        }
+      }
+    }
+  });
+}
+
+void TileWeights::AddBias(const Bfloat16* diff_dst, float* diff_bias) const {
+  const int64_t blocks = dst_.channel_blocks(), plane = dst_.plane();
+  ParallelFor(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      double sums[kBlock] = {};
+      for (int64_t n = 0; n < dst_.N; ++n) {
+        RT_KERNEL(AddBf16Pixels, diff_dst + (n * blocks + block) * plane * kBlock, plane, sums);
+      }
+      const int64_t k0 = block * kBlock;
+      for (int64_t k = 0; k < std::min(kBlock, dst_.C - k0); ++k) {
+        diff_bias[k0 + k] = static_cast<float>(sums[k]);
+      }
+    }
+  });
+}
+
+void TileWeights::Run(const ConvolutionTensors& t) {
+  float* const sums = ArrayAt<float>(t.scratch, sums_);
+  const int64_t items = slots_ * shares_, line = LinePixels();
+  const int64_t pairs = CeilDivide(row_blocks_, int64_t{2});
+  ForEachThread(threads_, [&](int64_t thread) {
+    const Buffers buffers = {
+        ArrayAt<Bfloat16>(t.scratch, rows_at_) +
+            thread * row_blocks_ * plane_.phases() * kBlock * line,
+        ArrayAt<Bfloat16>(t.scratch, columns_at_) + thread * column_blocks_ * kBlock * line,
+        ArrayAt<Bfloat16>(t.scratch, lines_) + thread * kBlock * line};
+    RT_KERNEL(BeginBf16Tiles)();
+    for (int64_t item = items * thread / threads_; item < items * (thread + 1) / threads_; ++item) {
+      const int64_t slot = item / shares_, share = item % shares_;
+      const Range blocks = {2 * (pairs * share / shares_),
+                            std::min(row_blocks_, 2 * (pairs * (share + 1) / shares_))};
+      bool first = true;
+      for (int64_t n = dst_.N * slot / slots_; n < dst_.N * (slot + 1) / slots_; ++n) {
+        for (int64_t row = 0; row < dst_.H; row += rows_, first = false) {
+          const Strip strip = {n, row, std::min(rows_, dst_.H - row)};
+          AddStrip(t, strip, blocks, buffers, sums + slot * SumFloats(), first);
+        }
+      }
+    }
+    RT_KERNEL(EndBf16Tiles)();
+  });
+  AddSlots(sums, t.diff_weight);
+  if (t.diff_bias != nullptr) AddBias(ElementsOf<Bfloat16>(t.diff_dst), t.diff_bias);
+}
+
+}  // namespace ringtail

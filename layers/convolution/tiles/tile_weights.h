@@ -1,0 +1,91 @@
+// The gradient of the weights (and bias) of a convolution on bf16 blobs, with products by tiles
+// (AMX; kernels/bf16/bf16_tiles.h). Any window without dilation, any stride; one group.
+//
+//   diff_weight[k][c][tap] = sum over pixels of diff_dst[pixel][k] src[pixel + tap][c]
+//
+// A product by tiles sums along the rows of one operand and the columns of the other: so src is
+// transposed, [channel][pixel] in planes (tile_plane.h), where every tap is a distance along a row,
+// and diff_dst interleaved in pairs of pixels, with zeros at the ends of rows. Of a 1x1 convolution
+// the one with fewer channels is transposed, which takes longer than interleaving.
+//
+//   slot (some of the samples)  x  share of the row blocks   one thread
+//     strip of rows, packed in the second-level cache
+//       32 x 32 channels x tap                               sums, f32, in registers
+//
+// The sums of the slots are added in their order, so bits do not depend on threads.
+// Cost: 2 N OH OW C K KH KW FLOPs and those of the ends of rows; memory traffic is src and diff_dst,
+// once per share. Scratch: a sum of all weights for each slot, at most kMostSumBytes in all or one.
+// Thread-safety: as ConvolutionAlgorithm.
+#ifndef RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
+#define RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/kernels/bfloat16.h"
+#include "layers/convolution/convolution_algorithm.h"
+#include "layers/convolution/tiles/tile_plane.h"
+#include "layers/scratch_layout.h"
+
+namespace ringtail {
+
+class TileWeights : public ConvolutionAlgorithm {
+ public:
+  // Null unless the machine has tiles (has_tiles.h), and the blobs are bf16 in blocks of 16.
+  static std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& problem,
+                                                      ConvolutionDirection direction);
+
+  explicit TileWeights(const ConvolutionProblem& problem);
+
+  std::string name() const override { return "tiles bf16"; }
+  size_t scratch_bytes() const override { return scratch_.bytes(); }
+  void Run(const ConvolutionTensors& tensors) override;
+
+ private:
+  struct Range {
+    int64_t begin, end;
+  };
+  // What a thread packs a strip into.
+  struct Buffers {
+    Bfloat16 *rows, *columns, *line;
+  };
+  struct Strip {
+    int64_t sample, row, rows;
+  };
+
+  void DivideIntoStrips();
+  void PackSrc(const Bfloat16* src, const Strip& strip, int64_t block, int64_t phase,
+               Bfloat16* line) const;
+  void PackDiffDst(const Bfloat16* diff_dst, const Strip& strip, int64_t block,
+                   Bfloat16* line) const;
+  void PackRows(const ConvolutionTensors& tensors, const Strip& strip, const Range& blocks,
+                const Buffers& buffers) const;
+  void PackColumns(const ConvolutionTensors& tensors, const Strip& strip,
+                   const Buffers& buffers) const;
+  void AddStrip(const ConvolutionTensors& tensors, const Strip& strip, const Range& blocks,
+                const Buffers& buffers, float* sums, bool first) const;
+  void AddSlots(const float* sums, float* diff_weight) const;
+  void AddBias(const Bfloat16* diff_dst, float* diff_bias) const;
+
+  int64_t taps() const { return static_cast<int64_t>(plane_.results[0].taps.size()); }
+  int64_t SumFloats() const { return row_blocks_ * column_blocks_ * taps() * 256; }
+  int64_t LinePixels() const;  // of a packed line: whole groups, and what taps reach beyond
+
+  const BlobDesc src_, dst_;
+  const Window window_;
+  const TilePlane plane_;
+  const bool src_is_rows_;
+  const int64_t row_blocks_, column_blocks_;  // of 16 channels
+  int64_t rows_ = 0;                          // of results in a strip
+  int64_t slots_ = 1, threads_ = 1, shares_ = 1;
+  std::vector<int64_t> tap_pixels_;  // in a line, with the line of its phase
+  ScratchLayout scratch_;
+  size_t sums_ = 0, rows_at_ = 0, columns_at_ = 0, lines_ = 0;  // offsets in scratch
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
