@@ -172,7 +172,8 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       // Cooperation of ranks.
       "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
       "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",
-      "dist.hang_timeout_s"};
+      "dist.hang_timeout_s", "dist.model_parallel.linear", "dist.model_parallel.layer",
+      "dist.model_parallel.pieces"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     const Status status = CheckResumable(config, changed);
     if (may_change.contains(name)) {

@@ -81,7 +81,7 @@ TEST(DividedLayersTest, OnASlowNetworkTheyAreFaster) {
   EXPECT_GT(divided.images_per_s(), 1.5 * dense.images_per_s());
   EXPECT_LT(divided.seconds.update, dense.seconds.update / 3);  // a rank updates a quarter
   EXPECT_GT(divided.seconds.activations, 0.050);
-  EXPECT_THAT(Reason(divided), testing::HasSubstr("it waits for activations"));
+  EXPECT_THAT(CriticalPath(divided), testing::HasSubstr("activations 6"));
   EXPECT_EQ(Describe(choice), "4 hosts, linear layers divided, every step");
   EXPECT_LE(simulator.LeastSeconds(choice).value(), divided.seconds.sum());
 }
