@@ -83,6 +83,7 @@ ConvolutionCandidates FindCandidates(const ConvolutionProblem& problem, Directio
       AddUnlessNull(CreateOneDnnBf16Convolution(problem, direction), &candidates);
       AddUnlessNull(TileConvolution::Create(problem, direction), &candidates);
       AddUnlessNull(TileWeights::Create(problem, direction), &candidates);
+      AddUnlessNull(CreateImageTiles(problem, direction), &candidates);
       AddUnlessNull(CreateImageBf16(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Data::Create(problem, direction), &candidates);
       AddUnlessNull(PointwiseBf16Weights::Create(problem, direction), &candidates);

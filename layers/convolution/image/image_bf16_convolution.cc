@@ -3,6 +3,9 @@
 #include "core/round.h"
 #include "layers/convolution/image/image_bf16_forward.h"
 #include "layers/convolution/image/image_bf16_weights.h"
+#include "layers/convolution/image/image_tiles_forward.h"
+#include "layers/convolution/image/image_tiles_weights.h"
+#include "layers/convolution/tiles/has_tiles.h"
 #include "layers/kernels/bf16/bf16_products.h"
 #include "layers/kernels/bf16/image_bf16.h"
 
@@ -19,18 +22,28 @@ bool IsSupported(const ConvolutionProblem& p) {
          RT_KERNEL(HasBf16Products)();
 }
 
+template <typename Forward, typename Weights>
+std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& problem,
+                                             ConvolutionDirection direction) {
+  if (direction == ConvolutionDirection::kForward) return std::make_unique<Forward>(problem);
+  if (direction == ConvolutionDirection::kBackwardWeights) {
+    return std::make_unique<Weights>(problem);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<ConvolutionAlgorithm> CreateImageBf16(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction) {
   if (!IsSupported(problem)) return nullptr;
-  if (direction == ConvolutionDirection::kForward) {
-    return std::make_unique<ImageBf16Forward>(problem);
-  }
-  if (direction == ConvolutionDirection::kBackwardWeights) {
-    return std::make_unique<ImageBf16Weights>(problem);
-  }
-  return nullptr;
+  return Create<ImageBf16Forward, ImageBf16Weights>(problem, direction);
+}
+
+std::unique_ptr<ConvolutionAlgorithm> CreateImageTiles(const ConvolutionProblem& problem,
+                                                       ConvolutionDirection direction) {
+  if (!HasBf16Tiles() || !IsSupported(problem)) return nullptr;
+  return Create<ImageTilesForward, ImageTilesWeights>(problem, direction);
 }
 
 }  // namespace ringtail

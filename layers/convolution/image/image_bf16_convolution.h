@@ -5,6 +5,7 @@
 //
 //   forward           sums over those pairs; takes the moments of dst (image_bf16_forward.h)
 //   backward-weights  sums over pairs of pixels of dst (image_bf16_weights.h)
+//   with AMX          both by tiles (image_tiles_forward.h, image_tiles_weights.h)
 //
 // The gradient of an image is never asked for. Products of bf16 are summed in f32; results have the same
 // bits for every number of threads.
@@ -23,6 +24,10 @@ namespace ringtail {
 // grouped, and the machine has such products; and for backward-data and backward.
 std::unique_ptr<ConvolutionAlgorithm> CreateImageBf16(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction);
+
+// The same by tiles (AMX), where the machine has them (tiles/has_tiles.h).
+std::unique_ptr<ConvolutionAlgorithm> CreateImageTiles(const ConvolutionProblem& problem,
+                                                       ConvolutionDirection direction);
 
 }  // namespace ringtail
 

@@ -179,6 +179,7 @@ void TileConvolution::MultiplyStrip(const ConvolutionTensors& t, const Strip& st
         RT_KERNEL(
             MultiplyBf16Tiles,
             {.in = packed + i * ImageNumbers(),
+             .pixel_step = kTileChannels,
              .in_block_stride = plane_.phases() * plane_.Pixels(rows_) * kTileChannels,
              .channel_blocks = channel_blocks_,
              .taps = phase.taps.data(),

@@ -36,15 +36,16 @@ RT_BF16_TILES void MultiplyGroup(const Bf16TileProduct& p, int64_t pixel) {
   if (kTwoPixels) _tile_zero(2);
   if (kTwoPixels && kTwoOutputs) _tile_zero(3);
   const Bfloat16* weight = p.weight;
+  const int64_t step_bytes = p.pixel_step * static_cast<int64_t>(sizeof(Bfloat16));
   for (int64_t block = 0; block < p.channel_blocks; ++block) {
-    const Bfloat16* const in = p.in + block * p.in_block_stride + pixel * kTileChannels;
+    const Bfloat16* const in = p.in + block * p.in_block_stride + pixel * p.pixel_step;
     for (int64_t tap = 0; tap < p.tap_count; ++tap, weight += kTileNumbers) {
       const Bfloat16* const pixels = in + p.taps[tap];
       _tile_loadd(6, weight, kRowBytes);
-      _tile_loadd(4, pixels, kRowBytes);
+      _tile_loadd(4, pixels, step_bytes);
       _tile_dpbf16ps(0, 4, 6);
       if (kTwoPixels) {
-        _tile_loadd(5, pixels + kTilePixels * kTileChannels, kRowBytes);
+        _tile_loadd(5, pixels + kTilePixels * p.pixel_step, step_bytes);
         _tile_dpbf16ps(2, 5, 6);
       }
       if (kTwoOutputs) {

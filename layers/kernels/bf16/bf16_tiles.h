@@ -22,10 +22,12 @@ constexpr int64_t kTileNumbers = kTileChannels * kTileOutputs;  // of weights
 RT_DECLARE_KERNEL(void BeginBf16Tiles())
 RT_DECLARE_KERNEL(void EndBf16Tiles())
 
-// out[block][pixel][k] = sum over taps t and channels c of in[taps[t] + pixel][c] weight[t][c][k].
+// out[block][pixel][k] = sum over taps t and channels c of
+// in[taps[t] + pixel pixel_step + c] weight[t][c][k].
 // Reads up to kTilePixels - 1 pixels beyond `pixels`, of any value, and writes as many results.
 struct Bf16TileProduct {
-  const Bfloat16* in;  // packed
+  const Bfloat16* in;
+  int64_t pixel_step;  // numbers between pixels: kTileChannels of packed ones
   int64_t in_block_stride;
   int64_t channel_blocks;  // of 32
   const int64_t* taps;     // numbers from `in`
