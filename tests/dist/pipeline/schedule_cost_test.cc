@@ -85,6 +85,21 @@ TEST(ScheduleCostTest, AnUnequalStageIsTheCriticalPath) {
             "92.3 % stage 1 (4 forwards, 4 backwards), 7.7 % stage 0 (1 forward, 1 backward)");
 }
 
+// A slow first stage computes its first forwards while the others have not begun, so that few
+// micro-batches wait less than the formula of equal stages says. In GPipe they never do.
+TEST(ScheduleCostTest, UnequalStagesMayWaitLessThanEqualOnes) {
+  PipelineCosts costs = Equal(4, {.forward_s = 8, .backward_s = 16});
+  costs.stages[0] = {.forward_s = 12, .backward_s = 24};
+  PipelineShape shape{PipelineKind::kOneForwardOneBackward, 4, 4};
+  const ScheduleCost cost = CostOfSchedule(shape, costs);
+  // F0 of every stage, B0 of the others, four backwards of the first.
+  EXPECT_DOUBLE_EQ(cost.step_s, 12 + 3 * 8 + 3 * 16 + 4 * 24);
+  EXPECT_DOUBLE_EQ(cost.MeanBubble(), 0.4);
+  EXPECT_LT(cost.MeanBubble(), IdealBubble(shape));
+  shape.kind = PipelineKind::kGpipe;
+  EXPECT_GT(CostOfSchedule(shape, costs).MeanBubble(), IdealBubble(shape));
+}
+
 TEST(ScheduleCostTest, OneStageNeverWaits) {
   for (const PipelineKind kind : kKinds) {
     const ScheduleCost cost =
