@@ -23,8 +23,9 @@
 // Memory of a stage: weights, gradients and optimizer state of its layers, what they keep for
 // backward of each micro-batch that is alive (MostAlive: stages near the images hold more in 1F1B),
 // and the slots of its messages.
-// Thread-safety: a pure function. Cost: O(S n^2) for n units and one pricing per candidate: a
-// fraction of a second; a search that would take some seconds ends, and says so (is_proven).
+// Thread-safety: a pure function. Cost: O(S n^2) for n units, and one pricing per candidate: of the
+// shipped networks milliseconds. Each of the two searches ends after about half a second, and says so
+// (is_proven): 66 equal layers in 16 stages, which very many cuts divide equally well.
 // Sources: Harlap et al. 2018, "PipeDream", section 3.2 (dynamic programming over stage times);
 // Huang et al. 2019, "GPipe", section 2.2.
 #ifndef RINGTAIL_DIST_PIPELINE_PARTITION_H_

@@ -14,7 +14,6 @@
 namespace ringtail {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

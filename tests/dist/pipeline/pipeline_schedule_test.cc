@@ -45,6 +45,7 @@ void ForEachShape(const Check& check) {
 
 std::vector<std::vector<StageOperation>> AllStages(const PipelineShape& shape) {
   std::vector<std::vector<StageOperation>> all;
+  all.reserve(shape.stages);
   for (int s = 0; s < shape.stages; ++s) all.push_back(StageOperations(shape, s));
   return all;
 }

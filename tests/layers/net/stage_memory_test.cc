@@ -29,6 +29,7 @@ NodeNeeds Node(int input) {
 
 std::vector<NodeNeeds> Chain(int count) {
   std::vector<NodeNeeds> nodes;
+  nodes.reserve(count);
   for (int i = 0; i < count; ++i) nodes.push_back(Node(i - 1));
   return nodes;
 }
