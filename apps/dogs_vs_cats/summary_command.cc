@@ -1,13 +1,15 @@
 // dogs_vs_cats summary: the layers of a network and the cost of an image. Allocates and measures
 // nothing, so that it also works for networks that this machine could not train; memory is planned
 // with the convolution algorithms that were measured on this machine before, else with oneDNN's, and
-// an AUTO precision is what was measured on it before, else f32.
+// an AUTO precision is what was measured on it before, else f32. With --stages also how it could be
+// cut for a pipeline of several ranks.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/algorithm_choices.h"
 #include "apps/config/run_precision.h"
@@ -15,6 +17,7 @@
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
+#include "apps/pipeline/pipeline_summary.h"
 #include "apps/print.h"
 #include "apps/trainer/asynchronous/server_report.h"
 #include "apps/trainer/decide_precision.h"
@@ -30,6 +33,8 @@ constexpr double kMega = 1e6, kBytesPerMib = 1 << 20;
 struct SummaryFlags {
   ConfigFlags config;
   StepFlags step;
+  int stages = 0, micro_batches = 0;  // 0: no pipeline; the config's, or a choice
+  std::string schedule = std::string(PipelineKindName(PipelineKind::kOneForwardOneBackward));
   bool json = false;
 };
 
@@ -49,7 +54,8 @@ Totals Sum(const Net& net) {
   return totals;
 }
 
-std::string Json(const LoadedConfig& loaded, const Net& net) {
+std::string Json(const LoadedConfig& loaded, const Net& net,
+                 const std::optional<PipelineSummary>& pipeline) {
   const auto batch = static_cast<double>(net.options().batch);
   const Totals totals = Sum(net);
   nlohmann::ordered_json json = {{"net", loaded.config.net().name()},
@@ -73,6 +79,7 @@ std::string Json(const LoadedConfig& loaded, const Net& net) {
                               {"memory_bytes", layer.memory_bytes},
                               {"implementation", layer.implementation}});
   }
+  if (pipeline) json["pipeline"] = PipelineJson(*pipeline);
   return json.dump(1);
 }
 
@@ -104,11 +111,27 @@ void PrintTable(const LoadedConfig& loaded, const Net& net) {
   if (UsesServers(servers)) Print("several ranks: {}\n", DescribeRule(servers));
 }
 
+// The config with what the flags say.
+StatusOr<LoadedConfig> LoadConfig(SummaryFlags* flags) {
+  ConfigFlags& config = flags->config;
+  if (flags->step.image_size > 0) config.SetNumber("data.image_size", flags->step.image_size);
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(config.config, config.set));
+  if (flags->stages == 0) return loaded;
+  // A micro-batch is a part of the batch of a step, as gradient accumulation has them.
+  const TrainConfig& train = loaded.config.train();
+  const int64_t batch = flags->step.batch > 0 ? flags->step.batch : train.batch();
+  RT_ASSIGN_OR_RETURN(
+      flags->micro_batches,
+      ChooseMicroBatches(flags->micro_batches, batch, train.accumulation(), flags->stages));
+  config.SetNumber("train.batch", batch);
+  config.SetNumber("train.accumulation", flags->micro_batches);
+  return LoadRunConfig(config.config, config.set);
+}
+
 StatusOr<int> RunSummary(SummaryFlags flags) {
-  if (flags.step.image_size > 0) flags.config.SetNumber("data.image_size", flags.step.image_size);
-  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(&flags));
   StepShape step = StepOfRun(loaded.config);
-  if (flags.step.batch > 0) step.images = flags.step.batch;
+  if (flags.stages == 0 && flags.step.batch > 0) step.images = flags.step.batch;
   RecallPrecision(step, &loaded);
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
   RT_ASSIGN_OR_RETURN(
@@ -118,12 +141,43 @@ StatusOr<int> RunSummary(SummaryFlags flags) {
                                 .training = true,
                                 .plan_only = true,
                                 .algorithms = &ProgramAlgorithms()}));
-  if (flags.json) {
-    std::cout << Json(loaded, *net) << '\n';
-  } else {
-    PrintTable(loaded, *net);
+  std::optional<PipelineSummary> pipeline;
+  if (flags.stages > 0) {
+    RT_ASSIGN_OR_RETURN(const PipelineKind kind, ParsePipelineKind(flags.schedule));
+    RT_ASSIGN_OR_RETURN(pipeline, SummarizePipeline(model.get(), *net, loaded.config.optim(),
+                                                    {kind, flags.stages, flags.micro_batches}));
   }
+  if (flags.json) {
+    std::cout << Json(loaded, *net, pipeline) << '\n';
+    return kExitSuccess;
+  }
+  PrintTable(loaded, *net);
+  if (pipeline) Print("\n{}", PipelineText(*pipeline));
   return kExitSuccess;
+}
+
+void AddPipelineFlags(CLI::App* verb, SummaryFlags* flags) {
+  constexpr int kMostStages = 1024, kMostMicroBatches = 1 << 20;
+  CLI::Option* stages =
+      verb->add_option("--stages", flags->stages,
+                       "Also show the network cut into so many stages of a pipeline, one per rank; "
+                       "--batch is then the batch of a step")
+          ->type_name("N")
+          ->check(CLI::Range(1, kMostStages));
+  verb->add_option("--microbatches", flags->micro_batches,
+                   fmt::format("Parts of a batch that follow one another through the stages "
+                               "(default: train.accumulation; if that is 1, {} per stage)",
+                               kMicroBatchesPerStage))
+      ->type_name("M")
+      ->check(CLI::Range(1, kMostMicroBatches))
+      ->needs(stages);
+  verb->add_option("--schedule", flags->schedule,
+                   "Order of forward and backward: 1f1b holds fewer activations than gpipe")
+      ->type_name("SCHEDULE")
+      ->capture_default_str()
+      ->check(
+          CLI::IsMember({std::string(kPipelineKindNames[0]), std::string(kPipelineKindNames[1])}))
+      ->needs(stages);
 }
 
 }  // namespace
@@ -135,9 +189,11 @@ void AddSummaryCommand(CLI::App* app, Command* chosen) {
   AddConfigFlag(verb, &flags->config);
   AddSetFlag(verb, &flags->config);
   AddStepFlags(verb, &flags->step);
+  AddPipelineFlags(verb, flags.get());
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(Examples({"summary --config resnet50 --image-size 160",
-                         "summary --config resnet18 --set net.layer[fc].linear.out_features=10"}));
+                         "summary --config resnet18 --set net.layer[fc].linear.out_features=10",
+                         "summary --config vgg11_bn --stages 4 --microbatches 16"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunSummary(*flags); }; });
 }
 

@@ -9,8 +9,6 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 struct Interval {
   int64_t begin, end;
 };
@@ -44,11 +42,13 @@ MemoryPlan PlanMemory(std::span<const MemoryRequest> requests) {
     for (const size_t j : placed) {
       const MemoryRequest& other = requests[j];
       if (other.first <= r.last && r.first <= other.last) {
-        taken.push_back({plan.offsets[j], plan.offsets[j] + RoundUp(other.bytes, kAlignment)});
+        taken.push_back(
+            {plan.offsets[j], plan.offsets[j] + RoundUp(other.bytes, kMemoryAlignment)});
       }
     }
-    plan.offsets[i] = LowestGap(std::move(taken), RoundUp(r.bytes, kAlignment));
-    plan.total_bytes = std::max(plan.total_bytes, plan.offsets[i] + RoundUp(r.bytes, kAlignment));
+    plan.offsets[i] = LowestGap(std::move(taken), RoundUp(r.bytes, kMemoryAlignment));
+    plan.total_bytes =
+        std::max(plan.total_bytes, plan.offsets[i] + RoundUp(r.bytes, kMemoryAlignment));
     placed.push_back(i);
   }
   return plan;

@@ -19,13 +19,15 @@
 
 namespace ringtail {
 
+inline constexpr int64_t kMemoryAlignment = 64;  // bytes: a cache line, a vector of AVX-512
+
 struct MemoryRequest {
   int64_t bytes = 0;        // 0: gets offset 0 and conflicts with nothing
   int first = 0, last = 0;  // steps of time in which it must keep its content, both inclusive
 };
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // one per request, 64-byte aligned
+  std::vector<int64_t> offsets;  // one per request, multiples of kMemoryAlignment
   int64_t total_bytes = 0;
 };
 

@@ -153,6 +153,7 @@ std::span<const float> Net::logits() const { return impl_->logits; }
 const NetOptions& Net::options() const { return impl_->options; }
 std::span<const LayerInfo> Net::layers() const { return impl_->infos; }
 int64_t Net::memory_bytes() const { return impl_->planned_bytes; }
+std::span<const NodeNeeds> Net::needs() const { return impl_->needs; }
 void Net::set_timer(LayerTimer timer) { impl_->timer = std::move(timer); }
 
 }  // namespace ringtail

@@ -56,7 +56,7 @@ struct NetOptions {
   bool training = true;  // false: Forward only, in far less memory
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
   bool measure = true;
-  // Without memory: only layers() and memory_bytes() may be called. Shapes that were never measured
+  // Without memory: only layers(), memory_bytes() and needs() may be called. Shapes that were never measured
   // count as oneDNN's. The Model need not be allocated either.
   bool plan_only = false;
   // Where the measurements of convolution algorithms are found and remembered; must outlive Create.
@@ -83,6 +83,8 @@ using GradReady = std::function<void(const Parameter&)>;
 // Called around each layer when set: (layer index, is_backward, seconds).
 using LayerTimer = std::function<void(int, bool, double)>;
 
+struct NodeNeeds;  // layers/net/net_memory.h
+
 class Net {
  public:
   static StatusOr<std::unique_ptr<Net>> Create(Model* model, const NetOptions& options);
@@ -102,7 +104,8 @@ class Net {
 
   const NetOptions& options() const;
   std::span<const LayerInfo> layers() const;
-  int64_t memory_bytes() const;  // of the plan: activations, gradients, state, scratch
+  int64_t memory_bytes() const;              // of the plan: activations, gradients, state, scratch
+  std::span<const NodeNeeds> needs() const;  // what it was planned from, by node
   void set_timer(LayerTimer timer);
 
  private:

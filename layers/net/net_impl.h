@@ -40,6 +40,7 @@ struct Net::Impl {
   NetOptions options;
   std::vector<ReadyNode> nodes;
   std::vector<LayerInfo> infos;
+  std::vector<NodeNeeds> needs;
   int64_t planned_bytes = 0;
   AlignedBuffer block;  // of planned_bytes; empty if the net is only planned
   std::vector<float> logits;

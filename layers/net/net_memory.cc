@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/round.h"
 #include "layers/net/deferral.h"
 #include "layers/net/memory_plan.h"
 
@@ -172,6 +173,17 @@ class Planner {
     if (!refs.accumulate[j]) diff_[input] = refs.diff_src[j];
   }
 
+  // Of all storages that live from forward, times 0 .. size - 1, to backward.
+  int64_t KeptBytes() const {
+    int64_t bytes = 0;
+    for (const MemoryRequest& request : requests_) {
+      if (request.first < size_ && request.last >= size_) {
+        bytes += RoundUp(request.bytes, kMemoryAlignment);
+      }
+    }
+    return bytes;
+  }
+
   NetMemory Resolve() const {
     const MemoryPlan plan = PlanMemory(requests_);
     const auto offset = [&](int storage) {
@@ -179,6 +191,7 @@ class Planner {
     };
     NetMemory memory;
     memory.total_bytes = plan.total_bytes;
+    memory.kept_bytes = KeptBytes();
     for (int i = 0; i < size_; ++i) {
       NodePlacement p{.dst = offset(data_[i]),
                       .diff_dst = offset(diff_[i]),

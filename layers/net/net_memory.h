@@ -59,6 +59,9 @@ struct NodePlacement {
 struct NetMemory {
   std::vector<NodePlacement> nodes;
   int64_t total_bytes = 0;
+  // Of these, what forward leaves for backward: what has to be there once more for each further
+  // batch that is between the two. 0 without backward.
+  int64_t kept_bytes = 0;
 };
 
 struct NetMemoryOptions {

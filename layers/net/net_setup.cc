@@ -59,7 +59,7 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
 }
 
 Status Net::Impl::Build() {
-  RT_ASSIGN_OR_RETURN(const std::vector<NodeNeeds> needs, SetUpLayers());
+  RT_ASSIGN_OR_RETURN(needs, SetUpLayers());
   const NetMemory memory = PlanNetMemory(
       needs,
       {.training = options.training, .recompute = options.recompute, .defer = options.defer});
