@@ -56,7 +56,8 @@ struct NetOptions {
   bool defer = true;
   bool training = true;  // false: Forward only, in far less memory
   // Only with training = false: keep the output of this layer, and have a backward from the logits
-  // to it (layers/net/feature_map.h). An empty name: the last feature map.
+  // to it (layers/net/feature_map.h). An empty name: the last feature map. Batch norm of vectors
+  // behind it takes a batch of 2 or more.
   std::optional<std::string> feature_map;
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
   bool measure = true;

@@ -151,7 +151,8 @@ class FeatureMapTest : public testing::TestWithParam<Case> {
     for (const Parameter& p : tail_->arena().parameters()) copy(p);
   }
 
-  // d logit[n, (n + 1) % classes] / d map, by central differences.
+  // d logit[n, (n + 1) % classes] / d map, by central differences. The rest of every net here is
+  // linear but for its ReLUs and pools: NaN where one of them changes sides within the distance.
   std::vector<double> NumericGradient(const std::vector<float>& map) const {
     const auto net = MakeNet(tail_.get(), {.batch = kBatch, .image_size = kMap});
     std::vector<float> changed = map;
@@ -166,12 +167,15 @@ class FeatureMapTest : public testing::TestWithParam<Case> {
     };
     std::vector<double> gradient(map.size());
     for (int64_t i = 0; i < per_image; ++i) {
-      constexpr float kH = 4e-3F;  // small: few ReLUs change sign within it
+      constexpr float kH = 4e-3F;
+      constexpr double kRounding = 1e-6;
       const std::vector<float> up = logits_at(i, kH), down = logits_at(i, -kH);
-      logits_at(i, 0);
+      const std::vector<float> middle = logits_at(i, 0);
       for (int64_t n = 0; n < kBatch; ++n) {
         const int64_t at = n * kClasses + (n + 1) % kClasses;
-        gradient[n * per_image + i] = (static_cast<double>(up[at]) - down[at]) / (2 * kH);
+        const double a = up[at], b = down[at];
+        const bool kink = std::abs(a + b - 2 * middle[at]) > kRounding;
+        gradient[n * per_image + i] = kink ? NAN : (a - b) / (2 * kH);
       }
     }
     return gradient;
@@ -186,11 +190,18 @@ double Norm(const std::vector<double>& values) {
   return std::sqrt(sum);
 }
 
+// Without the elements whose wanted value is NaN; most must be there.
 double RelativeError(const std::vector<float>& got, const std::vector<double>& wanted) {
   EXPECT_EQ(got.size(), wanted.size());
-  std::vector<double> error(wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i) error[i] = got[i] - wanted[i];
-  return Norm(error) / Norm(wanted);
+  std::vector<double> error, known;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (std::isnan(wanted[i])) continue;
+    error.push_back(got[i] - wanted[i]);
+    known.push_back(wanted[i]);
+  }
+  EXPECT_GT(std::ssize(known), std::ssize(wanted) * 2 / 3);
+  EXPECT_GT(Norm(known), 0.01);  // the check must not pass on zeros
+  return Norm(error) / Norm(known);
 }
 
 TEST_P(FeatureMapTest, GradientOfALogitMatchesNumericDifferences) {
@@ -209,9 +220,7 @@ TEST_P(FeatureMapTest, GradientOfALogitMatchesNumericDifferences) {
     const FeatureMap& map = net->feature_map();
     EXPECT_EQ(map.layer, "map");
     EXPECT_EQ(map.desc, (BlobDesc{kBatch, GetParam().channels, kMap, kMap}));
-    const std::vector<double> numeric = NumericGradient(map.values);
-    EXPECT_GT(Norm(numeric), 0.01);  // the check must not pass on zeros
-    EXPECT_LT(RelativeError(map.gradient, numeric), 5e-3);
+    EXPECT_LT(RelativeError(map.gradient, NumericGradient(map.values)), 3e-3);
   }
 }
 
@@ -240,7 +249,8 @@ TEST_P(FeatureMapTest, Bfloat16IsWidened) {
   };
   const std::vector<float> exact = gradient();
   model_->set_blob_type(BlobType::kBf16);
-  EXPECT_LT(RelativeError(gradient(), {exact.begin(), exact.end()}), 0.15);
+  // Some ReLUs open in one and not in the other.
+  EXPECT_LT(RelativeError(gradient(), {exact.begin(), exact.end()}), 0.3);
 }
 
 // Blocks of the machine's vectors (16, 17: with padding), and channels that may stay plain.
@@ -256,7 +266,7 @@ std::string Found(const std::string& text, const std::string& layer = "", int64_
   const auto model = Model::Create(Parse(text), size);
   EXPECT_TRUE(model.ok()) << model.status().ToString();
   (*model)->Initialize(1);
-  const auto net = Net::Create(model->get(), {.batch = 1,
+  const auto net = Net::Create(model->get(), {.batch = 2,
                                               .image_size = size,
                                               .training = false,
                                               .feature_map = layer,
@@ -299,7 +309,7 @@ TEST(FindFeatureMapTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(Found(kStages, "layr2"), HasSubstr("'layr2' is no layer with an output of its own"));
   EXPECT_THAT(Found(kStages, "layer2.1.conv9"), HasSubstr("did you mean 'layer2.1.conv"));
   EXPECT_THAT(Found(kStages, "relu"), HasSubstr("'relu' is no layer with an output of its own"));
-  EXPECT_THAT(Found(kStages, "fc"), HasSubstr("the output of layer 'fc' is 1x2; a feature map"));
+  EXPECT_THAT(Found(kStages, "fc"), HasSubstr("the output of layer 'fc' is 2x2; a feature map"));
   EXPECT_THAT(Found(R"(
     layer { name: "relu" relu {} }
     layer { name: "flat" flatten {} }
