@@ -14,7 +14,8 @@ in single precision. The limit is 1e-4 for each.
 A ReLU or max-pool between A and the logits may decide one way on one side and the other way on the other where
 its input is a tie within rounding (alexnet, vgg11_bn, lenet and catdog_vgg have such layers there). So the batch is the
 first of 100 random ones on which PyTorch in single precision is within a tenth of the limit of itself in double, the
-larger of the two logits is clear, and half of the maps or more are not zero.
+larger of the two logits is clear, and half of the maps or more are not zero. The two rows of the last layer are opposite:
+one class's score is above zero then, and so is its map.
 
   apt-get install python3-torch python3-torchvision python3-numpy
   tests/compare/grad_cam_with_torch.py [--program build/release/bin/dogs_vs_cats] [--nets resnet18,dogs_vs_cats]
@@ -49,6 +50,10 @@ def random_module(name):
             buffer.normal_(0, 0.1)
         elif buffer_name.endswith('running_var'):
             buffer.uniform_(0.5, 2)
+    head = [m for m in module.modules() if isinstance(m, torch.nn.Linear)][-1]
+    with torch.no_grad():
+        head.weight[1] = -head.weight[0]
+        head.bias.zero_()
     return module.eval()
 
 
