@@ -318,5 +318,20 @@ TEST(FindFeatureMapTest, ErrorsSayWhatIsWrong) {
               HasSubstr("the network has no feature map"));
 }
 
+// Layers between the map and the logits need a gradient, and frozen ones have no place for it.
+TEST(FindFeatureMapTest, FrozenLayersBehindItAreNamed) {
+  const std::vector<std::string> frozen = {"all-but-head"};
+  const auto model = Model::Create(Parse(Head(16) + kHidden.text), kSize, nullptr, "net",
+                                   /*allocate=*/true, {.layers = frozen, .field = "train.freeze"});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const auto net = Net::Create(model->get(), {.batch = kBatch,
+                                              .image_size = kSize,
+                                              .training = false,
+                                              .feature_map = "",
+                                              .algorithms = TestAlgorithms()});
+  EXPECT_EQ(net.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(net.status().message(), HasSubstr("layer 'fc1': it is frozen, and a gradient"));
+}
+
 }  // namespace
 }  // namespace ringtail
