@@ -84,7 +84,8 @@ Status WriteGradCamFiles(Model* model, const Dataset& dataset, std::span<const i
       const std::string name = OverlayName(image, &names);
       const float* planes = batch.images + row * kChannels * kOverlaySize * kOverlaySize;
       const Image overlay = Overlay(ImageFromPlanes(planes, kOverlaySize, normalization), maps[i]);
-      RT_RETURN_IF_ERROR(WriteFileAtomic(folder + "/" + name, EncodeJpeg(overlay, kJpegQuality)));
+      RT_RETURN_IF_ERROR(
+          WriteFileAtomic(fmt::format("{}/{}", folder, name), EncodeJpeg(overlay, kJpegQuality)));
       table.Add(image, name, wanted[i], maps[i]);
     }
   }
