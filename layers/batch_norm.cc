@@ -137,7 +137,6 @@ void BatchNormLayer::BackwardOn(const BackwardArgs& args) {
   const Element* src = ElementsOf<Element>(args.src[0]);
   const Element* diff_dst = ElementsOf<Element>(args.diff_dst);
   auto* diff_src = ElementsOf<Element>(args.diff_src[0]);
-  RT_CHECK(args.step->training, "batch norm's backward belongs to a forward with batch statistics");
   const Work work = MakeWork(args.state, args.scratch);
   const int64_t plane = view_.plane(), block = view_.block;
   const ChannelAffine affine = DstAffine(args.state);
@@ -160,7 +159,11 @@ void BatchNormLayer::BackwardOn(const BackwardArgs& args) {
   InTwoPasses(
       args.step->ranks, sum, [&](int64_t b) { AddGradientSums(work, sums, b); },
       [&] { return SumGradients(work, args.step->ranks); },
-      [&](double M, int64_t b) { SetGradientMap(work, M, b); }, map);
+      [&](double M, int64_t b) {
+        if (args.step->training) return SetGradientMap(work, M, b);
+        SetConstantStatisticsMap(work, b);
+      },
+      map);
 }
 
 std::string BatchNormLayer::Implementation() const { return KernelImplementation(); }
@@ -379,6 +382,13 @@ void BatchNormLayer::SetGradientMap(const Work& work, double count, int64_t chan
     work.slope[c] = static_cast<float>(-scale * inv_std * inv_std * work.total_second[c] / count);
     work.offset[c] = static_cast<float>(-scale * work.total_first[c] / count);
   }
+}
+
+// The same where the statistics do not depend on src: diff_src = scale g.
+void BatchNormLayer::SetConstantStatisticsMap(const Work& work, int64_t channel_block) const {
+  const int64_t first = channel_block * view_.block;
+  std::fill_n(work.slope + first, view_.block, 0.0F);
+  std::fill_n(work.offset + first, view_.block, 0.0F);
 }
 
 }  // namespace ringtail

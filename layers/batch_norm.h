@@ -6,6 +6,7 @@
 // Evaluation uses the running statistics. Backward, with g = act'(dst) diff_dst:
 //   diff_bias = sum g,  diff_weight = inv_std sum g (src - mean)
 //   diff_src = weight inv_std (g - diff_bias / M - (src - mean) inv_std diff_weight / M)
+//   diff_src = weight inv_std g   after an evaluation, in which the statistics are constants
 // The mask of the activation is computed again from src, so that dst is not kept.
 // Synchronized (StepContext::ranks): M, moments and sums are those of the batch of all ranks, in
 // one exchange of 2 C + 1 numbers for each direction (Peng et al. 2018, "MegDet"); diff_weight and
@@ -66,6 +67,7 @@ class BatchNormLayer : public Layer, public FusedNormalization {
   double SumMoments(const Work& work, RankSum* ranks) const;
   double SumGradients(const Work& work, RankSum* ranks) const;
   void SetGradientMap(const Work& work, double count, int64_t channel_block) const;
+  void SetConstantStatisticsMap(const Work& work, int64_t channel_block) const;
   void AddGradientSums(const Work& work, const BlobGradientSums& sums, int64_t channel_block) const;
   template <typename Element>
   void Apply(const ForwardArgs& args, int64_t n, int64_t channel_block) const;

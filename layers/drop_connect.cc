@@ -70,7 +70,9 @@ void DropConnectLayer::Forward(const ForwardArgs& args) {
 
 void DropConnectLayer::Backward(const BackwardArgs& args) {
   linear_.Backward(args);
-  ApplyMask(*args.step, masked_->parameters()[0].grad(), weight_->grad());
+  const std::span<const float> diff_masked = masked_->parameters()[0].grad();
+  if (args.step->training) return ApplyMask(*args.step, diff_masked, weight_->grad());
+  Scale(1 - rate_, diff_masked, weight_->grad());
 }
 
 std::string DropConnectLayer::Implementation() const { return linear_.Implementation(); }

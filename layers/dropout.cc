@@ -75,7 +75,10 @@ void DropoutLayer::Forward(const ForwardArgs& args) {
 }
 
 void DropoutLayer::Backward(const BackwardArgs& args) {
-  if (args.diff_src[0] != nullptr) Apply(*args.step, args.diff_dst, args.diff_src[0]);
+  float* diff_src = args.diff_src[0];
+  if (diff_src == nullptr) return;
+  if (args.step->training) return Apply(*args.step, args.diff_dst, diff_src);
+  if (diff_src != args.diff_dst) CopyBlob(desc_, args.diff_dst, diff_src);
 }
 
 void DropoutLayer::Apply(const StepContext& step, const float* src, float* dst) const {

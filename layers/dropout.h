@@ -4,6 +4,7 @@
 //   src (N, C, H, W), any layout -> dst, same shape and layout
 //   training: dst = src * m / (1 - rate), m ~ Bernoulli(1 - rate) per element
 //             diff_src = diff_dst * m / (1 - rate)
+//   evaluation: dst = src, diff_src = diff_dst
 //
 // State: none; Backward draws m again. m is a function of (run's seed, step, layer's key, position
 // of the sample in the global batch, channel, y, x), whatever the layout and the number of threads

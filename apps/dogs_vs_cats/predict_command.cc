@@ -9,6 +9,7 @@
 #include "apps/dogs_vs_cats/prediction_table.h"
 #include "apps/dogs_vs_cats/trained_network.h"
 #include "apps/exit_code.h"
+#include "apps/grad_cam/overlay_files.h"
 #include "apps/help/program_name.h"
 #include "apps/print.h"
 #include "core/counted.h"
@@ -20,7 +21,7 @@ namespace {
 
 struct PredictFlags {
   NetworkFlags network;
-  std::string csv;
+  std::string csv, grad_cam, grad_cam_layer;
   std::vector<std::string> images, more_images;
   bool submission = false;
 };
@@ -39,6 +40,23 @@ StatusOr<std::vector<std::string>> ImagesOf(const PredictFlags& flags) {
     return InvalidArgument("predict needs images, or folders of them: --images PATH...");
   }
   return images;
+}
+
+// Writes what spoke for the class that each image was taken for.
+Status WriteMaps(const PredictFlags& flags, const TrainedModel& trained, const Dataset& dataset,
+                 const ImageLogits& logits, const DataConfig& data) {
+  std::vector<int32_t> classes;
+  for (size_t i = 0; i < logits.usable.size(); ++i) {
+    const std::span<const float> row = logits.row(static_cast<int64_t>(i));
+    classes.push_back(logits.usable[i] ? static_cast<int32_t>(ArgMax(row)) : -1);
+  }
+  const EvaluationOptions evaluation = EvaluationOptionsOf(trained.loaded.config);
+  return WriteGradCamFiles(trained.model.get(), dataset, classes, trained.class_names, data,
+                           {.batch = evaluation.batch,
+                            .image_size = evaluation.image_size,
+                            .layer = flags.grad_cam_layer},
+                           flags.grad_cam)
+      .Annotate("--grad-cam");
 }
 
 StatusOr<int> RunPredict(const PredictFlags& flags) {
@@ -66,6 +84,9 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
   } else {
     Print("{}", text);
   }
+  if (!flags.grad_cam.empty()) {
+    RT_RETURN_IF_ERROR(WriteMaps(flags, trained, *dataset, logits, data));
+  }
   return kExitSuccess;
 }
 
@@ -82,7 +103,17 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
       ->type_name("FILE");
   verb->add_flag("--submission", flags->submission,
                  "Kaggle's id,label instead: the number in the name, the probability of a dog");
+  CLI::Option* const grad_cam =
+      verb->add_option("--grad-cam", flags->grad_cam,
+                       "Write each image into this folder, coloured by what in it spoke for its "
+                       "class (Grad-CAM), and the maps as grad_cam.csv")
+          ->type_name("DIR");
+  verb->add_option("--grad-cam-layer", flags->grad_cam_layer,
+                   "Layer whose output the maps are of (default: the last before pooling)")
+      ->type_name("NAME")
+      ->needs(grad_cam);
   verb->footer(Examples({"predict --checkpoint runs/first cat.jpg ~/unsorted",
+                         "predict --checkpoint runs/first cat.jpg dog.jpg --grad-cam maps",
                          "predict --checkpoint runs/first --images ~/dogs-vs-cats/test1 "
                          "--submission --csv submission.csv"}));
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPredict(*flags); }; });

@@ -10,6 +10,7 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/config/run_precision.h"
+#include "apps/grad_cam/grad_cam_net.h"
 #include "apps/memory_advice.h"
 #include "apps/trainer/checkpoint/start_weights.h"
 #include "apps/trainer/decide_precision.h"
@@ -114,6 +115,39 @@ class Recording {
   std::vector<TensorView> views_;
 };
 
+// Of the class that each image is taken for.
+Status AddGradCam(Model* model, const ReplayBatch& batch, Recording* recording) {
+  RT_ASSIGN_OR_RETURN(
+      const auto net,
+      CreateGradCamNet(model, batch.size, {.batch = batch.size, .image_size = batch.image_size}));
+  // The net may have more rows than the batch.
+  const int64_t rows = net->options().batch, classes = model->num_classes();
+  const auto image_floats = static_cast<int64_t>(batch.images.floats().size()) / batch.size;
+  AlignedBuffer images(rows * image_floats * static_cast<int64_t>(sizeof(float)));
+  std::copy_n(batch.images.floats().begin(), batch.size * image_floats, images.floats().begin());
+  const std::vector<int32_t> no_labels(rows, -1);
+  net->Forward({images.floats().data(), no_labels}, {.training = false});
+  std::vector<int32_t> predicted;
+  for (int64_t n = 0; n < batch.size; ++n) {
+    predicted.push_back(static_cast<int32_t>(ArgMax(net->logits().subspan(n * classes, classes))));
+  }
+  const std::vector<ActivationMap> maps = GradCamOfBatch(net.get(), predicted);
+  const FeatureMap& feature = net->feature_map();
+  const BlobDesc& desc = feature.desc;
+  const int64_t elements = batch.size * desc.C * desc.plane();
+  const Shape shape = {batch.size, desc.C, desc.H, desc.W};
+  recording->Add("grad_cam.logits", {batch.size, classes},
+                 net->logits().first(batch.size * classes));
+  recording->Add("grad_cam.activations", shape, std::span(feature.values).first(elements));
+  recording->Add("grad_cam.gradients", shape, std::span(feature.gradient).first(elements));
+  std::vector<float> values;
+  for (int64_t n = 0; n < batch.size; ++n) {
+    values.insert(values.end(), maps[n].values.begin(), maps[n].values.end());
+  }
+  recording->Add("grad_cam.maps", {batch.size, desc.H, desc.W}, values);
+  return OkStatus();
+}
+
 }  // namespace
 
 Status Replay(LoadedConfig loaded, const ReplayOptions& options) {
@@ -150,6 +184,7 @@ Status Replay(LoadedConfig loaded, const ReplayOptions& options) {
   } else {
     RT_RETURN_IF_ERROR(LoadWeights(options.weights, arena));
   }
+  if (options.grad_cam) RT_RETURN_IF_ERROR(AddGradCam(model.get(), batch, &recording));
   std::vector<float> losses;
   for (int step = 0; step < options.steps; ++step) {
     StepContext context;

@@ -12,6 +12,10 @@
 //   out  loss f32 (K): mean over the batch; logits f32 (N, classes) of the first step;
 //        grad.<parameter>: of the mean loss of the first step, before clipping;
 //        param.<parameter or buffer>: after the last step; without weights, init.<...>: before
+//        with `grad_cam`, of the network before the first step, in evaluation mode and f32:
+//        grad_cam.logits f32 (N, classes); grad_cam.activations and grad_cam.gradients f32
+//        (N, C, H, W): the last feature map, and the gradient of each image's largest logit with
+//        respect to it; grad_cam.maps f32 (N, H, W): apps/grad_cam/activation_map.h
 //
 // Thread-safety: the trainer thread only. Errors name the tensor and the file.
 #ifndef RINGTAIL_APPS_DOGS_VS_CATS_REPLAY_H_
@@ -28,6 +32,7 @@ struct ReplayOptions {
   std::string weights;  // empty: the config's initial ones
   std::string batch, out;
   int steps = 1;
+  bool grad_cam = false;
 };
 
 Status Replay(LoadedConfig loaded, const ReplayOptions& options);

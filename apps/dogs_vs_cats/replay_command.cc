@@ -48,6 +48,8 @@ void AddReplayCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--steps", options.steps, "Steps to run")
       ->check(CLI::Range(1, kMostSteps))
       ->capture_default_str();
+  verb->add_flag("--grad-cam", options.grad_cam,
+                 "Also write the activations, gradients and maps of Grad-CAM as grad_cam.<...>");
   verb->add_option("--out", options.out,
                    "loss, logits, grad.<name>, param.<name>; - is standard output")
       ->type_name("FILE")

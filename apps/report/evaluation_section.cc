@@ -167,6 +167,20 @@ std::string RankingCharts(const ScoredImages& scored, const EvaluationSummary& s
   return RenderChart(roc) + RenderChart(precision);
 }
 
+std::string ImageTag(const std::string& jpeg, const std::string& text) {
+  return fmt::format(
+      "<img width=\"128\" height=\"128\" alt=\"{}\" src=\"data:image/jpeg;base64,{}\">",
+      HtmlEscape(text), Base64(jpeg));
+}
+
+std::string HeatLegend(const std::string& layer) {
+  return fmt::format(
+      "<p>On the right Grad-CAM: what in the image spoke for the class that the network took it "
+      "for, at layer {}. <span class=\"scale\">nothing <span class=\"bar\"></span> "
+      "most</span></p>\n",
+      HtmlEscape(layer));
+}
+
 std::string CalibrationChart(const Calibration& calibration, std::string* table) {
   ChartSeries series{.name = "accuracy", .points = {}, .markers = true};
   std::string rows;
@@ -235,22 +249,21 @@ std::string EvaluationSection(const ReportEvaluation& evaluation) {
 }
 
 std::string Gallery(const std::string& title, const std::string& explanation,
-                    const std::vector<ReportImage>& images, ImageBudget* budget) {
+                    const std::vector<ReportImage>& images, const std::string& feature_map,
+                    ImageBudget* budget) {
   if (images.empty()) return {};
-  std::string html = fmt::format("<section><h2>{}</h2><p>{}</p><ul class=\"gallery\">\n",
-                                 HtmlEscape(title), HtmlEscape(explanation));
+  const bool pairs = !feature_map.empty();
+  std::string html = fmt::format("<section><h2>{}</h2><p>{}</p>{}<ul class=\"gallery{}\">\n",
+                                 HtmlEscape(title), HtmlEscape(explanation),
+                                 pairs ? HeatLegend(feature_map) : "", pairs ? " pairs" : "");
   int64_t left_out = 0;
   for (const ReportImage& image : images) {
-    const std::string file = HtmlEscape(image.file), caption = HtmlEscape(image.caption);
-    const std::string entry =
-        image.jpeg.empty()
-            ? fmt::format("<li><figure>(no image)<figcaption>{}<br>{}</figcaption></figure></li>\n",
-                          caption, file)
-            : fmt::format(
-                  "<li><figure><img width=\"128\" height=\"128\" alt=\"{0}\" "
-                  "src=\"data:image/jpeg;base64,{2}\"><figcaption>{1}<br>{0}</figcaption>"
-                  "</figure></li>\n",
-                  file, caption, Base64(image.jpeg));
+    const std::string entry = fmt::format(
+        "<li><figure><div "
+        "class=\"images\">{}{}</div><figcaption>{}<br>{}</figcaption></figure></li>\n",
+        image.jpeg.empty() ? "(no image)" : ImageTag(image.jpeg, image.file),
+        image.overlay_jpeg.empty() ? "" : ImageTag(image.overlay_jpeg, image.overlay_text),
+        HtmlEscape(image.caption), HtmlEscape(image.file));
     if (budget->Take(std::ssize(entry))) {
       html += entry;
     } else {

@@ -30,9 +30,11 @@ class ImageBudget {
   int64_t left_;
 };
 
-// Empty without images. Says how many did not fit.
+// Empty without images. Says how many did not fit. With a `feature_map` (ReportEvaluation), says what
+// the overlays show.
 std::string Gallery(const std::string& title, const std::string& explanation,
-                    const std::vector<ReportImage>& images, ImageBudget* budget);
+                    const std::vector<ReportImage>& images, const std::string& feature_map,
+                    ImageBudget* budget);
 
 // `html` in a box that scrolls sideways by itself, also by keyboard; `name` for screen readers.
 std::string Scrollable(const std::string& name, const std::string& html);

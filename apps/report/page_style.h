@@ -5,7 +5,7 @@
 namespace ringtail {
 
 // Colours of series: Okabe and Ito 2008, "Color universal design", which people with any kind of
-// colour vision can tell apart; in dark pages lighter ones.
+// colour vision can tell apart; in dark pages lighter ones. The bar is viridis (apps/grad_cam/overlay.h).
 inline constexpr char kPageStyle[] = R"(
 :root{color-scheme:light dark;--back:#fff;--text:#1b1b1b;--soft:#595959;--line:#d5d5d5;--heat:0,114,178;
 --c0:#0072b2;--c1:#b34700;--c2:#007a5a;--c3:#a3477f;--c4:#7a6000;--c5:#333}
@@ -35,6 +35,9 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:0}dt
 @media (max-width:30rem){dl{grid-template-columns:1fr}dt{margin-top:.4rem}}
 .gallery{display:grid;grid-template-columns:repeat(auto-fill,minmax(8.5rem,1fr));gap:.8rem;padding:0;margin:0;list-style:none}
 .gallery img{width:128px;height:128px;max-width:100%;display:block;border-radius:4px}
+.pairs{grid-template-columns:repeat(auto-fill,minmax(min(16.25rem,100%),1fr))}.images{display:flex;gap:4px}.images img{min-width:0}
+.scale{white-space:nowrap}.bar{display:inline-block;width:6rem;height:.8em;border-radius:4px;vertical-align:-.1em;
+background:linear-gradient(90deg,#440154,#3b528b,#21918c,#5ec962,#fde725)}
 .gallery figcaption{font-size:.8rem;line-height:1.3}
 pre{overflow-x:auto;padding:.8rem;border:1px solid var(--line);border-radius:4px;font-size:.85rem}
 :focus-visible{outline:2px solid var(--c0);outline-offset:2px}

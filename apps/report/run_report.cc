@@ -116,13 +116,14 @@ std::string RenderReport(const RunReport& report) {
   std::string images;
   if (report.evaluation) {
     images += Gallery("Worst mistakes", "Largest loss first: wrong labels show up here.",
-                      report.evaluation->worst, &budget);
-    images += Gallery("Best guesses", "Smallest loss first.", report.evaluation->best, &budget);
+                      report.evaluation->worst, report.evaluation->feature_map, &budget);
+    images += Gallery("Best guesses", "Smallest loss first.", report.evaluation->best,
+                      report.evaluation->feature_map, &budget);
   }
   images += Gallery("Training images",
                     "As the network gets them in training: cropped, flipped and coloured by "
                     "data.augment.",
-                    report.training_images, &budget);
+                    report.training_images, "", &budget);
   return before + images + after;
 }
 

@@ -27,6 +27,8 @@ inline constexpr size_t kMostClassRows = 300, kMostMatrixClasses = 30;
 struct ReportImage {
   std::string file, caption;  // caption: "cat, taken for dog (98 %)"
   std::string jpeg;           // the file; empty: could not be read
+  std::string overlay_jpeg;   // the same under its Grad-CAM; empty: none
+  std::string overlay_text;   // for readers who do not see it
 };
 
 struct ReportEvaluation {
@@ -34,6 +36,7 @@ struct ReportEvaluation {
   ScoredImages scored;
   int64_t bad_images = 0;
   std::vector<ReportImage> worst, best;  // largest loss first; smallest loss first
+  std::string feature_map;  // the layer whose output Grad-CAM looks at; empty: no Grad-CAM
 };
 
 struct RunReport {

@@ -1,11 +1,11 @@
 #include "apps/report/thumbnails.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 
+#include "apps/grad_cam/grad_cam_net.h"
+#include "apps/grad_cam/overlay.h"
+#include "core/check.h"
 #include "data/loader.h"
 #include "data/render.h"
 
@@ -14,27 +14,9 @@ namespace {
 
 constexpr int kJpegQuality = 80;
 
-// From normalised planes R G B to a JPEG file.
-std::string Jpeg(const float* planes, const Normalization& normalization) {
-  constexpr auto kSide = static_cast<int>(kThumbnailSize);
-  cv::Mat pixels(kSide, kSide, CV_8UC3);
-  for (int y = 0; y < kSide; ++y) {
-    for (int x = 0; x < kSide; ++x) {
-      for (int c = 0; c < kChannels; ++c) {
-        const float value = planes[(c * kSide + y) * kSide + x];
-        const float pixel = (value - normalization.offset[c]) / normalization.scale[c];
-        pixels.ptr<uint8_t>(y)[x * kChannels + (kChannels - 1 - c)] =  // OpenCV's order is B G R
-            static_cast<uint8_t>(std::lround(std::clamp(pixel, 0.0F, 255.0F)));
-      }
-    }
-  }
-  std::vector<uint8_t> bytes;
-  cv::imencode(".jpg", pixels, bytes, {cv::IMWRITE_JPEG_QUALITY, kJpegQuality});
-  return {bytes.begin(), bytes.end()};
-}
-
 // Up to `count` images of the first batches of `loader`.
-StatusOr<std::vector<Thumbnail>> Take(DataLoader* loader, int64_t count, const DataConfig& config) {
+StatusOr<std::vector<Thumbnail>> Take(DataLoader* loader, int64_t count, const DataConfig& config,
+                                      std::span<const ActivationMap> maps) {
   const Normalization normalization = NormalizationFromConfig(config);
   std::vector<Thumbnail> thumbnails;
   while (std::ssize(thumbnails) < count) {
@@ -46,35 +28,40 @@ StatusOr<std::vector<Thumbnail>> Take(DataLoader* loader, int64_t count, const D
       const bool readable = std::none_of(bad.begin(), bad.end(), [&](const BadImage& image) {
         return image.sample == batch.samples[row];
       });
+      Thumbnail& thumbnail = thumbnails.emplace_back(Thumbnail{.sample = batch.samples[row]});
+      if (!readable) continue;
       const float* const planes = batch.images + row * kChannels * kThumbnailSize * kThumbnailSize;
-      thumbnails.push_back({.sample = batch.samples[row],
-                            .jpeg = readable ? Jpeg(planes, normalization) : std::string()});
+      const Image image = ImageFromPlanes(planes, kThumbnailSize, normalization);
+      thumbnail.jpeg = EncodeJpeg(image, kJpegQuality);
+      const size_t i = thumbnails.size() - 1;
+      if (i >= maps.size() || maps[i].empty()) continue;
+      thumbnail.overlay_jpeg = EncodeJpeg(Overlay(image, maps[i]), kJpegQuality);
     }
   }
   return thumbnails;
 }
 
 StatusOr<std::vector<Thumbnail>> Load(const Dataset& dataset, const std::vector<int64_t>& indices,
-                                      DataConfig config, const LoaderOptions& options,
-                                      int64_t count) {
-  config.set_cache_mib(0);
-  config.mutable_bad_images()->set_policy(BadImagesConfig::SKIP);
-  config.mutable_bad_images()->set_max_fraction(1);
-  RT_ASSIGN_OR_RETURN(const auto loader, DataLoader::Create(&dataset, indices, config, options));
-  return Take(loader.get(), count, config);
+                                      const DataConfig& config, const LoaderOptions& options,
+                                      int64_t count, std::span<const ActivationMap> maps) {
+  RT_ASSIGN_OR_RETURN(const auto loader,
+                      DataLoader::Create(&dataset, indices, OnceReadable(config), options));
+  return Take(loader.get(), count, config, maps);
 }
 
 }  // namespace
 
 StatusOr<std::vector<Thumbnail>> ImageThumbnails(const Dataset& dataset,
                                                  const std::vector<int64_t>& indices,
-                                                 const DataConfig& config) {
+                                                 const DataConfig& config,
+                                                 std::span<const ActivationMap> maps) {
+  RT_CHECK(maps.empty() || maps.size() == indices.size(), "one map per image");
   if (indices.empty()) return std::vector<Thumbnail>();
   LoaderOptions options;
   options.mode = LoaderMode::kEvaluate;
   options.batch = std::ssize(indices);
   options.image_size = kThumbnailSize;
-  return Load(dataset, indices, config, options, std::ssize(indices));
+  return Load(dataset, indices, config, options, std::ssize(indices), maps);
 }
 
 StatusOr<std::vector<Thumbnail>> TrainingThumbnails(const Dataset& dataset,
@@ -88,7 +75,7 @@ StatusOr<std::vector<Thumbnail>> TrainingThumbnails(const Dataset& dataset,
   options.batch = count;
   options.image_size = kThumbnailSize;
   options.seed = seed;
-  return Load(dataset, indices, config, options, count);
+  return Load(dataset, indices, config, options, count, {});
 }
 
 std::string Base64(const std::string& bytes) {

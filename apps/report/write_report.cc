@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/evaluation/evaluate_network.h"
+#include "apps/grad_cam/grad_cam_net.h"
 #include "apps/report/results_table.h"
 #include "apps/report/run_report.h"
 #include "apps/report/stored_evaluation.h"
@@ -71,26 +72,47 @@ std::vector<int64_t> Extremes(const ScoredImages& scored, bool mistakes, size_t 
   return rows;
 }
 
-// An image that the data set does not have any more has no thumbnail.
+std::string OverlayText(const std::string& predicted, const ActivationMap& map) {
+  const std::string strongest = Strongest(map);
+  if (strongest.empty())
+    return fmt::format("Grad-CAM: no part of the image spoke for {}", predicted);
+  return fmt::format("Grad-CAM: what spoke most for {} is at {} of the image", predicted,
+                     strongest);
+}
+
+// An image that the data set does not have any more has no thumbnail, and without `net` none has a
+// map.
 StatusOr<std::vector<ReportImage>> ImagesOfRows(const ScoredImages& scored,
                                                 const std::vector<int64_t>& rows,
-                                                const Dataset& dataset, const DataConfig& config) {
+                                                const Dataset& dataset, const DataConfig& config,
+                                                Net* net) {
   std::unordered_map<std::string, int64_t> sample_of;
   for (size_t i = 0; i < dataset.samples().size(); ++i) {
     sample_of[dataset.samples()[i].key] = static_cast<int64_t>(i);
   }
   std::vector<ReportImage> images;
   std::vector<int64_t> samples;
+  std::vector<int32_t> predicted;
   for (const int64_t row : rows) {
     images.push_back({.file = scored.files[row], .caption = Caption(scored, row), .jpeg = {}});
     const auto found = sample_of.find(scored.files[row]);
-    if (found != sample_of.end()) samples.push_back(found->second);
+    if (found == sample_of.end()) continue;
+    samples.push_back(found->second);
+    predicted.push_back(scored.predicted[row]);
   }
-  RT_ASSIGN_OR_RETURN(std::vector<Thumbnail> thumbnails, ImageThumbnails(dataset, samples, config));
-  auto next = thumbnails.begin();
+  std::vector<ActivationMap> maps(samples.size());
+  if (net != nullptr) {
+    RT_ASSIGN_OR_RETURN(maps, GradCamOfImages(net, dataset, samples, predicted, config));
+  }
+  RT_ASSIGN_OR_RETURN(std::vector<Thumbnail> thumbnails,
+                      ImageThumbnails(dataset, samples, config, maps));
+  size_t next = 0;
   for (ReportImage& image : images) {
-    if (next == thumbnails.end() || dataset.samples()[next->sample].key != image.file) continue;
-    image.jpeg = std::move(next++->jpeg);
+    if (next == samples.size() || dataset.samples()[samples[next]].key != image.file) continue;
+    image.jpeg = std::move(thumbnails[next].jpeg);
+    image.overlay_jpeg = std::move(thumbnails[next].overlay_jpeg);
+    image.overlay_text = OverlayText(scored.class_names[predicted[next]], maps[next]);
+    ++next;
   }
   return images;
 }
@@ -122,23 +144,41 @@ void DescribeData(const Dataset& dataset, const Split& split, const RunConfig& c
   }
 }
 
-Status AddImages(const Dataset& dataset, const Split& split, const RunConfig& config,
+// The mistakes and guesses with Grad-CAM, if the network has a feature map.
+Status AddExtremes(const Dataset& dataset, const TrainedModel& trained,
+                   ReportEvaluation* evaluation) {
+  const RunConfig& config = trained.loaded.config;
+  const EvaluationOptions options = EvaluationOptionsOf(config);
+  auto net = CreateGradCamNet(trained.model.get(), kMostMistakes,
+                              {.batch = options.batch, .image_size = options.image_size});
+  if (net.ok()) {
+    evaluation->feature_map = (*net)->feature_map().layer;
+  } else if (net.status().code() != StatusCode::kNotFound) {
+    return net.status();
+  }
+  const auto images_of = [&](bool mistakes, size_t most) {
+    const ScoredImages& scored = evaluation->scored;
+    return ImagesOfRows(scored, Extremes(scored, mistakes, most), dataset, config.data(),
+                        net.ok() ? net->get() : nullptr);
+  };
+  RT_ASSIGN_OR_RETURN(evaluation->worst, images_of(true, kMostMistakes));
+  RT_ASSIGN_OR_RETURN(evaluation->best, images_of(false, kMostGuesses));
+  return OkStatus();
+}
+
+Status AddImages(const Dataset& dataset, const Split& split, const TrainedModel& trained,
                  RunReport* report) {
   if (report->evaluation) {
-    const ScoredImages& scored = report->evaluation->scored;
-    RT_ASSIGN_OR_RETURN(
-        report->evaluation->worst,
-        ImagesOfRows(scored, Extremes(scored, true, kMostMistakes), dataset, config.data()));
-    RT_ASSIGN_OR_RETURN(
-        report->evaluation->best,
-        ImagesOfRows(scored, Extremes(scored, false, kMostGuesses), dataset, config.data()));
+    RT_RETURN_IF_ERROR(AddExtremes(dataset, trained, &*report->evaluation));
   }
-  RT_ASSIGN_OR_RETURN(report->training_images, TrainingImages(dataset, split, config));
+  RT_ASSIGN_OR_RETURN(report->training_images,
+                      TrainingImages(dataset, split, trained.loaded.config));
   return OkStatus();
 }
 
 // What needs the data set.
-Status AddData(const ReportRequest& request, const RunConfig& config, RunReport* report) {
+Status AddData(const ReportRequest& request, const TrainedModel& trained, RunReport* report) {
+  const RunConfig& config = trained.loaded.config;
   const auto dataset = Dataset::Open(config.data());
   if (!dataset.ok()) {
     if (request.images) {
@@ -152,7 +192,7 @@ Status AddData(const ReportRequest& request, const RunConfig& config, RunReport*
   const auto split = SplitDataset(config.data().split(), (*dataset)->samples());
   const Split parts = split.ok() ? *split : Split{};
   DescribeData(**dataset, parts, config, report);
-  return request.images ? AddImages(**dataset, parts, config, report) : OkStatus();
+  return request.images ? AddImages(**dataset, parts, trained, report) : OkStatus();
 }
 
 Status WriteCurves(const std::string& run_folder, const RunHistory& history) {
@@ -185,7 +225,7 @@ Status WriteReport(const ReportRequest& request, const TrainedModel& trained) {
                          .worst = {},
                          .best = {}};
   }
-  RT_RETURN_IF_ERROR(AddData(request, config, &report));
+  RT_RETURN_IF_ERROR(AddData(request, trained, &report));
   report.config = PrintTextConfig(config);
   report.versions = VersionLine();
   return WriteFileAtomic(request.out, RenderReport(report));

@@ -129,7 +129,10 @@ LossResult Net::Forward(const BatchView& batch, StepContext step) {
   Impl& net = *impl_;
   net.CheckLabels(batch);
   net.BeginPass(batch, step);
-  for (size_t i = 0; i < net.nodes.size(); ++i) net.ForwardNode(static_cast<int>(i));
+  for (int i = 0; i < static_cast<int>(net.nodes.size()); ++i) {
+    net.ForwardNode(i);
+    if (i == net.feature_node) net.KeepFeatureMap();
+  }
   net.forward_done = true;
   return net.Loss();
 }

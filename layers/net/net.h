@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,10 @@ struct NetOptions {
   // except for rounding, in less time and memory.
   bool defer = true;
   bool training = true;  // false: Forward only, in far less memory
+  // Only with training = false: keep the output of this layer, and have a backward from the logits
+  // to it (layers/net/feature_map.h). An empty name: the last feature map. Batch norm of vectors
+  // behind it takes a batch of 2 or more.
+  std::optional<std::string> feature_map;
   // Measure algorithms for shapes that were never seen. False for a net that runs a few times only.
   bool measure = true;
   // Without memory: only layers(), memory_bytes() and needs() may be called. Shapes that were never measured
@@ -85,6 +90,15 @@ using LayerTimer = std::function<void(int, bool, double)>;
 
 struct NodeNeeds;  // layers/net/net_memory.h
 
+// What a net with NetOptions.feature_map keeps of a layer, as plain f32 whatever the net's layouts and
+// types are: (N, C, H, W), row-major.
+struct FeatureMap {
+  std::string layer;
+  BlobDesc desc;
+  std::vector<float> values;    // dst, of the last Forward
+  std::vector<float> gradient;  // of the last BackwardFromLogits
+};
+
 class Net {
  public:
   static StatusOr<std::unique_ptr<Net>> Create(Model* model, const NetOptions& options);
@@ -95,6 +109,15 @@ class Net {
   // After a Forward with training = true: fills arena().grads() with the gradient
   // of the summed loss.
   void Backward(const GradReady& on_ready = {});
+
+  // Of a net with NetOptions.feature_map, after an evaluating Forward: fills feature_map().gradient
+  // with the gradient of sum(diff_logits * logits); diff_logits is (N, classes), row-major. A row of
+  // one 1 gives the gradient of that class's score before softmax. In the mode of that Forward:
+  // running statistics are constants, dropout is the identity; labels have no part in it.
+  // Overwrites the parameter gradients of the layers after the feature map, and no others.
+  // Cost: backward of those layers.
+  void BackwardFromLogits(std::span<const float> diff_logits);
+  const FeatureMap& feature_map() const;  // of such a net
 
   std::span<const float> logits() const;  // (N, classes), row-major, of the last Forward
   // After a Forward whose loss is not finite (or a Backward whose gradients are not): reruns

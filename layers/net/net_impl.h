@@ -1,5 +1,6 @@
 // The parts of a net. Only for layers/net/net*.cc: net_setup.cc makes them, net.cc runs them,
-// net_non_finite.cc searches them for the first NaN.
+// net_feature_map.cc runs them from the logits to a feature map, net_non_finite.cc searches them for
+// the first NaN.
 #ifndef RINGTAIL_LAYERS_NET_NET_IMPL_H_
 #define RINGTAIL_LAYERS_NET_NET_IMPL_H_
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "layers/net/deferral.h"
 #include "layers/net/net.h"
 #include "layers/net/net_memory.h"
 
@@ -45,10 +47,13 @@ struct Net::Impl {
   AlignedBuffer block;  // of planned_bytes; empty if the net is only planned
   std::vector<float> logits;
   LayerTimer timer;
+  int feature_node = kNoNode;  // NetOptions.feature_map
+  FeatureMap feature_map;
   // Of the last Forward, for Backward.
   StepContext step, frozen_step;
   bool forward_done = false;
 
+  bool has_backward() const { return options.training || options.feature_map.has_value(); }
   // net_setup.cc
   Status Build();
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
@@ -73,6 +78,10 @@ struct Net::Impl {
   void Recompute(int i, float* dst);
   std::span<const float> Dst(int i, AlignedBuffer* spare);
   LossResult Loss();
+  // net_feature_map.cc
+  void MakeFeatureMap();
+  void KeepFeatureMap();
+  void KeepFeatureMapGradient();
 };
 
 }  // namespace ringtail

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/machine/memory_limit.h"
+#include "layers/net/feature_map.h"
 #include "layers/net/graph.h"
 #include "layers/net/net_impl.h"
 #include "layers/net/precision.h"
@@ -54,6 +55,7 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
   std::unique_ptr<Net> net(new Net);
   net->impl_->model = model;
   net->impl_->options = options;
+  RT_CHECK(!options.training || !options.feature_map, "a feature map is kept in evaluation");
   RT_RETURN_IF_ERROR(net->impl_->Build());
   return net;
 }
@@ -61,8 +63,7 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
 Status Net::Impl::Build() {
   RT_ASSIGN_OR_RETURN(needs, SetUpLayers());
   const NetMemory memory = PlanNetMemory(
-      needs,
-      {.training = options.training, .recompute = options.recompute, .defer = options.defer});
+      needs, {.training = has_backward(), .recompute = options.recompute, .defer = options.defer});
   planned_bytes = memory.total_bytes;
   if (options.plan_only) return OkStatus();
   RT_CHECK(model->is_allocated(), "a net that is to run needs weights");
@@ -72,6 +73,7 @@ Status Net::Impl::Build() {
   block = AlignedBuffer(memory.total_bytes);
   Bind(memory, needs);
   logits.resize(options.batch * model->num_classes());
+  if (feature_node != kNoNode) MakeFeatureMap();
   return OkStatus();
 }
 
@@ -89,6 +91,9 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   RT_ASSIGN_OR_RETURN(const std::vector<ShapeInfo> shapes,
                       InferShapes(graph, images, layers, &failed));
 
+  if (options.feature_map) {
+    RT_ASSIGN_OR_RETURN(feature_node, FindFeatureMap(graph, shapes, *options.feature_map));
+  }
   const std::vector<BlobType> types = DstTypes(graph, model->blob_type());
   const std::vector<bool> through_f32 = PutThroughF32(graph, types, layers);
   std::vector<NodeNeeds> needs;
@@ -111,20 +116,26 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
   std::vector<BlobDesc> src;
   std::unique_ptr<bool[]> needs_diff_src(new bool[node.inputs.size()]);
   const bool frozen = model->IsFrozen(i);
-  bool learns = !model->parameters(i).empty() && !frozen;
+  // Backward ends at the layers with parameters that come first, or behind the feature map, which is
+  // not computed backward itself.
+  const bool is_feature_map = i == feature_node;
+  bool learns = feature_node != kNoNode ? is_feature_map : !model->parameters(i).empty() && !frozen;
   for (size_t j = 0; j < node.inputs.size(); ++j) {
     const int input = node.inputs[j];
     src.push_back(input == kImagesInput ? images : (*needs)[input].plan.dst);
     needs_diff_src[j] = input != kImagesInput && (*needs)[input].learns;
     learns = learns || needs_diff_src[j];
   }
+  if (feature_node != kNoNode && i > feature_node && learns && frozen) {
+    return InvalidArgument("it is frozen, and a gradient has to pass through it; freeze nothing");
+  }
   RT_RETURN_IF_ERROR(CheckParameters(model->parameters(i), shape));
   RT_ASSIGN_OR_RETURN(
-      const LayerPlan plan,
+      LayerPlan plan,
       layers[i]->Setup({.src = src,
                         .dst_type = dst_type,
                         .parameters = model->parameters(i),
-                        .training = options.training && learns,
+                        .training = has_backward() && learns && !is_feature_map,
                         .allocate = !options.plan_only,
                         .needs_diff_src = {needs_diff_src.get(), node.inputs.size()},
                         .algorithms = options.algorithms,
@@ -132,10 +143,11 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
                         .fusion = OfferFusion(i, *needs, layers)}));
   RT_CHECK(plan.dst.SameShape(shape.dst), "Setup must keep the shape that InferShape promised");
   RT_CHECK(plan.dst.type == dst_type, "Setup must keep the type that it was asked for");
+  if (is_feature_map) plan.backward_needs_src = plan.backward_needs_dst = false;
 
   LayerInfo info = DescribeLayer(node, *layers[i], shape, plan, src);
   info.backward_flops = learns ? info.forward_flops * (needs_diff_src[0] ? 2 : 1) : 0;
-  info.memory_bytes = plan.dst.bytes() * (options.training && learns ? 2 : 1) +
+  info.memory_bytes = plan.dst.bytes() * (has_backward() && learns ? 2 : 1) +
                       static_cast<int64_t>(plan.state_bytes);
   infos.push_back(std::move(info));
   needs->push_back({.inputs = node.inputs, .plan = plan, .learns = learns});
@@ -205,7 +217,7 @@ void Net::Impl::BindPointers(int i, const NetMemory& memory, const NodeNeeds& ne
     const float* again = input == kImagesInput ? nullptr : nodes[input].recomputed_dst;
     const float* backward_src = again != nullptr ? again : node.src.back();
     node.backward_src.push_back(needs.plan.backward_needs_src ? backward_src : nullptr);
-    if (!options.training) continue;
+    if (!has_backward()) continue;
     node.diff_src.push_back(floats(place.diff_src[j]));
     node.add_to.push_back(place.accumulate[j] ? floats(memory.nodes[input].diff_dst) : nullptr);
   }

@@ -57,10 +57,9 @@ template <typename Element>
 void MaxPoolLayer::ForwardOn(const ForwardArgs& args) {
   const Element* from = ElementsOf<Element>(args.src[0]);
   Element* to = ElementsOf<Element>(args.dst);
-  const bool keep = training_ && args.step->training;
   const auto run = [&](auto kernel, auto* winner) {
     ForEachPlane(src_, dst_, [&](int64_t src, int64_t dst) {
-      kernel(from + src, geometry_, src_.block, to + dst, keep ? winner + dst : nullptr);
+      kernel(from + src, geometry_, src_.block, to + dst, training_ ? winner + dst : nullptr);
     });
   };
   if (wide()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "apps/grad_cam/activation_map.h"
 #include "core/random.h"
 #include "core/storage/safetensors_writer.h"
 #include "tests/apps/tiny_run.h"
@@ -28,13 +29,14 @@ class ReplayTest : public testing::Test {
         ViewI32("labels", {static_cast<int64_t>(labels.size())}, labels)};
     ASSERT_TRUE(WriteSafetensors(folder_.File("batch"), batch, {}).ok());
   }
-  Status Run(int steps, const std::string& weights, const std::string& out) {
+  Status Run(int steps, const std::string& weights, const std::string& out, bool grad_cam = false) {
     return Replay(TinyConfig({"optim.clip_norm=0", "optim.sgd.nesterov=false",
                               "optim.weight_decay=0.01", "optim.ema_decay=0"}),
                   {.weights = weights,
                    .batch = folder_.File("batch"),
                    .out = folder_.File(out),
-                   .steps = steps});
+                   .steps = steps,
+                   .grad_cam = grad_cam});
   }
   std::map<std::string, std::vector<float>> Out(const std::string& name) {
     return ReadTensors(folder_.File(name));
@@ -82,6 +84,29 @@ TEST_F(ReplayTest, TheSecondStepHasMomentum) {
     const double velocity = kMomentum * one["grad.fc.bias"][i] + next["grad.fc.bias"][i];
     EXPECT_NEAR(two["param.fc.bias"][i], one["param.fc.bias"][i] - kRate * velocity, 1e-6);
   }
+}
+
+// The map follows from the activations and gradients, and steps are what they are without it.
+TEST_F(ReplayTest, WritesGradCamOfTheNetworkBeforeTheFirstStep) {
+  ASSERT_TRUE(Run(1, "", "plain").ok());
+  ASSERT_TRUE(Run(1, "", "out", /*grad_cam=*/true).ok());
+  auto out = Out("out"), plain = Out("plain");
+  for (const auto& [name, values] : plain) EXPECT_EQ(out[name], values) << name;
+  const auto &activations = out["grad_cam.activations"], &gradients = out["grad_cam.gradients"];
+  const auto& maps = out["grad_cam.maps"];
+  constexpr size_t kMapChannels = 16;
+  ASSERT_EQ(activations.size(), kMapChannels * maps.size());
+  ASSERT_EQ(gradients.size(), activations.size());
+  const auto plane = static_cast<int64_t>(maps.size()) / kBatch;
+  const int64_t sample = static_cast<int64_t>(kMapChannels) * plane;
+  for (int64_t n = 0; n < kBatch; ++n) {
+    const ActivationMap map =
+        GradCam(std::span(activations).subspan(n * sample, sample),
+                std::span(gradients).subspan(n * sample, sample), kMapChannels, 1, plane);
+    EXPECT_THAT(map.values, testing::ElementsAreArray(std::span(maps).subspan(n * plane, plane)));
+  }
+  EXPECT_THAT(maps, testing::Contains(1.0F));
+  EXPECT_EQ(out["grad_cam.logits"].size(), kBatch * 2U);
 }
 
 TEST_F(ReplayTest, WrongFilesAreNamed) {

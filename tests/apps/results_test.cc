@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/csv.h"
 #include "apps/evaluation/scored_images.h"
 #include "core/storage/file.h"
 #include "tests/apps/program.h"
@@ -74,6 +76,71 @@ TEST_F(ResultsTest, TrainLeavesAReport) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   EXPECT_LE(std::ssize(html), 2'000'000);
+}
+
+// Two images for each of the 8 of validation, all of which are mistakes or guesses.
+TEST_F(ResultsTest, TheReportShowsGradCam) {
+  const std::string html = Text(Path("run/report.html"));
+  const size_t training = html.find("<h2>Training images</h2>");
+  ASSERT_NE(training, std::string::npos);
+  const std::string galleries = html.substr(0, training);
+  const auto count = [&](const std::string& part) {
+    int found = 0;
+    for (size_t at = galleries.find(part); at != std::string::npos;
+         at = galleries.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count("<img "), 16);
+  EXPECT_EQ(count("alt=\"Grad-CAM: "), 8);
+  EXPECT_THAT(galleries, HasSubstr("at layer conv2."));
+  EXPECT_THAT(galleries, testing::ContainsRegex(
+                             "what spoke most for (cat|dog) is at the [a-z ]+ of the image"));
+}
+
+TEST_F(ResultsTest, PredictWritesGradCam) {
+  const std::string images = TinyImages() + "/train/";
+  std::filesystem::create_directories(Path("others"));
+  std::filesystem::copy_file(images + "dog.1.jpg", Path("others/cat.0.jpg"));
+  std::ofstream(Path("others/broken.jpg")) << "no image";
+  const ProcessResult result =
+      RunDogsVsCats({"predict", "--checkpoint", Path("run"), images + "cat.0.jpg", Path("others"),
+                     "--grad-cam", Path("maps/of")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(Path("maps/of")))
+    files.push_back(entry.path().filename().string());
+  EXPECT_THAT(files, testing::UnorderedElementsAre("cat.0.grad_cam.jpg", "cat.0-2.grad_cam.jpg",
+                                                   "grad_cam.csv"));
+  EXPECT_THAT(Text(Path("maps/of/cat.0.grad_cam.jpg")), testing::StartsWith("\xFF\xD8\xFF"));
+  const auto rows = ParseCsv(Text(Path("maps/of/grad_cam.csv"))).value();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_THAT(rows[0],
+              testing::ElementsAre("image", "overlay", "label", "layer", "height", "width", "map"));
+  for (size_t i = 1; i < 3; ++i) {
+    EXPECT_THAT(rows[i][2], testing::AnyOf("cat", "dog"));
+    EXPECT_EQ(rows[i][3], "conv2");
+    const auto spaces = std::count(rows[i][6].begin(), rows[i][6].end(), ' ');
+    EXPECT_EQ(spaces + 1, std::stoi(rows[i][4]) * std::stoi(rows[i][5]));
+  }
+  EXPECT_NE(rows[1][6], rows[2][6]);
+}
+
+TEST_F(ResultsTest, GradCamNeedsALayerWithAMap) {
+  const auto error = [&](const std::string& layer) {
+    const ProcessResult result =
+        RunDogsVsCats({"predict", "--checkpoint", Path("run"), TinyImages() + "/train/cat.0.jpg",
+                       "--grad-cam", Path("none"), "--grad-cam-layer", layer});
+    EXPECT_EQ(result.exit_code, 2) << layer;
+    return result.err;
+  };
+  EXPECT_THAT(error("fc"), HasSubstr("the output of layer 'fc' is 2x2; a feature map has more"));
+  EXPECT_THAT(error("conv9"), HasSubstr("'conv9' is no layer with an output of its own"));
+  EXPECT_FALSE(std::filesystem::exists(Path("none")));
+  const ProcessResult alone = RunDogsVsCats(
+      {"predict", "--checkpoint", Path("run"), "--grad-cam-layer", "conv2", TinyImages()});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--grad-cam"));
 }
 
 TEST_F(ResultsTest, TrainLeavesItsCurvesForOtherPrograms) {

@@ -247,7 +247,7 @@ class Run(NamedTuple):
     changes: dict       # of parameters and running statistics, over all steps
 
 
-def replay(program, name, batch, weights=None, steps=STEPS, convolution='FASTEST'):
+def replay(program, name, batch, weights=None, steps=STEPS, convolution='FASTEST', flags=()):
     """What the program writes."""
     net = NETS[name]
     settings = [f'data.image_size={net.size}', f'optim.learning_rate={net.rate}', f'optim.weight_decay={DECAY}',
@@ -258,7 +258,7 @@ def replay(program, name, batch, weights=None, steps=STEPS, convolution='FASTEST
         path = {f: os.path.join(folder, f + '.safetensors') for f in ('batch', 'weights', 'out')}
         write_safetensors(path['batch'], dict(zip(('images', 'labels'), batch)))
         command = [program, 'replay', '--config', os.path.join(ROOT, 'configs', name + '.textproto'),
-                   '--batch', path['batch'], '--steps', str(steps), '--out', path['out']]
+                   '--batch', path['batch'], '--steps', str(steps), '--out', path['out'], *flags]
         if weights:
             write_safetensors(path['weights'], weights)
             command += ['--weights', path['weights']]

@@ -197,6 +197,40 @@ TEST(BatchNormStatisticsTest, RunningStatisticsMoveByMomentumAndServeEvaluation)
   EXPECT_EQ(runner.problems(), "");
 }
 
+// In an evaluation the statistics are constants, so dst is an affine map of src.
+TEST(BatchNormStatisticsTest, BackwardOfAnEvaluationIsThatOfAnAffineMap) {
+  for (const int64_t block : {1, 8, 16}) {
+    const BlobDesc desc{2, 5, 3, 3, block};
+    BatchNormConfig config;
+    BatchNormLayer layer(config);
+    ASSERT_TRUE(layer.FuseActivation(Activation::kRelu));
+    LayerRunner runner(&layer, {desc});
+    runner.step().training = false;
+    for (size_t c = 0; c < 5; ++c) {
+      const auto k = static_cast<float>(c);
+      runner.parameter(kWeight).value()[c] = k - 1.5F;
+      runner.parameter(kRunningMean).value()[c] = 0.1F * k;
+      runner.parameter(kRunningVar).value()[c] = 0.5F + k;
+    }
+    const std::vector<float> src = RandomPlain(desc, 20), diff_dst = RandomPlain(desc, 21);
+    const std::vector<float> dst = runner.Forward({src});
+    const std::vector<float> diff_src = runner.Backward(diff_dst)[0];
+    std::vector<double> expected(src.size()), diff_weight(5), diff_bias(5);
+    for (size_t i = 0; i < src.size(); ++i) {
+      const size_t c = i / 9 % 5;
+      const auto k = static_cast<double>(c);
+      const double inv_std = 1 / std::sqrt(0.5 + k + 1e-5), g = dst[i] > 0 ? diff_dst[i] : 0;
+      expected[i] = (k - 1.5) * inv_std * g;
+      diff_weight[c] += g * (src[i] - 0.1 * k) * inv_std;
+      diff_bias[c] += g;
+    }
+    ExpectNear(diff_src, expected, 1e-5, "diff_src");
+    ExpectNear(runner.parameter(kWeight).grad(), diff_weight, 1e-5, "diff_weight");
+    ExpectNear(runner.parameter(kBias).grad(), diff_bias, 1e-5, "diff_bias");
+    EXPECT_EQ(runner.problems(), "");
+  }
+}
+
 TEST(BatchNormStatisticsTest, EvaluationWorksInPlaceAndOnOneValue) {
   const BlobDesc desc{1, 3, 1, 1, 8};
   BatchNormConfig config;

@@ -82,6 +82,24 @@ TEST(DropConnectTest, EvaluationIsTheMeanOverManySteps) {
   }
 }
 
+TEST(DropConnectTest, BackwardOfAnEvaluationUsesTheMeanWeights) {
+  const DropConnectConfig config = Config(0.25F);
+  DropConnectLayer layer(config, 5);
+  LayerRunner runner(&layer, {BlobDesc{1, kInputs}});
+  ASSERT_TRUE(runner.status().ok());
+  runner.step().training = false;
+  const std::vector<float> src = RandomPlain({1, kInputs}, 1);
+  runner.Forward({src});
+  std::vector<float> diff_dst(kOutputs, 0.0F);
+  diff_dst[2] = 1;
+  const std::vector<float> diff_src = runner.Backward(diff_dst)[0];
+  for (int64_t i = 0; i < kInputs; ++i) {
+    EXPECT_NEAR(diff_src[i], 0.75F * runner.parameter(0).value()[2 * kInputs + i], 1e-6);
+    EXPECT_NEAR(runner.parameter(0).grad()[2 * kInputs + i], 0.75F * src[i], 1e-6);
+  }
+  EXPECT_EQ(runner.problems(), "");
+}
+
 TEST(DropConnectTest, MaskIsAFunctionOfTheStepNotOfThreadsOrSamples) {
   const BlobDesc desc = {1, 9000};  // enough weights for several tasks
   const DropConnectConfig config = Config(0.5F);

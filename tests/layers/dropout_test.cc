@@ -146,6 +146,20 @@ TEST(DropoutTest, EvaluationIsTheIdentity) {
   }
 }
 
+TEST(DropoutTest, BackwardOfAnEvaluationIsTheIdentity) {
+  const BlobDesc desc = {3, 10, 7, 7, 8};
+  const std::vector<float> src = RandomPlain(desc, 1), diff_dst = RandomPlain(desc, 2);
+  for (const bool in_place : {false, true}) {
+    const DropoutConfig config = Config(0.5F);
+    DropoutLayer layer(config, kKey);
+    LayerRunner runner(&layer, {desc}, {.in_place = in_place});
+    runner.step().training = false;
+    EXPECT_EQ(runner.Forward({src}), src);
+    EXPECT_EQ(runner.Backward(diff_dst)[0], diff_dst);
+    EXPECT_EQ(runner.problems(), "");
+  }
+}
+
 TEST(DropoutTest, RejectsImpossibleRates) {
   for (const float rate : {-0.1F, 1.0F, NAN, INFINITY}) {
     const DropoutConfig config = Config(rate);

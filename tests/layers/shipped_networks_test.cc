@@ -9,6 +9,8 @@
 #include "apps/run.pb.h"
 #include "core/config/text_config.h"
 #include "core/random.h"
+#include "layers/net/feature_map.h"
+#include "layers/net/graph.h"
 #include "layers/net/net.h"
 #include "tests/layers/test_algorithms.h"
 
@@ -26,8 +28,9 @@ RunConfig ReadConfig(const std::string& name) {
 struct Shipped {
   const char* name;
   int64_t size, parameters;
-  const char* parameter;  // one of its names ...
-  const char* shape;      // ... and that one's shape
+  const char* parameter;    // one of its names ...
+  const char* shape;        // ... and that one's shape
+  const char* feature_map;  // the layer of its last one
 };
 
 class ShippedNetworkTest : public testing::TestWithParam<Shipped> {};
@@ -40,6 +43,22 @@ TEST_P(ShippedNetworkTest, HasTheReferencesNamesAndCounts) {
   const Parameter* p = (*model)->arena().FindParameter(GetParam().parameter);
   ASSERT_NE(p, nullptr) << GetParam().parameter;
   EXPECT_EQ(ShapeString(p->spec.shape), GetParam().shape);
+}
+
+TEST_P(ShippedNetworkTest, HasAFeatureMap) {
+  const RunConfig config = ReadConfig(GetParam().name);
+  const int64_t size = std::max<int64_t>(GetParam().size, 64);
+  const auto model = Model::Create(config.net(), size, nullptr, "net", /*allocate=*/false);
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  std::vector<std::unique_ptr<Layer>> layers;
+  const Graph& graph = (*model)->graph();
+  for (const Node& node : graph.nodes()) layers.push_back(node.Instantiate().value());
+  int failed = 0;
+  const auto shapes = InferShapes(graph, {1, 3, size, size}, layers, &failed);
+  ASSERT_TRUE(shapes.ok()) << shapes.status().ToString();
+  const auto node = FindFeatureMap(graph, *shapes, "");
+  ASSERT_TRUE(node.ok()) << node.status().ToString();
+  EXPECT_EQ(graph.nodes()[*node].name, GetParam().feature_map);
 }
 
 TEST_P(ShippedNetworkTest, TrainsAStep) {
@@ -69,16 +88,19 @@ TEST_P(ShippedNetworkTest, TrainsAStep) {
 // the sum of their layers by hand.
 INSTANTIATE_TEST_SUITE_P(
     Configs, ShippedNetworkTest,
-    testing::Values(Shipped{"lenet", 64, 1142210, "conv3.weight", "128x64x3x3"},
-                    Shipped{"catdog_vgg", 128, 4436674, "fc1.weight", "512x8192"},
-                    Shipped{"alexnet", 224, 57012034, "classifier.1.weight", "4096x9216"},
-                    Shipped{"vgg11_bn", 128, 128780034, "features.25.weight", "512x512x3x3"},
-                    Shipped{"resnet18", 64, 11177538, "layer2.0.downsample.0.weight", "128x64x1x1"},
-                    Shipped{"resnet50", 64, 23512130, "layer4.2.conv3.weight", "2048x512x1x1"},
-                    Shipped{"mobilenet_v2", 64, 2226434, "features.2.conv.1.0.weight", "96x1x3x3"},
-                    Shipped{"highway", 64, 3193666, "group3.7.t.bias", "128"},
-                    Shipped{"dogs_vs_cats", 64, 2799762, "stem.conv2.weight", "32x16x3x3"},
-                    Shipped{"quickstart", 32, 307794, "layer4.0.conv2.weight", "128x128x3x3"}),
+    testing::Values(
+        Shipped{"lenet", 64, 1142210, "conv3.weight", "128x64x3x3", "conv3"},
+        Shipped{"catdog_vgg", 128, 4436674, "fc1.weight", "512x8192", "conv4"},
+        Shipped{"alexnet", 224, 57012034, "classifier.1.weight", "4096x9216", "features.10"},
+        Shipped{"vgg11_bn", 128, 128780034, "features.25.weight", "512x512x3x3", "features.26"},
+        Shipped{"resnet18", 64, 11177538, "layer2.0.downsample.0.weight", "128x64x1x1",
+                "layer4.1.add"},
+        Shipped{"resnet50", 64, 23512130, "layer4.2.conv3.weight", "2048x512x1x1", "layer4.2.add"},
+        Shipped{"mobilenet_v2", 64, 2226434, "features.2.conv.1.0.weight", "96x1x3x3",
+                "features.18.1"},
+        Shipped{"highway", 64, 3193666, "group3.7.t.bias", "128", "group3.7.gate"},
+        Shipped{"dogs_vs_cats", 64, 2799762, "stem.conv2.weight", "32x16x3x3", "layer4.1.add"},
+        Shipped{"quickstart", 32, 307794, "layer4.0.conv2.weight", "128x128x3x3", "layer4.0.add"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ShippedNetworkTest, EveryConfigIsInTheTable) {

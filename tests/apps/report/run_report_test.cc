@@ -135,6 +135,22 @@ TEST(RunReportTest, StaysSmall) {
   EXPECT_THAT(html, HasSubstr("images left out, for the size of this file."));
 }
 
+TEST(RunReportTest, ShowsGradCamBesideMistakesAndGuesses) {
+  RunReport report = Example();
+  EXPECT_THAT(RenderReport(report), Not(HasSubstr("Grad-CAM")));
+  report.evaluation->feature_map = "layer<4>";
+  report.evaluation->worst[0].overlay_jpeg = "z";
+  report.evaluation->worst[0].overlay_text = "spoke for \"ant\"";
+  const std::string html = RenderReport(report);
+  EXPECT_THAT(html, HasSubstr("at layer layer&lt;4&gt;."));
+  EXPECT_THAT(html, HasSubstr("<span class=\"bar\">"));
+  EXPECT_THAT(html, HasSubstr("alt=\"1.jpg\" src=\"data:image/jpeg;base64,eA==\"><img width"));
+  EXPECT_THAT(html, HasSubstr("alt=\"spoke for &quot;ant&quot;\" "
+                              "src=\"data:image/jpeg;base64,eg==\"></div><figcaption>bee, taken"));
+  const std::string training = html.substr(html.find("<h2>Training images</h2>"));
+  EXPECT_THAT(training, Not(HasSubstr("Grad-CAM")));  // nothing is predicted there
+}
+
 TEST(RunReportTest, WithoutAnEvaluation) {
   RunReport report = Example();
   report.evaluation.reset();

@@ -80,6 +80,9 @@ TEST_P(MaxPoolTest, EqualsTheDefinition) {
   ASSERT_TRUE(runner.status().ok()) << runner.status().ToString();
   EXPECT_EQ(runner.Forward({src}), expected.dst);
   EXPECT_EQ(runner.Backward(diff_dst)[0], expected.diff_src);
+  runner.step().training = false;  // the same function
+  EXPECT_EQ(runner.Forward({src}), expected.dst);
+  EXPECT_EQ(runner.Backward(diff_dst)[0], expected.diff_src);
   EXPECT_EQ(runner.problems(), "");
 
   MaxPoolLayer evaluation(config);
