@@ -44,6 +44,7 @@ const std::map<std::string, std::string> kTestOfKernels = {
     {"layers/kernels/map_pixels.h", "layers/convolution/pointwise_neighbours_test"},
     {"layers/kernels/max_pool.h", "layers/kernels_test"},
     {"layers/kernels/pointwise.h", "layers/convolution/pointwise/pointwise_convolution_test"},
+    {"layers/kernels/bf16/bf16_tiles.h", "layers/convolution/tiles/tile_convolution_test"},
     {"layers/kernels/bf16/pointwise_bf16.h", "layers/convolution/pointwise/pointwise_bf16_test"},
     {"layers/kernels/relayout.h", "layers/kernels_test"},
     {"layers/kernels/winograd/winograd_bf16.h", "layers/convolution/winograd_bf16_test"},

@@ -113,7 +113,9 @@ void ImageTilesForward::RunPart(const ConvolutionTensors& t, int64_t sample, int
                    .add = false,
                    .clamp = activation_ != Activation::kNone,
                    .low = LowerBound(activation_),
-                   .high = UpperBound(activation_)});
+                   .high = UpperBound(activation_),
+                   .mean = nullptr,
+                   .m2 = nullptr});
       }
     }
   }

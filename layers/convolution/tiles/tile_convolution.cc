@@ -8,6 +8,7 @@
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/bf16/bf16_tiles.h"
+#include "layers/kernels/bf16/pointwise_bf16.h"
 
 namespace ringtail {
 namespace {
@@ -38,6 +39,7 @@ std::unique_ptr<ConvolutionAlgorithm> TileConvolution::Create(const ConvolutionP
 
 TileConvolution::TileConvolution(const ConvolutionProblem& problem, ConvolutionDirection direction)
     : forward_(direction == ConvolutionDirection::kForward),
+      in_is_affine_(forward_ && problem.src_is_affine),
       activation_(forward_ ? problem.activation : Activation::kNone),
       in_(forward_ ? problem.src : problem.dst),
       out_(forward_ ? problem.dst : problem.src),
@@ -63,11 +65,16 @@ TileConvolution::TileConvolution(const ConvolutionProblem& problem, ConvolutionD
   // Tiles read beyond the last pixel.
   strips_at_ =
       scratch_.Add<Bfloat16>(threads_ * samples_ * ImageNumbers() + kTilePixels * kTileChannels);
+  mapped_ = scratch_.Add<Bfloat16>(threads_ * MappedNumbers());
   sums_ = scratch_.Add<float>(threads_ * kPanelBlocks * SumFloats());
 }
 
 int64_t TileConvolution::ImageNumbers() const {
   return channel_blocks_ * plane_.phases() * plane_.Pixels(rows_) * kTileChannels;
+}
+
+int64_t TileConvolution::MappedNumbers() const {
+  return in_is_affine_ ? 2 * plane_.columns * kBlock : 0;
 }
 
 int64_t TileConvolution::SumFloats() const {
@@ -133,7 +140,9 @@ const float* TileConvolution::PackBias(const float* bias, float* to) const {
   return to;
 }
 
-void TileConvolution::PackStrip(const Bfloat16* in, const Strip& strip, Bfloat16* to) const {
+void TileConvolution::PackStrip(const ConvolutionTensors& t, const Strip& strip, Bfloat16* mapped,
+                                Bfloat16* to) const {
+  const auto* const in = ElementsOf<Bfloat16>(forward_ ? t.src : t.diff_dst);
   const int64_t row_numbers = plane_.columns * kTileChannels;
   const int64_t image = in_.channel_blocks() * in_.plane() * kBlock;
   for (int64_t i = 0; i < strip.samples; ++i) {
@@ -143,24 +152,33 @@ void TileConvolution::PackStrip(const Bfloat16* in, const Strip& strip, Bfloat16
             to + i * ImageNumbers() +
             (block * plane_.phases() + phase) * plane_.Pixels(rows_) * kTileChannels;
         for (int64_t row = 0; row < strip.rows + plane_.more_rows; ++row) {
-          PackRow(in + (strip.sample + i) * image, block, phase, strip.row + row,
-                  plane + row * row_numbers);
+          PackRow(in + (strip.sample + i) * image, t.src_affine, block,
+                  RowOf(plane_, in_, phase, strip.row + row), mapped, plane + row * row_numbers);
         }
       }
     }
   }
 }
 
-// Row `row` of a phase of one image's plane.
-void TileConvolution::PackRow(const Bfloat16* in, int64_t block, int64_t phase, int64_t row,
-                              Bfloat16* to) const {
-  const TileRow place = RowOf(plane_, in_, phase, row);
-  const int64_t plane = in_.plane() * kBlock;
-  const Bfloat16* const first = in + 2 * block * plane + (place.y * in_.W + place.x) * kBlock;
-  const bool has_second = 2 * block + 1 < in_.channel_blocks();
+// Two blocks of 16 channels of a row, with zeros beside the image.
+void TileConvolution::PackRow(const Bfloat16* in, const ChannelAffine& affine, int64_t block,
+                              const TileRow& place, Bfloat16* mapped, Bfloat16* to) const {
+  const int64_t plane = in_.plane() * kBlock, pixels = place.end - place.begin;
+  const Bfloat16* first = in + 2 * block * plane + (place.y * in_.W + place.x) * kBlock;
+  const Bfloat16* second = 2 * block + 1 < in_.channel_blocks() ? first + plane : nullptr;
+  int64_t step = plane_.stride_x * kBlock;
+  if (!affine.is_identity() && pixels > 0) {
+    const auto map = [&](const Bfloat16* from, int64_t half, Bfloat16* copy) {
+      RT_KERNEL(CopyTilePixels, from, step, pixels, copy);
+      RT_KERNEL(MapBf16Pixels, copy, pixels, affine.From((2 * block + half) * kBlock), copy);
+      return copy;
+    };
+    first = map(first, 0, mapped);
+    if (second != nullptr) second = map(second, 1, mapped + pixels * kBlock);
+    step = kBlock;
+  }
   RT_KERNEL(ZeroTilePixels, place.begin, to);
-  RT_KERNEL(PackTilePixels, first, has_second ? first + plane : nullptr, plane_.stride_x * kBlock,
-            place.end - place.begin, to + place.begin * kTileChannels);
+  RT_KERNEL(PackTilePixels, first, second, step, pixels, to + place.begin * kTileChannels);
   RT_KERNEL(ZeroTilePixels, plane_.columns - place.end, to + place.end * kTileChannels);
 }
 
@@ -204,6 +222,7 @@ void TileConvolution::FinishStrip(const ConvolutionTensors& t, const Strip& stri
   auto* const out = ElementsOf<Bfloat16>(forward_ ? t.dst : t.diff_src);
   const int64_t y = results.first_y + strip.row * plane_.result_stride_y;
   const int64_t row = (sample * out_.channel_blocks() + block) * out_.H + y;
+  const int64_t at = t.dst_moments ? t.dst_moments.At(out_, sample, strip.row / rows_, block) : 0;
   RT_KERNEL(FinishTileRows, {.from = sums,
                              .from_row_stride = plane_.columns * kBlock,
                              .to = out + (row * out_.W + results.first_x) * kBlock,
@@ -215,13 +234,14 @@ void TileConvolution::FinishStrip(const ConvolutionTensors& t, const Strip& stri
                              .add = t.add_to_diff_src,
                              .clamp = activation_ != Activation::kNone,
                              .low = LowerBound(activation_),
-                             .high = UpperBound(activation_)});
+                             .high = UpperBound(activation_),
+                             .mean = t.dst_moments ? t.dst_moments.mean + at : nullptr,
+                             .m2 = t.dst_moments ? t.dst_moments.m2 + at : nullptr});
 }
 
 void TileConvolution::Run(const ConvolutionTensors& t) {
   PackWeights(t.weight, ArrayAt<Bfloat16>(t.scratch, weights_));
   const float* const bias = PackBias(forward_ ? t.bias : nullptr, ArrayAt<float>(t.scratch, bias_));
-  const auto* const in = ElementsOf<Bfloat16>(forward_ ? t.src : t.diff_dst);
   const bool by_panel = strips_ % threads_ != 0 && strips_ < threads_ * kMinStripsPerThread;
   ForEachThread(threads_, [&](int64_t thread) {
     const auto part = [&](int64_t n) {
@@ -232,10 +252,11 @@ void TileConvolution::Run(const ConvolutionTensors& t) {
     Bfloat16* const packed =
         ArrayAt<Bfloat16>(t.scratch, strips_at_) + thread * samples_ * ImageNumbers();
     float* const sums = ArrayAt<float>(t.scratch, sums_) + thread * kPanelBlocks * SumFloats();
+    Bfloat16* const mapped = ArrayAt<Bfloat16>(t.scratch, mapped_) + thread * MappedNumbers();
     RT_KERNEL(BeginBf16Tiles)();
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const Strip strip = StripOf(i);
-      PackStrip(in, strip, packed);
+      PackStrip(t, strip, mapped, packed);
       MultiplyStrip(t, strip, panels, bias, packed, sums);
     }
     RT_KERNEL(EndBf16Tiles)();

@@ -5,7 +5,9 @@
 //     x each pair of blocks of outputs    sums of all taps and channels, f32, 32 x 32 in registers
 //                                         bias, activation, rounded once, to the blob
 //
-// Weights are rounded to bf16 while they are packed. diff_src is added to before the sum is rounded.
+// Weights are rounded to bf16 while they are packed, a map of src (batch norm before) while that is.
+// The moments of dst (batch norm after) are taken while it is written. diff_src is added to before the
+// sum is rounded.
 // Cost: 2 N OH OW C K KH KW FLOPs and those of the results at the ends of rows; the blobs are read and
 // written once. Bits do not depend on threads.
 // Thread-safety: as ConvolutionAlgorithm.
@@ -36,7 +38,9 @@ class TileConvolution : public ConvolutionAlgorithm {
 
   std::string name() const override { return "tiles bf16"; }
   size_t scratch_bytes() const override { return scratch_.bytes(); }
+  bool takes_affine() const override { return forward_; }
   bool adds_to_diff_src() const override { return !forward_; }
+  int64_t moments_pixels() const override { return forward_ ? rows_ * out_.W : 0; }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:
@@ -58,16 +62,20 @@ class TileConvolution : public ConvolutionAlgorithm {
   Strip StripOf(int64_t index) const;
   void PackWeights(const float* weight, Bfloat16* to) const;
   const float* PackBias(const float* bias, float* to) const;
-  void PackStrip(const Bfloat16* in, const Strip& strip, Bfloat16* to) const;
-  void PackRow(const Bfloat16* in, int64_t block, int64_t phase, int64_t row, Bfloat16* to) const;
+  void PackStrip(const ConvolutionTensors& tensors, const Strip& strip, Bfloat16* mapped,
+                 Bfloat16* to) const;
+  void PackRow(const Bfloat16* in, const ChannelAffine& affine, int64_t block, const TileRow& place,
+               Bfloat16* mapped, Bfloat16* to) const;
   void MultiplyStrip(const ConvolutionTensors& tensors, const Strip& strip, const Range& panels,
                      const float* bias, const Bfloat16* packed, float* sums) const;
   void FinishStrip(const ConvolutionTensors& tensors, const Strip& strip, const Phase& phase,
                    int64_t sample, int64_t block, const float* bias, const float* sums) const;
-  int64_t ImageNumbers() const;  // of a packed image of a strip
-  int64_t SumFloats() const;     // of a block of outputs
+  int64_t ImageNumbers() const;   // of a packed image of a strip
+  int64_t SumFloats() const;      // of a block of outputs
+  int64_t MappedNumbers() const;  // of a row of two blocks
 
   const bool forward_;
+  const bool in_is_affine_;
   const Activation activation_;
   const BlobDesc in_, out_;
   const Window window_;
@@ -78,7 +86,7 @@ class TileConvolution : public ConvolutionAlgorithm {
   int64_t rows_ = 0, samples_ = 1, strips_ = 0;
   int64_t threads_;
   ScratchLayout scratch_;
-  size_t weights_ = 0, bias_ = 0, strips_at_ = 0, sums_ = 0;  // offsets in scratch
+  size_t weights_ = 0, bias_ = 0, strips_at_ = 0, mapped_ = 0, sums_ = 0;  // offsets in scratch
 };
 
 }  // namespace ringtail

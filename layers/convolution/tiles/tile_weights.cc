@@ -10,6 +10,7 @@
 #include "layers/kernels/bf16/bf16_products.h"
 #include "layers/kernels/bf16/bf16_tiles.h"
 #include "layers/kernels/bf16/image_bf16.h"
+#include "layers/kernels/bf16/pointwise_bf16.h"
 
 namespace ringtail {
 namespace {
@@ -81,18 +82,23 @@ void TileWeights::DivideIntoStrips() {
 }
 
 // [pixel][16] of a phase of src, as far as LinePixels.
-void TileWeights::PackSrc(const Bfloat16* src, const Strip& strip, int64_t block, int64_t phase,
-                          Bfloat16* line) const {
+void TileWeights::PackSrc(const ConvolutionTensors& t, const Strip& strip, int64_t block,
+                          int64_t phase, Bfloat16* line) const {
   const int64_t columns = plane_.columns;
   const Bfloat16* const plane =
-      src + (strip.sample * src_.channel_blocks() + block) * src_.plane() * kBlock;
+      ElementsOf<Bfloat16>(t.src) +
+      (strip.sample * src_.channel_blocks() + block) * src_.plane() * kBlock;
+  const ChannelAffine affine = t.src_affine.From(block * kBlock);
   const int64_t rows = std::min(strip.rows + plane_.more_rows, LinePixels() / columns);
   for (int64_t row = 0; row < rows; ++row) {
     const TileRow place = RowOf(plane_, src_, phase, strip.row + row);
     Bfloat16* const to = line + row * columns * kBlock;
     std::fill_n(to, place.begin * kBlock, Bfloat16());
+    const int64_t pixels = place.end - place.begin;
+    Bfloat16* const inside = to + place.begin * kBlock;
     RT_KERNEL(CopyTilePixels, plane + (place.y * src_.W + place.x) * kBlock,
-              plane_.stride_x * kBlock, place.end - place.begin, to + place.begin * kBlock);
+              plane_.stride_x * kBlock, pixels, inside);
+    if (!affine.is_identity()) RT_KERNEL(MapBf16Pixels, inside, pixels, affine, inside);
     std::fill_n(to + place.end * kBlock, (columns - place.end) * kBlock, Bfloat16());
   }
   std::fill(line + rows * columns * kBlock, line + LinePixels() * kBlock, Bfloat16());
@@ -118,7 +124,7 @@ void TileWeights::PackRows(const ConvolutionTensors& t, const Strip& strip, cons
   for (int64_t block = blocks.begin; block < blocks.end; ++block) {
     for (int64_t phase = 0; phase < phases; ++phase) {
       if (src_is_rows_) {
-        PackSrc(ElementsOf<Bfloat16>(t.src), strip, block, phase, buffers.line);
+        PackSrc(t, strip, block, phase, buffers.line);
       } else {
         PackDiffDst(ElementsOf<Bfloat16>(t.diff_dst), strip, block, buffers.line);
       }
@@ -135,7 +141,7 @@ void TileWeights::PackColumns(const ConvolutionTensors& t, const Strip& strip,
     if (src_is_rows_) {
       PackDiffDst(ElementsOf<Bfloat16>(t.diff_dst), strip, block, buffers.line);
     } else {
-      PackSrc(ElementsOf<Bfloat16>(t.src), strip, block, /*phase=*/0, buffers.line);
+      PackSrc(t, strip, block, /*phase=*/0, buffers.line);
     }
     RT_KERNEL(InterleaveBf16Pixels, buffers.line, line, buffers.columns + block * kBlock * line);
   }

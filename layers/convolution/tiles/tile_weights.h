@@ -14,7 +14,7 @@
 //
 // The sums of the slots are added in their order, so bits do not depend on threads.
 // Cost: 2 N OH OW C K KH KW FLOPs and those of the ends of rows; memory traffic is src and diff_dst,
-// once per share. Scratch: a sum of all weights for each slot, at most kMostSumBytes in all or one.
+// once per share. A map of src (batch norm before) is applied, and rounded, on the way. Scratch: a sum of all weights for each slot, at most kMostSumBytes in all or one.
 // Thread-safety: as ConvolutionAlgorithm.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
@@ -42,6 +42,7 @@ class TileWeights : public ConvolutionAlgorithm {
 
   std::string name() const override { return "tiles bf16"; }
   size_t scratch_bytes() const override { return scratch_.bytes(); }
+  bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:
@@ -57,7 +58,7 @@ class TileWeights : public ConvolutionAlgorithm {
   };
 
   void DivideIntoStrips();
-  void PackSrc(const Bfloat16* src, const Strip& strip, int64_t block, int64_t phase,
+  void PackSrc(const ConvolutionTensors& tensors, const Strip& strip, int64_t block, int64_t phase,
                Bfloat16* line) const;
   void PackDiffDst(const Bfloat16* diff_dst, const Strip& strip, int64_t block,
                    Bfloat16* line) const;

@@ -1,10 +1,11 @@
 #include "layers/kernels/bf16/bf16_tiles.h"
 
-#include "layers/kernels/clamp.h"
-#include "layers/kernels/vec_bfloat16.h"
-
 #ifdef __AVX512F__
 #include <immintrin.h>
+
+#include "layers/kernels/bf16/bf16_dot.h"
+#include "layers/kernels/clamp.h"
+#include "layers/kernels/piece_sums.h"
 #endif
 
 namespace ringtail::RT_KERNEL_ISA {
@@ -150,6 +151,25 @@ RT_BF16_TILES void MultiplyGradient(const Bf16TileGradient& p) {
   }
 }
 
+constexpr int kRowsAtOnce = 4;  // pixels that are finished together
+
+template <int kRows>
+[[gnu::always_inline]] inline void Finish(const Bf16TileRows& r, const float* from, Bfloat16* to,
+                                          PieceMoments* moments) {
+  Vec v[kRows];
+#pragma GCC unroll 4
+  for (int row = 0; row < kRows; ++row) {
+    v[row] = Load(from + row * kLanes);
+    if (r.bias != nullptr) v[row] += Load(r.bias);
+    if (r.add) v[row] += Load(to + row * kLanes);
+    if (r.clamp) v[row] = Clamped(v[row], Broadcast(r.low), Broadcast(r.high));
+  }
+  RoundAndStore(v, to);
+  if (r.mean == nullptr) return;
+  moments->Add(0, v);
+  moments->empty = false;
+}
+
 }  // namespace
 
 RT_BF16_TILES void BeginBf16Tiles() { _tile_loadconfig(&kConfig); }
@@ -174,8 +194,45 @@ void TransposeTilePixels(const Bfloat16* from, int64_t pixels, int64_t row_strid
   }
 }
 
+void PackTileWeights(const Bf16TileWeights& w) {
+  const __m512i order = PairIndex();
+  const auto there = static_cast<__mmask16>((1U << w.outputs) - 1);
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(w.k_stride)));
+  const auto channel = [&](int64_t c) {
+    const __mmask16 mask = c < w.channels ? there : 0;
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, at, w.weight + c * w.c_stride,
+                                    sizeof(float));
+  };
+  for (int64_t c = 0; c < kTileChannels; c += 2) {
+    const auto low = reinterpret_cast<Vec>(channel(c)),
+               high = reinterpret_cast<Vec>(channel(c + 1));
+    _mm512_storeu_si512(w.to + c * kTileOutputs, Interleaved(order, RoundTwo(low, high)));
+  }
+}
+
+void FinishTileRows(const Bf16TileRows& r) {
+  static_assert(kTileOutputs == kLanes);
+  PieceMoments moments;
+  const bool adjacent = r.to_pixel_stride == kLanes;
+  for (int64_t row = 0; row < r.rows; ++row) {
+    const float* from = r.from + row * r.from_row_stride;
+    Bfloat16* to = r.to + row * r.to_row_stride;
+    int64_t x = 0;
+    for (; adjacent && x + kRowsAtOnce <= r.columns; x += kRowsAtOnce) {
+      Finish<kRowsAtOnce>(r, from + x * kLanes, to + x * kLanes, &moments);
+    }
+    for (; x < r.columns; ++x) {
+      Finish<1>(r, from + x * kLanes, to + x * r.to_pixel_stride, &moments);
+    }
+  }
+  if (r.mean != nullptr) moments.Write(1, r.rows * r.columns, r.mean, r.m2);
+}
+
 #else
 
+void PackTileWeights(const Bf16TileWeights&) { __builtin_trap(); }
+void FinishTileRows(const Bf16TileRows&) { __builtin_trap(); }
 void MultiplyBf16TileGradient(const Bf16TileGradient&) { __builtin_trap(); }
 void TransposeTilePixels(const Bfloat16*, int64_t, int64_t, Bfloat16*) { __builtin_trap(); }
 void BeginBf16Tiles() { __builtin_trap(); }
@@ -206,33 +263,6 @@ void CopyTilePixels(const Bfloat16* from, int64_t step, int64_t pixels, Bfloat16
 
 void ZeroTilePixels(int64_t pixels, Bfloat16* to) {
   __builtin_memset(to, 0, pixels * kTileChannels * sizeof(Bfloat16));
-}
-
-void PackTileWeights(const Bf16TileWeights& w) {
-  for (int64_t c = 0; c < kTileChannels; ++c) {
-    Bfloat16* const to = w.to + c / 2 * (2 * kTileOutputs) + c % 2;
-    const float* const from = w.weight + c * w.c_stride;
-    const int64_t outputs = c < w.channels ? w.outputs : 0;
-    for (int64_t k = 0; k < outputs; ++k) to[2 * k] = Narrow(from[k * w.k_stride]);
-    for (int64_t k = outputs; k < kTileOutputs; ++k) to[2 * k] = {};
-  }
-}
-
-void FinishTileRows(const Bf16TileRows& r) {
-  static_assert(kTileOutputs % kLanes == 0);
-  for (int64_t row = 0; row < r.rows; ++row) {
-    const float* from = r.from + row * r.from_row_stride;
-    Bfloat16* to = r.to + row * r.to_row_stride;
-    for (int64_t x = 0; x < r.columns; ++x, from += kTileOutputs, to += r.to_pixel_stride) {
-      for (int64_t lane = 0; lane < kTileOutputs; lane += kLanes) {
-        Vec v = Load(from + lane);
-        if (r.bias != nullptr) v += Load(r.bias + lane);
-        if (r.add) v += Load(to + lane);
-        if (r.clamp) v = Clamped(v, Broadcast(r.low), Broadcast(r.high));
-        Store(to + lane, v);
-      }
-    }
-  }
 }
 
 }  // namespace ringtail::RT_KERNEL_ISA

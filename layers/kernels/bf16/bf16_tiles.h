@@ -56,7 +56,8 @@ struct Bf16TileWeights {
 };
 RT_DECLARE_KERNEL(void PackTileWeights(const Bf16TileWeights& weights))
 
-// to[row][pixel] = act(from[row][pixel] + bias (+ to[row][pixel])), rounded to nearest even.
+// to[row][pixel] = act(from[row][pixel] + bias (+ to[row][pixel])), rounded to nearest even (a
+// subnormal number becomes 0).
 struct Bf16TileRows {
   const float* from;  // [row][pixel][16]
   int64_t from_row_stride;
@@ -67,6 +68,8 @@ struct Bf16TileRows {
   bool add;
   bool clamp;
   float low, high;
+  // Of what is written: the moments, as BatchNormMoments defines them; null: not wanted.
+  double *mean, *m2;
 };
 RT_DECLARE_KERNEL(void FinishTileRows(const Bf16TileRows& rows))
 
