@@ -19,7 +19,7 @@ constexpr int64_t kBlock = kTileOutputs;   // channels of a block of the blobs
 constexpr int64_t kGroup = kTileChannels;  // pixels of a product
 constexpr int64_t kTileFloats = kBlock * kBlock;
 constexpr int64_t kMostSlots = 8;
-constexpr int64_t kMostSumBytes = 8 << 20;
+constexpr int64_t kMostSumBytes = 2 << 20;
 // The share of a core's second-level cache that a packed strip may take.
 constexpr int64_t kStripBytes = 1 << 20;
 constexpr int64_t kStripPixels = 2048;
@@ -49,9 +49,9 @@ TileWeights::TileWeights(const ConvolutionProblem& problem)
       row_blocks_(src_is_rows_ ? src_.channel_blocks() : dst_.channel_blocks()),
       column_blocks_(src_is_rows_ ? dst_.channel_blocks() : src_.channel_blocks()),
       threads_(NumComputeThreads()) {
-  DivideIntoStrips();
   const int64_t fit = kMostSumBytes / (SumFloats() * static_cast<int64_t>(sizeof(float)));
   slots_ = std::clamp<int64_t>(std::min(fit, dst_.N), 1, kMostSlots);
+  DivideIntoStrips();
   shares_ = std::min(CeilDivide(threads_, slots_), CeilDivide(row_blocks_, int64_t{2}));
   for (const TilePlaneTap& tap : plane_.results[0].taps) {
     tap_pixels_.push_back(tap.phase * kBlock * LinePixels() + tap.row * plane_.columns +
@@ -67,11 +67,12 @@ TileWeights::TileWeights(const ConvolutionProblem& problem)
 // Whole groups of results, and as many pixels more as the last tap reaches beyond.
 int64_t TileWeights::LinePixels() const {
   const int64_t beyond = plane_.more_rows * plane_.columns + window_.KW;
-  const int64_t pixels = RoundUp(rows_ * plane_.columns, kGroup) + RoundUp(beyond, kGroup);
+  const int64_t pixels = RoundUp(samples_ * ImagePixels(), kGroup) + RoundUp(beyond, kGroup);
   // Rows a multiple of 4 KiB apart would share a few sets of the caches.
   return pixels % 1024 == 0 ? pixels + kGroup : pixels;
 }
 
+// Rows of one image, or several images where these are small: each strip reads and writes all sums.
 void TileWeights::DivideIntoStrips() {
   const int64_t blocks = row_blocks_ * plane_.phases() + column_blocks_;
   const int64_t pixel_bytes = blocks * kBlock * static_cast<int64_t>(sizeof(Bfloat16));
@@ -79,43 +80,47 @@ void TileWeights::DivideIntoStrips() {
       std::max(std::min(kStripBytes / pixel_bytes, kStripPixels), plane_.Pixels(1));
   rows_ = std::clamp<int64_t>(pixels / plane_.columns - plane_.more_rows, 1, dst_.H);
   rows_ = CeilDivide(dst_.H, CeilDivide(dst_.H, rows_));
+  if (rows_ < dst_.H) return;
+  samples_ = std::clamp<int64_t>(pixels / ImagePixels(), 1, CeilDivide(dst_.N, slots_));
 }
 
 // [pixel][16] of a phase of src, as far as LinePixels.
 void TileWeights::PackSrc(const ConvolutionTensors& t, const Strip& strip, int64_t block,
                           int64_t phase, Bfloat16* line) const {
   const int64_t columns = plane_.columns;
-  const Bfloat16* const plane =
-      ElementsOf<Bfloat16>(t.src) +
-      (strip.sample * src_.channel_blocks() + block) * src_.plane() * kBlock;
   const ChannelAffine affine = t.src_affine.From(block * kBlock);
-  const int64_t rows = std::min(strip.rows + plane_.more_rows, LinePixels() / columns);
-  for (int64_t row = 0; row < rows; ++row) {
-    const TileRow place = RowOf(plane_, src_, phase, strip.row + row);
-    Bfloat16* const to = line + row * columns * kBlock;
-    std::fill_n(to, place.begin * kBlock, Bfloat16());
-    const int64_t pixels = place.end - place.begin;
-    Bfloat16* const inside = to + place.begin * kBlock;
-    RT_KERNEL(CopyTilePixels, plane + (place.y * src_.W + place.x) * kBlock,
-              plane_.stride_x * kBlock, pixels, inside);
-    if (!affine.is_identity()) RT_KERNEL(MapBf16Pixels, inside, pixels, affine, inside);
-    std::fill_n(to + place.end * kBlock, (columns - place.end) * kBlock, Bfloat16());
+  for (int64_t i = 0; i < strip.samples; ++i) {
+    const int64_t sample = (strip.sample + i) * src_.channel_blocks() + block;
+    const Bfloat16* const plane = ElementsOf<Bfloat16>(t.src) + sample * src_.plane() * kBlock;
+    for (int64_t row = 0; row < strip.rows + plane_.more_rows; ++row) {
+      const TileRow place = RowOf(plane_, src_, phase, strip.row + row);
+      const int64_t pixels = place.end - place.begin;
+      Bfloat16* const to = line + (i * ImagePixels() + row * columns) * kBlock;
+      Bfloat16* const inside = to + place.begin * kBlock;
+      std::fill_n(to, place.begin * kBlock, Bfloat16());
+      RT_KERNEL(CopyTilePixels, plane + (place.y * src_.W + place.x) * kBlock,
+                plane_.stride_x * kBlock, pixels, inside);
+      if (!affine.is_identity()) RT_KERNEL(MapBf16Pixels, inside, pixels, affine, inside);
+      std::fill_n(to + place.end * kBlock, (columns - place.end) * kBlock, Bfloat16());
+    }
   }
-  std::fill(line + rows * columns * kBlock, line + LinePixels() * kBlock, Bfloat16());
+  const int64_t packed = (strip.samples - 1) * ImagePixels() + plane_.Pixels(strip.rows);
+  std::fill(line + packed * kBlock, line + LinePixels() * kBlock, Bfloat16());
 }
 
 // [pixel][16] of diff_dst, zeros at the ends of rows and beyond.
-void TileWeights::PackDiffDst(const Bfloat16* diff_dst, const Strip& strip, int64_t block,
+void TileWeights::PackDiffDst(const ConvolutionTensors& t, const Strip& strip, int64_t block,
                               Bfloat16* line) const {
-  const int64_t columns = plane_.columns;
-  const Bfloat16* const plane =
-      diff_dst + (strip.sample * dst_.channel_blocks() + block) * dst_.plane() * kBlock;
-  for (int64_t row = 0; row < strip.rows; ++row) {
-    Bfloat16* const to = line + row * columns * kBlock;
-    std::copy_n(plane + (strip.row + row) * dst_.W * kBlock, dst_.W * kBlock, to);
-    std::fill_n(to + dst_.W * kBlock, (columns - dst_.W) * kBlock, Bfloat16());
+  const int64_t row_numbers = plane_.columns * kBlock, blob_row = dst_.W * kBlock;
+  std::fill_n(line, LinePixels() * kBlock, Bfloat16());
+  for (int64_t i = 0; i < strip.samples; ++i) {
+    const int64_t sample = (strip.sample + i) * dst_.channel_blocks() + block;
+    const Bfloat16* const plane = ElementsOf<Bfloat16>(t.diff_dst) + sample * dst_.plane() * kBlock;
+    for (int64_t row = 0; row < strip.rows; ++row) {
+      std::copy_n(plane + (strip.row + row) * blob_row, blob_row,
+                  line + i * ImagePixels() * kBlock + row * row_numbers);
+    }
   }
-  std::fill(line + strip.rows * columns * kBlock, line + LinePixels() * kBlock, Bfloat16());
 }
 
 void TileWeights::PackRows(const ConvolutionTensors& t, const Strip& strip, const Range& blocks,
@@ -126,7 +131,7 @@ void TileWeights::PackRows(const ConvolutionTensors& t, const Strip& strip, cons
       if (src_is_rows_) {
         PackSrc(t, strip, block, phase, buffers.line);
       } else {
-        PackDiffDst(ElementsOf<Bfloat16>(t.diff_dst), strip, block, buffers.line);
+        PackDiffDst(t, strip, block, buffers.line);
       }
       RT_KERNEL(TransposeTilePixels, buffers.line, line, line,
                 buffers.rows + (block * phases + phase) * kBlock * line);
@@ -139,7 +144,7 @@ void TileWeights::PackColumns(const ConvolutionTensors& t, const Strip& strip,
   const int64_t line = LinePixels();
   for (int64_t block = 0; block < column_blocks_; ++block) {
     if (src_is_rows_) {
-      PackDiffDst(ElementsOf<Bfloat16>(t.diff_dst), strip, block, buffers.line);
+      PackDiffDst(t, strip, block, buffers.line);
     } else {
       PackSrc(t, strip, block, /*phase=*/0, buffers.line);
     }
@@ -153,6 +158,7 @@ void TileWeights::AddStrip(const ConvolutionTensors& t, const Strip& strip, cons
   PackRows(t, strip, blocks, buffers);
   PackColumns(t, strip, buffers);
   const int64_t line = LinePixels(), block_numbers = plane_.phases() * kBlock * line;
+  const int64_t pixels = (strip.samples - 1) * ImagePixels() + strip.rows * plane_.columns;
   for (int64_t i = blocks.begin; i < blocks.end; i += 2) {
     for (int64_t j = 0; j < column_blocks_; j += 2) {
       for (int64_t tap = 0; tap < taps(); ++tap) {
@@ -164,7 +170,7 @@ void TileWeights::AddStrip(const ConvolutionTensors& t, const Strip& strip, cons
                    .columns_block_stride = kBlock * line,
                    .row_blocks = static_cast<int>(std::min<int64_t>(2, blocks.end - i)),
                    .column_blocks = static_cast<int>(std::min<int64_t>(2, column_blocks_ - j)),
-                   .groups = CeilDivide(strip.rows * plane_.columns, kGroup),
+                   .groups = CeilDivide(pixels, kGroup),
                    .sums = sums + ((i * column_blocks_ + j) * taps() + tap) * kTileFloats,
                    .sums_row_stride = column_blocks_ * taps() * kTileFloats,
                    .sums_column_stride = taps() * kTileFloats,
@@ -176,23 +182,19 @@ void TileWeights::AddStrip(const ConvolutionTensors& t, const Strip& strip, cons
 
 // The sums of the slots, to (K, C, KH, KW).
 void TileWeights::AddSlots(const float* sums, float* diff_weight) const {
-  const int64_t count = taps();
   ParallelFor(row_blocks_ * column_blocks_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t pair = begin; pair < end; ++pair) {
       const int64_t i = pair / column_blocks_, j = pair % column_blocks_;
-      const int64_t k0 = (src_is_rows_ ? j : i) * kBlock, c0 = (src_is_rows_ ? i : j) * kBlock;
-      for (int64_t k = 0; k < std::min(kBlock, dst_.C - k0); ++k) {
-        for (int64_t c = 0; c < std::min(kBlock, src_.C - c0); ++c) {
-          const int64_t at = src_is_rows_ ? c * kBlock + k : k * kBlock + c;
-          float* const to = diff_weight + ((k0 + k) * src_.C + c0 + c) * count;
-          for (int64_t tap = 0; tap < count; ++tap) {
-            const float* from = sums + (pair * count + tap) * kTileFloats + at;
-            float sum = from[0];
-            for (int64_t slot = 1; slot < slots_; ++slot) sum += from[slot * SumFloats()];
-            to[tap] = sum;
-          }
-        }
-      }
+      const int64_t k = (src_is_rows_ ? j : i) * kBlock, c = (src_is_rows_ ? i : j) * kBlock;
+      RT_KERNEL(AddTileSums, {.sums = sums + pair * taps() * kTileFloats,
+                              .slots = slots_,
+                              .slot_stride = SumFloats(),
+                              .tap_count = taps(),
+                              .rows_are_outputs = !src_is_rows_,
+                              .outputs = std::min(kBlock, dst_.C - k),
+                              .channels = std::min(kBlock, src_.C - c),
+                              .weight = diff_weight + (k * src_.C + c) * taps(),
+                              .k_stride = src_.C * taps()});
     }
   });
 }
@@ -229,9 +231,13 @@ void TileWeights::Run(const ConvolutionTensors& t) {
       const Range blocks = {2 * (pairs * share / shares_),
                             std::min(row_blocks_, 2 * (pairs * (share + 1) / shares_))};
       bool first = true;
-      for (int64_t n = dst_.N * slot / slots_; n < dst_.N * (slot + 1) / slots_; ++n) {
+      const int64_t end = dst_.N * (slot + 1) / slots_;
+      for (int64_t n = dst_.N * slot / slots_; n < end; n += samples_) {
         for (int64_t row = 0; row < dst_.H; row += rows_, first = false) {
-          const Strip strip = {n, row, std::min(rows_, dst_.H - row)};
+          const Strip strip = {.sample = n,
+                               .samples = std::min(samples_, end - n),
+                               .row = row,
+                               .rows = std::min(rows_, dst_.H - row)};
           AddStrip(t, strip, blocks, buffers, sums + slot * SumFloats(), first);
         }
       }

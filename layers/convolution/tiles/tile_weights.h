@@ -9,7 +9,7 @@
 // the one with fewer channels is transposed, which takes longer than interleaving.
 //
 //   slot (some of the samples)  x  share of the row blocks   one thread
-//     strip of rows, packed in the second-level cache
+//     strip of rows, or a few images, packed in the second-level cache
 //       32 x 32 channels x tap                               sums, f32, in registers
 //
 // The sums of the slots are added in their order, so bits do not depend on threads.
@@ -53,14 +53,15 @@ class TileWeights : public ConvolutionAlgorithm {
   struct Buffers {
     Bfloat16 *rows, *columns, *line;
   };
+  // Rows of results of one image, or all of those of several, one after another in the lines.
   struct Strip {
-    int64_t sample, row, rows;
+    int64_t sample, samples, row, rows;
   };
 
   void DivideIntoStrips();
   void PackSrc(const ConvolutionTensors& tensors, const Strip& strip, int64_t block, int64_t phase,
                Bfloat16* line) const;
-  void PackDiffDst(const Bfloat16* diff_dst, const Strip& strip, int64_t block,
+  void PackDiffDst(const ConvolutionTensors& tensors, const Strip& strip, int64_t block,
                    Bfloat16* line) const;
   void PackRows(const ConvolutionTensors& tensors, const Strip& strip, const Range& blocks,
                 const Buffers& buffers) const;
@@ -73,6 +74,7 @@ class TileWeights : public ConvolutionAlgorithm {
 
   int64_t taps() const { return static_cast<int64_t>(plane_.results[0].taps.size()); }
   int64_t SumFloats() const { return row_blocks_ * column_blocks_ * taps() * 256; }
+  int64_t ImagePixels() const { return plane_.Pixels(rows_); }  // of an image in a line
   int64_t LinePixels() const;  // of a packed line: whole groups, and what taps reach beyond
 
   const BlobDesc src_, dst_;
@@ -80,7 +82,7 @@ class TileWeights : public ConvolutionAlgorithm {
   const TilePlane plane_;
   const bool src_is_rows_;
   const int64_t row_blocks_, column_blocks_;  // of 16 channels
-  int64_t rows_ = 0;                          // of results in a strip
+  int64_t rows_ = 0, samples_ = 1;            // of results, and images, in a strip
   int64_t slots_ = 1, threads_ = 1, shares_ = 1;
   std::vector<int64_t> tap_pixels_;  // in a line, with the line of its phase
   ScratchLayout scratch_;

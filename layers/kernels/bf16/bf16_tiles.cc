@@ -211,6 +211,25 @@ void PackTileWeights(const Bf16TileWeights& w) {
   }
 }
 
+void AddTileSums(const Bf16TileSums& s) {
+  constexpr int64_t kTile = kTileOutputs * kTileOutputs;
+  for (int64_t tap = 0; tap < s.tap_count; ++tap) {
+    float tile[kTileOutputs][kTileOutputs];
+    for (int64_t row = 0; row < kTileOutputs; ++row) {
+      const float* const from = s.sums + tap * kTile + row * kTileOutputs;
+      Vec sum = Load(from);
+      for (int64_t slot = 1; slot < s.slots; ++slot) sum += Load(from + slot * s.slot_stride);
+      Store(tile[row], sum);
+    }
+    for (int64_t k = 0; k < s.outputs; ++k) {
+      float* const to = s.weight + k * s.k_stride + tap;
+      for (int64_t c = 0; c < s.channels; ++c) {
+        to[c * s.tap_count] = s.rows_are_outputs ? tile[k][c] : tile[c][k];
+      }
+    }
+  }
+}
+
 void FinishTileRows(const Bf16TileRows& r) {
   static_assert(kTileOutputs == kLanes);
   PieceMoments moments;
@@ -232,6 +251,7 @@ void FinishTileRows(const Bf16TileRows& r) {
 #else
 
 void PackTileWeights(const Bf16TileWeights&) { __builtin_trap(); }
+void AddTileSums(const Bf16TileSums&) { __builtin_trap(); }
 void FinishTileRows(const Bf16TileRows&) { __builtin_trap(); }
 void MultiplyBf16TileGradient(const Bf16TileGradient&) { __builtin_trap(); }
 void TransposeTilePixels(const Bfloat16*, int64_t, int64_t, Bfloat16*) { __builtin_trap(); }

@@ -90,6 +90,20 @@ struct Bf16TileGradient {
 };
 RT_DECLARE_KERNEL(void MultiplyBf16TileGradient(const Bf16TileGradient& product))
 
+// The sums of several slots, tile by tile, as weights: weight[k * k_stride + c * tap_count + tap] =
+// sum over slots s, in their order, of sums[s][tap][r][col], where a tile's rows are outputs k and its
+// columns channels c, or the other way round.
+struct Bf16TileSums {
+  const float* sums;  // [tap][16][16] of slot 0
+  int64_t slots, slot_stride;
+  int64_t tap_count;
+  bool rows_are_outputs;
+  int64_t outputs, channels;  // that are there, at most 16
+  float* weight;
+  int64_t k_stride;
+};
+RT_DECLARE_KERNEL(void AddTileSums(const Bf16TileSums& sums))
+
 // Pixels of a channel block of 16, `step` numbers apart: to[pixel][16].
 RT_DECLARE_KERNEL(void CopyTilePixels(const Bfloat16* from, int64_t step, int64_t pixels,
                                       Bfloat16* to))
