@@ -115,7 +115,8 @@ void ImageTilesForward::RunPart(const ConvolutionTensors& t, int64_t sample, int
                    .low = LowerBound(activation_),
                    .high = UpperBound(activation_),
                    .mean = nullptr,
-                   .m2 = nullptr});
+                   .m2 = nullptr,
+                   .sums = {}});
       }
     }
   }

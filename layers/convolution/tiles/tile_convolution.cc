@@ -152,7 +152,7 @@ void TileConvolution::PackStrip(const ConvolutionTensors& t, const Strip& strip,
             to + i * ImageNumbers() +
             (block * plane_.phases() + phase) * plane_.Pixels(rows_) * kTileChannels;
         for (int64_t row = 0; row < strip.rows + plane_.more_rows; ++row) {
-          PackRow(in + (strip.sample + i) * image, t.src_affine, block,
+          PackRow(in + (strip.sample + i) * image, forward_ ? t.src_affine : ChannelAffine(), block,
                   RowOf(plane_, in_, phase, strip.row + row), mapped, plane + row * row_numbers);
         }
       }
@@ -222,21 +222,33 @@ void TileConvolution::FinishStrip(const ConvolutionTensors& t, const Strip& stri
   auto* const out = ElementsOf<Bfloat16>(forward_ ? t.dst : t.diff_src);
   const int64_t y = results.first_y + strip.row * plane_.result_stride_y;
   const int64_t row = (sample * out_.channel_blocks() + block) * out_.H + y;
-  const int64_t at = t.dst_moments ? t.dst_moments.At(out_, sample, strip.row / rows_, block) : 0;
-  RT_KERNEL(FinishTileRows, {.from = sums,
-                             .from_row_stride = plane_.columns * kBlock,
-                             .to = out + (row * out_.W + results.first_x) * kBlock,
-                             .to_row_stride = plane_.result_stride_y * out_.W * kBlock,
-                             .to_pixel_stride = plane_.result_stride_x * kBlock,
-                             .rows = std::min(strip.rows, results.rows - strip.row),
-                             .columns = results.columns,
-                             .bias = bias != nullptr ? bias + block * kBlock : nullptr,
-                             .add = t.add_to_diff_src,
-                             .clamp = activation_ != Activation::kNone,
-                             .low = LowerBound(activation_),
-                             .high = UpperBound(activation_),
-                             .mean = t.dst_moments ? t.dst_moments.mean + at : nullptr,
-                             .m2 = t.dst_moments ? t.dst_moments.m2 + at : nullptr});
+  Bfloat16* const to = out + (row * out_.W + results.first_x) * kBlock;
+  const BlobParts& parts =
+      forward_ ? static_cast<const BlobParts&>(t.dst_moments) : t.diff_src_sums;
+  const bool takes = t.dst_moments || t.diff_src_sums;
+  const int64_t at = takes ? parts.At(out_, sample, strip.row / rows_, block) : 0;
+  Bf16TileRows finish = {.from = sums,
+                         .from_row_stride = plane_.columns * kBlock,
+                         .to = to,
+                         .to_row_stride = plane_.result_stride_y * out_.W * kBlock,
+                         .to_pixel_stride = plane_.result_stride_x * kBlock,
+                         .rows = std::min(strip.rows, results.rows - strip.row),
+                         .columns = results.columns,
+                         .bias = bias != nullptr ? bias + block * kBlock : nullptr,
+                         .add = t.add_to_diff_src,
+                         .clamp = activation_ != Activation::kNone,
+                         .low = LowerBound(activation_),
+                         .high = UpperBound(activation_),
+                         .mean = t.dst_moments ? t.dst_moments.mean + at : nullptr,
+                         .m2 = t.dst_moments ? t.dst_moments.m2 + at : nullptr,
+                         .sums = {}};
+  if (t.diff_src_sums) {
+    finish.sums = {.src = ElementsOf<Bfloat16>(t.src) + (to - out),
+                   .affine = t.src_affine.From(block * kBlock),
+                   .g = t.diff_src_sums.g + at,
+                   .gx = t.diff_src_sums.gx + at};
+  }
+  RT_KERNEL(FinishTileRows, finish);
 }
 
 void TileConvolution::Run(const ConvolutionTensors& t) {

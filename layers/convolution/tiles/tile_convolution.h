@@ -6,8 +6,8 @@
 //                                         bias, activation, rounded once, to the blob
 //
 // Weights are rounded to bf16 while they are packed, a map of src (batch norm before) while that is.
-// The moments of dst (batch norm after) are taken while it is written. diff_src is added to before the
-// sum is rounded.
+// The moments of dst (batch norm after) are taken while it is written, and, with stride 1, the sums of
+// diff_src for the batch norm before. diff_src is added to before the sum is rounded.
 // Cost: 2 N OH OW C K KH KW FLOPs and those of the results at the ends of rows; the blobs are read and
 // written once. Bits do not depend on threads.
 // Thread-safety: as ConvolutionAlgorithm.
@@ -41,6 +41,9 @@ class TileConvolution : public ConvolutionAlgorithm {
   bool takes_affine() const override { return forward_; }
   bool adds_to_diff_src() const override { return !forward_; }
   int64_t moments_pixels() const override { return forward_ ? rows_ * out_.W : 0; }
+  int64_t gradient_sums_pixels() const override {
+    return forward_ || phases_.size() > 1 ? 0 : rows_ * out_.W;
+  }
   void Run(const ConvolutionTensors& tensors) override;
 
  private:

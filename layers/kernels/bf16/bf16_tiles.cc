@@ -153,9 +153,15 @@ RT_BF16_TILES void MultiplyGradient(const Bf16TileGradient& p) {
 
 constexpr int kRowsAtOnce = 4;  // pixels that are finished together
 
+// What is taken of the results while they are written.
+struct TileTaken {
+  PieceMoments moments;
+  PieceSums sums;
+};
+
 template <int kRows>
 [[gnu::always_inline]] inline void Finish(const Bf16TileRows& r, const float* from, Bfloat16* to,
-                                          PieceMoments* moments) {
+                                          TileTaken* taken) {
   Vec v[kRows];
 #pragma GCC unroll 4
   for (int row = 0; row < kRows; ++row) {
@@ -165,9 +171,10 @@ template <int kRows>
     if (r.clamp) v[row] = Clamped(v[row], Broadcast(r.low), Broadcast(r.high));
   }
   RoundAndStore(v, to);
+  if (r.sums.src != nullptr) taken->sums.Add(r.sums.affine, 0, r.sums.src + (to - r.to), v);
   if (r.mean == nullptr) return;
-  moments->Add(0, v);
-  moments->empty = false;
+  taken->moments.Add(0, v);
+  taken->moments.empty = false;
 }
 
 }  // namespace
@@ -232,20 +239,21 @@ void AddTileSums(const Bf16TileSums& s) {
 
 void FinishTileRows(const Bf16TileRows& r) {
   static_assert(kTileOutputs == kLanes);
-  PieceMoments moments;
+  TileTaken taken;
   const bool adjacent = r.to_pixel_stride == kLanes;
   for (int64_t row = 0; row < r.rows; ++row) {
     const float* from = r.from + row * r.from_row_stride;
     Bfloat16* to = r.to + row * r.to_row_stride;
     int64_t x = 0;
     for (; adjacent && x + kRowsAtOnce <= r.columns; x += kRowsAtOnce) {
-      Finish<kRowsAtOnce>(r, from + x * kLanes, to + x * kLanes, &moments);
+      Finish<kRowsAtOnce>(r, from + x * kLanes, to + x * kLanes, &taken);
     }
     for (; x < r.columns; ++x) {
-      Finish<1>(r, from + x * kLanes, to + x * r.to_pixel_stride, &moments);
+      Finish<1>(r, from + x * kLanes, to + x * r.to_pixel_stride, &taken);
     }
   }
-  if (r.mean != nullptr) moments.Write(1, r.rows * r.columns, r.mean, r.m2);
+  if (r.mean != nullptr) taken.moments.Write(1, r.rows * r.columns, r.mean, r.m2);
+  if (r.sums.src != nullptr) taken.sums.Write(1, r.sums.g, r.sums.gx);
 }
 
 #else

@@ -13,6 +13,7 @@
 
 #include "core/kernel_isa.h"
 #include "core/kernels/bfloat16.h"
+#include "layers/kernels/affine.h"
 
 namespace ringtail {
 
@@ -70,6 +71,13 @@ struct Bf16TileRows {
   float low, high;
   // Of what is written: the moments, as BatchNormMoments defines them; null: not wanted.
   double *mean, *m2;
+  // Of what is written, where pixels are adjacent: the sums of batch norm's backward, whose src lies
+  // as `to`; null src: not wanted.
+  struct GradientSums {
+    const Bfloat16* src = nullptr;
+    ChannelAffine affine;  // of these channels
+    double *g = nullptr, *gx = nullptr;
+  } sums;
 };
 RT_DECLARE_KERNEL(void FinishTileRows(const Bf16TileRows& rows))
 

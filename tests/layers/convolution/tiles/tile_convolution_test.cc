@@ -64,7 +64,7 @@ double Error(const Floats& actual, const std::vector<double>& expected) {
 
 struct Options {
   int threads = 1;
-  bool affine = false, moments = false, add = false;
+  bool affine = false, moments = false, add = false, sums = false;
 };
 
 class TileConvolutionTest : public testing::TestWithParam<Case> {
@@ -128,6 +128,17 @@ class TileConvolutionTest : public testing::TestWithParam<Case> {
       result.mean.resize(shape.elements(p_.dst)), result.m2 = result.mean;
       shape.mean = result.mean.data(), shape.m2 = result.m2.data();
       t.dst_moments = shape;
+    }
+    AlignedBuffer norm_src(p_.src.bytes());
+    if (options.sums) {
+      BlobGradientSums shape = {{.part_pixels = algorithm->gradient_sums_pixels()}};
+      result.part_pixels = shape.part_pixels;
+      result.mean.resize(shape.elements(p_.src)), result.m2 = result.mean;
+      shape.g = result.mean.data(), shape.gx = result.m2.data();
+      t.diff_src_sums = shape;
+      t.src_affine = Map();
+      CopyToLayout(src_, p_.src, norm_src.floats().data());
+      t.src = norm_src.floats().data();
     }
     Floats diff_weight(weight_.size(), NAN), diff_bias(bias_.size(), NAN);
     if (is_weights) {
@@ -232,6 +243,35 @@ TEST_P(TileConvolutionTest, TakesTheMomentsOfDst) {
         const int64_t at = shape.At(dst, n, part, k / 16) + k % 16;
         ASSERT_NEAR(result.mean[at], mean, 1e-5) << n << " " << part << " " << k;
         ASSERT_NEAR(result.m2[at], m2, 1e-4 * (1 + m2)) << n << " " << part << " " << k;
+      }
+    }
+  }
+}
+
+// Sums of what is written, over the pixels that the map's clamp lets through.
+TEST_P(TileConvolutionTest, TakesTheSumsOfDiffSrc) {
+  if (GetParam().stride > 1) {
+    EXPECT_EQ(TileConvolution::Create(p_, Direction::kBackwardData)->gradient_sums_pixels(), 0);
+    return;
+  }
+  const Result result = Run(Direction::kBackwardData, {.sums = true});
+  EXPECT_EQ(result.out, Run(Direction::kBackwardData).out);
+  const BlobGradientSums shape = {{.part_pixels = result.part_pixels}};
+  const BlobDesc& src = p_.src;
+  for (int64_t n = 0; n < src.N; ++n) {
+    for (int64_t part = 0; part < shape.parts(src); ++part) {
+      for (int64_t c = 0; c < src.C; ++c) {
+        const int64_t first = (n * src.C + c) * src.plane() + part * shape.part_pixels;
+        double g = 0, gx = 0;
+        for (int64_t i = first; i < first + shape.PixelsOf(src, part); ++i) {
+          const float y = (src_[i] - mean_[c]) * scale_[c] + shift_[c];
+          if (y <= 0 || y >= 6) continue;
+          g += result.out[i];
+          gx += result.out[i] * (src_[i] - mean_[c]);
+        }
+        const int64_t at = shape.At(src, n, part, c / 16) + c % 16;
+        ASSERT_NEAR(result.mean[at], g, 1e-3) << n << " " << part << " " << c;
+        ASSERT_NEAR(result.m2[at], gx, 1e-3) << n << " " << part << " " << c;
       }
     }
   }
