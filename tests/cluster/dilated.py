@@ -135,7 +135,8 @@ def field(command, name, default):
         if setting.startswith(name + '='):
             return float(setting.split('=', 1)[1])
     for config in given(command, '--config') or [BUILT_IN]:
-        found = re.search(rf'\b{name.split(".")[1]}:\s*([\d.eE+]+)', pathlib.Path(config).read_text())
+        path = pathlib.Path(config) if '.' in config else ROOT / 'configs' / f'{config}.textproto'  # shipped ones by name
+        found = re.search(rf'\b{name.split(".")[1]}:\s*([\d.eE+]+)', path.read_text())
         if found:
             return float(found[1])
     return default

@@ -3,7 +3,8 @@
 
 Every net is measured in alternating runs (PyTorch, Ringtail, PyTorch, ...), one process each, so that a noisy
 machine disturbs both sides alike. PyTorch runs with OpenBLAS, tcmalloc and, per net, the faster of channels_last
-and oneDNN's blocked layout (--layouts). `default` is Debian's PyTorch untuned: plain layout, glibc's allocator.
+and oneDNN's blocked layout (--layouts). With --precision bf16 Ringtail's side is that, and PyTorch may have, per net,
+autocast to bfloat16, where that is faster than its f32. `default` is Debian's PyTorch untuned: plain layout, glibc's allocator.
 
   apt-get install python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4
   tests/compare/time_with_torch.py [--nets resnet18:128:32,lenet:64:32] [--rounds 3]
@@ -22,25 +23,27 @@ NETS = ('lenet:64:32,catdog_vgg:128:32,alexnet:224:32,vgg11_bn:128:32,resnet18:1
         'mobilenet_v2:128:32,mobilenet_v2:224:32,resnet50:224:8')
 
 
-def torch_run(net, layout, threads, steps, tuned):
+def torch_run(net, settings, threads, steps, tuned):
+    """`settings`: a layout, and ' bf16'. None if PyTorch cannot do that."""
     name, size, batch = net.split(':')
+    layout, *precision = settings.split()
     env = dict(os.environ)
     if tuned:
         env['OMP_NUM_THREADS'] = str(threads)
         env['LD_LIBRARY_PATH'] = f'{LIBRARIES}/openblas-openmp'
         env['LD_PRELOAD'] = f'{LIBRARIES}/libtcmalloc_minimal.so.4'
     run = subprocess.run(['/usr/bin/python3', os.path.join(HERE, 'torch_step.py'), name, size, batch, str(threads),
-                          layout, str(steps)], env=env, capture_output=True, text=True)
+                          layout, str(steps), *precision], env=env, capture_output=True, text=True)
     if run.returncode != 0:
         return None  # the blocked layout lacks some operations (ReLU6)
     result = json.loads(run.stdout)
     return statistics.median(result['times']) * 1e3, result['peak_mib']
 
 
-def ringtail_run(program, net, threads, steps):
+def ringtail_run(program, net, precision, threads, steps):
     name, size, batch = net.split(':')
     run = subprocess.run([program, 'time', '--config', os.path.join(ROOT, 'configs', name + '.textproto'), '--batch',
-                          batch, '--set', f'data.image_size={size}', '--threads', str(threads), '--iterations',
+                          batch, '--precision', precision, '--set', f'data.image_size={size}', '--threads', str(threads), '--iterations',
                           str(steps), '--json'], check=True, capture_output=True, text=True)
     result = json.loads(run.stdout)
     return result['step_ms'], result['peak_memory_mib']
@@ -54,6 +57,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--steps', type=int, default=5)
     parser.add_argument('--layouts', default='nhwc,mkldnn')
+    parser.add_argument('--precision', default='f32', choices=['f32', 'bf16'], help='of Ringtail; PyTorch takes its faster one')
     parser.add_argument('--untuned', action='store_true', help='also PyTorch untuned')
     args = parser.parse_args()
     print('| net @size, batch | PyTorch tuned ms (layout) | Ringtail ms | speed ratio per round | median | '
@@ -62,13 +66,14 @@ def main():
     speeds, memories = [], []
     for net in args.nets.split(','):
         best = {}
-        for layout in args.layouts.split(','):
-            probe = torch_run(net, layout, args.threads, args.steps, True)
+        layouts = args.layouts.split(',')
+        for settings in layouts + [f'{layout} bf16' for layout in layouts if args.precision == 'bf16']:
+            probe = torch_run(net, settings, args.threads, args.steps, True)
             if probe:
-                best[layout] = probe[0]
+                best[settings] = probe[0]
         layout = min(best, key=best.get)
         rows = [(torch_run(net, layout, args.threads, args.steps, True),
-                 ringtail_run(args.program, net, args.threads, args.steps)) for _ in range(args.rounds)]
+                 ringtail_run(args.program, net, args.precision, args.threads, args.steps)) for _ in range(args.rounds)]
         untuned = torch_run(net, 'nchw', 1, 2, False)[0] if args.untuned else float('nan')
         ratios = [t[0] / r[0] for t, r in rows]
         torch_ms, ours_ms = (statistics.median(row[i][0] for row in rows) for i in (0, 1))

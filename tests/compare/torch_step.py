@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Times PyTorch's training step: zero_grad, forward, cross entropy, backward, SGD with momentum.
 
-  torch_step.py NET SIZE BATCH THREADS LAYOUT STEPS      prints {"times": [seconds], "peak_mib": N}
+  torch_step.py NET SIZE BATCH THREADS LAYOUT STEPS [bf16]      prints {"times": [seconds], "peak_mib": N}
 LAYOUT: nchw, nhwc (channels_last) or mkldnn (oneDNN's blocked layout from the first convolution to the last).
+bf16: forward and loss under torch.autocast to bfloat16.
 """
 import json
 import resource
@@ -14,6 +15,7 @@ import torchvision
 from torch import nn
 
 NAME, SIZE, BATCH, THREADS, LAYOUT, STEPS = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5], int(sys.argv[6])
+BFLOAT16 = 'bf16' in sys.argv[7:]
 WARM_UP = 2
 
 
@@ -66,7 +68,9 @@ times = []
 for step in range(WARM_UP + STEPS):
     start = time.perf_counter()
     sgd.zero_grad(set_to_none=True)
-    loss_function(net(x), y).backward()
+    with torch.autocast('cpu', torch.bfloat16, enabled=BFLOAT16):
+        loss = loss_function(net(x), y)
+    loss.backward()
     sgd.step()
     times.append(time.perf_counter() - start)
 print(json.dumps(dict(times=times[WARM_UP:], peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)))
