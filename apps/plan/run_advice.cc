@@ -37,6 +37,7 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   choice.algorithm = dist.algorithm();
   choice.buckets = BucketsOf(dist);
   choice.scheme = SchemeOf(dist, facts);
+  choice.divided = dist.model_parallel().linear() != ModelParallelConfig::WHOLE;
   if (UsesLocalRounds(dist)) {
     choice.period = dist.local().period();
     choice.overlap = dist.local().overlap();
@@ -104,6 +105,10 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
       config.dist().has_planned() ||
       (UsesLocalRounds(config.dist()) && config.dist().local().period_rule() != LocalConfig::FIXED);
   const bool asked = predict != nullptr || !decided;
+  // Of layers that are divided, the planner knows the dense form alone.
+  if (generation.run->shards.divides() && CompressesAnything(config.dist().compression())) {
+    return std::optional<std::string>();
+  }
   if (generation.world->topology().hosts() < 2 || !asked) return std::optional<std::string>();
   const ScopedPhase measuring(generation.world->progress(), Phase::kSetUp);
   RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*generation.world));

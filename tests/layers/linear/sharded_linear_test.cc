@@ -51,7 +51,7 @@ struct Result {
 Floats Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 Result RunLayer(Layer* layer, const BlobDesc& desc, const Case& c, const Floats& src,
-           const Floats& diff_dst, ShardExchange* shards) {
+                const Floats& diff_dst, ShardExchange* shards) {
   EXPECT_TRUE(layer->FuseActivation(Activation::kRelu));
   LayerRunner runner(layer, {desc}, {.training = c.training});
   EXPECT_TRUE(runner.status().ok()) << runner.status().message();
@@ -103,7 +103,7 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
         ShardedLinearLayer layer(c.config(), {.rank = rank, .ranks = c.ranks, .pieces = c.pieces});
         const int64_t first = rank * c.src.N;
         results[rank] = RunLayer(&layer, c.src, c, Part(src_, first * K(), c.src.N * K()),
-                            Part(diff_dst_, first * c.M, c.src.N * c.M), &exchange);
+                                 Part(diff_dst_, first * c.M, c.src.N * c.M), &exchange);
       });
     }
     threads.clear();

@@ -112,7 +112,7 @@ TEST_F(ShardedRanksTest, TrainAsOneDoesAndAnyNumberContinues) {
   ExpectSameNetwork("whole", "one");
   Train(1, "alone", go_on);
   ExpectSameNetwork("alone", "one");
-  // And a run that was whole goes on divided.
+  // And a run that was whole continues divided.
   Train(3, "divided", And(kAll, {"--resume", Checkpoint("one", 4), "--set", "train.batch=12"}));
   ExpectSameNetwork("divided", "one");
 }
