@@ -24,6 +24,11 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
                                "an emulation computes one worker after the other, so batch norm "
                                "cannot see all of them; leave sync_batch_norm away");
   }
+  if (dist.model_parallel().linear() != ModelParallelConfig::WHOLE) {
+    return loaded.source.Error("dist.model_parallel.linear",
+                               "an emulation knows no layers that ranks divide; their mathematics "
+                               "is that of whole ones: leave dist.model_parallel out");
+  }
   if (loaded.config.train().freeze_epochs() > 0) {
     return loaded.source.Error("train.freeze_epochs",
                                "an emulation cannot unfreeze layers; leave freeze_epochs out");

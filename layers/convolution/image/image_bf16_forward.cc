@@ -16,11 +16,6 @@ constexpr int64_t kLanes = kBf16ProductLanes;
 constexpr int64_t kPanelBlocks = 2;
 constexpr int64_t kBytesOfLines = 96 << 10;  // a share of the second-level cache
 
-int64_t RowsOf(const ConvolutionProblem& p, const ImageLines& lines) {
-  const int64_t fit = kBytesOfLines / (lines.length() * static_cast<int64_t>(sizeof(Bfloat16)));
-  return EqualBlocks(p.dst.H, (fit - p.window.KH) / p.window.SH + 1, 1);
-}
-
 }  // namespace
 
 ImageBf16Forward::ImageBf16Forward(const ConvolutionProblem& problem)
@@ -30,7 +25,7 @@ ImageBf16Forward::ImageBf16Forward(const ConvolutionProblem& problem)
       dst_(problem.dst),
       activation_(problem.activation),
       panels_(CeilDivide(dst_.channel_blocks(), kPanelBlocks)),
-      rows_(RowsOf(problem, lines_)),
+      rows_(lines_.RowsThatFit(kBytesOfLines, dst_.H)),
       threads_(NumComputeThreads()),
       packed_at_(scratch_.Add<Bfloat16>(panels_ * PanelSize())),
       lines_at_(scratch_.Add<Bfloat16>(threads_ * lines_.LinesOf(rows_) * lines_.length())) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/round.h"
+#include "layers/convolution/work_division.h"
 #include "layers/kernels/bf16/image_bf16.h"
 
 namespace ringtail {
@@ -22,6 +23,11 @@ int64_t LengthOf(const ConvolutionProblem& p) {
 
 ImageLines::ImageLines(const ConvolutionProblem& problem)
     : window_(problem.window), src_(problem.src), length_(LengthOf(problem)) {}
+
+int64_t ImageLines::RowsThatFit(int64_t bytes, int64_t rows) const {
+  const int64_t lines = bytes / (length_ * static_cast<int64_t>(sizeof(Bfloat16)));
+  return EqualBlocks(rows, (lines - window_.KH) / window_.SH + 1, 1);
+}
 
 void ImageLines::Pack(const float* src, int64_t sample, int64_t first, int64_t rows,
                       Bfloat16* lines) const {

@@ -21,6 +21,9 @@ class ImageLines {
   int64_t pixel_step() const { return window_.SW * src_.C; }  // numbers between pixels of dst
   // Of so many rows of dst.
   int64_t LinesOf(int64_t rows) const { return (rows - 1) * window_.SH + window_.KH; }
+  // In how many rows of dst at a time `rows` are equally divided, if the lines of each may take so
+  // many bytes.
+  int64_t RowsThatFit(int64_t bytes, int64_t rows) const;
   // Writes the lines that rows [first, first + rows) of dst read.
   void Pack(const float* src, int64_t sample, int64_t first, int64_t rows, Bfloat16* lines) const;
 

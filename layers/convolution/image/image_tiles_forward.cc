@@ -15,11 +15,6 @@ constexpr int64_t kBlock = kTileOutputs;
 constexpr int64_t kPanelBlocks = 2;
 constexpr int64_t kBytesOfLines = 96 << 10;  // a share of the second-level cache
 
-int64_t RowsOf(const ConvolutionProblem& p, const ImageLines& lines) {
-  const int64_t fit = kBytesOfLines / (lines.length() * static_cast<int64_t>(sizeof(Bfloat16)));
-  return EqualBlocks(p.dst.H, (fit - p.window.KH) / p.window.SH + 1, 1);
-}
-
 }  // namespace
 
 ImageTilesForward::ImageTilesForward(const ConvolutionProblem& problem)
@@ -28,7 +23,7 @@ ImageTilesForward::ImageTilesForward(const ConvolutionProblem& problem)
       channels_(problem.src.C),
       dst_(problem.dst),
       activation_(problem.activation),
-      rows_(RowsOf(problem, lines_)),
+      rows_(lines_.RowsThatFit(kBytesOfLines, dst_.H)),
       threads_(NumComputeThreads()) {
   for (int64_t line = 0; line < window_.KH; ++line) {
     for (int64_t chunk = 0; chunk < Chunks(); ++chunk) {

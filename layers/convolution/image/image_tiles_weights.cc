@@ -12,7 +12,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kBlock = kTileOutputs, kPair = 2 * kBlock, kGroup = kTileChannels;
+constexpr int64_t kBlock = kTileOutputs, kGroup = kTileChannels;
 constexpr int64_t kTileFloats = kBlock * kBlock;
 constexpr int64_t kMostSlots = 16;  // work for as many threads
 // Expanded lines and diff_dst of a part: a share of the second-level cache.

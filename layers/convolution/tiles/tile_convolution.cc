@@ -4,7 +4,7 @@
 
 #include "core/parallel_for.h"
 #include "core/round.h"
-#include "layers/convolution/tiles/has_tiles.h"
+#include "layers/convolution/tiles/tile_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/bf16/bf16_tiles.h"
@@ -22,18 +22,13 @@ constexpr int64_t kStripPixels = 1024;
 // With fewer strips per thread, some threads would wait for others.
 constexpr int64_t kMinStripsPerThread = 4;
 
-bool IsBlockedBf16(const BlobDesc& desc) {
-  return desc.type == BlobType::kBf16 && desc.block == kBlock;
-}
-
 }  // namespace
 
 std::unique_ptr<ConvolutionAlgorithm> TileConvolution::Create(const ConvolutionProblem& p,
                                                               ConvolutionDirection direction) {
   const bool is_data = direction == ConvolutionDirection::kForward ||
                        direction == ConvolutionDirection::kBackwardData;
-  if (!is_data || p.groups != 1 || p.window.DH != 1 || p.window.DW != 1) return nullptr;
-  if (!IsBlockedBf16(p.src) || !IsBlockedBf16(p.dst) || !HasBf16Tiles()) return nullptr;
+  if (!is_data || !IsForTiles(p)) return nullptr;
   return std::make_unique<TileConvolution>(p, direction);
 }
 

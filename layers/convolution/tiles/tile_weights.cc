@@ -4,7 +4,7 @@
 
 #include "core/parallel_for.h"
 #include "core/round.h"
-#include "layers/convolution/tiles/has_tiles.h"
+#include "layers/convolution/tiles/tile_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/bf16/bf16_products.h"
@@ -24,19 +24,13 @@ constexpr int64_t kMostSumBytes = 2 << 20;
 constexpr int64_t kStripBytes = 1 << 20;
 constexpr int64_t kStripPixels = 2048;
 
-bool IsBlockedBf16(const BlobDesc& desc) {
-  return desc.type == BlobType::kBf16 && desc.block == kBlock;
-}
-
 bool IsOneByOne(const Window& w) { return w.KH == 1 && w.KW == 1; }
 
 }  // namespace
 
 std::unique_ptr<ConvolutionAlgorithm> TileWeights::Create(const ConvolutionProblem& p,
                                                           ConvolutionDirection direction) {
-  if (direction != ConvolutionDirection::kBackwardWeights || p.groups != 1) return nullptr;
-  if (p.window.DH != 1 || p.window.DW != 1) return nullptr;
-  if (!IsBlockedBf16(p.src) || !IsBlockedBf16(p.dst) || !HasBf16Tiles()) return nullptr;
+  if (direction != ConvolutionDirection::kBackwardWeights || !IsForTiles(p)) return nullptr;
   return std::make_unique<TileWeights>(p);
 }
 

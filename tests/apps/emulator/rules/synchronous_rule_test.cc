@@ -187,6 +187,8 @@ TEST(SynchronousRuleTest, CompressedGradients) {
 TEST(SynchronousRuleTest, WhatCannotBeEmulatedIsRefused) {
   EXPECT_THAT(EmulateTiny("workers: 2", {"dist.sync_batch_norm=true"}).status().message(),
               HasSubstr("batch norm cannot see all of them"));
+  EXPECT_THAT(EmulateTiny("workers: 2", {"dist.model_parallel.linear=AUTO"}).status().message(),
+              HasSubstr("no layers that ranks divide"));
   EXPECT_THAT(EmulateTiny("workers: 8", {"train.batch=20"}).status().message(),
               HasSubstr("fewer than one batch of 160 over all workers"));
   EXPECT_THAT(EmulateTiny("workers: 2", {"data.image_size=18", "train.phase="}).status().message(),
