@@ -21,8 +21,8 @@ constexpr int kRegisters = 16;
 #endif
 
 using Vec = float __attribute__((vector_size(kLanes * sizeof(float))));
-using VecInMemory =
-    float __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+// (clang heeds a lower alignment in a typedef alone.)
+typedef Vec VecInMemory __attribute__((aligned(4), may_alias));  // NOLINT(modernize-use-using)
 
 [[gnu::always_inline]] static inline Vec Load(const float* p) {
   return *reinterpret_cast<const VecInMemory*>(p);

@@ -10,8 +10,8 @@ namespace ringtail::RT_KERNEL_ISA {
 
 using VecBits = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 using HalfBits = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
-using HalfBitsInMemory =
-    uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t)), aligned(2), may_alias));
+typedef HalfBits HalfBitsInMemory  // NOLINT(modernize-use-using): as VecInMemory
+    __attribute__((aligned(2), may_alias));
 
 [[gnu::always_inline]] static inline Vec Load(const Bfloat16* p) {
   const HalfBits half = *reinterpret_cast<const HalfBitsInMemory*>(p);

@@ -16,8 +16,8 @@ constexpr int kLanes = 4;
 constexpr int kRegisters = 16;
 
 using Vec = float __attribute__((vector_size(kLanes * sizeof(float))));
-using VecInMemory =
-    float __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+// (As that of layers/kernels/vec.h.)
+typedef Vec VecInMemory __attribute__((aligned(4), may_alias));  // NOLINT(modernize-use-using)
 
 [[gnu::always_inline]] static inline Vec Load(const float* p) {
   return *reinterpret_cast<const VecInMemory*>(p);
