@@ -99,7 +99,7 @@ Status ScatterRows(TrainingWorld* world, int source_rank, const FindWhole& whole
 }
 
 Status CheckFiniteTogether(TrainingWorld* world, const TrainingState& state) {
-  const Status own = state.CheckFinite();
+  Status own = state.CheckFinite();
   if (state.model()->arena().sharded().empty()) return own;
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
                       world->GatherText(std::string(own.message())));

@@ -18,7 +18,8 @@ PlannerFacts Facts() {
   facts.set_cores(8);
   facts.set_update_s(0.020);
   facts.set_elementwise_update(true);
-  const auto add = [&](const char* name, ParameterFacts::Kind kind, std::vector<int64_t> shape) {
+  const auto add = [&](const char* name, ParameterFacts::Kind kind,
+                       const std::vector<int64_t>& shape) {
     ParameterFacts* const p = facts.add_parameter();
     p->set_name(name);
     p->set_kind(kind);

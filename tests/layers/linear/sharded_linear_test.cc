@@ -96,6 +96,7 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
     const Case& c = GetParam();
     std::vector<Result> results(c.ranks);
     std::vector<std::jthread> threads;
+    threads.reserve(c.ranks);
     for (int rank = 0; rank < c.ranks; ++rank) {
       threads.emplace_back([&, rank] {
         SetNumComputeThreads(1);
