@@ -119,12 +119,12 @@ Status RunKeeper::SaveCheckpoint(bool best) {
   RT_RETURN_IF_ERROR(Compare());
   // The same on all ranks.
   WrittenParts written{.status = CheckFinite(), .parts = std::nullopt};
-  if (generation_->world->lost()) return written.status;
+  if (!written.status.ok() && generation_->world->lost()) return written.status;
   if (written.status.ok()) {
     RT_ASSIGN_OR_RETURN(
         written, update_->WriteParts(directory_ != nullptr ? &directory_->checkpoints() : nullptr));
   }
-  RT_RETURN_IF_ERROR(GatherRows());
+  if (written.status.ok()) RT_RETURN_IF_ERROR(GatherRows());
   KeepCheckpoint(best, KeepsAlone() ? 1 : generation_->world->size(), written);
   whole_ = {};
   return OkStatus();

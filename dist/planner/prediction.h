@@ -1,7 +1,7 @@
 // Prediction: how long a choice takes, and why.
 //
 //   data | forward | activations | backward ..contention.. | coding | wire | update | merge | roll call
-//                                             `-- exposed: not hidden behind computation
+//                                                            `-- exposed: nothing hides it
 //
 // Of a round: `period` steps and one exchange. Seconds of the slowest rank.
 // Thread-safety: values; functions without state.

@@ -71,6 +71,7 @@ StatusOr<LayerPlan> ShardedLinearLayer::Setup(const SetupArgs& args) {
                     "dist.model_parallel.pieces to a number that divides them",
                     N_, pieces_));
   }
+  arrivals_.resize(pieces_);
   weight_ = args.parameters[0];
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
   piece_ = LinearProducts(piece_rows(), K_, own_);
@@ -164,13 +165,12 @@ void ShardedLinearLayer::FinishForward(const ForwardArgs& args) const {
 void ShardedLinearLayer::Backward(const BackwardArgs& args) {
   ShardExchange* const ranks = args.step->shards;
   ApplyActivationGradient(activation_, dst_, args.dst, args.diff_dst);
-  std::vector<int64_t> arrivals;
   for (int64_t piece = 0; piece < pieces_; ++piece) {
     const Blocks blocks = BlocksOf(args.scratch, piece);
     PackGradient(args.diff_dst, blocks, piece);
-    arrivals.push_back(ranks->BeginAllToAll(blocks.all));
+    arrivals_[piece] = ranks->BeginAllToAll(blocks.all);
   }
-  BackwardData(args, arrivals);
+  BackwardData(args);
 
   // Meanwhile the last parts travel.
   const float* const slices = SliceOf(args.scratch, 0);
@@ -181,11 +181,10 @@ void ShardedLinearLayer::Backward(const BackwardArgs& args) {
 }
 
 // For each piece, once it has arrived: the gradient of src through the own outputs.
-void ShardedLinearLayer::BackwardData(const BackwardArgs& args,
-                                      std::span<const int64_t> arrivals) const {
+void ShardedLinearLayer::BackwardData(const BackwardArgs& args) const {
   ShardExchange* const ranks = args.step->shards;
   for (int64_t piece = 0; piece < pieces_; ++piece) {
-    ranks->Wait(arrivals[piece]);
+    ranks->Wait(arrivals_[piece]);
     float* const slice = SliceOf(args.scratch, piece);
     UnpackGradient(BlocksOf(args.scratch, piece), slice);
     if (args.diff_src[0] == nullptr) continue;

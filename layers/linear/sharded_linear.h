@@ -81,7 +81,7 @@ class ShardedLinearLayer : public Layer {
   void FinishForward(const ForwardArgs& args) const;
   void PackGradient(const float* diff_dst, const Blocks& blocks, int64_t piece) const;
   void UnpackGradient(const Blocks& blocks, float* slice) const;
-  void BackwardData(const BackwardArgs& args, std::span<const int64_t> arrivals) const;
+  void BackwardData(const BackwardArgs& args) const;
   void WriteGradient(const BackwardArgs& args) const;
 
   const LinearConfig config_;
@@ -98,11 +98,12 @@ class ShardedLinearLayer : public Layer {
   // Offsets: in state, or in scratch if it does not learn.
   size_t gathered_ = 0;  // pieces x ranks x rows x K
   // In scratch.
-  size_t plain_ = 0;     // (N, K): src, then diff_src, where the blob is in blocks
-  size_t blocks_ = 0;    // pieces x 2 ranks x rows x most outputs
-  size_t slices_ = 0;    // pieces x piece_rows x M_r
-  size_t parts_ = 0;     // pieces x piece_rows x K
-  size_t multiply_ = 0;  // of the products
+  size_t plain_ = 0;               // (N, K): src, then diff_src, where the blob is in blocks
+  size_t blocks_ = 0;              // pieces x 2 ranks x rows x most outputs
+  size_t slices_ = 0;              // pieces x piece_rows x M_r
+  size_t parts_ = 0;               // pieces x piece_rows x K
+  size_t multiply_ = 0;            // of the products
+  std::vector<int64_t> arrivals_;  // calls of a backward, by piece
   const Parameter* weight_ = nullptr;
   const Parameter* bias_ = nullptr;  // null: no bias
 };

@@ -4,6 +4,7 @@
 
 #include "core/parallel_for.h"
 #include "core/round.h"
+#include "layers/convolution/tiles/bias_gradient.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/bf16/bf16_tiles.h"
@@ -142,20 +143,6 @@ void ImageTilesWeights::Write(const ConvolutionTensors& t) const {
   });
 }
 
-void ImageTilesWeights::WriteBias(const ConvolutionTensors& t) const {
-  const int64_t blocks = dst_.channel_blocks(), plane = dst_.plane();
-  const auto* const diff_dst = ElementsOf<Bfloat16>(t.diff_dst);
-  ParallelFor(blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      double sums[kBlock] = {};
-      for (int64_t n = 0; n < dst_.N; ++n) {
-        RT_KERNEL(AddBf16Pixels, diff_dst + (n * blocks + block) * plane * kBlock, plane, sums);
-      }
-      std::ranges::copy(sums, t.diff_bias + block * kBlock);
-    }
-  });
-}
-
 void ImageTilesWeights::Run(const ConvolutionTensors& t) {
   ForEachThread(threads_, [&](int64_t thread) {
     const Buffers mine = {
@@ -174,7 +161,7 @@ void ImageTilesWeights::Run(const ConvolutionTensors& t) {
     RT_KERNEL(EndBf16Tiles)();
   });
   Write(t);
-  if (t.diff_bias != nullptr) WriteBias(t);
+  if (t.diff_bias != nullptr) SumBiasGradient(dst_, t.diff_dst, t.diff_bias);
 }
 
 }  // namespace ringtail

@@ -35,7 +35,6 @@ class ImageTilesWeights : public ConvolutionAlgorithm {
   void PackDiffDst(const ConvolutionTensors& tensors, int64_t sample, int64_t first, int64_t rows,
                    const Buffers& buffers) const;
   void Write(const ConvolutionTensors& tensors) const;
-  void WriteBias(const ConvolutionTensors& tensors) const;
 
   int64_t TapBlocks() const;     // of 16 numbers of a filter's row
   int64_t RowPixels() const;     // of dst, whole pairs

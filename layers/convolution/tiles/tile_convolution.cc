@@ -57,9 +57,9 @@ TileConvolution::TileConvolution(const ConvolutionProblem& problem, ConvolutionD
   }
   weights_ = scratch_.Add<Bfloat16>(tiles * kTileNumbers);
   bias_ = scratch_.Add<float>(out_.channel_blocks() * kBlock);
-  // Tiles read beyond the last pixel.
-  strips_at_ =
-      scratch_.Add<Bfloat16>(threads_ * samples_ * ImageNumbers() + kTilePixels * kTileChannels);
+  // The last tile of the last tap reads pixels beyond the plane.
+  strips_at_ = scratch_.Add<Bfloat16>(threads_ * samples_ * ImageNumbers() +
+                                      (kTilePixels + window_.KW) * kTileChannels);
   mapped_ = scratch_.Add<Bfloat16>(threads_ * MappedNumbers());
   sums_ = scratch_.Add<float>(threads_ * kPanelBlocks * SumFloats());
 }

@@ -4,12 +4,12 @@
 
 #include "core/parallel_for.h"
 #include "core/round.h"
+#include "layers/convolution/tiles/bias_gradient.h"
 #include "layers/convolution/tiles/tile_problem.h"
 #include "layers/convolution/work_division.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/bf16/bf16_products.h"
 #include "layers/kernels/bf16/bf16_tiles.h"
-#include "layers/kernels/bf16/image_bf16.h"
 #include "layers/kernels/bf16/pointwise_bf16.h"
 
 namespace ringtail {
@@ -193,22 +193,6 @@ void TileWeights::AddSlots(const float* sums, float* diff_weight) const {
   });
 }
 
-void TileWeights::AddBias(const Bfloat16* diff_dst, float* diff_bias) const {
-  const int64_t blocks = dst_.channel_blocks(), plane = dst_.plane();
-  ParallelFor(blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      double sums[kBlock] = {};
-      for (int64_t n = 0; n < dst_.N; ++n) {
-        RT_KERNEL(AddBf16Pixels, diff_dst + (n * blocks + block) * plane * kBlock, plane, sums);
-      }
-      const int64_t k0 = block * kBlock;
-      for (int64_t k = 0; k < std::min(kBlock, dst_.C - k0); ++k) {
-        diff_bias[k0 + k] = static_cast<float>(sums[k]);
-      }
-    }
-  });
-}
-
 void TileWeights::Run(const ConvolutionTensors& t) {
   float* const sums = ArrayAt<float>(t.scratch, sums_);
   const int64_t items = slots_ * shares_, line = LinePixels();
@@ -239,7 +223,7 @@ void TileWeights::Run(const ConvolutionTensors& t) {
     RT_KERNEL(EndBf16Tiles)();
   });
   AddSlots(sums, t.diff_weight);
-  if (t.diff_bias != nullptr) AddBias(ElementsOf<Bfloat16>(t.diff_dst), t.diff_bias);
+  if (t.diff_bias != nullptr) SumBiasGradient(dst_, t.diff_dst, t.diff_bias);
 }
 
 }  // namespace ringtail

@@ -70,7 +70,6 @@ class TileWeights : public ConvolutionAlgorithm {
   void AddStrip(const ConvolutionTensors& tensors, const Strip& strip, const Range& blocks,
                 const Buffers& buffers, float* sums, bool first) const;
   void AddSlots(const float* sums, float* diff_weight) const;
-  void AddBias(const Bfloat16* diff_dst, float* diff_bias) const;
 
   int64_t taps() const { return static_cast<int64_t>(plane_.results[0].taps.size()); }
   int64_t SumFloats() const { return row_blocks_ * column_blocks_ * taps() * 256; }
