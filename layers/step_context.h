@@ -31,7 +31,8 @@ struct SoftTargets {
   }
 };
 
-class ShardExchange;  // layers/linear/shard_exchange.h
+class ShardExchange;   // layers/linear/shard_exchange.h
+struct StageBoundary;  // layers/pipeline/stage.h
 
 struct StepContext {
   bool training = true;      // batch statistics, dropout on
@@ -43,6 +44,8 @@ struct StepContext {
   RankSum* ranks = nullptr;  // batch norm normalizes over the batch of all ranks; null: its own
   // Of nets with sharded layers (layers/net/model.h): all ranks run the same passes. Else null.
   ShardExchange* shards = nullptr;
+  // Of nets of a stage: where what crosses lies. What it names may change between forward and backward.
+  const StageBoundary* boundary = nullptr;
 };
 
 }  // namespace ringtail

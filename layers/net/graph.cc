@@ -2,11 +2,16 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "core/check.h"
 #include "core/random.h"
 #include "layers/linear/sharded_linear.h"
+#include "layers/net.pb.h"
+#include "layers/net/cut_points.h"
+#include "layers/pipeline/boundary_layers.h"
 
 namespace ringtail {
 namespace {
@@ -28,8 +33,15 @@ std::unordered_map<std::string, int> CountUses(
 
 }  // namespace
 
+Graph::Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 StatusOr<std::unique_ptr<Layer>> Node::Instantiate() const {
   std::unique_ptr<Layer> layer;
+  if (end == End::kReceives) return std::unique_ptr<Layer>(new ReceiveLayer(wire));
+  if (end == End::kSends) return std::unique_ptr<Layer>(new SendLayer(wire));
   if (shard.is_whole()) {
     RT_ASSIGN_OR_RETURN(layer, CreateLayer(*config, RngKey(0).With(name).bits()));
   } else {
@@ -93,6 +105,44 @@ StatusOr<Graph> Graph::Build(const NetConfig& config, std::string* error_origin)
   }
   error_origin->clear();
   return graph;
+}
+
+Status Graph::CutTo(const StageRequest& stage) {
+  const std::vector<int> cuts = NodesToCutAfter(*this);
+  const auto may_cut_after = [&](int node) { return std::ranges::count(cuts, node) > 0; };
+  RT_CHECK(stage.first >= 0 && stage.first <= stage.last && stage.last < size(),
+           "a stage is a run of nodes");
+  const bool receives = stage.first > 0, sends = stage.last + 1 < size();
+  for (const int node : {stage.first - 1, stage.last}) {
+    if (node < 0 || node + 1 == size() || may_cut_after(node)) continue;
+    return InvalidArgument(fmt::format(
+        "the net cannot be cut after layer '{}': more than one blob crosses", nodes_[node].name));
+  }
+  end_config_ = std::make_unique<LayerConfig>();
+  std::vector<Node> nodes;
+  const auto add_end = [&](Node::End end, const char* name, const char* kind, int input) {
+    nodes.push_back({.config = end_config_.get(),
+                     .name = name,
+                     .kind = kind,
+                     .inputs = {input},
+                     .end = end,
+                     .wire = stage.wire});
+  };
+  if (receives) {
+    add_end(Node::End::kReceives, "(received)", "receive", kImagesInput);
+    nodes.back().uses = nodes_[stage.first - 1].uses;
+  }
+  const int shift = receives ? stage.first - 1 : 0;  // what is received stands for the node before
+  for (int i = stage.first; i <= stage.last; ++i) {
+    nodes.push_back(nodes_[i]);
+    for (int& input : nodes.back().inputs) input = input == kImagesInput ? input : input - shift;
+  }
+  if (sends) {
+    nodes.back().uses = 1;
+    add_end(Node::End::kSends, "(sent)", "send", stage.last - shift);
+  }
+  nodes_ = std::move(nodes);
+  return OkStatus();
 }
 
 }  // namespace ringtail

@@ -44,6 +44,16 @@ Status ShardLayers(const ShardRequest& shards, Graph* graph) {
   return OkStatus();
 }
 
+// Of a list by node of a net of `size` nodes: the entries of a stage's, with `end` for its ends.
+template <typename T>
+void KeepStage(const StageRequest& stage, int size, const T& end, std::vector<T>* by_node) {
+  std::vector<T> kept;
+  if (stage.first > 0) kept.push_back(end);
+  for (int i = stage.first; i <= stage.last; ++i) kept.push_back(std::move((*by_node)[i]));
+  if (stage.last + 1 < size) kept.push_back(end);
+  *by_node = std::move(kept);
+}
+
 }  // namespace
 
 struct Model::Start {
@@ -85,7 +95,8 @@ StatusOr<std::vector<ShapeInfo>> InferShapes(const Graph& graph, const BlobDesc&
 StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t image_size,
                                                const ConfigSource* source, std::string_view path,
                                                bool allocate, const FreezeRequest& freeze,
-                                               const ShardRequest& shards) {
+                                               const ShardRequest& shards,
+                                               const StageRequest& stage) {
   const auto at = [&](const std::string& place, const Status& status) {
     if (source == nullptr) return status;
     return source->Error(place.empty() ? path : fmt::format("{}.{}", path, place),
@@ -124,11 +135,22 @@ StatusOr<std::unique_ptr<Model>> Model::Create(const NetConfig& config, int64_t 
   }
   model->num_classes_ = (*shapes)[model->graph_->logits()].dst.C;
 
-  const std::vector<int> depths = DepthsOf(*model->graph_, *shapes);
-  const auto frozen = FrozenNodes(*model->graph_, *shapes, freeze.layers);
+  std::vector<int> depths = DepthsOf(*model->graph_, *shapes);
+  auto frozen = FrozenNodes(*model->graph_, *shapes, freeze.layers);
   if (!frozen.ok()) {
     return source == nullptr ? frozen.status()
                              : source->Error(freeze.field, frozen.status().message());
+  }
+
+  if (!stage.is_whole()) {
+    RT_ASSIGN_OR_RETURN(model->whole_, Create(config, image_size, source, path, /*allocate=*/false,
+                                              freeze, shards));
+    model->stage_ = stage;
+    const int size = model->graph_->size();
+    RT_RETURN_IF_ERROR(model->graph_->CutTo(stage));
+    KeepStage(stage, size, {}, &*shapes);
+    KeepStage(stage, size, 0, &depths);
+    KeepStage(stage, size, false, &*frozen);
   }
 
   std::vector<ParameterSpec> parameters, buffers;

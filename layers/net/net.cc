@@ -98,6 +98,7 @@ std::span<const float> Net::Impl::Dst(int i, AlignedBuffer* spare) {
 }
 
 LossResult Net::Impl::Loss() {
+  if (!model->graph().has_loss()) return {};
   const ReadyNode& last = nodes.back();
   const ReadyNode& scores = nodes[model->graph().logits()];
   const int64_t classes = model->num_classes(), row = scores.dst_desc.elements() / options.batch;
@@ -153,6 +154,7 @@ void Net::Backward(const GradReady& on_ready) {
 }
 
 std::span<const float> Net::logits() const { return impl_->logits; }
+const StageBlobs& Net::boundaries() const { return impl_->boundaries; }
 const NetOptions& Net::options() const { return impl_->options; }
 std::span<const LayerInfo> Net::layers() const { return impl_->infos; }
 int64_t Net::memory_bytes() const { return impl_->planned_bytes; }

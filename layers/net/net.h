@@ -27,12 +27,13 @@
 #include "layers/blob.h"
 #include "layers/layer.h"
 #include "layers/net/model.h"
+#include "layers/pipeline/stage.h"
 
 namespace ringtail {
 
 // One batch: N images, normalized f32 NCHW, and labels; label -1 marks a row without a sample.
 struct BatchView {
-  const float* images = nullptr;    // N * C * H * W, 64-byte aligned
+  const float* images = nullptr;    // N * C * H * W, 64-byte aligned; null in a later stage
   std::span<const int32_t> labels;  // N
   SoftTargets soft = {};            // of the same rows; other labels 0 .. num_classes - 1, or -1
 };
@@ -104,7 +105,11 @@ class Net {
   static StatusOr<std::unique_ptr<Net>> Create(Model* model, const NetOptions& options);
   ~Net();
 
-  // Runs all layers. `step.labels` is taken from the batch. Labels must be -1 .. num_classes - 1.
+  // Of a net of a stage: what its StepContext::boundary must have room for.
+  const StageBlobs& boundaries() const;
+
+  // Runs all layers; the loss of a stage that does not end with it is empty. `step.labels` is taken from
+  // the batch. Labels must be -1 .. num_classes - 1.
   LossResult Forward(const BatchView& batch, StepContext step);
   // After a Forward with training = true: fills arena().grads() with the gradient
   // of the summed loss.

@@ -49,6 +49,7 @@ struct Net::Impl {
   LayerTimer timer;
   int feature_node = kNoNode;  // NetOptions.feature_map
   FeatureMap feature_map;
+  StageBlobs boundaries;  // of a stage
   // Of the last Forward, for Backward.
   StepContext step, frozen_step;
   bool forward_done = false;
@@ -57,6 +58,8 @@ struct Net::Impl {
   // net_setup.cc
   Status Build();
   StatusOr<std::vector<NodeNeeds>> SetUpLayers();
+  Status PlanReceived(BlobDesc* images);
+  void DescribeBoundaries(std::span<const NodeNeeds> needs);
   Status SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& shape, BlobType dst_type,
                     std::span<std::unique_ptr<Layer>> layers, std::vector<NodeNeeds>* needs);
   FusionOffer OfferFusion(int i, std::span<const NodeNeeds> needs,

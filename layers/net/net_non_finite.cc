@@ -21,7 +21,7 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
   const auto found = [](std::string message) {
     return Status(StatusCode::kDataLoss, std::move(message));
   };
-  const int64_t pixels = net.options.batch * net.model->input_channels() * net.options.image_size *
+  const int64_t pixels = batch.images == nullptr ? 0 : net.options.batch * net.model->input_channels() * net.options.image_size *
                          net.options.image_size;
   if (!AllFinite({batch.images, static_cast<size_t>(pixels)})) {
     return found("an image of the batch has a NaN or infinity");
@@ -40,6 +40,7 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
     }
     if (!result.ok()) break;
     net.ForwardNode(static_cast<int>(i));
+    if (graph[i].end == Node::End::kSends) continue;  // it has no blob
     AlignedBuffer spare;
     if (!AllFinite(net.Dst(static_cast<int>(i), &spare))) {
       result = found(fmt::format("the output of layer '{}' has a NaN or infinity", graph[i].name));

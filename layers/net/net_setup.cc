@@ -72,16 +72,44 @@ Status Net::Impl::Build() {
                                       options.image_size, options.image_size)));
   block = AlignedBuffer(memory.total_bytes);
   Bind(memory, needs);
-  logits.resize(options.batch * model->num_classes());
+  if (model->graph().has_loss()) logits.resize(options.batch * model->num_classes());
   if (feature_node != kNoNode) MakeFeatureMap();
   return OkStatus();
+}
+
+// What a stage receives, as the net that it is cut from would have it there. Layouts do not depend on
+// which algorithms were measured, so nothing is.
+Status Net::Impl::PlanReceived(BlobDesc* images) {
+  Model* const whole = model->whole();
+  if (whole == nullptr || model->stage().first == 0) return OkStatus();
+  NetOptions planned = options;
+  planned.plan_only = true;
+  RT_ASSIGN_OR_RETURN(const auto net, Net::Create(whole, planned));
+  const int before = model->stage().first - 1;
+  *images = net->layers()[before].dst;
+  boundaries.received = *images;
+  boundaries.gradient_sent = options.training && net->needs()[before].learns;
+  return OkStatus();
+}
+
+// In the type of the wire.
+void Net::Impl::DescribeBoundaries(std::span<const NodeNeeds> needs) {
+  if (!model->graph().has_loss()) {
+    const int last = model->graph().size() - 2;
+    boundaries.sent = needs[last].plan.dst;
+    boundaries.gradient_received = options.training && needs[last].learns;
+  }
+  if (!model->stage().wire) return;
+  for (std::optional<BlobDesc>* blob : {&boundaries.received, &boundaries.sent}) {
+    if (*blob && (*blob)->type == BlobType::kF32) **blob = (*blob)->As(*model->stage().wire);
+  }
 }
 
 // Instantiates every layer for this batch, layouts flowing from the images to the loss.
 StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   const Graph& graph = model->graph();
-  const BlobDesc images{options.batch, model->input_channels(), options.image_size,
-                        options.image_size};
+  BlobDesc images{options.batch, model->input_channels(), options.image_size, options.image_size};
+  RT_RETURN_IF_ERROR(PlanReceived(&images));
   std::vector<std::unique_ptr<Layer>> layers;
   for (const Node& node : graph.nodes()) {
     RT_ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer, node.Instantiate());
@@ -94,7 +122,7 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   if (options.feature_map) {
     RT_ASSIGN_OR_RETURN(feature_node, FindFeatureMap(graph, shapes, *options.feature_map));
   }
-  const std::vector<BlobType> types = DstTypes(graph, model->blob_type());
+  const std::vector<BlobType> types = DstTypes(*model);
   const std::vector<bool> through_f32 = PutThroughF32(graph, types, layers);
   std::vector<NodeNeeds> needs;
   Status status;
@@ -105,6 +133,7 @@ StatusOr<std::vector<NodeNeeds>> Net::Impl::SetUpLayers() {
   }
   if (options.algorithms != nullptr) options.algorithms->Save();  // even after an error, or a stop
   RT_RETURN_IF_ERROR(Status(status));
+  DescribeBoundaries(needs);
   return needs;
 }
 
@@ -120,6 +149,7 @@ Status Net::Impl::SetUpLayer(int i, const BlobDesc& images, const ShapeInfo& sha
   // not computed backward itself.
   const bool is_feature_map = i == feature_node;
   bool learns = feature_node != kNoNode ? is_feature_map : !model->parameters(i).empty() && !frozen;
+  if (node.end == Node::End::kReceives) learns = boundaries.gradient_sent;
   for (size_t j = 0; j < node.inputs.size(); ++j) {
     const int input = node.inputs[j];
     src.push_back(input == kImagesInput ? images : (*needs)[input].plan.dst);

@@ -23,6 +23,16 @@ std::vector<BlobType> DstTypes(const Graph& graph, BlobType wanted) {
   return types;
 }
 
+std::vector<BlobType> DstTypes(const Model& model) {
+  if (model.whole() == nullptr) return DstTypes(model.graph(), model.blob_type());
+  const std::vector<BlobType> whole = DstTypes(model.whole()->graph(), model.blob_type());
+  const StageRequest& stage = model.stage();
+  std::vector<BlobType> types(whole.begin() + std::max(stage.first - 1, 0),
+                              whole.begin() + stage.last + 1);
+  if (!model.graph().has_loss()) types.push_back(BlobType::kF32);  // what sends has no blob
+  return types;
+}
+
 std::vector<bool> PutThroughF32(const Graph& graph, std::span<const BlobType> dst_types,
                                 std::span<std::unique_ptr<Layer>> layers) {
   std::vector<bool> through;

@@ -16,6 +16,7 @@
 namespace ringtail {
 
 class Graph;
+class Model;
 struct LayerInfo;
 
 // Of one that is decided: not AUTO.
@@ -25,6 +26,8 @@ constexpr BlobType BlobTypeOf(Precision precision) {
 
 // Of the dst of each node.
 std::vector<BlobType> DstTypes(const Graph& graph, BlobType wanted);
+// The same of a model; of a stage: as in the whole net, what is received first.
+std::vector<BlobType> DstTypes(const Model& model);
 
 // `layers`, those of the graph's nodes, each behind a ThroughF32Layer where it does not run on the
 // types around it; returns which ones are.
