@@ -1,0 +1,106 @@
+// Messages of one size from one rank to another, in order, through a few slots at either end: how a
+// stage of a pipeline gets its activations, or their gradients, while it computes with others.
+//
+//   sender                                    receiver
+//   Room() -> [slot] filled, Send()           Expect(6): so many will come; posts what slots there are
+//   Room() -> [slot] waits until a message    Next() -> [slot] waits until it has arrived
+//             has left                        Release() -> the slot takes the one after the next
+//
+// A receiver posts only what has been announced, so that nothing is left when the last message of a
+// step has come: every message that is expected must be sent.
+// No deadlock: a Send waits for its Receive, which is posted as soon as the receiver has a free slot
+// (transport.h); the order of a stage's waits is that of a schedule (schedule.h).
+// Errors: those of the transport, naming the message; DeadlineExceeded if nothing moves for
+// stall_timeout. After an error nothing more may be called. The destructor waits until the transport
+// has let go of the slots; where messages are under way that will not come, it ends the world first.
+// Thread-safety: one thread. Memory: slots * bytes.
+#ifndef RINGTAIL_DIST_PIPELINE_MESSAGE_STREAM_H_
+#define RINGTAIL_DIST_PIPELINE_MESSAGE_STREAM_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/status.h"
+#include "dist/channel.h"
+#include "dist/pipeline/schedule_cost.h"
+#include "dist/transport/transport.h"
+
+namespace ringtail {
+
+// One end of a stream. Both ends have the same channel, bytes and `what`, and have used as many of the
+// channel's numbers in this direction.
+struct StreamEnd {
+  Transport* transport = nullptr;
+  int peer = 0;
+  Channel channel;
+  uint64_t* next = nullptr;  // number of the next message in this direction; outlives the stream
+  size_t bytes = 0;          // of each message
+  std::string what;          // "activation": for errors
+  int slots = kPipelineSlots;
+  std::chrono::milliseconds stall_timeout{600'000};
+  std::function<uint64_t()> moved;  // as in ExecutorOptions; none: only these messages count
+};
+
+// What both ends have in common.
+class MessageStream {
+ public:
+  MessageStream(const MessageStream&) = delete;
+  MessageStream& operator=(const MessageStream&) = delete;
+
+ protected:
+  explicit MessageStream(StreamEnd end);
+  ~MessageStream();
+
+  std::span<std::byte> Slot(uint64_t number);
+  // Starts with the slots' next message.
+  void Start(Direction direction);
+  // Until `number`, which has been started, has ended.
+  Status WaitFor(uint64_t number, Direction direction);
+  uint64_t first() const { return first_; }
+  uint64_t started() const { return *end_.next; }
+
+  const StreamEnd end_;
+
+ private:
+  MessageLabel LabelOf(uint64_t number) const;
+  Status At(uint64_t number, Direction direction, const Status& cause) const;
+
+  const uint64_t first_;  // number of the first message of this stream
+  size_t slot_bytes_ = 0;
+  AlignedBuffer memory_;
+  CompletionQueue queue_;
+  uint64_t under_way_ = 0;
+  std::vector<uint64_t> ended_;  // out of order, until they are waited for
+};
+
+class SendStream : private MessageStream {
+ public:
+  explicit SendStream(StreamEnd end) : MessageStream(std::move(end)) {}
+  // The slot of the next message: its content is anything.
+  StatusOr<std::span<std::byte>> Room();
+  void Send();  // what the last Room gave
+};
+
+class ReceiveStream : private MessageStream {
+ public:
+  explicit ReceiveStream(StreamEnd end);
+  void Expect(int64_t messages);                // in addition to those that were
+  StatusOr<std::span<const std::byte>> Next();  // valid until Release
+  void Release();
+
+ private:
+  void Post();
+
+  int64_t expected_ = 0;  // and not posted yet
+  uint64_t taken_;        // number of the next that Next gives
+};
+
+}  // namespace ringtail
+
+#endif  // RINGTAIL_DIST_PIPELINE_MESSAGE_STREAM_H_
