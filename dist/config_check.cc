@@ -1,9 +1,12 @@
 #include "dist/config_check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 
 #include "core/config/field_check.h"
+#include "core/counted.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/parameter_server/rule_choice.h"
 
@@ -14,7 +17,7 @@ constexpr double kLargestBucketKib = 1 << 20;  // 1 GiB
 constexpr double kShortestS = 0.1, kLongestS = 86'400;
 
 constexpr double kLongestPeriod = 100'000;
-constexpr double kMostPieces = 64;
+constexpr double kMostPieces = 64, kMostStages = 64;
 
 // DGC keeps the momentum of gradients; differences of weights have it already.
 Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
@@ -74,7 +77,42 @@ Status ValidateServers(const DistConfig& dist, const ConfigSource* source) {
                      "every step: set dist.sync_batch_norm to false");
 }
 
-// Ranks that hold different layers make the same step.
+// Ranks of which each has some layers make the same step.
+Status ValidatePipeline(const DistConfig& dist, const ConfigSource* source) {
+  const PipelineConfig& config = dist.model_parallel().pipeline();
+  const FieldCheck check(source, "dist.model_parallel.pipeline");
+  RT_RETURN_IF_ERROR(check.Between("stages", config.stages(), 1, kMostStages));
+  if (!config.cut_after().empty() && config.cut_after_size() != config.stages() - 1) {
+    return check.Error(
+        "cut_after", fmt::format("{} cut after {}, not {}: name as many, or none",
+                                 config.stages() == 1 ? "1 stage is"
+                                                      : Counted(config.stages(), "stage") + " are",
+                                 Counted(config.stages() - 1, "layer"), config.cut_after_size()));
+  }
+  if (config.stages() == 1) return OkStatus();
+  if (dist.model_parallel().linear() != ModelParallelConfig::WHOLE) {
+    return check.Error("stages",
+                       "ranks divide linear layers, or have layers of their own: leave out "
+                       "dist.model_parallel.linear or dist.model_parallel.pipeline");
+  }
+  if (UsesLocalRounds(dist) || UsesServers(dist.asynchronous())) {
+    return check.Error(
+        "stages",
+        "stages make every step together: leave out dist.model_parallel.pipeline, or "
+        "dist.local and dist.asynchronous");
+  }
+  if (CompressesAnything(dist.compression())) {
+    return check.Error("stages",
+                       "the replicas of a stage exchange whole gradients: leave out "
+                       "dist.compression or dist.model_parallel.pipeline");
+  }
+  if (dist.plan() != DistConfig::AUTO) return OkStatus();
+  return check.Error("stages",
+                     "AUTO chooses how the ranks train together: leave out "
+                     "dist.model_parallel.pipeline, or set dist.plan to CONFIG");
+}
+
+// Ranks that hold different parts of layers make the same step.
 Status ValidateModelParallel(const DistConfig& dist, const ConfigSource* source) {
   const ModelParallelConfig& config = dist.model_parallel();
   const FieldCheck check(source, "dist.model_parallel");
@@ -110,6 +148,10 @@ Status ValidatePlan(const DistConfig& dist, const ConfigSource* source) {
 
 }  // namespace
 
+bool UsesPipeline(const DistConfig& config) {
+  return config.model_parallel().pipeline().stages() > 1;
+}
+
 bool UsesLocalRounds(const DistConfig& config) {
   return config.local().period() > 0 || config.local().period_rule() == LocalConfig::AUTO;
 }
@@ -127,6 +169,7 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) 
   RT_RETURN_IF_ERROR(ValidateLocal(config, source));
   RT_RETURN_IF_ERROR(ValidateServers(config, source));
   RT_RETURN_IF_ERROR(ValidateModelParallel(config, source));
+  RT_RETURN_IF_ERROR(ValidatePipeline(config, source));
   RT_RETURN_IF_ERROR(ValidatePlan(config, source));
   return ValidateCompression(config.compression(), source);
 }

@@ -14,6 +14,8 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source);
 
 // Whether ranks take steps of their own between exchanges (dist.local).
 bool UsesLocalRounds(const DistConfig& config);
+// Whether ranks have layers of their own (dist.model_parallel.pipeline).
+bool UsesPipeline(const DistConfig& config);
 
 }  // namespace ringtail
 

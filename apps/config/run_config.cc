@@ -113,7 +113,8 @@ Status CheckFits(const LoadedConfig& loaded, const Model& model, int64_t image_s
   RT_ASSIGN_OR_RETURN(const auto resized,
                       Model::Create(loaded.config.net(), image_size, &loaded.source, "net",
                                     /*allocate=*/false));
-  const auto differs = FirstOfOtherShape(model, *resized);
+  const Model& whole = model.whole() != nullptr ? *model.whole() : model;
+  const auto differs = FirstOfOtherShape(whole, *resized);
   if (!differs) return OkStatus();
   return loaded.source.Error(
       field, fmt::format("for images of {} pixels '{}' would have the shape {} instead of {}; end "
@@ -154,22 +155,24 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
 
 StatusOr<std::unique_ptr<Model>> CreateModelAt(int64_t image_size, const LoadedConfig& loaded,
                                                bool allocate, bool freeze,
-                                               const ShardRequest& shards) {
+                                               const ShardRequest& shards,
+                                               const StageRequest& stage) {
   const TrainConfig& train = loaded.config.train();
   std::vector<std::string> frozen;
   if (freeze) frozen.assign(train.freeze().begin(), train.freeze().end());
   RT_ASSIGN_OR_RETURN(
       auto model, Model::Create(loaded.config.net(), image_size, &loaded.source, "net", allocate,
-                                {.layers = frozen, .field = "train.freeze"}, shards));
+                                {.layers = frozen, .field = "train.freeze"}, shards, stage));
   model->set_blob_type(BlobTypeOf(PrecisionOf(train)));
   return model;
 }
 
 StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate, bool freeze,
-                                             const ShardRequest& shards) {
+                                             const ShardRequest& shards,
+                                             const StageRequest& stage) {
   const RunConfig& config = loaded.config;
   RT_ASSIGN_OR_RETURN(auto model, CreateModelAt(TrainingImageSizes(config).front(), loaded,
-                                                allocate, freeze, shards));
+                                                allocate, freeze, shards, stage));
   for (int i = 0; i < config.train().phase_size(); ++i) {
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));

@@ -38,14 +38,17 @@ StatusOr<LoadedConfig> ParseRunConfig(std::string_view text, std::string_view na
 // `allocate` false: only shapes, also for networks larger than memory (layers/net/model.h).
 // `freeze` false: everything trains, whatever train.freeze says. Its nets have the precision of the
 // run, f32 while that is open (apps/config/run_precision.h).
-// `shards`: linear layers of which this rank holds a slice (apps/trainer/sharding/).
+// `shards`: linear layers of which this rank holds a slice (apps/trainer/sharding/). `stage`: the layers
+// that it holds (apps/trainer/pipeline/).
 StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool allocate = true,
-                                             bool freeze = true, const ShardRequest& shards = {});
+                                             bool freeze = true, const ShardRequest& shards = {},
+                                             const StageRequest& stage = {});
 
 // The same for images of one size, whichever the config has.
 StatusOr<std::unique_ptr<Model>> CreateModelAt(int64_t image_size, const LoadedConfig& loaded,
                                                bool allocate = true, bool freeze = true,
-                                               const ShardRequest& shards = {});
+                                               const ShardRequest& shards = {},
+                                               const StageRequest& stage = {});
 
 // The sizes of training images in the order of use (one unless there are phases); not empty.
 std::vector<int64_t> TrainingImageSizes(const RunConfig& config);

@@ -97,6 +97,7 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
           servers ? plan.growth_run().images_per_batch : generation.division.own.global_batch,
           servers ? "in an update" : "in total");
   }
+  if (generation.run->stage.divides()) Print("{}\n", generation.run->stage.Describe());
   if (generation.run->shards.divides()) Print("{}\n", generation.run->shards.Describe());
   Print("{}; {}\n", data.dataset->Describe(), data.Counts());
   Print("{}: {} parameters, {:.0f} MFLOP per image of {} pixels; {}, {}; {}\n",

@@ -25,6 +25,7 @@
 #include "apps/report/write_report.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/decide_precision.h"
+#include "apps/trainer/pipeline/stage_cut.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/check.h"
@@ -197,6 +198,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   ProgressDisplay progress(stdout, config.train().log_every_steps(),
                            MixesImages(config.data().augment()));
   PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> cut_after, DecideCut(loaded, world));
   RT_ASSIGN_OR_RETURN(TrainingRun run,
                       TrainingRun::Create({.loaded = &loaded,
                                            .data = &data,
@@ -206,7 +208,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
                                                      .by_speed = flags.world.balance},
                                            .start_weights = start,
                                            .rank = world->rank(),
-                                           .ranks = world->size()}));
+                                           .ranks = world->size(),
+                                           .cut_after = cut_after}));
   const Numerics saved = point.numerics;
   const std::string from =
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);

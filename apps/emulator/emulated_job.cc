@@ -24,6 +24,10 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
                                "an emulation computes one worker after the other, so batch norm "
                                "cannot see all of them; leave sync_batch_norm away");
   }
+  if (UsesPipeline(dist)) {
+    return loaded.source.Error("dist.model_parallel.pipeline.stages",
+                               "the emulator computes whole networks: leave it out");
+  }
   if (dist.model_parallel().linear() != ModelParallelConfig::WHOLE) {
     return loaded.source.Error("dist.model_parallel.linear",
                                "an emulation knows no layers that ranks divide; their mathematics "

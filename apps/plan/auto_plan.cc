@@ -28,7 +28,7 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, const Trainin
                        .ranks_here = RanksHere(*world),
                        .schemes = ShownSchemes(loaded.config.net().name()),
                        .set_up = [world](int64_t batch, const std::function<Status()>& create) {
-                         return SetUpInTurn(world, batch, create);
+                         return SetUpInTurn(world, fmt::format("batch {}", batch), create);
                        }});
 }
 

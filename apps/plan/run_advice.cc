@@ -105,6 +105,7 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
       config.dist().has_planned() ||
       (UsesLocalRounds(config.dist()) && config.dist().local().period_rule() != LocalConfig::FIXED);
   const bool asked = predict != nullptr || !decided;
+  if (generation.run->stage.divides()) return std::optional<std::string>();  // stage_cut.h predicts
   // Of layers that are divided, the planner knows the dense form alone.
   if (generation.run->shards.divides() && CompressesAnything(config.dist().compression())) {
     return std::optional<std::string>();

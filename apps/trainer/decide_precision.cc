@@ -179,7 +179,7 @@ StatusOr<PrecisionSeconds> MeasureBothPrecisions(const LoadedConfig& loaded, con
                                                       StaysFrozen(loaded.config.train())));
   model->Initialize(loaded.config.train().seed());
   StepTimer timer(model.get(), step, world);
-  RT_RETURN_IF_ERROR(SetUpInTurn(world, step.images, [&]() -> Status {
+  RT_RETURN_IF_ERROR(SetUpInTurn(world, fmt::format("batch {}", step.images), [&]() -> Status {
     RT_RETURN_IF_ERROR(timer.SetUp(FLOAT32));
     return timer.SetUp(BFLOAT16);
   }));

@@ -26,9 +26,8 @@ StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data
 }
 
 // How the ranks divide what they compute with, and the images of a step.
-StatusOr<WorkerDivision> Divide(TrainingRun* run, const ResumePoint& point, TrainingWorld* world) {
+StatusOr<WorkerDivision> Divide(TrainingRun* run, const SavedBatches& saved, TrainingWorld* world) {
   const RunConfig& config = run->config();
-  const SavedBatches saved{.batches = point.division, .source_rank = point.source_rank};
   const MeasureSpeed measure = [&](int64_t images) {
     return MeasureRankSpeed(*run->options.loaded, images, world);
   };
@@ -57,6 +56,30 @@ Status CheckEvenShares(const TrainingRun& run, const BatchDivision& division) {
                   fmt::join(batches, ", ")));
 }
 
+// A pipeline's ranks take the same rows, one after the other.
+Status CheckPipelineRequest(const TrainingRun& run) {
+  const BatchRequest& batch = run.options.batch;
+  if (!run.stage.divides() || (batch.local == 0 && !batch.by_speed)) return OkStatus();
+  return run.options.loaded->source.Error(
+      "dist.model_parallel.pipeline.stages",
+      "the stages of a pipeline compute the same images: leave out --local-batch and --balance; "
+      "train.batch is that of a pipeline");
+}
+
+// All ranks, where they have layers of their own.
+StatusOr<std::unique_ptr<TrainingWorld>> WorldOfReplicas(const TrainingRun& run,
+                                                         TrainingWorld* world) {
+  const StageChoice& choice = run.stage;
+  RT_RETURN_IF_ERROR(world->Agree("the cut of the network", choice.Describe()));
+  std::unique_ptr<TrainingWorld> own;
+  for (int stage = 0; stage < choice.shape.stages; ++stage) {
+    RT_ASSIGN_OR_RETURN(auto replicas,
+                        world->OfGroup(RankGroup(choice.Replicas(stage)), run.config().dist()));
+    if (replicas != nullptr) own = std::move(replicas);
+  }
+  return own;
+}
+
 // Images over which an update takes its mean, as the learning rate has to fit.
 int64_t BatchOfAnUpdate(const RunConfig& config, const WorkerDivision& division) {
   const bool own =
@@ -72,7 +95,20 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
   const RunConfig& config = run->config();
   const TrainingData& data = *run->options.data;
   RT_RETURN_IF_ERROR(world->Agree("the list of images", fmt::format("{:016x}", data.fingerprint)));
-  RT_ASSIGN_OR_RETURN(WorkerDivision division, Divide(run, point, world));
+  RT_RETURN_IF_ERROR(CheckPipelineRequest(*run));
+  std::unique_ptr<TrainingWorld> own_replicas;
+  std::unique_ptr<StageLink> link;
+  if (run->stage.divides()) {
+    RT_ASSIGN_OR_RETURN(own_replicas, WorldOfReplicas(*run, world));
+    link = std::make_unique<StageLink>(world, &run->stage);
+  }
+  TrainingWorld* const replicas = own_replicas ? own_replicas.get() : world;
+  SavedBatches saved{.batches = point.division, .source_rank = point.source_rank};
+  if (run->stage.divides()) {  // the source need not be among the replicas
+    RT_ASSIGN_OR_RETURN(saved.batches, ShareBatches(point.division, point.source_rank, world));
+    saved.source_rank = 0;
+  }
+  RT_ASSIGN_OR_RETURN(WorkerDivision division, Divide(run, saved, replicas));
   RT_RETURN_IF_ERROR(CheckEvenShares(*run, division.batches));
   const int64_t global_batch = division.images_per_step;
   RT_ASSIGN_OR_RETURN(const int64_t batches_per_epoch, BatchesPerEpoch(global_batch, data));
@@ -94,6 +130,9 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
       {.optim = optim.config, .images_per_batch = global_batch, .most_batches = most_batches});
   return Generation{.run = run,
                     .world = world,
+                    .replicas = replicas,
+                    .own_replicas = std::move(own_replicas),
+                    .link = std::move(link),
                     .division = std::move(division.batches),
                     .optim = std::move(optim),
                     .plan = std::move(plan)};

@@ -6,9 +6,11 @@
 #define RINGTAIL_APPS_TRAINER_GENERATION_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/division/batch_division.h"
+#include "apps/trainer/pipeline/stage_messages.h"
 #include "apps/trainer/training_plan.h"
 #include "apps/trainer/training_run.h"
 #include "apps/trainer/training_world.h"
@@ -32,7 +34,13 @@ struct Generation {
   int64_t step() const { return run->state.progress.step; }  // optimizer steps done
 
   TrainingRun* run;
-  TrainingWorld* world;
+  TrainingWorld* world;  // all ranks
+  // The ranks that hold the same weights as this one, and add up their gradients: all, or of a
+  // pipeline those with its layers. `division` is among them.
+  TrainingWorld* replicas;
+  // Of a pipeline, else null.
+  std::unique_ptr<TrainingWorld> own_replicas;
+  std::unique_ptr<StageLink> link;
   BatchDivision division;  // before the batch grows; with servers, of a gradient of each worker
   ScaledOptim optim;       // for the batch of all ranks
   TrainingPlan plan;

@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "apps/trainer/checkpoint/final_network.h"
 #include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/pipeline/stage_state.h"
 #include "apps/trainer/world_evaluation.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
@@ -30,7 +32,7 @@ void RunKeeper::Keep(UpdatePath* update) {
 
 std::vector<TensorView> RunKeeper::Tensors(bool with_update) const {
   std::vector<TensorView> tensors = generation_->state().Tensors();
-  whole_.Replace(&tensors);
+  whole_.Complete(&tensors);
   if (!with_update) return tensors;
   const std::vector<TensorView> shared = update_->Tensors();
   tensors.insert(tensors.end(), shared.begin(), shared.end());
@@ -45,9 +47,18 @@ std::vector<int64_t> RunKeeper::CheckpointSizes() const {
     const int64_t others = NumElements(own.spec->WholeShape()) - std::ssize(own.values);
     files[0] += others * static_cast<int64_t>(sizeof(float));
   }
+  if (generation_->link != nullptr) files[0] = WholeBytes(files[0]);
   const std::vector<int64_t> parts = update_->PartBytes();
   files.insert(files.end(), parts.begin(), parts.end());
   return files;
+}
+
+// Of the state of all stages, where this one's has `own`: in proportion to their weights.
+int64_t RunKeeper::WholeBytes(int64_t own) const {
+  const Model& model = *generation_->state().model();
+  const double weights = static_cast<double>(std::max<int64_t>(model.CountParameters(), 1));
+  const auto all = static_cast<double>(model.whole()->CountParameters());
+  return static_cast<int64_t>(static_cast<double>(own) * (all / weights));
 }
 
 std::string RunKeeper::PathOfAgreed(const std::string& path) const {
@@ -101,9 +112,13 @@ Status RunKeeper::Evaluate() {
 // A difference leaves its mark in the run's folder, whatever becomes of this process.
 Status RunKeeper::Compare() {
   if (KeepsAlone()) return OkStatus();  // spares the checksums
-  StateChecksums own = generation_->state().Checksums();
-  own.optimizer = update_->Checksum(own.optimizer);
-  Status status = agreement_.Check(own);
+  Status status = OkStatus();
+  if (!generation_->replicas->alone()) {
+    StateChecksums own = generation_->state().Checksums();
+    own.optimizer = update_->Checksum(own.optimizer);
+    status = agreement_.Check(own);
+  }
+  if (generation_->link != nullptr) RT_RETURN_IF_ERROR(CompareStages(status));
   if (!agreement_.failed() || directory_ == nullptr) return status;
   const Status marked = directory_->checkpoints().MarkFailedCheck(
       fmt::format("after step {}: {}", generation_->step(), agreement_.finding()));
@@ -111,6 +126,15 @@ Status RunKeeper::Compare() {
     LogWarning("cannot write to disk that the ranks differ: " + marked.message());
   }
   return status;
+}
+
+// The replicas of each stage have compared theirs: if some differ, the run is over for all.
+Status RunKeeper::CompareStages(const Status& own) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                      generation_->world->GatherText(std::string(own.message())));
+  const auto found =
+      std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
+  return found == all.end() ? OkStatus() : DataLoss(*found);
 }
 
 // All ranks hold the same state: each writes what it alone has, then rank 0 writes the rest.
@@ -124,8 +148,8 @@ Status RunKeeper::SaveCheckpoint(bool best) {
     RT_ASSIGN_OR_RETURN(
         written, update_->WriteParts(directory_ != nullptr ? &directory_->checkpoints() : nullptr));
   }
-  if (written.status.ok()) RT_RETURN_IF_ERROR(GatherRows());
-  KeepCheckpoint(best, KeepsAlone() ? 1 : generation_->world->size(), written);
+  if (written.status.ok()) RT_RETURN_IF_ERROR(GatherParts(generation_->state().Tensors()));
+  KeepCheckpoint(best, KeepsAlone() ? 1 : generation_->replicas->size(), written);
   whole_ = {};
   return OkStatus();
 }
@@ -135,13 +159,19 @@ Status RunKeeper::CheckFinite() const {
                       : CheckFiniteTogether(generation_->world, generation_->state());
 }
 
-Status RunKeeper::GatherRows() {
+Status RunKeeper::GatherParts(std::span<const TensorView> own) {
   if (!DividesState()) return OkStatus();
+  if (generation_->link != nullptr) {
+    RT_ASSIGN_OR_RETURN(std::vector<OwnedTensor> others,
+                        GatherStages(generation_->link.get(), own));
+    whole_.Add(std::move(others));
+    return OkStatus();
+  }
   RT_ASSIGN_OR_RETURN(whole_, WholeTensors::Gather(generation_->world, generation_->state()));
   return OkStatus();
 }
 
-bool RunKeeper::DividesState() const { return !generation_->arena().sharded().empty(); }
+bool RunKeeper::DividesState() const { return generation_->run->is_divided(); }
 
 Status RunKeeper::WriteCheckpoint(int agreed_ranks, const WrittenParts& written) {
   if (!written.status.ok()) {
@@ -173,7 +203,7 @@ Status RunKeeper::SaveFinal() {
   const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
   WeightAverage* const average = generation_->state().average();
   if (average != nullptr) average->Swap();
-  Status status = GatherRows();
+  Status status = GatherParts(ModelTensors(generation_->arena()));
   if (status.ok() && directory_ != nullptr) status = WriteFinal();
   whole_ = {};
   if (average != nullptr) average->Swap();
@@ -184,12 +214,12 @@ Status RunKeeper::WriteFinal() {
   FinalNetworkOptions options;
   options.stop = [] { return StopSignal() != 0; };
   std::vector<TensorView> tensors = ModelTensors(generation_->arena());
-  whole_.Replace(&tensors);
+  whole_.Complete(&tensors);
   return WriteFinalNetwork(
       directory_,
       [&](const std::string& path) {
         return WriteSafetensors(path, tensors,
-                                Metadata(KeepsAlone() ? 1 : generation_->world->size()));
+                                Metadata(KeepsAlone() ? 1 : generation_->replicas->size()));
       },
       options);
 }
@@ -233,7 +263,7 @@ ResumePoint RunKeeper::Point(int agreed_ranks) const {
   point.division = generation_->division.all;
   point.numerics = CurrentNumerics();
   point.algorithms = UsedAlgorithms();
-  point.allreduces = generation_->world->SelectedAllreduces();
+  point.allreduces = generation_->replicas->SelectedAllreduces();
   point.agreed_ranks = agreed_ranks;
   point.written_after = failure_;
   update_->Describe(&point);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class RunKeeper {
   explicit RunKeeper(const Generation* generation)
       : generation_(generation),
         directory_(generation->run->options.directory),
-        agreement_(generation->world) {}
+        agreement_(generation->replicas) {}
 
   // Opens the files of the run, which continues from `point` (or begins, if that is empty).
   Status Begin(const ResumePoint& point);
@@ -72,8 +73,10 @@ class RunKeeper {
   std::string PathOfAgreed(const std::string& path) const;
   bool DividesState() const;  // whether ranks hold parts of it
   Status CheckFinite() const;
-  // All ranks: what they divide is whole on rank 0 until whole_ is cleared.
-  Status GatherRows();
+  int64_t WholeBytes(int64_t own) const;
+  Status CompareStages(const Status& own);
+  // All ranks: what they hold parts of, of tensors like `own`, is whole on rank 0 until whole_ is cleared.
+  Status GatherParts(std::span<const TensorView> own);
   Status WriteFinal();
   Status WriteCheckpoint(int agreed_ranks, const WrittenParts& written);
   void KeepCheckpoint(bool best, int agreed_ranks, const WrittenParts& written);

@@ -10,13 +10,14 @@
 
 namespace ringtail {
 
-Status SetUpInTurn(TrainingWorld* world, int64_t batch, const std::function<Status()>& set_up) {
-  const std::string own = fmt::format("{}, batch {}", ThisMachine(), batch);
+Status SetUpInTurn(TrainingWorld* world, const std::string& kind,
+                   const std::function<Status()>& set_up) {
+  const std::string own = fmt::format("{}, {}", ThisMachine(), kind);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> kinds, world->GatherText(own));
   bool done = false;
-  for (auto kind = kinds.begin(); kind != kinds.end(); ++kind) {
-    if (std::find(kinds.begin(), kind, *kind) != kind) continue;  // not the first of them
-    const auto first = static_cast<int>(kind - kinds.begin());
+  for (auto one = kinds.begin(); one != kinds.end(); ++one) {
+    if (std::find(kinds.begin(), one, *one) != one) continue;  // not the first of them
+    const auto first = static_cast<int>(one - kinds.begin());
     const bool measures = world->rank() == first;
     if (measures) {
       RT_RETURN_IF_ERROR(set_up());

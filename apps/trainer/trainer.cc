@@ -64,8 +64,7 @@ Trainer::Trainer(Generation generation, ResumePoint point)
 Status Trainer::Begin() {
   RT_RETURN_IF_ERROR(keeper_.Begin(point_));
   RT_RETURN_IF_ERROR(KeepAllreduces());
-  RT_RETURN_IF_ERROR(generation_.world->ShareState(&generation_.state(), point_.source_rank));
-  RT_RETURN_IF_ERROR(generation_.run->ShareRows(generation_.world, point_));
+  RT_RETURN_IF_ERROR(ShareState());
   RT_ASSIGN_OR_RETURN(update_, UpdatePath::Create(&generation_, point_));
   point_ = {};  // frees its tensors
   keeper_.Keep(update_.get());
@@ -77,12 +76,27 @@ Status Trainer::Begin() {
   return best ? keeper_.SaveCheckpoint(best) : OkStatus();
 }
 
+// Replicas of a stage hold the same once the first of them has its part.
+Status Trainer::ShareState() {
+  TrainingWorld* const world = generation_.world;
+  TrainingState* const state = &generation_.state();
+  if (generation_.link == nullptr) {
+    RT_RETURN_IF_ERROR(world->ShareState(state, point_.source_rank));
+    return generation_.run->ShareParts(world, nullptr, point_);
+  }
+  RT_RETURN_IF_ERROR(world->ShareProgress(&state->progress, point_.source_rank));
+  RT_RETURN_IF_ERROR(generation_.run->ShareParts(world, generation_.link.get(), point_));
+  return generation_.replicas->ShareState(state, 0);
+}
+
 // In a world of another size sums have another order whatever their algorithms.
 Status Trainer::KeepAllreduces() {
-  TrainingWorld* const world = generation_.world;
+  TrainingWorld* const world = generation_.replicas;
   const bool same_world = std::ssize(point_.division.batches) == world->size();
-  return world->KeepAllreduces(same_world ? point_.allreduces : std::map<int64_t, std::string>(),
-                               point_.source_rank);
+  const bool pipeline = generation_.link != nullptr;  // one of its ranks knows the checkpoint
+  return world->KeepAllreduces(
+      same_world && !pipeline ? point_.allreduces : std::map<int64_t, std::string>(),
+      pipeline ? 0 : point_.source_rank);
 }
 
 StatusOr<TrainingOutcome> Trainer::Train() {

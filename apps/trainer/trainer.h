@@ -49,6 +49,7 @@ class Trainer {
  private:
   Trainer(Generation generation, ResumePoint point);
   Status Begin();
+  Status ShareState();
   Status KeepAllreduces();
   StatusOr<TrainingOutcome> TrainSteps();
   bool ThawsNow() const;

@@ -12,6 +12,7 @@
 #include "apps/config/run_precision.h"
 #include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/checkpoint/start_weights.h"
+#include "apps/trainer/pipeline/stage_state.h"
 #include "apps/trainer/sharding/whole_state.h"
 #include "core/check.h"
 
@@ -51,8 +52,10 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   RT_CHECK(!PrecisionIsOpen(config.train()), "DecidePrecision comes before the run");
   RT_ASSIGN_OR_RETURN(ShardChoice shards,
                       ChooseShards(*options.loaded, options.rank, options.ranks));
-  RT_ASSIGN_OR_RETURN(
-      auto model, CreateModel(*options.loaded, /*allocate=*/true, /*freeze=*/true, shards.request));
+  RT_ASSIGN_OR_RETURN(StageChoice stage,
+                      ChooseStage(*options.loaded, options.cut_after, options.rank, options.ranks));
+  RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, /*freeze=*/true,
+                                              shards.request, stage.request));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));
   std::string report;
   const auto load = [&](Model* network) -> Status {
@@ -63,7 +66,8 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   };
   std::unique_ptr<Model> whole;
   const auto start = [&](Model* network) -> Status {
-    if (!shards.divides() || options.start_weights.empty()) return load(network);
+    const bool whole_network = !shards.divides() && !stage.divides();
+    if (whole_network || options.start_weights.empty()) return load(network);
     RT_ASSIGN_OR_RETURN(whole, CreateModel(*options.loaded));
     whole->Initialize(config.train().seed());
     RT_RETURN_IF_ERROR(load(whole.get()));
@@ -76,11 +80,13 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
                      .start_report = std::move(report),
                      .frozen = !config.train().freeze().empty(),
                      .shards = std::move(shards),
+                     .stage = std::move(stage),
                      .state = std::move(state),
                      .start_model = std::move(whole)};
 }
 
-Status TrainingRun::ShareRows(TrainingWorld* world, const ResumePoint& point) {
+Status TrainingRun::ShareParts(TrainingWorld* world, StageLink* link, const ResumePoint& point) {
+  if (!is_divided()) return OkStatus();
   FindWhole whole;
   if (point.tensors) {
     whole = [&](const std::string& name, const Shape& shape) {
@@ -94,15 +100,16 @@ Status TrainingRun::ShareRows(TrainingWorld* world, const ResumePoint& point) {
       return ValueOf(start_model->arena(), average ? name.substr(kAverage.size()) : name);
     };
   }
-  RT_RETURN_IF_ERROR(ScatterRows(world, point.source_rank, whole, &state));
+  RT_RETURN_IF_ERROR(link != nullptr ? ScatterStages(link, point.source_rank, whole, &state)
+                                     : ScatterRows(world, point.source_rank, whole, &state));
   start_model.reset();
   return OkStatus();
 }
 
 Status TrainingRun::Freeze(bool freeze) {
   if (freeze == frozen || config().train().freeze().empty()) return OkStatus();
-  RT_ASSIGN_OR_RETURN(auto model,
-                      CreateModel(*options.loaded, /*allocate=*/true, freeze, shards.request));
+  RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, freeze,
+                                              shards.request, stage.request));
   RT_ASSIGN_OR_RETURN(auto changed, TrainingState::Create(std::move(model), config().optim(),
                                                           config().train().seed()));
   changed.Adopt(state);

@@ -10,6 +10,7 @@
 #define RINGTAIL_APPS_TRAINER_TRAINING_RUN_H_
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "apps/trainer/checkpoint/training_state.h"
 #include "apps/trainer/division/batch_division.h"
+#include "apps/trainer/pipeline/stage_choice.h"
+#include "apps/trainer/pipeline/stage_messages.h"
 #include "apps/trainer/sharding/shard_choice.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_observer.h"
@@ -37,6 +40,8 @@ struct TrainingRunOptions {
   std::string_view start_weights;
   // Of the world, whose ranks may divide layers among them (dist.model_parallel).
   int rank = 0, ranks = 1;
+  // Of a pipeline: the last layer of each stage but the last one (pipeline/stage_cut.h).
+  std::span<const std::string> cut_after = {};
 };
 
 struct TrainingRun {
@@ -55,16 +60,19 @@ struct TrainingRun {
   // it is so.
   Status Freeze(bool frozen);
 
-  // All ranks, where they divide layers: gives each its rows of what point.source_rank has read, or
-  // has started with.
-  Status ShareRows(TrainingWorld* world, const ResumePoint& point);
+  // All ranks, where they divide layers or have layers of their own (then `link` is there): gives each
+  // its part of what point.source_rank has read, or has started with.
+  Status ShareParts(TrainingWorld* world, StageLink* link, const ResumePoint& point);
+  // Whether a rank's state is a part of the network's.
+  bool is_divided() const { return shards.divides() || stage.divides(); }
 
   TrainingRunOptions options;
   std::string start_report;  // what the warm start has taken; empty: there was none
   bool frozen = false;
   ShardChoice shards;  // the same layers on every rank
+  StageChoice stage;   // the layers of this rank
   TrainingState state;
-  // A warm start of layers that ranks divide: the whole network, until they have their rows of it.
+  // A warm start where ranks have parts: the whole network, until they have theirs.
   std::unique_ptr<Model> start_model;
 };
 

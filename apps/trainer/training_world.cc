@@ -27,12 +27,15 @@ constexpr std::chrono::minutes kStallTimeout{10};
 constexpr int64_t kMaxTextBytes = int64_t{64} << 20;
 constexpr int64_t kMaxNumbers = 1 << 20;
 
+std::function<uint64_t()> MovedOf(ProgressMonitor* monitor) {
+  if (monitor == nullptr) return {};
+  return [monitor] { return monitor->moved(); };
+}
+
 Communicator::Options OptionsOf(const TrainingWorld::Peers& peers, const DistConfig& config) {
-  std::function<uint64_t()> moved;
-  if (peers.monitor != nullptr) moved = [monitor = peers.monitor] { return monitor->moved(); };
   return {.algorithm = config.algorithm(),
           .network = peers.network,
-          .executor = {.stall_timeout = kStallTimeout, .moved = moved}};
+          .executor = {.stall_timeout = kStallTimeout, .moved = MovedOf(peers.monitor)}};
 }
 
 // Names of members, by the names of ranks.
@@ -142,11 +145,16 @@ Status TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
   return living;
 }
 
-Status TrainingWorld::ShareState(TrainingState* state, int source_rank) {
+Status TrainingWorld::ShareProgress(TrainingProgress* progress, int source_rank) {
   static_assert(std::is_trivially_copyable_v<TrainingProgress>);  // all ranks run the same build
+  return Together([&] {
+    return trainer_->Broadcast(std::as_writable_bytes(std::span(progress, 1)), source_rank);
+  });
+}
+
+Status TrainingWorld::ShareState(TrainingState* state, int source_rank) {
+  RT_RETURN_IF_ERROR(ShareProgress(&state->progress, source_rank));
   return Together([&]() -> Status {
-    const std::span<TrainingProgress> progress(&state->progress, 1);
-    RT_RETURN_IF_ERROR(trainer_->Broadcast(std::as_writable_bytes(progress), source_rank));
     const std::vector<std::span<float>> blocks = state->Blocks();
     RT_ASSIGN_OR_RETURN(const std::vector<bool> same, SameEverywhere(blocks));
     for (size_t i = 0; i < blocks.size(); ++i) {
@@ -216,6 +224,8 @@ Status TrainingWorld::Sum(std::span<double> numbers) {
 Status TrainingWorld::Run(const std::function<Status(Communicator*)>& collectives) {
   return Together([&] { return collectives(trainer_.get()); });
 }
+
+std::function<uint64_t()> TrainingWorld::Moved() const { return MovedOf(monitor_); }
 
 Status TrainingWorld::Barrier() {
   return Together([&] { return trainer_->Barrier(); });

@@ -77,12 +77,16 @@ class TrainingWorld {
   // the same order.
   Transport* transport() { return peers_.transport; }
   Channel NextChannel() { return channels_.Next(); }
+  // A count that grows while data moves anywhere (dist/collectives/executor.h); empty: nobody watches.
+  std::function<uint64_t()> Moved() const;
 
   // The allreduce algorithms that were selected so far, by bytes; those of `source_rank` are kept
   // from now on (dist/collectives/selector.h).
   std::map<int64_t, std::string> SelectedAllreduces() const;
   Status KeepAllreduces(const std::map<int64_t, std::string>& selected, int source_rank);
 
+  // That of `source_rank`, on every rank.
+  Status ShareProgress(TrainingProgress* progress, int source_rank);
   // Replaces all that `state` holds by what it holds on `source_rank`. What has the same checksums
   // everywhere already, as in ranks that begin a run, does not travel.
   Status ShareState(TrainingState* state, int source_rank);

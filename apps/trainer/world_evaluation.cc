@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "apps/trainer/pipeline/stage_evaluation.h"
 #include "apps/trainer/sharding/world_shards.h"
 
 namespace ringtail {
@@ -43,6 +44,12 @@ StatusOr<EvaluationResult> Evaluate(const Generation& generation, const std::vec
     options.most_images = MostValidationImages(generation);
   }
   if (average != nullptr) average->Swap();
+  if (generation.link != nullptr) {
+    auto result = EvaluateStage(generation.link.get(), generation.state().model(), *data.dataset,
+                                share, generation.config().data(), options);
+    if (average != nullptr) average->Swap();
+    return result;
+  }
   const auto logits = ComputeLogits(generation.state().model(), *data.dataset, share,
                                     generation.config().data(), options);
   if (average != nullptr) average->Swap();

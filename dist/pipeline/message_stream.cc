@@ -19,9 +19,9 @@ constexpr std::chrono::seconds kLastMessages{10};  // for a peer that still comp
 
 MessageStream::MessageStream(StreamEnd end)
     : end_(std::move(end)),
-      first_(*end_.next),
       slot_bytes_(RoundUp(end_.bytes, kSlotAlignment)),
-      memory_(slot_bytes_ * end_.slots) {
+      memory_(slot_bytes_ * end_.slots),
+      numbers_(end_.slots) {
   RT_CHECK(end_.slots >= 1, "a stream needs a slot");
 }
 
@@ -37,9 +37,8 @@ MessageStream::~MessageStream() {
   queue_.Drain(under_way_);
 }
 
-std::span<std::byte> MessageStream::Slot(uint64_t number) {
-  const size_t slot = (number - first_) % end_.slots;
-  return {memory_.data() + slot * slot_bytes_, end_.bytes};
+std::span<std::byte> MessageStream::Slot(uint64_t message) {
+  return {memory_.data() + message % end_.slots * slot_bytes_, end_.bytes};
 }
 
 MessageLabel MessageStream::LabelOf(uint64_t number) const {
@@ -47,18 +46,21 @@ MessageLabel MessageStream::LabelOf(uint64_t number) const {
           .check = RngKey(end_.bytes).With(end_.what).bits()};
 }
 
-void MessageStream::Start(Direction direction) {
+void MessageStream::StartNext(Direction direction) {
   const uint64_t number = (*end_.next)++;
+  const std::span<std::byte> slot = Slot(started_);
+  numbers_[started_++ % end_.slots] = number;
   const CompletionTarget done{.queue = &queue_, .id = number};
   ++under_way_;
   if (direction == Direction::kSend) {
-    end_.transport->Send(end_.peer, LabelOf(number), Slot(number), done);
+    end_.transport->Send(end_.peer, LabelOf(number), slot, done);
   } else {
-    end_.transport->Receive(end_.peer, LabelOf(number), Slot(number), done);
+    end_.transport->Receive(end_.peer, LabelOf(number), slot, done);
   }
 }
 
-Status MessageStream::WaitFor(uint64_t number, Direction direction) {
+Status MessageStream::WaitFor(uint64_t message, Direction direction) {
+  const uint64_t number = numbers_[message % end_.slots];
   const auto moved = [this] { return end_.moved ? end_.moved() : 0; };
   for (uint64_t before = moved(); std::erase(ended_, number) == 0;) {
     Completion completion;
@@ -86,15 +88,11 @@ Status MessageStream::At(uint64_t number, Direction direction, const Status& cau
 
 StatusOr<std::span<std::byte>> SendStream::Room() {
   const auto slots = static_cast<uint64_t>(end_.slots);
-  if (started() - first() >= slots) {
-    RT_RETURN_IF_ERROR(WaitFor(started() - slots, Direction::kSend));
-  }
+  if (started() >= slots) RT_RETURN_IF_ERROR(WaitFor(started() - slots, Direction::kSend));
   return Slot(started());
 }
 
-void SendStream::Send() { Start(Direction::kSend); }
-
-ReceiveStream::ReceiveStream(StreamEnd end) : MessageStream(std::move(end)), taken_(first()) {}
+void SendStream::Send() { StartNext(Direction::kSend); }
 
 void ReceiveStream::Expect(int64_t messages) {
   expected_ += messages;
@@ -104,7 +102,7 @@ void ReceiveStream::Expect(int64_t messages) {
 void ReceiveStream::Post() {
   while (expected_ > 0 && started() - taken_ < static_cast<uint64_t>(end_.slots)) {
     --expected_;
-    Start(Direction::kReceive);
+    StartNext(Direction::kReceive);
   }
 }
 

@@ -23,6 +23,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/aligned_buffer.h"
@@ -57,13 +58,13 @@ class MessageStream {
   explicit MessageStream(StreamEnd end);
   ~MessageStream();
 
-  std::span<std::byte> Slot(uint64_t number);
-  // Starts with the slots' next message.
-  void Start(Direction direction);
-  // Until `number`, which has been started, has ended.
-  Status WaitFor(uint64_t number, Direction direction);
-  uint64_t first() const { return first_; }
-  uint64_t started() const { return *end_.next; }
+  // Messages of this stream are counted from 0 here; other streams may take numbers of the channel
+  // between them.
+  std::span<std::byte> Slot(uint64_t message);
+  uint64_t started() const { return started_; }
+  void StartNext(Direction direction);
+  // Until that message, one of the last `slots` that were started, has ended.
+  Status WaitFor(uint64_t message, Direction direction);
 
   const StreamEnd end_;
 
@@ -71,12 +72,12 @@ class MessageStream {
   MessageLabel LabelOf(uint64_t number) const;
   Status At(uint64_t number, Direction direction, const Status& cause) const;
 
-  const uint64_t first_;  // number of the first message of this stream
-  size_t slot_bytes_ = 0;
+  const size_t slot_bytes_;
   AlignedBuffer memory_;
   CompletionQueue queue_;
-  uint64_t under_way_ = 0;
-  std::vector<uint64_t> ended_;  // out of order, until they are waited for
+  uint64_t started_ = 0, under_way_ = 0;
+  std::vector<uint64_t> numbers_;  // by slot: of the message that it was last used for
+  std::vector<uint64_t> ended_;    // numbers that have ended and were not waited for yet
 };
 
 class SendStream : private MessageStream {
@@ -89,7 +90,7 @@ class SendStream : private MessageStream {
 
 class ReceiveStream : private MessageStream {
  public:
-  explicit ReceiveStream(StreamEnd end);
+  explicit ReceiveStream(StreamEnd end) : MessageStream(std::move(end)) {}
   void Expect(int64_t messages);                // in addition to those that were
   StatusOr<std::span<const std::byte>> Next();  // valid until Release
   void Release();
@@ -98,7 +99,7 @@ class ReceiveStream : private MessageStream {
   void Post();
 
   int64_t expected_ = 0;  // and not posted yet
-  uint64_t taken_;        // number of the next that Next gives
+  uint64_t taken_ = 0;    // released, too
 };
 
 }  // namespace ringtail

@@ -94,6 +94,14 @@ std::vector<std::span<float>> TrainingState::Blocks() const {
   return blocks;
 }
 
+std::vector<StateSlot> TrainingState::Slots() const {
+  std::vector<StateSlot> slots;
+  for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
+    slots.push_back({t.name, t.spec, t.values});
+  }
+  return slots;
+}
+
 std::vector<ShardedTensor> TrainingState::Sharded() const {
   std::vector<ShardedTensor> sharded;
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {

@@ -42,6 +42,13 @@ struct ShardedTensor {
   std::span<float> values;
 };
 
+// Any tensor of the state, by its name in a checkpoint.
+struct StateSlot {
+  std::string name;
+  const ParameterSpec* spec = nullptr;
+  std::span<float> values;
+};
+
 class TrainingState {
  public:
   // At step 0: weights initialised from `seed`, and changed by `start`, if that is given.
@@ -57,6 +64,7 @@ class TrainingState {
   // The same as whole blocks, gaps included, to be overwritten; of the same sizes on every rank, and
   // without what ranks divide.
   std::vector<std::span<float>> Blocks() const;
+  std::vector<StateSlot> Slots() const;        // all of Tensors(), to be overwritten
   std::vector<ShardedTensor> Sharded() const;  // what ranks divide; empty: nothing
   // All but the progress; of what is divided, the own rows. After an error the state must be thrown
   // away: part of it may have been overwritten.

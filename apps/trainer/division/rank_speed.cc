@@ -1,5 +1,7 @@
 #include "apps/trainer/division/rank_speed.h"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -50,7 +52,7 @@ StatusOr<double> MeasureRankSpeed(const LoadedConfig& loaded, int64_t batch, Tra
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded));
   model->Initialize(train.seed());
   std::unique_ptr<GradientPass> gradients;
-  RT_RETURN_IF_ERROR(SetUpInTurn(world, batch, [&]() -> Status {
+  RT_RETURN_IF_ERROR(SetUpInTurn(world, fmt::format("batch {}", batch), [&]() -> Status {
     RT_ASSIGN_OR_RETURN(gradients, GradientPass::Create(model.get(), {.batch = batch,
                                                                       .parts = train.accumulation(),
                                                                       .image_size = image_size,

@@ -73,10 +73,13 @@ StatusOr<WholeTensors> WholeTensors::Gather(TrainingWorld* world, const Training
   return whole;
 }
 
-void WholeTensors::Replace(std::vector<TensorView>* tensors) const {
+void WholeTensors::Complete(std::vector<TensorView>* tensors) const {
   for (TensorView& view : *tensors) {
     const auto found = rows_.find(view.name);
     if (found != rows_.end()) view = ViewF32(view.name, shapes_.at(view.name), found->second);
+  }
+  for (const OwnedTensor& other : others_) {
+    tensors->push_back(ViewF32(other.name, other.shape, other.values));
   }
 }
 
@@ -100,7 +103,9 @@ Status ScatterRows(TrainingWorld* world, int source_rank, const FindWhole& whole
 
 Status CheckFiniteTogether(TrainingWorld* world, const TrainingState& state) {
   Status own = state.CheckFinite();
-  if (state.model()->arena().sharded().empty()) return own;
+  const bool divided =
+      !state.model()->arena().sharded().empty() || state.model()->whole() != nullptr;
+  if (!divided) return own;
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
                       world->GatherText(std::string(own.message())));
   const auto found =

@@ -14,6 +14,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/trainer/checkpoint/training_state.h"
@@ -23,18 +24,30 @@
 
 namespace ringtail {
 
+// A tensor with its memory.
+struct OwnedTensor {
+  std::string name;
+  Shape shape;
+  std::vector<float> values;
+};
+
 class WholeTensors {
  public:
   WholeTensors() = default;  // of a state that is not divided
   // All ranks. The sharded tensors of `state` with the rows of all ranks, on rank 0; elsewhere none.
   static StatusOr<WholeTensors> Gather(TrainingWorld* world, const TrainingState& state);
 
-  // In place of the views of a rank's own rows. This must outlive them.
-  void Replace(std::vector<TensorView>* tensors) const;
+  // What other ranks hold alone, of layers that this one does not have.
+  void Add(std::vector<OwnedTensor> others) { others_ = std::move(others); }
+
+  // Whole tensors in place of the views of a rank's own rows, and those of others behind them. This
+  // must outlive them.
+  void Complete(std::vector<TensorView>* tensors) const;
 
  private:
   std::map<std::string, std::vector<float>> rows_;
   std::map<std::string, Shape> shapes_;
+  std::vector<OwnedTensor> others_;
 };
 
 // A whole tensor by name and shape, valid while its source lives; empty: it stays as it is.

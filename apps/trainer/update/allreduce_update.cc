@@ -17,7 +17,7 @@ constexpr double kMsPerSecond = 1e3;
 
 // The factor of clipping is not known before all gradients are. Alone there is nothing to wait for.
 bool Prepares(const Generation& generation) {
-  return !generation.world->alone() && generation.optim.config.clip_norm() == 0 &&
+  return !generation.replicas->alone() && generation.optim.config.clip_norm() == 0 &&
          !generation.state().optimizer()->PreparableWork().empty();
 }
 
@@ -33,7 +33,7 @@ StatusOr<std::unique_ptr<UpdatePath>> AllreduceUpdate::Create(const Generation* 
 AllreduceUpdate::AllreduceUpdate(const Generation* generation)
     : generation_(generation),
       world_(generation->world),
-      exchange_(world_, &generation->arena(), generation->division.own,
+      exchange_(world_, generation->replicas, &generation->arena(), generation->division.own,
                 generation->config().dist()),
       lost_images_(generation->config().data().path()),
       roll_call_(world_),
@@ -129,6 +129,12 @@ Status AllreduceUpdate::ExchangeAndPrepare(double mean) {
 // The same on all ranks, though each has the gradients of its own rows of what they divide.
 StatusOr<double> AllreduceUpdate::NormOfMean(double mean) {
   const ParameterArena& arena = generation_->arena();
+  if (generation_->run->stage.divides()) {
+    // Each stage once for each of its replicas, which have the same.
+    double all = GradientSquares(arena.grads());
+    RT_RETURN_IF_ERROR(world_->Sum(std::span(&all, 1)));
+    return std::sqrt(all / generation_->replicas->size()) * mean;
+  }
   if (arena.sharded().empty()) return GradientNorm(arena, mean);
   const int64_t replicated = arena.replicated_floats();
   double divided = GradientSquares(arena.grads().subspan(replicated));
@@ -150,7 +156,8 @@ void AllreduceUpdate::RestoreStatistics() {
 RankMetrics AllreduceUpdate::OwnMetrics(const OwnStep& own) {
   ExchangeTimes exchange = exchange_.times();
   exchange.busy_seconds += shard_times_.busy_seconds;
-  exchange.exposed_seconds += shard_times_.exposed_seconds;
+  exchange.exposed_seconds += shard_times_.exposed_seconds + own.stages.wait_seconds;
+  exchange.busy_seconds += own.stages.wait_seconds;
   const int64_t step = generation_->step();
   RankMetrics metrics{
       .batch = generation_->division.own.batch * generation_->plan.BatchesOf(step - 1),
@@ -159,7 +166,7 @@ RankMetrics AllreduceUpdate::OwnMetrics(const OwnStep& own) {
       .backward_ms = own.times.backward_seconds * kMsPerSecond,
       .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
       .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
-      .comm_bytes = exchange_.sent_bytes()};
+      .comm_bytes = exchange_.sent_bytes() + own.stages.sent_bytes};
   if (compression_ != nullptr) {
     const CodingTimes coding = compression_->EndStep(step);
     metrics.encode_ms = coding.encode_seconds * kMsPerSecond;
@@ -180,7 +187,8 @@ Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
   metrics->noise_scale = noise_scale_.Images().value_or(kNoMetric);
   // Everything that took time counts, except waiting for other ranks.
   const double seconds = since_last_step_.Restart();
-  const double waited = exchange_.times().exposed_seconds + shard_times_.exposed_seconds;
+  const double waited =
+      exchange_.times().exposed_seconds + shard_times_.exposed_seconds + own.stages.wait_seconds;
   return world_->RecordStep(seconds - waited, seconds);
 }
 
@@ -188,7 +196,7 @@ Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
 void AllreduceUpdate::AddToNoiseScale(const LossResult& loss, double gradient_norm,
                                       std::span<const RankStep> ranks) {
   if (world_->alone() || compression_ != nullptr || !exchange_.measured_noise()) return;
-  if (!generation_->arena().sharded().empty()) return;  // no rank has a gradient of its own
+  if (generation_->run->is_divided()) return;  // no rank has a whole gradient of its own
   NoiseScale::Step step{.ranks = world_->size(),
                         .batch = static_cast<double>(loss.count),
                         .squares = gradient_norm * gradient_norm};

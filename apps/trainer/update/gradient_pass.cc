@@ -5,24 +5,10 @@
 #include "apps/algorithm_choices.h"
 #include "apps/memory_advice.h"
 #include "core/check.h"
-#include "core/kernels/add.h"
-#include "core/parallel_for.h"
 #include "core/stopwatch.h"
 #include "core/trace.h"
 
 namespace ringtail {
-namespace {
-
-constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
-
-void AddTo(std::span<const float> from, std::span<float> to) {
-  ParallelFor(static_cast<int64_t>(to.size()), kGrain, [&](int64_t begin, int64_t end) {
-    RT_KERNEL(AddFloats)(from.data() + begin, end - begin, to.data() + begin);
-  });
-}
-
-}  // namespace
-
 StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const Options& options) {
   RT_CHECK(options.parts >= 1 && options.batch % options.parts == 0,
            "the parts must divide the batch");
@@ -38,17 +24,16 @@ StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const
 }
 
 GradientPass::GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net)
-    : model_(model), options_(options), net_(std::move(net)) {
+    : model_(model),
+      options_(options),
+      net_(std::move(net)),
+      sum_(model->arena(), options.parts > 1 || options.most_batches > 1) {
   if (options_.global_batch == 0) options_.global_batch = options_.batch;
-  if (options.parts > 1 || options.most_batches > 1)
-    sum_ = AlignedBuffer(model->arena().grads().size_bytes());
 }
 
 BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
-  const int64_t rows = options_.batch / options_.parts;
-  const int64_t row_floats = model_->input_channels() * options_.image_size * options_.image_size;
-  return {batch.images + part * rows * row_floats, batch.labels.subspan(part * rows, rows),
-          batch.soft.Rows(part * rows, rows)};
+  return RowsOfPart(batch, part, options_.parts,
+                model_->input_channels() * options_.image_size * options_.image_size);
 }
 
 StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
@@ -62,7 +47,6 @@ StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
   return context;
 }
 
-// Backward overwrites the gradients, so the sum of earlier parts lives beside them until the last.
 LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
                              GradientListener* listener) {
   RT_CHECK(place.index < place.count && place.count <= options_.most_batches,
@@ -71,7 +55,6 @@ LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
     total_ = {};
     times_ = {};
   }
-  const std::span<float> sum = sum_.floats();
   for (int64_t part = 0; part < options_.parts; ++part) {
     const bool first = place.index == 0 && part == 0;
     const bool last = place.index + 1 == place.count && part + 1 == options_.parts;
@@ -88,8 +71,7 @@ LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
     if (last && listener != nullptr) listener->OnLoss(total_);
     const ScopedSpan span("backward", "step");
     net_->Backward([&](const Parameter& p) {
-      if (!first) AddTo(sum.subspan(p.offset, p.elements), p.grad());
-      if (!last) std::copy_n(p.grad().begin(), p.elements, sum.begin() + p.offset);
+      sum_.Add(p, first, last);
       if (last && listener != nullptr) listener->OnReady(p);
     });
     times_.backward_seconds += watch.Restart();

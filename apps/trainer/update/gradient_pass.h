@@ -17,7 +17,7 @@
 #include <memory>
 #include <span>
 
-#include "core/aligned_buffer.h"
+#include "apps/trainer/update/accumulated_gradients.h"
 #include "core/status.h"
 #include "layers/linear/shard_exchange.h"
 #include "layers/net/net.h"
@@ -85,8 +85,8 @@ class GradientPass {
   Model* model_;
   Options options_;
   std::unique_ptr<Net> net_;
-  AlignedBuffer sum_;  // of the parts so far
-  LossResult total_;   // of the step so far, as are the times
+  AccumulatedGradients sum_;
+  LossResult total_;  // of the step so far, as are the times
   PassTimes times_;
 };
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "apps/trainer/pipeline/stage_messages.h"
 #include "apps/trainer/update/gradient_pass.h"
 #include "core/status.h"
 
@@ -14,7 +15,8 @@ namespace ringtail {
 struct OwnStep {
   LossResult loss;  // sums over this rank's samples
   PassTimes times;
-  double wait_seconds = 0;  // for images
+  double wait_seconds = 0;       // for images
+  StageMessages::Totals stages;  // of a pipeline: waiting for neighbours, sent to them
   // For a loss or gradient that is not finite: where it began in this rank's rows, empty if not
   // there. Loads the images of the step again.
   std::function<StatusOr<std::string>()> find_not_finite;

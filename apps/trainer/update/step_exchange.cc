@@ -5,9 +5,10 @@
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
-StepExchange::StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
-                           const DistConfig& config)
+StepExchange::StepExchange(TrainingWorld* world, TrainingWorld* replicas, ParameterArena* arena,
+                           const BatchShare& share, const DistConfig& config)
     : world_(world),
+      replicas_(replicas),
       arena_(arena),
       weight_(static_cast<double>(share.batch) / static_cast<double>(share.global_batch)),
       compression_(config.compression()),
@@ -21,8 +22,8 @@ void StepExchange::Compress(GradientCompression* compression) {
 
 void StepExchange::ReduceWith(BucketReducer* reducer) {
   reducer_ = reducer;
-  if (world_->alone()) return;
-  synchronizer_.emplace(world_->gradient_thread(), arena_, buckets_, reducer);
+  if (replicas_->alone()) return;
+  synchronizer_.emplace(replicas_->gradient_thread(), arena_, buckets_, reducer);
 }
 
 // |sum over b samples|^2 / b = b |mean|^2.
@@ -32,8 +33,8 @@ double StepExchange::gradient_squares() const {
 
 void StepExchange::BeginStep(int64_t step, bool measures_noise) {
   measures_noise_ = measures_noise;
-  sent_before_ = world_->sent_bytes();
-  takes_statistics_ = world_->alone() || TakesStatistics(compression_, step);
+  sent_before_ = SentBytes();
+  takes_statistics_ = replicas_->alone() || TakesStatistics(compression_, step);
 }
 
 void StepExchange::OnLoss(const LossResult& loss) {
@@ -44,8 +45,8 @@ void StepExchange::OnLoss(const LossResult& loss) {
   dense_.BeginStep(measures_noise_);
   sums_job_ = world_->gradient_thread()->Submit(
       [this](Communicator* ranks) { return ranks->AllReduce(std::span<double>(sums_)); });
-  if (arena_->buffers().empty() || !takes_statistics_) return;
-  world_->gradient_thread()->Submit([this](Communicator* ranks) {
+  if (replicas_->alone() || arena_->buffers().empty() || !takes_statistics_) return;
+  replicas_->gradient_thread()->Submit([this](Communicator* ranks) {
     const std::span<float> statistics = arena_->buffer_values();
     for (float& value : statistics) value = static_cast<float>(weight_ * value);
     return ranks->AllReduce(statistics);
@@ -54,7 +55,7 @@ void StepExchange::OnLoss(const LossResult& loss) {
 
 void StepExchange::OnReady(const Parameter& parameter) {
   world_->progress()->Tick();
-  if (!world_->alone() && !parameter.spec.is_sharded()) synchronizer_->OnReady(parameter);
+  if (!replicas_->alone() && !parameter.spec.is_sharded()) synchronizer_->OnReady(parameter);
 }
 
 Status StepExchange::WaitForLoss(LossResult* loss) {
@@ -75,15 +76,25 @@ Status StepExchange::Finish(const OnSummed& on_summed) {
   if (on_summed) RT_RETURN_IF_ERROR(HandOut(on_summed));
   RT_RETURN_IF_ERROR(world_->WaitForGradients());
   times_ = world_->gradient_thread()->TakeTimes();
-  sent_bytes_ = world_->sent_bytes() - sent_before_;
+  if (replicas_ != world_ && !replicas_->alone()) {
+    RT_RETURN_IF_ERROR(replicas_->WaitForGradients());
+    const ExchangeTimes gradients = replicas_->gradient_thread()->TakeTimes();
+    times_.busy_seconds += gradients.busy_seconds;
+    times_.exposed_seconds += gradients.exposed_seconds;
+  }
+  sent_bytes_ = SentBytes() - sent_before_;
   return OkStatus();
+}
+
+int64_t StepExchange::SentBytes() const {
+  return world_->sent_bytes() + (replicas_ != world_ ? replicas_->sent_bytes() : 0);
 }
 
 Status StepExchange::HandOut(const OnSummed& on_summed) {
   size_t next = 0;
   for (size_t bucket = 0; bucket + 1 < buckets_.size(); ++bucket) {
-    RT_RETURN_IF_ERROR(world_->WaitForGradients(synchronizer_->job(bucket)));
-    if (world_->gradient_thread()->idle()) return OkStatus();
+    RT_RETURN_IF_ERROR(replicas_->WaitForGradients(synchronizer_->job(bucket)));
+    if (replicas_->gradient_thread()->idle()) return OkStatus();
     std::vector<size_t> parameters(buckets_[bucket].parameters);
     std::iota(parameters.begin(), parameters.end(), next);
     next += parameters.size();

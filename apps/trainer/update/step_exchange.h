@@ -9,7 +9,8 @@
 //                 ranks have the same bits whenever a checkpoint is written; in every step, or in
 //                 some (dist.compression.statistics_every_steps): the caller then drops what the
 //                 batches of the others have changed
-//   buckets       gradients: sums over all samples of the world; what this rank's own were like is
+//   buckets       gradients: sums over all samples of the replicas, which hold the same weights (of the
+//                 world, but for a pipeline's stages); what this rank's own were like is
 //                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
 // What waits for the last buckets may do something with the first ones meanwhile (OnSummed).
@@ -35,9 +36,9 @@ namespace ringtail {
 
 class StepExchange : public GradientListener {
  public:
-  // `world` and `arena` must outlive it.
-  StepExchange(TrainingWorld* world, ParameterArena* arena, const BatchShare& share,
-               const DistConfig& config);
+  // All must outlive it. `replicas`: those that add up gradients; the world, or a part of it.
+  StepExchange(TrainingWorld* world, TrainingWorld* replicas, ParameterArena* arena,
+               const BatchShare& share, const DistConfig& config);
   // Of the gradients; made once, on every rank alike.
   std::span<const GradientBucket> buckets() const { return buckets_; }
 
@@ -70,15 +71,17 @@ class StepExchange : public GradientListener {
   Status HandOut(const OnSummed& on_summed);
 
   TrainingWorld* const world_;
+  TrainingWorld* const replicas_;
   ParameterArena* const arena_;
   const double weight_;  // of this rank's statistics
   const CompressionConfig compression_;
   const std::vector<GradientBucket> buckets_;
   DenseReducer dense_;
   BucketReducer* reducer_ = &dense_;
-  std::optional<GradientSynchronizer> synchronizer_;  // none if this rank is alone
-  std::array<double, 3> sums_{};                      // loss, correct, count
-  int64_t sums_job_ = 0;                              // of the communication thread
+  std::optional<GradientSynchronizer> synchronizer_;  // none without other replicas
+  int64_t SentBytes() const;
+  std::array<double, 3> sums_{};  // loss, correct, count
+  int64_t sums_job_ = 0;          // of the communication thread
   bool measures_noise_ = false, takes_statistics_ = true;
   double own_count_ = 0;
   ExchangeTimes times_;

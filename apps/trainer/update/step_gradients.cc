@@ -26,7 +26,10 @@ Status StepGradients::PreparePhases() {
   const bool one_net =
       TrainingImageSizes(generation_->config()).size() < 2 && !WillThaw(*generation_);
   if (world->alone()) return one_net ? OkStatus() : SetUpPhases();
-  return SetUpInTurn(world, generation_->division.own.batch, [this] { return SetUpPhases(); });
+  const StageChoice& stage = generation_->run->stage;
+  const std::string kind = fmt::format("batch {}, stage {} of {}", generation_->division.own.batch,
+                                       stage.stage, stage.shape.stages);
+  return SetUpInTurn(world, kind, [this] { return SetUpPhases(); });
 }
 
 Status StepGradients::SetUpPhases() {
@@ -35,12 +38,13 @@ Status StepGradients::SetUpPhases() {
   std::unique_ptr<Model> thawed;
   if (WillThaw(*generation_)) {
     RT_ASSIGN_OR_RETURN(thawed, CreateModel(*generation_->run->options.loaded, /*allocate=*/true,
-                                            /*freeze=*/false, generation_->run->shards.request));
+                                            /*freeze=*/false, generation_->run->shards.request,
+                                            generation_->run->stage.request));
   }
   for (const int64_t size : TrainingImageSizes(config)) {
     Model* const model = generation_->state().model();
-    RT_RETURN_IF_ERROR(CreatePass(model, size).status());
-    if (thawed) RT_RETURN_IF_ERROR(CreatePass(thawed.get(), size).status());
+    RT_RETURN_IF_ERROR(TryPass(model, size));
+    if (thawed) RT_RETURN_IF_ERROR(TryPass(thawed.get(), size));
     RT_RETURN_IF_ERROR(
         CreateEvaluationNet(model, validation, EvaluationOptionsOf(config, size)).status());
   }
@@ -54,22 +58,27 @@ BatchShare StepGradients::PlannedShare() const {
   return {.batch = share.batch, .global_batch = share.batch};
 }
 
-StatusOr<std::unique_ptr<GradientPass>> StepGradients::CreatePass(Model* model,
-                                                                  int64_t image_size) {
+GradientPass::Options StepGradients::PassOptions(int64_t image_size) {
   const RunConfig& config = generation_->config();
   const BatchShare share = PlannedShare();
-  const bool together = config.dist().sync_batch_norm() && !generation_->world->alone();
+  const bool together = config.dist().sync_batch_norm() && !generation_->replicas->alone();
   const ShardChoice& shards = generation_->run->shards;
-  return GradientPass::Create(model, {.batch = share.batch,
-                                      .parts = config.train().accumulation(),
-                                      .most_batches = generation_->plan.stages().back().batches,
-                                      .image_size = image_size,
-                                      .seed = config.train().seed(),
-                                      .first_sample = share.first_row,
-                                      .global_batch = share.global_batch,
-                                      .ranks = together ? &sum_ : nullptr,
-                                      .shards = shards.divides() ? &shards_ : nullptr,
-                                      .shard = shards.request.shard});
+  return {.batch = share.batch,
+          .parts = config.train().accumulation(),
+          .most_batches = generation_->plan.stages().back().batches,
+          .image_size = image_size,
+          .seed = config.train().seed(),
+          .first_sample = share.first_row,
+          .global_batch = share.global_batch,
+          .ranks = together ? &sum_ : nullptr,
+          .shards = shards.divides() ? &shards_ : nullptr,
+          .shard = shards.request.shard};
+}
+
+Status StepGradients::TryPass(Model* model, int64_t image_size) {
+  const StageChoice& stage = generation_->run->stage;
+  if (!stage.divides()) return GradientPass::Create(model, PassOptions(image_size)).status();
+  return PipelinePass::Create(model, PassOptions(image_size), stage, nullptr).status();
 }
 
 Status StepGradients::EnterPhase() {
@@ -80,13 +89,24 @@ Status StepGradients::EnterPhase() {
 
 Status StepGradients::EnterPhaseOf(int64_t step) {
   const int64_t image_size = generation_->plan.PhaseAt(step).image_size;
-  if (pass_ && pass_->options().image_size == image_size) return OkStatus();
-  if (tickets_ && tickets_->image_size() == image_size) return OkStatus();
+  if (image_size_ == image_size) return OkStatus();
   const ScopedPhase set_up(generation_->world->progress(), Phase::kSetUp);
+  image_size_ = 0;
   pass_.reset();  // before the new ones take their memory
+  stage_pass_.reset();
   loader_.reset();
   tickets_.reset();
-  RT_ASSIGN_OR_RETURN(pass_, CreatePass(generation_->state().model(), image_size));
+  Model* const model = generation_->state().model();
+  const GradientPass::Options options = PassOptions(image_size);
+  const StageChoice& stage = generation_->run->stage;
+  if (stage.divides()) {
+    RT_ASSIGN_OR_RETURN(stage_pass_,
+                        PipelinePass::Create(model, options, stage, generation_->link.get()));
+  } else {
+    RT_ASSIGN_OR_RETURN(pass_, GradientPass::Create(model, options));
+  }
+  image_size_ = image_size;
+  if (!stage.is_first()) return OkStatus();
   RT_ASSIGN_OR_RETURN(loader_, CreateLoader(image_size));
   if (UsesServers(generation_->config().dist().asynchronous())) {
     tickets_ = std::make_unique<TicketGradients>(generation_, std::move(pass_), std::move(loader_));
@@ -114,6 +134,7 @@ StatusOr<std::unique_ptr<DataLoader>> StepGradients::CreateLoader(int64_t image_
 
 // The loader's next batch is the first of this step.
 void StepGradients::SeekTo(int64_t step) {
+  if (!loader_) return;  // the first stage's
   const TrainingPlan& plan = generation_->plan;
   const int64_t batch = plan.BatchesBefore(step), per_epoch = plan.batches_per_epoch();
   loader_->Seek(batch / per_epoch, batch % per_epoch);
@@ -132,26 +153,46 @@ StatusOr<OwnStep> StepGradients::ComputePlanned(GradientListener* listener) {
   OwnStep own;
   for (int64_t index = 0; index < batches; ++index) {
     progress->Enter(Phase::kDataWait);
-    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
+    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, NextBatch());
     own.wait_seconds += loaded.wait_seconds;
     progress->Enter(Phase::kForward);
-    own.loss =
-        pass_->Run(ViewOf(loaded), {.step = step, .index = index, .count = batches}, listener);
+    RT_ASSIGN_OR_RETURN(
+        own.loss, RunPass(loaded, {.step = step, .index = index, .count = batches}, listener));
   }
-  own.times = pass_->times();
+  own.times = stage_pass_ ? stage_pass_->times() : pass_->times();
+  if (stage_pass_) own.stages = stage_pass_->TakeTotals();
   own.find_not_finite = [this] { return WhereNotFiniteHere(); };
   return own;
 }
 
-// In this rank's rows; empty: nowhere.
+StatusOr<LoadedBatch> StepGradients::NextBatch() {
+  if (!loader_) return LoadedBatch();
+  return loader_->Next();
+}
+
+StatusOr<LossResult> StepGradients::RunPass(const LoadedBatch& batch, const StepBatch& place,
+                                            GradientListener* listener) {
+  if (stage_pass_) return stage_pass_->Run(ViewOf(batch), place, listener);
+  return pass_->Run(ViewOf(batch), place, listener);
+}
+
+StatusOr<std::string> StepGradients::DescribeNonFinite(const LoadedBatch& batch,
+                                                       const StepBatch& place) {
+  if (stage_pass_) return stage_pass_->DescribeNonFinite(ViewOf(batch), place);
+  return pass_->DescribeNonFinite(ViewOf(batch), place);
+}
+
+// In this rank's rows; empty: nowhere. The stages of a pipeline look at all of them together.
 StatusOr<std::string> StepGradients::WhereNotFiniteHere() {
   const int64_t step = generation_->step(), batches = generation_->plan.BatchesOf(step);
   std::string found;
   SeekTo(step);
-  for (int64_t index = 0; index < batches && found.empty(); ++index) {
-    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, loader_->Next());
-    found =
-        pass_->DescribeNonFinite(ViewOf(loaded), {.step = step, .index = index, .count = batches});
+  for (int64_t index = 0; index < batches && (stage_pass_ || found.empty()); ++index) {
+    RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, NextBatch());
+    RT_ASSIGN_OR_RETURN(
+        const std::string here,
+        DescribeNonFinite(loaded, {.step = step, .index = index, .count = batches}));
+    if (found.empty()) found = here;
   }
   SeekTo(step + 1);
   return found;

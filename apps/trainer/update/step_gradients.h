@@ -15,6 +15,7 @@
 #include <string>
 
 #include "apps/trainer/generation.h"
+#include "apps/trainer/pipeline/pipeline_pass.h"
 #include "apps/trainer/sharding/world_shards.h"
 #include "apps/trainer/update/gradient_pass.h"
 #include "apps/trainer/update/own_step.h"
@@ -30,7 +31,7 @@ class StepGradients {
  public:
   // `generation` must outlive it.
   explicit StepGradients(const Generation* generation)
-      : generation_(generation), sum_(generation->world), shards_(generation->world) {}
+      : generation_(generation), sum_(generation->replicas), shards_(generation->world) {}
 
   // All ranks, once. Sets up a net for each image size of the run, and for layers that will be
   // unfrozen, so that what is too large fails now and not hours later, and every checkpoint knows
@@ -48,7 +49,13 @@ class StepGradients {
  private:
   Status EnterPhaseOf(int64_t step);
   BatchShare PlannedShare() const;
-  StatusOr<std::unique_ptr<GradientPass>> CreatePass(Model* model, int64_t image_size);
+  GradientPass::Options PassOptions(int64_t image_size);
+  // Of a pipeline: this stage's nets, thrown away.
+  Status TryPass(Model* model, int64_t image_size);
+  StatusOr<LoadedBatch> NextBatch();
+  StatusOr<LossResult> RunPass(const LoadedBatch& batch, const StepBatch& place,
+                               GradientListener* listener);
+  StatusOr<std::string> DescribeNonFinite(const LoadedBatch& batch, const StepBatch& place);
   Status SetUpPhases();
   StatusOr<std::unique_ptr<DataLoader>> CreateLoader(int64_t image_size) const;
   StatusOr<OwnStep> ComputePlanned(GradientListener* listener);
@@ -58,9 +65,11 @@ class StepGradients {
   const Generation* const generation_;
   WorldSum sum_;
   WorldShards shards_;
-  // Of the current phase.
+  // Of the current phase: one of the passes; images, unless they are another stage's.
   std::unique_ptr<GradientPass> pass_;
+  std::unique_ptr<PipelinePass> stage_pass_;
   std::unique_ptr<DataLoader> loader_;
+  int64_t image_size_ = 0;                    // 0: there is no phase yet
   std::unique_ptr<TicketGradients> tickets_;  // has both, where servers give out rows
 };
 

@@ -173,7 +173,9 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
       "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",
       "dist.hang_timeout_s", "dist.model_parallel.linear", "dist.model_parallel.layer",
-      "dist.model_parallel.pieces"};
+      "dist.model_parallel.pieces", "dist.model_parallel.pipeline.stages",
+      "dist.model_parallel.pipeline.schedule", "dist.model_parallel.pipeline.cut_after",
+      "dist.model_parallel.pipeline.wire"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     const Status status = CheckResumable(config, changed);
     if (may_change.contains(name)) {

@@ -109,6 +109,34 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ScheduleTest,
                          testing::Values(PipelineKind::kGpipe,
                                          PipelineKind::kOneForwardOneBackward));
 
+// One that lives on while others use the channel.
+TEST(MessageStreamTest, StreamsTakeTurns) {
+  const auto world = MakeInProcessWorld(2);
+  uint64_t sent = 0, received = 0;
+  std::vector<int> order;
+  std::thread other([&] {
+    SendStream first(EndOf(world[0].get(), 1, &sent, "activation", 2));
+    SendStream second(EndOf(world[0].get(), 1, &sent, "activation", 2));
+    for (int i = 0; i < 12; ++i) {
+      SendStream& stream = i / 3 % 2 == 0 ? first : second;
+      stream.Room().value()[0] = static_cast<std::byte>(i);
+      stream.Send();
+    }
+  });
+  ReceiveStream first(EndOf(world[1].get(), 0, &received, "activation", 2));
+  ReceiveStream second(EndOf(world[1].get(), 0, &received, "activation", 2));
+  for (int turn = 0; turn < 4; ++turn) {
+    ReceiveStream& stream = turn % 2 == 0 ? first : second;
+    stream.Expect(3);
+    for (int i = 0; i < 3; ++i) {
+      order.push_back(static_cast<int>(stream.Next().value()[0]));
+      stream.Release();
+    }
+  }
+  other.join();
+  EXPECT_THAT(order, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+}
+
 TEST(MessageStreamTest, ALostNeighbourIsNamedWithTheMessage) {
   const auto world = MakeInProcessWorld(2);
   uint64_t next = 4;

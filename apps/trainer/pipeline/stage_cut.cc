@@ -1,0 +1,140 @@
+#include "apps/trainer/pipeline/stage_cut.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "apps/algorithm_choices.h"
+#include "apps/pipeline/pipeline_problem.h"
+#include "apps/random_batch.h"
+#include "apps/trainer/decide_precision.h"
+#include "apps/trainer/pipeline/stage_choice.h"
+#include "core/logging.h"
+#include "core/machine/memory_limit.h"
+#include "core/median.h"
+#include "dist/config_check.h"
+#include "layers/net/graph.h"
+
+namespace ringtail {
+namespace {
+
+constexpr int kTimedSteps = 3;
+constexpr double kFewerBytesWithin = 0.02;  // of a step: fewer bytes are taken before less time
+
+// Median seconds by layer.
+StatusOr<NodeSeconds> MeasureLayers(const LoadedConfig& loaded, const StepShape& step) {
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(step.image_size, loaded));
+  model->Initialize(loaded.config.train().seed());
+  RT_ASSIGN_OR_RETURN(const auto net,
+                      Net::Create(model.get(), {.batch = step.images,
+                                                .image_size = step.image_size,
+                                                .algorithms = &ProgramAlgorithms()}));
+  const RandomBatch images(*model, step.images, step.image_size);
+  const size_t nodes = net->layers().size();
+  std::vector<std::vector<double>> forward(nodes), backward(nodes);
+  net->Forward(images.view(), {});
+  net->Backward();
+  net->set_timer([&](int node, bool is_backward, double seconds) {
+    (is_backward ? backward : forward)[node].push_back(seconds);
+  });
+  for (int i = 0; i < kTimedSteps; ++i) {
+    net->Forward(images.view(), {});
+    net->Backward();
+  }
+  NodeSeconds seconds;
+  const auto median = [](std::vector<double>& times) {
+    return times.empty() ? 0 : Median(std::move(times));
+  };
+  for (auto& times : forward) seconds.forward.push_back(median(times));
+  for (auto& times : backward) seconds.backward.push_back(median(times));
+  return seconds;
+}
+
+// What a rank of this host may take.
+int64_t MemoryOfARank(const TrainingWorld& world) {
+  const Topology& topology = world.topology();
+  const auto here = std::ssize(topology.RanksOf(topology.host_of_rank[world.rank()]));
+  return AvailableMemoryBytes() / std::max<int64_t>(here, 1);
+}
+
+StatusOr<PipelinePartition> Partition(PartitionProblem problem, int64_t memory) {
+  problem.memory_limit_bytes = memory;
+  auto within = PartitionLayers(problem);
+  if (within.status().code() != StatusCode::kResourceExhausted) return within;
+  LogWarning(fmt::format("{}; the network is cut where it is fastest", within.status().message()));
+  problem.memory_limit_bytes = 0;
+  return PartitionLayers(problem);
+}
+
+// On rank 0.
+StatusOr<std::vector<std::string>> MeasureCut(const LoadedConfig& loaded, TrainingWorld* world) {
+  const ScopedPhase measuring(world->progress(), Phase::kSetUp);
+  const StepShape step = StepOfRun(loaded.config);
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(step.image_size, loaded, /*allocate=*/false));
+  RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model.get(), {.batch = step.images,
+                                                                .image_size = step.image_size,
+                                                                .plan_only = true}));
+  StatusOr<NodeSeconds> seconds = MeasureLayers(loaded, step);
+  const bool measured = seconds.ok();
+  if (!measured && seconds.status().code() != StatusCode::kResourceExhausted) {
+    return Status(seconds.status());
+  }
+  if (!measured) {
+    LogInfo(
+        fmt::format("layers are not measured ({}): stages are even in floating-point operations",
+                    seconds.status().message()));
+    seconds = FlopsAsSeconds(*net);
+  }
+  RT_ASSIGN_OR_RETURN(const int copies, CountOptimizerCopies(loaded.config.optim()));
+  NetPipeline pipeline =
+      MakeNetPipeline(*model, *net, *seconds, PipelineShapeOf(loaded.config), copies);
+  const NetworkModel& network = world->network();
+  if (measured) {
+    pipeline.problem.link =
+        world->topology().hosts() > 1 ? network.between_hosts : network.within_host;
+  }
+  pipeline.problem.fewer_bytes_within = kFewerBytesWithin;
+  const auto partition = Partition(pipeline.problem, MemoryOfARank(*world));
+  if (!partition.ok()) {
+    return loaded.source.Error("dist.model_parallel.pipeline.stages", partition.status().message());
+  }
+  if (measured) {
+    LogInfo(
+        fmt::format("cut by the times of layers: a step is to take {:.1f} ms, of which ranks wait "
+                    "for {:.1f} %",
+                    1e3 * partition->price.step_s, 100 * partition->price.MeanBubble()));
+  }
+  std::vector<std::string> names;
+  const std::vector<int> last = pipeline.LastNodes(*partition);
+  for (size_t i = 0; i + 1 < last.size(); ++i) {
+    names.push_back(model->graph().nodes()[last[i]].name);
+  }
+  return names;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+StatusOr<std::vector<std::string>> DecideCut(const LoadedConfig& loaded, TrainingWorld* world) {
+  if (!UsesPipeline(loaded.config.dist()) || world->alone()) return std::vector<std::string>();
+  const auto& named = loaded.config.dist().model_parallel().pipeline().cut_after();
+  if (!named.empty()) return std::vector<std::string>(named.begin(), named.end());
+  std::string text;
+  if (world->leads()) {
+    RT_ASSIGN_OR_RETURN(const std::vector<std::string> names, MeasureCut(loaded, world));
+    for (const std::string& name : names) text += name + '\n';
+  }
+  RT_ASSIGN_OR_RETURN(text, world->ShareText(std::move(text)));
+  return Lines(text);
+}
+
+}  // namespace ringtail

@@ -1,0 +1,185 @@
+#include "apps/trainer/pipeline/stage_state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "core/round.h"
+
+namespace ringtail {
+namespace {
+
+constexpr size_t kPieceBytes = size_t{1} << 20;
+
+// One line for each tensor: its sizes, then its name, which may have spaces.
+std::string LineOf(const std::string& name, const Shape& shape) {
+  return fmt::format("{} {}\n", fmt::join(shape, ","), name);
+}
+
+struct NamedShape {
+  std::string name;
+  Shape shape;
+};
+
+std::vector<NamedShape> ParseLines(const std::string& text) {
+  std::vector<NamedShape> tensors;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.find(' ');
+    NamedShape tensor{.name = line.substr(space + 1), .shape = {}};
+    std::istringstream sizes(line.substr(0, space));
+    for (std::string size; std::getline(sizes, size, ',');) {
+      tensor.shape.push_back(std::stoll(size));
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+int64_t Pieces(size_t bytes) { return static_cast<int64_t>(CeilDivide(bytes, kPieceBytes)); }
+
+// Tensors travel in pieces through a stream of their own between two ranks.
+Status SendTo(StageLink* link, int rank, std::span<const std::span<const float>> tensors) {
+  return link->world()->Run([&](Communicator*) -> Status {
+    SendStream stream(link->EndToRank(rank, true, kPieceBytes, "piece of a tensor"));
+    for (const std::span<const float> tensor : tensors) {
+      std::span<const std::byte> bytes = std::as_bytes(tensor);
+      while (!bytes.empty()) {
+        RT_ASSIGN_OR_RETURN(const std::span<std::byte> room, stream.Room());
+        const size_t piece = std::min(bytes.size(), kPieceBytes);
+        std::memcpy(room.data(), bytes.data(), piece);
+        bytes = bytes.subspan(piece);
+        stream.Send();
+      }
+    }
+    return OkStatus();
+  });
+}
+
+Status ReceiveFrom(StageLink* link, int rank, std::span<const std::span<float>> tensors) {
+  return link->world()->Run([&](Communicator*) -> Status {
+    ReceiveStream stream(link->EndToRank(rank, false, kPieceBytes, "piece of a tensor"));
+    for (const std::span<float> tensor : tensors) stream.Expect(Pieces(tensor.size_bytes()));
+    for (const std::span<float> tensor : tensors) {
+      std::span<std::byte> bytes = std::as_writable_bytes(tensor);
+      while (!bytes.empty()) {
+        RT_ASSIGN_OR_RETURN(const std::span<const std::byte> message, stream.Next());
+        const size_t piece = std::min(bytes.size(), kPieceBytes);
+        std::memcpy(bytes.data(), message.data(), piece);
+        bytes = bytes.subspan(piece);
+        stream.Release();
+      }
+    }
+    return OkStatus();
+  });
+}
+
+std::span<const float> Floats(const TensorView& view) {
+  return {reinterpret_cast<const float*>(view.data.data()), view.data.size() / sizeof(float)};
+}
+
+// What `source_rank` has of each tensor that each rank wants; empty: it stays as it is.
+using FoundTensors = std::vector<std::vector<std::span<const float>>>;
+
+StatusOr<FoundTensors> FindWanted(const std::vector<std::string>& wanted, const FindWhole& whole) {
+  FoundTensors found(wanted.size());
+  for (size_t rank = 0; rank < wanted.size(); ++rank) {
+    for (const NamedShape& tensor : ParseLines(wanted[rank])) {
+      RT_ASSIGN_OR_RETURN(const std::span<const float> values, whole(tensor.name, tensor.shape));
+      found[rank].push_back(values);
+    }
+  }
+  return found;
+}
+
+// By rank a digit for each tensor: whether it comes.
+std::vector<std::string> WhichCome(const FoundTensors& found) {
+  std::vector<std::string> come;
+  for (const auto& tensors : found) {
+    come.emplace_back();
+    for (const auto& values : tensors) come.back() += values.empty() ? '0' : '1';
+  }
+  return come;
+}
+
+std::vector<std::string> SplitLines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+StatusOr<std::vector<OwnedTensor>> GatherStages(StageLink* link, std::span<const TensorView> own) {
+  TrainingWorld* const world = link->world();
+  std::string lines;
+  for (const TensorView& tensor : own) lines += LineOf(tensor.name, tensor.shape);
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world->GatherText(lines));
+  std::vector<OwnedTensor> others;
+  const StageChoice& choice = link->choice();
+  for (int stage = 1; stage < choice.shape.stages; ++stage) {
+    if (world->rank() == stage) {  // of the first pipeline
+      std::vector<std::span<const float>> values;
+      for (const TensorView& tensor : own) values.push_back(Floats(tensor));
+      RT_RETURN_IF_ERROR(SendTo(link, 0, values));
+    }
+    if (!world->leads()) continue;
+    std::vector<std::span<float>> places;
+    const size_t first = others.size();
+    for (NamedShape& tensor : ParseLines(all[stage])) {
+      const int64_t elements = NumElements(tensor.shape);
+      others.push_back({.name = std::move(tensor.name),
+                        .shape = std::move(tensor.shape),
+                        .values = std::vector<float>(elements)});
+    }
+    for (size_t i = first; i < others.size(); ++i) places.emplace_back(others[i].values);
+    RT_RETURN_IF_ERROR(ReceiveFrom(link, stage, places));
+  }
+  return others;
+}
+
+Status ScatterStages(StageLink* link, int source_rank, const FindWhole& whole,
+                     TrainingState* state) {
+  TrainingWorld* const world = link->world();
+  const bool is_source = world->rank() == source_rank;
+  RT_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> has,
+      world->ShareNumbers({is_source && whole ? int64_t{1} : int64_t{0}}, source_rank));
+  if (has[0] == 0) return OkStatus();
+  const std::vector<StateSlot> slots = state->Slots();
+  std::string wanted;
+  for (const StateSlot& slot : slots) wanted += LineOf(slot.name, slot.spec->shape);
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world->GatherText(wanted));
+  FoundTensors found;
+  std::string come;
+  if (is_source) {
+    RT_ASSIGN_OR_RETURN(found, FindWanted(all, whole));
+    come = fmt::format("{}", fmt::join(WhichCome(found), "\n"));
+  }
+  RT_ASSIGN_OR_RETURN(come, world->ShareText(std::move(come), source_rank));
+  const std::vector<std::string> by_rank = SplitLines(come);
+  for (int rank = 0; rank < world->size(); ++rank) {
+    if (rank == source_rank) continue;
+    if (is_source) RT_RETURN_IF_ERROR(SendTo(link, rank, found[rank]));
+    if (world->rank() != rank) continue;
+    std::vector<std::span<float>> places;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (by_rank[rank][i] == '1') places.push_back(slots[i].values);
+    }
+    RT_RETURN_IF_ERROR(ReceiveFrom(link, source_rank, places));
+  }
+  if (!is_source) return OkStatus();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    std::ranges::copy(found[source_rank][i], slots[i].values.begin());
+  }
+  return OkStatus();
+}
+
+}  // namespace ringtail
