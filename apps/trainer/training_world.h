@@ -77,7 +77,7 @@ class TrainingWorld {
   // the same order.
   Transport* transport() { return peers_.transport; }
   Channel NextChannel() { return channels_.Next(); }
-  // A count that grows while data moves anywhere (dist/collectives/executor.h); empty: nobody watches.
+  // A count that grows while data moves anywhere (dist/collectives/executor.h); empty: there is none.
   std::function<uint64_t()> Moved() const;
 
   // The allreduce algorithms that were selected so far, by bytes; those of `source_rank` are kept

@@ -21,8 +21,10 @@ Status Net::FindNonFinite(const BatchView& batch, StepContext step) {
   const auto found = [](std::string message) {
     return Status(StatusCode::kDataLoss, std::move(message));
   };
-  const int64_t pixels = batch.images == nullptr ? 0 : net.options.batch * net.model->input_channels() * net.options.image_size *
-                         net.options.image_size;
+  const int64_t pixels = batch.images == nullptr
+                             ? 0
+                             : net.options.batch * net.model->input_channels() *
+                                   net.options.image_size * net.options.image_size;
   if (!AllFinite({batch.images, static_cast<size_t>(pixels)})) {
     return found("an image of the batch has a NaN or infinity");
   }

@@ -33,7 +33,7 @@ GradientPass::GradientPass(Model* model, const Options& options, std::unique_ptr
 
 BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
   return RowsOfPart(batch, part, options_.parts,
-                model_->input_channels() * options_.image_size * options_.image_size);
+                    model_->input_channels() * options_.image_size * options_.image_size);
 }
 
 StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {

@@ -97,7 +97,7 @@ TEST_F(PipelineRanksTest, TrainWithTheBitsOfOneProcess) {
   ExpectSameBits("two", "one");
   Train(3, "three", Stages(3, "schedule: GPIPE"));
   ExpectSameBits("three", "one");
-  // Checkpoints are those of one process, whoever writes them.
+  // Checkpoints are those of one process, whatever form writes them.
   EXPECT_EQ(ReadTensors(Checkpoint("two", 4)), ReadTensors(Checkpoint("one", 4)));
   EXPECT_EQ(ReadTensors(Checkpoint("three", 4)), ReadTensors(Checkpoint("one", 4)));
   // What one form has begun another ends.
