@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "core/aligned_buffer.h"
 #include "core/config/text_config.h"
 #include "core/parameter.h"
 #include "core/status.h"
@@ -44,6 +45,16 @@ struct LossResult {
   int64_t count = 0;    // samples: rows whose label is not -1
 };
 
+// Memory that nets share whose passes take turns: what a forward or a backward needs while it runs.
+// All have the same plan. Thread-safety: the trainer thread.
+class WorkMemory {
+ public:
+  std::byte* Take(int64_t bytes);  // the same number each time
+
+ private:
+  AlignedBuffer block_;
+};
+
 struct NetOptions {
   int64_t batch = 32;
   int64_t image_size = 128;
@@ -65,6 +76,8 @@ struct NetOptions {
   // Without memory: only layers(), memory_bytes() and needs() may be called. Shapes that were never measured
   // count as oneDNN's. The Model need not be allocated either.
   bool plan_only = false;
+  // Shared with other nets; null: its own. Then memory_bytes() is what the net has for itself alone.
+  std::shared_ptr<WorkMemory> work;
   // Where the measurements of convolution algorithms are found and remembered; must outlive Create.
   // Null: nothing is known, and nothing is remembered.
   AlgorithmChoices* algorithms = nullptr;

@@ -44,7 +44,8 @@ struct Net::Impl {
   std::vector<LayerInfo> infos;
   std::vector<NodeNeeds> needs;
   int64_t planned_bytes = 0;
-  AlignedBuffer block;  // of planned_bytes; empty if the net is only planned
+  AlignedBuffer block;        // of planned_bytes; empty if the net is only planned
+  std::byte* work = nullptr;  // NetOptions.work, behind the block in the plan
   std::vector<float> logits;
   LayerTimer timer;
   int feature_node = kNoNode;  // NetOptions.feature_map
@@ -67,6 +68,7 @@ struct Net::Impl {
   bool IsNormalizedByOnlyConsumer(int i, std::span<const std::unique_ptr<Layer>> layers) const;
   bool HasLaterConsumer(int i, int consumer) const;
   void Bind(const NetMemory& memory, std::span<const NodeNeeds> needs);
+  std::byte* Address(int64_t offset);  // of the plan
   void BindPointers(int i, const NetMemory& memory, const NodeNeeds& needs);
   void BindDeferred(ReadyNode* consumer, int deferred, const NodePlacement& place,
                     const FusionPlan& consumer_plan);

@@ -19,6 +19,7 @@ class Planner {
   Planner(std::span<const NodeNeeds> nodes, const NetMemoryOptions& options)
       : nodes_(nodes),
         training_(options.training),
+        apart_(options.apart),
         deferral_(nodes, options),
         size_(static_cast<int>(nodes.size())),
         data_(nodes.size(), kNone),
@@ -173,19 +174,33 @@ class Planner {
     if (!refs.accumulate[j]) diff_[input] = refs.diff_src[j];
   }
 
-  // Of all storages that live from forward, times 0 .. size - 1, to backward.
+  // Lives from forward, times 0 .. size - 1, to backward.
+  bool IsKept(const MemoryRequest& request) const {
+    return request.first < size_ && request.last >= size_;
+  }
+
   int64_t KeptBytes() const {
     int64_t bytes = 0;
     for (const MemoryRequest& request : requests_) {
-      if (request.first < size_ && request.last >= size_) {
-        bytes += RoundUp(request.bytes, kMemoryAlignment);
-      }
+      if (IsKept(request)) bytes += RoundUp(request.bytes, kMemoryAlignment);
     }
     return bytes;
   }
 
+  MemoryPlan PlanApart() const {
+    std::vector<MemoryRequest> kept = requests_, work = requests_;
+    for (size_t i = 0; i < requests_.size(); ++i) (IsKept(requests_[i]) ? work : kept)[i].bytes = 0;
+    MemoryPlan plan = PlanMemory(kept);
+    const MemoryPlan behind = PlanMemory(work);
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (!IsKept(requests_[i])) plan.offsets[i] = plan.total_bytes + behind.offsets[i];
+    }
+    plan.total_bytes += behind.total_bytes;
+    return plan;
+  }
+
   NetMemory Resolve() const {
-    const MemoryPlan plan = PlanMemory(requests_);
+    const MemoryPlan plan = apart_ ? PlanApart() : PlanMemory(requests_);
     const auto offset = [&](int storage) {
       return storage == kNone || requests_[storage].bytes == 0 ? kNoBuffer : plan.offsets[storage];
     };
@@ -215,7 +230,7 @@ class Planner {
   }
 
   std::span<const NodeNeeds> nodes_;
-  bool training_;
+  bool training_, apart_;
   Deferral deferral_;
   int size_;
   std::vector<int> data_, diff_;  // storage of each node's dst and of its gradient

@@ -62,12 +62,17 @@ struct NetMemory {
   // Of these, what forward leaves for backward: what has to be there once more for each further
   // batch that is between the two. 0 without backward.
   int64_t kept_bytes = 0;
+  // What a pass needs beside it, where they are apart.
+  int64_t work_bytes() const { return total_bytes - kept_bytes; }
 };
 
 struct NetMemoryOptions {
   bool training = true;    // with backward
   bool recompute = false;  // drop after forward what can be recomputed
   bool defer = false;      // do not write what the consumer can map
+  // What is kept from forward to backward comes first, and nothing else lies there: what follows is of
+  // one pass alone, so that several nets whose passes take turns can share it.
+  bool apart = false;
 };
 
 // `nodes` in topological order, the loss last.

@@ -60,17 +60,31 @@ StatusOr<std::unique_ptr<Net>> Net::Create(Model* model, const NetOptions& optio
   return net;
 }
 
+std::byte* WorkMemory::Take(int64_t bytes) {
+  if (block_.size_bytes() == 0) block_ = AlignedBuffer(bytes);
+  RT_CHECK(static_cast<int64_t>(block_.size_bytes()) == bytes, "nets that share have one plan");
+  return block_.data();
+}
+
+std::byte* Net::Impl::Address(int64_t offset) {
+  return offset < planned_bytes || work == nullptr ? block.data() + offset
+                                                   : work + (offset - planned_bytes);
+}
+
 Status Net::Impl::Build() {
   RT_ASSIGN_OR_RETURN(needs, SetUpLayers());
-  const NetMemory memory = PlanNetMemory(
-      needs, {.training = has_backward(), .recompute = options.recompute, .defer = options.defer});
-  planned_bytes = memory.total_bytes;
+  const NetMemory memory = PlanNetMemory(needs, {.training = has_backward(),
+                                                 .recompute = options.recompute,
+                                                 .defer = options.defer,
+                                                 .apart = options.work != nullptr});
+  planned_bytes = options.work != nullptr ? memory.kept_bytes : memory.total_bytes;
   if (options.plan_only) return OkStatus();
   RT_CHECK(model->is_allocated(), "a net that is to run needs weights");
   RT_RETURN_IF_ERROR(CheckMemoryAvailable(
       memory.total_bytes, fmt::format("a batch of {} images of {}x{}", options.batch,
                                       options.image_size, options.image_size)));
-  block = AlignedBuffer(memory.total_bytes);
+  block = AlignedBuffer(planned_bytes);
+  if (options.work != nullptr) work = options.work->Take(memory.work_bytes());
   Bind(memory, needs);
   if (model->graph().has_loss()) logits.resize(options.batch * model->num_classes());
   if (feature_node != kNoNode) MakeFeatureMap();
@@ -228,7 +242,8 @@ void Net::Impl::Bind(const NetMemory& memory, std::span<const NodeNeeds> needs) 
 
 void Net::Impl::BindPointers(int i, const NetMemory& memory, const NodeNeeds& needs) {
   const auto at = [&](int64_t offset) {
-    return offset == kNoBuffer ? nullptr : block.data() + offset;
+    if (offset == kNoBuffer) return static_cast<std::byte*>(nullptr);
+    return Address(offset);
   };
   const auto floats = [&](int64_t offset) { return reinterpret_cast<float*>(at(offset)); };
   ReadyNode& node = nodes[i];
@@ -267,7 +282,7 @@ void Net::Impl::BindDeferred(ReadyNode* consumer, int deferred, const NodePlacem
   }
   if (place.diff_dst_sums != kNoBuffer) {
     BlobGradientSums sums{{.part_pixels = consumer_plan.diff_src_sums_pixels}};
-    sums.g = reinterpret_cast<double*>(block.data() + place.diff_dst_sums);
+    sums.g = reinterpret_cast<double*>(Address(place.diff_dst_sums));
     sums.gx = sums.g + sums.elements(node.dst_desc);
     node.backward_fusion.diff_dst_sums = consumer->backward_fusion.diff_src_sums = sums;
   }
@@ -279,7 +294,7 @@ void Net::Impl::BindNormalized(ReadyNode* normalization, int previous, const Nod
   ReadyNode& node = nodes[previous];
   if (place.dst_moments != kNoBuffer) {
     BlobMoments moments{{.part_pixels = plan.dst_moments_pixels}};
-    moments.mean = reinterpret_cast<double*>(block.data() + place.dst_moments);
+    moments.mean = reinterpret_cast<double*>(Address(place.dst_moments));
     moments.m2 = moments.mean + moments.elements(node.dst_desc);
     node.forward_fusion.dst_moments = normalization->forward_fusion.src_moments = moments;
   }

@@ -40,7 +40,11 @@ StageMemory PlanStageMemory(std::span<const NodeNeeds> nodes, int first, int las
     stage.push_back(Sent(last - shift, nodes[last].learns));
   }
   const NetMemory memory = PlanNetMemory(stage, options);
-  return {.step_bytes = memory.total_bytes, .kept_bytes = memory.kept_bytes};
+  NetMemoryOptions apart = options;
+  apart.apart = true;
+  return {.step_bytes = memory.total_bytes,
+          .kept_bytes = memory.kept_bytes,
+          .work_bytes = PlanNetMemory(stage, apart).work_bytes()};
 }
 
 }  // namespace ringtail

@@ -21,9 +21,12 @@ namespace ringtail {
 struct StageMemory {
   int64_t step_bytes = 0;  // activations, gradients, state and scratch of one batch under way
   int64_t kept_bytes = 0;  // of these, what is kept from its forward to its backward
+  int64_t work_bytes = 0;  // what nets with several batches under way share beside that
 
   // With so many batches (micro-batches of a pipeline) between forward and backward, at least 1.
-  int64_t BytesWith(int alive) const { return step_bytes + (alive - 1) * kept_bytes; }
+  int64_t BytesWith(int alive) const {
+    return alive == 1 ? step_bytes : work_bytes + alive * kept_bytes;
+  }
 };
 
 // Of the nodes first .. last of those that a net was planned from (Net::needs). The net may be cut

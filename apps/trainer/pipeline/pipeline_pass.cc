@@ -26,11 +26,14 @@ StatusOr<std::unique_ptr<PipelinePass>> PipelinePass::Create(Model* model,
            "micro-batches divide the batch");
   std::unique_ptr<PipelinePass> pass(new PipelinePass(model, options, choice));
   const int64_t rows = options.batch / options.parts;
-  for (int i = 0; i < MostAlive(choice.shape, choice.stage); ++i) {
+  const int alive = MostAlive(choice.shape, choice.stage);
+  const auto work = alive > 1 ? std::make_shared<WorkMemory>() : nullptr;
+  for (int i = 0; i < alive; ++i) {
     RT_ASSIGN_OR_RETURN(auto net,
                         AdviseOnMemory(Net::Create(model, {.batch = rows,
                                                            .image_size = options.image_size,
                                                            .training = true,
+                                                           .work = work,
                                                            .algorithms = &ProgramAlgorithms()}),
                                        "more stages (dist.model_parallel.pipeline.stages), a lower "
                                        "train.batch, or a higher train.accumulation"));
@@ -42,12 +45,6 @@ StatusOr<std::unique_ptr<PipelinePass>> PipelinePass::Create(Model* model,
         std::make_unique<StageMessages>(link, pass->nets_.front()->boundaries(), rows);
   }
   return pass;
-}
-
-int64_t PipelinePass::memory_bytes() const {
-  int64_t bytes = 0;
-  for (const auto& net : nets_) bytes += net->memory_bytes();
-  return bytes;
 }
 
 StepContext PipelinePass::Context(const StepBatch& place, int micro_batch) {

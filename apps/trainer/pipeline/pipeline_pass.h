@@ -8,7 +8,8 @@
 // Micro-batches are the parts of a batch (train.accumulation); gradients add up in their order, so a
 // stage has the bits that GradientPass has for its layers. A step of several batches is one schedule
 // after the other.
-// State: a net for each micro-batch that is alive (MostAlive), which share weights and gradients.
+// State: a net for each micro-batch that is alive (MostAlive), which share weights, gradients and work
+// memory.
 // Thread-safety: the trainer thread. Errors: those of the world.
 #ifndef RINGTAIL_APPS_TRAINER_PIPELINE_PIPELINE_PASS_H_
 #define RINGTAIL_APPS_TRAINER_PIPELINE_PIPELINE_PASS_H_
@@ -45,7 +46,6 @@ class PipelinePass {
   PassTimes times() const { return times_; }  // of the step so far, without waiting
   StageMessages::Totals TakeTotals() { return messages_->TakeTotals(); }
   int64_t image_size() const { return options_.image_size; }
-  int64_t memory_bytes() const;  // of the nets
 
  private:
   PipelinePass(Model* model, const GradientPass::Options& options, const StageChoice& choice);

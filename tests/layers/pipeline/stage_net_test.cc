@@ -229,6 +229,35 @@ TEST(StageTest, AFrozenStageGetsNoGradient) {
   ExpectSame(*whole, stages, "");
 }
 
+// Two micro-batches under way: what one pass needs beside what it keeps is the other's, too.
+TEST(StageTest, NetsWithOneWorkMemoryTakeTurns) {
+  const NetConfig config = ShippedNet("resnet18");
+  const Images images(64, 3);
+  const std::vector<int32_t> other_labels = {0, 0};
+  const BatchView one = images.View(), two{.images = one.images, .labels = other_labels};
+  const auto model = MakeModel(config, 64, BlobType::kF32);
+  const std::span<float> grads = model->arena().grads();
+  const auto alone = Net::Create(model.get(), OptionsOf(64)).value();
+  std::vector<std::vector<float>> expected;
+  for (const BatchView& batch : {one, two}) {
+    alone->Forward(batch, {});
+    alone->Backward();
+    expected.emplace_back(grads.begin(), grads.end());
+  }
+  ASSERT_NE(expected[0], expected[1]);
+  NetOptions shared = OptionsOf(64);
+  shared.work = std::make_shared<WorkMemory>();
+  const auto first = Net::Create(model.get(), shared).value();
+  const auto second = Net::Create(model.get(), shared).value();
+  EXPECT_LT(first->memory_bytes(), alone->memory_bytes());
+  first->Forward(one, {});
+  second->Forward(two, {});
+  first->Backward();
+  EXPECT_TRUE(std::ranges::equal(grads, expected[0]));
+  second->Backward();
+  EXPECT_TRUE(std::ranges::equal(grads, expected[1]));
+}
+
 TEST(StageTest, EvaluatesAsTheWholeNet) {
   const Images images(8, 3);
   const auto whole = MakeModel(Chain(), 8, BlobType::kF32);
