@@ -27,7 +27,7 @@ case "${1:-}" in
     essential='^core/(.+/)?(mutex|trace|metrics|logging|stop_signal)_test|^data/(.+/)?(loader|worker_pool|image_cache)_test'
     essential+='|^dist/transport/(grpc/|shared_memory/)?[a-z_]*(transport|memory|queue|tolerance)_test'
     essential+='|^dist/(liveness|gradients)/[a-z_]*(monitor|process|synchronizer)_test'
-    essential+='|^dist/collectives/(executor|allreduce)_test|^dist/communicator_test|^dist/parameter_server/wire/(server_thread|replica)_test'
+    essential+='|^dist/collectives/(executor|allreduce)_test|^dist/pipeline/message_stream_test|^dist/communicator_test|^dist/parameter_server/wire/(server_thread|replica)_test'
     export OMP_NUM_THREADS=1
     ;;
   *)

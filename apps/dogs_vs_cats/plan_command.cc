@@ -135,10 +135,13 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
   SearchSpace space = DefaultSpace(facts, network, batch, flags.most_period);
   if (!flags.schemes.empty()) space.schemes = flags.schemes;
   StepSimulator simulator(facts, network, {.shares_cores = !flags.dedicated_cores});
-  RT_ASSIGN_OR_RETURN(const PlanAnswer answer, AnswerPlan(&simulator, {.facts = &facts,
-                                                                       .config = &loaded.config,
-                                                                       .space = space,
-                                                                       .periods = flags.periods}));
+  RT_ASSIGN_OR_RETURN(PlanAnswer answer, AnswerPlan(&simulator, {.facts = &facts,
+                                                                 .config = &loaded.config,
+                                                                 .space = space,
+                                                                 .periods = flags.periods}));
+  const int64_t size =
+      flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded.config).front();
+  RT_ASSIGN_OR_RETURN(answer.pipeline, PlanPipeline(loaded, facts, network, batch, size));
   if (flags.json) {
     std::cout << PlanJson(facts, network, answer) << '\n';
   } else {

@@ -26,6 +26,7 @@
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/pipeline/stage_cut.h"
+#include "apps/trainer/pipeline/stage_report.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/world_session.h"
 #include "core/check.h"
@@ -156,6 +157,15 @@ void Advise(const Generation& generation, PredictionReport* report) {
   }
 }
 
+Status WatchStages(const Generation& generation, StageReport* report) {
+  const StageChoice& choice = generation.run->stage;
+  const int64_t image_size = generation.plan.PhaseAt(generation.step()).image_size;
+  RT_ASSIGN_OR_RETURN(StageTraffic traffic, TrafficOf(*generation.run->options.loaded, choice,
+                                                      image_size, *generation.world));
+  report->Expect(choice.shape, std::move(traffic));
+  return OkStatus();
+}
+
 // The network of a run that is resumed with its own config stays as it is.
 Status FitOutputs(const TrainFlags& flags, const TrainingData& data, bool tell, Job* job) {
   if (job->head && flags.config.config.empty()) return OkStatus();
@@ -198,12 +208,13 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   ProgressDisplay progress(stdout, config.train().log_every_steps(),
                            MixesImages(config.data().augment()));
   PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
+  StageReport stages(&report);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> cut_after, DecideCut(loaded, world));
   RT_ASSIGN_OR_RETURN(TrainingRun run,
                       TrainingRun::Create({.loaded = &loaded,
                                            .data = &data,
                                            .directory = directory.get(),
-                                           .observer = world->leads() ? &report : nullptr,
+                                           .observer = world->leads() ? &stages : nullptr,
                                            .batch = {.local = flags.world.local_batch,
                                                      .by_speed = flags.world.balance},
                                            .start_weights = start,
@@ -217,6 +228,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
     if (!resumes) Advise(trainer->generation(), &report);
+    if (run.stage.divides()) RT_RETURN_IF_ERROR(WatchStages(trainer->generation(), &stages));
   }
   if (resumes) {
     WarnOfOtherNumerics(saved);

@@ -123,6 +123,7 @@ std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
       fmt::format("recommended: {}{}: {:.2f} times one host; {}\n  {}\n", Describe(best.choice),
                   BucketText(best.choice), Gain(best, answer), Reason(best), CriticalPath(best));
   for (const std::string& field : answer.settings) text += fmt::format("  --set '{}'\n", field);
+  if (answer.pipeline) text += DescribePipeline(*answer.pipeline, best.images_per_s()) + "\n";
   return text;
 }
 
@@ -142,6 +143,16 @@ std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
                                  {"warning", slower.value_or("")},
                                  {"simulated", answer.found.simulated},
                                  {"pruned", answer.found.pruned}};
+  if (answer.pipeline) {
+    const PipelinePlan& p = *answer.pipeline;
+    json["pipeline"] = {{"stages", p.shape.stages},
+                        {"micro_batches", p.shape.micro_batches},
+                        {"images_per_s", p.images_per_s},
+                        {"step_s", p.step_s},
+                        {"waits", p.waits},
+                        {"sent_bytes", p.sent_bytes},
+                        {"cut_after", p.cut_after}};
+  }
   for (const auto& [name, predictions] :
        {std::pair("asked", &answer.asked), std::pair("best", &answer.found.best)}) {
     json[name] = nlohmann::ordered_json::array();

@@ -3,9 +3,11 @@
 #ifndef RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
 #define RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/plan/pipeline_plan.h"
 #include "apps/run.pb.h"
 #include "core/status.h"
 #include "dist/planner/network_facts.h"
@@ -18,8 +20,9 @@ namespace ringtail {
 struct PlanAnswer {
   Prediction dense;  // on all hosts, in every step, with the config's buckets
   SearchResult found;
-  std::vector<Prediction> asked;      // every scheme with every period that was asked for
-  std::vector<std::string> settings;  // for what is recommended (choice_settings.h)
+  std::vector<Prediction> asked;         // every scheme with every period that was asked for
+  std::vector<std::string> settings;     // for what is recommended (choice_settings.h)
+  std::optional<PipelinePlan> pipeline;  // of all ranks; none: it is impossible, or not asked for
 };
 
 struct PlanQuestion {

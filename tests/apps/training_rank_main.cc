@@ -83,10 +83,12 @@ StatusOr<int> Train(const LoadedConfig& loaded, const std::string& output, const
     RT_ASSIGN_OR_RETURN(directory, RunDirectory::Open(output));
   }
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), world));
-  RT_ASSIGN_OR_RETURN(
-      TrainingRun run,
-      TrainingRun::Create(
-          {.loaded = &loaded, .data = &data, .directory = directory.get(), .observer = fault}));
+  RT_ASSIGN_OR_RETURN(TrainingRun run, TrainingRun::Create({.loaded = &loaded,
+                                                            .data = &data,
+                                                            .directory = directory.get(),
+                                                            .observer = fault,
+                                                            .rank = world->rank(),
+                                                            .ranks = world->size()}));
   ResumePoint point;
   if (world->leads() && !from.empty()) {
     RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, std::filesystem::is_directory(from)

@@ -36,6 +36,26 @@ TEST(DistConfigCheckTest, OneWayToTrainTogether) {
   EXPECT_EQ(ErrorOf("asynchronous { servers: 2 } local { period: 4 }"), "");
 }
 
+TEST(DistConfigCheckTest, StagesByThemselvesAreFine) {
+  EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 4 } }"), "");
+  EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 2 cut_after: 'a' schedule: GPIPE } }"),
+            "");
+}
+
+TEST(DistConfigCheckTest, StagesExcludeOtherWays) {
+  const std::string stages = "model_parallel { pipeline { stages: 2 } ";
+  EXPECT_THAT(ErrorOf(stages + "linear: AUTO }"), HasSubstr("dist.model_parallel.linear or"));
+  EXPECT_THAT(ErrorOf(stages + "} local { period: 4 }"), HasSubstr("dist.local and"));
+  EXPECT_THAT(ErrorOf(stages + "} asynchronous { rule: ASYNCHRONOUS }"),
+              HasSubstr("dist.local and"));
+  EXPECT_THAT(ErrorOf(stages + "} compression { scheme { top_k {} } }"),
+              HasSubstr("leave out dist.compression or"));
+  EXPECT_THAT(ErrorOf(stages + "} plan: AUTO"), HasSubstr("set dist.plan to CONFIG"));
+  EXPECT_THAT(ErrorOf("model_parallel { pipeline { stages: 3 cut_after: 'a' } }"),
+              HasSubstr("3 stages are cut after 2 layers, not 1"));
+  EXPECT_THAT(ErrorOf("model_parallel { pipeline { stages: 65 } }"), HasSubstr("stages"));
+}
+
 TEST(DistConfigCheckTest, PlacesAreNamed) {
   EXPECT_THAT(ErrorOf("asynchronous { rule: STALE_SYNC bound: -2 }"), HasSubstr("bound"));
   EXPECT_THAT(ErrorOf("asynchronous { rule: ASYNCHRONOUS servers: 5000 }"), HasSubstr("servers"));

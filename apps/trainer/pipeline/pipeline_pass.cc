@@ -1,6 +1,9 @@
 #include "apps/trainer/pipeline/pipeline_pass.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "apps/algorithm_choices.h"
@@ -67,7 +70,8 @@ void PipelinePass::TakeImages(const BatchView& batch, int micro_batch) {
 
 void PipelinePass::Forward(const StepBatch& place, int micro_batch) {
   const Stopwatch watch;
-  const ScopedSpan span("forward", "step");
+  const std::string name = fmt::format("F{}", micro_batch);
+  const ScopedSpan span(name, "pipeline");
   const LossResult loss =
       NetOf(micro_batch)->Forward(BatchOf(micro_batch)->View(), Context(place, micro_batch));
   total_.loss_sum += loss.loss_sum;
@@ -81,7 +85,8 @@ void PipelinePass::Backward(const StepBatch& place, int micro_batch, GradientLis
   const bool last = place.index + 1 == place.count && micro_batch + 1 == options_.parts;
   if (last && listener != nullptr) listener->OnLoss(total_);
   const Stopwatch watch;
-  const ScopedSpan span("backward", "step");
+  const std::string name = fmt::format("B{}", micro_batch);
+  const ScopedSpan span(name, "pipeline");
   NetOf(micro_batch)->Backward([&](const Parameter& p) {
     sum_.Add(p, first, last);
     if (last && listener != nullptr) listener->OnReady(p);

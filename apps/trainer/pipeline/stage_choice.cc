@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/check.h"
 #include "core/counted.h"
 #include "layers/net/cut_points.h"
 #include "layers/net/graph.h"
@@ -97,7 +98,11 @@ StatusOr<StageChoice> ChooseStage(const LoadedConfig& loaded,
   choice.replicas = ranks / stages;
   RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
   const Graph& graph = model->graph();
-  RT_ASSIGN_OR_RETURN(const std::vector<int> last, CutNodes(loaded, graph, cut_after));
+  const PipelineConfig& config = loaded.config.dist().model_parallel().pipeline();
+  std::vector<std::string> names(cut_after.begin(), cut_after.end());
+  if (names.empty()) names.assign(config.cut_after().begin(), config.cut_after().end());
+  RT_CHECK(std::ssize(names) + 1 == stages, "DecideCut comes before the run");
+  RT_ASSIGN_OR_RETURN(const std::vector<int> last, CutNodes(loaded, graph, names));
   int first = 0;
   for (int i = 0; i < stages; ++i) {
     choice.first_layers.push_back(graph.nodes()[first].name);
@@ -105,7 +110,6 @@ StatusOr<StageChoice> ChooseStage(const LoadedConfig& loaded,
     if (i == choice.stage) choice.request = {.first = first, .last = last[i]};
     first = last[i] + 1;
   }
-  const PipelineConfig& config = loaded.config.dist().model_parallel().pipeline();
   if (config.wire() == PipelineConfig::BFLOAT16) choice.request.wire = BlobType::kBf16;
   return choice;
 }

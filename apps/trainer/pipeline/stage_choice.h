@@ -37,7 +37,8 @@ struct StageChoice {
   std::string Describe() const;
 };
 
-// `cut_after`: the last layer of each stage but the last one. One rank has all layers.
+// `cut_after`: the last layer of each stage but the last one; empty: those that the config names, which
+// must name some. One rank has all layers.
 StatusOr<StageChoice> ChooseStage(const LoadedConfig& loaded,
                                   std::span<const std::string> cut_after, int rank, int ranks);
 

@@ -1,0 +1,104 @@
+#include "apps/plan/pipeline_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "apps/pipeline/pipeline_problem.h"
+#include "apps/pipeline/pipeline_summary.h"
+#include "apps/trainer/pipeline/stage_choice.h"
+#include "core/counted.h"
+#include "dist/planner/step_timetable.h"
+#include "layers/net/graph.h"
+
+namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3, kPercent = 100, kMega = 1e6;
+
+// `flops` as parts of `seconds`.
+void Scale(double seconds, std::vector<double>* flops) {
+  const double sum = std::accumulate(flops->begin(), flops->end(), 0.0);
+  for (double& value : *flops) value *= sum > 0 ? seconds / sum : 0;
+}
+
+bool AreOf(const PlannerFacts& facts, const Model& model) {
+  int64_t elements = 0;
+  for (const Parameter& p : ParametersOf(facts)) elements += p.elements;
+  return elements == model.CountParameters();
+}
+
+int64_t BusiestBytes(const PipelinePartition& partition, int micro_batches) {
+  int64_t most = 0;
+  for (const BoundaryCost& boundary : partition.costs.boundaries) {
+    most = std::max(most, boundary.activation_bytes + boundary.gradient_bytes);
+  }
+  return most * micro_batches;
+}
+
+}  // namespace
+
+StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
+                                                   const PlannerFacts& facts,
+                                                   const NetworkFacts& network, int64_t batch,
+                                                   int64_t image_size) {
+  const std::optional<PipelinePlan> none;
+  PipelinePlan plan;
+  plan.shape = PipelineShapeOf(loaded.config);
+  plan.shape.stages = network.hosts * network.ranks_per_host;
+  if (plan.shape.stages < 2) return none;
+  RT_ASSIGN_OR_RETURN(plan.shape.micro_batches,
+                      ChooseMicroBatches(0, batch, /*accumulation=*/1, plan.shape.stages));
+  plan.micro_batch = batch / plan.shape.micro_batches;
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(image_size, loaded, /*allocate=*/false));
+  if (!AreOf(facts, *model)) return none;
+  RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model.get(), {.batch = plan.micro_batch,
+                                                                .image_size = image_size,
+                                                                .plan_only = true}));
+  const ComputeTimes times =
+      StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch);
+  NodeSeconds seconds = FlopsAsSeconds(*net);
+  Scale(times.forward, &seconds.forward);
+  Scale(times.earlier_backward + times.backward, &seconds.backward);
+  NetPipeline pipeline = MakeNetPipeline(*model, *net, seconds, plan.shape, 0);
+  pipeline.problem.link =
+      network.hosts > 1 ? network.links.between_hosts : network.links.within_host;
+  pipeline.problem.fewer_bytes_within = kFewerBytesWithin;
+  const auto partition = PartitionLayers(pipeline.problem);
+  if (!partition.ok()) return none;  // too few places to cut
+  const std::vector<int> last = pipeline.LastNodes(*partition);
+  for (size_t i = 0; i + 1 < last.size(); ++i) {
+    plan.cut_after.push_back(model->graph().nodes()[last[i]].name);
+  }
+  // Each stage updates its own weights; the largest may have nearly all of them.
+  plan.step_s = partition->price.step_s + times.update;
+  plan.waits = partition->price.MeanBubble();
+  plan.images_per_s = static_cast<double>(batch) / plan.step_s;
+  plan.sent_bytes = BusiestBytes(*partition, plan.shape.micro_batches);
+  return std::optional(std::move(plan));
+}
+
+std::string DescribePipeline(const PipelinePlan& plan, double best_images_per_s) {
+  const double gain = plan.images_per_s / best_images_per_s;
+  return fmt::format(
+      "as a pipeline of {}, {} micro-batches of {} (estimated): {:.1f} images/s, {:.1f} ms a step, "
+      "of "
+      "which ranks wait for {:.0f} %; {:.2f} MB a step over the busiest boundary; {}",
+      Counted(plan.shape.stages, "stage"), plan.shape.micro_batches,
+      Counted(plan.micro_batch, "image"), plan.images_per_s, plan.step_s * kMsPerSecond,
+      plan.waits * kPercent, static_cast<double>(plan.sent_bytes) / kMega,
+      gain > 1
+          ? fmt::format(
+                "{:.2f} times the above: it pays (--set dist.model_parallel.pipeline.stages="
+                "{} --set train.accumulation={} --set train.batch={})",
+                gain, plan.shape.stages, plan.shape.micro_batches,
+                plan.micro_batch * plan.shape.micro_batches)
+          : fmt::format("{:.2f} times the above: it pays only where a network does not fit into "
+                        "one machine",
+                        gain));
+}
+
+}  // namespace ringtail
