@@ -149,11 +149,9 @@ int WorldSession::FailToJoin(const Status& status) {
 
 WorldSession::~WorldSession() = default;
 
-std::string WorldSession::Describe(int64_t gradient_bytes) const {
-  return fmt::format("{} on {} ({}); {}", Counted(world().size(), "rank"),
-                     Counted(world().topology().hosts(), "host"), source_,
-                     group_ != nullptr ? group_->DescribeAlgorithm(gradient_bytes)
-                                       : everyone_->DescribeAlgorithm(gradient_bytes));
+std::string WorldSession::Describe() const {
+  return fmt::format("{} on {} ({})", Counted(world().size(), "rank"),
+                     Counted(world().topology().hosts(), "host"), source_);
 }
 
 Status WorldSession::TrainOnly(const RankGroup& group, const DistConfig& config) {

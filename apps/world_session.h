@@ -61,9 +61,8 @@ class WorldSession {
   // All ranks, once, before training: only the ranks of `group` train. Rank 0 must be its first.
   Status TrainOnly(const RankGroup& group, const DistConfig& config);
   bool trains() const { return trains_; }
-  // "4 ranks on 2 hosts (Slurm); ring: 25 MB over 4 ranks at 117 MB/s, 321 ms": the algorithm for
-  // gradients of `gradient_bytes`, and the reason for it.
-  std::string Describe(int64_t gradient_bytes) const;
+  // "4 ranks on 2 hosts (Slurm)".
+  std::string Describe() const;
 
   // Waits until all ranks have finished and no longer need this one. Writes the timeline. Returns
   // the exit code of rank 0: those that train have the same, the others need it. In a world that

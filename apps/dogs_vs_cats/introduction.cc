@@ -28,9 +28,7 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
   RT_ASSIGN_OR_RETURN(const auto net,
                       Net::Create(model, {.batch = 1,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
-                                          .training = false,  // takes no memory for gradients
-                                          .measure = false,
-                                          .algorithms = &ProgramAlgorithms()}));
+                                          .plan_only = true}));
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;
   return flops;
@@ -52,6 +50,13 @@ StatusOr<std::string> DescribePrecisionOf(const Generation& generation) {
                           .plan_only = true,
                           .algorithms = &ProgramAlgorithms()}));
   return DescribeRunPrecision(config.train(), net->layers());
+}
+
+// "; ring: 25 MB over 4 ranks at 117 MB/s, 321 ms": the algorithm for gradients, and the reason for it.
+std::string DescribeExchange(const Generation& generation) {
+  if (generation.replicas->alone()) return {};  // stages of one pipeline
+  const auto bytes = static_cast<int64_t>(generation.arena().grads().size_bytes());
+  return "; " + generation.replicas->DescribeAlgorithm(bytes);
 }
 
 void PrintClassWeights(const TrainingData& data, const DataConfig& config) {
@@ -88,12 +93,13 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
   const TrainingData& data = generation.data();
   const TrainingPlan& plan = generation.plan;
   const ScaledOptim& optim = generation.optim;
-  Model* model = generation.state().model();
+  Model* const own = generation.state().model();
+  Model* const model = own->whole() != nullptr ? own->whole() : own;  // of all stages
   RT_ASSIGN_OR_RETURN(const double flops, FlopsPerImage(loaded, model));
   Print("{}; {}\n", VersionLine(), threads);
   if (!session.world().alone()) {
     const bool servers = UsesServers(loaded.config.dist().asynchronous());
-    Print("{}; batch {} {}\n", session.Describe(model->arena().grads().size_bytes()),
+    Print("{}{}; batch {} {}\n", session.Describe(), DescribeExchange(generation),
           servers ? plan.growth_run().images_per_batch : generation.division.own.global_batch,
           servers ? "in an update" : "in total");
   }
@@ -101,7 +107,7 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
   if (generation.run->shards.divides()) Print("{}\n", generation.run->shards.Describe());
   Print("{}; {}\n", data.dataset->Describe(), data.Counts());
   Print("{}: {} parameters, {:.0f} MFLOP per image of {} pixels; {}, {}; {}\n",
-        loaded.config.net().name(), model->arena().num_parameters(), flops / kMega,
+        loaded.config.net().name(), model->CountParameters(), flops / kMega,
         TrainingImageSizes(loaded.config).front(), generation.state().optimizer()->Describe(),
         DescribeSchedule(optim.config), Counted(plan.total_steps(), "step"));
   const std::string augmented = DescribeAugmentations(loaded.config.data().augment());

@@ -34,7 +34,7 @@ std::vector<int> NetPipeline::LastNodes(const PipelinePartition& partition) cons
 }
 
 NetPipeline MakeNetPipeline(const Model& model, const Net& net, const NodeSeconds& seconds,
-                            const PipelineShape& shape, int optimizer_copies) {
+                            const PipelineShape& shape, int copies) {
   const auto nodes = static_cast<int>(net.layers().size());
   RT_CHECK(static_cast<int>(seconds.forward.size()) == nodes &&
                static_cast<int>(seconds.backward.size()) == nodes,
@@ -48,7 +48,7 @@ NetPipeline MakeNetPipeline(const Model& model, const Net& net, const NodeSecond
         {.name = model.graph().nodes()[last].name,
          .forward_s = Sum(seconds.forward, first, last),
          .backward_s = Sum(seconds.backward, first, last),
-         .fixed_bytes = WeightBytes(segment.trained_bytes, segment.fixed_bytes, optimizer_copies),
+         .fixed_bytes = WeightBytes(segment.trained_bytes, segment.fixed_bytes, copies),
          .kept_bytes = segment.kept_bytes,
          .may_cut_after = true,
          .crossing = crossing});
@@ -65,17 +65,18 @@ NetPipeline MakeNetPipeline(const Model& model, const Net& net, const NodeSecond
 }
 
 // Of a network of one weight: every rule keeps blocks in the layout of the weights.
-StatusOr<int> CountOptimizerCopies(const OptimConfig& config) {
+StatusOr<int> CountWeightCopies(const OptimConfig& config, int64_t parts) {
   const ParameterSpec weight{
       .name = "weight", .shape = {1, 1}, .kind = ParameterKind::kLinearWeight};
   RT_ASSIGN_OR_RETURN(const auto arena, ParameterArena::Create({weight}, {}));
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(config, arena.get()));
-  return static_cast<int>(optimizer->state().size()) + (config.ema_decay() > 0 ? 1 : 0);
+  return static_cast<int>(optimizer->state().size()) + (config.ema_decay() > 0 ? 1 : 0) +
+         (parts > 1 ? 1 : 0);
 }
 
-int64_t WeightBytes(int64_t trained_bytes, int64_t fixed_bytes, int optimizer_copies) {
+int64_t WeightBytes(int64_t trained_bytes, int64_t fixed_bytes, int copies) {
   constexpr int kWeightsAndGradients = 2;
-  return (kWeightsAndGradients + optimizer_copies) * trained_bytes + fixed_bytes;
+  return (kWeightsAndGradients + copies) * trained_bytes + fixed_bytes;
 }
 
 }  // namespace ringtail

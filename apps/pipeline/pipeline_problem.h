@@ -34,17 +34,18 @@ struct NetPipeline {
   std::vector<int> LastNodes(const PipelinePartition& partition) const;
 };
 
-// `net`: a training net of `model` whose batch is a micro-batch, planned or not. `optimizer_copies`:
-// of the weights that train, CountOptimizerCopies.
+// `net`: a training net of `model` whose batch is a micro-batch, planned or not. `copies`: of the
+// weights that train, CountWeightCopies.
 NetPipeline MakeNetPipeline(const Model& model, const Net& net, const NodeSeconds& seconds,
-                            const PipelineShape& shape, int optimizer_copies);
+                            const PipelineShape& shape, int copies);
 
-// How many floats the optimizer keeps for each weight: its state, and the averaged weights of
-// optim.ema_decay. Errors: those of Optimizer::Create.
-StatusOr<int> CountOptimizerCopies(const OptimConfig& config);
+// How many floats there are for each weight beside itself and its gradient: the optimizer's state, the
+// averaged weights of optim.ema_decay, the sum of gradients where a batch has several parts. Errors:
+// those of Optimizer::Create.
+StatusOr<int> CountWeightCopies(const OptimConfig& config, int64_t parts);
 
 // What a rank holds for its weights: themselves, gradients, optimizer state, running statistics.
-int64_t WeightBytes(int64_t trained_bytes, int64_t fixed_bytes, int optimizer_copies);
+int64_t WeightBytes(int64_t trained_bytes, int64_t fixed_bytes, int copies);
 
 }  // namespace ringtail
 

@@ -25,7 +25,7 @@ NetMemoryOptions MemoryOptions(const NetOptions& options) {
 
 // The parts of a stage that follow from its place and its nodes.
 StageSummary SummarizeStage(const Model& model, const Net& net, const PipelineSummary& summary,
-                            int stage, int first, int last, int optimizer_copies) {
+                            int stage, int first, int last, int copies) {
   const NetSegment segment = DescribeSegment(model, net, first, last);
   const PipelineCosts& costs = summary.partition.costs;
   StageSummary s{.first_layer = model.graph().nodes()[first].name,
@@ -34,7 +34,7 @@ StageSummary SummarizeStage(const Model& model, const Net& net, const PipelineSu
                  .flops = costs.stages[stage].forward_s + costs.stages[stage].backward_s,
                  .bubble = summary.partition.price.bubble[stage],
                  .alive = MostAlive(summary.shape, stage)};
-  s.weight_bytes = WeightBytes(segment.trained_bytes, segment.fixed_bytes, optimizer_copies);
+  s.weight_bytes = WeightBytes(segment.trained_bytes, segment.fixed_bytes, copies);
   s.activation_bytes =
       PlanStageMemory(net.needs(), first, last, MemoryOptions(net.options())).BytesWith(s.alive);
   if (stage + 1 < summary.shape.stages) s.sends = costs.boundaries[stage];
@@ -96,25 +96,28 @@ double PipelineSummary::LargestShare() const {
 
 StatusOr<PipelineSummary> SummarizePipeline(Model* model, const Net& net, const OptimConfig& optim,
                                             const PipelineShape& shape) {
-  RT_ASSIGN_OR_RETURN(const int copies, CountOptimizerCopies(optim));
+  RT_ASSIGN_OR_RETURN(const int copies, CountWeightCopies(optim, shape.micro_batches));
   NetPipeline pipeline = MakeNetPipeline(*model, net, FlopsAsSeconds(net), shape, copies);
   pipeline.problem.fewer_bytes_within = kFewerBytesWithin;
   PipelineSummary summary{.shape = shape, .micro_batch_images = net.options().batch};
   RT_ASSIGN_OR_RETURN(summary.partition, PartitionLayers(pipeline.problem));
   double flops = 0;
-  int64_t weight_bytes = 0;
+  int64_t weight_bytes = 0, trained_bytes = 0;
   int first = 0;
   for (const int last : pipeline.LastNodes(summary.partition)) {
     const auto stage = static_cast<int>(summary.stages.size());
     summary.stages.push_back(SummarizeStage(*model, net, summary, stage, first, last, copies));
     flops += summary.stages.back().flops;
     weight_bytes += summary.stages.back().weight_bytes;
+    trained_bytes += summary.stages.back().parameters * static_cast<int64_t>(sizeof(float));
     first = last + 1;
   }
   summary.alone_bytes = weight_bytes + net.memory_bytes();
   summary.whole_batch_bytes =
       StepBytes(model, net.options(), net.options().batch * shape.micro_batches);
-  if (summary.whole_batch_bytes.ok()) *summary.whole_batch_bytes += weight_bytes;
+  if (summary.whole_batch_bytes.ok()) {
+    *summary.whole_batch_bytes += weight_bytes - (shape.micro_batches > 1 ? trained_bytes : 0);
+  }
   for (StageSummary& stage : summary.stages) stage.share = flops > 0 ? stage.flops / flops : 0;
   return summary;
 }

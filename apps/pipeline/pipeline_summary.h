@@ -29,7 +29,7 @@ struct StageSummary {
   double bubble = 0;                    // the fraction of a step that its rank waits
   int alive = 0;                        // micro-batches whose activations it holds at most
   BoundaryCost sends;                   // to the next stage, and back; none after the last one
-  // Memory of its rank: weights, gradients, optimizer state; activations of what is alive and work
+  // Memory of its rank: weights, gradients and their sum, optimizer state; activations of what is alive and work
   // areas; two slots for each kind of message at this end.
   int64_t weight_bytes = 0, activation_bytes = 0, message_bytes = 0;
 

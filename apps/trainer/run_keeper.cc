@@ -162,8 +162,10 @@ Status RunKeeper::CheckFinite() const {
 Status RunKeeper::GatherParts(std::span<const TensorView> own) {
   if (!DividesState()) return OkStatus();
   if (generation_->link != nullptr) {
-    RT_ASSIGN_OR_RETURN(std::vector<OwnedTensor> others,
-                        GatherStages(generation_->link.get(), own));
+    const std::string folder = directory_ != nullptr
+                                   ? directory_->path()
+                                   : std::filesystem::temp_directory_path().string();
+    RT_ASSIGN_OR_RETURN(OwnedTensors others, GatherStages(generation_->link.get(), own, folder));
     whole_.Add(std::move(others));
     return OkStatus();
   }

@@ -12,6 +12,7 @@
 #include "apps/config/run_precision.h"
 #include "apps/trainer/checkpoint/model_file.h"
 #include "apps/trainer/checkpoint/start_weights.h"
+#include "apps/trainer/memory_need.h"
 #include "apps/trainer/pipeline/stage_state.h"
 #include "apps/trainer/sharding/whole_state.h"
 #include "core/check.h"
@@ -54,6 +55,11 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
                       ChooseShards(*options.loaded, options.rank, options.ranks));
   RT_ASSIGN_OR_RETURN(StageChoice stage,
                       ChooseStage(*options.loaded, options.cut_after, options.rank, options.ranks));
+  RT_ASSIGN_OR_RETURN(const auto planned,
+                      CreateModel(*options.loaded, /*allocate=*/false,
+                                  /*freeze=*/true, shards.request, stage.request));
+  RT_RETURN_IF_ERROR(
+      CheckMemoryToTrain(*options.loaded, planned.get(), MostAlive(stage.shape, stage.stage)));
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, /*freeze=*/true,
                                               shards.request, stage.request));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));

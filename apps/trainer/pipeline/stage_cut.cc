@@ -13,6 +13,7 @@
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/pipeline/stage_choice.h"
 #include "core/logging.h"
+#include "core/machine/cgroup.h"
 #include "core/machine/memory_limit.h"
 #include "core/median.h"
 #include "dist/config_check.h"
@@ -53,11 +54,26 @@ StatusOr<NodeSeconds> MeasureLayers(const LoadedConfig& loaded, const StepShape&
   return seconds;
 }
 
-// What a rank of this host may take.
-int64_t MemoryOfARank(const TrainingWorld& world) {
-  const Topology& topology = world.topology();
-  const auto here = std::ssize(topology.RanksOf(topology.host_of_rank[world.rank()]));
-  return AvailableMemoryBytes() / std::max<int64_t>(here, 1);
+// The control groups of memory that this process is in.
+std::string MemoryGroup() {
+  std::string group;
+  ForEachCgroup("", "memory",
+                [&](CgroupVersion, const std::string& folder) { group += folder + '\n'; });
+  return group;
+}
+
+// All ranks: what each rank of rank 0's host may take. A limit of a control group is for its ranks.
+StatusOr<int64_t> MemoryOfARank(TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> groups, world->GatherText(MemoryGroup()));
+  const Topology& topology = world->topology();
+  const int64_t available = AvailableMemoryBytes();
+  const bool limited = CgroupMemoryLeft() == available;
+  int64_t ranks = 0;
+  for (int rank = 0; rank < world->size(); ++rank) {
+    const bool here = topology.host_of_rank[rank] == topology.host_of_rank[world->rank()];
+    ranks += here && (!limited || groups[rank] == groups[world->rank()]) ? 1 : 0;
+  }
+  return available / ranks;
 }
 
 StatusOr<PipelinePartition> Partition(PartitionProblem problem, int64_t memory) {
@@ -70,7 +86,8 @@ StatusOr<PipelinePartition> Partition(PartitionProblem problem, int64_t memory) 
 }
 
 // On rank 0.
-StatusOr<std::vector<std::string>> MeasureCut(const LoadedConfig& loaded, TrainingWorld* world) {
+StatusOr<std::vector<std::string>> MeasureCut(const LoadedConfig& loaded, int64_t memory,
+                                              TrainingWorld* world) {
   const ScopedPhase measuring(world->progress(), Phase::kSetUp);
   const StepShape step = StepOfRun(loaded.config);
   RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(step.image_size, loaded, /*allocate=*/false));
@@ -88,7 +105,8 @@ StatusOr<std::vector<std::string>> MeasureCut(const LoadedConfig& loaded, Traini
                     seconds.status().message()));
     seconds = FlopsAsSeconds(*net);
   }
-  RT_ASSIGN_OR_RETURN(const int copies, CountOptimizerCopies(loaded.config.optim()));
+  RT_ASSIGN_OR_RETURN(const int copies, CountWeightCopies(loaded.config.optim(),
+                                                          loaded.config.train().accumulation()));
   NetPipeline pipeline =
       MakeNetPipeline(*model, *net, *seconds, PipelineShapeOf(loaded.config), copies);
   const NetworkModel& network = world->network();
@@ -97,7 +115,7 @@ StatusOr<std::vector<std::string>> MeasureCut(const LoadedConfig& loaded, Traini
         world->topology().hosts() > 1 ? network.between_hosts : network.within_host;
   }
   pipeline.problem.fewer_bytes_within = kFewerBytesWithin;
-  const auto partition = Partition(pipeline.problem, MemoryOfARank(*world));
+  const auto partition = Partition(pipeline.problem, memory);
   if (!partition.ok()) {
     return loaded.source.Error("dist.model_parallel.pipeline.stages", partition.status().message());
   }
@@ -128,9 +146,10 @@ StatusOr<std::vector<std::string>> DecideCut(const LoadedConfig& loaded, Trainin
   if (!UsesPipeline(loaded.config.dist()) || world->alone()) return std::vector<std::string>();
   const auto& named = loaded.config.dist().model_parallel().pipeline().cut_after();
   if (!named.empty()) return std::vector<std::string>(named.begin(), named.end());
+  RT_ASSIGN_OR_RETURN(const int64_t memory, MemoryOfARank(world));
   std::string text;
   if (world->leads()) {
-    RT_ASSIGN_OR_RETURN(const std::vector<std::string> names, MeasureCut(loaded, world));
+    RT_ASSIGN_OR_RETURN(const std::vector<std::string> names, MeasureCut(loaded, memory, world));
     for (const std::string& name : names) text += name + '\n';
   }
   RT_ASSIGN_OR_RETURN(text, world->ShareText(std::move(text)));

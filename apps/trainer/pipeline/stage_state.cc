@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include "core/logging.h"
 #include "core/round.h"
 
 namespace ringtail {
@@ -84,6 +84,20 @@ std::span<const float> Floats(const TensorView& view) {
   return {reinterpret_cast<const float*>(view.data.data()), view.data.size() / sizeof(float)};
 }
 
+// In a file, or, where none can be made, in memory.
+std::span<float> RoomFor(size_t elements, const std::string& folder, OwnedTensors* tensors) {
+  const size_t bytes = elements * sizeof(float);
+  auto file = ScratchFile::Create(folder, bytes);
+  if (file.ok()) {
+    tensors->file = *std::move(file);
+    return {reinterpret_cast<float*>(tensors->file->bytes().data()), elements};
+  }
+  LogWarning(fmt::format("{}: the weights of other ranks are gathered in memory",
+                         file.status().message()));
+  tensors->memory = AlignedBuffer(bytes);
+  return tensors->memory.floats().first(elements);
+}
+
 // What `source_rank` has of each tensor that each rank wants; empty: it stays as it is.
 using FoundTensors = std::vector<std::vector<std::span<const float>>>;
 
@@ -117,29 +131,36 @@ std::vector<std::string> SplitLines(const std::string& text) {
 
 }  // namespace
 
-StatusOr<std::vector<OwnedTensor>> GatherStages(StageLink* link, std::span<const TensorView> own) {
+StatusOr<OwnedTensors> GatherStages(StageLink* link, std::span<const TensorView> own,
+                                    const std::string& folder) {
   TrainingWorld* const world = link->world();
   std::string lines;
   for (const TensorView& tensor : own) lines += LineOf(tensor.name, tensor.shape);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world->GatherText(lines));
-  std::vector<OwnedTensor> others;
-  const StageChoice& choice = link->choice();
-  for (int stage = 1; stage < choice.shape.stages; ++stage) {
-    if (world->rank() == stage) {  // of the first pipeline
-      std::vector<std::span<const float>> values;
-      for (const TensorView& tensor : own) values.push_back(Floats(tensor));
-      RT_RETURN_IF_ERROR(SendTo(link, 0, values));
-    }
-    if (!world->leads()) continue;
+  const int stages = link->choice().shape.stages;
+  if (!world->leads()) {
+    if (world->rank() >= stages) return OwnedTensors();  // not of the first pipeline
+    std::vector<std::span<const float>> values;
+    for (const TensorView& tensor : own) values.push_back(Floats(tensor));
+    RT_RETURN_IF_ERROR(SendTo(link, 0, values));
+    return OwnedTensors();
+  }
+  OwnedTensors others;
+  std::vector<std::vector<NamedShape>> by_stage(stages);
+  size_t elements = 0;
+  for (int stage = 1; stage < stages; ++stage) {
+    by_stage[stage] = ParseLines(all[stage]);
+    for (const NamedShape& tensor : by_stage[stage]) elements += NumElements(tensor.shape);
+  }
+  std::span<float> rest = RoomFor(elements, folder, &others);
+  for (int stage = 1; stage < stages; ++stage) {
     std::vector<std::span<float>> places;
-    const size_t first = others.size();
-    for (NamedShape& tensor : ParseLines(all[stage])) {
-      const int64_t elements = NumElements(tensor.shape);
-      others.push_back({.name = std::move(tensor.name),
-                        .shape = std::move(tensor.shape),
-                        .values = std::vector<float>(elements)});
+    for (const NamedShape& tensor : by_stage[stage]) {
+      const auto count = static_cast<size_t>(NumElements(tensor.shape));
+      places.push_back(rest.first(count));
+      rest = rest.subspan(count);
+      others.views.push_back(ViewF32(tensor.name, tensor.shape, places.back()));
     }
-    for (size_t i = first; i < others.size(); ++i) places.emplace_back(others[i].values);
     RT_RETURN_IF_ERROR(ReceiveFrom(link, stage, places));
   }
   return others;

@@ -6,12 +6,15 @@
 //   stage 2   fc, loss    | <- Scatter
 //
 // The first pipeline speaks for all: replicas of a stage hold the same.
-// Thread-safety: the trainer thread; all ranks. Memory: on the rank that gathers, what others hold.
+// What others hold lies in a file without a name meanwhile (core/storage/scratch_file.h): the rank that
+// gathers need not have the memory for all of it.
+// Thread-safety: the trainer thread; all ranks.
 // Errors: those of the world.
 #ifndef RINGTAIL_APPS_TRAINER_PIPELINE_STAGE_STATE_H_
 #define RINGTAIL_APPS_TRAINER_PIPELINE_STAGE_STATE_H_
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "apps/trainer/checkpoint/training_state.h"
@@ -22,8 +25,10 @@
 
 namespace ringtail {
 
-// `own`: f32. On rank 0, which leads: those of the other stages; elsewhere nothing.
-StatusOr<std::vector<OwnedTensor>> GatherStages(StageLink* link, std::span<const TensorView> own);
+// `own`: f32. On rank 0, which leads: those of the other stages, on the file system of `folder`;
+// elsewhere nothing.
+StatusOr<OwnedTensors> GatherStages(StageLink* link, std::span<const TensorView> own,
+                                    const std::string& folder);
 
 // Gives each rank the tensors of its layers of what `source_rank` finds (sharding/whole_state.h);
 // nothing if `whole` is empty there.

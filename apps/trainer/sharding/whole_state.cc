@@ -78,9 +78,7 @@ void WholeTensors::Complete(std::vector<TensorView>* tensors) const {
     const auto found = rows_.find(view.name);
     if (found != rows_.end()) view = ViewF32(view.name, shapes_.at(view.name), found->second);
   }
-  for (const OwnedTensor& other : others_) {
-    tensors->push_back(ViewF32(other.name, other.shape, other.values));
-  }
+  tensors->insert(tensors->end(), others_.views.begin(), others_.views.end());
 }
 
 Status ScatterRows(TrainingWorld* world, int source_rank, const FindWhole& whole,

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,16 +20,18 @@
 
 #include "apps/trainer/checkpoint/training_state.h"
 #include "apps/trainer/training_world.h"
+#include "core/aligned_buffer.h"
 #include "core/status.h"
 #include "core/storage/safetensors_writer.h"
+#include "core/storage/scratch_file.h"
 
 namespace ringtail {
 
-// A tensor with its memory.
-struct OwnedTensor {
-  std::string name;
-  Shape shape;
-  std::vector<float> values;
+// Tensors with their memory, which may be a file.
+struct OwnedTensors {
+  std::vector<TensorView> views;
+  std::unique_ptr<ScratchFile> file;
+  AlignedBuffer memory;  // where there is no file
 };
 
 class WholeTensors {
@@ -38,7 +41,7 @@ class WholeTensors {
   static StatusOr<WholeTensors> Gather(TrainingWorld* world, const TrainingState& state);
 
   // What other ranks hold alone, of layers that this one does not have.
-  void Add(std::vector<OwnedTensor> others) { others_ = std::move(others); }
+  void Add(OwnedTensors others) { others_ = std::move(others); }
 
   // Whole tensors in place of the views of a rank's own rows, and those of others behind them. This
   // must outlive them.
@@ -47,7 +50,7 @@ class WholeTensors {
  private:
   std::map<std::string, std::vector<float>> rows_;
   std::map<std::string, Shape> shapes_;
-  std::vector<OwnedTensor> others_;
+  OwnedTensors others_;
 };
 
 // A whole tensor by name and shape, valid while its source lives; empty: it stays as it is.

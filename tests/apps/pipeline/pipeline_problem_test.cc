@@ -69,12 +69,14 @@ TEST(PipelineProblemTest, AddsUpToTheNetwork) {
 
 TEST(PipelineProblemTest, CountsWhatEachOptimizerKeeps) {
   const auto copies = [](const std::vector<std::string>& overrides) {
-    return CountOptimizerCopies(TinyConfig(overrides).config.optim()).value();
+    return CountWeightCopies(TinyConfig(overrides).config.optim(), 1).value();
   };
   EXPECT_EQ(copies({}), 2);  // momentum and averaged weights
   EXPECT_EQ(copies({"optim.ema_decay=0"}), 1);
   EXPECT_EQ(copies({"optim.adamw={}", "optim.ema_decay=0"}), 2);
   EXPECT_EQ(copies({"optim.adamw={}"}), 3);
+  // The sum of gradients of several parts.
+  EXPECT_EQ(CountWeightCopies(TinyConfig({}).config.optim(), 2).value(), 3);
 }
 
 }  // namespace

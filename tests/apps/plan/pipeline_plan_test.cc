@@ -45,7 +45,7 @@ class PipelinePlanTest : public testing::Test {
   StatusOr<std::optional<PipelinePlan>> Plan(int hosts, double seconds_per_byte) const {
     NetworkFacts network{.hosts = hosts};
     network.links.between_hosts.seconds_per_byte = seconds_per_byte;
-    return PlanPipeline(loaded_, facts_, network, kBatch, 64);
+    return PlanPipeline(loaded_, facts_, network, kBatch, 128);
   }
 
   const LoadedConfig loaded_ = LoadRunConfig("catdog_vgg", {}).value();
@@ -84,7 +84,7 @@ TEST_F(PipelinePlanTest, NothingIsSaidOfWhatCannotBe) {
   EXPECT_FALSE(Plan(64, 0).value().has_value());  // fewer places to cut
   const LoadedConfig other = LoadRunConfig("lenet", {}).value();
   NetworkFacts network{.hosts = 2};
-  EXPECT_FALSE(PlanPipeline(other, facts_, network, kBatch, 64).value().has_value());
+  EXPECT_FALSE(PlanPipeline(other, facts_, network, kBatch, 128).value().has_value());
 }
 
 }  // namespace

@@ -109,6 +109,24 @@ TEST_F(PipelineRanksTest, TrainWithTheBitsOfOneProcess) {
   EXPECT_EQ(End("alone"), End("one"));
 }
 
+// Ranks with slices of linear layers, too: the rounding is theirs, and a batch norm's rows.
+TEST_F(PipelineRanksTest, RanksThatDivideLayersContinue) {
+  Train(2, "stages", And(Stages(2), Set({"train.epochs=1"})));
+  const std::vector<std::string> more = Set({"train.epochs=1", "dist.model_parallel.linear=ALL"});
+  const ProcessResult divided =
+      Train(2, "divided", And(more, {"--resume", Checkpoint("stages", 2)}));
+  EXPECT_THAT(divided.out, HasSubstr("fc is divided among 2 ranks"));
+  Train(2, "back",
+        And(And(Stages(2), Set({"train.epochs=1"})), {"--resume", Checkpoint("divided", 4)}));
+  const auto end = End("back"), first = End("stages");
+  for (const auto& [name, values] : first) {
+    if (name.find("running_") != std::string::npos) continue;  // of one row, there
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(end.at(name)[i], values[i], 0.05) << name;
+    }
+  }
+}
+
 // Four ranks are two pipelines, as two ranks with whole networks.
 TEST_F(PipelineRanksTest, ReplicasAddUpTheirGradients) {
   const std::vector<std::string> half = Set({"train.batch=4", "train.accumulation=2"});
