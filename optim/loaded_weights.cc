@@ -42,4 +42,14 @@ std::string WarnOfErasing(const OptimConfig& config) {
       rate, kSuggested * highest / config.layer_decay());
 }
 
+std::string WarnOfOtherRulesRate(const OptimConfig& config) {
+  constexpr double kMostOfAnyAdam = 0.1;
+  const bool adam = config.has_adam() || config.has_adamw();
+  if (!adam || config.learning_rate() <= kMostOfAnyAdam) return "";
+  return fmt::format(
+      "{} at a learning rate of {:.3g} moves each weight by about that in every step; was the rate "
+      "meant for another rule? Try --set optim.learning_rate=0.001",
+      config.has_adam() ? "adam" : "adamw", config.learning_rate());
+}
+
 }  // namespace ringtail

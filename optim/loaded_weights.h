@@ -17,6 +17,9 @@ namespace ringtail {
 
 // A sentence that says what to set; empty: the rate is low enough. `config`: after batch scaling.
 std::string WarnOfErasing(const OptimConfig& config);
+// The same of any run: a rate that was meant for another rule. Adam moves every weight by about the
+// rate in each step (Kingma and Ba 2015, section 2.1), so above 0.1 none is of use.
+std::string WarnOfOtherRulesRate(const OptimConfig& config);
 
 }  // namespace ringtail
 

@@ -26,7 +26,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 dpkg-deb --extract "$package" "$root"
 for file in bin/ringtail bin/dogs_vs_cats bin/ringtail_launch lib/libringtail.so.0 include/ringtail.h \
-  share/man/man1/ringtail-train.1.gz share/bash-completion/completions/ringtail share/doc/ringtail/copyright; do
+  share/man/man1/ringtail-train.1.gz share/man/man3/ringtail.3.gz share/bash-completion/completions/ringtail share/doc/ringtail/copyright; do
   [ -e "$root/usr/$file" ] || fail "there is no /usr/$file in $package"
 done
 grep -q "No licence has been chosen" "$root/usr/share/doc/ringtail/copyright" || fail "the copyright file says something else"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/counted.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
 #include "data/decoding/image_format.h"
@@ -26,7 +27,7 @@ class ImageFiles : public Dataset {
 
   const std::vector<Sample>& samples() const override { return samples_; }
   const std::vector<std::string>& class_names() const override { return no_classes_; }
-  std::string Describe() const override { return fmt::format("{} images", samples_.size()); }
+  std::string Describe() const override { return Counted(std::ssize(samples_), "image"); }
   StatusOr<std::vector<std::byte>> Read(int64_t i) const override {
     return ReadFileBytes(paths_[i], max_bytes_);
   }
@@ -73,8 +74,9 @@ StatusOr<std::unique_ptr<Dataset>> OpenImageFiles(const std::vector<std::string>
                                 fmt::join(paths, "', '"), left_out.ToString()));
   }
   if (!left_out.ToString().empty()) {
-    LogWarning(fmt::format("{} images{}: JPEG, PNG and BMP are read; convert the others",
-                           files.size(), left_out.ToString()));
+    LogWarning(fmt::format("{}{}: {} are read; convert the others",
+                           Counted(std::ssize(files), "image"), left_out.ToString(),
+                           ReadExtensions()));
   }
   std::sort(files.begin(), files.end(), NaturalOrder());
   files.erase(std::unique(files.begin(), files.end()), files.end());

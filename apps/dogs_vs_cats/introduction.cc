@@ -119,6 +119,9 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
   if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);
   if (!optim.summary.empty()) Print("{}\n", optim.summary);
   for (const std::string& warning : optim.warnings) LogWarning(warning);
+  if (const std::string warning = WarnOfOtherRulesRate(optim.config); !warning.empty()) {
+    LogWarning(warning);
+  }
   const GrowthReport growth =
       ReportGrowth(optim.config, plan.growth_run(), plan.stages(), plan.total_steps());
   if (!growth.summary.empty()) Print("{}\n", growth.summary);

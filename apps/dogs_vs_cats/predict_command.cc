@@ -1,5 +1,6 @@
 // dogs_vs_cats predict: the classes of images by a trained network.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <numeric>
 
@@ -23,12 +24,13 @@ struct PredictFlags {
   NetworkFlags network;
   std::string csv, grad_cam, grad_cam_layer;
   std::vector<std::string> images, more_images;
-  bool submission = false;
+  bool submission = false, json = false;
 };
 
 StatusOr<std::string> Text(const PredictFlags& flags, const Dataset& dataset,
                            const ImageLogits& logits, const std::vector<std::string>& class_names) {
   if (flags.submission) return SubmissionCsv(dataset, logits);
+  if (flags.json) return PredictionJson(dataset, logits, class_names);
   return flags.csv.empty() ? PredictionTable(dataset, logits, class_names)
                            : PredictionCsv(dataset, logits, class_names);
 }
@@ -37,7 +39,9 @@ StatusOr<std::vector<std::string>> ImagesOf(const PredictFlags& flags) {
   std::vector<std::string> images = flags.images;
   images.insert(images.end(), flags.more_images.begin(), flags.more_images.end());
   if (images.empty()) {
-    return InvalidArgument("predict needs images, or folders of them: --images PATH...");
+    return InvalidArgument(
+        "predict needs images, or folders of them, as in `predict --checkpoint runs/first "
+        "cat.jpg`");
   }
   return images;
 }
@@ -57,6 +61,24 @@ Status WriteMaps(const PredictFlags& flags, const TrainedModel& trained, const D
                             .layer = flags.grad_cam_layer},
                            flags.grad_cam)
       .Annotate("--grad-cam");
+}
+
+// `csv`: as OutputPath gives it.
+Status Say(const PredictFlags& flags, const std::string& csv, const std::string& text,
+           const ImageLogits& logits) {
+  if (csv.empty()) {
+    Print("{}", text);
+    return OkStatus();
+  }
+  RT_RETURN_IF_ERROR(WriteFileAtomic(csv, text));
+  if (csv != flags.csv) return OkStatus();  // to standard output
+  const auto known = std::count(logits.usable.begin(), logits.usable.end(), true);
+  Print("{} in {}", Counted(known, "prediction"), csv);
+  if (flags.submission && !logits.bad.empty()) {
+    Print(", and 0.5 for {} that could not be read", Counted(std::ssize(logits.bad), "image"));
+  }
+  Print("\n");
+  return OkStatus();
 }
 
 StatusOr<int> RunPredict(const PredictFlags& flags) {
@@ -79,11 +101,7 @@ StatusOr<int> RunPredict(const PredictFlags& flags) {
                            Counted(std::ssize(all), "image")));
   }
   RT_ASSIGN_OR_RETURN(const std::string text, Text(flags, *dataset, logits, trained.class_names));
-  if (!flags.csv.empty()) {
-    RT_RETURN_IF_ERROR(WriteFileAtomic(csv, text));
-  } else {
-    Print("{}", text);
-  }
+  RT_RETURN_IF_ERROR(Say(flags, csv, text, logits));
   if (!flags.grad_cam.empty()) {
     RT_RETURN_IF_ERROR(WriteMaps(flags, trained, *dataset, logits, data));
   }
@@ -98,11 +116,18 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   AddNetworkFlags(verb, &flags->network);
   verb->add_option("IMAGES", flags->images, "Images, or folders of them")->type_name("PATH");
   verb->add_option("--images", flags->more_images, "More IMAGES")->type_name("PATH");
-  verb->add_option("--csv", flags->csv,
-                   "Write key,label,probability instead of printing a table; - is standard output")
-      ->type_name("FILE");
-  verb->add_flag("--submission", flags->submission,
-                 "Kaggle's id,label instead: the number in the name, the probability of a dog");
+  CLI::Option* const csv =
+      verb->add_option(
+              "--csv", flags->csv,
+              "Write key,label,probability instead of printing a table; - is standard output")
+          ->type_name("FILE");
+  CLI::Option* const submission =
+      verb->add_flag("--submission", flags->submission,
+                     "Kaggle's id,label instead: the number in the name, the probability of a dog");
+  verb->add_flag("--json", flags->json,
+                 "Print JSON: file, label, and the probability of every class")
+      ->excludes(submission)
+      ->excludes(csv);
   CLI::Option* const grad_cam =
       verb->add_option("--grad-cam", flags->grad_cam,
                        "Write each image into this folder, coloured by what in it spoke for its "
@@ -113,6 +138,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
       ->type_name("NAME")
       ->needs(grad_cam);
   verb->footer(Examples({"predict --checkpoint runs/first cat.jpg ~/unsorted",
+                         "predict --checkpoint runs/first cat.jpg --json",
                          "predict --checkpoint runs/first cat.jpg dog.jpg --grad-cam maps",
                          "predict --checkpoint runs/first --images ~/dogs-vs-cats/test1 "
                          "--submission --csv submission.csv"}));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "apps/csv.h"
 #include "core/printable.h"
@@ -17,12 +18,15 @@ struct Prediction {
   double probability;
 };
 
+std::string NameOf(int64_t k, const std::vector<std::string>& class_names) {
+  const bool named = k < static_cast<int64_t>(class_names.size());
+  return named ? Printable(class_names[k]) : fmt::format("class {}", k);
+}
+
 Prediction PredictionOf(const ImageLogits& logits, int64_t i,
                         const std::vector<std::string>& class_names) {
   const int64_t best = ArgMax(logits.row(i));
-  const bool named = best < static_cast<int64_t>(class_names.size());
-  return {named ? Printable(class_names[best]) : fmt::format("class {}", best),
-          Softmax(logits.row(i))[best]};
+  return {NameOf(best, class_names), Softmax(logits.row(i))[best]};
 }
 
 }  // namespace
@@ -54,6 +58,25 @@ std::string PredictionCsv(const Dataset& dataset, const ImageLogits& logits,
                        probability);
   }
   return csv;
+}
+
+std::string PredictionJson(const Dataset& dataset, const ImageLogits& logits,
+                           const std::vector<std::string>& class_names) {
+  auto list = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < dataset.samples().size(); ++i) {
+    auto& entry = list.emplace_back();
+    entry["file"] = dataset.samples()[i].key;
+    entry["label"] = nullptr;
+    if (!logits.usable[i]) continue;
+    const std::vector<double> probabilities = Softmax(logits.row(static_cast<int64_t>(i)));
+    const int64_t best = ArgMax(logits.row(static_cast<int64_t>(i)));
+    entry["label"] = NameOf(best, class_names);
+    entry["probability"] = probabilities[best];
+    for (size_t k = 0; k < probabilities.size(); ++k) {
+      entry["probabilities"][NameOf(static_cast<int64_t>(k), class_names)] = probabilities[k];
+    }
+  }
+  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const ImageLogits& logits) {

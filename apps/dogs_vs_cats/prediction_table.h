@@ -2,6 +2,8 @@
 //
 //   table       image, the likeliest class, its probability, one line each
 //   CSV         key,label,probability with a header line
+//   JSON        a list of objects: file, label, probability, and the probabilities of all classes;
+//               of an image that cannot be decoded file and null
 //   submission  Kaggle's id,label: the number in the file's name, the probability of the second
 //               class ("dog"); sorted by number
 // Images that cannot be decoded are "-" in the table, omitted from the CSV, and 0.5 in a
@@ -25,6 +27,8 @@ std::string PredictionTable(const Dataset& dataset, const ImageLogits& logits,
                             const std::vector<std::string>& class_names);
 std::string PredictionCsv(const Dataset& dataset, const ImageLogits& logits,
                           const std::vector<std::string>& class_names);
+std::string PredictionJson(const Dataset& dataset, const ImageLogits& logits,
+                           const std::vector<std::string>& class_names);
 StatusOr<std::string> SubmissionCsv(const Dataset& dataset, const ImageLogits& logits);
 
 }  // namespace ringtail

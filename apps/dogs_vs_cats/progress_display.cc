@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "apps/print.h"
+#include "core/logging.h"
+#include "layers/convolution/measuring_notice.h"
 
 namespace ringtail {
 namespace {
@@ -23,14 +25,29 @@ int TerminalWidth(int descriptor) {
   return size.ws_col;
 }
 
-std::string Numbers(const ProgressView& view) {
-  const std::string comm = view.comm_ms > 0 ? fmt::format("comm {:.0f} ms ({:.0f} not hidden)  ",
-                                                          view.comm_ms, view.exposed_comm_ms)
-                                            : "";
-  return fmt::format(
-      "epoch {:.2f}/{:g}  step {}/{}  loss {:.3f}  {}accuracy {:.1f} %  {:.0f}/s  {}{}", view.epoch,
-      view.total_epochs, view.step, view.total_steps, view.loss, view.mixed ? "mixed images: " : "",
-      100 * view.accuracy, view.images_per_s, comm, ClockText(view.seconds_left));
+// What is left of the line where there is less and less room.
+enum class Detail { kAll, kNoSteps, kNoSpeed, kTime };
+
+std::string Numbers(const ProgressView& view, Detail detail) {
+  std::string line = fmt::format("epoch {:.2f}/{:g}  ", view.epoch, view.total_epochs);
+  if (detail == Detail::kAll) line += fmt::format("step {}/{}  ", view.step, view.total_steps);
+  if (detail != Detail::kTime) {
+    line += fmt::format("loss {:.3f}  {}accuracy {:.1f} %  ", view.loss,
+                        view.mixed ? "mixed images: " : "", 100 * view.accuracy);
+  }
+  if (detail <= Detail::kNoSteps) line += fmt::format("{:.0f} img/s  ", view.images_per_s);
+  if (detail == Detail::kAll && view.comm_ms > 0) {
+    line += fmt::format("comm {:.0f} ms ({:.0f} not hidden)  ", view.comm_ms, view.exposed_comm_ms);
+  }
+  return line + ClockText(view.seconds_left) + " left";
+}
+
+std::string Bar(const ProgressView& view, int columns) {
+  const int done = static_cast<int>(columns * view.step / std::max<int64_t>(view.total_steps, 1));
+  std::string drawn(columns, ' ');
+  std::fill_n(drawn.begin(), done, '=');
+  if (done < columns) drawn[done] = '>';
+  return "[" + drawn + "] ";
 }
 
 }  // namespace
@@ -38,23 +55,25 @@ std::string Numbers(const ProgressView& view) {
 std::string ClockText(double seconds) {
   constexpr int64_t kMinute = 60, kHour = 3600;
   const int64_t s = std::llround(std::max(seconds, 0.0));
-  if (s < kMinute) return fmt::format("{}", s);
+  if (s < kMinute) return fmt::format("{} s", s);
   if (s < kHour) return fmt::format("{}:{:02}", s / kMinute, s % kMinute);
   return fmt::format("{}:{:02}:{:02}", s / kHour, s % kHour / kMinute, s % kMinute);
 }
 
 std::string ProgressBarLine(const ProgressView& view, int width) {
-  const std::string numbers = Numbers(view);
-  const int bar = std::min(kMaxBar, width - static_cast<int>(numbers.size()) - 3);  // "[" "] "
-  if (bar < kMinBar) return numbers.substr(0, std::max(width, 0));
-  const int done = static_cast<int>(bar * view.step / std::max<int64_t>(view.total_steps, 1));
-  std::string drawn(bar, ' ');
-  std::fill_n(drawn.begin(), done, '=');
-  if (done < bar) drawn[done] = '>';
-  return fmt::format("[{}] {}", drawn, numbers);
+  constexpr int kAroundBar = 3;  // "[" "] "
+  for (const Detail detail : {Detail::kAll, Detail::kNoSteps, Detail::kNoSpeed, Detail::kTime}) {
+    const std::string numbers = Numbers(view, detail);
+    const int room = width - static_cast<int>(numbers.size());
+    if (room >= kMinBar + kAroundBar) {
+      return Bar(view, std::min(kMaxBar, room - kAroundBar)) + numbers;
+    }
+    if (room >= 0 && detail > Detail::kNoSteps) return numbers;
+  }
+  return Numbers(view, Detail::kTime).substr(0, std::max(width, 0));
 }
 
-std::string ProgressPlainLine(const ProgressView& view) { return Numbers(view) + " left"; }
+std::string ProgressPlainLine(const ProgressView& view) { return Numbers(view, Detail::kAll); }
 
 ProgressDisplay::ProgressDisplay(FILE* out, int log_every_steps, bool mixed)
     : out_(out),
@@ -76,6 +95,8 @@ void ProgressDisplay::Add(const Metrics& step, const TrainingPlan& plan) {
                               : 1;
   seconds_ = seconds_ * keep + seconds;
   if (share == 0) return;
+  trained_loss_ += share * step.loss;
+  trained_steps_ += share;
   steps_ = steps_ * keep + share;
   loss_sum_ = loss_sum_ * keep + share * step.loss;
   accuracy_sum_ = accuracy_sum_ * keep + share * step.accuracy;
@@ -110,9 +131,7 @@ void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
     if (steps_ == 0) return;
     if (!last && bar_shown_ && since_drawn_.Seconds() < kRedrawSeconds) return;
     since_drawn_.Restart();
-    PrintTo(out_, "{}{}", kClearLine,
-            ProgressBarLine(View(step, plan), TerminalWidth(fileno(out_)) - 1));
-    bar_shown_ = true;
+    ShowLine(ProgressBarLine(View(step, plan), TerminalWidth(fileno(out_)) - 1));
   } else {
     const bool passed = step.step / log_every_steps_ > printed_step_ / log_every_steps_;
     if (steps_ == 0 || (!last && !passed)) return;
@@ -124,28 +143,61 @@ void ProgressDisplay::OnStep(const Metrics& step, const TrainingPlan& plan) {
 }
 
 void ProgressDisplay::OnBatchGrowth(const std::string& what) {
-  ClearBar();
+  Clear();
   PrintTo(out_, "{}\n", what);
   std::fflush(out_);
 }
 
 void ProgressDisplay::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
-  ClearBar();
-  PrintTo(out_, "epoch {:.2f}  step {}  validation: loss {:.4f}  accuracy {:.2f} %{}\n",
-          evaluation.epoch, evaluation.step, evaluation.loss, 100 * evaluation.accuracy,
+  Clear();
+  const std::string training =
+      trained_steps_ > 0 ? fmt::format("training loss {:.4f}  ", trained_loss_ / trained_steps_)
+                         : "";
+  trained_loss_ = trained_steps_ = 0;
+  PrintTo(out_, "epoch {:.2f}  step {}  {}validation: loss {:.4f}  accuracy {:.2f} %{}\n",
+          evaluation.epoch, evaluation.step, training, evaluation.loss, 100 * evaluation.accuracy,
           best_so_far ? "  (best so far)" : "");
   std::fflush(out_);
 }
 
-void ProgressDisplay::ClearBar() {
+void ProgressDisplay::OnMeasured() {
+  ++measured_;
+  constexpr char kWhy[] = "once for this network and size, kept in the cache";
+  if (!terminal_) {
+    if (measured_ == 1) PrintTo(out_, "measuring convolutions ({})\n", kWhy);
+  } else if (!bar_shown_ || since_drawn_.Seconds() >= kRedrawSeconds) {
+    since_drawn_.Restart();
+    const std::string line = fmt::format("measuring convolutions: {} done, {}  ({})", measured_,
+                                         ClockText(since_start_.Seconds()), kWhy);
+    ShowLine(line.substr(0, TerminalWidth(fileno(out_)) - 1));
+  }
+  std::fflush(out_);
+}
+
+void ProgressDisplay::ShowLine(const std::string& line) {
+  PrintTo(out_, "{}{}", kClearLine, line);
+  bar_shown_ = true;
+  SetRedrawnLine(true);
+}
+
+void ProgressDisplay::Clear() {
   if (bar_shown_) PrintTo(out_, "{}", kClearLine);
   bar_shown_ = false;
+  SetRedrawnLine(false);
+  std::fflush(out_);
 }
 
 void ProgressDisplay::Finish() {
   if (bar_shown_) PrintTo(out_, "\n");
   bar_shown_ = false;
+  SetRedrawnLine(false);
   std::fflush(out_);
 }
+
+MeasuringShown::MeasuringShown(ProgressDisplay* progress) {
+  if (progress != nullptr) SetMeasuringNotice([progress] { progress->OnMeasured(); });
+}
+
+MeasuringShown::~MeasuringShown() { SetMeasuringNotice({}); }
 
 }  // namespace ringtail

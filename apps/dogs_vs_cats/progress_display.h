@@ -2,8 +2,10 @@
 //
 // On a terminal: one line that is redrawn, and a line for each evaluation and each growth of the
 // batch:
-//   [=========>          ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180/s 12:34
-// With several ranks also the communication time of a step: "comm 31 ms (4 not hidden)".
+//   [=====>    ] epoch 3.42/30  step 1069/9360  loss 0.341  accuracy 86.7 %  1180 img/s  12:34 left
+// With several ranks also the communication time of a step: "comm 31 ms (4 not hidden)". A narrow
+// terminal gets less of it, but always the time. While convolutions are measured, before the first
+// step and where the image size changes, a line says so.
 // In a file or pipe: a plain line every `log_every_steps` steps. Loss, accuracy and rate are means
 // since the previous line (on a terminal: over about the last kShownSteps steps). Where images are
 // mixed (data.augment.mixup, cutmix), the accuracy of the class with the larger share, which cannot
@@ -35,7 +37,7 @@ struct ProgressView {
 // columns.
 std::string ProgressBarLine(const ProgressView& view, int width);
 std::string ProgressPlainLine(const ProgressView& view);
-std::string ClockText(double seconds);  // "59", "12:34", "1:02:03" (h:mm:ss)
+std::string ClockText(double seconds);  // "59 s", "12:34", "1:02:03" (h:mm:ss)
 
 class ProgressDisplay : public TrainingObserver {
  public:
@@ -50,11 +52,16 @@ class ProgressDisplay : public TrainingObserver {
   void OnStep(const Metrics& step, const TrainingPlan& plan) override;
   void OnBatchGrowth(const std::string& what) override;
   void OnEvaluation(const Metrics& evaluation, bool best_so_far) override;
-  void Finish();  // keeps the last line on the terminal
+  // A direction of a convolution was measured.
+  void OnMeasured();
+  void Clear();   // removes the line on the terminal
+  void Finish();  // keeps it
+  // Since this was created.
+  double seconds() const { return since_start_.Seconds(); }
 
  private:
   void Add(const Metrics& step, const TrainingPlan& plan);
-  void ClearBar();
+  void ShowLine(const std::string& line);
   ProgressView View(const Metrics& step, const TrainingPlan& plan) const;
 
   FILE* const out_;
@@ -63,10 +70,21 @@ class ProgressDisplay : public TrainingObserver {
   const bool mixed_;
   int64_t printed_step_ = 0;  // in a file: of the last line
   bool bar_shown_ = false;
-  Stopwatch since_drawn_;
+  Stopwatch since_drawn_, since_start_;
+  int64_t measured_ = 0;
   double steps_ = 0, loss_sum_ = 0, accuracy_sum_ = 0, images_ = 0, seconds_ = 0;
   double work_ = 0;  // of the same steps, in the units of the plan
   double hidden_ms_ = 0, exposed_ms_ = 0;
+  double trained_loss_ = 0, trained_steps_ = 0;  // since the last evaluation
+};
+
+// As long as it lives, measurements of convolutions are shown by `progress`, unless that is null.
+class MeasuringShown {
+ public:
+  explicit MeasuringShown(ProgressDisplay* progress);
+  ~MeasuringShown();
+  MeasuringShown(const MeasuringShown&) = delete;
+  MeasuringShown& operator=(const MeasuringShown&) = delete;
 };
 
 }  // namespace ringtail

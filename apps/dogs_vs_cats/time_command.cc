@@ -69,7 +69,7 @@ void PrintTable(const LoadedConfig& loaded, const TimingOptions& options, const 
         loaded.config.net().name(), options.batch, options.image_size, NumComputeThreads(),
         timing.precision);
   Print("{:<32} {:<28} {:>9} {:>9} {:>8} {:>8} {:>6}  {}\n", "layer", "kind", "fwd ms", "bwd ms",
-        "GFLOP/s", "GFLOP/s", "share", "implementation");
+        "fwd GF/s", "bwd GF/s", "share", "implementation");
   for (const LayerTiming& layer : timing.layers) {
     Print("{:<32} {:<28} {:>9.3f} {:>9.3f} {:>8.1f} {:>8.1f} {:>5.1f}%  {}\n", layer.info.name,
           layer.info.kind, layer.forward_ms, layer.backward_ms, layer.forward_gflop_per_s,

@@ -18,6 +18,7 @@
 #include "apps/dogs_vs_cats/world_flags.h"
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
+#include "apps/launch/resume_command.h"
 #include "apps/plan/follow_plan.h"
 #include "apps/plan/prediction_report.h"
 #include "apps/plan/run_advice.h"
@@ -89,17 +90,22 @@ int ExitCodeOf(const TrainingOutcome& outcome) {
   RT_CHECK(false, "the run has not ended");
 }
 
-void Report(const TrainingOutcome& outcome) {
+// `seconds`: since the program began to train. `alone`: no launcher says how to continue.
+void Report(const TrainingOutcome& outcome, double seconds, const std::string& folder, bool alone) {
   switch (outcome.kind) {
     case TrainingOutcome::Kind::kFinished:
     case TrainingOutcome::Kind::kReachedAccuracy:
     case TrainingOutcome::Kind::kOutOfPatience:
     case TrainingOutcome::Kind::kThaws:
-      Print("{}\n", outcome.message);
+      Print("{}; {} in all\n", outcome.message, ClockText(seconds));
       if (!outcome.advice.empty()) Print("{}\n", outcome.advice);
       return;
     case TrainingOutcome::Kind::kStopped:
-      return LogWarning(outcome.message);
+      LogWarning(outcome.message);
+      if (alone) {
+        Print("to continue: {} train --resume {}\n", ProgramName(), ShellWord(folder));
+      }
+      return;
     case TrainingOutcome::Kind::kNotFinite:
       return LogError(outcome.message);
   }
@@ -118,7 +124,8 @@ void ReportRun(const std::string& folder) {
 
 bool IsComplete(const TrainingOutcome& outcome) {
   return outcome.kind == TrainingOutcome::Kind::kFinished ||
-         outcome.kind == TrainingOutcome::Kind::kReachedAccuracy;
+         outcome.kind == TrainingOutcome::Kind::kReachedAccuracy ||
+         outcome.kind == TrainingOutcome::Kind::kOutOfPatience;
 }
 
 // What this rank knows before it joins the others.
@@ -207,6 +214,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   if (world->leads() && !resumes) start = config.train().weights();
   ProgressDisplay progress(stdout, config.train().log_every_steps(),
                            MixesImages(config.data().augment()));
+  const MeasuringShown shown(world->leads() ? &progress : nullptr);
   PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
   StageReport stages(&report);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> cut_after, DecideCut(loaded, world));
@@ -225,6 +233,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   const std::string from =
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), world));
+  progress.Clear();
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
     if (!resumes) Advise(trainer->generation(), &report);
@@ -241,7 +250,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   if (outcome.ok()) {
     RT_ASSIGN_OR_RETURN(const int exit_code, session->EndWith(ExitCodeOf(*outcome)));
     if (!world->leads()) return exit_code;
-    Report(*outcome);
+    Report(*outcome, progress.seconds(), directory->path(), world->size() == 1);
     if (IsComplete(*outcome) && !flags.no_report) {
       trainer.reset();  // frees its net: the other ranks are gone
       ReportRun(directory->path());
@@ -334,6 +343,17 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   return session->Fail(exit_code.status());
 }
 
+// Empty: `text` is a fraction.
+std::string FractionError(const std::string& text) {
+  double value = 0;
+  if (!CLI::detail::lexical_cast(text, value)) return text + " is no number";
+  if (value >= 0 && value <= 1) return "";
+  const bool percent = value > 1 && value <= 100;
+  return fmt::format(
+      "{} is not from 0 to 1{}", text,
+      percent ? fmt::format("; {:.4g} stands for {:.4g} %", value / 100, value) : "");
+}
+
 }  // namespace
 
 void AddTrainCommand(CLI::App* app, Command* chosen) {
@@ -371,7 +391,8 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--until-accuracy", flags->until_accuracy,
                    "Stop once validation reaches this fraction, e.g. 0.95 (default: "
                    "train.until_accuracy; 0: train to the end)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->type_name("FRACTION")
+      ->check(CLI::Validator(FractionError, ""));
   verb->add_flag("--no-report", flags->no_report, "Write no report.html at the end");
   verb->footer(Examples({"train --data ~/pets --output runs/first",
                          "train --data ~/pets --output runs/first --resume",

@@ -37,7 +37,7 @@ StatusOr<int> RunExport(const ExportFlags& flags) {
         "evaluate and predict average each image with its mirror image, this file does not: "
         "`evaluate --set train.evaluate_flipped=false` says what it reaches\n");
   }
-  Print("{}", OnnxUsage(flags.onnx, config.data(), image_size));
+  Print("{}", OnnxUsage(flags.onnx, config.data(), image_size, trained.class_names));
   return kExitSuccess;
 }
 

@@ -7,12 +7,14 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "apps/export/onnx.pb.h"
 #include "apps/export/onnx_layers.h"
 #include "apps/version.h"
+#include "core/printable.h"
 #include "data/render.h"
 #include "layers/net/graph.h"
 
@@ -116,6 +118,29 @@ void AddMetadata(const TrainedModel& trained, int64_t image_size, onnx::ModelPro
   add("Image.NominalPixelRange", "NominalRange_0_255");
 }
 
+// In quotes, for Python and C++ alike.
+std::string Literal(std::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') literal += '\\';
+    literal += c;
+  }
+  return literal + '"';
+}
+
+// Prints the probabilities, in Python, beside the names of their classes unless these are many.
+std::string PrintLine(const std::vector<std::string>& class_names) {
+  constexpr size_t kMostNames = 20;
+  if (class_names.empty() || class_names.size() > kMostNames) {
+    return "print(net.forward())  # in the order of class_names in the file's metadata";
+  }
+  std::string list;
+  for (const std::string& name : class_names) {
+    list += (list.empty() ? "" : ", ") + Literal(Printable(name));
+  }
+  return fmt::format("print(dict(zip([{}], net.forward()[0])))", list);
+}
+
 }  // namespace
 
 StatusOr<std::string> OnnxModel(const TrainedModel& trained, int64_t image_size) {
@@ -146,23 +171,24 @@ StatusOr<std::string> OnnxModel(const TrainedModel& trained, int64_t image_size)
   return file.SerializeAsString();
 }
 
-std::string OnnxUsage(const std::string& path, const DataConfig& data, int64_t image_size) {
+std::string OnnxUsage(const std::string& path, const DataConfig& data, int64_t image_size,
+                      const std::vector<std::string>& class_names) {
   const auto side = static_cast<int64_t>(
       std::lround(static_cast<double>(image_size) / data.evaluation().crop_fraction()));
   return fmt::format(R"(Python:
-  import cv2; net = cv2.dnn.readNetFromONNX("{0}"); image = cv2.imread("image.jpg")
+  import cv2; net = cv2.dnn.readNetFromONNX({0}); image = cv2.imread("image.jpg")
   scale = {2} / min(image.shape[:2]); image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
   y, x = ((n - {1}) // 2 for n in image.shape[:2])
   net.setInput(cv2.dnn.blobFromImage(image[y:y+{1}, x:x+{1}], swapRB=True))
-  print(net.forward())
+  {3}
 C++:
-  auto net = cv::dnn::readNetFromONNX("{0}"); cv::Mat image = cv::imread("image.jpg");
+  auto net = cv::dnn::readNetFromONNX({0}); cv::Mat image = cv::imread("image.jpg");
   double scale = {2}.0 / std::min(image.rows, image.cols);
   cv::resize(image, image, {{}}, scale, scale, cv::INTER_AREA);
   net.setInput(cv::dnn::blobFromImage(image(cv::Rect((image.cols - {1}) / 2, (image.rows - {1}) / 2, {1}, {1})), 1, {{}}, {{}}, true));
   std::cout << net.forward() << '\n';
 )",
-                     path, image_size, side);
+                     Literal(path), image_size, side, PrintLine(class_names));
 }
 
 }  // namespace ringtail

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "apps/trainer/checkpoint/model_file.h"
 #include "core/status.h"
@@ -26,8 +27,10 @@ namespace ringtail {
 // The bytes of the file. `image_size`: S, pixels.
 StatusOr<std::string> OnnxModel(const TrainedModel& trained, int64_t image_size);
 
-// What to type to use the file from OpenCV, in Python and in C++.
-std::string OnnxUsage(const std::string& path, const DataConfig& data, int64_t image_size);
+// What to type to use the file from OpenCV, in Python and in C++. `class_names`: in the order of
+// probabilities.
+std::string OnnxUsage(const std::string& path, const DataConfig& data, int64_t image_size,
+                      const std::vector<std::string>& class_names);
 
 }  // namespace ringtail
 

@@ -90,7 +90,7 @@ std::string Legend(const Chart& chart) {
   for (size_t i = 0; i < chart.series.size(); ++i) {
     html += fmt::format(
         R"(<li><svg viewBox="0 0 30 8" width="30" height="8" aria-hidden="true"><path class="line c{}" d="M0 4H30"/></svg> {}</li>)",
-        i, HtmlEscape(chart.series[i].name));
+        i, HtmlName(chart.series[i].name));
   }
   return html + "</ul>";
 }

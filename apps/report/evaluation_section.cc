@@ -33,11 +33,17 @@ std::string LeftOut(size_t shown, size_t all) {
   return fmt::format(" The {} of {} classes with the lowest F1.", shown, all);
 }
 
+// The width of a name's text up to a limit, and only beyond that in lines: a table that is too wide
+// scrolls, instead of breaking names into letters.
+std::string CellName(const std::string& name) {
+  return "<span class=\"name\">" + HtmlName(name) + "</span>";
+}
+
 std::string ClassRow(const std::string& name, const ClassScore& score) {
   return fmt::format(
       "<tr><th "
       "scope=\"row\">{}</th><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f}</td><td>{}</td></tr>\n",
-      HtmlEscape(name), score.precision, score.recall, score.f1, score.support);
+      CellName(name), score.precision, score.recall, score.f1, score.support);
 }
 
 std::string ClassTable(const EvaluationSummary& summary, const std::vector<std::string>& names) {
@@ -47,19 +53,20 @@ std::string ClassTable(const EvaluationSummary& summary, const std::vector<std::
   rows += ClassRow("mean of the classes (macro avg)", summary.scores.macro) +
           ClassRow("mean weighted by images (weighted avg)", summary.scores.weighted);
   return "<h3>Classes</h3>" +
-         Scrollable("classes",
-                    "<table><caption>Precision: how many of those taken for the class are of it. "
-                    "Recall: how many of the class are found. F1: their harmonic mean." +
-                        LeftOut(shown.size(), names.size()) +
-                        "</caption><thead><tr><th scope=\"col\">class</th><th scope=\"col\">"
-                        "precision</th><th scope=\"col\">recall</th><th scope=\"col\">F1</th>"
-                        "<th scope=\"col\">images</th></tr></thead>\n<tbody>" +
-                        rows + "</tbody></table>");
+         Scrollable(
+             "classes",
+             "<table><caption><span>Precision: how many of those taken for the class are of it. "
+             "Recall: how many of the class are found. F1: their harmonic mean." +
+                 LeftOut(shown.size(), names.size()) +
+                 "</span></caption><thead><tr><th scope=\"col\">class</th><th scope=\"col\">"
+                 "precision</th><th scope=\"col\">recall</th><th scope=\"col\">F1</th>"
+                 "<th scope=\"col\">images</th></tr></thead>\n<tbody>" +
+                 rows + "</tbody></table>");
 }
 
 std::string MatrixRow(const EvaluationSummary& summary, const std::vector<std::string>& names,
                       const std::vector<int64_t>& shown, int64_t label) {
-  std::string row = fmt::format("<tr><th scope=\"row\">{}</th>", HtmlEscape(names[label]));
+  std::string row = fmt::format("<tr><th scope=\"row\">{}</th>", CellName(names[label]));
   const auto support = static_cast<double>(std::max<int64_t>(summary.matrix.support(label), 1));
   for (const int64_t predicted : shown) {
     const int64_t count = summary.matrix.at(label, predicted);
@@ -74,14 +81,14 @@ std::string Matrix(const EvaluationSummary& summary, const std::vector<std::stri
   const std::vector<int64_t> shown = HardestClasses(summary.scores, kMostMatrixClasses);
   std::string heading = "<tr><th scope=\"col\">true class</th>", rows;
   for (const int64_t k : shown) {
-    heading += fmt::format("<th scope=\"col\">{}</th>", HtmlEscape(names[k]));
+    heading += fmt::format("<th scope=\"col\">{}</th>", CellName(names[k]));
     rows += MatrixRow(summary, names, shown, k);
   }
   return "<h3>Confusion matrix</h3>" +
          Scrollable("confusion matrix",
-                    "<table><caption>Rows: the true class. Columns: what the network says. "
+                    "<table><caption><span>Rows: the true class. Columns: what the network says. "
                     "Numbers: images; the darker, the larger the share of the row." +
-                        LeftOut(shown.size(), names.size()) + "</caption><thead>" + heading +
+                        LeftOut(shown.size(), names.size()) + "</span></caption><thead>" + heading +
                         "</tr></thead>\n<tbody>" + rows + "</tbody></table>");
 }
 
@@ -89,8 +96,8 @@ std::string ConfusedList(const EvaluationSummary& summary, const std::vector<std
   if (summary.most_confused.empty()) return "<p>No class is taken for another.</p>\n";
   std::string html = "<h3>Most confused</h3><ol>\n";
   for (const Confusion& pair : summary.most_confused) {
-    html += fmt::format("<li>{} taken for {}: {}</li>\n", HtmlEscape(names[pair.label]),
-                        HtmlEscape(names[pair.predicted]), Counted(pair.count, "image"));
+    html += fmt::format("<li>{} taken for {}: {}</li>\n", HtmlName(names[pair.label]),
+                        HtmlName(names[pair.predicted]), Counted(pair.count, "image"));
   }
   return html + "</ol>\n";
 }
@@ -154,14 +161,14 @@ std::string RankingCharts(const ScoredImages& scored, const EvaluationSummary& s
     if (ranking.positives == 0 || ranking.negatives == 0) continue;
     roc.series.push_back(RocSeries(scored.class_names[k], ranking));
     precision.series.push_back(PrecisionSeries(scored.class_names[k], ranking));
-    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{:.4f}</td><td>{:.4f}</td></tr>\n",
-                        HtmlEscape(scored.class_names[k]), ranking.RocAuc(),
-                        ranking.AveragePrecision());
+    rows +=
+        fmt::format("<tr><th scope=\"row\">{}</th><td>{:.4f}</td><td>{:.4f}</td></tr>\n",
+                    CellName(scored.class_names[k]), ranking.RocAuc(), ranking.AveragePrecision());
   }
   if (rows.empty()) return {};
   *table +=
-      "<table><caption>Area under the ROC curve and average precision of the classes in the "
-      "charts</caption><thead><tr><th scope=\"col\">class</th><th scope=\"col\">ROC AUC</th>"
+      "<table><caption><span>Area under the ROC curve and average precision of the classes in the "
+      "charts</span></caption><thead><tr><th scope=\"col\">class</th><th scope=\"col\">ROC AUC</th>"
       "<th scope=\"col\">average precision</th></tr></thead>\n<tbody>" +
       rows + "</tbody></table>";
   return RenderChart(roc) + RenderChart(precision);
@@ -171,6 +178,14 @@ std::string ImageTag(const std::string& jpeg, const std::string& text) {
   return fmt::format(
       "<img width=\"128\" height=\"128\" alt=\"{}\" src=\"data:image/jpeg;base64,{}\">",
       HtmlEscape(text), Base64(jpeg));
+}
+
+// "cat, taken for dog (98.0 %)"
+std::string Caption(const ReportImage& image) {
+  std::string html = HtmlName(image.label);
+  if (!image.taken_for.empty()) html += ", taken for " + HtmlName(image.taken_for);
+  if (image.confidence >= 0) html += fmt::format(" ({:.1f} %)", 100 * image.confidence);
+  return html;
 }
 
 std::string HeatLegend(const std::string& layer) {
@@ -192,7 +207,7 @@ std::string CalibrationChart(const Calibration& calibration, std::string* table)
                         bin.confidence, bin.accuracy, bin.images);
   }
   *table +=
-      "<table><caption>Reliability: images in bins of confidence</caption><thead><tr>"
+      "<table><caption><span>Reliability: images in bins of confidence</span></caption><thead><tr>"
       "<th scope=\"col\">mean confidence</th><th scope=\"col\">accuracy</th>"
       "<th scope=\"col\">images</th></tr></thead>\n<tbody>" +
       rows + "</tbody></table>";
@@ -263,7 +278,7 @@ std::string Gallery(const std::string& title, const std::string& explanation,
         "class=\"images\">{}{}</div><figcaption>{}<br>{}</figcaption></figure></li>\n",
         image.jpeg.empty() ? "(no image)" : ImageTag(image.jpeg, image.file),
         image.overlay_jpeg.empty() ? "" : ImageTag(image.overlay_jpeg, image.overlay_text),
-        HtmlEscape(image.caption), HtmlEscape(image.file));
+        Caption(image), HtmlName(image.file));
     if (budget->Take(std::ssize(entry))) {
       html += entry;
     } else {

@@ -30,4 +30,6 @@ std::string HtmlEscape(std::string_view text) {
   return escaped;
 }
 
+std::string HtmlName(std::string_view name) { return "<bdi>" + HtmlEscape(name) + "</bdi>"; }
+
 }  // namespace ringtail

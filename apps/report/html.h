@@ -12,6 +12,9 @@ namespace ringtail {
 // bidirectional controls and invalid UTF-8 as "\x1B" (core/printable.h).
 std::string HtmlEscape(std::string_view text);
 
+// A name that is written from right to left leaves the order of what is around it alone: <bdi>.
+std::string HtmlName(std::string_view name);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_APPS_REPORT_HTML_H_

@@ -16,7 +16,7 @@ body{margin:0 auto;padding:1rem;max-width:75rem;background:var(--back);color:var
 h1,h2,h3,p,dd,li,figcaption,summary,caption{overflow-wrap:anywhere}
 h1{font-size:1.6rem;margin:.5rem 0}h2{font-size:1.25rem;margin:2rem 0 .5rem}h3{font-size:1.05rem;margin:1.5rem 0 .3rem}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(22rem,100%),1fr));gap:1rem}
-figure{margin:0}.chart svg{width:100%;height:auto}.chart text{font-size:11px;fill:var(--soft)}
+figure{margin:0}.chart>svg{width:100%;height:auto}.legend svg{vertical-align:middle}.chart text{font-size:11px;fill:var(--soft)}
 figcaption{color:var(--soft);font-size:.9rem}
 .grid{stroke:var(--line);stroke-width:1;fill:none}.diagonal{stroke:var(--soft);stroke-dasharray:2 4;fill:none}
 .line{fill:none;stroke-width:2}
@@ -28,8 +28,10 @@ circle.c5{fill:var(--c5)}
 .legend{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:0 1rem}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--soft);padding:.3rem 0}
+caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
 th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right}
-tbody th,tr :first-child{text-align:left}th{font-weight:600;max-width:16rem;overflow-wrap:anywhere}
+tbody th,tr :first-child{text-align:left}th{font-weight:600}
+.name{display:inline-block;width:max-content;max-width:11rem;overflow-wrap:anywhere;vertical-align:bottom}
 td.heat{background:rgba(var(--heat),var(--a));text-align:center}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:0}dt{color:var(--soft)}dd{margin:0}
 @media (max-width:30rem){dl{grid-template-columns:1fr}dt{margin-top:.4rem}}
@@ -38,7 +40,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:0}dt
 .pairs{grid-template-columns:repeat(auto-fill,minmax(min(16.25rem,100%),1fr))}.images{display:flex;gap:4px}.images img{min-width:0}
 .scale{white-space:nowrap}.bar{display:inline-block;width:6rem;height:.8em;border-radius:4px;vertical-align:-.1em;
 background:linear-gradient(90deg,#440154,#3b528b,#21918c,#5ec962,#fde725)}
-.gallery figcaption{font-size:.8rem;line-height:1.3}
+.gallery figcaption{font-size:.8rem;line-height:1.3;margin-top:.25rem}
 pre{overflow-x:auto;padding:.8rem;border:1px solid var(--line);border-radius:4px;font-size:.85rem}
 :focus-visible{outline:2px solid var(--c0);outline-offset:2px}
 )";

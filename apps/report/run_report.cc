@@ -43,13 +43,14 @@ std::string CurveTable(const RunHistory& history) {
             Cell(training[i].learning_rate, 1, 6) + "</tr>\n";
   }
   return "<details><summary>The numbers</summary>" +
-         Scrollable("numbers of the curves",
-                    "<table><caption>Each evaluation, and the means of training since the one "
-                    "before</caption><thead><tr><th scope=\"col\">epoch</th><th scope=\"col\">step"
-                    "</th><th scope=\"col\">training loss</th><th scope=\"col\">training accuracy, "
-                    "%</th><th scope=\"col\">validation loss</th><th scope=\"col\">validation "
-                    "accuracy, %</th><th scope=\"col\">learning rate</th></tr></thead>\n<tbody>" +
-                        rows + "</tbody></table>") +
+         Scrollable(
+             "numbers of the curves",
+             "<table><caption><span>Each evaluation, and the means of training since the one "
+             "before</span></caption><thead><tr><th scope=\"col\">epoch</th><th scope=\"col\">step"
+             "</th><th scope=\"col\">training loss</th><th scope=\"col\">training accuracy, "
+             "%</th><th scope=\"col\">validation loss</th><th scope=\"col\">validation "
+             "accuracy, %</th><th scope=\"col\">learning rate</th></tr></thead>\n<tbody>" +
+                 rows + "</tbody></table>") +
          "</details>\n";
 }
 

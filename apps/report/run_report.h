@@ -25,10 +25,12 @@ inline constexpr int64_t kMostReportBytes = 2'000'000;
 inline constexpr size_t kMostClassRows = 300, kMostMatrixClasses = 30;
 
 struct ReportImage {
-  std::string file, caption;  // caption: "cat, taken for dog (98 %)"
-  std::string jpeg;           // the file; empty: could not be read
-  std::string overlay_jpeg;   // the same under its Grad-CAM; empty: none
-  std::string overlay_text;   // for readers who do not see it
+  std::string file, label;
+  std::string taken_for;     // a mistake: another label; else empty
+  double confidence = -1;    // in what it was taken for; negative: not asked
+  std::string jpeg;          // the file; empty: could not be read
+  std::string overlay_jpeg;  // the same under its Grad-CAM; empty: none
+  std::string overlay_text;  // for readers who do not see it
 };
 
 struct ReportEvaluation {

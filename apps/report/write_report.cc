@@ -51,12 +51,13 @@ StatusOr<StoredEvaluation> Evaluate(const ReportRequest& request, const TrainedM
   return evaluation;
 }
 
-std::string Caption(const ScoredImages& scored, int64_t i) {
-  const std::string& label = scored.class_names[scored.labels[i]];
-  const double percent = 100 * scored.confidence(i);
-  if (scored.labels[i] == scored.predicted[i]) return fmt::format("{} ({:.1f} %)", label, percent);
-  return fmt::format("{}, taken for {} ({:.1f} %)", label, scored.class_names[scored.predicted[i]],
-                     percent);
+ReportImage ImageOfRow(const ScoredImages& scored, int64_t i) {
+  const bool right = scored.labels[i] == scored.predicted[i];
+  return {.file = scored.files[i],
+          .label = scored.class_names[scored.labels[i]],
+          .taken_for = right ? "" : scored.class_names[scored.predicted[i]],
+          .confidence = scored.confidence(i),
+          .jpeg = {}};
 }
 
 // Rows of `scored`: the mistakes of largest loss, or the right guesses of smallest loss.
@@ -94,7 +95,7 @@ StatusOr<std::vector<ReportImage>> ImagesOfRows(const ScoredImages& scored,
   std::vector<int64_t> samples;
   std::vector<int32_t> predicted;
   for (const int64_t row : rows) {
-    images.push_back({.file = scored.files[row], .caption = Caption(scored, row), .jpeg = {}});
+    images.push_back(ImageOfRow(scored, row));
     const auto found = sample_of.find(scored.files[row]);
     if (found == sample_of.end()) continue;
     samples.push_back(found->second);
@@ -126,7 +127,7 @@ StatusOr<std::vector<ReportImage>> TrainingImages(const Dataset& dataset, const 
   for (Thumbnail& thumbnail : thumbnails) {
     const Sample& sample = dataset.samples()[thumbnail.sample];
     const std::string label = sample.label >= 0 ? dataset.class_names()[sample.label] : "no label";
-    images.push_back({.file = sample.key, .caption = label, .jpeg = std::move(thumbnail.jpeg)});
+    images.push_back({.file = sample.key, .label = label, .jpeg = std::move(thumbnail.jpeg)});
   }
   return images;
 }
@@ -197,7 +198,7 @@ Status AddData(const ReportRequest& request, const TrainedModel& trained, RunRep
 
 Status WriteCurves(const std::string& run_folder, const RunHistory& history) {
   RT_RETURN_IF_ERROR(WriteFileAtomic(run_folder + "/" + kResultsName, ResultsCsv(history)));
-  return WriteEventFiles(run_folder + "/tensorboard", history);
+  return WriteEventFiles(run_folder + "/" + kTensorboardFolder, history);
 }
 
 }  // namespace

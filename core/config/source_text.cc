@@ -52,6 +52,16 @@ std::string Excerpt(std::string_view line, size_t at) {
 
 }  // namespace
 
+size_t EndOfQuoted(std::string_view text, size_t begin) {
+  const char quote = text[begin];
+  size_t i = begin + 1;
+  while (i < text.size() && text[i] != '\n') {
+    if (quote != '#' && text[i] == quote) return i + 1;
+    i += quote != '#' && text[i] == '\\' ? 2 : 1;
+  }
+  return std::min(i, text.size());
+}
+
 SourceText::SourceText(std::string file_name, std::string text)
     : file_name_(std::move(file_name)), text_(std::move(text)), line_begins_{0} {
   for (size_t i = 0; i < text_.size(); ++i) {

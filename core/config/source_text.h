@@ -18,6 +18,9 @@
 
 namespace ringtail {
 
+// The end of the string or comment that starts at `begin`; strings end with their line.
+size_t EndOfQuoted(std::string_view text, size_t begin);
+
 class SourceText {
  public:
   SourceText(std::string file_name, std::string text);

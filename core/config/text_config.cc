@@ -18,17 +18,6 @@ constexpr size_t kMaxFileBytes = size_t{1} << 20;
 constexpr size_t kMaxElements = 100'000;  // fields and list elements; ten times the largest net's
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// The end of the string or comment that starts at `begin`; strings end with their line.
-size_t EndOfQuoted(std::string_view text, size_t begin) {
-  const char quote = text[begin];
-  size_t i = begin + 1;
-  while (i < text.size() && text[i] != '\n') {
-    if (quote != '#' && text[i] == quote) return i + 1;
-    i += quote != '#' && text[i] == '\\' ? 2 : 1;
-  }
-  return std::min(i, text.size());
-}
-
 // The offset of the first element beyond the limit; text.size() if there is none. Elements are
 // counted by the characters that start them, before anything is allocated for them.
 size_t FindElementBeyondLimit(std::string_view text) {

@@ -7,10 +7,9 @@
 #include <cctype>
 #include <set>
 
-#include "core/config/nearest_name.h"
 #include "core/config/renamed_fields.h"
+#include "core/config/unknown_field.h"
 #include "fmt/format.h"
-#include "fmt/ranges.h"
 
 namespace ringtail {
 namespace {
@@ -22,7 +21,7 @@ constexpr int kMaxNesting = 64;  // the parser recurses: more would overflow the
 class FirstError : public pb::io::ErrorCollector {
  public:
   void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
-    if (!error_) error_ = ParseFailure{line, column, message, ""};
+    if (!error_) error_ = ParseFailure{line, column, 0, message, ""};
   }
   const std::optional<ParseFailure>& error() const { return error_; }
 
@@ -67,17 +66,31 @@ std::string UnknownEnumValue(const std::string& value, const std::string& field,
   return fmt::format("unknown value '{}' of '{}'{}", value, field, Suggestion(value, candidates));
 }
 
+// The byte of the quote that is opened in line `line` and not closed there.
+size_t OpenQuote(const SourceText& source, int line) {
+  const std::string_view text = source.text();
+  for (size_t at = source.OffsetOf(line, 0); at < text.size() && text[at] != '\n';) {
+    const bool quoted = text[at] == '"' || text[at] == '\'' || text[at] == '#';
+    const size_t end = quoted ? EndOfQuoted(text, at) : at + 1;
+    const bool closed = end > at + 1 && text[end - 1] == text[at];
+    if (quoted && text[at] != '#' && !closed) return at;
+    at = end;
+  }
+  return source.OffsetOf(line, 0);
+}
+
 // Rewrites a parser message in our words; unknown messages stay, as part of a sentence.
-void Rephrase(const pb::Descriptor& root, ParseFailure* failure) {
+void Rephrase(const SourceText& source, const pb::Descriptor& root, ParseFailure* failure) {
   std::string& message = failure->sentence;
   const std::vector<std::string> words = QuotedWords(message);
   const auto is = [&](std::string_view start, size_t count) {
     return message.starts_with(start) && words.size() == count;
   };
   if (is("Message type", 2)) {
-    const pb::Descriptor* type = root.file()->pool()->FindMessageTypeByName(words[0]);
-    if (type != nullptr) message = UnknownField(words[1], *type);
     failure->word = words[1];
+    const std::string_view before = source.text().substr(0, failure->OffsetIn(source));
+    const pb::Descriptor* type = root.file()->pool()->FindMessageTypeByName(words[0]);
+    if (type != nullptr) message = UnknownFieldAt(words[1], *type, before, root);
   } else if (is("Unknown enumeration value", 2)) {
     message = UnknownEnumValue(words[0], words[1], root);
     failure->word = words[0];
@@ -87,6 +100,10 @@ void Rephrase(const pb::Descriptor& root, ParseFailure* failure) {
   } else if (is("Field", 3)) {
     message = fmt::format("'{}' and '{}' exclude one another; keep one", words[0], words[1]);
     failure->word = words[0];
+  } else if (message.starts_with("String literals cannot cross line")) {
+    message = "a quote is not closed in this line";
+    failure->column = 0;
+    failure->bytes = OpenQuote(source, failure->line) - source.OffsetOf(failure->line, 0);
   } else {
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
     if (message.ends_with('.')) message.pop_back();
@@ -96,7 +113,7 @@ void Rephrase(const pb::Descriptor& root, ParseFailure* failure) {
 }  // namespace
 
 size_t ParseFailure::OffsetIn(const SourceText& source) const {
-  const size_t at = source.OffsetOf(line, column);
+  const size_t at = source.OffsetOf(line, column) + bytes;
   if (word.empty()) return at;
   const size_t found = source.text().rfind(word, at);  // the parser has already passed the word
   return found == std::string_view::npos ? at : found;
@@ -112,23 +129,9 @@ std::optional<ParseFailure> RunTextParser(std::string_view text, pb::Message* co
   const std::string current = WithCurrentFieldNames(text);
   pb::io::ArrayInputStream stream(current.data(), static_cast<int>(current.size()));
   if (parser.Parse(&stream, config)) return std::nullopt;
-  ParseFailure failure = errors.error().value_or(ParseFailure{0, 0, "not a valid config", ""});
-  Rephrase(*config->GetDescriptor(), &failure);
+  ParseFailure failure = errors.error().value_or(ParseFailure{0, 0, 0, "not a valid config", ""});
+  Rephrase(SourceText("", current), *config->GetDescriptor(), &failure);
   return failure;
-}
-
-std::string UnknownField(std::string_view name, const pb::Descriptor& type) {
-  std::vector<std::string> candidates;
-  candidates.reserve(type.field_count());
-  for (int i = 0; i < type.field_count(); ++i) candidates.push_back(type.field(i)->name());
-  return fmt::format("unknown field '{}' of {}{}", name, type.name(), Suggestion(name, candidates));
-}
-
-std::string Suggestion(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::string nearest = NearestName(name, candidates);
-  if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
-  if (candidates.empty()) return "; it has none";
-  return fmt::format("; valid are {}", fmt::join(candidates, ", "));
 }
 
 }  // namespace ringtail

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/config/source_text.h"
 #include "core/status.h"
@@ -19,6 +18,7 @@ namespace ringtail {
 struct ParseFailure {
   int line = 0;  // as the tokenizer counts, from 0
   int column = 0;
+  size_t bytes = 0;      // behind the column
   std::string sentence;  // with the nearest valid name if a name is wrong
   std::string word;      // the wrong word, at the position or shortly before it; may be empty
 
@@ -28,12 +28,6 @@ struct ParseFailure {
 // Parses `text` into `config` (cleared first); nullopt on success. `locations` may be null.
 std::optional<ParseFailure> RunTextParser(std::string_view text, google::protobuf::Message* config,
                                           google::protobuf::TextFormat::ParseInfoTree* locations);
-
-// "unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?"
-std::string UnknownField(std::string_view name, const google::protobuf::Descriptor& type);
-
-// "; did you mean 'kernel'?" or, if nothing is near, "; valid are kernel, stride".
-std::string Suggestion(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace ringtail
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -50,12 +51,6 @@ void AddServers(const ServerMetrics& servers, nlohmann::ordered_json* json) {
   (*json)["refused"] = servers.refused;
 }
 
-double UnixSeconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) /
-         1e3;
-}
-
 std::string PredictionJson(const Metrics& m) {
   nlohmann::ordered_json json = {
       {"kind", NameOf(m.kind)}, {"step", m.step}, {"steps", m.compared_steps}};
@@ -67,6 +62,12 @@ std::string PredictionJson(const Metrics& m) {
 }
 
 }  // namespace
+
+double UnixSeconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) /
+         1e3;
+}
 
 std::string MetricsJson(const Metrics& m) {
   if (m.kind == Metrics::Kind::kPrediction) return PredictionJson(m);
@@ -107,7 +108,8 @@ StatusOr<MetricsWriter> MetricsWriter::Open(const std::string& path, int64_t res
 
 Status MetricsWriter::Write(const Metrics& metrics) {
   std::string line = MetricsJson(metrics);
-  line.insert(line.size() - 1, ",\"time\":" + nlohmann::json(UnixSeconds()).dump());
+  const double time = std::isfinite(metrics.time) ? metrics.time : UnixSeconds();
+  line.insert(line.size() - 1, ",\"time\":" + nlohmann::json(time).dump());
   line += '\n';
   struct stat before = {};
   const bool known = fstat(file_.number(), &before) == 0;

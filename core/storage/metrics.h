@@ -89,6 +89,7 @@ struct Metrics {
   double noise_scale = kNoMetric;  // images (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;
+  double time = kNoMetric;         // UNIX seconds; kNoMetric: when it is written
   ServerMetrics servers;           // of an update
   RankMetrics own;                 // of the writing rank
   std::vector<RankMetrics> ranks;  // of every rank; empty if there is only one
@@ -96,6 +97,9 @@ struct Metrics {
   std::vector<PredictedTerm> terms;
   int64_t compared_steps = 0;
 };
+
+// Now, as `time` has it: UNIX seconds, to the millisecond.
+double UnixSeconds();
 
 // One line without its time and newline.
 std::string MetricsJson(const Metrics& metrics);

@@ -28,7 +28,7 @@ StatusOr<ImageList> FindUnlabelledImages(const std::string& folder);
 // names like "test1" are no classes.
 StatusOr<ImageList> FindClassFolders(const std::string& folder, bool certain);
 
-// list_file.cc: "path label" per line; errors are "file:line: message".
+// list_file.cc: "path label" per line, or CSV; errors are "file:line: message".
 StatusOr<ImageList> ReadListFile(const std::string& path);
 
 }  // namespace ringtail

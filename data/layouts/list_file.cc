@@ -1,8 +1,8 @@
-// A list of images as text: "path label" per line; a path is relative to the list's folder, or
-// absolute.
+// A list of images as text: "path label" per line, or a CSV table (list_line.h); a path is relative
+// to the list's folder, or absolute.
 //
 //   # kittens first
-//   kittens/an image.jpg cat        the label is the last word, so that paths may have spaces
+//   kittens/an image.jpg cat
 //   puppies/1.jpg dog
 //
 // Labels are class names, or numbers from 0 (-1: no label), not both. Empty lines and lines that
@@ -10,10 +10,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -22,51 +20,13 @@
 #include "data/image_name.h"
 #include "data/layouts/folder_listing.h"
 #include "data/layouts/layouts.h"
+#include "data/layouts/list_line.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int64_t kMaxListBytes = int64_t{256} << 20;
-constexpr int32_t kMaxLabel = 9999;
 constexpr size_t kProbedPaths = 10;  // if none of the first ones exists, the list was moved
-
-struct ListLine {
-  std::string_view path, label;
-  std::optional<int32_t> number;  // the label as a number, if it is one
-};
-
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::optional<int32_t> ParseNumber(std::string_view text) {
-  int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-// `text` is trimmed and not empty.
-StatusOr<ListLine> ParseLine(std::string_view text) {
-  if (text.find('\0') != std::string_view::npos) {
-    return InvalidArgument("this is not text; a list file has \"path label\" in each line");
-  }
-  const size_t last_blank = text.find_last_of(" \t");
-  if (last_blank == std::string_view::npos) {
-    return InvalidArgument(fmt::format(
-        "'{}' has no label; a line is \"path label\", with -1 for no label", EscapeName(text)));
-  }
-  ListLine line{Trim(text.substr(0, last_blank)), text.substr(last_blank + 1), {}};
-  line.number = ParseNumber(line.label);
-  if (line.number && (*line.number < -1 || *line.number > kMaxLabel)) {
-    return InvalidArgument(fmt::format(
-        "label {} is out of range; labels are 0 .. {}, or -1 for none", *line.number, kMaxLabel));
-  }
-  return line;
-}
 
 // Adds lines to an ImageList, and labels once all class names are known.
 class ListReader {
@@ -89,8 +49,7 @@ class ListReader {
           EscapeName(line.label), line.number ? "number" : "name", numeric_ ? "numbers" : "names"));
     }
     numeric_ = line.number.has_value();
-    const std::string file =
-        line.path.starts_with('/') ? std::string(line.path) : JoinPath(folder_, line.path);
+    const std::string file = line.path.starts_with('/') ? line.path : JoinPath(folder_, line.path);
     list_.images.push_back({file, {key, line.number.value_or(-1)}});
     if (!numeric_) labels_.push_back(EscapeName(CanonicalClassName(line.label)));
     return OkStatus();
@@ -155,15 +114,17 @@ StatusOr<ImageList> ReadListFile(const std::string& path) {
   if (rest.starts_with("\xef\xbb\xbf"))
     rest.remove_prefix(3);  // the mark that Windows' editors write
   ListReader reader(path);
+  ListLineParser parser;
   for (int64_t line_number = 1; !rest.empty(); ++line_number) {
     const size_t length = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = Trim(rest.substr(0, length));
+    const std::string_view line = TrimLine(rest.substr(0, length));
     rest.remove_prefix(std::min(length + 1, rest.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const std::string place = fmt::format("{}:{}", EscapeName(path), line_number);
-    auto parsed = ParseLine(line);
+    const auto parsed = parser.Parse(line);
     if (!parsed.ok()) return parsed.status().Annotate(place);
-    RT_RETURN_IF_ERROR(reader.AddLine(*parsed, line_number).Annotate(place));
+    if (!*parsed) continue;  // the names of columns
+    RT_RETURN_IF_ERROR(reader.AddLine(**parsed, line_number).Annotate(place));
   }
   auto list = std::move(reader).Finish();
   if (!list.ok()) return list.status().Annotate(EscapeName(path));

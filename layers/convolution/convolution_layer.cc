@@ -26,6 +26,9 @@ StatusOr<ShapeInfo> ConvolutionLayer::InferShape(std::span<const BlobDesc> src) 
   const int64_t OC = config_.has_out_channels() ? config_.out_channels()
                      : config_.depthwise()      ? in.C
                                                 : 0;
+  if (!config_.has_out_channels() && !config_.depthwise()) {
+    return fields().Error("out_channels", "out_channels is missing");
+  }
   RT_RETURN_IF_ERROR(fields().AtLeast("out_channels", OC, 1));
   const int64_t groups = config_.depthwise() ? in.C : config_.groups();
   if (groups < 1 || in.C % groups != 0 || OC % groups != 0) {

@@ -9,6 +9,7 @@
 
 #include "core/machine/memory_limit.h"
 #include "core/stop_signal.h"
+#include "layers/convolution/measuring_notice.h"
 #include "layers/convolution/neighbour_costs.h"
 #include "layers/convolution/problem_memory.h"
 
@@ -85,6 +86,7 @@ AlgorithmChoice MeasureAlgorithms(const ConvolutionCandidates& candidates,
     choice.seconds[candidates[i]->name()] = least[i];
     if (least[i] == best) choice.algorithm = candidates[i]->name();
   }
+  NoticeMeasured();
   return choice;
 }
 

@@ -1,5 +1,7 @@
 #include "layers/linear/linear.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/kernel_isa.h"
@@ -10,15 +12,31 @@
 
 namespace ringtail {
 
+namespace {
+
+Status CheckWeightSize(int64_t M, int64_t K, const FieldCheck& fields) {
+  if (CheckBlobSize({M, K}).ok()) return OkStatus();
+  constexpr double kGib = 1 << 30;
+  return fields.Error(
+      "out_features",
+      fmt::format("out_features is {}, for {} inputs: {:.4g} GiB of weights", M, K,
+                  static_cast<double>(M) * static_cast<double>(K) * sizeof(float) / kGib));
+}
+
+}  // namespace
+
 LinearLayer::LinearLayer(const LinearConfig& config) : config_(config) {}
 
 StatusOr<ShapeInfo> LinearLayer::InferShape(std::span<const BlobDesc> src) {
   RT_RETURN_IF_ERROR(CheckInputCount(src.size(), 1));
   const int64_t K = src[0].C * src[0].plane(), M = config_.out_features();
+  if (!config_.has_out_features()) {
+    return fields().Error("out_features", "out_features is missing");
+  }
   RT_RETURN_IF_ERROR(fields().AtLeast("out_features", M, 1));
   dst_ = {src[0].N, M};
   RT_RETURN_IF_ERROR(CheckBlobSize(dst_));
-  RT_RETURN_IF_ERROR(CheckBlobSize({M, K}).Annotate("weight"));
+  RT_RETURN_IF_ERROR(CheckWeightSize(M, K, fields()));
   ShapeInfo info{.dst = dst_, .parameters = {}, .forward_flops = 2.0 * dst_.N * K * M};
   info.parameters.push_back({.spec = {"weight", {M, K}, ParameterKind::kLinearWeight},
                              .init = config_.has_weight_init() ? &config_.weight_init() : nullptr,

@@ -30,6 +30,7 @@ bool IsValidName(std::string_view name) {
 Status CheckName(const char* what, const std::string& name, const char* field,
                  const FieldCheck& fields) {
   if (IsValidName(name)) return OkStatus();
+  if (name.empty()) return fields.Error(field, fmt::format("{} is missing", what));
   return fields.Error(
       field,
       fmt::format("{} is '{}'; it must be 1 to {} letters, digits, '_', '.', '/' or '-', and not "

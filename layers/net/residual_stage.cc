@@ -127,6 +127,7 @@ StatusOr<std::vector<LayerConfig>> ExpandResidualStage(const LayerConfig& stage,
                                                        const FieldCheck& layer_fields) {
   const ResidualStageConfig& config = stage.residual_stage();
   const FieldCheck fields = layer_fields.Within("residual_stage");
+  if (!config.has_channels()) return fields.Error("channels", "channels is missing");
   RT_RETURN_IF_ERROR(fields.Between("channels", config.channels(), 1, kMaxChannels));
   RT_RETURN_IF_ERROR(fields.Between("blocks", config.blocks(), 1, kMaxBlocks));
   RT_RETURN_IF_ERROR(fields.Between("stride", config.stride(), 1, kMaxStride));
@@ -148,6 +149,7 @@ StatusOr<std::vector<LayerConfig>> ExpandInvertedResidualStage(const LayerConfig
                                                                const FieldCheck& layer_fields) {
   const InvertedResidualStageConfig& config = stage.inverted_residual_stage();
   const FieldCheck fields = layer_fields.Within("inverted_residual_stage");
+  if (!config.has_channels()) return fields.Error("channels", "channels is missing");
   RT_RETURN_IF_ERROR(fields.Between("channels", config.channels(), 1, kMaxChannels));
   RT_RETURN_IF_ERROR(fields.Between("expansion", config.expansion(), 1, kMaxStride));
   RT_RETURN_IF_ERROR(fields.Between("blocks", config.blocks(), 1, kMaxBlocks));

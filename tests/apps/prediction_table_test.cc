@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "apps/csv.h"
 #include "apps/dogs_vs_cats/image_files.h"
@@ -66,6 +67,21 @@ TEST_F(PredictionTableTest, TableAndCsv) {
   EXPECT_THAT(table, testing::EndsWith("  -\n"));
   EXPECT_EQ(PredictionCsv(*dataset_, logits_, {"cat", "dog"}),
             "key,label,probability\n\"" + key + "\",dog,0.900000\n");
+}
+
+TEST_F(PredictionTableTest, JsonHasEveryClass) {
+  Open({"a \"b\".jpg", "c.jpg"});
+  SetDog(0, 0.75);
+  logits_.usable[1] = false;
+  const auto list = nlohmann::json::parse(PredictionJson(*dataset_, logits_, {"cat", "dog"}));
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["file"], dataset_->samples()[0].key);
+  EXPECT_EQ(list[0]["label"], "dog");
+  EXPECT_NEAR(list[0]["probability"].get<double>(), 0.75, 1e-6);
+  EXPECT_NEAR(list[0]["probabilities"]["cat"].get<double>(), 0.25, 1e-6);
+  EXPECT_EQ(list[0]["probabilities"]["dog"], list[0]["probability"]);
+  EXPECT_EQ(list[1]["file"], dataset_->samples()[1].key);
+  EXPECT_TRUE(list[1]["label"].is_null());
 }
 
 TEST(ImageFilesTest, AMissingPathIsNamed) {

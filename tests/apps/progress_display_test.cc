@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/storage/file.h"
+#include "layers/convolution/measuring_notice.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -20,13 +21,19 @@ const ProgressView kView = {.epoch = 1.5,
 
 TEST(ProgressTest, TheBarTakesTheRemainingColumns) {
   const std::string numbers =
-      "epoch 1.50/3  step 15/30  loss 0.341  accuracy 86.7 %  1180/s  12:34";
+      "epoch 1.50/3  step 15/30  loss 0.341  accuracy 86.7 %  1180 img/s  12:34 left";
   EXPECT_EQ(ProgressBarLine(kView, static_cast<int>(numbers.size()) + 13),
             "[=====>    ] " + numbers);
-  EXPECT_EQ(ProgressBarLine(kView, static_cast<int>(numbers.size()) + 4), numbers);
   for (int width = 0; width < 200; ++width) {
     EXPECT_LE(ProgressBarLine(kView, width).size(), static_cast<size_t>(width));
   }
+}
+
+TEST(ProgressTest, ANarrowTerminalGetsTheTime) {
+  const std::string start = "epoch 1.50/3  loss 0.341  accuracy 86.7 %  ";
+  EXPECT_EQ(ProgressBarLine(kView, 79), "[=====>     ] " + start + "1180 img/s  12:34 left");
+  EXPECT_EQ(ProgressBarLine(kView, 60), start + "12:34 left");
+  EXPECT_EQ(ProgressBarLine(kView, 44), "[========>        ] epoch 1.50/3  12:34 left");
 }
 
 TEST(ProgressTest, TheAccuracyOfMixedImagesIsCalledSo) {
@@ -45,8 +52,8 @@ TEST(ProgressTest, TheFinishedBarIsFull) {
 }
 
 TEST(ProgressTest, ClockText) {
-  EXPECT_EQ(ClockText(-1), "0");
-  EXPECT_EQ(ClockText(59.4), "59");
+  EXPECT_EQ(ClockText(-1), "0 s");
+  EXPECT_EQ(ClockText(59.4), "59 s");
   EXPECT_EQ(ClockText(60), "1:00");
   EXPECT_EQ(ClockText(3599.6), "1:00:00");
   EXPECT_EQ(ClockText(3723), "1:02:03");
@@ -82,10 +89,26 @@ TEST(ProgressTest, AFileGetsALinePerIntervalAndOneAtTheEnd) {
   std::fclose(file);
   const std::string text = ReadFileText(folder.File("log"), 1 << 20).value();
   EXPECT_EQ(text,
-            "epoch 0.20/0.5  step 2/5  loss 1.500  accuracy 50.0 %  100/s  1:00 left\n"
-            "epoch 0.40/0.5  step 4/5  loss 3.500  accuracy 50.0 %  100/s  40 left\n"
-            "epoch 0.50/0.5  step 5/5  loss 5.000  accuracy 50.0 %  100/s  0 left\n"
-            "epoch 0.50  step 5  validation: loss 0.2500  accuracy 50.00 %  (best so far)\n");
+            "epoch 0.20/0.5  step 2/5  loss 1.500  accuracy 50.0 %  100 img/s  1:00 left\n"
+            "epoch 0.40/0.5  step 4/5  loss 3.500  accuracy 50.0 %  100 img/s  40 s left\n"
+            "epoch 0.50/0.5  step 5/5  loss 5.000  accuracy 50.0 %  100 img/s  0 s left\n"
+            "epoch 0.50  step 5  training loss 3.0000  validation: loss 0.2500  accuracy 50.00 %  "
+            "(best so far)\n");
+}
+
+TEST(ProgressTest, AFileIsToldOnceOfMeasuring) {
+  const TempDir folder;
+  FILE* file = std::fopen(folder.File("log").c_str(), "w");
+  {
+    ProgressDisplay progress(file, 2);
+    const MeasuringShown shown(&progress);
+    NoticeMeasured();
+    NoticeMeasured();
+  }
+  NoticeMeasured();  // no one is told any more
+  std::fclose(file);
+  EXPECT_EQ(ReadFileText(folder.File("log"), 1 << 20).value(),
+            "measuring convolutions (once for this network and size, kept in the cache)\n");
 }
 
 }  // namespace

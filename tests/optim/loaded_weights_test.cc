@@ -36,5 +36,16 @@ TEST(LoadedWeightsTest, RatesByDepthCount) {
               HasSubstr("optim.learning_rate=0.0009"));
 }
 
+TEST(OtherRulesRateTest, OnlyAdamAtTheRateOfAnother) {
+  OptimConfig config;
+  config.set_learning_rate(1.4);
+  config.mutable_muon();
+  EXPECT_EQ(WarnOfOtherRulesRate(config), "");
+  config.mutable_adamw();
+  EXPECT_THAT(WarnOfOtherRulesRate(config), testing::HasSubstr("adamw at a learning rate of 1.4"));
+  config.set_learning_rate(0.01);
+  EXPECT_EQ(WarnOfOtherRulesRate(config), "");
+}
+
 }  // namespace
 }  // namespace ringtail

@@ -2,11 +2,14 @@
 
 #include <fmt/core.h>
 
+#include "apps/report/run_history.h"
+#include "apps/report/tensorboard_events.h"
 #include "apps/trainer/training_data.h"
 #include "core/config/text_config.h"
 #include "core/logging.h"
 #include "core/storage/disk_room.h"
 #include "core/storage/file.h"
+#include "dist/config_check.h"
 
 namespace ringtail {
 namespace {
@@ -34,10 +37,28 @@ Status RunDirectory::Begin(const RunConfig& config, const std::vector<BadImage>&
                            int64_t step) {
   config_text_ = PrintTextConfig(config);
   bad_text_ = bad.empty() ? "" : BadImagesCsv(bad);
+  has_rounds_ = UsesLocalRounds(config.dist());
   RT_RETURN_IF_ERROR(WriteDescription());
+  return OpenMetrics(step);
+}
+
+Status RunDirectory::OpenMetrics(int64_t step) {
   RT_ASSIGN_OR_RETURN(auto metrics, MetricsWriter::Open(MetricsPath(path()), step));
   metrics_ = std::move(metrics);
+  OpenEvents();
   return OkStatus();
+}
+
+void RunDirectory::OpenEvents() {
+  events_.reset();
+  const auto history = ReadRunHistory(MetricsPath(path()));
+  auto log = history.ok() ? EventLog::Open(path() + "/" + kTensorboardFolder, *history)
+                          : StatusOr<EventLog>(history.status());
+  if (log.ok()) {
+    events_ = *std::move(log);
+  } else {
+    LogWarning(fmt::format("no curves for TensorBoard: {}", log.status().message()));
+  }
 }
 
 Status RunDirectory::WriteDescription() const {
@@ -52,9 +73,7 @@ Status RunDirectory::StartAgainIfRemade() {
   if (times_remade_ == lock_.times_remade()) return OkStatus();
   times_remade_ = lock_.times_remade();
   RT_RETURN_IF_ERROR(WriteDescription());
-  RT_ASSIGN_OR_RETURN(auto metrics, MetricsWriter::Open(MetricsPath(path()), /*resumed_step=*/-1));
-  metrics_ = std::move(metrics);
-  return OkStatus();
+  return OpenMetrics(/*step=*/-1);
 }
 
 void RunDirectory::CheckRoom(std::span<const int64_t> files) const {
@@ -83,16 +102,50 @@ void RunDirectory::CheckpointFailed(int64_t step, int64_t newest, const Status& 
 }
 
 void RunDirectory::Record(const Metrics& metrics) {
+  Metrics timed = metrics;
+  timed.time = UnixSeconds();
   Status status = StartAgainIfRemade();
-  if (status.ok()) status = metrics_->Write(metrics);
+  if (status.ok()) {
+    RecordEvent(timed);  // first, so that events are never behind (WriteEventFiles)
+    status = metrics_->Write(timed);
+  }
   if (status.ok() || warned_) return;
   warned_ = true;
   LogWarning(fmt::format("{}; training continues without these lines", status.message()));
 }
 
+void RunDirectory::RecordEvent(const Metrics& metrics) {
+  if (!events_) return;
+  const HistoryPoint point{.step = metrics.step,
+                           .epoch = metrics.epoch,
+                           .loss = metrics.loss,
+                           .accuracy = metrics.accuracy,
+                           .learning_rate = metrics.learning_rate,
+                           .time = metrics.time};
+  Status status;
+  switch (metrics.kind) {
+    case Metrics::Kind::kEvaluation:
+      status = events_->AddEvaluation(point);
+      break;
+    case Metrics::Kind::kStep:
+    case Metrics::Kind::kUpdate:
+      if (!has_rounds_) status = events_->AddTraining(point);
+      break;
+    case Metrics::Kind::kRound:
+      status = events_->AddTraining(point);
+      break;
+    case Metrics::Kind::kPrediction:
+      break;
+  }
+  if (status.ok()) return;
+  events_.reset();
+  LogWarning(
+      fmt::format("TensorBoard's curves end here, until the run has ended: {}", status.message()));
+}
+
 void RunDirectory::RecordLate(const std::vector<Metrics>& step) {
   if (step.empty()) return;
-  auto metrics = MetricsWriter::Open(path() + "/metrics.jsonl", step.front().step - 1);
+  auto metrics = MetricsWriter::Open(MetricsPath(path()), step.front().step - 1);
   if (!metrics.ok()) return LogWarning(metrics.status().message());
   metrics_ = *std::move(metrics);
   for (const Metrics& line : step) Record(line);

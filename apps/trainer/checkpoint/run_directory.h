@@ -4,6 +4,7 @@
 //   config.textproto     the effective config
 //   bad_images.csv       images that were left out, if any
 //   metrics.jsonl        a line per step and evaluation (core/storage/metrics.h)
+//   tensorboard/         the same curves, for TensorBoard (apps/report/event_log.h)
 //   checkpoints/         step-*.safetensors, best.safetensors (core/storage/checkpoint.h)
 //   final.safetensors    the trained network (apps/trainer/checkpoint/model_file.h)
 //
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/report/event_log.h"
 #include "apps/run.pb.h"
 #include "core/status.h"
 #include "core/storage/checkpoint.h"
@@ -43,7 +45,8 @@ class RunDirectory {
   StatusOr<std::string> Folder() const { return lock_.Folder(); }
   bool HasCheckpoints() const;
 
-  // Writes config and bad images, and opens the metrics to append after `step` (-1: a new run).
+  // Writes config and bad images, and opens metrics and events to append after `step` (-1: a new
+  // run).
   Status Begin(const RunConfig& config, const std::vector<BadImage>& bad, int64_t step);
 
   // Logs an error if the disk has no room for a checkpoint of files of these sizes, in bytes.
@@ -56,10 +59,10 @@ class RunDirectory {
   void CheckpointSaved() { failed_in_a_row_ = 0; }
   void CheckpointFailed(int64_t step, int64_t newest, const Status& why);
 
-  // Metrics that cannot be written cost one warning; training continues.
+  // Metrics or events that cannot be written cost one warning; training continues.
   void Record(const Metrics& metrics);
   // In place of Begin and Record, for a rank that takes the folder over from one that died: the
-  // lines of one step, which may have been written before.
+  // lines of one step, which may have been written before. Events begin anew when the run does.
   void RecordLate(const std::vector<Metrics>& step);
   CheckpointDirectory& checkpoints() { return checkpoints_; }
 
@@ -67,10 +70,15 @@ class RunDirectory {
   RunDirectory(RunLock lock, CheckpointDirectory checkpoints)
       : lock_(std::move(lock)), checkpoints_(std::move(checkpoints)) {}
   Status WriteDescription() const;
+  Status OpenMetrics(int64_t step);
   Status StartAgainIfRemade();
+  void OpenEvents();
+  void RecordEvent(const Metrics& metrics);
   RunLock lock_;
   CheckpointDirectory checkpoints_;
   std::optional<MetricsWriter> metrics_;
+  std::optional<EventLog> events_;      // none: they could not be written
+  bool has_rounds_ = false;             // training is what lines of rounds say, as in run_history.h
   std::string config_text_, bad_text_;  // bad_text_ empty: no bad images
   int64_t times_remade_ = 0;            // of lock_, when these files were last opened
   int failed_in_a_row_ = 0;

@@ -187,6 +187,16 @@ TEST(OnnxExportTest, SaysWhatItIs) {
   EXPECT_EQ(file.graph().initializer(2).name(), "fc.weight");
 }
 
+TEST(OnnxExportTest, UsageQuotesNames) {
+  DataConfig data;
+  const std::string usage = OnnxUsage("my \"net\".onnx", data, 112, {"ant", "\"b\\e\"e"});
+  EXPECT_THAT(usage, HasSubstr(R"(readNetFromONNX("my \"net\".onnx"))"));
+  EXPECT_THAT(usage, HasSubstr("scale = 128 / min"));  // 112 / 0.875
+  EXPECT_THAT(usage, HasSubstr(R"(print(dict(zip(["ant", "\"b\\e\"e"], net.forward()[0]))))"));
+  EXPECT_THAT(OnnxUsage("a", data, 112, std::vector<std::string>(21, "x")),
+              HasSubstr("class_names in the file's metadata"));
+}
+
 TEST(OnnxExportTest, RefusesWhatItCannotWrite) {
   const TrainedModel grey = Random(
       ParseRunConfig("net { input_channels: 1 layer { name: \"fc\" linear { out_features: 2 } } "

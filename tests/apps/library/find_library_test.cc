@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 #include <string>
 
+#include "core/storage/file.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_dir.h"
 
@@ -39,6 +41,19 @@ TEST(FindLibrary, ByPkgConfig) {
     export PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig"
     cc -o classify classify.c $(pkg-config --cflags --libs ringtail)
   )");
+}
+
+TEST(ManPage, NamesEveryFunctionOfTheHeader) {
+  const std::string header =
+      ReadFileText(RT_SOURCE_DIR "/apps/library/ringtail.h", 1 << 20).value();
+  const std::string page = ReadFileText(RT_SOURCE_DIR "/apps/library/ringtail.3", 1 << 20).value();
+  const std::regex declaration(R"(RINGTAIL_API [^;(]*\b(ringtail_\w+)\()");
+  int functions = 0;
+  for (std::sregex_iterator at(header.begin(), header.end(), declaration), end; at != end; ++at) {
+    ++functions;
+    EXPECT_THAT(page, HasSubstr((*at)[1].str() + "("));
+  }
+  EXPECT_EQ(functions, 9);
 }
 
 }  // namespace

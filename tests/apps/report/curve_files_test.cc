@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <span>
 
 #include "apps/report/event.pb.h"
+#include "apps/report/event_log.h"
 #include "apps/report/results_table.h"
 #include "apps/report/tensorboard_events.h"
 #include "core/storage/crc32c.h"
@@ -64,42 +64,99 @@ RunHistory Example() {
 TEST(EventFileTest, RecordsHaveTheirGoldenBytes) {
   EXPECT_EQ(Hex(EventRecord("abc")), "0300000000000000b099490e6162636e57f121");
   EXPECT_EQ(Hex(EventFile({})),
-            "1800000000000000a37f4b220900000000000000001a0d627261696e2e4576656e743a32eedf28a3");
+            "1800000000000000a37f4b220900000000000000001a0d627261696e2e4576656e743a32eedf28a3"
+            "0f000000000000006d532b0909000000000000000010003a020801530e2add");
 }
 
 TEST(EventFileTest, HasAPointPerStep) {
   const auto events = ReadEvents(EventFile(Example().training));
-  ASSERT_EQ(events.size(), 3U);
+  ASSERT_EQ(events.size(), 4U);
   EXPECT_EQ(events[0].file_version(), "brain.Event:2");
-  EXPECT_EQ(events[1].step(), 1);
-  EXPECT_EQ(events[1].wall_time(), 1000);
-  ASSERT_EQ(events[1].summary().value_size(), 3);
-  EXPECT_EQ(events[1].summary().value(0).tag(), "loss");
-  EXPECT_EQ(events[1].summary().value(0).simple_value(), 2);
-  EXPECT_EQ(events[2].summary().value_size(), 2);  // no accuracy
-  EXPECT_EQ(events[2].summary().value(1).tag(), "learning_rate");
+  EXPECT_EQ(events[1].session_log().status(), tensorboard::SessionLog::START);
+  EXPECT_EQ(events[1].step(), 0);
+  EXPECT_EQ(events[2].step(), 1);
+  EXPECT_EQ(events[2].wall_time(), 1000);
+  ASSERT_EQ(events[2].summary().value_size(), 3);
+  EXPECT_EQ(events[2].summary().value(0).tag(), "loss");
+  EXPECT_EQ(events[2].summary().value(0).simple_value(), 2);
+  EXPECT_EQ(events[3].summary().value_size(), 2);  // no accuracy
+  EXPECT_EQ(events[3].summary().value(1).tag(), "learning_rate");
 }
 
 TEST(EventFileTest, WithoutTimesThoseOfThePointBefore) {
   auto points = Example().training;
   points[1].time = NAN;
-  EXPECT_EQ(ReadEvents(EventFile(points))[2].wall_time(), 1000);
+  EXPECT_EQ(ReadEvents(EventFile(points))[3].wall_time(), 1000);
   points[0].time = NAN;
-  EXPECT_EQ(ReadEvents(EventFile(points))[1].wall_time(), 0);
+  EXPECT_EQ(ReadEvents(EventFile(points))[2].wall_time(), 0);
 }
 
-// A run that is resumed writes its metrics again from the checkpoint on.
-TEST(EventFileTest, AreReplacedAndNotAppendedTo) {
+std::string OnlyFile(const std::string& folder) {
+  const auto names = EventFileNames(folder);
+  EXPECT_EQ(names.size(), 1U);
+  return names.empty() ? "" : ReadFileText(folder + "/" + names[0], 1 << 20).value();
+}
+
+TEST(WriteEventFilesTest, HaveEveryPointOnce) {
   const TempDir folder;
   ASSERT_TRUE(WriteEventFiles(folder.path(), Example()).ok());
+  EXPECT_EQ(OnlyFile(folder.File("train")), EventFile(Example().training));
+  EXPECT_EQ(OnlyFile(folder.File("validation")), EventFile(Example().evaluation));
+  const auto names = EventFileNames(folder.File("train"));
   ASSERT_TRUE(WriteEventFiles(folder.path(), Example()).ok());
-  int64_t files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
-    files += entry.is_regular_file() ? 1 : 0;
-  }
-  EXPECT_EQ(files, 2);
-  const auto read = ReadFileText(folder.File("validation/") + kEventFileName, 1 << 20).value();
-  EXPECT_EQ(ReadEvents(read).size(), 2U);
+  EXPECT_EQ(EventFileNames(folder.File("train")), names);  // nothing to do
+}
+
+TEST(WriteEventFilesTest, LeaveAFileThatIsAhead) {
+  const TempDir folder;
+  RunHistory behind = Example();
+  ASSERT_TRUE(WriteEventFiles(folder.path(), behind).ok());
+  const auto names = EventFileNames(folder.File("train"));
+  behind.training.pop_back();
+  ASSERT_TRUE(WriteEventFiles(folder.path(), behind).ok());
+  EXPECT_EQ(EventFileNames(folder.File("train")), names);
+  EXPECT_EQ(OnlyFile(folder.File("train")), EventFile(Example().training));
+}
+
+TEST(WriteEventFilesTest, ReplaceAnotherHistoryByALaterName) {
+  const TempDir folder;
+  ASSERT_TRUE(WriteEventFiles(folder.path(), Example()).ok());
+  const auto names = EventFileNames(folder.File("train"));
+  RunHistory other = Example();
+  other.training[1].loss = 7;
+  other.evaluation.clear();
+  ASSERT_TRUE(WriteEventFiles(folder.path(), other).ok());
+  EXPECT_EQ(OnlyFile(folder.File("train")), EventFile(other.training));
+  EXPECT_GT(EventFileNames(folder.File("train")), names);
+  EXPECT_TRUE(EventFileNames(folder.File("validation")).empty());
+}
+
+TEST(EventLogTest, IsAtAnyTimeTheFileOfItsPoints) {
+  const TempDir folder;
+  const RunHistory all = Example();
+  RunHistory before = all;
+  before.training.pop_back();
+  before.evaluation.clear();
+  auto log = EventLog::Open(folder.path(), before).value();
+  EXPECT_EQ(OnlyFile(folder.File("train")), EventFile(before.training));
+  EXPECT_TRUE(EventFileNames(folder.File("validation")).empty());
+  ASSERT_TRUE(log.AddTraining(all.training[1]).ok());
+  ASSERT_TRUE(log.AddEvaluation(all.evaluation[0]).ok());
+  EXPECT_EQ(OnlyFile(folder.File("train")), EventFile(all.training));
+  EXPECT_EQ(OnlyFile(folder.File("validation")), EventFile(all.evaluation));
+  // A program that has read that file finds the next one behind it.
+  const auto names = EventFileNames(folder.File("train"));
+  ASSERT_TRUE(EventLog::Open(folder.path(), before).ok());
+  EXPECT_EQ(OnlyFile(folder.File("train")), EventFile(before.training));
+  EXPECT_GT(EventFileNames(folder.File("train")), names);
+}
+
+TEST(EventLogTest, AFileInItsPlaceIsNamed) {
+  const TempDir folder;
+  ASSERT_TRUE(WriteFileAtomic(folder.File("train"), "no folder").ok());
+  auto log = EventLog::Open(folder.path(), {});
+  ASSERT_TRUE(log.ok());
+  EXPECT_THAT(log->AddTraining(Example().training[0]).message(), testing::HasSubstr("train"));
 }
 
 TEST(ResultsCsvTest, ARowPerEvaluation) {

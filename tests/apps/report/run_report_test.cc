@@ -36,9 +36,10 @@ RunReport Example() {
                                {.step = 1000, .epoch = 10, .loss = 0.3, .accuracy = 0.8}};
   report.evaluation = {.network = "final.safetensors", .part = "validation"};
   report.evaluation->scored = FourImages();
-  report.evaluation->worst = {{.file = "1.jpg", .caption = "bee, taken for ant", .jpeg = "x"}};
-  report.evaluation->best = {{.file = "0.jpg", .caption = "ant", .jpeg = ""}};
-  report.training_images = {{.file = "9.jpg", .caption = "cow", .jpeg = "y"}};
+  report.evaluation->worst = {
+      {.file = "1.jpg", .label = "bee", .taken_for = "ant", .confidence = 0.875, .jpeg = "x"}};
+  report.evaluation->best = {{.file = "0.jpg", .label = "ant", .jpeg = ""}};
+  report.training_images = {{.file = "9.jpg", .label = "cow", .jpeg = "y"}};
   report.data = {{"images", "4 images"}};
   report.config = "net { name: \"a<b\" }";
   report.versions = "ringtail";
@@ -62,10 +63,11 @@ TEST(RunReportTest, HasEverySection) {
     EXPECT_THAT(html, HasSubstr("<h2>" + std::string(heading) + "</h2>"));
   }
   EXPECT_THAT(html, HasSubstr("Accuracy 50.00 %"));
-  EXPECT_THAT(html, HasSubstr("<caption>Rows: the true class."));
+  EXPECT_THAT(html, HasSubstr("<caption><span>Rows: the true class."));
   EXPECT_THAT(html, HasSubstr("<title id=\"roc-t\">ROC</title><desc id=\"roc-d\">"));
   EXPECT_THAT(html, HasSubstr("prefers-color-scheme:dark"));
   EXPECT_THAT(html, HasSubstr("a&lt;b"));
+  EXPECT_THAT(html, HasSubstr("<bdi>bee</bdi>, taken for <bdi>ant</bdi> (87.5 %)<br>"));
 }
 
 TEST(RunReportTest, EveryTagIsClosed) {
@@ -94,8 +96,9 @@ TEST(RunReportTest, HostileNamesAreShownAndDoNothing) {
   report.data = {{evil, evil}};
   report.evaluation->network = report.evaluation->part = evil;
   report.evaluation->scored.class_names = {evil, evil + "2", evil + "3"};
-  report.evaluation->worst[0].file = report.evaluation->worst[0].caption = evil;
-  report.training_images[0].file = report.training_images[0].caption = evil;
+  report.evaluation->worst[0].file = report.evaluation->worst[0].label = evil;
+  report.evaluation->worst[0].taken_for = evil;
+  report.training_images[0].file = report.training_images[0].label = evil;
   const std::string html = RenderReport(report);
   EXPECT_EQ(Tags(html).size(), scripts);  // not one tag more
   EXPECT_THAT(html, Not(HasSubstr("<script")));
@@ -127,8 +130,7 @@ TEST(RunReportTest, StaysSmall) {
     scored.losses.push_back(1);
     for (int32_t i = 0; i < kClasses; ++i) scored.probabilities.push_back(1.0 / kClasses);
   }
-  report.training_images.assign(100,
-                                {.file = "f", .caption = "c", .jpeg = std::string(50000, 'x')});
+  report.training_images.assign(100, {.file = "f", .label = "c", .jpeg = std::string(50000, 'x')});
   const std::string html = RenderReport(report);
   EXPECT_LE(std::ssize(html), kMostReportBytes);
   EXPECT_THAT(html, HasSubstr("The 300 of 1000 classes with the lowest F1."));
@@ -145,8 +147,10 @@ TEST(RunReportTest, ShowsGradCamBesideMistakesAndGuesses) {
   EXPECT_THAT(html, HasSubstr("at layer layer&lt;4&gt;."));
   EXPECT_THAT(html, HasSubstr("<span class=\"bar\">"));
   EXPECT_THAT(html, HasSubstr("alt=\"1.jpg\" src=\"data:image/jpeg;base64,eA==\"><img width"));
-  EXPECT_THAT(html, HasSubstr("alt=\"spoke for &quot;ant&quot;\" "
-                              "src=\"data:image/jpeg;base64,eg==\"></div><figcaption>bee, taken"));
+  EXPECT_THAT(
+      html,
+      HasSubstr("alt=\"spoke for &quot;ant&quot;\" "
+                "src=\"data:image/jpeg;base64,eg==\"></div><figcaption><bdi>bee</bdi>, taken"));
   const std::string training = html.substr(html.find("<h2>Training images</h2>"));
   EXPECT_THAT(training, Not(HasSubstr("Grad-CAM")));  // nothing is predicted there
 }

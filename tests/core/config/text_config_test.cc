@@ -32,6 +32,13 @@ std::string NetError(std::string_view text) {
   return status.message();
 }
 
+std::string RunError(std::string_view text) {
+  RunConfig run;
+  const Status status = ParseTextConfig(text, kFile, &run, nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << text;
+  return status.message();
+}
+
 TEST(ParseTextConfig, ReadsAllFields) {
   NetConfig net;
   const Status status = ParseNet(R"(
@@ -60,6 +67,43 @@ TEST(ParseTextConfig, UnknownFieldIsLocatedWithASuggestion) {
             "did you mean 'kernel'?\n"
             "    layer { convolution { kernal: 3 } }\n"
             "                          ^");
+}
+
+TEST(ParseTextConfig, NamesOfOtherPrograms) {
+  EXPECT_THAT(RunError(R"(net { layer { conv2d { } } })"),
+              HasSubstr("unknown field 'conv2d' of LayerConfig; did you mean 'convolution'?"));
+  EXPECT_THAT(RunError(R"(net { layer { convolution { kernel_size: 3 } } })"),
+              HasSubstr("did you mean 'kernel'?"));
+  EXPECT_THAT(RunError("optimizer { }"), HasSubstr("did you mean 'optim'?"));
+}
+
+TEST(ParseTextConfig, AFieldThatStandsElsewhere) {
+  EXPECT_THAT(RunError("epochs: 3"),
+              HasSubstr("unknown field 'epochs' of RunConfig; did you mean 'train.epochs'?"));
+  EXPECT_THAT(RunError("batch_size: 3"), HasSubstr("did you mean 'train.batch'?"));
+  EXPECT_THAT(
+      RunError("net { layer { blocks: 3 } }"),
+      HasSubstr("did you mean 'residual_stage.blocks' or 'inverted_residual_stage.blocks'?"));
+}
+
+TEST(ParseTextConfig, ABraceThatIsMissingOrTooMany) {
+  const std::string start = "net {\n  name: \"a {\"  # {\n  layer { name: \"b\" relu { }";
+  EXPECT_THAT(
+      RunError(start + "\n  layer { name: \"c\" relu { } }\n}"),
+      testing::StartsWith("configs/net.textproto:4:3: unknown field 'layer' of LayerConfig, "
+                          "but one of NetConfig: is a } missing above, for the { in line "
+                          "3?\n"));
+  EXPECT_THAT(RunError(start + " }\n}\n  layer { name: \"c\" relu { } }\n}"),
+              testing::StartsWith("configs/net.textproto:5:3: unknown field 'layer' of RunConfig, "
+                                  "but one of 'net', which has ended in line 4: is there one } "
+                                  "too many above?\n"));
+}
+
+TEST(ParseTextConfig, AQuoteThatIsNotClosedIsShown) {
+  EXPECT_EQ(RunError("net {\n\tlayer { name: 'a' } name: \"b\n}"),
+            "configs/net.textproto:2:28: a quote is not closed in this line\n"
+            "  \tlayer { name: 'a' } name: \"b\n"
+            "  \t                          ^");
 }
 
 TEST(ParseTextConfig, UnknownFieldWithoutASuggestionListsTheValidOnes) {

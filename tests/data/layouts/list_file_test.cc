@@ -47,6 +47,31 @@ TEST_F(ListFileTest, CatIsZeroAndDogIsOneInAnySpelling) {
   EXPECT_THAT(dataset->class_names(), ElementsAre("cat", "dog"));
 }
 
+TEST_F(ListFileTest, BehindATabALabelMayHaveBlanks) {
+  const auto dataset = Open("a.jpg\twhite cat\nsub/c d.jpg\tblack dog\n");
+  EXPECT_EQ(KeysAndLabels(*dataset), "a.jpg=1 sub/c d.jpg=0");
+  EXPECT_THAT(dataset->class_names(), ElementsAre("black dog", "white cat"));
+}
+
+TEST_F(ListFileTest, ATableHasItsColumnsInAnyOrder) {
+  const auto dataset = Open(
+      "fold,Label,path\r\n1,white cat,a.jpg\r\n2,\"a \"\"dog\"\", black\",\"sub/c d.jpg\"\r\n");
+  EXPECT_EQ(KeysAndLabels(*dataset), "a.jpg=1 sub/c d.jpg=0");
+  EXPECT_THAT(dataset->class_names(), ElementsAre("a \"dog\", black", "white cat"));
+  EXPECT_EQ(ReadText(*dataset, 1), "sub/c d.jpg");
+  const auto tabs = Open("filename\tcategory\na.jpg\t3\nb.jpg\t-1\n");
+  EXPECT_EQ(KeysAndLabels(*tabs), "a.jpg=3 b.jpg=-1");
+}
+
+TEST_F(ListFileTest, RowsThatDoNotFitTheirTable) {
+  EXPECT_EQ(Error("path,label\na.jpg\n"), ":2: 1 fields where the first line names 2");
+  EXPECT_EQ(Error("path,label\na.jpg,\n"),
+            ":2: a path or a label is missing; -1 stands for no label");
+  EXPECT_EQ(Error("path,label\n\"a.jpg,cat\n"), ":2: a quote is not closed in this line");
+  EXPECT_EQ(Error("path,label\n\"a\"b,cat\n"), ":2: something stands behind a field in quotes");
+  EXPECT_THAT(Error("path,label\n"), HasSubstr("the list names no images"));
+}
+
 TEST_F(ListFileTest, NumbersAreKept) {
   const auto dataset = Open("b.jpg 3\na.jpg 0\nsub/c d.jpg -1");
   EXPECT_EQ(KeysAndLabels(*dataset), "a.jpg=0 b.jpg=3 sub/c d.jpg=-1");
