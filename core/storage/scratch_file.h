@@ -3,7 +3,7 @@
 //
 // Room on the disk is reserved at once, so that a full disk is an error here and not a signal later.
 // Thread-safety: as memory. Errors: ResourceExhausted or Unavailable, naming the folder, if it cannot be
-// made there; the caller may go on without. Cost: pages are as fast as memory until the kernel needs them
+// made there; the caller may continue without. Cost: pages are as fast as memory until the kernel needs them
 // for others; on a file system in memory it is memory.
 #ifndef RINGTAIL_CORE_STORAGE_SCRATCH_FILE_H_
 #define RINGTAIL_CORE_STORAGE_SCRATCH_FILE_H_
