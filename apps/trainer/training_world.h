@@ -57,7 +57,7 @@ class TrainingWorld {
   ~TrainingWorld();
 
   // All ranks: a world of those in `group` alone, over the same transport; null on the others.
-  // Ranks in it are numbered by member. This world must outlive it, and rests meanwhile.
+  // Ranks in it are numbered by member. This world must outlive it; one of both is used at a time.
   StatusOr<std::unique_ptr<TrainingWorld>> OfGroup(const RankGroup& group,
                                                    const DistConfig& config);
 
