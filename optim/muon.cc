@@ -35,6 +35,12 @@ void Nesterov(float grad_scale, float momentum, int64_t n, const float* __restri
   }
 }
 
+// The norm of a linear layer's weights at their start: rows * columns values of U(-a, a), a = 1 /
+// sqrt(columns).
+double NormAtStart(const Parameter& p) {
+  return std::sqrt(static_cast<double>(p.spec.shape[0]) / 3);
+}
+
 // The coefficients for one parameter; names as in the header's formula.
 struct Coefficients {
   float grad_scale, momentum;
@@ -130,6 +136,11 @@ void Muon::ComputeDirections(std::span<const size_t> parameters, double grad_sca
   });
 }
 
+bool Muon::StepsFromStart(const Parameter& p) const {
+  return config_.head_norm() == MuonConfig::START && p.spec.depth == 0 &&
+         p.spec.kind == ParameterKind::kLinearWeight;
+}
+
 void Muon::MoveParameter(size_t parameter, double learning_rate, double grad_scale,
                          std::span<const float> direction) {
   const Parameter& p = arena_->parameters()[parameter];
@@ -140,7 +151,7 @@ void Muon::MoveParameter(size_t parameter, double learning_rate, double grad_sca
                  .keep = static_cast<float>(1 - rate * decay_.Of(parameter)),
                  .rate = static_cast<float>(rate)};
   if (IsMatrix(p)) {
-    const double weight_norm = std::sqrt(SumOfSquares(weight));
+    const double weight_norm = StepsFromStart(p) ? NormAtStart(p) : std::sqrt(SumOfSquares(weight));
     const double direction_norm = std::sqrt(SumOfSquares(direction));
     if (weight_norm > 0 && direction_norm > 0) {
       c.rate = static_cast<float>(rate * config_.trust() * weight_norm / direction_norm);
@@ -185,7 +196,8 @@ void Muon::StepPrepared(int64_t /*step*/, double learning_rate, PreparedStep* pr
 std::vector<Optimizer::StateBlock> Muon::state() { return {{"momentum", velocity_.floats()}}; }
 
 std::string Muon::Describe() const {
-  return fmt::format("Muon momentum={} trust={}{}", config_.momentum(), config_.trust(),
+  return fmt::format("Muon momentum={} trust={}{}{}", config_.momentum(), config_.trust(),
+                     config_.head_norm() == MuonConfig::START ? " head_norm=START" : "",
                      decay_.Describe());
 }
 

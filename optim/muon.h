@@ -14,6 +14,10 @@
 // As in LARS a step of rate 1 moves a weight tensor by `trust` of its norm (1 in place of trust
 // ||w|| / ||O|| where a norm is 0); Jordan et al. and Liu et al. 2025 (arXiv 2502.16982) use fixed
 // factors of the shape instead, which suit nets whose weights all start and stay at one norm.
+// head_norm START: of the last layer, if it is linear, ||w|| is its norm at the start, sqrt(OC / 3).
+// No batch norm follows it, so its norm is the scale of the logits. In proportion to the norm,
+// steps that are mostly noise multiply it, without bound over thousands of steps; steps of one size
+// add to it, until the decay takes as much.
 // Biases and batch norm follow w = w (1 - lr wd) - lr u.
 // State: v ("momentum"). Cost: 40 bytes per weight and optim/orthogonalize.h's operations. A matrix
 // is one thread's work, unless it is so large a part of all work that the others would wait for it:
@@ -66,6 +70,8 @@ class Muon : public Optimizer {
   // u, and for a matrix everything up to the products, which `index`'s orthogonalisation runs.
   std::span<const float> StartDirection(size_t parameter, double grad_scale, const Place& place,
                                         size_t index);
+  // Whether ||w|| stands for the norm at the start.
+  bool StepsFromStart(const Parameter& p) const;
   void MoveParameter(size_t parameter, double learning_rate, double grad_scale,
                      std::span<const float> direction);
 

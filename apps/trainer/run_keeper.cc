@@ -71,7 +71,10 @@ std::string RunKeeper::PathOfAgreed(const std::string& path) const {
 }
 
 void RunKeeper::Record(const Metrics& metrics) {
-  if (metrics.kind == Metrics::Kind::kStep) newest_.clear();
+  if (metrics.kind == Metrics::Kind::kStep) {
+    newest_.clear();
+    rate_guard_.AddStep(metrics.loss, metrics.learning_rate);
+  }
   newest_.push_back(metrics);
   if (directory_ != nullptr) directory_->Record(metrics);
 }
@@ -104,9 +107,17 @@ Status RunKeeper::Evaluate() {
     metrics.images_per_s = static_cast<double>(result->images) / watch.Seconds();
     Record(metrics);
     if (generation_->observer() != nullptr) generation_->observer()->OnEvaluation(metrics, best);
+    WarnOfHighRate(*result);
   }
   progress.evaluated_step = progress.step;
   return SaveCheckpoint(best);
+}
+
+// Every rank finds the same; one says so.
+void RunKeeper::WarnOfHighRate(const EvaluationResult& result) {
+  const std::string warning = rate_guard_.AddEvaluation(
+      result.accuracy(), result.images, generation_->config().optim().learning_rate());
+  if (!warning.empty() && generation_->world->leads()) LogWarning(warning);
 }
 
 // A difference leaves its mark in the run's folder, whatever becomes of this process.

@@ -18,7 +18,9 @@
 
 #include "apps/trainer/checkpoint/part_exchange.h"
 #include "apps/trainer/checkpoint/resume_point.h"
+#include "apps/trainer/evaluation.h"
 #include "apps/trainer/generation.h"
+#include "apps/trainer/rate_guard.h"
 #include "apps/trainer/sharding/whole_state.h"
 #include "apps/trainer/update/state_agreement.h"
 #include "apps/trainer/update/update_path.h"
@@ -73,6 +75,7 @@ class RunKeeper {
   std::string PathOfAgreed(const std::string& path) const;
   bool DividesState() const;  // whether ranks hold parts of it
   Status CheckFinite() const;
+  void WarnOfHighRate(const EvaluationResult& result);
   int64_t WholeBytes(int64_t own) const;
   Status CompareStages(const Status& own);
   // All ranks: what they hold parts of, of tensors like `own`, is whole on rank 0 until whole_ is cleared.
@@ -85,6 +88,7 @@ class RunKeeper {
   RunDirectory* directory_;
   UpdatePath* update_ = nullptr;  // null: the state is not complete yet
   StateAgreement agreement_;
+  RateGuard rate_guard_;
   int64_t saved_step_ = -1;    // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;  // of the last SaveCheckpoint; the same on every rank
   // The last agreed checkpoint that this run has written or was resumed from; empty: none. The name

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "tests/optim/reference_run.h"
@@ -61,6 +62,44 @@ TEST(MuonTest, WeakDirectionsMoveAsFarAsStrongOnes) {
   EXPECT_GT(loud, 0);
   EXPECT_GT(faint, 0.5F * loud);
   EXPECT_LT(faint, 2 * loud);
+}
+
+// How far a step moves each parameter, with weights `size` times as large.
+std::vector<double> Distances(const char* config, float size) {
+  const auto arena = MakeTestArena();
+  for (float& w : arena->values()) w *= size;
+  DrawGradients(0, arena.get());
+  const std::vector<float> before = Copy(arena->values());
+  MakeOptimizer(config, arena.get())->Step(0, 0.5, 1);
+  std::vector<double> distances;
+  for (const Parameter& p : arena->parameters()) {
+    double sum = 0;
+    for (int64_t i = 0; i < p.elements; ++i) {
+      const double moved = p.value()[i] - before[p.offset + i];
+      sum += moved * moved;
+    }
+    distances.push_back(std::sqrt(sum));
+  }
+  return distances;
+}
+
+TEST(MuonTest, TheHeadsStepsAreOfOneSizeFromItsStart) {
+  constexpr double kRows = 300, kTolerance = 1e-3;
+  constexpr const char* kStart = "muon { head_norm: START } weight_decay: 0";
+  const auto arena = MakeTestArena();
+  const std::vector<double> once = Distances(kStart, 1), larger = Distances(kStart, 4);
+  const std::vector<double> current = Distances("muon {} weight_decay: 0", 4);
+  for (size_t i = 0; i < once.size(); ++i) {
+    const ParameterSpec& spec = arena->parameters()[i].spec;
+    if (spec.kind == ParameterKind::kLinearWeight) {
+      const double expected = 0.5 * 0.02 * std::sqrt(kRows / 3);
+      EXPECT_NEAR(once[i], expected, kTolerance * expected);
+      EXPECT_NEAR(larger[i], expected, kTolerance * expected);
+      EXPECT_GT(current[i], 10 * expected);
+    } else {
+      EXPECT_NEAR(larger[i], current[i], kTolerance * current[i]) << spec.name;
+    }
+  }
 }
 
 TEST(MuonTest, ATensorOfZerosMovesByTheRate) {
