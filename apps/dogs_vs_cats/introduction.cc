@@ -28,6 +28,7 @@ StatusOr<double> FlopsPerImage(const LoadedConfig& loaded, Model* model) {
   RT_ASSIGN_OR_RETURN(const auto net,
                       Net::Create(model, {.batch = 1,
                                           .image_size = TrainingImageSizes(loaded.config).front(),
+                                          .training = false,  // a batch norm may need more images
                                           .plan_only = true}));
   double flops = 0;
   for (const LayerInfo& layer : net->layers()) flops += layer.forward_flops + layer.backward_flops;

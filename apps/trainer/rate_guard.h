@@ -4,7 +4,7 @@
 //   validation |      .-.
 //    accuracy  |    .'   '-.         falls from evaluation to evaluation, further than chance
 //              |   /        '-.      explains, while the rate is above half of its highest value
-//   rate       |   ________________  and the training loss does not fall either
+//   rate       |   ________________  and the training loss hardly falls either
 //              |  /                '-.
 //
 // Where the training loss falls and the accuracy, too, the network learns its images by heart: that

@@ -27,6 +27,10 @@ TEST(RateGuardTest, TwoFallsAtAHighRate) {
   std::vector<RateEvidence> longer = Falling();
   longer.insert(longer.begin(), {.accuracy = 0.1, .training_loss = 4.5, .rate = 0.5 * kPeak});
   EXPECT_TRUE(RateIsTooHigh(longer, kImages, kPeak));
+  std::vector<RateEvidence> measured = Falling();
+  measured[0].training_loss = 4.944;
+  measured[2].training_loss = 4.776;
+  EXPECT_TRUE(RateIsTooHigh(measured, kImages, kPeak));
 }
 
 // Each is Falling() but for one thing.
