@@ -6,7 +6,7 @@
 #
 # 1. apt installs the package by its dependencies alone; ringtail, its man pages and completion are there
 # 2. 600 images in five classes, whose folders have umlauts and blanks: train, evaluate, report, predict, export --onnx
-# 3. the lines of Python that `export` has printed run on an image; its answer is that of `predict`
+# 3. the lines of Python that `export` has printed run on an image, and name its class
 # 4. a compiler is installed, and a C program is built by find_package and by pkg-config
 #
 # Needs root, the package debootstrap, and a network with Debian's packages. Prints the seconds of each part.
@@ -78,7 +78,8 @@ part "evaluate, report, predict, export"
 inside 'cd
   cp "Meine Bilder/rote Äpfel/1.jpg" image.jpg
   sed -n "/^Python:/,/^C++:/p" /tmp/export.txt | grep "^  " | sed "s/^  //" >classify.py
-  python3 classify.py'
+  python3 classify.py | tee /tmp/answer.txt
+  python3 -c "import ast; p = ast.literal_eval(open(\"/tmp/answer.txt\").read()); assert max(p, key=p.get) == \"rote Äpfel\", p"'
 part "Python and OpenCV; the newcomer needed $((SECONDS - path_began)) s in all"
 
 inside 'apt-get install -y -qq --no-install-recommends cmake make gcc libc6-dev pkgconf >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }'
