@@ -164,15 +164,6 @@ void Advise(const Generation& generation, PredictionReport* report) {
   }
 }
 
-Status WatchStages(const Generation& generation, StageReport* report) {
-  const StageChoice& choice = generation.run->stage;
-  const int64_t image_size = generation.plan.PhaseAt(generation.step()).image_size;
-  RT_ASSIGN_OR_RETURN(StageTraffic traffic, TrafficOf(*generation.run->options.loaded, choice,
-                                                      image_size, *generation.world));
-  report->Expect(choice.shape, std::move(traffic));
-  return OkStatus();
-}
-
 // The network of a run that is resumed with its own config stays as it is.
 Status FitOutputs(const TrainFlags& flags, const TrainingData& data, bool tell, Job* job) {
   if (job->head && flags.config.config.empty()) return OkStatus();
@@ -237,7 +228,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   if (world->leads()) {
     RT_RETURN_IF_ERROR(PrintIntroduction(trainer->generation(), job.threads.words, *session));
     if (!resumes) Advise(trainer->generation(), &report);
-    if (run.stage.divides()) RT_RETURN_IF_ERROR(WatchStages(trainer->generation(), &stages));
+    RT_RETURN_IF_ERROR(stages.Watch(trainer->generation()));
   }
   if (resumes) {
     WarnOfOtherNumerics(saved);

@@ -72,11 +72,16 @@ std::string CompareWithSchedule(const PipelineShape& shape, const StageTraffic& 
       IdealBubble(shape) * kPercent);
 }
 
-void StageReport::Expect(const PipelineShape& shape, StageTraffic traffic) {
+Status StageReport::Watch(const Generation& generation) {
+  const StageChoice& choice = generation.run->stage;
+  if (!choice.divides()) return OkStatus();
+  const int64_t image_size = generation.plan.PhaseAt(generation.step()).image_size;
+  RT_ASSIGN_OR_RETURN(
+      traffic_, TrafficOf(*generation.run->options.loaded, choice, image_size, *generation.world));
   watches_ = true;
-  shape_ = shape;
-  traffic_ = std::move(traffic);
+  shape_ = choice.shape;
   BeginAnew();
+  return OkStatus();
 }
 
 void StageReport::BeginAnew() {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/config/run_config.h"
+#include "apps/trainer/generation.h"
 #include "apps/trainer/pipeline/stage_choice.h"
 #include "apps/trainer/training_observer.h"
 #include "apps/trainer/training_world.h"
@@ -45,8 +46,9 @@ class StageReport : public TrainingObserver {
 
   // `next` is told everything, and must outlive the report.
   explicit StageReport(TrainingObserver* next) : next_(next) {}
-  // From now on steps are watched, once.
-  void Expect(const PipelineShape& shape, StageTraffic traffic);
+  // From now on steps of the generation are watched, once; nothing where there is no pipeline. Errors:
+  // those of TrafficOf.
+  Status Watch(const Generation& generation);
 
   void OnStep(const Metrics& step, const TrainingPlan& plan) override;
   void OnRound(const Metrics& round) override { next_->OnRound(round); }

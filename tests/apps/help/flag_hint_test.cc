@@ -56,7 +56,8 @@ TEST(FlagHintTest, TheProgramSaysSo) {
 TEST(FlagHintTest, PredictTakesImagesWithoutAFlag) {
   EXPECT_THAT(RunRingtail({"predict", "--checkpoint", "nosuch", "cat.jpg"}).err,
               HasSubstr("nosuch"));
-  EXPECT_THAT(RunRingtail({"predict", "--checkpoint", "nosuch"}).err, HasSubstr("--images"));
+  EXPECT_THAT(RunRingtail({"predict", "--checkpoint", "nosuch"}).err,
+              HasSubstr("predict needs images, or folders of them, as in `predict --checkpoint"));
 }
 
 }  // namespace

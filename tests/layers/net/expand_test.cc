@@ -105,8 +105,10 @@ TEST(ExpandTest, NamesOfBlocksAreLikeThoseOfLayers) {
             name),
         &config));
     std::string origin;
-    EXPECT_THAT(ExpandLayers(config, &origin).status().message(),
-                testing::HasSubstr(fmt::format("block_name is '{}'; it must be 1 to 200", name)));
+    const std::string expected = *name == '\0'
+                                     ? "block_name is missing"
+                                     : fmt::format("block_name is '{}'; it must be 1 to 200", name);
+    EXPECT_THAT(ExpandLayers(config, &origin).status().message(), testing::HasSubstr(expected));
   }
 }
 
