@@ -22,7 +22,7 @@ using testing::HasSubstr;
 constexpr int64_t kMoment = 7;  // within the second of four epochs
 
 const std::vector<std::string> kFiles = {"checkpoints", "config.textproto", "final.safetensors",
-                                         "lock", "metrics.jsonl"};
+                                         "lock",        "metrics.jsonl",    "tensorboard"};
 
 std::string Text(const std::string& path) { return ReadFileText(path, 1 << 20).value(); }
 
