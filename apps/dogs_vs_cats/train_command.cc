@@ -219,6 +219,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
                                            .start_weights = start,
                                            .rank = world->rank(),
                                            .ranks = world->size(),
+                                           .resumes = flags.run.resume,
                                            .cut_after = cut_after}));
   const Numerics saved = point.numerics;
   const std::string from =

@@ -25,7 +25,8 @@ int64_t ActivationBytes(const Net& net, int alive) {
 
 }  // namespace
 
-StatusOr<TrainingMemory> MemoryToTrain(const LoadedConfig& loaded, Model* model, int alive) {
+StatusOr<TrainingMemory> MemoryToTrain(const LoadedConfig& loaded, Model* model, int64_t images,
+                                       int alive) {
   RT_ASSIGN_OR_RETURN(const int copies, CountWeightCopies(loaded.config.optim(),
                                                           loaded.config.train().accumulation()));
   int64_t trained = 0, fixed = 0;
@@ -36,17 +37,18 @@ StatusOr<TrainingMemory> MemoryToTrain(const LoadedConfig& loaded, Model* model,
     }
   }
   TrainingMemory memory{.weight_bytes = WeightBytes(trained, fixed, copies)};
+  if (images == 0) return memory;
   for (const int64_t image_size : TrainingImageSizes(loaded.config)) {
-    RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model, {.batch = PartBatch(loaded.config),
-                                                            .image_size = image_size,
-                                                            .plan_only = true}));
+    RT_ASSIGN_OR_RETURN(
+        const auto net,
+        Net::Create(model, {.batch = images, .image_size = image_size, .plan_only = true}));
     memory.activation_bytes = std::max(memory.activation_bytes, ActivationBytes(*net, alive));
   }
   return memory;
 }
 
-Status CheckMemoryToTrain(const LoadedConfig& loaded, Model* model, int alive) {
-  RT_ASSIGN_OR_RETURN(const TrainingMemory memory, MemoryToTrain(loaded, model, alive));
+Status CheckMemoryToTrain(const LoadedConfig& loaded, Model* model, int64_t images, int alive) {
+  RT_ASSIGN_OR_RETURN(const TrainingMemory memory, MemoryToTrain(loaded, model, images, alive));
   const int64_t available = AvailableMemoryBytes();
   if (memory.sum() <= available) return OkStatus();
   return ResourceExhausted(

@@ -22,10 +22,12 @@ struct TrainingMemory {
   int64_t sum() const { return weight_bytes + activation_bytes; }
 };
 
-// `model` may be without memory; `alive`: parts of a batch under way at a time (pipeline/).
-StatusOr<TrainingMemory> MemoryToTrain(const LoadedConfig& loaded, Model* model, int alive);
+// `model` may be without memory; `images`: of a part of a batch, 0: not known, nothing is counted for it;
+// `alive`: parts under way at a time (pipeline/).
+StatusOr<TrainingMemory> MemoryToTrain(const LoadedConfig& loaded, Model* model, int64_t images,
+                                       int alive);
 // ResourceExhausted with both parts and what is there, if that is less.
-Status CheckMemoryToTrain(const LoadedConfig& loaded, Model* model, int alive);
+Status CheckMemoryToTrain(const LoadedConfig& loaded, Model* model, int64_t images, int alive);
 
 }  // namespace ringtail
 

@@ -129,10 +129,13 @@ Status RunKeeper::Compare() {
     own.optimizer = update_->Checksum(own.optimizer);
     status = agreement_.Check(own);
   }
-  if (generation_->link != nullptr) RT_RETURN_IF_ERROR(CompareStages(status));
-  if (!agreement_.failed() || directory_ == nullptr) return status;
+  const bool stages = generation_->link != nullptr;
+  if (stages) status = CompareStages(status);
+  const bool differ = agreement_.failed() || (stages && status.code() == StatusCode::kDataLoss);
+  if (!differ || directory_ == nullptr) return status;
+  const std::string& finding = agreement_.failed() ? agreement_.finding() : status.message();
   const Status marked = directory_->checkpoints().MarkFailedCheck(
-      fmt::format("after step {}: {}", generation_->step(), agreement_.finding()));
+      fmt::format("after step {}: {}", generation_->step(), finding));
   if (!marked.ok()) {
     LogWarning("cannot write to disk that the ranks differ: " + marked.message());
   }
@@ -145,7 +148,10 @@ Status RunKeeper::CompareStages(const Status& own) {
                       generation_->world->GatherText(std::string(own.message())));
   const auto found =
       std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
-  return found == all.end() ? OkStatus() : DataLoss(*found);
+  if (found == all.end()) return OkStatus();
+  generation_->world->Blame(own.ok() ? TrainingWorld::Culprit::kAnother
+                                     : generation_->replicas->culprit());
+  return DataLoss(*found);
 }
 
 // All ranks hold the same state: each writes what it alone has, then rank 0 writes the rest.

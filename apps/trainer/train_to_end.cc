@@ -38,7 +38,9 @@ StatusOr<ResumePoint> LastAgreedPoint(const Generation& generation,
 Status GoBack(const Status& cause, std::unique_ptr<Trainer>* trainer) {
   const Generation& generation = (*trainer)->generation();
   const StateAgreement& agreement = (*trainer)->keeper()->agreement();
-  const bool may = generation.config().dist().on_disagreement() == DistConfig::GO_ON;
+  // Of a pipeline, ranks with other layers do not know which state was wrong.
+  const bool may = generation.config().dist().on_disagreement() == DistConfig::GO_ON &&
+                   generation.link == nullptr;
   if (!may || !agreement.can_go_back()) return cause;
   TrainingRun* const run = generation.run;
   TrainingWorld* const world = generation.world;

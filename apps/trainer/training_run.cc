@@ -28,6 +28,14 @@ Status CheckClasses(const Model& model, const Dataset& dataset) {
       fmt::join(dataset.class_names(), ", "), model.num_classes()));
 }
 
+// Images of a part of this rank's batch; 0: the batch is not divided yet.
+int64_t PartOfBatch(const TrainingRunOptions& options) {
+  const RunConfig& config = options.loaded->config;
+  if (options.resumes || options.batch.by_speed) return 0;
+  return options.batch.local > 0 ? options.batch.local / config.train().accumulation()
+                                 : PartBatch(config);
+}
+
 std::span<const float> ValueOf(const ParameterArena& arena, std::string_view name) {
   for (const auto list : {arena.parameters(), arena.buffers(), arena.fixed()}) {
     for (const Parameter& p : list) {
@@ -58,8 +66,8 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
   RT_ASSIGN_OR_RETURN(const auto planned,
                       CreateModel(*options.loaded, /*allocate=*/false,
                                   /*freeze=*/true, shards.request, stage.request));
-  RT_RETURN_IF_ERROR(
-      CheckMemoryToTrain(*options.loaded, planned.get(), MostAlive(stage.shape, stage.stage)));
+  RT_RETURN_IF_ERROR(CheckMemoryToTrain(*options.loaded, planned.get(), PartOfBatch(options),
+                                        MostAlive(stage.shape, stage.stage)));
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, /*freeze=*/true,
                                               shards.request, stage.request));
   RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));

@@ -40,6 +40,7 @@ struct TrainingRunOptions {
   std::string_view start_weights;
   // Of the world, whose ranks may divide layers among them (dist.model_parallel).
   int rank = 0, ranks = 1;
+  bool resumes = false;  // the batch is divided as it was
   // Of a pipeline: the last layer of each stage but the last one (pipeline/stage_cut.h).
   std::span<const std::string> cut_after = {};
 };

@@ -77,7 +77,9 @@ StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::OfGroup(const RankGroup&
                                                                 const DistConfig& config) {
   RT_CHECK(peers_.transport != nullptr && peers_.transport->world_size() == size(),
            "groups are made of the whole world");
-  return CreateOver(group, peers_, config, &channels_);
+  RT_ASSIGN_OR_RETURN(auto world, CreateOver(group, peers_, config, &channels_));
+  if (world != nullptr) world->parent_ = this;
+  return world;
 }
 
 StatusOr<std::unique_ptr<TrainingWorld>> TrainingWorld::CreateOver(const RankGroup& group,
@@ -132,8 +134,14 @@ Status TrainingWorld::Together(const std::function<Status()>& call) {
   const ScopedPhase exchange(progress(), Phase::kExchange);
   Status status = call();
   if (status.ok()) return status;
-  lost_ = true;
+  Lose();
   return monitor_ != nullptr ? monitor_->Explain(status) : status;
+}
+
+// Its transport is that of the parent.
+void TrainingWorld::Lose() {
+  lost_ = true;
+  if (parent_ != nullptr) parent_->Lose();
 }
 
 Status TrainingWorld::RecordStep(double own_seconds, double step_seconds) {
@@ -259,7 +267,7 @@ Status TrainingWorld::TolerateLosses(std::shared_ptr<PeerLossObserver> observer)
 
 Status TrainingWorld::OnFailure(int peer, const Status& error) {
   if (tolerant_ && peer != 0 && peers_.transport->EndCause().ok()) return OkStatus();
-  lost_ = true;
+  Lose();
   return monitor_ != nullptr ? monitor_->Explain(error) : error;
 }
 

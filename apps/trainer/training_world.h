@@ -162,6 +162,9 @@ class TrainingWorld {
   // For each block, whether it has one checksum on all ranks.
   StatusOr<std::vector<bool>> SameEverywhere(std::span<const std::span<float>> blocks);
 
+  void Lose();  // the world is over
+
+  TrainingWorld* parent_ = nullptr;  // of a group: the world that it is a part of
   bool lost_ = false, tolerant_ = false;
   Culprit culprit_ = Culprit::kNone;
   std::set<int> wrong_ranks_;

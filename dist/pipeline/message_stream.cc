@@ -88,8 +88,17 @@ Status MessageStream::At(uint64_t number, Direction direction, const Status& cau
 
 StatusOr<std::span<std::byte>> SendStream::Room() {
   const auto slots = static_cast<uint64_t>(end_.slots);
-  if (started() >= slots) RT_RETURN_IF_ERROR(WaitFor(started() - slots, Direction::kSend));
+  for (; started() - waited_ >= slots; ++waited_) {
+    RT_RETURN_IF_ERROR(WaitFor(waited_, Direction::kSend));
+  }
   return Slot(started());
+}
+
+Status SendStream::Flush() {
+  for (; waited_ < started(); ++waited_) {
+    RT_RETURN_IF_ERROR(WaitFor(waited_, Direction::kSend));
+  }
+  return OkStatus();
 }
 
 void SendStream::Send() { StartNext(Direction::kSend); }

@@ -85,7 +85,11 @@ class SendStream : private MessageStream {
   explicit SendStream(StreamEnd end) : MessageStream(std::move(end)) {}
   // The slot of the next message: its content is anything.
   StatusOr<std::span<std::byte>> Room();
-  void Send();  // what the last Room gave
+  void Send();     // what the last Room gave
+  Status Flush();  // until all have left
+
+ private:
+  uint64_t waited_ = 0;  // messages that have left, and are known to
 };
 
 class ReceiveStream : private MessageStream {

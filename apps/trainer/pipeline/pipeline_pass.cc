@@ -114,7 +114,7 @@ StatusOr<LossResult> PipelinePass::Run(const BatchView& batch, const StepBatch& 
 }
 
 // Gradients are sums over micro-batches: those of each are computed again. Every stage makes all of
-// these passes, whatever it finds.
+// these passes, whatever it finds; without the other replicas, which may find it in another layer.
 StatusOr<std::string> PipelinePass::DescribeNonFinite(const BatchView& batch,
                                                       const StepBatch& place) {
   const std::span<float> buffers = model_->arena().buffer_values();
@@ -124,17 +124,19 @@ StatusOr<std::string> PipelinePass::DescribeNonFinite(const BatchView& batch,
   for (int m = 0; m < options_.parts; ++m) {
     const StageOperation forward{PassKind::kForward, m}, backward{PassKind::kBackward, m};
     StageBatch* const own = BatchOf(m);
+    StepContext context = Context(place, m);
+    context.ranks = nullptr;
     messages_->Expect(2, 1);
     TakeImages(batch, m);
     RT_RETURN_IF_ERROR(messages_->Before(forward, own));
-    net->Forward(own->View(), Context(place, m));
+    net->Forward(own->View(), context);
     messages_->After(forward, *own);
     RT_RETURN_IF_ERROR(messages_->Before(backward, own));
     net->Backward();
     messages_->After(backward, *own);
     std::ranges::copy(saved, buffers.begin());
     RT_RETURN_IF_ERROR(messages_->Before(forward, own));
-    const Status here = net->FindNonFinite(own->View(), Context(place, m));
+    const Status here = net->FindNonFinite(own->View(), context);
     messages_->After(forward, *own);
     if (found.ok()) found = here;
   }

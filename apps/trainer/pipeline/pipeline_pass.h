@@ -40,7 +40,8 @@ class PipelinePass {
   StatusOr<LossResult> Run(const BatchView& batch, const StepBatch& place,
                            GradientListener* listener = nullptr);
   // All ranks, after a step that was not finite: where in this stage's layers it began, or was seen
-  // first; empty: nowhere. Of several stages that see it, the first one has it right.
+  // first; empty: nowhere. Of several stages that see a blob or weight, the first one has it right, of those
+  // that see a gradient alone, the last one.
   StatusOr<std::string> DescribeNonFinite(const BatchView& batch, const StepBatch& place);
 
   PassTimes times() const { return times_; }  // of the step so far, without waiting

@@ -64,6 +64,7 @@ StatusOr<EvaluationResult> EvaluateStage(StageLink* link, Model* model, const Da
       if (link->choice().is_last()) AddLogits(*net, batch, i * rows, scale, &logits);
     }
   }
+  RT_RETURN_IF_ERROR(messages.Flush());
   if (!link->choice().is_last()) return EvaluationResult();
   return Score(logits, dataset, indices);
 }

@@ -150,6 +150,13 @@ void StageMessages::WriteLabels(const StageBatch& batch, std::span<std::byte> ta
   Write(batch.weights, &tail);
 }
 
+Status StageMessages::Flush() {
+  return link_->world()->Run([&](Communicator*) -> Status {
+    if (on_) RT_RETURN_IF_ERROR(on_->Flush());
+    return back_ ? back_->Flush() : OkStatus();
+  });
+}
+
 StageMessages::Totals StageMessages::TakeTotals() { return std::exchange(totals_, {}); }
 
 }  // namespace ringtail

@@ -79,6 +79,9 @@ class StageMessages {
   Status Before(const StageOperation& operation, StageBatch* batch);
   void After(const StageOperation& operation, const StageBatch& batch);
 
+  // Until all that was sent has left this rank: before it is destroyed.
+  Status Flush();
+
   // Since the last call: waiting for neighbours, bytes sent.
   struct Totals {
     double wait_seconds = 0;

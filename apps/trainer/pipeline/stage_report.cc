@@ -32,11 +32,11 @@ int64_t BytesOf(const CutPoint& point, std::optional<BlobType> wire) {
 }  // namespace
 
 StatusOr<StageTraffic> TrafficOf(const LoadedConfig& loaded, const StageChoice& choice,
-                                 int64_t image_size, const TrainingWorld& world) {
+                                 int64_t images, int64_t image_size, const TrainingWorld& world) {
   RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(image_size, loaded, /*allocate=*/false));
-  RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model.get(), {.batch = PartBatch(loaded.config),
-                                                                .image_size = image_size,
-                                                                .plan_only = true}));
+  RT_ASSIGN_OR_RETURN(
+      const auto net,
+      Net::Create(model.get(), {.batch = images, .image_size = image_size, .plan_only = true}));
   StageTraffic traffic{.image_size = image_size, .boundaries = {}, .link = LinkOf(world)};
   for (const CutPoint& point : FindCutPoints(*model, *net)) {
     const std::string& name = model->graph().nodes()[point.node].name;
@@ -77,7 +77,9 @@ Status StageReport::Watch(const Generation& generation) {
   if (!choice.divides()) return OkStatus();
   const int64_t image_size = generation.plan.PhaseAt(generation.step()).image_size;
   RT_ASSIGN_OR_RETURN(
-      traffic_, TrafficOf(*generation.run->options.loaded, choice, image_size, *generation.world));
+      traffic_, TrafficOf(*generation.run->options.loaded, choice,
+                          generation.division.own.batch / choice.shape.micro_batches, image_size,
+                          *generation.world));
   watches_ = true;
   shape_ = choice.shape;
   BeginAnew();

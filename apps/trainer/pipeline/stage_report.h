@@ -31,7 +31,7 @@ struct StageTraffic {
   LinkModel link;
 };
 StatusOr<StageTraffic> TrafficOf(const LoadedConfig& loaded, const StageChoice& choice,
-                                 int64_t image_size, const TrainingWorld& world);
+                                 int64_t images, int64_t image_size, const TrainingWorld& world);
 
 // Of one step, by stage: means of ranks' own times.
 struct StageTimes {

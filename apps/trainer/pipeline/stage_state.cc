@@ -42,38 +42,50 @@ std::vector<NamedShape> ParseLines(const std::string& text) {
   return tensors;
 }
 
-int64_t Pieces(size_t bytes) { return static_cast<int64_t>(CeilDivide(bytes, kPieceBytes)); }
-
-// Tensors travel in pieces through a stream of their own between two ranks.
+// Tensors travel one behind the other, cut into pieces, through a stream of their own.
 Status SendTo(StageLink* link, int rank, std::span<const std::span<const float>> tensors) {
   return link->world()->Run([&](Communicator*) -> Status {
-    SendStream stream(link->EndToRank(rank, true, kPieceBytes, "piece of a tensor"));
+    SendStream stream(link->EndToRank(rank, true, kPieceBytes, "piece of tensors"));
+    std::span<std::byte> room;  // what is left of the piece
     for (const std::span<const float> tensor : tensors) {
       std::span<const std::byte> bytes = std::as_bytes(tensor);
       while (!bytes.empty()) {
-        RT_ASSIGN_OR_RETURN(const std::span<std::byte> room, stream.Room());
-        const size_t piece = std::min(bytes.size(), kPieceBytes);
-        std::memcpy(room.data(), bytes.data(), piece);
-        bytes = bytes.subspan(piece);
-        stream.Send();
+        if (room.empty()) {
+          RT_ASSIGN_OR_RETURN(room, stream.Room());
+        }
+        const size_t count = std::min(bytes.size(), room.size());
+        std::memcpy(room.data(), bytes.data(), count);
+        bytes = bytes.subspan(count);
+        room = room.subspan(count);
+        if (room.empty()) stream.Send();
       }
     }
-    return OkStatus();
+    if (!room.empty()) {
+      std::ranges::fill(room, std::byte{0});
+      stream.Send();
+    }
+    return stream.Flush();
   });
 }
 
 Status ReceiveFrom(StageLink* link, int rank, std::span<const std::span<float>> tensors) {
   return link->world()->Run([&](Communicator*) -> Status {
-    ReceiveStream stream(link->EndToRank(rank, false, kPieceBytes, "piece of a tensor"));
-    for (const std::span<float> tensor : tensors) stream.Expect(Pieces(tensor.size_bytes()));
+    ReceiveStream stream(link->EndToRank(rank, false, kPieceBytes, "piece of tensors"));
+    size_t total = 0;
+    for (const std::span<float> tensor : tensors) total += tensor.size_bytes();
+    stream.Expect(static_cast<int64_t>(CeilDivide(total, kPieceBytes)));
+    std::span<const std::byte> message;  // what is left of the piece
     for (const std::span<float> tensor : tensors) {
       std::span<std::byte> bytes = std::as_writable_bytes(tensor);
       while (!bytes.empty()) {
-        RT_ASSIGN_OR_RETURN(const std::span<const std::byte> message, stream.Next());
-        const size_t piece = std::min(bytes.size(), kPieceBytes);
-        std::memcpy(bytes.data(), message.data(), piece);
-        bytes = bytes.subspan(piece);
-        stream.Release();
+        if (message.empty()) {
+          RT_ASSIGN_OR_RETURN(message, stream.Next());
+        }
+        const size_t count = std::min(bytes.size(), message.size());
+        std::memcpy(bytes.data(), message.data(), count);
+        bytes = bytes.subspan(count);
+        message = message.subspan(count);
+        if (message.empty()) stream.Release();
       }
     }
     return OkStatus();

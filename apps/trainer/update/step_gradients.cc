@@ -19,6 +19,25 @@ bool WillThaw(const Generation& generation) {
   return generation.run->frozen && generation.config().train().freeze_epochs() > 0;
 }
 
+bool Tells(const std::string& finding) { return !finding.empty(); }
+
+// The rank where it began, of findings by rank in pipelines of so many stages: a blob or weight goes
+// from stage to stage, a gradient back.
+std::vector<std::string>::const_iterator FirstStageOf(const std::vector<std::string>& findings,
+                                                      int stages) {
+  const auto is_blob = [](const std::string& finding) {
+    return Tells(finding) && !finding.starts_with("the gradient of");
+  };
+  const auto blob = std::ranges::find_if(findings, is_blob);
+  if (blob != findings.end()) return blob;
+  const auto any = std::ranges::find_if(findings, Tells);
+  if (any == findings.end()) return any;
+  auto last = any;  // of that pipeline
+  const auto end = findings.begin() + ((any - findings.begin()) / stages + 1) * stages;
+  for (auto i = any; i != end; ++i) last = Tells(*i) ? i : last;
+  return last;
+}
+
 }  // namespace
 
 Status StepGradients::PreparePhases() {
@@ -203,8 +222,8 @@ StatusOr<std::string> StepGradients::WhereNotFinite() {
   TrainingWorld* const world = generation_->world;
   RT_ASSIGN_OR_RETURN(const std::string own, WhereNotFiniteHere());
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world->GatherText(own));
-  const auto found =
-      std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+  const auto found = stage_pass_ ? FirstStageOf(all, generation_->run->stage.shape.stages)
+                                 : std::ranges::find_if(all, Tells);
   if (found == all.end()) {
     return std::string("the loss is not finite, though the output of every layer is");
   }
