@@ -259,7 +259,7 @@ Status TrainingWorld::TolerateLosses(std::shared_ptr<PeerLossObserver> observer)
   const Status tolerant = monitor_ != nullptr
                               ? monitor_->TolerateLosses(std::move(observer))
                               : peers_.transport->TolerateLosses(std::move(observer));
-  if (!tolerant.ok() && tolerant.code() != StatusCode::kUnimplemented) return tolerant;
+  if (!tolerant.ok() && tolerant.code() != StatusCode::kUnimplemented) return Status(tolerant);
   tolerant_ = tolerant.ok();
   if (!tolerant_ && leads()) LogWarning("a rank that is lost ends the job: " + tolerant.message());
   return Barrier();

@@ -91,7 +91,7 @@ void StageMessages::Expect(int64_t forwards, int64_t backwards) {
 Status StageMessages::Before(const StageOperation& operation, StageBatch* batch) {
   const Stopwatch watch;
   const ScopedSpan span("wait for neighbour", "pipeline");
-  const Status there = link_->world()->Run([&](Communicator*) {
+  Status there = link_->world()->Run([&](Communicator*) {
     return operation.pass == PassKind::kForward ? BeforeForward(batch) : BeforeBackward(batch);
   });
   totals_.wait_seconds += watch.Seconds();
