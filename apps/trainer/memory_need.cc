@@ -8,7 +8,7 @@
 #include "core/machine/memory_limit.h"
 #include "layers/net/graph.h"
 #include "layers/net/net.h"
-#include "layers/net/net_memory.h"
+#include "layers/net/stage_memory.h"
 
 namespace ringtail {
 namespace {
@@ -16,11 +16,11 @@ namespace {
 constexpr double kMib = 1 << 20;
 
 int64_t ActivationBytes(const Net& net, int alive) {
-  if (alive == 1) return net.memory_bytes();
   const NetOptions& options = net.options();
-  const NetMemory memory = PlanNetMemory(
-      net.needs(), {.recompute = options.recompute, .defer = options.defer, .apart = true});
-  return alive * memory.kept_bytes + memory.work_bytes();
+  const int last = static_cast<int>(net.needs().size()) - 1;
+  return PlanStageMemory(net.needs(), 0, last,
+                         {.recompute = options.recompute, .defer = options.defer})
+      .BytesWith(alive);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "apps/algorithm_choices.h"
 #include "apps/pipeline/pipeline_problem.h"
+#include "apps/pipeline/pipeline_summary.h"
 #include "apps/random_batch.h"
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/pipeline/stage_choice.h"
@@ -23,7 +24,6 @@ namespace ringtail {
 namespace {
 
 constexpr int kTimedSteps = 3;
-constexpr double kFewerBytesWithin = 0.02;  // of a step: fewer bytes are taken before less time
 
 // Median seconds by layer.
 StatusOr<NodeSeconds> MeasureLayers(const LoadedConfig& loaded, const StepShape& step) {
@@ -109,11 +109,7 @@ StatusOr<std::vector<std::string>> MeasureCut(const LoadedConfig& loaded, int64_
                                                           loaded.config.train().accumulation()));
   NetPipeline pipeline =
       MakeNetPipeline(*model, *net, *seconds, PipelineShapeOf(loaded.config), copies);
-  const NetworkModel& network = world->network();
-  if (measured) {
-    pipeline.problem.link =
-        world->topology().hosts() > 1 ? network.between_hosts : network.within_host;
-  }
+  if (measured) pipeline.problem.link = StageLinkModel(*world);
   pipeline.problem.fewer_bytes_within = kFewerBytesWithin;
   const auto partition = Partition(pipeline.problem, memory);
   if (!partition.ok()) {
@@ -141,6 +137,11 @@ std::vector<std::string> Lines(const std::string& text) {
 }
 
 }  // namespace
+
+LinkModel StageLinkModel(const TrainingWorld& world) {
+  const NetworkModel& network = world.network();
+  return world.topology().hosts() > 1 ? network.between_hosts : network.within_host;
+}
 
 StatusOr<std::vector<std::string>> DecideCut(const LoadedConfig& loaded, TrainingWorld* world) {
   if (!UsesPipeline(loaded.config.dist()) || world->alone()) return std::vector<std::string>();

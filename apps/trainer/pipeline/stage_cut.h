@@ -16,8 +16,12 @@
 #include "apps/config/run_config.h"
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
+#include "dist/collectives/link_model.h"
 
 namespace ringtail {
+
+// Between the stages of neighbouring ranks, as measured.
+LinkModel StageLinkModel(const TrainingWorld& world);
 
 // All ranks; the same on all: the last layer of each stage but the last one. Empty without a pipeline.
 // Cost: where it measures, some steps of a micro-batch, and of convolutions that are new.

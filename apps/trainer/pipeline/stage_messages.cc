@@ -1,7 +1,10 @@
 #include "apps/trainer/pipeline/stage_messages.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "core/round.h"
@@ -15,6 +18,11 @@ constexpr size_t kAlignment = 64;
 
 size_t BlobBytes(const BlobDesc& blob) {
   return RoundUp(static_cast<size_t>(blob.bytes()), kAlignment);
+}
+
+// What both ends must mean by a message: of one size in other blocks, channels would be in other places.
+std::string NameOf(const char* what, const BlobDesc& blob) {
+  return fmt::format("{} in blocks of {} channels, {}", what, blob.block, BlobTypeName(blob.type));
 }
 
 // Copies a vector out of bytes, or into them, and leaves what follows.
@@ -62,16 +70,17 @@ StageMessages::StageMessages(StageLink* link, const StageBlobs& blobs, int64_t r
     return static_cast<size_t>(blob.bytes());
   };
   if (blobs.received) {
-    activations_ = std::make_unique<ReceiveStream>(
-        link->EndTo(stage - 1, false, ForwardBytes(*blobs.received), "activation"));
+    activations_ =
+        std::make_unique<ReceiveStream>(link->EndTo(stage - 1, false, ForwardBytes(*blobs.received),
+                                                    NameOf("activation", *blobs.received).c_str()));
     if (blobs.gradient_sent) {
       back_ = std::make_unique<SendStream>(link->EndTo(
           stage - 1, true, gradient_bytes(*blobs.received), "gradient of an activation"));
     }
   }
   if (!blobs.sent) return;
-  on_ = std::make_unique<SendStream>(
-      link->EndTo(stage + 1, true, ForwardBytes(*blobs.sent), "activation"));
+  on_ = std::make_unique<SendStream>(link->EndTo(stage + 1, true, ForwardBytes(*blobs.sent),
+                                                 NameOf("activation", *blobs.sent).c_str()));
   if (blobs.gradient_received) {
     gradients_ = std::make_unique<ReceiveStream>(
         link->EndTo(stage + 1, false, gradient_bytes(*blobs.sent), "gradient of an activation"));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/config/run_config.h"
+#include "apps/trainer/pipeline/stage_cut.h"
 #include "core/check.h"
 #include "core/counted.h"
 #include "core/logging.h"
@@ -17,11 +18,6 @@ namespace ringtail {
 namespace {
 
 constexpr double kMsPerSecond = 1e3, kPercent = 100;
-
-LinkModel LinkOf(const TrainingWorld& world) {
-  const NetworkModel& network = world.network();
-  return world.topology().hosts() > 1 ? network.between_hosts : network.within_host;
-}
 
 // Of a blob on the wire.
 int64_t BytesOf(const CutPoint& point, std::optional<BlobType> wire) {
@@ -37,7 +33,7 @@ StatusOr<StageTraffic> TrafficOf(const LoadedConfig& loaded, const StageChoice& 
   RT_ASSIGN_OR_RETURN(
       const auto net,
       Net::Create(model.get(), {.batch = images, .image_size = image_size, .plan_only = true}));
-  StageTraffic traffic{.image_size = image_size, .boundaries = {}, .link = LinkOf(world)};
+  StageTraffic traffic{.image_size = image_size, .boundaries = {}, .link = StageLinkModel(world)};
   for (const CutPoint& point : FindCutPoints(*model, *net)) {
     const std::string& name = model->graph().nodes()[point.node].name;
     if (std::ranges::count(choice.last_layers, name) == 0) continue;

@@ -124,21 +124,13 @@ StatusOr<FoundTensors> FindWanted(const std::vector<std::string>& wanted, const 
   return found;
 }
 
-// By rank a digit for each tensor: whether it comes.
-std::vector<std::string> WhichCome(const FoundTensors& found) {
-  std::vector<std::string> come;
+// For each tensor that ranks want, rank by rank: whether it comes.
+std::vector<int64_t> WhichCome(const FoundTensors& found) {
+  std::vector<int64_t> come;
   for (const auto& tensors : found) {
-    come.emplace_back();
-    for (const auto& values : tensors) come.back() += values.empty() ? '0' : '1';
+    for (const auto& values : tensors) come.push_back(values.empty() ? 0 : 1);
   }
   return come;
-}
-
-std::vector<std::string> SplitLines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 }  // namespace
@@ -191,20 +183,20 @@ Status ScatterStages(StageLink* link, int source_rank, const FindWhole& whole,
   for (const StateSlot& slot : slots) wanted += LineOf(slot.name, slot.spec->shape);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, world->GatherText(wanted));
   FoundTensors found;
-  std::string come;
   if (is_source) {
     RT_ASSIGN_OR_RETURN(found, FindWanted(all, whole));
-    come = fmt::format("{}", fmt::join(WhichCome(found), "\n"));
   }
-  RT_ASSIGN_OR_RETURN(come, world->ShareText(std::move(come), source_rank));
-  const std::vector<std::string> by_rank = SplitLines(come);
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> come,
+                      world->ShareNumbers(WhichCome(found), source_rank));
+  int64_t first = 0;  // of this rank's in `come`
+  for (int rank = 0; rank < world->rank(); ++rank) first += std::ranges::count(all[rank], '\n');
   for (int rank = 0; rank < world->size(); ++rank) {
     if (rank == source_rank) continue;
     if (is_source) RT_RETURN_IF_ERROR(SendTo(link, rank, found[rank]));
     if (world->rank() != rank) continue;
     std::vector<std::span<float>> places;
     for (size_t i = 0; i < slots.size(); ++i) {
-      if (by_rank[rank][i] == '1') places.push_back(slots[i].values);
+      if (come[first + i] != 0) places.push_back(slots[i].values);
     }
     RT_RETURN_IF_ERROR(ReceiveFrom(link, source_rank, places));
   }
