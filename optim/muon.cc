@@ -35,8 +35,7 @@ void Nesterov(float grad_scale, float momentum, int64_t n, const float* __restri
   }
 }
 
-// The norm of a linear layer's weights at their start: rows * columns values of U(-a, a), a = 1 /
-// sqrt(columns).
+// The norm of rows * columns values of U(-a, a), a = 1 / sqrt(columns).
 double NormAtStart(const Parameter& p) {
   return std::sqrt(static_cast<double>(p.spec.shape[0]) / 3);
 }

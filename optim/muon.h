@@ -14,7 +14,8 @@
 // As in LARS a step of rate 1 moves a weight tensor by `trust` of its norm (1 in place of trust
 // ||w|| / ||O|| where a norm is 0); Jordan et al. and Liu et al. 2025 (arXiv 2502.16982) use fixed
 // factors of the shape instead, which suit nets whose weights all start and stay at one norm.
-// head_norm START: of the last layer, if it is linear, ||w|| is its norm at the start, sqrt(OC / 3).
+// head_norm START: of the last layer, if it is linear, sqrt(OC / 3) stands for ||w||: the norm of rows
+// drawn from U(-a, a), a = 1 / sqrt(IC) (PyTorch's start; he_normal begins with 2.4 times as much).
 // No batch norm follows it, so its norm is the scale of the logits. In proportion to the norm,
 // steps that are mostly noise multiply it, without bound over thousands of steps; steps of one size
 // add to it, until the decay takes as much.
@@ -70,7 +71,7 @@ class Muon : public Optimizer {
   // u, and for a matrix everything up to the products, which `index`'s orthogonalisation runs.
   std::span<const float> StartDirection(size_t parameter, double grad_scale, const Place& place,
                                         size_t index);
-  // Whether ||w|| stands for the norm at the start.
+  // Whether sqrt(OC / 3) stands for ||w||.
   bool StepsFromStart(const Parameter& p) const;
   void MoveParameter(size_t parameter, double learning_rate, double grad_scale,
                      std::span<const float> direction);
