@@ -43,6 +43,13 @@ struct LossResult {
   double loss_sum = 0;  // over samples, smoothing and weights included
   int64_t correct = 0;  // argmax of the logits is the label
   int64_t count = 0;    // samples: rows whose label is not -1
+
+  LossResult& operator+=(const LossResult& other) {
+    loss_sum += other.loss_sum;
+    correct += other.correct;
+    count += other.count;
+    return *this;
+  }
 };
 
 // Memory that nets share whose passes take turns: what a forward or a backward needs while it runs.

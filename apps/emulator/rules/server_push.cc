@@ -21,9 +21,7 @@ StatusOr<LossResult> ComputeSum(EmulatedJob* job, const Ticket& ticket) {
     const ElementRange rows{.offset = ticket.first + done - step * images_per_step,
                             .count = std::min(batch, ticket.rows - done)};
     RT_ASSIGN_OR_RETURN(const LossResult part, job->net()->Compute(step, rows, nullptr));
-    loss.loss_sum += part.loss_sum;
-    loss.count += part.count;
-    loss.correct += part.correct;
+    loss += part;
     if (done > 0) AddTo(sum.floats(), gradients);
     if (done + batch >= ticket.rows) break;
     sum = AlignedBuffer(gradients.size_bytes());

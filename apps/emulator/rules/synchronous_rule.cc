@@ -177,10 +177,7 @@ StatusOr<bool> SynchronousRule::UpdateWeights() {
   const Stopwatch watch;
   if (members_[0].gradients != nullptr) RT_RETURN_IF_ERROR(ReduceCompressed());
   LossResult loss;
-  for (const Member& member : members_) {
-    loss.loss_sum += member.loss.loss_sum;
-    loss.count += member.loss.count;
-  }
+  for (const Member& member : members_) loss += member.loss;
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(loss.count, 1));
   const double norm = GradientNorm(*job_->arena(), mean);
   if (!std::isfinite(loss.loss_sum) || !std::isfinite(norm)) return false;

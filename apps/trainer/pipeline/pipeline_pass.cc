@@ -51,12 +51,7 @@ StatusOr<std::unique_ptr<PipelinePass>> PipelinePass::Create(Model* model,
 }
 
 StepContext PipelinePass::Context(const StepBatch& place, int micro_batch) {
-  StepContext context;
-  context.seed = options_.seed;
-  context.step = static_cast<uint64_t>(place.step);
-  context.ranks = options_.ranks;
-  context.first_sample = place.index * options_.global_batch + options_.first_sample +
-                         micro_batch * (options_.batch / options_.parts);
+  StepContext context = ContextOfPart(options_, place, micro_batch);
   context.boundary = &BatchOf(micro_batch)->boundary;
   return context;
 }
@@ -74,9 +69,7 @@ void PipelinePass::Forward(const StepBatch& place, int micro_batch) {
   const ScopedSpan span(name, "pipeline");
   const LossResult loss =
       NetOf(micro_batch)->Forward(BatchOf(micro_batch)->View(), Context(place, micro_batch));
-  total_.loss_sum += loss.loss_sum;
-  total_.correct += loss.correct;
-  total_.count += loss.count;
+  total_ += loss;
   times_.forward_seconds += watch.Seconds();
 }
 

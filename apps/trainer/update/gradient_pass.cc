@@ -9,6 +9,19 @@
 #include "core/trace.h"
 
 namespace ringtail {
+
+StepContext ContextOfPart(const GradientPass::Options& options, const StepBatch& place,
+                          int64_t part) {
+  StepContext context;
+  context.seed = options.seed;
+  context.step = static_cast<uint64_t>(place.step);
+  context.ranks = options.ranks;
+  context.shards = options.shards;
+  context.first_sample = place.index * options.global_batch + options.first_sample +
+                         place.first_row + part * (options.batch / options.parts);
+  return context;
+}
+
 StatusOr<std::unique_ptr<GradientPass>> GradientPass::Create(Model* model, const Options& options) {
   RT_CHECK(options.parts >= 1 && options.batch % options.parts == 0,
            "the parts must divide the batch");
@@ -36,17 +49,6 @@ BatchView GradientPass::Part(const BatchView& batch, int64_t part) const {
                     model_->input_channels() * options_.image_size * options_.image_size);
 }
 
-StepContext GradientPass::Context(const StepBatch& place, int64_t part) const {
-  StepContext context;
-  context.seed = options_.seed;
-  context.step = static_cast<uint64_t>(place.step);
-  context.ranks = options_.ranks;
-  context.shards = options_.shards;
-  context.first_sample = place.index * options_.global_batch + options_.first_sample +
-                         place.first_row + part * (options_.batch / options_.parts);
-  return context;
-}
-
 LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
                              GradientListener* listener) {
   RT_CHECK(place.index < place.count && place.count <= options_.most_batches,
@@ -62,12 +64,10 @@ LossResult GradientPass::Run(const BatchView& batch, const StepBatch& place,
     LossResult loss;
     {
       const ScopedSpan span("forward", "step");
-      loss = net_->Forward(Part(batch, part), Context(place, part));
+      loss = net_->Forward(Part(batch, part), ContextOfPart(options_, place, part));
     }
     times_.forward_seconds += watch.Restart();
-    total_.loss_sum += loss.loss_sum;
-    total_.correct += loss.correct;
-    total_.count += loss.count;
+    total_ += loss;
     if (last && listener != nullptr) listener->OnLoss(total_);
     const ScopedSpan span("backward", "step");
     net_->Backward([&](const Parameter& p) {
@@ -86,7 +86,7 @@ std::string GradientPass::DescribeNonFinite(const BatchView& batch, const StepBa
   for (int64_t part = 0; part < options_.parts && found.ok(); ++part) {
     // The gradients are a sum over parts or ranks: compute those of this part again, without the
     // other ranks, which may find the cause in another layer.
-    StepContext context = Context(place, part);
+    StepContext context = ContextOfPart(options_, place, part);
     context.ranks = nullptr;
     AloneShards alone(options_.shard);
     if (context.shards != nullptr) context.shards = &alone;

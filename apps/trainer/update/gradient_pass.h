@@ -80,7 +80,6 @@ class GradientPass {
  private:
   GradientPass(Model* model, const Options& options, std::unique_ptr<Net> net);
   BatchView Part(const BatchView& batch, int64_t part) const;
-  StepContext Context(const StepBatch& place, int64_t part) const;
 
   Model* model_;
   Options options_;
@@ -89,6 +88,11 @@ class GradientPass {
   LossResult total_;  // of the step so far, as are the times
   PassTimes times_;
 };
+
+// What layers are told of part `part` of a batch of the step: where its rows stand in the global batch, and
+// who takes part.
+StepContext ContextOfPart(const GradientPass::Options& options, const StepBatch& place,
+                          int64_t part);
 
 }  // namespace ringtail
 

@@ -65,9 +65,7 @@ StatusOr<OwnStep> TicketGradients::Compute(const StepWork& work, GradientListene
     own.wait_seconds += loaded.wait_seconds;
     progress->Enter(Phase::kForward);
     const LossResult loss = pass->Run(ViewOf(loaded), PlaceOf(parts[i]), listener);
-    own.loss.loss_sum += loss.loss_sum;
-    own.loss.count += loss.count;
-    own.loss.correct += loss.correct;
+    own.loss += loss;
     own.times.forward_seconds += pass->times().forward_seconds;
     own.times.backward_seconds += pass->times().backward_seconds;
     if (i > 0) AddTo(sum_.floats(), gradients);
