@@ -60,6 +60,9 @@ struct ShapeInfo {
 struct SetupArgs {
   std::span<const BlobDesc> src;  // with layouts and types
   BlobType dst_type = BlobType::kF32;
+  // Whether operands of products may be rounded to bf16 though dst is f32: outside the
+  // ThroughF32Layer that calls, dst is bf16.
+  bool may_round_operands = false;
   // As requested, in that order; valid while the layer lives.
   std::span<const Parameter* const> parameters;
   bool training = true;  // false: Backward will never be called

@@ -25,6 +25,7 @@ StatusOr<LayerPlan> ThroughF32Layer::Setup(const SetupArgs& args) {
   SetupArgs inner = args;
   inner.src = wide;
   inner.dst_type = BlobType::kF32;
+  inner.may_round_operands = args.dst_type == BlobType::kBf16;
   inner.fusion = {};
   RT_ASSIGN_OR_RETURN(LayerPlan plan, layer_->Setup(inner));
   plan.dst.type = args.dst_type;

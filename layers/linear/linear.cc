@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/kernel_isa.h"
 #include "layers/activations/activation_gradient.h"
+#include "layers/element_types/bf16_unit.h"
 #include "layers/linear/plain_rows.h"
 #include "layers/scratch_layout.h"
 #include "layers/shape_check.h"
@@ -58,15 +58,22 @@ bool LinearLayer::FuseActivation(Activation activation) {
   return FuseOnce(activation, &activation_);
 }
 
+bool LinearLayer::RunsOn(std::span<const BlobType> src, BlobType dst) const {
+  if (dst == BlobType::kBf16 && FastBf16Unit() == Bf16Unit::kNone) return false;
+  return AllAre(src, dst);
+}
+
 StatusOr<LayerPlan> LinearLayer::Setup(const SetupArgs& args) {
-  RequireF32(args.src);
+  RT_CHECK(args.src[0].type == args.dst_type, "src and dst have one type (RunsOn)");
   rows_ = PlainRows(args.src[0]);
-  products_ = LinearProducts(rows_.N(), rows_.K(), dst_.C);
+  dst_.type = args.dst_type;
+  products_ = LinearProducts::Create({.N = rows_.N(), .K = rows_.K(), .M = dst_.C}, dst_.type,
+                                     OperandType(args));
   weight_ = args.parameters[0];
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
   ScratchLayout layout;
-  plain_ = layout.Add<float>(rows_.copied_floats());
-  multiply_ = layout.AddBytes(products_.scratch_bytes());
+  plain_ = layout.AddBytes(rows_.copied_bytes());
+  multiply_ = layout.AddBytes(products_->scratch_bytes());
   return LayerPlan{.dst = dst_,
                    .scratch_bytes = layout.bytes(),
                    .backward_needs_src = true,
@@ -75,27 +82,27 @@ StatusOr<LayerPlan> LinearLayer::Setup(const SetupArgs& args) {
 
 void LinearLayer::Forward(const ForwardArgs& args) {
   const float* src = rows_.Read(args.src[0], ArrayAt<float>(args.scratch, plain_));
-  products_.Forward(src,
-                    {.weight = weight_->value().data(),
-                     .bias = bias_ != nullptr ? bias_->value().data() : nullptr},
-                    activation_, args.dst, args.scratch + multiply_);
+  products_->Forward(src,
+                     {.weight = weight_->value().data(),
+                      .bias = bias_ != nullptr ? bias_->value().data() : nullptr},
+                     activation_, args.dst, args.scratch + multiply_);
 }
 
 void LinearLayer::Backward(const BackwardArgs& args) {
   float* const plain = ArrayAt<float>(args.scratch, plain_);
   std::byte* const scratch = args.scratch + multiply_;
   ApplyActivationGradient(activation_, dst_, args.dst, args.diff_dst);
-  products_.BackwardWeights(rows_.Read(args.src[0], plain), args.diff_dst, weight_->grad().data(),
-                            scratch);
-  if (bias_ != nullptr) products_.BackwardBias(args.diff_dst, bias_->grad().data());
+  products_->BackwardWeights(rows_.Read(args.src[0], plain), args.diff_dst, weight_->grad().data(),
+                             scratch);
+  if (bias_ != nullptr) products_->BackwardBias(args.diff_dst, bias_->grad().data());
   if (args.diff_src[0] == nullptr) return;
   float* const rows = rows_.is_plain() ? args.diff_src[0] : plain;
-  products_.BackwardData(args.diff_dst, weight_->value().data(), rows, scratch);
+  products_->BackwardData(args.diff_dst, weight_->value().data(), rows, scratch);
   rows_.Write(rows, args.diff_src[0]);
 }
 
 std::string LinearLayer::Implementation() const {
-  return weight_ != nullptr ? KernelImplementation() : std::string();
+  return products_ != nullptr ? products_->name() : std::string();
 }
 
 }  // namespace ringtail

@@ -14,6 +14,10 @@ bool PlainRows::is_plain() const { return SameLayout(blob_, plain_); }
 
 const float* PlainRows::Read(const float* blob, float* copy) const {
   if (is_plain()) return blob;
+  if (blob_.type != BlobType::kF32) {
+    Relayout(blob_, blob, plain_, copy);
+    return copy;
+  }
   const int64_t blocks = blob_.channel_blocks(), block = blob_.block, plane = blob_.plane();
   ForEachChannelBlock(blob_, [&](int64_t i) {
     const int64_t n = i / blocks, c = i % blocks * block;

@@ -4,6 +4,7 @@
 #ifndef RINGTAIL_LAYERS_LINEAR_PLAIN_ROWS_H_
 #define RINGTAIL_LAYERS_LINEAR_PLAIN_ROWS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "layers/blob.h"
@@ -18,9 +19,9 @@ class PlainRows {
   int64_t N() const { return blob_.N; }
   int64_t K() const { return blob_.C * blob_.plane(); }
   bool is_plain() const;
-  int64_t copied_floats() const { return is_plain() ? 0 : N() * K(); }
+  size_t copied_bytes() const { return is_plain() ? 0 : N() * K() * BytesPerElement(blob_.type); }
 
-  // `blob` itself, or `copy` (copied_floats()), into which it is copied.
+  // `blob` itself, or `copy` (copied_bytes()), into which it is copied. Both have the blob's type.
   const float* Read(const float* blob, float* copy) const;
   // Copies `rows` to the blob, padding channels included; nothing if they are the blob.
   void Write(const float* rows, float* blob) const;

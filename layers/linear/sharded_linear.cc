@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/kernel_isa.h"
 #include "core/parallel_for.h"
 #include "layers/activations/activation_gradient.h"
 #include "layers/parallel_blobs.h"
@@ -74,17 +73,21 @@ StatusOr<LayerPlan> ShardedLinearLayer::Setup(const SetupArgs& args) {
   arrivals_.resize(pieces_);
   weight_ = args.parameters[0];
   bias_ = config_.bias() ? args.parameters[1] : nullptr;
-  piece_ = LinearProducts(piece_rows(), K_, own_);
-  batch_ = LinearProducts(pieces_ * piece_rows(), K_, own_);
+  const auto products = [&](int64_t samples) {
+    return LinearProducts::Create({.N = samples, .K = K_, .M = own_}, BlobType::kF32,
+                                  OperandType(args));
+  };
+  piece_ = products(piece_rows());
+  batch_ = products(pieces_ * piece_rows());
 
   const int64_t all_rows = pieces_ * piece_rows();
   ScratchLayout state, scratch;
   gathered_ = (training_ ? state : scratch).Add<float>(all_rows * K_);
-  plain_ = scratch.Add<float>(src_rows_.copied_floats());
+  plain_ = scratch.AddBytes(src_rows_.copied_bytes());
   blocks_ = scratch.Add<float>(2 * all_rows * shard_.most(M_));
   slices_ = scratch.Add<float>(all_rows * own_);
   parts_ = scratch.Add<float>(training_ && args.needs_diff_src[0] ? all_rows * K_ : 0);
-  multiply_ = scratch.AddBytes(std::max(piece_.scratch_bytes(), batch_.scratch_bytes()));
+  multiply_ = scratch.AddBytes(std::max(piece_->scratch_bytes(), batch_->scratch_bytes()));
   return LayerPlan{.dst = dst_,
                    .state_bytes = state.bytes(),
                    .scratch_bytes = scratch.bytes(),
@@ -140,10 +143,10 @@ void ShardedLinearLayer::Forward(const ForwardArgs& args) {
 // The own outputs for the samples of all ranks, each rank's in its block.
 void ShardedLinearLayer::MultiplyPiece(const ForwardArgs& args, int64_t piece) const {
   float* const slice = SliceOf(args.scratch, piece);
-  piece_.Forward(Gathered(args.state, args.scratch, piece).data(),
-                 {.weight = weight_->value().data(),
-                  .bias = bias_ != nullptr ? bias_->value().data() : nullptr},
-                 activation_, slice, args.scratch + multiply_);
+  piece_->Forward(Gathered(args.state, args.scratch, piece).data(),
+                  {.weight = weight_->value().data(),
+                   .bias = bias_ != nullptr ? bias_->value().data() : nullptr},
+                  activation_, slice, args.scratch + multiply_);
   const Blocks blocks = BlocksOf(args.scratch, piece);
   for (int rank = 0; rank < shard_.ranks; ++rank) {
     std::copy_n(slice + rank * rows() * own_, rows() * own_, blocks.To(rank));
@@ -174,9 +177,9 @@ void ShardedLinearLayer::Backward(const BackwardArgs& args) {
 
   // Meanwhile the last parts travel.
   const float* const slices = SliceOf(args.scratch, 0);
-  batch_.BackwardWeights(Gathered(args.state, args.scratch, 0).data(), slices,
-                         weight_->grad().data(), args.scratch + multiply_);
-  if (bias_ != nullptr) batch_.BackwardBias(slices, bias_->grad().data());
+  batch_->BackwardWeights(Gathered(args.state, args.scratch, 0).data(), slices,
+                          weight_->grad().data(), args.scratch + multiply_);
+  if (bias_ != nullptr) batch_->BackwardBias(slices, bias_->grad().data());
   if (args.diff_src[0] != nullptr) WriteGradient(args);
 }
 
@@ -189,7 +192,7 @@ void ShardedLinearLayer::BackwardData(const BackwardArgs& args) const {
     UnpackGradient(BlocksOf(args.scratch, piece), slice);
     if (args.diff_src[0] == nullptr) continue;
     const std::span<float> parts = PartsOf(args.scratch, piece);
-    piece_.BackwardData(slice, weight_->value().data(), parts.data(), args.scratch + multiply_);
+    piece_->BackwardData(slice, weight_->value().data(), parts.data(), args.scratch + multiply_);
     ranks->BeginReduceScatter(parts);
   }
 }
@@ -222,9 +225,9 @@ void ShardedLinearLayer::WriteGradient(const BackwardArgs& args) const {
 }
 
 std::string ShardedLinearLayer::Implementation() const {
-  return weight_ == nullptr ? std::string()
-                            : fmt::format("{}, outputs {} to {} of {}", KernelImplementation(),
-                                          shard_.first(M_), shard_.first(M_) + own_ - 1, M_);
+  return piece_ == nullptr ? std::string()
+                           : fmt::format("{}, outputs {} to {} of {}", piece_->name(),
+                                         shard_.first(M_), shard_.first(M_) + own_ - 1, M_);
 }
 
 }  // namespace ringtail

@@ -37,6 +37,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -92,8 +93,8 @@ class ShardedLinearLayer : public Layer {
   PlainRows src_rows_;
   int64_t N_ = 0, K_ = 0, M_ = 0, own_ = 0;  // own_: M_r
   int64_t pieces_ = 1;
-  LinearProducts piece_;  // of (piece_rows, K) and the own outputs
-  LinearProducts batch_;  // of all pieces
+  std::unique_ptr<const LinearProducts> piece_;  // of (piece_rows, K) and the own outputs
+  std::unique_ptr<const LinearProducts> batch_;  // of all pieces
   bool training_ = false;
   // Offsets: in state, or in scratch if it does not learn.
   size_t gathered_ = 0;  // pieces x ranks x rows x K

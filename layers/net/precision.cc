@@ -52,19 +52,24 @@ std::string DescribePrecision(std::span<const LayerInfo> layers) {
   const auto count = [&](auto predicate) { return std::ranges::count_if(layers, predicate); };
   const int64_t blobs = count(is_bf16);
   if (blobs == 0) return "float32";
-  const auto convolves = [&](const LayerInfo& layer) {
-    return layer.kind.starts_with("convolution") && is_bf16(layer);
-  };
-  const int64_t convolutions = count(convolves);
-  const int64_t with_products = count([&](const LayerInfo& layer) {
-    return convolves(layer) && layer.implementation.find("bf16") != std::string::npos;
-  });
+  std::string products;
+  for (const auto& [kind, noun] :
+       {std::pair{"convolution", "convolution"}, {"linear", "linear layer"}}) {
+    const auto is_kind = [&](const LayerInfo& layer) {
+      return layer.kind.starts_with(kind) && is_bf16(layer);
+    };
+    const int64_t with_products = count([&](const LayerInfo& layer) {
+      return is_kind(layer) && layer.implementation.find("bf16") != std::string::npos;
+    });
+    if (with_products == 0) continue;
+    products += fmt::format("{}{} of {}", products.empty() ? "" : " and ", with_products,
+                            Counted(count(is_kind), noun));
+  }
   const std::string stored =
       fmt::format("bfloat16 outputs of {} of {}; float32 weights, statistics and sums", blobs,
                   Counted(std::ssize(layers), "layer"));
-  if (with_products == 0) return stored + "; all products in float32: for memory, not for speed";
-  return fmt::format("{}; bfloat16 products in {} of {}", stored, with_products,
-                     Counted(convolutions, "convolution"));
+  if (products.empty()) return stored + "; all products in float32: for memory, not for speed";
+  return fmt::format("{}; bfloat16 products in {}", stored, products);
 }
 
 }  // namespace ringtail

@@ -81,7 +81,8 @@ struct Bf16TileRows {
 };
 RT_DECLARE_KERNEL(void FinishTileRows(const Bf16TileRows& rows))
 
-// Sums over pixels, for gradients of weights: sums[i][j][r][c] (+)= sum over pixels of
+// Sums over pixels, for gradients of weights, and any product of linear layers (what a number of theirs
+// is: linear/linear_bf16.h): sums[i][j][r][c] (+)= sum over pixels of
 // rows[i][r][pixel] columns[j][pixel][c], tiles of 16 x 16.
 //   transposed    [block of 16 channels][channel][pixel], rows row_stride numbers apart
 //   interleaved   [block of 16 channels][pair of pixels][channel][2] (bf16_products.h)

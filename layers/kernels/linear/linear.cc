@@ -27,12 +27,15 @@ void AddBiasAndClamp(const float* bias, int64_t n, float low, float high, float*
   }
 }
 
-void SumRows(const float* src, int64_t stride, int64_t rows, int64_t columns, float* sum) {
+template <typename Element>
+void SumRows(const Element* src, int64_t stride, int64_t rows, int64_t columns, float* sum) {
   for (int64_t j = 0; j < columns; ++j) sum[j] = 0;
   for (int64_t i = 0; i < rows; ++i) {
 #pragma omp simd
-    for (int64_t j = 0; j < columns; ++j) sum[j] += src[i * stride + j];
+    for (int64_t j = 0; j < columns; ++j) sum[j] += Widen(src[i * stride + j]);
   }
 }
+template void SumRows(const float*, int64_t, int64_t, int64_t, float*);
+template void SumRows(const Bfloat16*, int64_t, int64_t, int64_t, float*);
 
 }  // namespace ringtail::RT_KERNEL_ISA

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/kernel_isa.h"
+#include "core/kernels/bfloat16.h"
 
 namespace ringtail {
 
@@ -14,9 +15,11 @@ RT_DECLARE_KERNEL(void Transpose(const float* src, int64_t src_stride, int64_t r
 // x = min(max(x + bias, low), high) over n floats; NaN passes through. Null bias: zeros.
 RT_DECLARE_KERNEL(void AddBiasAndClamp(const float* bias, int64_t n, float low, float high,
                                        float* x))
-// sum[j] = sum over i < rows, in this order, of src[i * stride + j], for j < columns
-RT_DECLARE_KERNEL(void SumRows(const float* src, int64_t stride, int64_t rows, int64_t columns,
-                               float* sum))
+// sum[j] = sum over i < rows, in this order, of src[i * stride + j], for j < columns. Element: float
+// or Bfloat16.
+RT_DECLARE_KERNEL(template <typename Element> void SumRows(const Element* src, int64_t stride,
+                                                           int64_t rows, int64_t columns,
+                                                           float* sum))
 
 }  // namespace ringtail
 

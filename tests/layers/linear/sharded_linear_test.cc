@@ -6,10 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "core/kernels/bfloat16.h"
 #include "core/parallel_for.h"
+#include "layers/element_types/bf16_unit.h"
+#include "layers/element_types/through_f32_layer.h"
 #include "layers/linear/linear.h"
 #include "layers/net.pb.h"
 #include "tests/layers/layer_runner.h"
@@ -41,7 +46,8 @@ struct Case {
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.src.ShapeString() << " in blocks of " << c.src.block << " to " << c.M << ", "
-             << c.ranks << " ranks, " << c.pieces << " pieces" << (c.training ? "" : ", evaluated");
+             << BlobTypeName(c.src.type) << ", " << c.ranks << " ranks, " << c.pieces << " pieces"
+             << (c.training ? "" : ", evaluated");
 }
 
 struct Result {
@@ -50,10 +56,12 @@ struct Result {
 
 Floats Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-Result RunLayer(Layer* layer, const BlobDesc& desc, const Case& c, const Floats& src,
-                const Floats& diff_dst, ShardExchange* shards) {
+Result RunLayer(std::unique_ptr<Layer> layer, const BlobDesc& desc, const Case& c,
+                const Floats& src, const Floats& diff_dst, ShardExchange* shards) {
   EXPECT_TRUE(layer->FuseActivation(Activation::kRelu));
-  LayerRunner runner(layer, {desc}, {.training = c.training});
+  const BlobType types[] = {desc.type};
+  if (!layer->RunsOn(types, desc.type)) layer = std::make_unique<ThroughF32Layer>(std::move(layer));
+  LayerRunner runner(layer.get(), {desc}, {.training = c.training, .dst_type = desc.type});
   EXPECT_TRUE(runner.status().ok()) << runner.status().message();
   runner.step().shards = shards;
   runner.step().training = c.training;
@@ -66,6 +74,8 @@ Result RunLayer(Layer* layer, const BlobDesc& desc, const Case& c, const Floats&
     if (c.bias) result.diff_bias = Copy(runner.parameter(1).grad());
   }
   EXPECT_EQ(runner.problems(), "");
+  const bool rounds = desc.type == BlobType::kBf16 && FastBf16Unit() != Bf16Unit::kNone;
+  EXPECT_EQ(layer->Implementation().find("bf16") != std::string::npos, rounds);
   return result;
 }
 
@@ -73,15 +83,20 @@ Floats Part(const Floats& all, int64_t first, int64_t count) {
   return {all.begin() + first, all.begin() + first + count};
 }
 
+constexpr double kF32Tolerance = 1e-6;
+// Some of the numbers that are rounded at last were on the other side of a tie.
+constexpr double kBf16Tolerance = 1e-3;
+
 // To the rounding of sums in another order.
-void ExpectClose(const Floats& actual, const Floats& expected, const char* what) {
+void ExpectClose(const Floats& actual, const Floats& expected, const char* what, BlobType type) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   double error = 0, norm = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     error += std::pow(actual[i] - expected[i], 2);
     norm += std::pow(expected[i], 2);
   }
-  EXPECT_LE(std::sqrt(error), 1e-6 * std::sqrt(norm)) << what;
+  const double tolerance = type == BlobType::kF32 ? kF32Tolerance : kBf16Tolerance;
+  EXPECT_LE(std::sqrt(error), tolerance * std::sqrt(norm)) << what;
 }
 
 class ShardedLinearTest : public testing::TestWithParam<Case> {
@@ -90,6 +105,10 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
     all_.N = GetParam().src.N * GetParam().ranks;
     src_ = RandomPlain(all_, 1);
     diff_dst_ = RandomPlain({all_.N, GetParam().M}, 2);
+    if (all_.type == BlobType::kF32) return;
+    for (Floats* values : {&src_, &diff_dst_}) {
+      for (float& value : *values) value = Widen(Narrow(value));
+    }
   }
 
   std::vector<Result> RunRanks() {
@@ -101,9 +120,10 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
       threads.emplace_back([&, rank] {
         SetNumComputeThreads(1);
         ThreadShards::Rank exchange(&shards_, rank);
-        ShardedLinearLayer layer(c.config(), {.rank = rank, .ranks = c.ranks, .pieces = c.pieces});
+        auto layer = std::make_unique<ShardedLinearLayer>(
+            c.config(), LinearShard{.rank = rank, .ranks = c.ranks, .pieces = c.pieces});
         const int64_t first = rank * c.src.N;
-        results[rank] = RunLayer(&layer, c.src, c, Part(src_, first * K(), c.src.N * K()),
+        results[rank] = RunLayer(std::move(layer), c.src, c, Part(src_, first * K(), c.src.N * K()),
                                  Part(diff_dst_, first * c.M, c.src.N * c.M), &exchange);
       });
     }
@@ -119,26 +139,31 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
 
 TEST_P(ShardedLinearTest, RanksComputeWhatTheWholeLayerDoes) {
   const Case& c = GetParam();
-  LinearLayer layer(c.config());
-  const Result whole = RunLayer(&layer, all_, c, src_, diff_dst_, nullptr);
+  const BlobType type = c.src.type;
+  const Result whole = RunLayer(std::make_unique<LinearLayer>(c.config()), all_, c, src_, diff_dst_,
+                                /*shards=*/nullptr);
   const std::vector<Result> ranks = RunRanks();
   for (int rank = 0; rank < c.ranks; ++rank) {
     SCOPED_TRACE(rank);
     const LinearShard shard{.rank = rank, .ranks = c.ranks};
     const int64_t first = shard.first(c.M), count = shard.count(c.M), row = rank * c.src.N;
     EXPECT_EQ(ranks[rank].weight, Part(whole.weight, first * K(), count * K()));
-    ExpectClose(ranks[rank].dst, Part(whole.dst, row * c.M, c.src.N * c.M), "dst");
+    ExpectClose(ranks[rank].dst, Part(whole.dst, row * c.M, c.src.N * c.M), "dst", type);
     if (!c.training) continue;
-    ExpectClose(ranks[rank].diff_src, Part(whole.diff_src, row * K(), c.src.N * K()), "diff_src");
+    ExpectClose(ranks[rank].diff_src, Part(whole.diff_src, row * K(), c.src.N * K()), "diff_src",
+                type);
     ExpectClose(ranks[rank].diff_weight, Part(whole.diff_weight, first * K(), count * K()),
-                "diff_weight");
+                "diff_weight", BlobType::kF32);
     if (c.bias) {
-      ExpectClose(ranks[rank].diff_bias, Part(whole.diff_bias, first, count), "diff_bias");
+      ExpectClose(ranks[rank].diff_bias, Part(whole.diff_bias, first, count), "diff_bias",
+                  BlobType::kF32);
     }
   }
 }
 
 constexpr BlobDesc kPlain{6, 40}, kBlocked{6, 19, 3, 2, 16};
+constexpr BlobDesc kPlainBf16{.N = 6, .C = 40, .type = BlobType::kBf16};
+constexpr BlobDesc kBlockedBf16{6, 19, 3, 2, 16, BlobType::kBf16};
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ShardedLinearTest,
@@ -151,6 +176,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 6},
         Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 6, .moment = ExchangeMoment::kAtWait},
         Case{.src = kBlocked, .M = 4, .ranks = 4, .pieces = 2},
+        Case{.src = kPlainBf16, .M = 23, .ranks = 3},
+        Case{.src = kBlockedBf16, .M = 33, .ranks = 4, .pieces = 2},
+        Case{.src = kBlockedBf16, .M = 33, .ranks = 4, .training = false},
         Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 4, .training = false},
         Case{.src = kPlain, .M = 8, .training = false, .moment = ExchangeMoment::kAtWait}));
 
