@@ -29,11 +29,14 @@ std::unique_ptr<ConvolutionAlgorithm> TileConvolution::Create(const ConvolutionP
   const bool is_data = direction == ConvolutionDirection::kForward ||
                        direction == ConvolutionDirection::kBackwardData;
   if (!is_data || !IsForTiles(p)) return nullptr;
-  return std::make_unique<TileConvolution>(p, direction);
+  return std::make_unique<TileConvolution>(p, direction, BestBf16Unit());
 }
 
-TileConvolution::TileConvolution(const ConvolutionProblem& problem, ConvolutionDirection direction)
-    : forward_(direction == ConvolutionDirection::kForward),
+TileConvolution::TileConvolution(const ConvolutionProblem& problem, ConvolutionDirection direction,
+                                 Bf16Unit unit)
+    : unit_(unit),
+      kernels_(KernelsOf(unit)),
+      forward_(direction == ConvolutionDirection::kForward),
       in_is_affine_(forward_ && problem.src_is_affine),
       activation_(forward_ ? problem.activation : Activation::kNone),
       in_(forward_ ? problem.src : problem.dst),
@@ -189,8 +192,7 @@ void TileConvolution::MultiplyStrip(const ConvolutionTensors& t, const Strip& st
       const int64_t rows = std::min(strip.rows, phase.results->rows - strip.row);
       if (rows <= 0) continue;
       for (int64_t i = 0; i < strip.samples; ++i) {
-        RT_KERNEL(
-            MultiplyBf16Tiles,
+        kernels_.multiply(
             {.in = packed + i * ImageNumbers(),
              .pixel_step = kTileChannels,
              .in_block_stride = plane_.phases() * plane_.Pixels(rows_) * kTileChannels,
@@ -260,13 +262,13 @@ void TileConvolution::Run(const ConvolutionTensors& t) {
         ArrayAt<Bfloat16>(t.scratch, strips_at_) + thread * samples_ * ImageNumbers();
     float* const sums = ArrayAt<float>(t.scratch, sums_) + thread * kPanelBlocks * SumFloats();
     Bfloat16* const mapped = ArrayAt<Bfloat16>(t.scratch, mapped_) + thread * MappedNumbers();
-    RT_KERNEL(BeginBf16Tiles)();
+    kernels_.begin();
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       const Strip strip = StripOf(i);
       PackStrip(t, strip, mapped, packed);
       MultiplyStrip(t, strip, panels, bias, packed, sums);
     }
-    RT_KERNEL(EndBf16Tiles)();
+    kernels_.end();
   });
 }
 

@@ -1,5 +1,6 @@
 // The forward and the backward-data direction of a convolution on bf16 blobs, with products by tiles
-// (AMX; kernels/bf16/bf16_tiles.h). Any window without dilation, any stride; one group.
+// (AMX; kernels/bf16/bf16_tiles.h) or, where there are none, of pairs (vdpbf16ps; bf16_dot_tiles.h). Any
+// window without dilation, any stride; one group.
 //
 //   a strip of rows, or a few images      packed as planes (tile_plane.h) in the second-level cache
 //     x each pair of blocks of outputs    sums of all taps and channels, f32, 32 x 32 in registers
@@ -23,20 +24,21 @@
 #include "core/kernels/bfloat16.h"
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/tiles/tile_plane.h"
+#include "layers/convolution/tiles/tile_problem.h"
 #include "layers/scratch_layout.h"
 
 namespace ringtail {
 
 class TileConvolution : public ConvolutionAlgorithm {
  public:
-  // Null unless the machine has tiles (has_tiles.h), and the blobs are bf16 in blocks of 16.
+  // By the best unit of this machine; null unless IsForTiles (tile_problem.h).
   static std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction);
 
-  // `direction`: kForward or kBackwardData.
-  TileConvolution(const ConvolutionProblem& problem, ConvolutionDirection direction);
+  // `direction`: kForward or kBackwardData; `unit`: one that this machine has.
+  TileConvolution(const ConvolutionProblem& problem, ConvolutionDirection direction, Bf16Unit unit);
 
-  std::string name() const override { return "tiles bf16"; }
+  std::string name() const override { return TileAlgorithmName(unit_); }
   size_t scratch_bytes() const override { return scratch_.bytes(); }
   bool takes_affine() const override { return forward_; }
   bool adds_to_diff_src() const override { return !forward_; }
@@ -77,6 +79,8 @@ class TileConvolution : public ConvolutionAlgorithm {
   int64_t SumFloats() const;      // of a block of outputs
   int64_t MappedNumbers() const;  // of a row of two blocks
 
+  const Bf16Unit unit_;
+  const Bf16UnitKernels kernels_;
   const bool forward_;
   const bool in_is_affine_;
   const Activation activation_;

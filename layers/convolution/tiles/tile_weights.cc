@@ -31,11 +31,13 @@ bool IsOneByOne(const Window& w) { return w.KH == 1 && w.KW == 1; }
 std::unique_ptr<ConvolutionAlgorithm> TileWeights::Create(const ConvolutionProblem& p,
                                                           ConvolutionDirection direction) {
   if (direction != ConvolutionDirection::kBackwardWeights || !IsForTiles(p)) return nullptr;
-  return std::make_unique<TileWeights>(p);
+  return std::make_unique<TileWeights>(p, BestBf16Unit());
 }
 
-TileWeights::TileWeights(const ConvolutionProblem& problem)
-    : src_(problem.src),
+TileWeights::TileWeights(const ConvolutionProblem& problem, Bf16Unit unit)
+    : unit_(unit),
+      kernels_(KernelsOf(unit)),
+      src_(problem.src),
       dst_(problem.dst),
       window_(problem.window),
       plane_(ForwardPlane(window_, dst_)),
@@ -156,19 +158,19 @@ void TileWeights::AddStrip(const ConvolutionTensors& t, const Strip& strip, cons
   for (int64_t i = blocks.begin; i < blocks.end; i += 2) {
     for (int64_t j = 0; j < column_blocks_; j += 2) {
       for (int64_t tap = 0; tap < taps(); ++tap) {
-        RT_KERNEL(MultiplyBf16TileGradient,
-                  {.rows = buffers.rows + i * block_numbers + tap_pixels_[tap],
-                   .rows_block_stride = block_numbers,
-                   .row_stride = line,
-                   .columns = buffers.columns + j * kBlock * line,
-                   .columns_block_stride = kBlock * line,
-                   .row_blocks = static_cast<int>(std::min<int64_t>(2, blocks.end - i)),
-                   .column_blocks = static_cast<int>(std::min<int64_t>(2, column_blocks_ - j)),
-                   .groups = CeilDivide(pixels, kGroup),
-                   .sums = sums + ((i * column_blocks_ + j) * taps() + tap) * kTileFloats,
-                   .sums_row_stride = column_blocks_ * taps() * kTileFloats,
-                   .sums_column_stride = taps() * kTileFloats,
-                   .accumulate = !first});
+        kernels_.multiply_gradient(
+            {.rows = buffers.rows + i * block_numbers + tap_pixels_[tap],
+             .rows_block_stride = block_numbers,
+             .row_stride = line,
+             .columns = buffers.columns + j * kBlock * line,
+             .columns_block_stride = kBlock * line,
+             .row_blocks = static_cast<int>(std::min<int64_t>(2, blocks.end - i)),
+             .column_blocks = static_cast<int>(std::min<int64_t>(2, column_blocks_ - j)),
+             .groups = CeilDivide(pixels, kGroup),
+             .sums = sums + ((i * column_blocks_ + j) * taps() + tap) * kTileFloats,
+             .sums_row_stride = column_blocks_ * taps() * kTileFloats,
+             .sums_column_stride = taps() * kTileFloats,
+             .accumulate = !first});
       }
     }
   }
@@ -203,7 +205,7 @@ void TileWeights::Run(const ConvolutionTensors& t) {
             thread * row_blocks_ * plane_.phases() * kBlock * line,
         ArrayAt<Bfloat16>(t.scratch, columns_at_) + thread * column_blocks_ * kBlock * line,
         ArrayAt<Bfloat16>(t.scratch, lines_) + thread * kBlock * line};
-    RT_KERNEL(BeginBf16Tiles)();
+    kernels_.begin();
     for (int64_t item = items * thread / threads_; item < items * (thread + 1) / threads_; ++item) {
       const int64_t slot = item / shares_, share = item % shares_;
       const Range blocks = {2 * (pairs * share / shares_),
@@ -220,7 +222,7 @@ void TileWeights::Run(const ConvolutionTensors& t) {
         }
       }
     }
-    RT_KERNEL(EndBf16Tiles)();
+    kernels_.end();
   });
   AddSlots(sums, t.diff_weight);
   if (t.diff_bias != nullptr) SumBiasGradient(dst_, t.diff_dst, t.diff_bias);

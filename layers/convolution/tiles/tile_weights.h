@@ -1,5 +1,6 @@
 // The gradient of the weights (and bias) of a convolution on bf16 blobs, with products by tiles
-// (AMX; kernels/bf16/bf16_tiles.h). Any window without dilation, any stride; one group.
+// (AMX; kernels/bf16/bf16_tiles.h) or, where there are none, of pairs (vdpbf16ps; bf16_dot_tiles.h). Any
+// window without dilation, any stride; one group.
 //
 //   diff_weight[k][c][tap] = sum over pixels of diff_dst[pixel][k] src[pixel + tap][c]
 //
@@ -28,19 +29,21 @@
 #include "core/kernels/bfloat16.h"
 #include "layers/convolution/convolution_algorithm.h"
 #include "layers/convolution/tiles/tile_plane.h"
+#include "layers/convolution/tiles/tile_problem.h"
 #include "layers/scratch_layout.h"
 
 namespace ringtail {
 
 class TileWeights : public ConvolutionAlgorithm {
  public:
-  // Null unless the machine has tiles (has_tiles.h), and the blobs are bf16 in blocks of 16.
+  // By the best unit of this machine; null unless IsForTiles (tile_problem.h).
   static std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& problem,
                                                       ConvolutionDirection direction);
 
-  explicit TileWeights(const ConvolutionProblem& problem);
+  // `unit`: one that this machine has.
+  TileWeights(const ConvolutionProblem& problem, Bf16Unit unit);
 
-  std::string name() const override { return "tiles bf16"; }
+  std::string name() const override { return TileAlgorithmName(unit_); }
   size_t scratch_bytes() const override { return scratch_.bytes(); }
   bool takes_affine() const override { return true; }
   void Run(const ConvolutionTensors& tensors) override;
@@ -76,6 +79,8 @@ class TileWeights : public ConvolutionAlgorithm {
   int64_t ImagePixels() const { return plane_.Pixels(rows_); }  // of an image in a line
   int64_t LinePixels() const;  // of a packed line: whole groups, and what taps reach beyond
 
+  const Bf16Unit unit_;
+  const Bf16UnitKernels kernels_;
   const BlobDesc src_, dst_;
   const Window window_;
   const TilePlane plane_;

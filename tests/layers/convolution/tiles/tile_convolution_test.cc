@@ -1,11 +1,12 @@
-// Convolutions by tiles (AMX) beside the definition in double precision: strips of rows and of
-// images, strides, phases without taps; and what they do for the batch norms next to them. Only
-// machines with tiles have the algorithms.
+// Convolutions by tiles (AMX) and by pairs (vdpbf16ps) beside the definition in double precision: strips
+// of rows and of images, strides, phases without taps; and what they do for the batch norms next to
+// them. Only machines with these instructions have the algorithms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "core/aligned_buffer.h"
@@ -13,6 +14,8 @@
 #include "layers/convolution/tiles/has_tiles.h"
 #include "layers/convolution/tiles/tile_convolution.h"
 #include "layers/convolution/tiles/tile_weights.h"
+#include "layers/element_types/bf16_unit.h"
+#include "layers/kernels/bf16/bf16_products.h"
 #include "tests/layers/layer_runner.h"
 
 namespace ringtail {
@@ -67,26 +70,37 @@ struct Options {
   bool affine = false, moments = false, add = false, sums = false;
 };
 
-class TileConvolutionTest : public testing::TestWithParam<Case> {
+class TileConvolutionTest : public testing::TestWithParam<std::tuple<Case, Bf16Unit>> {
  protected:
-  TileConvolutionTest() : p_(ProblemOf(GetParam())) {
-    weights_ = {GetParam().K, GetParam().C, GetParam().kernel, GetParam().kernel};
+  TileConvolutionTest() : p_(ProblemOf(shape())) {
+    weights_ = {shape().K, shape().C, shape().kernel, shape().kernel};
     src_ = Rounded(p_.src, 1);
     diff_dst_ = Rounded(p_.dst, 2);
     weight_ = Rounded(weights_, 3);
-    bias_ = Rounded({1, GetParam().K}, 4);
+    bias_ = Rounded({1, shape().K}, 4);
     const int64_t channels = p_.src.channel_blocks() * 16;
     mean_.assign(channels, 0), scale_ = shift_ = mean_;
-    for (int64_t c = 0; c < GetParam().C; ++c) {
+    for (int64_t c = 0; c < shape().C; ++c) {
       mean_[c] = 0.125F * static_cast<float>(c % 5);
       scale_[c] = 0.5F + 0.25F * static_cast<float>(c % 4);
       shift_[c] = 0.0625F * static_cast<float>(c % 7) - 0.125F;
     }
   }
   void SetUp() override {
-    if (!HasBf16Tiles()) GTEST_SKIP() << "no tiles";
+    const bool has = unit() == Bf16Unit::kTiles ? HasBf16Tiles() : RT_KERNEL(HasBf16Products)();
+    if (!has) GTEST_SKIP() << "no such instruction";
   }
   ~TileConvolutionTest() override { SetNumComputeThreads(threads_before_); }
+
+  static const Case& shape() { return std::get<0>(GetParam()); }
+  static Bf16Unit unit() { return std::get<1>(GetParam()); }
+  static std::unique_ptr<ConvolutionAlgorithm> Create(const ConvolutionProblem& problem,
+                                                      Direction direction) {
+    if (direction == Direction::kBackwardWeights) {
+      return std::make_unique<TileWeights>(problem, unit());
+    }
+    return std::make_unique<TileConvolution>(problem, direction, unit());
+  }
 
   ChannelAffine Map() const { return {mean_.data(), scale_.data(), shift_.data(), 0, 6}; }
   Floats MappedSrc() const {
@@ -112,8 +126,7 @@ class TileConvolutionTest : public testing::TestWithParam<Case> {
     ConvolutionProblem problem = p_;
     problem.src_is_affine = options.affine;
     const bool is_weights = direction == Direction::kBackwardWeights;
-    const auto algorithm = is_weights ? TileWeights::Create(problem, direction)
-                                      : TileConvolution::Create(problem, direction);
+    const auto algorithm = Create(problem, direction);
     AlignedBuffer src(p_.src.bytes()), dst(p_.dst.bytes()), scratch(algorithm->scratch_bytes());
     // Whatever was there before must not matter.
     std::ranges::fill(scratch.floats(), NAN);
@@ -250,8 +263,8 @@ TEST_P(TileConvolutionTest, TakesTheMomentsOfDst) {
 
 // Sums of what is written, over the pixels that the map's clamp lets through.
 TEST_P(TileConvolutionTest, TakesTheSumsOfDiffSrc) {
-  if (GetParam().stride > 1) {
-    EXPECT_EQ(TileConvolution::Create(p_, Direction::kBackwardData)->gradient_sums_pixels(), 0);
+  if (shape().stride > 1) {
+    EXPECT_EQ(Create(p_, Direction::kBackwardData)->gradient_sums_pixels(), 0);
     return;
   }
   const Result result = Run(Direction::kBackwardData, {.sums = true});
@@ -286,24 +299,40 @@ TEST_P(TileConvolutionTest, TheSameBitsWithAnyNumberOfThreads) {
   }
 }
 
+// The best instruction of the machine is a candidate, and none without one.
+TEST(TileConvolutionCreate, ByTheBestInstruction) {
+  const ConvolutionProblem problem = ProblemOf({3, 2, 1, 2, 32, 13, 12, 48});
+  const Bf16Unit best = BestBf16Unit();
+  EXPECT_EQ(best == Bf16Unit::kTiles, HasBf16Tiles());
+  EXPECT_EQ(best == Bf16Unit::kPairs, !HasBf16Tiles() && RT_KERNEL(HasBf16Products)());
+  const auto data = TileConvolution::Create(problem, Direction::kForward);
+  const auto weights = TileWeights::Create(problem, Direction::kBackwardWeights);
+  EXPECT_EQ(data == nullptr, best == Bf16Unit::kNone);
+  EXPECT_EQ(weights == nullptr, best == Bf16Unit::kNone);
+  if (best == Bf16Unit::kNone) return;
+  EXPECT_EQ(data->name(), best == Bf16Unit::kTiles ? "tiles bf16" : "direct bf16");
+  EXPECT_EQ(weights->name(), data->name());
+}
+
 constexpr auto kRelu = Activation::kRelu;
 
-INSTANTIATE_TEST_SUITE_P(Shapes, TileConvolutionTest,
-                         testing::Values(
-                             // 1x1: blocks of channels that are not pairs, that are not full.
-                             Case{1, 1, 0, 2, 16, 7, 7, 16},
-                             Case{1, 1, 0, 5, 48, 7, 7, 80, true, kRelu},
-                             Case{1, 1, 0, 2, 17, 5, 6, 33}, Case{1, 2, 0, 3, 32, 9, 8, 48},
-                             Case{1, 3, 0, 2, 32, 7, 7, 16},
-                             // 3x3: small images together, and strips of large ones.
-                             Case{3, 1, 1, 17, 32, 4, 4, 32},
-                             Case{3, 1, 1, 2, 48, 56, 57, 32, true}, Case{3, 1, 0, 1, 16, 3, 3, 16},
-                             Case{3, 1, 1, 1, 320, 7, 7, 48},
-                             Case{3, 2, 1, 2, 32, 13, 12, 48, true, kRelu},
-                             Case{3, 2, 1, 2, 16, 9, 2, 32}, Case{3, 1, 1, 1, 16, 90, 100, 16},
-                             // Others.
-                             Case{5, 1, 2, 2, 16, 9, 11, 32}, Case{5, 3, 2, 2, 16, 14, 13, 16},
-                             Case{2, 2, 0, 2, 32, 8, 6, 16}, Case{7, 2, 3, 1, 16, 30, 33, 16}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, TileConvolutionTest,
+    testing::Combine(testing::Values(
+                         // 1x1: blocks of channels that are not pairs, that are not full.
+                         Case{1, 1, 0, 2, 16, 7, 7, 16},
+                         Case{1, 1, 0, 5, 48, 7, 7, 80, true, kRelu},
+                         Case{1, 1, 0, 2, 17, 5, 6, 33}, Case{1, 2, 0, 3, 32, 9, 8, 48},
+                         Case{1, 3, 0, 2, 32, 7, 7, 16},
+                         // 3x3: small images together, and strips of large ones.
+                         Case{3, 1, 1, 17, 32, 4, 4, 32}, Case{3, 1, 1, 2, 48, 56, 57, 32, true},
+                         Case{3, 1, 0, 1, 16, 3, 3, 16}, Case{3, 1, 1, 1, 320, 7, 7, 48},
+                         Case{3, 2, 1, 2, 32, 13, 12, 48, true, kRelu},
+                         Case{3, 2, 1, 2, 16, 9, 2, 32}, Case{3, 1, 1, 1, 16, 90, 100, 16},
+                         // Others.
+                         Case{5, 1, 2, 2, 16, 9, 11, 32}, Case{5, 3, 2, 2, 16, 14, 13, 16},
+                         Case{2, 2, 0, 2, 32, 8, 6, 16}, Case{7, 2, 3, 1, 16, 30, 33, 16}),
+                     testing::Values(Bf16Unit::kTiles, Bf16Unit::kPairs)));
 
 }  // namespace
 }  // namespace ringtail
