@@ -41,6 +41,15 @@ template <int kTiles>
   }
 }
 
+// Zeros that the compiler takes for different numbers: or it would compute one sum for all.
+[[gnu::always_inline]] static inline void Separate(__m512 (&sum)[16]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    sum[i] = _mm512_setzero_ps();
+    asm("" : "+v"(sum[i]));
+  }
+}
+
 template <int kTiles>
 [[gnu::always_inline]] static inline void StoreSums(const __m512 (&sum)[kRows][kTiles],
                                                     int64_t tile_stride, float* to) {
@@ -119,7 +128,8 @@ void MultiplyBf16DotTiles(const Bf16TileProduct& p) {
 }
 
 RT_BF16_PRODUCTS float RunBf16Products(int64_t steps) {
-  __m512 sum[16] = {};
+  __m512 sum[16];
+  Separate(sum);
   __m512i one = _mm512_set1_epi16(0x3f80);
   for (int64_t step = 0; step < steps; ++step) {
     asm("" : "+v"(one));
@@ -131,7 +141,8 @@ RT_BF16_PRODUCTS float RunBf16Products(int64_t steps) {
 }
 
 float RunFloatProducts(int64_t steps) {
-  __m512 sum[16] = {}, one = _mm512_set1_ps(1);
+  __m512 sum[16], one = _mm512_set1_ps(1);
+  Separate(sum);
   for (int64_t step = 0; step < steps; ++step) {
     asm("" : "+v"(one));
 #pragma GCC unroll 16

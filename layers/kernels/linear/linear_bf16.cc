@@ -19,6 +19,17 @@ constexpr int64_t kBlock = kLanes;     // rows or columns of a tile
 constexpr int64_t kGroup = kBf16Pair;  // numbers that are multiplied together
 constexpr int64_t kTile = kBlock * kBlock;
 
+// A row of weights is far from the one before, and too short for the processor to guess what comes
+// next: it is asked for while others are packed, and comes while they are multiplied with. Beyond the
+// end of the matrix that does nothing.
+constexpr int64_t kRowsAhead = 16;
+template <int kNumbers, typename Element>
+[[gnu::always_inline]] static inline void Fetch(const Element* p) {
+  constexpr int kLine = 64 / sizeof(Element);
+#pragma GCC unroll 2
+  for (int i = 0; i < kNumbers; i += kLine) __builtin_prefetch(p + i, /*rw=*/0, /*locality=*/2);
+}
+
 // The first `count` lanes; none where it is not positive.
 [[gnu::always_inline]] static inline __mmask16 First16(int64_t count) {
   if (count >= kLanes) return 0xffff;
@@ -81,6 +92,7 @@ void PackRows(const MatrixPart<const Element>& from, int64_t to_rows, int64_t to
     const Element* const p = from.at + row * from.stride;
     const int64_t columns = row < from.rows ? from.columns : 0;
     for (int64_t c = 0; c < to_columns; c += kGroup) {
+      Fetch<kGroup>(p + kRowsAhead * from.stride + c);
       _mm512_storeu_si512(to + row * to_stride + c, LoadGroup(p + c, columns - c));
     }
   }
@@ -111,8 +123,11 @@ void PackColumns(const MatrixPart<const Element>& from, int64_t to_numbers, int6
                  Bfloat16* to) {
   const __m512i order = PairIndex();
   for (int64_t row = 0; row < to_numbers; row += 2) {
+    const Element* const ahead = from.at + (row + kRowsAhead) * from.stride;
     Bfloat16* block = to + row * kBlock;
     for (int64_t column = 0; column < from.columns; column += kBlock, block += to_block_stride) {
+      Fetch<kBlock>(ahead + column);
+      Fetch<kBlock>(ahead + from.stride + column);
       _mm512_storeu_si512(block, LoadPair(from, order, row, column));
     }
   }
