@@ -11,6 +11,7 @@
 
 #include "apps/config/run_config.h"
 #include "core/storage/file.h"
+#include "layers/element_types/bf16_unit.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/tiny_run.h"
@@ -95,6 +96,27 @@ TEST_F(PrecisionVerbsTest, WhatOneVerbMeasuresTheOthersTake) {
     EXPECT_EQ(Json::parse(again.out)["precision"], taken);
     EXPECT_EQ(Json::parse(again.out)["layers"][0]["type"], bf16_is_faster ? "bf16" : "f32");
   }
+}
+
+TEST_F(PrecisionVerbsTest, WhoSaysNothingIsToldOfAFasterPrecision) {
+  const auto train = [&](const std::string& run, std::vector<std::string> more) {
+    std::vector<std::string> all = {"train",      "--config",   Path("tiny.textproto"),
+                                    "--data",     TinyImages(), "--output",
+                                    Path(run),    "--threads",  "1",
+                                    "--no-report"};
+    all.insert(all.end(), more.begin(), more.end());
+    const ProcessResult result = Run(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  const auto advice = HasSubstr("this processor multiplies bf16 faster: --precision auto");
+  const std::string nothing = train("nothing", {});
+  if (FastBf16Unit() == Bf16Unit::kNone) {
+    EXPECT_THAT(nothing, Not(advice));
+  } else {
+    EXPECT_THAT(nothing, advice);
+  }
+  EXPECT_THAT(train("f32", {"--precision", "f32"}), Not(advice));
 }
 
 TEST_F(PrecisionVerbsTest, ARunKeepsWhatItTookWhateverIsMeasuredLater) {
