@@ -8,6 +8,7 @@
 
 #include "apps/trainer/checkpoint/final_network.h"
 #include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/early_statistics.h"
 #include "apps/trainer/pipeline/stage_state.h"
 #include "apps/trainer/world_evaluation.h"
 #include "core/logging.h"
@@ -107,10 +108,27 @@ Status RunKeeper::Evaluate() {
     metrics.images_per_s = static_cast<double>(result->images) / watch.Seconds();
     Record(metrics);
     if (generation_->observer() != nullptr) generation_->observer()->OnEvaluation(metrics, best);
+    ExplainLoss(*result);
     WarnOfHighRate(*result);
   }
   progress.evaluated_step = progress.step;
   return SaveCheckpoint(best);
+}
+
+// Weights that were loaded brought statistics of many steps.
+void RunKeeper::ExplainLoss(const EvaluationResult& result) {
+  const TrainConfig& train = generation_->config().train();
+  const bool may = generation_->world->leads() && !explained_ && train.weights().empty() &&
+                   !generation_->arena().buffer_values().empty();
+  if (!may) return;
+  const std::string why =
+      ExplainEarlyLoss({.steps = generation_->step(),
+                        .updates_of_step = train.accumulation(),
+                        .validation_loss = result.loss(),
+                        .training_loss = rate_guard_.MeanLoss(),
+                        .classes = generation_->state().model()->num_classes()});
+  explained_ = !why.empty();
+  if (explained_) LogInfo(why);
 }
 
 // Every rank finds the same; one says so.
