@@ -14,6 +14,7 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
+#include "core/trace.h"
 
 namespace ringtail {
 
@@ -84,13 +85,18 @@ bool RunKeeper::KeepsAlone() const {
   return generation_->world->alone() || (update_ != nullptr && update_->leader_keeps());
 }
 
+StatusOr<EvaluationResult> RunKeeper::ScoreValidation() const {
+  const ScopedSpan span("evaluate", "run");
+  return KeepsAlone() ? EvaluateAlone(*generation_) : EvaluateTogether(*generation_);
+}
+
 Status RunKeeper::Evaluate() {
   if (KeepsAlone() && !generation_->world->leads()) return OkStatus();
   TrainingProgress& progress = generation_->progress();
   const Stopwatch watch;
   bool best = false;
   if (!generation_->data().split.validation.empty()) {
-    const auto result = KeepsAlone() ? EvaluateAlone(*generation_) : EvaluateTogether(*generation_);
+    const auto result = ScoreValidation();
     if (result.status().code() == StatusCode::kCancelled) return OkStatus();
     RT_RETURN_IF_ERROR(Status(result.status()));
     progress.last_accuracy = result->accuracy();
@@ -174,6 +180,7 @@ Status RunKeeper::CompareStages(const Status& own) {
 
 // All ranks hold the same state: each writes what it alone has, then rank 0 writes the rest.
 Status RunKeeper::SaveCheckpoint(bool best) {
+  const ScopedSpan span("checkpoint", "run");
   offered_step_ = generation_->step();
   RT_RETURN_IF_ERROR(Compare());
   // The same on all ranks.

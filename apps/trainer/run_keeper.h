@@ -75,6 +75,7 @@ class RunKeeper {
   std::string PathOfAgreed(const std::string& path) const;
   bool DividesState() const;  // whether ranks hold parts of it
   Status CheckFinite() const;
+  StatusOr<EvaluationResult> ScoreValidation() const;
   void ExplainLoss(const EvaluationResult& result);
   void WarnOfHighRate(const EvaluationResult& result);
   int64_t WholeBytes(int64_t own) const;
