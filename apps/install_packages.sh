@@ -9,7 +9,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache
-       libdnnl-dev libtbb-dev libopencv-dev libjpeg-dev
+       libdnnl-dev libtbb-dev libopencv-dev libjpeg-dev libtiff-dev
        libprotobuf-dev protobuf-compiler libgrpc++-dev protobuf-compiler-grpc libssl-dev
        libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
        libgtest-dev libgmock-dev)

@@ -20,8 +20,17 @@ Status CheckNumbers(const NumberRange& range, const FieldCheck& check) {
   return check.AtLeast("last", range.last(), static_cast<double>(range.first()));
 }
 
+Status CheckFoldFields(const SplitConfig& config, const FieldCheck& check) {
+  const Status status = CheckFolds(config);
+  if (status.ok()) return status;
+  const int32_t folds = config.folds(), fold = config.fold();
+  const bool of_fold = folds == 0 || (folds > 1 && (fold < 0 || fold >= folds));
+  return check.Error(of_fold ? "fold" : "folds", status.message());
+}
+
 Status CheckSplit(const SplitConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.FractionBelowOne("validation_fraction", config.validation_fraction()));
+  RT_RETURN_IF_ERROR(CheckFoldFields(config, check));
   if (config.has_train()) {
     RT_RETURN_IF_ERROR(CheckNumbers(config.train(), check.Within("train")));
   }

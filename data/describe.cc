@@ -25,7 +25,7 @@ constexpr KindName kKindNames[] = {
     {"folder without images", "folders without images"},
 };
 
-// " (.gif, .webp)"
+// " (.gif, .heic)"
 std::string InBrackets(const std::set<std::string>& names) {
   if (names.empty()) return "";
   const std::vector<std::string> shown(names.begin(),

@@ -18,7 +18,7 @@ namespace ringtail {
 enum class IgnoredKind {
   kHidden,       // .DS_Store, ._cat.1.jpg
   kOther,        // not an image's extension: Thumbs.db, README.txt
-  kOtherFormat,  // an image of an unsupported format: x.webp
+  kOtherFormat,  // an image of an unsupported format: x.gif
   kFolder,       // a folder among images, even if named x.jpg
   kSpecial,      // a pipe, socket or device
   kOtherName,    // an image whose name contains no class
@@ -35,7 +35,7 @@ class IgnoredFiles {
   const std::set<std::string>& names(IgnoredKind kind) const {
     return names_[static_cast<size_t>(kind)];
   }
-  // " (1 other file, 2 images of other formats (.gif, .webp) ignored)", or "".
+  // " (1 other file, 2 images of other formats (.gif, .heic) ignored)", or "".
   std::string ToString() const;
 
  private:

@@ -8,6 +8,7 @@
 #include "core/logging.h"
 #include "core/machine/memory_limit.h"
 #include "core/random.h"
+#include "core/trace.h"
 #include "data/augment.h"
 #include "data/decoding/decode.h"
 
@@ -59,6 +60,7 @@ Augmentation ImageSource::AugmentationOf(int64_t sample, int64_t epoch,
 
 void ImageSource::Render(const ImageView& pixels, const ImageHeader& header,
                          const Augmentation& augmentation, Buffers* buffers, float* dst) const {
+  const ScopedSpan span("render", "loader");
   RenderImage(pixels, header.orientation, augmentation, normalization_,
               static_cast<int32_t>(options_.image_size), &buffers->render, dst);
 }
@@ -76,8 +78,13 @@ Status ImageSource::Load(int64_t sample, int64_t epoch, Buffers* buffers, float*
   return ReadAndDecode(sample, epoch, buffers, dst);
 }
 
+StatusOr<std::vector<std::byte>> ImageSource::Read(int64_t sample) const {
+  const ScopedSpan span("read", "loader");
+  return dataset_->Read(sample);
+}
+
 Status ImageSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst) {
-  RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, dataset_->Read(sample));
+  RT_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, Read(sample));
   // The header of these bytes and not of the cache: the file may have been replaced since.
   RT_ASSIGN_OR_RETURN(const ImageHeader header, InspectImage(bytes, config_.bad_images()));
   const Augmentation augmentation = AugmentationOf(sample, epoch, header);
@@ -92,6 +99,7 @@ Status ImageSource::ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffer
 StatusOr<ImageView> ImageSource::DecodeOrCache(int64_t sample, const std::vector<std::byte>& bytes,
                                                const ImageHeader& header, const Region& region,
                                                Image* decoded) {
+  const ScopedSpan span("decode", "loader");
   const Region whole = WholeRegion(header.width, header.height, region.denominator);
   const int64_t whole_bytes = int64_t{whole.width} * whole.height * kChannels;
   if (!cache_.Reserve(whole_bytes)) {

@@ -39,6 +39,7 @@ class ImageSource {
 
  private:
   Augmentation AugmentationOf(int64_t sample, int64_t epoch, const ImageHeader& header) const;
+  StatusOr<std::vector<std::byte>> Read(int64_t sample) const;
   Status ReadAndDecode(int64_t sample, int64_t epoch, Buffers* buffers, float* dst);
   StatusOr<ImageView> DecodeOrCache(int64_t sample, const std::vector<std::byte>& bytes,
                                     const ImageHeader& header, const Region& region,

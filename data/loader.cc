@@ -14,6 +14,7 @@
 #include "core/machine/thread_budget.h"
 #include "core/mutex.h"
 #include "core/stopwatch.h"
+#include "core/trace.h"
 #include "data/class_balance.h"
 #include "data/image_source.h"
 #include "data/row_work.h"
@@ -269,6 +270,7 @@ void PrefetchingLoader::LoadRow(Slot* slot, int64_t row, int worker) {
 // Waits for all rows of `slot`; returns the seconds.
 double PrefetchingLoader::WaitFor(Slot* slot) {
   const Stopwatch stopwatch;
+  const ScopedSpan span("wait for images", "loader");
   MutexLock lock(&mutex_);
   while (slot->rows_left > 0) row_done_.Wait(&mutex_);
   return stopwatch.Seconds();

@@ -13,6 +13,8 @@
 namespace ringtail {
 namespace {
 
+constexpr int32_t kMostFolds = 1000;
+
 bool Contains(const NumberRange& range, int64_t number) {
   return number >= range.first() && number <= range.last();
 }
@@ -58,24 +60,50 @@ Split SplitByPart(const std::vector<Sample>& samples) {
   return split;
 }
 
-Split SplitByFraction(double fraction, uint64_t seed, const std::vector<Sample>& samples) {
+// Of each class in the order of labels: its samples, ranked by (seed, key).
+std::vector<std::vector<int64_t>> RankClasses(uint64_t seed, const std::vector<Sample>& samples) {
   const RngKey key = RngKey(seed).With(kSplitStream);
   std::map<int32_t, std::vector<std::pair<uint64_t, int64_t>>> ranked;  // by label: (rank, index)
   for (size_t i = 0; i < samples.size(); ++i) {
     if (samples[i].label < 0) continue;
     ranked[samples[i].label].emplace_back(key.With(samples[i].key).bits(), i);
   }
-  Split split;
+  std::vector<std::vector<int64_t>> classes;
   for (auto& [label, members] : ranked) {
     std::sort(members.begin(), members.end());
-    const auto count = std::llround(fraction * static_cast<double>(members.size()));
-    for (int64_t i = 0; i < static_cast<int64_t>(members.size()); ++i) {
-      (i < count ? split.validation : split.train).push_back(members[i].second);
-    }
+    std::vector<int64_t>& indices = classes.emplace_back();
+    for (const auto& [rank, index] : members) indices.push_back(index);
   }
+  return classes;
+}
+
+Split InOrder(Split split) {
   std::sort(split.train.begin(), split.train.end());
   std::sort(split.validation.begin(), split.validation.end());
   return split;
+}
+
+Split SplitByFraction(double fraction, uint64_t seed, const std::vector<Sample>& samples) {
+  Split split;
+  for (const std::vector<int64_t>& members : RankClasses(seed, samples)) {
+    const auto count = std::llround(fraction * static_cast<double>(members.size()));
+    for (int64_t i = 0; i < std::ssize(members); ++i) {
+      (i < count ? split.validation : split.train).push_back(members[i]);
+    }
+  }
+  return InOrder(std::move(split));
+}
+
+Split SplitByFold(const SplitConfig& config, const std::vector<Sample>& samples) {
+  Split split;
+  int64_t dealt = 0;  // continues from class to class
+  for (const std::vector<int64_t>& members : RankClasses(config.seed(), samples)) {
+    for (const int64_t index : members) {
+      const bool validates = dealt++ % config.folds() == config.fold();
+      (validates ? split.validation : split.train).push_back(index);
+    }
+  }
+  return InOrder(std::move(split));
 }
 
 }  // namespace
@@ -106,6 +134,23 @@ Status CheckNumberRanges(const SplitConfig& config) {
   return OkStatus();
 }
 
+Status CheckFolds(const SplitConfig& config) {
+  const int32_t folds = config.folds(), fold = config.fold();
+  if (folds != 0 && (folds < 2 || folds > kMostFolds)) {
+    return InvalidArgument(fmt::format("folds is {}; it must be 2 to {}, or 0", folds, kMostFolds));
+  }
+  if (fold < 0 || fold >= std::max(folds, 1)) {
+    return InvalidArgument(folds == 0
+                               ? fmt::format("fold is {} without folds; say how many", fold)
+                               : fmt::format("fold is {}; it must be 0 to {}, as folds is {}", fold,
+                                             folds - 1, folds));
+  }
+  if (folds > 0 && (config.has_train() || config.has_validation())) {
+    return InvalidArgument("folds divide all images: leave out split.train and split.validation");
+  }
+  return OkStatus();
+}
+
 StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample>& samples) {
   if (std::none_of(samples.begin(), samples.end(), [](const Sample& s) { return s.label >= 0; })) {
     return InvalidArgument(
@@ -113,10 +158,21 @@ StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample
         "one "
         "folder per class");
   }
+  RT_RETURN_IF_ERROR(CheckFolds(config));
   if (config.has_train() || config.has_validation()) return SplitByNumber(config, samples);
   if (std::any_of(samples.begin(), samples.end(),
                   [](const Sample& s) { return s.part != SplitPart::kByConfig; })) {
-    return SplitByPart(samples);
+    if (config.folds() == 0) return SplitByPart(samples);
+    return InvalidArgument(
+        "split.folds divides images that are in one folder per class; these are in train/ and "
+        "validation/ already");
+  }
+  if (config.folds() > 0) {
+    Split split = SplitByFold(config, samples);
+    if (!split.validation.empty() && !split.train.empty()) return split;
+    return InvalidArgument(fmt::format(
+        "split.folds {} of {} images leaves fold {} empty, or all others; take fewer folds",
+        config.folds(), split.train.size() + split.validation.size(), config.fold()));
   }
   const double fraction = config.validation_fraction();
   if (!(fraction >= 0 && fraction < 1)) {

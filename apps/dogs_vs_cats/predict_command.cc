@@ -114,7 +114,9 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<PredictFlags>();
   CLI::App* verb = app->add_subcommand("predict", "Say what is in images");
   AddNetworkFlags(verb, &flags->network);
-  verb->add_option("IMAGES", flags->images, "Images, or folders of them")->type_name("PATH");
+  verb->add_option("IMAGES", flags->images,
+                   "Images (JPEG, PNG, BMP, WebP, TIFF), or folders of them")
+      ->type_name("PATH");
   verb->add_option("--images", flags->more_images, "More IMAGES")->type_name("PATH");
   CLI::Option* const csv =
       verb->add_option(

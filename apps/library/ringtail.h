@@ -69,7 +69,7 @@ RINGTAIL_API const char* ringtail_class_name(const ringtail_model* model, int k)
 /* Each fills probabilities[0 .. count - 1], which sum up to 1; count must be that of
  * ringtail_class_count. Return 0, or -1 if the image cannot be read. */
 
-/* A JPEG, PNG or BMP file. */
+/* A JPEG, PNG, BMP, WebP or TIFF file. */
 RINGTAIL_API int ringtail_classify_file(ringtail_model* model, const char* path,
                                         double* probabilities, int count);
 

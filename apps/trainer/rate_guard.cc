@@ -47,9 +47,7 @@ void RateGuard::AddStep(double loss, double rate) {
 
 std::string RateGuard::AddEvaluation(double accuracy, int64_t images, double configured) {
   if (steps_ == 0 || images == 0) return "";
-  evaluations_.push_back({.accuracy = accuracy,
-                          .training_loss = loss_sum_ / static_cast<double>(steps_),
-                          .rate = rate_});
+  evaluations_.push_back({.accuracy = accuracy, .training_loss = MeanLoss(), .rate = rate_});
   loss_sum_ = 0;
   steps_ = 0;
   if (warned_ || !RateIsTooHigh(evaluations_, images, highest_rate_)) return "";

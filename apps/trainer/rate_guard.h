@@ -40,6 +40,9 @@ class RateGuard {
   // `configured`: optim.learning_rate, before batch scaling.
   std::string AddEvaluation(double accuracy, int64_t images, double configured);
 
+  // Of the steps since the last evaluation; NaN without any.
+  double MeanLoss() const { return loss_sum_ / static_cast<double>(steps_); }
+
  private:
   std::vector<RateEvidence> evaluations_;
   double loss_sum_ = 0, rate_ = 0, highest_rate_ = 0;

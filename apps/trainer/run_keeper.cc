@@ -8,11 +8,13 @@
 
 #include "apps/trainer/checkpoint/final_network.h"
 #include "apps/trainer/checkpoint/model_file.h"
+#include "apps/trainer/early_statistics.h"
 #include "apps/trainer/pipeline/stage_state.h"
 #include "apps/trainer/world_evaluation.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
+#include "core/trace.h"
 
 namespace ringtail {
 
@@ -83,13 +85,18 @@ bool RunKeeper::KeepsAlone() const {
   return generation_->world->alone() || (update_ != nullptr && update_->leader_keeps());
 }
 
+StatusOr<EvaluationResult> RunKeeper::ScoreValidation() const {
+  const ScopedSpan span("evaluate", "run");
+  return KeepsAlone() ? EvaluateAlone(*generation_) : EvaluateTogether(*generation_);
+}
+
 Status RunKeeper::Evaluate() {
   if (KeepsAlone() && !generation_->world->leads()) return OkStatus();
   TrainingProgress& progress = generation_->progress();
   const Stopwatch watch;
   bool best = false;
   if (!generation_->data().split.validation.empty()) {
-    const auto result = KeepsAlone() ? EvaluateAlone(*generation_) : EvaluateTogether(*generation_);
+    const auto result = ScoreValidation();
     if (result.status().code() == StatusCode::kCancelled) return OkStatus();
     RT_RETURN_IF_ERROR(Status(result.status()));
     progress.last_accuracy = result->accuracy();
@@ -107,10 +114,27 @@ Status RunKeeper::Evaluate() {
     metrics.images_per_s = static_cast<double>(result->images) / watch.Seconds();
     Record(metrics);
     if (generation_->observer() != nullptr) generation_->observer()->OnEvaluation(metrics, best);
+    ExplainLoss(*result);
     WarnOfHighRate(*result);
   }
   progress.evaluated_step = progress.step;
   return SaveCheckpoint(best);
+}
+
+// Weights that were loaded brought statistics of many steps.
+void RunKeeper::ExplainLoss(const EvaluationResult& result) {
+  const TrainConfig& train = generation_->config().train();
+  const bool may = generation_->world->leads() && !explained_ && train.weights().empty() &&
+                   !generation_->arena().buffer_values().empty();
+  if (!may) return;
+  const std::string why =
+      ExplainEarlyLoss({.steps = generation_->step(),
+                        .updates_of_step = train.accumulation(),
+                        .validation_loss = result.loss(),
+                        .training_loss = rate_guard_.MeanLoss(),
+                        .classes = generation_->state().model()->num_classes()});
+  explained_ = !why.empty();
+  if (explained_) LogInfo(why);
 }
 
 // Every rank finds the same; one says so.
@@ -156,6 +180,7 @@ Status RunKeeper::CompareStages(const Status& own) {
 
 // All ranks hold the same state: each writes what it alone has, then rank 0 writes the rest.
 Status RunKeeper::SaveCheckpoint(bool best) {
+  const ScopedSpan span("checkpoint", "run");
   offered_step_ = generation_->step();
   RT_RETURN_IF_ERROR(Compare());
   // The same on all ranks.

@@ -75,6 +75,8 @@ class RunKeeper {
   std::string PathOfAgreed(const std::string& path) const;
   bool DividesState() const;  // whether ranks hold parts of it
   Status CheckFinite() const;
+  StatusOr<EvaluationResult> ScoreValidation() const;
+  void ExplainLoss(const EvaluationResult& result);
   void WarnOfHighRate(const EvaluationResult& result);
   int64_t WholeBytes(int64_t own) const;
   Status CompareStages(const Status& own);
@@ -89,6 +91,7 @@ class RunKeeper {
   UpdatePath* update_ = nullptr;  // null: the state is not complete yet
   StateAgreement agreement_;
   RateGuard rate_guard_;
+  bool explained_ = false;     // a validation loss
   int64_t saved_step_ = -1;    // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;  // of the last SaveCheckpoint; the same on every rank
   // The last agreed checkpoint that this run has written or was resumed from; empty: none. The name

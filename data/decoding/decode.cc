@@ -12,6 +12,7 @@
 #include "data/decoding/opencv_settings.h"
 #include "data/decoding/png_chunks.h"
 #include "data/decoding/shrink_pixels.h"
+#include "data/decoding/tiff_decode.h"
 
 namespace ringtail {
 namespace {
@@ -33,15 +34,15 @@ void BlendOverWhite(const cv::Mat& bgra, cv::Mat* rgb) {
   }
 }
 
-// Empty if OpenCV cannot read it.
+// PNG, BMP and WebP. Empty if OpenCV cannot read it.
 cv::Mat DecodeWithOpenCv(std::span<const std::byte> bytes, ImageFormat format) {
   std::vector<std::byte> kept;
   if (format == ImageFormat::kPng) bytes = PixelChunks(bytes, &kept);
   const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8U,
                         const_cast<std::byte*>(bytes.data()));
   // The fourth channel of a 32-bit BMP is padding, usually zero, and no transparency.
-  const int mode = format == ImageFormat::kPng ? cv::IMREAD_UNCHANGED
-                                               : cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION;
+  const int mode = format == ImageFormat::kBmp ? cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION
+                                               : cv::IMREAD_UNCHANGED;
   cv::Mat image = cv::imdecode(encoded, mode);
   if (image.empty()) return image;
   if (image.depth() == CV_16U) image.convertTo(image, CV_8U, k16To8Bits);
@@ -97,7 +98,14 @@ Status DecodeAnyRegion(std::span<const std::byte> bytes, const ImageHeader& head
     ShrinkBlocks(src, {0, 0, src.cols, src.rows}, region, dst);
     return OkStatus();
   }
-  const cv::Mat image = DecodeWithOpenCv(bytes, header.format);
+  Image tiff;
+  cv::Mat image;
+  if (header.format == ImageFormat::kTiff) {
+    RT_RETURN_IF_ERROR(DecodeTiff(bytes, header, &tiff));
+    image = cv::Mat(tiff.height, tiff.width, CV_8UC3, tiff.pixels.data());
+  } else {
+    image = DecodeWithOpenCv(bytes, header.format);
+  }
   if (image.empty()) return DataLoss("cannot be decoded: it is truncated or corrupt");
   if (image.cols != header.width || image.rows != header.height) {
     return DataLoss("cannot be decoded: its pixels do not match its header");

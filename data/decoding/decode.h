@@ -9,14 +9,14 @@
 //
 // Grey becomes R = G = B, CMYK and YCCK are multiplied out, 16 bits are reduced to 8, transparent
 // pixels are blended with white (as on a page; colours under full transparency are arbitrary).
-// EXIF's orientation is not applied.
+// EXIF's orientation is not applied. Of a TIFF with several pages the first is the image.
 //
 // Precondition: InspectImage accepted these bytes and gave `header`.
 // Errors: DataLoss, a predicate without the file's name ("is truncated after 48 of 96 rows"). Data
 // that is only scrambled, or followed by junk, is no error: the image is used. Writes nothing to
 // stderr.
 // Thread-safety: any thread, one `dst` each.
-// Memory: one region and a row (progressive JPEG, PNG, BMP: the whole image once). A PNG's
+// Memory: one region and a row (progressive JPEG and other formats: the whole image once or twice). A PNG's
 // texts and profiles are not decoded (data/decoding/png_chunks.h).
 // Time: bounded by the number of pixels, whatever the file claims: the number of scans of a
 // progressive JPEG is limited (data/decoding/jpeg_decode.cc).

@@ -26,12 +26,12 @@ constexpr Format kFormats[] = {
     {ImageFormat::kJpeg, "a JPEG image", " jpg jpeg jfif jpe ", 0, "\xFF\xD8\xFF"sv},
     {ImageFormat::kPng, "a PNG image", " png ", 0, "\x89PNG\r\n\x1A\n"sv},
     {ImageFormat::kBmp, "a BMP image", " bmp ", 0, "BM"sv},
+    {ImageFormat::kWebp, "a WebP image", " webp ", 8, "WEBP"sv},
+    {ImageFormat::kTiff, "a TIFF image", " tif tiff ", 0, "II*\0"sv},
+    {ImageFormat::kTiff, "a TIFF image", "", 0, "MM\0*"sv},
     {{}, "a GIF image", " gif ", 0, "GIF8"sv},
-    {{}, "a TIFF image", " tif tiff ", 0, "II*\0"sv},
-    {{}, "a TIFF image", "", 0, "MM\0*"sv},
     {{}, "a BigTIFF image", "", 0, "II+\0"sv},
     {{}, "an OpenEXR image", " exr ", 0, "\x76\x2F\x31\x01"sv},
-    {{}, "a WebP image", " webp ", 8, "WEBP"sv},
     {{}, "a HEIC, AVIF or MP4 file", " heic heif hif avif ", 4, "ftyp"sv},
     {{}, "a JPEG 2000 image", " jp2 j2k jpf jpx ", 0, "\0\0\0\x0CjP  "sv},
     {{}, "a JPEG 2000 image", "", 0, "\xFF\x4F\xFF\x51"sv},
@@ -75,6 +75,15 @@ const Format* FindByExtension(const std::string& extension) {
   return nullptr;
 }
 
+// "a, b or c"
+std::string Alternatives(const std::vector<std::string>& all) {
+  std::string text;
+  for (size_t i = 0; i < all.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == all.size() ? " or " : ", ", all[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::optional<ImageFormat> FormatOf(std::span<const std::byte> bytes) {
@@ -99,20 +108,28 @@ std::string RefusedExtension(std::string_view file_name) {
 }
 
 std::string ReadExtensions() {
-  std::vector<std::string_view> all;
+  std::vector<std::string> all;
   for (const Format& format : kFormats) {
-    std::string_view rest = format.read ? format.extensions.substr(1) : "";
-    while (!rest.empty()) {
+    std::string_view rest = format.read ? format.extensions : "";
+    while (rest.size() > 1) {
+      rest.remove_prefix(1);  // the blank in front
       const size_t length = rest.find(' ');
-      all.push_back(rest.substr(0, length));
-      rest.remove_prefix(length + 1);
+      all.push_back("." + std::string(rest.substr(0, length)));
+      rest.remove_prefix(length);
     }
   }
-  std::string text;
-  for (size_t i = 0; i < all.size(); ++i) {
-    text += fmt::format("{}.{}", i == 0 ? "" : i + 1 == all.size() ? " or " : ", ", all[i]);
+  return Alternatives(all);
+}
+
+std::string ReadFormats() {
+  constexpr std::string_view kBefore = "a ", kBehind = " image";
+  std::vector<std::string> all;
+  for (const Format& format : kFormats) {
+    if (!format.read || format.extensions.empty()) continue;
+    const std::string_view name = format.name.substr(kBefore.size());
+    all.emplace_back(name.substr(0, name.size() - kBehind.size()));
   }
-  return text;
+  return Alternatives(all);
 }
 
 }  // namespace ringtail

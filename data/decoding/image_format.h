@@ -13,7 +13,7 @@
 
 namespace ringtail {
 
-enum class ImageFormat { kJpeg, kPng, kBmp };  // the supported ones
+enum class ImageFormat { kJpeg, kPng, kBmp, kWebp, kTiff };  // the supported ones
 
 // By the first bytes; nullopt for an unsupported format.
 std::optional<ImageFormat> FormatOf(std::span<const std::byte> bytes);
@@ -23,11 +23,13 @@ std::string_view RefusedFormat(std::span<const std::byte> bytes);
 // Whether the name has the extension of a supported format, in any case ("x.JPG"). Decoding checks
 // the content.
 bool HasImageExtension(std::string_view file_name);
-// The extension of a known but unsupported format: ".webp" for "x.WebP"; empty for all others.
+// The extension of a known but unsupported format: ".heic" for "x.HEIC"; empty for all others.
 std::string RefusedExtension(std::string_view file_name);
 
 // ".jpg, .jpeg, .png or .bmp"
 std::string ReadExtensions();
+// "JPEG, PNG or BMP"
+std::string ReadFormats();
 
 }  // namespace ringtail
 

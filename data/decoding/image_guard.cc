@@ -12,6 +12,8 @@
 #include "data/decoding/image_size.h"
 #include "data/decoding/jpeg_header.h"
 #include "data/decoding/png_chunks.h"
+#include "data/decoding/tiff_header.h"
+#include "data/decoding/webp_header.h"
 #include "data/layouts/packed_format.h"
 
 namespace ringtail {
@@ -112,7 +114,7 @@ Status Refuse(std::span<const std::byte> bytes) {
   for (const std::byte b : bytes.first(std::min(bytes.size(), kShownBytes))) {
     first += fmt::format(" {:02X}", static_cast<unsigned>(b));
   }
-  return InvalidArgument("is not a JPEG, PNG or BMP image: it starts with" + first);
+  return InvalidArgument(fmt::format("is not a {} image: it starts with{}", ReadFormats(), first));
 }
 
 StatusOr<ImageHeader> ParseHeader(std::span<const std::byte> bytes) {
@@ -125,6 +127,10 @@ StatusOr<ImageHeader> ParseHeader(std::span<const std::byte> bytes) {
       return ParsePngHeader(bytes);
     case ImageFormat::kBmp:
       return ParseBmpHeader(bytes);
+    case ImageFormat::kWebp:
+      return ParseWebpHeader(bytes);
+    case ImageFormat::kTiff:
+      return ParseTiffHeader(bytes);
   }
   return Refuse(bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <opencv2/imgcodecs.hpp>
 #include <string>
 
 #include "core/machine/thread_budget.h"
@@ -62,13 +63,39 @@ TempDir* BadInputTest::folder_ = nullptr;
 TEST_F(BadInputTest, PredictNamesABadImageOnce) {
   CopyImages(Path("some"));
   std::ofstream(Path("some/train/cat.3.jpg"), std::ios::trunc) << "words";
-  std::ofstream(Path("some/train/drawing.webp")) << "anything";
+  std::ofstream(Path("some/train/drawing.heic")) << "anything";
   const ProcessResult result = Predict(Path("some"));
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(Count(result.err, "cat.3.jpg"), 1) << result.err;
   EXPECT_THAT(result.err, HasSubstr("1 of 48 images could not be read"));
-  EXPECT_THAT(result.err, HasSubstr("48 images (1 image of a format that is not read (.webp)"));
+  EXPECT_THAT(result.err, HasSubstr("48 images (1 image of a format that is not read (.heic)"));
   EXPECT_THAT(result.out, ContainsRegex("cat.3.jpg +-\n"));
+}
+
+// What a folder lists is what is read.
+TEST_F(BadInputTest, PredictReadsEveryFormatThatItLists) {
+  std::filesystem::create_directories(Path("formats"));
+  const cv::Mat drawn = cv::imread(TinyImages() + "/train/cat.0.jpg");
+  ASSERT_TRUE(cv::imwrite(Path("formats/a.png"), drawn));
+  ASSERT_TRUE(cv::imwrite(Path("formats/b.tif"), drawn));
+  ASSERT_TRUE(cv::imwrite(Path("formats/c.webp"), drawn, {cv::IMWRITE_WEBP_QUALITY, 101}));
+  std::ofstream(Path("formats/d.gif")) << "GIF89a";
+  std::ofstream(Path("formats/e.heic")) << "....ftypheic";
+  const ProcessResult result = Predict(Path("formats"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("3 images (2 images of formats that are not read (.gif, .heic)"));
+  const auto answer = [&](const std::string& name) {  // behind the name, "cat 0.61"
+    const size_t at = result.out.find(name) + name.size();
+    std::string text = result.out.substr(at, result.out.find('\n', at) - at);
+    return text.erase(0, text.find_first_not_of(' '));
+  };
+  EXPECT_THAT(answer("a.png"), ContainsRegex("cat|dog"));
+  EXPECT_EQ(answer("b.tif"), answer("a.png"));
+  EXPECT_EQ(answer("c.webp"), answer("a.png"));
+  for (const char* name : {"formats/d.gif", "formats/e.heic"}) {
+    EXPECT_THAT(Predict(Path(name)).err, HasSubstr("which is not read; convert it to JPEG or PNG"));
+  }
 }
 
 TEST_F(BadInputTest, PredictFailsIfNothingCouldBeRead) {

@@ -9,6 +9,7 @@
 #include "apps/config/run_config.h"
 #include "apps/config/shipped_configs.h"
 #include "core/storage/file.h"
+#include "optim/batch_scaling.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -48,8 +49,35 @@ TEST_P(ConfigTest, PrintsAsWhatItIs) {
   EXPECT_EQ(PrintTextConfig(again.config), printed);
 }
 
+// Another train.batch is then known to be another.
+TEST_P(ConfigTest, StatesTheBatchThatItsRateIsFor) {
+  const RunConfig config = LoadRunConfig(GetParam(), {}).value().config;
+  EXPECT_EQ(config.optim().batch_scaling().reference_batch(), config.train().batch());
+}
+
 INSTANTIATE_TEST_SUITE_P(Configs, ConfigTest, testing::ValuesIn(ConfigNames()),
                          [](const auto& name) { return name.param; });
+
+ScaledOptim ScaledDefault(const std::string& set, int64_t ranks) {
+  const std::vector<std::string> sets = {set};
+  const RunConfig config = LoadRunConfig(std::string(kDefaultConfig), sets).value().config;
+  const int64_t batch = config.train().batch();
+  return ScaleToBatch(config.optim(),
+                      {.rank = batch, .global = ranks * batch, .steps_per_epoch = 50});
+}
+
+TEST(ConfigsTest, AnotherBatchHasAnotherRate) {
+  const ScaledOptim untouched = ScaledDefault("train.batch=256", 1);
+  EXPECT_EQ(untouched.config.learning_rate(), 1.4);
+  EXPECT_EQ(untouched.config.ema_decay(), 0.995);
+  EXPECT_EQ(untouched.summary, "");
+  const ScaledOptim small = ScaledDefault("train.batch=64", 1);
+  EXPECT_DOUBLE_EQ(small.config.learning_rate(), 0.7);
+  EXPECT_THAT(small.summary,
+              HasSubstr("learning rate 1.4 at batch 256 -> 0.7 at batch 64 (square root)"));
+  EXPECT_DOUBLE_EQ(ScaledDefault("train.batch=256", 4).config.learning_rate(), 2.8);
+  EXPECT_EQ(ScaledDefault("train.batch=64", 4).config.learning_rate(), 1.4) << "as on one rank";
+}
 
 TEST(ConfigsTest, AllThatTheReadmeNamesExist) {
   const std::vector<std::string> names = ConfigNames();

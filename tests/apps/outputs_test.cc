@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/storage/file.h"
 #include "tests/apps/program.h"
@@ -75,6 +77,37 @@ TEST_F(OutputsTest, OtherOutputDoesNotMixWithIt) {
   EXPECT_THAT(trace.out,
               AllOf(StartsWith("{"), HasSubstr("traceEvents"), Not(HasSubstr("validation: loss"))));
   EXPECT_THAT(trace.err, HasSubstr("validation: loss"));
+}
+
+// By the names of their threads: one rank talks to no other, but reads and evaluates.
+TEST_F(OutputsTest, ATraceShowsWhatARankDoes) {
+  std::vector<std::string> train = Train("timeline");
+  train.insert(train.end(), {"--trace", Path("timeline.json")});
+  const ProcessResult result = RunDogsVsCats(train);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto events = nlohmann::json::parse(Text(Path("timeline.json")))["traceEvents"];
+  std::map<int64_t, std::string> threads;
+  for (const auto& event : events) {
+    if (event["name"] != "thread_name") continue;
+    threads[event["tid"].get<int64_t>()] = event["args"]["name"].get<std::string>();
+  }
+  std::map<std::string, int> loader, trainer;
+  for (const auto& event : events) {
+    if (event["ph"] != "X") continue;
+    const bool loads = threads[event["tid"].get<int64_t>()] == "rt-loader";
+    ++(loads ? loader : trainer)[event["name"].get<std::string>()];
+  }
+  // An epoch of 40 images in batches of 8, and 8 images of validation. (Some batches are loaded ahead, in vain.)
+  EXPECT_THAT(loader, testing::UnorderedElementsAre(testing::Pair("read", testing::Ge(48)),
+                                                    testing::Pair("decode", testing::Ge(48)),
+                                                    testing::Pair("render", testing::Ge(48))));
+  EXPECT_EQ(trainer["step"], 5);
+  EXPECT_EQ(trainer["forward"], 5);
+  EXPECT_EQ(trainer["backward"], 5);
+  EXPECT_EQ(trainer["update"], 5);
+  EXPECT_EQ(trainer["evaluate"], 1);
+  EXPECT_GE(trainer["wait for images"], 6);
+  EXPECT_GE(trainer["checkpoint"], 1);
 }
 
 TEST_F(OutputsTest, ARunFolderIsANetwork) {

@@ -79,6 +79,21 @@ TEST_F(ResultsTest, TrainLeavesAReport) {
   EXPECT_LE(std::ssize(html), 2'000'000);
 }
 
+// Nothing changes, so the first evaluation stays the best.
+TEST_F(ResultsTest, ARunThatIsOutOfPatienceLeavesAReport) {
+  std::vector<std::string> arguments = {"train",      "--config", Path("tiny.textproto"), "--data",
+                                        TinyImages(), "--output", Path("impatient")};
+  for (const char* set : {"train.patience=1", "train.freeze=all-but-head",
+                          "train.phase=", "optim.learning_rate=1e-30", "optim.ema_decay=0"}) {
+    arguments.insert(arguments.end(), {"--set", set});
+  }
+  const ProcessResult train = RunDogsVsCats(arguments);
+  ASSERT_EQ(train.exit_code, 0) << train.err;
+  EXPECT_THAT(train.out, HasSubstr("trained for 10 of 20 steps (no better validation accuracy"));
+  ASSERT_THAT(train.out, HasSubstr("report in " + Path("impatient/report.html")));
+  EXPECT_THAT(Text(Path("impatient/report.html")), HasSubstr("8 images (validation"));
+}
+
 // Two images for each of the 8 of validation, all of which are mistakes or guesses.
 TEST_F(ResultsTest, TheReportShowsGradCam) {
   const std::string html = Text(Path("run/report.html"));

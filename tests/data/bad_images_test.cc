@@ -20,6 +20,7 @@
 #include "data/scan.h"
 #include "tests/data/memory_dataset.h"
 #include "tests/data/test_images.h"
+#include "tests/data/tiff_images.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -66,15 +67,19 @@ std::map<std::string, std::string> FillFolder(const TempDir& folder) {
       Encode(".png", cv::Mat(40, 50, CV_16UC3, cv::Scalar(10000, 20000, 30000))),
       Encode(".png", cv::Mat(40, 50, CV_8UC4, cv::Scalar(10, 20, 30, 128))),
       Encode(".png", cv::Mat(40, 50, CV_8UC1, cv::Scalar(10))),
+      Encode(".webp", cv::Mat(40, 50, CV_8UC3, cv::Scalar(10, 20, 30))),
+      EncodeTiff({image}, {.orientation = 6}),
   };
   const std::vector<std::pair<std::vector<std::byte>, std::string>> bad = {
       {{}, "is empty"},
-      {Bytes("this is not an image"), "is not a JPEG, PNG or BMP image"},
+      {Bytes("this is not an image"), "is not a JPEG, PNG, BMP, WebP or TIFF image"},
       {Truncated(EncodeJpeg(image)), "is truncated after"},
       {Truncated(EncodeJpeg(image, {.progressive = true})), "is truncated"},
       {Bytes("GIF89a\x01\0\x01\0\0\0\0;"sv), "is a GIF image"},
       {Truncated(good[8]), "is a BMP image truncated after"},
       {Truncated(good[9]), "is a PNG image truncated after"},
+      {Truncated(good[13]), "is a WebP image truncated after"},
+      {Truncated(good[14]), "is a TIFF image with a broken or truncated header"},
   };
   std::map<std::string, std::string> reasons;
   int number = 0;
@@ -129,7 +134,7 @@ TEST(BadImagesTest, ARealisticFolder) {
     if (batch.labels.empty()) break;
     for (const int32_t label : batch.labels) used += label >= 0;
   }
-  EXPECT_EQ(used, 13);
+  EXPECT_EQ(used, 15);
   ASSERT_EQ(loader->bad_images().size(), bad.size());
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(loader->bad_images()[i].key, bad[i].key);
@@ -154,6 +159,7 @@ TEST(BadImagesTest, BombsAreRefusedWithoutMemory) {
     png[offset + 2] = std::byte{0x75};
     png[offset + 3] = std::byte{0x30};
   }
+  std::vector<std::byte> webp = Bytes("RIFF\x12\0\0\0WEBPVP8L\5\0\0\0\x2F\xFF\xFF\xFF\x0F\0"sv);
   MemoryDataset dataset;
   dataset.Add("a.jpg", 0, jpeg);
   dataset.Add("b.jpg", 0, png);
@@ -161,7 +167,8 @@ TEST(BadImagesTest, BombsAreRefusedWithoutMemory) {
   dataset.Add("d.jpg", 0, Bytes("\x76\x2F\x31\x01\x02\0\0\0"sv));
   dataset.Add("e.jpg", 0, Bytes("CDF\x01 claimed by GDAL"sv));
   dataset.Add("f.jpg", 0, Bytes("P6 30000 30000 255 "sv));
-  std::vector<int64_t> indices(6);
+  dataset.Add("g.jpg", 0, webp);
+  std::vector<int64_t> indices(7);
   std::iota(indices.begin(), indices.end(), 0);
   DataConfig config;
   config.set_workers(1);
@@ -170,13 +177,14 @@ TEST(BadImagesTest, BombsAreRefusedWithoutMemory) {
   const int64_t before = PeakMemoryKib();
   const std::vector<BadImage> bad = ScanImages(dataset, indices, config, /*decode=*/true).value();
   EXPECT_LT(PeakMemoryKib() - before, 10 * 1024);
-  ASSERT_EQ(bad.size(), 6U);
+  ASSERT_EQ(bad.size(), 7U);
   EXPECT_THAT(bad[0].reason, HasSubstr("max_side"));
   EXPECT_THAT(bad[1].reason, HasSubstr("max_side"));
   EXPECT_THAT(bad[2].reason, HasSubstr("TIFF"));
   EXPECT_THAT(bad[3].reason, HasSubstr("OpenEXR"));
-  EXPECT_THAT(bad[4].reason, HasSubstr("is not a JPEG, PNG or BMP image"));
-  EXPECT_THAT(bad[5].reason, HasSubstr("is not a JPEG, PNG or BMP image"));
+  EXPECT_THAT(bad[4].reason, HasSubstr("is not a JPEG, PNG, BMP, WebP or TIFF image"));
+  EXPECT_THAT(bad[5].reason, HasSubstr("is not a JPEG, PNG, BMP, WebP or TIFF image"));
+  EXPECT_THAT(bad[6].reason, HasSubstr("is 16384 x 16384 pixels, more than"));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace ringtail {
@@ -133,6 +135,85 @@ TEST(SplitTest, ByNumbersOfClassFolders) {
   ASSERT_TRUE(split.ok());
   EXPECT_THAT(split->train, ElementsAre(0));
   EXPECT_THAT(split->validation, ElementsAre(2));
+}
+
+SplitConfig Fold(int32_t fold, int32_t folds, uint64_t seed = 1) {
+  SplitConfig config;
+  config.set_folds(folds);
+  config.set_fold(fold);
+  config.set_seed(seed);
+  return config;
+}
+
+// Of 3 classes with 103, 52 and 4 images.
+std::vector<Sample> ThreeClasses() {
+  auto samples = KaggleSamples(103, 52);
+  for (int i = 0; i < 4; ++i) samples.push_back({"fox." + std::to_string(i) + ".jpg", 2});
+  return samples;
+}
+
+TEST(SplitTest, FoldsDivideEveryClassEvenly) {
+  const auto samples = ThreeClasses();
+  for (const int32_t folds : {2, 3, 5, 10}) {
+    std::vector<int> validated(samples.size());
+    std::vector<int64_t> sizes;
+    std::map<int32_t, std::vector<int64_t>> of_class;
+    for (int32_t fold = 0; fold < folds; ++fold) {
+      const Split split = SplitDataset(Fold(fold, folds), samples).value();
+      EXPECT_EQ(split.train.size() + split.validation.size(), samples.size());
+      std::vector<int64_t> all;
+      std::set_union(split.train.begin(), split.train.end(), split.validation.begin(),
+                     split.validation.end(), std::back_inserter(all));
+      EXPECT_EQ(all.size(), samples.size()) << "no image is in both parts";
+      std::map<int32_t, int64_t> counts{{0, 0}, {1, 0}, {2, 0}};
+      for (const int64_t i : split.validation) {
+        ++validated[i];
+        ++counts[samples[i].label];
+      }
+      sizes.push_back(std::ssize(split.validation));
+      for (const auto& [label, count] : counts) of_class[label].push_back(count);
+    }
+    EXPECT_THAT(validated, testing::Each(1)) << "each image in one fold";
+    const auto differ_by_one = [](const std::vector<int64_t>& counts) {
+      return std::ranges::max(counts) - std::ranges::min(counts) <= 1;
+    };
+    EXPECT_TRUE(differ_by_one(sizes)) << folds;
+    for (const auto& [label, counts] : of_class) EXPECT_TRUE(differ_by_one(counts)) << label;
+  }
+}
+
+// If this changes, accuracies of old folds are meaningless.
+TEST(SplitTest, GoldenKeysOfAFold) {
+  const auto samples = KaggleSamples(10, 9);
+  const auto keys = [&](const SplitConfig& config, std::vector<Sample> list) {
+    auto found = KeysOf(SplitDataset(config, list).value().validation, list);
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  EXPECT_THAT(keys(Fold(1, 4), samples),
+              ElementsAre("cat.0.jpg", "cat.4.jpg", "cat.6.jpg", "dog.0.jpg", "dog.6.jpg"));
+  EXPECT_THAT(keys(Fold(1, 4, 2), samples),
+              ElementsAre("cat.0.jpg", "cat.1.jpg", "cat.8.jpg", "dog.6.jpg", "dog.7.jpg"));
+  auto reversed = samples;
+  std::reverse(reversed.begin(), reversed.end());
+  EXPECT_EQ(keys(Fold(1, 4), samples), keys(Fold(1, 4), reversed));
+}
+
+TEST(SplitTest, FoldsThatCannotBeAreErrors) {
+  const auto samples = KaggleSamples(3, 3);
+  EXPECT_THAT(ErrorOf(Fold(0, 1), samples), HasSubstr("folds is 1; it must be 2 to 1000, or 0"));
+  EXPECT_THAT(ErrorOf(Fold(0, 1001), samples), HasSubstr("folds is 1001"));
+  EXPECT_THAT(ErrorOf(Fold(4, 4), samples),
+              HasSubstr("fold is 4; it must be 0 to 3, as folds is 4"));
+  EXPECT_THAT(ErrorOf(Fold(-1, 4), samples), HasSubstr("fold is -1"));
+  EXPECT_THAT(ErrorOf(Fold(2, 0), samples), HasSubstr("fold is 2 without folds"));
+  EXPECT_THAT(ErrorOf(Fold(6, 7), samples), HasSubstr("split.folds 7 of 6 images leaves fold 6"));
+  SplitConfig ranges = Numbers(0, 1, 2, 2);
+  ranges.set_folds(2);
+  EXPECT_THAT(ErrorOf(ranges, samples), HasSubstr("leave out split.train and split.validation"));
+  EXPECT_THAT(ErrorOf(Fold(0, 2), {{"train/cat/1.jpg", 0, SplitPart::kTrain},
+                                   {"val/cat/2.jpg", 0, SplitPart::kValidation}}),
+              HasSubstr("already"));
 }
 
 TEST(SplitTest, ByFolders) {

@@ -46,6 +46,14 @@ RunConfig WithTakenPrecision(RunConfig config) {
   return config;
 }
 
+// Says where `other` does that the rate is for train.batch, as it is unless another is stated.
+RunConfig WithReferenceBatch(RunConfig config, const RunConfig& other) {
+  if (other.optim().batch_scaling().reference_batch() == 0) return config;
+  BatchScalingConfig* const scaling = config.mutable_optim()->mutable_batch_scaling();
+  if (scaling->reference_batch() == 0) scaling->set_reference_batch(config.train().batch());
+  return config;
+}
+
 }  // namespace
 
 Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
@@ -67,7 +75,10 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   std::string report;
   differencer.ReportDifferencesToString(&report);
   differencer.set_report_ignores(false);
-  if (differencer.Compare(WithTakenPrecision(saved), WithTakenPrecision(now))) return OkStatus();
+  if (differencer.Compare(WithReferenceBatch(WithTakenPrecision(saved), now),
+                          WithReferenceBatch(WithTakenPrecision(now), saved))) {
+    return OkStatus();
+  }
   return FailedPrecondition(fmt::format(
       "the config is not the one that the run began with ({}); change it back, or begin a new run "
       "with another --output (with the weights of this one: --weights and its folder)",

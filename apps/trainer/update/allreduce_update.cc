@@ -92,12 +92,15 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   }
   const OptimConfig& optim = generation_->optim.config;
   const double rate = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(step), batches);
-  if (prepares_) {
-    state.optimizer()->StepPrepared(step, rate, &prepared_);
-  } else {
-    state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
+  {
+    const ScopedSpan span("update", "step");
+    if (prepares_) {
+      state.optimizer()->StepPrepared(step, rate, &prepared_);
+    } else {
+      state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
+    }
+    if (state.average() != nullptr) state.average()->Update(step);
   }
-  if (state.average() != nullptr) state.average()->Update(step);
   state.progress.skipped_in_a_row = 0;
   ++state.progress.step;
   statistics_before_.clear();

@@ -71,7 +71,7 @@ TEST(Classifier, GivesTheBitsOfPredict) {
   }
 }
 
-TEST(Classifier, SeesPixelsAsAPngFile) {
+TEST(Classifier, SeesPixelsAsAFileOfThem) {
   const TempDir folder;
   const auto classifier = Open(/*flipped=*/true);
   cv::Mat pixels(70, 90, CV_8UC3);  // R G B
@@ -84,8 +84,12 @@ TEST(Classifier, SeesPixelsAsAPngFile) {
   view.width = pixels.cols;
   view.height = pixels.rows;
   view.row_bytes = pixels.step;
-  EXPECT_EQ(classifier->ClassifyPixels(view).value(),
-            classifier->ClassifyFile(folder.File("drawn.png")).value());
+  const auto expected = classifier->ClassifyPixels(view).value();
+  ASSERT_TRUE(cv::imwrite(folder.File("drawn.tif"), bgr));
+  ASSERT_TRUE(cv::imwrite(folder.File("drawn.webp"), bgr, {cv::IMWRITE_WEBP_QUALITY, 101}));
+  for (const char* name : {"drawn.png", "drawn.tif", "drawn.webp"}) {  // all without losses
+    EXPECT_EQ(classifier->ClassifyFile(folder.File(name)).value(), expected) << name;
+  }
 }
 
 TEST(Classifier, ServesSeveralThreadsAndLeavesTheirsAlone) {

@@ -22,7 +22,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(ImageFormatTest, Extensions) {
-  for (const char* name : {"a.jpg", "a.JPEG", "a.jfif", "a.b.Png", "x.bmp", ".a.jpg"}) {
+  for (const char* name :
+       {"a.jpg", "a.JPEG", "a.jfif", "a.b.Png", "x.bmp", ".a.jpg", "a.WebP", "a.tif", "a.TIFF"}) {
     EXPECT_TRUE(HasImageExtension(name)) << name;
     EXPECT_EQ(RefusedExtension(name), "") << name;
   }
@@ -30,12 +31,12 @@ TEST(ImageFormatTest, Extensions) {
     EXPECT_FALSE(HasImageExtension(name)) << name;
     EXPECT_EQ(RefusedExtension(name), "") << name;
   }
-  for (const char* name : {"a.gif", "a.webp", "a.tif", "a.tiff", "a.heic", "a.avif", "a.svg"}) {
+  for (const char* name : {"a.gif", "a.heic", "a.avif", "a.svg", "a.dng", "a.jxl"}) {
     EXPECT_FALSE(HasImageExtension(name)) << name;
     EXPECT_EQ("a" + RefusedExtension(name), name);
   }
   EXPECT_EQ(RefusedExtension("PHOTO.HEIC"), ".heic");
-  EXPECT_EQ(ReadExtensions(), ".jpg, .jpeg, .jfif, .jpe, .png or .bmp");
+  EXPECT_EQ(ReadExtensions(), ".jpg, .jpeg, .jfif, .jpe, .png, .bmp, .webp, .tif or .tiff");
 }
 
 // Listing and decoding share a table: every listed format can be decoded.
@@ -43,6 +44,9 @@ TEST(ImageFormatTest, BytesOfEveryFormat) {
   EXPECT_EQ(FormatOf(Bytes("\xFF\xD8\xFF\xE0")), ImageFormat::kJpeg);
   EXPECT_EQ(FormatOf(Bytes("\x89PNG\r\n\x1A\n")), ImageFormat::kPng);
   EXPECT_EQ(FormatOf(Bytes("BM")), ImageFormat::kBmp);
+  EXPECT_EQ(FormatOf(Bytes("RIFF....WEBP")), ImageFormat::kWebp);
+  EXPECT_EQ(FormatOf(Bytes("II*\0"sv)), ImageFormat::kTiff);
+  EXPECT_EQ(FormatOf(Bytes("MM\0*"sv)), ImageFormat::kTiff);
   EXPECT_EQ(FormatOf({}), std::nullopt);
   EXPECT_EQ(FormatOf(Bytes("words")), std::nullopt);
   EXPECT_EQ(RefusedFormat(Bytes("words")), "");
@@ -55,13 +59,13 @@ TEST(ImageFormatTest, AFolderNamesImagesOfUnsupportedFormats) {
   const TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg"}) PutFile(dir.File(name));
   EXPECT_THAT(OpenOrDie(dir.path())->Describe(), EndsWith("1 cat, 1 dog"));
-  for (const char* name : {"Cat/2.gif", "Cat/3.webp", "Dog/4.WEBP", "Dog/notes.txt"}) {
+  for (const char* name : {"Cat/2.gif", "Cat/3.heic", "Dog/4.HEIC", "Dog/notes.txt"}) {
     PutFile(dir.File(name));
   }
   const auto dataset = OpenOrDie(dir.path());
   EXPECT_THAT(Keys(*dataset), ElementsAre("Cat/1.jpg", "Dog/1.jpg"));
   EXPECT_THAT(dataset->Describe(), EndsWith("(1 other file, 3 images of formats that are not read "
-                                            "(.gif, .webp) ignored)"));
+                                            "(.gif, .heic) ignored)"));
 }
 
 TEST(ImageFormatTest, AClassFolderWithoutImagesIsNamed) {

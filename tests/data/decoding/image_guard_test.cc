@@ -88,22 +88,20 @@ TEST(ImageGuardTest, ReadsExifOrientation) {
 TEST(ImageGuardTest, OtherFormatsAreRefusedByName) {
   EXPECT_EQ(Refusal(Bytes("GIF89a\x01\0\x01\0"sv)),
             "is a GIF image, which is not read; convert it to JPEG or PNG");
-  EXPECT_THAT(Refusal(Bytes("II*\0abcd"sv)), HasSubstr("a TIFF image"));
-  EXPECT_THAT(Refusal(Bytes("MM\0*abcd"sv)), HasSubstr("a TIFF image"));
+  EXPECT_THAT(Refusal(Bytes("II+\0abcd"sv)), HasSubstr("a BigTIFF image"));
   EXPECT_THAT(Refusal(Bytes("\x76\x2F\x31\x01 abcd"sv)), HasSubstr("an OpenEXR image"));
-  EXPECT_THAT(Refusal(Bytes("RIFF\x10\0\0\0WEBPVP8 "sv)), HasSubstr("a WebP image"));
   EXPECT_THAT(Refusal(Bytes("\0\0\0\x18"
                             "ftypheic"sv)),
               HasSubstr("HEIC"));
   EXPECT_THAT(Refusal(Bytes("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv)), HasSubstr("Thumbs.db"));
   EXPECT_EQ(Refusal(Bytes("hello, world")),
-            "is not a JPEG, PNG or BMP image: it starts with 68 65 6C 6C");
+            "is not a JPEG, PNG, BMP, WebP or TIFF image: it starts with 68 65 6C 6C");
   EXPECT_EQ(
       Refusal(Bytes("RTPACK\r\n and more"sv)),
       "is a packed file of `prepare` and no image; --data of `train` and `evaluate` takes it");
   EXPECT_EQ(Refusal(Bytes("PK\3\4\x14\0"sv)),
             "is a zip archive and no image; unpack it and give the unpacked folder");
-  EXPECT_EQ(Refusal(Bytes("P")), "is not a JPEG, PNG or BMP image: it starts with 50");
+  EXPECT_THAT(Refusal(Bytes("P")), HasSubstr("image: it starts with 50"));
   EXPECT_EQ(Refusal({}), "is empty");
 }
 

@@ -38,6 +38,16 @@ TEST(ConfigDifferenceTest, ADefaultThatIsWrittenOutIsNoChange) {
   EXPECT_TRUE(Compare({}, {"train.seed=1"}).ok());
 }
 
+// A batch that is stated is not always another one.
+TEST(ConfigDifferenceTest, TheReferenceBatchIsThatOfARankUnlessItIsStated) {
+  const std::string stated = "optim.batch_scaling.reference_batch=8";
+  EXPECT_TRUE(Compare({}, {stated}).ok());
+  EXPECT_TRUE(Compare({stated}, {}).ok());
+  EXPECT_FALSE(Compare({"train.batch=4"}, {"train.batch=4", stated}).ok());
+  EXPECT_THAT(Compare({}, {"optim.batch_scaling.reference_batch=4"}).message(),
+              testing::HasSubstr("reference_batch: 8 -> 4"));
+}
+
 TEST(ConfigDifferenceTest, EpochsMayChangeWhereTheRateDoesNotDependOnThem) {
   EXPECT_FALSE(Compare({"optim.cosine={}"}, {"optim.cosine={}", "train.epochs=5"}).ok());
   for (const char* open :
