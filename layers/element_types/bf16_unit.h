@@ -1,5 +1,5 @@
-// Bf16Unit: the instructions that multiply bf16 operands, their kernels, and which of them is fast on
-// this machine. Thread-safety: any thread.
+// Bf16Unit: the instructions that multiply bf16 operands, their kernels, and which of them is fast
+// on this machine. Thread-safety: any thread.
 #ifndef RINGTAIL_LAYERS_ELEMENT_TYPES_BF16_UNIT_H_
 #define RINGTAIL_LAYERS_ELEMENT_TYPES_BF16_UNIT_H_
 
@@ -26,10 +26,10 @@ Bf16UnitKernels KernelsOf(Bf16Unit unit);
 // The best that this machine has, be it fast or not.
 Bf16Unit BestBf16Unit();
 
-// The best if its products take less time than those of f32, else kNone. Pairs are measured,
-// once in a process and for less than 2 ms: processors where the instruction is slow
-// (Sapphire Rapids and its successors) have it by cpuid, too. There it takes 3.8 times as long as one of
-// f32 (Emerald Rapids), elsewhere as long; so all processes of a machine have the same answer.
+// The best if its products take less time than those of f32, else kNone. Pairs are measured, once in
+// a process and for less than 2 ms: processors where the instruction is slow (Sapphire Rapids and its
+// successors) have it by cpuid, too. On Emerald Rapids it takes 3.8 times as long as one of f32; where
+// it is no microcode it should take as long, so all processes of a machine have the same answer.
 Bf16Unit FastBf16Unit();
 
 }  // namespace ringtail

@@ -4,8 +4,8 @@
 //   diff_weight = diff_dst^T src, diff_bias = sum over n of diff_dst, diff_src = diff_dst weight
 // dst, weights and gradients are plain; a src in channel blocks is copied to plain order, diff_src
 // back.
-// src and dst are f32, or both are bf16 where this machine multiplies bf16 fast: products are then of bf16
-// operands, as are those of a layer behind a ThroughF32Layer whose dst is bf16.
+// src and dst are f32, or both are bf16 where this machine multiplies bf16 fast: products are then
+// of bf16 operands, as are those of a layer behind a ThroughF32Layer whose dst is bf16.
 // State: none. Scratch: the copy of src, and what the products need. Cost and numerics:
 // layers/linear/f32_products.h, bf16_products.h.
 #ifndef RINGTAIL_LAYERS_LINEAR_LINEAR_H_

@@ -1,5 +1,5 @@
-// What the matrix products of a linear layer share: how they are divided among the threads, and when
-// a gradient is written around the caches.
+// What the matrix products of a linear layer share: how they are divided among the threads, and
+// when a gradient is written around the caches.
 // Thread-safety: the trainer thread; fn is called from several threads at once.
 #ifndef RINGTAIL_LAYERS_LINEAR_PRODUCT_PARTS_H_
 #define RINGTAIL_LAYERS_LINEAR_PRODUCT_PARTS_H_
@@ -32,8 +32,8 @@ void ForEachPart(int64_t threads, int64_t count, int64_t unit, int64_t products,
   });
 }
 
-// Whether diff_weight (M, K) will have left the caches when the optimizer reads it, and may be written
-// around them: in whole lines.
+// Whether diff_weight (M, K) will have left the caches when the optimizer reads it, and may be
+// written around them: in whole lines.
 inline bool StreamsGradient(const float* diff_weight, int64_t M, int64_t K) {
   constexpr int64_t kLineFloats = 16, kLineBytes = 64, kCacheFloats = (16 << 20) / sizeof(float);
   return K % kLineFloats == 0 && reinterpret_cast<uintptr_t>(diff_weight) % kLineBytes == 0 &&

@@ -1,16 +1,16 @@
-// The forward and the backward-data direction of a convolution on bf16 blobs, with products by tiles
-// (AMX; kernels/bf16/bf16_tiles.h) or, where there are none, of pairs (vdpbf16ps; bf16_dot_tiles.h). Any
-// window without dilation, any stride; one group.
+// The forward and the backward-data direction of a convolution on bf16 blobs, with products by
+// tiles (AMX; kernels/bf16/bf16_tiles.h) or, where there are none, of pairs (vdpbf16ps;
+// bf16_dot_tiles.h). Any window without dilation, any stride; one group.
 //
 //   a strip of rows, or a few images      packed as planes (tile_plane.h) in the second-level cache
 //     x each pair of blocks of outputs    sums of all taps and channels, f32, 32 x 32 in registers
 //                                         bias, activation, rounded once, to the blob
 //
-// Weights are rounded to bf16 while they are packed, a map of src (batch norm before) while that is.
-// The moments of dst (batch norm after) are taken while it is written, and, with stride 1, the sums of
-// diff_src for the batch norm before. diff_src is added to before the sum is rounded.
-// Cost: 2 N OH OW C K KH KW FLOPs and those of the results at the ends of rows; the blobs are read and
-// written once. Bits do not depend on threads.
+// Weights are rounded to bf16 while they are packed, a map of src (batch norm before) while that
+// is. The moments of dst (batch norm after) are taken while it is written, and, with stride 1, the
+// sums of diff_src for the batch norm before. diff_src is added to before the sum is rounded.
+// Cost: 2 N OH OW C K KH KW FLOPs and those of the results at the ends of rows; the blobs are read
+// and written once. Bits do not depend on threads.
 // Thread-safety: as ConvolutionAlgorithm.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_CONVOLUTION_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_CONVOLUTION_H_

@@ -9,8 +9,8 @@
 
 namespace ringtail {
 
-// Any window without dilation, one group, bf16 blobs in blocks of 16, on a machine with tiles or with
-// products of pairs.
+// Any window without dilation, one group, bf16 blobs in blocks of 16, on a machine with tiles or
+// with products of pairs.
 inline bool IsForTiles(const ConvolutionProblem& p) {
   const auto is_blocked = [](const BlobDesc& desc) {
     return desc.type == BlobType::kBf16 && desc.block == kTileOutputs;

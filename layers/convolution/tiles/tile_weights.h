@@ -1,6 +1,6 @@
 // The gradient of the weights (and bias) of a convolution on bf16 blobs, with products by tiles
-// (AMX; kernels/bf16/bf16_tiles.h) or, where there are none, of pairs (vdpbf16ps; bf16_dot_tiles.h). Any
-// window without dilation, any stride; one group.
+// (AMX; kernels/bf16/bf16_tiles.h) or, where there are none, of pairs (vdpbf16ps;
+// bf16_dot_tiles.h). Any window without dilation, any stride; one group.
 //
 //   diff_weight[k][c][tap] = sum over pixels of diff_dst[pixel][k] src[pixel + tap][c]
 //
@@ -14,9 +14,10 @@
 //       32 x 32 channels x tap                               sums, f32, in registers
 //
 // The sums of the slots are added in their order, so bits do not depend on threads.
-// Cost: 2 N OH OW C K KH KW FLOPs and those of the ends of rows; memory traffic is src and diff_dst,
-// once per share. A map of src (batch norm before) is applied, and rounded, on the way. Scratch: a sum of all weights for each slot, at most kMostSumBytes in all or one.
-// Thread-safety: as ConvolutionAlgorithm.
+// Cost: 2 N OH OW C K KH KW FLOPs and those of the ends of rows; memory traffic is src and
+// diff_dst, once per share. A map of src (batch norm before) is applied, and rounded, on the way.
+// Scratch: a sum of all weights for each slot, at most kMostSumBytes in all or one. Thread-safety:
+// as ConvolutionAlgorithm.
 #ifndef RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
 #define RINGTAIL_LAYERS_CONVOLUTION_TILES_TILE_WEIGHTS_H_
 

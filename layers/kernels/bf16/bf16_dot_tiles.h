@@ -14,8 +14,8 @@ namespace ringtail {
 RT_DECLARE_KERNEL(void MultiplyBf16DotTiles(const Bf16TileProduct& product))
 RT_DECLARE_KERNEL(void MultiplyBf16DotGradient(const Bf16TileGradient& product))
 
-// Nothing but 16 x `steps` multiplications by vdpbf16ps, or as many of f32 by fma, in registers: for
-// FastBf16Unit(). The result depends on all of them.
+// Nothing but 16 x `steps` multiplications by vdpbf16ps, or as many of f32 by fma, in registers:
+// for FastBf16Unit(). The result depends on all of them.
 RT_DECLARE_KERNEL(float RunBf16Products(int64_t steps))
 RT_DECLARE_KERNEL(float RunFloatProducts(int64_t steps))
 
