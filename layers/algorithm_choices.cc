@@ -21,7 +21,7 @@ using Choices = std::map<std::string, AlgorithmChoice>;
 constexpr int kFormat = 1;
 // To be raised when a kernel of ours becomes faster or slower: older measurements are then
 // forgotten. A new algorithm does not need it.
-constexpr int kKernelsVersion = 4;
+constexpr int kKernelsVersion = 5;
 constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
 std::string CachePath() {

@@ -57,7 +57,7 @@ void AddSetFlag(CLI::App* app, ConfigFlags* flags) {
            flags->set.push_back(fmt::format("train.precision={}", value));
          },
          "f32, bf16 or auto, the faster of them as measured: what activations are stored in and "
-         "convolutions compute in (default: train.precision)")
+         "convolutions and linear layers compute in (default: train.precision)")
       ->type_name("PRECISION")
       ->check(CLI::IsMember({"f32", "bf16", "auto"}));
 }
