@@ -64,6 +64,7 @@ bool LinearLayer::RunsOn(std::span<const BlobType> src, BlobType dst) const {
 }
 
 StatusOr<LayerPlan> LinearLayer::Setup(const SetupArgs& args) {
+  if (args.dst_type == BlobType::kF32) RequireF32(args.src);
   RT_CHECK(args.src[0].type == args.dst_type, "src and dst have one type (RunsOn)");
   rows_ = PlainRows(args.src[0]);
   dst_.type = args.dst_type;
