@@ -55,8 +55,8 @@ std::string DescribePrecision(std::span<const LayerInfo> layers) {
   std::string products;
   for (const auto& [kind, noun] :
        {std::pair{"convolution", "convolution"}, {"linear", "linear layer"}}) {
-    const auto is_kind = [&](const LayerInfo& layer) {
-      return layer.kind.starts_with(kind) && is_bf16(layer);
+    const auto is_kind = [&, name = std::string_view(kind)](const LayerInfo& layer) {
+      return layer.kind.starts_with(name) && is_bf16(layer);
     };
     const int64_t with_products = count([&](const LayerInfo& layer) {
       return is_kind(layer) && layer.implementation.find("bf16") != std::string::npos;
