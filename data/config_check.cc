@@ -22,7 +22,7 @@ Status CheckNumbers(const NumberRange& range, const FieldCheck& check) {
 
 Status CheckFoldFields(const SplitConfig& config, const FieldCheck& check) {
   const Status status = CheckFolds(config);
-  if (status.ok()) return status;
+  if (status.ok()) return OkStatus();
   const int32_t folds = config.folds(), fold = config.fold();
   const bool of_fold = folds == 0 || (folds > 1 && (fold < 0 || fold >= folds));
   return check.Error(of_fold ? "fold" : "folds", status.message());

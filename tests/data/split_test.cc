@@ -185,7 +185,7 @@ TEST(SplitTest, FoldsDivideEveryClassEvenly) {
 // If this changes, accuracies of old folds are meaningless.
 TEST(SplitTest, GoldenKeysOfAFold) {
   const auto samples = KaggleSamples(10, 9);
-  const auto keys = [&](const SplitConfig& config, std::vector<Sample> list) {
+  const auto keys = [&](const SplitConfig& config, const std::vector<Sample>& list) {
     auto found = KeysOf(SplitDataset(config, list).value().validation, list);
     std::sort(found.begin(), found.end());
     return found;
