@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +35,7 @@ struct Case {
   bool bias = true;
   bool training = true;
   ExchangeMoment moment = ExchangeMoment::kAtBegin;
+  bool relu = true;
 
   LinearConfig config() const {
     LinearConfig config;
@@ -56,15 +58,30 @@ struct Result {
 
 Floats Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
+// Of a rank's weight (0) or bias (1): along it they are moved.
+Floats Direction(int rank, int parameter, size_t count) {
+  return RandomPlain({1, static_cast<int64_t>(count)}, 10 + 2 * rank + parameter);
+}
+
 Result RunLayer(std::unique_ptr<Layer> layer, const BlobDesc& desc, const Case& c,
-                const Floats& src, const Floats& diff_dst, ShardExchange* shards) {
-  EXPECT_TRUE(layer->FuseActivation(Activation::kRelu));
+                const Floats& src, const Floats& diff_dst, ShardExchange* shards, int rank = 0,
+                double moved = 0) {
+  if (c.relu) {
+    EXPECT_TRUE(layer->FuseActivation(Activation::kRelu));
+  }
   const BlobType types[] = {desc.type};
   if (!layer->RunsOn(types, desc.type)) layer = std::make_unique<ThroughF32Layer>(std::move(layer));
   LayerRunner runner(layer.get(), {desc}, {.training = c.training, .dst_type = desc.type});
   EXPECT_TRUE(runner.status().ok()) << runner.status().message();
   runner.step().shards = shards;
   runner.step().training = c.training;
+  for (int i = 0; i < (c.bias ? 2 : 1); ++i) {
+    const std::span<float> value = runner.parameter(i).value();
+    const Floats direction = Direction(rank, i, value.size());
+    for (size_t j = 0; j < value.size(); ++j) {
+      value[j] += static_cast<float>(moved * direction[j]);
+    }
+  }
   Result result;
   result.dst = runner.Forward({src});
   result.weight = Copy(runner.parameter(0).value());
@@ -111,7 +128,8 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
     }
   }
 
-  std::vector<Result> RunRanks() {
+  // With these inputs of all ranks, and parameters that are moved so far.
+  std::vector<Result> RunRanks(const Floats& src, double moved = 0) {
     const Case& c = GetParam();
     std::vector<Result> results(c.ranks);
     std::vector<std::jthread> threads;
@@ -123,8 +141,9 @@ class ShardedLinearTest : public testing::TestWithParam<Case> {
         auto layer = std::make_unique<ShardedLinearLayer>(
             c.config(), LinearShard{.rank = rank, .ranks = c.ranks, .pieces = c.pieces});
         const int64_t first = rank * c.src.N;
-        results[rank] = RunLayer(std::move(layer), c.src, c, Part(src_, first * K(), c.src.N * K()),
-                                 Part(diff_dst_, first * c.M, c.src.N * c.M), &exchange);
+        results[rank] =
+            RunLayer(std::move(layer), c.src, c, Part(src, first * K(), c.src.N * K()),
+                     Part(diff_dst_, first * c.M, c.src.N * c.M), &exchange, rank, moved);
       });
     }
     threads.clear();
@@ -142,7 +161,7 @@ TEST_P(ShardedLinearTest, RanksComputeWhatTheWholeLayerDoes) {
   const BlobType type = c.src.type;
   const Result whole = RunLayer(std::make_unique<LinearLayer>(c.config()), all_, c, src_, diff_dst_,
                                 /*shards=*/nullptr);
-  const std::vector<Result> ranks = RunRanks();
+  const std::vector<Result> ranks = RunRanks(src_);
   for (int rank = 0; rank < c.ranks; ++rank) {
     SCOPED_TRACE(rank);
     const LinearShard shard{.rank = rank, .ranks = c.ranks};
@@ -159,6 +178,45 @@ TEST_P(ShardedLinearTest, RanksComputeWhatTheWholeLayerDoes) {
                   BlobType::kF32);
     }
   }
+}
+
+double Dot(const Floats& a, const Floats& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// The loss is the sum of dst * diff_dst over all ranks. Without ReLU it is linear along src and along
+// weights, so that differences are exact but for rounding.
+class ShardedLinearGradientTest : public ShardedLinearTest {
+ protected:
+  double Loss(const std::vector<Result>& ranks) const {
+    Floats dst;
+    for (const Result& rank : ranks) dst.insert(dst.end(), rank.dst.begin(), rank.dst.end());
+    return Dot(dst, diff_dst_);
+  }
+};
+
+TEST_P(ShardedLinearGradientTest, IsTheSlopeOfDifferences) {
+  constexpr double kStep = 0.1, kTolerance = 1e-4;
+  const std::vector<Result> here = RunRanks(src_);
+
+  const Floats along = RandomPlain(all_, 3);
+  double slope = 0, parameters_slope = 0;
+  for (int rank = 0; rank < GetParam().ranks; ++rank) {
+    const Result& result = here[rank];
+    const auto rows = static_cast<int64_t>(result.diff_src.size());
+    slope += Dot(result.diff_src, Part(along, rank * rows, rows));
+    parameters_slope += Dot(result.diff_weight, Direction(rank, 0, result.diff_weight.size())) +
+                        Dot(result.diff_bias, Direction(rank, 1, result.diff_bias.size()));
+  }
+  const auto loss_at = [&](double step) {
+    Floats src = src_;
+    for (size_t i = 0; i < src.size(); ++i) src[i] += static_cast<float>(step * along[i]);
+    return Loss(RunRanks(src));
+  };
+  EXPECT_NEAR((loss_at(kStep) - loss_at(-kStep)) / (2 * kStep), slope,
+              kTolerance * std::abs(slope));
+  EXPECT_NEAR((Loss(RunRanks(src_, kStep)) - Loss(RunRanks(src_, -kStep))) / (2 * kStep),
+              parameters_slope, kTolerance * std::abs(parameters_slope));
 }
 
 constexpr BlobDesc kPlain{6, 40}, kBlocked{6, 19, 3, 2, 16};
@@ -181,6 +239,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.src = kBlockedBf16, .M = 33, .ranks = 4, .training = false},
         Case{.src = kBlocked, .M = 33, .ranks = 4, .pieces = 4, .training = false},
         Case{.src = kPlain, .M = 8, .training = false, .moment = ExchangeMoment::kAtWait}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ShardedLinearGradientTest,
+    testing::Values(Case{.src = kPlain, .M = 23, .ranks = 3, .pieces = 2, .relu = false},
+                    Case{.src = kBlocked, .M = 33, .ranks = 4, .relu = false}));
 
 TEST(ShardedLinearErrors, FewerOutputsThanRanks) {
   ShardedLinearLayer layer(Case{.M = 3}.config(), {.rank = 0, .ranks = 4});
