@@ -77,7 +77,7 @@ bool AllAre(const TiffDirectory& directory, Tag tag, uint32_t samples, uint32_t 
 // What is known of a fourth channel beside RGB: associated or unassociated alpha.
 bool IsAlpha(const TiffDirectory& directory) {
   constexpr uint32_t kAssociated = 1, kUnassociated = 2;
-  const auto meaning = Number(directory, kExtraSamples, 0);
+  const uint32_t meaning = Number(directory, kExtraSamples, 0).value_or(0);
   return meaning == kAssociated || meaning == kUnassociated;
 }
 
