@@ -36,7 +36,7 @@ void Nesterov(float grad_scale, float momentum, int64_t n, const float* __restri
 }
 
 // The norm of rows * columns values of U(-a, a), a = 1 / sqrt(columns).
-double NormAtStart(const Parameter& p) {
+double NormOfUniformStart(const Parameter& p) {
   return std::sqrt(static_cast<double>(p.spec.shape[0]) / 3);
 }
 
@@ -150,7 +150,8 @@ void Muon::MoveParameter(size_t parameter, double learning_rate, double grad_sca
                  .keep = static_cast<float>(1 - rate * decay_.Of(parameter)),
                  .rate = static_cast<float>(rate)};
   if (IsMatrix(p)) {
-    const double weight_norm = StepsFromStart(p) ? NormAtStart(p) : std::sqrt(SumOfSquares(weight));
+    const double weight_norm =
+        StepsFromStart(p) ? NormOfUniformStart(p) : std::sqrt(SumOfSquares(weight));
     const double direction_norm = std::sqrt(SumOfSquares(direction));
     if (weight_norm > 0 && direction_norm > 0) {
       c.rate = static_cast<float>(rate * config_.trust() * weight_norm / direction_norm);
