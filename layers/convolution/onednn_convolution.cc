@@ -236,6 +236,22 @@ std::unique_ptr<OneDnnConvolution> Create(const ConvolutionProblem& p,
   return nullptr;
 }
 
+// Whether a tap of the window lies in the padding wherever the window is.
+bool HasTapWithoutPixels(const ConvolutionProblem& p) {
+  const auto reads_nothing = [](int64_t taps, int64_t dilation, int64_t stride, int64_t padding,
+                                int64_t pixels, int64_t outputs) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t first = tap * dilation - padding;  // the pixel that the first output reads
+      const int64_t skipped = first < 0 ? (-first + stride - 1) / stride : 0;  // outputs before 0
+      if (skipped >= outputs || first + skipped * stride >= pixels) return true;
+    }
+    return false;
+  };
+  const Window& w = p.window;
+  return reads_nothing(w.KH, w.DH, w.SH, w.PT, p.src.H, p.dst.H) ||
+         reads_nothing(w.KW, w.DW, w.SW, w.PL, p.src.W, p.dst.W);
+}
+
 }  // namespace
 
 OneDnnOutput OneDnnOutputOf(const ConvolutionProblem& problem) {
@@ -251,6 +267,10 @@ std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnConvolution(const ConvolutionP
 
 std::unique_ptr<ConvolutionAlgorithm> CreateOneDnnBf16Convolution(
     const ConvolutionProblem& problem, ConvolutionDirection direction) try {
+  // oneDNN 2.6.3's AMX kernel leaves the gradients of such taps as it finds them.
+  if (direction == ConvolutionDirection::kBackwardWeights && HasTapWithoutPixels(problem)) {
+    return nullptr;
+  }
   ConvolutionProblem product = problem;
   product.src.type = product.dst.type = BlobType::kBf16;
   auto algorithm = Create(problem, product, direction);

@@ -1,7 +1,7 @@
 // Every candidate for a convolution on bf16 blobs, in every direction, against the definition in
 // double precision: on numbers that bf16 can hold, so that products are exact. Among the shapes are
 // those that other libraries have got wrong in bf16: one channel, a stride above the kernel, an
-// output one pixel wide.
+// output one pixel wide, taps that see nothing but padding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,6 +73,8 @@ std::vector<Case> AllCases() {
       {"pointwise_long_plane", Square(1, 1, 0), 1, {2, 16, 31, 29}, {2, 80, 31, 29}},
       {"pointwise_tiles", Square(1, 1, 0), 1, {1, 304, 5, 3}, {1, 272, 5, 3}},
       {"groups", Square(3, 1, 1), 2, {1, 32, 5, 5}, {1, 32, 5, 5}},
+      {"taps_in_padding", Square(3, 2, 1), 2, {5, 48, 1, 1}, {5, 32, 1, 1}},
+      {"winograd_taps_in_padding", Square(3, 1, 1), 1, {5, 32, 6, 1}, {5, 32, 6, 1}},
       {"odd_channels", Square(3, 1, 0), 1, {2, 17, 6, 5}, {2, 19, 4, 3}},
   };
 }
