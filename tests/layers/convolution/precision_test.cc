@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/kernels/bfloat16.h"
 #include "core/random.h"
+#include "layers/convolution/candidates.h"
 #include "layers/convolution/onednn_convolution.h"
 #include "layers/convolution/winograd/winograd_convolution.h"
 #include "layers/convolution/winograd/winograd_strided_convolution.h"
@@ -49,7 +51,7 @@ double RelativeError(const Actual& actual, const Doubles& expected) {
 // A 3x3 convolution with padding 1, with inputs and results in plain order.
 class Problem {
  public:
-  Problem(int64_t C, int64_t K, int64_t size, int64_t stride) {
+  Problem(int64_t C, int64_t K, int64_t size, int64_t stride, BlobType type = BlobType::kF32) {
     const int64_t lanes = RT_KERNEL(WinogradLanes)();
     p_.window = {.KH = 3, .KW = 3, .SH = stride, .SW = stride, .PT = 1, .PL = 1, .PB = 1, .PR = 1};
     p_.src = {kBatch, C, size, size, lanes};
@@ -58,6 +60,11 @@ class Problem {
     for (float& v : src_) v = std::max(v, 0.0F);
     weight_ = Normal(K * C * 9, 2, std::sqrt(2.0F / static_cast<float>(9 * C)));
     diff_dst_ = Normal(p_.dst.elements(), 3);
+    p_.src.type = p_.dst.type = type;
+    if (type == BlobType::kF32) return;
+    for (Floats* rounded : {&src_, &weight_, &diff_dst_}) {
+      for (float& v : *rounded) v = Widen(Narrow(v));
+    }
   }
   const ConvolutionProblem& problem() const { return p_; }
 
@@ -170,6 +177,30 @@ TEST(PrecisionTest, Stride2) {
     });
     Check(row + "winograd stride 2", problem, expected, kStrided,
           [&](Direction direction) { return CreateWinogradStrided(problem.problem(), direction); });
+  }
+}
+
+// Every candidate on bf16 blobs, from operands that bf16 holds: what is left is the rounding of dst and
+// diff_src, 1.7e-3, and what an algorithm rounds on its way. Gradients of weights are f32.
+TEST(PrecisionTest, Bf16) {
+  constexpr double kRoundedOnce = 2.5e-3, kRoundedOperands = 6e-3, kF32Sums = 1e-5;
+  for (const auto& [channels, size] : {std::pair{64, 32}, {128, 16}, {256, 8}, {512, 4}}) {
+    const Problem problem(channels, channels, size, 1, BlobType::kBf16);
+    for (const Direction direction : kDirections) {
+      const Doubles expected = problem.Expected(direction);
+      for (const auto& algorithm : FindCandidates(problem.problem(), direction)) {
+        const double error = RelativeError(problem.Run(direction, algorithm.get()), expected);
+        const bool weights = direction == Direction::kBackwardWeights;
+        fmt::print("{} @ {}: {:<17} {:<28} {:.1e}\n", channels, size,
+                   weights                            ? "backward-weights"
+                   : direction == Direction::kForward ? "forward"
+                                                      : "backward-data",
+                   algorithm->name(), error);
+        EXPECT_LT(error, algorithm->name() == "winograd 2x2 bf16" ? kRoundedOperands
+                         : weights                                ? kF32Sums
+                                                                  : kRoundedOnce);
+      }
+    }
   }
 }
 
