@@ -37,6 +37,8 @@ Status CheckNumbers(const TrainConfig& train, const FieldCheck& check) {
     RT_RETURN_IF_ERROR(check.Between("evaluation_image_size", train.evaluation_image_size(),
                                      kMinImageSize, kMaxImageSize));
   }
+  RT_RETURN_IF_ERROR(
+      check.Between("evaluation_image_scale", train.evaluation_image_scale(), 0.25, 4.0));
   RT_RETURN_IF_ERROR(check.Fraction("until_accuracy", train.until_accuracy()));
   RT_RETURN_IF_ERROR(check.AtLeast("patience", train.patience(), 0));
   RT_RETURN_IF_ERROR(check.NotNegative("freeze_epochs", train.freeze_epochs()));

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -177,9 +178,11 @@ StatusOr<std::unique_ptr<Model>> CreateModel(const LoadedConfig& loaded, bool al
     RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().phase(i).image_size(),
                                  fmt::format("train.phase[{}].image_size", i)));
   }
-  if (config.train().evaluation_image_size() > 0) {
-    RT_RETURN_IF_ERROR(CheckFits(loaded, *model, config.train().evaluation_image_size(),
-                                 "train.evaluation_image_size"));
+  for (const int64_t size : TrainingImageSizes(config)) {
+    RT_RETURN_IF_ERROR(CheckFits(loaded, *model, EvaluationImageSize(config, size),
+                                 config.train().evaluation_image_size() > 0
+                                     ? "train.evaluation_image_size"
+                                     : "train.evaluation_image_scale"));
   }
   return model;
 }
@@ -194,7 +197,8 @@ std::vector<int64_t> TrainingImageSizes(const RunConfig& config) {
 
 int64_t EvaluationImageSize(const RunConfig& config, int64_t training_size) {
   const int64_t fixed = config.train().evaluation_image_size();
-  return fixed > 0 ? fixed : training_size;
+  if (fixed > 0) return fixed;
+  return std::llround(config.train().evaluation_image_scale() * static_cast<double>(training_size));
 }
 
 int64_t PartBatch(const RunConfig& config) {

@@ -264,6 +264,8 @@ std::vector<Malformed> Runs() {
       {"phase_changes_weights", And("train { phase { from_epoch: 2 image_size: 64 } }"),
        "fc.weight"},
       {"evaluation_size", And("train { evaluation_image_size: 5000 }"), "evaluation_image_size"},
+      {"evaluation_scale", And("train { evaluation_image_scale: 0 }"), "evaluation_image_scale"},
+      {"evaluation_scale_changes_weights", And("train { evaluation_image_scale: 2 }"), "fc.weight"},
       {"image_size_zero", And("data { image_size: 0 }"), "image_size"},
       {"image_size_huge", And("data { image_size: 100000 }"), "image_size"},
       {"validation_all", And("data { split { validation_fraction: 1 } }"), "validation_fraction"},

@@ -63,8 +63,9 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
          &differencer);
   Ignore(TrainConfig::descriptor(),
          {"threads", "evaluation_batch", "evaluate_every_epochs", "evaluate_flipped",
-          "evaluation_image_size", "until_accuracy", "checkpoint_every_steps", "keep_checkpoints",
-          "on_nan", "log_every_steps", "patience", "weights"},
+          "evaluation_image_size", "evaluation_image_scale", "until_accuracy",
+          "checkpoint_every_steps", "keep_checkpoints", "on_nan", "log_every_steps", "patience",
+          "weights"},
          &differencer);
   // How ranks work together may change, as their number may; what they compute may not.
   Ignore(DistConfig::descriptor(),

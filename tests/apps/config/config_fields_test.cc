@@ -160,9 +160,9 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "data.path", "data.layout", "data.workers", "data.prefetch_batches", "data.cache_mib",
       // Evaluation and logging of a run, and where it runs.
       "train.threads", "train.evaluation_batch", "train.evaluate_every_epochs",
-      "train.evaluate_flipped", "train.evaluation_image_size", "train.until_accuracy",
-      "train.checkpoint_every_steps", "train.keep_checkpoints", "train.on_nan",
-      "train.log_every_steps", "train.patience",
+      "train.evaluate_flipped", "train.evaluation_image_size", "train.evaluation_image_scale",
+      "train.until_accuracy", "train.checkpoint_every_steps", "train.keep_checkpoints",
+      "train.on_nan", "train.log_every_steps", "train.patience",
       // Read before the first step.
       "train.weights",
       // How a precision was found that the config names itself.
