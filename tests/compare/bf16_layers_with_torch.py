@@ -7,7 +7,7 @@ Both alternate, `--rounds` times; medians. Backward is both gradients (the first
 convolution. The last column is PyTorch's error against double precision on operands that bfloat16 holds (forward, input, weights),
 relative L2; Ringtail's are printed by layers_precision_test.
 
-  apt-get install python3-torch python3-numpy libopenblas0-openmp libtcmalloc-minimal4
+  apt-get install python3-torch python3-torchvision python3-numpy
   tests/compare/bf16_layers_with_torch.py --net resnet50:224:8 [--rounds 3]
 """
 import argparse
@@ -19,13 +19,13 @@ import time
 
 import torch
 import torch.nn.functional as F
+import torchvision
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def shapes(name, size):
     """Of each convolution by name: input channels and size, output channels, kernel, stride, padding."""
-    import torchvision
     module, found, hooks = getattr(torchvision.models, name)(num_classes=2).eval(), {}, []
     for layer, m in module.named_modules():
         if isinstance(m, torch.nn.Conv2d):
