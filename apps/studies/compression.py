@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Every way to compress gradients on the same run: bytes, time on slow networks, accuracy.
 
-Trains configs/dogs_vs_cats.textproto on 64 pixels, from the same weights on the same images in the same order, on
+Trains sixteen_epochs.textproto on 64 pixels, from the same weights on the same images in the same order, on
 several ranks; once for accuracy on this machine, and a few steps in network namespaces of each speed (which takes
 root; --rates= leaves them out). All with SGD; DGC keeps its Nesterov momentum itself, so that the optimizer has none.
 
@@ -58,7 +58,7 @@ def main():
     parser.add_argument('--epochs', type=float, default=5)
     parser.add_argument('--rates', default='1gbit,100mbit')
     parser.add_argument('--steps', type=int, default=12, help='at each rate')
-    parser.add_argument('--config', default='dogs_vs_cats.textproto')
+    parser.add_argument('--config', default=study.SIXTEEN_EPOCHS)
     args = parser.parse_args()
     rates = [rate for rate in args.rates.split(',') if rate]
     print(f'| scheme | MB sent a step | ratio | {"".join(f"step at {r}, ms | " for r in rates)}encode, decode, ms | '

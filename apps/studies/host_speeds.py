@@ -10,7 +10,7 @@ other's caches and memory what hosts that train together do here, and real hosts
   apps/studies/host_speeds.py --data ... --apart                           and times a host beside others that train by themselves
   apps/studies/host_speeds.py --data ... --grid                            64 pixels (the hardest) for 36 kinds of hosts and links
 
-  recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as configs/dogs_vs_cats.textproto has them
+  recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as sixteen_epochs.textproto has them
 """
 import argparse
 import json
@@ -37,7 +37,8 @@ def run(args, hosts, cores, rate, pixels, more, apart):
                  f'data.split.validation.last={last + VALIDATION}'] + args.set
     with tempfile.TemporaryDirectory() as folder:
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
-                   str(STEPS_PER_EPOCH), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--data',
+                   str(STEPS_PER_EPOCH), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--config',
+                   study.SIXTEEN_EPOCHS, '--data',
                    os.path.abspath(args.data), '--output', os.path.join(folder, 'run'), *more, *study.sets(overrides)]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

@@ -44,7 +44,7 @@ RECIPES = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     study.add_arguments(parser)
-    parser.add_argument('--config', default='dogs_vs_cats.textproto')
+    parser.add_argument('--config', default=study.SIXTEEN_EPOCHS)
     parser.add_argument('--batches', default='64,256,1024,2048')
     parser.add_argument('--recipes', default=','.join(RECIPES))
     parser.add_argument('--epochs', type=float, default=12)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Accuracy of local rounds, from the emulator (apps/emulator/): tables of training runs, each a cell.
 
-Cells train configs/dogs_vs_cats.textproto for 12 epochs on 64 pixels of real images, cat and dog 0 .. 4999, and validate on 5000 ..
-9999; --recipe full trains the default recipe (16 epochs, images that grow) on 0 .. 9999 and validates on the rest. Each cell is a
+Cells train sixteen_epochs.textproto for 12 epochs on 64 pixels of real images, cat and dog 0 .. 4999, and validate on 5000 ..
+9999; --recipe full trains all of it (16 epochs, images that grow) on 0 .. 9999 and validates on the rest. Each cell is a
 file in --out, written when it is done; the same command continues with the cells that are missing, and prints all as tables.
 
   apps/studies/local_rounds.py --data ~/dogs-vs-cats/train --dry-run                     # tables, cells, CPU minutes
@@ -29,7 +29,7 @@ import local_rounds_cells as plan
 
 
 def command_of(args, cell):
-    return cells.emulate(args, 'configs/dogs_vs_cats.textproto', cell.overrides(),
+    return cells.emulate(args, 'apps/studies/sixteen_epochs.textproto', cell.overrides(),
                          [f'workers={cell.ranks}', 'compute.ms_per_image=1'])  # no time is measured here
 
 

@@ -31,7 +31,7 @@ import time
 
 import study
 
-NETS = {'lenet': 'lenet.textproto', 'default': 'dogs_vs_cats.textproto', 'resnet18': 'resnet18.textproto'}
+NETS = {'lenet': 'lenet.textproto', 'default': study.SIXTEEN_EPOCHS, 'resnet18': 'resnet18.textproto'}
 RANKS = (2, 4, 8)
 LINKS = (('10gbit', 8), ('1gbit', 8), ('1gbit', 1), ('100mbit', 1))  # of a host, and its cores
 SCHEMES = {  # names of plan, and what it means by them (apps/plan/measure_facts.cc)

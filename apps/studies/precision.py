@@ -6,7 +6,7 @@ their difference, and a figure of all courses are made from what is there.
 
   apps/studies/precision.py --data ~/dogs-vs-cats/train --out runs/precision [--recipes default,resnet18,mobilenet_v2] [--seeds 1,2,3]
 
-  default       configs/dogs_vs_cats.textproto as it is shipped (Muon, 16 epochs of 64 to 128 pixels)
+  default       sixteen_epochs.textproto: the default recipe until 2026-11-26 (Muon, 16 epochs of 64 to 128 pixels)
   resnet18      SGD 0.1, Nesterov, batch 128, 64 pixels, 8 epochs of 10,000 images
   mobilenet_v2  Adam 0.001, batch 64, 96 pixels, 8 epochs of 10,000 images
 
@@ -24,7 +24,7 @@ import study
 PRECISIONS = {'FLOAT32': '#c05020', 'BFLOAT16': '#2060c0'}  # and the colour of their courses
 SHORT = ['train.epochs=8', 'data.split.train.first=0', 'data.split.train.last=4999']
 RECIPES = {
-    'default': ('dogs_vs_cats.textproto', ['data.split.train.first=0', 'data.split.train.last=9999']),
+    'default': (study.SIXTEEN_EPOCHS, ['data.split.train.first=0', 'data.split.train.last=9999']),
     'resnet18': ('resnet18.textproto', SHORT + ['data.image_size=64']),
     'mobilenet_v2': ('mobilenet_v2.textproto', SHORT + ['data.image_size=96', 'optim.adam.beta1=0.9', 'optim.learning_rate=0.001']),
 }

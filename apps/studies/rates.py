@@ -34,7 +34,7 @@ def main():
     study.add_arguments(parser)
     parser.add_argument('--out', required=True, help='folder, a file for each run')
     parser.add_argument('--name', help='of the data set, in file names (default: the last part of --data)')
-    parser.add_argument('--config', default='dogs_vs_cats.textproto')
+    parser.add_argument('--config', default=study.SIXTEEN_EPOCHS)
     parser.add_argument('--rates', default='0.175,0.35,0.7,1.4,2.8')
     parser.add_argument('--epochs', default='12')
     parser.add_argument('--seeds', default='1')

@@ -26,7 +26,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-CONFIG = ROOT / 'configs/dogs_vs_cats.textproto'
+CONFIG = ROOT / 'apps/studies/sixteen_epochs.textproto'
 SHARE_OF_DATA = 1448 / 1514  # of the link's rate: dilated.py
 WARM_UP = 6  # steps
 EARLY = 8  # steps in which rounding has not been multiplied yet
