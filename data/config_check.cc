@@ -74,6 +74,8 @@ Status CheckAugment(const AugmentConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Fraction("contrast", config.contrast()));
   RT_RETURN_IF_ERROR(check.Fraction("saturation", config.saturation()));
   RT_RETURN_IF_ERROR(check.Fraction("erasing", config.erasing()));
+  RT_RETURN_IF_ERROR(check.Fraction("ramp_start", config.ramp_start()));
+  RT_RETURN_IF_ERROR(check.NotNegative("ramp_epochs", config.ramp_epochs()));
   if (config.has_mixup()) {
     RT_RETURN_IF_ERROR(CheckMix(config.mixup(), "0.2 is usual", check.Within("mixup")));
   }

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "core/trace.h"
 #include "data/augment.h"
+#include "data/augmentation/augmentation_ramp.h"
 #include "data/decoding/decode.h"
 
 namespace ringtail {
@@ -54,8 +55,11 @@ Augmentation ImageSource::AugmentationOf(int64_t sample, int64_t epoch,
                          .With(kAugmentStream)
                          .With(static_cast<uint64_t>(epoch))
                          .With(dataset_->samples()[sample].key);
-  return DrawAugmentation(config_.augment(), key, width, height,
-                          static_cast<int32_t>(options_.image_size));
+  const auto size = static_cast<int32_t>(options_.image_size);
+  const float strength = AugmentationStrength(config_.augment(), epoch);
+  if (strength == 1) return DrawAugmentation(config_.augment(), key, width, height, size);
+  return DrawAugmentation(AugmentationOfStrength(config_.augment(), strength), key, width, height,
+                          size);
 }
 
 void ImageSource::Render(const ImageView& pixels, const ImageHeader& header,

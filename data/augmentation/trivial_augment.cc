@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/counted.h"
 #include "data/augmentation/image_mix.h"
 
 namespace ringtail {
@@ -92,6 +93,11 @@ std::string DescribeAugmentations(const AugmentConfig& config) {
   }
   if (const std::string mixed = DescribeMix(config); !mixed.empty()) {
     text += (text.empty() ? "" : ", ") + mixed;
+  }
+  if (config.ramp_epochs() > 0) {
+    text += fmt::format("{}crops and colours from {:.3g} to 100 % of their strength over {}",
+                        text.empty() ? "" : ", ", kPercent * double{config.ramp_start()},
+                        Counted(config.ramp_epochs(), "epoch"));
   }
   return text;
 }

@@ -93,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"class_balance: -0.1", "data.class_balance"},
         {"augment { erasing: 1.1 }", "data.augment.erasing: erasing is 1.1"},
         {"augment { erasing: -0.1 }", "data.augment.erasing"},
+        {"augment { ramp_start: 1.5 }", "data.augment.ramp_start: ramp_start is 1.5"},
+        {"augment { ramp_epochs: -1 }", "data.augment.ramp_epochs"},
         {"augment { flip_probability: 1.1 }", "data.augment.flip_probability"},
         {"augment { flip_probability: -0.1 }", "data.augment.flip_probability"},
         {"augment { brightness: 1.1 }", "data.augment.brightness"},

@@ -91,6 +91,10 @@ TEST(TrivialAugmentTest, SaysWhatIsOn) {
   EXPECT_EQ(DescribeAugmentations(config),
             "TrivialAugment (nearest pixels), random erasing of 25 % of the images, "
             "mixup (alpha 0.2)");
+  AugmentConfig ramped;
+  ramped.set_ramp_epochs(8);
+  EXPECT_EQ(DescribeAugmentations(ramped),
+            "crops and colours from 50 to 100 % of their strength over 8 epochs");
 }
 
 }  // namespace
