@@ -4,7 +4,7 @@
 Every net is measured in alternating runs (PyTorch, Ringtail, PyTorch, ...), one process each, so that a noisy
 machine disturbs both sides alike. PyTorch runs with OpenBLAS, tcmalloc and, per net, the faster of channels_last
 and oneDNN's blocked layout (--layouts). With --precision bf16 Ringtail's side is that, and PyTorch may have, per net,
-autocast to bfloat16, where that is faster than its f32. `default` is Debian's PyTorch untuned: plain layout, glibc's allocator.
+autocast to bfloat16, where that is faster than its f32; its best f32 is measured in the same rounds. `untuned` is Debian's PyTorch untuned: plain layout, glibc's allocator.
 
   apt-get install python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4
   tests/compare/time_with_torch.py [--nets resnet18:128:32,lenet:64:32] [--rounds 3]
@@ -49,6 +49,28 @@ def ringtail_run(program, net, precision, threads, steps):
     return result['step_ms'], result['peak_memory_mib']
 
 
+def probes(net, args):
+    """Settings of PyTorch -> ms of a step."""
+    layouts = args.layouts.split(',')
+    known = {}
+    for settings in layouts + [f'{layout} bf16' for layout in layouts if args.precision == 'bf16']:
+        probe = torch_run(net, settings, args.threads, args.steps, True)
+        if probe:
+            known[settings] = probe[0]
+    return known
+
+
+def measure(net, best, single, args):
+    """One round: (ms, MiB) of PyTorch's best settings, of its best in f32, and of Ringtail."""
+    fastest = torch_run(net, best, args.threads, args.steps, True)
+    return {'best': fastest, 'single': fastest if single == best else torch_run(net, single, args.threads, args.steps, True),
+            'ringtail': ringtail_run(args.program, net, args.precision, args.threads, args.steps)}
+
+
+def listed(ratios):
+    return ', '.join(f'{ratio:.2f}' for ratio in ratios)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--program', default=os.path.join(ROOT, 'build/release/bin/dogs_vs_cats'))
@@ -60,32 +82,26 @@ def main():
     parser.add_argument('--precision', default='f32', choices=['f32', 'bf16'], help='of Ringtail; PyTorch takes its faster one')
     parser.add_argument('--untuned', action='store_true', help='also PyTorch untuned')
     args = parser.parse_args()
-    print('| net @size, batch | PyTorch tuned ms (layout) | Ringtail ms | speed ratio per round | median | '
-          'peak MiB PyTorch | Ringtail | memory ratio | PyTorch untuned ms |')
-    print('|---|---|---|---|---|---|---|---|---|')
-    speeds, memories = [], []
+    print('| net @size, batch | PyTorch tuned ms (layout) | Ringtail ms | speed ratio per round | median | peak MiB PyTorch | Ringtail | '
+          'memory ratio | PyTorch f32 ms (layout) | ratio to it per round | median | PyTorch untuned ms |')
+    print('|---' * 12 + '|')
+    speeds, single_speeds, memories = [], [], []
     for net in args.nets.split(','):
-        best = {}
-        layouts = args.layouts.split(',')
-        for settings in layouts + [f'{layout} bf16' for layout in layouts if args.precision == 'bf16']:
-            probe = torch_run(net, settings, args.threads, args.steps, True)
-            if probe:
-                best[settings] = probe[0]
-        layout = min(best, key=best.get)
-        rows = [(torch_run(net, layout, args.threads, args.steps, True),
-                 ringtail_run(args.program, net, args.precision, args.threads, args.steps)) for _ in range(args.rounds)]
+        known = probes(net, args)
+        best, single = min(known, key=known.get), min((name for name in known if 'bf16' not in name), key=known.get)
+        rounds = [measure(net, best, single, args) for _ in range(args.rounds)]
         untuned = torch_run(net, 'nchw', 1, 2, False)[0] if args.untuned else float('nan')
-        ratios = [t[0] / r[0] for t, r in rows]
-        torch_ms, ours_ms = (statistics.median(row[i][0] for row in rows) for i in (0, 1))
-        torch_mib, ours_mib = (statistics.median(row[i][1] for row in rows) for i in (0, 1))
+        median = lambda key, i: statistics.median(sides[key][i] for sides in rounds)
+        ratios, single_ratios = ([sides[key][0] / sides['ringtail'][0] for sides in rounds] for key in ('best', 'single'))
         speeds.append(statistics.median(ratios))
-        memories.append(ours_mib / torch_mib)
+        single_speeds.append(statistics.median(single_ratios))
+        memories.append(median('ringtail', 1) / median('best', 1))
         name, size, batch = net.split(':')
-        print(f'| {name} @{size}, {batch} | {torch_ms:.0f} ({layout}) | {ours_ms:.0f} | '
-              f'{", ".join(f"{r:.2f}" for r in ratios)} | {speeds[-1]:.2f} | {torch_mib:.0f} | {ours_mib:.0f} | '
-              f'{memories[-1]:.2f} | {untuned:.0f} |', flush=True)
+        print(f'| {name} @{size}, {batch} | {median("best", 0):.0f} ({best}) | {median("ringtail", 0):.0f} | {listed(ratios)} | '
+              f'{speeds[-1]:.2f} | {median("best", 1):.0f} | {median("ringtail", 1):.0f} | {memories[-1]:.2f} | '
+              f'{median("single", 0):.0f} ({single}) | {listed(single_ratios)} | {single_speeds[-1]:.2f} | {untuned:.0f} |', flush=True)
     mean = lambda values: math.exp(statistics.fmean(map(math.log, values)))
-    print(f'geometric mean: speed {mean(speeds):.2f}, memory {mean(memories):.2f}')
+    print(f'geometric mean: speed {mean(speeds):.2f}, memory {mean(memories):.2f}; speed beside PyTorch in f32 {mean(single_speeds):.2f}')
 
 
 if __name__ == '__main__':
