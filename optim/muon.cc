@@ -15,6 +15,8 @@
 namespace ringtail {
 namespace {
 
+constexpr double kMostVectorRate = 10;
+
 bool IsMatrix(const Parameter& p) { return p.spec.kind != ParameterKind::kVector; }
 
 // Proportional to orthogonalize.h's operations; negligible for vectors.
@@ -68,7 +70,8 @@ std::span<float> Part(std::vector<float>* scratch, int64_t elements) {
 Status Muon::Validate(const MuonConfig& config, const ConfigSource* source) {
   const FieldCheck check(source, "optim.muon");
   RT_RETURN_IF_ERROR(check.FractionBelowOne("momentum", config.momentum()));
-  return check.Positive("trust", config.trust());
+  RT_RETURN_IF_ERROR(check.Positive("trust", config.trust()));
+  return check.Between("vector_rate", config.vector_rate(), 0, kMostVectorRate);
 }
 
 Muon::Muon(const MuonConfig& config, Decay decay, ParameterArena* arena)
@@ -144,7 +147,8 @@ void Muon::MoveParameter(size_t parameter, double learning_rate, double grad_sca
                          std::span<const float> direction) {
   const Parameter& p = arena_->parameters()[parameter];
   const std::span<float> weight = p.value();
-  const double rate = decay_.Rate(parameter, learning_rate);
+  const double rate =
+      decay_.Rate(parameter, learning_rate) * (IsMatrix(p) ? 1 : config_.vector_rate());
   Coefficients c{.grad_scale = static_cast<float>(grad_scale),
                  .momentum = static_cast<float>(config_.momentum()),
                  .keep = static_cast<float>(1 - rate * decay_.Of(parameter)),
@@ -196,9 +200,10 @@ void Muon::StepPrepared(int64_t /*step*/, double learning_rate, PreparedStep* pr
 std::vector<Optimizer::StateBlock> Muon::state() { return {{"momentum", velocity_.floats()}}; }
 
 std::string Muon::Describe() const {
-  return fmt::format("Muon momentum={} trust={}{}{}", config_.momentum(), config_.trust(),
-                     config_.head_norm() == MuonConfig::START ? " head_norm=START" : "",
-                     decay_.Describe());
+  std::string text = fmt::format("Muon momentum={} trust={}", config_.momentum(), config_.trust());
+  if (config_.head_norm() == MuonConfig::START) text += " head_norm=START";
+  if (config_.vector_rate() != 1) text += fmt::format(" vector_rate={}", config_.vector_rate());
+  return text + decay_.Describe();
 }
 
 }  // namespace ringtail

@@ -102,6 +102,17 @@ TEST(MuonTest, TheHeadsStepsAreOfOneSizeFromItsStart) {
   }
 }
 
+TEST(MuonTest, BiasesAndBatchNormHaveARateOfTheirOwn) {
+  const auto arena = MakeTestArena();
+  const std::vector<double> once = Distances("muon {}", 1);
+  const std::vector<double> tenth = Distances("muon { vector_rate: 0.1 }", 1);
+  for (size_t i = 0; i < once.size(); ++i) {
+    const ParameterSpec& spec = arena->parameters()[i].spec;
+    const double expected = spec.kind == ParameterKind::kVector ? 0.1 * once[i] : once[i];
+    EXPECT_NEAR(tenth[i], expected, 1e-4 * once[i]) << spec.name;
+  }
+}
+
 TEST(MuonTest, ATensorOfZerosMovesByTheRate) {
   const auto arena = MakeTestArena();
   std::ranges::fill(arena->values(), 0.0F);
@@ -136,6 +147,8 @@ TEST(MuonTest, DescribesItself) {
   const auto arena = MakeTestArena();
   EXPECT_EQ(MakeOptimizer("muon {}", arena.get())->Describe(),
             "Muon momentum=0.9 trust=0.02 weight_decay=0.0005");
+  EXPECT_EQ(MakeOptimizer("muon { vector_rate: 0.1 }", arena.get())->Describe(),
+            "Muon momentum=0.9 trust=0.02 vector_rate=0.1 weight_decay=0.0005");
 }
 
 }  // namespace
