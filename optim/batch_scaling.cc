@@ -20,6 +20,10 @@ int64_t ReferenceBatch(const OptimConfig& config, const BatchSizes& sizes) {
   return stated > 0 ? stated : sizes.rank;
 }
 
+int64_t ImagesOfAStep(const BatchSizes& sizes) {
+  return sizes.step > 0 ? sizes.step : sizes.global;
+}
+
 double RateFactor(BatchScalingConfig::Rule rule, double k) {
   switch (rule) {
     case BatchScalingConfig::NONE:
@@ -47,12 +51,18 @@ const char* RuleName(BatchScalingConfig::Rule rule) {
 // Of an average that spans as many images as with the reference.
 double ScaledDecay(const OptimConfig& config, const BatchSizes& sizes, int64_t reference) {
   if (config.batch_scaling().rule() == BatchScalingConfig::NONE) return config.ema_decay();
-  const auto step = static_cast<double>(sizes.step > 0 ? sizes.step : sizes.global);
+  const auto step = static_cast<double>(ImagesOfAStep(sizes));
   return std::pow(config.ema_decay(), step / static_cast<double>(reference));
 }
 
 std::string DescribeDecay(double before, double after) {
   return before == after ? "" : fmt::format(", ema_decay {:.6g} -> {:.6g}", before, after);
+}
+
+// Of the rate, for a run that is longer than the one that it was found with.
+double LengthFactor(const OptimConfig& config, double images) {
+  const auto reference = static_cast<double>(config.batch_scaling().reference_images());
+  return reference > 0 && images > reference ? std::sqrt(reference / images) : 1;
 }
 
 // "warm-up 5 epochs = 195 steps from 0.1"
@@ -107,8 +117,10 @@ std::string StretchWarmup(const BatchSizes& sizes, WarmupConfig* warmup) {
 Status ValidateBatchScaling(const OptimConfig& config, const ConfigSource* source) {
   RT_RETURN_IF_ERROR(
       FieldCheck(source, "optim.warmup").NotNegative("min_steps", config.warmup().min_steps()));
-  return FieldCheck(source, "optim.batch_scaling")
-      .NotNegative("reference_batch", config.batch_scaling().reference_batch());
+  const FieldCheck check(source, "optim.batch_scaling");
+  RT_RETURN_IF_ERROR(
+      check.NotNegative("reference_batch", config.batch_scaling().reference_batch()));
+  return check.NotNegative("reference_images", config.batch_scaling().reference_images());
 }
 
 ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
@@ -117,12 +129,15 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   const auto rule = config.batch_scaling().rule();
   const double k = static_cast<double>(sizes.global) / static_cast<double>(reference);
   const double factor = RateFactor(rule, k);
+  const double images =
+      sizes.epochs * static_cast<double>(sizes.steps_per_epoch * ImagesOfAStep(sizes));
+  const double length_factor = LengthFactor(config, images);
 
   ScaledOptim scaled{.config = config};
   const auto warn = [&](std::string text) {
     if (!text.empty()) scaled.warnings.push_back(std::move(text));
   };
-  scaled.config.set_learning_rate(config.learning_rate() * factor);
+  scaled.config.set_learning_rate(config.learning_rate() * factor * length_factor);
   if (factor > 1 && !config.warmup().has_start_fraction()) {
     scaled.config.mutable_warmup()->set_start_fraction(1 / factor);
   }
@@ -135,9 +150,15 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   if (sizes.global != reference) {
     scaled.summary =
         fmt::format("learning rate {:.6g} at batch {} -> {:.6g} at batch {} ({}), {}{}",
-                    config.learning_rate(), reference, scaled.config.learning_rate(), sizes.global,
-                    RuleName(rule), DescribeWarmup(scaled.config, sizes),
+                    config.learning_rate(), reference, config.learning_rate() * factor,
+                    sizes.global, RuleName(rule), DescribeWarmup(scaled.config, sizes),
                     DescribeDecay(config.ema_decay(), scaled.config.ema_decay()));
+  }
+  if (length_factor != 1) {
+    scaled.summary += fmt::format(
+        "{}learning rate {:.6g} for {} images -> {:.3g} for {:.0f} (square root)",
+        scaled.summary.empty() ? "" : "; ", config.learning_rate() * factor,
+        config.batch_scaling().reference_images(), scaled.config.learning_rate(), images);
   }
   return scaled;
 }

@@ -53,6 +53,29 @@ TEST(BatchScalingTest, AveragesSpanAsManyImages) {
   EXPECT_EQ(Scale("ema_decay: 0.995", 1024).config.ema_decay(), 0.995) << "nothing scales";
 }
 
+// Four times as many images, half the rate; fewer change nothing; the batch does not matter.
+TEST(BatchScalingTest, ALongerRunHasALowerRate) {
+  const auto scale = [](int64_t batch, int64_t steps_per_epoch, double epochs) {
+    return ScaleToBatch(
+        ParseOptim("learning_rate: 1.4 warmup { epochs: 1 } batch_scaling { rule: SQUARE_ROOT "
+                   "reference_batch: 256 reference_images: 320000 }"),
+        {.rank = 256, .global = batch, .steps_per_epoch = steps_per_epoch, .epochs = epochs});
+  };
+  const ScaledOptim longer = scale(256, 500, 10);
+  EXPECT_NEAR(longer.config.learning_rate(), 0.7, kTolerance);
+  EXPECT_EQ(longer.summary, "learning rate 1.4 for 320000 images -> 0.7 for 1280000 (square root)");
+  EXPECT_EQ(longer.config.warmup().start_fraction(), 0);
+  const ScaledOptim larger = scale(1024, 125, 10);
+  EXPECT_NEAR(larger.config.learning_rate(), 1.4, kTolerance);
+  EXPECT_THAT(larger.summary, HasSubstr("learning rate 1.4 at batch 256 -> 2.8 at batch 1024 "));
+  EXPECT_THAT(larger.summary,
+              HasSubstr("; learning rate 2.8 for 320000 images -> 1.4 for 1280000 (square root)"));
+  for (const double epochs : {0.0, 1.0, 2.5}) {
+    EXPECT_EQ(scale(256, 500, epochs).config.learning_rate(), 1.4) << epochs;
+    EXPECT_EQ(scale(256, 500, epochs).summary, "");
+  }
+}
+
 // Ranks that take steps of their own: the rate fits a rank's 32 images, a step is of 256.
 TEST(BatchScalingTest, AveragesFollowTheStepsOfAllRanks) {
   const OptimConfig config =
@@ -160,6 +183,8 @@ TEST(BatchScalingTest, NamesTheFieldOutOfRange) {
   EXPECT_THAT(ValidationMessage("batch_scaling {\n  reference_batch: -1\n}"),
               HasSubstr("run.textproto:3:3: reference_batch is -1; it must be finite and at least "
                         "0"));
+  EXPECT_THAT(ValidationMessage("batch_scaling { reference_images: -1 }"),
+              HasSubstr("reference_images is -1"));
   EXPECT_THAT(ValidationMessage("warmup { min_steps: -5 }"),
               HasSubstr("run.textproto:2:10: min_steps is -5"));
   EXPECT_EQ(ValidationMessage("batch_scaling { rule: NONE reference_batch: 0 }"), "");
