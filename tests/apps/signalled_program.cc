@@ -9,7 +9,7 @@ bool WaitForSteps(ChildProcess* child, uint64_t steps) {
   for (uint64_t seen = 0; seen < steps;) {
     const auto line = child->ReadLine();
     if (!line) return false;
-    seen += line->find(" step ") != std::string::npos ? 1 : 0;
+    seen += line->find("  step ") != std::string::npos ? 1 : 0;  // ("epoch 1  step 1/9  loss ...")
   }
   return true;
 }
