@@ -40,11 +40,11 @@ def torch_run(net, settings, threads, steps, tuned):
     return statistics.median(result['times']) * 1e3, result['peak_mib']
 
 
-def ringtail_run(program, net, precision, threads, steps):
+def ringtail_run(net, args):
     name, size, batch = net.split(':')
-    run = subprocess.run([program, 'time', '--config', os.path.join(ROOT, 'configs', name + '.textproto'), '--batch',
-                          batch, '--precision', precision, '--set', f'data.image_size={size}', '--threads', str(threads), '--iterations',
-                          str(steps), '--json'], check=True, capture_output=True, text=True)
+    run = subprocess.run([args.program, 'time', '--config', os.path.join(ROOT, 'configs', name + '.textproto'), '--batch',
+                          batch, '--precision', args.precision, '--set', f'data.image_size={size}', '--threads', str(args.threads), '--iterations',
+                          str(args.steps), '--json', *(word for override in args.set for word in ('--set', override))], check=True, capture_output=True, text=True)
     result = json.loads(run.stdout)
     return result['step_ms'], result['peak_memory_mib']
 
@@ -64,7 +64,7 @@ def measure(net, best, single, args):
     """One round: (ms, MiB) of PyTorch's best settings, of its best in f32, and of Ringtail."""
     fastest = torch_run(net, best, args.threads, args.steps, True)
     return {'best': fastest, 'single': fastest if single == best else torch_run(net, single, args.threads, args.steps, True),
-            'ringtail': ringtail_run(args.program, net, args.precision, args.threads, args.steps)}
+            'ringtail': ringtail_run(net, args)}
 
 
 def listed(ratios):
@@ -80,6 +80,7 @@ def main():
     parser.add_argument('--steps', type=int, default=5)
     parser.add_argument('--layouts', default='nhwc,mkldnn')
     parser.add_argument('--precision', default='f32', choices=['f32', 'bf16'], help='of Ringtail; PyTorch takes its faster one')
+    parser.add_argument('--set', action='append', default=[], help='override for Ringtail; repeatable')
     parser.add_argument('--untuned', action='store_true', help='also PyTorch untuned')
     args = parser.parse_args()
     print('| net @size, batch | PyTorch tuned ms (layout) | Ringtail ms | speed ratio per round | median | peak MiB PyTorch | Ringtail | '
