@@ -68,15 +68,15 @@ ScaledOptim ScaledDefault(const std::string& set, int64_t ranks) {
 
 TEST(ConfigsTest, AnotherBatchHasAnotherRate) {
   const ScaledOptim untouched = ScaledDefault("train.batch=256", 1);
-  EXPECT_EQ(untouched.config.learning_rate(), 1.4);
+  EXPECT_EQ(untouched.config.learning_rate(), 1.2);
   EXPECT_EQ(untouched.config.ema_decay(), 0.995);
   EXPECT_EQ(untouched.summary, "");
   const ScaledOptim small = ScaledDefault("train.batch=64", 1);
-  EXPECT_DOUBLE_EQ(small.config.learning_rate(), 0.7);
+  EXPECT_DOUBLE_EQ(small.config.learning_rate(), 0.6);
   EXPECT_THAT(small.summary,
-              HasSubstr("learning rate 1.4 at batch 256 -> 0.7 at batch 64 (square root)"));
-  EXPECT_DOUBLE_EQ(ScaledDefault("train.batch=256", 4).config.learning_rate(), 2.8);
-  EXPECT_EQ(ScaledDefault("train.batch=64", 4).config.learning_rate(), 1.4) << "as on one rank";
+              HasSubstr("learning rate 1.2 at batch 256 -> 0.6 at batch 64 (square root)"));
+  EXPECT_DOUBLE_EQ(ScaledDefault("train.batch=256", 4).config.learning_rate(), 2.4);
+  EXPECT_EQ(ScaledDefault("train.batch=64", 4).config.learning_rate(), 1.2) << "as on one rank";
 }
 
 TEST(ConfigsTest, AllThatTheReadmeNamesExist) {
