@@ -51,7 +51,7 @@ TEST(TrivialAugmentTest, DrawsEveryOperationAndSignEquallyOften) {
   }
   ASSERT_EQ(counts.size(), size_t{kPixelOperations});
   for (const auto& [operation, count] : counts) {
-    EXPECT_NEAR(count, kDraws / kPixelOperations, 110) << PixelOperationName(operation);  // 5 sigma
+    EXPECT_NEAR(count, 1.0 * kDraws / kPixelOperations, 110) << PixelOperationName(operation);  // 5 sigma
   }
   EXPECT_EQ(rotations.size(), 2 * size_t{kMagnitudeBins} - 1);
   EXPECT_NEAR(negative, 242, 60);
@@ -74,7 +74,7 @@ TEST(TrivialAugmentTest, ErasesAsOftenAndAsMuchAsAsked) {
     EXPECT_TRUE(area > 0.019 && area < 0.34) << area;
     EXPECT_TRUE(aspect > 0.28 && aspect < 3.5) << aspect;
   }
-  EXPECT_NEAR(erased, kDraws / 4, 140);
+  EXPECT_NEAR(erased, kDraws / 4.0, 140);
   config.set_erasing(1);
   EXPECT_GT(DrawErasedRectangle(config, Key(1), 8).width, 0);
 }
