@@ -51,7 +51,8 @@ TEST(TrivialAugmentTest, DrawsEveryOperationAndSignEquallyOften) {
   }
   ASSERT_EQ(counts.size(), size_t{kPixelOperations});
   for (const auto& [operation, count] : counts) {
-    EXPECT_NEAR(count, 1.0 * kDraws / kPixelOperations, 110) << PixelOperationName(operation);  // 5 sigma
+    EXPECT_NEAR(count, 1.0 * kDraws / kPixelOperations, 110)
+        << PixelOperationName(operation);  // 5 sigma
   }
   EXPECT_EQ(rotations.size(), 2 * size_t{kMagnitudeBins} - 1);
   EXPECT_NEAR(negative, 242, 60);
