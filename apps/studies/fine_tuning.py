@@ -10,7 +10,6 @@ Seed s trains on cats and dogs from number (s - 1) n / 2 on, n the number of ima
 on 10000 .. 11249 of each.
 """
 import argparse
-import json
 import os
 import statistics
 import time
@@ -32,26 +31,23 @@ RECIPES = {
 }
 
 
+def run_cell(args, start, images, seed):
+    half = images // 2
+    first = (seed - 1) * half % HALF_OF_ALL
+    epochs = max(3, SEEN // images)
+    overrides = SAME + RECIPES[start] + [f'data.split.train.first={first}', f'data.split.train.last={first + half - 1}',
+                                         f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', f'train.seed={seed}']
+    if start == 'weights':
+        overrides.append(f'train.weights={os.path.abspath(args.weights)}')
+    begin = time.monotonic()
+    run = study.train(args, args.config, overrides, threads=args.threads)
+    return {'start': start, 'images': images, 'seed': seed, 'epochs': epochs, 'set': args.set, 'accuracy': run.accuracy(),
+            'steps': len(run.steps), 'step_s': sum(step['step_ms'] for step in run.steps) / 1000, 'whole_s': time.monotonic() - begin}
+
+
 def measure(args, start, images, seed):
     path = os.path.join(args.out, f'{start}-{images}-s{seed}.json')
-    if not os.path.exists(path):
-        half = images // 2
-        first = (seed - 1) * half % HALF_OF_ALL
-        epochs = max(3, SEEN // images)
-        overrides = SAME + RECIPES[start] + [f'data.split.train.first={first}', f'data.split.train.last={first + half - 1}',
-                                             f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', f'train.seed={seed}']
-        if start == 'weights':
-            overrides.append(f'train.weights={os.path.abspath(args.weights)}')
-        begin = time.monotonic()
-        run = study.train(args, args.config, overrides, threads=args.threads)
-        result = {'start': start, 'images': images, 'seed': seed, 'epochs': epochs, 'set': args.set, 'accuracy': run.accuracy(),
-                  'steps': len(run.steps), 'step_s': sum(step['step_ms'] for step in run.steps) / 1000,
-                  'whole_s': time.monotonic() - begin}
-        with open(path + '.part', 'w', encoding='utf-8') as file:
-            json.dump(result, file)
-        os.rename(path + '.part', path)
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
+    return study.once(path, lambda: run_cell(args, start, images, seed))
 
 
 def mean(results, key):

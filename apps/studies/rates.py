@@ -6,27 +6,24 @@ A file is written when its run is done, so that the same command continues with 
   apps/studies/rates.py --data FOLDER --out FOLDER [--rates 0.175,0.35,0.7,1.4,2.8] [--epochs 12] [--seeds 1] [--set ...]
 """
 import argparse
-import json
 import os
 import statistics
 
 import study
 
 
+def run_cell(args, epochs, rate, seed):
+    run = study.train(args, args.config, [f'optim.learning_rate={rate}', f'train.epochs={epochs}', f'train.seed={seed}'],
+                      threads=args.threads)
+    return {'name': args.name, 'set': args.set, 'epochs': epochs, 'rate': rate, 'seed': seed, 'steps': len(run.steps),
+            'seconds': sum(step['step_ms'] for step in run.steps) / 1000,
+            'loss': [step['loss'] for step in run.steps],
+            'evaluations': [[line['epoch'], line['accuracy'], line['loss']] for line in run.evaluations]}
+
+
 def measure(args, epochs, rate, seed):
     path = os.path.join(args.out, f'{args.name}-e{epochs:g}-r{rate:g}-s{seed}.json')
-    if not os.path.exists(path):
-        run = study.train(args, args.config, [f'optim.learning_rate={rate}', f'train.epochs={epochs}', f'train.seed={seed}'],
-                          threads=args.threads)
-        result = {'name': args.name, 'set': args.set, 'epochs': epochs, 'rate': rate, 'seed': seed, 'steps': len(run.steps),
-                  'seconds': sum(step['step_ms'] for step in run.steps) / 1000,
-                  'loss': [step['loss'] for step in run.steps],
-                  'evaluations': [[line['epoch'], line['accuracy'], line['loss']] for line in run.evaluations]}
-        with open(path + '.part', 'w', encoding='utf-8') as file:
-            json.dump(result, file)
-        os.rename(path + '.part', path)
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
+    return study.once(path, lambda: run_cell(args, epochs, rate, seed))
 
 
 def main():

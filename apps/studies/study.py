@@ -61,5 +61,15 @@ def train(args, config, overrides, ranks=1, rate=None, threads=1):
         return Run(folder, done.stdout + done.stderr)
 
 
+def once(path, make):
+    """What make() returns, kept in a file, which is written when all is done: a study that was stopped goes on where it was."""
+    if not os.path.exists(path):
+        with open(path + '.part', 'w', encoding='utf-8') as file:
+            json.dump(make(), file)
+        os.rename(path + '.part', path)
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
 def percent(fraction):
     return '' if fraction is None else f'{100 * fraction:.2f} %'

@@ -24,7 +24,7 @@ constexpr double kSecondsAtMost = 1;  // after which not even the minimum is don
 
 // How many times the best time a candidate may take before `round` and is called once more. A call that
 // another program disturbs takes twice as long and more: one alone does not rule a candidate out.
-double StillHopeful(int round) {
+double MostTimesTheBest(int round) {
   constexpr double kOfOneCall = 3, kOfTwoCalls = 1.8, kOfMore = 1.3;
   return round == 2 ? kOfOneCall : round == 3 ? kOfTwoCalls : kOfMore;
 }
@@ -57,7 +57,7 @@ std::vector<double> LeastSeconds(const ConvolutionCandidates& candidates,
       best = kInfinity;
     }
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (round > 1 && least[i] > StillHopeful(round) * best) continue;
+      if (round > 1 && least[i] > MostTimesTheBest(round) * best) continue;
       if (StopSignal() != 0) throw MeasuringStopped();
       const double seconds =
           SecondsOf(candidates[i].get(), memory->Tensors(direction, *candidates[i]));

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "data/augmentation/augmentation_ramp.h"
 #include "data/sampler.h"
 #include "data/scan.h"
 #include "tests/data/small_loader.h"
@@ -70,6 +71,24 @@ TEST(LoaderTest, AugmentedBitsDoNotDependOnWorkersRanksOrSeek) {
                              whole.images.begin() + options.first_row * kRowFloats));
     }
   }
+}
+
+// In each epoch, those of a config with its strength.
+TEST(LoaderTest, AugmentationGrowsFromEpochToEpoch) {
+  const auto dataset = MakeDataset();
+  const DataConfig full = Config();
+  DataConfig ramped = full, half = full;
+  ramped.mutable_augment()->set_ramp_start(0.5F);
+  ramped.mutable_augment()->set_ramp_epochs(1);
+  *half.mutable_augment() = AugmentationOfStrength(full.augment(), 0.5F);
+  const auto take = [&](const DataConfig& config, int64_t epoch) {
+    const auto loader = MakeLoader(*dataset, config);
+    loader->Seek(epoch, 0);
+    return Take(loader.get(), loader->steps_per_epoch());
+  };
+  EXPECT_TRUE(take(ramped, 0) == take(half, 0));
+  EXPECT_FALSE(take(ramped, 0) == take(full, 0));
+  EXPECT_TRUE(take(ramped, 1) == take(full, 1));
 }
 
 TEST(LoaderTest, AnEpochIsAPermutationCutIntoBatches) {

@@ -1,12 +1,9 @@
-// Augmentation that grows over the first epochs: the numbers by hand, and what a loader makes of them.
+// Augmentation that grows over the first epochs: the numbers by hand. (loader_test: images.)
 #include "data/augmentation/augmentation_ramp.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "core/random.h"
 #include "data/augment.h"
