@@ -62,7 +62,7 @@ def train(args, config, overrides, ranks=1, rate=None, threads=1):
 
 
 def once(path, make):
-    """What make() returns, kept in a file, which is written when all is done: a study that was stopped goes on where it was."""
+    """What make() returns, kept in a file, which is written at the end, so that a study that was interrupted continues."""
     if not os.path.exists(path):
         with open(path + '.part', 'w', encoding='utf-8') as file:
             json.dump(make(), file)
