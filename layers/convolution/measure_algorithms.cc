@@ -1,33 +1,21 @@
 #include "layers/convolution/measure_algorithms.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <vector>
 
 #include "core/machine/memory_limit.h"
 #include "core/stop_signal.h"
 #include "layers/convolution/measuring_notice.h"
+#include "layers/convolution/measuring_rounds.h"
 #include "layers/convolution/neighbour_costs.h"
 #include "layers/convolution/problem_memory.h"
 
 namespace ringtail {
 namespace {
-
-// Rounds of one call of each candidate: at least and at most, and no more after so long. Calls of
-// microseconds are repeated more often, because a disturbance may outlast several of them.
-constexpr int kMinRounds = 4, kMaxRounds = 12;
-constexpr double kSecondsForRounds = 0.08;
-constexpr double kSecondsAtMost = 1;  // after which not even the minimum is done
-
-// How many times the best time a candidate may take before `round` and is called once more. A call that
-// another program disturbs takes twice as long and more: one alone does not rule a candidate out.
-double MostTimesTheBest(int round) {
-  constexpr double kOfOneCall = 3, kOfTwoCalls = 1.8, kOfMore = 1.3;
-  return round == 2 ? kOfOneCall : round == 3 ? kOfTwoCalls : kOfMore;
-}
 
 size_t MostScratch(const ConvolutionCandidates& candidates) {
   size_t bytes = 0;
@@ -35,38 +23,43 @@ size_t MostScratch(const ConvolutionCandidates& candidates) {
   return bytes;
 }
 
-double SecondsOf(ConvolutionAlgorithm* candidate, const ConvolutionTensors& tensors) {
-  const auto begin = std::chrono::steady_clock::now();
-  candidate->Run(tensors);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+// How often a thread of this process has lost its core to another program so far.
+int64_t LostCores() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
 }
 
-// The least time of each candidate: a disturbance only ever adds time. The first round touches
-// memory and code, and counts only where there is no time for a second.
-std::vector<double> LeastSeconds(const ConvolutionCandidates& candidates,
-                                 const ConvolutionProblem& problem, ConvolutionDirection direction,
-                                 ProblemMemory* memory) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Adds a call, which takes `extra` seconds more than it does itself.
+double Call(ConvolutionAlgorithm* candidate, const ConvolutionTensors& tensors, double extra,
+            Measurement* measurement) {
+  const int64_t lost = LostCores();
+  const auto begin = std::chrono::steady_clock::now();
+  candidate->Run(tensors);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (LostCores() == lost) ++measurement->undisturbed;
+  measurement->least = std::min(measurement->least, seconds + extra);
+  return seconds;
+}
+
+// The least time of each candidate: a disturbance only ever adds time.
+std::vector<Measurement> MeasureAll(const ConvolutionCandidates& candidates,
+                                    const ConvolutionProblem& problem,
+                                    ConvolutionDirection direction, ProblemMemory* memory) {
   const NeighbourCosts neighbours(problem, direction, memory);
-  std::vector<double> least(candidates.size(), kInfinity);
-  double best = kInfinity, spent = 0;
-  for (int round = 0; round <= kMaxRounds; ++round) {
-    if (spent > kSecondsAtMost || (round > kMinRounds && spent > kSecondsForRounds)) break;
-    if (round == 1) {
-      std::ranges::fill(least, kInfinity);
-      best = kInfinity;
-    }
+  std::vector<Measurement> measurements(candidates.size());
+  double spent = 0;
+  for (int round = 0; !AreEnough(measurements, round, spent); ++round) {
+    if (round == 1) std::ranges::fill(measurements, Measurement());
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (round > 1 && least[i] > MostTimesTheBest(round) * best) continue;
+      if (!TakesPart(measurements[i], LeastSeconds(measurements), round)) continue;
       if (StopSignal() != 0) throw MeasuringStopped();
-      const double seconds =
-          SecondsOf(candidates[i].get(), memory->Tensors(direction, *candidates[i]));
-      spent += seconds;
-      least[i] = std::min(least[i], seconds + neighbours.SecondsLeftBy(*candidates[i]));
-      best = std::min(best, least[i]);
+      spent += Call(candidates[i].get(), memory->Tensors(direction, *candidates[i]),
+                    neighbours.SecondsLeftBy(*candidates[i]), &measurements[i]);
     }
   }
-  return least;
+  return measurements;
 }
 
 }  // namespace
@@ -80,17 +73,17 @@ bool CanMeasure(const ConvolutionCandidates& candidates, const ConvolutionProble
 AlgorithmChoice MeasureAlgorithms(const ConvolutionCandidates& candidates,
                                   const ConvolutionProblem& problem,
                                   ConvolutionDirection direction) {
-  std::vector<double> least;
+  std::vector<Measurement> measurements;
   {
     ProblemMemory memory(problem, direction, MostScratch(candidates));
-    least = LeastSeconds(candidates, problem, direction, &memory);
+    measurements = MeasureAll(candidates, problem, direction, &memory);
   }
   malloc_trim(0);  // or the heap would keep the memory, beside that of the net
-  const double best = *std::ranges::min_element(least);
+  const double best = LeastSeconds(measurements);
   AlgorithmChoice choice;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    choice.seconds[candidates[i]->name()] = least[i];
-    if (least[i] == best) choice.algorithm = candidates[i]->name();
+    choice.seconds[candidates[i]->name()] = measurements[i].least;
+    if (measurements[i].least == best) choice.algorithm = candidates[i]->name();
   }
   NoticeMeasured();
   return choice;
