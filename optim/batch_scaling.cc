@@ -14,6 +14,8 @@ namespace {
 
 // A batch that differs from the reference by a smaller factor may keep its rate.
 constexpr double kLargeChange = 2;
+// Measured up to here (apps/studies/rates.md): runs of 60 to 2,000 steps.
+constexpr double kMostForAShortRun = 4;
 
 int64_t ReferenceBatch(const OptimConfig& config, const BatchSizes& sizes) {
   const int64_t stated = config.batch_scaling().reference_batch();
@@ -59,10 +61,12 @@ std::string DescribeDecay(double before, double after) {
   return before == after ? "" : fmt::format(", ema_decay {:.6g} -> {:.6g}", before, after);
 }
 
-// Of the rate, for a run that is longer than the one that it was found with.
+// Of the rate, for a run that is longer or shorter than the one that it was found with.
 double LengthFactor(const OptimConfig& config, double images) {
   const auto reference = static_cast<double>(config.batch_scaling().reference_images());
-  return reference > 0 && images > reference ? std::sqrt(reference / images) : 1;
+  const bool is_scaled = config.batch_scaling().rule() != BatchScalingConfig::NONE;
+  if (!is_scaled || reference == 0 || images == 0) return 1;
+  return std::min(kMostForAShortRun, std::sqrt(reference / images));
 }
 
 // "warm-up 5 epochs = 195 steps from 0.1"
@@ -156,9 +160,10 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   }
   if (length_factor != 1) {
     scaled.summary += fmt::format(
-        "{}learning rate {:.6g} for {} images -> {:.3g} for {:.0f} (square root)",
+        "{}learning rate {:.6g} for {} images -> {:.3g} for {:.0f} ({})",
         scaled.summary.empty() ? "" : "; ", config.learning_rate() * factor,
-        config.batch_scaling().reference_images(), scaled.config.learning_rate(), images);
+        config.batch_scaling().reference_images(), scaled.config.learning_rate(), images,
+        length_factor == kMostForAShortRun ? "the most for a short run" : "square root");
   }
   return scaled;
 }

@@ -64,10 +64,13 @@ RateRange DefaultRange(const OptimConfig& config) {
   return {.from = 1e-4, .to = 10};
 }
 
-double AsConfigured(double rate, const RunConfig& config) {
+double AsConfigured(double rate, const RunConfig& config, int64_t training_images) {
   const int64_t batch = config.train().batch();
-  const ScaledOptim scaled =
-      ScaleToBatch(config.optim(), {.rank = batch, .global = batch, .steps_per_epoch = 1});
+  const ScaledOptim scaled = ScaleToBatch(
+      config.optim(), {.rank = batch,
+                       .global = batch,
+                       .steps_per_epoch = std::max<int64_t>(training_images / batch, 1),
+                       .epochs = config.train().epochs()});
   return rate * config.optim().learning_rate() / scaled.config.learning_rate();
 }
 

@@ -21,9 +21,10 @@ namespace ringtail {
 // tensor by rate * trust of its norm, 1e-5 to 2 divided by trust.
 RateRange DefaultRange(const OptimConfig& config);
 
-// A rate of a run, as the config has it: `rate` is for batches of train.batch images on one rank,
-// optim.learning_rate for optim.batch_scaling's reference batch.
-double AsConfigured(double rate, const RunConfig& config);
+// A rate of a run, as the config has it: `rate` is for batches of train.batch images on one rank and
+// train.epochs of so many images, optim.learning_rate for optim.batch_scaling's reference batch and
+// number of images.
+double AsConfigured(double rate, const RunConfig& config, int64_t training_images);
 
 // The images that are there, split as a run does it, but not scanned: those that turn out to be bad
 // are left out. Errors: those of Dataset::Open and SplitDataset.

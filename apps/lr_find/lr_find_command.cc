@@ -38,24 +38,28 @@ struct Finding {
   const LoadedConfig& loaded;
   const RateCurve& curve;
   RateSuggestion suggestion;
+  int64_t training_images;
+
+  // What optim.learning_rate is to be.
+  double configured() const {
+    return AsConfigured(suggestion.valley, loaded.config, training_images);
+  }
 };
 
 std::string SetFlag(const Finding& finding) {
-  return fmt::format("optim.learning_rate={:.2g}",
-                     AsConfigured(finding.suggestion.valley, finding.loaded.config));
+  return fmt::format("optim.learning_rate={:.2g}", finding.configured());
 }
 
 std::string Json(const Finding& finding) {
   const RunConfig& config = finding.loaded.config;
-  nlohmann::ordered_json json = {
-      {"net", config.net().name()},
-      {"batch", config.train().batch()},
-      {"diverged", finding.curve.diverged()},
-      {"suggested_learning_rate", AsConfigured(finding.suggestion.valley, config)},
-      {"valley_rate", finding.suggestion.valley},
-      {"steepest_rate", finding.suggestion.steepest},
-      {"fall_fraction", finding.suggestion.fall},
-      {"set", SetFlag(finding)}};
+  nlohmann::ordered_json json = {{"net", config.net().name()},
+                                 {"batch", config.train().batch()},
+                                 {"diverged", finding.curve.diverged()},
+                                 {"suggested_learning_rate", finding.configured()},
+                                 {"valley_rate", finding.suggestion.valley},
+                                 {"steepest_rate", finding.suggestion.steepest},
+                                 {"fall_fraction", finding.suggestion.fall},
+                                 {"set", SetFlag(finding)}};
   json["points"] = nlohmann::ordered_json::array();
   for (const RatePoint& point : finding.curve.points()) {
     json["points"].push_back(
@@ -84,12 +88,12 @@ void PrintFinding(const Finding& finding) {
         finding.curve.diverged() ? "ended where the loss ran away," : "ended", last.rate);
   Print("steepest descent at {:.2g}, middle of the valley at {:.2g}\n", finding.suggestion.steepest,
         finding.suggestion.valley);
-  const double configured = AsConfigured(finding.suggestion.valley, config);
+  const double configured = finding.configured();
   const std::string reference =
       configured == finding.suggestion.valley
           ? ""
-          : fmt::format(" ({:.2g} at batch {}, as optim.batch_scaling has it)",
-                        finding.suggestion.valley, config.train().batch());
+          : fmt::format(" ({:.2g} at batch {} and for {:g} epochs, as optim.batch_scaling has it)",
+                        finding.suggestion.valley, config.train().batch(), config.train().epochs());
   Print("suggested: --set {}{}; configured: {:.2g}\n", SetFlag(finding), reference,
         config.optim().learning_rate());
 }
@@ -153,7 +157,10 @@ StatusOr<int> RunLrFind(LrFindFlags flags) {
   }
   RT_RETURN_IF_ERROR(Status(curve.status()));
   RT_ASSIGN_OR_RETURN(const RateSuggestion suggestion, SuggestRate(flags.range, curve->points()));
-  const Finding finding{.loaded = loaded, .curve = *curve, .suggestion = suggestion};
+  const Finding finding{.loaded = loaded,
+                        .curve = *curve,
+                        .suggestion = suggestion,
+                        .training_images = std::ssize(data.split.train)};
   if (flags.json) {
     std::cout << Json(finding) << '\n';
   } else {

@@ -53,7 +53,7 @@ TEST(BatchScalingTest, AveragesSpanAsManyImages) {
   EXPECT_EQ(Scale("ema_decay: 0.995", 1024).config.ema_decay(), 0.995) << "nothing scales";
 }
 
-// Four times as many images, half the rate; fewer change nothing; the batch does not matter.
+// Four times as many images, half the rate; a quarter, twice the rate; the batch does not matter.
 TEST(BatchScalingTest, ALongerRunHasALowerRate) {
   const auto scale = [](int64_t batch, int64_t steps_per_epoch, double epochs) {
     return ScaleToBatch(
@@ -70,10 +70,25 @@ TEST(BatchScalingTest, ALongerRunHasALowerRate) {
   EXPECT_THAT(larger.summary, HasSubstr("learning rate 1.4 at batch 256 -> 2.8 at batch 1024 "));
   EXPECT_THAT(larger.summary,
               HasSubstr("; learning rate 2.8 for 320000 images -> 1.4 for 1280000 (square root)"));
-  for (const double epochs : {0.0, 1.0, 2.5}) {
+  for (const double epochs : {0.0, 2.5}) {  // unknown; those of the reference
     EXPECT_EQ(scale(256, 500, epochs).config.learning_rate(), 1.4) << epochs;
     EXPECT_EQ(scale(256, 500, epochs).summary, "");
   }
+  const ScaledOptim shorter = scale(256, 125, 2.5);
+  EXPECT_NEAR(shorter.config.learning_rate(), 2.8, kTolerance);
+  EXPECT_EQ(shorter.summary, "learning rate 1.4 for 320000 images -> 2.8 for 80000 (square root)");
+  const ScaledOptim shortest = scale(256, 2, 1);
+  EXPECT_NEAR(shortest.config.learning_rate(), 5.6, kTolerance);
+  EXPECT_EQ(shortest.summary,
+            "learning rate 1.4 for 320000 images -> 5.6 for 512 (the most for a short run)");
+}
+
+TEST(BatchScalingTest, WithoutARuleTheRateIsForAnyRun) {
+  const ScaledOptim scaled = ScaleToBatch(
+      ParseOptim("learning_rate: 1.4 batch_scaling { rule: NONE reference_images: 320000 }"),
+      {.rank = 256, .global = 256, .steps_per_epoch = 500, .epochs = 10});
+  EXPECT_EQ(scaled.config.learning_rate(), 1.4);
+  EXPECT_EQ(scaled.summary, "");
 }
 
 // Ranks that take steps of their own: the rate fits a rank's 32 images, a step is of 256.

@@ -78,7 +78,7 @@ TEST(LrFindTest, RangesFollowTheTrust) {
 // A rate found with batches of 40 stands for a lower one at the reference batch.
 TEST(LrFindTest, TheSuggestionIsForTheReferenceBatch) {
   const auto configured = [](const std::vector<std::string>& overrides) {
-    return AsConfigured(0.6, TinyConfig(overrides).config);
+    return AsConfigured(0.6, TinyConfig(overrides).config, /*training_images=*/400);
   };
   EXPECT_DOUBLE_EQ(configured({"train.batch=40"}), 0.6);
   const std::string reference = "optim.batch_scaling.reference_batch=10";
@@ -86,6 +86,12 @@ TEST(LrFindTest, TheSuggestionIsForTheReferenceBatch) {
               1e-12);
   EXPECT_NEAR(configured({"train.batch=40", "optim.batch_scaling.rule=SQUARE_ROOT", reference}),
               0.3, 1e-12);
+  // Four times the images of the reference: the run would halve the rate.
+  EXPECT_NEAR(
+      configured({"train.batch=40", "train.epochs=2", "optim.batch_scaling.rule=SQUARE_ROOT",
+                  "optim.batch_scaling.reference_batch=40",
+                  "optim.batch_scaling.reference_images=200"}),
+      1.2, 1e-12);
 }
 
 class LrFindVerbTest : public testing::Test {
