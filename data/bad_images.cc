@@ -39,7 +39,9 @@ Status CheckBadImages(const std::vector<BadImage>& bad, int64_t total,
   }
   if (bad.size() > kNamedInSummary) named += ", ...";
   if (count >= total) {
-    return DataLoss(fmt::format("none of the {} images can be used ({})", total, named));
+    const std::string which =
+        total == 1 ? "the only image cannot" : fmt::format("none of the {} images can", total);
+    return DataLoss(fmt::format("{} be used ({})", which, named));
   }
   return DataLoss(fmt::format(
       "{} of {} images cannot be used, more than data.bad_images.max_fraction = {} allows "

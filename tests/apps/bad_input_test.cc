@@ -103,7 +103,7 @@ TEST_F(BadInputTest, PredictFailsIfNothingCouldBeRead) {
   const ProcessResult result = Predict(Path("words.jpg"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Count(result.err, "left out"), 1) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("none of the 1 images can be used"));
+  EXPECT_THAT(result.err, HasSubstr("the only image cannot be used"));
 }
 
 TEST_F(BadInputTest, TooManyBadImagesAreAllListed) {
