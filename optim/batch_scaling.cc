@@ -62,11 +62,12 @@ std::string DescribeDecay(double before, double after) {
 }
 
 // Of the rate, for a run that is longer or shorter than the one that it was found with.
-double LengthFactor(const OptimConfig& config, double images) {
+double LengthFactor(const OptimConfig& config, const BatchSizes& sizes, double images) {
   const auto reference = static_cast<double>(config.batch_scaling().reference_images());
   const bool is_scaled = config.batch_scaling().rule() != BatchScalingConfig::NONE;
   if (!is_scaled || reference == 0 || images == 0) return 1;
-  return std::min(kMostForAShortRun, std::sqrt(reference / images));
+  const double most = sizes.has_weights ? 1 : kMostForAShortRun;
+  return std::min(most, std::sqrt(reference / images));
 }
 
 // "warm-up 5 epochs = 195 steps from 0.1"
@@ -135,7 +136,7 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   const double factor = RateFactor(rule, k);
   const double images =
       sizes.epochs * static_cast<double>(sizes.steps_per_epoch * ImagesOfAStep(sizes));
-  const double length_factor = LengthFactor(config, images);
+  const double length_factor = LengthFactor(config, sizes, images);
 
   ScaledOptim scaled{.config = config};
   const auto warn = [&](std::string text) {

@@ -16,8 +16,8 @@
 // A rate is also for a length of run: the steps of a longer one have longer to add up, and a rate that
 // is high for them costs more than it gains; those of a shorter one must lead as far. With a stated
 // reference_images a run that sees k times as many images takes lr / sqrt(k), as the bounds of
-// stochastic descent have it (Nemirovski et al. 2009, section 2.2), and at most four times lr. By
-// images, not steps, so that it does not depend on the batch.
+// stochastic descent have it (Nemirovski et al. 2009, section 2.2), and at most four times lr; one that
+// begins with trained weights at most lr. By images, not steps, so that it does not depend on the batch.
 //
 // An average over time (ema_decay) keeps spanning as many images: decay^k (Busbridge et al. 2023, "How
 // to Scale Your EMA", definition 1.2).
@@ -47,6 +47,7 @@ struct BatchSizes {
   int64_t step = 0;             // over all ranks, where an update is of fewer; 0: `global`
   int64_t steps_per_epoch = 0;  // with the global batch
   double epochs = 0;            // of the run; 0: unknown
+  bool has_weights = false;     // begins with trained ones: a short run has no long way to go
 };
 
 struct ScaledOptim {

@@ -80,11 +80,13 @@ StatusOr<std::unique_ptr<EmulatedJob>> EmulatedJob::Create(const LoadedConfig* l
   const int64_t per_epoch = images / global_batch;
   const bool scales_to_own =
       UsesLocalRounds(config.dist()) && config.dist().local().rate_batch() == LocalConfig::OWN;
-  ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = batch,
-                                                    .global = scales_to_own ? batch : global_batch,
-                                                    .step = global_batch,
-                                                    .steps_per_epoch = per_epoch,
-                                                    .epochs = config.train().epochs()});
+  ScaledOptim optim =
+      ScaleToBatch(config.optim(), {.rank = batch,
+                                    .global = scales_to_own ? batch : global_batch,
+                                    .step = global_batch,
+                                    .steps_per_epoch = per_epoch,
+                                    .epochs = config.train().epochs(),
+                                    .has_weights = !config.train().weights().empty()});
   if (run.state.average() != nullptr) run.state.average()->set_decay(optim.config.ema_decay());
   TrainingPlan plan(
       config, per_epoch,

@@ -70,7 +70,8 @@ double AsConfigured(double rate, const RunConfig& config, int64_t training_image
       config.optim(), {.rank = batch,
                        .global = batch,
                        .steps_per_epoch = std::max<int64_t>(training_images / batch, 1),
-                       .epochs = config.train().epochs()});
+                       .epochs = config.train().epochs(),
+                       .has_weights = !config.train().weights().empty()});
   return rate * config.optim().learning_rate() / scaled.config.learning_rate();
 }
 

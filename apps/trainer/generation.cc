@@ -119,11 +119,13 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
                                              "servers make an update of what arrives: the batch "
                                              "cannot grow; leave batch_growth away");
   }
-  ScaledOptim optim = ScaleToBatch(config.optim(), {.rank = config.train().batch(),
-                                                    .global = BatchOfAnUpdate(config, division),
-                                                    .step = global_batch,
-                                                    .steps_per_epoch = batches_per_epoch,
-                                                    .epochs = config.train().epochs()});
+  ScaledOptim optim =
+      ScaleToBatch(config.optim(), {.rank = config.train().batch(),
+                                    .global = BatchOfAnUpdate(config, division),
+                                    .step = global_batch,
+                                    .steps_per_epoch = batches_per_epoch,
+                                    .epochs = config.train().epochs(),
+                                    .has_weights = !config.train().weights().empty()});
   if (run->state.average() != nullptr) run->state.average()->set_decay(optim.config.ema_decay());
   TrainingPlan plan(
       config, batches_per_epoch,

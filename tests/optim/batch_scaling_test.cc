@@ -83,6 +83,21 @@ TEST(BatchScalingTest, ALongerRunHasALowerRate) {
             "learning rate 1.4 for 320000 images -> 5.6 for 512 (the most for a short run)");
 }
 
+TEST(BatchScalingTest, AShortRunFromTrainedWeightsHasNoHigherRate) {
+  const auto rate = [](int64_t steps_per_epoch) {
+    return ScaleToBatch(ParseOptim("learning_rate: 1.4 batch_scaling { rule: SQUARE_ROOT "
+                                   "reference_batch: 256 reference_images: 320000 }"),
+                        {.rank = 256,
+                         .global = 256,
+                         .steps_per_epoch = steps_per_epoch,
+                         .epochs = 10,
+                         .has_weights = true})
+        .config.learning_rate();
+  };
+  EXPECT_EQ(rate(2), 1.4);
+  EXPECT_NEAR(rate(500), 0.7, kTolerance);
+}
+
 TEST(BatchScalingTest, WithoutARuleTheRateIsForAnyRun) {
   const ScaledOptim scaled = ScaleToBatch(
       ParseOptim("learning_rate: 1.4 batch_scaling { rule: NONE reference_images: 320000 }"),
