@@ -65,7 +65,7 @@ def compare(program, name):
     for seed in range(BATCHES):
         batch = random_batch(seed, net.size)
         exact = torch_step(net, batch, weights, torch.float64, False)
-        out = replay(program, name, batch, weights, steps=1, flags=('--precision', 'bf16'))
+        out = replay(program, name, batch, weights, steps=1, precision='bf16')
         ours = out['loss'][0], out['logits'], {k[5:]: v for k, v in out.items() if k.startswith('grad.')}
         rows.append((errors(ours, exact), errors(torch_step(net, batch, weights, torch.float32, True), exact)))
     ours, theirs = ([statistics.median(row[side][i] for row in rows) for i in range(4)] for side in (0, 1))

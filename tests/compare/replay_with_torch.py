@@ -149,14 +149,14 @@ class BasicBlock(nn.Module):
 
 
 class SmallResNet(nn.Module):
-    """dogs_vs_cats (stem of two convolutions, max-pool) and quickstart (one convolution)."""
+    """dogs_vs_cats (stem of two convolutions, max-pool), quickstart and small_images (one convolution)."""
 
-    def __init__(self, stem, widths, blocks, pool):
+    def __init__(self, stem, widths, blocks, pool, stride=2):
         super().__init__()
         self.deep_stem, last = len(stem) > 1, 3
         parts = []
         for i, c in enumerate(stem, 1):
-            parts += [(f'conv{i}', nn.Conv2d(last, c, 3, 2 if i == 1 else 1, 1, bias=False)),
+            parts += [(f'conv{i}', nn.Conv2d(last, c, 3, stride if i == 1 else 1, 1, bias=False)),
                       (f'bn{i}', nn.BatchNorm2d(c)), (f'relu{i}', nn.ReLU())]
             last = c
         if self.deep_stem:
@@ -219,11 +219,13 @@ NETS = {
     'highway': Net(Highway, 16, 1e-1),
     'dogs_vs_cats': Net(lambda: SmallResNet((16, 32), (32, 64, 128, 256), 2, True), 64, 1e-3),
     'quickstart': Net(lambda: SmallResNet((16,), (16, 32, 64, 128), 1, False), 32, 1e-2),
+    'small_images': Net(lambda: SmallResNet((32,), (32, 64, 128, 256), 2, True, stride=1), 32, 1e-3),
 }
 
 
 # Deep nets, and the batch norms that no ReLU follows: where residual branches end.
-DEEP = {'resnet18': 'bn2', 'resnet50': 'bn3', 'mobilenet_v2': 'conv.3', 'dogs_vs_cats': 'bn2', 'vgg11_bn': None}
+DEEP = {'resnet18': 'bn2', 'resnet50': 'bn3', 'mobilenet_v2': 'conv.3', 'dogs_vs_cats': 'bn2', 'small_images': 'bn2',
+        'vgg11_bn': None}
 DEEP_GAMMA, BETA_OVER_GAMMA = 0.1, 3.0
 BRANCH_END = 0.25  # times gamma; zero would hide the gradients behind it
 
@@ -247,7 +249,7 @@ class Run(NamedTuple):
     changes: dict       # of parameters and running statistics, over all steps
 
 
-def replay(program, name, batch, weights=None, steps=STEPS, convolution='FASTEST', flags=()):
+def replay(program, name, batch, weights=None, steps=STEPS, convolution='FASTEST', flags=(), precision='f32'):
     """What the program writes."""
     net = NETS[name]
     settings = [f'data.image_size={net.size}', f'optim.learning_rate={net.rate}', f'optim.weight_decay={DECAY}',
@@ -258,7 +260,8 @@ def replay(program, name, batch, weights=None, steps=STEPS, convolution='FASTEST
         path = {f: os.path.join(folder, f + '.safetensors') for f in ('batch', 'weights', 'out')}
         write_safetensors(path['batch'], dict(zip(('images', 'labels'), batch)))
         command = [program, 'replay', '--config', os.path.join(ROOT, 'configs', name + '.textproto'),
-                   '--batch', path['batch'], '--steps', str(steps), '--out', path['out'], *flags]
+                   '--batch', path['batch'], '--steps', str(steps), '--out', path['out'],
+                   '--precision', precision, *flags]
         if weights:
             write_safetensors(path['weights'], weights)
             command += ['--weights', path['weights']]
