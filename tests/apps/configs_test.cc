@@ -81,8 +81,9 @@ TEST(ConfigsTest, AnotherBatchHasAnotherRate) {
 
 TEST(ConfigsTest, AllThatTheReadmeNamesExist) {
   const std::vector<std::string> names = ConfigNames();
-  for (const char* name : {"lenet", "catdog_vgg", "alexnet", "vgg11_bn", "resnet18", "resnet50",
-                           "mobilenet_v2", "highway", "dogs_vs_cats", "quickstart"}) {
+  for (const char* name :
+       {"lenet", "catdog_vgg", "alexnet", "vgg11_bn", "resnet18", "resnet50", "mobilenet_v2",
+        "highway", "dogs_vs_cats", "quickstart", "small_images"}) {
     EXPECT_TRUE(std::binary_search(names.begin(), names.end(), name)) << name;
   }
 }

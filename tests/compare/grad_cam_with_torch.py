@@ -35,7 +35,7 @@ LIMIT, CANDIDATES, WELL_CONDITIONED = 1e-4, 100, 0.1
 # Whose output is the last feature map.
 LAYERS = {'lenet': 'relu3', 'catdog_vgg': 'relu4', 'alexnet': 'features.11', 'vgg11_bn': 'features.27',
           'resnet18': 'layer4', 'resnet50': 'layer4', 'mobilenet_v2': 'features.18', 'highway': 'group3',
-          'dogs_vs_cats': 'layer4', 'quickstart': 'layer4'}
+          'dogs_vs_cats': 'layer4', 'quickstart': 'layer4', 'small_images': 'layer4'}
 # Of images, where those of the other comparison would leave a map of 2 x 2 pixels.
 SIZES = {'vgg11_bn': 64, 'resnet18': 128, 'resnet50': 96, 'mobilenet_v2': 128, 'highway': 32, 'dogs_vs_cats': 128,
          'quickstart': 64}

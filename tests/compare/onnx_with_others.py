@@ -29,7 +29,7 @@ import onnx
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SIZES = {'dogs_vs_cats': 64, 'quickstart': 64, 'lenet': 64, 'catdog_vgg': 64, 'alexnet': 96, 'vgg11_bn': 64,
-         'resnet18': 64, 'resnet50': 64, 'mobilenet_v2': 64, 'highway': 64}
+         'resnet18': 64, 'resnet50': 64, 'mobilenet_v2': 64, 'highway': 64, 'small_images': 32}
 BATCHES, IMAGES, LIMIT, LEAST = (1, 2, 7), 7, 1e-5, 1e-3
 
 
@@ -69,7 +69,7 @@ def train_and_export(program, net, size, folder):
     paths = {name: os.path.join(folder, f'{net}-{name}') for name in ('train', 'seen', 'run', 'onnx', 'csv', 'pixels')}
     write_images(paths['train'], size, 16, generator)
     names, pixels = write_images(paths['seen'], size, IMAGES, generator)
-    run(program, 'train', '--config', net, '--data', paths['train'], '--output', paths['run'], '--no-report',
+    run(program, 'train', '--precision', 'f32', '--config', net, '--data', paths['train'], '--output', paths['run'], '--no-report',
         '--set', f'data.image_size={size}', '--set', 'train.phase=', '--set', f'train.evaluation_image_size={size}',
         '--set', 'train.evaluate_flipped=false', '--set', 'data.evaluation.crop_fraction=1', '--set', 'train.epochs=2',
         '--set', 'train.batch=4', '--set', 'train.accumulation=1', '--set', 'data.split.validation_fraction=0.25',

@@ -48,6 +48,9 @@ def build():
     if NAME == 'dogs_vs_cats':
         from replay_with_torch import SmallResNet
         return SmallResNet((16, 32), (32, 64, 128, 256), 2, True)
+    if NAME == 'small_images':
+        from replay_with_torch import SmallResNet
+        return SmallResNet((32,), (32, 64, 128, 256), 2, True, stride=1)
     return getattr(torchvision.models, NAME)(num_classes=2)
 
 

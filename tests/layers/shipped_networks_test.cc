@@ -100,7 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "features.18.1"},
         Shipped{"highway", 64, 3193666, "group3.7.t.bias", "128", "group3.7.gate"},
         Shipped{"dogs_vs_cats", 64, 2799762, "stem.conv2.weight", "32x16x3x3", "layer4.1.add"},
-        Shipped{"quickstart", 32, 307794, "layer4.0.conv2.weight", "128x128x3x3", "layer4.0.add"}),
+        Shipped{"quickstart", 32, 307794, "layer4.0.conv2.weight", "128x128x3x3", "layer4.0.add"},
+        Shipped{"small_images", 32, 2795554, "conv1.weight", "32x3x3x3", "layer4.1.add"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ShippedNetworkTest, EveryConfigIsInTheTable) {
@@ -109,9 +110,9 @@ TEST(ShippedNetworkTest, EveryConfigIsInTheTable) {
        std::filesystem::directory_iterator(std::filesystem::path(RT_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() == ".textproto") files.push_back(entry.path().stem().string());
   }
-  EXPECT_THAT(files, testing::UnorderedElementsAre("lenet", "catdog_vgg", "alexnet", "vgg11_bn",
-                                                   "resnet18", "resnet50", "mobilenet_v2",
-                                                   "highway", "dogs_vs_cats", "quickstart"));
+  EXPECT_THAT(files, testing::UnorderedElementsAre(
+                         "lenet", "catdog_vgg", "alexnet", "vgg11_bn", "resnet18", "resnet50",
+                         "mobilenet_v2", "highway", "dogs_vs_cats", "quickstart", "small_images"));
 }
 
 }  // namespace

@@ -129,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(Configs, ShippedNetTest,
                                                                    {"resnet18", 65, {}},
                                                                    {"resnet50", 32, {}},
                                                                    {"mobilenet_v2", 64, {}},
-                                                                   {"highway", 40, {}}}),
+                                                                   {"highway", 40, {}},
+                                                                   {"small_images", 32, {}}}),
                          [](const auto& shipped) { return shipped.param.name; });
 
 TEST(OnnxExportTest, EveryShippedNetworkIsTested) {
@@ -137,7 +138,7 @@ TEST(OnnxExportTest, EveryShippedNetworkIsTested) {
   for (const auto& entry : std::filesystem::directory_iterator(RT_SOURCE_DIR "/configs")) {
     configs += entry.path().extension() == ".textproto" ? 1 : 0;
   }
-  EXPECT_EQ(configs, 10);
+  EXPECT_EQ(configs, 11);
 }
 
 TrainedModel Custom(const std::string& layers) {

@@ -48,8 +48,9 @@ TEST(ChooseMicroBatchesTest, IsWhatWasAskedElseTheConfigsElseAFewPerStage) {
 
 // Of every network in 2, 3 and 4 stages: stages are whole, in order, and add up.
 TEST(PipelineSummaryTest, StagesOfShippedNetworksAddUp) {
-  for (const char* name : {"alexnet", "catdog_vgg", "dogs_vs_cats", "highway", "lenet",
-                           "mobilenet_v2", "quickstart", "resnet18", "resnet50", kVgg}) {
+  for (const char* name :
+       {"alexnet", "catdog_vgg", "dogs_vs_cats", "highway", "lenet", "mobilenet_v2", "quickstart",
+        "resnet18", "resnet50", "small_images", kVgg}) {
     for (const int stages : {2, 3, 4}) {
       SCOPED_TRACE(fmt::format("{} in {}", name, stages));
       const Json json = JsonOf({"--config", name, "--stages", std::to_string(stages)});

@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      Case{"vgg11_bn", 64}, Case{"resnet18", 64},
                                      Case{"resnet50", 64}, Case{"mobilenet_v2", 64},
                                      Case{"highway", 64}, Case{"dogs_vs_cats", 64},
-                                     Case{"quickstart", 64}),
+                                     Case{"quickstart", 64}, Case{"small_images", 32}),
                      testing::Values(BlobType::kF32)),
     [](const auto& info) { return std::string(std::get<0>(info.param).name); });
 
