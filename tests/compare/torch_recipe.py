@@ -25,23 +25,12 @@ import torch
 import torch.nn.functional as F
 
 from replay_with_torch import SmallResNet
-from torch_training import MEAN, STD
+from torch_training import MEAN, STD, load
 
 EPOCHS, BATCH, RATE, POWER, DECAY, MOMENTUM, TRUST, AVERAGING = 31, 256, 1.2, 1.5, 5e-4, 0.9, 0.02, 0.995
 PHASES = {1: 64, 3: 96, 22: 128}  # the epoch from which on, counted from 1; and pixels
 MIN_AREA, JITTER, RAMP_START, RAMP_EPOCHS = 0.35, 0.2, 0.5, 10
 STORED, EVALUATION_SCALE = 160, 1.125
-
-
-def load(folder, numbers):
-    images, labels = [], []
-    for n in numbers:
-        for label, name in enumerate(('cat', 'dog')):
-            image = cv2.imread(f'{folder}/{name}.{n}.jpg')
-            if image is not None:
-                images.append(cv2.resize(image, (STORED, STORED), interpolation=cv2.INTER_AREA))
-                labels.append(label)
-    return np.stack(images), torch.tensor(labels)
 
 
 def pixels(images, size):
@@ -129,8 +118,8 @@ def main():
     cv2.setNumThreads(1)
     random = np.random.default_rng(args.seed)
     precision = contextlib.nullcontext if args.precision == 'f32' else lambda: torch.autocast('cpu', torch.bfloat16)
-    images, labels = load(args.images, range(10000))
-    validation = load(args.images, range(10000, 11250))
+    images, labels = load(args.images, range(10000), STORED)
+    validation = load(args.images, range(10000, 11250), STORED)
     nets = [SmallResNet((16, 32), (32, 64, 128, 256), 2, True).to(memory_format=torch.channels_last) for _ in range(2)]
     net, averaged = nets
     for name, p in net.named_parameters():

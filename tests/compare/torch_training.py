@@ -44,13 +44,14 @@ def resnet18(w):
     return nn.Sequential(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * w, 2))
 
 
-def load(folder, numbers):
+def load(folder, numbers, side=STORED):
+    """Images of side x side pixels, and their labels."""
     images, labels = [], []
     for n in numbers:
         for label, name in enumerate(('cat', 'dog')):
             image = cv2.imread(f'{folder}/{name}.{n}.jpg')
             if image is not None:
-                images.append(cv2.resize(image, (STORED, STORED), interpolation=cv2.INTER_AREA))
+                images.append(cv2.resize(image, (side, side), interpolation=cv2.INTER_AREA))
                 labels.append(label)
     return np.stack(images), torch.tensor(labels)
 
