@@ -212,7 +212,7 @@ TEST(CutPointsTest, OfShippedNetworksAgreeWithCountingWhatCrosses) {
           << graph.nodes()[point.node].name;
     }
   }
-  EXPECT_EQ(networks, 10);
+  EXPECT_EQ(networks, 11);
 }
 
 // "layer1.0.add", ...: the blocks of a network's stages.
@@ -257,6 +257,7 @@ TEST(CutPointsTest, OfShippedNetworks) {
       {"resnet50", Blocks({"maxpool"}, {3, 4, 6, 3})},
       {"dogs_vs_cats", Blocks({"maxpool"}, {2, 2, 2, 2})},
       {"quickstart", Blocks({"bn1"}, {1, 1, 1, 1})},  // read by the first block's two branches
+      {"small_images", Blocks({"bn1"}, {2, 2, 2, 2})},
       {"mobilenet_v2",
        {"features.2.conv.3", "features.3.conv.add", "features.4.conv.3", "features.5.conv.add",
         "features.6.conv.add", "features.7.conv.3", "features.8.conv.add", "features.9.conv.add",
