@@ -5,8 +5,8 @@
 
 IMAGES holds cat.N.jpg and dog.N.jpg; 0 .. 9999 train, 10000 .. 11249 validate. The same network, Muon, batch, rate, schedule, phases of
 image size, augmentation that grows, averaged weights, label smoothing, and evaluation at 1.125 times the size with the mirror image.
-What differs: random numbers; images are kept at 160 pixels and not at their own size; and, where that is how PyTorch does it, Muon
-iterates the matrix itself. --epochs stops early, on the way of the whole schedule. Seconds are those of training alone, waits for images
+What differs: random numbers; images are kept at 160 pixels and not at their own size; Muon iterates the matrix itself, as Jordan et al.
+do; and the last layer's steps follow its norm of the moment (the config has head_norm: START). --epochs stops early, on the way of the whole schedule. Seconds are those of training alone, waits for images
 included; a thread of its own draws the next batch.
 
   apt-get install python3-torch python3-torchvision python3-opencv libopenblas0-openmp libtcmalloc-minimal4
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from replay_with_torch import SmallResNet
+from replay_with_torch import NETS
 from torch_training import MEAN, STD, load
 
 EPOCHS, BATCH, RATE, POWER, DECAY, MOMENTUM, TRUST, AVERAGING = 31, 256, 1.2, 1.5, 5e-4, 0.9, 0.02, 0.995
@@ -120,7 +120,7 @@ def main():
     precision = contextlib.nullcontext if args.precision == 'f32' else lambda: torch.autocast('cpu', torch.bfloat16)
     images, labels = load(args.images, range(10000), STORED)
     validation = load(args.images, range(10000, 11250), STORED)
-    nets = [SmallResNet((16, 32), (32, 64, 128, 256), 2, True).to(memory_format=torch.channels_last) for _ in range(2)]
+    nets = [NETS['dogs_vs_cats'].build().to(memory_format=torch.channels_last) for _ in range(2)]
     net, averaged = nets
     for name, p in net.named_parameters():
         if p.ndim == 4:

@@ -45,12 +45,9 @@ def build():
         return plain_net((32, 64, 128), 128)
     if NAME == 'catdog_vgg':
         return plain_net((32, 64, 128, 128), 512)
-    if NAME == 'dogs_vs_cats':
-        from replay_with_torch import SmallResNet
-        return SmallResNet((16, 32), (32, 64, 128, 256), 2, True)
-    if NAME == 'small_images':
-        from replay_with_torch import SmallResNet
-        return SmallResNet((32,), (32, 64, 128, 256), 2, True, stride=1)
+    if NAME in ('dogs_vs_cats', 'small_images'):
+        from replay_with_torch import NETS
+        return NETS[NAME].build()
     return getattr(torchvision.models, NAME)(num_classes=2)
 
 
