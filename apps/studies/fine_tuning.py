@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What weights from another data set are worth, by the number of images: Dogs-vs-Cats from a network that Ringtail trained on other
-classes, and from scratch, with one recipe for all numbers of images. Each cell is a training run whose result is a file; the same
-command continues with those that are missing.
+classes, and from scratch, with one recipe for both and for all numbers of images. Each cell is a training run whose result is a file;
+the same command continues with those that are missing.
 
   apps/studies/fine_tuning.py --data ~/dogs-vs-cats/train --weights runs/tiny_imagenet --out runs/fine_tuning [--figure fine_tuning.svg]
       [--images 100,300,600,2000,20000] [--seeds 1,2,3]
@@ -16,27 +16,22 @@ import time
 
 import study
 
-SEEN = 30_000  # images that a run trains on, however few there are; three epochs of more
+SEEN = 20_000  # images that a run trains on, however few there are; two epochs of more
 HALF_OF_ALL = 10_000
 WIDTH, HEIGHT, MARGIN = 560, 320, 48  # of the figure, pixels
 COLOURS = {'scratch': '#8a8f98', 'weights': '#0b6e99'}
 LABELS = {'scratch': 'from scratch', 'weights': 'from other classes'}
-SAME = ['train.phase=', 'data.image_size=96', 'train.evaluation_image_size=120', 'train.batch=32', 'train.accumulation=1',
-        'data.split.validation.first=10000', 'data.split.validation.last=11249']
-# Of the README's section on fine-tuning: all but the head wait for an epoch, then layers near the images move less.
-RECIPES = {
-    'scratch': [],
-    'weights': ['train.freeze=all-but-head', 'train.freeze_epochs=1', 'optim.adamw={}', 'optim.learning_rate=1e-3',
-                'optim.batch_scaling.rule=NONE', 'optim.layer_decay=0.3'],
-}
+# The rest is the config's: the same optimizer, rate and augmentation with the weights and without.
+SAME = ['data.image_size=48', 'train.batch=32', 'train.accumulation=1', 'data.split.validation.first=10000',
+        'data.split.validation.last=11249']
 
 
 def run_cell(args, start, images, seed):
     half = images // 2
     first = (seed - 1) * half % HALF_OF_ALL
-    epochs = max(3, SEEN // images)
-    overrides = SAME + RECIPES[start] + [f'data.split.train.first={first}', f'data.split.train.last={first + half - 1}',
-                                         f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', f'train.seed={seed}']
+    epochs = max(2, SEEN // images)
+    overrides = SAME + [f'data.split.train.first={first}', f'data.split.train.last={first + half - 1}', f'train.epochs={epochs}',
+                        f'train.evaluate_every_epochs={epochs}', f'train.seed={seed}']
     if start == 'weights':
         overrides.append(f'train.weights={os.path.abspath(args.weights)}')
     begin = time.monotonic()
@@ -89,7 +84,7 @@ def main():
     study.add_arguments(parser)
     parser.add_argument('--weights', required=True, help='a run on other classes, or one of its files')
     parser.add_argument('--out', required=True, help='folder, a file for each run')
-    parser.add_argument('--config', default='dogs_vs_cats.textproto')
+    parser.add_argument('--config', default='small_images.textproto')
     parser.add_argument('--images', default='100,300,600,2000,20000')
     parser.add_argument('--seeds', default='1,2,3')
     parser.add_argument('--threads', type=int, default=2)
@@ -101,7 +96,7 @@ def main():
           '|---|---|---|---|---|---|')
     cells = {}
     for count in images:
-        for start in RECIPES:
+        for start in LABELS:
             cells[start, count] = [measure(args, start, count, seed) for seed in seeds]
         scratch, weights = cells['scratch', count], cells['weights', count]
         each = [study.percent(mean(runs, 'accuracy')) + ' (' + ', '.join(f'{100 * run["accuracy"]:.2f}' for run in runs) + ')'
