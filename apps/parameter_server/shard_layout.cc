@@ -21,7 +21,9 @@ ShardLayout::ShardLayout(std::span<const Parameter> model, std::span<const size_
 
 void ShardLayout::Gather(std::span<const float> model, std::span<float> own) const {
   for (const Piece& piece : pieces_) {
-    std::copy_n(model.begin() + piece.model_offset, piece.elements, own.begin() + piece.own_offset);
+    const auto gap = std::copy_n(model.begin() + piece.model_offset, piece.elements,
+                                 own.begin() + piece.own_offset);
+    std::fill_n(gap, RoundUp(piece.elements, kAlignFloats) - piece.elements, 0.0f);
   }
 }
 

@@ -25,7 +25,8 @@ class ShardLayout {
   // Where the i-th of the chosen parameters begins in the shard's block.
   int64_t own_offset(size_t i) const { return pieces_[i].own_offset; }
 
-  // Between a block of the model's layout and one of the shard's.
+  // Between a block of the model's layout and one of the shard's. Gather sets the gaps to 0: what is
+  // sent comes from memory of earlier messages, and a server sums and updates the whole block.
   void Gather(std::span<const float> model, std::span<float> own) const;
   void Scatter(std::span<const float> own, std::span<float> model) const;
 
