@@ -56,6 +56,7 @@ void WorkerRound::Pull() {
 StatusOr<StepWork> WorkerRound::Next(int signal) {
   if (!begun_) {
     begun_ = true;
+    told_signal_ = signal != 0;
     for (int i = 0; i < (options_.computes ? kTicketsAhead : 1); ++i) Ask(signal);
   }
   if (!options_.computes) return Watch(signal);

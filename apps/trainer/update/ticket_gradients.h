@@ -4,8 +4,9 @@
 //   ticket 64..127, batches of 32    rows 64..95 forward, backward | rows 96..127 | sum in the arena
 //   next   160..223                  is read meanwhile
 //
-// A row's crop, order and dropout are those that it has in a synchronous run: functions of (seed,
-// step, row), where a step is as many images as an update has at the start.
+// A row's crop and place in the order are those that it has in a synchronous run: functions of (seed,
+// step, row), where a step is as many images as an update has at the start. So is its dropout, but
+// where a batch reaches into the next step: it has the dropout of the step that it begins in.
 // Thread-safety: the trainer thread. Memory: a net for each number of rows (a batch; less at the end
 // of an epoch, or where rows came back); a block of gradients if a ticket has several batches.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_TICKET_GRADIENTS_H_

@@ -10,13 +10,20 @@
 
 namespace ringtail {
 
+struct ServedOptions {
+  size_t statistics = 1;               // of the first server
+  const PushCoding* coding = nullptr;  // as ShardService::Options, as the next one
+  PullEncoder* pulls = nullptr;
+};
+
 class ServedWeights {
  public:
-  // `rows` in the run, which is one round; the first server has statistics of one number.
-  ServedWeights(const AsynchronousRule& rule, size_t weights, int64_t rows, bool first = true)
+  // `rows` in the run, which is one round.
+  ServedWeights(const AsynchronousRule& rule, size_t weights, int64_t rows, bool first = true,
+                const ServedOptions& options = {})
       : weights_(weights, 1.0F),
         gradients_(weights),
-        statistics_(1, 0.0F),
+        statistics_(options.statistics, 0.0F),
         shard_({.rule = rule}, weights_, gradients_,
                [this](const ShardUpdate& update) { return Apply(update); }),
         desk_(Tickets(rows, rows), rule.synchronous()),
@@ -25,7 +32,9 @@ class ServedWeights {
                   .desk = first ? &desk_ : nullptr,
                   .statistics = first ? &mean_ : nullptr,
                   .shares_statistics = rule.synchronous(),
-                  .state = {weights_}}) {
+                  .state = {weights_},
+                  .coding = options.coding,
+                  .pulls = options.pulls}) {
     if (first) service_.Open(rows);
   }
 
