@@ -62,9 +62,19 @@ class ElementFinder {
   const int size_;
 };
 
-StatusOr<const FieldDescriptor*> FindField(const pb::Message& message, const PathStep& step) {
+// Where a message is: what a path to one of its fields begins with.
+struct Place {
+  const pb::Descriptor* root = nullptr;
+  std::string above;  // "train."
+};
+
+StatusOr<const FieldDescriptor*> FindField(const pb::Message& message, const PathStep& step,
+                                           const Place& place) {
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(step.field);
-  if (field == nullptr) return InvalidArgument(UnknownField(step.field, *message.GetDescriptor()));
+  if (field == nullptr) {
+    return InvalidArgument(
+        UnknownField(step.field, *message.GetDescriptor(), place.above, *place.root));
+  }
   if (step.selector && !field->is_repeated()) {
     return InvalidArgument(
         fmt::format("'{}' is not a list; leave out [{}]", step.field, *step.selector));
@@ -81,8 +91,8 @@ StatusOr<int> ResolveIndex(const pb::Message& message, const FieldDescriptor* fi
 }
 
 // The message one step down, created if absent.
-StatusOr<pb::Message*> Descend(pb::Message* message, PathStep* step) {
-  RT_ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(*message, *step));
+StatusOr<pb::Message*> Descend(pb::Message* message, PathStep* step, const Place& place) {
+  RT_ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(*message, *step, place));
   if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
     return InvalidArgument(fmt::format("'{}' is a value and has no fields below it", step->field));
   }
@@ -150,8 +160,8 @@ StatusOr<std::unique_ptr<pb::Message>> ParseValue(const pb::Message& parent,
   return fragment;
 }
 
-Status SetLeaf(pb::Message* message, PathStep* step, std::string_view value) {
-  RT_ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(*message, *step));
+Status SetLeaf(pb::Message* message, PathStep* step, std::string_view value, const Place& place) {
+  RT_ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(*message, *step, place));
   const bool is_element = step->selector.has_value();
   int index = -1;
   if (is_element) {
@@ -175,10 +185,14 @@ Status SetLeaf(pb::Message* message, PathStep* step, std::string_view value) {
 
 Status Assign(FieldPath* path, std::string_view value, pb::Message* config) {
   pb::Message* message = config;
+  Place place{.root = config->GetDescriptor()};
   for (size_t i = 0; i + 1 < path->size(); ++i) {
-    RT_ASSIGN_OR_RETURN(message, Descend(message, &(*path)[i]));
+    PathStep& step = (*path)[i];
+    const std::string selector = step.selector ? "[" + *step.selector + "]" : "";
+    RT_ASSIGN_OR_RETURN(message, Descend(message, &step, place));
+    place.above += step.field + selector + ".";
   }
-  return SetLeaf(message, &path->back(), value);
+  return SetLeaf(message, &path->back(), value, place);
 }
 
 }  // namespace

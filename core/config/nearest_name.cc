@@ -1,6 +1,7 @@
 #include "core/config/nearest_name.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 namespace ringtail {
@@ -9,6 +10,13 @@ namespace {
 constexpr size_t kMaxWordBytes = 64;    // bounds the quadratic cost; longer names are not typed
 constexpr size_t kMinPrefixBytes = 3;   // "conv" stands for "convolution"
 constexpr size_t kBytesPerMistake = 3;  // one mistake in three letters is a typing error
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
 
 // Optimal string alignment: insertions, deletions, substitutions, swaps of neighbours.
 size_t EditDistance(std::string_view a, std::string_view b) {
@@ -41,11 +49,12 @@ std::string OnlyCompletion(std::string_view word, const std::vector<std::string>
 
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.size() > kMaxWordBytes) return "";
+  const std::string lower = Lower(word);
   size_t smallest = std::max<size_t>(1, word.size() / kBytesPerMistake) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxWordBytes || candidate.size() <= 1) continue;
-    const size_t distance = EditDistance(word, candidate);
+    const size_t distance = EditDistance(lower, Lower(candidate));
     if (distance < smallest) {
       smallest = distance;
       nearest = candidate;

@@ -10,7 +10,7 @@
 
 namespace ringtail {
 
-// The candidate nearest to `word` by edit distance if it is near enough to be a typing error (at
+// The candidate nearest to `word` by edit distance, whose case does not count, if it is near enough to be a typing error (at
 // most one mistake per three letters), else the only candidate that starts with `word`, else "".
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -89,11 +89,12 @@ void AddPaths(const Descriptor& type, std::string_view name, const std::string& 
   }
 }
 
-// "; did you mean 'a.b' or 'c.b'?": the shortest paths below `type`. Empty: there are none, or many.
-std::string Deeper(std::string_view name, const Descriptor& type) {
+// "; did you mean 'a.b' or 'c.b'?": the shortest paths below `type`, each after `above`. Empty: there
+// are none, or many.
+std::string Deeper(std::string_view name, const Descriptor& type, const std::string& above = {}) {
   std::vector<std::string> paths;
   for (int steps = 1; steps <= kMostSteps && paths.empty(); ++steps) {
-    AddPaths(type, name, "", steps, &paths);
+    AddPaths(type, name, above, steps, &paths);
   }
   if (paths.empty() || paths.size() > kMostPaths) return {};
   return fmt::format("; did you mean '{}'?", fmt::join(paths, "' or '"));
@@ -184,13 +185,15 @@ std::string SameMessage(std::string_view name, const Descriptor& type) {
   return !synonym.empty() && Has(type, synonym) ? synonym : NearestName(name, Names(type));
 }
 
-std::string Describe(std::string_view name, const Descriptor& type, const std::string& brace) {
+// `above`: what a suggestion begins with.
+std::string Describe(std::string_view name, const Descriptor& type, const std::string& brace,
+                     const std::string& above = {}) {
   const std::string start = fmt::format("unknown field '{}' of {}", name, type.name());
   const std::string meant = SameMessage(name, type);
-  if (!meant.empty()) return fmt::format("{}; did you mean '{}'?", start, meant);
+  if (!meant.empty()) return fmt::format("{}; did you mean '{}{}'?", start, above, meant);
   if (!brace.empty()) return start + brace;
   for (const std::string& wanted : {std::string(name), Synonym(name)}) {
-    const std::string deeper = wanted.empty() ? "" : Deeper(wanted, type);
+    const std::string deeper = wanted.empty() ? "" : Deeper(wanted, type, above);
     if (!deeper.empty()) return start + deeper;
   }
   return start + Suggestion(name, Names(type));
@@ -205,8 +208,12 @@ std::string Suggestion(std::string_view name, const std::vector<std::string>& ca
   return fmt::format("; valid are {}", fmt::join(candidates, ", "));
 }
 
-std::string UnknownField(std::string_view name, const Descriptor& type) {
-  return Describe(name, type, "");
+std::string UnknownField(std::string_view name, const Descriptor& type, const std::string& above,
+                         const Descriptor& root) {
+  const bool has_similar = !SameMessage(name, type).empty() || !Deeper(name, type).empty();
+  const std::string elsewhere = has_similar ? "" : Deeper(name, root);
+  if (elsewhere.empty()) return Describe(name, type, "", above);
+  return fmt::format("unknown field '{}' of {}{}", name, type.name(), elsewhere);
 }
 
 std::string UnknownFieldAt(std::string_view name, const Descriptor& type, std::string_view before,

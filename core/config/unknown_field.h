@@ -22,8 +22,10 @@ namespace ringtail {
 // "; did you mean 'kernel'?" or, if nothing is near, "; valid are kernel, stride".
 std::string Suggestion(std::string_view name, const std::vector<std::string>& candidates);
 
-// "unknown field 'kernal' of ConvolutionConfig; did you mean 'kernel'?"
-std::string UnknownField(std::string_view name, const google::protobuf::Descriptor& type);
+// "unknown field 'epoch' of TrainConfig; did you mean 'train.epochs'?", in a path of a `root`. `above`:
+// the path to the message, "train.".
+std::string UnknownField(std::string_view name, const google::protobuf::Descriptor& type,
+                         const std::string& above, const google::protobuf::Descriptor& root);
 
 // The same in a file that is a `root`; `before`: its text before the field.
 std::string UnknownFieldAt(std::string_view name, const google::protobuf::Descriptor& type,

@@ -142,7 +142,13 @@ TEST_F(ApplyOverrideTest, WrongPathsNameTheWrongPart) {
   EXPECT_THAT(SetError("trian.epochs=3"),
               HasSubstr("unknown field 'trian' of RunConfig; did you mean 'train'?"));
   EXPECT_THAT(SetError("train.epoch=3"),
-              HasSubstr("unknown field 'epoch' of TrainConfig; did you mean 'epochs'?"));
+              HasSubstr("unknown field 'epoch' of TrainConfig; did you mean 'train.epochs'?"));
+  EXPECT_THAT(SetError("data.max_fraction=0.1"),
+              HasSubstr("did you mean 'data.bad_images.max_fraction'?"));
+  EXPECT_THAT(SetError("train.learning_rate=1"),
+              HasSubstr("of TrainConfig; did you mean 'optim.learning_rate'?"));
+  EXPECT_THAT(SetError("net.layer[conv1].convolution.kernal=1"),
+              HasSubstr("did you mean 'net.layer[conv1].convolution.kernel'?"));
   EXPECT_THAT(SetError("net.layer[conv2].name=x"),
               HasSubstr("'layer' has no element named 'conv2'; did you mean 'conv1'?"));
   EXPECT_THAT(SetError("net.layer[3].name=x"), HasSubstr("'layer' has 3 elements"));

@@ -12,6 +12,8 @@ TEST(NearestName, FindsTypingErrorsOnly) {
   EXPECT_EQ(NearestName("stirde", names), "stride") << "swapped neighbours are one mistake";
   EXPECT_EQ(NearestName("out_chanels", names), "out_channels");
   EXPECT_EQ(NearestName("Tanh", names), "tanh");
+  EXPECT_EQ(NearestName("adamW", {"adam", "adamw"}), "adamw");
+  EXPECT_EQ(NearestName("SGD", {"adam", "sgd"}), "sgd") << "case does not count";
   EXPECT_EQ(NearestName("pad", names), "padding") << "the only completion";
   EXPECT_EQ(NearestName("dilation", names), "");
   EXPECT_EQ(NearestName("", names), "");
