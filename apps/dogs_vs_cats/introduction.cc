@@ -88,7 +88,8 @@ void PrintFineTuning(const Generation& generation) {
   }
   const bool body_stays = arena.num_fixed() > 0 && train.freeze_epochs() == 0;
   if (train.weights().empty() || body_stays) return;
-  const std::string warning = WarnOfErasing(generation.optim.config);
+  const std::string warning =
+      WarnOfErasing(generation.optim.config, generation.config().optim().learning_rate());
   if (!warning.empty()) LogWarning(warning);
 }
 
@@ -127,9 +128,9 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
   if (!generation.division.summary.empty()) Print("{}\n", generation.division.summary);
   if (!optim.summary.empty()) Print("{}\n", optim.summary);
   for (const std::string& warning : optim.warnings) LogWarning(warning);
-  if (const std::string warning = WarnOfOtherRulesRate(optim.config); !warning.empty()) {
-    LogWarning(warning);
-  }
+  const std::string other_rule =
+      WarnOfOtherRulesRate(optim.config, loaded.config.optim().learning_rate());
+  if (!other_rule.empty()) LogWarning(other_rule);
   const GrowthReport growth =
       ReportGrowth(optim.config, plan.growth_run(), plan.stages(), plan.total_steps());
   if (!growth.summary.empty()) Print("{}\n", growth.summary);
