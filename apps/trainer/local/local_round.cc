@@ -82,13 +82,26 @@ double LocalRound::Take(double weight) {
   return weight > 0 ? SquaredNorm(*common_, 1 / weight) : 0;
 }
 
+void LocalRound::TakeNothing() {
+  std::ranges::fill(common_->grads(), 0.0f);
+  std::ranges::fill(statistics(), 0.0f);
+  Forget();
+  if (!overlapped_) return;
+  Copy(common_weights(), taken_weights_.floats());
+  Copy(common_statistics(), taken_statistics_.floats());
+}
+
 double LocalRound::Merge(int64_t round, double weights, double inner_rate) {
-  const double squares = SquaredNorm(*common_, 1 / weights);
-  outer_.Step(round, 1 / weights, inner_rate);
-  const auto mean = static_cast<float>(1 / weights);
-  const float* const sum = statistics().data();
-  float* const common = common_statistics().data();
-  ForEachElement(statistics(), [=](int64_t i) { common[i] = mean * sum[i]; });
+  // Without weights the sums of differences are what codecs have kept from earlier rounds.
+  const double scale = weights > 0 ? 1 / weights : 1;
+  const double squares = SquaredNorm(*common_, scale);
+  outer_.Step(round, scale, inner_rate);
+  if (weights > 0) {
+    const auto mean = static_cast<float>(scale);
+    const float* const sum = statistics().data();
+    float* const common = common_statistics().data();
+    ForEachElement(statistics(), [=](int64_t i) { common[i] = mean * sum[i]; });
+  }
   if (overlapped_) {
     Follow(common_weights(), taken_weights_.floats(), model_->values());
     Follow(common_statistics(), taken_statistics_.floats(), model_->buffer_values());

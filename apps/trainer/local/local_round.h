@@ -37,14 +37,17 @@ class LocalRound {
                                                       bool overlapped);
 
   // What this rank has changed since the last Merge, times `weight` (c_i): differences()->grads()
-  // and statistics(). Returns |D_i|^2.
+  // and statistics(). Returns |D_i|^2, which is not finite if own weights are not.
   double Take(double weight);
+  // Instead of what Take has offered: nothing, with a weight of 0. This rank begins anew from the
+  // common weights: 0 times a NaN would be a NaN for all.
+  void TakeNothing();
   // Offered by Take, to be replaced by their sums over the ranks. The arena has the model's
   // parameters; its values are the common weights.
   ParameterArena* differences() { return common_.get(); }
   std::span<float> statistics() { return statistics_.floats(); }
   // New common weights from the sums, and this rank's own from them. `weights`: sum of c_i over the
-  // ranks; `round`, `inner_rate`: OuterOptimizer::Step. Returns |sum c_i D_i / sum c_i|^2.
+  // ranks; 0, if no rank has anything to add: then common statistics, whose sum is 0, stay. `round`, `inner_rate`: OuterOptimizer::Step. Returns |sum c_i D_i / sum c_i|^2.
   double Merge(int64_t round, double weights, double inner_rate);
 
   // Exchanges own and common weights in the model's arena, to evaluate or save what is common; the

@@ -251,6 +251,7 @@ void LocalUpdate::StartExchange() {
   own.stop_signal = StopSignal();
   own.weight = offered_.expected > 0 ? own.images / offered_.expected : 0;
   own.squares = round_->Take(own.weight);
+  if (own.weight == 0 || !std::isfinite(own.squares)) TakeNothing(&own);
   own.step_seconds =
       offered_.step_seconds / static_cast<double>(std::max<int64_t>(offered_.steps, 1));
   own.exchange_seconds = last_exchange_seconds_;
@@ -258,6 +259,16 @@ void LocalUpdate::StartExchange() {
     compression_->BeginStep(rounds_, generation_->plan.EpochAt(offered_begin_), 1);
   }
   exchange_->Start(own);
+}
+
+// Its steps were left out, or the last of them has made a weight that is not finite.
+void LocalUpdate::TakeNothing(RankRound* own) {
+  if (!std::isfinite(own->squares)) {
+    ++own->left_out;
+    if (offered_.not_finite.empty()) offered_.not_finite = "a weight after its update";
+  }
+  own->weight = own->squares = 0;
+  round_->TakeNothing();
 }
 
 Status LocalUpdate::FinishExchange(StepResult* result) {
@@ -268,8 +279,7 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
     weights += rank.weight;
     if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
   }
-  // No rank has anything to add: all weights are zero, and so are the sums.
-  const double squares = round_->Merge(rounds_, weights > 0 ? weights : 1, rate_);
+  const double squares = round_->Merge(rounds_, weights, rate_);
   ++rounds_;
   last_exchange_seconds_ = exchange_->exchange_seconds();
   const double cosine = MeanCosine(ranks, squares * weights * weights);

@@ -72,6 +72,7 @@ class LocalUpdate : public UpdatePath {
   Status LeaveOut(const OwnStep& own);
   Status EndRound(StepResult* result);
   void StartExchange();
+  void TakeNothing(RankRound* own);
   Status FinishExchange(StepResult* result);
   Metrics RoundMetrics(std::span<const RankRound> ranks, double cosine);
   std::vector<TensorView> OwnTensors() const;

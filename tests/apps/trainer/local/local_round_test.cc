@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 namespace ringtail {
@@ -43,8 +44,12 @@ class Ranks {
 
   void Take() {
     for (size_t i = 0; i < rounds_.size(); ++i) squares_ = rounds_[i]->Take(weights_[i]);
-    Sum([](LocalRound& round) { return round.differences()->grads(); });
-    Sum([](LocalRound& round) { return round.statistics(); });
+    Sum();
+  }
+  // What has been taken.
+  void Sum() {
+    SumOf([](LocalRound& round) { return round.differences()->grads(); });
+    SumOf([](LocalRound& round) { return round.statistics(); });
   }
   void Merge(int64_t number, double inner_rate = 1) {
     const double weights = std::accumulate(weights_.begin(), weights_.end(), 0.0);
@@ -55,7 +60,7 @@ class Ranks {
 
  private:
   template <typename Block>
-  void Sum(const Block& block) {
+  void SumOf(const Block& block) {
     std::vector<float> sum(block(*rounds_[0]).size());
     for (auto& round : rounds_) {
       const std::span<float> own = block(*round);
@@ -97,6 +102,38 @@ TEST(LocalRound, ARankThatSawMoreImagesCountsMore) {
   ranks.Merge(0);
   EXPECT_THAT(ranks.Own(0), ElementsAre(4, 0));
   EXPECT_EQ(ranks.Statistic(0), 6);
+}
+
+TEST(LocalRound, StatisticsStayIfNoRankHasAnythingToAdd) {
+  for (const bool overlapped : {false, true}) {
+    Ranks ranks(2, {}, overlapped);
+    ranks.Weigh({0, 0});
+    ranks.Statistic(0) = ranks.Statistic(1) = 8;
+    ranks.Take();
+    for (const int rank : {0, 1}) ranks.round(rank).TakeNothing();
+    ranks.Merge(0);
+    for (const int rank : {0, 1}) {
+      EXPECT_THAT(ranks.Common(rank), ElementsAre(1, -1));
+      EXPECT_THAT(ranks.Own(rank), ElementsAre(1, -1));
+      EXPECT_EQ(ranks.Statistic(rank), 5) << overlapped;
+    }
+  }
+}
+
+// A step of one rank has made a weight that is not finite.
+TEST(LocalRound, ARankWhoseWeightsAreNotFiniteBeginsAnew) {
+  for (const bool overlapped : {false, true}) {
+    Ranks ranks(2, {}, overlapped);
+    ranks.Set(0, {NAN, 7});
+    ranks.Set(1, {4, -1});
+    EXPECT_FALSE(std::isfinite(ranks.round(0).Take(1)));
+    ranks.round(0).TakeNothing();
+    ranks.round(1).Take(1);
+    ranks.Weigh({0, 1});
+    ranks.Sum();
+    ranks.Merge(0);
+    for (const int rank : {0, 1}) EXPECT_THAT(ranks.Own(rank), ElementsAre(4, -1)) << overlapped;
+  }
 }
 
 // DiLoCo's outer step: v = m v + D, w = w - r (D + m v). One rank moves by -1 in each of 3 rounds
