@@ -49,7 +49,8 @@ FingerprintFields Fingerprint(const RunConfig& config) {
 // Whether anything is chosen by what the network takes.
 bool NeedsNetwork(const DistConfig& config) {
   return config.algorithm() == "auto" || config.plan() == DistConfig::AUTO ||
-         CompressesAnything(config.compression());
+         CompressesAnything(config.compression()) ||
+         CompressesAnything(config.local().compression());
 }
 
 LivenessLimits Limits(const DistConfig& config) {

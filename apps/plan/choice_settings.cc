@@ -19,8 +19,9 @@ void AddBatch(const Prediction& choice, const PlannerFacts& facts, const RunConf
               Settings* settings) {
   const int64_t batch = CeilDivide(choice.choice.global_batch, static_cast<int64_t>(choice.ranks));
   const StepTimetable timetable(facts, facts.cores());
-  settings->push_back(fmt::format("train.batch={}", batch));
-  settings->push_back(fmt::format("train.accumulation={}", timetable.PartsOf(batch)));
+  const int64_t parts = timetable.PartsOf(batch);
+  settings->push_back(fmt::format("train.batch={}", RoundUp(batch, parts)));  // equal parts
+  settings->push_back(fmt::format("train.accumulation={}", parts));
   // The rate was found with the batch that the config states.
   const BatchScalingConfig& scaling = config.optim().batch_scaling();
   if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {

@@ -85,8 +85,9 @@ StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& qu
   PlanAnswer answer;
   RT_ASSIGN_OR_RETURN(answer.found, Search(simulator, question.space));
   answer.settings = SettingsOf(answer.found.recommended, *question.facts, *question.config);
-  Choice choice{.hosts = simulator->network().hosts,
-                .global_batch = question.space.global_batches.front(),
+  const int64_t batch = question.space.global_batches.front();
+  Choice choice{.hosts = simulator->network().HostsWithImages(batch),
+                .global_batch = batch,
                 .buckets = BucketsOf(question.config->dist())};
   RT_ASSIGN_OR_RETURN(answer.dense, simulator->Simulate(choice));
   for (const std::string& scheme : question.space.schemes) {

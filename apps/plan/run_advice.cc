@@ -56,6 +56,19 @@ std::string WithBest(const std::string& advice, const Prediction& best, std::str
                      best.images_per_s(), flags);
 }
 
+// What a plan for the batch of this run would choose from.
+SearchSpace SpaceOf(const RunConfig& config, int64_t global_batch) {
+  SearchSpace space = SpaceOf(config);
+  space.global_batches = {global_batch};
+  return space;
+}
+
+// With it train.batch is that of all ranks.
+std::string PlanFlags(const RunConfig& config, int64_t global_batch) {
+  if (config.train().batch() == global_batch) return "--plan auto";
+  return fmt::format("--plan auto --set train.batch={}", global_batch);
+}
+
 StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& network,
                             const SearchSpace& space) {
   return ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), space);
@@ -84,7 +97,8 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,
-                                              const SearchSpace& space) {
+                                              const SearchSpace& space,
+                                              const std::string& plan_flags) {
   StepSimulator simulator(facts, network);
   RT_ASSIGN_OR_RETURN(const Prediction now, simulator.Simulate(current));
   RT_ASSIGN_OR_RETURN(const HostChoice choice, BestOf(facts, network, space));
@@ -95,7 +109,7 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
     advice = fmt::format("{}: predicted {:.4g} images/s, because {}", Describe(current),
                          now.images_per_s(), Reason(now));
   }
-  return std::optional(WithBest(*advice, choice.best, "--plan auto"));
+  return std::optional(WithBest(*advice, choice.best, plan_flags));
 }
 
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
@@ -140,7 +154,8 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
     };
   }
   if (decided) return std::optional<std::string>();
-  return AdviseOn(facts, network, current, SpaceOf(config));
+  return AdviseOn(facts, network, current, SpaceOf(config, current.global_batch),
+                  PlanFlags(config, current.global_batch));
 }
 
 }  // namespace ringtail

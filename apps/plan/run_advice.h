@@ -37,11 +37,13 @@ using PredictPeriod = std::function<StatusOr<Prediction>(int period)>;
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict = nullptr);
 
-// The same from known facts: `current` as the run is set, `space` what a plan would choose from. Of a
-// run with servers (dist.asynchronous) nothing else is predicted.
+// The same from known facts: `current` as the run is set, `space` what a plan would choose from, its
+// batch that of the run, `plan_flags` what sets such a plan. Of a run with servers
+// (dist.asynchronous) nothing else is predicted.
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,
-                                              const SearchSpace& space);
+                                              const SearchSpace& space,
+                                              const std::string& plan_flags);
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network,
                                               const ServerPrediction& current,

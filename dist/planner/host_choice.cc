@@ -58,8 +58,9 @@ StatusOr<HostChoice> ChooseHosts(const PlannerFacts& facts, const NetworkFacts& 
     if (n == 1) choice.one_host = found.one_host;
     by_number.push_back(std::move(found.recommended));
     if (n < network.hosts) continue;
-    RT_ASSIGN_OR_RETURN(choice.dense,
-                        simulator.Simulate({.hosts = n, .global_batch = space.global_batches[0]}));
+    const int64_t batch = space.global_batches[0];
+    RT_ASSIGN_OR_RETURN(choice.dense, simulator.Simulate({.hosts = network.HostsWithImages(batch),
+                                                          .global_batch = batch}));
   }
   choice.best = Gentlest(by_number);
   choice.hosts.assign(hosts.begin(), hosts.begin() + choice.best.choice.hosts);

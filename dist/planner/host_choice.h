@@ -24,7 +24,8 @@ struct HostChoice {
   std::vector<int> hosts;  // that train, ascending
   Prediction best;         // of them
   Prediction one_host;     // host 0 alone
-  Prediction dense;        // all hosts, gradients added up in every step, with the default buckets
+  // All hosts, or as many as have images; gradients added up in every step, with the default buckets.
+  Prediction dense;
 };
 
 // `facts` are host 0's, `slowness` has a number > 0 for each of network.hosts hosts. `space.hosts`

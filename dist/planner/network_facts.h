@@ -9,6 +9,9 @@
 #ifndef RINGTAIL_DIST_PLANNER_NETWORK_FACTS_H_
 #define RINGTAIL_DIST_PLANNER_NETWORK_FACTS_H_
 
+#include <algorithm>
+#include <cstdint>
+
 #include "dist/collectives/link_model.h"
 #include "dist/collectives/topology.h"
 #include "dist/planner/planner.pb.h"
@@ -33,6 +36,10 @@ struct NetworkFacts {
                              double cores_per_host);
 
   double cores_per_rank() const { return cores_per_host / ranks_per_host; }
+  // The most hosts whose ranks have an image each in a step of so many.
+  int HostsWithImages(int64_t global_batch) const {
+    return static_cast<int>(std::clamp<int64_t>(global_batch / ranks_per_host, 1, hosts));
+  }
   Topology TopologyOf(int hosts_used) const {
     return Topology::Blocks(hosts_used * ranks_per_host, ranks_per_host);
   }

@@ -36,6 +36,16 @@ TEST(SettingsOfTest, StepsOfAllRanks) {
                           "optim.batch_scaling.reference_batch=256"));
 }
 
+// 258 images for two hosts are 129 each, in three parts of at most 64; for three 86, in two.
+TEST(SettingsOfTest, PartsAreOfEqualSize) {
+  const Prediction two{.choice = {.hosts = 2, .global_batch = 258}, .ranks = 2};
+  EXPECT_THAT(SettingsOf(two, Facts(), Config()),
+              ElementsAre("train.batch=129", "train.accumulation=3", testing::_));
+  const Prediction three{.choice = {.hosts = 3, .global_batch = 255}, .ranks = 3};
+  EXPECT_THAT(SettingsOf(three, Facts(), Config()),
+              ElementsAre("train.batch=86", "train.accumulation=2", testing::_));
+}
+
 TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
   const Prediction local{.choice = {.hosts = 8,
                                     .global_batch = 250,

@@ -33,14 +33,14 @@ SearchSpace Space() { return {.global_batches = {256}, .periods = {1, 8, 64}}; }
 Choice EightHosts() { return {.hosts = 8, .global_batch = 256}; }
 
 TEST(RunAdvice, NothingIfHostsAreFasterTogether) {
-  const auto advice = AdviseOn(Facts(), Network(1e9), EightHosts(), Space());
+  const auto advice = AdviseOn(Facts(), Network(1e9), EightHosts(), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   EXPECT_EQ(*advice, std::nullopt);
 }
 
 // 8 MB over 5 MB/s: 2.8 s a step, where one host takes half a second.
 TEST(RunAdvice, SlowNetworksAreNamedWithTheFlagToSet) {
-  const auto advice = AdviseOn(Facts(), Network(5e6), EightHosts(), Space());
+  const auto advice = AdviseOn(Facts(), Network(5e6), EightHosts(), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, HasSubstr("8 hosts, dense, every step: predicted"));
@@ -50,7 +50,7 @@ TEST(RunAdvice, SlowNetworksAreNamedWithTheFlagToSet) {
 
 // 8 MB over 20 MB/s: 0.7 s, where a step of 32 images takes 0.07; one host takes 0.55.
 TEST(RunAdvice, AWayThatIsMuchFasterIsNamedThoughHostsAreFasterTogether) {
-  const auto advice = AdviseOn(Facts(), Network(50e6), EightHosts(), Space());
+  const auto advice = AdviseOn(Facts(), Network(50e6), EightHosts(), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, Not(HasSubstr("times one host alone")));
@@ -59,7 +59,7 @@ TEST(RunAdvice, AWayThatIsMuchFasterIsNamedThoughHostsAreFasterTogether) {
 }
 
 TEST(RunAdvice, OneHostIfNothingHelps) {
-  const auto advice = AdviseOn(Facts(), Network(5e4), EightHosts(), Space());
+  const auto advice = AdviseOn(Facts(), Network(5e4), EightHosts(), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, HasSubstr("train on one host"));
@@ -68,7 +68,8 @@ TEST(RunAdvice, OneHostIfNothingHelps) {
 TEST(RunAdvice, OneHostIsToldNothing) {
   NetworkFacts network = Network(5e4);
   network.hosts = 1;
-  const auto advice = AdviseOn(Facts(), network, {.hosts = 1, .global_batch = 256}, Space());
+  const auto advice =
+      AdviseOn(Facts(), network, {.hosts = 1, .global_batch = 256}, Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   EXPECT_EQ(*advice, std::nullopt);
 }

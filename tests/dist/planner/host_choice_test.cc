@@ -45,6 +45,13 @@ TEST(HostChoiceTest, AllThatAreAlikeTrain) {
   EXPECT_NEAR(choice.dense.images_per_s(), choice.best.images_per_s(), 1e-6);
 }
 
+// Of eight hosts four have one of four images each.
+TEST(HostChoiceTest, HostsWithoutAnImageAreLeftOut) {
+  const HostChoice choice = Choose(OnlyComputes(), 8, 1e9, std::vector<double>(8, 1), {4});
+  EXPECT_LE(choice.hosts.size(), 4U);
+  EXPECT_EQ(choice.dense.choice.hosts, 4);
+}
+
 // Three hosts need 133 ms a step; with the fourth each computes 100 images, in 100 ms x 5.
 TEST(HostChoiceTest, AHostThatWouldSlowTheOthersDownIsLeftOut) {
   const HostChoice choice = Choose(OnlyComputes(), 4, 1e9, {1, 5, 1, 1});
