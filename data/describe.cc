@@ -40,6 +40,12 @@ void IgnoredFiles::AddNamed(IgnoredKind kind, const std::string& name) {
   names_[static_cast<int>(kind)].insert(name);
 }
 
+void IgnoredFiles::AddOnly(IgnoredKind kind, const IgnoredFiles& other) {
+  const auto i = static_cast<size_t>(kind);
+  counts_[i] += other.counts_[i];
+  names_[i].insert(other.names_[i].begin(), other.names_[i].end());
+}
+
 void IgnoredFiles::Add(const IgnoredFiles& other) {
   for (size_t i = 0; i < counts_.size(); ++i) {
     counts_[i] += other.counts_[i];

@@ -30,6 +30,8 @@ class IgnoredFiles {
  public:
   // Adds one of `kind`; `name` (printable) is shown with it: an extension, a folder.
   void AddNamed(IgnoredKind kind, const std::string& name);
+  // Of `other`, what is of this kind.
+  void AddOnly(IgnoredKind kind, const IgnoredFiles& other);
   void Add(IgnoredKind kind, int64_t n = 1) { counts_[static_cast<int>(kind)] += n; }
   void Add(const IgnoredFiles& other);
   const std::set<std::string>& names(IgnoredKind kind) const {

@@ -171,25 +171,25 @@ StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample
     Split split = SplitByFold(config, samples);
     if (!split.validation.empty() && !split.train.empty()) return split;
     return InvalidArgument(fmt::format(
-        "split.folds {} of {} images leaves fold {} empty, or all others; take fewer folds",
+        "data.split.folds {} of {} images leaves fold {} empty, or all others; take fewer folds",
         config.folds(), split.train.size() + split.validation.size(), config.fold()));
   }
   const double fraction = config.validation_fraction();
   if (!(fraction >= 0 && fraction < 1)) {
     return InvalidArgument(fmt::format(
-        "split.validation_fraction is {}; it must be at least 0 and less than 1", fraction));
+        "data.split.validation_fraction is {}; it must be at least 0 and less than 1", fraction));
   }
   Split split = SplitByFraction(fraction, config.seed(), samples);
   if (fraction > 0 && split.validation.empty()) {
-    return InvalidArgument(
-        fmt::format("split.validation_fraction {} of {} images leaves none for validation; take "
-                    "more images, a "
-                    "larger fraction, or 0",
-                    fraction, split.train.size()));
+    return InvalidArgument(fmt::format(
+        "data.split.validation_fraction {} of {} images leaves none for validation; take "
+        "more images, a "
+        "larger fraction, or 0",
+        fraction, split.train.size()));
   }
   if (split.train.empty()) {
     return InvalidArgument(
-        fmt::format("split.validation_fraction {} of {} images leaves none for training; take "
+        fmt::format("data.split.validation_fraction {} of {} images leaves none for training; take "
                     "more images or a "
                     "smaller fraction",
                     fraction, split.validation.size()));

@@ -79,7 +79,9 @@ StatusOr<ListLine> ParsePair(std::string_view text) {
   if (last == std::string_view::npos) last = text.find_last_of(' ');
   if (last == std::string_view::npos) {
     return InvalidArgument(fmt::format(
-        "'{}' has no label; a line is \"path label\", with -1 for no label", EscapeName(text)));
+        "'{}' has no label; a line is \"path label\", with -1 for no label; a CSV file begins with "
+        "the line \"path,label\"",
+        EscapeName(text)));
   }
   return ListLine{std::string(TrimLine(text.substr(0, last))),
                   std::string(TrimLine(text.substr(last + 1))),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/image_name.h"
+#include "data/layouts/folder_listing.h"
 
 namespace ringtail {
 namespace {
@@ -35,6 +36,19 @@ Content ContentOf(const fs::path& folder) {
   return content;
 }
 
+// Images of formats that are not read, in the folder and in those that are in it.
+std::string Unread(const std::string& folder) {
+  IgnoredFiles found;
+  const auto add = [&found](const std::string& path) {
+    const StatusOr<FolderListing> listing = ListImageFolder(path);
+    if (!listing.ok()) return std::vector<std::string>();
+    found.AddOnly(IgnoredKind::kOtherFormat, listing->ignored);
+    return listing->folders;
+  };
+  for (const std::string& name : add(folder)) add(JoinPath(folder, name));
+  return found.ToString();
+}
+
 std::string Enumerate(std::vector<std::string> names) {
   if (names.empty()) return "nothing";
   const size_t more = names.size() - std::min(names.size(), kNamesShown);
@@ -55,8 +69,10 @@ bool IsArchiveName(std::string_view name) {
 
 Status NothingFound(const std::string& folder, std::string_view looked_for) {
   const Content content = ContentOf(folder);
+  const std::string unread = Unread(folder);
   const std::string advice =
-      content.archive.empty()
+      !unread.empty() ? fmt::format("convert these to JPEG{}", unread)
+      : content.archive.empty()
           ? "give the folder that holds the images, or set data.layout"
           : fmt::format("unpack {} and give the unpacked folder", content.archive);
   return NotFound(fmt::format("no images in {}: looked for {}; there is {}; {}", EscapeName(folder),

@@ -68,6 +68,15 @@ TEST(ImageFormatTest, AFolderNamesImagesOfUnsupportedFormats) {
                                             "(.gif, .heic) ignored)"));
 }
 
+TEST(ImageFormatTest, AFolderOfNoOtherImagesSaysWhatTheyAre) {
+  const TempDir dir;
+  for (const char* name : {"Cat/1.heic", "Dog/2.HEIC", "Dog/notes.txt"}) PutFile(dir.File(name));
+  EXPECT_THAT(
+      OpenError(dir.path()).message(),
+      EndsWith("there is Cat, Dog; convert these to JPEG (2 images of formats that are not read "
+               "(.heic) ignored)"));
+}
+
 TEST(ImageFormatTest, AClassFolderWithoutImagesIsNamed) {
   const TempDir dir;
   for (const char* name : {"Cat/1.jpg", "Dog/1.jpg", "Fox/readme.txt"}) PutFile(dir.File(name));
