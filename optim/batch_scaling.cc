@@ -96,7 +96,7 @@ std::string WarnOfFewSteps(int64_t reference, const BatchSizes& sizes) {
   if (sizes.global <= reference || sizes.steps_per_epoch >= kFewStepsPerEpoch) return "";
   return fmt::format(
       "a batch of {} leaves {} in an epoch; fewer than {} seldom reach the accuracy of smaller "
-      "batches in the same number of epochs: use fewer ranks, or train.epochs higher",
+      "batches in the same number of epochs: take train.batch lower, or train.epochs higher",
       sizes.global, Counted(sizes.steps_per_epoch, "step"), kFewStepsPerEpoch);
 }
 

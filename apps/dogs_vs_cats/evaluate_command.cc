@@ -12,6 +12,7 @@
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
 #include "apps/print.h"
+#include "core/logging.h"
 #include "core/storage/file.h"
 
 namespace ringtail {
@@ -47,6 +48,12 @@ StatusOr<int> RunEvaluate(EvaluateFlags flags) {
   RT_ASSIGN_OR_RETURN(const ComputeThreads threads,
                       UseThreads(flags.network.config, trained.loaded.config));
   RT_ASSIGN_OR_RETURN(const NetworkEvaluation evaluation, EvaluateNetwork(trained, flags.part));
+  if (evaluation.part != "validation" && DefaultPart(trained) == "validation") {
+    LogWarning(
+        fmt::format("part '{}' has images that the network was trained on; --part "
+                    "validation has those that it has not seen",
+                    evaluation.part));
+  }
   const EvaluationSummary summary = Summarize(evaluation.scored);
   if (!flags.csv.empty()) {
     RT_RETURN_IF_ERROR(WriteFileAtomic(flags.csv, ScoredImagesCsv(evaluation.scored)));

@@ -15,6 +15,7 @@ namespace {
 // Names in other programs, and the last part of the field here.
 constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"lr", "learning_rate"},
+    {"pretrained", "train.weights"},
     {"batch_size", "batch"},
     {"bs", "batch"},
     {"wd", "weight_decay"},
@@ -28,6 +29,10 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"clip_grad", "clip_norm"},
     {"accum_steps", "accumulation"},
     {"warmup_epochs", "warmup.epochs"}};
+
+// Names in other programs of what is a flag here.
+constexpr std::pair<std::string_view, std::string_view> kFlagSynonyms[] = {
+    {"model", "--config"}, {"arch", "--config"}, {"dataset", "--data"}, {"save_dir", "--output"}};
 
 std::string Underscored(std::string_view name) {
   std::string text(name);
@@ -82,12 +87,22 @@ std::string FieldOfFlag(std::string_view name) {
 
 std::string FlagHint(const std::vector<std::string>& words, const VerbInfo& verb) {
   const Flag flag = FirstFlag(words);
-  if (flag.name.empty()) return "";
   std::vector<std::string> names;
   for (const FlagInfo& known : verb.flags) {
     names.insert(names.end(), known.names.begin(), known.names.end());
   }
-  if (std::ranges::find(names, "--set") != names.end()) {
+  const auto takes = [&names](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (flag.name.empty()) {
+    return words.size() == 1 && takes("--data") ? "--data " + words.front() : "";
+  }
+  const auto synonym = std::ranges::find(kFlagSynonyms, Underscored(flag.name),
+                                         [](const auto& s) { return s.first; });
+  if (synonym != std::end(kFlagSynonyms) && takes(synonym->second)) {
+    return fmt::format("{} {}", synonym->second, flag.value.empty() ? "VALUE" : flag.value);
+  }
+  if (takes("--set")) {
     const std::string field = FieldOfFlag(flag.name);
     if (!field.empty()) {
       return fmt::format("--set {}={}", field, flag.value.empty() ? "VALUE" : flag.value);

@@ -20,8 +20,8 @@ StatusOr<int64_t> BatchesPerEpoch(int64_t global_batch, const TrainingData& data
   const auto images = static_cast<int64_t>(data.split.train.size());
   if (images >= global_batch) return images / global_batch;
   return InvalidArgument(
-      fmt::format("{} images to train on are fewer than one batch of {} over all ranks; take a "
-                  "lower train.batch or --local-batch, or fewer ranks",
+      fmt::format("{} images to train on are fewer than one batch of {}; take train.batch lower "
+                  "(of several ranks: or --local-batch, or fewer ranks)",
                   images, global_batch));
 }
 

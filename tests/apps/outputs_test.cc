@@ -165,6 +165,18 @@ TEST_F(OutputsTest, ResumeWithoutACheckpointTakesTheConfigOfTheFolder) {
             ReadTensors(Path("run/final.safetensors")));
 }
 
+// As a run teaches it: train --resume RUN.
+TEST_F(OutputsTest, ResumeOfAFolderWithoutACheckpointBegins) {
+  fs::create_directory(Path("first"));
+  fs::copy_file(Path("run/config.textproto"), Path("first/config.textproto"));
+  const ProcessResult result = RunDogsVsCats({"train", "--resume", Path("first")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no checkpoint in " + Path("first") + " yet: the run begins"));
+  fs::create_directory(Path("nothing"));
+  EXPECT_THAT(RunDogsVsCats({"train", "--resume", Path("nothing")}).err,
+              HasSubstr("there is no checkpoint in"));
+}
+
 TEST_F(OutputsTest, AnExplicitConfigTakesPrecedenceOverThatOfTheFolder) {
   fs::create_directory(Path("other"));
   std::ofstream(Path("other/config.textproto")) << "net { name: 'another' }";

@@ -36,6 +36,20 @@ TEST(FlagHintTest, ByTheirNamesInOtherPrograms) {
   }
 }
 
+TEST(FlagHintTest, FlagsByTheirNamesInOtherPrograms) {
+  EXPECT_EQ(FlagHint({"--model", "resnet18"}, Train()), "--config resnet18");
+  EXPECT_EQ(FlagHint({"--arch"}, Train()), "--config VALUE");
+  EXPECT_EQ(FlagHint({"--save-dir", "x"}, Train()), "") << "it has no --output";
+  EXPECT_EQ(FlagHint({"--pretrained", "x.pth"}, Train()), "--set train.weights=x.pth");
+}
+
+TEST(FlagHintTest, AFolderOfImagesAlone) {
+  VerbInfo train = Train();
+  train.flags.push_back({.names = {"--data"}});
+  EXPECT_EQ(FlagHint({"pets"}, train), "--data pets");
+  EXPECT_EQ(FlagHint({"pets", "cars"}, train), "");
+}
+
 TEST(FlagHintTest, MistypedFlagsOfTheVerb) {
   EXPECT_EQ(FlagHint({"--confg", "lenet"}, Train()), "--config");
   VerbInfo report{.name = "report", .flags = {{.names = {"--out"}}}};
