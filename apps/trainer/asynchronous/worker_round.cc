@@ -11,8 +11,6 @@
 namespace ringtail {
 namespace {
 
-// Heartbeats name a rank that hangs long before.
-constexpr std::chrono::minutes kStallTimeout{10};
 constexpr int kTicketsAhead = 2;
 // A worker without a ticket holds those that may only be so far ahead of it for no longer.
 constexpr std::chrono::milliseconds kPatience{10};
@@ -39,7 +37,7 @@ WorkerRound::WorkerRound(TrainingWorld* world, WorkerLink* link,
 }
 
 void WorkerRound::Ask(int signal) {
-  ++asked_;
+  asked_.insert(link_->next_number(0));  // before it is sent: the own server answers at once
   link_->Send(0, {.kind = MessageKind::kAsk, .reason = static_cast<uint8_t>(signal)});
 }
 
@@ -84,7 +82,7 @@ StatusOr<StepWork> WorkerRound::Watch(int signal) {
 }
 
 bool WorkerRound::IsOver() const {
-  return over_ && asked_ == 0 && tickets_.empty() && under_way_ == 0;
+  return over_ && asked_.empty() && tickets_.empty() && under_way_ == 0;
 }
 
 // The weights that were pulled become the model's.
@@ -162,13 +160,13 @@ void WorkerRound::OnReply(WorkerLink::Reply reply) {
   if (reply.server == 0 && message.version > 0) version_ = std::max(version_, message.version);
   switch (message.kind) {
     case MessageKind::kTicket:
-      --asked_;
+      asked_.erase(reply.number);
       tickets_.push_back({message.first, message.rows});
       return;
     case MessageKind::kRoundOver:
     case MessageKind::kEnd:
-      if (reply.number == pull_numbers_[reply.server]) return;  // a pull that is not needed
-      --asked_;
+      // Else it answers a pull that is not needed, perhaps an earlier one than the last.
+      if (reply.server != 0 || asked_.erase(reply.number) == 0) return;
       over_ = true;
       end_ = message;
       return;
@@ -205,12 +203,12 @@ void WorkerRound::OnJudged(const WorkerLink::Reply& reply) {
                   .rows = static_cast<int32_t>(pushed->ticket.rows)});
 }
 
+// As long as it takes: worker 0 may evaluate for an hour. Heartbeats name a rank that hangs.
 Status WorkerRound::WaitUntil(const std::function<bool()>& reached) {
-  RT_ASSIGN_OR_RETURN(const bool done, Wait(reached, kStallTimeout));
-  if (done) return OkStatus();
-  const Status status(StatusCode::kDeadlineExceeded, "no server has answered for 10 minutes");
-  world_->Abort(status);
-  return world_->OnFailure(0, status);
+  for (bool done = false; !done;) {
+    RT_ASSIGN_OR_RETURN(done, Wait(reached, kWatch));
+  }
+  return OkStatus();
 }
 
 // False if it is not reached within `limit`.

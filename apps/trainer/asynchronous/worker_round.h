@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -107,7 +108,7 @@ class WorkerRound {
   BufferPool pool_;
 
   std::deque<Ticket> tickets_;  // the first is computed, or comes next
-  int asked_ = 0;               // questions that wait for an answer
+  std::set<uint64_t> asked_;    // numbers of questions that wait for an answer
   bool begun_ = false, over_ = false;
   bool told_signal_ = false;  // of a rank that does not compute
   ServerMessage end_;

@@ -29,7 +29,9 @@ std::vector<uint64_t> TicketDesk::Withdraw(int worker) {
 void TicketDesk::Open(int64_t end) {
   end_ = end;
   tickets_.LimitTo(end);
-  signal_ = stopped_by_ = 0;
+  // One that has come since the keeper was answered ends the new round: who said it says it once.
+  if (told_) signal_ = stopped_by_ = 0;
+  told_ = false;
 }
 
 void TicketDesk::Ask(int worker, uint64_t number, int signal) {
@@ -91,6 +93,7 @@ bool TicketDesk::AnswerOneOfEach(std::vector<Answer>* answers) {
 void TicketDesk::EndQuestions(std::vector<Answer>* answers) {
   std::erase_if(questions_, [&](const Question& asked) {
     if (!closed_ && asked.worker != kKeeper) return false;
+    told_ = told_ || signal_ != 0;
     answers->push_back({.worker = asked.worker,
                         .number = asked.number,
                         .closed = closed_,

@@ -40,7 +40,7 @@ class TicketDesk {
   std::vector<uint64_t> Withdraw(int worker);
   bool Has(int worker) const { return most_.contains(worker); }
   bool Computes() const;  // anyone that is there
-  // Rows before `end` may be handed out; the signal is forgotten.
+  // Rows before `end` may be handed out; a signal that an answer has told is forgotten.
   void Open(int64_t end);
   void Close() { closed_ = true; }
 
@@ -82,6 +82,7 @@ class TicketDesk {
   std::deque<Question> questions_;  // in the order of arrival
   int64_t end_ = 0;
   int signal_ = 0, stopped_by_ = 0;
+  bool told_ = false;  // the keeper, of the signal
   bool closed_ = false;
 };
 

@@ -62,6 +62,11 @@ uint64_t WorkerLink::Send(size_t server, ServerMessage message, SharedBuffer gra
   const Question question{message, std::move(gradient), std::move(statistics)};
   const bool may_die = servers_[server].replica && servers_[server].rank != transport_->rank();
   if (may_die && IsAnswered(message.kind)) unanswered_[server][number] = question;
+  if (message.kind == MessageKind::kAway) {  // pulls that wait are answered without weights
+    std::erase_if(unanswered_[server], [](const auto& asked) {
+      return asked.second.message.kind == MessageKind::kPull;
+    });
+  }
   away_[server] =
       message.kind == MessageKind::kAway || (away_[server] && message.kind != MessageKind::kPull);
   SendNow(server, number, question);
@@ -132,12 +137,13 @@ Status WorkerLink::OnFailure(const Operation& operation, const Status& cause) {
   const size_t server = operation.server;
   if (leaving_ || !servers_[server].replica || !transport_->EndCause().ok()) return cause;
   UseReplica(server);
-  if (away_[server]) SendNow(server, next_[server]++, {.message = {.kind = MessageKind::kAway}});
   for (auto& [number, question] : unanswered_[server]) {
     if (question.message.kind == MessageKind::kPull) question.message.version = 0;  // without a key
     SendNow(server, number, question);
   }
   unanswered_[server].clear();
+  // After its pushes: one of a worker that is not there would be refused.
+  if (away_[server]) SendNow(server, next_[server]++, {.message = {.kind = MessageKind::kAway}});
   return OkStatus();
 }
 

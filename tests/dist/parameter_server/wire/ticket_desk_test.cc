@@ -75,6 +75,27 @@ TEST(TicketDeskTest, InTurnTheLowestWorkerFirst) {
   EXPECT_THAT(Answers(&desk), ElementsAre("0: 1..1", "2: 2..2"));
 }
 
+// While the keeper saves what the round has become.
+TEST(TicketDeskTest, ASignalBetweenTwoRoundsEndsTheSecond) {
+  TicketDesk desk(Tickets(100, 200), /*in_turn=*/false);
+  desk.Join(kA, 8);
+  desk.Join(9, 0);
+  desk.Open(8);
+  desk.Ask(kA, 0, 0);
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: 0..7"));
+  desk.Ask(kA, 1, 0);
+  EXPECT_TRUE(desk.Use(kA, {0, 8}));
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: over 0"));
+  desk.Ask(9, 0, 15);
+  EXPECT_THAT(Answers(&desk), IsEmpty());
+  desk.Open(16);
+  desk.Ask(kA, 2, 0);
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: over 15"));
+  desk.Open(24);  // of a run that goes on all the same
+  desk.Ask(kA, 3, 0);
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: 8..15"));
+}
+
 TEST(TicketDeskTest, WhoMustStopEndsTheRound) {
   TicketDesk desk(Tickets(100, 200), /*in_turn=*/false);
   desk.Join(kA, 8);
