@@ -18,7 +18,7 @@ import study
 
 SEEN = 20_000  # images that a run trains on, however few there are; two epochs of more
 HALF_OF_ALL = 10_000
-WIDTH, HEIGHT, MARGIN = 560, 320, 48  # of the figure, pixels
+WIDTH, HEIGHT, MARGIN = 560, 320, 56  # of the figure, pixels
 COLOURS = {'scratch': '#8a8f98', 'weights': '#0b6e99'}
 LABELS = {'scratch': 'from scratch', 'weights': 'from other classes'}
 # The rest is the config's: the same optimizer, rate and augmentation with the weights and without.
@@ -72,7 +72,7 @@ def draw(path, images, cells):
             for result in cells[start, count]:
                 x, y = place(i, result['accuracy'])
                 parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
-        parts.append(f'<text x="{MARGIN + 12}" y="{MARGIN + 4 + 18 * row}" fill="{colour}">{LABELS[start]}</text>')
+        parts.append(f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - MARGIN - 30 + 18 * row}" text-anchor="end" fill="{colour}">{LABELS[start]}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">images to train on</text>')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">\n'

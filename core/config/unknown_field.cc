@@ -175,6 +175,7 @@ std::string WrongBrace(std::string_view name, const Nest& nest) {
 
 std::vector<std::string> Names(const Descriptor& type) {
   std::vector<std::string> names;
+  names.reserve(type.field_count());
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
   return names;
 }

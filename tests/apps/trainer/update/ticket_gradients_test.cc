@@ -223,6 +223,7 @@ TEST_F(TicketGradientsTest, WhatIsReadAheadIsComputedNext) {
   const std::vector<Ticket> tickets = {{0, 3 * kBatch}, {35, 5}, {40, 12}, {24, kBatch}};
   Begin();
   std::vector<std::vector<float>> expected;
+  expected.reserve(tickets.size());
   for (const Ticket& ticket : tickets) expected.push_back(GradientOf(ticket));
   Begin();
   for (size_t i = 0; i < tickets.size(); ++i) {

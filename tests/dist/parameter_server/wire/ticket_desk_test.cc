@@ -91,7 +91,7 @@ TEST(TicketDeskTest, ASignalBetweenTwoRoundsEndsTheSecond) {
   desk.Open(16);
   desk.Ask(kA, 2, 0);
   EXPECT_THAT(Answers(&desk), ElementsAre("0: over 15"));
-  desk.Open(24);  // of a run that goes on all the same
+  desk.Open(24);  // of a run that continues all the same
   desk.Ask(kA, 3, 0);
   EXPECT_THAT(Answers(&desk), ElementsAre("0: 8..15"));
 }
