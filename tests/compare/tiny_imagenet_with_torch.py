@@ -12,8 +12,6 @@ memory. Seconds are those of training alone, waits for images included; a thread
   apt-get install python3-torch python3-torchvision python3-opencv libopenblas0-openmp libtcmalloc-minimal4
   LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4 ...
 """
-import argparse
-import contextlib
 import glob
 import json
 import math
@@ -27,7 +25,7 @@ import torch
 import torch.nn.functional as F
 
 from replay_with_torch import NETS
-from torch_recipe import pixels
+from torch_recipe import begin, initialise, pixels
 
 BATCH, RATE, WARM_UP, DECAY, MIN_AREA, EVALUATION_SIZE = 256, 0.2, 1, 5e-4, 0.5, 40
 
@@ -71,19 +69,7 @@ def accuracies(net, images, labels, precision):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('folder')
-    parser.add_argument('out')
-    parser.add_argument('--epochs', type=int, default=5)
-    parser.add_argument('--precision', choices=['bf16', 'f32'], default='bf16')
-    parser.add_argument('--threads', type=int, default=2)
-    parser.add_argument('--seed', type=int, default=1)
-    args = parser.parse_args()
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.threads)
-    cv2.setNumThreads(1)
-    random = np.random.default_rng(args.seed)
-    precision = contextlib.nullcontext if args.precision == 'f32' else lambda: torch.autocast('cpu', torch.bfloat16)
+    args, random, precision = begin(__doc__, 'folder', 5)
     (images, labels), validation = load(args.folder)
     net = NETS['small_images'].build()
     net.fc = torch.nn.Linear(net.fc.in_features, int(labels.max()) + 1)
@@ -91,11 +77,7 @@ def main():
     sgd = torch.optim.SGD([{'params': [p for p in net.parameters() if p.ndim > 1], 'weight_decay': DECAY},
                            {'params': [p for p in net.parameters() if p.ndim <= 1], 'weight_decay': 0}],
                           lr=RATE, momentum=0.9, nesterov=True)
-    for name, p in net.named_parameters():
-        if p.ndim == 4:
-            torch.nn.init.kaiming_normal_(p, mode='fan_out', nonlinearity='relu')
-        elif name.endswith('bn2.weight'):
-            torch.nn.init.zeros_(p)
+    initialise(net)
     steps, seconds = len(images) // BATCH, 0.0
     with open(args.out, 'w') as out, ThreadPoolExecutor(1) as ahead:
         for epoch in range(args.epochs):

@@ -104,11 +104,12 @@ def accuracy(net, images, labels, size, precision):
     return right / len(images)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('images')
+def begin(doc, folder, epochs):
+    """Flags of the command line, with PyTorch set by them; a generator of random numbers; the context of forward passes."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(folder)
     parser.add_argument('out')
-    parser.add_argument('--epochs', type=int, default=EPOCHS)
+    parser.add_argument('--epochs', type=int, default=epochs)
     parser.add_argument('--precision', choices=['bf16', 'f32'], default='bf16')
     parser.add_argument('--threads', type=int, default=2)
     parser.add_argument('--seed', type=int, default=1)
@@ -116,17 +117,26 @@ def main():
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     cv2.setNumThreads(1)
-    random = np.random.default_rng(args.seed)
     precision = contextlib.nullcontext if args.precision == 'f32' else lambda: torch.autocast('cpu', torch.bfloat16)
-    images, labels = load(args.images, range(10000), STORED)
-    validation = load(args.images, range(10000, 11250), STORED)
-    nets = [NETS['dogs_vs_cats'].build().to(memory_format=torch.channels_last) for _ in range(2)]
-    net, averaged = nets
+    return args, np.random.default_rng(args.seed), precision
+
+
+def initialise(net):
+    """As the configs: He's normal distribution, and 0 for the last scale of a residual block."""
     for name, p in net.named_parameters():
         if p.ndim == 4:
             torch.nn.init.kaiming_normal_(p, mode='fan_out', nonlinearity='relu')
         elif name.endswith('bn2.weight') and name.startswith('layer'):
             torch.nn.init.zeros_(p)
+
+
+def main():
+    args, random, precision = begin(__doc__, 'images', EPOCHS)
+    images, labels = load(args.images, range(10000), STORED)
+    validation = load(args.images, range(10000, 11250), STORED)
+    nets = [NETS['dogs_vs_cats'].build().to(memory_format=torch.channels_last) for _ in range(2)]
+    net, averaged = nets
+    initialise(net)
     averaged.load_state_dict(net.state_dict())
     muon, steps, step, seconds = Muon(net), len(images) // BATCH, 0, 0.0
     with open(args.out, 'w') as out, ThreadPoolExecutor(1) as ahead:
