@@ -47,10 +47,7 @@ void IgnoredFiles::AddOnly(IgnoredKind kind, const IgnoredFiles& other) {
 }
 
 void IgnoredFiles::Add(const IgnoredFiles& other) {
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    counts_[i] += other.counts_[i];
-    names_[i].insert(other.names_[i].begin(), other.names_[i].end());
-  }
+  for (size_t i = 0; i < counts_.size(); ++i) AddOnly(static_cast<IgnoredKind>(i), other);
 }
 
 std::string IgnoredFiles::ToString() const {

@@ -183,15 +183,13 @@ StatusOr<Split> SplitDataset(const SplitConfig& config, const std::vector<Sample
   if (fraction > 0 && split.validation.empty()) {
     return InvalidArgument(fmt::format(
         "data.split.validation_fraction {} of {} images leaves none for validation; take "
-        "more images, a "
-        "larger fraction, or 0",
+        "more images, a larger fraction, or 0",
         fraction, split.train.size()));
   }
   if (split.train.empty()) {
     return InvalidArgument(
         fmt::format("data.split.validation_fraction {} of {} images leaves none for training; take "
-                    "more images or a "
-                    "smaller fraction",
+                    "more images or a smaller fraction",
                     fraction, split.validation.size()));
   }
   return split;

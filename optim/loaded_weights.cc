@@ -48,8 +48,7 @@ std::string WarnOfOtherRulesRate(const OptimConfig& config, double configured_ra
   if (config.has_sgd() && configured_rate > kMostOfAnySgd * (1 - config.sgd().momentum())) {
     return fmt::format(
         "sgd with a momentum of {:.3g} at a learning rate of {:.3g}; was the rate meant for "
-        "another "
-        "rule? Try --set optim.learning_rate=0.1",
+        "another rule? Try --set optim.learning_rate=0.1",
         config.sgd().momentum(), configured_rate);
   }
   const bool adam = config.has_adam() || config.has_adamw();

@@ -3,10 +3,11 @@
 //
 // The measure is how far a step moves a weight tensor, as a fraction of its norm: muon and lars
 // rate * trust, lamb the rate (600 images and a network of Tiny ImageNet, muon: 0.35 to 1.4 % of the
-// norm in a step end within half a point, 2.8 % 2.5 points below; apps/studies/fine_tuning.md); adam and adamw move each weight by about the rate, of weights whose
-// root mean square is near 0.03 in trained networks; sgd by the gradient times rate / (1 -
-// momentum), for which torchvision's references fine-tune at 0.01 to 0.1 in all. Of layers below
-// the head, so times layer_decay. Thread-safety: a function without state.
+// norm in a step end within half a point, 2.8 % 2.5 points below; apps/studies/fine_tuning.md); adam
+// and adamw move each weight by about the rate, of weights whose root mean square is near 0.03 in
+// trained networks; sgd by the gradient times rate / (1 - momentum), for which torchvision's
+// references fine-tune at 0.01 to 0.1 in all. Of layers below the head, so times layer_decay.
+// Thread-safety: functions without state.
 #ifndef RINGTAIL_OPTIM_LOADED_WEIGHTS_H_
 #define RINGTAIL_OPTIM_LOADED_WEIGHTS_H_
 

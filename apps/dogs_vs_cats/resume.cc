@@ -39,8 +39,9 @@ StatusOr<std::optional<ResumeHead>> FindResumeHead(const ResumeFlags& flags,
   if (!flags.resume) return std::optional<ResumeHead>();
   const auto checkpoint = NamesFile(flags) ? ReadCheckpointHead(flags.from)
                                            : FindNewestCheckpoint(FolderOf(flags, output));
-  // Of a run that was ended before its first checkpoint there is the config.
-  const bool begins = flags.from.empty() || ConfigOfRun(flags, FolderOf(flags, output)).has_value();
+  // Of a run that was ended before its first checkpoint there is the config, in its own folder.
+  const bool begins =
+      flags.from.empty() || (flags.from == output && ConfigOfRun(flags, output).has_value());
   const bool none_yet = begins && checkpoint.status().code() == StatusCode::kNotFound;
   if (none_yet) return std::optional<ResumeHead>();
   RT_RETURN_IF_ERROR(Status(checkpoint.status()));

@@ -72,7 +72,8 @@ def draw(path, images, cells):
             for result in cells[start, count]:
                 x, y = place(i, result['accuracy'])
                 parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
-        parts.append(f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - MARGIN - 30 + 18 * row}" text-anchor="end" fill="{colour}">{LABELS[start]}</text>')
+        parts.append(f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - MARGIN - 30 + 18 * row}" text-anchor="end" '
+                     f'fill="{colour}">{LABELS[start]}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">images to train on</text>')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">\n'

@@ -172,6 +172,14 @@ TEST_F(OutputsTest, ResumeOfAFolderWithoutACheckpointBegins) {
   const ProcessResult result = RunDogsVsCats({"train", "--resume", Path("first")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("no checkpoint in " + Path("first") + " yet: the run begins"));
+  EXPECT_EQ(
+      RunDogsVsCats({"train", "--resume", Path("first"), "--output", Path("second")}).exit_code, 0)
+      << "it has checkpoints now";
+  fs::create_directory(Path("third"));
+  fs::copy_file(Path("run/config.textproto"), Path("third/config.textproto"));
+  EXPECT_THAT(RunDogsVsCats({"train", "--resume", Path("third"), "--output", Path("fourth")}).err,
+              HasSubstr("there is no checkpoint in"))
+      << "another folder would begin with another config";
   fs::create_directory(Path("nothing"));
   EXPECT_THAT(RunDogsVsCats({"train", "--resume", Path("nothing")}).err,
               HasSubstr("there is no checkpoint in"));

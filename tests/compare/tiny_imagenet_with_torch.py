@@ -4,7 +4,8 @@
   tiny_imagenet_with_torch.py FOLDER OUT.jsonl [--epochs N] [--precision bf16|f32] [--threads N] [--seed N]     one JSON line per epoch
 
 FOLDER holds train/CLASS/ (images anywhere below), val/images/ and val/val_annotations.txt, images of any one size; they are kept in
-memory. Seconds are those of training alone, waits for images included; a thread of its own draws the next batch. Beside it:
+memory. Seconds are those of training alone, waits for images included; a thread of its own draws the next batch. Beside it, with val/
+sorted into folders of classes as train/ is:
 
   dogs_vs_cats train --config small_images --data FOLDER --set optim.sgd.momentum=0.9 --set optim.sgd.nesterov=true \\
       --set optim.learning_rate=0.2 --set optim.batch_scaling.rule=NONE --set optim.ema_decay=0 --set train.epochs=5
