@@ -71,6 +71,14 @@ Status ValidateServers(const DistConfig& dist, const ConfigSource* source) {
                        "AUTO chooses how the ranks train together: leave out "
                        "dist.asynchronous, or set dist.plan to CONFIG");
   }
+  const bool remembers =
+      CompressesAnything(dist.compression()) && dist.compression().error_feedback();
+  if (remembers && RuleOf(dist.asynchronous()).admission.discard_after > 0) {
+    return check.Error("discard_after",
+                       "discard_after: with a gradient that is thrown away goes what "
+                       "dist.compression has kept of earlier ones: set "
+                       "dist.compression.error_feedback to false, or leave out dist.compression");
+  }
   if (!dist.sync_batch_norm()) return OkStatus();
   return check.Error("rule",
                      "ranks that do not wait for one another cannot share the statistics of "

@@ -1,6 +1,7 @@
 #include "apps/parameter_server/server_optimizer.h"
 
 #include "dist/parameter_server/momentum_correction.h"
+#include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {
 double MomentumOf(const OptimConfig& optim) {
@@ -28,7 +29,7 @@ OptimConfig ServerOptimizer(const OptimConfig& optim, const AsynchronousConfig& 
                             const AsynchronousRule& rule, int workers) {
   OptimConfig corrected = optim;
   if (config.as_published()) return corrected;
-  const double under_way = PushesUnderWay(rule, workers);
+  const double under_way = PushesUnderWay(rule, workers, PullsAhead(config));
   const auto correct = [under_way](auto* momentum_rule) {
     momentum_rule->set_momentum(ExplicitMomentum(momentum_rule->momentum(), under_way));
   };

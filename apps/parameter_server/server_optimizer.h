@@ -2,6 +2,7 @@
 // (dist/parameter_server/momentum_correction.h).
 //
 //   SGD, momentum 0.9, 4 workers of equal speed, every push an update:  0.6, and 4 times the rate
+//   the same, weights pulled a gradient ahead (overlap):                0.2, and 8 times the rate
 //
 // With SGD a gradient moves the weights by rate / (1 - momentum) in all: the rate grows as the
 // momentum falls, so that this stays. LARS and Muon take steps whose length does not depend on it.

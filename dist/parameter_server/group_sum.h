@@ -30,6 +30,7 @@ class GroupSum {
   void AddNothing(int worker) { places_.push_back(worker); }
   void Remove(int worker);
 
+  bool takes_any() const { return grouping_.by != Grouping::By::kAllWorkers; }
   // With so many workers there.
   bool Full(size_t workers) const;
   int pushes() const { return pushes_; }      // added

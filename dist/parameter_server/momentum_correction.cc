@@ -6,11 +6,11 @@
 
 namespace ringtail {
 
-double PushesUnderWay(const AsynchronousRule& rule, int workers) {
+double PushesUnderWay(const AsynchronousRule& rule, int workers, bool ahead) {
   RT_CHECK(workers >= 1, "a job has workers");
   if (rule.grouping.by == Grouping::By::kAllWorkers) return 1;
   const int pushes = rule.grouping.PushesPerUpdate(workers);
-  return std::max(1.0, static_cast<double>(workers) / pushes);
+  return std::max(1.0, (ahead ? 2.0 : 1.0) * workers / pushes);
 }
 
 double ExplicitMomentum(double momentum, double under_way) {

@@ -22,8 +22,9 @@
 namespace ringtail {
 
 // P of a rule with so many workers of equal speed: the groups that are under way at a time, which
-// is 1 more than the mean staleness. 1 if all wait for all.
-double PushesUnderWay(const AsynchronousRule& rule, int workers);
+// is 1 more than the mean staleness. 1 if all wait for all. `ahead`: weights are pulled a gradient
+// ahead (PullsAhead), and so each worker has two under way.
+double PushesUnderWay(const AsynchronousRule& rule, int workers, bool ahead);
 
 // m_e. 0 <= momentum < 1, under_way >= 1.
 double ExplicitMomentum(double momentum, double under_way);

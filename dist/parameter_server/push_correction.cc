@@ -181,9 +181,13 @@ void PushCorrection::RestoreMemory(std::span<const float> block, const RuleScala
   AddUpVelocities();
 }
 
-void PushCorrection::Remove(int worker) {
+void PushCorrection::DropPulls(int worker) {
   for (const int64_t version : pulls_[worker]) versions_.Release(version);
   pulls_.erase(worker);
+}
+
+void PushCorrection::Remove(int worker) {
+  DropPulls(worker);
   mean_squares_.erase(worker);
   const auto at = velocities_.find(worker);
   if (at == velocities_.end()) return;

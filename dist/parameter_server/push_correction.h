@@ -61,6 +61,8 @@ class PushCorrection {
   void BeforeUpdate(std::span<const float> weights);
   void AfterUpdate(std::span<const float> weights, double learning_rate, int64_t updates);
   void Remove(int worker);
+  // What it has pulled it will not push.
+  void DropPulls(int worker);
 
   // Into a block of as many elements as the shard has, or none (RuleBlockName); and of the scalars
   // those that are its own. The sum of velocities is added up anew, here and in what is saved: kept

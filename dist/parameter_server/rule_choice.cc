@@ -154,6 +154,10 @@ AsynchronousRule RuleOf(const AsynchronousConfig& config) {
   return rule;
 }
 
+bool PullsAhead(const AsynchronousConfig& config) {
+  return config.overlap() && RuleOf(config).grouping.by != Grouping::By::kAllWorkers;
+}
+
 Status ValidateAsynchronous(const AsynchronousConfig& config, const ConfigSource* source,
                             const std::string& path) {
   const FieldCheck check(source, path);

@@ -28,6 +28,9 @@ Status ValidateAsynchronous(const AsynchronousConfig& config, const ConfigSource
 
 // The config is valid and uses servers.
 AsynchronousRule RuleOf(const AsynchronousConfig& config);
+// Whether a worker pulls its next weights while it computes: not where an update waits for all, or
+// for all but a few, since these weights would be those before the update.
+bool PullsAhead(const AsynchronousConfig& config);
 
 }  // namespace ringtail
 

@@ -48,14 +48,33 @@ ServerShard::ServerShard(const ShardOptions& options, std::span<const float> wei
            "a gradient for every weight, and epochs that have images");
 }
 
-void ServerShard::Join(int worker) { clocks_.Join(worker); }
+void ServerShard::Join(int worker) {
+  clocks_.Join(worker);
+  paused_.erase(worker);
+}
 
 void ServerShard::Remove(int worker) {
   clocks_.Remove(worker);
   group_.Remove(worker);
   correction_.Remove(worker);
   waiting_.erase(worker);
+  paused_.erase(worker);
   UpdateIfFull();
+}
+
+void ServerShard::Pause(int worker) {
+  paused_.insert(worker);
+  clocks_.Remove(worker);
+  correction_.DropPulls(worker);
+  waiting_.erase(worker);
+  if (!group_.takes_any()) group_.Remove(worker);
+  UpdateIfFull();
+}
+
+// Those by whose number a group is full. Who pauses will be back: where any may fill a place, how
+// many pushes make an update does not depend on when a worker pauses.
+size_t ServerShard::Members() const {
+  return clocks_.size() + (group_.takes_any() ? paused_.size() : 0);
 }
 
 PushResult ServerShard::Push(const GradientPush& push) {
@@ -80,6 +99,14 @@ PushResult ServerShard::Push(const GradientPush& push) {
   result.outcome = UpdateIfFull() ? PushOutcome::kApplied : PushOutcome::kAccumulated;
   result.version = version_;
   return result;
+}
+
+PushResult ServerShard::Pass(int worker, int64_t base_version) {
+  correction_.OnPush(worker, base_version);
+  group_.AddNothing(worker);
+  clocks_.Tick(worker);
+  const bool full = UpdateIfFull();
+  return {.outcome = full ? PushOutcome::kApplied : PushOutcome::kAccumulated, .version = version_};
 }
 
 RefusalReason ServerShard::Judge(const GradientPush& push) const {
@@ -160,7 +187,7 @@ double ServerShard::Epoch() const {
 
 // A group all of whose pushes were refused is over, too, and changes nothing.
 bool ServerShard::UpdateIfFull() {
-  if (!group_.Full(clocks_.size())) return false;
+  if (!group_.Full(Members())) return false;
   if (group_.pushes() == 0) {
     group_.Close();
     return false;

@@ -101,10 +101,15 @@ class ServerShard {
   ServerShard(const ShardOptions& options, std::span<const float> weights,
               std::span<float> gradients, ApplyUpdate apply);
 
-  void Join(int worker);  // a number that no worker has had
+  void Join(int worker);  // a number that no worker has had, or one that pauses
   // It is gone: no one waits for it any more, and what it still sends is refused.
   void Remove(int worker);
+  // It computes nothing until it joins again: no one waits for it meanwhile. What the rule has learnt
+  // of it stays, and what it has added.
+  void Pause(int worker);
   PushResult Push(const GradientPush& push);
+  // In place of a push: it had no images this time. It fills its place in the group, adds nothing.
+  PushResult Pass(int worker, int64_t base_version);
   // The weights, into `out`, of the shard's size; nullopt: the worker must wait. Of one that
   // joined.
   std::optional<PullReply> Pull(int worker, std::span<float> out);
@@ -121,6 +126,7 @@ class ServerShard {
   size_t elements() const { return weights_.size(); }
   int64_t version() const { return version_; }
   int64_t images() const { return images_; }  // applied
+  const AsynchronousRule& rule() const { return options_.rule; }
   const ClockTable& clocks() const { return clocks_; }
   const StalenessStatistics& staleness() const { return staleness_; }  // of pushes that were taken
   int64_t refused(RefusalReason reason) const { return refused_[static_cast<size_t>(reason)]; }
@@ -128,6 +134,7 @@ class ServerShard {
 
  private:
   double Epoch() const;
+  size_t Members() const;
   RefusalReason Judge(const GradientPush& push) const;
   void OnRefused(const GradientPush& push, RefusalReason reason);
   bool UpdateIfFull();
@@ -141,7 +148,7 @@ class ServerShard {
   PushCorrection correction_;
   StalenessStatistics staleness_;
   std::array<int64_t, kRefusalReasons> refused_{};
-  std::set<int> waiting_;
+  std::set<int> waiting_, paused_;
   double norms_ = 0, image_weights_ = 0;  // sums over the pushes, and over the images, of the group
   double usual_weight_ = 1;
   int64_t version_, images_, updates_ = 0;

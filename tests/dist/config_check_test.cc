@@ -36,6 +36,15 @@ TEST(DistConfigCheckTest, OneWayToTrainTogether) {
   EXPECT_EQ(ErrorOf("asynchronous { servers: 2 } local { period: 4 }"), "");
 }
 
+// A worker would lose what is left of earlier gradients.
+TEST(DistConfigCheckTest, WhatMayBeThrownAwayCarriesNoResidual) {
+  const std::string drops = "asynchronous { rule: RINGMASTER discard_after: 8 } ";
+  EXPECT_EQ(ErrorOf(drops), "");
+  EXPECT_THAT(ErrorOf(drops + "compression { scheme { top_k {} } }"),
+              HasSubstr("set dist.compression.error_feedback to false"));
+  EXPECT_EQ(ErrorOf(drops + "compression { error_feedback: false scheme { bf16 {} } }"), "");
+}
+
 TEST(DistConfigCheckTest, StagesByThemselvesAreFine) {
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 4 } }"), "");
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 2 cut_after: 'a' schedule: GPIPE } }"),

@@ -35,7 +35,7 @@ ServerRule::ServerRule(EmulatedJob* job, const AsynchronousRule& rule)
       rule_(rule),
       optim_(ServerOptimizer(job->optim(), job->config().dist().asynchronous(), rule,
                              job->script().workers())),
-      overlap_(job->config().dist().asynchronous().overlap() && !rule.synchronous()),
+      overlap_(PullsAhead(job->config().dist().asynchronous())),
       compresses_(CompressesAnything(job->config().dist().compression())),
       images_per_step_(job->plan().growth_run().images_per_batch),
       images_per_push_(job->config().train().batch() * rule.grouping.gradients_per_push),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/parameter_server/server_optimizer.h"
+#include "apps/trainer/asynchronous/state_snapshot.h"
 #include "apps/trainer/asynchronous/worker_division.h"
 #include "core/logging.h"
 #include "core/parallel_for.h"
@@ -116,6 +117,7 @@ void ServedShard::ImportState() {
   ForEachBlock(
       state.optimizer(), weights_->optimizer(),
       [&](std::span<float> whole, std::span<float> part) { weights_->Gather(whole, part); });
+  ForgetOtherBlocks(weights_->optimizer()->state(), state.optimizer());
   if (state.average() == nullptr) return;
   weights_->Gather(state.average()->values(), weights_->average()->values());
   const std::span<float> statistics = weights_->average()->buffers();  // of the first server

@@ -16,6 +16,16 @@ int64_t ServerProgress::rows_used() const {
   return used;
 }
 
+int64_t NextRoundEnd(const TrainingPlan& plan, int64_t begin, int64_t handed_out) {
+  const int64_t total = plan.total_steps();
+  int64_t end = std::min(std::max(begin + 1, handed_out), total);
+  while (end < total && !plan.EvaluationIsDue(begin, end) && !plan.CheckpointIsDue(begin, end) &&
+         plan.PhaseAt(end).image_size == plan.PhaseAt(begin).image_size) {
+    ++end;
+  }
+  return end;
+}
+
 std::vector<int64_t> NumbersOf(const ServerProgress& progress) {
   std::vector<int64_t> numbers = {progress.version, progress.images, progress.next};
   for (const Ticket& ticket : progress.unused) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/trainer/training_plan.h"
 #include "core/status.h"
 #include "dist/parameter_server/rule_memory.h"
 #include "dist/parameter_server/tickets.h"
@@ -29,6 +30,11 @@ struct ServerProgress {
   // that others have taken.
   int64_t rows_used() const;
 };
+
+// Where the round that begins at step `begin` ends: the next step after which something is due, or
+// which begins with another image size. Not before `handed_out`, the first step none of whose rows
+// was handed out: a round that was stopped before its end may have left some to be used again.
+int64_t NextRoundEnd(const TrainingPlan& plan, int64_t begin, int64_t handed_out);
 
 std::vector<int64_t> NumbersOf(const ServerProgress& progress);
 StatusOr<ServerProgress> ServerProgressOf(const std::vector<int64_t>& numbers);

@@ -15,7 +15,7 @@ constexpr double kP95 = 0.95;
 std::string DescribeRule(const AsynchronousConfig& config) {
   const AsynchronousRule rule = RuleOf(config);
   std::string text = rule.Describe();
-  if (config.overlap() && !rule.synchronous()) {
+  if (PullsAhead(config)) {
     text += "; the next weights are pulled while a gradient is computed";
   }
   if (config.pull() == AsynchronousConfig::BF16) text += "; weights travel in 16 bits";

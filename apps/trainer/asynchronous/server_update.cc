@@ -11,6 +11,7 @@
 #include "apps/trainer/asynchronous/state_snapshot.h"
 #include "apps/trainer/asynchronous/worker_division.h"
 #include "core/logging.h"
+#include "core/round.h"
 #include "core/stop_signal.h"
 #include "core/trace.h"
 #include "dist/compression/scheme_choice.h"
@@ -61,7 +62,7 @@ Status ServerUpdate::Start(const ResumePoint& point) {
   link_ = std::make_unique<WorkerLink>(world_->transport(), Servers());
   round_ = std::make_unique<WorkerRound>(
       world_, link_.get(), &shards_, &generation_->arena(),
-      WorkerRound::Options{.overlap = config.overlap() && !RuleOf(config).synchronous(),
+      WorkerRound::Options{.overlap = PullsAhead(config),
                            .bounded = IsBounded(),
                            .computes = Computes(),
                            .pull = config.pull(),
@@ -309,7 +310,8 @@ Status ServerUpdate::TakeSnapshot() {
 
 // The others compute, while this rank evaluates and saves.
 void ServerUpdate::OpenRound() {
-  round_end_ = NextRoundEnd();
+  round_end_ =
+      NextRoundEnd(generation_->plan, round_begin_, CeilDivide(progress_.next, images_per_step_));
   served_->Open(round_end_ * images_per_step_);
   if (IsBounded() && begun_ && Computes()) round_->GoAway();
 }
@@ -347,19 +349,6 @@ void ServerUpdate::TellWhatStopped(StepResult* result) {
   if (end.rows == world_->rank() && !result->not_finite.empty()) return;
   result->not_finite = fmt::format("{}: a loss or gradient is not finite; its log says where",
                                    world_->Describe(end.rows));
-}
-
-// The next step after which something is due, or which begins with another image size.
-int64_t ServerUpdate::NextRoundEnd() const {
-  const TrainingPlan& plan = generation_->plan;
-  const int64_t total = plan.total_steps();
-  int64_t end = std::min(round_begin_ + 1, total);
-  while (end < total && !plan.EvaluationIsDue(round_begin_, end) &&
-         !plan.CheckpointIsDue(round_begin_, end) &&
-         plan.PhaseAt(end).image_size == plan.PhaseAt(round_begin_).image_size) {
-    ++end;
-  }
-  return end;
 }
 
 void ServerUpdate::KeepState() {

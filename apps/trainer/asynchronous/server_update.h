@@ -93,7 +93,6 @@ class ServerUpdate : public UpdatePath {
   void TellWhatStopped(StepResult* result);
   Status Look();
   bool Computes() const;
-  int64_t NextRoundEnd() const;
   void KeepState();
 
   const Generation* const generation_;

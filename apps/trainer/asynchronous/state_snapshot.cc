@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "optim/optimizer.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
@@ -46,6 +45,14 @@ RuleScalars PutSnapshot(const PlacedShard& shard, bool first,
   if (average == nullptr) return scalars;
   std::ranges::copy(take(statistics.size()), average->buffers().begin());
   return scalars;
+}
+
+void ForgetOtherBlocks(const std::vector<Optimizer::StateBlock>& served, Optimizer* run) {
+  for (const Optimizer::StateBlock& block : run->state()) {
+    if (std::ranges::find(served, block.name, &Optimizer::StateBlock::name) == served.end()) {
+      std::ranges::fill(block.values, 0.0F);
+    }
+  }
 }
 
 }  // namespace ringtail

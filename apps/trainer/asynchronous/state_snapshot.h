@@ -5,7 +5,8 @@
 //   of the first        ... | running statistics | their average
 //
 // A block of the optimizer that the run's does not have (or the other way round: a server may keep no
-// momentum, server_optimizer.h) is left out. Thread-safety: the trainer thread.
+// momentum, server_optimizer.h) is left out. One of the run's that servers do not have is forgotten
+// when they start: it would be that of another world size, some day. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_STATE_SNAPSHOT_H_
 #define RINGTAIL_APPS_TRAINER_ASYNCHRONOUS_STATE_SNAPSHOT_H_
 
@@ -17,6 +18,7 @@
 #include "apps/trainer/asynchronous/rule_state.h"
 #include "apps/trainer/asynchronous/shard_placement.h"
 #include "apps/trainer/checkpoint/training_state.h"
+#include "optim/optimizer.h"
 
 namespace ringtail {
 
@@ -28,6 +30,9 @@ size_t SnapshotBytes(const PlacedShard& shard, bool first, size_t blocks,
 RuleScalars PutSnapshot(const PlacedShard& shard, bool first,
                         const std::vector<std::string>& blocks, std::span<const float> sent,
                         TrainingState* state, RuleState* rule);
+
+// Zeroes the blocks of the run's optimizer that a server does not have.
+void ForgetOtherBlocks(const std::vector<Optimizer::StateBlock>& served, Optimizer* run);
 
 }  // namespace ringtail
 

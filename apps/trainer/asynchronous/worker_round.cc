@@ -58,6 +58,20 @@ StatusOr<StepWork> WorkerRound::Next(int signal) {
     for (int i = 0; i < (options_.computes ? kTicketsAhead : 1); ++i) Ask(signal);
   }
   if (!options_.computes) return Watch(signal);
+  RT_RETURN_IF_ERROR(WaitForWork());
+  while (!tickets_.empty() && tickets_.front().rows == 0) {  // there are images for others only
+    SendPush({.kind = MessageKind::kPush}, signal);
+    RT_RETURN_IF_ERROR(WaitForWork());
+  }
+  if (tickets_.empty()) return StepWork{.kind = StepWork::Kind::kNothing};
+  if (options_.overlap) Pull();
+  StepWork work{.kind = StepWork::Kind::kTicket, .ticket = tickets_.front()};
+  if (tickets_.size() > 1 && tickets_[1].rows > 0) work.next = tickets_[1];
+  return work;
+}
+
+// Until there is a ticket, and the weights for it are the model's, or the round is over.
+Status WorkerRound::WaitForWork() {
   const auto has_work = [this] { return !tickets_.empty() || IsOver(); };
   if (options_.bounded) {
     RT_ASSIGN_OR_RETURN(const bool soon, Wait(has_work, kPatience));
@@ -67,12 +81,7 @@ StatusOr<StepWork> WorkerRound::Next(int signal) {
   if (!tickets_.empty() && !has_pulled_) Pull();
   RT_RETURN_IF_ERROR(
       WaitUntil([this] { return tickets_.empty() ? IsOver() : Pulled() && under_way_ <= 1; }));
-  if (tickets_.empty()) return StepWork{.kind = StepWork::Kind::kNothing};
-  RT_RETURN_IF_ERROR(Install());
-  if (options_.overlap) Pull();
-  StepWork work{.kind = StepWork::Kind::kTicket, .ticket = tickets_.front()};
-  if (tickets_.size() > 1) work.next = tickets_[1];
-  return work;
+  return tickets_.empty() ? OkStatus() : Install();
 }
 
 StatusOr<StepWork> WorkerRound::Watch(int signal) {
@@ -125,23 +134,30 @@ SharedBuffer WorkerRound::Code(const PlacedShard& shard, bool finite) {
 
 Status WorkerRound::Push(const OwnStep& own, bool finite, double norm, int signal) {
   const ScopedSpan span("push", "server");
+  SendPush({.kind = MessageKind::kPush,
+            .finite = finite,
+            .correct = static_cast<int32_t>(own.loss.correct),
+            .loss_sum = own.loss.loss_sum,
+            .norm = norm},
+           signal);
+  return OkStatus();
+}
+
+// Of the first ticket; one of no rows without a gradient.
+void WorkerRound::SendPush(ServerMessage message, int signal) {
   const auto pushed =
       std::make_shared<Pushed>(Pushed{.ticket = tickets_.front(), .unanswered = shards_->size()});
   tickets_.pop_front();
   if (!over_) Ask(signal);
   ++under_way_;
-  ServerMessage message{.kind = MessageKind::kPush,
-                        .finite = finite,
-                        .clock = pushes_,
-                        .first = pushed->ticket.first,
-                        .rows = static_cast<int32_t>(pushed->ticket.rows),
-                        .correct = static_cast<int32_t>(own.loss.correct),
-                        .loss_sum = own.loss.loss_sum,
-                        .norm = norm};
+  message.clock = pushes_;
+  message.first = pushed->ticket.first;
+  message.rows = static_cast<int32_t>(pushed->ticket.rows);
+  const bool computed = message.rows > 0;
   for (size_t i = 0; i < shards_->size(); ++i) {
-    SharedBuffer gradient = Code((*shards_)[i], finite);
+    SharedBuffer gradient = computed ? Code((*shards_)[i], message.finite) : nullptr;
     SharedBuffer statistics;
-    if (i == 0 && !model_->buffer_values().empty()) {
+    if (computed && i == 0 && !model_->buffer_values().empty()) {
       statistics = pool_.Take(model_->buffer_values().size_bytes());
       std::ranges::copy(model_->buffer_values(), statistics->floats().begin());
     }
@@ -152,7 +168,6 @@ Status WorkerRound::Push(const OwnStep& own, bool finite, double norm, int signa
   }
   ++pushes_;
   if (!options_.overlap) Pull();
-  return OkStatus();
 }
 
 void WorkerRound::OnReply(WorkerLink::Reply reply) {

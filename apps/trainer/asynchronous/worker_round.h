@@ -87,6 +87,8 @@ class WorkerRound {
     bool refused_by_first = false;
   };
   void Ask(int signal);
+  Status WaitForWork();
+  void SendPush(ServerMessage message, int signal);
   StatusOr<StepWork> Watch(int signal);
   void Pull();
   Status Install();

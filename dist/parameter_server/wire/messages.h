@@ -4,9 +4,10 @@
 //
 //   worker -> server                              server -> worker, under the same number
 //   kPull      version: the key it has, + 1       kWeights   weights of a version (pull_coding.h)
-//   kPush      a gradient, sums over images       kJudged    applied, added up or refused
-//   kAsk       for a ticket (first shard)         kTicket; kRoundOver to the worker that keeps the
-//   kReturn    a ticket that was refused (first)    run; kEnd
+//   kPush      a gradient, sums over images;      kJudged    applied, added up or refused
+//              of no rows: none, it only passes
+//   kAsk       for a ticket (first shard)         kTicket, perhaps of no rows (ticket_desk.h);
+//   kReturn    a ticket that was refused (first)    kRoundOver to the worker that keeps the run; kEnd
 //   kSnapshot  of all, once it has these pushes   kState     weights, optimizer state, average
 //   kAway      it does not compute for a while
 //   kLeave     nothing follows

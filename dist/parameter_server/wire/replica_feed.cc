@@ -59,6 +59,8 @@ void ReplicaFeed::Lose(const Status& cause) {
   if (!std::exchange(there_, false)) return;
   // Not the replica's end, but that of this rank: the replica answers from now on.
   if (!transport_->EndCause().ok()) return;
+  // Rank 0 stays when it has lost another (dist/liveness/loss_judge.h): it serves from its copy now.
+  if (options_.replica.rank == 0) return transport_->Abort(cause);
   for (Held& held : held_) held.acknowledged = true;
   Release();
   options_.lost(cause);

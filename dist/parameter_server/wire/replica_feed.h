@@ -11,7 +11,7 @@
 // This is chain replication (van Renesse and Schneider 2004, "Chain Replication for Supporting High
 // Throughput and Availability", section 2) with two links, where the head answers. Cost: each push
 // travels once more, and each answer takes a way to the replica and back longer. Once the replica is
-// lost the server answers without it.
+// lost the server answers without it; but for rank 0, whose loss is the end of the job.
 // Thread-safety: that of its server, which calls it with its mutex held; completions, too.
 #ifndef RINGTAIL_DIST_PARAMETER_SERVER_WIRE_REPLICA_FEED_H_
 #define RINGTAIL_DIST_PARAMETER_SERVER_WIRE_REPLICA_FEED_H_

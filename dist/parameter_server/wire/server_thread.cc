@@ -141,6 +141,7 @@ void ServerThread::OnHeader(int rank) {
   const auto message = DecodeMessage(worker.header);
   Status status = message.status();
   if (status.ok() && IsReplica()) return OnQuestion(rank, message->kind);
+  if (status.ok() && !service_->Has(rank)) return OnRemoved(rank, message->kind);
   if (status.ok()) status = service_->Check(rank, *message);
   if (!status.ok()) return Refuse(rank, status);
   worker.request.number = worker.next++;
@@ -237,12 +238,19 @@ void ServerThread::OnQuestion(int rank, MessageKind kind) {
     workers_[rank].there = false;
     return gone_.push_back(rank);
   }
-  if (!service_->Has(rank)) {
-    return transport_->GiveUp(
-        rank, Status(StatusCode::kUnavailable, "the server of a replica has lost this worker"));
-  }
+  if (!service_->Has(rank)) return OnRemoved(rank, kind);
   asking_.push_back(rank);
   GiveUpServer(rank);
+}
+
+// The server, of which this is or was the replica, has lost this worker.
+void ServerThread::OnRemoved(int rank, MessageKind kind) {
+  if (kind == MessageKind::kLeave) {
+    workers_[rank].there = false;
+    return;
+  }
+  transport_->GiveUp(
+      rank, Status(StatusCode::kUnavailable, "the server of a replica has lost this worker"));
 }
 
 void ServerThread::GiveUpServer(int worker) {

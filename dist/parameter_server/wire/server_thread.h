@@ -100,6 +100,7 @@ class ServerThread {
   // Also once its server has ended as it should: that a worker leaves may be heard after that.
   bool IsReplica() const RT_REQUIRES(mutex_) { return follower_ && !took_over_; }
   void OnQuestion(int rank, MessageKind kind) RT_REQUIRES(mutex_);
+  void OnRemoved(int rank, MessageKind kind) RT_REQUIRES(mutex_);
   void GiveUpServer(int worker) RT_REQUIRES(mutex_);
   void Refuse(int rank, const Status& cause) RT_REQUIRES(mutex_);
   void TakeOver(const Status& cause) RT_REQUIRES(mutex_);

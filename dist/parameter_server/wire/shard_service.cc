@@ -71,14 +71,23 @@ Status ShardService::Check(int worker, const ServerMessage& message) const {
 }
 
 Status ShardService::CheckPush(int worker, const ServerMessage& message) const {
-  if (message.bytes != push_bytes() || message.statistics != (statistics_bytes() > 0)) {
+  const bool passes = message.rows == 0;
+  if (passes && (message.bytes > 0 || message.statistics)) {
+    return Unexpected(worker, "a gradient of no images");
+  }
+  if (!passes &&
+      (message.bytes != push_bytes() || message.statistics != (statistics_bytes() > 0))) {
     return Unexpected(worker, "a gradient of another size");
   }
   if (JudgementOf(worker, message.clock) != nullptr) return OkStatus();
   if (message.clock != pushes_.at(worker)) {
     return Unexpected(worker, "its pushes in another order");
   }
-  if (message.rows == 0) return Unexpected(worker, "a gradient of no images");
+  if (passes) {
+    const bool in_turn = options_.shard->rule().synchronous();
+    if (in_turn && (options_.desk == nullptr || options_.desk->Passes(worker))) return OkStatus();
+    return Unexpected(worker, "a gradient of no images");
+  }
   const Ticket ticket{message.first, message.rows};
   if (options_.desk == nullptr || options_.desk->Holds(worker, ticket)) return OkStatus();
   return Unexpected(worker, "a gradient of images that it was not given");
@@ -125,7 +134,7 @@ std::vector<ServerReply> ShardService::Handle(const ServerRequest& request) {
       return Remove(request.worker);
     case MessageKind::kAway:
       CancelPull(request.worker, &replies);
-      if (away_.insert(request.worker).second) options_.shard->Remove(request.worker);
+      if (away_.insert(request.worker).second) options_.shard->Pause(request.worker);
       break;
     default:
       return Leave(request.worker);
@@ -144,13 +153,28 @@ void ShardService::Follow(std::vector<ServerReply>* replies) {
 
 void ShardService::Push(const ServerRequest& request, std::vector<ServerReply>* replies) {
   const ServerMessage& message = request.message;
-  const Ticket ticket{message.first, message.rows};
   if (const Judgement* before = JudgementOf(request.worker, message.clock)) {
     replies->push_back(
         {.worker = request.worker, .number = request.number, .message = before->message});
     return;
   }
   ++pushes_[request.worker];
+  const PushResult result = message.rows == 0 ? Pass(request) : Apply(request);
+  replies->push_back({.worker = request.worker,
+                      .number = request.number,
+                      .message = {.kind = MessageKind::kJudged,
+                                  .applied = result.outcome != PushOutcome::kRefused,
+                                  .reason = static_cast<uint8_t>(result.reason),
+                                  .clock = result.staleness,
+                                  .version = result.version,
+                                  .first = options_.shard->images()}});
+  std::deque<Judgement>& kept = judged_[request.worker];
+  kept.push_back({.clock = message.clock, .message = replies->back().message});
+  if (kept.size() > kJudgementsKept) kept.pop_front();
+}
+
+PushResult ShardService::Apply(const ServerRequest& request) {
+  const ServerMessage& message = request.message;
   if (options_.statistics != nullptr && message.finite) {
     options_.statistics->Put(request.worker, request.statistics->floats());
   }
@@ -163,19 +187,16 @@ void ShardService::Push(const ServerRequest& request, std::vector<ServerReply>* 
                                                   .finite = message.finite && whole,
                                                   .norm = message.norm});
   const bool taken = result.outcome != PushOutcome::kRefused;
-  if (taken && options_.desk != nullptr) options_.desk->Use(request.worker, ticket);
+  if (taken && options_.desk != nullptr) {
+    options_.desk->Use(request.worker, {message.first, message.rows});
+  }
   Count(message, result);
-  replies->push_back({.worker = request.worker,
-                      .number = request.number,
-                      .message = {.kind = MessageKind::kJudged,
-                                  .applied = taken,
-                                  .reason = static_cast<uint8_t>(result.reason),
-                                  .clock = result.staleness,
-                                  .version = result.version,
-                                  .first = options_.shard->images()}});
-  std::deque<Judgement>& kept = judged_[request.worker];
-  kept.push_back({.clock = message.clock, .message = replies->back().message});
-  if (kept.size() > kJudgementsKept) kept.pop_front();
+  return result;
+}
+
+PushResult ShardService::Pass(const ServerRequest& request) {
+  if (options_.desk != nullptr) options_.desk->Pass(request.worker);
+  return options_.shard->Pass(request.worker, request.message.version);
 }
 
 // What its bytes say; `whole`: whether they are a gradient.

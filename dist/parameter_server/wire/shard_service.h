@@ -118,6 +118,8 @@ class ShardService {
   std::vector<ServerReply> Leave(int worker);
   void CancelPull(int worker, std::vector<ServerReply>* replies);
   void Push(const ServerRequest& request, std::vector<ServerReply>* replies);
+  PushResult Apply(const ServerRequest& request);
+  PushResult Pass(const ServerRequest& request);
   std::span<const float> GradientOf(const ServerRequest& request, bool* whole);
   void Pull(int worker, const WaitingPull& pull, std::vector<ServerReply>* replies);
   SharedBuffer Coded(const SharedBuffer& weights, int64_t version, int64_t key);

@@ -13,6 +13,7 @@ void TicketDesk::Join(int worker, int64_t most) {
 
 void TicketDesk::Remove(int worker) {
   most_.erase(worker);
+  passes_.erase(worker);
   tickets_.Remove(worker);
   Withdraw(worker);
 }
@@ -56,7 +57,7 @@ bool TicketDesk::GiveBack(int worker, const Ticket& ticket) {
 }
 
 bool TicketDesk::RoundIsOver() const {
-  return signal_ != 0 ? tickets_.idle() : tickets_.UsedUpTo() >= end_;
+  return passes_.empty() && (signal_ != 0 ? tickets_.idle() : tickets_.UsedUpTo() >= end_);
 }
 
 bool TicketDesk::Computes() const {
@@ -81,10 +82,20 @@ bool TicketDesk::AnswerOne(const std::deque<Question>::iterator& question,
   return true;
 }
 
+// Nothing if there is a ticket for none of them.
 bool TicketDesk::AnswerOneOfEach(std::vector<Answer>* answers) {
+  bool any = false;
   for (const auto& [worker, most] : most_) {
     if (most == 0) continue;
-    if (!AnswerOne(std::ranges::find(questions_, worker, &Question::worker), answers)) return false;
+    const auto question = std::ranges::find(questions_, worker, &Question::worker);
+    if (AnswerOne(question, answers)) {
+      any = true;
+      continue;
+    }
+    if (!any) return false;
+    answers->push_back({.worker = worker, .number = question->number, .ticket = Ticket{}});
+    questions_.erase(question);
+    passes_.insert(worker);
   }
   return true;
 }

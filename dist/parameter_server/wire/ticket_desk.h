@@ -11,7 +11,9 @@
 //   Close(...)    every Ask is answered, without a ticket, also those that come later
 //
 // In turn (where all wait for all): tickets are handed out once every worker has asked, to the
-// lowest worker first, so that who computes what does not depend on who is faster.
+// lowest worker first, so that who computes what does not depend on who is faster. If there are rows
+// for some only, as after a death or a refusal, the others' tickets are of no rows, which they say
+// they are done with (Pass): who waits for a worker waits for one that has something to push.
 // A worker that is told to stop says so when it asks (`signal`, not 0): no more rows are handed out,
 // and the round is over once the tickets under way are used or back.
 // Thread-safety: none. Cost: that of Tickets, and a look at each worker if in turn.
@@ -22,6 +24,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -50,6 +53,9 @@ class TicketDesk {
   // As Tickets. False, and nothing done, if the worker does not hold the ticket.
   bool Use(int worker, const Ticket& ticket);
   bool GiveBack(int worker, const Ticket& ticket);
+  // Of a worker that has a ticket of no rows.
+  bool Passes(int worker) const { return passes_.contains(worker); }
+  void Pass(int worker) { passes_.erase(passes_.find(worker)); }
 
   struct Answer {
     int worker = 0;
@@ -79,6 +85,7 @@ class TicketDesk {
   Tickets tickets_;
   const bool in_turn_;
   std::map<int, int64_t> most_;     // by worker
+  std::multiset<int> passes_;       // workers, for each of their tickets of no rows
   std::deque<Question> questions_;  // in the order of arrival
   int64_t end_ = 0;
   int signal_ = 0, stopped_by_ = 0;

@@ -21,7 +21,7 @@ OptimConfig Corrected(const std::string& optim, const std::string& rule, int wor
   return ServerOptimizer(Optim(optim), config, RuleOf(config), workers);
 }
 
-constexpr char kAsynchronous[] = "rule: ASYNCHRONOUS";
+constexpr char kAsynchronous[] = "rule: ASYNCHRONOUS overlap: false";
 
 // Four pushes are under way: 1 - 4 (1 - 0.9) = 0.6; a gradient still moves by 10 rates in all.
 TEST(ServerOptimizerTest, SgdKeepsWhatAGradientMovesInAll) {
@@ -33,6 +33,14 @@ TEST(ServerOptimizerTest, SgdKeepsWhatAGradientMovesInAll) {
   EXPECT_EQ(many.sgd().momentum(), 0);
   EXPECT_FALSE(many.sgd().nesterov());
   EXPECT_NEAR(many.learning_rate(), 1, 1e-12);
+}
+
+// Weights are a gradient older: 1 - 8 (1 - 0.9) = 0.2.
+TEST(ServerOptimizerTest, WhoPullsAheadHasTwiceAsManyUnderWay) {
+  const OptimConfig four =
+      Corrected("learning_rate: 0.1 sgd { momentum: 0.9 }", "rule: ASYNCHRONOUS", 4);
+  EXPECT_NEAR(four.sgd().momentum(), 0.2, 1e-12);
+  EXPECT_NEAR(four.learning_rate(), 0.8, 1e-12);
 }
 
 TEST(ServerOptimizerTest, MuonAndLarsHaveStepsOfTheirOwnLength) {

@@ -31,16 +31,26 @@ TEST(MomentumCorrectionTest, TogetherTheyAreWhatIsWanted) {
 
 TEST(MomentumCorrectionTest, GroupsAreFewerThanWorkers) {
   const auto under_way = [](AsynchronousConfig::Rule rule) {
-    return PushesUnderWay(PublishedRule(rule), 8);
+    return PushesUnderWay(PublishedRule(rule), 8, /*ahead=*/false);
   };
   EXPECT_EQ(under_way(AsynchronousConfig::SYNCHRONOUS), 1);
   EXPECT_EQ(under_way(AsynchronousConfig::BACKUP_WORKERS), 1);
   EXPECT_EQ(under_way(AsynchronousConfig::ASYNCHRONOUS), 8);
   AsynchronousRule rule = PublishedRule(AsynchronousConfig::SOFT_SYNC);
   rule.grouping.splits = 3;  // 2 pushes an update
-  EXPECT_EQ(PushesUnderWay(rule, 8), 4);
+  EXPECT_EQ(PushesUnderWay(rule, 8, false), 4);
   rule.grouping = {.pushes = 20};
-  EXPECT_EQ(PushesUnderWay(rule, 8), 1);
+  EXPECT_EQ(PushesUnderWay(rule, 8, false), 1);
+}
+
+TEST(MomentumCorrectionTest, WhoPullsAheadHasTwoUnderWay) {
+  const auto under_way = [](AsynchronousConfig::Rule rule, int workers) {
+    return PushesUnderWay(PublishedRule(rule), workers, /*ahead=*/true);
+  };
+  EXPECT_EQ(under_way(AsynchronousConfig::SYNCHRONOUS, 8), 1);
+  EXPECT_EQ(under_way(AsynchronousConfig::ASYNCHRONOUS, 8), 16);
+  EXPECT_EQ(under_way(AsynchronousConfig::ASYNCHRONOUS, 1), 2);
+  EXPECT_EQ(under_way(AsynchronousConfig::SOFT_SYNC, 8), 2) << "8 pushes an update";
 }
 
 }  // namespace

@@ -124,6 +124,20 @@ TEST(RuleChoiceTest, FieldsThatAreSetReplaceTheRows) {
   EXPECT_EQ(Rule("rule: DANA decay: 0.5").compensation.decay, 0.5);
 }
 
+// Weights that were pulled ahead are those before the update that all are in.
+TEST(RuleChoiceTest, NoOneWhoWaitsForAllPullsAhead) {
+  const auto ahead = [](const std::string& text) {
+    Config config;
+    EXPECT_TRUE(ParseTextConfig(text, "test", &config, nullptr).ok()) << text;
+    return PullsAhead(config);
+  };
+  EXPECT_TRUE(ahead("rule: ASYNCHRONOUS"));
+  EXPECT_TRUE(ahead("rule: STALE_SYNC"));
+  EXPECT_FALSE(ahead("rule: ASYNCHRONOUS overlap: false"));
+  EXPECT_FALSE(ahead("rule: SYNCHRONOUS"));
+  EXPECT_FALSE(ahead("rule: BACKUP_WORKERS"));
+}
+
 TEST(RuleChoiceTest, ValidConfigs) {
   EXPECT_FALSE(UsesServers(Config()));
   for (const char* text :

@@ -59,7 +59,8 @@ class ServedRank {
       options.memories = &*memories_;
     }
     Place(setup.rules.size());
-    link_ = std::make_unique<WorkerLink>(world->transport(), Servers(options.pull));
+    link_ = std::make_unique<WorkerLink>(world->transport(),
+                                         Servers(options.pull, setup.rules[0].synchronous()));
     if (world->leads()) Serve(setup, options);
     round_ = std::make_unique<WorkerRound>(world, link_.get(), &shards_, model_.get(), options);
   }
@@ -143,13 +144,17 @@ class ServedRank {
       shards_[i].coding = std::make_shared<PushCoding>(layers_, parameters, places, 1);
     }
   }
-  std::vector<WorkerLink::Server> Servers(AsynchronousConfig::Pull pull) const {
+  std::vector<WorkerLink::Server> Servers(AsynchronousConfig::Pull pull,
+                                          bool shares_statistics) const {
     std::vector<WorkerLink::Server> servers;
     for (const PlacedShard& shard : shards_) {
       const auto elements = static_cast<size_t>(shard.layout.elements());
       servers.push_back({.requests = shard.requests,
                          .replies = shard.replies,
                          .weight_bytes = elements * sizeof(float),
+                         .statistics_bytes = shares_statistics && servers.empty()
+                                                 ? model_->buffer_values().size_bytes()
+                                                 : 0,
                          .coded = pull != AsynchronousConfig::F32,
                          .state_bytes = elements * sizeof(float)});
     }

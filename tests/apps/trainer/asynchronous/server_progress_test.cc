@@ -23,6 +23,23 @@ TEST(ServerProgressTest, AsDrawn) {
   EXPECT_TRUE(ParseServerProgress("")->empty()) << "of a run that has no servers";
 }
 
+TEST(ServerProgressTest, ARoundEndsWhereSomethingIsDueButNotBeforeWhatWasHandedOut) {
+  RunConfig config;
+  config.mutable_data()->set_image_size(64);
+  config.mutable_train()->set_epochs(4);
+  config.mutable_train()->set_checkpoint_every_steps(4);
+  PhaseConfig* const phase = config.mutable_train()->add_phase();
+  phase->set_from_epoch(1.3);
+  phase->set_image_size(96);
+  const TrainingPlan plan(config, 10);
+  EXPECT_EQ(NextRoundEnd(plan, 0, 0), 4);
+  EXPECT_EQ(NextRoundEnd(plan, 8, 8), 10) << "an evaluation";
+  EXPECT_EQ(NextRoundEnd(plan, 12, 12), 13) << "another image size";
+  EXPECT_EQ(NextRoundEnd(plan, 1, 3), 4) << "stopped in step 3, some of whose rows are left";
+  EXPECT_EQ(NextRoundEnd(plan, 1, 7), 7) << "stopped where nothing was due for longer";
+  EXPECT_EQ(NextRoundEnd(plan, 38, 60), 40) << "the run's";
+}
+
 TEST(ServerProgressTest, WhatIsDamagedIsRefused) {
   for (const char* text : {"1", "1 2", "1 2 3 4", "1 2 -3", "1 2 3 x 5", "1  2 3"}) {
     EXPECT_EQ(ParseServerProgress(text).status().code(), StatusCode::kDataLoss) << text;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -129,6 +130,19 @@ TEST(StateSnapshotTest, ABlockThatServersDoNotHaveStays) {
   for (const Optimizer::StateBlock& block : together.optimizer()->state()) {
     EXPECT_THAT(block.values, testing::Each(0.0F)) << block.name;
   }
+}
+
+// A server of many workers keeps no momentum: what the run has of it is of fewer.
+TEST(StateSnapshotTest, BlocksThatServersDoNotHaveAreForgotten) {
+  const TrainingState state = State();
+  RuleState none;
+  Fill(state, &none);
+  const std::vector<Optimizer::StateBlock> blocks = state.optimizer()->state();
+  ASSERT_EQ(blocks.size(), 2U);
+  const std::vector<float> first(blocks[0].values.begin(), blocks[0].values.end());
+  ForgetOtherBlocks({blocks[0]}, state.optimizer());
+  EXPECT_TRUE(std::ranges::equal(blocks[0].values, first));
+  EXPECT_THAT(blocks[1].values, testing::Each(0.0F));
 }
 
 }  // namespace

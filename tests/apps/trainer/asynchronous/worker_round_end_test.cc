@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/trainer/asynchronous/worker_round.h"
+#include "dist/parameter_server/presets.h"
 #include "tests/apps/trainer/asynchronous/served_rank.h"
 #include "tests/apps/trainer/thread_world.h"
 
@@ -115,6 +116,33 @@ TEST(WorkerRoundEndTest, OtherRanksHearOfTheEndOfTheRun) {
       EXPECT_EQ(end.first, 7);
       EXPECT_EQ(end.norm, 0.5);
     }
+  });
+}
+
+// Three tickets a round for two workers, as after the death of a third: in the second turn rank 1 has
+// no images, and says so in place of a push.
+TEST(WorkerRoundEndTest, WhereAllWaitForAllNoOneWaitsForAWorkerWithoutImages) {
+  OnTrainingRanks(2, [](TrainingWorld* world) {
+    ServedRank rank(world, {.rules = {PublishedRule(AsynchronousConfig::SYNCHRONOUS)}, .rows = 24});
+    int pushes = 0;
+    if (world->leads()) rank.Open(12);
+    for (int round = 0; round < (world->leads() ? 2 : 1); ++round) {
+      while (rank.Next().kind == Kind::kTicket) {
+        rank.Push(kGradient);
+        ++pushes;
+      }
+      EXPECT_TRUE(rank.round()->over());
+      if (!world->leads()) break;
+      rank.Snapshot();
+      rank.Open(24);
+      rank.round()->Restart();
+    }
+    EXPECT_EQ(pushes, world->leads() ? 4 : 2);
+    if (!world->leads()) return;
+    EXPECT_EQ(rank.Served(), std::vector<float>({-3, -7, -11, -15, -19})) << "four means of 1 to 5";
+    EXPECT_EQ(rank.TakeCounts(0).staleness.max(), 0);
+    rank.server(0)->Run(
+        [](ShardService* service) { return service->Close({.kind = MessageKind::kEnd}); });
   });
 }
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "dist/parameter_server/presets.h"
@@ -227,6 +229,31 @@ TEST_P(ReplicaTest, NoUpdateThatAWorkerHasHeardOfIsLost) {
       Run({.moment = moment, .step = step});
     }
   }
+}
+
+// Rank 0 serves in the place of whom it has lost, whether dead or not: that rank answers no more.
+TEST_P(ReplicaTest, AServerThatHasLostRankZeroAnswersNothing) {
+  const World world = GetParam().make(2);
+  for (const auto& transport : world) ASSERT_TRUE(transport->TolerateLosses(nullptr).ok());
+  ServedWeights served(PublishedRule(AsynchronousConfig::ASYNCHRONOUS), kWeights, kRows);
+  served.service()->Join(1, kRows);
+  int answers = 0;
+  {
+    ServerThread thread(world[1].get(), served.service(),
+                        {.workers = {1},
+                         .requests = Channel(100),
+                         .replies = Channel(101),
+                         .own = [&](const ServerReply&) { ++answers; },
+                         .feed = ReplicaPeer{0, Channel(300), Channel(301)}});
+    thread.Request({.worker = 1, .message = {.kind = MessageKind::kPull}});  // not acknowledged
+    world[0]->Abort(Status(StatusCode::kUnavailable, "killed by the test"));
+    const Deadline deadline = TestDeadline();
+    while (world[1]->EndCause().ok() && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(world[1]->EndCause().ok());
+  }
+  EXPECT_EQ(answers, 0);
 }
 
 }  // namespace

@@ -178,5 +178,24 @@ TEST(ServerThreadErrorsTest, AWrongSizeIsSaid) {
   EXPECT_THAT(reply.status().message(), HasSubstr("a gradient of another size"));
 }
 
+// As a worker that a dead server had lost, and that has not noticed.
+TEST(ServerThreadErrorsTest, OneThatWasRemovedMayLeave) {
+  const World world = MakeTcpWorld(2);
+  {
+    ServedWeights served(PublishedRule(AsynchronousConfig::ASYNCHRONOUS), 2, 100);
+    served.service()->Join(1, kRows);
+    ServerThread thread(world[0].get(), served.service(),
+                        {.workers = {1}, .requests = Channel(100), .replies = Channel(101)});
+    thread.Run([](ShardService* service) { return service->Remove(1); });
+    WorkerLink link(world[1].get(), {{.rank = 0,
+                                      .requests = Channel(100),
+                                      .replies = Channel(101),
+                                      .weight_bytes = 2 * sizeof(float)}});
+    link.Leave();
+    link.Finish();
+  }
+  EXPECT_TRUE(world[0]->EndCause().ok()) << world[0]->EndCause().message();
+}
+
 }  // namespace
 }  // namespace ringtail

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "dist/parameter_server/presets.h"
 #include "tests/dist/parameter_server/wire/served_weights.h"
@@ -212,38 +214,70 @@ TEST_F(ShardServiceTest, ASnapshotWaitsForPushes) {
   EXPECT_THAT(service_->Pushes(3), ElementsAre(1, 0, 0));
 }
 
-// Who waits does not wait for one that is away, and that one comes back where the others are.
-TEST(ShardServiceAwayTest, OneThatIsAwayHoldsNoOther) {
-  ServedWeights served(PublishedRule(AsynchronousConfig::STALE_SYNC), 1, 1000);
-  ShardService* const service = served.service();
-  service->Join(kA, 1);
-  service->Join(kB, 1);
-  const auto step = [&](int worker, int64_t clock) {
-    const auto ticket = service->Handle({.worker = worker, .message = {.kind = MessageKind::kAsk}});
-    const auto pulled =
-        service->Handle({.worker = worker, .message = {.kind = MessageKind::kPull}});
+// One weight, and two workers with tickets of one row.
+class ShardServiceAwayTest : public testing::Test {
+ protected:
+  void Serve(AsynchronousConfig::Rule rule) {
+    served_.emplace(PublishedRule(rule), 1, 1000);
+    for (const int worker : {kA, kB}) served_->service()->Join(worker, 1);
+  }
+  std::vector<ServerReply> Ask(int worker, MessageKind kind) {
+    return served_->service()->Handle({.worker = worker, .number = 8, .message = {.kind = kind}});
+  }
+  // False: it must wait.
+  bool Step(int worker, int64_t clock, float gradient = 0) {
+    const auto ticket = Ask(worker, MessageKind::kAsk);
+    const auto pulled = Ask(worker, MessageKind::kPull);
     if (pulled.empty()) return false;
-    service->Handle({.worker = worker,
-                     .message = {.kind = MessageKind::kPush,
-                                 .statistics = true,
-                                 .clock = clock,
-                                 .version = pulled[0].message.version,
-                                 .first = ticket[0].message.first,
-                                 .rows = 1,
-                                 .bytes = sizeof(float)},
-                     .gradient = BufferOf({0}),
-                     .statistics = BufferOf({0})});
+    served_->service()->Handle({.worker = worker,
+                                .message = {.kind = MessageKind::kPush,
+                                            .statistics = true,
+                                            .clock = clock,
+                                            .version = pulled[0].message.version,
+                                            .first = ticket[0].message.first,
+                                            .rows = 1,
+                                            .bytes = sizeof(float)},
+                                .gradient = BufferOf({gradient}),
+                                .statistics = BufferOf({0})});
     return true;
-  };
-  service->Handle({.worker = kA, .message = {.kind = MessageKind::kAway}});
-  for (int64_t clock = 0; clock < 20; ++clock) EXPECT_TRUE(step(kB, clock)) << clock;
-  EXPECT_TRUE(step(kA, 0));
-  for (int64_t clock = 20; clock < 25; ++clock) EXPECT_TRUE(step(kB, clock)) << clock;
-  EXPECT_FALSE(step(kB, 25)) << "three steps ahead, at most";
-  const auto cancelled =
-      service->Handle({.worker = kB, .number = 8, .message = {.kind = MessageKind::kAway}});
+  }
+  std::optional<ServedWeights> served_;
+};
+
+// Who waits does not wait for one that is away, and that one comes back where the others are.
+TEST_F(ShardServiceAwayTest, OneThatIsAwayHoldsNoOther) {
+  Serve(AsynchronousConfig::STALE_SYNC);
+  Ask(kA, MessageKind::kAway);
+  for (int64_t clock = 0; clock < 20; ++clock) EXPECT_TRUE(Step(kB, clock)) << clock;
+  EXPECT_TRUE(Step(kA, 0));
+  for (int64_t clock = 20; clock < 25; ++clock) EXPECT_TRUE(Step(kB, clock)) << clock;
+  EXPECT_FALSE(Step(kB, 25)) << "three steps ahead, at most";
+  const auto cancelled = Ask(kB, MessageKind::kAway);
   ASSERT_THAT(cancelled, SizeIs(1));
   EXPECT_EQ(cancelled[0].weights, nullptr) << "its pull is answered, and not needed";
+}
+
+// A worker goes away in every round, and is not dead.
+TEST_F(ShardServiceAwayTest, WhatTheRuleHasLearntOfItStays) {
+  Serve(AsynchronousConfig::DANA);
+  ASSERT_TRUE(Step(kA, 0, /*gradient=*/4));
+  const float ahead = Ask(kB, MessageKind::kPull)[0].weights->floats()[0];
+  ASSERT_NE(ahead, served_->weights()[0]) << "by its velocity";
+  Ask(kA, MessageKind::kAway);
+  EXPECT_EQ(Ask(kB, MessageKind::kPull)[0].weights->floats()[0], ahead);
+}
+
+TEST_F(ShardServiceAwayTest, AnUpdateTakesAsManyPushesAsBefore) {
+  Serve(AsynchronousConfig::SOFT_SYNC);
+  Ask(kA, MessageKind::kAway);
+  EXPECT_TRUE(Step(kB, 0));
+  EXPECT_EQ(served_->version(), 0);
+  EXPECT_TRUE(Step(kB, 1));
+  EXPECT_EQ(served_->version(), 1);
+  EXPECT_TRUE(Step(kB, 2));
+  Ask(kB, MessageKind::kAway);
+  EXPECT_TRUE(Step(kA, 0));
+  EXPECT_EQ(served_->version(), 2) << "what B has added is there";
 }
 
 }  // namespace

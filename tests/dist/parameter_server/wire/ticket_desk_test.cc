@@ -20,14 +20,16 @@ using testing::IsEmpty;
 
 constexpr int kA = 0, kB = 1, kC = 2;
 
-// "0: 8..15", "0: over 0", "1: end 15"
+// "0: 8..15", "0: passes", "0: over 0", "1: end 15"
 std::vector<std::string> Answers(TicketDesk* desk) {
   std::vector<std::string> texts;
   for (const TicketDesk::Answer& answer : desk->TakeAnswers()) {
-    texts.push_back(answer.ticket ? fmt::format("{}: {}..{}", answer.worker, answer.ticket->first,
-                                                answer.ticket->end() - 1)
-                                  : fmt::format("{}: {} {}", answer.worker,
-                                                answer.closed ? "end" : "over", answer.signal));
+    std::string text = fmt::format("{} {}", answer.closed ? "end" : "over", answer.signal);
+    if (answer.ticket) {
+      text = fmt::format("{}..{}", answer.ticket->first, answer.ticket->end() - 1);
+      if (answer.ticket->rows == 0) text = "passes";
+    }
+    texts.push_back(fmt::format("{}: {}", answer.worker, text));
   }
   return texts;
 }
@@ -73,6 +75,34 @@ TEST(TicketDeskTest, InTurnTheLowestWorkerFirst) {
   EXPECT_THAT(Answers(&desk), IsEmpty());
   desk.Remove(kB);  // 1..2 are back, and no one waits for it
   EXPECT_THAT(Answers(&desk), ElementsAre("0: 1..1", "2: 2..2"));
+}
+
+// Who waits for all waits for none that has nothing to push.
+TEST(TicketDeskTest, InTurnThereIsATicketOfNoRowsForThoseWhoAreLeftWithoutImages) {
+  TicketDesk desk(Tickets(100, 200), /*in_turn=*/true);
+  for (const int worker : {kA, kB}) desk.Join(worker, 4);
+  desk.Open(12);
+  for (const int worker : {kA, kB}) {
+    desk.Ask(worker, 0, 0);
+    desk.Ask(worker, 1, 0);
+  }
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: 0..3", "1: 4..7", "0: 8..11", "1: passes"));
+  EXPECT_FALSE(desk.Passes(kA));
+  EXPECT_TRUE(desk.Passes(kB));
+  desk.Ask(kA, 2, 0);
+  desk.Ask(kB, 2, 0);
+  for (const Ticket& ticket : {Ticket{0, 4}, Ticket{8, 4}}) EXPECT_TRUE(desk.Use(kA, ticket));
+  EXPECT_TRUE(desk.Use(kB, {4, 4}));
+  EXPECT_THAT(Answers(&desk), IsEmpty()) << "what B says about the last turn is under way";
+  desk.Pass(kB);
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: over 0"));
+  desk.Open(16);
+  desk.Ask(kA, 3, 0);
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: 12..15", "1: passes"));
+  desk.Remove(kB);
+  EXPECT_TRUE(desk.Use(kA, {12, 4}));
+  desk.Ask(kA, 4, 0);
+  EXPECT_THAT(Answers(&desk), ElementsAre("0: over 0")) << "no one waits for what it would say";
 }
 
 // While the keeper saves what the round has become.
@@ -158,8 +188,13 @@ TEST(TicketDeskTest, RandomStoriesEndWithEveryRowUsedOnce) {
         } else if (!held[worker].empty() && event < 60) {
           const Ticket ticket = held[worker].front();
           held[worker].pop_front();
+          if (ticket.rows == 0) {
+            ASSERT_TRUE(desk.Passes(worker));
+            desk.Pass(worker);
+          }
           const bool refused = random.Below(8) == 0;
-          ASSERT_TRUE(refused ? desk.GiveBack(worker, ticket) : desk.Use(worker, ticket));
+          ASSERT_TRUE(ticket.rows == 0 ||
+                      (refused ? desk.GiveBack(worker, ticket) : desk.Use(worker, ticket)));
           for (int64_t row = ticket.first; !refused && row < ticket.end(); ++row) ++used[row];
         } else if (asked[worker] + std::ssize(held[worker]) < 2) {
           desk.Ask(worker, 0, 0);
