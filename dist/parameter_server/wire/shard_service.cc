@@ -1,7 +1,5 @@
 #include "dist/parameter_server/wire/shard_service.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -12,13 +10,8 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kMostWorkers = 4096;
 // A worker has at most two pushes without an answer.
 constexpr size_t kJudgementsKept = 4;
-
-Status Unexpected(int worker, const char* what) {
-  return DataLoss(fmt::format("worker {} has sent {}", worker, what));
-}
 
 }  // namespace
 
@@ -35,62 +28,6 @@ void ShardService::Join(int worker, int64_t rows_of_a_ticket) {
   if (rows_of_a_ticket > 0) options_.shard->Join(worker);
   if (options_.desk != nullptr) options_.desk->Join(worker, rows_of_a_ticket);
   pushes_[worker] = 0;
-}
-
-Status ShardService::Check(int worker, const ServerMessage& message) const {
-  if (!pushes_.contains(worker)) return Unexpected(worker, "a request, but has left");
-  size_t bytes = 0;
-  switch (message.kind) {
-    case MessageKind::kPush:
-      return CheckPush(worker, message);
-    case MessageKind::kPull:
-      if (const auto at = waiting_.find(worker); at != waiting_.end() && !at->second.asked_again) {
-        return Unexpected(worker, "a pull while one waits");
-      }
-      break;
-    case MessageKind::kAsk:
-    case MessageKind::kReturn:
-      if (options_.desk == nullptr) {
-        return Unexpected(worker, "a question about tickets, which are elsewhere");
-      }
-      break;
-    case MessageKind::kSnapshot:
-      bytes = message.bytes;
-      if (bytes > 0 && bytes <= kMostWorkers * sizeof(int64_t) && bytes % sizeof(int64_t) == 0) {
-        break;
-      }
-      return Unexpected(worker, "a request for a snapshot after no number of pushes");
-    case MessageKind::kAway:
-    case MessageKind::kLeave:
-      break;
-    default:
-      return Unexpected(worker, "an answer in place of a request");
-  }
-  if (message.bytes == bytes && !message.statistics) return OkStatus();
-  return Unexpected(worker, "more than the request has");
-}
-
-Status ShardService::CheckPush(int worker, const ServerMessage& message) const {
-  const bool passes = message.rows == 0;
-  if (passes && (message.bytes > 0 || message.statistics)) {
-    return Unexpected(worker, "a gradient of no images");
-  }
-  if (!passes &&
-      (message.bytes != push_bytes() || message.statistics != (statistics_bytes() > 0))) {
-    return Unexpected(worker, "a gradient of another size");
-  }
-  if (JudgementOf(worker, message.clock) != nullptr) return OkStatus();
-  if (message.clock != pushes_.at(worker)) {
-    return Unexpected(worker, "its pushes in another order");
-  }
-  if (passes) {
-    const bool in_turn = options_.shard->rule().synchronous();
-    if (in_turn && (options_.desk == nullptr || options_.desk->Passes(worker))) return OkStatus();
-    return Unexpected(worker, "a gradient of no images");
-  }
-  const Ticket ticket{message.first, message.rows};
-  if (options_.desk == nullptr || options_.desk->Holds(worker, ticket)) return OkStatus();
-  return Unexpected(worker, "a gradient of images that it was not given");
 }
 
 // Of a push that it has had already; null: it has not, or too long ago.

@@ -129,6 +129,7 @@ class ShardService {
   void Count(const ServerMessage& push, const PushResult& result);
 
   Status CheckPush(int worker, const ServerMessage& message) const;
+  bool Computes(int worker) const;
   const Judgement* JudgementOf(int worker, int64_t clock) const;
   void TakeSnapshots(std::vector<ServerReply>* replies);
   bool HasAll(const Snapshot& snapshot) const;

@@ -125,6 +125,10 @@ TEST_F(ShardServiceTest, NothingFromOutsideIsBelieved) {
   EXPECT_THAT(error(2, good), HasSubstr("has left"));
   EXPECT_THAT(error(kA, {.kind = MessageKind::kWeights}), HasSubstr("an answer"));
   EXPECT_THAT(error(kA, {.kind = MessageKind::kPull, .bytes = 8}), HasSubstr("more than"));
+  service_->Join(2, 0);
+  for (const MessageKind kind : {MessageKind::kPull, MessageKind::kAway}) {
+    EXPECT_THAT(error(2, {.kind = kind}), HasSubstr("computes nothing"));
+  }
   ServedWeights second(PublishedRule(AsynchronousConfig::ASYNCHRONOUS), 2, 100, /*first=*/false);
   second.service()->Join(kA, 4);
   EXPECT_THAT(second.service()->Check(kA, {.kind = MessageKind::kAsk}).message(),
