@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <memory>
 
+#include "apps/help/wrapped_help.h"
 #include "core/printable.h"
 #include "core/stop_signal.h"
 #include "core/terminate.h"
@@ -14,6 +16,7 @@ int RunBenchProgram(const char* program, CLI::App* app, int argc, char** argv,
                     const std::function<StatusOr<int>()>& run, int (*code_of)(const Status&)) {
   ExplainTermination(program);
   IgnoreBrokenPipes();
+  app->formatter(std::make_shared<WrappedHelp>());
   try {
     app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {

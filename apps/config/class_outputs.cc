@@ -85,7 +85,10 @@ StatusOr<std::string> FitOutputsToClasses(int classes, std::span<const std::stri
     const auto set = std::find_if(overrides.begin(), overrides.end(),
                                   [&](const std::string& text) { return text.starts_with(start); });
     if (set == overrides.end()) continue;
-    if (before > classes) return std::string();
+    if (before > classes) {
+      return fmt::format("{}: {} outputs, as --set says, for {} classes: no image is of the others",
+                         layer->name(), before, classes);
+    }
     return InvalidArgument(fmt::format(
         "--set {}: the images have {} classes; leave it out, and '{}' gets as many outputs", *set,
         classes, layer->name()));

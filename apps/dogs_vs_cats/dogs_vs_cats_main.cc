@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "apps/help/flag_hint.h"
 #include "apps/help/program_name.h"
 #include "apps/help/verb_flags.h"
+#include "apps/help/wrapped_help.h"
 #include "apps/version.h"
 #include "core/config/nearest_name.h"
 #include "core/machine/thread_limit.h"
@@ -67,6 +69,7 @@ int Main(int argc, char** argv) {
   IgnoreBrokenPipes();
   CLI::App app("Trains convolutional networks to classify images, on CPUs, and uses them.",
                ProgramName());
+  app.formatter(std::make_shared<WrappedHelp>());
   app.set_version_flag("--version", VersionLine());
   app.footer(Examples({"train --data ~/pets --output runs/first", "report runs/first",
                        "predict --checkpoint runs/first --images cat.jpg", "help train"}) +

@@ -162,7 +162,7 @@ void ProgressDisplay::OnEvaluation(const Metrics& evaluation, bool best_so_far) 
 
 void ProgressDisplay::OnMeasured() {
   ++measured_;
-  constexpr char kWhy[] = "once for this network and size, kept in the cache";
+  constexpr char kWhy[] = "once; kept in the cache";
   if (!terminal_) {
     if (measured_ == 1) PrintTo(out_, "measuring convolutions ({})\n", kWhy);
   } else if (!bar_shown_ || since_drawn_.Seconds() >= kRedrawSeconds) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "apps/exit_code.h"
+#include "apps/help/wrapped_help.h"
 #include "apps/version.h"
 #include "core/storage/file.h"
 #include "dist/membership/identity/rank_environment.h"
@@ -75,10 +76,10 @@ void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
   app->add_option("--ssh", flags->ssh, "How to reach a host")->capture_default_str();
 }
 
-class UsageWithProgram : public CLI::Formatter {
+class UsageWithProgram : public WrappedHelp {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
-    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    std::string usage = WrappedHelp::make_usage(app, std::move(name));
     while (usage.ends_with('\n')) usage.pop_back();
     return usage + " -- PROGRAM ARGUMENTS...\n";
   }

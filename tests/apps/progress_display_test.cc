@@ -108,7 +108,7 @@ TEST(ProgressTest, AFileIsToldOnceOfMeasuring) {
   NoticeMeasured();  // no one is told any more
   std::fclose(file);
   EXPECT_EQ(ReadFileText(folder.File("log"), 1 << 20).value(),
-            "measuring convolutions (once for this network and size, kept in the cache)\n");
+            "measuring convolutions (once; kept in the cache)\n");
 }
 
 }  // namespace
