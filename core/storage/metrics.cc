@@ -46,6 +46,7 @@ void AddServers(const ServerMetrics& servers, nlohmann::ordered_json* json) {
   (*json)["staleness_mean"] = servers.staleness;
   (*json)["staleness_p95"] = servers.staleness_p95;
   (*json)["staleness_max"] = servers.most_stale;
+  (*json)["staleness_histogram"] = servers.staleness_histogram;
   (*json)["blocked_ms"] = servers.blocked_ms;
   (*json)["discarded"] = servers.discarded;
   (*json)["refused"] = servers.refused;

@@ -17,7 +17,8 @@
 // Ranks that do not wait for one another (dist.asynchronous) write a line of kind "update" in place
 // of "step" after each gradient of the writing rank: loss, accuracy, images and speed of all ranks
 // since the line before, and ServerMetrics as `version`, `staleness_mean`, `staleness_p95`,
-// `staleness_max`, `blocked_ms`, `discarded` and `refused`.
+// `staleness_max`, `staleness_histogram` ([0, 2, 5]: none of no staleness, two of 1, five of 2),
+// `blocked_ms`, `discarded` and `refused`.
 //
 // What was predicted of a run before its first step, beside what was measured since, is one line of
 // its own, in milliseconds per step (apps/plan/prediction_report.h):
@@ -64,6 +65,7 @@ struct ServerMetrics {
   int64_t version = 0;           // updates so far
   double staleness = kNoMetric;  // updates that a gradient was late: mean, 95 %, most
   int64_t staleness_p95 = 0, most_stale = 0;
+  std::vector<int64_t> staleness_histogram;  // gradients, by staleness
   double blocked_ms = kNoMetric;  // the writing rank has waited for servers
   int64_t discarded = 0;          // gradients that were too old
   int64_t refused = 0;            // gradients that were not finite

@@ -40,6 +40,7 @@ Needs root, iproute2, util-linux, a cpu cgroup that may be written, a build in b
 that of the first rank that failed; 1 if the run was refused.
 """
 import argparse
+import itertools
 import json
 import math
 import os
@@ -215,7 +216,7 @@ def be_rank(settings):
 def report(metrics, dilation, warm_up):
     """Medians over the steps after the first `warm_up`, undilated."""
     lines = [json.loads(line) for line in metrics.read_text(encoding='utf-8').splitlines()]
-    steps = [line for line in lines if line['kind'] == 'step'][warm_up:]
+    steps = [line for line in lines if line['kind'] in ('step', 'update')][warm_up:]
     if not steps:
         die(f'no more than {warm_up} steps were trained; fewer of them to warm up: --warm-up')
 
@@ -225,13 +226,26 @@ def report(metrics, dilation, warm_up):
 
     figures = {'steps': len(steps), 'images_per_s': middle(line['images_per_s'] for line in steps) * dilation.factor}
     times = sorted(line['step_ms'] for line in steps if line['step_ms'] is not None)
-    figures['step_ms_quartiles'] = [times[round((len(times) - 1) * q)] / dilation.factor for q in (0.25, 0.75)]
+    if times:
+        figures['step_ms_quartiles'] = [times[round((len(times) - 1) * q)] / dilation.factor for q in (0.25, 0.75)]
     for name in TIMES:
         value = middle(line[name] for line in steps)
         figures[name] = None if value is None else value / dilation.factor
     figures['comm_bytes'] = middle(line['comm_bytes'] for line in steps)
     rounds = [line for line in lines if line['kind'] == 'round' and line['step'] > steps[0]['step']]
+    if steps[0]['kind'] == 'update':
+        return figures | report_of_updates(steps, dilation)
     return figures | (report_of_rounds(rounds, dilation) if rounds else {})
+
+
+def report_of_updates(updates, dilation):
+    """Of servers: all images over all of the time; the staleness of all gradients."""
+    updates = [line for line in updates if line['images_per_s']]
+    images, seconds = sum(line['batch'] for line in updates), sum(line['batch'] / line['images_per_s'] for line in updates)
+    histogram = [sum(counts) for counts in itertools.zip_longest(*(line['staleness_histogram'] for line in updates), fillvalue=0)]
+    return {'updates': updates[-1]['version'] - updates[0]['version'], 'images_per_s': images / seconds * dilation.factor,
+            'staleness_histogram': histogram, 'discarded': sum(line['discarded'] for line in updates),
+            'blocked_share': sum(line['blocked_ms'] for line in updates) / 1e3 / seconds}
 
 
 def report_of_rounds(rounds, dilation):
@@ -254,11 +268,17 @@ def as_text(result):
     for rank, factor in result['slow'].items():
         lines.append(f'rank {rank}: {factor:g} times slower than the others')
     if 'steps' in result:
-        low, high = result['step_ms_quartiles']
-        lines.append(f'{result["images_per_s"]:.4g} images/s; step {result["step_ms"]:.4g} ms (quartiles {low:.4g}, {high:.4g}); '
-                     f'medians of {result["steps"]} steps of rank 0, in the time of these hosts:')
+        low, high = result.get('step_ms_quartiles', (0, 0))
+        times = f'step {result["step_ms"]:.4g} ms (quartiles {low:.4g}, {high:.4g}); ' if high else ''
+        lines.append(f'{result["images_per_s"]:.4g} images/s; {times}medians of {result["steps"]} steps of rank 0, in the time of '
+                     'these hosts:')
         lines += [f'  {name[:-3]:<14} {result[name]:>10.3f} ms' for name in TIMES[1:] if result[name] is not None]
-        lines.append(f'  sent by rank 0 {result["comm_bytes"] / 1e6:>9.3f} MB')
+        if not result.get('updates'):
+            lines.append(f'  sent by rank 0 {result["comm_bytes"] / 1e6:>9.3f} MB')
+    if result.get('updates'):
+        lines.append(f'{result["updates"]} updates, {result["discarded"]} gradients thrown away; rank 0 waited for servers '
+                     f'{result["blocked_share"]:.1%} of the time; gradients by staleness, from 0: '
+                     + ' '.join(map(str, result['staleness_histogram'])))
     if 'rounds' in result:
         lines.append(f'{result["rounds"]} rounds of {result["local_steps"]:g} local steps: images/s above are theirs; rank 0 waited '
                      f'for exchanges {result["exposed_share"]:.1%} of the time and sent {result["bytes_per_image"]:.0f} bytes per '

@@ -10,12 +10,14 @@
 Each case prints: the largest difference of a step's loss, of an evaluation's accuracy and of a weight of the final network, relative
 to the largest; images/s of both after warm-up, and by term what a step takes. Numbers of an uncompressed case differ by rounding,
 which training multiplies: what is equal is tests/apps/emulator/real_ranks_test.cc's subject. Images/s more than --tolerance apart
-end it with exit status 1.
+end it with exit status 1. Of asynchronous cases: how many gradients are how late, of both, and the total variation between them,
+which --tolerance is for then.
 
 Needs what dilated.sh needs (root, cgroups, a quiet machine). A case takes less than a minute.
 """
 import argparse
 import array
+import itertools
 import json
 import pathlib
 import statistics
@@ -31,6 +33,7 @@ SHARE_OF_DATA = 1448 / 1514  # of the link's rate: dilated.py
 WARM_UP = 6  # steps
 EARLY = 8  # steps in which rounding has not been multiplied yet
 ROUNDS = ['dist.local.period=3', 'dist.local.outer_momentum=0.3']
+SERVER = ['dist.asynchronous.rule=ASYNCHRONOUS', 'dist.asynchronous.servers=1', 'optim.sgd.momentum=0', 'optim.learning_rate=0.1']
 CASES = {
     'synchronous': [],
     'rounds': ROUNDS + ['dist.local.overlap=false'],
@@ -38,6 +41,8 @@ CASES = {
     'linear8': ROUNDS + ['dist.local.compression.scheme.linear8={}', 'dist.local.compression.fall_back=false',
                          'dist.local.compression.route=SHARDED'],
     'post_local': ROUNDS + ['dist.local.start_epoch=1'],
+    'asynchronous': SERVER + ['dist.asynchronous.overlap=false'],
+    'asynchronous_overlap': SERVER,
 }
 
 
@@ -94,9 +99,10 @@ def emulate(args, case, compute, folder):
     script = [f'workers={args.ranks}', f'between_hosts.mbit_per_s={args.mbit * SHARE_OF_DATA}',
               f'between_hosts.cpu_ns_per_byte={args.cpu_ns_per_byte}'] + [
         f'compute.{name}={value}' for name, value in compute.items()]
-    run([args.programs / 'dogs_vs_cats', 'emulate', '--threads', 1, '--out', folder / 'emulated.jsonl', '--network',
-         folder / 'emulated', *arguments(args, case), *[word for field in script for word in ('--script-set', field)]])
-    return lines_of(folder / 'emulated.jsonl')
+    summary, _ = run([args.programs / 'dogs_vs_cats', 'emulate', '--threads', 1, '--json', '--out', folder / 'emulated.jsonl',
+                      '--network', folder / 'emulated', *arguments(args, case),
+                      *[word for field in script for word in ('--script-set', field)]])
+    return lines_of(folder / 'emulated.jsonl'), json.loads(summary)
 
 
 def losses(steps):
@@ -146,6 +152,31 @@ def compare_times(args, case, measured, emulated, compute):
     return abs(ours / measured['images_per_s'] - 1) <= args.tolerance
 
 
+def variation(measured, emulated):
+    """The total variation between two histograms."""
+    pairs = list(itertools.zip_longest(measured, emulated, fillvalue=0))
+    ours, theirs = (sum(column) for column in zip(*pairs))
+    return sum(abs(a / ours - b / theirs) for a, b in pairs) / 2
+
+
+def jitter_of(real):
+    """How much a step of rank 0 varies, relative to its mean."""
+    times = [line['forward_ms'] + line['backward_ms'] for line in real if line['kind'] == 'update' and line['forward_ms']][WARM_UP:]
+    return statistics.stdev(times) / statistics.mean(times)
+
+
+def compare_servers(args, measured, real, summary):
+    """Whether gradients are as late as emulated, and workers as fast."""
+    apart = variation(measured['staleness_histogram'], summary['staleness']['histogram'])
+    accuracy = [line['accuracy'] for line in real if line['kind'] == 'evaluation'][-1]
+    for name, histogram in ('measured', measured['staleness_histogram']), ('emulated', summary['staleness']['histogram']):
+        print(f'  gradients by staleness, {name}: ' + ' '.join(f'{100 * count / sum(histogram):.1f}' for count in histogram) + ' %')
+    print(f'  total variation {apart:.3f}; accuracy {accuracy:.4f}, emulated {summary["accuracy"]:.4f}; images/s: '
+          f'{measured["images_per_s"]:.1f} measured, {summary["images_per_s"]:.1f} emulated: '
+          f'{100 * (summary["images_per_s"] / measured["images_per_s"] - 1):+.1f} %')
+    return apart <= args.tolerance
+
+
 def compare(args, case):
     with tempfile.TemporaryDirectory(prefix='ringtail-emulated-') as name:
         folder = pathlib.Path(name)
@@ -153,9 +184,14 @@ def compare(args, case):
         text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', *arguments(args, case)])
         measured = json.loads(text)
         compute = measure(args, case, measured['dilation'])
-        emulated = emulate(args, case, compute, folder)
+        real = lines_of(folder / 'real/metrics.jsonl')
+        if measured.get('updates'):
+            compute['jitter'] = jitter_of(real)
+        emulated, summary = emulate(args, case, compute, folder)
         print(f'{case}: ' + ', '.join(f'{key} {value:.4g}' for key, value in compute.items()))
-        compare_numbers(case, lines_of(folder / 'real/metrics.jsonl'), emulated, folder)
+        if measured.get('updates'):
+            return compare_servers(args, measured, real, summary)
+        compare_numbers(case, real, emulated, folder)
         return compare_times(args, case, measured, emulated, compute)
 
 

@@ -41,6 +41,7 @@ Metrics MetricsOfUpdates(const UpdateCounts& counts, double seconds) {
     metrics.servers.staleness = counts.staleness.Mean();
     metrics.servers.staleness_p95 = counts.staleness.Quantile(kP95);
     metrics.servers.most_stale = counts.staleness.max();
+    metrics.servers.staleness_histogram = counts.staleness.histogram();
   }
   metrics.servers.version = counts.version;
   metrics.servers.discarded = counts.discarded;
