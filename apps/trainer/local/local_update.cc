@@ -98,11 +98,7 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
   rounds_ = saved.rounds;
   if (rounds_ > 0) period_.Restore(saved.period);
   if (saved.offers > 0 && parts) {
-    const auto& [images, loss, correct, left_out, expected] = saved_sums_;
-    offered_.own = {.loss = loss, .correct = correct, .images = images};
-    offered_.own.left_out = static_cast<int64_t>(left_out);
-    offered_.expected = expected;
-    offered_.steps = 1;
+    offered_ = RoundSums::Restored(saved_sums_, 1);
   } else if (rounds_ > 0 && !parts && world_->leads()) {
     LogWarning(
         "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
@@ -249,11 +245,10 @@ Status LocalUpdate::EndRound(StepResult* result) {
 void LocalUpdate::StartExchange() {
   RankRound& own = offered_.own;
   own.stop_signal = StopSignal();
-  own.weight = offered_.expected > 0 ? own.images / offered_.expected : 0;
+  own.weight = offered_.Weight();
   own.squares = round_->Take(own.weight);
   if (own.weight == 0 || !std::isfinite(own.squares)) TakeNothing(&own);
-  own.step_seconds =
-      offered_.step_seconds / static_cast<double>(std::max<int64_t>(offered_.steps, 1));
+  own.step_seconds = offered_.MeanStepSeconds();
   own.exchange_seconds = last_exchange_seconds_;
   if (compression_ != nullptr) {
     compression_->BeginStep(rounds_, generation_->plan.EpochAt(offered_begin_), 1);
@@ -282,8 +277,9 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   const double squares = round_->Merge(rounds_, weights, rate_);
   ++rounds_;
   last_exchange_seconds_ = exchange_->exchange_seconds();
-  const double cosine = MeanCosine(ranks, squares * weights * weights);
-  LocalPeriod::Reading reading{.cosine = cosine};
+  LocalPeriod::Reading reading;
+  // Through codecs the sum is not that of the differences alone.
+  if (compression_ == nullptr) reading.cosine = MeanCosine(ranks, squares * weights * weights);
   for (const RankRound& rank : ranks) {
     reading.step_seconds = std::max(reading.step_seconds, rank.step_seconds);
     reading.exchange_seconds = std::max(reading.exchange_seconds, rank.exchange_seconds);
@@ -291,13 +287,13 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   const PeriodProgress before = period_.progress();
   period_.AfterRound(offered_begin_, reading);
   if (world_->leads()) LogPeriod(before, period_.progress(), reading, step());
-  result->rounds.push_back(RoundMetrics(ranks, cosine));
+  result->rounds.push_back(RoundMetrics(ranks, reading.cosine));
   RT_RETURN_IF_ERROR(NameNotFinite(ranks, result));
   offered_ = {};
   return OkStatus();
 }
 
-Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, double cosine) {
+Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, std::optional<double> cosine) {
   // The last two rounds of a run are merged at once.
   const double seconds = std::max(since_merge_.Restart(), offered_.step_seconds);
   Metrics metrics = MetricsOfRound(ranks, seconds);
@@ -305,7 +301,7 @@ Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, double cosin
   metrics.epoch = generation_->plan.EpochAt(step());
   metrics.learning_rate = rate_;
   metrics.local_steps = offered_.steps;
-  metrics.cosine = cosine;
+  metrics.cosine = cosine.value_or(kNoMetric);
   const ExchangeTimes times = exchange_->times();
   metrics.own.exposed_comm_ms = times.exposed_seconds * kMsPerSecond;
   metrics.own.hidden_comm_ms = times.hidden_seconds() * kMsPerSecond;
@@ -374,10 +370,7 @@ std::vector<TensorView> LocalUpdate::Tensors() const {
 StatusOr<WrittenParts> LocalUpdate::WriteParts(const CheckpointDirectory* directory) {
   if (dense_ != nullptr) return dense_->WriteParts(directory);
   if (parts_ == nullptr) return WrittenParts{};
-  const RankRound& own = offered_.own;
-  saved_sums_ = {static_cast<float>(own.images), static_cast<float>(own.loss),
-                 static_cast<float>(own.correct), static_cast<float>(own.left_out),
-                 static_cast<float>(offered_.expected)};
+  saved_sums_ = offered_.Save();
   return parts_->Write(step(), OwnTensors(), directory);
 }
 

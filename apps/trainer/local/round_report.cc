@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "apps/trainer/local/mean_cosine.h"
 #include "core/counted.h"
 #include "core/logging.h"
 
@@ -27,15 +27,10 @@ std::string DescribeRounds(const LocalConfig& config, int64_t steps) {
                      config.overlap() ? ", which travel during the next round" : "", outer);
 }
 
-double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
-  double squares = 0, norms = 0;
-  for (const RankRound& rank : ranks) {
-    const double own = rank.weight * rank.weight * rank.squares;
-    squares += own;
-    norms += std::sqrt(own);
-  }
-  const double products = norms * norms - squares;  // sum over pairs of |a| |b|, twice
-  return products > 0 ? (squares_of_sum - squares) / products : 1;
+std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
+  DifferenceNorms all;
+  for (const RankRound& rank : ranks) all.Add(rank.weight, rank.squares);
+  return MeanCosine(all, squares_of_sum);
 }
 
 void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
@@ -44,7 +39,7 @@ void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
     LogWarning(fmt::format(
         "step {}: what the ranks change in a round points in different directions (mean cosine "
         "{:.3f}): at most {} between exchanges from now on",
-        step, reading.cosine, Counted(now.longest, "step")));
+        step, reading.cosine.value_or(kNoMetric), Counted(now.longest, "step")));
   }
   if (now.measured != before.measured) {
     LogInfo(

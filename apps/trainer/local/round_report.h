@@ -4,6 +4,7 @@
 #define RINGTAIL_APPS_TRAINER_LOCAL_ROUND_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,9 +26,8 @@ std::string DescribeRounds(const LocalConfig& config, int64_t steps);
 void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
                const LocalPeriod::Reading& reading, int64_t step);
 
-// The mean cosine between c_i D_i of two ranks (local_round.h), from the norms of all and from
-// `squares_of_sum`, |sum c_i D_i|^2. 1 if it is not defined.
-double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);
+// That of what the ranks have changed (mean_cosine.h); `squares_of_sum`: |sum c_i D_i|^2.
+std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);
 
 // Loss, accuracy, images and speed of all ranks together, in a round that took `seconds`.
 Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds);
