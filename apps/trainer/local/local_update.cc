@@ -182,12 +182,12 @@ Status LocalUpdate::Update(const OwnStep& own, StepResult* result) {
   RT_RETURN_IF_ERROR(lost_images_.Check(share.batch * batches, own.loss.count));
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(own.loss.count, 1));
   const double norm = GradientNorm(generation_->arena(), mean);
-  const OptimConfig& optim = generation_->optim.config;
-  rate_ = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(at), batches);
+  const double rate = RateOf(at);
   sums_.expected += static_cast<double>(share.global_batch * batches) / world_->size();
   ++sums_.steps;
   if (std::isfinite(own.loss.loss_sum) && std::isfinite(norm)) {
-    state.optimizer()->Step(at, rate_, mean * ClipFactor(norm, optim.clip_norm()));
+    const double clip = ClipFactor(norm, generation_->optim.config.clip_norm());
+    state.optimizer()->Step(at, rate, mean * clip);
     sums_.own.images += static_cast<double>(own.loss.count);
     sums_.own.loss += own.loss.loss_sum;
     sums_.own.correct += static_cast<double>(own.loss.correct);
@@ -207,9 +207,15 @@ Status LocalUpdate::Update(const OwnStep& own, StepResult* result) {
   result->metrics.epoch = plan.EpochAt(step());
   result->metrics.loss = own.loss.loss_sum * mean;
   result->metrics.accuracy = static_cast<double>(own.loss.correct) * mean;
-  result->metrics.learning_rate = rate_;
+  result->metrics.learning_rate = rate;
   result->metrics.batch = own.loss.count;
   return OkStatus();
+}
+
+double LocalUpdate::RateOf(int64_t step) const {
+  const TrainingPlan& plan = generation_->plan;
+  return GrownRate(generation_->optim.config, plan.growth_run(), plan.BatchesBefore(step),
+                   plan.BatchesOf(step));
 }
 
 // The running statistics have taken in a batch that may have a NaN.
@@ -274,7 +280,7 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
     weights += rank.weight;
     if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
   }
-  const double squares = round_->Merge(rounds_, weights, rate_);
+  const double squares = round_->Merge(rounds_, weights, OfferedRate());
   ++rounds_;
   last_exchange_seconds_ = exchange_->exchange_seconds();
   LocalPeriod::Reading reading;
@@ -299,7 +305,7 @@ Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, std::optiona
   Metrics metrics = MetricsOfRound(ranks, seconds);
   metrics.step = step();
   metrics.epoch = generation_->plan.EpochAt(step());
-  metrics.learning_rate = rate_;
+  metrics.learning_rate = OfferedRate();
   metrics.local_steps = offered_.steps;
   metrics.cosine = cosine.value_or(kNoMetric);
   const ExchangeTimes times = exchange_->times();

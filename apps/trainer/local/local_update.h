@@ -79,6 +79,9 @@ class LocalUpdate : public UpdatePath {
   std::vector<TensorView> OwnTensors() const;
   Status NameNotFinite(std::span<const RankRound> ranks, StepResult* result);
   int64_t step() const { return generation_->step(); }
+  double RateOf(int64_t step) const;
+  // Of the last step of the round that is exchanged.
+  double OfferedRate() const { return RateOf(offered_begin_ + offered_.steps - 1); }
 
   const Generation* const generation_;
   TrainingWorld* const world_;
@@ -101,7 +104,6 @@ class LocalUpdate : public UpdatePath {
   int64_t offered_begin_ = 0;                // its first step
   RoundSums::Saved saved_sums_{};            // offered_, as OwnState has it
   std::vector<float> statistics_before_;     // running statistics before the step
-  double rate_ = 0;                          // of the last own step
   double last_exchange_seconds_ = 0;
   int agreed_signal_ = 0;
   Stopwatch since_step_, since_merge_;

@@ -1,0 +1,146 @@
+// Whole rounds of ranks that are threads of this process, with gradients worked by hand: every element
+// of every gradient of a step is the same number, so that every weight moves by the same. Checkpoints
+// between rounds, continued by as many ranks and by one.
+#include "apps/trainer/local/local_update.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "apps/trainer/run_keeper.h"
+#include "core/parallel_for.h"
+#include "tests/apps/tiny_run.h"
+#include "tests/apps/trainer/thread_world.h"
+#include "tests/testing/temp_dir.h"
+
+namespace ringtail {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// The rate falls from step to step, and steps are by the gradient alone.
+LoadedConfig ConfigOf(const Texts& more) {
+  Texts all = {"train.batch=2",           "optim.clip_norm=0",
+               "optim.sgd.momentum=0",    "optim.sgd.nesterov=false",
+               "optim.weight_decay=0",    "optim.ema_decay=0",
+               "optim.learning_rate=0.5", "optim.cosine={}",
+               "dist.algorithm=\"ring\""};
+  all.insert(all.end(), more.begin(), more.end());
+  return TinyConfig(all);
+}
+
+// What a step of the world has left behind on this rank.
+struct Seen {
+  double rate = 0;
+  std::vector<Metrics> rounds;
+  double moved = 0;  // by the first common weight, since the run began
+};
+
+class Rank {
+ public:
+  // `directory`: null but on rank 0. `point`: empty for a run that begins.
+  Rank(const LoadedConfig& loaded, const TrainingData& data, TrainingWorld* world,
+       RunDirectory* directory, const ResumePoint& point)
+      : run_(TrainingRun::Create({.loaded = &loaded,
+                                  .data = &data,
+                                  .directory = directory,
+                                  .rank = world->rank(),
+                                  .ranks = world->size(),
+                                  .resumes = !point.empty()})
+                 .value()),
+        generation_(Generation::Create(&run_, point, world).value()),
+        keeper_(&generation_),
+        first_(generation_.arena().values()[0]) {
+    if (point.tensors) {
+      EXPECT_TRUE(run_.state.Restore(*point.tensors).ok());
+      run_.state.progress = point.progress;
+    }
+    EXPECT_TRUE(keeper_.Begin(point).ok());
+    EXPECT_TRUE(world->ShareState(&run_.state, 0).ok());
+    update_ = UpdatePath::Create(&generation_, point).value();
+    keeper_.Keep(update_.get());
+  }
+
+  // With `gradient` in every element of the mean over this rank's images.
+  Seen Step(double gradient) {
+    const int64_t images = generation_.division.own.batch;
+    const LossResult loss = {
+        .loss_sum = 0.5 * static_cast<double>(images), .correct = 1, .count = images};
+    EXPECT_TRUE(update_->BeginStep().ok());
+    update_->listener()->OnLoss(loss);
+    for (const Parameter& p : generation_.arena().parameters()) {
+      std::ranges::fill(p.grad(), static_cast<float>(gradient * static_cast<double>(images)));
+      update_->listener()->OnReady(p);
+    }
+    const auto result = update_->FinishStep({.loss = loss});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    if (!result.ok()) return {};
+    return {result->metrics.learning_rate, result->rounds, Moved()};
+  }
+
+  void Save() { EXPECT_TRUE(keeper_.SaveCheckpoint(/*best=*/false).ok()); }
+  const UpdatePath& update() const { return *update_; }
+  double Moved() const { return generation_.arena().values()[0] - first_; }
+  // Of the weight where the run began, if that was not here.
+  void MovesFrom(float first) { first_ = first; }
+  float first() const { return first_; }
+
+ private:
+  TrainingRun run_;
+  Generation generation_;
+  RunKeeper keeper_;
+  std::unique_ptr<UpdatePath> update_;
+  float first_;
+};
+
+class LocalUpdateTest : public testing::Test {
+ protected:
+  using Body = std::function<void(TrainingWorld*, Rank*)>;
+
+  // On `size` ranks, from `point` or the beginning.
+  void OnRanks(int size, const LoadedConfig& loaded, bool resumes, const Body& body) {
+    TrainingWorld alone;
+    const TrainingData data = TrainingData::Open(loaded.config.data(), &alone).value();
+    const auto directory = RunDirectory::Open(folder_.File("run")).value();
+    OnTrainingRanks(size, [&](TrainingWorld* world) {
+      SetNumComputeThreads(1);
+      ResumePoint point;
+      if (resumes && world->leads()) {
+        point = ReadResumePoint(LoadNewestCheckpoint(folder_.File("run")).value()).value();
+      }
+      Rank rank(loaded, data, world, world->leads() ? directory.get() : nullptr, point);
+      body(world, &rank);
+    });
+  }
+
+  const TempDir folder_;
+};
+
+// SlowMo: v = m v + D / lr, w = w - r lr v, where lr made D. With g = 1 in every step D = lr, so that
+// v = 1, 1 + m, 1 + m + m^2, ...; a round that travels has the rate of its own step, not of the next.
+TEST_F(LocalUpdateTest, AnOverlappedRoundIsDividedByItsOwnRate) {
+  constexpr double kMomentum = 0.5, kOuter = 0.25;
+  const LoadedConfig loaded =
+      ConfigOf({"dist.local.period=1", "dist.local.outer_form=SLOW_MOMENTUM",
+                "dist.local.outer_learning_rate=0.25", "dist.local.outer_momentum=0.5"});
+  OnRanks(2, loaded, /*resumes=*/false, [&](TrainingWorld* /*world*/, Rank* rank) {
+    double merged = 0, v = 0;
+    std::vector<double> rates;
+    for (int step = 0; step < 12; ++step) {
+      const Seen seen = rank->Step(1);
+      rates.push_back(seen.rate);
+      if (step > 0) {  // what the step before has done
+        v = kMomentum * v + 1;
+        merged -= kOuter * rates[step - 1] * v;
+        EXPECT_EQ(seen.rounds.at(0).learning_rate, rates[step - 1]);
+      }
+      EXPECT_NEAR(seen.moved, merged, 1e-5) << step;
+    }
+    EXPECT_LT(rates.back(), 0.9 * rates.front());
+  });
+}
+
+}  // namespace
+}  // namespace ringtail
