@@ -141,7 +141,8 @@ std::string LocalText(const LocalProgress& local) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-StatusOr<LocalProgress> ParseLocal(const std::string& text) {
+// `step`: steps done.
+StatusOr<LocalProgress> ParseLocal(const std::string& text, int64_t step) {
   LocalProgress local;
   if (text.empty()) return local;
   const std::vector<std::string> parts = SplitText(text, ',');
@@ -157,9 +158,11 @@ StatusOr<LocalProgress> ParseLocal(const std::string& text) {
   const PeriodProgress& period = local.period;
   const bool plausible =
       std::min({local.rounds, local.offers, period.measured, period.longest, period.watched}) >= 0;
-  if (whole && plausible && next == parts.size()) return local;
-  return DataLoss(
-      fmt::format("'{}' is '{}', not seven numbers: the checkpoint is damaged", kLocalKey, text));
+  if (whole && plausible && next == parts.size() && local.offers <= step) return local;
+  return DataLoss(fmt::format(
+      "'{}' is '{}', not seven numbers with at most {} steps of a round: the checkpoint "
+      "is damaged",
+      kLocalKey, text, step));
 }
 
 // What cannot be read is not known: other threads only change the last bits.
@@ -203,7 +206,7 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumeHead* poin
   auto allreduces = ParseAllreduces(TextOf(metadata, kAllreducesKey));
   RT_RETURN_IF_ERROR(allreduces.status().Annotate(path));
   point->allreduces = *std::move(allreduces);
-  auto local = ParseLocal(TextOf(metadata, kLocalKey));
+  auto local = ParseLocal(TextOf(metadata, kLocalKey), point->progress.step);
   RT_RETURN_IF_ERROR(local.status().Annotate(path));
   point->local = *local;
   auto servers = ParseServerProgress(TextOf(metadata, kServersKey));

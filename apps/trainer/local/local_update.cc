@@ -98,7 +98,8 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
   rounds_ = saved.rounds;
   if (rounds_ > 0) period_.Restore(saved.period);
   if (saved.offers > 0 && parts) {
-    offered_ = RoundSums::Restored(saved_sums_, 1);
+    offered_ = RoundSums::Restored(saved_sums_, saved.offers);
+    offered_begin_ = step() - saved.offers;
   } else if (rounds_ > 0 && !parts && world_->leads()) {
     LogWarning(
         "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
@@ -359,8 +360,7 @@ std::string LocalUpdate::Advice() const { return dense_ != nullptr ? dense_->Adv
 
 void LocalUpdate::Describe(ResumePoint* point) const {
   if (dense_ != nullptr) return dense_->Describe(point);
-  point->local = {
-      .rounds = rounds_, .offers = offered_.steps > 0 ? 1 : 0, .period = period_.progress()};
+  point->local = {.rounds = rounds_, .offers = offered_.steps, .period = period_.progress()};
   if (compression_ != nullptr) point->compression = compression_->routes();
 }
 

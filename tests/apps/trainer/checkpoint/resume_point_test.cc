@@ -229,7 +229,7 @@ TEST_F(ResumePointTest, AllreducesThatAreNoListAreDamaged) {
 
 TEST_F(ResumePointTest, LocalRoundsThatAreNoSevenNumbersAreDamaged) {
   for (const char* text : {"12", "12,1,4,0,3,0.5", "12,1,4,0,3,0.5,0.1,7", "-1,1,4,0,3,0.5,0.1",
-                           "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1"}) {
+                           "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1", "12,8,4,0,3,0.5,0.1"}) {
     ExpectDamaged("local_rounds", text);
   }
 }

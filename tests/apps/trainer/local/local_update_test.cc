@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
-#include <optional>
 
 #include "apps/trainer/run_keeper.h"
 #include "core/parallel_for.h"
@@ -81,18 +81,14 @@ class Rank {
   }
 
   void Save() { EXPECT_TRUE(keeper_.SaveCheckpoint(/*best=*/false).ok()); }
-  const UpdatePath& update() const { return *update_; }
   double Moved() const { return generation_.arena().values()[0] - first_; }
-  // Of the weight where the run began, if that was not here.
-  void MovesFrom(float first) { first_ = first; }
-  float first() const { return first_; }
 
  private:
   TrainingRun run_;
   Generation generation_;
   RunKeeper keeper_;
   std::unique_ptr<UpdatePath> update_;
-  float first_;
+  const float first_;  // weight, when the run began
 };
 
 class LocalUpdateTest : public testing::Test {
@@ -140,6 +136,38 @@ TEST_F(LocalUpdateTest, AnOverlappedRoundIsDividedByItsOwnRate) {
     }
     EXPECT_LT(rates.back(), 0.9 * rates.front());
   });
+}
+
+// The round that travels when a run is resumed has its own first step: what is said of it, and its rate,
+// are as if the run had not been stopped.
+TEST_F(LocalUpdateTest, AResumedRoundHasItsOwnSteps) {
+  const LoadedConfig loaded =
+      ConfigOf({"dist.local.period=3", "dist.local.outer_form=SLOW_MOMENTUM",
+                "dist.local.outer_momentum=0.5"});
+  constexpr int kRanks = 2;
+  std::array<std::vector<Seen>, kRanks> whole, resumed;
+  OnRanks(kRanks, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+    for (int step = 0; step < 9; ++step) {
+      whole[world->rank()].push_back(rank->Step(1 + world->rank()));
+      if (step == 5) rank->Save();
+    }
+  });
+  OnRanks(kRanks, loaded, /*resumes=*/true, [&](TrainingWorld* world, Rank* rank) {
+    for (int step = 6; step < 9; ++step) {
+      resumed[world->rank()].push_back(rank->Step(1 + world->rank()));
+    }
+  });
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const Metrics expected = whole[rank].back().rounds.at(0);
+    const Metrics actual = resumed[rank].back().rounds.at(0);
+    EXPECT_EQ(expected.local_steps, 3);
+    EXPECT_EQ(actual.local_steps, expected.local_steps);
+    EXPECT_EQ(actual.learning_rate, expected.learning_rate);
+    EXPECT_EQ(actual.batch, expected.batch);
+    EXPECT_EQ(actual.cosine, expected.cosine);
+    EXPECT_LT(actual.learning_rate, whole[rank][0].rate);
+    EXPECT_EQ(resumed[rank].back().moved, whole[rank].back().moved);
+  }
 }
 
 }  // namespace
