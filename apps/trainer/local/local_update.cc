@@ -45,9 +45,8 @@ StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* gene
   }
   if (for_ever && update->step() > update->period_.first_step()) {
     RT_RETURN_IF_ERROR(update->CreateRounds(point));  // what several ranks have had of their own
-    update->compression_.reset();
-    update->exchange_.reset();
-    update->round_.reset();
+    RT_RETURN_IF_ERROR(update->AddUnsent());
+    return AllreduceUpdate::Create(generation, {});  // what was compressed were not gradients
   }
   RT_ASSIGN_OR_RETURN(update->dense_, AllreduceUpdate::Create(generation, point));
   if (for_ever) return std::move(update->dense_);
@@ -67,7 +66,7 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
                                                 {.global_batch = 1,
                                                  .seed = config.train().seed(),
                                                  .buckets = exchange_->buckets(),
-                                                 .directory = nullptr},
+                                                 .per_rank = true},
                                                 saved));
   exchange_->Compress(compression_.get());
   round_->Swap();  // the model holds what is common until the first step
@@ -79,6 +78,11 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
   own_.Add("statistics", round_->own_statistics());
   own_.Add("round", saved_sums_);
   RT_RETURN_IF_ERROR(Restore(point));
+  if (offered_.steps > 0 &&
+      !round_->overlapped()) {  // alone, after several: it has nothing to hide
+    StartExchange();
+    RT_RETURN_IF_ERROR(FinishExchange(&continued_));
+  }
   RT_RETURN_IF_ERROR(FindWriters());
   if (world_->leads()) {
     LogInfo(DescribeRounds(local, period_.RoundEnd(step()) - step()));
@@ -105,6 +109,17 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
         "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
         "that of all, and what they had changed since their last exchange is lost");
   }
+  return OkStatus();
+}
+
+// What several ranks had not sent of their differences, to the weights of the one that is left.
+Status LocalUpdate::AddUnsent() {
+  if (compression_ == nullptr) return OkStatus();
+  round_->TakeNothing();
+  compression_->BeginStep(rounds_, generation_->plan.EpochAt(step()), 1);
+  exchange_->Start({});
+  RT_RETURN_IF_ERROR(exchange_->Finish().status());
+  round_->Merge(rounds_, /*weights=*/0, RateOf(step() - 1));
   return OkStatus();
 }
 
@@ -149,7 +164,8 @@ GradientListener* LocalUpdate::listener() {
 
 StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
   if (dense_ != nullptr) return FinishDenseStep(own);
-  StepResult result{.counted = true};
+  StepResult result = std::exchange(continued_, {});
+  result.counted = true;
   RT_RETURN_IF_ERROR(Update(own, &result));
   double exposed = 0;
   if (step() == round_end_) {
@@ -197,19 +213,10 @@ Status LocalUpdate::Update(const OwnStep& own, StepResult* result) {
   }
   ++state.progress.step;
   sums_.step_seconds += since_step_.Seconds();
-  RankMetrics& rank = result->metrics.own;
-  rank = {.batch = own.loss.count,
-          .data_wait_ms = own.wait_seconds * kMsPerSecond,
-          .forward_ms = own.times.forward_seconds * kMsPerSecond,
-          .backward_ms = own.times.backward_seconds * kMsPerSecond,
-          .exposed_comm_ms = 0,
-          .hidden_comm_ms = 0};
+  result->metrics = MetricsOfStep(own);
   result->metrics.step = step();
   result->metrics.epoch = plan.EpochAt(step());
-  result->metrics.loss = own.loss.loss_sum * mean;
-  result->metrics.accuracy = static_cast<double>(own.loss.correct) * mean;
   result->metrics.learning_rate = rate;
-  result->metrics.batch = own.loss.count;
   return OkStatus();
 }
 
@@ -295,7 +302,7 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   period_.AfterRound(offered_begin_, reading);
   if (world_->leads()) LogPeriod(before, period_.progress(), reading, step());
   result->rounds.push_back(RoundMetrics(ranks, reading.cosine));
-  RT_RETURN_IF_ERROR(NameNotFinite(ranks, result));
+  RT_RETURN_IF_ERROR(CountLeftOut(ranks, result));
   offered_ = {};
   return OkStatus();
 }
@@ -321,23 +328,15 @@ Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, std::optiona
   return metrics;
 }
 
-// The lowest rank that has left out a step says where it began.
-Status LocalUpdate::NameNotFinite(std::span<const RankRound> ranks, StepResult* result) {
+Status LocalUpdate::CountLeftOut(std::span<const RankRound> ranks, StepResult* result) {
   int64_t left_out = 0;
   for (const RankRound& rank : ranks) left_out += rank.left_out;
   TrainingProgress& progress = generation_->progress();
   progress.skipped_steps += left_out;
   progress.skipped_in_a_row = left_out > 0 ? progress.skipped_in_a_row + 1 : 0;
   if (left_out == 0) return OkStatus();
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                      world_->GatherText(offered_.not_finite));
-  for (size_t rank = 0; rank < texts.size() && result->not_finite.empty(); ++rank) {
-    if (ranks[rank].left_out == 0) continue;
-    result->not_finite =
-        world_->alone()
-            ? texts[rank]
-            : fmt::format("{}: {}", world_->Describe(static_cast<int>(rank)), texts[rank]);
-  }
+  RT_ASSIGN_OR_RETURN(const std::string first, FirstNotFinite(world_, ranks, offered_.not_finite));
+  if (result->not_finite.empty()) result->not_finite = first;
   result->left_out += left_out;
   return OkStatus();
 }

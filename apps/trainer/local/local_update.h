@@ -65,6 +65,7 @@ class LocalUpdate : public UpdatePath {
   explicit LocalUpdate(const Generation* generation);
   Status CreateRounds(const ResumePoint& point);
   Status Restore(const ResumePoint& point);
+  Status AddUnsent();
   Status FindWriters();
   void BeginRound();
   StatusOr<StepResult> FinishDenseStep(const OwnStep& own);
@@ -77,7 +78,7 @@ class LocalUpdate : public UpdatePath {
   Status FinishExchange(StepResult* result);
   Metrics RoundMetrics(std::span<const RankRound> ranks, std::optional<double> cosine);
   std::vector<TensorView> OwnTensors() const;
-  Status NameNotFinite(std::span<const RankRound> ranks, StepResult* result);
+  Status CountLeftOut(std::span<const RankRound> ranks, StepResult* result);
   int64_t step() const { return generation_->step(); }
   double RateOf(int64_t step) const;
   // Of the last step of the round that is exchanged.
@@ -96,6 +97,8 @@ class LocalUpdate : public UpdatePath {
   OwnState own_;
   LostImages lost_images_;
 
+  // Of rounds that were merged when the run continued, for the next step.
+  StepResult continued_;
   bool synchronized_ = true;
   int64_t rounds_ = 0;                       // merged so far
   int64_t round_begin_ = 0, round_end_ = 0;  // steps

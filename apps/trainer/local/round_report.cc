@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "apps/trainer/local/mean_cosine.h"
 #include "core/counted.h"
 #include "core/logging.h"
 
 namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3;
+
+}  // namespace
 
 OuterRule RuleOf(const LocalConfig& config) {
   return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
@@ -50,6 +56,32 @@ void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
   }
 }
 
+StatusOr<std::string> FirstNotFinite(TrainingWorld* world, std::span<const RankRound> ranks,
+                                     const std::string& own) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, world->GatherText(own));
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (ranks[rank].left_out == 0 || texts[rank].empty()) continue;
+    if (world->alone()) return texts[rank];
+    return fmt::format("{}: {}", world->Describe(static_cast<int>(rank)), texts[rank]);
+  }
+  return std::string();
+}
+
+Metrics MetricsOfStep(const OwnStep& own) {
+  const double images = static_cast<double>(std::max<int64_t>(own.loss.count, 1));
+  Metrics metrics;
+  metrics.loss = own.loss.loss_sum / images;
+  metrics.accuracy = static_cast<double>(own.loss.correct) / images;
+  metrics.batch = own.loss.count;
+  metrics.own = {.batch = own.loss.count,
+                 .data_wait_ms = own.wait_seconds * kMsPerSecond,
+                 .forward_ms = own.times.forward_seconds * kMsPerSecond,
+                 .backward_ms = own.times.backward_seconds * kMsPerSecond,
+                 .exposed_comm_ms = 0,
+                 .hidden_comm_ms = 0};
+  return metrics;
+}
+
 Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
   double loss = 0, correct = 0, images = 0;
   for (const RankRound& rank : ranks) {
@@ -63,7 +95,7 @@ Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
   metrics.accuracy = correct / std::max(images, 1.0);
   metrics.batch = static_cast<int64_t>(images);
   metrics.images_per_s = images / seconds;
-  metrics.step_ms = seconds * 1e3;
+  metrics.step_ms = seconds * kMsPerSecond;
   return metrics;
 }
 

@@ -52,7 +52,7 @@ class Rank {
                  .value()),
         generation_(Generation::Create(&run_, point, world).value()),
         keeper_(&generation_),
-        first_(generation_.arena().values()[0]) {
+        start_(generation_.arena().values().begin(), generation_.arena().values().end()) {
     if (point.tensors) {
       EXPECT_TRUE(run_.state.Restore(*point.tensors).ok());
       run_.state.progress = point.progress;
@@ -81,14 +81,25 @@ class Rank {
   }
 
   void Save() { EXPECT_TRUE(keeper_.SaveCheckpoint(/*best=*/false).ok()); }
-  double Moved() const { return generation_.arena().values()[0] - first_; }
+  // The largest difference between what a weight has moved by and `moved`.
+  double FarthestFrom(double moved) const {
+    double farthest = 0;
+    for (const Parameter& p : generation_.arena().parameters()) {
+      for (int64_t i = p.offset; i < p.offset + p.elements; ++i) {  // what is between them stays 0
+        farthest =
+            std::max(farthest, std::abs(generation_.arena().values()[i] - start_[i] - moved));
+      }
+    }
+    return farthest;
+  }
+  double Moved() const { return generation_.arena().values()[0] - start_[0]; }
 
  private:
   TrainingRun run_;
   Generation generation_;
   RunKeeper keeper_;
   std::unique_ptr<UpdatePath> update_;
-  const float first_;  // weight, when the run began
+  const std::vector<float> start_;  // weights, when the run began
 };
 
 class LocalUpdateTest : public testing::Test {
@@ -167,6 +178,78 @@ TEST_F(LocalUpdateTest, AResumedRoundHasItsOwnSteps) {
     EXPECT_EQ(actual.cosine, expected.cosine);
     EXPECT_LT(actual.learning_rate, whole[rank][0].rate);
     EXPECT_EQ(resumed[rank].back().moved, whole[rank].back().moved);
+  }
+}
+
+constexpr int kThree = 3;
+constexpr double kMean = 2;  // of the gradients of three ranks
+double GradientOf(int rank) { return 1 + rank; }
+
+// Outer momentum has rounds on one rank, too. v = m v + D, w = w - r (D + m v), once for each round: also
+// for the one that travelled when three ranks stopped, and for all that one rank has done since.
+TEST_F(LocalUpdateTest, OneRankContinuesTheRoundThatTravelled) {
+  constexpr double kMomentum = 0.5, kOuter = 0.7;
+  const LoadedConfig loaded = ConfigOf({"dist.local.period=2", "dist.local.outer_learning_rate=0.7",
+                                        "dist.local.outer_momentum=0.5"});
+  double w = 0, v = 0, difference = 0;
+  const auto end_round = [&] {
+    v = kMomentum * v + difference;
+    w -= kOuter * (difference + kMomentum * v);
+    difference = 0;
+  };
+  OnRanks(kThree, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+    for (int step = 0; step < 6; ++step) {
+      const Seen seen = rank->Step(GradientOf(world->rank()));
+      if (!world->leads()) continue;
+      difference += seen.rate * kMean;
+      if (step % 2 == 1) end_round();
+    }
+    rank->Save();
+  });
+  OnRanks(1, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    EXPECT_LT(rank->FarthestFrom(w), 1e-5) << "merged before the first step";
+    for (int step = 6; step < 12; ++step) {
+      const Seen seen = rank->Step(kMean);
+      difference += seen.rate * kMean;
+      ASSERT_EQ(seen.rounds.size(), step == 6 || step % 2 == 1 ? 1U : 0U);
+      if (step == 6) {
+        EXPECT_EQ(seen.rounds[0].local_steps, 2) << "of the three ranks";
+      }
+      if (step % 2 == 0) continue;
+      end_round();
+      EXPECT_LT(rank->FarthestFrom(w), 1e-5) << step;
+    }
+  });
+}
+
+// What top_k had not sent of the ranks' rounds is not lost on the one that is left, and counts once: by
+// the mean of the ranks at once, and with an outer rate in the next exchange.
+TEST_F(LocalUpdateTest, OneRankAddsWhatCodecsHadNotSent) {
+  for (const double outer : {1.0, 0.5}) {
+    for (const char* overlap : {"true", "false"}) {
+      const LoadedConfig loaded = ConfigOf(
+          {"dist.local.period=2", "dist.local.outer_learning_rate=" + std::to_string(outer),
+           std::string("dist.local.overlap=") + overlap,
+           "dist.local.compression.scheme.top_k.density=0.2",
+           "dist.local.compression.min_elements=0", "dist.local.compression.fall_back=false",
+           "dist.local.compression.route=GATHER"});
+      double w = 0;
+      OnRanks(kThree, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+        for (int step = 0; step < 6; ++step) {
+          const Seen seen = rank->Step(GradientOf(world->rank()));
+          for (const Metrics& round : seen.rounds) EXPECT_TRUE(std::isnan(round.cosine));
+          if (world->leads()) w -= outer * seen.rate * kMean;
+        }
+        if (world->leads()) {
+          EXPECT_GT(rank->FarthestFrom(w), 0.1) << "something must have been left out";
+        }
+        rank->Save();
+      });
+      OnRanks(1, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+        for (int step = 6; step < 10; ++step) w -= outer * rank->Step(kMean).rate * kMean;
+        EXPECT_LT(rank->FarthestFrom(w), 1e-4) << outer << " " << overlap;
+      });
+    }
   }
 }
 
