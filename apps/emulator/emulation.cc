@@ -44,7 +44,7 @@ class ScriptedEvents {
       job_->MarkDead(worker);
       return rule_->OnDeath(worker);
     });
-    job_->queue()->Schedule(at_ns + Nanoseconds(kill.noticed_after_s()), worker, [this, worker] {
+    job_->queue()->Schedule(After(at_ns, kill.noticed_after_s()), worker, [this, worker] {
       Log(worker, "is missed");
       return rule_->OnNotice(worker);
     });

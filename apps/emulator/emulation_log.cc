@@ -19,14 +19,6 @@ Json LineOf(const char* kind, int64_t now_ns) {
 
 }  // namespace
 
-// From |sum of D_i|^2 = sum of |D_i|^2 + the products of all pairs.
-std::optional<double> MeanCosine(const RoundEnd& round) {
-  const auto n = static_cast<double>(round.workers);
-  const double norms = round.norms * round.norms - round.squares;  // over pairs, twice
-  if (round.workers < 2 || norms <= 0) return std::nullopt;
-  return (n * n * round.change_squares - round.squares) / norms;
-}
-
 void EmulationLog::AddStep(int64_t now_ns, const WorkerStep& step) {
   const auto count = static_cast<double>(std::max<int64_t>(step.loss.count, 1));
   Json line = LineOf("step", now_ns);
@@ -55,7 +47,7 @@ void EmulationLog::AddRound(int64_t now_ns, const RoundEnd& round) {
   line["difference_norm"] = std::sqrt(round.squares / workers);
   line["change_norm"] = std::sqrt(round.change_squares);
   line["cosine"] = nullptr;
-  if (const auto cosine = MeanCosine(round)) line["cosine"] = *cosine;
+  if (round.cosine) line["cosine"] = *round.cosine;
   line["exchange_ms"] = Milliseconds(round.exchange_ns);
   text_ += line.dump() + '\n';
 }

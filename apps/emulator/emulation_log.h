@@ -12,7 +12,8 @@
 //
 //   blocked_ms    between the worker's step before and this one: it waited for others or the wire
 //   difference_norm, change_norm   root mean square of |D_i|; |mean of D_i| (apps/trainer/local/)
-//   cosine        mean over pairs of workers of the cosine between D_i and D_j, weighted by norms
+//   cosine        mean over pairs of workers of the cosine between D_i and D_j, weighted by norms; null
+//                 if it is not known, as behind codecs
 //
 // The same run writes the same bytes: nothing in it is a real time. Thread-safety: one thread.
 #ifndef RINGTAIL_APPS_EMULATOR_EMULATION_LOG_H_
@@ -41,14 +42,11 @@ struct RoundEnd {
   int64_t round = 0, step = 0, workers = 0;
   double images = 0;
   double squares = 0;         // sum over the workers of |D_i|^2
-  double norms = 0;           // sum over the workers of |D_i|
   double change_squares = 0;  // |mean of D_i|^2
-  int64_t exchange_ns = 0;    // from when the last worker took part until the last one had the sum
+  // Between what two workers have changed (apps/trainer/local/mean_cosine.h); none: not known.
+  std::optional<double> cosine;
+  int64_t exchange_ns = 0;  // from when the last worker took part until the last one had the sum
 };
-
-// Between two workers' changes, pairs weighted by their norms, as round_report.h has it; none if there
-// is no pair, or nothing has changed.
-std::optional<double> MeanCosine(const RoundEnd& round);
 
 // Of the server that holds the first parameters.
 struct ServerUpdate {

@@ -13,6 +13,7 @@
 #include "apps/plan/measure_loading.h"
 #include "apps/plan/measure_update.h"
 #include "apps/random_batch.h"
+#include "apps/trainer/local/local_round.h"
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"
@@ -22,7 +23,6 @@
 #include "dist/config_check.h"
 #include "layers/net/net.h"
 #include "optim/optimizer.h"
-#include "optim/outer_optimizer.h"
 
 namespace ringtail {
 namespace {
@@ -134,11 +134,20 @@ double MedianSeconds(int64_t runs, const Run& run) {
   return Median(std::move(seconds));
 }
 
-// Of the weights that are already there, as if their gradients were differences.
-double MeasureMerge(ParameterArena* arena, int64_t runs) {
-  OuterOptimizer outer({.learning_rate = kOuterRate, .momentum = kOuterMomentum}, arena);
-  int64_t round = 0;
-  return MedianSeconds(runs, [&] { outer.Step(round++, kLearningRate, kLearningRate); });
+// What the end of a round takes beside its exchange: taking what was changed, merging, and showing what
+// is common. Of weights that have not changed, which takes as long.
+StatusOr<double> MeasureMerge(const LocalConfig& config, ParameterArena* arena, int64_t runs) {
+  RT_ASSIGN_OR_RETURN(
+      const auto round,
+      LocalRound::Create(arena, {.learning_rate = kOuterRate, .momentum = kOuterMomentum},
+                         config.overlap()));
+  int64_t number = 0;
+  return MedianSeconds(runs, [&] {
+    round->Take(1);
+    round->Merge(number++, 1, kLearningRate);
+    round->Swap();
+    round->Swap();
+  });
 }
 
 // Layers of the same shape cost the same.
@@ -226,7 +235,9 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   for (const double seconds : MeasurePreparation(loaded.config.optim(), update, optimizer.get())) {
     facts.add_prepare_s(seconds);
   }
-  facts.set_merge_s(MeasureMerge(&arena, options.steps));
+  RT_ASSIGN_OR_RETURN(const double merge,
+                      MeasureMerge(loaded.config.dist().local(), &arena, options.steps));
+  facts.set_merge_s(merge);
   if (options.data != nullptr) {
     RT_ASSIGN_OR_RETURN(
         const double loading,

@@ -24,13 +24,14 @@ void PredictionReport::Expect(PredictPeriod predict) {
 }
 
 // Sums begin anew.
-void PredictionReport::Predict(int period) {
-  auto predicted = predict_(period);
+void PredictionReport::Predict(int local_steps) {
+  auto predicted = predict_(local_steps);
   if (!predicted.ok()) {
     predict_ = nullptr;
     return;
   }
   prediction_ = *predicted;
+  predicted_of_ = local_steps;
   summing_ = false;
 }
 
@@ -53,7 +54,7 @@ void PredictionReport::OnStep(const Metrics& step, const TrainingPlan& plan) {
     sums_.whole += step.step_ms;
   }
   // Ranks that take steps of their own say nothing of the others.
-  if (!step.ranks.empty()) AtBoundary(step.step, 1);
+  if (!step.ranks.empty()) AtBoundary(step.step, 0);
 }
 
 // An overlapped round is heard of at the end of the next one: what it left exposed lies there, too.
@@ -73,9 +74,9 @@ void PredictionReport::OnEvaluation(const Metrics& evaluation, bool best_so_far)
   next_->OnEvaluation(evaluation, best_so_far);
 }
 
-// After steps that were exchanged together.
-void PredictionReport::AtBoundary(int64_t step, int period) {
-  if (!prediction_ || prediction_->choice.period != period) Predict(period);
+// After steps that were exchanged together: a round of local steps, or a step of all ranks (0).
+void PredictionReport::AtBoundary(int64_t step, int local_steps) {
+  if (!prediction_ || predicted_of_ != local_steps) Predict(local_steps);
   if (!prediction_ || !predict_) return;
   if (!summing_ && steps_ >= kWarmUpSteps) {
     summing_ = true;

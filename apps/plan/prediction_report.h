@@ -54,14 +54,15 @@ class PredictionReport : public TrainingObserver {
     int64_t steps = 0;
     double data = 0, forward = 0, backward = 0, exchange = 0, whole = 0;  // ms
   };
-  void Predict(int period);
-  void AtBoundary(int64_t step, int period);
+  void Predict(int local_steps);
+  void AtBoundary(int64_t step, int local_steps);
   std::vector<PredictedTerm> Terms() const;
 
   TrainingObserver* const next_;
   const Record record_;
   PredictPeriod predict_;                 // null: nothing to compare, or done
   std::optional<Prediction> prediction_;  // none: not known yet
+  int predicted_of_ = 0;                  // local steps of a round, as for predict_
   int64_t image_size_ = 0;                // of the first step
   int64_t steps_ = 0;                     // since Expect
   bool summing_ = false;

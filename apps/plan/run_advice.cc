@@ -41,6 +41,7 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   if (UsesLocalRounds(dist)) {
     choice.period = dist.local().period();
     choice.overlap = dist.local().overlap();
+    choice.rounds = true;
   }
   return choice;
 }
@@ -75,6 +76,13 @@ StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& netwo
 }
 
 }  // namespace
+
+Choice WithRounds(Choice choice, int local_steps) {
+  choice.rounds = local_steps > 0;
+  choice.period = std::max(local_steps, 1);
+  choice.overlap = choice.overlap && choice.rounds;
+  return choice;
+}
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network,
@@ -147,10 +155,8 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
   const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
   if (predict != nullptr) {
     auto simulator = std::make_shared<StepSimulator>(facts, network);
-    *predict = [simulator, choice = current, rounds_overlap = current.overlap](int period) mutable {
-      choice.period = period;
-      choice.overlap = rounds_overlap && period > 1;
-      return simulator->Simulate(choice);
+    *predict = [simulator, current](int local_steps) {
+      return simulator->Simulate(WithRounds(current, local_steps));
     };
   }
   if (decided) return std::optional<std::string>();

@@ -28,14 +28,18 @@ namespace ringtail {
 // Another way has to be faster by this factor to be worth a sentence.
 inline constexpr double kWorthSaying = 1.3;
 
-// What is predicted of the run as it is set, with rounds of so many local steps.
-using PredictPeriod = std::function<StatusOr<Prediction>(int period)>;
+// What is predicted of the run as it is set, with rounds of so many local steps; 0: of its steps before
+// rounds begin, or of a run without them.
+using PredictPeriod = std::function<StatusOr<Prediction>(int local_steps)>;
 
 // One sentence; nothing if there is nothing to say, if there is only one host, or if the run finds
 // its period by itself (dist.local.period_rule) or follows a plan. Cost: a few steps of this rank's
 // batch. `predict`, if given, is set if there are several hosts without servers (prediction_report.h).
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict = nullptr);
+
+// `current` with rounds of so many local steps, or, with 0, with gradients of every step.
+Choice WithRounds(Choice current, int local_steps);
 
 // The same from known facts: `current` as the run is set, `space` what a plan would choose from, its
 // batch that of the run, `plan_flags` what sets such a plan. Of a run with servers

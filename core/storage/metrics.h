@@ -85,9 +85,10 @@ struct Metrics {
   double loss = kNoMetric;      // mean over the images of the step or evaluation
   double accuracy = kNoMetric;  // fraction of the same images
   double learning_rate = kNoMetric;
-  int64_t batch = 0;               // images of the step; 0: not known
-  int64_t local_steps = 0;         // of a round, by each rank; 0: no round
-  double cosine = kNoMetric;       // of a round: mean between what two ranks have changed in it
+  int64_t batch = 0;        // images of the step; 0: not known
+  int64_t local_steps = 0;  // of a round, by each rank; 0: no round
+  // Of a round: mean between what two ranks have changed in it; not known if it was compressed.
+  double cosine = kNoMetric;
   double noise_scale = kNoMetric;  // images (optim/noise_scale.h); several ranks only
   double images_per_s = kNoMetric;
   double step_ms = kNoMetric;

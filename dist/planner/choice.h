@@ -23,19 +23,24 @@ struct Choice {
   // differences of weights are exchanged (local SGD: Stich 2019; DiLoCo: Douillard et al. 2023).
   int period = 1;
   bool overlap = false;  // the exchange of a round runs behind the steps of the next
+  // Differences are exchanged even with a period of 1: no gradient travels while backward runs.
+  bool rounds = false;
   // Large linear layers are divided among the ranks (divided_layers.h); then dense, every step.
   bool divided = false;
+
+  bool has_rounds() const { return rounds || period > 1 || overlap; }
 
   bool operator==(const Choice& other) const {
     return hosts == other.hosts && global_batch == other.global_batch &&
            algorithm == other.algorithm && buckets.bytes == other.buckets.bytes &&
            buckets.end_bytes == other.buckets.end_bytes && scheme == other.scheme &&
-           period == other.period && overlap == other.overlap && divided == other.divided;
+           period == other.period && overlap == other.overlap && rounds == other.rounds &&
+           divided == other.divided;
   }
 };
 
-// "8 hosts, linear8, 8 local steps, overlapped"; "one host"; "8 hosts, dense, every step"; "4 hosts,
-// linear layers divided, every step"
+// "8 hosts, linear8, 8 local steps, overlapped"; "one host"; "8 hosts, dense, every step"; "8 hosts,
+// dense, 1 local step"; "4 hosts, linear layers divided, every step"
 std::string Describe(const Choice& choice);
 
 }  // namespace ringtail

@@ -22,7 +22,7 @@ struct PredictedSeconds {
   double coding = 0;       // encoding and decoding, as far as exposed
   double wire = 0;         // collectives of gradients, as far as exposed
   double activations = 0;  // on their way between ranks that divide layers
-  double merge = 0;        // the outer optimizer's
+  double merge = 0;        // taking and merging what the ranks of a round have changed
   double roll_call = 0;
 
   double sum() const {

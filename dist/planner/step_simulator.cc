@@ -48,7 +48,7 @@ Status StepSimulator::Check(const Choice& choice) const {
   if (choice.period < 1 || choice.buckets.bytes < 1 || choice.buckets.end_bytes < 1) {
     return InvalidArgument("the period and the sizes of buckets must be at least 1");
   }
-  if (choice.divided && (choice.scheme != kDenseScheme || choice.period > 1)) {
+  if (choice.divided && (choice.scheme != kDenseScheme || choice.has_rounds())) {
     return InvalidArgument("with layers divided, the other gradients travel dense, in every step");
   }
   if (schemes_.contains(choice.scheme)) return OkStatus();
@@ -136,14 +136,18 @@ double StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) c
   return prices->Allgather(ranks * kRollCallElements).seconds;
 }
 
-// What travels before the buckets: loss, counts and running statistics.
+// What travels before the buckets: loss, counts and running statistics. The roll call of a round has
+// the loss and counts of its steps.
 CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrices* prices,
                                            double* sent_bytes) const {
   CommunicationJob job;
   const CompressionConfig& compression = schemes_.find(choice.scheme)->second.config;
   // A mean over the steps that statistics wait for.
   const int64_t buffers = buffer_elements_ / compression.statistics_every_steps();
-  for (const int64_t elements : {kLossElements, buffers}) {
+  const std::vector<int64_t> arrays = choice.has_rounds()
+                                          ? std::vector<int64_t>{buffer_elements_}
+                                          : std::vector<int64_t>{kLossElements, buffers};
+  for (const int64_t elements : arrays) {
     const CollectivePrice& price = prices->Allreduce(elements);
     const auto bytes = static_cast<double>(price.sent_bytes);
     *sent_bytes += bytes;
@@ -171,8 +175,9 @@ void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, Communic
 }
 
 void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
-                                  Prediction* prediction) const {
+                                  CommunicationJob statistics, Prediction* prediction) const {
   const double compute = own.alone * prediction->choice.period;
+  jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   for (CommunicationJob& job : jobs.buckets) {
     job.ready = prediction->choice.overlap ? 0 : compute;
   }
@@ -214,12 +219,12 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   prediction.communication = jobs->seconds();
   prediction.seconds.roll_call = RollCall(choice, prices);
   AddDivided(DividedOf(choice, prices), &prediction);
-  if (choice.period == 1 && !choice.overlap) {
-    CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
-    prediction.communication += statistics.seconds();
-    SimulateStep(own, *jobs, std::move(statistics), &prediction);
+  CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
+  prediction.communication += statistics.seconds();
+  if (choice.has_rounds()) {
+    SimulateRound(own, *jobs, std::move(statistics), &prediction);
   } else {
-    SimulateRound(own, *jobs, &prediction);
+    SimulateStep(own, *jobs, std::move(statistics), &prediction);
   }
   return prediction;
 }
@@ -237,8 +242,8 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
     found = least_.emplace(key, least).first;
   }
   const double exchange = found->second;
-  if (choice.period > 1 && !choice.overlap) return compute + exchange;
   if (choice.overlap) return std::max(compute, exchange);
+  if (choice.has_rounds()) return compute + exchange;
   // Of a step, backward hides the exchange, and what can be prepared of the update.
   const ComputeTimes times = OwnStepOf(choice).times;
   const double prepared = std::accumulate(times.prepare.begin(), times.prepare.end(), 0.0);

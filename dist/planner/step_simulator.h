@@ -2,8 +2,8 @@
 //
 //   every step     data | forward | backward, and what is prepared of the update, beside buckets
 //                  (overlap.h) | the rest of the update | roll call
-//   rounds, H > 1  H x (data | forward | backward | update), then the exchange of all differences,
-//                  merge, roll call; overlapped: the exchange runs beside the next H steps
+//   rounds         H x (data | forward | backward | update), then the exchange of running statistics
+//                  and differences, merge, roll call; overlapped: beside the next H steps
 //
 // Hosts and ranks are alike, and all ranks are as fast as the slowest. What is exchanged:
 // exchange_jobs.h; what it costs: collective_prices.h. One rank exchanges nothing.
@@ -76,7 +76,8 @@ class StepSimulator {
                               double* sent_bytes) const;
   void SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                     Prediction* prediction) const;
-  void SimulateRound(const OwnStep& own, ExchangeJobs jobs, Prediction* prediction) const;
+  void SimulateRound(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
+                     Prediction* prediction) const;
 
   const NetworkFacts network_;
   const StepTimetable timetable_;

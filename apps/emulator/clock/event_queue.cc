@@ -1,5 +1,7 @@
 #include "apps/emulator/clock/event_queue.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,9 +11,14 @@
 namespace ringtail {
 
 int64_t Nanoseconds(double seconds) {
-  constexpr double kMost = 100 * 365.25 * 24 * 3600;
-  RT_CHECK(seconds >= 0 && seconds < kMost, "virtual times are between 0 and 100 years");
+  RT_CHECK(!(seconds < 0), "a virtual time cannot be negative");
+  // Also if there is no number: of no bytes at no speed.
+  if (!(seconds < Seconds(kEndOfTimeNs))) return kEndOfTimeNs;
   return std::llround(seconds * kNanosecondsPerSecond);
+}
+
+int64_t After(int64_t time_ns, double seconds) {
+  return std::min(time_ns + Nanoseconds(seconds), kEndOfTimeNs);
 }
 
 double Seconds(int64_t nanoseconds) {
@@ -32,6 +39,13 @@ Status EventQueue::RunNext() {
   std::pop_heap(heap_.begin(), heap_.end());
   const Event event = std::move(heap_.back());
   heap_.pop_back();
+  if (event.time_ns >= kEndOfTimeNs) {
+    return InvalidArgument(
+        fmt::format("what worker {} does or waits for next ends after more than 100 years of "
+                    "virtual time: make the script's times shorter (compute, slow.factor, "
+                    "latency_us, cpu_ns_per_byte), or its links faster (mbit_per_s, add_gb_per_s)",
+                    event.worker));
+  }
   now_ns_ = event.time_ns;
   return event.action();
 }

@@ -6,7 +6,8 @@
 //
 // Events run in the order (time, worker, sequence), where the sequence counts the calls of
 // Schedule: a total order, so that a run has the same events in the same order every time. Times
-// are whole nanoseconds: sums of them are exact, whatever their order.
+// are whole nanoseconds: sums of them are exact, whatever their order. Virtual time ends after 100
+// years, so that no sum overflows: what would be later is then, and is never run.
 // Thread-safety: one thread. Cost: O(log n) per event.
 #ifndef RINGTAIL_APPS_EMULATOR_CLOCK_EVENT_QUEUE_H_
 #define RINGTAIL_APPS_EMULATOR_CLOCK_EVENT_QUEUE_H_
@@ -24,8 +25,13 @@ namespace ringtail {
 inline constexpr double kNanosecondsPerSecond = 1e9;
 inline constexpr double kNanosecondsPerMillisecond = 1e6;
 
-// The nearest nanosecond; `seconds` is at least 0 and below 100 years.
+// 100 years of 365.25 days.
+inline constexpr int64_t kEndOfTimeNs = 36'525LL * 24 * 3600 * 1'000'000'000;
+
+// The nearest nanosecond, but kEndOfTimeNs at most; `seconds` is at least 0.
 int64_t Nanoseconds(double seconds);
+// `seconds` later than `time_ns`, or both together: kEndOfTimeNs at most.
+int64_t After(int64_t time_ns, double seconds);
 double Seconds(int64_t nanoseconds);
 
 class EventQueue {
@@ -37,7 +43,8 @@ class EventQueue {
 
   // Of an event of `worker`, not before now.
   void Schedule(int64_t time_ns, int worker, Action action);
-  // The next event; there must be one. Returns what its action returns.
+  // The next event; there must be one. Returns what its action returns; InvalidArgument that says
+  // what to change, and time stays, if it is at the end of time.
   Status RunNext();
 
  private:

@@ -50,7 +50,7 @@ void PlanRunOnNetwork::Start(int me, const Step& step) {
   if (sends) {
     const auto [begin_ns, end_ns] = network_->Leave(worker(from), worker(to), bytes);
     const double latency_s = network_->Link(worker(from), worker(to)).latency_s;
-    channel.first_bytes_ns.push_back(begin_ns + Nanoseconds(latency_s));
+    channel.first_bytes_ns.push_back(After(begin_ns, latency_s));
     FinishStep(me, end_ns);
   } else {
     channel.receives.push_back({queue_->now_ns(), step.kind == StepKind::kReceiveReduce});
@@ -74,7 +74,7 @@ void PlanRunOnNetwork::Receive(int from, int to, double bytes, bool adds) {
   int64_t& adding_until_ns = network_->adding_until_ns_[static_cast<size_t>(worker(to))];
   const int64_t arrived_ns = network_->Arrive(worker(from), worker(to), bytes, adding_until_ns);
   const double gamma = network_->Link(worker(from), worker(to)).reduce_seconds_per_byte;
-  adding_until_ns = arrived_ns + (adds ? Nanoseconds(bytes * gamma) : 0);
+  adding_until_ns = adds ? After(arrived_ns, bytes * gamma) : arrived_ns;
   FinishStep(to, adding_until_ns);
 }
 

@@ -48,7 +48,7 @@ int64_t SpeedModel::EndOf(int worker, int64_t step, int64_t begin_ns, double bas
   int64_t now = begin_ns;
   while (true) {
     const double slowness = SlownessAt(worker, now);
-    const int64_t end = now + Nanoseconds(left * slowness);
+    const int64_t end = After(now, left * slowness);
     const int64_t change = NextChange(worker, now);
     if (end <= change) return end;
     left = std::max(0.0, left - Seconds(change - now) / slowness);

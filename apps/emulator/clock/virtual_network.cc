@@ -1,6 +1,7 @@
 #include "apps/emulator/clock/virtual_network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "apps/emulator/clock/plan_run.h"
@@ -41,12 +42,13 @@ VirtualNetwork::Passage VirtualNetwork::Leave(int from, int to, double bytes) {
   Port* const port = PortOf(from, to);
   Passage passage;
   passage.begin_ns = std::max(queue_->now_ns(), port->out_free_ns);
-  passage.end_ns = passage.begin_ns + Nanoseconds(bytes * Link(from, to).seconds_per_byte);
+  passage.end_ns = After(passage.begin_ns, bytes * Link(from, to).seconds_per_byte);
   port->out_free_ns = passage.end_ns;
   sent_bytes_ += static_cast<int64_t>(bytes);
   Computing* const computing = At(&computing_, from);
   if (HostOf(from) != HostOf(to) && queue_->now_ns() < computing->until_ns) {
-    computing->missing_ns += static_cast<int64_t>(bytes * cpu_ns_per_byte_);
+    const double more_ns = std::floor(bytes * cpu_ns_per_byte_);
+    computing->missing_ns = After(computing->missing_ns, more_ns / kNanosecondsPerSecond);
   }
   return passage;
 }
@@ -62,7 +64,7 @@ int64_t VirtualNetwork::TakeMissingNs(int worker) {
 int64_t VirtualNetwork::Arrive(int from, int to, double bytes, int64_t not_before_ns) {
   Port* const port = PortOf(to, from);
   const int64_t begin_ns = std::max({queue_->now_ns(), port->in_free_ns, not_before_ns});
-  port->in_free_ns = begin_ns + Nanoseconds(bytes * Link(from, to).seconds_per_byte);
+  port->in_free_ns = After(begin_ns, bytes * Link(from, to).seconds_per_byte);
   return port->in_free_ns;
 }
 
@@ -72,8 +74,7 @@ void VirtualNetwork::Send(int from, int to, int64_t bytes, EventQueue::Action ar
     return;
   }
   const auto size = static_cast<double>(bytes);
-  const int64_t first_byte_ns =
-      Leave(from, to, size).begin_ns + Nanoseconds(Link(from, to).latency_s);
+  const int64_t first_byte_ns = After(Leave(from, to, size).begin_ns, Link(from, to).latency_s);
   queue_->Schedule(first_byte_ns, to, [this, from, to, size, arrived = std::move(arrived)] {
     queue_->Schedule(Arrive(from, to, size, 0), to, arrived);
     return OkStatus();

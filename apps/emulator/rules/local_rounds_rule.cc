@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "apps/trainer/local/round_report.h"
@@ -212,7 +211,7 @@ Status LocalRoundsRule::Take(int worker) {
     const double squares = seat.local->Take(weight);
     round.weights += weight;
     round.squares += squares;
-    round.norms += std::sqrt(squares);
+    round.norms.Add(weight, squares);
   }
   job_->real()->exchange += watch.Seconds();
   round.images += seat.images;
@@ -314,13 +313,13 @@ Status LocalRoundsRule::EndRound(int64_t number) {
                      .workers = std::ssize(round.members),
                      .images = round.images,
                      .squares = round.squares,
-                     .norms = round.norms,
                      .change_squares = round.change_squares,
+                     .cosine = CosineOf(round),
                      .exchange_ns = round.last_arrived_ns - round.last_taken_ns};
   job_->log()->AddRound(now_ns, end);
   period_.AfterRound(FirstStep(number), {.step_seconds = Seconds(round.longest_step_ns),
                                          .exchange_seconds = Seconds(end.exchange_ns),
-                                         .cosine = MeanCosine(end).value_or(1)});
+                                         .cosine = end.cosine});
   job_->log()->summary().steps = step;
   KeepCommon(*source);
   if (delay_ == 0 || step >= job_->plan().total_steps()) RT_RETURN_IF_ERROR(Judge(number));
@@ -329,6 +328,12 @@ Status LocalRoundsRule::EndRound(int64_t number) {
   RT_RETURN_IF_ERROR(SeatNewcomers(number + delay_ + 1, *source));
   rounds_.erase(number);
   return OkStatus();
+}
+
+// As real ranks know it.
+std::optional<double> LocalRoundsRule::CosineOf(const Round& round) const {
+  if (compression_ != nullptr) return std::nullopt;
+  return MeanCosine(round.norms, round.change_squares * round.weights * round.weights);
 }
 
 // The common weights to the model's arena.

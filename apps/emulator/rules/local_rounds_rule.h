@@ -28,6 +28,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "apps/emulator/clock/round_items.h"
@@ -39,6 +40,7 @@
 #include "apps/emulator/rules/worker_compression.h"
 #include "apps/trainer/local/local_period.h"
 #include "apps/trainer/local/local_round.h"
+#include "apps/trainer/local/mean_cosine.h"
 
 namespace ringtail {
 
@@ -81,7 +83,8 @@ class LocalRoundsRule : public EmulatedRule {
     std::unique_ptr<VirtualExchange> exchange;
     size_t taken = 0, arrived = 0;  // members
     bool alone = false;             // one member and plain averaging: nothing is touched
-    double images = 0, weights = 0, squares = 0, norms = 0, change_squares = 0;
+    double images = 0, weights = 0, squares = 0, change_squares = 0;
+    DifferenceNorms norms;
     int64_t last_taken_ns = 0, last_arrived_ns = 0;
     int64_t longest_step_ns = 0;
     bool summed = false;
@@ -109,6 +112,7 @@ class LocalRoundsRule : public EmulatedRule {
   StatusOr<bool> HasMerged(int worker, int64_t round);
   Status EndRoundIfMerged(int64_t round);
   Status EndRound(int64_t round);
+  std::optional<double> CosineOf(const Round& round) const;
   Status SeatNewcomers(int64_t round, int source);
   void KeepCommon(int source);
   Status Judge(int64_t round);

@@ -14,6 +14,7 @@
 #include "apps/trainer/checkpoint/model_file.h"
 #include "core/config/text_config.h"
 #include "core/utf8.h"
+#include "dist/membership/identity/rank_identity.h"
 
 namespace ringtail {
 namespace {
@@ -70,7 +71,9 @@ Status CheckPlausible(const TrainingProgress& progress) {
   RT_RETURN_IF_ERROR(between("best_step", progress.best_step, -1, step));
   RT_RETURN_IF_ERROR(CheckBetween("best_accuracy", progress.best_accuracy, -1, 1));
   RT_RETURN_IF_ERROR(CheckBetween(kLastAccuracyKey, progress.last_accuracy, -1, 1));
-  RT_RETURN_IF_ERROR(between("skipped_steps", progress.skipped_steps, 0, step));
+  // Ranks that take steps of their own leave them out one by one; the run may have had more ranks
+  // once than when this was written.
+  RT_RETURN_IF_ERROR(between("skipped_steps", progress.skipped_steps, 0, step * kMaxWorldSize));
   return between("skipped_in_a_row", progress.skipped_in_a_row, 0, step);
 }
 
@@ -138,7 +141,8 @@ std::string LocalText(const LocalProgress& local) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-StatusOr<LocalProgress> ParseLocal(const std::string& text) {
+// `step`: steps done.
+StatusOr<LocalProgress> ParseLocal(const std::string& text, int64_t step) {
   LocalProgress local;
   if (text.empty()) return local;
   const std::vector<std::string> parts = SplitText(text, ',');
@@ -154,9 +158,11 @@ StatusOr<LocalProgress> ParseLocal(const std::string& text) {
   const PeriodProgress& period = local.period;
   const bool plausible =
       std::min({local.rounds, local.offers, period.measured, period.longest, period.watched}) >= 0;
-  if (whole && plausible && next == parts.size()) return local;
-  return DataLoss(
-      fmt::format("'{}' is '{}', not seven numbers: the checkpoint is damaged", kLocalKey, text));
+  if (whole && plausible && next == parts.size() && local.offers <= step) return local;
+  return DataLoss(fmt::format(
+      "'{}' is '{}', not seven numbers with at most {} steps of a round: the checkpoint "
+      "is damaged",
+      kLocalKey, text, step));
 }
 
 // What cannot be read is not known: other threads only change the last bits.
@@ -200,7 +206,7 @@ Status Parse(const Metadata& metadata, const std::string& path, ResumeHead* poin
   auto allreduces = ParseAllreduces(TextOf(metadata, kAllreducesKey));
   RT_RETURN_IF_ERROR(allreduces.status().Annotate(path));
   point->allreduces = *std::move(allreduces);
-  auto local = ParseLocal(TextOf(metadata, kLocalKey));
+  auto local = ParseLocal(TextOf(metadata, kLocalKey), point->progress.step);
   RT_RETURN_IF_ERROR(local.status().Annotate(path));
   point->local = *local;
   auto servers = ParseServerProgress(TextOf(metadata, kServersKey));

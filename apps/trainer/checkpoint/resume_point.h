@@ -44,7 +44,9 @@ struct PeriodProgress {
 // Of ranks that take steps of their own (local/local_update.h).
 struct LocalProgress {
   int64_t rounds = 0;  // exchanged
-  int64_t offers = 0;  // 1: the parts hold a round that is not exchanged yet
+  // Steps of the round that the parts hold, as it is not exchanged yet; 0: there is none. (Older
+  // checkpoints have a 1 for any number.)
+  int64_t offers = 0;
   PeriodProgress period;
 };
 

@@ -12,7 +12,7 @@ struct TrainingProgress {
   int64_t best_step = -1;      // of the best evaluation; -1: none yet
   double best_accuracy = -1;
   double last_accuracy = -1;  // of the last evaluation; -1: none, or not known (older checkpoints)
-  int64_t skipped_steps = 0;  // left out because a gradient was not finite
+  int64_t skipped_steps = 0;  // left out because a gradient was not finite; local ones by each rank
   int64_t skipped_in_a_row = 0;
 };
 

@@ -66,7 +66,7 @@ int64_t LocalPeriod::RoundEnd(int64_t begin) const {
 }
 
 void LocalPeriod::AfterRound(int64_t begin, const Reading& reading) {
-  Watch(begin, reading.cosine);
+  if (reading.cosine) Watch(begin, *reading.cosine);
   if (config_.period_rule() == LocalConfig::AUTO) Measure(begin, reading);
 }
 

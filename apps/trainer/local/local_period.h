@@ -10,13 +10,14 @@
 // epochs, or the end of the run. Whatever the rule: when what the ranks have changed points in
 // directions that differ too much (mean cosine of eight rounds below min_cosine
 // by more than chance), H is halved, for the
-// rest of the run.
+// rest of the run. Where no cosine is known, as behind codecs (mean_cosine.h), it is not judged.
 // All ranks call AfterRound with the same readings and so end their rounds at the same steps.
 // Thread-safety: the trainer thread. State: PeriodProgress, for checkpoints.
 #ifndef RINGTAIL_APPS_TRAINER_LOCAL_LOCAL_PERIOD_H_
 #define RINGTAIL_APPS_TRAINER_LOCAL_LOCAL_PERIOD_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "apps/trainer/checkpoint/resume_point.h"
@@ -37,7 +38,8 @@ class LocalPeriod {
   struct Reading {
     double step_seconds = 0;      // of the slowest rank
     double exchange_seconds = 0;  // of the longest exchange; 0: not known
-    double cosine = 1;            // mean between what two ranks have changed
+    // Mean between what two ranks have changed (mean_cosine.h); none: not known.
+    std::optional<double> cosine;
   };
 
   // `plan` must outlive it; `optim`: after batch scaling.

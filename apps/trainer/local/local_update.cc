@@ -45,9 +45,8 @@ StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* gene
   }
   if (for_ever && update->step() > update->period_.first_step()) {
     RT_RETURN_IF_ERROR(update->CreateRounds(point));  // what several ranks have had of their own
-    update->compression_.reset();
-    update->exchange_.reset();
-    update->round_.reset();
+    RT_RETURN_IF_ERROR(update->AddUnsent());
+    return AllreduceUpdate::Create(generation, {});  // what was compressed were not gradients
   }
   RT_ASSIGN_OR_RETURN(update->dense_, AllreduceUpdate::Create(generation, point));
   if (for_ever) return std::move(update->dense_);
@@ -67,7 +66,7 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
                                                 {.global_batch = 1,
                                                  .seed = config.train().seed(),
                                                  .buckets = exchange_->buckets(),
-                                                 .directory = nullptr},
+                                                 .per_rank = true},
                                                 saved));
   exchange_->Compress(compression_.get());
   round_->Swap();  // the model holds what is common until the first step
@@ -79,6 +78,11 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
   own_.Add("statistics", round_->own_statistics());
   own_.Add("round", saved_sums_);
   RT_RETURN_IF_ERROR(Restore(point));
+  if (offered_.steps > 0 &&
+      !round_->overlapped()) {  // alone, after several: it has nothing to hide
+    StartExchange();
+    RT_RETURN_IF_ERROR(FinishExchange(&continued_));
+  }
   RT_RETURN_IF_ERROR(FindWriters());
   if (world_->leads()) {
     LogInfo(DescribeRounds(local, period_.RoundEnd(step()) - step()));
@@ -98,16 +102,24 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
   rounds_ = saved.rounds;
   if (rounds_ > 0) period_.Restore(saved.period);
   if (saved.offers > 0 && parts) {
-    const auto& [images, loss, correct, left_out, expected] = saved_sums_;
-    offered_.own = {.loss = loss, .correct = correct, .images = images};
-    offered_.own.left_out = static_cast<int64_t>(left_out);
-    offered_.expected = expected;
-    offered_.steps = 1;
+    offered_ = RoundSums::Restored(saved_sums_, saved.offers);
+    offered_begin_ = step() - saved.offers;
   } else if (rounds_ > 0 && !parts && world_->leads()) {
     LogWarning(
         "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
         "that of all, and what they had changed since their last exchange is lost");
   }
+  return OkStatus();
+}
+
+// What several ranks had not sent of their differences, to the weights of the one that is left.
+Status LocalUpdate::AddUnsent() {
+  if (compression_ == nullptr) return OkStatus();
+  round_->TakeNothing();
+  compression_->BeginStep(rounds_, generation_->plan.EpochAt(step()), 1);
+  exchange_->Start({});
+  RT_RETURN_IF_ERROR(exchange_->Finish().status());
+  round_->Merge(rounds_, /*weights=*/0, RateOf(step() - 1));
   return OkStatus();
 }
 
@@ -152,7 +164,8 @@ GradientListener* LocalUpdate::listener() {
 
 StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
   if (dense_ != nullptr) return FinishDenseStep(own);
-  StepResult result{.counted = true};
+  StepResult result = std::exchange(continued_, {});
+  result.counted = true;
   RT_RETURN_IF_ERROR(Update(own, &result));
   double exposed = 0;
   if (step() == round_end_) {
@@ -186,12 +199,12 @@ Status LocalUpdate::Update(const OwnStep& own, StepResult* result) {
   RT_RETURN_IF_ERROR(lost_images_.Check(share.batch * batches, own.loss.count));
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(own.loss.count, 1));
   const double norm = GradientNorm(generation_->arena(), mean);
-  const OptimConfig& optim = generation_->optim.config;
-  rate_ = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(at), batches);
+  const double rate = RateOf(at);
   sums_.expected += static_cast<double>(share.global_batch * batches) / world_->size();
   ++sums_.steps;
   if (std::isfinite(own.loss.loss_sum) && std::isfinite(norm)) {
-    state.optimizer()->Step(at, rate_, mean * ClipFactor(norm, optim.clip_norm()));
+    const double clip = ClipFactor(norm, generation_->optim.config.clip_norm());
+    state.optimizer()->Step(at, rate, mean * clip);
     sums_.own.images += static_cast<double>(own.loss.count);
     sums_.own.loss += own.loss.loss_sum;
     sums_.own.correct += static_cast<double>(own.loss.correct);
@@ -200,20 +213,17 @@ Status LocalUpdate::Update(const OwnStep& own, StepResult* result) {
   }
   ++state.progress.step;
   sums_.step_seconds += since_step_.Seconds();
-  RankMetrics& rank = result->metrics.own;
-  rank = {.batch = own.loss.count,
-          .data_wait_ms = own.wait_seconds * kMsPerSecond,
-          .forward_ms = own.times.forward_seconds * kMsPerSecond,
-          .backward_ms = own.times.backward_seconds * kMsPerSecond,
-          .exposed_comm_ms = 0,
-          .hidden_comm_ms = 0};
+  result->metrics = MetricsOfStep(own);
   result->metrics.step = step();
   result->metrics.epoch = plan.EpochAt(step());
-  result->metrics.loss = own.loss.loss_sum * mean;
-  result->metrics.accuracy = static_cast<double>(own.loss.correct) * mean;
-  result->metrics.learning_rate = rate_;
-  result->metrics.batch = own.loss.count;
+  result->metrics.learning_rate = rate;
   return OkStatus();
+}
+
+double LocalUpdate::RateOf(int64_t step) const {
+  const TrainingPlan& plan = generation_->plan;
+  return GrownRate(generation_->optim.config, plan.growth_run(), plan.BatchesBefore(step),
+                   plan.BatchesOf(step));
 }
 
 // The running statistics have taken in a batch that may have a NaN.
@@ -249,11 +259,10 @@ Status LocalUpdate::EndRound(StepResult* result) {
 void LocalUpdate::StartExchange() {
   RankRound& own = offered_.own;
   own.stop_signal = StopSignal();
-  own.weight = offered_.expected > 0 ? own.images / offered_.expected : 0;
+  own.weight = offered_.Weight();
   own.squares = round_->Take(own.weight);
   if (own.weight == 0 || !std::isfinite(own.squares)) TakeNothing(&own);
-  own.step_seconds =
-      offered_.step_seconds / static_cast<double>(std::max<int64_t>(offered_.steps, 1));
+  own.step_seconds = offered_.MeanStepSeconds();
   own.exchange_seconds = last_exchange_seconds_;
   if (compression_ != nullptr) {
     compression_->BeginStep(rounds_, generation_->plan.EpochAt(offered_begin_), 1);
@@ -279,11 +288,12 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
     weights += rank.weight;
     if (agreed_signal_ == 0) agreed_signal_ = static_cast<int>(rank.stop_signal);
   }
-  const double squares = round_->Merge(rounds_, weights, rate_);
+  const double squares = round_->Merge(rounds_, weights, OfferedRate());
   ++rounds_;
   last_exchange_seconds_ = exchange_->exchange_seconds();
-  const double cosine = MeanCosine(ranks, squares * weights * weights);
-  LocalPeriod::Reading reading{.cosine = cosine};
+  LocalPeriod::Reading reading;
+  // Through codecs the sum is not that of the differences alone.
+  if (compression_ == nullptr) reading.cosine = MeanCosine(ranks, squares * weights * weights);
   for (const RankRound& rank : ranks) {
     reading.step_seconds = std::max(reading.step_seconds, rank.step_seconds);
     reading.exchange_seconds = std::max(reading.exchange_seconds, rank.exchange_seconds);
@@ -291,21 +301,21 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   const PeriodProgress before = period_.progress();
   period_.AfterRound(offered_begin_, reading);
   if (world_->leads()) LogPeriod(before, period_.progress(), reading, step());
-  result->rounds.push_back(RoundMetrics(ranks, cosine));
-  RT_RETURN_IF_ERROR(NameNotFinite(ranks, result));
+  result->rounds.push_back(RoundMetrics(ranks, reading.cosine));
+  RT_RETURN_IF_ERROR(CountLeftOut(ranks, result));
   offered_ = {};
   return OkStatus();
 }
 
-Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, double cosine) {
+Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, std::optional<double> cosine) {
   // The last two rounds of a run are merged at once.
   const double seconds = std::max(since_merge_.Restart(), offered_.step_seconds);
   Metrics metrics = MetricsOfRound(ranks, seconds);
   metrics.step = step();
   metrics.epoch = generation_->plan.EpochAt(step());
-  metrics.learning_rate = rate_;
+  metrics.learning_rate = OfferedRate();
   metrics.local_steps = offered_.steps;
-  metrics.cosine = cosine;
+  metrics.cosine = cosine.value_or(kNoMetric);
   const ExchangeTimes times = exchange_->times();
   metrics.own.exposed_comm_ms = times.exposed_seconds * kMsPerSecond;
   metrics.own.hidden_comm_ms = times.hidden_seconds() * kMsPerSecond;
@@ -318,23 +328,15 @@ Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, double cosin
   return metrics;
 }
 
-// The lowest rank that has left out a step says where it began.
-Status LocalUpdate::NameNotFinite(std::span<const RankRound> ranks, StepResult* result) {
+Status LocalUpdate::CountLeftOut(std::span<const RankRound> ranks, StepResult* result) {
   int64_t left_out = 0;
   for (const RankRound& rank : ranks) left_out += rank.left_out;
   TrainingProgress& progress = generation_->progress();
   progress.skipped_steps += left_out;
   progress.skipped_in_a_row = left_out > 0 ? progress.skipped_in_a_row + 1 : 0;
   if (left_out == 0) return OkStatus();
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                      world_->GatherText(offered_.not_finite));
-  for (size_t rank = 0; rank < texts.size() && result->not_finite.empty(); ++rank) {
-    if (ranks[rank].left_out == 0) continue;
-    result->not_finite =
-        world_->alone()
-            ? texts[rank]
-            : fmt::format("{}: {}", world_->Describe(static_cast<int>(rank)), texts[rank]);
-  }
+  RT_ASSIGN_OR_RETURN(const std::string first, FirstNotFinite(world_, ranks, offered_.not_finite));
+  if (result->not_finite.empty()) result->not_finite = first;
   result->left_out += left_out;
   return OkStatus();
 }
@@ -357,8 +359,7 @@ std::string LocalUpdate::Advice() const { return dense_ != nullptr ? dense_->Adv
 
 void LocalUpdate::Describe(ResumePoint* point) const {
   if (dense_ != nullptr) return dense_->Describe(point);
-  point->local = {
-      .rounds = rounds_, .offers = offered_.steps > 0 ? 1 : 0, .period = period_.progress()};
+  point->local = {.rounds = rounds_, .offers = offered_.steps, .period = period_.progress()};
   if (compression_ != nullptr) point->compression = compression_->routes();
 }
 
@@ -374,10 +375,7 @@ std::vector<TensorView> LocalUpdate::Tensors() const {
 StatusOr<WrittenParts> LocalUpdate::WriteParts(const CheckpointDirectory* directory) {
   if (dense_ != nullptr) return dense_->WriteParts(directory);
   if (parts_ == nullptr) return WrittenParts{};
-  const RankRound& own = offered_.own;
-  saved_sums_ = {static_cast<float>(own.images), static_cast<float>(own.loss),
-                 static_cast<float>(own.correct), static_cast<float>(own.left_out),
-                 static_cast<float>(offered_.expected)};
+  saved_sums_ = offered_.Save();
   return parts_->Write(step(), OwnTensors(), directory);
 }
 

@@ -21,8 +21,8 @@
 #ifndef RINGTAIL_APPS_TRAINER_LOCAL_LOCAL_UPDATE_H_
 #define RINGTAIL_APPS_TRAINER_LOCAL_LOCAL_UPDATE_H_
 
-#include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +31,7 @@
 #include "apps/trainer/local/local_round.h"
 #include "apps/trainer/local/own_state.h"
 #include "apps/trainer/local/round_exchange.h"
+#include "apps/trainer/local/round_sums.h"
 #include "apps/trainer/update/gradient_compression.h"
 #include "apps/trainer/update/lost_images.h"
 #include "apps/trainer/update/progress_listener.h"
@@ -64,6 +65,7 @@ class LocalUpdate : public UpdatePath {
   explicit LocalUpdate(const Generation* generation);
   Status CreateRounds(const ResumePoint& point);
   Status Restore(const ResumePoint& point);
+  Status AddUnsent();
   Status FindWriters();
   void BeginRound();
   StatusOr<StepResult> FinishDenseStep(const OwnStep& own);
@@ -74,10 +76,13 @@ class LocalUpdate : public UpdatePath {
   void StartExchange();
   void TakeNothing(RankRound* own);
   Status FinishExchange(StepResult* result);
-  Metrics RoundMetrics(std::span<const RankRound> ranks, double cosine);
+  Metrics RoundMetrics(std::span<const RankRound> ranks, std::optional<double> cosine);
   std::vector<TensorView> OwnTensors() const;
-  Status NameNotFinite(std::span<const RankRound> ranks, StepResult* result);
+  Status CountLeftOut(std::span<const RankRound> ranks, StepResult* result);
   int64_t step() const { return generation_->step(); }
+  double RateOf(int64_t step) const;
+  // Of the last step of the round that is exchanged.
+  double OfferedRate() const { return RateOf(offered_begin_ + offered_.steps - 1); }
 
   const Generation* const generation_;
   TrainingWorld* const world_;
@@ -92,25 +97,16 @@ class LocalUpdate : public UpdatePath {
   OwnState own_;
   LostImages lost_images_;
 
-  // What this rank has done in a round.
-  struct Sums {
-    double expected = 0;  // images, if ranks had equal shares and all could be read
-    RankRound own;
-    double step_seconds = 0;  // of its steps, without waiting for other ranks
-    int64_t steps = 0;
-    std::string not_finite;  // where
-  };
-
+  // Of rounds that were merged when the run continued, for the next step.
+  StepResult continued_;
   bool synchronized_ = true;
   int64_t rounds_ = 0;                       // merged so far
   int64_t round_begin_ = 0, round_end_ = 0;  // steps
-  Sums sums_;                                // since round_begin_
-  Sums offered_;                             // of the round that waits for its exchange, or has it
+  RoundSums sums_;                           // since round_begin_
+  RoundSums offered_;                        // of the round that waits for its exchange, or has it
   int64_t offered_begin_ = 0;                // its first step
-  // offered_ as OwnState has it: images, loss, correct, left out, expected.
-  std::array<float, 5> saved_sums_{};
-  std::vector<float> statistics_before_;  // running statistics before the step
-  double rate_ = 0;                       // of the last own step
+  RoundSums::Saved saved_sums_{};            // offered_, as OwnState has it
+  std::vector<float> statistics_before_;     // running statistics before the step
   double last_exchange_seconds_ = 0;
   int agreed_signal_ = 0;
   Stopwatch since_step_, since_merge_;

@@ -31,18 +31,32 @@ void RoundExchange::Start(const RankRound& own) {
   }
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     thread->Submit([this, bucket](Communicator* ranks) {
-      const ElementRange& range = buckets_[bucket].range;
-      Status status = reducer_->Reduce(
-          ranks, bucket, round_->differences()->grads().subspan(range.offset, range.count));
+      Status status = reducer_->Reduce(ranks, bucket, Differences(bucket));
       exchange_seconds_ = since_all_are_here_.Seconds();
       return status;
     });
   }
 }
 
+// Nothing is sent, but a codec may have kept something of a run of several ranks.
+Status RoundExchange::ReduceAlone(Communicator* ranks) {
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    RT_RETURN_IF_ERROR(reducer_->Reduce(ranks, bucket, Differences(bucket)));
+  }
+  return OkStatus();
+}
+
+std::span<float> RoundExchange::Differences(size_t bucket) {
+  const ElementRange& range = buckets_[bucket].range;
+  return round_->differences()->grads().subspan(range.offset, range.count);
+}
+
 StatusOr<std::vector<RankRound>> RoundExchange::Finish() {
   under_way_ = false;
-  if (world_->alone()) return ranks_;
+  if (world_->alone()) {
+    RT_RETURN_IF_ERROR(world_->Run([this](Communicator* ranks) { return ReduceAlone(ranks); }));
+    return ranks_;
+  }
   RT_RETURN_IF_ERROR(world_->WaitForGradients());
   times_ = world_->gradient_thread()->TakeTimes();
   sent_bytes_ = world_->sent_bytes() - sent_before_;

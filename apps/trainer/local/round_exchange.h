@@ -48,7 +48,8 @@ class RoundExchange {
   // After LocalRound::Take. `own` of all ranks is what Finish returns.
   void Start(const RankRound& own);
   bool under_way() const { return under_way_; }
-  // Waits. By rank; the sums are in LocalRound then.
+  // Waits. By rank; the sums are in LocalRound then. Alone that is what was offered, and what codecs
+  // of several ranks had not sent before.
   StatusOr<std::vector<RankRound>> Finish();
 
   ExchangeTimes times() const { return times_; }  // of the last exchange
@@ -57,6 +58,9 @@ class RoundExchange {
   int64_t sent_bytes() const { return sent_bytes_; }  // in the last exchange
 
  private:
+  Status ReduceAlone(Communicator* ranks);
+  std::span<float> Differences(size_t bucket);
+
   TrainingWorld* const world_;
   LocalRound* const round_;
   const std::vector<GradientBucket> buckets_;

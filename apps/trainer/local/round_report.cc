@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
+#include "apps/trainer/local/mean_cosine.h"
 #include "core/counted.h"
 #include "core/logging.h"
 
 namespace ringtail {
+namespace {
+
+constexpr double kMsPerSecond = 1e3;
+
+}  // namespace
 
 OuterRule RuleOf(const LocalConfig& config) {
   return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
@@ -27,15 +33,10 @@ std::string DescribeRounds(const LocalConfig& config, int64_t steps) {
                      config.overlap() ? ", which travel during the next round" : "", outer);
 }
 
-double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
-  double squares = 0, norms = 0;
-  for (const RankRound& rank : ranks) {
-    const double own = rank.weight * rank.weight * rank.squares;
-    squares += own;
-    norms += std::sqrt(own);
-  }
-  const double products = norms * norms - squares;  // sum over pairs of |a| |b|, twice
-  return products > 0 ? (squares_of_sum - squares) / products : 1;
+std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
+  DifferenceNorms all;
+  for (const RankRound& rank : ranks) all.Add(rank.weight, rank.squares);
+  return MeanCosine(all, squares_of_sum);
 }
 
 void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
@@ -44,7 +45,7 @@ void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
     LogWarning(fmt::format(
         "step {}: what the ranks change in a round points in different directions (mean cosine "
         "{:.3f}): at most {} between exchanges from now on",
-        step, reading.cosine, Counted(now.longest, "step")));
+        step, reading.cosine.value_or(kNoMetric), Counted(now.longest, "step")));
   }
   if (now.measured != before.measured) {
     LogInfo(
@@ -53,6 +54,32 @@ void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
                     step, Counted(now.measured, "step"), reading.exchange_seconds * 1e3,
                     reading.step_seconds * 1e3));
   }
+}
+
+StatusOr<std::string> FirstNotFinite(TrainingWorld* world, std::span<const RankRound> ranks,
+                                     const std::string& own) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, world->GatherText(own));
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (ranks[rank].left_out == 0 || texts[rank].empty()) continue;
+    if (world->alone()) return texts[rank];
+    return fmt::format("{}: {}", world->Describe(static_cast<int>(rank)), texts[rank]);
+  }
+  return std::string();
+}
+
+Metrics MetricsOfStep(const OwnStep& own) {
+  const double images = static_cast<double>(std::max<int64_t>(own.loss.count, 1));
+  Metrics metrics;
+  metrics.loss = own.loss.loss_sum / images;
+  metrics.accuracy = static_cast<double>(own.loss.correct) / images;
+  metrics.batch = own.loss.count;
+  metrics.own = {.batch = own.loss.count,
+                 .data_wait_ms = own.wait_seconds * kMsPerSecond,
+                 .forward_ms = own.times.forward_seconds * kMsPerSecond,
+                 .backward_ms = own.times.backward_seconds * kMsPerSecond,
+                 .exposed_comm_ms = 0,
+                 .hidden_comm_ms = 0};
+  return metrics;
 }
 
 Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
@@ -68,7 +95,7 @@ Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
   metrics.accuracy = correct / std::max(images, 1.0);
   metrics.batch = static_cast<int64_t>(images);
   metrics.images_per_s = images / seconds;
-  metrics.step_ms = seconds * 1e3;
+  metrics.step_ms = seconds * kMsPerSecond;
   return metrics;
 }
 

@@ -4,11 +4,13 @@
 #define RINGTAIL_APPS_TRAINER_LOCAL_ROUND_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "apps/trainer/local/local_period.h"
 #include "apps/trainer/local/round_exchange.h"
+#include "apps/trainer/update/own_step.h"
 #include "core/storage/metrics.h"
 #include "dist/dist.pb.h"
 #include "optim/outer_optimizer.h"
@@ -25,9 +27,16 @@ std::string DescribeRounds(const LocalConfig& config, int64_t steps);
 void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
                const LocalPeriod::Reading& reading, int64_t step);
 
-// The mean cosine between c_i D_i of two ranks (local_round.h), from the norms of all and from
-// `squares_of_sum`, |sum c_i D_i|^2. 1 if it is not defined.
-double MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);
+// That of what the ranks have changed (mean_cosine.h); `squares_of_sum`: |sum c_i D_i|^2.
+std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);
+
+// All ranks, if any has left out a step. What the lowest of those says, `own` on this rank: "rank 2
+// (node7): the gradient of 'fc.weight' has a NaN".
+StatusOr<std::string> FirstNotFinite(TrainingWorld* world, std::span<const RankRound> ranks,
+                                     const std::string& own);
+
+// Loss, accuracy, images and times of a step of this rank's own.
+Metrics MetricsOfStep(const OwnStep& own);
 
 // Loss, accuracy, images and speed of all ranks together, in a round that took `seconds`.
 Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds);

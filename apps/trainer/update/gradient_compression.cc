@@ -58,12 +58,12 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   RT_RETURN_IF_ERROR(CheckRoutes(made->routes_, schemes)
                          .Annotate(saved.path.empty() ? "rank 0's checkpoint" : saved.path));
   made->MakeReducer(std::move(schemes), options, carries_over);
-  if (carries_over) RT_RETURN_IF_ERROR(made->Restore(saved));
+  if (carries_over) RT_RETURN_IF_ERROR(made->Restore(saved, options.per_rank));
   RT_RETURN_IF_ERROR(made->FindWriters(options.directory));
   return made;
 }
 
-Status GradientCompression::Restore(const Saved& saved) {
+Status GradientCompression::Restore(const Saved& saved, bool per_rank) {
   const std::vector<StateBlock> blocks = reducer_->state();
   const auto distribute = [&](Communicator* ranks) {
     return saved.state.Distribute(ranks, saved.source_rank, blocks);
@@ -80,7 +80,20 @@ Status GradientCompression::Restore(const Saved& saved) {
                                                                  size, blocks);
                               }};
   RT_RETURN_IF_ERROR(ReadParts(world_, saved.parts, saved.source_rank, reader));
+  if (per_rank) RT_RETURN_IF_ERROR(FitToWorld(saved));
   return world_->Run([&](Communicator* ranks) { return reducer_->StartCarryOver(ranks); });
+}
+
+Status GradientCompression::FitToWorld(const Saved& saved) {
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> before,
+                      world_->ShareNumbers({saved.routes.world}, saved.source_rank));
+  if (before[0] == 0 || before[0] == world_->size()) return OkStatus();
+  const float ratio = static_cast<float>(world_->size()) / static_cast<float>(before[0]);
+  for (const StateBlock& block : reducer_->state()) {
+    if (!block.own) continue;
+    for (float& value : block.values) value *= ratio;
+  }
+  return OkStatus();
 }
 
 // Which ranks write their own state themselves, and which cannot: said before the first step.

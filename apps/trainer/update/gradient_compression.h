@@ -49,6 +49,9 @@ class GradientCompression {
     uint64_t seed = 0;
     std::span<const GradientBucket> buckets;         // of the gradients of `arena`
     const CheckpointDirectory* directory = nullptr;  // only rank 0's matters; null: writes none
+    // The sum has a share for each rank, as of differences, and not for each image: what ranks of a
+    // world of another size had not sent is worth more or less by the ratio of the sizes.
+    bool per_rank = false;
   };
 
   // All ranks. `world` and `arena` must outlive it. Null if there is nothing to compress or to add.
@@ -94,7 +97,8 @@ class GradientCompression {
   std::string ChooseRoutes(std::span<const LayerScheme> schemes) const;
   LayerRoute ChooseRoute(const LayerScheme& scheme, const GradientShape& shape) const;
   void MakeReducer(std::vector<LayerScheme> schemes, const Options& options, bool carries_over);
-  Status Restore(const Saved& saved);
+  Status Restore(const Saved& saved, bool per_rank);
+  Status FitToWorld(const Saved& saved);
   Status FindWriters(const CheckpointDirectory* directory);
   // `dense`: parameters that travel uncompressed although the config has a scheme for them.
   void Describe(std::span<const std::string> dense);

@@ -77,7 +77,10 @@ class RealRanksTest : public testing::Test {
     }
     ASSERT_EQ(runs.emulated_rounds.size(), runs.real_rounds.size());
     for (size_t i = 0; i < runs.real_rounds.size(); ++i) {
-      const double cosine = runs.real_rounds[i]["cosine"];
+      const nlohmann::json& real = runs.real_rounds[i]["cosine"];
+      ASSERT_EQ(runs.emulated_rounds[i]["cosine"].is_null(), real.is_null());
+      if (real.is_null()) continue;  // behind codecs
+      const double cosine = real;
       EXPECT_NEAR(runs.emulated_rounds[i]["cosine"], cosine,
                   100 * tolerance * (1 + std::fabs(cosine)));
     }

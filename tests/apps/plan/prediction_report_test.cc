@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace ringtail {
@@ -26,7 +27,8 @@ TrainingPlan PlanOf(double larger_from_epoch = 1) {
 }
 
 // Of a step of 20 ms forward, 40 backward, 5 exposed, 10 for the update.
-StatusOr<Prediction> Predicted(int period) {
+StatusOr<Prediction> Predicted(int local_steps) {
+  const int period = std::max(local_steps, 1);
   const double steps = period;
   return Prediction{.choice = {.hosts = 2, .period = period},
                     .seconds = {.forward = 0.020 * steps,
@@ -106,6 +108,26 @@ TEST_F(PredictionReportTest, OfRoundsComparesWholeOnesOfTheLengthThatTheyHaveInT
   for (const PredictedTerm& term : records_[0].terms) {
     EXPECT_NEAR(term.measured_ms, term.predicted_ms, 1e-9) << term.name;
   }
+}
+
+// A round of one step is no step in which all ranks exchange gradients.
+TEST_F(PredictionReportTest, RoundsOfOneStepArePredictedAsRounds) {
+  const TrainingPlan plan = PlanOf();
+  std::vector<int> asked;
+  const auto predict = [&](int local_steps) {
+    asked.push_back(local_steps);
+    return Predicted(local_steps);
+  };
+  report_.Expect(predict);
+  for (int i = 0; i < 3; ++i) Step(5, 75, plan);
+  EXPECT_THAT(asked, testing::ElementsAre(0));
+  rounds_ = true;
+  while (step_ < 100 && records_.empty()) {
+    Step(0, 75, plan);
+    Round(1, 5);
+  }
+  EXPECT_THAT(asked, testing::ElementsAre(0, 1));
+  EXPECT_EQ(records_.size(), 1U);
 }
 
 TEST_F(PredictionReportTest, IsSilentWithoutAPredictionAndWhereStepsChange) {

@@ -32,6 +32,16 @@ SearchSpace Space() { return {.global_batches = {256}, .periods = {1, 8, 64}}; }
 
 Choice EightHosts() { return {.hosts = 8, .global_batch = 256}; }
 
+TEST(RunAdvice, OnlyStepsBeforeRoundsAreOfAllRanks) {
+  const Choice set{.hosts = 8, .global_batch = 256, .period = 8, .overlap = true, .rounds = true};
+  EXPECT_EQ(WithRounds(set, 8), set);
+  EXPECT_EQ(Describe(WithRounds(set, 1)), "8 hosts, dense, 1 local step, overlapped");
+  EXPECT_EQ(WithRounds(set, 0), EightHosts());
+  Choice blocking = set;
+  blocking.overlap = false;
+  EXPECT_EQ(Describe(WithRounds(blocking, 1)), "8 hosts, dense, 1 local step");
+}
+
 TEST(RunAdvice, NothingIfHostsAreFasterTogether) {
   const auto advice = AdviseOn(Facts(), Network(1e9), EightHosts(), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();

@@ -24,6 +24,7 @@ Choice RandomChoice(int hosts, Rng* rng) {
                 .scheme = rng->Below(2) == 0 ? "dense" : "linear8",
                 .period = 1 << rng->Below(4)};
   choice.overlap = rng->Below(2) == 0;
+  choice.rounds = rng->Below(2) == 0;
   return choice;
 }
 
@@ -51,7 +52,7 @@ TEST(StepSimulatorTest, AnInfinitelyFastNetworkLeavesTheComputation) {
     choice.scheme = kDenseScheme;
     const Choice alone{.global_batch = choice.global_batch / 8};
     const double own = Seconds(facts, {.hosts = 8}, alone) * choice.period;
-    const double merge = choice.period > 1 || choice.overlap ? facts.merge_s() : 0;
+    const double merge = choice.has_rounds() ? facts.merge_s() : 0;
     EXPECT_NEAR(Seconds(facts, {.hosts = 8}, choice), own + merge, kSlack * own);
   }
 }
@@ -147,6 +148,40 @@ TEST(StepSimulatorTest, OverlappedRoundsHideTheExchange) {
   EXPECT_EQ(hidden.images, 1024 * 64);
   choice.period = 1;
   EXPECT_GT(simulator.Simulate(choice).value().bytes_per_image(), 900 * hidden.bytes_per_image());
+}
+
+// Worked by hand: one core computes 2 s forward, 4 backward and 1 for the update. Two ranks send 1 s of
+// gradients, which backward hides; of a round of one step nothing does, nor the half a second of running
+// statistics, and it is merged for 3 s. Two steps have one such exchange.
+TEST(StepSimulatorTest, ARoundExchangesStatisticsToo) {
+  PlannerFacts facts;
+  facts.set_cores(1);
+  facts.set_update_s(1);
+  facts.set_merge_s(3);
+  facts.set_buffer_elements(800);
+  facts.add_parameter()->add_dimension(1'600);
+  StepFacts* const step = facts.add_step();
+  step->set_batch(1);
+  step->set_forward_s(2);
+  step->set_backward_s(4);
+  step->add_finish_s(1);
+  NetworkFacts network{.hosts = 2, .cores_per_host = 1};
+  network.links.between_hosts.seconds_per_byte = 1.0 / 6'400;
+  StepSimulator simulator(facts, network);
+  const auto simulate = [&](int period, bool overlap, bool rounds) {
+    Choice choice{.hosts = 2, .global_batch = 2, .algorithm = "ring", .period = period};
+    choice.overlap = overlap;
+    choice.rounds = rounds;
+    return simulator.Simulate(choice).value();
+  };
+  EXPECT_NEAR(simulate(1, false, false).seconds.wire, 0, 0.01);
+  const Prediction one = simulate(1, false, true), two = simulate(2, false, true);
+  EXPECT_NEAR(one.seconds.wire, 1.5, 1e-9);
+  EXPECT_EQ(one.seconds.merge, 3);
+  EXPECT_NEAR(one.sent_bytes, 9'600, 1e-9);
+  EXPECT_NEAR(one.seconds.sum() - one.seconds.roll_call, 7 + 1.5 + 3, 1e-9);
+  EXPECT_NEAR(two.seconds.sum() - two.seconds.roll_call, 14 + 1.5 + 3, 1e-9);
+  EXPECT_EQ(simulate(1, true, true).seconds.wire, 0);
 }
 
 // Worked by hand: 2.8 million parameters (11.2 MB), whose gradients are all finished when backward is;

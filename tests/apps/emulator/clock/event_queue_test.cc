@@ -1,8 +1,10 @@
 #include "apps/emulator/clock/event_queue.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -10,6 +12,9 @@
 
 namespace ringtail {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 using Key = std::tuple<int64_t, int, int64_t>;  // time, worker, sequence
 
@@ -68,6 +73,31 @@ TEST(EventQueueTest, ConvertsTimes) {
   EXPECT_EQ(Nanoseconds(1.5e-9), 2);
   EXPECT_EQ(Nanoseconds(12.5), 12'500'000'000);
   EXPECT_EQ(Seconds(12'500'000'000), 12.5);
+}
+
+// Sums stay there, too: nothing overflows.
+TEST(EventQueueTest, TimeEndsAfterAHundredYears) {
+  EXPECT_EQ(Nanoseconds(3.155'76e9), kEndOfTimeNs);
+  EXPECT_EQ(Nanoseconds(std::numeric_limits<double>::infinity()), kEndOfTimeNs);
+  EXPECT_EQ(After(12, 1), 1'000'000'012);
+  EXPECT_EQ(After(kEndOfTimeNs - 1, 1e-9), kEndOfTimeNs);
+  EXPECT_EQ(After(kEndOfTimeNs, 3.1e9), kEndOfTimeNs);
+}
+
+TEST(EventQueueTest, RefusesToRunWhatIsAtTheEndOfTime) {
+  EventQueue queue;
+  queue.Schedule(7, 0, [] { return OkStatus(); });
+  bool ran = false;
+  queue.Schedule(After(7, 1e300), 3, [&ran] {
+    ran = true;
+    return OkStatus();
+  });
+  EXPECT_TRUE(queue.RunNext().ok());
+  const Status status = queue.RunNext();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("worker 3"), HasSubstr("mbit_per_s")));
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(queue.now_ns(), 7);
 }
 
 TEST(EventQueueDeathTest, RefusesThePast) {

@@ -184,6 +184,36 @@ TEST(LocalRoundsRuleTest, CodedRoundsHaveTheSameBytesWhateverTheLoadersThreads) 
   }
 }
 
+// The sum that came through a codec is not that of the differences: no cosine can be had from it, and
+// rounds stay as long as they are.
+TEST(LocalRoundsRuleTest, OnlyRoundsWithoutCodecsHaveACosine) {
+  const Overrides drifts = {"dist.local.min_cosine=1", "train.epochs=8", "train.phase="};
+  for (const Form form : kForms) {
+    for (const char* scheme : {"top_k.density=0.01", "qsgd.levels=7", ""}) {
+      Overrides rounds = Rounds(2, form, drifts);
+      const bool coded = scheme != std::string();
+      if (coded) {
+        const Overrides more = Coded(scheme);
+        rounds.insert(rounds.end(), more.begin(), more.end());
+      }
+      const EmulationResult result = EmulateTiny(kFixed + "workers: 3", rounds).value();
+      const std::vector<nlohmann::json> lines = LinesOf(result, "round");
+      for (const nlohmann::json& line : lines) {
+        ASSERT_EQ(line["cosine"].is_null(), coded) << line;
+        if (coded) continue;
+        EXPECT_GE(line["cosine"], -1) << line;
+        EXPECT_LE(line["cosine"], 1) << line;
+      }
+      const auto even = result.summary.steps / 2;
+      if (coded) {
+        EXPECT_EQ(std::ssize(lines), even) << scheme;
+      } else {
+        EXPECT_GT(std::ssize(lines), even) << "no mean cosine is 1";
+      }
+    }
+  }
+}
+
 // Workers encode, send, and decode one after the other.
 TEST(LocalRoundsRuleTest, CodingTakesVirtualTime) {
   Overrides coded = Rounds(5, Form::kBlocking, Coded("linear8={}"));

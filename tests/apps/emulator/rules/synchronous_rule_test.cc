@@ -1,5 +1,6 @@
 #include "apps/emulator/rules/synchronous_rule.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,30 @@ TEST(SynchronousRuleTest, OneWorkerHasTheBitsOfATrainerWhoseBatchGrows) {
                                               "optim.cosine={}", "optim.adamw={}",
                                               "optim.batch_growth.max_batch=24"};
   EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", overrides)->weights, TrainedWeights(overrides));
+}
+
+// Whatever the workers do together: an exchange would never end.
+TEST(SynchronousRuleTest, MoreThanAHundredYearsAreAnError) {
+  const std::vector<std::string> worlds[] = {
+      {}, {"dist.local.period=3"}, {"dist.asynchronous.rule=ASYNCHRONOUS"}};
+  for (const char* link : {"mbit_per_s: 1e-12", "mbit_per_s: 1e-300 add_gb_per_s: 1e-300"}) {
+    for (const std::vector<std::string>& world : worlds) {
+      const Status status =
+          EmulateTiny(kFixed + fmt::format("workers: 2 between_hosts {{ {} }}", link), world)
+              .status();
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << link;
+      EXPECT_THAT(status.message(), HasSubstr("more than 100 years")) << link;
+    }
+  }
+}
+
+// A step would take longer than that if the worker did not become fast again, after 1e9 s.
+TEST(SynchronousRuleTest, SlowForLessThanAHundredYearsIsNoError) {
+  const std::string slow = "slow { worker: 1 factor: 1000 } ";
+  const EmulationResult result =
+      EmulateTiny("workers: 2 compute { fixed_ms: 1e9 } " + slow + slow).value();
+  EXPECT_GT(result.summary.virtual_s, 1e9);
+  EXPECT_LT(result.summary.virtual_s, 1.1e9);
 }
 
 // Without batch norm the division of a batch changes rounding only.

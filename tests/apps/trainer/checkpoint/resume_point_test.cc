@@ -189,14 +189,23 @@ TEST_F(ResumePointTest, MissingAndBrokenNumbersAreNamed) {
 // They would end in an internal error, or in a run that relies on wrong numbers.
 TEST_F(ResumePointTest, NumbersThatNoRunComesToAreRefused) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"completed_steps", "-1"}, {"completed_steps", "9223372036854775807"},
-      {"evaluated_step", "8"},   {"evaluated_step", "-1"},
-      {"best_step", "8"},        {"best_step", "-2"},
-      {"best_accuracy", "nan"},  {"best_accuracy", "inf"},
-      {"best_accuracy", "1.5"},  {"skipped_steps", "-1"},
-      {"skipped_steps", "8"},    {"skipped_in_a_row", "-1"},
+      {"completed_steps", "-1"},   {"completed_steps", "9223372036854775807"},
+      {"evaluated_step", "8"},     {"evaluated_step", "-1"},
+      {"best_step", "8"},          {"best_step", "-2"},
+      {"best_accuracy", "nan"},    {"best_accuracy", "inf"},
+      {"best_accuracy", "1.5"},    {"skipped_steps", "-1"},
+      {"skipped_in_a_row", "8"},   {"skipped_in_a_row", "-1"},
+      {"skipped_steps", "458753"},  // of 7 steps and at most 65,536 ranks
   };
   for (const auto& [key, text] : wrong) ExpectDamaged(key, text);
+}
+
+// Ranks that take steps of their own count what each of them leaves out; here eight did in every step,
+// before the run went on with two.
+TEST_F(ResumePointTest, RanksMayHaveLeftOutMoreStepsThanThereWere) {
+  Metadata metadata = Written();
+  metadata["skipped_steps"] = "56";
+  EXPECT_EQ(Read(metadata).value().progress.skipped_steps, 56);
 }
 
 TEST_F(ResumePointTest, ADamagedDivisionIsRefused) {
@@ -220,7 +229,7 @@ TEST_F(ResumePointTest, AllreducesThatAreNoListAreDamaged) {
 
 TEST_F(ResumePointTest, LocalRoundsThatAreNoSevenNumbersAreDamaged) {
   for (const char* text : {"12", "12,1,4,0,3,0.5", "12,1,4,0,3,0.5,0.1,7", "-1,1,4,0,3,0.5,0.1",
-                           "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1"}) {
+                           "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1", "12,8,4,0,3,0.5,0.1"}) {
     ExpectDamaged("local_rounds", text);
   }
 }

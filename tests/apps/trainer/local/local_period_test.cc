@@ -125,6 +125,20 @@ TEST(LocalPeriod, ChanceDoesNotShortenRounds) {
   EXPECT_EQ(period.RoundEnd(0), 4) << "the mean is below zero, but by less than its error";
 }
 
+// Behind codecs nothing is known: that is no sign of drift, nor does it end one.
+TEST(LocalPeriod, RoundsWithoutACosineAreNotJudged) {
+  const PlannedRun run({"dist.local.period=4", "dist.local.min_cosine=1"});
+  LocalPeriod period = run.Period();
+  for (int i = 0; i < 3 * LocalPeriod::kWatched; ++i) period.AfterRound(0, {});
+  EXPECT_EQ(period.RoundEnd(0), 4);
+  EXPECT_EQ(period.progress().watched, 0);
+  for (int i = 0; i < LocalPeriod::kWatched; ++i) {
+    period.AfterRound(0, {.cosine = 0.5});
+    period.AfterRound(0, {});
+  }
+  EXPECT_EQ(period.RoundEnd(0), 2);
+}
+
 TEST(LocalPeriod, GoesOnFromWhereItWas) {
   const PlannedRun run({"dist.local.period=4"});
   LocalPeriod whole = run.Period(), first = run.Period(), second = run.Period();
