@@ -283,8 +283,7 @@ StatusOr<bool> LocalRoundsRule::HasMerged(int worker, int64_t number) {
     const Stopwatch watch;
     sum_.CopyTo(seat.local.get());
     const int64_t last_step = EndStep(number) - 1;
-    const double weights = round.weights > 0 ? round.weights : 1;
-    round.change_squares = seat.local->Merge(number, weights, job_->RateOf(last_step));
+    round.change_squares = seat.local->Merge(number, round.weights, job_->RateOf(last_step));
     job_->real()->exchange += watch.Seconds();
   }
   seat.merged = number;

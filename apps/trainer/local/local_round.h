@@ -47,7 +47,8 @@ class LocalRound {
   ParameterArena* differences() { return common_.get(); }
   std::span<float> statistics() { return statistics_.floats(); }
   // New common weights from the sums, and this rank's own from them. `weights`: sum of c_i over the
-  // ranks; 0, if no rank has anything to add: then common statistics, whose sum is 0, stay. `round`, `inner_rate`: OuterOptimizer::Step. Returns |sum c_i D_i / sum c_i|^2.
+  // ranks; 0, if no rank has anything to add: then common statistics, whose sum is 0, stay. `round`,
+  // `inner_rate`: OuterOptimizer::Step. Returns |sum c_i D_i / sum c_i|^2.
   double Merge(int64_t round, double weights, double inner_rate);
 
   // Exchanges own and common weights in the model's arena, to evaluate or save what is common; the
