@@ -66,9 +66,9 @@ struct ServerMetrics {
   double staleness = kNoMetric;  // updates that a gradient was late: mean, 95 %, most
   int64_t staleness_p95 = 0, most_stale = 0;
   std::vector<int64_t> staleness_histogram;  // gradients, by staleness
-  double blocked_ms = kNoMetric;  // the writing rank has waited for servers
-  int64_t discarded = 0;          // gradients that were too old
-  int64_t refused = 0;            // gradients that were not finite
+  double blocked_ms = kNoMetric;             // the writing rank has waited for servers
+  int64_t discarded = 0;                     // gradients that were too old
+  int64_t refused = 0;                       // gradients that were not finite
 };
 
 // A part of the mean step, as predicted and as it was.
