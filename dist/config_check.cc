@@ -37,6 +37,11 @@ Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
     return check.Error("compression",
                        "dgc is for gradients; take top_k for what ranks exchange after a round");
   }
+  if (config.has_min_cosine() && CompressesAnything(config.compression())) {
+    return check.Error("min_cosine",
+                       "min_cosine: how far ranks drift apart is not known of what travels through "
+                       "codecs; leave it out, or dist.local.compression");
+  }
   if (!UsesLocalRounds(dist) || !dist.sync_batch_norm()) return OkStatus();
   return check.Error("period",
                      "ranks that take steps of their own cannot share the statistics of every "

@@ -15,7 +15,7 @@ namespace {
 // A batch that differs from the reference by a smaller factor may keep its rate.
 constexpr double kLargeChange = 2;
 // Measured up to here (apps/studies/rates.md): runs of 60 to 2,000 steps.
-constexpr double kMostForAShortRun = 4;
+constexpr double kMostForAShortRun = 2;
 
 int64_t ReferenceBatch(const OptimConfig& config, const BatchSizes& sizes) {
   const int64_t stated = config.batch_scaling().reference_batch();

@@ -16,7 +16,7 @@
 // A rate is also for a length of run: the steps of a longer one have longer to add up, and a rate that
 // is high for them costs more than it gains; those of a shorter one must lead as far. With a stated
 // reference_images a run that sees k times as many images takes lr / sqrt(k), as the bounds of
-// stochastic descent have it (Nemirovski et al. 2009, section 2.2), and at most four times lr; one that
+// stochastic descent have it (Nemirovski et al. 2009, section 2.2), and at most twice lr; one that
 // begins with trained weights at most lr. By images, not steps, so that it does not depend on the batch.
 //
 // An average over time (ema_decay) keeps spanning as many images: decay^k (Busbridge et al. 2023, "How

@@ -381,7 +381,7 @@ TEST_F(VerbsTest, HelpAndVersion) {
     EXPECT_EQ(RunDogsVsCats({verb.name, "--help"}).exit_code, 0);
   }
   EXPECT_THAT(RunDogsVsCats({"summary", "--help"}).out, HasSubstr("default: dogs_vs_cats)"));
-  EXPECT_THAT(RunDogsVsCats({"train", "--help"}).out, HasSubstr("share of the host's cores"));
+  EXPECT_THAT(RunDogsVsCats({"train", "--help"}).out, HasSubstr("this rank's share of the"));
   EXPECT_THAT(RunDogsVsCats({"--version"}).out, HasSubstr("ringtail "));
 }
 

@@ -45,6 +45,12 @@ TEST(DistConfigCheckTest, WhatMayBeThrownAwayCarriesNoResidual) {
   EXPECT_EQ(ErrorOf(drops + "compression { error_feedback: false scheme { bf16 {} } }"), "");
 }
 
+TEST(DistConfigCheckTest, BehindCodecsNoCosineIsKnown) {
+  EXPECT_EQ(ErrorOf("local { period: 4 min_cosine: 0.1 }"), "");
+  EXPECT_THAT(ErrorOf("local { period: 4 min_cosine: 0.1 compression { scheme { top_k {} } } }"),
+              HasSubstr("is not known of what travels through codecs"));
+}
+
 TEST(DistConfigCheckTest, StagesByThemselvesAreFine) {
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 4 } }"), "");
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 2 cut_after: 'a' schedule: GPIPE } }"),

@@ -74,13 +74,14 @@ TEST(BatchScalingTest, ALongerRunHasALowerRate) {
     EXPECT_EQ(scale(256, 500, epochs).config.learning_rate(), 1.4) << epochs;
     EXPECT_EQ(scale(256, 500, epochs).summary, "");
   }
-  const ScaledOptim shorter = scale(256, 125, 2.5);
-  EXPECT_NEAR(shorter.config.learning_rate(), 2.8, kTolerance);
-  EXPECT_EQ(shorter.summary, "learning rate 1.4 for 320000 images -> 2.8 for 80000 (square root)");
+  const ScaledOptim shorter = scale(256, 625, 1.28);
+  EXPECT_NEAR(shorter.config.learning_rate(), 1.75, kTolerance);
+  EXPECT_EQ(shorter.summary,
+            "learning rate 1.4 for 320000 images -> 1.75 for 204800 (square root)");
   const ScaledOptim shortest = scale(256, 2, 1);
-  EXPECT_NEAR(shortest.config.learning_rate(), 5.6, kTolerance);
+  EXPECT_NEAR(shortest.config.learning_rate(), 2.8, kTolerance);
   EXPECT_EQ(shortest.summary,
-            "learning rate 1.4 for 320000 images -> 5.6 for 512 (the most for a short run)");
+            "learning rate 1.4 for 320000 images -> 2.8 for 512 (the most for a short run)");
 }
 
 TEST(BatchScalingTest, AShortRunFromTrainedWeightsHasNoHigherRate) {
