@@ -17,6 +17,7 @@ Needs what dilated.sh needs (root, cgroups, a quiet machine). A case takes less 
 """
 import argparse
 import array
+import bisect
 import itertools
 import json
 import pathlib
@@ -34,6 +35,7 @@ WARM_UP = 6  # steps
 EARLY = 8  # steps in which rounding has not been multiplied yet
 ROUNDS = ['dist.local.period=3', 'dist.local.outer_momentum=0.3']
 SERVER = ['dist.asynchronous.rule=ASYNCHRONOUS', 'dist.asynchronous.servers=1', 'optim.sgd.momentum=0', 'optim.learning_rate=0.1']
+SMALL = ROOT / 'apps/studies/asynchronous.textproto'  # of cases with servers: not the links, but workers decide who is late
 CASES = {
     'synchronous': [],
     'rounds': ROUNDS + ['dist.local.overlap=false'],
@@ -69,11 +71,12 @@ def tensors_of(path):
 
 def arguments(args, case):
     epochs = args.steps / (args.images // (args.batch * args.ranks))
-    overrides = ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64', f'train.batch={args.batch}',
-                 'train.accumulation=1', f'train.epochs={epochs}', 'train.evaluate_every_epochs=1e6',
+    small = SERVER[0] in CASES[case]
+    size = [] if small else ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64']
+    overrides = size + [f'train.batch={args.batch}', 'train.accumulation=1', f'train.epochs={epochs}', 'train.evaluate_every_epochs=1e6',
                  'train.checkpoint_every_steps=1000000', 'data.split.train.first=0', f'data.split.train.last={args.images // 2 - 1}',
                  f'data.split.validation.first={args.images // 2}', f'data.split.validation.last={args.images // 2 + 99}'] + CASES[case]
-    return ['--config', CONFIG, '--data', args.data] + [word for field in overrides + args.set for word in ('--set', field)]
+    return ['--config', SMALL if small else CONFIG, '--data', args.data] + [word for field in overrides + args.set for word in ('--set', field)]
 
 
 def dilated(args, rate, program):
@@ -159,10 +162,30 @@ def variation(measured, emulated):
     return sum(abs(a / ours - b / theirs) for a, b in pairs) / 2
 
 
-def jitter_of(real):
-    """How much a step of rank 0 varies, relative to its mean."""
-    times = [line['forward_ms'] + line['backward_ms'] for line in real if line['kind'] == 'update' and line['forward_ms']][WARM_UP:]
-    return statistics.stdev(times) / statistics.mean(times)
+def passes_of(trace, rank):
+    """[(begin, seconds)] of forward and backward together, after warm-up."""
+    spans = sorted((event['ts'], event['dur']) for event in trace
+                   if event.get('ph') == 'X' and event['pid'] == rank and event['name'] in ('forward', 'backward'))
+    return [(begin, (forward + backward) / 1e6) for (begin, forward), (_, backward) in zip(spans[::2], spans[1::2])][WARM_UP:]
+
+
+def passes_in(path, ranks):
+    """What a pass takes in this very run, s, and how much a rank's varies beside those of the others at the same time: what slows all
+    of them, as on a machine that others use, makes none late."""
+    trace = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
+    passes = {rank: passes_of(trace['traceEvents'] if isinstance(trace, dict) else trace, rank) for rank in range(ranks)}
+    usual = {rank: statistics.median(seconds for _, seconds in passes[rank]) for rank in passes}
+    relative = []
+    for rank, own in passes.items():
+        for begin, seconds in own:
+            near = []
+            for other in passes.keys() - {rank}:
+                at = bisect.bisect(passes[other], (begin,))
+                near += [then / usual[other] for _, then in passes[other][max(at - 1, 0):at + 1]]
+            relative.append(seconds / usual[rank] / statistics.mean(near))
+    # What they are compared with varies, too: the mean of two steps of each of the others.
+    jitter = statistics.stdev(relative) / statistics.mean(relative) / (1 + 1 / (2 * (ranks - 1))) ** 0.5
+    return statistics.median(usual.values()), jitter
 
 
 def compare_servers(args, measured, real, summary):
@@ -181,12 +204,14 @@ def compare(args, case):
     with tempfile.TemporaryDirectory(prefix='ringtail-emulated-') as name:
         folder = pathlib.Path(name)
         emulate(args, case, {'ms_per_image': 1}, folder)  # measures convolution algorithms, without a cap
-        text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', *arguments(args, case)])
+        text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', '--trace', folder / 'trace',
+                                            *arguments(args, case)])
         measured = json.loads(text)
         compute = measure(args, case, measured['dilation'])
         real = lines_of(folder / 'real/metrics.jsonl')
         if measured.get('updates'):
-            compute['jitter'] = jitter_of(real)
+            seconds, compute['jitter'] = passes_in(folder / 'trace', args.ranks)
+            compute['ms_per_image'] = seconds * 1e3 / args.batch / measured['dilation']
         emulated, summary = emulate(args, case, compute, folder)
         print(f'{case}: ' + ', '.join(f'{key} {value:.4g}' for key, value in compute.items()))
         if measured.get('updates'):
