@@ -63,7 +63,7 @@ std::string ClockText(double seconds) {
 std::string ProgressBarLine(const ProgressView& view, int width) {
   constexpr int kAroundBar = 3;  // "[" "] "
   for (const Detail detail : {Detail::kAll, Detail::kNoSteps, Detail::kNoSpeed, Detail::kTime}) {
-    const std::string numbers = Numbers(view, detail);
+    std::string numbers = Numbers(view, detail);
     const int room = width - static_cast<int>(numbers.size());
     if (room >= kMinBar + kAroundBar) {
       return Bar(view, std::min(kMaxBar, room - kAroundBar)) + numbers;
