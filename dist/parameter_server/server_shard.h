@@ -105,7 +105,7 @@ class ServerShard {
   // It is gone: no one waits for it any more, and what it still sends is refused.
   void Remove(int worker);
   // It computes nothing until it joins again: no one waits for it meanwhile. What the rule has learnt
-  // of it stays, and what it has added.
+  // of it stays, and what it has added. Nothing happens if it pauses already.
   void Pause(int worker);
   PushResult Push(const GradientPush& push);
   // In place of a push: it had no images this time. It fills its place in the group, adds nothing.
@@ -128,6 +128,7 @@ class ServerShard {
   int64_t images() const { return images_; }  // applied
   const AsynchronousRule& rule() const { return options_.rule; }
   const ClockTable& clocks() const { return clocks_; }
+  bool paused(int worker) const { return paused_.contains(worker); }
   const StalenessStatistics& staleness() const { return staleness_; }  // of pushes that were taken
   int64_t refused(RefusalReason reason) const { return refused_[static_cast<size_t>(reason)]; }
   int64_t versions_given_way() const { return correction_.versions().given_way(); }

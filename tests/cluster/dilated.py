@@ -226,8 +226,7 @@ def report(metrics, dilation, warm_up):
 
     figures = {'steps': len(steps), 'images_per_s': middle(line['images_per_s'] for line in steps) * dilation.factor}
     times = sorted(line['step_ms'] for line in steps if line['step_ms'] is not None)
-    if times:
-        figures['step_ms_quartiles'] = [times[round((len(times) - 1) * q)] / dilation.factor for q in (0.25, 0.75)]
+    figures['step_ms_quartiles'] = [times[round((len(times) - 1) * q)] / dilation.factor for q in (0.25, 0.75)]
     for name in TIMES:
         value = middle(line[name] for line in steps)
         figures[name] = None if value is None else value / dilation.factor
@@ -268,10 +267,9 @@ def as_text(result):
     for rank, factor in result['slow'].items():
         lines.append(f'rank {rank}: {factor:g} times slower than the others')
     if 'steps' in result:
-        low, high = result.get('step_ms_quartiles', (0, 0))
-        times = f'step {result["step_ms"]:.4g} ms (quartiles {low:.4g}, {high:.4g}); ' if high else ''
-        lines.append(f'{result["images_per_s"]:.4g} images/s; {times}medians of {result["steps"]} steps of rank 0, in the time of '
-                     'these hosts:')
+        low, high = result['step_ms_quartiles']
+        lines.append(f'{result["images_per_s"]:.4g} images/s; step {result["step_ms"]:.4g} ms (quartiles {low:.4g}, {high:.4g}); '
+                     f'medians of {result["steps"]} steps of rank 0, in the time of these hosts:')
         lines += [f'  {name[:-3]:<14} {result[name]:>10.3f} ms' for name in TIMES[1:] if result[name] is not None]
         if not result.get('updates'):
             lines.append(f'  sent by rank 0 {result["comm_bytes"] / 1e6:>9.3f} MB')

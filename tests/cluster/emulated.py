@@ -69,9 +69,13 @@ def tensors_of(path):
             for name, entry in header.items()}
 
 
+def has_servers(case):
+    return SERVER[0] in CASES[case]
+
+
 def arguments(args, case):
     epochs = args.steps / (args.images // (args.batch * args.ranks))
-    small = SERVER[0] in CASES[case]
+    small = has_servers(case)
     size = [] if small else ['data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64']
     overrides = size + [f'train.batch={args.batch}', 'train.accumulation=1', f'train.epochs={epochs}', 'train.evaluate_every_epochs=1e6',
                  'train.checkpoint_every_steps=1000000', 'data.split.train.first=0', f'data.split.train.last={args.images // 2 - 1}',
@@ -172,8 +176,8 @@ def passes_of(trace, rank):
 def passes_in(path, ranks):
     """What a pass takes in this very run, s, and how much a rank's varies beside those of the others at the same time: what slows all
     of them, as on a machine that others use, makes none late."""
-    trace = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
-    passes = {rank: passes_of(trace['traceEvents'] if isinstance(trace, dict) else trace, rank) for rank in range(ranks)}
+    trace = json.loads(path.read_text(encoding='utf-8'))['traceEvents']
+    passes = {rank: passes_of(trace, rank) for rank in range(ranks)}
     usual = {rank: statistics.median(seconds for _, seconds in passes[rank]) for rank in passes}
     relative = []
     for rank, own in passes.items():
@@ -204,17 +208,17 @@ def compare(args, case):
     with tempfile.TemporaryDirectory(prefix='ringtail-emulated-') as name:
         folder = pathlib.Path(name)
         emulate(args, case, {'ms_per_image': 1}, folder)  # measures convolution algorithms, without a cap
-        text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', '--trace', folder / 'trace',
-                                            *arguments(args, case)])
+        trace = ['--trace', folder / 'trace'] if has_servers(case) else []
+        text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', *trace, *arguments(args, case)])
         measured = json.loads(text)
         compute = measure(args, case, measured['dilation'])
         real = lines_of(folder / 'real/metrics.jsonl')
-        if measured.get('updates'):
+        if has_servers(case):
             seconds, compute['jitter'] = passes_in(folder / 'trace', args.ranks)
             compute['ms_per_image'] = seconds * 1e3 / args.batch / measured['dilation']
         emulated, summary = emulate(args, case, compute, folder)
         print(f'{case}: ' + ', '.join(f'{key} {value:.4g}' for key, value in compute.items()))
-        if measured.get('updates'):
+        if has_servers(case):
             return compare_servers(args, measured, real, summary)
         compare_numbers(case, real, emulated, folder)
         return compare_times(args, case, measured, emulated, compute)

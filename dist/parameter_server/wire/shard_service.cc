@@ -71,7 +71,7 @@ std::vector<ServerReply> ShardService::Handle(const ServerRequest& request) {
       return Remove(request.worker);
     case MessageKind::kAway:
       CancelPull(request.worker, &replies);
-      if (away_.insert(request.worker).second) options_.shard->Pause(request.worker);
+      options_.shard->Pause(request.worker);
       break;
     default:
       return Leave(request.worker);
@@ -151,7 +151,7 @@ std::span<const float> ShardService::GradientOf(const ServerRequest& request, bo
 }
 
 void ShardService::Pull(int worker, const WaitingPull& pull, std::vector<ServerReply>* replies) {
-  if (away_.erase(worker) > 0) options_.shard->Join(worker);
+  if (options_.shard->paused(worker)) options_.shard->Join(worker);
   SharedBuffer weights = pool_.Take(weight_bytes());
   const auto pulled = options_.shard->Pull(worker, weights->floats());
   if (!pulled) {
@@ -252,7 +252,6 @@ std::vector<ServerReply> ShardService::Remove(int worker) {
   pushes_.erase(worker);
   judged_.erase(worker);
   waiting_.erase(worker);
-  away_.erase(worker);
   std::erase_if(snapshots_, [&](const Snapshot& asked) { return asked.worker == worker; });
   std::vector<ServerReply> replies;
   Follow(&replies);

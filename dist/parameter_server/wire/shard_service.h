@@ -26,7 +26,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -139,8 +138,7 @@ class ShardService {
   size_t state_bytes_ = 0;
   BufferPool pool_;
   std::vector<Snapshot> snapshots_;  // that wait
-  std::set<int> away_;
-  std::vector<float> statistics_;  // the mean at the version of the shard
+  std::vector<float> statistics_;    // the mean at the version of the shard
   int64_t statistics_version_ = -1;
   ServerMessage last_{.kind = MessageKind::kEnd};
   std::map<int, int64_t> pushes_;                // by worker

@@ -52,7 +52,7 @@ Status ShardService::Check(int worker, const ServerMessage& message) const {
 
 // Now, or after it was away.
 bool ShardService::Computes(int worker) const {
-  return options_.shard->clocks().Has(worker) || away_.contains(worker);
+  return options_.shard->clocks().Has(worker) || options_.shard->paused(worker);
 }
 
 Status ShardService::CheckPush(int worker, const ServerMessage& message) const {
