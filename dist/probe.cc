@@ -68,7 +68,7 @@ struct Measured {
 
 struct MeasuredLink {
   LinkModel link;
-  double cpu_seconds_per_byte = 0;
+  double cpu_seconds_per_byte = 0, cpu_seconds_per_message = 0;
 };
 
 // So few pieces that memory is small in any group, and no member receives the piece that it sends.
@@ -157,7 +157,8 @@ StatusOr<MeasuredLink> Probe::MeasureLinks(const RankGroup& group) {
   };
   return MeasuredLink{.link = {.latency_s = chain.seconds / kLatencyRounds,
                                .seconds_per_byte = per_byte(few.seconds, many.seconds)},
-                      .cpu_seconds_per_byte = per_byte(few.cpu_seconds, many.cpu_seconds)};
+                      .cpu_seconds_per_byte = per_byte(few.cpu_seconds, many.cpu_seconds),
+                      .cpu_seconds_per_message = chain.cpu_seconds / kLatencyRounds};
 }
 
 StatusOr<double> Probe::MeasureAdding() {
@@ -188,12 +189,14 @@ StatusOr<NetworkModel> Probe::Run() {
     RT_ASSIGN_OR_RETURN(const MeasuredLink within, MeasureLinks(own));
     network = {.within_host = within.link,
                .between_hosts = within.link,
-               .cpu_seconds_per_byte = within.cpu_seconds_per_byte};
+               .cpu_seconds_per_byte = within.cpu_seconds_per_byte,
+               .cpu_seconds_per_message = within.cpu_seconds_per_message};
   }
   if (leaders.size() > 1) {
     RT_ASSIGN_OR_RETURN(const MeasuredLink between, MeasureLinks(RankGroup(leaders)));
     network.between_hosts = between.link;
     network.cpu_seconds_per_byte = between.cpu_seconds_per_byte;
+    network.cpu_seconds_per_message = between.cpu_seconds_per_message;
     if (!pairs) network.within_host = network.between_hosts;
   }
   RT_ASSIGN_OR_RETURN(const double adding, MeasureAdding());

@@ -12,8 +12,8 @@
 //           burst that a traffic shaper lets through
 //   gamma   adding 512 KiB to as many in the cache, as the executor does
 //   cpu     processor time of all threads of a rank during the rounds of 1280 KiB, minus that during
-//           those of 256 KiB, per byte; the mean of the ranks that took part. Other work of the process
-//           counts as well: there is none while ranks join
+//           those of 256 KiB, per byte; during the rounds of 4 bytes, per message. The mean of the ranks
+//           that took part. Other work of the process counts as well: there is none while ranks join
 //
 // A time is that of the slowest rank: a rank that starts late finds its message waiting, and one
 // that starts early waits for it. The shortest of several repetitions counts, because noise only

@@ -20,7 +20,7 @@
 namespace ringtail {
 namespace {
 
-constexpr double kGiga = 1e9;
+constexpr double kGiga = 1e9, kMega = 1e6;
 constexpr double kGraceSeconds = 5;  // for the other ranks to end after one has failed
 
 std::string TransportName(const AllreduceBenchmarkOptions& options) {
@@ -38,7 +38,8 @@ std::string DescribeWorld(const Topology& topology, const AllreduceBenchmarkOpti
   if (topology.hosts() > 1) text += "; between hosts: " + DescribeLink(network.between_hosts);
   if (network.cpu_seconds_per_byte > 0) {
     text +=
-        fmt::format(", {:.3g} ns of a processor per byte", network.cpu_seconds_per_byte * kGiga);
+        fmt::format(", {:.3g} ns of a processor per byte and {:.3g} us per message",
+                    network.cpu_seconds_per_byte * kGiga, network.cpu_seconds_per_message * kMega);
   }
   return text;
 }

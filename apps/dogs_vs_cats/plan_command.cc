@@ -36,7 +36,7 @@ struct PlanFlags {
   std::string from, save, data;
   // Of the cluster; where they are not given, the facts' own.
   std::string hosts, rate;
-  double cores = 0, latency_us = -1, cpu_s_per_gb = -1;
+  double cores = 0, latency_us = -1, cpu_s_per_gb = -1, cpu_us_per_message = -1;
   int ranks_per_host = 0, most_period = 8;
   std::vector<std::string> schemes;  // empty: all of the facts
   std::vector<int> periods;
@@ -90,7 +90,8 @@ StatusOr<PlannerFacts> Facts(const PlanFlags& flags, LoadedConfig* loaded) {
   LinkFacts* const memory = facts.mutable_cluster()->mutable_within_host();
   memory->set_latency_s(20 * kMicro);
   memory->set_seconds_per_byte(1 / (2 * kGiga));
-  facts.mutable_cluster()->set_cpu_seconds_per_byte(kTypicalCpuSecondsPerByte);
+  facts.mutable_cluster()->set_cpu_seconds_per_byte(kTypicalSending.per_byte);
+  facts.mutable_cluster()->set_cpu_seconds_per_message(kTypicalSending.per_message);
   return facts;
 }
 
@@ -123,6 +124,9 @@ Status Apply(const PlanFlags& flags, const Asked& asked, PlannerFacts* facts) {
   }
   if (flags.latency_us >= 0) wire->set_latency_s(flags.latency_us * kMicro);
   if (flags.cpu_s_per_gb >= 0) cluster->set_cpu_seconds_per_byte(flags.cpu_s_per_gb / kGiga);
+  if (flags.cpu_us_per_message >= 0) {
+    cluster->set_cpu_seconds_per_message(flags.cpu_us_per_message * kMicro);
+  }
   return CheckFacts(*facts, nullptr);
 }
 
@@ -180,6 +184,10 @@ void AddClusterFlags(CLI::App* verb, PlanFlags* flags) {
       ->group(kGroup);
   verb->add_option("--cpu-s-per-gb", flags->cpu_s_per_gb,
                    "Processor seconds of a rank per GB that it sends (default 1.24)")
+      ->check(CLI::Range(0.0, 1e6))
+      ->group(kGroup);
+  verb->add_option("--cpu-us-per-message", flags->cpu_us_per_message,
+                   "Processor microseconds of a rank per message that it sends (default 130)")
       ->check(CLI::Range(0.0, 1e6))
       ->group(kGroup);
 }

@@ -18,9 +18,9 @@ struct LinkModel {
 
 struct NetworkModel {
   LinkModel within_host, between_hosts;
-  // Processor seconds of a rank, all its threads and the kernel for it, per byte that it sends to
-  // other hosts; receiving as many included. 0: not measured.
-  double cpu_seconds_per_byte = 0;
+  // Processor seconds of a rank, all its threads and the kernel for it, per byte and per message that
+  // it sends to other hosts; receiving as many included. 0: not measured.
+  double cpu_seconds_per_byte = 0, cpu_seconds_per_message = 0;
 };
 
 }  // namespace ringtail

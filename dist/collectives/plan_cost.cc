@@ -168,14 +168,17 @@ PlanCost CostOfPlans(const std::vector<Plan>& plans, const Topology& topology,
   RT_CHECK(std::ssize(plans) == topology.world(), "every rank must have a plan");
   PlanCost cost;
   for (const Plan& plan : plans) {
-    int64_t sent = 0, received = 0;
+    int64_t sent = 0, received = 0, messages = 0;
     for (const Round& round : plan.rounds) {
       for (const Step& step : round.steps) {
-        (step.kind == StepKind::kSend ? sent : received) += step.range.count * kElementBytes;
+        const bool sends = step.kind == StepKind::kSend;
+        (sends ? sent : received) += step.range.count * kElementBytes;
+        messages += sends && step.range.count > 0 ? 1 : 0;
       }
     }
     cost.rounds = std::max<int64_t>(cost.rounds, std::ssize(plan.rounds));
     cost.sent_bytes = std::max(cost.sent_bytes, sent);
+    cost.sent_messages = std::max(cost.sent_messages, messages);
     cost.received_bytes = std::max(cost.received_bytes, received);
   }
   cost.seconds = Clock(plans, topology, network).Run();

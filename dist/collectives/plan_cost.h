@@ -27,6 +27,7 @@ namespace ringtail {
 struct PlanCost {
   int64_t rounds = 0;                          // of the rank with the most
   int64_t sent_bytes = 0, received_bytes = 0;  // of the ranks with the most
+  int64_t sent_messages = 0;                   // the same; nothing is sent of no elements
   double seconds = 0;                          // until the last rank has finished
 };
 

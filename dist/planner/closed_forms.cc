@@ -14,11 +14,12 @@ namespace {
 
 // On the path of messages that wait for each other; bytes as doubles, because they multiply.
 struct Formula {
-  double latencies = 0, wire_bytes = 0, reduced_bytes = 0, sent_bytes = 0;
+  double latencies = 0, wire_bytes = 0, reduced_bytes = 0, sent_bytes = 0, messages = 0;
 
   Formula operator+(const Formula& next) const {
     return {latencies + next.latencies, wire_bytes + next.wire_bytes,
-            reduced_bytes + next.reduced_bytes, sent_bytes + next.sent_bytes};
+            reduced_bytes + next.reduced_bytes, sent_bytes + next.sent_bytes,
+            messages + next.messages};
   }
   double Seconds(const LinkModel& link) const {
     return latencies * link.latency_s + wire_bytes * link.seconds_per_byte +
@@ -40,21 +41,24 @@ Formula Ring(int64_t ranks, int64_t elements) {
   return {.latencies = 2 * rounds,
           .wire_bytes = 2 * rounds * part,
           .reduced_bytes = rounds * part,
-          .sent_bytes = 2 * rounds * part};
+          .sent_bytes = 2 * rounds * part,
+          .messages = 2 * rounds};
 }
 
 // Ranks beyond the largest power of two give their array to one within it, and get it back.
 Formula WithFolding(const Formula& inner, bool power_of_two, double bytes) {
   if (power_of_two) return inner;
-  return inner +
-         Formula{
-             .latencies = 2, .wire_bytes = 2 * bytes, .reduced_bytes = bytes, .sent_bytes = bytes};
+  return inner + Formula{.latencies = 2,
+                         .wire_bytes = 2 * bytes,
+                         .reduced_bytes = bytes,
+                         .sent_bytes = bytes,
+                         .messages = 1};
 }
 
 Formula RecursiveDoubling(int64_t ranks, int64_t elements) {
   const auto places = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(ranks)));
   const double rounds = Log2(places), bytes = rounds * Bytes(elements);
-  return WithFolding({rounds, bytes, bytes, bytes}, places == ranks, Bytes(elements));
+  return WithFolding({rounds, bytes, bytes, bytes, rounds}, places == ranks, Bytes(elements));
 }
 
 // In each round the largest half of the largest half.
@@ -68,13 +72,14 @@ Formula HalvingDoubling(int64_t ranks, int64_t elements) {
   return WithFolding({.latencies = 2 * Log2(places),
                       .wire_bytes = 2 * halves,
                       .reduced_bytes = halves,
-                      .sent_bytes = 2 * halves},
+                      .sent_bytes = 2 * halves,
+                      .messages = 2 * Log2(places)},
                      places == ranks, Bytes(elements));
 }
 
 Formula BinomialTree(int64_t ranks, int64_t elements) {
   const double bytes = Log2(ranks) * Bytes(elements);
-  return {2 * Log2(ranks), 2 * bytes, bytes, bytes};
+  return {2 * Log2(ranks), 2 * bytes, bytes, bytes, Log2(ranks)};
 }
 
 Formula DoubleBinaryTree(int64_t ranks, int64_t elements) {
@@ -82,12 +87,13 @@ Formula DoubleBinaryTree(int64_t ranks, int64_t elements) {
   const int64_t segments = std::max<int64_t>(1, CeilDivide(half, kTreeSegmentElements));
   const double slots = 2 * (Log2(ranks) + static_cast<double>(segments - 1));
   const double bytes = slots * Bytes(CeilDivide(half, segments));
-  return {2 * slots, 2 * bytes, bytes, 2 * Bytes(elements)};
+  // Each half: a part of every segment towards the root of one tree, and to two below in the other.
+  return {2 * slots, 2 * bytes, bytes, 2 * Bytes(elements), 4 * static_cast<double>(segments)};
 }
 
 Formula SingleReducer(int64_t ranks, int64_t elements) {
   const double bytes = static_cast<double>(ranks - 1) * Bytes(elements);
-  return {2, 2 * bytes, bytes, bytes};
+  return {2, 2 * bytes, bytes, bytes, static_cast<double>(ranks - 1)};
 }
 
 Formula FlatFormula(std::string_view algorithm, int64_t ranks, int64_t elements) {
@@ -128,7 +134,8 @@ LinkModel RingLink(const RegularWorld& world, const NetworkModel& network, doubl
 
 CollectivePrice PriceOf(const Formula& formula, const LinkModel& link) {
   return {.seconds = formula.Seconds(link),
-          .sent_bytes = static_cast<int64_t>(std::llround(formula.sent_bytes))};
+          .sent_bytes = std::llround(formula.sent_bytes),
+          .sent_messages = std::llround(formula.messages)};
 }
 
 }  // namespace
@@ -142,7 +149,8 @@ CollectivePrice AllreduceByFormula(const AllreduceAlgorithm& algorithm, const Re
     const double seconds =
         within.Seconds(network.within_host) + leaders.Seconds(network.between_hosts);
     return {.seconds = seconds,
-            .sent_bytes = static_cast<int64_t>(within.sent_bytes + leaders.sent_bytes)};
+            .sent_bytes = static_cast<int64_t>(within.sent_bytes + leaders.sent_bytes),
+            .sent_messages = std::llround(within.messages + leaders.messages)};
   }
   const Formula formula = FlatFormula(algorithm.name, world.ranks(), elements);
   return PriceOf(formula, algorithm.name == "ring" ? RingLink(world, network, formula.latencies)
@@ -155,10 +163,13 @@ CollectivePrice AllgatherByFormula(const RegularWorld& world, int64_t elements,
   const auto others = static_cast<double>(world.ranks() - 1);
   const double bytes = others * Bytes(CeilDivide(elements, world.ranks()));
   const CollectivePrice ring =
-      PriceOf({.latencies = others, .wire_bytes = bytes, .sent_bytes = bytes},
+      PriceOf({.latencies = others, .wire_bytes = bytes, .sent_bytes = bytes, .messages = others},
               RingLink(world, network, others));
   const CollectivePrice bruck =
-      PriceOf({.latencies = Log2(world.ranks()), .wire_bytes = bytes, .sent_bytes = bytes},
+      PriceOf({.latencies = Log2(world.ranks()),
+               .wire_bytes = bytes,
+               .sent_bytes = bytes,
+               .messages = 2 * Log2(world.ranks()) - 1},  // blocks that wrap around are two
               SlowestLink(world, network));
   return bruck.seconds < ring.seconds ? bruck : ring;
 }
@@ -168,8 +179,9 @@ CollectivePrice AllToAllByFormula(const RegularWorld& world, int64_t block,
   if (world.ranks() == 1 || block == 0) return {};
   const auto others = static_cast<double>(world.ranks() - 1);
   const double bytes = others * Bytes(block);
-  return PriceOf({.latencies = others, .wire_bytes = bytes, .sent_bytes = bytes},
-                 SlowestLink(world, network));
+  return PriceOf(
+      {.latencies = others, .wire_bytes = bytes, .sent_bytes = bytes, .messages = others},
+      SlowestLink(world, network));
 }
 
 }  // namespace ringtail

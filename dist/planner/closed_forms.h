@@ -23,7 +23,17 @@ namespace ringtail {
 
 struct CollectivePrice {
   double seconds = 0;
-  int64_t sent_bytes = 0;  // of the rank with the most
+  int64_t sent_bytes = 0, sent_messages = 0;  // of the ranks with the most
+};
+
+// Processor seconds of a rank for what it sends (NetworkModel): receiving as much included.
+struct SendingCost {
+  double per_byte = 0, per_message = 0;
+
+  double Of(const CollectivePrice& price) const {
+    return static_cast<double>(price.sent_bytes) * per_byte +
+           static_cast<double>(price.sent_messages) * per_message;
+  }
 };
 
 // Ranks in blocks of `ranks_per_host` on `hosts` hosts (Topology::Blocks).

@@ -88,7 +88,8 @@ CollectivePrice CollectivePrices::Allreduced(int64_t elements) {
 
 CollectivePrice CollectivePrices::OfPlans(const std::vector<Plan>& plans) const {
   const PlanCost cost = CostOfPlans(plans, topology_, network_);
-  return {.seconds = cost.seconds, .sent_bytes = cost.sent_bytes};
+  return {
+      .seconds = cost.seconds, .sent_bytes = cost.sent_bytes, .sent_messages = cost.sent_messages};
 }
 
 }  // namespace ringtail

@@ -92,10 +92,8 @@ class BucketJob {
     if (seconds > 0) job_.Add(CommunicationWork::Coding(seconds, world_.cores));
   }
   void Send(const CollectivePrice& price) {
-    const auto bytes = static_cast<double>(price.sent_bytes);
-    sent_bytes_ += bytes;
-    job_.Add(CommunicationWork::Collective(price.seconds, bytes * world_.cpu_seconds_per_byte,
-                                           world_.cores));
+    sent_bytes_ += static_cast<double>(price.sent_bytes);
+    job_.Add(CommunicationWork::Collective(price.seconds, world_.sending.Of(price), world_.cores));
   }
 
   const PlannedScheme& scheme_;

@@ -39,7 +39,7 @@ struct ExchangeWorld {
   int ranks = 1;
   double cores = 1;             // of a rank
   double seconds_per_byte = 0;  // of the slowest link, for the choice of routes
-  double cpu_seconds_per_byte = 0;
+  SendingCost sending;
 };
 
 struct ExchangeJobs {

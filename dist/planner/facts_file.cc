@@ -13,7 +13,8 @@ namespace ringtail {
 namespace {
 
 constexpr double kMostSeconds = 1e6, kMostCores = 4096, kMostElements = int64_t{1} << 31;
-constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3;
+constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3,
+                 kMostCpuPerMessage = 1;
 constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
 constexpr double kMostBatch = 1 << 20, kMostLoading = 1e3;
 constexpr double kRounding = 1 + 1e-9;  // of a sum
@@ -85,7 +86,10 @@ Status CheckCluster(const FieldCheck& check, const ClusterFacts& cluster) {
   }
   RT_RETURN_IF_ERROR(CheckLink(check.Within("within_host"), cluster.within_host()));
   RT_RETURN_IF_ERROR(CheckLink(check.Within("between_hosts"), cluster.between_hosts()));
-  return check.Between("cpu_seconds_per_byte", cluster.cpu_seconds_per_byte(), 0, kMostCpuPerByte);
+  RT_RETURN_IF_ERROR(
+      check.Between("cpu_seconds_per_byte", cluster.cpu_seconds_per_byte(), 0, kMostCpuPerByte));
+  return check.Between("cpu_seconds_per_message", cluster.cpu_seconds_per_message(), 0,
+                       kMostCpuPerMessage);
 }
 
 Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {

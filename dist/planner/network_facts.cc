@@ -18,7 +18,8 @@ NetworkFacts NetworkFacts::Of(const PlannerFacts& facts) {
           .hosts = cluster.hosts(),
           .ranks_per_host = cluster.ranks_per_host(),
           .cores_per_host = cluster.has_cores_per_host() ? cluster.cores_per_host() : facts.cores(),
-          .cpu_seconds_per_byte = cluster.cpu_seconds_per_byte()};
+          .sending = {.per_byte = cluster.cpu_seconds_per_byte(),
+                      .per_message = cluster.cpu_seconds_per_message()}};
 }
 
 NetworkFacts NetworkFacts::Probed(const NetworkModel& links, int hosts, int ranks_per_host,
@@ -27,8 +28,10 @@ NetworkFacts NetworkFacts::Probed(const NetworkModel& links, int hosts, int rank
           .hosts = hosts,
           .ranks_per_host = ranks_per_host,
           .cores_per_host = cores_per_host,
-          .cpu_seconds_per_byte = links.cpu_seconds_per_byte > 0 ? links.cpu_seconds_per_byte
-                                                                 : kTypicalCpuSecondsPerByte};
+          .sending = links.cpu_seconds_per_byte > 0
+                         ? SendingCost{.per_byte = links.cpu_seconds_per_byte,
+                                       .per_message = links.cpu_seconds_per_message}
+                         : kTypicalSending};
 }
 
 }  // namespace ringtail

@@ -2,7 +2,7 @@
 // (dist/collectives/link_model.h), hosts, ranks and cores.
 //
 //   host 0  [ rank 0 | rank 1 ]--within_host      cores_per_host divided evenly among the ranks
-//              |  between_hosts                   cpu_seconds_per_byte: what messages cost them
+//              |  between_hosts                   sending: what messages cost them
 //   host 1  [ rank 2 | rank 3 ]
 //
 // Thread-safety: a value.
@@ -14,20 +14,20 @@
 
 #include "dist/collectives/link_model.h"
 #include "dist/collectives/topology.h"
+#include "dist/planner/closed_forms.h"
 #include "dist/planner/planner.pb.h"
 
 namespace ringtail {
 
 // Where nothing was probed. bench_allreduce over gRPC at 1 Gbit/s (Zen 5, network namespaces): README.md.
-inline constexpr double kTypicalCpuSecondsPerByte = 1.24e-9;
+inline constexpr SendingCost kTypicalSending{.per_byte = 1.24e-9, .per_message = 1.3e-4};
 
 struct NetworkFacts {
   NetworkModel links;
   int hosts = 1, ranks_per_host = 1;
   double cores_per_host = 1;
-  // Processor seconds of a rank, all its threads and the kernel, per byte that it sends; receiving
-  // and adding as many included. bench_allreduce's "CPU s/GB" of two ranks and a ring.
-  double cpu_seconds_per_byte = 0;
+  // Per byte: adding included; bench_allreduce's "CPU s/GB" of two ranks and a ring.
+  SendingCost sending;
 
   // `facts` must be checked (facts_file.h).
   static NetworkFacts Of(const PlannerFacts& facts);

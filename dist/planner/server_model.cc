@@ -72,6 +72,11 @@ struct World {
   double from_others() const { return dedicated ? 1 : (workers - 1) / workers; }
 };
 
+// Processor seconds of a message.
+double Sending(const NetworkFacts& network, double bytes) {
+  return network.sending.per_byte * bytes + network.sending.per_message;
+}
+
 World WorldOf(const PlannerFacts& facts, const NetworkFacts& network, const ServerChoice& choice) {
   const int ranks = network.hosts * network.ranks_per_host;
   RT_CHECK(choice.servers >= 1 && choice.servers <= ranks - (choice.dedicated ? 1 : 0),
@@ -90,9 +95,8 @@ World WorldOf(const PlannerFacts& facts, const NetworkFacts& network, const Serv
               .dedicated = choice.dedicated};
   const double step = facts.data_wait_s() + times.forward + times.earlier_backward + times.backward;
   world.compute = choice.gradients_per_push * step + world.travel.encode / one_core +
-                  network.cpu_seconds_per_byte * world.travel.push_bytes / one_core;
-  world.update +=
-      (world.travel.decode + network.cpu_seconds_per_byte * world.travel.pull_bytes) / one_core;
+                  Sending(network, world.travel.push_bytes) / one_core;
+  world.update += (world.travel.decode + Sending(network, world.travel.pull_bytes)) / one_core;
   return world;
 }
 

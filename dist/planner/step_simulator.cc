@@ -15,7 +15,7 @@ constexpr int64_t kRollCallElements = 25;  // 100 bytes per rank
 constexpr int64_t kLossElements = 6;       // loss, correct and count, as doubles
 
 NetworkFacts WithoutSharing(NetworkFacts network, const SimulatorOptions& options) {
-  if (!options.shares_cores) network.cpu_seconds_per_byte = 0;
+  if (!options.shares_cores) network.sending = {};
   return network;
 }
 
@@ -64,7 +64,7 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
   return {.ranks = choice.hosts * network_.ranks_per_host,
           .cores = network_.cores_per_rank(),
           .seconds_per_byte = link.seconds_per_byte,
-          .cpu_seconds_per_byte = network_.cpu_seconds_per_byte};
+          .sending = network_.sending};
 }
 
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
@@ -133,7 +133,10 @@ StatusOr<const ExchangeJobs*> StepSimulator::JobsOf(const Choice& choice) {
 
 double StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) const {
   const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
-  return prices->Allgather(ranks * kRollCallElements).seconds;
+  const CollectivePrice& price = prices->Allgather(ranks * kRollCallElements);
+  return CommunicationWork::Collective(price.seconds, network_.sending.Of(price),
+                                       network_.cores_per_rank())
+      .seconds;
 }
 
 // What travels before the buckets: loss, counts and running statistics. The roll call of a round has
@@ -149,9 +152,8 @@ CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrice
                                           : std::vector<int64_t>{kLossElements, buffers};
   for (const int64_t elements : arrays) {
     const CollectivePrice& price = prices->Allreduce(elements);
-    const auto bytes = static_cast<double>(price.sent_bytes);
-    *sent_bytes += bytes;
-    job.Add(CommunicationWork::Collective(price.seconds, bytes * network_.cpu_seconds_per_byte,
+    *sent_bytes += static_cast<double>(price.sent_bytes);
+    job.Add(CommunicationWork::Collective(price.seconds, network_.sending.Of(price),
                                           network_.cores_per_rank()));
   }
   return job;

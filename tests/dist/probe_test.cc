@@ -25,8 +25,14 @@ struct Shape {
 
 std::vector<double> Numbers(const NetworkModel& network) {
   const LinkModel &a = network.within_host, &b = network.between_hosts;
-  return {a.latency_s,        a.seconds_per_byte,        a.reduce_seconds_per_byte,   b.latency_s,
-          b.seconds_per_byte, b.reduce_seconds_per_byte, network.cpu_seconds_per_byte};
+  return {a.latency_s,
+          a.seconds_per_byte,
+          a.reduce_seconds_per_byte,
+          b.latency_s,
+          b.seconds_per_byte,
+          b.reduce_seconds_per_byte,
+          network.cpu_seconds_per_byte,
+          network.cpu_seconds_per_message};
 }
 
 std::vector<NetworkModel> ProbeOnAll(const World& world, const Topology& topology) {

@@ -19,9 +19,13 @@ constexpr NetworkModel kNetwork{.within_host = kMemory, .between_hosts = kEthern
 
 bool IsPowerOfTwo(int n) { return (n & (n - 1)) == 0; }
 
-double ByPlans(const AllreduceAlgorithm& algorithm, const RegularWorld& world, int64_t elements) {
+PlanCost PlansOf(const AllreduceAlgorithm& algorithm, const RegularWorld& world, int64_t elements) {
   const Topology topology = world.topology();
-  return CostOfPlans(AllPlans(algorithm, topology, elements), topology, kNetwork).seconds;
+  return CostOfPlans(AllPlans(algorithm, topology, elements), topology, kNetwork);
+}
+
+double ByPlans(const AllreduceAlgorithm& algorithm, const RegularWorld& world, int64_t elements) {
+  return PlansOf(algorithm, world, elements).seconds;
 }
 
 // Equal where closed_forms.h says so; elsewhere never cheaper, so that a choice by formulas is not
@@ -31,8 +35,9 @@ TEST(ClosedFormsTest, AllreducesCostWhatTheirPlansCost) {
     for (int hosts = 2; hosts <= 33; ++hosts) {
       for (const int64_t elements : {1, 7, 64, 1000, 65536, 300'001}) {
         const RegularWorld world{.hosts = hosts};
-        const double formula = AllreduceByFormula(algorithm, world, elements, kNetwork).seconds;
-        const double plans = ByPlans(algorithm, world, elements);
+        const CollectivePrice price = AllreduceByFormula(algorithm, world, elements, kNetwork);
+        const PlanCost cost = PlansOf(algorithm, world, elements);
+        const double formula = price.seconds, plans = cost.seconds;
         const std::string where = std::string(algorithm.name) + " of " + std::to_string(hosts) +
                                   " hosts, " + std::to_string(elements);
         const bool exact =
@@ -46,6 +51,10 @@ TEST(ClosedFormsTest, AllreducesCostWhatTheirPlansCost) {
           EXPECT_NEAR(formula, plans, 1e-6 + 1e-3 * plans) << where;
         }
         EXPECT_GE(formula, plans * (1 - 1e-9)) << where;
+        EXPECT_GE(price.sent_messages, cost.sent_messages) << where;
+        if (exact && elements >= hosts) {
+          EXPECT_EQ(price.sent_messages, cost.sent_messages) << where;
+        }
       }
     }
   }
@@ -76,17 +85,26 @@ TEST(ClosedFormsTest, AllgatherAndAllToAllCostWhatTheirPlansCost) {
     for (const int64_t part : {1, 25, 10'000}) {
       const int64_t elements = part * hosts;
       double cheapest = 1e9;
+      int64_t messages = 0;  // of the cheapest
       for (const AllgatherAlgorithm& algorithm : AllgatherAlgorithms()) {
         std::vector<Plan> plans;
         for (int rank = 0; rank < hosts; ++rank) {
           plans.push_back(algorithm.plan(rank, hosts, elements));
         }
-        cheapest = std::min(cheapest, CostOfPlans(plans, topology, kNetwork).seconds);
+        const PlanCost cost = CostOfPlans(plans, topology, kNetwork);
+        if (cost.seconds < cheapest) messages = cost.sent_messages;
+        cheapest = std::min(cheapest, cost.seconds);
+      }
+      const int64_t by_formula = AllgatherByFormula(world, elements, kNetwork).sent_messages;
+      EXPECT_GE(by_formula, messages) << hosts << " hosts, " << elements;
+      if (IsPowerOfTwo(hosts)) {
+        EXPECT_EQ(by_formula, messages) << hosts << " hosts, " << elements;
       }
       EXPECT_NEAR(AllgatherByFormula(world, elements, kNetwork).seconds, cheapest, 1e-9 * cheapest);
       std::vector<Plan> plans;
       for (int rank = 0; rank < hosts; ++rank) plans.push_back(AllToAll(rank, hosts, part));
       const double all_to_all = CostOfPlans(plans, topology, kNetwork).seconds;
+      EXPECT_EQ(AllToAllByFormula(world, part, kNetwork).sent_messages, hosts - 1);
       EXPECT_NEAR(AllToAllByFormula(world, part, kNetwork).seconds, all_to_all, 1e-9 * all_to_all);
     }
   }
@@ -104,6 +122,7 @@ TEST(CollectivePricesTest, ArePricesOfThePlansThatTheSelectorChooses) {
           CostOfPlans(AllPlans(chosen, world.topology(), elements), world.topology(), kNetwork);
       EXPECT_EQ(prices.Allreduce(elements).seconds, cost.seconds);
       EXPECT_EQ(prices.Allreduce(elements).sent_bytes, cost.sent_bytes);
+      EXPECT_EQ(prices.Allreduce(elements).sent_messages, cost.sent_messages);
     }
   }
 }

@@ -20,6 +20,7 @@ PlannerFacts SomeFacts(uint64_t seed) {
   PlannerFacts facts = RandomFacts(&rng);
   ClusterFacts* const cluster = facts.mutable_cluster();
   cluster->set_cpu_seconds_per_byte(4e-9);
+  cluster->set_cpu_seconds_per_message(1e-4);
   cluster->mutable_between_hosts()->set_latency_s(1e-4);
   cluster->mutable_between_hosts()->set_seconds_per_byte(1 / 3e7);
   return facts;
@@ -109,7 +110,9 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
          f->mutable_cluster()->mutable_within_host()->set_seconds_per_byte(kInfinity);
        }},
       {"cpu_seconds_per_byte",
-       [](auto* f) { f->mutable_cluster()->set_cpu_seconds_per_byte(0.1); }}};
+       [](auto* f) { f->mutable_cluster()->set_cpu_seconds_per_byte(0.1); }},
+      {"cpu_seconds_per_message",
+       [](auto* f) { f->mutable_cluster()->set_cpu_seconds_per_message(-1e-6); }}};
   for (const Hostile& one : hostile) {
     PlannerFacts facts = SomeFacts(1);
     one.change(&facts);

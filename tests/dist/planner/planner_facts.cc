@@ -68,7 +68,7 @@ NetworkFacts RandomNetwork(int hosts, double cores, Rng* rng) {
   return {.links = {.within_host = link, .between_hosts = link},
           .hosts = hosts,
           .cores_per_host = cores,
-          .cpu_seconds_per_byte = rng->Uniform(0, 5e-9F)};
+          .sending = {.per_byte = rng->Uniform(0, 5e-9F), .per_message = rng->Uniform(0, 2e-4F)}};
 }
 
 }  // namespace ringtail

@@ -73,7 +73,7 @@ TEST(StepSimulatorTest, WithoutComputationTheStepIsItsCollectives) {
       sum += prices.Allreduce(bucket.range.count).seconds;
     }
     NetworkFacts free = network;
-    free.cpu_seconds_per_byte = 0;
+    free.sending = {};
     EXPECT_NEAR(Seconds(facts, free, choice), sum, 1e-6 * sum);
   }
 }
@@ -135,7 +135,7 @@ TEST(StepSimulatorTest, OverlappedRoundsHideTheExchange) {
   Rng rng(RngKey(10).With(kTestStream));
   const PlannerFacts facts = RandomFacts(&rng);
   NetworkFacts network = RandomNetwork(4, 8, &rng);
-  network.cpu_seconds_per_byte = 0;
+  network.sending = {};
   StepSimulator simulator(facts, network);
   Choice choice{.hosts = 4, .global_batch = 64, .period = 1024, .overlap = true};
   const Prediction hidden = simulator.Simulate(choice).value();
@@ -247,11 +247,35 @@ TEST(StepSimulatorTest, TheTermOfSharedCoresCanBeLeftOut) {
   Rng rng(RngKey(11).With(kTestStream));
   const PlannerFacts facts = RandomFacts(&rng);
   NetworkFacts network = RandomNetwork(4, 1, &rng);
-  network.cpu_seconds_per_byte = 5e-9;
+  network.sending.per_byte = 5e-9;
   const Choice choice{.hosts = 4, .global_batch = 64, .buckets = {.bytes = 1, .end_bytes = 1}};
   EXPECT_GT(StepSimulator(facts, network).Simulate(choice).value().seconds.contention, 0);
   StepSimulator without(facts, network, {.shares_cores = false});
   EXPECT_NEAR(without.Simulate(choice).value().seconds.contention, 0, 1e-15);
+}
+
+// On a fast network whose ranks have little of a processor, as small a change that travels in more
+// messages takes longer.
+TEST(StepSimulatorTest, MessagesTakeProcessorTime) {
+  Rng rng(RngKey(13).With(kTestStream));
+  PlannerFacts facts = RandomFacts(&rng);
+  facts.clear_prepare_s();
+  NetworkFacts network = RandomNetwork(4, 0.25, &rng);
+  network.links.between_hosts = {.seconds_per_byte = 1e-12};
+  network.sending = {};
+  const Choice one{.hosts = 4, .global_batch = 64, .algorithm = "ring"};
+  const double free = Seconds(facts, network, one);
+  network.sending.per_message = 1e-3;
+  // Statistics, loss, and a bucket or more: six messages each; three of the roll call.
+  constexpr double kLeast = (6 + 6 + 6 + 3) * 1e-3 / 0.25;
+  EXPECT_GE(Seconds(facts, network, one), free + kLeast * (1 - 1e-6));
+  Choice many = one;
+  many.buckets = {.bytes = 1, .end_bytes = 1};  // a parameter each
+  const int more = facts.parameter_size() -
+                   static_cast<int>(MakeGradientBuckets(ParametersOf(facts), one.buckets).size());
+  ASSERT_GT(more, 0);
+  EXPECT_NEAR(Seconds(facts, network, many), Seconds(facts, network, one) + more * 6e-3 / 0.25,
+              1e-3 * more);
 }
 
 TEST(StepSimulatorTest, RefusesChoicesThatTheFactsDoNotKnow) {
