@@ -1,6 +1,7 @@
 #include "apps/plan/measure_facts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -74,7 +75,18 @@ class Samples {
 struct MeasuredStep {
   StepFacts facts;
   double update_s = 0;
+  double deviation = 0;  // of the whole step, as a share of it
 };
+
+// The standard deviation by the median of deviations, which a single late step does not change (Hampel
+// 1974), as a share of the median.
+double RelativeDeviation(const std::vector<double>& seconds) {
+  constexpr double kOfNormal = 1.4826;
+  const double median = Median(seconds);
+  std::vector<double> deviations;
+  for (const double s : seconds) deviations.push_back(std::fabs(s - median));
+  return kOfNormal * Median(std::move(deviations)) / median;
+}
 
 // Whole steps, each with its update: what one part leaves in the caches, or has driven out of them,
 // is what the next one finds in a run.
@@ -94,6 +106,7 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, Optimizer* optimizer, int64_t b
   const size_t parameters = model->arena().parameters().size();
   const size_t forwards = parameters, backwards = forwards + 1, updates = backwards + 1;
   Samples samples(updates + 1);
+  std::vector<double> steps;
   for (int64_t i = -kWarmUpSteps; i < options.steps; ++i) {
     Stopwatch watch;
     net->Forward(images.view(), {.step = static_cast<uint64_t>(i + kWarmUpSteps)});
@@ -109,8 +122,9 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, Optimizer* optimizer, int64_t b
     samples.Add(forwards, forward);
     samples.Add(backwards, backward);
     samples.Add(updates, update);
+    steps.push_back(forward + backward + update);
   }
-  MeasuredStep measured{.update_s = samples.median(updates)};
+  MeasuredStep measured{.update_s = samples.median(updates), .deviation = RelativeDeviation(steps)};
   StepFacts& step = measured.facts;
   step.set_batch(batch);
   step.set_forward_s(samples.median(forwards));
@@ -224,6 +238,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                         MeasureStep(model.get(), optimizer.get(), batch, options));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
+    facts.set_step_deviation(step.deviation);
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }

@@ -24,7 +24,7 @@ namespace ringtail {
 struct MeasureFactsOptions {
   int64_t largest_batch = 64;
   int64_t image_size = 64;
-  int64_t steps = 5;  // timed per batch; medians count
+  int64_t steps = 8;  // timed per batch; medians count
   int fractions = 4;  // batches measured: the largest, a half, a quarter and so on
   // Whose images are loaded to see what that costs; null: load_cpu_s stays 0.
   const TrainingData* data = nullptr;

@@ -70,6 +70,7 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
             {"forward", s.forward},
             {"backward", s.backward},
             {"contention", s.contention},
+            {"waiting", s.waiting},
             {"coding", s.coding},
             {"wire", s.wire},
             {"update", s.update},

@@ -17,6 +17,7 @@ and prints all as tables. apps/studies/asynchronous.md has results.
   compression  pushes through codecs, and pulls of fewer bytes
   late         compensation from the start and from half of the run on
   safe         rules by workers, with what a config gets unless it says as_published
+  many         32 workers beside synchronous training, four times as long
 """
 import argparse
 import dataclasses

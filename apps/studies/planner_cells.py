@@ -141,7 +141,7 @@ def predict_world(args, net, ranks, rate, cores, links):
 def terms_of(row):
     """Seconds per step of a prediction, as a run measures them."""
     s, steps = row['seconds'], row['period']
-    terms = {'forward': s['forward'], 'backward': s['backward'] + s['contention'], 'exchange': s['wire'] + s['coding'],
+    terms = {'forward': s['forward'], 'backward': s['backward'] + s['contention'], 'exchange': s['waiting'] + s['wire'] + s['coding'],
              'update': s['update'] + s['merge'] + s['roll_call'], 'step': row['round_s']}
     return {name: seconds / steps for name, seconds in terms.items()}
 

@@ -20,11 +20,12 @@ struct Part {
 };
 
 // In the order of a step.
-std::array<Part, 10> PartsOf(const PredictedSeconds& s) {
+std::array<Part, 11> PartsOf(const PredictedSeconds& s) {
   return {Part{"data", "it waits for images", s.data_wait},
           {"forward", "it computes: forward is the longest part", s.forward},
           {"backward", "it computes: backward is the longest part", s.backward},
           {"contention", "communication takes the cores that backward needs", s.contention},
+          {"waiting", "ranks wait for the slowest one", s.waiting},
           {"coding", "it encodes and decodes gradients", s.coding},
           {"wire", "it waits for the wire", s.wire},
           {"activations", "it waits for activations of layers that are divided", s.activations},

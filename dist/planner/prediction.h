@@ -1,9 +1,9 @@
 // Prediction: how long a choice takes, and why.
 //
-//   data | forward | activations | backward ..contention.. | coding | wire | update | merge | roll call
-//                                                            `-- exposed: nothing hides it
+//   data | forward | activations | backward ..contention.. | waiting | coding | wire | update | merge | roll call
+//                                                                      `-- exposed: nothing hides it
 //
-// Of a round: `period` steps and one exchange. Seconds of the slowest rank.
+// Of a round: `period` steps and one exchange. Seconds of a rank that is as fast as all others but for chance.
 // Thread-safety: values; functions without state.
 #ifndef RINGTAIL_DIST_PLANNER_PREDICTION_H_
 #define RINGTAIL_DIST_PLANNER_PREDICTION_H_
@@ -19,6 +19,7 @@ struct PredictedSeconds {
   double forward = 0, backward = 0;
   double update = 0;       // all of it, also what is computed while communication is under way
   double contention = 0;   // by which communication slows computation on shared cores
+  double waiting = 0;      // for the slowest rank
   double coding = 0;       // encoding and decoding, as far as exposed
   double wire = 0;         // collectives of gradients, as far as exposed
   double activations = 0;  // on their way between ranks that divide layers
@@ -26,8 +27,8 @@ struct PredictedSeconds {
   double roll_call = 0;
 
   double sum() const {
-    return data_wait + forward + backward + update + contention + coding + wire + activations +
-           merge + roll_call;
+    return data_wait + forward + backward + update + contention + waiting + coding + wire +
+           activations + merge + roll_call;
   }
 };
 

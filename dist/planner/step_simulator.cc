@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/round.h"
+#include "dist/planner/slowest_of.h"
 
 namespace ringtail {
 namespace {
@@ -159,6 +161,12 @@ CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrice
   return job;
 }
 
+// Steps of a round vary independently of one another.
+double StepSimulator::WaitingFor(const Prediction& prediction, double compute) const {
+  return SlowestOf(static_cast<int64_t>(prediction.ranks)) * timetable_.deviation() * compute /
+         std::sqrt(prediction.choice.period);
+}
+
 void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                                  Prediction* prediction) const {
   size_t next = 0;  // parameter
@@ -171,6 +179,7 @@ void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, Communic
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   const OverlapTimes overlap = Overlap(own.times.backward, network_.cores_per_rank(), jobs.buckets);
   PredictedSeconds& seconds = prediction->seconds;
+  seconds.waiting = WaitingFor(*prediction, own.alone);
   seconds.contention = overlap.contention(own.times.backward);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
@@ -180,11 +189,15 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
                                   CommunicationJob statistics, Prediction* prediction) const {
   const double compute = own.alone * prediction->choice.period;
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
+  // The slowest rank comes last: an overlapped exchange begins when it does, and a blocking one.
+  const double waiting = WaitingFor(*prediction, compute);
+  const bool overlapped = prediction->choice.overlap;
   for (CommunicationJob& job : jobs.buckets) {
-    job.ready = prediction->choice.overlap ? 0 : compute;
+    job.ready = overlapped ? std::min(waiting, compute) : compute;
   }
   const OverlapTimes overlap = Overlap(compute, network_.cores_per_rank(), jobs.buckets);
   PredictedSeconds& seconds = prediction->seconds;
+  seconds.waiting = overlapped ? 0 : waiting;
   seconds.contention = overlap.contention(compute);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
@@ -255,7 +268,9 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
 StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {
   RT_ASSIGN_OR_RETURN(const Prediction prediction, Simulate(choice));
   const PredictedSeconds& s = prediction.seconds;
-  return s.data_wait + s.forward + s.backward + s.update + prediction.communication + s.merge +
+  // Those of overlapped rounds wait at most as long as those of others.
+  const double compute = s.data_wait + s.forward + s.backward + s.update;
+  return compute + WaitingFor(prediction, compute) + prediction.communication + s.merge +
          s.roll_call;
 }
 

@@ -74,6 +74,8 @@ class StepSimulator {
   double RollCall(const Choice& choice, CollectivePrices* prices) const;
   CommunicationJob Statistics(const Choice& choice, CollectivePrices* prices,
                               double* sent_bytes) const;
+  // Seconds until the slowest of all ranks has computed what takes them `compute` on average.
+  double WaitingFor(const Prediction& prediction, double compute) const;
   void SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                     Prediction* prediction) const;
   void SimulateRound(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,

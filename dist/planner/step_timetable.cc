@@ -52,6 +52,7 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   for (const double seconds : facts.prepare_s()) prepare_.push_back(seconds * scale);
   merge_ = facts.merge_s() * scale;
   data_wait_ = facts.data_wait_s() * scale;
+  deviation_ = facts.step_deviation();
   load_ = facts.load_cpu_s() / cores;
   for (const StepFacts& step : facts.step()) {
     ComputeTimes times{.forward = step.forward_s(), .backward = step.backward_s()};

@@ -43,6 +43,7 @@ class StepTimetable {
   ComputeTimes TimesAt(int64_t batch) const;
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
+  double deviation() const { return deviation_; }  // of a step, as a share of it
 
  private:
   struct Measured {
@@ -53,7 +54,7 @@ class StepTimetable {
   ComputeTimes OfParts(double batch, int64_t parts) const;
 
   std::vector<double> prepare_;  // by parameter, or empty
-  double update_ = 0, merge_ = 0, data_wait_ = 0, load_ = 0;
+  double update_ = 0, merge_ = 0, data_wait_ = 0, load_ = 0, deviation_ = 0;
 };
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.

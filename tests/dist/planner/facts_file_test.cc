@@ -58,6 +58,7 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
          for (int i = 0; i < f->parameter_size(); ++i) f->add_prepare_s(f->update_s() + 1);
        }},
       {"update_s", [](auto* f) { f->set_update_s(-1e-9); }},
+      {"step_deviation", [](auto* f) { f->set_step_deviation(-0.1); }},
       {"merge_s", [&](auto* f) { f->set_merge_s(kInfinity); }},
       {"data_wait_s", [](auto* f) { f->set_data_wait_s(2e6); }},
       {"buffer_elements", [](auto* f) { f->set_buffer_elements(-1); }},
