@@ -1,9 +1,10 @@
 // Prediction: how long a choice takes, and why.
 //
-//   data | forward | activations | backward ..contention.. | waiting | coding | wire | update | merge | roll call
+//   data | forward | activations | backward ..contention.. | waiting | coding | wire | ...
 //                                                                      `-- exposed: nothing hides it
+//   ... | update | merge | roll call
 //
-// Of a round: `period` steps and one exchange. Seconds of a rank that is as fast as all others but for chance.
+// Of a round: `period` steps and one exchange. All ranks are equally fast but for chance.
 // Thread-safety: values; functions without state.
 #ifndef RINGTAIL_DIST_PLANNER_PREDICTION_H_
 #define RINGTAIL_DIST_PLANNER_PREDICTION_H_

@@ -1,6 +1,6 @@
-// SlowestOf: how much longer than the mean the slowest of n ranks takes, in standard deviations, if their times are
-// independent and normal: the expectation of the largest of n. All that wait for one another wait so long
-// (Dutta et al. 2018, "Slow and Stale Gradients Can Win the Race": runtime by order statistics).
+// SlowestOf: how much longer than the mean the slowest of n ranks takes, in standard deviations, if
+// their times are independent and normal: the expectation of the largest of n. All that wait for one
+// another wait so long (Dutta et al. 2018, "Slow and Stale Gradients Can Win the Race").
 //
 //   n       1    2     4     8     16    32
 //           0  0.56  1.03  1.42  1.77  2.07

@@ -189,7 +189,7 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
                                   CommunicationJob statistics, Prediction* prediction) const {
   const double compute = own.alone * prediction->choice.period;
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
-  // The slowest rank comes last: an overlapped exchange begins when it does, and a blocking one.
+  // An overlapped exchange begins when the slowest rank has ended the round before.
   const double waiting = WaitingFor(*prediction, compute);
   const bool overlapped = prediction->choice.overlap;
   for (CommunicationJob& job : jobs.buckets) {
