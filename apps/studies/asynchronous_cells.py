@@ -6,6 +6,7 @@ WORKERS = [1, 4, 8, 16, 32]
 SPLITS = [1, 2, 5, 15, 30]
 SOFT_WORKERS, SOFT_BATCH, BATCH = 30, 4, 16
 EPOCHS = 20
+SMALL, DEFAULT = 'apps/studies/asynchronous.textproto', 'apps/studies/sixteen_epochs.textproto'
 SECONDS_PER_EPOCH = 1.8  # of a core of a Zen 5, without what a rule or a codec adds
 # A worker's step takes 16 ms on average and varies as on a machine that others use, too; the wire costs nothing.
 SCRIPT = ['compute.jitter=0.2', 'between_hosts.mbit_per_s=1e6', 'between_hosts.latency_us=0']
@@ -38,6 +39,7 @@ class Cell:
     script: tuple = ()
     epochs: float = EPOCHS
     ms_per_image: float = 1
+    network: str = SMALL
     seed: int = 1
 
     @property
@@ -46,7 +48,7 @@ class Cell:
         return f'{kept}-{self.workers}-{self.seed}'
 
     def seconds(self):
-        return SECONDS_PER_EPOCH * self.epochs
+        return SECONDS_PER_EPOCH * self.epochs * (1 if self.network == SMALL else 6)
 
     def config(self):
         fields = [f'dist.asynchronous.{field}' for field in ('servers=1', 'overlap=false') + self.fields] if self.fields else []
@@ -91,6 +93,14 @@ def many():
         yield Cell('synchronous, 80 epochs', workers, fields=RULES['synchronous'], overrides=MOMENTUM + LINEAR + longer, epochs=80)
         yield Cell('DANA, 80 epochs', workers, fields=RULES['DANA'],
                    overrides=('optim.sgd.momentum=0', 'optim.learning_rate=0.02') + longer, epochs=80)
+
+
+def default():
+    """The rules that are best with the small network, with the default one at 64 pixels."""
+    pixels = ('data.image_size=64', 'train.phase=', 'train.evaluation_image_size=64', 'train.accumulation=1', 'optim.batch_scaling.rule=NONE')
+    for label in ('synchronous, momentum', 'DANA', 'DC adaptive', 'asynchronous'):
+        cell = rule_cell(label, 8, published=False)
+        yield dataclasses.replace(cell, label=f'default network, {label}', network=DEFAULT, epochs=12, overrides=pixels + cell.overrides)
 
 
 def late():
@@ -154,4 +164,4 @@ def compression():
 
 TABLES = {'soft_sync': list(soft_sync()), 'staleness': list(soft_sync()), 'workers': list(by_workers(True, [8, 32, 1, 16, 4])),
           'straggler': list(straggler()), 'optimizers': list(optimizers()), 'compression': list(compression()),
-          'late': list(late()), 'safe': list(by_workers(False, [32, 8])), 'many': list(many())}
+          'late': list(late()), 'safe': list(by_workers(False, [32, 8])), 'many': list(many()), 'default': list(default())}

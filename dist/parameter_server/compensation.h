@@ -11,6 +11,7 @@
 //                        step: the mean change of a weight in an update
 //   DANA                 v = m v + g, one v per worker; G' = b v            DANA-Zero
 //                        workers compute at now - rate m (sum of all v)
+//   DANA with gaps       the same with G' of the gap; `then` is what the worker was given
 //
 // Sources: Zheng et al. 2017, "Asynchronous Stochastic Gradient Descent with Delay Compensation"
 // (DC-ASGD); Barkai et al. 2020, "Gap-Aware Mitigation of Gradient Staleness"; Hakimi et al. 2019,

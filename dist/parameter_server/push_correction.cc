@@ -40,7 +40,14 @@ PushCorrection::PushCorrection(const AsynchronousRule& rule, int64_t elements, i
 
 void PushCorrection::OnPull(int worker, int64_t version, std::span<const float> weights) {
   if (!rule_.compares()) return;
-  versions_.Keep(version, weights);
+  if (rule_.compensation.form == Form::kDana) {
+    // (Of an update of several pushes, all of a version count as given what the first one was.)
+    sent_.resize(elements_);
+    CopyForWorker(weights, sent_);
+    versions_.Keep(version, sent_);
+  } else {
+    versions_.Keep(version, weights);
+  }
   pulls_[worker].push_back(version);
 }
 
@@ -54,7 +61,8 @@ void PushCorrection::CopyForWorker(std::span<const float> weights, std::span<flo
 
 bool PushCorrection::Compares(int64_t staleness, double epoch) const {
   if (!rule_.compares() || staleness == 0) return false;
-  return rule_.compensation.form == Form::kNone || epoch >= rule_.compensation.start_epoch;
+  return rule_.weight.form == StalenessWeight::Form::kGapAware ||
+         epoch >= rule_.compensation.start_epoch;
 }
 
 bool PushCorrection::CanCorrect(const GradientPush& push, int64_t version, double epoch) const {
@@ -63,15 +71,17 @@ bool PushCorrection::CanCorrect(const GradientPush& push, int64_t version, doubl
 
 std::span<const float> PushCorrection::Correct(const GradientPush& push, int64_t version,
                                                double epoch, std::span<const float> weights) {
-  if (rule_.compensation.form == Form::kDana) return AddVelocity(push);
   if (rule_.compensation.form == Form::kAdaptive) {
     std::vector<float>& squares = mean_squares_[push.worker];
     squares.resize(elements_);  // zeros, of a worker that has joined later
     UpdateMeanSquares(push.gradient, push.images, rule_.compensation.decay, squares);
   }
-  if (!Compares(version - push.base_version, epoch)) return push.gradient;
-  for (int64_t begin = 0; begin < elements_; begin += kPart) CorrectPart(push, begin, weights);
-  return corrected_;
+  std::span<const float> gradient = push.gradient;
+  if (Compares(version - push.base_version, epoch)) {
+    for (int64_t begin = 0; begin < elements_; begin += kPart) CorrectPart(push, begin, weights);
+    gradient = corrected_;
+  }
+  return rule_.compensation.form == Form::kDana ? AddVelocity(push, gradient) : gradient;
 }
 
 void PushCorrection::CorrectPart(const GradientPush& push, int64_t begin,
@@ -103,10 +113,11 @@ void PushCorrection::CorrectPart(const GradientPush& push, int64_t begin,
   }
 }
 
-std::span<const float> PushCorrection::AddVelocity(const GradientPush& push) {
+std::span<const float> PushCorrection::AddVelocity(const GradientPush& push,
+                                                   std::span<const float> gradient) {
   std::vector<float>& velocity = velocities_[push.worker];
   velocity.resize(elements_);
-  AddToVelocity(push.gradient, push.images, rule_.compensation.decay, velocity, velocity_sum_,
+  AddToVelocity(gradient, push.images, rule_.compensation.decay, velocity, velocity_sum_,
                 corrected_);
   return corrected_;
 }

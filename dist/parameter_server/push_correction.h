@@ -6,6 +6,7 @@
 //   delay, adaptive            and mean squares                          + workers
 //   gap                        and the weights before the last update    + 1
 //   DANA                       velocities                                workers + 1
+//   DANA, weight by gap        both; of versions, what workers were given
 //   none                       nothing
 //
 // A push without staleness stays as it is, and so does every push before Compensation::start_epoch
@@ -77,7 +78,7 @@ class PushCorrection {
  private:
   bool Compares(int64_t staleness, double epoch) const;
   void CorrectPart(const GradientPush& push, int64_t begin, std::span<const float> weights);
-  std::span<const float> AddVelocity(const GradientPush& push);
+  std::span<const float> AddVelocity(const GradientPush& push, std::span<const float> gradient);
   void AddUpVelocities();
 
   const AsynchronousRule rule_;
@@ -86,7 +87,7 @@ class PushCorrection {
   VersionRing versions_;
   std::map<int, std::vector<int64_t>> pulls_;  // versions under way, by worker, ascending
   std::map<int, std::vector<float>> mean_squares_, velocities_;  // by worker
-  std::vector<float> velocity_sum_, before_, corrected_, then_;
+  std::vector<float> velocity_sum_, before_, corrected_, then_, sent_;
   double learning_rate_ = 0;
   double mean_step_ = 0;  // running mean of the change of a weight in an update
 };

@@ -128,9 +128,10 @@ Status CheckRule(const Config& config, const AsynchronousRule& rule, const Field
         "old; set it to at least 1, about the noise scale over the images of a push");
   }
   if (rule.weight.form == WeightForm::kGapAware &&
-      rule.compensation.form != CompensationForm::kNone) {
+      rule.compensation.form != CompensationForm::kNone &&
+      rule.compensation.form != CompensationForm::kDana) {
     return check.Error("weight",
-                       "weight: GAP and a compensation correct the same thing; choose "
+                       "weight: GAP and delay compensation correct the same thing; choose "
                        "one");
   }
   return CheckUse(config, rule, check);

@@ -114,6 +114,29 @@ TEST(PushCorrectionTest, DanaGivesOutLookAheads) {
   }
 }
 
+// DANA-Gap-Aware by hand, momentum and rate 0.5: the gap is from the look-ahead that the worker was given to
+// the weights now, and what it leaves of the gradient enters the velocity.
+TEST(PushCorrectionTest, DanasGapsAreFromLookAheads) {
+  AsynchronousRule rule = PublishedRule(Config::DANA);
+  rule.compensation.decay = 0.5;
+  rule.weight.form = StalenessWeight::Form::kGapAware;
+  ShardStory story(rule, {1});
+  story.Join(2);
+  for (const int worker : {0, 1}) ASSERT_TRUE(story.Pull(worker));
+  story.Push(0, 1);
+  EXPECT_EQ(story.weights()[0], 0.5F);
+  story.Push(1, 1);  // given 1, a mean step of 0.5 away: velocity 1 / (1 + 1)
+  EXPECT_EQ(story.weights()[0], 0.25F);
+  for (const int worker : {0, 1}) ASSERT_TRUE(story.Pull(worker));
+  EXPECT_EQ(story.pulled(0)[0], 0.25F - 0.5F * 0.5F * 1.5F);
+  story.Push(1, 0);  // not late: velocity 0.25
+  EXPECT_EQ(story.weights()[0], 0.125F);
+  // Given -0.125; the mean step is 0.875 / 3.
+  story.Push(0, 1);
+  const float velocity = 0.5F + 1 / (1 + 0.25F / (0.875F / 3));
+  EXPECT_NEAR(story.weights()[0], 0.125F - 0.5F * velocity, 1e-6);
+}
+
 TEST(PushCorrectionTest, WhoIsGoneTakesItsVelocityAlong) {
   ShardStory story(PublishedRule(Config::DANA), {1});
   story.Join(2);

@@ -117,6 +117,18 @@ TEST(RuleMemoryTest, WorkersOfAdaptiveCompensationBeginWithTheMeanSquares) {
   EXPECT_THAT(block, ElementsAre(0.75F * 2.5F));
 }
 
+TEST(RuleMemoryTest, OfDanaWithGapsBothAreKept) {
+  AsynchronousRule rule = PublishedRule(Config::DANA);
+  rule.weight.form = StalenessWeight::Form::kGapAware;
+  ShardStory story(rule);
+  story.Join(1);
+  ASSERT_TRUE(story.Pull(0));
+  story.Push(0, 1);
+  std::vector<float> block(1);
+  EXPECT_EQ(story.shard().SaveMemory(block).mean_step, 0.5);
+  EXPECT_THAT(block, ElementsAre(1));
+}
+
 TEST(RuleMemoryTest, OfOtherRulesThereAreScalarsOnly) {
   EXPECT_EQ(RuleBlockName(PublishedRule(Config::DANA)), "velocities");
   EXPECT_EQ(RuleBlockName(PublishedRule(Config::DC_ADAPTIVE)), "mean_squares");
