@@ -145,8 +145,8 @@ TEST(RuleChoiceTest, ValidConfigs) {
         "rule: STALE_SYNC bound: 0", "rule: ADA_DELAY weight_rate: 0.1", "rule: DC_CONSTANT",
         "rule: DC_ADAPTIVE decay: 0 limit: 0", "rule: RINGMASTER discard_after: 1",
         "rule: GAP_AWARE versions_in_bf16: true", "rule: DANA", "rule: DANA weight: GAP",
-        "rule: BACKUP_WORKERS backups: 3",
-        "rule: ASYNCHRONOUS pull: BF16", "rule: ASYNCHRONOUS pull: DELTA key_versions: 64"}) {
+        "rule: BACKUP_WORKERS backups: 3", "rule: ASYNCHRONOUS pull: BF16",
+        "rule: ASYNCHRONOUS pull: DELTA key_versions: 64"}) {
     const Status status = ValidateAsynchronous(Parse(text), nullptr);
     EXPECT_TRUE(status.ok()) << text << ": " << status.ToString();
   }
