@@ -1,5 +1,6 @@
 """The cells of asynchronous.py: which runs make which table."""
 import dataclasses
+import itertools
 
 SPLIT = ['data.split.train.first=0', 'data.split.train.last=2499', 'data.split.validation.first=2500', 'data.split.validation.last=4999']
 WORKERS = [1, 4, 8, 16, 32]
@@ -88,11 +89,13 @@ def by_workers(published, columns):
 
 def many():
     """The same settings for any number of workers: SGD with momentum, added up or by DANA, and a warm-up of four epochs."""
-    longer = ('optim.warmup.epochs=4', 'train.evaluate_every_epochs=20')
-    for workers in (32, 8):
-        yield Cell('synchronous, 80 epochs', workers, fields=RULES['synchronous'], overrides=MOMENTUM + LINEAR + longer, epochs=80)
-        yield Cell('DANA, 80 epochs', workers, fields=RULES['DANA'],
-                   overrides=('optim.sgd.momentum=0', 'optim.learning_rate=0.02') + longer, epochs=80)
+    rules = {'synchronous': (RULES['synchronous'], MOMENTUM + LINEAR),
+             'DANA with gaps': (RULES['DANA'] + ('weight=GAP',), ('optim.sgd.momentum=0', 'optim.learning_rate=0.4')),
+             'DANA': (RULES['DANA'], ('optim.sgd.momentum=0', 'optim.learning_rate=0.02'))}
+    for workers, epochs in itertools.product((32, 8), (EPOCHS, 4 * EPOCHS)):
+        for label, (fields, overrides) in rules.items():
+            yield Cell(f'{label}, {epochs} epochs', workers, fields=fields, epochs=epochs,
+                       overrides=overrides + ('optim.warmup.epochs=4', 'train.evaluate_every_epochs=20'))
 
 
 def default():
