@@ -83,8 +83,8 @@ struct MeasuredStep {
 double RelativeDeviation(const std::vector<double>& seconds) {
   constexpr double kOfNormal = 1.4826;
   const double median = Median(seconds);
-  std::vector<double> deviations;
-  for (const double s : seconds) deviations.push_back(std::fabs(s - median));
+  std::vector<double> deviations = seconds;
+  for (double& s : deviations) s = std::fabs(s - median);
   return kOfNormal * Median(std::move(deviations)) / median;
 }
 
