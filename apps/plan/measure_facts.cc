@@ -255,9 +255,12 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   facts.set_merge_s(merge);
   if (options.data != nullptr) {
     RT_ASSIGN_OR_RETURN(
-        const double loading,
+        const LoadingCost cost,
         MeasureLoading(loaded.config, *options.data, options.image_size, options.ranks_here));
-    facts.set_load_cpu_s(loading);
+    facts.set_load_cpu_s(cost.load_s);
+    facts.set_decode_cpu_s(cost.decode_s);
+    facts.set_cached_share(cost.cached_share);
+    facts.set_epochs(loaded.config.train().epochs());
   }
   RT_RETURN_IF_ERROR(
       MeasureSchemes(OwnCompression(loaded.config.dist()), options.schemes, arena, &facts));

@@ -26,7 +26,7 @@ struct MeasureFactsOptions {
   int64_t image_size = 64;
   int64_t steps = 8;  // timed per batch; medians count
   int fractions = 4;  // batches measured: the largest, a half, a quarter and so on
-  // Whose images are loaded to see what that costs; null: load_cpu_s stays 0.
+  // Whose images are loaded to see what that costs; null: taken to cost nothing.
   const TrainingData* data = nullptr;
   int ranks_here = 1;  // on this host
   // Names of kSchemes, beside the config's own; every one of them by default.

@@ -29,11 +29,11 @@ StatusOr<double> Load(DataLoader* loader, int64_t batches) {
 
 }  // namespace
 
-StatusOr<double> MeasureLoading(const RunConfig& config, const TrainingData& data,
-                                int64_t image_size, int ranks_here) {
+StatusOr<LoadingCost> MeasureLoading(const RunConfig& config, const TrainingData& data,
+                                     int64_t image_size, int ranks_here) {
   const std::vector<int64_t>& all = data.split.train;
   const int64_t images = std::min<int64_t>(std::ssize(all), kBatch * kBatches) / kBatch * kBatch;
-  if (images == 0 || !InputSharesCores(ranks_here)) return 0.0;
+  if (images == 0 || !InputSharesCores(ranks_here)) return LoadingCost{};
   RT_ASSIGN_OR_RETURN(
       const auto loader,
       DataLoader::Create(
@@ -45,8 +45,9 @@ StatusOr<double> MeasureLoading(const RunConfig& config, const TrainingData& dat
   const double needed = static_cast<double>(cache.bytes) / static_cast<double>(images) *
                         static_cast<double>(all.size());
   const double room = static_cast<double>(config.data().cache_mib()) * (1 << 20);
-  const double cached = needed > 0 ? std::min(1.0, room / needed) : 0;
-  return (cached * again + (1 - cached) * std::max(decoding, again)) / static_cast<double>(images);
+  return LoadingCost{.load_s = again / static_cast<double>(images),
+                     .decode_s = std::max(decoding - again, 0.0) / static_cast<double>(images),
+                     .cached_share = needed > 0 ? std::min(1.0, room / needed) : 0};
 }
 
 }  // namespace ringtail

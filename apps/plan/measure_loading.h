@@ -1,6 +1,7 @@
 // Processor time that input threads need for an image: on a machine whose cores all compute, that is
 // time in which they do not.
-// Thread-safety: the trainer thread. Cost: the first images are read, decoded and augmented twice.
+// Thread-safety: the trainer thread. Cost: the first images are read, decoded and augmented, and
+// augmented once more.
 #ifndef RINGTAIL_APPS_PLAN_MEASURE_LOADING_H_
 #define RINGTAIL_APPS_PLAN_MEASURE_LOADING_H_
 
@@ -12,11 +13,17 @@
 
 namespace ringtail {
 
-// Seconds of one core for an image of `image_size` pixels, in epochs after the first: what fits into
-// the cache (data.cache_mib) is not decoded again. 0 if there are cores that do not compute: input
-// threads then take those. `ranks_here`: on this host, of which each has its share of the cores.
-StatusOr<double> MeasureLoading(const RunConfig& config, const TrainingData& data,
-                                int64_t image_size, int ranks_here);
+// All 0 if there are cores that do not compute: input threads then take those.
+struct LoadingCost {
+  double load_s = 0;        // of one core, for an image that is kept decoded
+  double decode_s = 0;      // more, for one that is not
+  double cached_share = 0;  // of the images to train on, those that data.cache_mib has room for
+};
+
+// Of images of `image_size` pixels. `ranks_here`: on this host, of which each has its share of the
+// cores.
+StatusOr<LoadingCost> MeasureLoading(const RunConfig& config, const TrainingData& data,
+                                     int64_t image_size, int ranks_here);
 
 }  // namespace ringtail
 

@@ -154,7 +154,9 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
   }
   const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
   if (predict != nullptr) {
-    auto simulator = std::make_shared<StepSimulator>(facts, network);
+    PlannerFacts first_epoch = facts;  // its steps are compared
+    first_epoch.set_epochs(1);
+    auto simulator = std::make_shared<StepSimulator>(first_epoch, network);
     *predict = [simulator, current](int local_steps) {
       return simulator->Simulate(WithRounds(current, local_steps));
     };

@@ -4,7 +4,11 @@
 A cell is a number of hosts, their cores, their links and an image size; its file in --out is written when it is done, and the same
 command continues with the cells that are missing. One host is k times one core alone (`-n 1 -k 1 -r none`), which is more than k cores
 of a host reach. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
-other's caches and memory what hosts that train together do here, and real hosts do not. Each run trains 256 images a step, 10 steps an epoch; the first epoch reads the images and does not count.
+other's caches and memory what hosts that train together do here, and real hosts do not. Each run trains 256 images a step.
+
+How many images a host has to decode depends on the epoch: with N hosts each meets an image in an epoch with probability 1/N, and keeps it
+decoded from then on (dist/planner/decoded_share.h). So a run of an image size has as many epochs as the recipe until that size is done, of a
+few steps each, and those of the epochs before do not count.
 
   apps/studies/host_speeds.py --data ~/dogs-vs-cats/train                  the points of the recipe, and its epochs together
   apps/studies/host_speeds.py --data ... --apart                           and times a host beside others that train by themselves
@@ -21,23 +25,32 @@ import tempfile
 import study
 
 RECIPE = {64: 6, 96: 6, 128: 4}  # epochs by image size
+STEPS = {64: 4, 96: 2, 128: 2}   # of an epoch, so that each run has 24 or 32
+FIRST_STEPS = 2                  # first touches, and the time until all ranks are there; in a recipe they take no time
 POINTS = [(2, 8, '1gbit'), (4, 8, '1gbit'), (8, 8, '1gbit'), (8, 8, '100mbit')]
 GRID = [(hosts, cores, rate) for rate in ('10gbit', '1gbit', '100mbit') for cores in (8, 4, 1) for hosts in (2, 4, 8, 16)]
-BATCH, STEPS_PER_EPOCH, EPOCHS = 256, 10, 3
-IMAGES = BATCH * STEPS_PER_EPOCH
+BATCH = 256
 VALIDATION = 16  # of each class, read once at the end
+
+
+def epochs_of(pixels):
+    """Of the recipe: before this image size, and until it is done."""
+    before = sum(epochs for smaller, epochs in RECIPE.items() if smaller < pixels)
+    return before, before + RECIPE[pixels]
 
 
 def run(args, hosts, cores, rate, pixels, more, apart):
     """The report of dilated.sh and what train said of its plan, or why there is none."""
-    last = IMAGES // 2 - 1
+    before, epochs = epochs_of(pixels)
+    last = BATCH * STEPS[pixels] // 2 - 1
+    warm_up = max(before * STEPS[pixels], FIRST_STEPS)
     overrides = [f'data.image_size={pixels}', 'train.phase=', f'train.evaluation_image_size={pixels}', 'train.evaluate_flipped=false',
-                 f'train.epochs={EPOCHS}', f'train.evaluate_every_epochs={EPOCHS}', 'data.split.train.first=0',
+                 f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', 'data.split.train.first=0',
                  f'data.split.train.last={last}', f'data.split.validation.first={last + 1}',
                  f'data.split.validation.last={last + VALIDATION}'] + args.set
     with tempfile.TemporaryDirectory() as folder:
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
-                   str(STEPS_PER_EPOCH), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--config',
+                   str(warm_up), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--config',
                    study.SIXTEEN_EPOCHS, '--data',
                    os.path.abspath(args.data), '--output', os.path.join(folder, 'run'), *more, *study.sets(overrides)]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -18,6 +18,7 @@ PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   Multiply(factor, facts.mutable_prepare_s());
   facts.set_merge_s(facts.merge_s() * factor);
   facts.set_load_cpu_s(facts.load_cpu_s() * factor);
+  facts.set_decode_cpu_s(facts.decode_cpu_s() * factor);
   for (StepFacts& step : *facts.mutable_step()) {
     step.set_forward_s(step.forward_s() * factor);
     step.set_backward_s(step.backward_s() * factor);

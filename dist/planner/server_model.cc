@@ -82,10 +82,11 @@ World WorldOf(const PlannerFacts& facts, const NetworkFacts& network, const Serv
   RT_CHECK(choice.servers >= 1 && choice.servers <= ranks - (choice.dedicated ? 1 : 0),
            "ranks that serve, and one that computes");
   const double cores = network.cores_per_rank(), one_core = std::min(1.0, cores);
-  const ComputeTimes times = StepTimetable(facts, cores).TimesAt(choice.batch);
+  const int workers = ranks - (choice.dedicated ? choice.servers : 0);
+  const ComputeTimes times = StepTimetable(facts, cores).TimesAt(choice.batch, workers);
   const bool crosses = network.hosts > 1;
   const LinkModel& link = crosses ? network.links.between_hosts : network.links.within_host;
-  World world{.workers = static_cast<double>(ranks - (choice.dedicated ? choice.servers : 0)),
+  World world{.workers = static_cast<double>(workers),
               .servers = static_cast<double>(choice.servers),
               .update = times.update,
               .travel = TravelOf(facts, choice),

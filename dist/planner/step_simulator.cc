@@ -70,7 +70,8 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 }
 
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
-  OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice))};
+  OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice),
+                                          int64_t{choice.hosts} * network_.ranks_per_host)};
   own.before_backward = own.times.forward + own.times.earlier_backward;
   own.alone = timetable_.data_wait() + own.before_backward + own.times.backward + own.times.update;
   return own;

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/round.h"
+#include "dist/planner/decoded_share.h"
 
 namespace ringtail {
 namespace {
@@ -54,6 +55,9 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   data_wait_ = facts.data_wait_s() * scale;
   deviation_ = facts.step_deviation();
   load_ = facts.load_cpu_s() / cores;
+  decode_ = facts.decode_cpu_s() / cores;
+  epochs_ = facts.epochs();
+  cached_share_ = facts.cached_share();
   for (const StepFacts& step : facts.step()) {
     ComputeTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
     times.ready.assign(step.finish_s().begin(), step.finish_s().end());
@@ -77,12 +81,13 @@ int64_t StepTimetable::PartsOf(int64_t batch) const {
   return best;
 }
 
-ComputeTimes StepTimetable::TimesAt(int64_t batch) const {
+ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks) const {
   ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
   times.update = update_;
   times.prepare = prepare_;
   const double computing = times.forward + times.earlier_backward + times.backward + times.update;
-  return Scaled(std::move(times), 1 + load_ * static_cast<double>(batch) / computing);
+  const double image = load_ + decode_ * DecodedShare(ranks, epochs_, cached_share_);
+  return Scaled(std::move(times), 1 + image * static_cast<double>(batch) / computing);
 }
 
 ComputeTimes StepTimetable::OfParts(double batch, int64_t count) const {

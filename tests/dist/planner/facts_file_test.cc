@@ -21,6 +21,9 @@ PlannerFacts SomeFacts(uint64_t seed) {
   ClusterFacts* const cluster = facts.mutable_cluster();
   cluster->set_cpu_seconds_per_byte(4e-9);
   cluster->set_cpu_seconds_per_message(1e-4);
+  facts.set_decode_cpu_s(1e-3);
+  facts.set_cached_share(0.5);
+  facts.set_epochs(16);
   cluster->mutable_between_hosts()->set_latency_s(1e-4);
   cluster->mutable_between_hosts()->set_seconds_per_byte(1 / 3e7);
   return facts;
@@ -58,6 +61,10 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
          for (int i = 0; i < f->parameter_size(); ++i) f->add_prepare_s(f->update_s() + 1);
        }},
       {"update_s", [](auto* f) { f->set_update_s(-1e-9); }},
+      {"decode_cpu_s", [](auto* f) { f->set_decode_cpu_s(-1e-9); }},
+      {"cached_share", [](auto* f) { f->set_cached_share(1.01); }},
+      {"epochs", [](auto* f) { f->set_epochs(0); }},
+      {"epochs", [](auto* f) { f->set_epochs(1e7); }},
       {"step_deviation", [](auto* f) { f->set_step_deviation(-0.1); }},
       {"merge_s", [&](auto* f) { f->set_merge_s(kInfinity); }},
       {"data_wait_s", [](auto* f) { f->set_data_wait_s(2e6); }},
