@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "apps/help/wrapped_help.h"
-#include "core/printable.h"
 #include "core/stop_signal.h"
 #include "core/terminate.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 

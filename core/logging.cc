@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 namespace {

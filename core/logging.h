@@ -1,7 +1,7 @@
 // Log lines on stderr, one per event: "I 11:25:43 message". Messages are composed with fmt:
 //   LogInfo(fmt::format("epoch={} accuracy={:.4f}", epoch, accuracy));
 // In colours on a terminal, unless the environment has NO_COLOR (no-color.org).
-// Messages may contain names from anywhere: unprintable characters are escaped (core/printable.h).
+// Messages may contain names from anywhere: unprintable characters are escaped (core/text/printable.h).
 // Thread-safety: any thread.
 #ifndef RINGTAIL_CORE_LOGGING_H_
 #define RINGTAIL_CORE_LOGGING_H_

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstddef>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 namespace {

@@ -1,7 +1,7 @@
 // Names of image files: order, parsing and printing.
 //
 // A file name is any sequence of bytes but '/' and NUL. Ringtail prints, sorts and hashes its
-// escaped form: printable characters (core/printable.h), the same on every machine. Nothing here
+// escaped form: printable characters (core/text/printable.h), the same on every machine. Nothing here
 // depends on the locale. Thread-safety: functions without state.
 #ifndef RINGTAIL_DATA_IMAGE_NAME_H_
 #define RINGTAIL_DATA_IMAGE_NAME_H_

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "core/config/field_check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/parameter_server/rule_choice.h"
 

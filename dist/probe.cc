@@ -15,6 +15,7 @@
 #include "core/aligned_buffer.h"
 #include "core/machine/processor_time.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/collectives/element_type.h"
 #include "dist/collectives/rank_group.h"
 #include "dist/collectives/schedule.h"
@@ -219,7 +220,6 @@ StatusOr<NetworkModel> ProbeNetwork(Transport* transport, const Topology& topolo
 }
 
 std::string DescribeLink(const LinkModel& link) {
-  constexpr double kGiga = 1e9, kMicro = 1e-6;
   const auto speed = [](double seconds_per_byte) {
     if (seconds_per_byte <= 0) return std::string("infinitely many GB/s");
     return fmt::format("{:.2g} GB/s", 1 / seconds_per_byte / kGiga);

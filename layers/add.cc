@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "layers/element_types/blob_elements.h"
 #include "layers/kernels/activation.h"
 #include "layers/kernels/arithmetic.h"

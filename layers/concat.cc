@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/counted.h"
 #include "core/parallel_for.h"
 #include "core/round.h"
+#include "core/text/counted.h"
 #include "layers/net.pb.h"
 #include "layers/relayout.h"
 #include "layers/shape_check.h"

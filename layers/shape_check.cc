@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 

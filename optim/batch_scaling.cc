@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "core/config/field_check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {

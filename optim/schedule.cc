@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

@@ -34,9 +34,9 @@ case "${1:-}" in
   *) files=("$@") ;;
 esac
 [ ${#files[@]} -gt 0 ] || exit $failed
-cmake --preset release -Wno-dev >/dev/null && ninja -C build/release --quiet ringtail_schemas ringtail_formats || exit 1
-# clang cannot read the header that GCC has precompiled.
-mkdir -p build/lint
-sed 's# -Winvalid-pch -include [^ ]*/cmake_pch\.hxx##' build/release/compile_commands.json >build/lint/compile_commands.json
+# Each source alone, with the headers that are made of schemas, and without the one that GCC has precompiled.
+cmake -S . -B build/lint -G Ninja -DCMAKE_BUILD_TYPE=Release -DRINGTAIL_UNITY=OFF -Wno-dev >/dev/null || exit 1
+ninja -C build/lint -t targets all | sed -n 's/^\(generated.*\.pb\.h\): .*/\1/p' | xargs ninja -C build/lint --quiet || exit 1
+sed -i 's# -Winvalid-pch -include [^ ]*/cmake_pch\.hxx##' build/lint/compile_commands.json
 printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build/lint || failed=1
 exit $failed

@@ -9,11 +9,10 @@
 
 #include "apps/byte_text.h"
 #include "core/check.h"
+#include "core/units.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kGiga = 1e9, kMillisecondsPerSecond = 1e3;
 
 double RingShare(int ranks, Operation operation) {
   const double passes = operation == Operation::kAllreduce ? 2 : 1;
@@ -33,7 +32,7 @@ std::string_view OperationName(Operation operation) {
 }
 
 double AllreduceTiming::AlgbwGbPerS() const {
-  return static_cast<double>(bytes) / (time_ms / kMillisecondsPerSecond) / kGiga;
+  return static_cast<double>(bytes) / (time_ms / kMsPerSecond) / kGiga;
 }
 double AllreduceTiming::BusbwGbPerS() const { return AlgbwGbPerS() * RingShare(world, operation); }
 
@@ -54,7 +53,7 @@ double IdealMilliseconds(const Topology& topology, const NetworkModel& network, 
   const double seconds_per_byte =
       hosts > 1 ? network.between_hosts.seconds_per_byte : network.within_host.seconds_per_byte;
   return RingShare(hosts > 1 ? hosts : topology.world(), operation) * static_cast<double>(bytes) *
-         seconds_per_byte * kMillisecondsPerSecond;
+         seconds_per_byte * kMsPerSecond;
 }
 
 nlohmann::ordered_json ToJson(const AllreduceTiming& timing) {

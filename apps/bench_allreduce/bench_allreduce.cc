@@ -10,7 +10,8 @@
 #include "apps/exit_code.h"
 #include "apps/launch/supervisor.h"
 #include "apps/version.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/membership/identity/rank_environment.h"
 #include "dist/membership/join.h"
 #include "dist/membership/security/job_token.h"
@@ -20,7 +21,6 @@
 namespace ringtail {
 namespace {
 
-constexpr double kGiga = 1e9, kMega = 1e6;
 constexpr double kGraceSeconds = 5;  // for the other ranks to end after one has failed
 
 std::string TransportName(const AllreduceBenchmarkOptions& options) {

@@ -14,6 +14,7 @@
 #include "core/aligned_buffer.h"
 #include "core/machine/processor_time.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/communicator.h"
 #include "dist/probe.h"
 
@@ -21,7 +22,6 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kWarmups = 3, kFewestRuns = 5, kMostRuns = 10'000;
-constexpr double kGiga = 1e9, kBitsPerByte = 8, kMillisecondsPerSecond = 1e3;
 
 struct Runs {
   std::vector<double> seconds;  // of this rank
@@ -91,7 +91,7 @@ StatusOr<std::vector<double>> Line::SlowestMilliseconds(const Runs& own) {
   std::ranges::copy(own.seconds, all.begin() + static_cast<int64_t>(runs) * ranks_->rank());
   RT_RETURN_IF_ERROR(ranks_->AllGather(std::span(all)));
   for (size_t i = 0; i < all.size(); ++i) {
-    slowest[i % runs] = std::max(slowest[i % runs], all[i] * kMillisecondsPerSecond);
+    slowest[i % runs] = std::max(slowest[i % runs], all[i] * kMsPerSecond);
   }
   return slowest;
 }

@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/byte_text.h"
+#include "core/units.h"
 
 namespace ringtail {
 namespace {
 
-constexpr double kMillisecondsPerSecond = 1e3, kMicrosecondsPerSecond = 1e6, kGiga = 1e9;
+constexpr double kMicrosecondsPerSecond = 1e6;
 
 std::vector<CostRow> Rows(const ModelTableOptions& options) {
   std::vector<CostRow> rows =
@@ -46,8 +47,7 @@ std::string ModelTable(const ModelTableOptions& options) {
     text += fmt::format("{:<20} {:>5} {:>9} {:>7} {:>12.6g} {:>12.3f} {:>12.6g} {:>16.6g}\n",
                         row.algorithm, row.world, FormatBytes(row.bytes), row.cost.rounds,
                         static_cast<double>(row.cost.sent_bytes) / 1e6, SentShare(row),
-                        row.cost.seconds * kMillisecondsPerSecond,
-                        row.busiest_link_seconds * kMillisecondsPerSecond);
+                        row.cost.seconds * kMsPerSecond, row.busiest_link_seconds * kMsPerSecond);
   }
   return text;
 }
@@ -67,8 +67,8 @@ std::string ModelJson(const ModelTableOptions& options) {
         {"rounds", row.cost.rounds},
         {"sent_bytes", row.cost.sent_bytes},
         {"received_bytes", row.cost.received_bytes},
-        {"time_ms", row.cost.seconds * kMillisecondsPerSecond},
-        {"busiest_link_ms", row.busiest_link_seconds * kMillisecondsPerSecond},
+        {"time_ms", row.cost.seconds * kMsPerSecond},
+        {"busiest_link_ms", row.busiest_link_seconds * kMsPerSecond},
     });
   }
   return json.dump(2) + "\n";

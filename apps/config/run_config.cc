@@ -12,7 +12,7 @@
 #include "apps/config/shipped_configs.h"
 #include "core/config/config_override.h"
 #include "core/config/message_checks.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "layers/net/precision.h"
 
 namespace ringtail {

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "apps/print.h"
+#include "core/units.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kGiga = 1e9, kMsPerSecond = 1e3;
 
 std::string Speeds(const AlgorithmTimings& timings, double forward_flops) {
   const double flops = forward_flops * (timings.direction == "backward" ? 2 : 1);  // two gradients

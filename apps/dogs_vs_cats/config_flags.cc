@@ -7,11 +7,11 @@
 
 #include "apps/config/shipped_configs.h"
 #include "apps/help/program_name.h"
-#include "core/counted.h"
 #include "core/logging.h"
 #include "core/machine/thread_budget.h"
 #include "core/machine/thread_limit.h"
 #include "core/parallel_for.h"
+#include "core/text/counted.h"
 #include "data/config_check.h"
 
 namespace ringtail {

@@ -18,9 +18,9 @@
 #include "apps/version.h"
 #include "core/config/nearest_name.h"
 #include "core/machine/thread_limit.h"
-#include "core/printable.h"
 #include "core/stop_signal.h"
 #include "core/terminate.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 namespace {

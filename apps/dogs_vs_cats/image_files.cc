@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/counted.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
+#include "core/text/counted.h"
 #include "data/decoding/image_format.h"
 #include "data/describe.h"
 #include "data/image_name.h"

@@ -10,8 +10,9 @@
 #include "apps/print.h"
 #include "apps/trainer/data_warnings.h"
 #include "apps/version.h"
-#include "core/counted.h"
 #include "core/logging.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "data/augmentation/trivial_augment.h"
 #include "data/class_balance.h"
 #include "dist/parameter_server/rule_choice.h"
@@ -97,7 +98,6 @@ void PrintFineTuning(const Generation& generation) {
 
 Status PrintIntroduction(const Generation& generation, const std::string& threads,
                          const WorldSession& session) {
-  constexpr double kMega = 1e6;
   const LoadedConfig& loaded = *generation.run->options.loaded;
   const TrainingData& data = generation.data();
   const TrainingPlan& plan = generation.plan;

@@ -12,6 +12,7 @@
 #include "core/machine/memory_limit.h"
 #include "core/median.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "layers/net/net.h"
 #include "optim/optimizer.h"
 
@@ -21,7 +22,6 @@ namespace {
 constexpr int64_t kWarmUpSteps = 2;
 constexpr int64_t kLayerSteps = 5;      // at most; layers vary less than steps
 constexpr double kLearningRate = 1e-3;  // small, so that values stay finite and normal
-constexpr double kMsPerSecond = 1e3, kGiga = 1e9, kBytesPerMib = 1 << 20;
 
 // A net and everything else that a step needs.
 class StepTimer {

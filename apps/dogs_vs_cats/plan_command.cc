@@ -19,6 +19,7 @@
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_world.h"
 #include "core/storage/file.h"
+#include "core/units.h"
 #include "data/config_check.h"
 #include "dist/planner/facts_file.h"
 #include "dist/planner/search.h"
@@ -27,7 +28,6 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kMostFactsBytes = 1 << 20;
-constexpr double kBitsPerByte = 8, kMicro = 1e-6, kGiga = 1e9;
 
 struct PlanFlags {
   ConfigFlags config;

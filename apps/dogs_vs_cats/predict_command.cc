@@ -13,9 +13,9 @@
 #include "apps/grad_cam/overlay_files.h"
 #include "apps/help/program_name.h"
 #include "apps/print.h"
-#include "core/counted.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/csv.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/image_name.h"
 
 namespace ringtail {

@@ -9,6 +9,7 @@
 
 #include "apps/print.h"
 #include "core/logging.h"
+#include "core/units.h"
 #include "layers/convolution/measuring_notice.h"
 
 namespace ringtail {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr int kDefaultWidth = 80, kMaxBar = 40, kMinBar = 5;
-constexpr double kMsPerSecond = 1e3;
 constexpr char kClearLine[] = "\r\033[K";
 
 int TerminalWidth(int descriptor) {

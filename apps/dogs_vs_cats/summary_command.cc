@@ -21,14 +21,13 @@
 #include "apps/print.h"
 #include "apps/trainer/asynchronous/server_report.h"
 #include "apps/trainer/decide_precision.h"
+#include "core/units.h"
 #include "data/augmentation/trivial_augment.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "layers/net/net.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMega = 1e6, kBytesPerMib = 1 << 20;
 
 struct SummaryFlags {
   ConfigFlags config;

@@ -8,6 +8,7 @@
 #include "apps/emulator/measured_compute.h"
 #include "apps/trainer/evaluation.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/config_check.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "optim/batch_growth.h"
@@ -39,8 +40,6 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
   }
   return OkStatus();
 }
-
-constexpr double kSecondsPerMs = 1e-3;
 
 // Of all workers in a step; with servers, of one update.
 int64_t ImagesPerStep(const RunConfig& config, const EmulationScript& script) {

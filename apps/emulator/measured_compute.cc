@@ -12,6 +12,7 @@
 #include "core/aligned_buffer.h"
 #include "core/median.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "optim/optimizer.h"
@@ -20,7 +21,6 @@ namespace ringtail {
 namespace {
 
 constexpr int kWarmUps = 2, kPasses = 7;
-constexpr double kMsPerSecond = 1e3;
 
 AlignedBuffer Copy(std::span<const float> block) {
   AlignedBuffer copy(block.size_bytes());

@@ -10,6 +10,7 @@
 #include "core/config/config_override.h"
 #include "core/config/field_check.h"
 #include "core/config/text_config.h"
+#include "core/units.h"
 
 namespace ringtail {
 namespace {
@@ -101,7 +102,6 @@ StatusOr<EmulationScript> Finish(EmulationScript script, ConfigSource source,
 }
 
 LinkModel LinkOf(const LinkScript& link) {
-  constexpr double kBitsPerByte = 8;
   return {.latency_s = link.latency_us() * 1e-6,
           .seconds_per_byte = kBitsPerByte / (link.mbit_per_s() * 1e6),
           .reduce_seconds_per_byte = 1e-9 / link.add_gb_per_s()};

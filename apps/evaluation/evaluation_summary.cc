@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/counted.h"
-#include "core/printable.h"
+#include "core/text/counted.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 namespace {

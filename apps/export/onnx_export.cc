@@ -14,7 +14,7 @@
 #include "apps/export/onnx.pb.h"
 #include "apps/export/onnx_layers.h"
 #include "apps/version.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/render.h"
 #include "layers/net/graph.h"
 

@@ -5,7 +5,7 @@
 namespace ringtail {
 namespace {
 
-constexpr std::string_view kScript =
+constexpr std::string_view kBashScript =
     R"sh(# Completion of bash for @program@@other@, written by `@program@ completion bash`.
 
 # Adds those of the words behind $1 that begin with $1.
@@ -171,17 +171,17 @@ std::string BashCompletion(const ProgramInfo& program, const std::string& other_
     }
   }
   const std::string other = other_name.empty() ? "" : " " + other_name;
-  return FillIn(kScript, {{"program", name},
-                          {"other", other.empty() ? "" : " and" + other},
-                          {"names", name + other},
-                          {"verbs", ShellWords(VerbNames(program))},
-                          {"configs", ShellWords(words.configs)},
-                          {"fields", ShellWords(words.fields)},
-                          {"script_fields", ShellWords(words.script_fields)},
-                          {"flags", flags},
-                          {"arguments", arguments},
-                          {"positionals", positionals},
-                          {"many", many}});
+  return FillIn(kBashScript, {{"program", name},
+                              {"other", other.empty() ? "" : " and" + other},
+                              {"names", name + other},
+                              {"verbs", ShellWords(VerbNames(program))},
+                              {"configs", ShellWords(words.configs)},
+                              {"fields", ShellWords(words.fields)},
+                              {"script_fields", ShellWords(words.script_fields)},
+                              {"flags", flags},
+                              {"arguments", arguments},
+                              {"positionals", positionals},
+                              {"many", many}});
 }
 
 }  // namespace ringtail

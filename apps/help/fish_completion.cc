@@ -5,7 +5,7 @@
 namespace ringtail {
 namespace {
 
-constexpr std::string_view kScript =
+constexpr std::string_view kFishScript =
     R"fish(# Completion of fish for @names@, written by `@program@ completion fish`.
 
 function __@program@_configs
@@ -105,13 +105,13 @@ std::string FishCompletion(const ProgramInfo& program, const std::string& other_
     const std::string condition = fmt::format("'__fish_seen_subcommand_from {}'", verb.name);
     for (const FlagInfo& flag : verb.flags) lines += Line(program, condition, flag);
   }
-  return FillIn(kScript, {{"program", name},
-                          {"names", name + (other_name.empty() ? "" : " " + other_name)},
-                          {"configs", Words(words.configs)},
-                          {"fields", Words(words.fields)},
-                          {"script_fields", Words(words.script_fields)},
-                          {"wraps", wraps},
-                          {"lines", lines}});
+  return FillIn(kFishScript, {{"program", name},
+                              {"names", name + (other_name.empty() ? "" : " " + other_name)},
+                              {"configs", Words(words.configs)},
+                              {"fields", Words(words.fields)},
+                              {"script_fields", Words(words.script_fields)},
+                              {"wraps", wraps},
+                              {"lines", lines}});
 }
 
 }  // namespace ringtail

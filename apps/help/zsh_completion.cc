@@ -5,7 +5,7 @@
 namespace ringtail {
 namespace {
 
-constexpr std::string_view kScript = R"zsh(#compdef @names@
+constexpr std::string_view kZshScript = R"zsh(#compdef @names@
 # Completion of zsh for @names@, written by `@program@ completion zsh`.
 
 _@program@_verbs() {
@@ -137,7 +137,7 @@ std::string ZshCompletion(const ProgramInfo& program, const std::string& other_n
     specifications.erase(specifications.rfind(" \\\n"));
     cases += fmt::format("{})\n_arguments \\\n{}\n;;\n", verb.name, specifications);
   }
-  return FillIn(kScript,
+  return FillIn(kZshScript,
                 {{"program", name},
                  {"names", name + (other_name.empty() ? "" : " " + other_name)},
                  {"verbs", verbs},

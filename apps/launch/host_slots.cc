@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "dist/membership/identity/host_list.h"
 #include "dist/membership/identity/rank_environment.h"
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "core/printable.h"
 #include "core/storage/file.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 namespace {

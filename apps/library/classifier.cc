@@ -7,11 +7,11 @@
 
 #include "apps/trainer/checkpoint/network_of_run.h"
 #include "core/aligned_buffer.h"
-#include "core/counted.h"
 #include "core/machine/thread_budget.h"
 #include "core/machine/thread_limit.h"
 #include "core/parallel_for.h"
 #include "core/storage/file.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

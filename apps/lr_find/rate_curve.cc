@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/pipeline/pipeline_problem.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/pipeline/draw_schedule.h"
 #include "layers/net/cut_points.h"
 #include "layers/net/graph.h"
@@ -14,8 +15,6 @@
 
 namespace ringtail {
 namespace {
-
-constexpr double kGiga = 1e9, kPercent = 100, kBytesPerMib = 1 << 20;
 
 double Mib(int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMib; }
 

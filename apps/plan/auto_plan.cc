@@ -15,7 +15,8 @@
 namespace ringtail {
 namespace {
 
-constexpr int kBatches = 3;  // measured: the largest part of a step, a half and a quarter of it
+constexpr int kMeasuredBatches =
+    3;  // measured: the largest part of a step, a half and a quarter of it
 
 StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, const TrainingData* data,
                                        TrainingWorld* world) {
@@ -23,7 +24,7 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, const Trainin
   return MeasureFacts(loaded,
                       {.largest_batch = PartBatch(loaded.config),
                        .image_size = TrainingImageSizes(loaded.config).front(),
-                       .fractions = kBatches,
+                       .fractions = kMeasuredBatches,
                        .data = data,
                        .ranks_here = RanksHere(*world),
                        .schemes = ShownSchemes(loaded.config.net().name()),

@@ -10,14 +10,13 @@
 #include "apps/pipeline/pipeline_problem.h"
 #include "apps/pipeline/pipeline_summary.h"
 #include "apps/trainer/pipeline/stage_choice.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/planner/step_timetable.h"
 #include "layers/net/graph.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3, kPercent = 100, kMega = 1e6;
 
 // `flops` as parts of `seconds`.
 void Scale(double seconds, std::vector<double>* flops) {
@@ -59,7 +58,7 @@ StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
                                                                 .image_size = image_size,
                                                                 .plan_only = true}));
   const ComputeTimes times =
-      StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch);
+      StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch, /*ranks=*/1);
   NodeSeconds seconds = FlopsAsSeconds(*net);
   Scale(times.forward, &seconds.forward);
   Scale(times.earlier_backward + times.backward, &seconds.backward);

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "apps/plan/choice_settings.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/advice.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3, kKilo = 1e3;
 
 double Gain(const Prediction& prediction, const PlanAnswer& answer) {
   return prediction.images_per_s() / answer.found.one_host.images_per_s();

@@ -6,16 +6,11 @@
 #include <cmath>
 #include <utility>
 
-#include "core/counted.h"
 #include "core/logging.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kMsPerSecond = 1e3, kPercent = 100;
-
-}  // namespace
-
 void PredictionReport::Expect(PredictPeriod predict) {
   predict_ = std::move(predict);
   prediction_.reset();

@@ -9,7 +9,7 @@
 #include "apps/report/chart.h"
 #include "apps/report/html.h"
 #include "apps/report/thumbnails.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

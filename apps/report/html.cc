@@ -1,6 +1,6 @@
 #include "apps/report/html.h"
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ringtail {
 

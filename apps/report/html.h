@@ -9,7 +9,7 @@
 namespace ringtail {
 
 // For text and quoted attributes alike: & < > " ' as character references; control characters,
-// bidirectional controls and invalid UTF-8 as "\x1B" (core/printable.h).
+// bidirectional controls and invalid UTF-8 as "\x1B" (core/text/printable.h).
 std::string HtmlEscape(std::string_view text);
 
 // A name that is written from right to left leaves the order of what is around it alone: <bdi>.

@@ -21,8 +21,8 @@
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "apps/version.h"
 #include "core/config/text_config.h"
-#include "core/counted.h"
 #include "core/storage/file.h"
+#include "core/text/counted.h"
 #include "data/split.h"
 
 namespace ringtail {

@@ -14,6 +14,8 @@ namespace ringtail {
 
 enum class Species { kCat, kDog };
 
+inline const cv::Scalar kPupil(20, 18, 20), kGleam(250, 250, 250);
+
 void DrawCatHead(const Canvas& canvas, const Coat& coat, Rng* rng);
 void DrawDogHead(const Canvas& canvas, const Coat& coat, Rng* rng);
 BodyShape CatBody(Rng* rng);

@@ -5,9 +5,8 @@
 namespace ringtail {
 namespace {
 
-const cv::Scalar kPupil(20, 18, 20), kGleam(250, 250, 250);
-
-void DrawEar(const Canvas& canvas, const Coat& coat, double side, double lean, double height) {
+void DrawPointedEar(const Canvas& canvas, const Coat& coat, double side, double lean,
+                    double height) {
   const cv::Point2d tip(side * (0.72 + lean), -0.75 - height);
   const cv::Point2d outer(side * 0.98, -0.2), inner(side * 0.12, -0.78);
   const cv::Point2d bulge(side * 0.03, -0.05);  // the edges are slightly round
@@ -67,7 +66,7 @@ void DrawCatHead(const Canvas& canvas, const Coat& coat, Rng* rng) {
   const double wide = rng->Uniform(0.95F, 1.1F), look = rng->Uniform(-0.06F, 0.06F);
   const double pupil = rng->Uniform(0.045F, 0.11F);
   const double droop = rng->Uniform(-0.1F, 0.15F), whiskers = rng->Uniform(0.7F, 1.0F);
-  for (const double side : {-1.0, 1.0}) DrawEar(canvas, coat, side, lean, height);
+  for (const double side : {-1.0, 1.0}) DrawPointedEar(canvas, coat, side, lean, height);
   canvas.FillFur(Smooth({{0, -0.86},
                          {0.6 * wide, -0.7},
                          {0.95 * wide, -0.15},

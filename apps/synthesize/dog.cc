@@ -5,10 +5,11 @@
 namespace ringtail {
 namespace {
 
-const cv::Scalar kPupil(20, 18, 20), kGleam(250, 250, 250), kEyeWhite(232, 236, 238);
+const cv::Scalar kEyeWhite(232, 236, 238);
 constexpr float kTongueChance = 0.4F;
 
-void DrawEar(const Canvas& canvas, const Coat& coat, double side, double spread, double length) {
+void DrawHangingEar(const Canvas& canvas, const Coat& coat, double side, double spread,
+                    double length) {
   const double top = -0.72, bottom = top + length;
   canvas.FillFur(Smooth({{side * 0.5, top},
                          {side * (0.8 + 0.5 * spread), top + 0.12},
@@ -76,7 +77,7 @@ void DrawDogHead(const Canvas& canvas, const Coat& coat, Rng* rng) {
                  coat.fur, 1, coat.contour);
   for (const double side : {-1.0, 1.0}) DrawEye(canvas, coat, side, look);
   DrawMuzzle(canvas, coat, muzzle, tongue);
-  for (const double side : {-1.0, 1.0}) DrawEar(canvas, coat, side, spread, length);
+  for (const double side : {-1.0, 1.0}) DrawHangingEar(canvas, coat, side, spread, length);
 }
 
 BodyShape DogBody(Rng* rng) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "data/class_balance.h"
 #include "data/describe.h"
 #include "optim/batch_scaling.h"

@@ -14,12 +14,13 @@
 #include "apps/random_batch.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/set_up_in_turn.h"
-#include "core/counted.h"
 #include "core/logging.h"
 #include "core/median.h"
 #include "core/random.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "layers/net/net.h"
 #include "layers/net/precision.h"
 
@@ -32,7 +33,7 @@ constexpr int kRounds = 3;
 constexpr double kSecondsOfNet = 0.3;
 constexpr double kMostStepsOfNet = 10;
 constexpr double kMostSeconds = 6;  // no other round begins afterwards
-constexpr double kMsPerSecond = 1e3, kMsDigits = 1e3;
+constexpr double kMsDigits = 1e3;
 
 // Precisions of a network, each measured with nets of its own.
 class StepTimer {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

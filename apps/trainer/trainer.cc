@@ -7,17 +7,16 @@
 #include <utility>
 
 #include "apps/trainer/sharding/whole_state.h"
-#include "core/counted.h"
 #include "core/logging.h"
 #include "core/stopwatch.h"
+#include "core/text/counted.h"
 #include "core/trace.h"
+#include "core/units.h"
 #include "optim/batch_growth.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3;
 
 // Before the first step of a larger batch.
 void TellOfGrowth(const Generation& generation) {

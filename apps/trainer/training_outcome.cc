@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "apps/trainer/checkpoint/run_directory.h"
-#include "core/counted.h"
 #include "core/storage/checkpoint.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 

@@ -11,7 +11,7 @@
 #include "core/config/message_checks.h"
 #include "core/config/text_parser.h"
 #include "core/config/unknown_field.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "fmt/format.h"
 
 namespace ringtail {

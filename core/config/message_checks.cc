@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "fmt/format.h"
 
 namespace ringtail {

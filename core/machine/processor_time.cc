@@ -5,7 +5,7 @@
 namespace ringtail {
 namespace {
 
-double Seconds(clockid_t clock) {
+double SecondsOf(clockid_t clock) {
   constexpr double kNanosecond = 1e-9;
   timespec time = {};
   clock_gettime(clock, &time);
@@ -14,7 +14,7 @@ double Seconds(clockid_t clock) {
 
 }  // namespace
 
-double ProcessSeconds() { return Seconds(CLOCK_PROCESS_CPUTIME_ID); }
-double ThreadSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
+double ProcessSeconds() { return SecondsOf(CLOCK_PROCESS_CPUTIME_ID); }
+double ThreadSeconds() { return SecondsOf(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace ringtail

@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/counted.h"
 #include "core/machine/cgroup.h"
+#include "core/text/counted.h"
 #include "fmt/format.h"
 
 namespace ringtail {

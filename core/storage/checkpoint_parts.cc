@@ -17,7 +17,7 @@ namespace ringtail {
 namespace {
 
 constexpr std::string_view kStep = "step-", kRank = ".rank-", kOf = "-of-";
-constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kPartSuffix = ".safetensors";
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 // Removes a number from the front of `text`.
@@ -57,7 +57,8 @@ std::string DrawPartTag() {
 }
 
 std::string PartName(int64_t step, int rank, int world, const std::string& tag) {
-  return fmt::format("{}{:08}{}{}{}{}.{}{}", kStep, step, kRank, rank, kOf, world, tag, kSuffix);
+  return fmt::format("{}{:08}{}{}{}{}.{}{}", kStep, step, kRank, rank, kOf, world, tag,
+                     kPartSuffix);
 }
 
 std::optional<PartOf> ParsePartName(std::string_view name) {
@@ -66,10 +67,10 @@ std::optional<PartOf> ParsePartName(std::string_view name) {
   std::string_view rest = name;
   if (!TakeText(&rest, kStep) || !TakeNumber(&rest, &part.step) || !TakeText(&rest, kRank) ||
       !TakeNumber(&rest, &rank) || !TakeText(&rest, kOf) || !TakeNumber(&rest, &world) ||
-      !TakeText(&rest, ".") || !rest.ends_with(kSuffix)) {
+      !TakeText(&rest, ".") || !rest.ends_with(kPartSuffix)) {
     return std::nullopt;
   }
-  part.tag = rest.substr(0, rest.size() - kSuffix.size());
+  part.tag = rest.substr(0, rest.size() - kPartSuffix.size());
   // Only names in our own spelling.
   if (!Crc32cFromHex(part.tag) || PartName(part.step, rank, world, part.tag) != name) {
     return std::nullopt;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/units.h"
 #include "data/config_check.h"
 #include "data/decoding/image.h"
 
@@ -126,7 +127,6 @@ void MixPair(const ImageMix& mix, int32_t image_size, std::span<float> first,
 }
 
 std::string DescribeMix(const AugmentConfig& config) {
-  constexpr double kPercent = 100;
   const std::string mixup = fmt::format("mixup (alpha {:.3g})", config.mixup().alpha());
   const std::string cutmix = fmt::format("cutmix (alpha {:.3g})", config.cutmix().alpha());
   if (!MixesImages(config)) return "";

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "data/augmentation/image_mix.h"
 
 namespace ringtail {
@@ -81,7 +82,6 @@ ErasedRectangle DrawErasedRectangle(const AugmentConfig& config, RngKey key, int
 }
 
 std::string DescribeAugmentations(const AugmentConfig& config) {
-  constexpr double kPercent = 100;
   std::string text;
   if (config.trivial_augment() != AugmentConfig::OFF) {
     const bool bilinear = config.trivial_augment() == AugmentConfig::BILINEAR;

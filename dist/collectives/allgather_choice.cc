@@ -10,8 +10,8 @@
 namespace ringtail {
 namespace {
 
-constexpr AllgatherAlgorithm kAlgorithms[] = {{"ring", RingAllgather}, {"bruck", BruckAllgather}};
-constexpr const AllgatherAlgorithm &kRing = kAlgorithms[0], &kBruck = kAlgorithms[1];
+constexpr AllgatherAlgorithm kAllgathers[] = {{"ring", RingAllgather}, {"bruck", BruckAllgather}};
+constexpr const AllgatherAlgorithm &kRing = kAllgathers[0], &kBruck = kAllgathers[1];
 
 // Bruck's has to be cheaper than the ring by so much of the ring's price.
 constexpr double kWorthIt = 0.05;
@@ -32,11 +32,11 @@ NetworkModel PerElement(NetworkModel network, size_t element_bytes) {
 
 }  // namespace
 
-std::span<const AllgatherAlgorithm> AllgatherAlgorithms() { return kAlgorithms; }
+std::span<const AllgatherAlgorithm> AllgatherAlgorithms() { return kAllgathers; }
 
 StatusOr<const AllgatherAlgorithm*> FindAllgather(std::string_view name) {
   if (name == "auto") return static_cast<const AllgatherAlgorithm*>(nullptr);
-  for (const AllgatherAlgorithm& algorithm : kAlgorithms) {
+  for (const AllgatherAlgorithm& algorithm : kAllgathers) {
     if (algorithm.name == name) return &algorithm;
   }
   return InvalidArgument(fmt::format("unknown allgather algorithm '{}'; known are auto, {}, {}",

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 namespace {

@@ -8,7 +8,8 @@
 #include <optional>
 
 #include "core/check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/pipeline/stage_units.h"
 
 namespace ringtail {
@@ -152,7 +153,6 @@ class CutSearch {
 };
 
 std::string Mib(int64_t bytes) {
-  constexpr double kBytesPerMib = 1 << 20;
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kBytesPerMib);
 }
 

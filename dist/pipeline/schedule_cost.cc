@@ -7,7 +7,8 @@
 #include <numeric>
 
 #include "core/check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 
 namespace ringtail {
 namespace {
@@ -262,7 +263,6 @@ ScheduleCost CostOfSchedule(const PipelineShape& shape, const PipelineCosts& cos
 }
 
 std::string DescribeCriticalPath(const ScheduleCost& cost) {
-  constexpr double kPercent = 100;
   std::string text;
   for (const PathPart& part : cost.critical_path) {
     if (part.seconds <= 0) continue;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 

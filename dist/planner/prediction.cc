@@ -1,4 +1,5 @@
 #include "dist/planner/prediction.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,8 +12,6 @@
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3;
 
 struct Part {
   std::string_view name, sentence;

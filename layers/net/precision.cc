@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "layers/element_types/through_f32_layer.h"
 #include "layers/net/graph.h"
 #include "layers/net/net.h"

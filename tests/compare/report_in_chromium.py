@@ -164,7 +164,7 @@ def hostile_run(program, folder):
 
 
 def shown_as(name):
-    """Controls are shown as bytes (core/printable.h)."""
+    """Controls are shown as bytes (core/text/printable.h)."""
     return ''.join(c if c not in '\u202e\u202c\t\n' else ''.join(f'\\x{byte:02X}' for byte in c.encode()) for c in name)
 
 

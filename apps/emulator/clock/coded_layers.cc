@@ -2,15 +2,10 @@
 
 #include <utility>
 
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kSecondsPerMs = 1e-3;
-
-}  // namespace
-
 std::vector<CompressedLayer> CodedLayers::Take() && {
   std::vector<CompressedLayer> layers;
   for (size_t i = 0; i < schemes.size(); ++i) {

@@ -7,16 +7,11 @@
 
 #include "apps/trainer/local/round_report.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kMsPerSecond = 1e3;
-
-}  // namespace
-
 StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job,
                                                                 const Start& start) {
   std::unique_ptr<LocalRoundsRule> rule(new LocalRoundsRule(job, start));

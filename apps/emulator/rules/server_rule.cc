@@ -8,6 +8,7 @@
 
 #include "apps/parameter_server/server_optimizer.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "dist/parameter_server/wire/messages.h"
@@ -16,7 +17,6 @@ namespace ringtail {
 namespace {
 
 constexpr auto kRequestBytes = static_cast<int64_t>(kServerMessageBytes);
-constexpr double kSecondsPerMs = 1e-3;
 
 }  // namespace
 

@@ -3,15 +3,10 @@
 #include <utility>
 
 #include "apps/emulator/rules/server_rule.h"
+#include "core/units.h"
 #include "dist/parameter_server/shard_map.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kSecondsPerMs = 1e-3;
-
-}  // namespace
-
 Status ServerRule::CreateServers() {
   const AsynchronousConfig& config = job_->config().dist().asynchronous();
   const int asked = config.servers() > 0 ? config.servers() : job_->script().workers();

@@ -9,16 +9,11 @@
 
 #include "core/parameter_specs.h"
 #include "core/stopwatch.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kSecondsPerMs = 1e-3;
-
-}  // namespace
-
 SynchronousRule::SynchronousRule(EmulatedJob* job, int64_t end, Next next)
     : job_(job),
       end_(end),

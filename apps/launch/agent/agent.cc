@@ -17,7 +17,7 @@ namespace ringtail {
 namespace {
 
 using Clock = PollLoop::Clock;
-constexpr size_t kReadBytes = 1 << 16;
+constexpr size_t kInputBytes = 1 << 16;
 constexpr int kReapSeconds = 5;
 constexpr std::chrono::seconds kFlushLimit{10};  // for the launcher to read the last messages
 
@@ -84,7 +84,7 @@ class Agent {
 
   void OnInput() {
     bool ended = false;
-    input_.Add(ReadAvailable(STDIN_FILENO, kReadBytes, &ended));
+    input_.Add(ReadAvailable(STDIN_FILENO, kInputBytes, &ended));
     while (!winding_up_) {
       const auto message = input_.Next();
       if (!message.ok()) return Fail(message.status());

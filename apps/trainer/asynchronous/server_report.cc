@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "dist/parameter_server/rule_choice.h"
 
 namespace ringtail {

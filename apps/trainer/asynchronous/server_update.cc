@@ -14,6 +14,7 @@
 #include "core/round.h"
 #include "core/stop_signal.h"
 #include "core/trace.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "optim/gradient_norm.h"
@@ -22,7 +23,6 @@
 namespace ringtail {
 namespace {
 
-constexpr double kMsPerSecond = 1e3;
 constexpr int kNotFinite = 255;  // no signal has this number
 constexpr int64_t kMostLeftOutInARow = 10;
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/counted.h"
 #include "core/parallel_for.h"
+#include "core/text/counted.h"
 #include "dist/collectives/rank_group.h"
 #include "dist/parameter_server/rule_choice.h"
 

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include "apps/algorithm_choices.h"
-#include "core/counted.h"
 #include "core/kernel_isa.h"
 #include "core/logging.h"
 #include "core/machine/cpu_model.h"
 #include "core/parallel_for.h"
+#include "core/text/counted.h"
 
 namespace ringtail {
 

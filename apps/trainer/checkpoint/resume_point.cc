@@ -13,7 +13,7 @@
 #include "apps/trainer/checkpoint/metadata_text.h"
 #include "apps/trainer/checkpoint/model_file.h"
 #include "core/config/text_config.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "dist/membership/identity/rank_identity.h"
 
 namespace ringtail {

@@ -10,22 +10,17 @@
 #include "apps/trainer/local/outer_state.h"
 #include "apps/trainer/local/round_report.h"
 #include "apps/trainer/update/allreduce_update.h"
-#include "core/counted.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/storage/crc32c.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/config_check.h"
 #include "optim/batch_growth.h"
 #include "optim/gradient_norm.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kMsPerSecond = 1e3;
-
-}  // namespace
-
 LocalUpdate::LocalUpdate(const Generation* generation)
     : generation_(generation),
       world_(generation->world),

@@ -6,16 +6,11 @@
 #include <vector>
 
 #include "apps/trainer/local/mean_cosine.h"
-#include "core/counted.h"
 #include "core/logging.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 
 namespace ringtail {
-namespace {
-
-constexpr double kMsPerSecond = 1e3;
-
-}  // namespace
-
 OuterRule RuleOf(const LocalConfig& config) {
   return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
                                                                     : OuterRule::Form::kNesterov,

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/counted.h"
+#include "core/text/counted.h"
 #include "layers/net/cut_points.h"
 #include "layers/net/graph.h"
 

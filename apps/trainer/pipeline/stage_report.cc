@@ -9,15 +9,14 @@
 #include "apps/config/run_config.h"
 #include "apps/trainer/pipeline/stage_cut.h"
 #include "core/check.h"
-#include "core/counted.h"
 #include "core/logging.h"
+#include "core/text/counted.h"
+#include "core/units.h"
 #include "layers/net/cut_points.h"
 #include "layers/net/graph.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3, kPercent = 100;
 
 // Of a blob on the wire.
 int64_t BytesOf(const CutPoint& point, std::optional<BlobType> wire) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/units.h"
 #include "dist/planner/divided_layers.h"
 #include "layers/net.pb.h"
 #include "layers/net/graph.h"
@@ -14,8 +15,6 @@
 
 namespace ringtail {
 namespace {
-
-constexpr double kMega = 1e6;
 
 struct LinearLayerSize : LinearSize {
   std::string name;

@@ -2,21 +2,9 @@
 
 #include <algorithm>
 
-#include "core/kernels/add.h"
-#include "core/parallel_for.h"
+#include "core/add_to.h"
 
 namespace ringtail {
-namespace {
-
-constexpr int64_t kGrain = 1 << 14;  // floats per thread at least
-
-void AddTo(std::span<const float> from, std::span<float> to) {
-  ParallelFor(static_cast<int64_t>(to.size()), kGrain, [&](int64_t begin, int64_t end) {
-    RT_KERNEL(AddFloats)(from.data() + begin, end - begin, to.data() + begin);
-  });
-}
-
-}  // namespace
 
 AccumulatedGradients::AccumulatedGradients(const ParameterArena& arena, bool several) {
   if (several) sum_ = AlignedBuffer(arena.grads().size_bytes());

@@ -6,14 +6,13 @@
 
 #include "core/logging.h"
 #include "core/trace.h"
+#include "core/units.h"
 #include "optim/batch_growth.h"
 #include "optim/gradient_norm.h"
 #include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
-
-constexpr double kMsPerSecond = 1e3;
 
 // The factor of clipping is not known before all gradients are. Alone there is nothing to wait for.
 bool Prepares(const Generation& generation) {

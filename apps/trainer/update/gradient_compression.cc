@@ -10,12 +10,12 @@
 
 #include "core/logging.h"
 #include "core/storage/crc32c.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
 namespace {
 
-constexpr double kMega = 1e6;
 constexpr size_t kNamesShown = 3;
 
 std::string DescriptionOf(const LayerScheme& scheme) {

@@ -9,7 +9,7 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kMaxDigits = 18;
+constexpr size_t kMaxNumberDigits = 18;
 constexpr int64_t kMaxPort = 65535;
 
 Status NoNumber(const std::string& name, const std::string& value, int64_t least, int64_t most) {
@@ -46,7 +46,7 @@ std::optional<std::string> ReadText(const Environment& environment, const std::s
 }
 
 std::optional<int64_t> ParseDigits(std::string_view text) {
-  if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
+  if (text.empty() || text.size() > kMaxNumberDigits) return std::nullopt;
   int64_t value = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') return std::nullopt;

@@ -10,16 +10,16 @@
 namespace ringtail {
 namespace {
 
-constexpr size_t kMinBytes = 16, kMaxBytes = 1024;
+constexpr size_t kMinTokenBytes = 16, kMaxTokenBytes = 1024;
 
 // `where` it comes from; what it is must not be said.
 StatusOr<std::string> CheckToken(std::string token, const std::string& where) {
   while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
-  if (token.size() < kMinBytes || token.size() > kMaxBytes) {
+  if (token.size() < kMinTokenBytes || token.size() > kMaxTokenBytes) {
     return InvalidArgument(
         fmt::format("the job's token in {} has {} bytes and needs {} to {}: make one with "
                     "\"openssl rand -hex 16\"",
-                    where, token.size(), kMinBytes, kMaxBytes));
+                    where, token.size(), kMinTokenBytes, kMaxTokenBytes));
   }
   if (!std::all_of(token.begin(), token.end(), [](unsigned char c) { return std::isgraph(c); })) {
     return InvalidArgument(

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/storage/crc32c.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "dist/transport/frames/keyed_hash.h"
 #include "dist/transport/transport.pb.h"
 

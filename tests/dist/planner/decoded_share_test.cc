@@ -40,7 +40,7 @@ TEST(DecodedShareTest, AgreesWithImagesThatAreDealt) {
     for (int64_t i = 0; i < kImages; i += kRanks) decoded += met.insert(order[i]).second ? 1 : 0;
   }
   const double share =
-      static_cast<double>(decoded) / static_cast<double>(kEpochs * kImages / kRanks);
+      static_cast<double>(decoded) / static_cast<double>(kEpochs * kImages) * kRanks;
   EXPECT_NEAR(DecodedShare(kRanks, kEpochs, 1), share, 0.01);
 }
 

@@ -1,8 +1,8 @@
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 #include <algorithm>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "fmt/format.h"
 
 namespace ringtail {

@@ -1,7 +1,7 @@
 // Numbers with their unit in singular or plural: "1 epoch", "2.5 epochs", "0 steps".
 // Thread-safety: functions without state.
-#ifndef RINGTAIL_CORE_COUNTED_H_
-#define RINGTAIL_CORE_COUNTED_H_
+#ifndef RINGTAIL_CORE_TEXT_COUNTED_H_
+#define RINGTAIL_CORE_TEXT_COUNTED_H_
 
 #include <concepts>
 #include <cstdint>
@@ -24,4 +24,4 @@ std::string Counted(Number number, std::string_view unit) {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_COUNTED_H_
+#endif  // RINGTAIL_CORE_TEXT_COUNTED_H_

@@ -1,7 +1,7 @@
 // Strict UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
 // Thread-safety: functions without state. Cost: one pass.
-#ifndef RINGTAIL_CORE_UTF8_H_
-#define RINGTAIL_CORE_UTF8_H_
+#ifndef RINGTAIL_CORE_TEXT_UTF8_H_
+#define RINGTAIL_CORE_TEXT_UTF8_H_
 
 #include <cstddef>
 #include <string_view>
@@ -21,4 +21,4 @@ inline bool IsUtf8Continuation(char byte) {
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_CORE_UTF8_H_
+#endif  // RINGTAIL_CORE_TEXT_UTF8_H_
