@@ -17,7 +17,7 @@ that are missing, and prints all as tables. apps/studies/asynchronous.md has res
   compression  pushes through codecs, and pulls of fewer bytes
   late         compensation from the start and from half of the run on
   safe         rules by workers, with what a config gets unless it says as_published
-  many         32 and 8 workers beside synchronous training, and four times as long
+  many         4 to 32 workers beside synchronous training, with the same settings; 8 and 32 four times as long
   default      the best rules with the default network and 8 workers
 """
 import argparse

@@ -92,7 +92,7 @@ def many():
     rules = {'synchronous': (RULES['synchronous'], MOMENTUM + LINEAR),
              'DANA with gaps': (RULES['DANA'] + ('weight=GAP',), ('optim.sgd.momentum=0', 'optim.learning_rate=0.4')),
              'DANA': (RULES['DANA'], ('optim.sgd.momentum=0', 'optim.learning_rate=0.02'))}
-    for workers, epochs in itertools.product((32, 8), (EPOCHS, 4 * EPOCHS)):
+    for workers, epochs in ((32, EPOCHS), (8, EPOCHS), (16, EPOCHS), (4, EPOCHS), (32, 4 * EPOCHS), (8, 4 * EPOCHS)):
         for label, (fields, overrides) in rules.items():
             yield Cell(f'{label}, {epochs} epochs', workers, fields=fields, epochs=epochs,
                        overrides=overrides + ('optim.warmup.epochs=4', 'train.evaluate_every_epochs=20'))
