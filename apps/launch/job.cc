@@ -1,11 +1,7 @@
 #include "apps/launch/job.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -48,21 +44,6 @@ StatusOr<std::string> NewToken() {
   std::string token;
   for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
   return token;
-}
-
-StatusOr<int> FindFreePort() {
-  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  socklen_t length = sizeof(address);
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  const bool found =
-      file >= 0 && bind(file, any, length) == 0 && getsockname(file, any, &length) == 0;
-  const int error = errno;
-  if (file >= 0) close(file);
-  if (!found) return ErrnoStatus(error, "cannot find a free port");
-  return ntohs(address.sin_port);
 }
 
 std::vector<std::string> EnvironmentOfRank(const LaunchJob& job, int local_rank, int threads,

@@ -18,10 +18,6 @@ Status CheckJob(const LaunchJob& job);
 // other.
 StatusOr<std::string> NewToken();
 
-// A port on which nothing listens at the moment. Another program may take it before rank 0 does;
-// rank 0 then says so and ends. Where that happens, choose a port with --port.
-StatusOr<int> FindFreePort();
-
 // The environment of the rank `local_rank` of this host, made from `base`: RANK, WORLD_SIZE,
 // LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and RINGTAIL_TOKEN, and OMP_NUM_THREADS if
 // `base` has none. Variables of `base` that would tell

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/launch/job.h"
+#include "apps/launch/free_port.h"
 #include "tests/apps/job.h"
 #include "tests/apps/program.h"
 #include "tests/apps/signalled_program.h"

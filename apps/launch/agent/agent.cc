@@ -10,6 +10,7 @@
 #include "apps/launch/agent/agent_ranks.h"
 #include "apps/launch/agent_messages.h"
 #include "apps/launch/child_process.h"
+#include "apps/launch/free_port.h"
 #include "apps/launch/signals.h"
 #include "core/machine/thread_budget.h"
 
