@@ -53,7 +53,7 @@ StatusOr<int> FindFreePort() {
   for (int draw = 0; draw < kDraws; ++draw) {
     const int port = any(random);
     if (port >= outgoing.first && port <= outgoing.second) continue;
-    if (const auto found = TryPort(port); found.ok()) return found;
+    if (auto found = TryPort(port); found.ok()) return found;
   }
   return TryPort(0);  // of machines that give nearly all ports to outgoing connections
 }
