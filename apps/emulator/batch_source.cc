@@ -34,26 +34,36 @@ StatusOr<BatchView> BatchSource::Rows(int64_t batch, ElementRange rows) {
     kept_.erase(kept);
     return View(last_.view(), rows);
   }
-  if (batch != current_) RT_RETURN_IF_ERROR(AdvanceTo(batch));
+  if (batch != current_) {
+    RT_RETURN_IF_ERROR(batch < next_ ? LoadAgain(batch) : AdvanceTo(batch));
+  }
   left_ -= rows.count;
   return View(ViewOf(loaded_), rows);
 }
 
-// Reads on as long as that is the way to `batch`, and keeps what is passed on the way.
+// Keeps what is passed on the way.
 Status BatchSource::AdvanceTo(int64_t batch) {
-  if (batch < current_ || current_ < 0) {
+  if (next_ < 0) next_ = batch;
+  for (; next_ <= batch; ++next_) {
     KeepCurrent();
-    const int64_t per_epoch = loader_->steps_per_epoch();
-    loader_->Seek(batch / per_epoch, batch % per_epoch);
-    current_ = batch - 1;
-    left_ = 0;
-  }
-  while (current_ < batch) {
-    KeepCurrent();
-    RT_ASSIGN_OR_RETURN(loaded_, loader_->Next());
-    ++current_;
+    RT_RETURN_IF_ERROR(Load(next_));
     left_ = std::ssize(loaded_.labels);
   }
+  return OkStatus();
+}
+
+// No other worker waits for its rows.
+Status BatchSource::LoadAgain(int64_t batch) {
+  KeepCurrent();
+  left_ = 0;
+  return Load(batch);
+}
+
+Status BatchSource::Load(int64_t batch) {
+  const int64_t per_epoch = loader_->steps_per_epoch();
+  if (batch != current_ + 1) loader_->Seek(batch / per_epoch, batch % per_epoch);
+  RT_ASSIGN_OR_RETURN(loaded_, loader_->Next());
+  current_ = batch;
   return OkStatus();
 }
 

@@ -5,8 +5,8 @@
 //   worker 3     takes rows 24..31 of 5   from a copy that was kept because not all rows were taken
 //
 // Rows are those that a real rank loads (data/loader.h: augmentation is keyed by the image, not by
-// who loads it). A batch is kept until all its rows are taken, or Forget says that no worker comes. A
-// batch that is no longer there is loaded again.
+// who loads it). A batch is kept until all its rows are taken, or Forget says that no worker comes.
+// Rows that are taken once more, as those of a gradient that was thrown away, are loaded alone again.
 // Thread-safety: the trainer thread. Memory: a batch for each step between the fastest and the
 // slowest worker. Errors: those of the loader.
 #ifndef RINGTAIL_APPS_EMULATOR_BATCH_SOURCE_H_
@@ -46,6 +46,8 @@ class BatchSource {
   };
 
   Status AdvanceTo(int64_t batch);
+  Status LoadAgain(int64_t batch);
+  Status Load(int64_t batch);  // becomes current_
   void KeepCurrent();
   BatchView View(const BatchView& batch, ElementRange rows) const;
 
@@ -53,6 +55,7 @@ class BatchSource {
   const int64_t image_floats_;
   int64_t current_ = -1;  // the loader's last batch; -1: none
   int64_t left_ = 0;      // its rows that no worker has taken
+  int64_t next_ = -1;     // the first batch that was never loaded; -1: none was
   LoadedBatch loaded_;
   std::map<int64_t, Kept> kept_;
   Kept last_;  // taken whole, but still in use

@@ -82,8 +82,7 @@ def rule_cell(label, workers, published):
 def by_workers(published, columns):
     for workers in columns:
         for label in RULES:
-            # (With 32 workers Ringmaster throws most gradients away, whatever the rest counts: seven minutes.)
-            if label == 'asynchronous' or workers > 1 and (published or label != 'Ringmaster 8'):
+            if label == 'asynchronous' or workers > 1:
                 yield rule_cell(label, workers, published)
 
 
