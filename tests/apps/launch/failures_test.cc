@@ -76,7 +76,7 @@ TEST(FailuresTest, AllIsWell) {
 
 TEST(FailuresTest, OthersGetTimeAndThenSigterm) {
   const ProcessResult result =
-      RunProcess(Launch({"-n", "2", "--timeout-kill", "0.1"}, {"1:exit=5", "wait"}));
+      RunProcess(Launch({"-n", "2", "--timeout-kill", "2"}, {"1:exit=5", "wait"}));
   EXPECT_EQ(result.exit_code, 5);
   EXPECT_THAT(LinesOf(0, result.out), testing::ElementsAre("got 15"));
   EXPECT_THAT(result.err, HasSubstr("rank 0: exited with 143 (SIGTERM) (after a signal from"));
@@ -142,7 +142,7 @@ TEST(FailuresTest, WithNoKillALossIsSaidAtOnce) {
 
 TEST(FailuresTest, WithNoKillTheEndOfRankZeroIsTheEnd) {
   ProcessResult result =
-      RunProcess(Launch({"-n", "3", "--no-kill", "--timeout-kill", "0.1"}, {"0:exit=5", "wait"}));
+      RunProcess(Launch({"-n", "3", "--no-kill", "--timeout-kill", "2"}, {"0:exit=5", "wait"}));
   EXPECT_EQ(result.exit_code, 5);
   EXPECT_THAT(result.err, HasSubstr("exited with 5: without rank 0 the job ends"));
   EXPECT_THAT(LinesOf(1, result.out), testing::ElementsAre("got 15"));
