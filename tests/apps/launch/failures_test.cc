@@ -154,8 +154,8 @@ TEST(FailuresTest, WithNoKillTheEndOfRankZeroIsTheEnd) {
 }
 
 TEST(FailuresTest, AProgramThatIsNotThere) {
-  const ProcessResult result =
-      RunProcess({RT_BINARY_DIR "/bin/ringtail_launch", "-n", "2", "--", "/no/such/program"});
+  const std::string launcher = RT_BINARY_DIR "/bin/ringtail_launch";
+  const ProcessResult result = RunProcess({launcher, "-n", "2", "--", "/no/such/program"});
   EXPECT_EQ(result.exit_code, 127);
   EXPECT_THAT(result.err, HasSubstr("] ringtail_launch: cannot start '/no/such/program': No such"));
   EXPECT_THAT(result.err, Not(HasSubstr("lost a peer")));
