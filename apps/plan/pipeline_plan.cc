@@ -57,6 +57,7 @@ StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model.get(), {.batch = plan.micro_batch,
                                                                 .image_size = image_size,
                                                                 .plan_only = true}));
+  // The images are dealt to no one else: the first stage loads them all.
   const ComputeTimes times =
       StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch, /*ranks=*/1);
   NodeSeconds seconds = FlopsAsSeconds(*net);

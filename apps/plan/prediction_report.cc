@@ -11,6 +11,7 @@
 #include "core/units.h"
 
 namespace ringtail {
+
 void PredictionReport::Expect(PredictPeriod predict) {
   predict_ = std::move(predict);
   prediction_.reset();

@@ -1,6 +1,5 @@
 """The cells of asynchronous.py: which runs make which table."""
 import dataclasses
-import itertools
 
 SPLIT = ['data.split.train.first=0', 'data.split.train.last=2499', 'data.split.validation.first=2500', 'data.split.validation.last=4999']
 WORKERS = [1, 4, 8, 16, 32]

@@ -6,6 +6,7 @@
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
+
 std::vector<CompressedLayer> CodedLayers::Take() && {
   std::vector<CompressedLayer> layers;
   for (size_t i = 0; i < schemes.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "optim/weight_average.h"
 
 namespace ringtail {
+
 StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job,
                                                                 const Start& start) {
   std::unique_ptr<LocalRoundsRule> rule(new LocalRoundsRule(job, start));

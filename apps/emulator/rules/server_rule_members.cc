@@ -7,6 +7,7 @@
 #include "dist/parameter_server/shard_map.h"
 
 namespace ringtail {
+
 Status ServerRule::CreateServers() {
   const AsynchronousConfig& config = job_->config().dist().asynchronous();
   const int asked = config.servers() > 0 ? config.servers() : job_->script().workers();

@@ -14,6 +14,7 @@
 #include "optim/gradient_norm.h"
 
 namespace ringtail {
+
 SynchronousRule::SynchronousRule(EmulatedJob* job, int64_t end, Next next)
     : job_(job),
       end_(end),

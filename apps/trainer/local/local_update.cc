@@ -21,6 +21,7 @@
 #include "optim/weight_average.h"
 
 namespace ringtail {
+
 LocalUpdate::LocalUpdate(const Generation* generation)
     : generation_(generation),
       world_(generation->world),

@@ -11,6 +11,7 @@
 #include "core/units.h"
 
 namespace ringtail {
+
 OuterRule RuleOf(const LocalConfig& config) {
   return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
                                                                     : OuterRule::Form::kNesterov,
