@@ -211,7 +211,7 @@ std::vector<std::string> MeasureFactsOptions::AllSchemes() {
 }
 
 double CoresOfThisRank() {
-  return std::min(static_cast<double>(NumComputeThreads()), CgroupQuotaCores());
+  return std::min(static_cast<double>(NumComputeThreads()), CgroupQuota().cores);
 }
 
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
@@ -221,6 +221,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   PlannerFacts facts;
   facts.set_net(loaded.config.net().name());
   facts.set_cores(CoresOfThisRank());
+  facts.set_quota_period_s(CgroupQuota().period_s);
   ParameterArena& arena = model->arena();
   facts.set_buffer_elements(static_cast<int64_t>(arena.buffer_values().size()));
   for (const Parameter& parameter : arena.parameters()) {

@@ -17,7 +17,7 @@ constexpr int64_t kBatch = 32, kBatches = 8;
 // Whether all cores of this rank compute.
 bool InputSharesCores(int ranks_here) {
   const double share = static_cast<double>(AffinityCores()) / ranks_here;
-  return std::min(share, CgroupQuotaCores()) <= NumComputeThreads();
+  return std::min(share, CgroupQuota().cores) <= NumComputeThreads();
 }
 
 // Processor seconds of the next `batches` batches.

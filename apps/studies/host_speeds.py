@@ -30,6 +30,7 @@ FIRST_STEPS = 2                  # first touches, and the time until all ranks a
 POINTS = [(2, 8, '1gbit'), (4, 8, '1gbit'), (8, 8, '1gbit'), (8, 8, '100mbit')]
 GRID = [(hosts, cores, rate) for rate in ('10gbit', '1gbit', '100mbit') for cores in (8, 4, 1) for hosts in (2, 4, 8, 16)]
 BATCH = 256
+MORE = 64        # images: seven hosts, say, take 259 in a step, and as many steps
 VALIDATION = 16  # of each class, read once at the end
 
 
@@ -42,7 +43,7 @@ def epochs_of(pixels):
 def run(args, hosts, cores, rate, pixels, more, apart):
     """The report of dilated.sh and what train said of its plan, or why there is none."""
     before, epochs = epochs_of(pixels)
-    last = BATCH * STEPS[pixels] // 2 - 1
+    last = (BATCH * STEPS[pixels] + MORE) // 2 - 1
     warm_up = max(before * STEPS[pixels], FIRST_STEPS)
     overrides = [f'data.image_size={pixels}', 'train.phase=', f'train.evaluation_image_size={pixels}', 'train.evaluate_flipped=false',
                  f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', 'data.split.train.first=0',

@@ -5,12 +5,18 @@ A cell is a network, a number of ranks, links (with the cores of a host), a sche
 H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in the time of tests/cluster/dilated.sh, which
 measures; divide by its factor for that of the hosts.
 
-  1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks, by all ranks at the same time in the slow
+  1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks: means over all ranks, at the same time in the slow
                 motion of the cells: they take from each other's caches and memory what they take while they train; the probe of
                 bench_allreduce under the limits of a cell, for each number of ranks and links
-  2. predict    `plan --from` with and without --dedicated-cores: predictions.json, never written again
-  3. measure    a file for each cell, written when it is done; the same command continues with those that are missing
-  4. print      median and 90 % error, by term and without the term of shared cores; regret of the planner's choice
+  2. choose     cells, by `plan --from`: cells.json, never written again
+  3. predict    a cell, just before it is measured, with and without --dedicated-cores: prediction-CELL.json
+  4. measure    it: cell-CELL.json; the same command continues with those that are missing
+  5. print      median and 90 % error, by term and without the term of shared cores; regret of the planner's choice
+
+A shared machine is faster in some minutes and slower in others, by a third and more. So a step of the default network, alone on each
+core (`dogs_vs_cats time`), is timed with the facts and again before and after a cell: a prediction is for cores that are as fast as
+before the cell (`plan --cores`), and a cell in which their speed changed by more than 7 % is measured again, twice at most. What
+would have been predicted from the facts as they were is printed, too.
 
   apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--minutes 10] [--predict-only | --print-only]
 
@@ -43,6 +49,7 @@ PERIODS = (1, 4, 16)
 BATCH, HERE = 32, 2  # images of a rank and step; cores of the machine that dilated.sh divides
 WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 5, 2, 2
 START_S = 6  # of a run, until its first step
+SPEED_CHANGE, TRIES = 0.07, 3
 WIRE = 0.949  # apps/plan/link_rate.h: what plan --rate takes off
 VALIDATION = ['data.split.validation.first=1050', 'data.split.validation.last=1065']
 # Of each class; none is met twice in so few steps, and facts are of images that are decoded, too.
@@ -86,20 +93,48 @@ def read(path):
         return json.load(file)
 
 
+def core_seconds(args):
+    """Of a step of the default network, alone on each of the cores at the same time: their mean."""
+    command = [os.path.join(args.programs, 'dogs_vs_cats'), 'time', '--config', 'dogs_vs_cats', '--precision', 'f32', '--image-size', '64',
+               '--batch', str(BATCH), '--threads', '1', '--iterations', '12', '--json']
+    steps = [subprocess.Popen(['taskset', '-c', str(core), *command], stdout=subprocess.PIPE, text=True) for core in range(HERE)]
+    return statistics.mean(json.loads(step.communicate()[0])['step_ms'] for step in steps) / 1e3
+
+
 # ---- what is known before ----
 
+def mean_of_files(paths, path):
+    """A file of facts whose numbers are the means of those in files that differ in nothing else."""
+    texts = []
+    for each in paths:
+        with open(each, encoding='utf-8') as file:
+            texts.append(file.read().splitlines())
+    lines = []
+    for same in zip(*texts, strict=True):
+        key, _, value = same[0].partition(': ')
+        if re.search('_s$|deviation$', key):
+            value = repr(statistics.mean(float(line.partition(': ')[2]) for line in same))
+            lines.append(f'{key}: {value}')
+        else:
+            lines.append(same[0])
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('\n'.join(lines) + '\n')
+
+
 def measure_facts(args, net, ranks):
-    """The path of the facts of a rank, of so many that measure at the same time."""
+    """The mean facts of so many ranks that measure at the same time; and how fast the cores were."""
     path = os.path.join(args.out, f'facts-{net}-{ranks}.textproto')
     if not os.path.exists(path):
         plan = ' '.join([os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--measure', '--threads', '1', '--image-size', '64',
                          '--data', args.data, *study.sets(VALIDATION + IMAGES), '--part-batch', str(BATCH), '--config',
                          os.path.join(study.ROOT, 'configs', NETS[net]), '--save', f'{path}.$RANK'])
+        before = core_seconds(args)
         out, text = dilated(args, {'ranks': ranks, 'cores': 8, 'rate': 'none'}, ['sh', '-c', f'exec {plan}'])
         if out is None:
             raise SystemExit(f'measuring {net} failed:\n{text}')
-        os.rename(path + '.0', path)
-    return path
+        write(path + '.cores', (before + core_seconds(args)) / 2)
+        mean_of_files([f'{path}.{rank}' for rank in range(ranks)], path)
+    return path, read(path + '.cores')
 
 
 def probe(args, ranks, rate, cores):
@@ -120,19 +155,26 @@ def probe(args, ranks, rate, cores):
     return read(path)
 
 
-def predict_world(args, net, ranks, rate, cores, links):
-    """Predictions of all schemes and H, by (scheme, H), with the term of shared cores and without."""
-    share = min(cores, HERE / ranks)  # of a core, as dilated.sh divides them
-    command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[net]),
-               '--from', measure_facts(args, net, ranks), '--hosts', str(ranks), '--cores', str(share), '--batch', str(BATCH * ranks),
-               '--latency-us', str(links['latency_us']), '--cpu-s-per-gb', str(links['cpu_s_per_gb']),
-               '--cpu-us-per-message', str(links['cpu_us_per_message']),
-               '--rate', f'{links["bytes_per_s"] * 8 / WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
-               '--periods', ','.join(map(str, PERIODS)), '--json']
+def predict_world(args, world, cores_now=None):
+    """Predictions of all schemes and H, by (scheme, H), with the term of shared cores and without. `cores_now`: core_seconds(), if not
+    those of the facts; `as_measured` is then what they would have been."""
+    facts, cores_then = measure_facts(args, world['net'], world['ranks'])
+    links = probe(args, world['ranks'], world['rate'], world['cores'])
+    share = min(world['cores'], HERE / world['ranks'])  # of a core, as dilated.sh divides them
+
+    def answer(cores, *flags):
+        command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[world['net']]),
+                   '--from', facts, '--hosts', str(world['ranks']), '--cores', str(cores), '--batch', str(BATCH * world['ranks']),
+                   '--latency-us', str(links['latency_us']), '--cpu-s-per-gb', str(links['cpu_s_per_gb']),
+                   '--cpu-us-per-message', str(links['cpu_us_per_message']),
+                   '--rate', f'{links["bytes_per_s"] * 8 / WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
+                   '--periods', ','.join(map(str, PERIODS)), '--json', *flags]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)['asked']
+
+    cores = share * cores_then / (cores_now or cores_then)
     predictions = {}
-    for key, flags in (('predicted', []), ('dedicated', ['--dedicated-cores'])):
-        answer = json.loads(subprocess.run(command + flags, capture_output=True, text=True, check=True).stdout)
-        for row in answer['asked']:
+    for key, rows in (('predicted', answer(cores)), ('dedicated', answer(cores, '--dedicated-cores')), ('as_measured', answer(share))):
+        for row in rows:
             if row['overlap'] == (row['period'] > 1):
                 predictions.setdefault((row['scheme'], row['period']), {})[key] = terms_of(row)
     return predictions
@@ -146,19 +188,18 @@ def terms_of(row):
     return {name: seconds / steps for name, seconds in terms.items()}
 
 
-def predict(args):
+def choose_cells(args):
     """Of all cells that take less than --most-seconds, a fixed choice of --cells."""
     cells = []
     for net, ranks, (rate, cores) in itertools.product(NETS, RANKS, LINKS):
-        links = probe(args, ranks, rate, cores)
-        if 'refused' in links:
+        world = {'net': net, 'ranks': ranks, 'rate': rate, 'cores': cores}
+        if 'refused' in probe(args, ranks, rate, cores):
             print(f'{ranks} hosts of {cores} cores at {rate}: this machine cannot carry the links', flush=True)
             continue
-        predictions = predict_world(args, net, ranks, rate, cores, links)
+        predictions = predict_world(args, world)
         for scheme, period in itertools.product(SCHEMES, PERIODS):
-            cell = {'net': net, 'ranks': ranks, 'rate': rate, 'cores': cores, 'scheme': scheme, 'period': period}
-            cell.update(predictions[scheme, period])
-            if START_S + steps_of(cell) * cell['predicted']['step'] <= args.most_seconds:
+            cell = {**world, 'scheme': scheme, 'period': period}
+            if START_S + steps_of(cell) * predictions[scheme, period]['predicted']['step'] <= args.most_seconds:
                 cells.append(cell)
     order = sorted(cells, key=lambda cell: hashlib.sha256(name_of(cell).encode()).hexdigest())
     version = subprocess.run(['git', '-C', study.ROOT, 'describe', '--always', '--dirty'], capture_output=True, text=True)
@@ -189,6 +230,20 @@ def measure(args, cell):
         with open(os.path.join(output, 'metrics.jsonl'), encoding='utf-8') as file:
             lines = [json.loads(line) for line in file]
         return {'measured': measured_terms(cell, lines), 'busy_by_others': json.loads(out)['busy_by_others']}
+
+
+def predict_and_measure(args, cell):
+    """What was predicted is in a file before the run begins."""
+    for tries in range(1, TRIES + 1):
+        before = core_seconds(args)
+        predictions = predict_world(args, cell, before)[cell['scheme'], cell['period']]
+        write(os.path.join(args.out, f'prediction-{name_of(cell)}.json'), predictions)
+        result = {**predictions, **measure(args, cell), 'core_seconds': [before, core_seconds(args)], 'tries': tries}
+        change = result['core_seconds'][1] / before - 1
+        if 'failed' in result or abs(change) <= SPEED_CHANGE:
+            return result
+        print(f'{name_of(cell)}: the cores became {change:+.0%} slower meanwhile', flush=True)
+    return result
 
 
 def measured_terms(cell, lines):
@@ -224,6 +279,7 @@ def print_errors(cells):
     for term in ('step',) + TERMS:
         line(term, errors('predicted', term))
     line('step, without shared cores', errors('dedicated', 'step'))
+    line('step, from facts as they were measured', errors('as_measured', 'step'))
     print('\n| | step: median | 90 % | cells |\n|---|---|---|---|')
     for key in ('net', 'ranks', 'rate', 'scheme', 'period'):
         for value in dict.fromkeys(cell[key] for cell in cells):
@@ -254,26 +310,26 @@ def main():
     parser.add_argument('--most-seconds', type=float, default=40, help='predicted, of a cell')
     parser.add_argument('--only', default='', help='measure only cells whose name matches this regular expression')
     parser.add_argument('--minutes', type=float, default=float('inf'), help='begin no cell after so long; the same command continues')
-    parser.add_argument('--predict-only', action='store_true')
+    parser.add_argument('--choose-only', action='store_true', help='measure facts and links, and choose the cells')
     parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
     args = parser.parse_args()
     args.out, args.data, args.programs = map(os.path.abspath, (args.out, args.data, args.programs))
     os.makedirs(args.out, exist_ok=True)
-    registered = os.path.join(args.out, 'predictions.json')
+    registered = os.path.join(args.out, 'cells.json')
     if not os.path.exists(registered):
-        write(registered, predict(args))
-    predictions = read(registered)
-    print(f'{len(predictions["cells"])} cells predicted at {predictions["written"]} by {predictions["version"]}', flush=True)
-    if args.predict_only:
+        write(registered, choose_cells(args))
+    chosen = read(registered)
+    print(f'{len(chosen["cells"])} cells chosen at {chosen["written"]} by {chosen["version"]}', flush=True)
+    if args.choose_only:
         return
     done, end = [], time.monotonic() + 60 * args.minutes
-    for cell in predictions['cells']:
+    for cell in chosen['cells']:
         path = os.path.join(args.out, f'cell-{name_of(cell)}.json')
         if not os.path.exists(path) and not args.print_only and time.monotonic() < end and re.search(args.only, name_of(cell)):
-            result = measure(args, cell)
+            result = predict_and_measure(args, cell)
             write(path, result)
             measured = result.get('measured', {'step': float('nan')})['step']
-            print(f'{name_of(cell)}: {cell["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)
+            print(f'{name_of(cell)}: {result["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)
         if os.path.exists(path) and 'measured' in read(path):
             done.append({**cell, **read(path)})
     if done:

@@ -110,7 +110,7 @@ double OtherWork::CoresBusy() const {
 }
 
 HeldByQuota::HeldByQuota(std::string cgroup_root)
-    : root_(std::move(cgroup_root)), limited_(std::isfinite(CgroupQuotaCores(root_))) {
+    : root_(std::move(cgroup_root)), limited_(std::isfinite(CgroupQuota(root_).cores)) {
   Seconds();
 }
 

@@ -52,7 +52,7 @@ class OtherWork {
 // running, summed over the cores; 0 without a quota.
 class HeldByQuota {
  public:
-  explicit HeldByQuota(std::string cgroup_root);  // as for CgroupQuotaCores
+  explicit HeldByQuota(std::string cgroup_root);  // as for CgroupQuota
   double Seconds();
 
  private:

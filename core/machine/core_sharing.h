@@ -36,7 +36,7 @@ class CoreSharing {
     double held = 0;    // sum over the cores
   };
 
-  // `quota`: in cores, as CgroupQuotaCores says it.
+  // `quota`: in cores, as CgroupQuota says it.
   explicit CoreSharing(int cores, double quota = std::numeric_limits<double>::infinity())
       : cores_(cores), quota_(quota) {}
 

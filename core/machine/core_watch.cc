@@ -20,9 +20,9 @@ constexpr std::chrono::seconds kFullLook{1};  // at the cores, and at the list o
 CoreWatch::CoreWatch(std::function<void(const std::string&)> tell, const std::string& cgroup_root)
     : tell_(std::move(tell)),
       team_(NumComputeThreads()),
-      quota_binds_(CgroupQuotaCores(cgroup_root) < team_),
+      quota_binds_(CgroupQuota(cgroup_root).cores < team_),
       held_(cgroup_root),
-      sharing_(AffinityCores(), CgroupQuotaCores(cgroup_root)) {
+      sharing_(AffinityCores(), CgroupQuota(cgroup_root).cores) {
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -31,7 +31,7 @@ namespace ringtail {
 class CoreWatch {
  public:
   // `tell` is called with a notice about shared cores or a quota, at most once, on the watch's thread; it may
-  // be empty. `cgroup_root`: as for CgroupQuotaCores.
+  // be empty. `cgroup_root`: as for CgroupQuota.
   explicit CoreWatch(std::function<void(const std::string& notice)> tell = {},
                      const std::string& cgroup_root = "");
   ~CoreWatch();

@@ -13,6 +13,7 @@
 #ifndef RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_
 #define RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_
 
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -21,9 +22,15 @@ namespace ringtail {
 // The number of cores in the affinity mask that the process started with, at least 1.
 int AffinityCores();
 
-// The CPU quota in cores (2.5), or infinity if there is none or it cannot be read. `root` is
-// prepended to /proc/self/cgroup and /sys/fs/cgroup, for tests.
-double CgroupQuotaCores(const std::string& root = "");
+// A limit on the processor: in each period, so many cores in the mean; then all threads wait.
+struct CpuQuota {
+  double cores = std::numeric_limits<double>::infinity();
+  double period_s = 0;
+};
+
+// The tightest one of the process's groups (2.5 cores), or none if there is none or it cannot be
+// read. `root` is prepended to /proc/self/cgroup and /sys/fs/cgroup, for tests.
+CpuQuota CgroupQuota(const std::string& root = "");
 
 // Seconds, summed over the cores, in which the quota has kept threads of the group from running
 // since the group was made; of the group where that is longest. 0 without a quota.

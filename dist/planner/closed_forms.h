@@ -24,6 +24,7 @@ namespace ringtail {
 struct CollectivePrice {
   double seconds = 0;
   int64_t sent_bytes = 0, sent_messages = 0;  // of the ranks with the most
+  double busy_seconds = 0;  // while ranks compute, which may be longer; set by CollectivePrices
 };
 
 // Processor seconds of a rank for what it sends (NetworkModel): receiving as much included.

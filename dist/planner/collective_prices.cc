@@ -11,23 +11,32 @@ namespace {
 // Plans of longer arrays would have too many segments to be made for a question of milliseconds.
 constexpr int64_t kMostPlannedElements = int64_t{1} << 26;
 
+NetworkModel Delayed(NetworkModel network, double seconds) {
+  network.within_host.latency_s += seconds;
+  network.between_hosts.latency_s += seconds;
+  return network;
+}
+
 }  // namespace
 
 StatusOr<CollectivePrices> CollectivePrices::Create(const std::string& algorithm,
                                                     const RegularWorld& world,
-                                                    const NetworkModel& network) {
+                                                    const NetworkModel& network,
+                                                    double busy_delay) {
   RT_ASSIGN_OR_RETURN(AlgorithmSelector selector,
                       AlgorithmSelector::Create(algorithm, world.topology(), network));
-  return CollectivePrices(std::move(selector), algorithm == "auto", world, network);
+  return CollectivePrices(std::move(selector), algorithm == "auto", world, network, busy_delay);
 }
 
 CollectivePrices::CollectivePrices(AlgorithmSelector selector, bool chooses,
-                                   const RegularWorld& world, const NetworkModel& network)
+                                   const RegularWorld& world, const NetworkModel& network,
+                                   double busy_delay)
     : selector_(std::move(selector)),
       chooses_(chooses),
       world_(world),
       topology_(world.topology()),
-      network_(network) {}
+      network_(network),
+      busy_network_(Delayed(network, busy_delay)) {}
 
 const CollectivePrice& CollectivePrices::Allreduce(int64_t elements) {
   return Of(Kind::kAllreduce, elements);
@@ -43,51 +52,56 @@ const CollectivePrice& CollectivePrices::Of(Kind kind, int64_t elements) {
   const std::pair key{kind, elements};
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  return known_.emplace(key, Compute(kind, elements)).first->second;
+  CollectivePrice price = Compute(kind, elements, network_);
+  const bool delayed = busy_network_.within_host.latency_s > network_.within_host.latency_s;
+  price.busy_seconds = delayed ? Compute(kind, elements, busy_network_).seconds : price.seconds;
+  return known_.emplace(key, price).first->second;
 }
 
-CollectivePrice CollectivePrices::Compute(Kind kind, int64_t elements) {
+CollectivePrice CollectivePrices::Compute(Kind kind, int64_t elements,
+                                          const NetworkModel& network) {
   if (world_.ranks() == 1 || elements == 0) return {};
-  if (kind == Kind::kAllreduce) return Allreduced(elements);
+  if (kind == Kind::kAllreduce) return Allreduced(elements, network);
   const bool planned = world_.ranks() <= kMostPlannedRanks && elements <= kMostPlannedElements;
   const int world = topology_.world();
   std::vector<Plan> plans;
   if (kind == Kind::kAllgather) {
-    if (!planned) return AllgatherByFormula(world_, elements, network_);
+    if (!planned) return AllgatherByFormula(world_, elements, network);
     const AllgatherAlgorithm& algorithm =
         CheaperAllgather(topology_, elements, kElementBytes, network_);
     for (int rank = 0; rank < world; ++rank) {
       plans.push_back(algorithm.plan(rank, world, elements));
     }
   } else {
-    if (!planned) return AllToAllByFormula(world_, elements, network_);
+    if (!planned) return AllToAllByFormula(world_, elements, network);
     for (int rank = 0; rank < world; ++rank) {
       plans.push_back(ringtail::AllToAll(rank, world, elements));
     }
   }
-  return OfPlans(plans);
+  return OfPlans(plans, network);
 }
 
-CollectivePrice CollectivePrices::Allreduced(int64_t elements) {
+CollectivePrice CollectivePrices::Allreduced(int64_t elements, const NetworkModel& network) {
   const bool planned = world_.ranks() <= kMostPlannedRanks && elements <= kMostPlannedElements;
   if (planned || !chooses_) {
     const AllreduceAlgorithm& algorithm = *selector_.Select(elements * kElementBytes).algorithm;
-    return planned ? OfPlans(AllPlans(algorithm, topology_, elements))
-                   : AllreduceByFormula(algorithm, world_, elements, network_);
+    return planned ? OfPlans(AllPlans(algorithm, topology_, elements), network)
+                   : AllreduceByFormula(algorithm, world_, elements, network);
   }
   CollectivePrice best;
   bool first = true;
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
     if (algorithm.auto_use == AutoUse::kNever || !algorithm.Suits(topology_)) continue;
-    const CollectivePrice price = AllreduceByFormula(algorithm, world_, elements, network_);
+    const CollectivePrice price = AllreduceByFormula(algorithm, world_, elements, network);
     if (first || price.seconds < best.seconds) best = price;
     first = false;
   }
   return best;
 }
 
-CollectivePrice CollectivePrices::OfPlans(const std::vector<Plan>& plans) const {
-  const PlanCost cost = CostOfPlans(plans, topology_, network_);
+CollectivePrice CollectivePrices::OfPlans(const std::vector<Plan>& plans,
+                                          const NetworkModel& network) const {
+  const PlanCost cost = CostOfPlans(plans, topology_, network);
   return {
       .seconds = cost.seconds, .sent_bytes = cost.sent_bytes, .sent_messages = cost.sent_messages};
 }

@@ -26,9 +26,10 @@ inline constexpr int64_t kMostPlannedRanks = 16;
 
 class CollectivePrices {
  public:
-  // `algorithm`: as dist.algorithm. InvalidArgument for an unknown one.
+  // `algorithm`: as dist.algorithm. InvalidArgument for an unknown one. `busy_delay`: seconds that a
+  // message waits for ranks that compute (quota_delay.h).
   static StatusOr<CollectivePrices> Create(const std::string& algorithm, const RegularWorld& world,
-                                           const NetworkModel& network);
+                                           const NetworkModel& network, double busy_delay = 0);
 
   const CollectivePrice& Allreduce(int64_t elements);
   const CollectivePrice& Allgather(int64_t elements);  // of the whole array
@@ -37,17 +38,18 @@ class CollectivePrices {
  private:
   enum class Kind { kAllreduce, kAllgather, kAllToAll };
   CollectivePrices(AlgorithmSelector selector, bool chooses, const RegularWorld& world,
-                   const NetworkModel& network);
-  CollectivePrice Compute(Kind kind, int64_t elements);
-  CollectivePrice Allreduced(int64_t elements);
-  CollectivePrice OfPlans(const std::vector<Plan>& plans) const;
+                   const NetworkModel& network, double busy_delay);
+  // What is chosen for network_, on this `network`.
+  CollectivePrice Compute(Kind kind, int64_t elements, const NetworkModel& network);
+  CollectivePrice Allreduced(int64_t elements, const NetworkModel& network);
+  CollectivePrice OfPlans(const std::vector<Plan>& plans, const NetworkModel& network) const;
   const CollectivePrice& Of(Kind kind, int64_t elements);
 
   AlgorithmSelector selector_;
   bool chooses_ = false;  // "auto"
   RegularWorld world_;
   Topology topology_;
-  NetworkModel network_;
+  NetworkModel network_, busy_network_;
   std::map<std::pair<Kind, int64_t>, CollectivePrice> known_;
 };
 

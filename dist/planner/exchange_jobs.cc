@@ -93,7 +93,7 @@ class BucketJob {
   }
   void Send(const CollectivePrice& price) {
     sent_bytes_ += static_cast<double>(price.sent_bytes);
-    job_.Add(CommunicationWork::Collective(price.seconds, world_.sending.Of(price), world_.cores));
+    job_.Add(WorkOf(price, world_.sending, world_.cores));
   }
 
   const PlannedScheme& scheme_;
@@ -126,6 +126,12 @@ PlannedScheme PlannedScheme::Of(const SchemeFacts& facts, std::span<const Parame
         {.encode_seconds = facts.encode_s(at), .decode_seconds = facts.decode_s(at)});
   }
   return scheme;
+}
+
+CommunicationWork WorkOf(const CollectivePrice& price, const SendingCost& sending, double cores) {
+  auto work = CommunicationWork::Collective(price.seconds, sending.Of(price), cores);
+  if (price.busy_seconds > work.seconds) work.beside = work.seconds / price.busy_seconds;
+  return work;
 }
 
 double ExchangeJobs::seconds() const {

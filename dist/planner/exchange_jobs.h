@@ -42,6 +42,9 @@ struct ExchangeWorld {
   SendingCost sending;
 };
 
+// Of the communication thread of a rank with so many cores.
+CommunicationWork WorkOf(const CollectivePrice& price, const SendingCost& sending, double cores);
+
 struct ExchangeJobs {
   std::vector<CommunicationJob> buckets;  // ready at once
   std::vector<size_t> last_parameter;     // of each bucket

@@ -43,7 +43,10 @@ class Fluid {
     const bool sends = communicating();
     RT_CHECK(sends || computing(), "a job is ready when the computation ends");
     CoreShare share;
-    if (sends && computing()) share = ShareCores(cores_, work().cores);
+    if (sends && computing()) {
+      share = ShareCores(cores_, work().cores * work().beside);
+      share.communication *= work().beside;
+    }
     // Until the computation ends, or what was unlocked until now; or, if it waits for that, the
     // next job is ready.
     double goal = computed_ < compute_seconds_ ? compute_seconds_ : possible_;

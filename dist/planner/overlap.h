@@ -24,6 +24,7 @@ struct CommunicationWork {
   bool coding = false;  // encoding or decoding; else a collective
   double seconds = 0;   // > 0
   double cores = 0;     // used during these seconds; at most those of the rank
+  double beside = 1;    // speed while the rank computes and has cores to spare; 0 .. 1
 
   // A collective that takes `wire_seconds` and needs `cpu_seconds` of a rank's `cores`: longer where
   // the cores are too slow for the wire.

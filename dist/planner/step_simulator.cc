@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/round.h"
+#include "dist/planner/quota_delay.h"
 #include "dist/planner/slowest_of.h"
 
 namespace ringtail {
@@ -28,7 +29,10 @@ StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& netw
     : network_(WithoutSharing(network, options)),
       timetable_(facts, network.cores_per_rank()),
       parameters_(ParametersOf(facts)),
-      buffer_elements_(facts.buffer_elements()) {
+      buffer_elements_(facts.buffer_elements()),
+      busy_delay_(options.shares_cores
+                      ? QuotaDelay(network_.cores_per_rank(), facts.quota_period_s())
+                      : 0) {
   schemes_.emplace(kDenseScheme, PlannedScheme::Dense(parameters_));
   for (const SchemeFacts& scheme : facts.scheme()) {
     schemes_.emplace(scheme.name(), PlannedScheme::Of(scheme, parameters_));
@@ -112,7 +116,7 @@ StatusOr<CollectivePrices*> StepSimulator::PricesOf(const Choice& choice) {
         CollectivePrices prices,
         CollectivePrices::Create(choice.algorithm,
                                  {.hosts = choice.hosts, .ranks_per_host = network_.ranks_per_host},
-                                 network_.links));
+                                 network_.links, busy_delay_));
     found = prices_.emplace(key, std::move(prices)).first;
   }
   return &found->second;
@@ -137,9 +141,7 @@ StatusOr<const ExchangeJobs*> StepSimulator::JobsOf(const Choice& choice) {
 double StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) const {
   const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
   const CollectivePrice& price = prices->Allgather(ranks * kRollCallElements);
-  return CommunicationWork::Collective(price.seconds, network_.sending.Of(price),
-                                       network_.cores_per_rank())
-      .seconds;
+  return WorkOf(price, network_.sending, network_.cores_per_rank()).seconds;
 }
 
 // What travels before the buckets: loss, counts and running statistics. The roll call of a round has
@@ -156,16 +158,23 @@ CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrice
   for (const int64_t elements : arrays) {
     const CollectivePrice& price = prices->Allreduce(elements);
     *sent_bytes += static_cast<double>(price.sent_bytes);
-    job.Add(CommunicationWork::Collective(price.seconds, network_.sending.Of(price),
-                                          network_.cores_per_rank()));
+    job.Add(WorkOf(price, network_.sending, network_.cores_per_rank()));
   }
   return job;
 }
 
 // Steps of a round vary independently of one another.
-double StepSimulator::WaitingFor(const Prediction& prediction, double compute) const {
+double StepSimulator::WaitingInRound(const Prediction& prediction, double compute) const {
   return SlowestOf(static_cast<int64_t>(prediction.ranks)) * timetable_.deviation() * compute /
          std::sqrt(prediction.choice.period);
+}
+
+// Twice: for gradients, and after the update for the roll call. The two parts of a step vary
+// independently of one another, too, so that the variance of each is its share of the step's.
+double StepSimulator::WaitingInStep(const Prediction& prediction, const OwnStep& own) const {
+  const double update = own.times.update, before = own.alone - update;
+  return SlowestOf(static_cast<int64_t>(prediction.ranks)) * timetable_.deviation() *
+         std::sqrt(own.alone) * (std::sqrt(before) + std::sqrt(update));
 }
 
 void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
@@ -180,7 +189,7 @@ void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, Communic
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   const OverlapTimes overlap = Overlap(own.times.backward, network_.cores_per_rank(), jobs.buckets);
   PredictedSeconds& seconds = prediction->seconds;
-  seconds.waiting = WaitingFor(*prediction, own.alone);
+  seconds.waiting = WaitingInStep(*prediction, own);
   seconds.contention = overlap.contention(own.times.backward);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
@@ -191,7 +200,7 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
   const double compute = own.alone * prediction->choice.period;
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   // An overlapped exchange begins when the slowest rank has ended the round before.
-  const double waiting = WaitingFor(*prediction, compute);
+  const double waiting = WaitingInRound(*prediction, compute);
   const bool overlapped = prediction->choice.overlap;
   for (CommunicationJob& job : jobs.buckets) {
     job.ready = overlapped ? std::min(waiting, compute) : compute;
@@ -271,8 +280,9 @@ StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {
   const PredictedSeconds& s = prediction.seconds;
   // Those of overlapped rounds wait at most as long as those of others.
   const double compute = s.data_wait + s.forward + s.backward + s.update;
-  return compute + WaitingFor(prediction, compute) + prediction.communication + s.merge +
-         s.roll_call;
+  const double waiting = choice.has_rounds() ? WaitingInRound(prediction, compute)
+                                             : WaitingInStep(prediction, OwnStepOf(choice));
+  return compute + waiting + prediction.communication + s.merge + s.roll_call;
 }
 
 }  // namespace ringtail

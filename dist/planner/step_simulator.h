@@ -75,7 +75,8 @@ class StepSimulator {
   CommunicationJob Statistics(const Choice& choice, CollectivePrices* prices,
                               double* sent_bytes) const;
   // Seconds until the slowest of all ranks has computed what takes them `compute` on average.
-  double WaitingFor(const Prediction& prediction, double compute) const;
+  double WaitingInRound(const Prediction& prediction, double compute) const;
+  double WaitingInStep(const Prediction& prediction, const OwnStep& own) const;
   void SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                     Prediction* prediction) const;
   void SimulateRound(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
@@ -85,6 +86,7 @@ class StepSimulator {
   const StepTimetable timetable_;
   const std::vector<Parameter> parameters_;
   const int64_t buffer_elements_;
+  const double busy_delay_;  // of a message, while ranks compute
   std::map<std::string, PlannedScheme, std::less<>> schemes_;
   std::map<PriceKey, CollectivePrices> prices_;
   std::map<JobsKey, ExchangeJobs> jobs_;

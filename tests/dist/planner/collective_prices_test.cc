@@ -135,6 +135,23 @@ TEST(CollectivePricesTest, ANamedAlgorithmIsTaken) {
               testing::HasSubstr("did you mean 'ring'?"));
 }
 
+// Each of the messages that wait for one another waits for a rank that computes.
+TEST(CollectivePricesTest, MessagesToBusyRanksTakeLonger) {
+  constexpr double kDelay = 1e-3;
+  for (const int hosts : {8, 32}) {  // by plans, by formulas
+    CollectivePrices prices =
+        CollectivePrices::Create("ring", {.hosts = hosts}, kNetwork, kDelay).value();
+    for (const int64_t elements : {1000, 1'000'000}) {
+      const CollectivePrice& ring = prices.Allreduce(elements);
+      EXPECT_NEAR(ring.busy_seconds, ring.seconds + 2 * (hosts - 1) * kDelay, 1e-9);
+      EXPECT_GT(prices.Allgather(elements).busy_seconds, prices.Allgather(elements).seconds);
+      EXPECT_GT(prices.AllToAll(elements).busy_seconds, prices.AllToAll(elements).seconds);
+    }
+  }
+  CollectivePrices without = CollectivePrices::Create("ring", {.hosts = 8}, kNetwork).value();
+  EXPECT_EQ(without.Allreduce(1000).busy_seconds, without.Allreduce(1000).seconds);
+}
+
 TEST(CollectivePricesTest, OneRankPaysNothing) {
   CollectivePrices prices = CollectivePrices::Create("auto", {}, kNetwork).value();
   EXPECT_EQ(prices.Allreduce(1'000'000).seconds, 0);

@@ -102,6 +102,18 @@ TEST(OverlapTest, OnOneCoreCodingAndComputationTakeEqualShares) {
   EXPECT_EQ(times.exposed_coding, 0);
 }
 
+// One core; 2 s of sending need half of it, and go on at half of their speed, with a quarter of it,
+// while the rank computes. That leaves 3/4 for 2 s of computation: they take 8/3 s, in which 4/3 s
+// were sent; the rest is exposed.
+TEST(OverlapTest, BesideAComputationMessagesMayTakeLonger) {
+  CommunicationWork sending = CommunicationWork::Collective(2, 1, 1);
+  EXPECT_EQ(sending.beside, 1);
+  sending.beside = 0.5;
+  const OverlapTimes times = Overlap(2, 1, std::vector{Job(0, {sending})});
+  EXPECT_NEAR(times.compute_end, 2 / 0.75, kClose);
+  EXPECT_NEAR(times.exposed_wire, 2 - 0.5 * 2 / 0.75, kClose);
+}
+
 // A wire faster than the cores that serve it is as fast as those.
 TEST(OverlapTest, CoresCanBeTheBottleneckOfTheWire) {
   const CommunicationWork work = CommunicationWork::Collective(1, 3, 0.5);
@@ -131,6 +143,7 @@ TEST(OverlapTest, StaysBetweenItsBounds) {
                     ? CommunicationWork::Coding(rng.Uniform(), cores)
                     : CommunicationWork::Collective(rng.Uniform(), rng.Uniform(), cores));
       }
+      for (CommunicationWork& work : job.work) work.beside = rng.Uniform(0.1F, 1);
       sum += job.seconds();
     }
     const OverlapTimes times = Overlap(compute, cores, jobs);
