@@ -5,9 +5,9 @@ A cell is a network, a number of ranks, links (with the cores of a host), a sche
 H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in the time of tests/cluster/dilated.sh, which
 measures; divide by its factor for that of the hosts.
 
-  1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks: means over all ranks, at the same time in the slow
-                motion of the cells: they take from each other's caches and memory what they take while they train; the probe of
-                bench_allreduce under the limits of a cell, for each number of ranks and links
+  1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks: means over ranks that measure at the same time in
+                the slow motion of the cells, where they take from each other's caches and memory what they take while they train; the
+                probe of bench_allreduce under the limits of a cell, for each number of ranks and links
   2. choose     cells, by `plan --from`: cells.json, never written again
   3. predict    a cell, just before it is measured, with and without --dedicated-cores: prediction-CELL.json
   4. measure    it: cell-CELL.json; the same command continues with those that are missing
@@ -15,10 +15,10 @@ measures; divide by its factor for that of the hosts.
 
 A shared machine is faster in some minutes and slower in others, by a third and more. So a step of the default network, alone on each
 core (`dogs_vs_cats time`), is timed with the facts and again before and after a cell: a prediction is for cores that are as fast as
-before the cell (`plan --cores`), and a cell in which their speed changed by more than 7 % is measured again, twice at most. What
+before the cell (`plan --cores`), and a cell in which their speed changed by more than 7 % is measured again, once. What
 would have been predicted from the facts as they were is printed, too.
 
-  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--minutes 10] [--predict-only | --print-only]
+  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--minutes 10] [--choose-only | --print-only]
 
 IMAGES: drawn ones will do (dogs_vs_cats synthesize --images 2200). Needs what dilated.sh needs, and a quiet machine. A cell that
 dilated.sh refuses, because this machine cannot carry the links, or that the run does not finish, is written down as such.
@@ -46,10 +46,11 @@ SCHEMES = {  # names of plan, and what it means by them (apps/plan/measure_facts
                    'rule={max_elements: 9999 scheme { linear8 {} } }'],
 }
 PERIODS = (1, 4, 16)
-BATCH, HERE = 32, 2  # images of a rank and step; cores of the machine that dilated.sh divides
-WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 5, 2, 2
+BATCH, HERE = 32, 2  # images of a rank and step; cores of the machine
+FOR_RANKS = 0.9      # of them, which dilated.sh divides
+WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 8, 2, 2
 START_S = 6  # of a run, until its first step
-SPEED_CHANGE, TRIES = 0.07, 3
+SPEED_CHANGE, TRIES = 0.07, 2
 WIRE = 0.949  # apps/plan/link_rate.h: what plan --rate takes off
 VALIDATION = ['data.split.validation.first=1050', 'data.split.validation.last=1065']
 # Of each class; none is met twice in so few steps, and facts are of images that are decoded, too.
@@ -160,7 +161,7 @@ def predict_world(args, world, cores_now=None):
     those of the facts; `as_measured` is then what they would have been."""
     facts, cores_then = measure_facts(args, world['net'], world['ranks'])
     links = probe(args, world['ranks'], world['rate'], world['cores'])
-    share = min(world['cores'], HERE / world['ranks'])  # of a core, as dilated.sh divides them
+    share = min(world['cores'], HERE * FOR_RANKS / world['ranks'])  # of a core, as dilated.sh divides them
 
     def answer(cores, *flags):
         command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[world['net']]),
@@ -223,7 +224,7 @@ def measure(args, cell):
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, 'run')
         command = ['dogs_vs_cats', 'train', '--config', os.path.join(study.ROOT, 'configs', NETS[cell['net']]), '--data', args.data,
-                   '--output', output] + study.sets(overrides_of(args, cell))
+                   '--output', output, '--no-report'] + study.sets(overrides_of(args, cell))
         out, text = dilated(args, cell, command, ['--json', '--warm-up', '1'])
         if out is None:
             return {'failed': text[-2000:]}

@@ -138,10 +138,10 @@ StatusOr<const ExchangeJobs*> StepSimulator::JobsOf(const Choice& choice) {
   return &found->second;
 }
 
-double StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) const {
+CommunicationWork StepSimulator::RollCall(const Choice& choice, CollectivePrices* prices) const {
   const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
-  const CollectivePrice& price = prices->Allgather(ranks * kRollCallElements);
-  return WorkOf(price, network_.sending, network_.cores_per_rank()).seconds;
+  return WorkOf(prices->Allgather(ranks * kRollCallElements), network_.sending,
+                network_.cores_per_rank());
 }
 
 // What travels before the buckets: loss, counts and running statistics. The roll call of a round has
@@ -164,21 +164,14 @@ CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrice
 }
 
 // Steps of a round vary independently of one another.
-double StepSimulator::WaitingInRound(const Prediction& prediction, double compute) const {
+double StepSimulator::WaitingFor(const Prediction& prediction, double compute) const {
   return SlowestOf(static_cast<int64_t>(prediction.ranks)) * timetable_.deviation() * compute /
          std::sqrt(prediction.choice.period);
 }
 
-// Twice: for gradients, and after the update for the roll call. The two parts of a step vary
-// independently of one another, too, so that the variance of each is its share of the step's.
-double StepSimulator::WaitingInStep(const Prediction& prediction, const OwnStep& own) const {
-  const double update = own.times.update, before = own.alone - update;
-  return SlowestOf(static_cast<int64_t>(prediction.ranks)) * timetable_.deviation() *
-         std::sqrt(own.alone) * (std::sqrt(before) + std::sqrt(update));
-}
-
-void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
-                                 Prediction* prediction) const {
+// Returns what is left of the update: the roll call travels beside it.
+double StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs,
+                                   CommunicationJob statistics, Prediction* prediction) const {
   size_t next = 0;  // parameter
   for (size_t i = 0; i < jobs.buckets.size(); ++i) {
     jobs.buckets[i].ready = std::min(own.times.ready[jobs.last_parameter[i]], own.times.backward);
@@ -189,10 +182,11 @@ void StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs, Communic
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   const OverlapTimes overlap = Overlap(own.times.backward, network_.cores_per_rank(), jobs.buckets);
   PredictedSeconds& seconds = prediction->seconds;
-  seconds.waiting = WaitingInStep(*prediction, own);
+  seconds.waiting = WaitingFor(*prediction, own.alone);
   seconds.contention = overlap.contention(own.times.backward);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
+  return std::max(0.0, own.times.update - overlap.unlocked);
 }
 
 void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
@@ -200,7 +194,7 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
   const double compute = own.alone * prediction->choice.period;
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
   // An overlapped exchange begins when the slowest rank has ended the round before.
-  const double waiting = WaitingInRound(*prediction, compute);
+  const double waiting = WaitingFor(*prediction, compute);
   const bool overlapped = prediction->choice.overlap;
   for (CommunicationJob& job : jobs.buckets) {
     job.ready = overlapped ? std::min(waiting, compute) : compute;
@@ -242,14 +236,18 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   RT_ASSIGN_OR_RETURN(const ExchangeJobs* const jobs, JobsOf(choice));
   prediction.sent_bytes = jobs->sent_bytes;
   prediction.communication = jobs->seconds();
-  prediction.seconds.roll_call = RollCall(choice, prices);
   AddDivided(DividedOf(choice, prices), &prediction);
   CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
   prediction.communication += statistics.seconds();
   if (choice.has_rounds()) {
     SimulateRound(own, *jobs, std::move(statistics), &prediction);
+    prediction.seconds.roll_call = RollCall(choice, prices).seconds;
   } else {
-    SimulateStep(own, *jobs, std::move(statistics), &prediction);
+    const double rest = SimulateStep(own, *jobs, std::move(statistics), &prediction);
+    CommunicationJob roll_call;
+    roll_call.Add(RollCall(choice, prices));
+    prediction.seconds.roll_call =
+        Overlap(rest, network_.cores_per_rank(), std::span(&roll_call, 1)).end - rest;
   }
   return prediction;
 }
@@ -280,9 +278,8 @@ StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {
   const PredictedSeconds& s = prediction.seconds;
   // Those of overlapped rounds wait at most as long as those of others.
   const double compute = s.data_wait + s.forward + s.backward + s.update;
-  const double waiting = choice.has_rounds() ? WaitingInRound(prediction, compute)
-                                             : WaitingInStep(prediction, OwnStepOf(choice));
-  return compute + waiting + prediction.communication + s.merge + s.roll_call;
+  return compute + WaitingFor(prediction, compute) + prediction.communication + s.merge +
+         s.roll_call;
 }
 
 }  // namespace ringtail

@@ -1,7 +1,7 @@
 // StepSimulator: predicts a step, or a round of local steps, of a choice, from facts alone.
 //
 //   every step     data | forward | backward, and what is prepared of the update, beside buckets
-//                  (overlap.h) | the rest of the update | roll call
+//                  (overlap.h) | the rest of the update, beside the roll call
 //   rounds         H x (data | forward | backward | update), then the exchange of running statistics
 //                  and differences, merge, roll call; overlapped: beside the next H steps
 //
@@ -71,14 +71,13 @@ class StepSimulator {
   ExchangeJobs JobsOfKept(const DividedLayers& divided, const Choice& choice,
                           CollectivePrices* prices) const;
   ExchangeWorld WorldOf(const Choice& choice) const;
-  double RollCall(const Choice& choice, CollectivePrices* prices) const;
+  CommunicationWork RollCall(const Choice& choice, CollectivePrices* prices) const;
   CommunicationJob Statistics(const Choice& choice, CollectivePrices* prices,
                               double* sent_bytes) const;
   // Seconds until the slowest of all ranks has computed what takes them `compute` on average.
-  double WaitingInRound(const Prediction& prediction, double compute) const;
-  double WaitingInStep(const Prediction& prediction, const OwnStep& own) const;
-  void SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
-                    Prediction* prediction) const;
+  double WaitingFor(const Prediction& prediction, double compute) const;
+  double SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
+                      Prediction* prediction) const;
   void SimulateRound(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                      Prediction* prediction) const;
 

@@ -5,7 +5,9 @@
     rank 0              rank 1        ...         rank N-1      each in a network namespace (netns.sh)
     k/D of a core       k/D of a core             k/D of a core   and in a cpu cgroup: what one does not use
       |                   |                         |             no other gets
-      +--- RATE/D --------+---------- bridge -------+           C: the cores here; D = N k / C: the dilation
+      +--- RATE/D --------+---------- bridge -------+           C: the cores here; D = N k / 0.9 C: the dilation
+
+A tenth of the cores is for the kernel's work and other programs, which would else take what ranks are to have.
 
 Everything takes D times as long: computing, because each rank has 1/D of its cores; sending, because the links have 1/D of their
 rate. So what overlaps with what stays as it is on the real hosts, and a time divided by D is the time there. The report is in
@@ -14,8 +16,8 @@ those undilated units.
 What does not stay as it is:
   - latencies: those of this machine, not D times as long, plus the wait for the processor: a rank that has used up its share
     waits for the rest of the period (--period-ms), as every message that it would have to pass on does. On the hosts a thread
-    that a message wakes gets a core at once, so the period is as short as the kernel allows: 4 ms for a quarter of a core, of
-    which D = 32 makes at most 0.1 ms. TCP's limits (200 ms until it sends a lost packet again) are not dilated either;
+    that a message wakes gets a core at once, so the period is as short as the kernel allows: 4.4 ms for 0.225 of a core,
+    of which D = 35.6 makes at most 0.1 ms. TCP's limits (200 ms until it sends a lost packet again) are not dilated either;
   - a core of k is 1/D of one of this machine's cores, and caches and memory are those of one machine: how well a program uses
     k cores is not measured, and what ranks take from each other's caches slows them down here alone. --apart shows how much:
     hosts that do not train together, in the same slow motion. A rank has one compute thread where its share is less than two
@@ -68,6 +70,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 JOB = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')  # what makes a process one of several
 SMALLEST_QUOTA_MS = 1  # the kernel's, as is the shortest period
 SMALLEST_BURST, BURST_S = 16 << 10, 2e-3
+FOR_RANKS = 0.9  # of the cores
 MOST_BUSY = 0.1  # of the cores, by other programs; the kernel's work for the network counts as theirs in part
 MOST_SECONDS = 86400  # of the fields of dist.proto
 DILATED = {'dist.hang_timeout_s': 10, 'dist.join_timeout_s': 30}  # and their defaults
@@ -85,7 +88,7 @@ class Dilation:
     """How N hosts of k cores and their links are scaled down to this machine's cores."""
 
     def __init__(self, hosts, cores, rate, slow, period_ms, here):
-        self.factor = max(1.0, hosts * cores / here)
+        self.factor = max(1.0, hosts * cores / (here * FOR_RANKS))
         self.share = cores / self.factor  # of a core of this machine
         self.shares = [self.share / slow.get(rank, 1) for rank in range(hosts)]
         self.period_ms = max(period_ms, SMALLEST_QUOTA_MS / min(self.shares))

@@ -1,8 +1,8 @@
 // ExchangeItems: what workers exchange in a step, in this order, as plans of the algorithms that
 // real ranks would choose (dist/collectives/selector.h). round_items.h has those of rounds.
 //
-//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n]  update  [roll call]
-//   ready    f     f           as backward ends      1                   after the update
+//   step    [sums][statistics][bucket 0][bucket 1]..[bucket n][roll call]   beside the update
+//   ready    f     f           as backward ends      1         when bucket n is there
 //   prepares                       part 0    part 1
 //
 // Buckets: item_list.h.

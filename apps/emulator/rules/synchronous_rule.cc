@@ -157,12 +157,19 @@ Status SynchronousRule::OnItemEnded(int member, int item) {
     const double prepares_s = prepares_s_[static_cast<size_t>(item)];
     if (prepares_s > 0) Update(&m, prepares_s);
   } else if (item + 1 == roll_call) {
+    ScheduleReady(member, roll_call, job_->queue()->now_ns());
     Update(&m, m.update_left_s);
-    ScheduleReady(member, roll_call, m.prepared_ns);
   } else if (++ended_ == members_.size()) {
-    // Not from within the exchange, which the next step replaces.
-    job_->queue()->Schedule(job_->queue()->now_ns(), m.worker, [this, attempt = attempt_] {
-      return attempt == attempt_ ? EndStep() : OkStatus();
+    // The next step begins when the last one is ready for it. (Real ranks need not wait for that one;
+    // they do when gradients are added up.)
+    int64_t end_ns = job_->queue()->now_ns();
+    for (const Member& each : members_) end_ns = std::max(end_ns, each.prepared_ns);
+    // Not from within the exchange, which the next step replaces. A worker that has died in the
+    // middle of its update is missed first.
+    job_->queue()->Schedule(end_ns, m.worker, [this, attempt = attempt_] {
+      const auto is_dead = [this](const Member& each) { return job_->is_dead(each.worker); };
+      return attempt == attempt_ && std::ranges::none_of(members_, is_dead) ? EndStep()
+                                                                            : OkStatus();
     });
   }
   return OkStatus();

@@ -1,9 +1,9 @@
 // SynchronousRule: every step all workers add up their gradients and make the same update, as
 // AllreduceUpdate (apps/trainer/update/allreduce_update.h) does among real ranks.
 //
-//   worker 0   |forward|backward   |prepare 0, 1|.|update|..roll call|
-//   its wire            [sums][ 0 ][   1   ][   2   ]                 next step
-//   worker 1   |forward    |backward            |update|roll call|
+//   worker 0   |forward|backward   |prepare 0, 1|.|update|.|
+//   its wire            [sums][ 0 ][   1   ][   2   ][roll call]  next step
+//   worker 1   |forward    |backward              |  update  |
 //
 // Gradients travel through dist.compression, if there is any, with residuals for each worker.
 // One set of weights serves all. Gradients are added up in the order of the workers, which equals a

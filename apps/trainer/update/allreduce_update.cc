@@ -89,31 +89,43 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
     if (compression_ != nullptr) compression_->Forget();
     return StepResult{.counted = false};
   }
-  const OptimConfig& optim = generation_->optim.config;
-  const double rate = GrownRate(optim, plan.growth_run(), plan.BatchesBefore(step), batches);
-  {
-    const ScopedSpan span("update", "step");
-    if (prepares_) {
-      state.optimizer()->StepPrepared(step, rate, &prepared_);
-    } else {
-      state.optimizer()->Step(step, rate, mean * ClipFactor(norm, optim.clip_norm()));
-    }
-    if (state.average() != nullptr) state.average()->Update(step);
-  }
+  StepResult result{.counted = true};
+  result.metrics.own = OwnMetrics(own);
+  roll_call_.Begin(result.metrics.own, exchange_.gradient_squares());
+  result.metrics.learning_rate = RateOfStep();
+  UpdateWeights(mean, norm);
   state.progress.skipped_in_a_row = 0;
   ++state.progress.step;
   statistics_before_.clear();
 
-  StepResult result{.counted = true};
   result.metrics.step = step + 1;
   result.metrics.epoch = plan.EpochAt(step + 1);
   result.metrics.loss = loss.loss_sum * mean;
   result.metrics.accuracy = static_cast<double>(loss.correct) * mean;
-  result.metrics.learning_rate = rate;
   result.metrics.batch = loss.count;
+  RT_RETURN_IF_ERROR(FinishRollCall(own, loss, norm, &result.metrics));
   result.metrics.images_per_s = static_cast<double>(loss.count) / since_begin_.Seconds();
-  RT_RETURN_IF_ERROR(HoldRollCall(own, loss, norm, &result.metrics));
   return result;
+}
+
+double AllreduceUpdate::RateOfStep() const {
+  const TrainingPlan& plan = generation_->plan;
+  const int64_t step = generation_->step();
+  return GrownRate(generation_->optim.config, plan.growth_run(), plan.BatchesBefore(step),
+                   plan.BatchesOf(step));
+}
+
+void AllreduceUpdate::UpdateWeights(double mean, double norm) {
+  const ScopedSpan span("update", "step");
+  const int64_t step = generation_->step();
+  TrainingState& state = generation_->state();
+  if (prepares_) {
+    state.optimizer()->StepPrepared(step, RateOfStep(), &prepared_);
+  } else {
+    const double clip = ClipFactor(norm, generation_->optim.config.clip_norm());
+    state.optimizer()->Step(step, RateOfStep(), mean * clip);
+  }
+  if (state.average() != nullptr) state.average()->Update(step);
 }
 
 // What the optimizer needs of gradients that are there is computed while the cores would wait for
@@ -154,34 +166,31 @@ void AllreduceUpdate::RestoreStatistics() {
   std::ranges::copy(statistics_before_, generation_->arena().buffer_values().begin());
 }
 
-// Of the step that has just been counted.
+// Of the step whose gradients are there.
 RankMetrics AllreduceUpdate::OwnMetrics(const OwnStep& own) {
   ExchangeTimes exchange = exchange_.times();
   exchange.busy_seconds += shard_times_.busy_seconds;
   exchange.exposed_seconds += shard_times_.exposed_seconds + own.stages.wait_seconds;
   exchange.busy_seconds += own.stages.wait_seconds;
   const int64_t step = generation_->step();
-  RankMetrics metrics{
-      .batch = generation_->division.own.batch * generation_->plan.BatchesOf(step - 1),
-      .data_wait_ms = own.wait_seconds * kMsPerSecond,
-      .forward_ms = own.times.forward_seconds * kMsPerSecond,
-      .backward_ms = own.times.backward_seconds * kMsPerSecond,
-      .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
-      .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
-      .comm_bytes = exchange_.sent_bytes() + own.stages.sent_bytes};
+  RankMetrics metrics{.batch = generation_->division.own.batch * generation_->plan.BatchesOf(step),
+                      .data_wait_ms = own.wait_seconds * kMsPerSecond,
+                      .forward_ms = own.times.forward_seconds * kMsPerSecond,
+                      .backward_ms = own.times.backward_seconds * kMsPerSecond,
+                      .exposed_comm_ms = exchange.exposed_seconds * kMsPerSecond,
+                      .hidden_comm_ms = exchange.hidden_seconds() * kMsPerSecond,
+                      .comm_bytes = exchange_.sent_bytes() + own.stages.sent_bytes};
   if (compression_ != nullptr) {
-    const CodingTimes coding = compression_->EndStep(step);
+    const CodingTimes coding = compression_->EndStep(step + 1);
     metrics.encode_ms = coding.encode_seconds * kMsPerSecond;
     metrics.decode_ms = coding.decode_seconds * kMsPerSecond;
   }
   return metrics;
 }
 
-Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
-                                     double gradient_norm, Metrics* metrics) {
-  metrics->own = OwnMetrics(own);
-  RT_ASSIGN_OR_RETURN(const std::vector<RankStep> ranks,
-                      roll_call_.Hold(metrics->own, exchange_.gradient_squares()));
+Status AllreduceUpdate::FinishRollCall(const OwnStep& own, const LossResult& loss,
+                                       double gradient_norm, Metrics* metrics) {
+  RT_ASSIGN_OR_RETURN(const std::span<const RankStep> ranks, roll_call_.Finish());
   if (!world_->alone()) {
     for (const RankStep& rank : ranks) metrics->ranks.push_back(rank.metrics);
   }
@@ -189,8 +198,8 @@ Status AllreduceUpdate::HoldRollCall(const OwnStep& own, const LossResult& loss,
   metrics->noise_scale = noise_scale_.Images().value_or(kNoMetric);
   // Everything that took time counts, except waiting for other ranks.
   const double seconds = since_last_step_.Restart();
-  const double waited =
-      exchange_.times().exposed_seconds + shard_times_.exposed_seconds + own.stages.wait_seconds;
+  const double waited = exchange_.times().exposed_seconds + shard_times_.exposed_seconds +
+                        own.stages.wait_seconds + roll_call_.waited_seconds();
   return world_->RecordStep(seconds - waited, seconds);
 }
 

@@ -3,10 +3,10 @@
 // sum is this process's gradient.
 //
 //   gradients -> sum over ranks (StepExchange, compressed or not) -> mean -> clip -> optimizer step
-//             -> averaged weights -> roll call -> noise scale
+//             -> averaged weights -> noise scale
 //
 // While the last gradients travel, the optimizer prepares what it needs of the first
-// (optim/prepared_step.h).
+// (optim/prepared_step.h). While it makes the step, the roll call travels.
 // A loss or gradient that is not finite never reaches the weights: all ranks see it in the sums and
 // leave the step out. Every step ends at a synchronized point.
 // Thread-safety: the trainer thread; StepExchange uses the communication thread meanwhile.
@@ -57,8 +57,11 @@ class AllreduceUpdate : public UpdatePath {
   Status ExchangeAndPrepare(double mean);
   StatusOr<double> NormOfMean(double mean);
   RankMetrics OwnMetrics(const OwnStep& own);
-  Status HoldRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
-                      Metrics* metrics);
+  double RateOfStep() const;  // learning rate
+  // Optimizer and averaged weights.
+  void UpdateWeights(double mean, double norm);
+  Status FinishRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
+                        Metrics* metrics);
   void AddToNoiseScale(const LossResult& loss, double gradient_norm,
                        std::span<const RankStep> ranks);
 

@@ -102,8 +102,8 @@ TEST(OverlapTest, OnOneCoreCodingAndComputationTakeEqualShares) {
   EXPECT_EQ(times.exposed_coding, 0);
 }
 
-// One core; 2 s of sending need half of it, and go on at half of their speed, with a quarter of it,
-// while the rank computes. That leaves 3/4 for 2 s of computation: they take 8/3 s, in which 4/3 s
+// One core; 2 s of sending need half of it, and only a quarter, at half of their speed, while the rank
+// computes. That leaves 3/4 for 2 s of computation: they take 8/3 s, in which 4/3 s
 // were sent; the rest is exposed.
 TEST(OverlapTest, BesideAComputationMessagesMayTakeLonger) {
   CommunicationWork sending = CommunicationWork::Collective(2, 1, 1);

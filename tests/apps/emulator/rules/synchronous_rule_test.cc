@@ -152,6 +152,32 @@ TEST(SynchronousRuleTest, PreparationFillsTheWait) {
             StepEnd(step("update_ms: 4", {"optim.clip_norm=1"}), 1));
 }
 
+// An update that takes longer than the roll call hides it; one that takes no time, nothing.
+TEST(SynchronousRuleTest, TheRollCallTravelsBesideTheUpdate) {
+  const auto step = [](const std::string& update_ms) {
+    return StepEnd(
+        EmulateTiny("workers: 4 between_hosts { latency_us: 5000 } compute { fixed_ms: 4 " +
+                        update_ms + " }",
+                    {"train.epochs=0.2"})
+            .value(),
+        1);
+  };
+  const double none = step(""), within = step("update_ms: 9"), beyond = step("update_ms: 100");
+  EXPECT_NEAR(within, none, 1e-6);  // two rounds of 5 ms
+  EXPECT_NEAR(beyond, none + 0.1 - 0.01, 2e-4);
+}
+
+TEST(SynchronousRuleTest, AWorkerThatDiesInItsUpdateIsMissedFirst) {
+  const EmulationResult death = EmulateTiny(
+                                    "compute { fixed_ms: 4 update_ms: 100 } workers: 4 "
+                                    "kill { worker: 1 at_s: 0.05 noticed_after_s: 0.5 }")
+                                    .value();
+  const std::vector<nlohmann::json> steps = LinesOf(death, "step");
+  ASSERT_EQ(steps.size(), 3 * static_cast<size_t>(death.summary.steps));
+  EXPECT_GT(steps[0]["virtual_s"], 0.55);
+  for (const nlohmann::json& line : steps) EXPECT_NE(line["worker"], 1) << line;
+}
+
 TEST(SynchronousRuleTest, AWorkerThatDiesHoldsTheOthersUpUntilItIsMissed) {
   const std::string script = kFixed + "workers: 4 ";
   const EmulationResult whole = EmulateTiny(script).value();
