@@ -88,6 +88,7 @@ TEST(ClosedFormsTest, AllgatherAndAllToAllCostWhatTheirPlansCost) {
       int64_t messages = 0;  // of the cheapest
       for (const AllgatherAlgorithm& algorithm : AllgatherAlgorithms()) {
         std::vector<Plan> plans;
+        plans.reserve(hosts);
         for (int rank = 0; rank < hosts; ++rank) {
           plans.push_back(algorithm.plan(rank, hosts, elements));
         }
@@ -102,6 +103,7 @@ TEST(ClosedFormsTest, AllgatherAndAllToAllCostWhatTheirPlansCost) {
       }
       EXPECT_NEAR(AllgatherByFormula(world, elements, kNetwork).seconds, cheapest, 1e-9 * cheapest);
       std::vector<Plan> plans;
+      plans.reserve(hosts);
       for (int rank = 0; rank < hosts; ++rank) plans.push_back(AllToAll(rank, hosts, part));
       const double all_to_all = CostOfPlans(plans, topology, kNetwork).seconds;
       EXPECT_EQ(AllToAllByFormula(world, part, kNetwork).sent_messages, hosts - 1);

@@ -12,6 +12,8 @@
 namespace ringtail {
 namespace {
 
+constexpr int kRanks = 3;
+
 RankMetrics MetricsOf(int rank) {
   RankMetrics metrics;
   metrics.batch = 100 + rank;
@@ -19,7 +21,6 @@ RankMetrics MetricsOf(int rank) {
 }
 
 TEST(RollCallTest, EveryRankHearsWhatAllHaveSaid) {
-  constexpr int kRanks = 3;
   OnTrainingRanks(kRanks, [](TrainingWorld* world) {
     RollCall roll_call(world);
     for (int step = 0; step < 3; ++step) {
