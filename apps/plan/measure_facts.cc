@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,7 +24,9 @@
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "layers/net/net.h"
+#include "optim/gradient_norm.h"
 #include "optim/optimizer.h"
+#include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
@@ -88,9 +91,30 @@ double RelativeDeviation(const std::vector<double>& seconds) {
   return kOfNormal * Median(std::move(deviations)) / median;
 }
 
+// What a run does with a step's gradients (AllreduceUpdate): each pass over all weights counts.
+class UpdateOfStep {
+ public:
+  UpdateOfStep(const OptimConfig& config, Optimizer* optimizer, ParameterArena* arena)
+      : clip_norm_(config.clip_norm()), optimizer_(optimizer), arena_(arena) {
+    if (config.ema_decay() > 0) average_.emplace(config.ema_decay(), arena);
+  }
+
+  void Update(int64_t step, int64_t batch) {
+    const double mean = 1 / static_cast<double>(batch), norm = GradientNorm(*arena_, mean);
+    optimizer_->Step(step, kLearningRate, mean * ClipFactor(norm, clip_norm_));
+    if (average_.has_value()) average_->Update(step);
+  }
+
+ private:
+  const double clip_norm_;
+  Optimizer* const optimizer_;
+  ParameterArena* const arena_;
+  std::optional<WeightAverage> average_;
+};
+
 // Whole steps, each with its update: what one part leaves in the caches, or has driven out of them,
 // is what the next one finds in a run.
-StatusOr<MeasuredStep> MeasureStep(Model* model, Optimizer* optimizer, int64_t batch,
+StatusOr<MeasuredStep> MeasureStep(Model* model, UpdateOfStep* weights, int64_t batch,
                                    const MeasureFactsOptions& options) {
   std::unique_ptr<Net> net;
   const auto create = [&]() -> Status {
@@ -115,7 +139,7 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, Optimizer* optimizer, int64_t b
     std::vector<double> finished(parameters);
     net->Backward([&](const Parameter&) { finished[next++] = watch.Seconds(); });
     const double backward = watch.Restart();
-    optimizer->Step(i + kWarmUpSteps, kLearningRate, 1 / static_cast<double>(batch));
+    weights->Update(i + kWarmUpSteps, batch);
     const double update = watch.Seconds();
     if (i < 0) continue;
     for (size_t p = 0; p < parameters; ++p) samples.Add(p, finished[p]);
@@ -231,12 +255,12 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     for (const int64_t dimension : parameter.spec.shape) known->add_dimension(dimension);
   }
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), &arena));
+  UpdateOfStep weights(loaded.config.optim(), optimizer.get(), &arena);
   int64_t before = 0;
   for (int shift = options.fractions - 1; shift >= 0; --shift) {
     const int64_t batch = options.largest_batch >> shift;
     if (batch <= before) continue;
-    RT_ASSIGN_OR_RETURN(MeasuredStep step,
-                        MeasureStep(model.get(), optimizer.get(), batch, options));
+    RT_ASSIGN_OR_RETURN(MeasuredStep step, MeasureStep(model.get(), &weights, batch, options));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
     facts.set_step_deviation(step.deviation);
