@@ -34,6 +34,20 @@ double Seconds(const PlannerFacts& facts, const NetworkFacts& network, const Cho
   return StepSimulator(facts, network).Simulate(choice).value().seconds.sum();
 }
 
+// One core computes 2 s forward and 4 backward of a batch of 1.
+PlannerFacts FactsOfOneParameter(double update_s) {
+  PlannerFacts facts;
+  facts.set_cores(1);
+  facts.set_update_s(update_s);
+  facts.add_parameter()->add_dimension(16);
+  StepFacts* const step = facts.add_step();
+  step->set_batch(1);
+  step->set_forward_s(2);
+  step->set_backward_s(4);
+  step->add_finish_s(4);
+  return facts;
+}
+
 TEST(StepSimulatorTest, OneRankTakesTheSumOfItsTerms) {
   Rng rng(RngKey(4).With(kTestStream));
   for (int i = 0; i < 100; ++i) {
@@ -190,16 +204,8 @@ TEST(StepSimulatorTest, ARoundExchangesStatisticsToo) {
 // Worked by hand: a rank computes 7 s, 0.7 more or less; of two the slower one takes 0.7 / sqrt(pi) longer
 // than the mean. Four steps vary twice as much in all; while the next round is computed, no one waits.
 TEST(StepSimulatorTest, AllWaitForTheSlowestRank) {
-  PlannerFacts facts;
-  facts.set_cores(1);
-  facts.set_update_s(1);
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);
   facts.set_step_deviation(0.1);
-  facts.add_parameter()->add_dimension(16);
-  StepFacts* const step = facts.add_step();
-  step->set_batch(1);
-  step->set_forward_s(2);
-  step->set_backward_s(4);
-  step->add_finish_s(4);
   StepSimulator simulator(facts, {.hosts = 2, .cores_per_host = 1});
   const auto simulate = [&](int period, bool overlap) {
     Choice choice{.hosts = 2, .global_batch = 2, .period = period};
@@ -217,15 +223,7 @@ TEST(StepSimulatorTest, AllWaitForTheSlowestRank) {
 // An allgather among four ranks is two rounds: 1.5 s of them travel beside the update of a step, none
 // beside a round's merge.
 TEST(StepSimulatorTest, TheRollCallTravelsBesideTheUpdate) {
-  PlannerFacts facts;
-  facts.set_cores(1);
-  facts.set_update_s(1.5);
-  facts.add_parameter()->add_dimension(16);
-  StepFacts* const step = facts.add_step();
-  step->set_batch(1);
-  step->set_forward_s(2);
-  step->set_backward_s(4);
-  step->add_finish_s(4);
+  const PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1.5);
   NetworkFacts network{.hosts = 4, .cores_per_host = 1};
   network.links.between_hosts.latency_s = 1;
   StepSimulator simulator(facts, network);
