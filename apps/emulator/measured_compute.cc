@@ -45,7 +45,7 @@ Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
   compute->set_update_ms(Median(update_ms));
   const MeasuredUpdate update{.learning_rate = optim.learning_rate(),
                               .grad_scale = 1.0 / static_cast<double>(rows.count),
-                              .update_s = compute->update_ms() / kMsPerSecond,
+                              .optimizer_s = compute->update_ms() / kMsPerSecond,
                               .first_step = kWarmUps + kPasses,
                               .runs = kPasses};
   const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get());

@@ -77,8 +77,8 @@ class Samples {
 
 struct MeasuredStep {
   StepFacts facts;
-  double update_s = 0;
-  double deviation = 0;  // of the whole step, as a share of it
+  double update_s = 0, optimizer_s = 0;  // the optimizer's part of it
+  double deviation = 0;                  // of the whole step, as a share of it
 };
 
 // The standard deviation by the median of deviations, which a single late step does not change (Hampel
@@ -99,10 +99,14 @@ class UpdateOfStep {
     if (config.ema_decay() > 0) average_.emplace(config.ema_decay(), arena);
   }
 
-  void Update(int64_t step, int64_t batch) {
+  // The seconds of the optimizer alone.
+  double Update(int64_t step, int64_t batch) {
     const double mean = 1 / static_cast<double>(batch), norm = GradientNorm(*arena_, mean);
+    const Stopwatch watch;
     optimizer_->Step(step, kLearningRate, mean * ClipFactor(norm, clip_norm_));
+    const double seconds = watch.Seconds();
     if (average_.has_value()) average_->Update(step);
+    return seconds;
   }
 
  private:
@@ -129,7 +133,8 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, UpdateOfStep* weights, int64_t 
   const RandomBatch images(*model, batch, options.image_size);
   const size_t parameters = model->arena().parameters().size();
   const size_t forwards = parameters, backwards = forwards + 1, updates = backwards + 1;
-  Samples samples(updates + 1);
+  const size_t optimizers = updates + 1;
+  Samples samples(optimizers + 1);
   std::vector<double> steps;
   for (int64_t i = -kWarmUpSteps; i < options.steps; ++i) {
     Stopwatch watch;
@@ -139,16 +144,19 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, UpdateOfStep* weights, int64_t 
     std::vector<double> finished(parameters);
     net->Backward([&](const Parameter&) { finished[next++] = watch.Seconds(); });
     const double backward = watch.Restart();
-    weights->Update(i + kWarmUpSteps, batch);
+    const double optimizer = weights->Update(i + kWarmUpSteps, batch);
     const double update = watch.Seconds();
     if (i < 0) continue;
     for (size_t p = 0; p < parameters; ++p) samples.Add(p, finished[p]);
     samples.Add(forwards, forward);
     samples.Add(backwards, backward);
     samples.Add(updates, update);
+    samples.Add(optimizers, optimizer);
     steps.push_back(forward + backward + update);
   }
-  MeasuredStep measured{.update_s = samples.median(updates), .deviation = RelativeDeviation(steps)};
+  MeasuredStep measured{.update_s = samples.median(updates),
+                        .optimizer_s = samples.median(optimizers),
+                        .deviation = RelativeDeviation(steps)};
   StepFacts& step = measured.facts;
   step.set_batch(batch);
   step.set_forward_s(samples.median(forwards));
@@ -256,6 +264,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   }
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), &arena));
   UpdateOfStep weights(loaded.config.optim(), optimizer.get(), &arena);
+  double optimizer_s = 0;
   int64_t before = 0;
   for (int shift = options.fractions - 1; shift >= 0; --shift) {
     const int64_t batch = options.largest_batch >> shift;
@@ -263,13 +272,14 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     RT_ASSIGN_OR_RETURN(MeasuredStep step, MeasureStep(model.get(), &weights, batch, options));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
+    optimizer_s = step.optimizer_s;
     facts.set_step_deviation(step.deviation);
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }
   const MeasuredUpdate update{.learning_rate = kLearningRate,
                               .grad_scale = 1 / static_cast<double>(options.largest_batch),
-                              .update_s = facts.update_s(),
+                              .optimizer_s = optimizer_s,
                               .first_step = kWarmUpSteps + options.steps,
                               .runs = options.steps};
   for (const double seconds : MeasurePreparation(loaded.config.optim(), update, optimizer.get())) {

@@ -24,7 +24,7 @@ std::vector<double> MeasurePreparation(const OptimConfig& config, const Measured
     optimizer->StepPrepared(update.first_step + i, update.learning_rate, &prepared);
     rests.push_back(watch.Seconds());
   }
-  const double preparable = std::max(0.0, update.update_s - Median(std::move(rests)));
+  const double preparable = std::max(0.0, update.optimizer_s - Median(std::move(rests)));
   for (double& s : seconds) s *= preparable / work;
   return seconds;
 }

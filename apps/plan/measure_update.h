@@ -14,12 +14,12 @@ namespace ringtail {
 
 struct MeasuredUpdate {
   double learning_rate = 0, grad_scale = 1;  // of the steps that are made
-  double update_s = 0;                       // of a step without preparation
+  double optimizer_s = 0;                    // of a step without preparation
   int64_t first_step = 0, runs = 1;
 };
 
 // Seconds for each parameter, in proportion to Optimizer::PreparableWork; together at most
-// update_s.
+// optimizer_s.
 // Empty: the rule prepares nothing, or clips by the norm of all gradients.
 std::vector<double> MeasurePreparation(const OptimConfig& config, const MeasuredUpdate& update,
                                        Optimizer* optimizer);

@@ -32,10 +32,14 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
 import study
+
+sys.path.insert(0, os.path.join(study.ROOT, 'tests/cluster'))
+from dilated import Dilation  # noqa: E402
 
 NETS = {'lenet': 'lenet.textproto', 'default': study.SIXTEEN_EPOCHS, 'resnet18': 'resnet18.textproto'}
 RANKS = (2, 4, 8)
@@ -46,8 +50,7 @@ SCHEMES = {  # names of plan, and what it means by them (apps/plan/measure_facts
                    'rule={max_elements: 9999 scheme { linear8 {} } }'],
 }
 PERIODS = (1, 4, 16)
-BATCH, HERE = 32, 2  # images of a rank and step; cores of the machine
-FOR_RANKS = 0.9      # of them, which dilated.sh divides
+BATCH, HERE = 32, len(os.sched_getaffinity(0))  # images of a rank and step; cores of the machine
 WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 8, 2, 2
 START_S = 6  # of a run, until its first step
 SPEED_CHANGE, TRIES = 0.07, 2
@@ -161,7 +164,7 @@ def predict_world(args, world, cores_now=None):
     those of the facts; `as_measured` is then what they would have been."""
     facts, cores_then = measure_facts(args, world['net'], world['ranks'])
     links = probe(args, world['ranks'], world['rate'], world['cores'])
-    share = min(world['cores'], HERE * FOR_RANKS / world['ranks'])  # of a core, as dilated.sh divides them
+    share = Dilation(world['ranks'], world['cores'], rate=None, slow={}, period_ms=1, here=HERE).share
 
     def answer(cores, *flags):
         command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[world['net']]),
@@ -243,7 +246,7 @@ def predict_and_measure(args, cell):
         change = result['core_seconds'][1] / before - 1
         if 'failed' in result or abs(change) <= SPEED_CHANGE:
             return result
-        print(f'{name_of(cell)}: the cores became {change:+.0%} slower meanwhile', flush=True)
+        print(f'{name_of(cell)}: a step alone on a core takes {change:+.0%} of its time more than before', flush=True)
     return result
 
 

@@ -36,7 +36,7 @@ CollectivePrices::CollectivePrices(AlgorithmSelector selector, bool chooses,
       world_(world),
       topology_(world.topology()),
       network_(network),
-      busy_network_(Delayed(network, busy_delay)) {}
+      busy_delay_(busy_delay) {}
 
 const CollectivePrice& CollectivePrices::Allreduce(int64_t elements) {
   return Of(Kind::kAllreduce, elements);
@@ -52,58 +52,76 @@ const CollectivePrice& CollectivePrices::Of(Kind kind, int64_t elements) {
   const std::pair key{kind, elements};
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  CollectivePrice price = Compute(kind, elements, network_);
-  const bool delayed = busy_network_.within_host.latency_s > network_.within_host.latency_s;
-  price.busy_seconds = delayed ? Compute(kind, elements, busy_network_).seconds : price.seconds;
-  return known_.emplace(key, price).first->second;
+  return known_.emplace(key, Compute(kind, elements)).first->second;
 }
 
-CollectivePrice CollectivePrices::Compute(Kind kind, int64_t elements,
-                                          const NetworkModel& network) {
+template <typename PriceOn>
+CollectivePrice CollectivePrices::IdleAndBusy(const PriceOn& price_on) const {
+  CollectivePrice price = price_on(network_);
+  price.busy_seconds =
+      busy_delay_ > 0 ? price_on(Delayed(network_, busy_delay_)).seconds : price.seconds;
+  return price;
+}
+
+CollectivePrice CollectivePrices::Compute(Kind kind, int64_t elements) {
   if (world_.ranks() == 1 || elements == 0) return {};
-  if (kind == Kind::kAllreduce) return Allreduced(elements, network);
+  if (kind == Kind::kAllreduce) return Allreduced(elements);
   const bool planned = world_.ranks() <= kMostPlannedRanks && elements <= kMostPlannedElements;
   const int world = topology_.world();
   std::vector<Plan> plans;
   if (kind == Kind::kAllgather) {
-    if (!planned) return AllgatherByFormula(world_, elements, network);
+    if (!planned) {
+      return IdleAndBusy([&](const NetworkModel& network) {
+        return AllgatherByFormula(world_, elements, network);
+      });
+    }
     const AllgatherAlgorithm& algorithm =
         CheaperAllgather(topology_, elements, kElementBytes, network_);
     for (int rank = 0; rank < world; ++rank) {
       plans.push_back(algorithm.plan(rank, world, elements));
     }
   } else {
-    if (!planned) return AllToAllByFormula(world_, elements, network);
+    if (!planned) {
+      return IdleAndBusy([&](const NetworkModel& network) {
+        return AllToAllByFormula(world_, elements, network);
+      });
+    }
     for (int rank = 0; rank < world; ++rank) {
       plans.push_back(ringtail::AllToAll(rank, world, elements));
     }
   }
-  return OfPlans(plans, network);
+  return OfPlans(plans);
 }
 
-CollectivePrice CollectivePrices::Allreduced(int64_t elements, const NetworkModel& network) {
+CollectivePrice CollectivePrices::Allreduced(int64_t elements) {
   const bool planned = world_.ranks() <= kMostPlannedRanks && elements <= kMostPlannedElements;
+  const auto by_formula = [&](const AllreduceAlgorithm& algorithm) {
+    return IdleAndBusy([&](const NetworkModel& network) {
+      return AllreduceByFormula(algorithm, world_, elements, network);
+    });
+  };
   if (planned || !chooses_) {
     const AllreduceAlgorithm& algorithm = *selector_.Select(elements * kElementBytes).algorithm;
-    return planned ? OfPlans(AllPlans(algorithm, topology_, elements), network)
-                   : AllreduceByFormula(algorithm, world_, elements, network);
+    return planned ? OfPlans(AllPlans(algorithm, topology_, elements)) : by_formula(algorithm);
   }
   CollectivePrice best;
   bool first = true;
   for (const AllreduceAlgorithm& algorithm : AllreduceAlgorithms()) {
     if (algorithm.auto_use == AutoUse::kNever || !algorithm.Suits(topology_)) continue;
-    const CollectivePrice price = AllreduceByFormula(algorithm, world_, elements, network);
+    const CollectivePrice price = by_formula(algorithm);
     if (first || price.seconds < best.seconds) best = price;
     first = false;
   }
   return best;
 }
 
-CollectivePrice CollectivePrices::OfPlans(const std::vector<Plan>& plans,
-                                          const NetworkModel& network) const {
-  const PlanCost cost = CostOfPlans(plans, topology_, network);
-  return {
-      .seconds = cost.seconds, .sent_bytes = cost.sent_bytes, .sent_messages = cost.sent_messages};
+CollectivePrice CollectivePrices::OfPlans(const std::vector<Plan>& plans) const {
+  return IdleAndBusy([&](const NetworkModel& network) -> CollectivePrice {
+    const PlanCost cost = CostOfPlans(plans, topology_, network);
+    return {.seconds = cost.seconds,
+            .sent_bytes = cost.sent_bytes,
+            .sent_messages = cost.sent_messages};
+  });
 }
 
 }  // namespace ringtail

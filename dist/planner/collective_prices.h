@@ -39,17 +39,20 @@ class CollectivePrices {
   enum class Kind { kAllreduce, kAllgather, kAllToAll };
   CollectivePrices(AlgorithmSelector selector, bool chooses, const RegularWorld& world,
                    const NetworkModel& network, double busy_delay);
-  // What is chosen for network_, on this `network`.
-  CollectivePrice Compute(Kind kind, int64_t elements, const NetworkModel& network);
-  CollectivePrice Allreduced(int64_t elements, const NetworkModel& network);
-  CollectivePrice OfPlans(const std::vector<Plan>& plans, const NetworkModel& network) const;
+  CollectivePrice Compute(Kind kind, int64_t elements);
+  CollectivePrice Allreduced(int64_t elements);
+  CollectivePrice OfPlans(const std::vector<Plan>& plans) const;
+  // `price_on`: the price on a network. Asked twice if messages to busy ranks take longer.
+  template <typename PriceOn>
+  CollectivePrice IdleAndBusy(const PriceOn& price_on) const;
   const CollectivePrice& Of(Kind kind, int64_t elements);
 
   AlgorithmSelector selector_;
   bool chooses_ = false;  // "auto"
   RegularWorld world_;
   Topology topology_;
-  NetworkModel network_, busy_network_;
+  NetworkModel network_;
+  double busy_delay_ = 0;
   std::map<std::pair<Kind, int64_t>, CollectivePrice> known_;
 };
 

@@ -24,7 +24,9 @@ struct CommunicationWork {
   bool coding = false;  // encoding or decoding; else a collective
   double seconds = 0;   // > 0
   double cores = 0;     // used during these seconds; at most those of the rank
-  double beside = 1;    // speed while the rank computes and has cores to spare; 0 .. 1
+  // Of its speed, what is left while the rank computes, whatever cores there are; >0 .. 1: messages
+  // wait for ranks that have used up their share of the processor (quota_delay.h).
+  double beside = 1;
 
   // A collective that takes `wire_seconds` and needs `cpu_seconds` of a rank's `cores`: longer where
   // the cores are too slow for the wire.

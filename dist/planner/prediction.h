@@ -25,7 +25,7 @@ struct PredictedSeconds {
   double wire = 0;         // collectives of gradients, as far as exposed
   double activations = 0;  // on their way between ranks that divide layers
   double merge = 0;        // taking and merging what the ranks of a round have changed
-  double roll_call = 0;
+  double roll_call = 0;    // of a step: what its update does not hide
 
   double sum() const {
     return data_wait + forward + backward + update + contention + waiting + coding + wire +

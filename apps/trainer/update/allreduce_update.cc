@@ -92,8 +92,9 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   StepResult result{.counted = true};
   result.metrics.own = OwnMetrics(own);
   roll_call_.Begin(result.metrics.own, exchange_.gradient_squares());
-  result.metrics.learning_rate = RateOfStep();
-  UpdateWeights(mean, norm);
+  const double rate =
+      GrownRate(generation_->optim.config, plan.growth_run(), plan.BatchesBefore(step), batches);
+  UpdateWeights(rate, mean, norm);
   state.progress.skipped_in_a_row = 0;
   ++state.progress.step;
   statistics_before_.clear();
@@ -102,28 +103,22 @@ StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {
   result.metrics.epoch = plan.EpochAt(step + 1);
   result.metrics.loss = loss.loss_sum * mean;
   result.metrics.accuracy = static_cast<double>(loss.correct) * mean;
+  result.metrics.learning_rate = rate;
   result.metrics.batch = loss.count;
   RT_RETURN_IF_ERROR(FinishRollCall(own, loss, norm, &result.metrics));
   result.metrics.images_per_s = static_cast<double>(loss.count) / since_begin_.Seconds();
   return result;
 }
 
-double AllreduceUpdate::RateOfStep() const {
-  const TrainingPlan& plan = generation_->plan;
-  const int64_t step = generation_->step();
-  return GrownRate(generation_->optim.config, plan.growth_run(), plan.BatchesBefore(step),
-                   plan.BatchesOf(step));
-}
-
-void AllreduceUpdate::UpdateWeights(double mean, double norm) {
+void AllreduceUpdate::UpdateWeights(double rate, double mean, double norm) {
   const ScopedSpan span("update", "step");
   const int64_t step = generation_->step();
   TrainingState& state = generation_->state();
   if (prepares_) {
-    state.optimizer()->StepPrepared(step, RateOfStep(), &prepared_);
+    state.optimizer()->StepPrepared(step, rate, &prepared_);
   } else {
     const double clip = ClipFactor(norm, generation_->optim.config.clip_norm());
-    state.optimizer()->Step(step, RateOfStep(), mean * clip);
+    state.optimizer()->Step(step, rate, mean * clip);
   }
   if (state.average() != nullptr) state.average()->Update(step);
 }

@@ -57,9 +57,8 @@ class AllreduceUpdate : public UpdatePath {
   Status ExchangeAndPrepare(double mean);
   StatusOr<double> NormOfMean(double mean);
   RankMetrics OwnMetrics(const OwnStep& own);
-  double RateOfStep() const;  // learning rate
   // Optimizer and averaged weights.
-  void UpdateWeights(double mean, double norm);
+  void UpdateWeights(double rate, double mean, double norm);
   Status FinishRollCall(const OwnStep& own, const LossResult& loss, double gradient_norm,
                         Metrics* metrics);
   void AddToNoiseScale(const LossResult& loss, double gradient_norm,

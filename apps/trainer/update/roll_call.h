@@ -8,7 +8,7 @@
 //   rt-comm                         [roll call]
 //
 // It travels while the weights are updated, so that no rank waits for it unless the network takes
-// longer than the optimizer; then the next step's gradients are where ranks wait for each other.
+// longer than the optimizer. Ranks wait for each other where gradients are added up.
 // Thread-safety: the trainer thread. Errors: those of the world. Cost: an allgather of 100 bytes.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_ROLL_CALL_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_ROLL_CALL_H_
@@ -39,7 +39,7 @@ class RollCall {
   void Begin(const RankMetrics& own, double gradient_squares);
   // What all have said, by rank; valid until the next Begin.
   StatusOr<std::span<const RankStep>> Finish();
-  double waited_seconds() const { return waited_seconds_; }  // in the last Finish
+  double waited_seconds() const { return waited_seconds_; }  // in the last Finish; alone 0
 
   // Several ranks: of the first roll call that heard one, and in it of the lowest rank. Alone: the
   // signal as soon as it was sent. 0: none.

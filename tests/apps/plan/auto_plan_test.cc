@@ -59,11 +59,11 @@ TEST(MeasurePreparationTest, IsAPartOfTheUpdate) {
           .value();
   std::ranges::fill(arena->values(), 1.0F);
   std::ranges::fill(arena->grads(), 1.0F);
-  const auto measure = [&](const std::string& text, double update_s) {
+  const auto measure = [&](const std::string& text, double optimizer_s) {
     OptimConfig config;
     EXPECT_TRUE(ParseTextConfig(text, "optim", &config, nullptr).ok());
     const auto optimizer = Optimizer::Create(config, arena.get()).value();
-    return MeasurePreparation(config, {.update_s = update_s}, optimizer.get());
+    return MeasurePreparation(config, {.optimizer_s = optimizer_s}, optimizer.get());
   };
   constexpr double kLong = 1e3;  // seconds, beside which a step of this size takes none
   const std::vector<double> seconds = measure("muon {}", kLong);
