@@ -42,7 +42,7 @@ int ThreadsWith(int more) { return std::min(used_threads + more, kMaxThreads - 1
 void SetUpThread() {
   thread_local bool done = false;
   if (std::exchange(done, true)) return;
-  SetThreadName("rt-loader");
+  SetThreadName(kLoaderThreads);
   UnbindThread();
   // Relative to the process's first thread, so that a run started with `nice` keeps the distance.
   // Advice: everything works where the system refuses it.

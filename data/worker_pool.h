@@ -22,6 +22,8 @@
 
 namespace ringtail {
 
+inline constexpr const char* kLoaderThreads = "rt-loader";  // the name of each of them
+
 class WorkerPool {
  public:
   // Runs on one of the pool's threads. No other running item has the same `worker`

@@ -31,21 +31,23 @@ AlignedBuffer Copy(std::span<const float> block) {
 Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
                     ParameterArena* arena, ComputeScript* compute) {
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(optim, arena));
-  std::vector<double> pass_ms, update_ms;
+  UpdateOfStep weights(optim, optimizer.get(), arena);
+  std::vector<double> pass_ms, update_ms, optimizer_s;
   for (int i = 0; i < kWarmUps + kPasses; ++i) {
     Stopwatch watch;
     RT_RETURN_IF_ERROR(net->Compute(0, rows, nullptr).status());
     const double pass = watch.Restart() * kMsPerSecond;
-    optimizer->Step(i, optim.learning_rate(), 1.0 / static_cast<double>(rows.count));
+    const double optimizing = weights.Update(i, rows.count);
     if (i < kWarmUps) continue;
     pass_ms.push_back(pass);
     update_ms.push_back(watch.Seconds() * kMsPerSecond);
+    optimizer_s.push_back(optimizing);
   }
   compute->set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
   compute->set_update_ms(Median(update_ms));
-  const MeasuredUpdate update{.learning_rate = optim.learning_rate(),
+  const MeasuredUpdate update{.learning_rate = UpdateOfStep::kLearningRate,
                               .grad_scale = 1.0 / static_cast<double>(rows.count),
-                              .optimizer_s = compute->update_ms() / kMsPerSecond,
+                              .optimizer_s = Median(optimizer_s),
                               .first_step = kWarmUps + kPasses,
                               .runs = kPasses};
   const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get());

@@ -1,20 +1,16 @@
 #include "apps/plan/measure_facts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "apps/algorithm_choices.h"
-#include "apps/memory_advice.h"
 #include "apps/plan/measure_loading.h"
+#include "apps/plan/measure_step.h"
 #include "apps/plan/measure_update.h"
-#include "apps/random_batch.h"
 #include "apps/trainer/local/local_round.h"
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
@@ -23,16 +19,11 @@
 #include "dist/compression/layer_costs.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
-#include "layers/net/net.h"
-#include "optim/gradient_norm.h"
 #include "optim/optimizer.h"
-#include "optim/weight_average.h"
 
 namespace ringtail {
 namespace {
 
-constexpr int64_t kWarmUpSteps = 2;
-constexpr double kLearningRate = 1e-3;  // small, so that values stay finite and normal
 constexpr double kOuterMomentum = 0.6, kOuterRate = 0.7;
 
 // The schemes that a plan compares, beside dense and the config's own.
@@ -64,111 +55,6 @@ ParameterFacts::Kind KindOf(ParameterKind kind) {
   return ParameterFacts::VECTOR;
 }
 
-// Medians of what is measured again and again, in seconds.
-class Samples {
- public:
-  explicit Samples(size_t count) : samples_(count) {}
-  void Add(size_t i, double seconds) { samples_[i].push_back(seconds); }
-  double median(size_t i) const { return Median(samples_[i]); }
-
- private:
-  std::vector<std::vector<double>> samples_;
-};
-
-struct MeasuredStep {
-  StepFacts facts;
-  double update_s = 0, optimizer_s = 0;  // the optimizer's part of it
-  double deviation = 0;                  // of the whole step, as a share of it
-};
-
-// The standard deviation by the median of deviations, which a single late step does not change (Hampel
-// 1974), as a share of the median.
-double RelativeDeviation(const std::vector<double>& seconds) {
-  constexpr double kOfNormal = 1.4826;
-  const double median = Median(seconds);
-  std::vector<double> deviations = seconds;
-  for (double& s : deviations) s = std::fabs(s - median);
-  return kOfNormal * Median(std::move(deviations)) / median;
-}
-
-// What a run does with a step's gradients (AllreduceUpdate): each pass over all weights counts.
-class UpdateOfStep {
- public:
-  UpdateOfStep(const OptimConfig& config, Optimizer* optimizer, ParameterArena* arena)
-      : clip_norm_(config.clip_norm()), optimizer_(optimizer), arena_(arena) {
-    if (config.ema_decay() > 0) average_.emplace(config.ema_decay(), arena);
-  }
-
-  // The seconds of the optimizer alone.
-  double Update(int64_t step, int64_t batch) {
-    const double mean = 1 / static_cast<double>(batch), norm = GradientNorm(*arena_, mean);
-    const Stopwatch watch;
-    optimizer_->Step(step, kLearningRate, mean * ClipFactor(norm, clip_norm_));
-    const double seconds = watch.Seconds();
-    if (average_.has_value()) average_->Update(step);
-    return seconds;
-  }
-
- private:
-  const double clip_norm_;
-  Optimizer* const optimizer_;
-  ParameterArena* const arena_;
-  std::optional<WeightAverage> average_;
-};
-
-// Whole steps, each with its update: what one part leaves in the caches, or has driven out of them,
-// is what the next one finds in a run.
-StatusOr<MeasuredStep> MeasureStep(Model* model, UpdateOfStep* weights, int64_t batch,
-                                   const MeasureFactsOptions& options) {
-  std::unique_ptr<Net> net;
-  const auto create = [&]() -> Status {
-    RT_ASSIGN_OR_RETURN(net,
-                        AdviseOnMemory(Net::Create(model, {.batch = batch,
-                                                           .image_size = options.image_size,
-                                                           .algorithms = &ProgramAlgorithms()}),
-                                       "a lower --part-batch or --image-size"));
-    return OkStatus();
-  };
-  RT_RETURN_IF_ERROR(options.set_up ? options.set_up(batch, create) : create());
-  const RandomBatch images(*model, batch, options.image_size);
-  const size_t parameters = model->arena().parameters().size();
-  const size_t forwards = parameters, backwards = forwards + 1, updates = backwards + 1;
-  const size_t optimizers = updates + 1;
-  Samples samples(optimizers + 1);
-  std::vector<double> steps;
-  for (int64_t i = -kWarmUpSteps; i < options.steps; ++i) {
-    Stopwatch watch;
-    net->Forward(images.view(), {.step = static_cast<uint64_t>(i + kWarmUpSteps)});
-    const double forward = watch.Restart();
-    size_t next = 0;
-    std::vector<double> finished(parameters);
-    net->Backward([&](const Parameter&) { finished[next++] = watch.Seconds(); });
-    const double backward = watch.Restart();
-    const double optimizer = weights->Update(i + kWarmUpSteps, batch);
-    const double update = watch.Seconds();
-    if (i < 0) continue;
-    for (size_t p = 0; p < parameters; ++p) samples.Add(p, finished[p]);
-    samples.Add(forwards, forward);
-    samples.Add(backwards, backward);
-    samples.Add(updates, update);
-    samples.Add(optimizers, optimizer);
-    steps.push_back(forward + backward + update);
-  }
-  MeasuredStep measured{.update_s = samples.median(updates),
-                        .optimizer_s = samples.median(optimizers),
-                        .deviation = RelativeDeviation(steps)};
-  StepFacts& step = measured.facts;
-  step.set_batch(batch);
-  step.set_forward_s(samples.median(forwards));
-  step.set_backward_s(samples.median(backwards));
-  double before = 0;  // medians of several measurements need not be in order
-  for (size_t p = 0; p < parameters; ++p) {
-    before = std::clamp(samples.median(p), before, step.backward_s());
-    step.add_finish_s(before);
-  }
-  return measured;
-}
-
 template <typename Run>
 double MedianSeconds(int64_t runs, const Run& run) {
   std::vector<double> seconds;
@@ -190,7 +76,7 @@ StatusOr<double> MeasureMerge(const LocalConfig& config, ParameterArena* arena, 
   int64_t number = 0;
   return MedianSeconds(runs, [&] {
     round->Take(1);
-    round->Merge(number++, 1, kLearningRate);
+    round->Merge(number++, 1, UpdateOfStep::kLearningRate);
     round->Swap();
     round->Swap();
   });
@@ -269,7 +155,8 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   for (int shift = options.fractions - 1; shift >= 0; --shift) {
     const int64_t batch = options.largest_batch >> shift;
     if (batch <= before) continue;
-    RT_ASSIGN_OR_RETURN(MeasuredStep step, MeasureStep(model.get(), &weights, batch, options));
+    RT_ASSIGN_OR_RETURN(MeasuredStep step,
+                        MeasureStep(model.get(), loaded.config, batch, options, &weights));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
     optimizer_s = step.optimizer_s;
@@ -277,7 +164,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }
-  const MeasuredUpdate update{.learning_rate = kLearningRate,
+  const MeasuredUpdate update{.learning_rate = UpdateOfStep::kLearningRate,
                               .grad_scale = 1 / static_cast<double>(options.largest_batch),
                               .optimizer_s = optimizer_s,
                               .first_step = kWarmUpSteps + options.steps,

@@ -1,8 +1,8 @@
 // Measures what the planner needs to know of this machine (dist/planner/planner.proto): backward's
 // timetable, by parameter and batch; the optimizer; and what each compression scheme costs.
 //
-// Steps are measured with random images in memory, so data_wait_s stays 0; the network is not
-// measured either, and `cluster` is left to the caller.
+// Steps do not wait for images, so data_wait_s stays 0; input threads that share the cores load them
+// meanwhile (step_images.h). The network is not measured, and `cluster` is left to the caller.
 // Cost: some seconds, of which most is spent in steps of the largest batch; and the measurement of
 // convolutions that this machine has never seen. Thread-safety: the trainer thread only. Errors:
 // those of the config and the net.
@@ -26,7 +26,7 @@ struct MeasureFactsOptions {
   int64_t image_size = 64;
   int64_t steps = 8;  // timed per batch; medians count
   int fractions = 4;  // batches measured: the largest, a half, a quarter and so on
-  // Whose images are loaded to see what that costs; null: taken to cost nothing.
+  // Whose images steps are made with, to see what loading them costs; null: random ones, at no cost.
   const TrainingData* data = nullptr;
   int ranks_here = 1;  // on this host
   // Names of kSchemes, beside the config's own; every one of them by default.

@@ -4,21 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "apps/plan/step_images.h"
 #include "core/machine/processor_time.h"
-#include "core/machine/thread_budget.h"
-#include "core/parallel_for.h"
 #include "data/loader.h"
 
 namespace ringtail {
 namespace {
 
 constexpr int64_t kBatch = 32, kBatches = 8;
-
-// Whether all cores of this rank compute.
-bool InputSharesCores(int ranks_here) {
-  const double share = static_cast<double>(AffinityCores()) / ranks_here;
-  return std::min(share, CgroupQuota().cores) <= NumComputeThreads();
-}
 
 // Processor seconds of the next `batches` batches.
 StatusOr<double> Load(DataLoader* loader, int64_t batches) {

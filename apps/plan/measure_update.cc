@@ -5,8 +5,23 @@
 
 #include "core/median.h"
 #include "core/stopwatch.h"
+#include "optim/gradient_norm.h"
 
 namespace ringtail {
+
+UpdateOfStep::UpdateOfStep(const OptimConfig& config, Optimizer* optimizer, ParameterArena* arena)
+    : clip_norm_(config.clip_norm()), optimizer_(optimizer), arena_(arena) {
+  if (config.ema_decay() > 0) average_.emplace(config.ema_decay(), arena);
+}
+
+double UpdateOfStep::Update(int64_t step, int64_t batch) {
+  const double mean = 1 / static_cast<double>(batch), norm = GradientNorm(*arena_, mean);
+  const Stopwatch watch;
+  optimizer_->Step(step, kLearningRate, mean * ClipFactor(norm, clip_norm_));
+  const double seconds = watch.Seconds();
+  if (average_.has_value()) average_->Update(step);
+  return seconds;
+}
 
 std::vector<double> MeasurePreparation(const OptimConfig& config, const MeasuredUpdate& update,
                                        Optimizer* optimizer) {

@@ -35,9 +35,17 @@ def read(args, name):
         return json.load(file)
 
 
+def curve_of(path):
+    """[epoch, validation accuracy] of each evaluation."""
+    with open(path, encoding='utf-8') as file:
+        lines = [json.loads(line) for line in file]
+    return [[line['epoch'], line['accuracy']] for line in lines if line['kind'] == 'evaluation']
+
+
 def make(args, name, command, about):
     """The cell's file; a cell that diverges is a result, too (exit code 3)."""
     path = os.path.join(args.out, name + '.json')
+    command = command + ['--out', path + '.lines']
     with open(path + '.out', 'w+', encoding='utf-8') as out:
         pid = os.posix_spawn(command[0], command, os.environ, file_actions=[
             (os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_OPEN, 2, path + '.err', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)])
@@ -47,11 +55,12 @@ def make(args, name, command, about):
     status = os.waitstatus_to_exitcode(status)
     if status not in (0, 3):
         raise SystemExit(f'{" ".join(command)}\nended with {status}: {path}.err says why')
-    result = {'cell': about, 'set': args.set, 'threads': args.threads, 'cpu_s': usage.ru_utime + usage.ru_stime, **json.loads(text)}
+    result = {'cell': about, 'set': args.set, 'threads': args.threads, 'cpu_s': usage.ru_utime + usage.ru_stime, **json.loads(text),
+              'curve': curve_of(path + '.lines')}
     with open(path + '.part', 'w', encoding='utf-8') as file:
         json.dump(result, file, indent=1)
     os.rename(path + '.part', path)
-    for end in ('.out', '.err'):
+    for end in ('.out', '.err', '.lines'):
         os.remove(path + end)
     sys.stdout.write(f'{name}: {text_of([result])}, {result["cpu_s"] / 60:.1f} CPU minutes\n')
     sys.stdout.flush()

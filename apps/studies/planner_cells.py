@@ -6,15 +6,16 @@ H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in 
 measures; divide by its factor for that of the hosts.
 
   1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks: means over ranks that measure at the same time in
-                the slow motion of the cells, where they take from each other's caches and memory what they take while they train; the
-                probe of bench_allreduce under the limits of a cell, for each number of ranks and links
+                the slow motion of the cells, where they take from each other's caches and memory what they take while they train, with
+                images that input threads load meanwhile; the probe of bench_allreduce under the limits of a cell, for each number of
+                ranks and links
   2. choose     cells, by `plan --from`: cells.json, never written again
   3. predict    a cell, just before it is measured, with and without --dedicated-cores: prediction-CELL.json
   4. measure    it: cell-CELL.json; the same command continues with those that are missing
   5. print      median and 90 % error, by term and without the term of shared cores; regret of the planner's choice
 
 A shared machine is faster in some minutes and slower in others, by a third and more. So a step of the default network, alone on each
-core (`dogs_vs_cats time`), is timed with the facts and again before and after a cell: a prediction is for cores that are as fast as
+core (`dogs_vs_cats time`), is timed with the facts and again between cells: a prediction is for cores that are as fast as
 before the cell (`plan --cores`), and a cell in which their speed changed by more than 7 % is measured again, once. What
 would have been predicted from the facts as they were is printed, too.
 
@@ -236,17 +237,18 @@ def measure(args, cell):
         return {'measured': measured_terms(cell, lines), 'busy_by_others': json.loads(out)['busy_by_others']}
 
 
-def predict_and_measure(args, cell):
-    """What was predicted is in a file before the run begins."""
+def predict_and_measure(args, cell, before):
+    """What was predicted is in a file before the run begins. `before`: core_seconds() of just now; those after the run come back in the
+    result."""
     for tries in range(1, TRIES + 1):
-        before = core_seconds(args)
         predictions = predict_world(args, cell, before)[cell['scheme'], cell['period']]
         write(os.path.join(args.out, f'prediction-{name_of(cell)}.json'), predictions)
         result = {**predictions, **measure(args, cell), 'core_seconds': [before, core_seconds(args)], 'tries': tries}
         change = result['core_seconds'][1] / before - 1
         if 'failed' in result or abs(change) <= SPEED_CHANGE:
-            return result
+            break
         print(f'{name_of(cell)}: a step alone on a core takes {change:+.0%} of its time more than before', flush=True)
+        before = result['core_seconds'][1]
     return result
 
 
@@ -326,11 +328,12 @@ def main():
     print(f'{len(chosen["cells"])} cells chosen at {chosen["written"]} by {chosen["version"]}', flush=True)
     if args.choose_only:
         return
-    done, end = [], time.monotonic() + 60 * args.minutes
+    done, now, end = [], None, time.monotonic() + 60 * args.minutes
     for cell in chosen['cells']:
         path = os.path.join(args.out, f'cell-{name_of(cell)}.json')
         if not os.path.exists(path) and not args.print_only and time.monotonic() < end and re.search(args.only, name_of(cell)):
-            result = predict_and_measure(args, cell)
+            result = predict_and_measure(args, cell, now or core_seconds(args))
+            now = result['core_seconds'][1]
             write(path, result)
             measured = result.get('measured', {'step': float('nan')})['step']
             print(f'{name_of(cell)}: {result["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)

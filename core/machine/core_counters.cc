@@ -21,16 +21,20 @@ namespace {
 
 constexpr double kNanosecond = 1e-9;
 
+struct RunTimes {
+  uint64_t ran_ns = 0, delay_ns = 0;
+};
+
 // schedstat: ns on a core, ns ready without a core, number of time slices.
-uint64_t DelayNs(const FileDescriptor& schedstat) {
+RunTimes ReadRunTimes(const FileDescriptor& schedstat) {
   std::array<char, 96> text{};
   const auto read = schedstat.ReadAt(0, std::as_writable_bytes(std::span(text)));
-  if (!read.ok()) return 0;
+  RunTimes times;
+  if (!read.ok()) return times;
   const char* const end = text.data() + *read;
-  const char* const space = std::find(static_cast<const char*>(text.data()), end, ' ');
-  uint64_t ns = 0;
-  if (space != end) std::from_chars(space + 1, end, ns);
-  return ns;
+  const char* const space = std::from_chars(text.data(), end, times.ran_ns).ptr;
+  if (space != end) std::from_chars(space + 1, end, times.delay_ns);
+  return times;
 }
 
 std::string FirstLine(const std::string& path) {
@@ -42,9 +46,9 @@ std::string FirstLine(const std::string& path) {
 
 }  // namespace
 
-RunDelays::RunDelays() : name_(ThreadName()) { FindThreads(); }
+NamedThreads::NamedThreads(std::string name) : name_(std::move(name)) { Find(); }
 
-void RunDelays::FindThreads() {
+void NamedThreads::Find() {
   std::set<int> found;
   std::error_code error;
   for (std::filesystem::directory_iterator task("/proc/self/task", error), end;
@@ -57,16 +61,28 @@ void RunDelays::FindThreads() {
     if (threads_.contains(id)) continue;
     auto schedstat = FileDescriptor::Open(task->path() / "schedstat", O_RDONLY);
     if (!schedstat.ok()) continue;
-    const uint64_t delay = DelayNs(*schedstat);
-    threads_.emplace(id, Thread{.schedstat = *std::move(schedstat), .delay_ns = delay});
+    const RunTimes now = ReadRunTimes(*schedstat);
+    threads_.emplace(
+        id,
+        Thread{.schedstat = *std::move(schedstat), .ran_ns = now.ran_ns, .delay_ns = now.delay_ns});
   }
   std::erase_if(threads_, [&](const auto& thread) { return !found.contains(thread.first); });
 }
 
-double RunDelays::Longest() {
+double NamedThreads::Ran() {
+  uint64_t sum = 0;
+  for (auto& [id, thread] : threads_) {
+    const uint64_t now = ReadRunTimes(thread.schedstat).ran_ns;
+    if (now > thread.ran_ns) sum += now - thread.ran_ns;
+    thread.ran_ns = now;
+  }
+  return static_cast<double>(sum) * kNanosecond;
+}
+
+double NamedThreads::LongestDelay() {
   uint64_t longest = 0;
   for (auto& [id, thread] : threads_) {
-    const uint64_t now = DelayNs(thread.schedstat);
+    const uint64_t now = ReadRunTimes(thread.schedstat).delay_ns;
     if (now > thread.delay_ns) longest = std::max(longest, now - thread.delay_ns);
     thread.delay_ns = now;
   }

@@ -1,6 +1,6 @@
 // The kernel's counters of this process's use of its cores (proc(5): /proc/PID/task/TID/schedstat,
-// /proc/stat; cpu.stat of its control groups). Each call returns the change since the previous one.
-// Thread-safety: none. Errors: unreadable counters count as zero. Cost: 1 us per compute thread;
+// /proc/stat; cpu.stat of its control groups). Each call returns the change since the same call before.
+// Thread-safety: none. Errors: unreadable counters count as zero. Cost: 1 us per thread that is watched;
 // OtherWork: 20 to 50 us; HeldByQuota: nothing without a quota.
 #ifndef RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
 #define RINGTAIL_CORE_MACHINE_CORE_COUNTERS_H_
@@ -14,22 +14,23 @@
 
 namespace ringtail {
 
-// The time in which threads were ready to run while other threads had their cores.
-class RunDelays {
+// The threads of this process that have a name: compute threads have that of the thread that started
+// them, all others of Ringtail have names of their own (SetThreadName).
+class NamedThreads {
  public:
-  // Watches all threads of this process that have the calling thread's name: OpenMP's team has the
-  // name of the thread that started it; all other threads of Ringtail have names of their own.
-  RunDelays();
+  explicit NamedThreads(std::string name);  // finds them
   // Updates the list of threads: a team grows and shrinks.
-  void FindThreads();
-  int threads() const { return static_cast<int>(threads_.size()); }
-  // Seconds of delay of the most delayed thread.
-  double Longest();
+  void Find();
+  int size() const { return static_cast<int>(threads_.size()); }
+  // Seconds of processor time, the sum over the threads.
+  double Ran();
+  // Seconds in which the most delayed thread was ready to run while others had its core.
+  double LongestDelay();
 
  private:
   struct Thread {
     FileDescriptor schedstat;
-    uint64_t delay_ns = 0;
+    uint64_t ran_ns = 0, delay_ns = 0;
   };
   std::string name_;
   std::map<int, Thread> threads_;  // by thread id

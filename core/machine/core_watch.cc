@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kInterval{50};
-constexpr std::chrono::seconds kFullLook{1};  // at the cores, and at the list of threads
+constexpr std::chrono::milliseconds kFullLook{1000};  // at the cores, and at the list of threads
 
 }  // namespace
 
@@ -21,6 +21,7 @@ CoreWatch::CoreWatch(std::function<void(const std::string&)> tell, const std::st
     : tell_(std::move(tell)),
       team_(NumComputeThreads()),
       quota_binds_(CgroupQuota(cgroup_root).cores < team_),
+      team_threads_(ThreadName()),
       held_(cgroup_root),
       sharing_(AffinityCores(), CgroupQuota(cgroup_root).cores) {
   thread_ = std::thread([this] { Run(); });
@@ -36,7 +37,8 @@ CoreWatch::~CoreWatch() {
 }
 
 bool CoreWatch::WaitForNext() {
-  const auto next = Clock::now() + kInterval;
+  const bool may_spin = team_ > 1 && !quota_binds_;
+  const auto next = Clock::now() + (may_spin ? kInterval : kFullLook);
   MutexLock lock(&mutex_);
   while (!ended_ && Clock::now() < next) ended_changed_.WaitUntil(&mutex_, next);
   return !ended_;
@@ -53,12 +55,14 @@ void CoreWatch::Run() {
   auto looked = Clock::now(), looked_fully = looked;
   while (WaitForNext()) {
     const auto now = Clock::now();
-    if (delays_.threads() < team_) delays_.FindThreads();  // OpenMP starts them for the first loop
-    CoreSharing::Use use{.elapsed = Seconds(now - looked).count(), .delay = delays_.Longest()};
+    if (team_threads_.size() < team_)
+      team_threads_.Find();  // OpenMP starts them for the first loop
+    CoreSharing::Use use{.elapsed = Seconds(now - looked).count(),
+                         .delay = team_threads_.LongestDelay()};
     looked = now;
     if (now - looked_fully >= kFullLook) {
       looked_fully = now;
-      delays_.FindThreads();
+      team_threads_.Find();
       use.others = others_.Seconds();
       use.held = held_.Seconds();
     }

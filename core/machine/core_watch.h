@@ -6,7 +6,7 @@
 //
 // Construct it on the thread that computes, after that thread got its name. With one compute thread
 // no thread waits for another, and under a CPU quota below the number of compute threads spinning
-// always wastes quota: in both cases only the notice is left to decide.
+// always wastes quota: in both cases only the notice is left to decide, once a second.
 //
 //   core_counters.h    the kernel's counters
 //   core_sharing.h     the decision
@@ -48,7 +48,7 @@ class CoreWatch {
   const bool quota_binds_;
 
   // Used by thread_ only.
-  RunDelays delays_;
+  NamedThreads team_threads_;
   OtherWork others_;
   HeldByQuota held_;
   CoreSharing sharing_;

@@ -1,0 +1,114 @@
+#include "apps/plan/measure_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "apps/algorithm_choices.h"
+#include "apps/memory_advice.h"
+#include "apps/plan/step_images.h"
+#include "core/median.h"
+#include "layers/net/net.h"
+
+namespace ringtail {
+namespace {
+
+// The standard deviation by the median of deviations, which a single late step does not change (Hampel
+// 1974), as a share of the median.
+double RelativeDeviation(const std::vector<double>& seconds) {
+  constexpr double kOfNormal = 1.4826;
+  const double median = Median(seconds);
+  std::vector<double> deviations = seconds;
+  for (double& s : deviations) s = std::fabs(s - median);
+  return kOfNormal * Median(std::move(deviations)) / median;
+}
+
+StatusOr<std::unique_ptr<Net>> CreateNet(Model* model, int64_t batch,
+                                         const MeasureFactsOptions& options) {
+  std::unique_ptr<Net> net;
+  const auto create = [&]() -> Status {
+    RT_ASSIGN_OR_RETURN(net,
+                        AdviseOnMemory(Net::Create(model, {.batch = batch,
+                                                           .image_size = options.image_size,
+                                                           .algorithms = &ProgramAlgorithms()}),
+                                       "a lower --part-batch or --image-size"));
+    return OkStatus();
+  };
+  RT_RETURN_IF_ERROR(options.set_up ? options.set_up(batch, create) : create());
+  return net;
+}
+
+// Seconds of a step's parts.
+struct StepParts {
+  double forward = 0, backward = 0, update = 0, optimizer = 0;
+  std::vector<double> finished;  // since backward began, by parameter
+};
+
+// Of `part`, a function of a step or a member.
+template <typename Part>
+double MedianOf(const std::vector<StepParts>& steps, const Part& part) {
+  std::vector<double> seconds;
+  for (const StepParts& step : steps) seconds.push_back(std::invoke(part, step));
+  return Median(std::move(seconds));
+}
+
+double DeviationOf(const std::vector<StepParts>& steps) {
+  std::vector<double> whole;
+  for (const StepParts& s : steps) whole.push_back(s.forward + s.backward + s.update);
+  return RelativeDeviation(whole);
+}
+
+StepParts TimeStep(Net* net, int64_t step, const BatchView& images, int64_t batch,
+                   UpdateOfStep* weights, ComputeWatch* watch) {
+  StepParts seconds;
+  watch->Start();
+  net->Forward(images, {.step = static_cast<uint64_t>(step)});
+  seconds.forward = watch->Restart();
+  net->Backward([&](const Parameter&) { seconds.finished.push_back(watch->Seconds()); });
+  const double backward = watch->Seconds();
+  seconds.backward = watch->Restart();
+  for (double& finished : seconds.finished) finished *= seconds.backward / backward;
+  const double optimizer = weights->Update(step, batch), update = watch->Seconds();
+  seconds.update = watch->Restart();
+  seconds.optimizer = optimizer * seconds.update / update;
+  return seconds;
+}
+
+}  // namespace
+
+StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_t batch,
+                                   const MeasureFactsOptions& options, UpdateOfStep* weights) {
+  RT_ASSIGN_OR_RETURN(const auto net, CreateNet(model, batch, options));
+  RT_ASSIGN_OR_RETURN(const auto images, StepImages::Create(*model, config,
+                                                            {.batch = batch,
+                                                             .image_size = options.image_size,
+                                                             .data = options.data,
+                                                             .ranks_here = options.ranks_here}));
+  ComputeWatch watch(CoresOfThisRank());
+  std::vector<StepParts> steps;
+  for (int64_t i = 0; i < kWarmUpSteps + options.steps; ++i) {
+    RT_ASSIGN_OR_RETURN(const BatchView view, images->Next());
+    StepParts step = TimeStep(net.get(), i, view, batch, weights, &watch);
+    if (i >= kWarmUpSteps) steps.push_back(std::move(step));
+  }
+  MeasuredStep measured{.update_s = MedianOf(steps, &StepParts::update),
+                        .optimizer_s = MedianOf(steps, &StepParts::optimizer),
+                        .deviation = DeviationOf(steps)};
+  StepFacts& facts = measured.facts;
+  facts.set_batch(batch);
+  facts.set_forward_s(MedianOf(steps, &StepParts::forward));
+  facts.set_backward_s(MedianOf(steps, &StepParts::backward));
+  double before = 0;  // medians of several measurements need not be in order
+  for (size_t p = 0; p < model->arena().parameters().size(); ++p) {
+    const double finished =
+        MedianOf(steps, [p](const StepParts& step) { return step.finished[p]; });
+    before = std::clamp(finished, before, facts.backward_s());
+    facts.add_finish_s(before);
+  }
+  return measured;
+}
+
+}  // namespace ringtail
