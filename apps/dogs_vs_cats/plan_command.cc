@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/config/class_outputs.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
@@ -18,6 +19,7 @@
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_world.h"
+#include "core/logging.h"
 #include "core/storage/file.h"
 #include "core/units.h"
 #include "data/config_check.h"
@@ -53,15 +55,19 @@ constexpr std::string_view kNotes =
     "steps beyond --most-period are not tried, because they cost accuracy.";
 
 // With the time to load images, if there are any.
-StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, const LoadedConfig& loaded,
-                                  MeasureFactsOptions options) {
-  if (flags.data.empty()) return MeasureFacts(loaded, options);
-  DataConfig config = loaded.config.data();
+StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, MeasureFactsOptions options,
+                                  LoadedConfig* loaded) {
+  if (flags.data.empty()) return MeasureFacts(*loaded, options);
+  DataConfig config = loaded->config.data();
   config.set_path(flags.data);
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config, &alone));
+  RT_ASSIGN_OR_RETURN(const std::string outputs,
+                      FitOutputsToClasses(static_cast<int>(data.dataset->class_names().size()),
+                                          flags.config.set, &loaded->config));
+  if (!outputs.empty()) LogInfo(outputs);
   options.data = &data;
-  return MeasureFacts(loaded, options);
+  return MeasureFacts(*loaded, options);
 }
 
 // Decides what the config leaves open of what is measured.
@@ -82,7 +88,7 @@ StatusOr<PlannerFacts> Facts(const PlanFlags& flags, LoadedConfig* loaded) {
   options.image_size =
       flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded->config).front();
   RT_RETURN_IF_ERROR(DecidePrecisionAlone({options.largest_batch, options.image_size}, loaded));
-  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, *loaded, options));
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, options, loaded));
   // Gigabit Ethernet, unless flags say otherwise.
   LinkFacts* const wire = facts.mutable_cluster()->mutable_between_hosts();
   wire->set_latency_s(150 * kMicro);

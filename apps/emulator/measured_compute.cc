@@ -37,11 +37,11 @@ Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
     Stopwatch watch;
     RT_RETURN_IF_ERROR(net->Compute(0, rows, nullptr).status());
     const double pass = watch.Restart() * kMsPerSecond;
-    const double optimizing = weights.Update(i, rows.count);
+    const UpdateParts update = weights.Update(i, rows.count);
     if (i < kWarmUps) continue;
     pass_ms.push_back(pass);
     update_ms.push_back(watch.Seconds() * kMsPerSecond);
-    optimizer_s.push_back(optimizing);
+    optimizer_s.push_back(update.optimizer_s);
   }
   compute->set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
   compute->set_update_ms(Median(update_ms));
@@ -50,7 +50,7 @@ Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
                               .optimizer_s = Median(optimizer_s),
                               .first_step = kWarmUps + kPasses,
                               .runs = kPasses};
-  const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get());
+  const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get()).seconds;
   compute->set_prepare_ms(std::accumulate(seconds.begin(), seconds.end(), 0.0) * kMsPerSecond);
   return OkStatus();
 }

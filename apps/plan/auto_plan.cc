@@ -39,7 +39,7 @@ double StepSeconds(const PlannerFacts& facts) {
   return step.forward_s() + step.backward_s() + facts.update_s();
 }
 
-// The slowest rank of each host; host 0 is 1.
+// The slowest rank of each host; rank 0, whose facts count, is 1.
 std::vector<double> SlownessOfHosts(const std::vector<double>& step_seconds,
                                     const Topology& topology) {
   std::vector<double> slowness(topology.hosts());
@@ -47,8 +47,7 @@ std::vector<double> SlownessOfHosts(const std::vector<double>& step_seconds,
     double& host = slowness[topology.host_of_rank[rank]];
     host = std::max(host, step_seconds[rank]);
   }
-  const double first = slowness[0];
-  for (double& host : slowness) host /= first;
+  for (double& host : slowness) host /= step_seconds[0];
   return slowness;
 }
 

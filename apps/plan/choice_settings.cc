@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/round.h"
+#include "dist/compression/scheme_choice.h"
+#include "dist/config_check.h"
 #include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/shown_choices.h"
 #include "dist/planner/step_timetable.h"
@@ -52,6 +54,15 @@ void AddCompression(const Choice& choice, const PlannerFacts& facts, Settings* s
   }
 }
 
+// What the config has and the choice does without.
+void AddWhatIsDropped(const Choice& choice, const DistConfig& config, Settings* settings) {
+  if (choice.period == 1 && UsesLocalRounds(config)) settings->push_back("dist.local={}");
+  const bool codes_steps = choice.period == 1 && choice.scheme != kDenseScheme;
+  if (!codes_steps && CompressesAnything(config.compression())) {
+    settings->push_back("dist.compression={}");
+  }
+}
+
 }  // namespace
 
 SearchSpace SpaceOf(const RunConfig& config) {
@@ -68,6 +79,7 @@ Settings SettingsOf(const Prediction& choice, const PlannerFacts& facts, const R
   if (choice.ranks <= 1) return settings;
   const Choice& how = choice.choice;
   AddAllreduce(how, config.dist(), &settings);
+  AddWhatIsDropped(how, config.dist(), &settings);
   if (how.period > 1) {
     settings.push_back(fmt::format("dist.local.period={}", how.period));
     settings.push_back(fmt::format("dist.local.overlap={}", how.overlap));

@@ -1,22 +1,21 @@
 #include "apps/plan/measure_facts.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "apps/plan/measure_loading.h"
+#include "apps/plan/measure_scheme.h"
 #include "apps/plan/measure_step.h"
 #include "apps/plan/measure_update.h"
 #include "apps/trainer/local/local_round.h"
+#include "apps/trainer/update/accumulated_gradients.h"
 #include "core/machine/thread_budget.h"
 #include "core/median.h"
 #include "core/parallel_for.h"
 #include "core/stopwatch.h"
-#include "dist/compression/layer_costs.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "optim/optimizer.h"
@@ -82,35 +81,30 @@ StatusOr<double> MeasureMerge(const LocalConfig& config, ParameterArena* arena, 
   });
 }
 
-// Layers of the same shape cost the same.
-void MeasureScheme(const std::string& name, const CompressionConfig& compression,
-                   const ParameterArena& arena, PlannerFacts* facts) {
-  SchemeFacts* const scheme = facts->add_scheme();
-  scheme->set_name(name);
-  *scheme->mutable_compression() = compression;
-  const std::vector<LayerScheme> layers =
-      ChooseSchemes(compression, arena.parameters(), /*samples=*/1);
-  std::map<std::tuple<std::string, ParameterKind, int64_t, int64_t>, LayerCoding> known;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const GradientShape shape = GradientShapeOf(arena.parameters()[i].spec);
-    const std::tuple key{layers[i].name, shape.kind, shape.rows, shape.columns};
-    auto found = known.find(key);
-    if (found == known.end()) {
-      found = known.emplace(key, MeasureCoding(layers[i], shape)).first;
+// Of one part more in a step: its gradients are copied, and added to those of the next one. A mean, as
+// it may be shorter than the period of a limit on the processor.
+double MeasureAccumulation(const ParameterArena& arena, int64_t runs) {
+  AccumulatedGradients gradients(arena, /*several=*/true);
+  Stopwatch watch;
+  for (int64_t i = -1; i < runs; ++i) {
+    if (i == 0) watch.Restart();
+    for (const bool first : {true, false}) {
+      for (const Parameter& parameter : arena.parameters()) gradients.Add(parameter, first, !first);
     }
-    scheme->add_encode_s(found->second.encode_seconds);
-    scheme->add_decode_s(found->second.decode_seconds);
   }
+  return watch.Seconds() / static_cast<double>(runs);
 }
 
 Status MeasureSchemes(const CompressionConfig& own, const std::vector<std::string>& names,
                       const ParameterArena& arena, PlannerFacts* facts) {
-  if (CompressesAnything(own)) MeasureScheme("the config's own", own, arena, facts);
+  if (CompressesAnything(own)) {
+    *facts->add_scheme() = MeasureScheme("the config's own", own, arena);
+  }
   for (const NamedScheme& scheme : kSchemes) {
     if (std::ranges::find(names, scheme.name) == names.end()) continue;
     CompressionConfig compression;
     RT_RETURN_IF_ERROR(ParseTextConfig(scheme.compression, scheme.name, &compression, nullptr));
-    MeasureScheme(scheme.name, compression, arena, facts);
+    *facts->add_scheme() = MeasureScheme(scheme.name, compression, arena);
   }
   return OkStatus();
 }
@@ -150,7 +144,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   }
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), &arena));
   UpdateOfStep weights(loaded.config.optim(), optimizer.get(), &arena);
-  double optimizer_s = 0;
+  UpdateParts parts;
   int64_t before = 0;
   for (int shift = options.fractions - 1; shift >= 0; --shift) {
     const int64_t batch = options.largest_batch >> shift;
@@ -159,19 +153,22 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                         MeasureStep(model.get(), loaded.config, batch, options, &weights));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
-    optimizer_s = step.optimizer_s;
+    parts = step.parts;
     facts.set_step_deviation(step.deviation);
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }
   const MeasuredUpdate update{.learning_rate = UpdateOfStep::kLearningRate,
                               .grad_scale = 1 / static_cast<double>(options.largest_batch),
-                              .optimizer_s = optimizer_s,
+                              .optimizer_s = parts.optimizer_s,
                               .first_step = kWarmUpSteps + options.steps,
                               .runs = options.steps};
-  for (const double seconds : MeasurePreparation(loaded.config.optim(), update, optimizer.get())) {
-    facts.add_prepare_s(seconds);
-  }
+  const Preparation prepared = MeasurePreparation(loaded.config.optim(), update, optimizer.get());
+  facts.mutable_prepare_s()->Assign(prepared.seconds.begin(), prepared.seconds.end());
+  facts.set_preparing_s(prepared.longer_s);
+  facts.set_norm_s(parts.norm_s);
+  facts.set_average_s(parts.average_s);
+  if (options.fractions > 1) facts.set_accumulate_s(MeasureAccumulation(arena, options.steps));
   RT_ASSIGN_OR_RETURN(const double merge,
                       MeasureMerge(loaded.config.dist().local(), &arena, options.steps));
   facts.set_merge_s(merge);

@@ -43,7 +43,8 @@ StatusOr<std::unique_ptr<Net>> CreateNet(Model* model, int64_t batch,
 
 // Seconds of a step's parts.
 struct StepParts {
-  double forward = 0, backward = 0, update = 0, optimizer = 0;
+  double forward = 0, backward = 0, update = 0;
+  UpdateParts of_update;
   std::vector<double> finished;  // since backward began, by parameter
 };
 
@@ -53,6 +54,24 @@ double MedianOf(const std::vector<StepParts>& steps, const Part& part) {
   std::vector<double> seconds;
   for (const StepParts& step : steps) seconds.push_back(std::invoke(part, step));
   return Median(std::move(seconds));
+}
+
+// Of an update that takes `update_s`, by their shares of all of the time: under a limit on the processor
+// a part that is shorter than the limit's period is not stopped at all, or for the rest of a period,
+// and its median would say that it never is.
+UpdateParts PartsOf(const std::vector<StepParts>& steps, double update_s) {
+  UpdateParts sum;
+  double updates = 0;
+  for (const StepParts& step : steps) {
+    sum.norm_s += step.of_update.norm_s;
+    sum.optimizer_s += step.of_update.optimizer_s;
+    sum.average_s += step.of_update.average_s;
+    updates += step.update;
+  }
+  const double factor = update_s / updates;
+  return {.norm_s = sum.norm_s * factor,
+          .optimizer_s = sum.optimizer_s * factor,
+          .average_s = sum.average_s * factor};
 }
 
 double DeviationOf(const std::vector<StepParts>& steps) {
@@ -71,9 +90,13 @@ StepParts TimeStep(Net* net, int64_t step, const BatchView& images, int64_t batc
   const double backward = watch->Seconds();
   seconds.backward = watch->Restart();
   for (double& finished : seconds.finished) finished *= seconds.backward / backward;
-  const double optimizer = weights->Update(step, batch), update = watch->Seconds();
+  seconds.of_update = weights->Update(step, batch);
+  const double update = watch->Seconds();
   seconds.update = watch->Restart();
-  seconds.optimizer = optimizer * seconds.update / update;
+  for (double* part :
+       {&seconds.of_update.norm_s, &seconds.of_update.optimizer_s, &seconds.of_update.average_s}) {
+    *part *= seconds.update / update;
+  }
   return seconds;
 }
 
@@ -95,8 +118,8 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_
     if (i >= kWarmUpSteps) steps.push_back(std::move(step));
   }
   MeasuredStep measured{.update_s = MedianOf(steps, &StepParts::update),
-                        .optimizer_s = MedianOf(steps, &StepParts::optimizer),
                         .deviation = DeviationOf(steps)};
+  measured.parts = PartsOf(steps, measured.update_s);
   StepFacts& facts = measured.facts;
   facts.set_batch(batch);
   facts.set_forward_s(MedianOf(steps, &StepParts::forward));

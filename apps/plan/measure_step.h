@@ -13,8 +13,9 @@ namespace ringtail {
 
 struct MeasuredStep {
   StepFacts facts;
-  double update_s = 0, optimizer_s = 0;  // the optimizer's part of it
-  double deviation = 0;                  // of the whole step, as a share of it
+  double update_s = 0;
+  UpdateParts parts;     // of the update
+  double deviation = 0;  // of the whole step, as a share of it
 };
 
 constexpr int64_t kWarmUpSteps = 2;  // before the steps that count

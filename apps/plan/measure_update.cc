@@ -14,34 +14,39 @@ UpdateOfStep::UpdateOfStep(const OptimConfig& config, Optimizer* optimizer, Para
   if (config.ema_decay() > 0) average_.emplace(config.ema_decay(), arena);
 }
 
-double UpdateOfStep::Update(int64_t step, int64_t batch) {
+UpdateParts UpdateOfStep::Update(int64_t step, int64_t batch) {
+  UpdateParts parts;
+  Stopwatch watch;
   const double mean = 1 / static_cast<double>(batch), norm = GradientNorm(*arena_, mean);
-  const Stopwatch watch;
+  parts.norm_s = watch.Restart();
   optimizer_->Step(step, kLearningRate, mean * ClipFactor(norm, clip_norm_));
-  const double seconds = watch.Seconds();
+  parts.optimizer_s = watch.Restart();
   if (average_.has_value()) average_->Update(step);
-  return seconds;
+  parts.average_s = watch.Seconds();
+  return parts;
 }
 
-std::vector<double> MeasurePreparation(const OptimConfig& config, const MeasuredUpdate& update,
-                                       Optimizer* optimizer) {
-  std::vector<double> seconds = optimizer->PreparableWork();
-  const double work = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+Preparation MeasurePreparation(const OptimConfig& config, const MeasuredUpdate& update,
+                               Optimizer* optimizer) {
+  Preparation found{.seconds = optimizer->PreparableWork()};
+  const double work = std::accumulate(found.seconds.begin(), found.seconds.end(), 0.0);
   if (config.clip_norm() > 0 || work == 0) return {};
-  std::vector<size_t> all(seconds.size());
+  std::vector<size_t> all(found.seconds.size());
   std::iota(all.begin(), all.end(), size_t{0});
   PreparedStep prepared;
-  std::vector<double> rests;
+  std::vector<double> preparing, rests;
   for (int64_t i = 0; i < update.runs; ++i) {
     prepared.Begin(update.grad_scale);
+    Stopwatch watch;
     optimizer->Prepare(all, &prepared);
-    const Stopwatch watch;
+    preparing.push_back(watch.Restart());
     optimizer->StepPrepared(update.first_step + i, update.learning_rate, &prepared);
     rests.push_back(watch.Seconds());
   }
-  const double preparable = std::max(0.0, update.optimizer_s - Median(std::move(rests)));
-  for (double& s : seconds) s *= preparable / work;
-  return seconds;
+  const double before = Median(std::move(preparing)), after = Median(std::move(rests));
+  for (double& s : found.seconds) s *= before / work;
+  found.longer_s = std::max(0.0, before + after - update.optimizer_s);
+  return found;
 }
 
 }  // namespace ringtail

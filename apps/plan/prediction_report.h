@@ -6,7 +6,7 @@
 //   term               predicted (dist/planner/prediction.h)   measured (core/storage/metrics.h)
 //   data               data_wait                               data_wait_ms
 //   forward, backward  forward; backward with contention       forward_ms, backward_ms
-//   exposed exchange   wire, coding                            exposed_comm_ms, of rounds too
+//   exposed exchange   waiting, wire, coding                   exposed_comm_ms, of rounds too
 //   update             update, merge, roll call                what remains of the step
 //
 // An observer between the trainer and the one that shows progress; the trainer measures all of it

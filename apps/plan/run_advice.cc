@@ -21,7 +21,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kSteps = 3;  // that are measured
+constexpr int64_t kSteps = 8;  // that are measured: of fewer, the deviation would be too small
 
 // The scheme of the config: the first that MeasureFacts has measured, if the config has one.
 std::string SchemeOf(const DistConfig& dist, const PlannerFacts& facts) {

@@ -32,6 +32,7 @@ StatusOr<std::unique_ptr<StepImages>> StepImages::Create(const Model& model,
     images->random_.emplace(model, options.batch, options.image_size);
     return images;
   }
+  RT_RETURN_IF_ERROR(options.data->CheckClasses(model.num_classes()));
   RT_ASSIGN_OR_RETURN(images->loader_, DataLoader::Create(options.data->dataset.get(),
                                                           options.data->split.train, config.data(),
                                                           {.batch = options.batch,

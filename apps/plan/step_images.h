@@ -33,7 +33,8 @@ struct StepImagesOptions {
 
 class StepImages {
  public:
-  // Random images also if there are fewer than a batch to train on.
+  // Random images also if there are fewer than a batch to train on. InvalidArgument if images have more
+  // classes than the model.
   static StatusOr<std::unique_ptr<StepImages>> Create(const Model& model, const RunConfig& config,
                                                       const StepImagesOptions& options);
 

@@ -2,8 +2,8 @@
 """How much faster several hosts train the default recipe than one, by `train --plan auto`, in slow motion (tests/cluster/dilated.sh).
 
 A cell is a number of hosts, their cores, their links and an image size; its file in --out is written when it is done, and the same
-command continues with the cells that are missing. One host is k times one core alone (`-n 1 -k 1 -r none`), which is more than k cores
-of a host reach. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
+command continues with the cells that are missing. One host is k times one core alone, which is more than k cores of a host reach: the
+mean of this machine's cores, each measured by itself, since ranks run now on one and now on another. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
 other's caches and memory what hosts that train together do here, and real hosts do not. Each run trains 256 images a step.
 
 How many images a host has to decode depends on the epoch: with N hosts each meets an image in an epoch with probability 1/N, and keeps it
@@ -19,10 +19,16 @@ few steps each, and those of the epochs before do not count.
 import argparse
 import json
 import os
+import pathlib
+import statistics
 import subprocess
+import sys
 import tempfile
 
 import study
+
+sys.path.insert(0, os.path.join(study.ROOT, 'tests/cluster'))
+import dilated  # noqa: E402
 
 RECIPE = {64: 6, 96: 6, 128: 4}  # epochs by image size
 STEPS = {64: 4, 96: 2, 128: 2}   # of an epoch, so that each run has 24 or 32
@@ -40,25 +46,48 @@ def epochs_of(pixels):
     return before, before + RECIPE[pixels]
 
 
-def run(args, hosts, cores, rate, pixels, more, apart):
-    """The report of dilated.sh and what train said of its plan, or why there is none."""
-    before, epochs = epochs_of(pixels)
+def warm_up_steps(pixels):
+    return max(epochs_of(pixels)[0] * STEPS[pixels], FIRST_STEPS)
+
+
+def training(args, pixels, output, more):
+    """The command of a run, without the folder of the program."""
+    epochs = epochs_of(pixels)[1]
     last = (BATCH * STEPS[pixels] + MORE) // 2 - 1
-    warm_up = max(before * STEPS[pixels], FIRST_STEPS)
     overrides = [f'data.image_size={pixels}', 'train.phase=', f'train.evaluation_image_size={pixels}', 'train.evaluate_flipped=false',
                  f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', 'data.split.train.first=0',
                  f'data.split.train.last={last}', f'data.split.validation.first={last + 1}',
                  f'data.split.validation.last={last + VALIDATION}'] + args.set
+    return ['dogs_vs_cats', 'train', '--config', study.SIXTEEN_EPOCHS, '--data', os.path.abspath(args.data), '--output', output, *more,
+            *study.sets(overrides)]
+
+
+def run(args, hosts, cores, rate, pixels, apart):
+    """The report of dilated.sh and what train said of its plan, or why there is none."""
     with tempfile.TemporaryDirectory() as folder:
+        more = [] if apart else ['--plan', 'auto']
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
-                   str(warm_up), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--', 'dogs_vs_cats', 'train', '--config',
-                   study.SIXTEEN_EPOCHS, '--data',
-                   os.path.abspath(args.data), '--output', os.path.join(folder, 'run'), *more, *study.sets(overrides)]
+                   str(warm_up_steps(pixels)), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--',
+                   *training(args, pixels, os.path.join(folder, 'run'), more)]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return {'failed': done.stderr[-2000:]}
     plan = [line.split('plan: ', 1)[1] for line in done.stderr.splitlines() if 'plan: ' in line]
     return {**json.loads(done.stdout), 'plan': plan[:1]}
+
+
+def run_alone(args, pixels):
+    """As dilated.sh reports it, of one core by itself: the mean of all cores here, one after the other."""
+    reports = []
+    for core in sorted(os.sched_getaffinity(0)):
+        with tempfile.TemporaryDirectory() as folder:
+            name, *arguments = training(args, pixels, os.path.join(folder, 'run'), ['--threads', '1'])
+            done = subprocess.run(['taskset', '-c', str(core), os.path.join(args.programs, name), *arguments], capture_output=True, text=True)
+            if done.returncode != 0:
+                return {'failed': done.stderr[-2000:]}
+            slow_motion = dilated.Dilation(1, 1, rate=None, slow={}, period_ms=1, here=len(os.sched_getaffinity(0)))
+            reports.append(dilated.report(pathlib.Path(folder, 'run/metrics.jsonl'), slow_motion, warm_up_steps(pixels)))
+    return {'images_per_s': statistics.mean(report['images_per_s'] for report in reports), 'by_core': reports}
 
 
 def cell(args, hosts, cores, rate, pixels, apart=False):
@@ -67,7 +96,7 @@ def cell(args, hosts, cores, rate, pixels, apart=False):
     if not os.path.exists(path):
         if args.print_only:
             return None
-        result = run(args, hosts, cores, rate, pixels, ['--plan', 'auto'] if hosts > 1 and not apart else [], apart)
+        result = run_alone(args, pixels) if hosts == 1 else run(args, hosts, cores, rate, pixels, apart)
         with open(path + '.part', 'w', encoding='utf-8') as file:
             json.dump(result, file, indent=1)
         os.rename(path + '.part', path)

@@ -1,6 +1,7 @@
 #include "apps/trainer/training_data.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -138,6 +139,14 @@ StatusOr<TrainingData> TrainingData::Prepare(std::unique_ptr<Dataset> dataset,
 std::string TrainingData::Counts() const {
   return fmt::format("{} to train on, {} to validate, {} left out", split.train.size(),
                      split.validation.size(), bad.size());
+}
+
+Status TrainingData::CheckClasses(int64_t outputs) const {
+  const std::vector<std::string>& names = dataset->class_names();
+  if (std::ssize(names) <= outputs) return OkStatus();
+  return InvalidArgument(fmt::format(
+      "the images have {} classes ({}), the network tells {} apart; change the last layer",
+      names.size(), fmt::join(names, ", "), outputs));
 }
 
 DataIdentity TrainingData::Identity() const {

@@ -43,6 +43,8 @@ struct TrainingData {
   // "22480 to train on, 2498 to validate, 22 left out"
   std::string Counts() const;
   DataIdentity Identity() const;
+  // InvalidArgument if a network that tells so many classes apart cannot learn from them.
+  Status CheckClasses(int64_t outputs) const;
 };
 
 // "key,reason" with a heading; quotes where needed (RFC 4180).

@@ -1,8 +1,5 @@
 #include "apps/trainer/training_run.h"
 
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -19,14 +16,6 @@
 
 namespace ringtail {
 namespace {
-
-Status CheckClasses(const Model& model, const Dataset& dataset) {
-  const auto classes = static_cast<int64_t>(dataset.class_names().size());
-  if (classes <= model.num_classes()) return OkStatus();
-  return InvalidArgument(fmt::format(
-      "the images have {} classes ({}), the network tells {} apart; change the last layer", classes,
-      fmt::join(dataset.class_names(), ", "), model.num_classes()));
-}
 
 // Images of a part of this rank's batch; 0: the batch is not divided yet.
 int64_t PartOfBatch(const TrainingRunOptions& options) {
@@ -70,7 +59,7 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
                                         MostAlive(stage.shape, stage.stage)));
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, /*freeze=*/true,
                                               shards.request, stage.request));
-  RT_RETURN_IF_ERROR(CheckClasses(*model, *options.data->dataset));
+  RT_RETURN_IF_ERROR(options.data->CheckClasses(model->num_classes()));
   std::string report;
   const auto load = [&](Model* network) -> Status {
     if (options.start_weights.empty()) return OkStatus();

@@ -31,6 +31,7 @@ class BucketJob {
     const auto every = static_cast<double>(layer.every_steps);
     const LayerCoding coding = {.encode_seconds = scheme_.coding[i].encode_seconds / every,
                                 .decode_seconds = scheme_.coding[i].decode_seconds / every};
+    const double clear = scheme_.clear[i] / every;
     coded_ |= !layer.dense() && route != LayerRoute::kDense;
     const double others = world_.ranks - 1;
     switch (route) {
@@ -47,7 +48,7 @@ class BucketJob {
         const auto bytes = static_cast<double>(ReceivedBytes(route, layer, shape, world_.ranks));
         gathered_block_ += static_cast<int64_t>(bytes / others);
         encoding_ += coding.encode_seconds;
-        decoding_ += world_.ranks * coding.decode_seconds;
+        decoding_ += clear + world_.ranks * coding.decode_seconds;
         break;
       }
       case LayerRoute::kSharded: {
@@ -55,6 +56,7 @@ class BucketJob {
         sharded_block_ += static_cast<int64_t>(bytes / (2 * others));
         shard_coding_.encode_seconds += coding.encode_seconds;
         shard_coding_.decode_seconds += coding.decode_seconds;
+        clearing_ += clear;
         break;
       }
     }
@@ -78,9 +80,9 @@ class BucketJob {
       Code(shard_coding_.encode_seconds);
       Send(prices_.AllToAll(Elements(sharded_block_)));
       Code(shard_coding_.decode_seconds +
-           shard_coding_.encode_seconds / static_cast<double>(ranks));
+           (clearing_ + shard_coding_.encode_seconds) / static_cast<double>(ranks));
       Send(prices_.Allgather(ranks * Elements(sharded_block_)));
-      Code(shard_coding_.decode_seconds);
+      Code(clearing_ + shard_coding_.decode_seconds);
     }
     return std::move(job_);
   }
@@ -105,6 +107,7 @@ class BucketJob {
   int64_t summed_[2] = {0, 0};  // elements, of each round
   double sketching_ = 0, encoding_ = 0, decoding_ = 0;
   LayerCoding shard_coding_;
+  double clearing_ = 0;                             // of layers that are sharded
   int64_t gathered_block_ = 0, sharded_block_ = 0;  // bytes per rank
 };
 
@@ -114,6 +117,7 @@ PlannedScheme PlannedScheme::Dense(std::span<const Parameter> parameters) {
   PlannedScheme scheme;
   scheme.layers.resize(parameters.size());
   scheme.coding.resize(parameters.size());
+  scheme.clear.resize(parameters.size());
   return scheme;
 }
 
@@ -124,6 +128,7 @@ PlannedScheme PlannedScheme::Of(const SchemeFacts& facts, std::span<const Parame
     const int at = static_cast<int>(i);
     scheme.coding.push_back(
         {.encode_seconds = facts.encode_s(at), .decode_seconds = facts.decode_s(at)});
+    scheme.clear.push_back(facts.clear_s().empty() ? 0 : facts.clear_s(at));
   }
   return scheme;
 }

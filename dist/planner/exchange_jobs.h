@@ -29,6 +29,7 @@ struct PlannedScheme {
   CompressionConfig config;
   std::vector<LayerScheme> layers;
   std::vector<LayerCoding> coding;
+  std::vector<double> clear;  // seconds of setting a layer's sum to zero
 
   static PlannedScheme Dense(std::span<const Parameter> parameters);
   static PlannedScheme Of(const SchemeFacts& facts, std::span<const Parameter> parameters);

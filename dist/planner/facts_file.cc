@@ -95,6 +95,10 @@ Status CheckCluster(const FieldCheck& check, const ClusterFacts& cluster) {
 Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
   RT_RETURN_IF_ERROR(check.PositiveUpTo("cores", facts.cores(), kMostCores));
   RT_RETURN_IF_ERROR(check.Between("update_s", facts.update_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.Between("norm_s", facts.norm_s(), 0, facts.update_s()));
+  RT_RETURN_IF_ERROR(check.Between("average_s", facts.average_s(), 0, facts.update_s()));
+  RT_RETURN_IF_ERROR(check.Between("preparing_s", facts.preparing_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.Between("accumulate_s", facts.accumulate_s(), 0, kMostSeconds));
   RT_RETURN_IF_ERROR(check.Between("merge_s", facts.merge_s(), 0, kMostSeconds));
   RT_RETURN_IF_ERROR(check.Between("data_wait_s", facts.data_wait_s(), 0, kMostSeconds));
   RT_RETURN_IF_ERROR(check.Between("load_cpu_s", facts.load_cpu_s(), 0, kMostLoading));
@@ -115,9 +119,11 @@ Status CheckPreparation(const FieldCheck& check, const PlannerFacts& facts) {
   RT_RETURN_IF_ERROR(CheckTimes(check, "prepare_s", facts.prepare_s(), facts.parameter_size()));
   double sum = 0;
   for (const double seconds : facts.prepare_s()) sum += seconds;
-  if (sum <= facts.update_s() * kRounding) return OkStatus();
-  return check.Error("prepare_s", fmt::format("prepare_s adds up to {}; update_s is only {}", sum,
-                                              facts.update_s()));
+  const double update = facts.update_s() + facts.preparing_s();
+  if (sum <= update * kRounding) return OkStatus();
+  return check.Error(
+      "prepare_s",
+      fmt::format("prepare_s adds up to {}; update_s and preparing_s only to {}", sum, update));
 }
 
 Status CheckScheme(const FieldCheck& check, const SchemeFacts& scheme, int parameters,
@@ -129,7 +135,9 @@ Status CheckScheme(const FieldCheck& check, const SchemeFacts& scheme, int param
   const Status valid = ValidateCompression(scheme.compression(), nullptr);
   if (!valid.ok()) return check.Error("compression", valid.message());
   RT_RETURN_IF_ERROR(CheckTimes(check, "encode_s", scheme.encode_s(), parameters));
-  return CheckTimes(check, "decode_s", scheme.decode_s(), parameters);
+  RT_RETURN_IF_ERROR(CheckTimes(check, "decode_s", scheme.decode_s(), parameters));
+  if (scheme.clear_s().empty()) return OkStatus();
+  return CheckTimes(check, "clear_s", scheme.clear_s(), parameters);
 }
 
 }  // namespace

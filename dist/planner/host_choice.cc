@@ -16,6 +16,10 @@ void Multiply(double factor, google::protobuf::RepeatedField<double>* seconds) {
 PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   facts.set_update_s(facts.update_s() * factor);
   Multiply(factor, facts.mutable_prepare_s());
+  facts.set_norm_s(facts.norm_s() * factor);
+  facts.set_average_s(facts.average_s() * factor);
+  facts.set_preparing_s(facts.preparing_s() * factor);
+  facts.set_accumulate_s(facts.accumulate_s() * factor);
   facts.set_merge_s(facts.merge_s() * factor);
   facts.set_load_cpu_s(facts.load_cpu_s() * factor);
   facts.set_decode_cpu_s(facts.decode_cpu_s() * factor);
@@ -27,6 +31,7 @@ PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   for (SchemeFacts& scheme : *facts.mutable_scheme()) {
     Multiply(factor, scheme.mutable_encode_s());
     Multiply(factor, scheme.mutable_decode_s());
+    Multiply(factor, scheme.mutable_clear_s());
   }
   return facts;
 }

@@ -1,6 +1,6 @@
 // HostChoice: which of the hosts of a job should train, and how.
 //
-//   host       0     1     2     3     4         seconds of a step, host 0 = 1
+//   host       0     1     2     3     4         seconds of a step, as facts have it = 1
 //   slowness   1    1.0   1.1   1.0   5.0
 //              \______ n fastest ____/            for every n: the best choice of n hosts, all as
 //                                                 fast as the slowest of them; then the best n
@@ -28,7 +28,7 @@ struct HostChoice {
   Prediction dense;
 };
 
-// `facts` are host 0's, `slowness` has a number > 0 for each of network.hosts hosts. `space.hosts`
+// `facts` are a rank's of host 0, `slowness` has a number > 0 for each of network.hosts hosts. `space.hosts`
 // does not count; the first of its batches is that of `one_host`, of `dense` and of any choice of one
 // host. Of numbers of hosts
 // within 2 % of the fastest the one that changes training least (search.h Gentlest).

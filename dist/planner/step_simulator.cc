@@ -30,9 +30,8 @@ StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& netw
       timetable_(facts, network.cores_per_rank()),
       parameters_(ParametersOf(facts)),
       buffer_elements_(facts.buffer_elements()),
-      busy_delay_(options.shares_cores
-                      ? QuotaDelay(network_.cores_per_rank(), facts.quota_period_s())
-                      : 0) {
+      busy_delay_(options.shares_cores ? QuotaDelay(facts.cores(), facts.quota_period_s()) : 0),
+      shares_cores_(options.shares_cores) {
   schemes_.emplace(kDenseScheme, PlannedScheme::Dense(parameters_));
   for (const SchemeFacts& scheme : facts.scheme()) {
     schemes_.emplace(scheme.name(), PlannedScheme::Of(scheme, parameters_));
@@ -76,6 +75,8 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
   OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice),
                                           int64_t{choice.hosts} * network_.ranks_per_host)};
+  // Averaged weights are updated once in a round.
+  if (choice.has_rounds()) own.times.update -= own.times.average * (1 - 1.0 / choice.period);
   own.before_backward = own.times.forward + own.times.earlier_backward;
   own.alone = timetable_.data_wait() + own.before_backward + own.times.backward + own.times.update;
   return own;
@@ -144,11 +145,12 @@ CommunicationWork StepSimulator::RollCall(const Choice& choice, CollectivePrices
                 network_.cores_per_rank());
 }
 
-// What travels before the buckets: loss, counts and running statistics. The roll call of a round has
-// the loss and counts of its steps.
+// What travels before the buckets: loss, counts and running statistics; of a round the roll call, which
+// has the loss and counts of its steps, and the statistics.
 CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrices* prices,
                                            double* sent_bytes) const {
   CommunicationJob job;
+  if (choice.has_rounds()) job.Add(RollCall(choice, prices));
   const CompressionConfig& compression = schemes_.find(choice.scheme)->second.config;
   // A mean over the steps that statistics wait for.
   const int64_t buffers = buffer_elements_ / compression.statistics_every_steps();
@@ -169,7 +171,18 @@ double StepSimulator::WaitingFor(const Prediction& prediction, double compute) c
          std::sqrt(prediction.choice.period);
 }
 
-// Returns what is left of the update: the roll call travels beside it.
+// If the term of shared cores is left out, communication takes none.
+OverlapTimes StepSimulator::Beside(double compute, std::vector<CommunicationJob> jobs) const {
+  for (CommunicationJob& job : jobs) {
+    for (CommunicationWork& work : job.work) {
+      if (!shares_cores_) work.cores = 0;
+    }
+  }
+  return Overlap(compute, network_.cores_per_rank(), jobs);
+}
+
+// Returns what is left of the update once the norm of gradients is known: the roll call travels beside
+// it.
 double StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs,
                                    CommunicationJob statistics, Prediction* prediction) const {
   size_t next = 0;  // parameter
@@ -180,13 +193,16 @@ double StepSimulator::SimulateStep(const OwnStep& own, ExchangeJobs jobs,
     }
   }
   jobs.buckets.insert(jobs.buckets.begin(), std::move(statistics));
-  const OverlapTimes overlap = Overlap(own.times.backward, network_.cores_per_rank(), jobs.buckets);
+  const OverlapTimes overlap = Beside(own.times.backward, std::move(jobs.buckets));
   PredictedSeconds& seconds = prediction->seconds;
+  const double prepared = std::accumulate(own.times.prepare.begin(), own.times.prepare.end(), 0.0);
+  const double longer = prepared > 0 ? own.times.preparing * overlap.unlocked / prepared : 0;
+  seconds.update += longer;
   seconds.waiting = WaitingFor(*prediction, own.alone);
   seconds.contention = overlap.contention(own.times.backward);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
-  return std::max(0.0, own.times.update - overlap.unlocked);
+  return std::max(0.0, seconds.update - overlap.unlocked - own.times.norm);
 }
 
 void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
@@ -199,7 +215,7 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
   for (CommunicationJob& job : jobs.buckets) {
     job.ready = overlapped ? std::min(waiting, compute) : compute;
   }
-  const OverlapTimes overlap = Overlap(compute, network_.cores_per_rank(), jobs.buckets);
+  const OverlapTimes overlap = Beside(compute, std::move(jobs.buckets));
   PredictedSeconds& seconds = prediction->seconds;
   seconds.waiting = overlapped ? 0 : waiting;
   seconds.contention = overlap.contention(compute);
@@ -241,13 +257,11 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   prediction.communication += statistics.seconds();
   if (choice.has_rounds()) {
     SimulateRound(own, *jobs, std::move(statistics), &prediction);
-    prediction.seconds.roll_call = RollCall(choice, prices).seconds;
   } else {
     const double rest = SimulateStep(own, *jobs, std::move(statistics), &prediction);
     CommunicationJob roll_call;
     roll_call.Add(RollCall(choice, prices));
-    prediction.seconds.roll_call =
-        Overlap(rest, network_.cores_per_rank(), std::span(&roll_call, 1)).end - rest;
+    prediction.seconds.roll_call = Beside(rest, {roll_call}).end - rest;
   }
   return prediction;
 }
@@ -267,7 +281,7 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
   const double exchange = found->second;
   if (choice.overlap) return std::max(compute, exchange);
   if (choice.has_rounds()) return compute + exchange;
-  // Of a step, backward hides the exchange, and what can be prepared of the update.
+  // Of a step, backward hides the exchange, and so does what can be prepared of the update.
   const ComputeTimes times = OwnStepOf(choice).times;
   const double prepared = std::accumulate(times.prepare.begin(), times.prepare.end(), 0.0);
   return compute + std::max(0.0, exchange - times.backward - prepared);

@@ -1,9 +1,9 @@
 // StepSimulator: predicts a step, or a round of local steps, of a choice, from facts alone.
 //
 //   every step     data | forward | backward, and what is prepared of the update, beside buckets
-//                  (overlap.h) | the rest of the update, beside the roll call
-//   rounds         H x (data | forward | backward | update), then the exchange of running statistics
-//                  and differences, merge, roll call; overlapped: beside the next H steps
+//                  (overlap.h) | the gradients' norm | the rest of the update, beside the roll call
+//   rounds         H x (data | forward | backward | update), then the roll call, the exchange of
+//                  running statistics and differences, and merge; overlapped: beside the next H steps
 //
 // Hosts and ranks are alike, and all ranks are as fast as the slowest. What is exchanged:
 // exchange_jobs.h; what it costs: collective_prices.h. One rank exchanges nothing.
@@ -74,6 +74,7 @@ class StepSimulator {
   CommunicationWork RollCall(const Choice& choice, CollectivePrices* prices) const;
   CommunicationJob Statistics(const Choice& choice, CollectivePrices* prices,
                               double* sent_bytes) const;
+  OverlapTimes Beside(double compute, std::vector<CommunicationJob> jobs) const;
   // Seconds until the slowest of all ranks has computed what takes them `compute` on average.
   double WaitingFor(const Prediction& prediction, double compute) const;
   double SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
@@ -86,6 +87,7 @@ class StepSimulator {
   const std::vector<Parameter> parameters_;
   const int64_t buffer_elements_;
   const double busy_delay_;  // of a message, while ranks compute
+  const bool shares_cores_;
   std::map<std::string, PlannedScheme, std::less<>> schemes_;
   std::map<PriceKey, CollectivePrices> prices_;
   std::map<JobsKey, ExchangeJobs> jobs_;

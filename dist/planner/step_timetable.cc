@@ -39,6 +39,9 @@ ComputeTimes Scaled(ComputeTimes times, double factor) {
   times.earlier_backward *= factor;
   times.backward *= factor;
   times.update *= factor;
+  times.norm *= factor;
+  times.average *= factor;
+  times.preparing *= factor;
   for (double& ready : times.ready) ready *= factor;
   for (double& prepare : times.prepare) prepare *= factor;
   return times;
@@ -49,8 +52,13 @@ ComputeTimes Scaled(ComputeTimes times, double factor) {
 StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   RT_CHECK(cores > 0 && facts.step_size() > 0, "a timetable needs cores and measured steps");
   const double scale = facts.cores() / cores;
-  update_ = facts.update_s() * scale;
-  for (const double seconds : facts.prepare_s()) prepare_.push_back(seconds * scale);
+  const ComputeTimes update{.update = facts.update_s(),
+                            .norm = facts.norm_s(),
+                            .average = facts.average_s(),
+                            .prepare = {facts.prepare_s().begin(), facts.prepare_s().end()},
+                            .preparing = facts.preparing_s()};
+  update_ = Scaled(update, scale);
+  accumulate_ = facts.accumulate_s() * scale;
   merge_ = facts.merge_s() * scale;
   data_wait_ = facts.data_wait_s() * scale;
   deviation_ = facts.step_deviation();
@@ -83,8 +91,11 @@ int64_t StepTimetable::PartsOf(int64_t batch) const {
 
 ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks) const {
   ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
-  times.update = update_;
-  times.prepare = prepare_;
+  times.update = update_.update;
+  times.norm = update_.norm;
+  times.average = update_.average;
+  times.prepare = update_.prepare;
+  times.preparing = update_.preparing;
   const double computing = times.forward + times.earlier_backward + times.backward + times.update;
   const double image = load_ + decode_ * DecodedShare(ranks, epochs_, cached_share_);
   return Scaled(std::move(times), 1 + image * static_cast<double>(batch) / computing);
@@ -111,7 +122,7 @@ ComputeTimes StepTimetable::OfParts(double batch, int64_t count) const {
     const Measured& below = *std::prev(above);
     times = Between(below.times, above->times, (part - below.batch) / (above->batch - below.batch));
   }
-  times.earlier_backward = (parts - 1) * times.backward;
+  times.earlier_backward = (parts - 1) * (times.backward + accumulate_);
   times.forward *= parts;
   return times;
 }

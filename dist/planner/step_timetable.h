@@ -21,13 +21,16 @@ namespace ringtail {
 
 // Seconds of one step of a rank.
 struct ComputeTimes {
-  double forward = 0;           // of all parts
-  double earlier_backward = 0;  // of all parts but the last
-  double backward = 0;          // of the last part
-  std::vector<double> ready;    // since the last part's backward began, for each parameter
-  double update = 0;            // of the optimizer
-  // Of that, for each parameter, what needs nothing but its summed gradient; empty: nothing.
+  double forward = 0;            // of all parts
+  double earlier_backward = 0;   // of all parts but the last
+  double backward = 0;           // of the last part
+  std::vector<double> ready;     // since the last part's backward began, for each parameter
+  double update = 0;             // the norm of gradients, the optimizer, averaged weights
+  double norm = 0, average = 0;  // of that
+  // For each parameter, what of the optimizer needs nothing but its summed gradient; empty: nothing.
+  // By so much `preparing` all of it makes the update longer.
   std::vector<double> prepare;
+  double preparing = 0;
 };
 
 class StepTimetable {
@@ -54,8 +57,9 @@ class StepTimetable {
   std::vector<Measured> measured_;  // by ascending batch
   ComputeTimes OfParts(double batch, int64_t parts) const;
 
-  std::vector<double> prepare_;  // by parameter, or empty
-  double update_ = 0, merge_ = 0, data_wait_ = 0, deviation_ = 0;
+  ComputeTimes update_;    // what belongs to the update
+  double accumulate_ = 0;  // of one more part
+  double merge_ = 0, data_wait_ = 0, deviation_ = 0;
   double load_ = 0, decode_ = 0;  // of an image
   double epochs_ = 1, cached_share_ = 0;
 };

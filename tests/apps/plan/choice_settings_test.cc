@@ -4,6 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "core/config/config_override.h"
+#include "dist/compression/scheme_choice.h"
+#include "dist/config_check.h"
 #include "dist/planner/facts_file.h"
 
 namespace ringtail {
@@ -58,6 +64,32 @@ TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
       ElementsAre("train.batch=32", "train.accumulation=1",
                   "optim.batch_scaling.reference_batch=256", "dist.local.period=4",
                   "dist.local.overlap=true", "dist.local.compression={ scheme { linear8 { } } }"));
+}
+
+TEST(SettingsOfTest, WhatTheConfigHasAndTheChoiceDoesWithoutIsDropped) {
+  RunConfig config = Config();
+  config.mutable_dist()->mutable_local()->set_period(8);
+  const Prediction dense{.choice = {.hosts = 8, .global_batch = 256}, .ranks = 8};
+  const std::vector<std::string> without_rounds = SettingsOf(dense, Facts(), config);
+  EXPECT_THAT(without_rounds, testing::Contains("dist.local={}"));
+  config.mutable_dist()->clear_local();
+  config.mutable_dist()->mutable_compression()->mutable_scheme()->mutable_hylo();
+  const std::vector<std::string> without_codes = SettingsOf(dense, Facts(), config);
+  EXPECT_THAT(without_codes, testing::Contains("dist.compression={}"));
+  Prediction coded = dense;
+  coded.choice.scheme = "linear8";
+  EXPECT_THAT(SettingsOf(coded, Facts(), config),
+              testing::Not(testing::Contains("dist.compression={}")));
+  // The fields do what they are meant to.
+  RunConfig dropped = Config();
+  dropped.mutable_dist()->mutable_local()->set_period(8);
+  dropped.mutable_dist()->mutable_local()->mutable_compression()->mutable_scheme()->mutable_hylo();
+  dropped.mutable_dist()->mutable_compression()->mutable_scheme()->mutable_hylo();
+  for (const char* const setting : {"dist.local={}", "dist.compression={}"}) {
+    ASSERT_TRUE(ApplyOverride(setting, &dropped, nullptr).ok()) << setting;
+  }
+  EXPECT_FALSE(UsesLocalRounds(dropped.dist()));
+  EXPECT_FALSE(CompressesAnything(dropped.dist().compression()));
 }
 
 TEST(SettingsOfTest, AlgorithmAndBucketsWhereTheConfigHasOthers) {

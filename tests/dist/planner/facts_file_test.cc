@@ -55,12 +55,18 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
          f->clear_prepare_s();
          for (int i = 0; i < f->parameter_size(); ++i) f->add_prepare_s(-1e-9);
        }},
-      {"update_s is only",
+      {"update_s and preparing_s only",
        [](auto* f) {
          f->clear_prepare_s();
          for (int i = 0; i < f->parameter_size(); ++i) f->add_prepare_s(f->update_s() + 1);
        }},
       {"update_s", [](auto* f) { f->set_update_s(-1e-9); }},
+      {"norm_s", [](auto* f) { f->set_norm_s(f->update_s() * 1.1 + 1e-9); }},
+      {"average_s", [](auto* f) { f->set_average_s(f->update_s() * 1.1 + 1e-9); }},
+      {"preparing_s", [](auto* f) { f->set_preparing_s(-1e-9); }},
+      {"accumulate_s", [&](auto* f) { f->set_accumulate_s(kNan); }},
+      {"clear_s[0]", [](auto* f) { f->mutable_scheme(0)->set_clear_s(0, -1); }},
+      {"clear_s", [](auto* f) { f->mutable_scheme(0)->add_clear_s(1); }},
       {"decode_cpu_s", [](auto* f) { f->set_decode_cpu_s(-1e-9); }},
       {"cached_share", [](auto* f) { f->set_cached_share(1.01); }},
       {"epochs", [](auto* f) { f->set_epochs(0); }},

@@ -27,6 +27,9 @@ PlannerFacts RandomFacts(Rng* rng) {
   facts.set_net("random");
   facts.set_cores(1);
   facts.set_update_s(rng->Uniform(0, 0.01F));
+  facts.set_norm_s(rng->Uniform(0, 0.2F) * facts.update_s());
+  facts.set_average_s(rng->Uniform(0, 0.2F) * facts.update_s());
+  facts.set_accumulate_s(rng->Uniform(0, 1e-4F));
   facts.set_merge_s(rng->Uniform(0, 0.001F));
   facts.set_data_wait_s(rng->Uniform(0, 0.001F));
   facts.set_step_deviation(rng->Uniform(0, 0.2F));
@@ -38,6 +41,7 @@ PlannerFacts RandomFacts(Rng* rng) {
     for (int i = 0; i < parameters; ++i) {
       facts.add_prepare_s(rng->Uniform() * facts.update_s() / parameters);
     }
+    facts.set_preparing_s(rng->Uniform(0, 0.2F) * facts.prepare_s(0));
   }
   const double forward = rng->Uniform(1e-4F, 1e-3F), backward = rng->Uniform(2e-4F, 2e-3F);
   std::vector<double> shares(parameters);
@@ -58,6 +62,7 @@ PlannerFacts RandomFacts(Rng* rng) {
   for (int i = 0; i < parameters; ++i) {
     scheme->add_encode_s(rng->Uniform(0, 1e-4F));
     scheme->add_decode_s(rng->Uniform(0, 5e-5F));
+    scheme->add_clear_s(rng->Uniform(0, 2e-5F));
   }
   facts.mutable_cluster()->set_hosts(8);
   return facts;

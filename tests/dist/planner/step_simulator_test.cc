@@ -69,8 +69,10 @@ TEST(StepSimulatorTest, AnInfinitelyFastNetworkLeavesTheComputation) {
     choice.scheme = kDenseScheme;
     const Choice alone{.global_batch = choice.global_batch / 8};
     const double own = Seconds(facts, {.hosts = 8}, alone) * choice.period;
-    const double merge = choice.has_rounds() ? facts.merge_s() : 0;
-    EXPECT_NEAR(Seconds(facts, {.hosts = 8}, choice), own + merge, kSlack * own);
+    // A round averages weights once.
+    const double averages = facts.average_s() * (choice.period - 1);
+    const double end = choice.has_rounds() ? facts.merge_s() - averages : 0;
+    EXPECT_NEAR(Seconds(facts, {.hosts = 8}, choice), own + end, kSlack * own);
   }
 }
 
@@ -80,6 +82,7 @@ TEST(StepSimulatorTest, WithoutComputationTheStepIsItsCollectives) {
   for (int trial = 0; trial < 50; ++trial) {
     PlannerFacts facts = RandomFacts(&rng);
     facts.set_cores(1e-9);  // so that a core of the rank is a billion times as fast
+    facts.clear_quota_period_s();
     facts.clear_scheme();
     const NetworkFacts network = RandomNetwork(5, 1, &rng);
     const Choice choice{.hosts = 5, .global_batch = 20, .buckets = {.bytes = 1, .end_bytes = 1}};
@@ -193,11 +196,13 @@ TEST(StepSimulatorTest, ARoundExchangesStatisticsToo) {
   };
   EXPECT_NEAR(simulate(1, false, false).seconds.wire, 0, 0.01);
   const Prediction one = simulate(1, false, true), two = simulate(2, false, true);
-  EXPECT_NEAR(one.seconds.wire, 1.5, 1e-9);
+  constexpr double kRollCall = 100.0 / 6'400;
+  EXPECT_NEAR(one.seconds.wire, 1.5 + kRollCall, 1e-9);
   EXPECT_EQ(one.seconds.merge, 3);
+  EXPECT_EQ(one.seconds.roll_call, 0);
   EXPECT_NEAR(one.sent_bytes, 9'600, 1e-9);
-  EXPECT_NEAR(one.seconds.sum() - one.seconds.roll_call, 7 + 1.5 + 3, 1e-9);
-  EXPECT_NEAR(two.seconds.sum() - two.seconds.roll_call, 14 + 1.5 + 3, 1e-9);
+  EXPECT_NEAR(one.seconds.sum(), 7 + 1.5 + kRollCall + 3, 1e-9);
+  EXPECT_NEAR(two.seconds.sum(), 14 + 1.5 + kRollCall + 3, 1e-9);
   EXPECT_EQ(simulate(1, true, true).seconds.wire, 0);
 }
 
@@ -220,17 +225,63 @@ TEST(StepSimulatorTest, AllWaitForTheSlowestRank) {
   EXPECT_EQ(simulator.Simulate({.global_batch = 1}).value().seconds.waiting, 0);
 }
 
-// An allgather among four ranks is two rounds: 1.5 s of them travel beside the update of a step, none
-// beside a round's merge.
+// An allgather among four ranks is two rounds: 1.5 s of them travel beside the update of a step, which is
+// longer by the norm that comes before; a round's travels before its differences.
 TEST(StepSimulatorTest, TheRollCallTravelsBesideTheUpdate) {
-  const PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1.5);
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1.75);
+  facts.set_norm_s(0.25);
   NetworkFacts network{.hosts = 4, .cores_per_host = 1};
   network.links.between_hosts.latency_s = 1;
   StepSimulator simulator(facts, network);
   Choice choice{.hosts = 4, .global_batch = 4};
   EXPECT_NEAR(simulator.Simulate(choice)->seconds.roll_call, 2 - 1.5, 1e-9);
   choice.rounds = true;
-  EXPECT_NEAR(simulator.Simulate(choice)->seconds.roll_call, 2, 1e-9);
+  const Prediction round = simulator.Simulate(choice).value();
+  EXPECT_EQ(round.seconds.roll_call, 0);
+  EXPECT_NEAR(round.seconds.wire, round.communication, 1e-9);
+  EXPECT_GE(round.seconds.wire, 2);
+}
+
+TEST(StepSimulatorTest, ARoundAveragesWeightsOnce) {
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);
+  facts.set_average_s(0.5);
+  StepSimulator simulator(facts, {.hosts = 2, .cores_per_host = 1});
+  Choice choice{.hosts = 2, .global_batch = 2};
+  EXPECT_EQ(simulator.Simulate(choice)->seconds.update, 1);
+  choice.period = 4;
+  EXPECT_EQ(simulator.Simulate(choice)->seconds.update, 4 * 0.5 + 0.5);
+}
+
+TEST(StepSimulatorTest, EachPartOfAStepButTheFirstAddsUpGradients) {
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);
+  const auto backward = [&](int64_t batch) {
+    return StepSimulator(facts, {}).Simulate({.global_batch = batch})->seconds.backward;
+  };
+  EXPECT_EQ(backward(3), 3 * 4);
+  facts.set_accumulate_s(0.25);
+  EXPECT_EQ(backward(1), 4);
+  EXPECT_EQ(backward(3), 3 * 4 + 2 * 0.25);
+}
+
+// Two ranks that gather: each sets the sum to zero once, and adds two payloads.
+TEST(StepSimulatorTest, SumsAreClearedOnce) {
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);
+  facts.mutable_parameter(0)->set_kind(ParameterFacts::LINEAR_WEIGHT);
+  facts.mutable_parameter(0)->add_dimension(16);
+  SchemeFacts* const scheme = facts.add_scheme();
+  scheme->set_name("linear8");
+  scheme->mutable_compression()->mutable_scheme()->mutable_linear8();
+  scheme->mutable_compression()->set_route(CompressionConfig::GATHER);
+  scheme->mutable_compression()->set_min_elements(1);
+  scheme->mutable_compression()->set_fall_back(false);
+  scheme->add_encode_s(0.5);
+  scheme->add_decode_s(0.25);
+  const Choice choice{.hosts = 2, .global_batch = 2, .scheme = "linear8"};
+  const NetworkFacts network{.hosts = 2, .cores_per_host = 1};
+  const double before = StepSimulator(facts, network).Simulate(choice)->communication;
+  EXPECT_NEAR(before, 0.5 + 2 * 0.25, 1e-6);
+  scheme->add_clear_s(0.125);
+  EXPECT_NEAR(StepSimulator(facts, network).Simulate(choice)->communication, before + 0.125, 1e-9);
 }
 
 // Worked by hand: 2.8 million parameters (11.2 MB), whose gradients are all finished when backward is;
@@ -290,6 +341,9 @@ TEST(StepSimulatorTest, TheUpdateIsPreparedWhileTheLastBucketTravels) {
   EXPECT_NEAR(before - prepared.seconds.sum(), 2, 1e-9);
   EXPECT_EQ(prepared.seconds.update, 3);
   EXPECT_NEAR(prepared.seconds.wire, 2, 1e-9);
+  // Of what is prepared, 2 of 3 s are, so that so much of the detour is made.
+  facts.set_preparing_s(0.75);
+  EXPECT_NEAR(StepSimulator(facts, network).Simulate(choice)->seconds.update, 3.5, 1e-9);
 }
 
 TEST(StepSimulatorTest, TheTermOfSharedCoresCanBeLeftOut) {
@@ -297,10 +351,13 @@ TEST(StepSimulatorTest, TheTermOfSharedCoresCanBeLeftOut) {
   const PlannerFacts facts = RandomFacts(&rng);
   NetworkFacts network = RandomNetwork(4, 1, &rng);
   network.sending.per_byte = 5e-9;
-  const Choice choice{.hosts = 4, .global_batch = 64, .buckets = {.bytes = 1, .end_bytes = 1}};
-  EXPECT_GT(StepSimulator(facts, network).Simulate(choice).value().seconds.contention, 0);
-  StepSimulator without(facts, network, {.shares_cores = false});
-  EXPECT_NEAR(without.Simulate(choice).value().seconds.contention, 0, 1e-15);
+  Choice choice{.hosts = 4, .global_batch = 64, .buckets = {.bytes = 1, .end_bytes = 1}};
+  StepSimulator with(facts, network), without(facts, network, {.shares_cores = false});
+  for (const char* const scheme : {kDenseScheme, "linear8"}) {
+    choice.scheme = scheme;
+    EXPECT_GT(with.Simulate(choice).value().seconds.contention, 0) << scheme;
+    EXPECT_NEAR(without.Simulate(choice).value().seconds.contention, 0, 1e-15) << scheme;
+  }
 }
 
 // On a fast network whose ranks have little of a processor, as small a change that travels in more
