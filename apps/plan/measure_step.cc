@@ -52,6 +52,7 @@ struct StepParts {
 template <typename Part>
 double MedianOf(const std::vector<StepParts>& steps, const Part& part) {
   std::vector<double> seconds;
+  seconds.reserve(steps.size());
   for (const StepParts& step : steps) seconds.push_back(std::invoke(part, step));
   return Median(std::move(seconds));
 }
@@ -76,6 +77,7 @@ UpdateParts PartsOf(const std::vector<StepParts>& steps, double update_s) {
 
 double DeviationOf(const std::vector<StepParts>& steps) {
   std::vector<double> whole;
+  whole.reserve(steps.size());
   for (const StepParts& s : steps) whole.push_back(s.forward + s.backward + s.update);
   return RelativeDeviation(whole);
 }

@@ -139,6 +139,8 @@ MODES = {
     'dense64': Cell(ranks=8, batch=64),
     'top_k32': Cell(ranks=8, batch=32, gradients='top_k_01'),
     'top_k64': Cell(ranks=8, batch=64, gradients='top_k_01'),
+    'top_k_03_32': Cell(ranks=8, batch=32, gradients='top_k_03'),
+    'top_k_1_32': Cell(ranks=8, batch=32, gradients='top_k_1'),
     'sparser32': Cell(ranks=8, batch=32, gradients='top_k_003'),
     'hylo32': Cell(ranks=8, batch=32, gradients='hylo'),
     'rounds4': Cell(ranks=8, batch=32, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),

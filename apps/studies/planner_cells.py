@@ -234,7 +234,7 @@ def measure(args, cell):
             return {'failed': text[-2000:]}
         with open(os.path.join(output, 'metrics.jsonl'), encoding='utf-8') as file:
             lines = [json.loads(line) for line in file]
-        return {'measured': measured_terms(cell, lines), 'busy_by_others': json.loads(out)['busy_by_others']}
+        return {'measured': measured_terms(cell, lines), 'busy_by_others': json.loads(out)['busy_by_others'], 'metrics': lines}
 
 
 def predict_and_measure(args, cell, before):
