@@ -35,8 +35,11 @@ constexpr NamedScheme kSchemes[] = {
     {"linear8", "scheme { linear8 {} }"},
     {"qsgd4", "scheme { qsgd { levels: 7 } }"},
     {"two_bit", "scheme { two_bit {} }"},
-    {"top_k 1%", "scheme { top_k {} }"},
-    {"top_k 0.1%",  // but small layers, which would else be most of what travels, in 8 bits
+    // Small layers, which would else be most of what travels, in 8 bits.
+    {"top_k 1%",
+     "scheme { top_k { density: 0.01 values: BF16 } } min_elements: 1000 "
+     "rule { max_elements: 9999 scheme { linear8 {} } }"},
+    {"top_k 0.1%",
      "scheme { top_k { density: 0.001 values: BF16 } } min_elements: 1000 "
      "rule { max_elements: 9999 scheme { linear8 {} } }"},
     {"power_sgd", "scheme { power_sgd {} }"},

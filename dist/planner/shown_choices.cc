@@ -10,7 +10,7 @@ constexpr char kDefaultNet[] = "dogs_vs_cats";  // configs/dogs_vs_cats.textprot
 }  // namespace
 
 std::vector<std::string> ShownSchemes(std::string_view net) {
-  if (net == kDefaultNet) return {"linear8", "hylo", "top_k 0.1%"};
+  if (net == kDefaultNet) return {"linear8", "hylo", "top_k 1%"};
   return {"linear8"};
 }
 

@@ -103,7 +103,7 @@ TEST(HostChoiceTest, IsNeverSlowerThanHostZeroAlone) {
 // resnet18 loses five points by a thousandth of its gradient.
 TEST(ShownChoicesTest, OtherNetworksThanTheDefaultAreSentWhole) {
   EXPECT_THAT(ShownSpace("resnet18", 256).schemes, ElementsAre("dense", "linear8"));
-  EXPECT_THAT(ShownSpace("dogs_vs_cats", 256).schemes, Contains("top_k 0.1%"));
+  EXPECT_THAT(ShownSpace("dogs_vs_cats", 256).schemes, Contains("top_k 1%"));
   EXPECT_THAT(ShownSpace("dogs_vs_cats", 256).periods, ElementsAre(1));
 }
 
