@@ -5,7 +5,7 @@ Nothing is measured here. The time is the images until the first epoch's end who
 local_rounds.py --recipe full, mean over seeds), at the speed of its image size (host_speeds.py), without evaluations:
 
   one host         the curve of one host, 256 images a step, at eight times the speed of one core alone
-  hosts, planned   the curve of eight ranks with `top_k 0.1%`, 256 images in all, at the speed of the hosts with their plans
+  hosts, planned   the curve of eight ranks with `top_k 1%`, 256 images in all, at the speed of the hosts with their plans
   DDP              the curve of one host: so many steps of 256 images; images/s of tests/compare/ddp_step.py, one number for each of
                    64, 96 and 128 pixels. A few steps, extrapolated; its SGD may need more of them than Muon does
 
@@ -60,7 +60,7 @@ def main():
     args = parser.parse_args()
     measured = types.SimpleNamespace(out=args.speeds, print_only=True)
     ways = {'one host': ('alone', {pixels: host_speeds.one_host(measured, HOSTS, CORES, pixels, False) for pixels in host_speeds.RECIPE}),
-            f'{HOSTS} hosts, planned': ('top_k32', {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels))
+            f'{HOSTS} hosts, planned': ('top_k_1_32', {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels))
                                                     for pixels in host_speeds.RECIPE})}
     if args.ddp:
         ways[f'DDP on {HOSTS} hosts'] = ('alone', dict(zip(host_speeds.RECIPE, map(float, args.ddp.split(',')), strict=True)))
