@@ -373,33 +373,6 @@ TEST_F(VerbsTest, WrongUseIsOneSentenceAndExitCodeTwo) {
   EXPECT_THAT(RunDogsVsCats({"tarin"}).err, HasSubstr("did you mean 'train'?"));
 }
 
-// Steps are measured with the images of a run, whatever classes they have.
-TEST_F(VerbsTest, PlanMeasuresBesideTheImagesOfItsData) {
-  for (const char* const name : {"cat.0", "cat.1", "dog.0", "dog.1", "cat.2", "dog.2"}) {
-    const std::string animal = std::string(name).ends_with('2') ? "fox" : std::string(name, 3);
-    const std::filesystem::path folder = Path("three") + "/" + animal;
-    std::filesystem::create_directories(folder);
-    std::filesystem::copy_file(TinyImages() + "/train/" + name + ".jpg",
-                               folder / (std::string(name) + ".jpg"));
-  }
-  const std::vector<std::string> plan = {"plan",         "--measure",
-                                         "--config",     Path("tiny.textproto"),
-                                         "--data",       Path("three"),
-                                         "--save",       Path("measured"),
-                                         "--hosts",      "2",
-                                         "--part-batch", "2",
-                                         "--set",        "data.split.validation_fraction=0"};
-  const ProcessResult measured = RunDogsVsCats(plan);
-  ASSERT_EQ(measured.exit_code, 0) << measured.err;
-  EXPECT_THAT(measured.err, HasSubstr("fc: 3 outputs"));
-  EXPECT_THAT(Text(Path("measured")), HasSubstr("load_cpu_s"));
-  std::vector<std::string> two_outputs = plan;
-  two_outputs.insert(two_outputs.end(), {"--set", "net.layer[fc].linear.out_features=2"});
-  const ProcessResult refused = RunDogsVsCats(two_outputs);
-  EXPECT_EQ(refused.exit_code, 2) << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("classes"));
-}
-
 TEST_F(VerbsTest, HelpAndVersion) {
   const ProcessResult help = RunDogsVsCats({"--help"});
   EXPECT_EQ(help.exit_code, 0);

@@ -68,6 +68,19 @@ PlannerFacts RandomFacts(Rng* rng) {
   return facts;
 }
 
+PlannerFacts FactsOfOneParameter(double update_s) {
+  PlannerFacts facts;
+  facts.set_cores(1);
+  facts.set_update_s(update_s);
+  facts.add_parameter()->add_dimension(16);
+  StepFacts* const step = facts.add_step();
+  step->set_batch(1);
+  step->set_forward_s(2);
+  step->set_backward_s(4);
+  step->add_finish_s(4);
+  return facts;
+}
+
 NetworkFacts RandomNetwork(int hosts, double cores, Rng* rng) {
   const LinkModel link{.latency_s = rng->Uniform(0, 2e-4F),
                        .seconds_per_byte = rng->Uniform(1e-9F, 1e-7F),

@@ -14,6 +14,8 @@ namespace ringtail {
 // "linear8"; one rank on each of 8 hosts. The timetable rises with the batch. In half of them some
 // of the update can be prepared.
 PlannerFacts RandomFacts(Rng* rng);
+// One core computes 2 s forward and 4 backward of a batch of 1.
+PlannerFacts FactsOfOneParameter(double update_s);
 
 // A random network of `hosts` hosts with `cores` each, as fast as Ethernet is.
 NetworkFacts RandomNetwork(int hosts, double cores, Rng* rng);
