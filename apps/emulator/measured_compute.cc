@@ -45,8 +45,7 @@ Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
   }
   compute->set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
   compute->set_update_ms(Median(update_ms));
-  const MeasuredUpdate update{.learning_rate = UpdateOfStep::kLearningRate,
-                              .grad_scale = 1.0 / static_cast<double>(rows.count),
+  const MeasuredUpdate update{.grad_scale = 1.0 / static_cast<double>(rows.count),
                               .optimizer_s = Median(optimizer_s),
                               .first_step = kWarmUps + kPasses,
                               .runs = kPasses};

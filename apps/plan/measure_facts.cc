@@ -161,8 +161,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }
-  const MeasuredUpdate update{.learning_rate = UpdateOfStep::kLearningRate,
-                              .grad_scale = 1 / static_cast<double>(options.largest_batch),
+  const MeasuredUpdate update{.grad_scale = 1 / static_cast<double>(options.largest_batch),
                               .optimizer_s = parts.optimizer_s,
                               .first_step = kWarmUpSteps + options.steps,
                               .runs = options.steps};

@@ -9,10 +9,10 @@
 #include "core/aligned_buffer.h"
 #include "core/check.h"
 #include "core/median.h"
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/compression/memory/error_feedback.h"
+#include "dist/compression/sample_gradient.h"
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
@@ -29,15 +29,6 @@ struct CodedLayer {
   std::vector<std::byte> payload;
   std::vector<double> encoding, decoding, clearing;  // seconds, by run
 };
-
-void FillWithNormalNumbers(std::span<float> numbers) {
-  Rng rng(RngKey(1).With("coding"));
-  // Enough different ones; drawing them all would take longer than the measurement.
-  constexpr size_t kDrawn = 1 << 16;
-  const size_t drawn = std::min(numbers.size(), kDrawn);
-  for (float& number : numbers.first(drawn)) number = rng.Normal();
-  for (size_t i = drawn; i < numbers.size(); ++i) numbers[i] = numbers[i - drawn] * 1.0001F;
-}
 
 void Encode(CodedLayer* layer) {
   NoMemory none;

@@ -40,7 +40,7 @@ Preparation MeasurePreparation(const OptimConfig& config, const MeasuredUpdate& 
     Stopwatch watch;
     optimizer->Prepare(all, &prepared);
     preparing.push_back(watch.Restart());
-    optimizer->StepPrepared(update.first_step + i, update.learning_rate, &prepared);
+    optimizer->StepPrepared(update.first_step + i, UpdateOfStep::kLearningRate, &prepared);
     rests.push_back(watch.Seconds());
   }
   const double before = Median(std::move(preparing)), after = Median(std::move(rests));

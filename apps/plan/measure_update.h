@@ -38,8 +38,8 @@ class UpdateOfStep {
 };
 
 struct MeasuredUpdate {
-  double learning_rate = 0, grad_scale = 1;  // of the steps that are made
-  double optimizer_s = 0;                    // of a step without preparation
+  double grad_scale = 1;   // of the steps that are made
+  double optimizer_s = 0;  // of a step without preparation
   int64_t first_step = 0, runs = 1;
 };
 

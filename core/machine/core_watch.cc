@@ -55,8 +55,8 @@ void CoreWatch::Run() {
   auto looked = Clock::now(), looked_fully = looked;
   while (WaitForNext()) {
     const auto now = Clock::now();
-    if (team_threads_.size() < team_)
-      team_threads_.Find();  // OpenMP starts them for the first loop
+    // OpenMP starts them for the first loop.
+    if (team_threads_.size() < team_) team_threads_.Find();
     CoreSharing::Use use{.elapsed = Seconds(now - looked).count(),
                          .delay = team_threads_.LongestDelay()};
     looked = now;

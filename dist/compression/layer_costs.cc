@@ -7,10 +7,10 @@
 
 #include "core/check.h"
 #include "core/median.h"
-#include "core/random.h"
 #include "core/stopwatch.h"
 #include "dist/compression/exchange/payload_exchange.h"
 #include "dist/compression/memory/error_feedback.h"
+#include "dist/compression/sample_gradient.h"
 
 namespace ringtail {
 namespace {
@@ -32,11 +32,7 @@ double MedianSeconds(const Function& run) {
 
 std::vector<float> NormalNumbers(int64_t count) {
   std::vector<float> numbers(count);
-  Rng rng(RngKey(1).With("coding"));
-  // Enough different ones; drawing them all would take longer than the measurement.
-  constexpr int64_t kDrawn = 1 << 16;
-  for (int64_t i = 0; i < std::min(count, kDrawn); ++i) numbers[i] = rng.Normal();
-  for (int64_t i = kDrawn; i < count; ++i) numbers[i] = numbers[i - kDrawn] * 1.0001F;
+  FillWithNormalNumbers(numbers);
   return numbers;
 }
 
