@@ -15,7 +15,7 @@
 #
 # The network is the default one (2.8 million parameters); at 1 Mbit/s, where its first broadcast
 # alone takes a quarter of an hour, that of configs/quickstart.textproto (308 thousand). Prints a
-# line per run with its time; exit status 1 if a run fails. Needs root and a build in build/release;
+# line per run with its time; exit status 1 if a run fails. Needs root, the Debian package procps and a build in build/release;
 # 16 ranks need 10 GB of memory.
 set -euo pipefail
 
