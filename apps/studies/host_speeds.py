@@ -85,7 +85,7 @@ def run_alone(args, pixels):
             done = subprocess.run(['taskset', '-c', str(core), os.path.join(args.programs, name), *arguments], capture_output=True, text=True)
             if done.returncode != 0:
                 return {'failed': done.stderr[-2000:]}
-            slow_motion = dilated.Dilation(1, 1, rate=None, slow={}, period_ms=1, here=len(os.sched_getaffinity(0)))
+            slow_motion = dilated.Dilation(1, 1, rate=None, slow={}, here=len(os.sched_getaffinity(0)))
             reports.append(dilated.report(pathlib.Path(folder, 'run/metrics.jsonl'), slow_motion, warm_up_steps(pixels)))
     return {'images_per_s': statistics.mean(report['images_per_s'] for report in reports), 'by_core': reports}
 

@@ -165,7 +165,7 @@ def predict_world(args, world, cores_now=None):
     those of the facts; `as_measured` is then what they would have been."""
     facts, cores_then = measure_facts(args, world['net'], world['ranks'])
     links = probe(args, world['ranks'], world['rate'], world['cores'])
-    share = Dilation(world['ranks'], world['cores'], rate=None, slow={}, period_ms=1, here=HERE).share
+    share = Dilation(world['ranks'], world['cores'], rate=None, slow={}, here=HERE).share
 
     def answer(cores, *flags):
         command = [os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--config', os.path.join(study.ROOT, 'configs', NETS[world['net']]),

@@ -15,9 +15,10 @@ those undilated units.
 
 What does not stay as it is:
   - latencies: those of this machine, not D times as long, plus the wait for the processor: a rank that has used up its share
-    waits for the rest of the period (--period-ms), as every message that it would have to pass on does. On the hosts a thread
-    that a message wakes gets a core at once, so the period is as short as the kernel allows: 4.4 ms for 0.225 of a core,
-    of which D = 35.6 makes at most 0.1 ms. TCP's limits (200 ms until it sends a lost packet again) are not dilated either;
+    waits for the next period (--period-ms), as every message that it would have to pass on does. On the hosts a thread that a
+    message wakes gets a core at once. Of eight ranks of 0.225 of a core a thread that was asleep wakes 3.6 ms late, of four
+    2.1, of two 0.3, whatever the period between 2 and 18 ms (means beside a thread that computes all the time), which D = 35.6,
+    17.8 and 8.9 makes 0.10, 0.12 and 0.03 ms. TCP's limits (200 ms until it sends a lost packet again) are not dilated either;
   - a core of k is 1/D of one of this machine's cores, and caches and memory are those of one machine: how well a program uses
     k cores is not measured, and what ranks take from each other's caches slows them down here alone. --apart shows how much:
     hosts that do not train together, in the same slow motion. A rank has one compute thread where its share is less than two
@@ -26,7 +27,11 @@ What does not stay as it is:
 
 Before the program starts, Ringtail's own probe measures the links, without limits on the processor. If it does not find the
 speed that tbf leaves to a program (1448 of the 1514 bytes that tbf counts for a packet are data: 0.956) within 3 %, three times
-in a row, the run is refused: other load is in the way, or this machine cannot carry the rate.
+in a row, the run is refused: other load is in the way, or this machine cannot carry the rate. Then all ranks compute for a
+second. If they do not get their share of the processor within 5 %, in the mean, the run is refused, too: other programs have
+it, or --period-ms is too short. The kernel looks at a thread that computes once in a tick, 4 ms at 250 Hz: with a period of
+1.1 ms a thread runs on for three more periods, loses what they would have given it, and stands still until it has paid that
+back: two ranks get 0.59 of a core in place of 0.9, and with 4.5 ms four get 0.42 in place of 0.45.
 
     tests/cluster/dilated.sh -n 8 -k 8 -r 1gbit -- dogs_vs_cats train --data DIR --set train.epochs=1
     tests/cluster/dilated.sh -n 8 -k 8 -r 1gbit --slow 3:2 -- dogs_vs_cats train ...    host 3 has half of its speed
@@ -57,6 +62,7 @@ import sys
 import tempfile
 import time
 
+import share_check
 from cpu_groups import CpuGroups
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -69,6 +75,7 @@ PROBES, TOLERANCE, FIRST_PROBE_PORT = 3, 0.03, 29400
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 JOB = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')  # what makes a process one of several
 SMALLEST_QUOTA_MS = 1  # the kernel's, as is the shortest period
+PERIOD_MS, SHARE_TOLERANCE = 10, 0.05
 SMALLEST_BURST, BURST_S = 16 << 10, 2e-3
 FOR_RANKS = 0.9  # of the cores
 MOST_BUSY = 0.1  # of the cores, by other programs; the kernel's work for the network counts as theirs in part
@@ -87,7 +94,7 @@ def die(message):
 class Dilation:
     """How N hosts of k cores and their links are scaled down to this machine's cores."""
 
-    def __init__(self, hosts, cores, rate, slow, period_ms, here):
+    def __init__(self, hosts, cores, rate, slow, here, period_ms=PERIOD_MS):
         self.factor = max(1.0, hosts * cores / (here * FOR_RANKS))
         self.share = cores / self.factor  # of a core of this machine
         self.shares = [self.share / slow.get(rank, 1) for rank in range(hosts)]
@@ -199,6 +206,15 @@ def links_are_right(settings, rank):
     return False
 
 
+def share_is_right(settings, rank):
+    """All ranks, each in its group."""
+    measured = share_check.measure(settings['work'], rank, settings['hosts'])
+    right = measured >= settings['share'] * (1 - SHARE_TOLERANCE)
+    if rank == 0 and not right:
+        print(f'dilated.sh: ranks get {measured:.3f} of a core where {settings["share"]:.3f} are expected', file=sys.stderr)
+    return right
+
+
 def be_rank(settings):
     rank, work = int(os.environ['RANK']), pathlib.Path(settings['work'])
     output = sys.stderr.fileno() if rank == 0 else os.open(work / f'rank{rank}.out', os.O_WRONLY | os.O_CREAT, 0o644)
@@ -207,6 +223,8 @@ def be_rank(settings):
     if settings['bytes_per_s'] and not links_are_right(settings, rank):
         sys.exit(1)
     (pathlib.Path(settings['groups'][rank]) / 'cgroup.procs').write_text(str(os.getpid()))
+    if not share_is_right(settings, rank):
+        sys.exit(1)
     command, environment = settings['command'], {**os.environ, **settings['environment']}
     if settings['apart']:
         environment = {name: value for name, value in environment.items() if name not in JOB}
@@ -317,8 +335,8 @@ def parse():
     parser.add_argument('--slow', type=slow_of, action='append', default=[], metavar='RANK:FACTOR',
                         help='this rank computes FACTOR times slower: its share of the processor is divided by it')
     parser.add_argument('--apart', action='store_true', help='dogs_vs_cats train: every rank has a run of its own; the report is of rank 0')
-    parser.add_argument('--period-ms', type=float, default=1, help='of the limit on the processor; longer where a share of it '
-                                                                   'would be less than 1 ms (default: as short as that allows)')
+    parser.add_argument('--period-ms', type=float, default=PERIOD_MS, help='of the limit on the processor; longer where a share '
+                                                                           f'of it would be less than 1 ms (default {PERIOD_MS})')
     parser.add_argument('--warm-up', type=int, default=5, help='first steps that do not count (default 5)')
     parser.add_argument('--programs', type=pathlib.Path, default=ROOT / 'build/release/bin', help='folder of dogs_vs_cats and '
                                                                                                'bench_allreduce')
@@ -349,6 +367,7 @@ def run(args, dilation, groups, work):
     threads = {} if is_training(command) else {'OMP_NUM_THREADS': str(dilation.threads)}
     probed = args.hosts > 1 and dilation.bits_per_s is not None
     settings = {'work': str(work), 'apart': args.apart, 'hosts': args.hosts, 'groups': [str(folder) for folder in groups.ranks],
+                'share': statistics.mean(min(1, share) for share in dilation.shares),  # of the one thread of share_check
                 'bench': str(args.programs / 'bench_allreduce'), 'bytes_per_s': dilation.bytes_per_s() if probed else None,
                 'command': command, 'environment': {'GLOO_SOCKET_IFNAME': 'eth0', **threads}}
     (work / 'settings').write_text(json.dumps(settings))
@@ -382,7 +401,7 @@ def main():
     if os.geteuid() != 0:
         die('network namespaces and cgroups need root')
     here = len(os.sched_getaffinity(0))
-    dilation = Dilation(args.hosts, args.cores, args.bits_per_s, args.slow, args.period_ms, here)
+    dilation = Dilation(args.hosts, args.cores, args.bits_per_s, args.slow, here, args.period_ms)
     for number in STOP_SIGNALS:
         signal.signal(number, stop)
     others = OtherLoad()
