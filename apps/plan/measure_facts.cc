@@ -35,9 +35,11 @@ constexpr NamedScheme kSchemes[] = {
     {"linear8", "scheme { linear8 {} }"},
     {"qsgd4", "scheme { qsgd { levels: 7 } }"},
     {"two_bit", "scheme { two_bit {} }"},
-    // Small layers, which would else be most of what travels, in 8 bits.
+    // Small layers, which would else be most of what travels, in 8 bits. In small messages most of the
+    // time is that of their number: no layer travels by itself, none dense, and all by one route.
     {"top_k 1%",
-     "scheme { top_k { density: 0.01 values: BF16 } } min_elements: 1000 "
+     "scheme { top_k { density: 0.01 values: LEVELS8 } } min_elements: 1 fall_back: false "
+     "route: SHARDED statistics_every_steps: 4 rule { kind: VECTOR scheme { bf16 {} } } "
      "rule { max_elements: 9999 scheme { linear8 {} } }"},
     {"top_k 0.1%",
      "scheme { top_k { density: 0.001 values: BF16 } } min_elements: 1000 "
@@ -126,7 +128,7 @@ std::vector<std::string> MeasureFactsOptions::AllSchemes() {
 }
 
 double CoresOfThisRank() {
-  return std::min(static_cast<double>(NumComputeThreads()), CgroupQuota().cores);
+  return std::min(static_cast<double>(NumComputeThreads()), CgroupQuota());
 }
 
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
@@ -136,7 +138,6 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   PlannerFacts facts;
   facts.set_net(loaded.config.net().name());
   facts.set_cores(CoresOfThisRank());
-  facts.set_quota_period_s(CgroupQuota().period_s);
   ParameterArena& arena = model->arena();
   facts.set_buffer_elements(static_cast<int64_t>(arena.buffer_values().size()));
   for (const Parameter& parameter : arena.parameters()) {
@@ -158,6 +159,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     facts.set_update_s(step.update_s);  // of the largest batch at last
     parts = step.parts;
     facts.set_step_deviation(step.deviation);
+    facts.set_wake_delay_s(step.wake_delay_s);
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
     before = batch;
   }

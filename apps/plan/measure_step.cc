@@ -10,6 +10,7 @@
 #include "apps/algorithm_choices.h"
 #include "apps/memory_advice.h"
 #include "apps/plan/step_images.h"
+#include "core/machine/wake_delay.h"
 #include "core/median.h"
 #include "layers/net/net.h"
 
@@ -113,6 +114,7 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_
                                                              .data = options.data,
                                                              .ranks_here = options.ranks_here}));
   ComputeWatch watch(CoresOfThisRank());
+  const WakeDelay wake_delay;
   std::vector<StepParts> steps;
   for (int64_t i = 0; i < kWarmUpSteps + options.steps; ++i) {
     RT_ASSIGN_OR_RETURN(const BatchView view, images->Next());
@@ -120,7 +122,8 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_
     if (i >= kWarmUpSteps) steps.push_back(std::move(step));
   }
   MeasuredStep measured{.update_s = MedianOf(steps, &StepParts::update),
-                        .deviation = DeviationOf(steps)};
+                        .deviation = DeviationOf(steps),
+                        .wake_delay_s = wake_delay.Mean()};
   measured.parts = PartsOf(steps, measured.update_s);
   StepFacts& facts = measured.facts;
   facts.set_batch(batch);

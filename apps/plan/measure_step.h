@@ -14,8 +14,9 @@ namespace ringtail {
 struct MeasuredStep {
   StepFacts facts;
   double update_s = 0;
-  UpdateParts parts;     // of the update
-  double deviation = 0;  // of the whole step, as a share of it
+  UpdateParts parts;        // of the update
+  double deviation = 0;     // of the whole step, as a share of it
+  double wake_delay_s = 0;  // of a thread that sleeps meanwhile
 };
 
 constexpr int64_t kWarmUpSteps = 2;  // before the steps that count

@@ -19,7 +19,7 @@ constexpr double kLeastShare = 0.05;
 
 bool InputSharesCores(int ranks_here) {
   const double share = static_cast<double>(AffinityCores()) / ranks_here;
-  return std::min(share, CgroupQuota().cores) <= NumComputeThreads();
+  return std::min(share, CgroupQuota()) <= NumComputeThreads();
 }
 
 StatusOr<std::unique_ptr<StepImages>> StepImages::Create(const Model& model,

@@ -126,7 +126,7 @@ double OtherWork::CoresBusy() const {
 }
 
 HeldByQuota::HeldByQuota(std::string cgroup_root)
-    : root_(std::move(cgroup_root)), limited_(std::isfinite(CgroupQuota(root_).cores)) {
+    : root_(std::move(cgroup_root)), limited_(std::isfinite(CgroupQuota(root_))) {
   Seconds();
 }
 

@@ -20,10 +20,10 @@ constexpr std::chrono::milliseconds kFullLook{1000};  // at the cores, and at th
 CoreWatch::CoreWatch(std::function<void(const std::string&)> tell, const std::string& cgroup_root)
     : tell_(std::move(tell)),
       team_(NumComputeThreads()),
-      quota_binds_(CgroupQuota(cgroup_root).cores < team_),
+      quota_binds_(CgroupQuota(cgroup_root) < team_),
       team_threads_(ThreadName()),
       held_(cgroup_root),
-      sharing_(AffinityCores(), CgroupQuota(cgroup_root).cores) {
+      sharing_(AffinityCores(), CgroupQuota(cgroup_root)) {
   thread_ = std::thread([this] { Run(); });
 }
 

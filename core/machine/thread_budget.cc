@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -21,20 +22,21 @@ namespace {
 
 constexpr size_t kThreadNameBytes = 16;  // including the final zero
 
-CpuQuota Quota(double quota_us, double period_us) {
-  if (quota_us <= 0 || period_us <= 0) return {};  // v1 says -1 for none
-  return {.cores = quota_us / period_us, .period_s = period_us / 1e6};
+constexpr double kNoQuota = std::numeric_limits<double>::infinity();
+
+double Quota(double quota_us, double period_us) {
+  return quota_us <= 0 || period_us <= 0 ? kNoQuota : quota_us / period_us;  // v1 says -1 for none
 }
 
-CpuQuota QuotaV2(const std::string& folder) {  // "200000 100000" or "max 100000"
+double QuotaV2(const std::string& folder) {  // "200000 100000" or "max 100000"
   const auto numbers = ReadCgroupNumbers(folder + "/cpu.max");
-  return numbers.size() == 2 ? Quota(numbers[0], numbers[1]) : CpuQuota{};
+  return numbers.size() == 2 ? Quota(numbers[0], numbers[1]) : kNoQuota;
 }
 
-CpuQuota QuotaV1(const std::string& folder) {
+double QuotaV1(const std::string& folder) {
   const auto quota = ReadCgroupNumbers(folder + "/cpu.cfs_quota_us");
   const auto period = ReadCgroupNumbers(folder + "/cpu.cfs_period_us");
-  return quota.size() == 1 && period.size() == 1 ? Quota(quota[0], period[0]) : CpuQuota{};
+  return quota.size() == 1 && period.size() == 1 ? Quota(quota[0], period[0]) : kNoQuota;
 }
 
 // With OMP_PROC_BIND or OMP_PLACES, OpenMP has bound this thread to one place before main() began.
@@ -57,11 +59,11 @@ int AffinityCores() {
   return 1;
 }
 
-CpuQuota CgroupQuota(const std::string& root) {
-  CpuQuota tightest;
+double CgroupQuota(const std::string& root) {
+  double tightest = kNoQuota;
   ForEachCgroup(root, "cpu", [&](CgroupVersion version, const std::string& folder) {
-    const CpuQuota quota = version == CgroupVersion::kV2 ? QuotaV2(folder) : QuotaV1(folder);
-    if (quota.cores < tightest.cores) tightest = quota;
+    tightest =
+        std::min(tightest, version == CgroupVersion::kV2 ? QuotaV2(folder) : QuotaV1(folder));
   });
   return tightest;
 }
@@ -79,7 +81,7 @@ double CgroupHeldSeconds(const std::string& root) {
 
 int UsableCores(const std::string& root) {
   const int affinity = AffinityCores();
-  const double quota = CgroupQuota(root).cores;
+  const double quota = CgroupQuota(root);
   return quota < affinity ? std::max(1, static_cast<int>(std::ceil(quota))) : affinity;
 }
 

@@ -13,7 +13,6 @@
 #ifndef RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_
 #define RINGTAIL_CORE_MACHINE_THREAD_BUDGET_H_
 
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -22,15 +21,9 @@ namespace ringtail {
 // The number of cores in the affinity mask that the process started with, at least 1.
 int AffinityCores();
 
-// A limit on the processor: in each period, so many cores in the mean; then all threads wait.
-struct CpuQuota {
-  double cores = std::numeric_limits<double>::infinity();
-  double period_s = 0;
-};
-
-// The tightest one of the process's groups (2.5 cores), or none if there is none or it cannot be
-// read. `root` is prepended to /proc/self/cgroup and /sys/fs/cgroup, for tests.
-CpuQuota CgroupQuota(const std::string& root = "");
+// The tightest limit on the processor of the process's groups, in cores (2.5); infinity if there is
+// none or it cannot be read. `root` is prepended to /proc/self/cgroup and /sys/fs/cgroup, for tests.
+double CgroupQuota(const std::string& root = "");
 
 // Seconds, summed over the cores, in which the quota has kept threads of the group from running
 // since the group was made; of the group where that is longest. 0 without a quota.

@@ -158,8 +158,7 @@ std::vector<int> Builder::WaitsOf(const ScheduledOperation& operation) {
   if (operation.kind != StepKind::kSend) return history_.Write(index, operation.range);
   std::vector<int> waits_for = history_.Read(index, operation.range);
   const bool goes_on = !before_.mutual() || before_.sends_to.contains(operation.peer);
-  // An all-to-all has its messages under way at once: each block is a message of its own.
-  if (goes_on || !collective_.in_place) return waits_for;
+  if (goes_on) return waits_for;
   for (const auto& [peer, last] : before_.last_received) waits_for.push_back(last);
   std::ranges::sort(waits_for);
   waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());

@@ -179,9 +179,8 @@ CollectivePrice AllToAllByFormula(const RegularWorld& world, int64_t block,
   if (world.ranks() == 1 || block == 0) return {};
   const auto others = static_cast<double>(world.ranks() - 1);
   const double bytes = others * Bytes(block);
-  return PriceOf(
-      {.latencies = others, .wire_bytes = bytes, .sent_bytes = bytes, .messages = others},
-      SlowestLink(world, network));
+  return PriceOf({.latencies = 1, .wire_bytes = bytes, .sent_bytes = bytes, .messages = others},
+                 SlowestLink(world, network));
 }
 
 }  // namespace ringtail

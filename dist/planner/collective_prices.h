@@ -27,7 +27,7 @@ inline constexpr int64_t kMostPlannedRanks = 16;
 class CollectivePrices {
  public:
   // `algorithm`: as dist.algorithm. InvalidArgument for an unknown one. `busy_delay`: seconds that a
-  // message waits for ranks that compute (quota_delay.h).
+  // message waits for a thread of a rank that computes.
   static StatusOr<CollectivePrices> Create(const std::string& algorithm, const RegularWorld& world,
                                            const NetworkModel& network, double busy_delay = 0);
 

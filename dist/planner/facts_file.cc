@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMostSeconds = 1e6, kMostCores = 4096, kMostElements = int64_t{1} << 31;
 constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3,
-                 kMostCpuPerMessage = 1, kMostDeviation = 10, kMostPeriod = 10;
+                 kMostCpuPerMessage = 1, kMostDeviation = 10, kMostWakeDelay = 10;
 constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
 constexpr double kMostBatch = 1 << 20, kMostLoading = 1e3, kMostEpochs = 1e6;
 constexpr double kRounding = 1 + 1e-9;  // of a sum
@@ -105,7 +105,7 @@ Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
   RT_RETURN_IF_ERROR(check.Between("decode_cpu_s", facts.decode_cpu_s(), 0, kMostLoading));
   RT_RETURN_IF_ERROR(check.Between("cached_share", facts.cached_share(), 0, 1));
   RT_RETURN_IF_ERROR(check.PositiveUpTo("epochs", facts.epochs(), kMostEpochs));
-  RT_RETURN_IF_ERROR(check.Between("quota_period_s", facts.quota_period_s(), 0, kMostPeriod));
+  RT_RETURN_IF_ERROR(check.Between("wake_delay_s", facts.wake_delay_s(), 0, kMostWakeDelay));
   RT_RETURN_IF_ERROR(check.Between("step_deviation", facts.step_deviation(), 0, kMostDeviation));
   RT_RETURN_IF_ERROR(check.Between("buffer_elements", static_cast<double>(facts.buffer_elements()),
                                    0, kMostElements));

@@ -25,7 +25,7 @@ struct CommunicationWork {
   double seconds = 0;   // > 0
   double cores = 0;     // used during these seconds; at most those of the rank
   // Of its speed, what is left while the rank computes, whatever cores there are; >0 .. 1: messages
-  // wait for ranks that have used up their share of the processor (quota_delay.h).
+  // wait for threads that wake late (PlannerFacts::wake_delay_s).
   double beside = 1;
 
   // A collective that takes `wire_seconds` and needs `cpu_seconds` of a rank's `cores`: longer where

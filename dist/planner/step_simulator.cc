@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "core/round.h"
-#include "dist/planner/quota_delay.h"
 #include "dist/planner/slowest_of.h"
 
 namespace ringtail {
@@ -30,7 +29,7 @@ StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& netw
       timetable_(facts, network.cores_per_rank()),
       parameters_(ParametersOf(facts)),
       buffer_elements_(facts.buffer_elements()),
-      busy_delay_(options.shares_cores ? QuotaDelay(facts.cores(), facts.quota_period_s()) : 0),
+      busy_delay_(options.shares_cores ? facts.wake_delay_s() : 0),
       shares_cores_(options.shares_cores) {
   schemes_.emplace(kDenseScheme, PlannedScheme::Dense(parameters_));
   for (const SchemeFacts& scheme : facts.scheme()) {

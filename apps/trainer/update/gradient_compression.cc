@@ -188,8 +188,8 @@ void GradientCompression::Describe(std::span<const std::string> dense) {
   if (dense.empty()) return;
   const size_t shown = std::min(dense.size(), kNamesShown);
   description_ += fmt::format(
-      "; {} stay{} uncompressed, because encoding takes longer than it saves at {:.2f} GB/s: {}{}",
-      dense.size(), dense.size() == 1 ? "s" : "", 1e-9 / world_->seconds_per_byte(),
+      "; {} stay{} uncompressed, because encoding takes longer than it saves at {:.3g} MB/s: {}{}",
+      dense.size(), dense.size() == 1 ? "s" : "", 1 / world_->seconds_per_byte() / kMega,
       fmt::join(dense.begin(), dense.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
       shown < dense.size() ? " ..." : "");
 }

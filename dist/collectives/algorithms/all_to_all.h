@@ -5,12 +5,13 @@
 //      rank 2        [20][21][22]              [02][12][22]
 //
 // The array has both sides one after the other, 2 N blocks: what this rank sends, by receiver, and
-// then what it gets, by sender. Its own block is not moved. In round s, rank r sends to r + s and
-// receives from r - s, so that every link carries one block each way at a time.
+// then what it gets, by sender. Its own block is not moved. All messages are under way at once, since
+// none waits for another: the s-th that rank r sends goes to r + s, and that which it waits for comes
+// from r - s, so that every link carries one block each way at a time.
 //
-//   rounds   N - 1
+//   rounds   1
 //   bytes    (N - 1) / N of one side, per rank and direction
-//   time     (N - 1) (alpha + block beta)
+//   time     alpha + (N - 1) block beta
 #ifndef RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_ALL_TO_ALL_H_
 #define RINGTAIL_DIST_COLLECTIVES_ALGORITHMS_ALL_TO_ALL_H_
 

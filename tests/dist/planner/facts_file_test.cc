@@ -71,7 +71,7 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
       {"cached_share", [](auto* f) { f->set_cached_share(1.01); }},
       {"epochs", [](auto* f) { f->set_epochs(0); }},
       {"epochs", [](auto* f) { f->set_epochs(1e7); }},
-      {"quota_period_s", [](auto* f) { f->set_quota_period_s(11); }},
+      {"wake_delay_s", [](auto* f) { f->set_wake_delay_s(11); }},
       {"step_deviation", [](auto* f) { f->set_step_deviation(-0.1); }},
       {"merge_s", [&](auto* f) { f->set_merge_s(kInfinity); }},
       {"data_wait_s", [](auto* f) { f->set_data_wait_s(2e6); }},

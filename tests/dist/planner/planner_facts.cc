@@ -33,7 +33,7 @@ PlannerFacts RandomFacts(Rng* rng) {
   facts.set_merge_s(rng->Uniform(0, 0.001F));
   facts.set_data_wait_s(rng->Uniform(0, 0.001F));
   facts.set_step_deviation(rng->Uniform(0, 0.2F));
-  facts.set_quota_period_s(rng->Uniform(0, 0.01F));
+  facts.set_wake_delay_s(rng->Uniform(0, 0.01F));
   facts.set_buffer_elements(static_cast<int64_t>(rng->Below(1000)));
   const int parameters = 2 + static_cast<int>(rng->Below(8));
   for (int i = 0; i < parameters; ++i) AddParameter(i, rng, &facts);

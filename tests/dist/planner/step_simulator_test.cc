@@ -68,7 +68,7 @@ TEST(StepSimulatorTest, WithoutComputationTheStepIsItsCollectives) {
   for (int trial = 0; trial < 50; ++trial) {
     PlannerFacts facts = RandomFacts(&rng);
     facts.set_cores(1e-9);  // so that a core of the rank is a billion times as fast
-    facts.clear_quota_period_s();
+    facts.clear_wake_delay_s();
     facts.clear_scheme();
     const NetworkFacts network = RandomNetwork(5, 1, &rng);
     const Choice choice{.hosts = 5, .global_batch = 20, .buckets = {.bytes = 1, .end_bytes = 1}};
@@ -310,6 +310,7 @@ TEST(StepSimulatorTest, MessagesTakeProcessorTime) {
   Rng rng(RngKey(13).With(kTestStream));
   PlannerFacts facts = RandomFacts(&rng);
   facts.clear_prepare_s();
+  facts.clear_wake_delay_s();
   NetworkFacts network = RandomNetwork(4, 0.25, &rng);
   network.links.between_hosts = {.seconds_per_byte = 1e-12};
   network.sending = {};
