@@ -126,6 +126,7 @@ TEST(BruckAllgather, GivesEveryRankThePartOfEach) {
   for (int world = 1; world <= kMaxWorld; ++world) {
     for (const int64_t count : AwkwardCounts(world)) {
       std::vector<int64_t> ends;
+      ends.reserve(static_cast<size_t>(world));
       for (int part = 0; part < world; ++part) ends.push_back(EvenPart(count, world, part).end());
       ExpectGathered(ends, {});
       for (const uint64_t seed : {1, 2}) {
@@ -144,6 +145,7 @@ TEST(BruckAllgather, TakesPartsOfAnySizeAndOfNone) {
       ExpectGathered(ends, {});
     }
     std::vector<int64_t> ends;
+    ends.reserve(static_cast<size_t>(world));
     for (int part = 0; part < world; ++part) {
       ends.push_back((part == 0 ? 0 : ends.back()) + part * 7 % 4);
     }
