@@ -35,8 +35,8 @@ constexpr NamedScheme kSchemes[] = {
     {"linear8", "scheme { linear8 {} }"},
     {"qsgd4", "scheme { qsgd { levels: 7 } }"},
     {"two_bit", "scheme { two_bit {} }"},
-    // Small layers, which would else be most of what travels, in 8 bits. In small messages most of the
-    // time is that of their number: no layer travels by itself, none dense, and all by one route.
+    // Small layers, which would else be most of what travels, in 8 bits. All layers are coded and take
+    // one route, so that a bucket is one exchange: messages cost more than their few bytes.
     {"top_k 1%",
      "scheme { top_k { density: 0.01 values: LEVELS8 } } min_elements: 1 fall_back: false "
      "route: SHARDED statistics_every_steps: 4 rule { kind: VECTOR scheme { bf16 {} } } "

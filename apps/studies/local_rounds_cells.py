@@ -30,15 +30,15 @@ def in_turns(density, every, statistics=8, values='LEVELS4'):
             f'{{kind: VECTOR scheme {{ linear8 {{}} }} every_steps: {every}}}', f'statistics_every_steps={statistics}']
 
 
-# As `plan` means it: nothing travels dense, and each bucket in one exchange. A hundredth of the large layers in some 13 bits an element.
+# What plans call "top_k 1%" (apps/plan/measure_facts.cc): nothing travels dense, and a bucket in one exchange. A hundredth of the large
+# layers, in some 13 bits an element.
 TOP_K_1 = ['scheme.top_k.density=0.01', 'scheme.top_k.values=LEVELS8', 'min_elements=1', 'route=SHARDED', 'fall_back=false',
            'rule={kind: VECTOR scheme { bf16 {} }}, {max_elements: 9999 scheme { linear8 {} }}', 'statistics_every_steps=4']
 
-
 # Gradients in every step, as dist.plan: AUTO may choose.
 GRADIENT_CODINGS = {
-    'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_1_levels': TOP_K_1, 'top_k_03': top_k(0.003),
-    'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
+    'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_1_levels': TOP_K_1,
+    'top_k_03': top_k(0.003), 'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
     'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
     'turns_01_4': in_turns(0.001, 4), 'turns_007_16': in_turns(0.0007, 16), 'turns_003_4': in_turns(0.0003, 4),

@@ -62,6 +62,7 @@ import sys
 import tempfile
 import time
 
+import rank_files
 import share_check
 from cpu_groups import CpuGroups
 
@@ -192,11 +193,8 @@ def links_are_right(settings, rank):
         told = pathlib.Path(settings['work']) / f'probe{attempt}'
         measured = probe_links(settings, rank, attempt)
         if rank == 0:
-            told.with_suffix('.new').write_text(json.dumps(measured))
-            told.with_suffix('.new').rename(told)
-        while not told.exists():
-            time.sleep(0.05)
-        measured = json.loads(told.read_text())
+            rank_files.tell(told, json.dumps(measured))
+        measured = json.loads(rank_files.heard(told))
         if measured is not None and abs(measured / settings['bytes_per_s'] - 1) <= TOLERANCE:
             return True
         if rank == 0:
@@ -208,7 +206,7 @@ def links_are_right(settings, rank):
 
 def share_is_right(settings, rank):
     """All ranks, each in its group."""
-    measured = share_check.measure(settings['work'], rank, settings['hosts'])
+    measured = share_check.measure(pathlib.Path(settings['work']), rank, settings['hosts'])
     right = measured >= settings['share'] * (1 - SHARE_TOLERANCE)
     if rank == 0 and not right:
         print(f'dilated.sh: ranks get {measured:.3f} of a core where {settings["share"]:.3f} are expected', file=sys.stderr)

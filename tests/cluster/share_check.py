@@ -4,35 +4,26 @@
 
 A limit on the processor holds at most what it promises, and gives less where the kernel looks too rarely: see dilated.py --period-ms.
 """
-import pathlib
 import statistics
 import time
+
+import rank_files
 
 SECONDS = 1.0
 ENTERED, GOT = 'entered', 'got'  # files of ranks
 
 
-def tell(path, text):
-    """Others find the whole text or no file."""
-    path.with_suffix('.new').write_text(text)
-    path.with_suffix('.new').rename(path)
-
-
-def of_all(folder, name, ranks):
-    """What every rank has told, once all have."""
-    paths = [pathlib.Path(folder) / f'{name}{rank}' for rank in range(ranks)]
-    while not all(path.exists() for path in paths):
-        time.sleep(0.01)
-    return [path.read_text() for path in paths]
+def of_all(folder, name, rank, ranks, own):
+    """Tells `own`, and returns what every rank has told under this name."""
+    rank_files.tell(folder / f'{name}{rank}', own)
+    return [rank_files.heard(folder / f'{name}{other}') for other in range(ranks)]
 
 
 def measure(folder, rank, ranks):
-    """Mean share of a core, of ranks that compute at the same time."""
-    tell(pathlib.Path(folder) / f'{ENTERED}{rank}', '')
-    of_all(folder, ENTERED, ranks)
+    """Mean share of a core, of ranks that compute at the same time. `folder`: a Path."""
+    of_all(folder, ENTERED, rank, ranks, '')
     began, had = time.monotonic(), time.process_time()
     while time.monotonic() < began + SECONDS:
         pass
     share = (time.process_time() - had) / (time.monotonic() - began)
-    tell(pathlib.Path(folder) / f'{GOT}{rank}', repr(share))
-    return statistics.mean(map(float, of_all(folder, GOT, ranks)))
+    return statistics.mean(map(float, of_all(folder, GOT, rank, ranks, repr(share))))
