@@ -118,10 +118,20 @@ Status EmulatedJob::Prepare() {
   RT_ASSIGN_OR_RETURN(const std::span<const LayerInfo> layers, net_.Layers(rows.count));
   sizes_ =
       SizesOfExchange(*arena(), layers, config().dist(), run_.state.optimizer()->PreparableWork());
-  if (script_.has_compute()) return OkStatus();
+  if (!script_.has_compute()) RT_RETURN_IF_ERROR(Measure(rows));
+  network_.set_wake_delay(compute().wake_delay_ms() * kSecondsPerMs);
+  return OkStatus();
+}
+
+Status EmulatedJob::Measure(ElementRange rows) {
   RT_ASSIGN_OR_RETURN(
-      *script_.mutable_compute(),
-      MeasureCompute(&net_, rows, config(), arena(), plan_.growth_run().images_per_batch));
+      const auto images,
+      StepImages::Create(
+          *run_.state.model(), config(),
+          {.batch = rows.count, .image_size = plan_.PhaseAt(0).image_size, .data = data_}));
+  RT_ASSIGN_OR_RETURN(*script_.mutable_compute(),
+                      MeasureCompute(&net_, rows, images.get(), config(), arena(),
+                                     plan_.growth_run().images_per_batch));
   return OkStatus();
 }
 

@@ -98,6 +98,7 @@ class EmulatedJob {
   EmulatedJob(const LoadedConfig* loaded, const TrainingData* data, const EmulationScript& script,
               TrainingRun run, ScaledOptim optim, TrainingPlan plan);
   Status Prepare();
+  Status Measure(ElementRange rows);  // what steps of a script cost that does not say
 
   const LoadedConfig* const loaded_;
   const TrainingData* const data_;

@@ -10,7 +10,7 @@
 #include "apps/trainer/local/local_round.h"
 #include "apps/trainer/local/round_report.h"
 #include "core/aligned_buffer.h"
-#include "core/median.h"
+#include "core/machine/wake_delay.h"
 #include "core/stopwatch.h"
 #include "core/units.h"
 #include "dist/compression/scheme_choice.h"
@@ -21,6 +21,10 @@ namespace ringtail {
 namespace {
 
 constexpr int kWarmUps = 2, kPasses = 7;
+constexpr double kLeastSeconds = 1;  // many periods of a limit on the processor
+
+// Whether `passes` that took so long together say what one takes.
+bool Enough(int passes, double seconds) { return passes >= kPasses && seconds >= kLeastSeconds; }
 
 AlignedBuffer Copy(std::span<const float> block) {
   AlignedBuffer copy(block.size_bytes());
@@ -28,43 +32,52 @@ AlignedBuffer Copy(std::span<const float> block) {
   return copy;
 }
 
-Status MeasureSteps(SharedNet* net, ElementRange rows, const OptimConfig& optim,
+Status MeasureSteps(SharedNet* net, ElementRange rows, StepImages* images, const OptimConfig& optim,
                     ParameterArena* arena, ComputeScript* compute) {
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(optim, arena));
   UpdateOfStep weights(optim, optimizer.get(), arena);
-  std::vector<double> pass_ms, update_ms, optimizer_s;
-  for (int i = 0; i < kWarmUps + kPasses; ++i) {
+  const WakeDelay wake_delay;
+  double pass_s = 0, update_s = 0, optimizer_s = 0;
+  int passes = 0;  // after the first ones
+  for (int i = 0; !Enough(passes, pass_s + update_s); ++i) {
     Stopwatch watch;
+    RT_RETURN_IF_ERROR(images->Next().status());
     RT_RETURN_IF_ERROR(net->Compute(0, rows, nullptr).status());
-    const double pass = watch.Restart() * kMsPerSecond;
+    const double pass = watch.Restart();
     const UpdateParts update = weights.Update(i, rows.count);
     if (i < kWarmUps) continue;
-    pass_ms.push_back(pass);
-    update_ms.push_back(watch.Seconds() * kMsPerSecond);
-    optimizer_s.push_back(update.optimizer_s);
+    pass_s += pass;
+    update_s += watch.Seconds();
+    optimizer_s += update.optimizer_s;
+    ++passes;
   }
-  compute->set_ms_per_image(Median(pass_ms) / static_cast<double>(rows.count));
-  compute->set_update_ms(Median(update_ms));
+  compute->set_ms_per_image(pass_s / passes / static_cast<double>(rows.count) * kMsPerSecond);
+  compute->set_update_ms(update_s / passes * kMsPerSecond);
+  compute->set_wake_delay_ms(wake_delay.Mean() * kMsPerSecond);
   const MeasuredUpdate update{.grad_scale = 1.0 / static_cast<double>(rows.count),
-                              .optimizer_s = Median(optimizer_s),
-                              .first_step = kWarmUps + kPasses,
-                              .runs = kPasses};
+                              .optimizer_s = optimizer_s / passes,
+                              .first_step = kWarmUps + passes,
+                              .runs = passes};
   const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get()).seconds;
-  compute->set_prepare_ms(std::accumulate(seconds.begin(), seconds.end(), 0.0) * kMsPerSecond);
+  const double prepare_ms = std::accumulate(seconds.begin(), seconds.end(), 0.0) * kMsPerSecond;
+  compute->set_prepare_ms(std::min(prepare_ms, compute->update_ms()));
   return OkStatus();
 }
 
 Status MeasureRound(const LocalConfig& config, ParameterArena* arena, ComputeScript* compute) {
   RT_ASSIGN_OR_RETURN(const auto round,
                       LocalRound::Create(arena, RuleOf(config), config.overlap()));
-  std::vector<double> round_ms;
-  for (int i = 0; i < kWarmUps + kPasses; ++i) {
+  double seconds = 0;
+  int rounds = 0;  // after the first ones
+  for (int i = 0; !Enough(rounds, seconds); ++i) {
     const Stopwatch watch;
     round->Take(1);
     round->Merge(i, 1, 1);
-    if (i >= kWarmUps) round_ms.push_back(watch.Seconds() * kMsPerSecond);
+    if (i < kWarmUps) continue;
+    seconds += watch.Seconds();
+    ++rounds;
   }
-  compute->set_round_ms(Median(round_ms));
+  compute->set_round_ms(seconds / rounds * kMsPerSecond);
   return OkStatus();
 }
 
@@ -77,17 +90,19 @@ void AddCoding(const CodedKind& kind, const ParameterArena& arena, ComputeScript
 
 }  // namespace
 
-StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const RunConfig& config,
-                                       ParameterArena* arena, int64_t images) {
+StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, StepImages* images,
+                                       const RunConfig& config, ParameterArena* arena,
+                                       int64_t images_per_step) {
   AlignedBuffer values = Copy(arena->values()), statistics = Copy(arena->buffer_values());
   ComputeScript compute;
-  RT_RETURN_IF_ERROR(MeasureSteps(net, rows, config.optim(), arena, &compute));
+  RT_RETURN_IF_ERROR(MeasureSteps(net, rows, images, config.optim(), arena, &compute));
   if (UsesLocalRounds(config.dist())) {
     RT_RETURN_IF_ERROR(MeasureRound(config.dist().local(), arena, &compute));
     AddCoding({.config = config.dist().local().compression()}, *arena, &compute);
   } else {
-    AddCoding({.config = config.dist().compression(), .samples = static_cast<double>(images)},
-              *arena, &compute);
+    AddCoding(
+        {.config = config.dist().compression(), .samples = static_cast<double>(images_per_step)},
+        *arena, &compute);
   }
   arena->SwapValues(&values, &statistics);
   return compute;

@@ -1,21 +1,28 @@
 // What a worker's step costs in this process, for scripts that do not say.
-// Thread-safety: the trainer thread. Cost: some ten steps. Weights and statistics stay.
+//
+// Means over so many passes that a second goes by, not medians: under a limit on the processor a pass
+// that is shorter than the limit's period is mostly not stopped at all, and sometimes for the rest
+// of a period. Input threads load images beside the passes if they share the cores that compute.
+// Thread-safety: the trainer thread. Cost: nine steps or 1.5 s, whichever is more. Weights and
+// statistics stay.
 #ifndef RINGTAIL_APPS_EMULATOR_MEASURED_COMPUTE_H_
 #define RINGTAIL_APPS_EMULATOR_MEASURED_COMPUTE_H_
 
 #include "apps/config/run_config.h"
 #include "apps/emulator/script.pb.h"
 #include "apps/emulator/shared_net.h"
+#include "apps/plan/step_images.h"
 #include "core/parameter.h"
 #include "core/status.h"
 
 namespace ringtail {
 
-// Medians over a few passes of `rows` of the first batch, and as many updates: ms_per_image and
-// update_ms, prepare_ms; with local rounds round_ms; with compression encode_ms and decode_ms.
-// `images`: of all workers in a step.
-StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, const RunConfig& config,
-                                       ParameterArena* arena, int64_t images);
+// `rows` of the first batch, `images` beside them (as many in a batch), and as many updates:
+// ms_per_image, update_ms, prepare_ms and wake_delay_ms; with local rounds round_ms; with compression encode_ms and
+// decode_ms. `images_per_step`: of all workers.
+StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, StepImages* images,
+                                       const RunConfig& config, ParameterArena* arena,
+                                       int64_t images_per_step);
 
 }  // namespace ringtail
 

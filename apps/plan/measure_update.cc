@@ -34,18 +34,21 @@ Preparation MeasurePreparation(const OptimConfig& config, const MeasuredUpdate& 
   std::vector<size_t> all(found.seconds.size());
   std::iota(all.begin(), all.end(), size_t{0});
   PreparedStep prepared;
-  std::vector<double> preparing, rests;
+  std::vector<double> wholes;
+  double preparing = 0, sum = 0;
   for (int64_t i = 0; i < update.runs; ++i) {
     prepared.Begin(update.grad_scale);
     Stopwatch watch;
     optimizer->Prepare(all, &prepared);
-    preparing.push_back(watch.Restart());
+    preparing += watch.Seconds();
     optimizer->StepPrepared(update.first_step + i, UpdateOfStep::kLearningRate, &prepared);
-    rests.push_back(watch.Seconds());
+    wholes.push_back(watch.Seconds());
+    sum += wholes.back();
   }
-  const double before = Median(std::move(preparing)), after = Median(std::move(rests));
-  for (double& s : found.seconds) s *= before / work;
-  found.longer_s = std::max(0.0, before + after - update.optimizer_s);
+  // Parts by their shares of all of the time, as in MeasureStep.
+  const double whole = Median(std::move(wholes));
+  for (double& s : found.seconds) s *= whole * preparing / sum / work;
+  found.longer_s = std::max(0.0, whole - update.optimizer_s);
   return found;
 }
 

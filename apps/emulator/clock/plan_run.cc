@@ -32,6 +32,7 @@ Status PlanRunOnNetwork::EnterRound(int me) {
   if (member.entered++ == rounds.size()) return finished_(me);
   const std::vector<Step>& steps = rounds[member.entered - 1].steps;
   member.round_end_ns = queue_->now_ns();
+  member.received = false;
   member.open = steps.size() + 1;  // this one, so that the round does not end in the loop
   for (const Step& step : steps) Start(me, step);
   FinishStep(me, queue_->now_ns());
@@ -75,13 +76,16 @@ void PlanRunOnNetwork::Receive(int from, int to, double bytes, bool adds) {
   const int64_t arrived_ns = network_->Arrive(worker(from), worker(to), bytes, adding_until_ns);
   const double gamma = network_->Link(worker(from), worker(to)).reduce_seconds_per_byte;
   adding_until_ns = adds ? After(arrived_ns, bytes * gamma) : arrived_ns;
+  members_[static_cast<size_t>(to)].received = true;
   FinishStep(to, adding_until_ns);
 }
 
 void PlanRunOnNetwork::FinishStep(int me, int64_t time_ns) {
   Member& member = members_[static_cast<size_t>(me)];
   member.round_end_ns = std::max(member.round_end_ns, time_ns);
-  if (--member.open == 0) ScheduleRound(me, member.round_end_ns);
+  if (--member.open != 0) return;
+  const int64_t end_ns = member.round_end_ns;
+  ScheduleRound(me, member.received ? network_->WakesAt(worker(me), end_ns) : end_ns);
 }
 
 }  // namespace ringtail

@@ -29,6 +29,7 @@ class PlanRunOnNetwork : public PlanRun, public std::enable_shared_from_this<Pla
     size_t entered = 0;        // rounds
     size_t open = 0;           // steps of this round
     int64_t round_end_ns = 0;  // of the steps that have finished
+    bool received = false;     // in this round: it has waited for a message
   };
   struct Posted {  // a receive without its message
     int64_t time_ns = 0;

@@ -68,6 +68,12 @@ int64_t VirtualNetwork::Arrive(int from, int to, double bytes, int64_t not_befor
   return port->in_free_ns;
 }
 
+int64_t VirtualNetwork::WakesAt(int worker, int64_t time_ns) const {
+  const auto index = static_cast<size_t>(worker);
+  if (index >= computing_.size()) return time_ns;
+  return std::min(After(time_ns, wake_delay_s_), std::max(time_ns, computing_[index].until_ns));
+}
+
 void VirtualNetwork::Send(int from, int to, int64_t bytes, EventQueue::Action arrived) {
   if (from == to) {
     queue_->Schedule(queue_->now_ns(), to, std::move(arrived));

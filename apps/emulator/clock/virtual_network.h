@@ -54,8 +54,11 @@ class VirtualNetwork {
   std::shared_ptr<PlanRun> Run(std::shared_ptr<const Plans> plans, std::vector<int> workers,
                                Finished finished);
 
-  // The worker computes until then: the processor time of what it sends meanwhile is missing there.
+  // The worker computes until then: the processor time of what it sends meanwhile is missing there,
+  // and its plans continue later.
   void Computes(int worker, int64_t until_ns);
+  // By how much later, at most until it has computed.
+  void set_wake_delay(double seconds) { wake_delay_s_ = seconds; }
   // The processor time that was missing since the last call.
   int64_t TakeMissingNs(int worker);
 
@@ -85,10 +88,13 @@ class VirtualNetwork {
   // A message whose first byte is there now: when it has passed the port of the receiver, who can
   // take it from `not_before_ns` on.
   int64_t Arrive(int from, int to, double bytes, int64_t not_before_ns);
+  // When a thread of the worker's that waits until `time_ns` continues.
+  int64_t WakesAt(int worker, int64_t time_ns) const;
 
   const NetworkModel model_;
   const int workers_per_host_;
   const double cpu_ns_per_byte_;
+  double wake_delay_s_ = 0;
   EventQueue* const queue_;
   std::vector<Port> worker_ports_, host_ports_;
   std::vector<int64_t> adding_until_ns_;  // by worker

@@ -156,6 +156,25 @@ TEST(VirtualNetworkTest, AnAllreduceWaitsForItsLastMember) {
   EXPECT_GT(first_end, kLate);
 }
 
+// A thread that waits for a message beside computing wakes late in each round, but not after that.
+TEST(VirtualNetworkTest, WhoComputesWakesLate) {
+  constexpr int64_t kLate = 1'000'000;
+  const Plans plans =
+      AllPlans(*FindAllreduce("recursive_doubling").value(), Topology::Blocks(4, 1), 1000);
+  World alone;
+  const int64_t end = EndOfPlans(&alone, plans, 0);
+  const auto end_beside = [&](int64_t computes_until_ns) {
+    World world;
+    world.network.set_wake_delay(1e-3);
+    for (int worker = 0; worker < 4; ++worker) world.network.Computes(worker, computes_until_ns);
+    return EndOfPlans(&world, plans, 0);
+  };
+  EXPECT_EQ(end_beside(10 * kLate), end + 2 * kLate);
+  EXPECT_EQ(end_beside(0), end);
+  EXPECT_EQ(end_beside(kLate / 2),
+            kLate / 2 + end / 2);  // the first round; the second is undisturbed
+}
+
 TEST(VirtualNetworkTest, ACancelledRunFinishesNowhere) {
   const Plans plans = AllPlans(*FindAllreduce("ring").value(), Topology::Blocks(2, 1), 1000);
   World world;
