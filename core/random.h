@@ -25,6 +25,7 @@ enum RngStream : uint64_t {
   kCompressionStream = 7,
   kEmulationStream = 8,
   kMixStream = 9,
+  kShardStream = 10,
   kTestStream = 99,
 };
 

@@ -124,6 +124,7 @@ Status ValidateDataConfig(const DataConfig& config, const ConfigSource* source,
                          .PositiveFraction("crop_fraction", config.evaluation().crop_fraction()));
   RT_RETURN_IF_ERROR(CheckNormalization(config, check));
   RT_RETURN_IF_ERROR(check.Fraction("class_balance", config.class_balance()));
+  RT_RETURN_IF_ERROR(check.Between("shards", config.shards(), 1, 65536));
   RT_RETURN_IF_ERROR(check.Between("workers", config.workers(), 0, 1024));
   RT_RETURN_IF_ERROR(check.Between("prefetch_batches", config.prefetch_batches(), 2, 64));
   RT_RETURN_IF_ERROR(check.Between("cache_mib", config.cache_mib(), 0, kMaxCacheMib));

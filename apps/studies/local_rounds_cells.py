@@ -70,6 +70,7 @@ class Cell:
     coding: str = 'f32'
     gradients: str = 'f32'  # coding of dense steps
     batch: int = 0  # of a rank; 0: GLOBAL_BATCH / ranks
+    sharded: bool = False  # each rank meets a part of the images of its own
     full: bool = False
     epochs: float = 12
     seed: int = 1
@@ -78,7 +79,7 @@ class Cell:
     def name(self):
         name = f'{self.optimizer}-{self.ranks}-{self.steps}-{self.outer}-{self.rate_batch}-{self.seed}'.replace(':', '_')
         for shown, text in ((self.overlapped, 'overlapped'), (self.coding != 'f32', self.coding),
-                            (self.gradients != 'f32', f'gradients_{self.gradients}'), (self.batch, f'batch{self.batch}'),
+                            (self.gradients != 'f32', f'gradients_{self.gradients}'), (self.batch, f'batch{self.batch}'), (self.sharded, 'sharded'),
                             (self.full, 'full')):
             name += f'-{text}' if shown else ''
         return name if self.epochs == (16 if self.full else 12) else f'{name}-epochs{self.epochs:g}'
@@ -97,6 +98,7 @@ class Cell:
             if CODINGS[self.coding]:
                 rounds += [f'dist.local.compression.scheme.{CODINGS[self.coding]}', 'dist.local.compression.fall_back=false']
         rounds += [f'dist.compression.{field}' for field in GRADIENT_CODINGS[self.gradients]]
+        rounds += [f'data.shards={self.ranks}'] if self.sharded else []
         return (FULL if self.full else SHORT) + rounds + OPTIMIZERS[self.optimizer] + [
             f'train.batch={self.rank_batch}', f'train.accumulation={max(1, self.rank_batch // PART)}', f'train.epochs={self.epochs:g}',
             f'train.evaluate_every_epochs={1 if self.full else self.epochs:g}', f'train.seed={self.seed}']
@@ -147,6 +149,7 @@ MODES = {
     'top_k_03_32': Cell(ranks=8, batch=32, gradients='top_k_03'),
     'top_k_1_32': Cell(ranks=8, batch=32, gradients='top_k_1'),
     'top_k_1_levels_32': Cell(ranks=8, batch=32, gradients='top_k_1_levels'),
+    'top_k_1_sharded': Cell(ranks=8, batch=32, gradients='top_k_1_levels', sharded=True),
     'sparser32': Cell(ranks=8, batch=32, gradients='top_k_003'),
     'hylo32': Cell(ranks=8, batch=32, gradients='hylo'),
     'rounds4': Cell(ranks=8, batch=32, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),

@@ -28,6 +28,9 @@ struct Choice {
   // Large linear layers are divided among the ranks (divided_layers.h); then dense, every step.
   bool divided = false;
 
+  // The images are dealt to the ranks once (data.shards), not anew in each epoch.
+  bool shards = true;
+
   bool has_rounds() const { return rounds || period > 1 || overlap; }
 
   bool operator==(const Choice& other) const {
@@ -35,7 +38,7 @@ struct Choice {
            algorithm == other.algorithm && buckets.bytes == other.buckets.bytes &&
            buckets.end_bytes == other.buckets.end_bytes && scheme == other.scheme &&
            period == other.period && overlap == other.overlap && rounds == other.rounds &&
-           divided == other.divided;
+           divided == other.divided && shards == other.shards;
   }
 };
 

@@ -6,10 +6,12 @@
 
 namespace ringtail {
 
-double DecodedShare(int64_t ranks, double epochs, double cached) {
+double DecodedShare(const Dealing& dealing, double epochs, double cached) {
+  const auto ranks = static_cast<double>(dealing.ranks);
+  if (dealing.once) return DecodedShare({}, epochs, std::min(1.0, ranks * cached));
   RT_CHECK(ranks >= 1 && epochs > 0 && cached >= 0 && cached <= 1, "a run has ranks and epochs");
   constexpr double kAllMet = 1e-6;
-  const double dealt_to_others = 1 - 1 / static_cast<double>(ranks);
+  const double dealt_to_others = 1 - 1 / ranks;
   double decoded = 0, left = epochs;
   for (double not_met = 1; left > 0 && not_met > std::max(1 - cached, kAllMet); left -= 1) {
     decoded += std::min(left, 1.0) * not_met;

@@ -1,12 +1,14 @@
 // DecodedShare: how many of the images that a rank loads in a run it has to decode: those that it has
-// not met before, as every epoch deals all images among the ranks anew (data/sampler.h), and those
-// for which its cache has no room (data/image_cache.h).
+// not met before, and those for which its cache has no room (data/image_cache.h).
 //
 //   epoch             1     2     3     4      e
 //   decodes, alone    1     0     0     0      max(1 - cached, (1 - 1/N)^(e - 1))
 //            of 8     1  0.88  0.77  0.67
 //
-// So the more hosts, the more they decode: of 16 epochs a rank alone 6 %, one of eight 44 %.
+// So the more hosts, the more they decode, if every epoch deals all images among them anew: of 16
+// epochs a rank alone 6 %, one of eight 44 %. Images that are dealt once for all epochs (data.shards,
+// data/sampler.h) each rank decodes as if it were alone with its part, of which it needs to keep no
+// more than that.
 // Cost: a few operations per epoch, of 15,000 at most. Thread-safety: a pure function.
 #ifndef RINGTAIL_DIST_PLANNER_DECODED_SHARE_H_
 #define RINGTAIL_DIST_PLANNER_DECODED_SHARE_H_
@@ -15,9 +17,15 @@
 
 namespace ringtail {
 
+// How images come to ranks: in every epoch anew, or once.
+struct Dealing {
+  int64_t ranks = 1;  // >= 1
+  bool once = false;
+};
+
 // Mean of `epochs` > 0, the last of which may be a part; `cached`: the share of all images for which
-// a rank has room, 0 to 1. ranks >= 1.
-double DecodedShare(int64_t ranks, double epochs, double cached);
+// a rank has room, 0 to 1.
+double DecodedShare(const Dealing& dealing, double epochs, double cached);
 
 }  // namespace ringtail
 

@@ -5,7 +5,6 @@
 
 #include "core/check.h"
 #include "core/round.h"
-#include "dist/planner/decoded_share.h"
 
 namespace ringtail {
 namespace {
@@ -89,7 +88,7 @@ int64_t StepTimetable::PartsOf(int64_t batch) const {
   return best;
 }
 
-ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks) const {
+ComputeTimes StepTimetable::TimesAt(int64_t batch, const Dealing& dealing) const {
   ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
   times.update = update_.update;
   times.norm = update_.norm;
@@ -97,7 +96,7 @@ ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks) const {
   times.prepare = update_.prepare;
   times.preparing = update_.preparing;
   const double computing = times.forward + times.earlier_backward + times.backward + times.update;
-  const double image = load_ + decode_ * DecodedShare(ranks, epochs_, cached_share_);
+  const double image = load_ + decode_ * DecodedShare(dealing, epochs_, cached_share_);
   return Scaled(std::move(times), 1 + image * static_cast<double>(batch) / computing);
 }
 

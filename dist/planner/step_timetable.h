@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/parameter.h"
+#include "dist/planner/decoded_share.h"
 #include "dist/planner/planner.pb.h"
 
 namespace ringtail {
@@ -42,9 +43,9 @@ class StepTimetable {
   // larger than what was measured. What fits into the caches decides.
   int64_t PartsOf(int64_t batch) const;
   // `batch` > 0: images of a rank in a step, in these parts. Loading their successors on the same
-  // cores makes everything longer by the same factor; how many of them it decodes depends on the
-  // number of `ranks` that the images are dealt to.
-  ComputeTimes TimesAt(int64_t batch, int64_t ranks) const;
+  // cores makes everything longer by the same factor; how many of them it decodes depends on
+  // how the images are dealt.
+  ComputeTimes TimesAt(int64_t batch, const Dealing& dealing) const;
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
   double deviation() const { return deviation_; }  // of a step, as a share of it

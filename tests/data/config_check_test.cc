@@ -91,6 +91,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"class_balance: 1", ""},
         {"class_balance: 1.1", "data.class_balance: class_balance is 1.1; it must be from 0 to 1"},
         {"class_balance: -0.1", "data.class_balance"},
+        {"shards: 8", ""},
+        {"shards: 0", "data.shards: shards is 0; it must be from 1 to 65536"},
         {"augment { erasing: 1.1 }", "data.augment.erasing: erasing is 1.1"},
         {"augment { erasing: -0.1 }", "data.augment.erasing"},
         {"augment { ramp_start: 1.5 }", "data.augment.ramp_start: ramp_start is 1.5"},
