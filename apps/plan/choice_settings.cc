@@ -78,7 +78,6 @@ Settings SettingsOf(const Prediction& choice, const PlannerFacts& facts, const R
   AddBatch(choice, facts, config, &settings);
   if (choice.ranks <= 1) return settings;
   const Choice& how = choice.choice;
-  if (how.shards) settings.push_back(fmt::format("data.shards={}", choice.ranks));
   AddAllreduce(how, config.dist(), &settings);
   AddWhatIsDropped(how, config.dist(), &settings);
   if (how.period > 1) {

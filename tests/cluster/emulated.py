@@ -33,7 +33,8 @@ CONFIG = ROOT / 'apps/studies/sixteen_epochs.textproto'
 SHARE_OF_DATA = 1448 / 1514  # of the link's rate: dilated.py
 WARM_UP = 6  # steps
 EARLY = 8  # steps in which rounding has not been multiplied yet
-ROUNDS = ['dist.local.period=3', 'dist.local.outer_momentum=0.3']
+PERIOD = 3
+ROUNDS = [f'dist.local.period={PERIOD}', 'dist.local.outer_momentum=0.3']
 SERVER = ['dist.asynchronous.rule=ASYNCHRONOUS', 'dist.asynchronous.servers=1', 'optim.sgd.momentum=0', 'optim.learning_rate=0.1']
 SMALL = ROOT / 'apps/studies/asynchronous.textproto'  # of cases with servers: not the links, but workers decide who is late
 CASES = {
@@ -128,8 +129,11 @@ def speed(args, ends):
 
 
 def compare_numbers(case, real, emulated, folder):
-    # A real rank's lines are its own in rounds, and of all ranks in synchronous steps.
-    own = [line for line in emulated if line['kind'] == 'step' and (case == 'synchronous' or line['worker'] == 0)]
+    # A real rank's lines are its own in rounds, and of all ranks in synchronous steps: those before the first round.
+    rounds = [line['step'] for line in emulated if line['kind'] == 'round']
+    first = {'synchronous': max(line['step'] for line in emulated if line['kind'] == 'step') + 1, 'post_local': min(rounds, default=0) - PERIOD}
+    own = [line for line in emulated
+           if line['kind'] == 'step' and (line['worker'] == 0 or line['step'] <= first.get(case, 0))]
     ours, theirs = losses(own), losses([line for line in real if line['kind'] == 'step'])
     same = [abs(ours[step] - theirs[step]) for step in sorted(theirs) if step in ours]
     accuracy = [[line['accuracy'] for line in lines if line['kind'] == 'evaluation'][-1] for lines in (real, emulated)]

@@ -39,24 +39,17 @@ TEST(SettingsOfTest, StepsOfAllRanks) {
   const Prediction dense{.choice = {.hosts = 4, .global_batch = 512}, .ranks = 4};
   EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
               ElementsAre("train.batch=128", "train.accumulation=2",
-                          "optim.batch_scaling.reference_batch=256", "data.shards=4"));
-}
-
-// As a config has them whose ranks are predicted as they are.
-TEST(SettingsOfTest, ShardsAreLeftToTheConfig) {
-  const Prediction dense{.choice = {.hosts = 4, .global_batch = 512, .shards = false}, .ranks = 4};
-  EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
-              testing::Not(testing::Contains(testing::StartsWith("data.shards"))));
+                          "optim.batch_scaling.reference_batch=256"));
 }
 
 // 258 images for two hosts are 129 each, in three parts of at most 64; for three 86, in two.
 TEST(SettingsOfTest, PartsAreOfEqualSize) {
   const Prediction two{.choice = {.hosts = 2, .global_batch = 258}, .ranks = 2};
   EXPECT_THAT(SettingsOf(two, Facts(), Config()),
-              ElementsAre("train.batch=129", "train.accumulation=3", testing::_, testing::_));
+              ElementsAre("train.batch=129", "train.accumulation=3", testing::_));
   const Prediction three{.choice = {.hosts = 3, .global_batch = 255}, .ranks = 3};
   EXPECT_THAT(SettingsOf(three, Facts(), Config()),
-              ElementsAre("train.batch=86", "train.accumulation=2", testing::_, testing::_));
+              ElementsAre("train.batch=86", "train.accumulation=2", testing::_));
 }
 
 TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
@@ -69,7 +62,7 @@ TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
   EXPECT_THAT(
       SettingsOf(local, Facts(), Config()),
       ElementsAre("train.batch=32", "train.accumulation=1",
-                  "optim.batch_scaling.reference_batch=256", "data.shards=8", "dist.local.period=4",
+                  "optim.batch_scaling.reference_batch=256", "dist.local.period=4",
                   "dist.local.overlap=true", "dist.local.compression={ scheme { linear8 { } } }"));
 }
 
@@ -106,17 +99,16 @@ TEST(SettingsOfTest, AlgorithmAndBucketsWhereTheConfigHasOthers) {
                                      .buckets = {.bytes = 1 << 20, .end_bytes = 1 << 18}},
                           .ranks = 2};
   RunConfig config = Config();
-  EXPECT_THAT(
-      SettingsOf(choice, Facts(), config),
-      ElementsAre("train.batch=32", "train.accumulation=1",
-                  "optim.batch_scaling.reference_batch=256", "data.shards=2",
-                  "dist.algorithm=\"ring\"", "dist.bucket_kib=1024", "dist.end_bucket_kib=256"));
+  EXPECT_THAT(SettingsOf(choice, Facts(), config),
+              ElementsAre("train.batch=32", "train.accumulation=1",
+                          "optim.batch_scaling.reference_batch=256", "dist.algorithm=\"ring\"",
+                          "dist.bucket_kib=1024", "dist.end_bucket_kib=256"));
   config.mutable_dist()->set_algorithm("ring");
   config.mutable_dist()->set_bucket_kib(1024);
   config.mutable_dist()->set_end_bucket_kib(256);
   EXPECT_THAT(SettingsOf(choice, Facts(), config),
               ElementsAre("train.batch=32", "train.accumulation=1",
-                          "optim.batch_scaling.reference_batch=256", "data.shards=2"));
+                          "optim.batch_scaling.reference_batch=256"));
 }
 
 TEST(SettingsOfTest, OneRankTakesTheBatchAndExchangesNothing) {
