@@ -47,7 +47,7 @@ class PrefetchingLoader : public DataLoader {
         bad_images_config_(config.bad_images()),
         augment_(options.mode == LoaderMode::kTrain ? config.augment() : AugmentConfig()),
         options_(options),
-        shards_(config.shards()),
+        sharding_{.shards = config.shards(), .batch = options.global_batch},
         row_floats_(kChannels * options.image_size * options.image_size),
         source_(dataset, config, options),
         buffers_(workers),
@@ -119,7 +119,7 @@ class PrefetchingLoader : public DataLoader {
   const BadImagesConfig bad_images_config_;
   const AugmentConfig augment_;
   const LoaderOptions options_;
-  const int64_t shards_;
+  const Sharding sharding_;
   const int64_t row_floats_;
   ImageSource source_;
   std::vector<float> class_weights_;                // by class; empty: all 1
@@ -144,8 +144,7 @@ class PrefetchingLoader : public DataLoader {
 // Sample -1 beyond the end of the list.
 void PrefetchingLoader::ChooseSamples(const Place& place, Slot* slot) {
   if (endless() && order_epoch_ != place.epoch) {
-    order_ = EpochOrder(options_.seed, place.epoch, std::ssize(indices_),
-                        {.shards = shards_, .batch = options_.global_batch});
+    order_ = EpochOrder(options_.seed, place.epoch, std::ssize(indices_), sharding_);
     order_epoch_ = place.epoch;
   }
   for (int64_t row = 0; row < place.rows; ++row) {

@@ -45,8 +45,8 @@ std::vector<int64_t> EpochOrder(uint64_t seed, int64_t epoch, int64_t n, const S
   RT_CHECK(sharding.shards >= 1 && sharding.batch >= 1, "a batch is divided among shards");
   if (sharding.shards == 1) return EpochPermutation(seed, epoch, n);
   const std::vector<int64_t> shard_of_row = ShardOfRow(sharding);
-  std::vector<int64_t> first(sharding.shards + 1,
-                             0);  // position in `dealt`; of the next shard: the end
+  // By shard, its first sample in `dealt`; that of the next one is its end.
+  std::vector<int64_t> first(sharding.shards + 1, 0);
   for (int64_t position = 0; position < n; ++position) {
     ++first[shard_of_row[position % sharding.batch] + 1];
   }
