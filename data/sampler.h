@@ -1,13 +1,13 @@
-// Which samples form which batch: a pure function of (seed, epoch, position). Without state,
-// resuming and changing the number of ranks are a seek. An epoch is a permutation of all samples,
+// Which samples form which batch: a pure function of (seed, epoch, position), with shards of the global
+// batch as well. Without state, resuming and changing the number of ranks are a seek. An epoch is a permutation of all samples,
 // cut into whole batches; the remainder is dropped in this epoch.
 //
 // With shards (data.shards) the samples are dealt once for the whole run, and every batch takes
 // as many of each shard, in its order:
 //
-//   batch            0               1               2
-//   position   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 ...
-//   shard      0 0 1 1 2 2 3 3 0 0 1 1 2 2 3 3      8 rows, 4 shards
+//   batch      0               1               ...
+//   row        0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+//   shard      0 0 1 1 2 2 3 3 0 0 1 1 2 2 3 3      4 shards
 //
 // So each of as many ranks meets only the samples of one shard, and keeps them decoded; that each
 // batch has some of each shard is stratified sampling (Cochran 1977, chapter 5): not biased.

@@ -184,6 +184,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
     facts.set_decode_cpu_s(cost.decode_s);
     facts.set_cached_share(cost.cached_share);
     facts.set_epochs(loaded.config.train().epochs());
+    facts.set_shards(loaded.config.data().shards());
   }
   RT_RETURN_IF_ERROR(
       MeasureSchemes(OwnCompression(loaded.config.dist()), options.schemes, arena, &facts));

@@ -59,7 +59,7 @@ StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
                                                                 .plan_only = true}));
   // The images are dealt to no one else: the first stage loads them all.
   const ComputeTimes times =
-      StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch, {.ranks = 1});
+      StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch, /*ranks=*/1);
   NodeSeconds seconds = FlopsAsSeconds(*net);
   Scale(times.forward, &seconds.forward);
   Scale(times.earlier_backward + times.backward, &seconds.backward);

@@ -34,7 +34,6 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
                 int64_t global_batch) {
   const DistConfig& dist = config.dist();
   Choice choice{.hosts = network.hosts, .global_batch = global_batch};
-  choice.shards = config.data().shards() == network.hosts * network.ranks_per_host;
   choice.algorithm = dist.algorithm();
   choice.buckets = BucketsOf(dist);
   choice.scheme = SchemeOf(dist, facts);

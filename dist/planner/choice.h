@@ -28,10 +28,6 @@ struct Choice {
   // Large linear layers are divided among the ranks (divided_layers.h); then dense, every step.
   bool divided = false;
 
-  // The images are dealt to the ranks once (data.shards), not anew in each epoch. Not searched for: it
-  // has not been shown to train as accurately.
-  bool shards = false;
-
   bool has_rounds() const { return rounds || period > 1 || overlap; }
 
   bool operator==(const Choice& other) const {
@@ -39,7 +35,7 @@ struct Choice {
            algorithm == other.algorithm && buckets.bytes == other.buckets.bytes &&
            buckets.end_bytes == other.buckets.end_bytes && scheme == other.scheme &&
            period == other.period && overlap == other.overlap && rounds == other.rounds &&
-           divided == other.divided && shards == other.shards;
+           divided == other.divided;
   }
 };
 

@@ -17,15 +17,11 @@
 
 namespace ringtail {
 
-// How images come to ranks: in every epoch anew, or once.
-struct Dealing {
-  int64_t ranks = 1;  // >= 1
-  bool once = false;
-};
-
 // Mean of `epochs` > 0, the last of which may be a part; `cached`: the share of all images for which
-// a rank has room, 0 to 1.
-double DecodedShare(const Dealing& dealing, double epochs, double cached);
+// a rank has room, 0 to 1. ranks >= 1.
+double DecodedShare(int64_t ranks, double epochs, double cached);
+// The same, if each rank has its own part of the images for the whole run.
+double DecodedShareOfShard(int64_t ranks, double epochs, double cached);
 
 }  // namespace ringtail
 

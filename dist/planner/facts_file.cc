@@ -104,6 +104,7 @@ Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
   RT_RETURN_IF_ERROR(check.Between("load_cpu_s", facts.load_cpu_s(), 0, kMostLoading));
   RT_RETURN_IF_ERROR(check.Between("decode_cpu_s", facts.decode_cpu_s(), 0, kMostLoading));
   RT_RETURN_IF_ERROR(check.Between("cached_share", facts.cached_share(), 0, 1));
+  RT_RETURN_IF_ERROR(check.Between("shards", facts.shards(), 1, 65536));
   RT_RETURN_IF_ERROR(check.PositiveUpTo("epochs", facts.epochs(), kMostEpochs));
   RT_RETURN_IF_ERROR(check.Between("wake_delay_s", facts.wake_delay_s(), 0, kMostWakeDelay));
   RT_RETURN_IF_ERROR(check.Between("step_deviation", facts.step_deviation(), 0, kMostDeviation));

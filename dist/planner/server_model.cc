@@ -83,7 +83,7 @@ World WorldOf(const PlannerFacts& facts, const NetworkFacts& network, const Serv
            "ranks that serve, and one that computes");
   const double cores = network.cores_per_rank(), one_core = std::min(1.0, cores);
   const int workers = ranks - (choice.dedicated ? choice.servers : 0);
-  const ComputeTimes times = StepTimetable(facts, cores).TimesAt(choice.batch, {.ranks = workers});
+  const ComputeTimes times = StepTimetable(facts, cores).TimesAt(choice.batch, workers);
   const bool crosses = network.hosts > 1;
   const LinkModel& link = crosses ? network.links.between_hosts : network.links.within_host;
   World world{.workers = static_cast<double>(workers),

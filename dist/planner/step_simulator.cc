@@ -73,8 +73,7 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
   OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice),
-                                          {.ranks = int64_t{choice.hosts} * network_.ranks_per_host,
-                                           .once = choice.shards})};
+                                          int64_t{choice.hosts} * network_.ranks_per_host)};
   // Averaged weights are updated once in a round.
   if (choice.has_rounds()) own.times.update -= own.times.average * (1 - 1.0 / choice.period);
   own.before_backward = own.times.forward + own.times.earlier_backward;

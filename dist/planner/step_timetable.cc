@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/round.h"
+#include "dist/planner/decoded_share.h"
 
 namespace ringtail {
 namespace {
@@ -64,6 +65,7 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   load_ = facts.load_cpu_s() / cores;
   decode_ = facts.decode_cpu_s() / cores;
   epochs_ = facts.epochs();
+  shards_ = facts.shards();
   cached_share_ = facts.cached_share();
   for (const StepFacts& step : facts.step()) {
     ComputeTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
@@ -88,7 +90,7 @@ int64_t StepTimetable::PartsOf(int64_t batch) const {
   return best;
 }
 
-ComputeTimes StepTimetable::TimesAt(int64_t batch, const Dealing& dealing) const {
+ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks) const {
   ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
   times.update = update_.update;
   times.norm = update_.norm;
@@ -96,7 +98,9 @@ ComputeTimes StepTimetable::TimesAt(int64_t batch, const Dealing& dealing) const
   times.prepare = update_.prepare;
   times.preparing = update_.preparing;
   const double computing = times.forward + times.earlier_backward + times.backward + times.update;
-  const double image = load_ + decode_ * DecodedShare(dealing, epochs_, cached_share_);
+  const double decoded = ranks == shards_ ? DecodedShareOfShard(ranks, epochs_, cached_share_)
+                                          : DecodedShare(ranks, epochs_, cached_share_);
+  const double image = load_ + decode_ * decoded;
   return Scaled(std::move(times), 1 + image * static_cast<double>(batch) / computing);
 }
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/parameter.h"
-#include "dist/planner/decoded_share.h"
 #include "dist/planner/planner.pb.h"
 
 namespace ringtail {
@@ -43,9 +42,9 @@ class StepTimetable {
   // larger than what was measured. What fits into the caches decides.
   int64_t PartsOf(int64_t batch) const;
   // `batch` > 0: images of a rank in a step, in these parts. Loading their successors on the same
-  // cores makes everything longer by the same factor; how many of them it decodes depends on
-  // how the images are dealt.
-  ComputeTimes TimesAt(int64_t batch, const Dealing& dealing) const;
+  // cores makes everything longer by the same factor; how many of them it decodes depends on the
+  // number of `ranks` that the images are dealt to, and on whether each has a shard of its own.
+  ComputeTimes TimesAt(int64_t batch, int64_t ranks) const;
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
   double deviation() const { return deviation_; }  // of a step, as a share of it
@@ -63,6 +62,7 @@ class StepTimetable {
   double merge_ = 0, data_wait_ = 0, deviation_ = 0;
   double load_ = 0, decode_ = 0;  // of an image
   double epochs_ = 1, cached_share_ = 0;
+  int64_t shards_ = 1;  // of the images
 };
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.

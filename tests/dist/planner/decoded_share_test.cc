@@ -12,28 +12,28 @@ namespace ringtail {
 namespace {
 
 TEST(DecodedShareTest, AloneEveryImageOnce) {
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 1}, 0.5, 1), 1);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 1}, 1, 1), 1);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 1}, 2.5, 1), 1 / 2.5);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 1}, 16, 1), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(DecodedShare(1, 0.5, 1), 1);
+  EXPECT_DOUBLE_EQ(DecodedShare(1, 1, 1), 1);
+  EXPECT_DOUBLE_EQ(DecodedShare(1, 2.5, 1), 1 / 2.5);
+  EXPECT_DOUBLE_EQ(DecodedShare(1, 16, 1), 1.0 / 16);
 }
 
 TEST(DecodedShareTest, WithoutRoomEverythingAlways) {
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 1}, 16, 0), 1);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 8}, 16, 0), 1);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 1}, 5, 0.25), (1 + 4 * 0.75) / 5);
+  EXPECT_DOUBLE_EQ(DecodedShare(1, 16, 0), 1);
+  EXPECT_DOUBLE_EQ(DecodedShare(8, 16, 0), 1);
+  EXPECT_DOUBLE_EQ(DecodedShare(1, 5, 0.25), (1 + 4 * 0.75) / 5);
   // Of 8: 1, 7/8, 49/64, then the cache has what it can hold.
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 8}, 5, 0.25), (1 + 7.0 / 8 + 49.0 / 64 + 2 * 0.75) / 5);
-  EXPECT_NEAR(DecodedShare({.ranks = 1024}, 1e6, 0.5), 0.5, 0.001);
-  EXPECT_NEAR(DecodedShare({.ranks = 1024}, 1e6, 1), 1024 / 1e6, 1e-6);
+  EXPECT_DOUBLE_EQ(DecodedShare(8, 5, 0.25), (1 + 7.0 / 8 + 49.0 / 64 + 2 * 0.75) / 5);
+  EXPECT_NEAR(DecodedShare(1024, 1e6, 0.5), 0.5, 0.001);
+  EXPECT_NEAR(DecodedShare(1024, 1e6, 1), 1024 / 1e6, 1e-6);
 }
 
 // Of a part of the images, each once: as alone with so many.
 TEST(DecodedShareTest, ImagesThatAreDealtOnce) {
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 8, .once = true}, 16, 1), 1.0 / 16);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 8, .once = true}, 16, 1.0 / 8), 1.0 / 16);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 8, .once = true}, 5, 1.0 / 16), (1 + 4 * 0.5) / 5);
-  EXPECT_DOUBLE_EQ(DecodedShare({.ranks = 8, .once = true}, 5, 0), 1);
+  EXPECT_DOUBLE_EQ(DecodedShareOfShard(8, 16, 1), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(DecodedShareOfShard(8, 16, 1.0 / 8), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(DecodedShareOfShard(8, 5, 1.0 / 16), (1 + 4 * 0.5) / 5);
+  EXPECT_DOUBLE_EQ(DecodedShareOfShard(8, 5, 0), 1);
 }
 
 TEST(DecodedShareTest, AgreesWithImagesThatAreDealt) {
@@ -49,7 +49,7 @@ TEST(DecodedShareTest, AgreesWithImagesThatAreDealt) {
   }
   const double share =
       static_cast<double>(decoded) / static_cast<double>(kEpochs * kImages) * kRanks;
-  EXPECT_NEAR(DecodedShare({.ranks = kRanks}, kEpochs, 1), share, 0.01);
+  EXPECT_NEAR(DecodedShare(kRanks, kEpochs, 1), share, 0.01);
 }
 
 }  // namespace

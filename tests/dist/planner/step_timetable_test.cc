@@ -31,9 +31,9 @@ PlannerFacts TwoBatches() {
 
 TEST(StepTimetableTest, IsLinearBetweenMeasuredBatches) {
   const StepTimetable table(TwoBatches(), 2);
-  EXPECT_DOUBLE_EQ(table.TimesAt(10, {.ranks = 1}).forward, 1);
-  EXPECT_DOUBLE_EQ(table.TimesAt(30, {.ranks = 1}).backward, 5);
-  const ComputeTimes middle = table.TimesAt(20, {.ranks = 1});
+  EXPECT_DOUBLE_EQ(table.TimesAt(10, 1).forward, 1);
+  EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).backward, 5);
+  const ComputeTimes middle = table.TimesAt(20, 1);
   EXPECT_DOUBLE_EQ(middle.forward, 1.5);
   EXPECT_DOUBLE_EQ(middle.backward, 3.5);
   EXPECT_DOUBLE_EQ(middle.ready[0], 1);
@@ -43,7 +43,7 @@ TEST(StepTimetableTest, IsLinearBetweenMeasuredBatches) {
 // The line through both is 1 s at no image: 2 s (of 3) at a batch of 5.
 TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
   const StepTimetable table(TwoBatches(), 2);
-  const ComputeTimes times = table.TimesAt(5, {.ranks = 1});
+  const ComputeTimes times = table.TimesAt(5, 1);
   EXPECT_DOUBLE_EQ(times.forward + times.backward, 2);
   EXPECT_DOUBLE_EQ(times.ready[1], times.backward);
 }
@@ -51,10 +51,10 @@ TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
 // What can be prepared is divided by the cores, as the update that it belongs to.
 TEST(StepTimetableTest, PreparationIsAPartOfTheUpdate) {
   PlannerFacts facts = TwoBatches();
-  EXPECT_TRUE(StepTimetable(facts, 2).TimesAt(10, {.ranks = 1}).prepare.empty());
+  EXPECT_TRUE(StepTimetable(facts, 2).TimesAt(10, 1).prepare.empty());
   facts.add_prepare_s(0.3);
   facts.add_prepare_s(0);
-  const ComputeTimes times = StepTimetable(facts, 4).TimesAt(10, {.ranks = 1});
+  const ComputeTimes times = StepTimetable(facts, 4).TimesAt(10, 1);
   EXPECT_DOUBLE_EQ(times.update, 0.25);
   ASSERT_EQ(times.prepare.size(), 2U);
   EXPECT_DOUBLE_EQ(times.prepare[0], 0.15);
@@ -64,17 +64,17 @@ TEST(StepTimetableTest, PreparationIsAPartOfTheUpdate) {
 TEST(StepTimetableTest, ASmallBatchIsNeverMoreEfficient) {
   PlannerFacts facts = TwoBatches();
   facts.mutable_step(1)->set_backward_s(20);  // a line that would be below zero at 5
-  const ComputeTimes times = StepTimetable(facts, 2).TimesAt(5, {.ranks = 1});
+  const ComputeTimes times = StepTimetable(facts, 2).TimesAt(5, 1);
   EXPECT_DOUBLE_EQ(times.forward + times.backward, 1.5);
 }
 
 TEST(StepTimetableTest, BeyondTheLargestTheStepHasParts) {
   const StepTimetable table(TwoBatches(), 2);
-  const ComputeTimes times = table.TimesAt(60, {.ranks = 1});
+  const ComputeTimes times = table.TimesAt(60, 1);
   EXPECT_DOUBLE_EQ(times.forward, 4);
   EXPECT_DOUBLE_EQ(times.earlier_backward, 5);
   EXPECT_DOUBLE_EQ(times.backward, 5);
-  EXPECT_DOUBLE_EQ(table.TimesAt(90, {.ranks = 1}).forward, 6);
+  EXPECT_DOUBLE_EQ(table.TimesAt(90, 1).forward, 6);
 }
 
 // 30 images at once take 7 s, three times 10 take 9; if 30 take 12 s, three times 10 are faster.
@@ -86,30 +86,29 @@ TEST(StepTimetableTest, PartsThatFitIntoTheCachesAreFaster) {
   const StepTimetable table(facts, 2);
   EXPECT_EQ(table.PartsOf(30), 3);
   EXPECT_EQ(table.PartsOf(29), 1);  // no equal parts
-  EXPECT_DOUBLE_EQ(table.TimesAt(30, {.ranks = 1}).forward, 3);
-  EXPECT_DOUBLE_EQ(table.TimesAt(30, {.ranks = 1}).earlier_backward, 4);
-  EXPECT_DOUBLE_EQ(table.TimesAt(30, {.ranks = 1}).backward, 2);
+  EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).forward, 3);
+  EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).earlier_backward, 4);
+  EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).backward, 2);
 }
 
 TEST(StepTimetableTest, ScalesWithCores) {
   const StepTimetable table(TwoBatches(), 8);
-  EXPECT_DOUBLE_EQ(table.TimesAt(10, {.ranks = 1}).forward, 0.25);
-  EXPECT_DOUBLE_EQ(table.TimesAt(1, {.ranks = 1}).update, 0.125);
+  EXPECT_DOUBLE_EQ(table.TimesAt(10, 1).forward, 0.25);
+  EXPECT_DOUBLE_EQ(table.TimesAt(1, 1).update, 0.125);
 }
 
 TEST(StepTimetableTest, LoadingTakesItsShareOfEverything) {
   PlannerFacts facts = TwoBatches();
-  const ComputeTimes before = StepTimetable(facts, 2).TimesAt(20, {.ranks = 1});
+  const ComputeTimes before = StepTimetable(facts, 2).TimesAt(20, 1);
   facts.set_load_cpu_s(0.05);
-  const ComputeTimes times = StepTimetable(facts, 2).TimesAt(20, {.ranks = 1});
+  const ComputeTimes times = StepTimetable(facts, 2).TimesAt(20, 1);
   const double computing = before.forward + before.backward + before.update;
   const double factor = (computing + 20 * 0.05 / 2) / computing;
   EXPECT_DOUBLE_EQ(times.forward, factor * before.forward);
   EXPECT_DOUBLE_EQ(times.backward, factor * before.backward);
   EXPECT_DOUBLE_EQ(times.update, factor * before.update);
   EXPECT_DOUBLE_EQ(times.ready.back(), factor * before.ready.back());
-  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2000).TimesAt(20, {.ranks = 1}).update,
-                   factor * before.update / 1000);
+  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2000).TimesAt(20, 1).update, factor * before.update / 1000);
 }
 
 // Of two epochs a rank alone decodes one, one of two 1 and 1/2.
@@ -121,11 +120,16 @@ TEST(StepTimetableTest, RanksThatShareImagesDecodeMoreOfThem) {
   facts.set_epochs(2);
   PlannerFacts same = TwoBatches();
   same.set_load_cpu_s(0.05 + 0.2 / 2);
-  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2).TimesAt(20, {.ranks = 1}).forward,
-                   StepTimetable(same, 2).TimesAt(20, {.ranks = 1}).forward);
+  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2).TimesAt(20, 1).forward,
+                   StepTimetable(same, 2).TimesAt(20, 1).forward);
   same.set_load_cpu_s(0.05 + 0.2 * 3 / 4);
-  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2).TimesAt(20, {.ranks = 2}).forward,
-                   StepTimetable(same, 2).TimesAt(20, {.ranks = 2}).forward);
+  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2).TimesAt(20, 2).forward,
+                   StepTimetable(same, 2).TimesAt(20, 2).forward);
+  // With a shard for each of two, one of two epochs, as alone.
+  facts.set_shards(2);
+  same.set_load_cpu_s(0.05 + 0.2 / 2);
+  EXPECT_DOUBLE_EQ(StepTimetable(facts, 2).TimesAt(20, 2).forward,
+                   StepTimetable(same, 2).TimesAt(20, 2).forward);
 }
 
 TEST(StepTimetableTest, RisesWithTheBatch) {
@@ -135,7 +139,7 @@ TEST(StepTimetableTest, RisesWithTheBatch) {
     const StepTimetable table(facts, 1);
     double before = 0;
     for (int64_t batch = 1; batch <= 64; ++batch) {
-      const ComputeTimes times = table.TimesAt(batch, {.ranks = 1});
+      const ComputeTimes times = table.TimesAt(batch, 1);
       const double seconds = times.forward + times.earlier_backward + times.backward;
       // A step of several parts pays the constant of each.
       EXPECT_GE(seconds, before * (1 - 1e-12)) << batch;
