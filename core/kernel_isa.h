@@ -9,7 +9,7 @@
 // avx2, avx512, inside `namespace ringtail::RT_KERNEL_ISA` (CMakeLists.txt, ringtail_kernels). To
 // add a kernel: declare it in NAME.h with RT_DECLARE_KERNEL, define it in NAME.cc, call it as
 // RT_KERNEL(name, arguments...), or take its address, RT_KERNEL(name), once before a loop.
-// Rules: plain loops over pointers with `#pragma omp simd`, or Vec (layers/kernels/vec.h) where the
+// Rules: plain loops over pointers with `#pragma omp simd`, or Vec (core/kernels/vec.h) where the
 // compiler does not keep a product's sums in registers, or the compiler's intrinsics; no inline
 // function of the standard library, and no header but <cstdint>, <cmath>, <immintrin.h>, the
 // kernels' own, and those that say "for kernels" (core/philox_rounds.h): all their functions are

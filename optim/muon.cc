@@ -16,6 +16,7 @@ namespace ringtail {
 namespace {
 
 constexpr double kMostVectorRate = 10;
+constexpr int64_t kFloatsInCache = 1 << 12;  // of each of three arrays
 
 bool IsMatrix(const Parameter& p) { return p.spec.kind != ParameterKind::kVector; }
 
@@ -35,6 +36,18 @@ void Nesterov(float grad_scale, float momentum, int64_t n, const float* __restri
     const float g = grad_scale * grad[i];
     update[i] = g + momentum * (momentum * velocity[i] + g);
   }
+}
+
+// u, and the sum of its squares while it is in the first cache.
+double NesterovAndSquares(float grad_scale, float momentum, int64_t n, const float* grad,
+                          const float* velocity, float* update) {
+  double squares = 0;
+  for (int64_t begin = 0; begin < n; begin += kFloatsInCache) {
+    const int64_t count = std::min(kFloatsInCache, n - begin);
+    Nesterov(grad_scale, momentum, count, grad + begin, velocity + begin, update + begin);
+    squares += SumOfSquares(std::span(update + begin, count));
+  }
+  return squares;
 }
 
 // The norm of rows * columns values of U(-a, a), a = 1 / sqrt(columns).
@@ -103,13 +116,15 @@ std::span<const float> Muon::StartDirection(size_t parameter, double grad_scale,
   const Parameter& p = arena_->parameters()[parameter];
   Scratch& scratch = scratch_[index];
   const std::span<float> update = Part(&scratch.update, p.elements);
-  Nesterov(static_cast<float>(grad_scale), static_cast<float>(config_.momentum()), p.elements,
-           p.grad().data(), velocity_.floats().data() + p.offset, update.data());
+  const double squares = NesterovAndSquares(
+      static_cast<float>(grad_scale), static_cast<float>(config_.momentum()), p.elements,
+      p.grad().data(), velocity_.floats().data() + p.offset, update.data());
   if (!IsMatrix(p)) return update;
   std::span<float> direction = place(parameter);
   if (direction.empty()) direction = Part(&scratch.direction, p.elements);
   const int64_t rows = p.spec.shape[0];
-  orthogonalizations_[index].Start(rows, p.elements / rows, update.data(), direction.data());
+  orthogonalizations_[index].Start(rows, p.elements / rows, squares, update.data(),
+                                   direction.data());
   return direction;
 }
 

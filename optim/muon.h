@@ -20,7 +20,7 @@
 // steps that are mostly noise multiply it, without bound over thousands of steps; steps of one size
 // add to it, until the decay takes as much.
 // Biases and batch norm follow w = w (1 - lr wd) - lr u, where lr is vector_rate times the rate.
-// State: v ("momentum"). Cost: 40 bytes per weight and optim/orthogonalize.h's operations. A matrix
+// State: v ("momentum"). Cost: 36 bytes per weight and optim/orthogonalize.h's operations. A matrix
 // is one thread's work, unless it is so large a part of all work that the others would wait for it:
 // then all threads share it. Memory: for each thread two copies of the largest parameter and 4 k^2
 // floats; where O is prepared (prepared_step.h) one copy of all parameters. With the half-width

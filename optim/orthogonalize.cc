@@ -2,17 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
 #include "core/parallel_for.h"
-#include "core/sum_of_squares.h"
 
 namespace ringtail {
 namespace {
 
 constexpr double kSmallest = 0x1p-100;
-constexpr float kA = 3.4445F, kB = -4.7750F, kC = 2.0315F;
+constexpr int kFar = 30;  // of a norm's exponent
+struct Coefficients5 {
+  float a, b, c;
+};
+constexpr Coefficients5 kOfRound[Orthogonalization::kRounds] = {{8.3853F, -24.5675F, 18.0384F},
+                                                                {4.0936F, -3.0159F, 0.5612F},
+                                                                {3.7086F, -2.7477F, 0.5314F},
+                                                                {2.7981F, -2.0729F, 0.4573F}};
 constexpr int kGram = 0, kFirstPolynomial = 1, kLast = Orthogonalization::kStages - 1;
 constexpr int kStagesOfRound = 4;
 
@@ -29,32 +36,35 @@ MatrixProduct OfPolynomials(const MatrixView& a, const MatrixView& b, const Matr
 }
 
 // p = c gram^2 + b p: the polynomial, if b gram is added before and a after.
-MatrixProduct Polynomial(const MatrixView& gram, const MatrixView& p) {
-  return {.a = gram, .b = gram, .c = p, .alpha = kC, .beta = kB, .symmetric = true};
+MatrixProduct Polynomial(int round, const MatrixView& gram, const MatrixView& p) {
+  const auto& [a, b, c] = kOfRound[round];
+  return {.a = gram, .b = gram, .c = p, .alpha = c, .beta = b, .symmetric = true};
 }
+
+int RoundOf(int stage) { return stage < 2 ? 0 : 1 + (stage - 2) / kStagesOfRound; }
 
 bool IsPolynomial(int stage) {
   if (stage < 2 || stage == kLast) return stage == kFirstPolynomial;
   return (stage - 2) % kStagesOfRound == kNextPolynomial;
 }
 
-void RunPolynomial(const MatrixProduct& product, int64_t part) {
+void RunPolynomial(const MatrixProduct& product, float constant, int64_t part) {
   const MatrixView &gram = product.a, &p = product.c;
   const StripRows rows = RowsOfStrip(product, part);
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     std::copy_n(gram.data + row * gram.cols, rows.end, p.data + row * p.cols);
   }
   MultiplyPart(product, part);
-  for (int64_t i = rows.begin; i < rows.end; ++i) p.data[i * p.cols + i] += kA;
+  for (int64_t i = rows.begin; i < rows.end; ++i) p.data[i * p.cols + i] += constant;
 }
 
 }  // namespace
 
-void Orthogonalization::Start(int64_t rows, int64_t cols, float* x, float* result) {
+void Orthogonalization::Start(int64_t rows, int64_t cols, double squares, float* x, float* result) {
   const int64_t size = rows * cols, k = std::min(rows, cols);
   x_ = {x, rows, cols};
   result_ = {result, rows, cols};
-  const double norm = std::sqrt(SumOfSquares(std::span(x, size)));
+  double norm = std::sqrt(squares);
   // Too small to normalise, as the decayed momentum of a layer without gradient: return zeros. (NaN
   // compares false and propagates.)
   zero_ = norm < kSmallest;
@@ -62,7 +72,11 @@ void Orthogonalization::Start(int64_t rows, int64_t cols, float* x, float* resul
     std::fill_n(result, size, 0.0F);
     return;
   }
-  Scale(static_cast<float>(1 / norm), size, x);
+  if (const int exponent = std::isfinite(norm) ? std::ilogb(norm) : 0; std::abs(exponent) > kFar) {
+    norm = std::scalbn(norm, -exponent);
+    Scale(static_cast<float>(std::scalbn(1.0, -exponent)), size, x);
+  }
+  scale_ = static_cast<float>(1 / norm);
   const size_t bytes = 4 * k * k * sizeof(float);
   if (squares_.size_bytes() < bytes) squares_ = AlignedBuffer(bytes);
 }
@@ -82,14 +96,15 @@ MatrixProduct Orthogonalization::Stage(int stage) const {
             .c = gram,
             .op_a = wide ? Operand::kAsIs : Operand::kTransposed,
             .op_b = wide ? Operand::kTransposed : Operand::kAsIs,
+            .alpha = scale_ * scale_,
             .symmetric = true};
   }
-  if (stage == kFirstPolynomial) return Polynomial(gram, q(0));
+  if (stage == kFirstPolynomial) return Polynomial(0, gram, q(0));
   if (stage == kLast) {
     const MatrixView last = q(kRounds - 1);
-    return {.a = wide ? last : x_, .b = wide ? x_ : last, .c = result_};
+    return {.a = wide ? last : x_, .b = wide ? x_ : last, .c = result_, .alpha = scale_};
   }
-  const int round = 1 + (stage - 2) / kStagesOfRound;
+  const int round = RoundOf(stage);
   const MatrixView before = round == 1 ? q(0) : p;  // the polynomial of the round before
   switch (static_cast<StageOfRound>((stage - 2) % kStagesOfRound)) {
     case kPolynomialTimesGram:
@@ -97,7 +112,7 @@ MatrixProduct Orthogonalization::Stage(int stage) const {
     case kNextGram:
       return OfPolynomials(q(round), before, gram);
     case kNextPolynomial:
-      return Polynomial(gram, p);
+      return Polynomial(round, gram, p);
     case kCombine:
       break;
   }
@@ -108,7 +123,8 @@ int64_t Orthogonalization::parts(int stage) const { return zero_ ? 0 : NumParts(
 
 void Orthogonalization::Run(int stage, int64_t part) const {
   const MatrixProduct product = Stage(stage);
-  IsPolynomial(stage) ? RunPolynomial(product, part) : MultiplyPart(product, part);
+  if (!IsPolynomial(stage)) return MultiplyPart(product, part);
+  RunPolynomial(product, kOfRound[RoundOf(stage)].a, part);
 }
 
 void Orthogonalization::RunAll() const {

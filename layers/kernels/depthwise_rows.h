@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/vec_affine.h"
-#include "layers/kernels/vec_operations.h"
 
 namespace ringtail::RT_KERNEL_ISA::depthwise {
 

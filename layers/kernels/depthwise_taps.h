@@ -10,11 +10,11 @@
 
 #include <cstdint>
 
+#include "core/kernels/vec.h"
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/integers.h"
-#include "layers/kernels/vec.h"
-#include "layers/kernels/vec_operations.h"
 
 namespace ringtail::RT_KERNEL_ISA::depthwise {
 

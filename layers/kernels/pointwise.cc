@@ -1,10 +1,10 @@
 #include "layers/kernels/pointwise.h"
 
+#include "core/kernels/vec.h"
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/piece_sums.h"
-#include "layers/kernels/vec.h"
-#include "layers/kernels/vec_operations.h"
 
 // Each micro-kernel keeps a block of the result in registers, kRows x kVecs accumulators; one
 // operand comes as kVecs registers, the other as broadcasts from memory.

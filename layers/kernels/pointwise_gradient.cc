@@ -1,7 +1,7 @@
 // The products that make the gradient of the weights, and the sums that make that of the bias.
+#include "core/kernels/vec.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/pointwise.h"
-#include "layers/kernels/vec.h"
 
 // A micro-kernel keeps kGradientRows x kVecs sums in registers (as pointwise.cc).
 namespace ringtail::RT_KERNEL_ISA {

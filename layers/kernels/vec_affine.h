@@ -4,9 +4,9 @@
 #ifndef RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
 #define RINGTAIL_LAYERS_KERNELS_VEC_AFFINE_H_
 
+#include "core/kernels/vec.h"
 #include "layers/kernels/affine.h"
 #include "layers/kernels/clamp.h"
-#include "layers/kernels/vec.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 

@@ -4,7 +4,7 @@
 #define RINGTAIL_LAYERS_KERNELS_VEC_BFLOAT16_H_
 
 #include "core/kernels/bfloat16.h"
-#include "layers/kernels/vec.h"
+#include "core/kernels/vec.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 

@@ -55,13 +55,14 @@ def augmented(image, strength, random):
 
 
 def orthogonal(x):
-    """Jordan et al. 2024."""
+    """As optim/orthogonalize.h."""
     x = x / (x.norm() + 1e-12)
     tall = x.shape[0] > x.shape[1]
     x = x.T if tall else x
-    for _ in range(5):
+    for linear, cubic, quintic in ((8.3853, -24.5675, 18.0384), (4.0936, -3.0159, 0.5612), (3.7086, -2.7477, 0.5314),
+                                   (2.7981, -2.0729, 0.4573)):
         a = x @ x.T
-        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+        x = linear * x + (cubic * a + quintic * a @ a) @ x
     return x.T if tall else x
 
 

@@ -23,7 +23,7 @@ std::vector<float> RandomMatrix(int64_t elements, uint64_t key) {
   return values;
 }
 
-// Sizes around the blocks of 64 rows and the tiles of 16.
+// Sizes around the blocks of 64 rows and the tiles of 16, and depths around the panels of 256.
 class SymmetricProductTest : public testing::TestWithParam<std::pair<int64_t, int64_t>> {
  protected:
   const int64_t k_ = GetParam().first, n_ = GetParam().second;
@@ -48,8 +48,9 @@ class SymmetricProductTest : public testing::TestWithParam<std::pair<int64_t, in
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SymmetricProductTest,
                          testing::Values(std::pair{1, 1}, std::pair{3, 50}, std::pair{64, 7},
-                                         std::pair{65, 20}, std::pair{130, 33},
-                                         std::pair{200, 10}));
+                                         std::pair{65, 20}, std::pair{130, 33}, std::pair{200, 10},
+                                         std::pair{96, 256}, std::pair{70, 257},
+                                         std::pair{32, 700}));
 
 TEST_P(SymmetricProductTest, RowsTimesRows) {
   std::vector<float> x = RandomMatrix(k_ * n_, 1);

@@ -22,6 +22,7 @@ const std::map<std::string, std::string> kTestOfKernels = {
     {"core/kernels/add.h", "core/add_test"},
     {"core/kernels/bfloat16.h", "core/bfloat16_test"},
     {"core/kernels/sum_of_squares.h", "core/sum_of_squares_test"},
+    {"core/kernels/symmetric_product.h", "core/matrix_product_test"},
     {"dist/compression/kernels/bit_planes.h", "dist/compression/codecs/codecs_test"},
     {"dist/compression/kernels/cast.h", "dist/compression/codecs/codecs_test"},
     {"dist/compression/kernels/levels.h", "dist/compression/codecs/codecs_test"},

@@ -27,15 +27,19 @@ std::vector<double> OrthogonalizedInDouble(int64_t rows, std::vector<double> val
   const double squares = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
   for (double& v : values) v /= std::sqrt(squares);
   DoubleMatrix x{rows, static_cast<int64_t>(values.size()) / rows, values};
-  for (int round = 0; round < 5; ++round) {
+  constexpr double kRounds[][3] = {{8.3853, -24.5675, 18.0384},
+                                   {4.0936, -3.0159, 0.5612},
+                                   {3.7086, -2.7477, 0.5314},
+                                   {2.7981, -2.0729, 0.4573}};
+  for (const auto& [linear, cubic, quintic] : kRounds) {
     const DoubleMatrix a = x * Transpose(x), square = a * a;
     DoubleMatrix polynomial = a;
     for (size_t i = 0; i < a.values.size(); ++i) {
-      polynomial.values[i] = -4.7750 * a.values[i] + 2.0315 * square.values[i];
+      polynomial.values[i] = cubic * a.values[i] + quintic * square.values[i];
     }
     const DoubleMatrix moved = polynomial * x;
     for (size_t i = 0; i < x.values.size(); ++i) {
-      x.values[i] = 3.4445 * x.values[i] + moved.values[i];
+      x.values[i] = linear * x.values[i] + moved.values[i];
     }
   }
   return x.values;

@@ -9,6 +9,7 @@
 
 #include "core/parallel_for.h"
 #include "core/random.h"
+#include "core/sum_of_squares.h"
 #include "tests/optim/double_matrix.h"
 
 namespace ringtail {
@@ -24,7 +25,8 @@ std::vector<float> Drawn(int64_t n) {
 std::vector<float> Orthogonalized(int64_t rows, std::vector<float> x) {
   std::vector<float> result(x.size());
   Orthogonalization matrix;
-  matrix.Start(rows, static_cast<int64_t>(x.size()) / rows, x.data(), result.data());
+  matrix.Start(rows, static_cast<int64_t>(x.size()) / rows, SumOfSquares(x), x.data(),
+               result.data());
   matrix.RunAll();
   return result;
 }
@@ -95,10 +97,10 @@ TEST(OrthogonalizeTest, MakesStrongAndWeakDirectionsEqual) {
   for (int64_t i = 0; i < kRows; ++i) {
     for (int64_t j = 0; j < kCols; ++j) {
       if (i == j) {
-        EXPECT_GT(seen.at(i, j), 0.68) << singular[i];
-        EXPECT_LT(seen.at(i, j), 1.21) << singular[i];
+        EXPECT_GT(seen.at(i, j), 0.66) << singular[i];
+        EXPECT_LT(seen.at(i, j), 1.34) << singular[i];
       } else {
-        EXPECT_NEAR(seen.at(i, j), 0, 1e-3) << i << ", " << j;
+        EXPECT_NEAR(seen.at(i, j), 0, 2e-3) << i << ", " << j;
       }
     }
   }
@@ -136,7 +138,8 @@ TEST(OrthogonalizeTest, SeveralMatricesTogetherHaveTheBitsOfEachAlone) {
     }
     const auto before = inputs;
     for (size_t i = 0; i < matrices.size(); ++i) {
-      matrices[i].Start(kShapes[i].rows, kShapes[i].cols, inputs[i].data(), results[i].data());
+      matrices[i].Start(kShapes[i].rows, kShapes[i].cols, SumOfSquares(inputs[i]), inputs[i].data(),
+                        results[i].data());
     }
     RunTogether(matrices);
     for (size_t i = 0; i < matrices.size(); ++i) {

@@ -1,11 +1,11 @@
 #include "layers/kernels/bf16/pointwise_bf16.h"
 
 #ifdef __AVX512F__
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/bf16/bf16_dot.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/piece_sums.h"
-#include "layers/kernels/vec_operations.h"
 #endif
 
 namespace ringtail::RT_KERNEL_ISA {

@@ -1,8 +1,8 @@
 #include "layers/kernels/linear/linear.h"
 
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/linear/linear_vec.h"
-#include "layers/kernels/vec_operations.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 void Transpose(const float* src, int64_t src_stride, int64_t rows, int64_t columns, float* dst,

@@ -1,8 +1,8 @@
 #include "layers/kernels/linear/linear_multiply.h"
 
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/linear/linear_vec.h"
-#include "layers/kernels/vec_operations.h"
 
 // The micro-kernel keeps kRows x kVecs vectors of c in registers: per step of the depth, kVecs
 // registers of b times kRows numbers of a, broadcast from memory. Both operands are packed into the

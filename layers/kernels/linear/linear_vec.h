@@ -5,7 +5,7 @@
 #define RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_VEC_H_
 
 #if defined(__AVX2__)
-#include "layers/kernels/vec.h"
+#include "core/kernels/vec.h"
 #else
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr int kLanes = 4;
 constexpr int kRegisters = 16;
 
 using Vec = float __attribute__((vector_size(kLanes * sizeof(float))));
-// (As that of layers/kernels/vec.h.)
+// (As that of core/kernels/vec.h.)
 typedef Vec VecInMemory __attribute__((aligned(4), may_alias));  // NOLINT(modernize-use-using)
 
 [[gnu::always_inline]] static inline Vec Load(const float* p) {

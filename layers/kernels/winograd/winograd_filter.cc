@@ -1,7 +1,7 @@
 #include "layers/kernels/winograd/winograd_filter.h"
 
-#include "layers/kernels/vec.h"
-#include "layers/kernels/vec_operations.h"
+#include "core/kernels/vec.h"
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/winograd/winograd_matrices.h"
 #include "layers/kernels/winograd/winograd_slices.h"
 #include "layers/kernels/winograd/winograd_strided_matrices.h"

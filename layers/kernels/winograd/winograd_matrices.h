@@ -11,7 +11,7 @@
 #ifndef RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MATRICES_H_
 #define RINGTAIL_LAYERS_KERNELS_WINOGRAD_WINOGRAD_MATRICES_H_
 
-#include "layers/kernels/vec.h"
+#include "core/kernels/vec.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 

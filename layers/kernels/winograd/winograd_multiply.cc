@@ -1,6 +1,6 @@
 #include "layers/kernels/winograd/winograd_multiply.h"
 
-#include "layers/kernels/vec.h"
+#include "core/kernels/vec.h"
 
 // Each micro-kernel keeps a block of the result in registers: kRows x kVecs accumulators, with
 // kVecs registers for one operand, while the other comes as broadcasts from memory. 12 accumulators

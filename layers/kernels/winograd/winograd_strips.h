@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "core/kernels/vec.h"
 #include "layers/kernels/integers.h"
-#include "layers/kernels/vec.h"
 #include "layers/kernels/vec_bfloat16.h"
 #include "layers/kernels/winograd/winograd_transform.h"
 

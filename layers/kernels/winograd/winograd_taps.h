@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "layers/kernels/vec.h"
-#include "layers/kernels/vec_operations.h"
+#include "core/kernels/vec.h"
+#include "core/kernels/vec_operations.h"
 #include "layers/kernels/winograd/winograd_filter.h"
 
 namespace ringtail::RT_KERNEL_ISA {

@@ -1,8 +1,8 @@
 // What is done with Vec beside arithmetic: transposition, loads that stay in registers, and stores
-// around the caches. Include vec.h or linear_vec.h first: it serves the lanes of either. Only for
-// layers/kernels/.
-#ifndef RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
-#define RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
+// around the caches. Include vec.h or linear_vec.h first: it serves the lanes of either. Only for sources in folders
+// kernels/.
+#ifndef RINGTAIL_CORE_KERNELS_VEC_OPERATIONS_H_
+#define RINGTAIL_CORE_KERNELS_VEC_OPERATIONS_H_
 
 #include <utility>  // integer_sequence: a type, no code
 
@@ -78,4 +78,4 @@ static inline void TransposeTile(const float* src, int64_t src_stride, float* ds
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
-#endif  // RINGTAIL_LAYERS_KERNELS_VEC_OPERATIONS_H_
+#endif  // RINGTAIL_CORE_KERNELS_VEC_OPERATIONS_H_

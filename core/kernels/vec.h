@@ -1,9 +1,9 @@
 // Vec: one register of floats, as wide as the instruction set that the including kernel is compiled
 // for. For kernels that the compiler would not vectorize well from plain loops: a matrix product
 // whose accumulators must stay in registers. Written with GCC's vector extension, so that one
-// source serves every width. Only for layers/kernels/*.cc.
-#ifndef RINGTAIL_LAYERS_KERNELS_VEC_H_
-#define RINGTAIL_LAYERS_KERNELS_VEC_H_
+// source serves every width. Only for sources in folders kernels/.
+#ifndef RINGTAIL_CORE_KERNELS_VEC_H_
+#define RINGTAIL_CORE_KERNELS_VEC_H_
 
 #include <cstdint>
 
@@ -36,4 +36,4 @@ typedef Vec VecInMemory __attribute__((aligned(4), may_alias));  // NOLINT(moder
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
-#endif  // RINGTAIL_LAYERS_KERNELS_VEC_H_
+#endif  // RINGTAIL_CORE_KERNELS_VEC_H_
