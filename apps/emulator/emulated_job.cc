@@ -107,8 +107,7 @@ EmulatedJob::EmulatedJob(const LoadedConfig* loaded, const TrainingData* data,
       plan_(std::move(plan)),
       net_(&loaded->config, data, &plan_, run_.state.model()),
       speed_(SpeedOf(script)),
-      network_(NetworkOf(script), script.workers_per_host(), &queue_,
-               script.between_hosts().cpu_ns_per_byte()) {}
+      network_(NetworkOf(script), script.workers_per_host(), &queue_) {}
 
 Status EmulatedJob::Prepare() {
   ElementRange rows{.count = config().train().batch()};

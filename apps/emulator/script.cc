@@ -22,6 +22,7 @@ Status CheckLink(const LinkScript& link, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.PositiveUpTo("mbit_per_s", link.mbit_per_s(), 1e9));
   RT_RETURN_IF_ERROR(check.Between("latency_us", link.latency_us(), 0, 1e9));
   RT_RETURN_IF_ERROR(check.Between("cpu_ns_per_byte", link.cpu_ns_per_byte(), 0, 1e9));
+  RT_RETURN_IF_ERROR(check.Between("cpu_us_per_message", link.cpu_us_per_message(), 0, 1e9));
   return check.PositiveUpTo("add_gb_per_s", link.add_gb_per_s(), 1e9);
 }
 
@@ -131,7 +132,11 @@ NetworkModel NetworkOf(const EmulationScript& script) {
   LinkScript within = script.within_host();
   if (!within.has_mbit_per_s()) within.set_mbit_per_s(64'000);
   if (!within.has_latency_us()) within.set_latency_us(2);
-  return {.within_host = LinkOf(within), .between_hosts = LinkOf(script.between_hosts())};
+  const LinkScript& between = script.between_hosts();
+  return {.within_host = LinkOf(within),
+          .between_hosts = LinkOf(between),
+          .cpu_seconds_per_byte = between.cpu_ns_per_byte() * 1e-9,
+          .cpu_seconds_per_message = between.cpu_us_per_message() * kMicro};
 }
 
 SpeedModel SpeedOf(const EmulationScript& script) {

@@ -1,7 +1,6 @@
 #include "core/kernels/symmetric_product.h"
 
 #include "core/kernels/vec.h"
-#include "core/kernels/vec_operations.h"
 
 namespace ringtail::RT_KERNEL_ISA {
 namespace {

@@ -36,4 +36,6 @@ typedef Vec VecInMemory __attribute__((aligned(4), may_alias));  // NOLINT(moder
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
+#include "core/kernels/vec_operations.h"  // for these lanes
+
 #endif  // RINGTAIL_CORE_KERNELS_VEC_H_

@@ -1,6 +1,6 @@
 // What is done with Vec beside arithmetic: transposition, loads that stay in registers, and stores
-// around the caches. Include vec.h or linear_vec.h first: it serves the lanes of either. Only for sources in folders
-// kernels/.
+// around the caches. vec.h and layers/kernels/linear/linear_vec.h include it, each for its lanes; nothing
+// else does.
 #ifndef RINGTAIL_CORE_KERNELS_VEC_OPERATIONS_H_
 #define RINGTAIL_CORE_KERNELS_VEC_OPERATIONS_H_
 

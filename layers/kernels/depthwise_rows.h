@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/vec_affine.h"
 

@@ -11,7 +11,6 @@
 #include <cstdint>
 
 #include "core/kernels/vec.h"
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/depthwise.h"
 #include "layers/kernels/integers.h"

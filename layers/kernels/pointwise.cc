@@ -1,7 +1,6 @@
 #include "layers/kernels/pointwise.h"
 
 #include "core/kernels/vec.h"
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/piece_sums.h"

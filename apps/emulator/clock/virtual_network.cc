@@ -20,12 +20,8 @@ T* At(std::vector<T>* list, int index) {
 
 }  // namespace
 
-VirtualNetwork::VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue,
-                               double cpu_ns_per_byte)
-    : model_(model),
-      workers_per_host_(workers_per_host),
-      cpu_ns_per_byte_(cpu_ns_per_byte),
-      queue_(queue) {
+VirtualNetwork::VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue)
+    : model_(model), workers_per_host_(workers_per_host), queue_(queue) {
   RT_CHECK(workers_per_host >= 1, "a host has at least one worker");
 }
 
@@ -47,8 +43,8 @@ VirtualNetwork::Passage VirtualNetwork::Leave(int from, int to, double bytes) {
   sent_bytes_ += static_cast<int64_t>(bytes);
   Computing* const computing = At(&computing_, from);
   if (HostOf(from) != HostOf(to) && queue_->now_ns() < computing->until_ns) {
-    const double more_ns = std::floor(bytes * cpu_ns_per_byte_);
-    computing->missing_ns = After(computing->missing_ns, more_ns / kNanosecondsPerSecond);
+    computing->missing_ns = After(computing->missing_ns, bytes * model_.cpu_seconds_per_byte +
+                                                             model_.cpu_seconds_per_message);
   }
   return passage;
 }

@@ -42,10 +42,9 @@ class PlanRun {
 
 class VirtualNetwork {
  public:
-  // Worker w is on host w / workers_per_host. `cpu_ns_per_byte`: of messages between hosts. `queue`
-  // must outlive the network.
-  VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue,
-                 double cpu_ns_per_byte = 0);
+  // Worker w is on host w / workers_per_host. What messages between hosts cost the processor, as
+  // `model` has it, makes the sender's step longer. `queue` must outlive the network.
+  VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue);
 
   // `arrived` runs when `to` has the message. From a worker to itself it takes no time.
   void Send(int from, int to, int64_t bytes, EventQueue::Action arrived);
@@ -93,7 +92,6 @@ class VirtualNetwork {
 
   const NetworkModel model_;
   const int workers_per_host_;
-  const double cpu_ns_per_byte_;
   double wake_delay_s_ = 0;
   EventQueue* const queue_;
   std::vector<Port> worker_ports_, host_ports_;

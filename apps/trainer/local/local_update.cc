@@ -304,8 +304,12 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
 }
 
 Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, std::optional<double> cosine) {
-  // The last two rounds of a run are merged at once.
-  const double seconds = std::max(since_merge_.Restart(), offered_.step_seconds);
+  // From the merge before to this one; of the first, which no other came before, its steps and what was waited
+  // for. The last two rounds of a run are merged at once.
+  const double since_merge = since_merge_.Restart();
+  const double seconds = rounds_of_this_run_++ == 0
+                             ? offered_.step_seconds + exchange_->times().exposed_seconds
+                             : std::max(since_merge, offered_.step_seconds);
   Metrics metrics = MetricsOfRound(ranks, seconds);
   metrics.step = step();
   metrics.epoch = generation_->plan.EpochAt(step());

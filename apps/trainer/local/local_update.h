@@ -101,6 +101,7 @@ class LocalUpdate : public UpdatePath {
   StepResult continued_;
   bool synchronized_ = true;
   int64_t rounds_ = 0;                       // merged so far
+  int64_t rounds_of_this_run_ = 0;           // since it was started or continued
   int64_t round_begin_ = 0, round_end_ = 0;  // steps
   RoundSums sums_;                           // since round_begin_
   RoundSums offered_;                        // of the round that waits for its exchange, or has it

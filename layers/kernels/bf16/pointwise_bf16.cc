@@ -1,7 +1,6 @@
 #include "layers/kernels/bf16/pointwise_bf16.h"
 
 #ifdef __AVX512F__
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/bf16/bf16_dot.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"

@@ -1,6 +1,5 @@
 #include "layers/kernels/linear/linear.h"
 
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/linear/linear_vec.h"
 

@@ -3,7 +3,6 @@
 #ifdef __AVX512F__
 #include <immintrin.h>
 
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/bf16/bf16_dot.h"
 #include "layers/kernels/clamp.h"
 #include "layers/kernels/integers.h"

@@ -1,6 +1,5 @@
 #include "layers/kernels/linear/linear_multiply.h"
 
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/integers.h"
 #include "layers/kernels/linear/linear_vec.h"
 

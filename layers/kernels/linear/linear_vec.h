@@ -29,6 +29,8 @@ typedef Vec VecInMemory __attribute__((aligned(4), may_alias));  // NOLINT(moder
 
 }  // namespace ringtail::RT_KERNEL_ISA
 
+#include "core/kernels/vec_operations.h"  // for these lanes
+
 #endif  // defined(__AVX2__)
 
 #endif  // RINGTAIL_LAYERS_KERNELS_LINEAR_LINEAR_VEC_H_

@@ -1,7 +1,6 @@
 #include "layers/kernels/winograd/winograd_filter.h"
 
 #include "core/kernels/vec.h"
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/winograd/winograd_matrices.h"
 #include "layers/kernels/winograd/winograd_slices.h"
 #include "layers/kernels/winograd/winograd_strided_matrices.h"

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "core/kernels/vec.h"
-#include "core/kernels/vec_operations.h"
 #include "layers/kernels/winograd/winograd_filter.h"
 
 namespace ringtail::RT_KERNEL_ISA {

@@ -224,7 +224,8 @@ TEST(LocalRoundsRuleTest, CodingTakesVirtualTime) {
   EXPECT_NEAR(merged_s, kTinyStepsPerEpoch * 0.008 + (kTinyStepsPerEpoch - 1) * 0.03, 1e-3);
 }
 
-// What a worker sends behind its steps takes processor time from them; what it waits for does not.
+// What a worker sends behind its steps takes processor time from them, by byte and by message; what it waits
+// for does not.
 TEST(LocalRoundsRuleTest, SendingSlowsStepsDown) {
   const auto seconds = [](Form form, const std::string& cost) {
     const std::string script =
@@ -238,6 +239,11 @@ TEST(LocalRoundsRuleTest, SendingSlowsStepsDown) {
   // Of the last two rounds, one is not sent behind a step, and the other's cost would have come after it.
   const double bytes = static_cast<double>(slow.sent_bytes) / 4 * 3 / 4;  // 3 of 4 rounds, by each
   EXPECT_NEAR(slow.virtual_s - seconds(Form::kOverlapped, "").virtual_s, bytes * 1e-6, 1e-3);
+  const double more_s = seconds(Form::kOverlapped, "cpu_us_per_message: 1000").virtual_s -
+                        seconds(Form::kOverlapped, "").virtual_s;
+  // At least the messages of a ring or of recursive doubling in each of 3 rounds, a millisecond each.
+  EXPECT_GT(more_s, 3 * 2 * 1e-3);
+  EXPECT_NEAR(more_s * 1e3, std::round(more_s * 1e3), 1e-6);
 }
 
 // Those that stay keep what they have not sent; the run continues in every case.
