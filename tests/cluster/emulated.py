@@ -14,7 +14,7 @@ which training multiplies: what is equal is tests/apps/emulator/real_ranks_test.
 end it with exit status 1. Of asynchronous cases: how many gradients are how late, of both, and the total variation between them,
 which --tolerance is for then.
 
-Needs what dilated.sh needs (root, cgroups, a quiet machine). A case takes less than a minute.
+Needs what dilated.sh needs (root, cgroups, a quiet machine). A case takes a minute.
 """
 import argparse
 import array
@@ -33,7 +33,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CONFIG = ROOT / 'apps/studies/sixteen_epochs.textproto'
 SHARE_OF_DATA = 1448 / 1514  # of the link's rate: dilated.py
-WARM_UP = 6  # steps
+WARM_UP = 12  # steps, of which the first round measures what its codecs cost
 EARLY = 8  # steps in which rounding has not been multiplied yet
 PERIOD = 3
 ROUNDS = [f'dist.local.period={PERIOD}', 'dist.local.outer_momentum=0.3']
@@ -248,7 +248,7 @@ def main():
     parser.add_argument('-n', '--ranks', type=int, default=4, help='hosts of one core')
     parser.add_argument('-r', '--rate', default='1gbit', help='100mbit or 1gbit, as for dilated.sh')
     parser.add_argument('--batch', type=int, default=32, help='of a rank')
-    parser.add_argument('--steps', type=int, default=36)
+    parser.add_argument('--steps', type=int, default=96)
     parser.add_argument('--images', type=int, default=1536, help='to train on')
     parser.add_argument('--tolerance', type=float, default=0.05)
     parser.add_argument('--set', action='append', default=[], help='more overrides; repeatable')
