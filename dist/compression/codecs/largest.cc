@@ -9,16 +9,18 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kSampledPart = 128;  // one element in 128
-// Fewer elements all survive: a sample of them would say too little.
-constexpr int64_t kSmall = 1 << 14;
+constexpr int64_t kSampledPart = 128;  // one element in 128, but at least
+constexpr int64_t kLeastSample = 512;
+// Fewer elements all survive: a sample would be as large a part of them as what is looked for.
+constexpr int64_t kSmall = 4 * kLeastSample;
 
 // The largest threshold known to have at least k elements above it; their number in *count.
 uint32_t Threshold(std::span<const float> a, int64_t k, int64_t* count) {
   const auto n = static_cast<int64_t>(a.size());
   *count = n;
   if (n < kSmall || k > n / 2) return 0;
-  const std::vector<uint32_t> sample = SampleMagnitudes(a, n / kSampledPart);
+  const std::vector<uint32_t> sample =
+      SampleMagnitudes(a, std::max(n / kSampledPart, kLeastSample));
   const auto size = static_cast<int64_t>(sample.size());
   // How many of the k largest are in the sample is binomial, of variance below its mean: four
   // standard deviations more fail once in 30,000 times.

@@ -1,6 +1,6 @@
 // LargestPlaces: where the k elements of largest |a| are, exactly.
 //
-//   1. sample   about one element in 128; the threshold is where a little more than k / n of the
+//   1. sample   about one element in 128, but at least 512; the threshold is where a little more than k / n of the
 //               sample lies above it, so that almost surely at least k of all elements do
 //   2. scan     counts and then collects the elements above the threshold: the survivors, a few
 //               more than k
