@@ -158,7 +158,9 @@ StatusOr<Sending> Probe::MeasureSending(const RankGroup& group) {
   RT_ASSIGN_OR_RETURN(const Measured shortest, Measure(Chain(group), &busy));
   RT_ASSIGN_OR_RETURN(const Measured longer, Measure(OneRound(group, kShortBytes), &busy));
   const double per_message = shortest.cpu_seconds / kLatencyRounds;
-  const double of_bytes = std::max(longer.cpu_seconds - per_message, 0.0);
+  // Noise can make a message of 4 bytes the dearer one; then what a message costs is left in.
+  const double of_bytes =
+      longer.cpu_seconds > per_message ? longer.cpu_seconds - per_message : longer.cpu_seconds;
   return Sending{.per_byte = of_bytes / static_cast<double>(kShortBytes),
                  .per_message = per_message};
 }
