@@ -51,7 +51,7 @@ struct PieceSums {
   // `src` comes from memory, or at best from the second-level cache, while the product is computed.
   template <int kRows, typename Element>
   [[gnu::always_inline]] static void Fetch(const Element* src, int64_t block_stride, int vecs) {
-    constexpr int kRowsOfLine = sizeof(float) / sizeof(Element);
+    constexpr int kRowsOfLine = sizeof(Vec) / sizeof(Element) / kLanes;
     for (int x = 0; x < vecs; ++x) {
 #pragma GCC unroll 14
       for (int row = 0; row < kRows; row += kRowsOfLine) {
