@@ -115,6 +115,7 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
              ->mutable_top_k()
              ->set_density(2);
        }},
+      {"shards", [](auto* f) { f->set_shards(-1); }},
       {"hosts", [](auto* f) { f->mutable_cluster()->set_hosts(1025); }},
       {"ranks_per_host", [](auto* f) { f->mutable_cluster()->set_ranks_per_host(0); }},
       {"cores_per_host", [](auto* f) { f->mutable_cluster()->set_cores_per_host(-2); }},
